@@ -1,0 +1,101 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The DAG of docs/ARCHITECTURE.md, one line a target. `TidyTests` compares the two.
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .strictMemorySafety(),  // every unsafe expression carries the word `unsafe`
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  .enableExperimentalFeature("Lifetimes"),  // for ByteReader; see docs/decisions/0003
+]
+
+func layer(_ name: String, _ imports: [Target.Dependency] = [], path: String? = nil) -> Target {
+  .target(name: name, dependencies: imports, path: path, swiftSettings: strict)
+}
+func program(_ name: String, _ imports: [Target.Dependency], path: String? = nil) -> Target {
+  .executableTarget(name: name, dependencies: imports, path: path, swiftSettings: strict)
+}
+func tests(_ name: String, _ imports: [Target.Dependency], path: String? = nil) -> Target {
+  .testTarget(name: name, dependencies: imports, path: path, swiftSettings: strict)
+}
+func clang(_ name: String, links libraries: [String] = []) -> Target {
+  .target(name: name, linkerSettings: libraries.map { .linkedLibrary($0) })
+}
+
+let package = Package(
+  name: "earshot",
+  products: [
+    .library(name: "Earshot", targets: ["Earshot"]),
+    .executable(name: "earshot", targets: ["PeerCommand"]),
+    .executable(name: "earshot-rendezvous", targets: ["RendezvousCommand"]),
+  ],
+  targets: [
+    // 0: C headers, and the nouns everyone shares
+    clang("CLinux"), clang("CSodium", links: ["sodium"]), clang("COpus", links: ["opus"]),
+    clang("CSndFile", links: ["sndfile", "samplerate"]), clang("CSQLite", links: ["sqlite3"]),
+    layer("Primitives"),
+    layer("Arguments"),
+    // 1: bytes
+    layer("Wire", ["Primitives"]),
+    layer("Cryptography", ["Primitives", "CSodium"]),
+    // 2: pure protocol machines, side by side
+    layer("SecureSession", ["Primitives", "Wire", "Cryptography"]),
+    layer("Connectivity", ["Primitives", "Wire"]),
+    layer("Messaging", ["Primitives", "Wire"]),
+    layer("Congestion", ["Primitives", "Wire"]),
+    layer("Audio", ["Primitives", "Wire", "COpus"]),
+    layer("Calling", ["Primitives", "Wire"]),
+    // 3: composition, still pure
+    layer(
+      "Peer",
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Messaging",
+        "Congestion", "Calling",
+      ]),
+    layer(
+      "Rendezvous",
+      ["Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion"]),
+    // 4: the I/O edge
+    layer("Reactor", ["Primitives", "CLinux"]),
+    layer("MediaFiles", ["Primitives", "CSndFile"]),
+    layer("Storage", ["Primitives", "Wire", "Cryptography", "Rendezvous", "CSQLite"]),
+    // 5: the public API
+    layer(
+      "Earshot",
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Audio", "Reactor",
+        "Storage",
+      ]),
+    // 6: programs
+    program("PeerCommand", ["Earshot", "MediaFiles", "Arguments", "Primitives", "Wire"]),
+    program(
+      "RendezvousCommand",
+      ["Rendezvous", "Storage", "Reactor", "Primitives", "Wire", "Cryptography", "Arguments"]),
+    // proof: the simulated world, and a test target for each target above
+    layer(
+      "Simulation",
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Rendezvous", "Calling",
+      ],
+      path: "Tests/Simulation"),
+    program(
+      "SimulateCommand", ["Simulation", "Arguments", "Primitives"], path: "Tests/SimulateCommand"),
+    tests("PrimitivesTests", ["Primitives"]),
+    tests("WireTests", ["Wire", "Primitives"]),
+    tests("CryptographyTests", ["Cryptography", "Primitives"]),
+    tests("SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives"]),
+    tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
+    tests("MessagingTests", ["Messaging", "Wire", "Primitives"]),
+    tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
+    tests("AudioTests", ["Audio", "Wire", "Primitives"]),
+    tests("CallingTests", ["Calling", "Wire", "Primitives"]),
+    tests("ReactorTests", ["Reactor", "Primitives"]),
+    tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
+    tests("TidyTests", []),
+  ]
+)

@@ -1,0 +1,21 @@
+/// The only loop over a machine's outputs: the epoll driver and the simulator both call it.
+///
+/// - Parameters:
+///   - packet: Scratch room; its contents do not matter.
+///   - send: Takes one finished datagram and its destination.
+///   - publish: Takes one event.
+package func drain<Machine: DatagramMachine & ~Copyable>(
+  _ machine: inout Machine, now: Instant, packet: inout [UInt8],
+  send: (Span<UInt8>, SocketAddress) -> Void, publish: (Machine.Event) -> Void
+) {
+  while true {
+    packet.removeAll(keepingCapacity: true)
+    var destination: SocketAddress?
+    packet.append(addingCapacity: Datagram.maximumByteCount) { output in
+      destination = machine.pollTransmit(into: &output, now: now)
+    }
+    guard let destination else { break }
+    send(packet.span, destination)
+  }
+  while let event = machine.pollEvent() { publish(event) }
+}
