@@ -1,4 +1,4 @@
-package import Primitives
+import Primitives
 
 /// A name that one can be called by (docs/protocol/README.md §2, TLV 2).
 package struct PeerName: Hashable, Sendable, CustomStringConvertible {
