@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -344,6 +345,10 @@ int earshot_poll_wait(int poll_fd, earshot_readiness *ready, int limit, int time
 }
 
 int earshot_wake_open(void) { return or_errno(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
+int earshot_wake_read(int fd) {
+  eventfd_t count;
+  return or_errno(eventfd_read(fd, &count));
+}
 int earshot_wake_write(int fd) { return or_errno(eventfd_write(fd, 1)); }
 
 int earshot_timer_open(void) {
@@ -354,9 +359,12 @@ static struct timespec time_of(uint64_t ns) {
   return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
-int earshot_timer_tick_every(int fd, uint64_t first_boottime_ns, uint64_t period_ns) {
-  struct itimerspec time = {time_of(period_ns), time_of(first_boottime_ns)};
-  return or_errno(timerfd_settime(fd, TFD_TIMER_ABSTIME, &time, NULL));
+/// Waits for the timer (gives 1), or for somebody to write to `wake_fd` (gives 0).
+int earshot_timer_wait(int fd, int wake_fd) {
+  struct pollfd waiting[2] = {{.fd = wake_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+  int count = poll(waiting, 2, -1);
+  if (count < 0) return -errno;
+  return waiting[0].revents == 0;
 }
 
 static void fill(sigset_t *set, const int *numbers, int count) {
@@ -425,6 +433,18 @@ int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
   pthread_setname_np(started, name);
   *thread = started;
   return 0;
+}
+
+// MARK: - TCP
+
+ptrdiff_t earshot_tcp_read(int fd, uint8_t *bytes, size_t limit) {
+  ssize_t count = recv(fd, bytes, limit, MSG_DONTWAIT);
+  return count < 0 ? -errno : count;
+}
+
+ptrdiff_t earshot_tcp_write(int fd, const uint8_t *bytes, size_t count) {
+  ssize_t written = send(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return written < 0 ? -errno : written;
 }
 
 // MARK: - Terminal

@@ -79,8 +79,9 @@ int earshot_poll_remove(int poll_fd, int fd);
 int earshot_poll_wait(int poll_fd, earshot_readiness *ready, int limit, int timeout_ms);
 int earshot_wake_open(void);
 int earshot_wake_write(int fd);
+int earshot_wake_read(int fd);
 int earshot_timer_open(void);
-int earshot_timer_tick_every(int fd, uint64_t first_boottime_ns, uint64_t period_ns);
+int earshot_timer_wait(int fd, int wake_fd);
 int earshot_signals_block(const int *numbers, int count);
 int earshot_signals_open(const int *numbers, int count);
 int earshot_signals_read(int fd);
@@ -95,6 +96,10 @@ int earshot_thread_go_real_time(int priority);
 void earshot_thread_name(const char *name);
 int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
                          unsigned long *thread);
+
+// TCP
+ptrdiff_t earshot_tcp_read(int fd, uint8_t *bytes, size_t limit);
+ptrdiff_t earshot_tcp_write(int fd, const uint8_t *bytes, size_t count);
 
 // Terminal
 int earshot_terminal_enter_raw_mode(void);
