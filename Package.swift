@@ -63,7 +63,9 @@ let package = Package(
     // 4: the I/O edge
     layer("Reactor", ["Primitives", "CLinux"]),
     layer("MediaFiles", ["Primitives", "CSndFile"]),
-    layer("Storage", ["Primitives", "Wire", "Cryptography", "Rendezvous", "CSQLite"]),
+    layer(
+      "Storage",
+      ["Primitives", "Wire", "Cryptography", "SecureSession", "Rendezvous", "CSQLite"]),
     // 5: the public API
     layer(
       "Earshot",
@@ -105,7 +107,9 @@ let package = Package(
     tests(
       "RendezvousTests",
       ["Rendezvous", "SecureSession", "Messaging", "Cryptography", "Wire", "Primitives"]),
-    tests("StorageTests", ["Storage", "Rendezvous", "Cryptography", "Wire", "Primitives"]),
+    tests(
+      "StorageTests",
+      ["Storage", "Rendezvous", "SecureSession", "Cryptography", "Wire", "Primitives"]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests("TidyTests", []),

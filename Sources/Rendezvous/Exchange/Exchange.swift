@@ -1,3 +1,4 @@
+import Congestion
 import Messaging
 import Primitives
 import Wire
@@ -14,6 +15,8 @@ struct Exchange: Sendable {
   /// PONGs owed: the last of several at once.
   var pong: PongFrame?
   var pathResponse: PathResponseFrame?
+  /// A PATH_RESPONSE to an address that is not the proven one, in a packet of its own.
+  var strayResponse: (frame: PathResponseFrame, to: SocketAddress)?
   /// An address that the client seems to have moved to.
   var move: AddressMove?
   /// FORWARDED messages that the client has not acknowledged, at most 16.
@@ -28,12 +31,18 @@ struct Exchange: Sendable {
     var from: PeerID
   }
 
+  /// The slot of a place that is not in use.
+  static let noSlot = UInt32.max
+
   init(slot: UInt32) { self.slot = slot }
 
   /// Whether a packet to the client is worth sending now.
   var hasFramesToSend: Bool {
-    arrivals.isDue || pong != nil || pathResponse != nil || (channel?.hasFramesToSend ?? false)
+    arrivals.isDue || pong != nil || pathResponse != nil || strayResponse != nil || (channel?.hasFramesToSend ?? false)
   }
+
+  /// The same, or a challenge to a new address.
+  var hasPacketToSend: Bool { hasFramesToSend || move?.isChallengeDue ?? false }
 
   /// When `handleTimeout` has something to do.
   var nextDeadline: Instant? {
@@ -52,6 +61,31 @@ struct Exchange: Sendable {
     guard let channel else { return known }
     return channel.resting
   }
+
+  /// Writes what is owed to the proven address, most urgent first; whether MSG frames are among it.
+  @_lifetime(packet: copy packet)
+  mutating func writeFrames(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    if let pong = pong.take() { pong.write(to: &packet) }
+    if let response = pathResponse.take() { response.write(to: &packet) }
+    if arrivals.isDue {
+      arrivals.write(into: &packet, now: now)
+      if let credit = channel?.takeCredit() { credit.write(to: &packet) }
+    }
+    let room = packet.freeCapacity - Exchange.tagByteCount
+    return channel?.writeFrames(into: &packet, room: room) ?? false
+  }
+
+  /// The packet last written went out.
+  mutating func didSend(_ number: UInt32, now: Instant) {
+    channel?.didSend(UInt64(number), now: now)
+    if !flight.record(number, now: now) {
+      // The channel has given the oldest one up too, to be allowed a probe.
+      flight.forgetOldest()
+      _ = flight.record(number, now: now)
+    }
+  }
+
+  private static let tagByteCount = 16
 
   /// Takes a FEEDBACK: what arrived, what is lost.
   mutating func handle(_ frame: FeedbackFrame, in packet: Span<UInt8>, now: Instant) {
@@ -72,7 +106,7 @@ struct Exchange: Sendable {
     channel?.handleTimeout(now: now)
   }
 
-  /// Whether a message has been half here for longer than anybody repeats it (§9: 8 s).
+  /// Whether a message has been half here for longer than anybody repeats it (§9).
   func isStale(now: Instant) -> Bool {
     guard let began = channel?.oldestReassembly else { return false }
     return began + Exchange.reassemblyLife <= now
@@ -82,8 +116,8 @@ struct Exchange: Sendable {
     while let number = flight.takeLost(now: now) { channel?.packetLost(UInt64(number)) }
   }
 
-  /// docs/protocol/session.md §9.
-  static let reassemblyLife = Duration.seconds(8)
+  /// The 8 s of docs/protocol/session.md §9, and time for the notice of the sender's giving up.
+  static let reassemblyLife = Duration.seconds(12)
 }
 
 /// A client's packets come from a new address, which must answer a challenge before anything else
@@ -112,6 +146,12 @@ struct AddressMove: Sendable {
 
   /// When the address has failed.
   var nextDeadline: Instant { began + Self.life }
+
+  mutating func noteChallenge(now: Instant) {
+    sentCount += 1
+    isChallengeDue = false
+    lastChallenge = now
+  }
 
   /// Another packet came from there.
   mutating func noteArrival(now: Instant) {

@@ -1,3 +1,4 @@
+import Messaging
 import Primitives
 
 /// The exchanges under way, and which of them has something to do next.
@@ -5,11 +6,11 @@ import Primitives
 /// Places are used again; alarms lie on a wheel of 1024 slots of 4 ms, so that setting, moving and
 /// finding them does not depend on how many there are.
 struct ExchangeTable {
-  private var places: [Exchange?] = []
+  private var places: [Exchange] = []
   private var free: [UInt32] = []
   private(set) var count = 0
   private let limit: Int
-  /// Bytes of half-received messages, as last counted.
+  /// Bytes of half-received messages.
   private(set) var reassemblyByteCount = 0
   private var wheel = AlarmWheel()
 
@@ -30,42 +31,32 @@ struct ExchangeTable {
   }
 
   mutating func remove(_ index: UInt32) {
-    guard let exchange = places[Int(index)] else { return }
-    reassemblyByteCount -= exchange.channel?.reassemblyByteCount ?? 0
-    places[Int(index)] = nil
+    reassemblyByteCount -= places[Int(index)].channel?.reassemblyByteCount ?? 0
+    places[Int(index)] = Exchange(slot: Exchange.noSlot)
     free.append(index)
     count -= 1
   }
 
-  func slot(of index: UInt32) -> UInt32? { places[Int(index)]?.slot }
+  subscript(index: UInt32) -> Exchange { _read { yield places[Int(index)] } }
 
-  /// Runs `body` on an exchange that exists, and keeps the count of half-received bytes.
+  /// Runs `body` on an exchange, and keeps the count of half-received bytes.
   @inline(__always)
   mutating func with<Result, Failure: Error>(
     _ index: UInt32, _ body: (inout Exchange) throws(Failure) -> Result
-  ) throws(Failure) -> Result? {
-    guard places[Int(index)] != nil else { return nil }
-    let before = places[Int(index)]?.channel?.reassemblyByteCount ?? 0
+  ) throws(Failure) -> Result {
+    let before = places[Int(index)].channel?.reassemblyByteCount ?? 0
     defer {
-      reassemblyByteCount += (places[Int(index)]?.channel?.reassemblyByteCount ?? 0) - before
+      reassemblyByteCount += (places[Int(index)].channel?.reassemblyByteCount ?? 0) - before
     }
-    return try Self.run(&places[Int(index)], body)
-  }
-
-  private static func run<Result, Failure: Error>(
-    _ place: inout Exchange?, _ body: (inout Exchange) throws(Failure) -> Result
-  ) throws(Failure) -> Result? {
-    guard var exchange = place.take() else { return nil }
-    defer { place = exchange }
-    return try body(&exchange)
+    return try body(&places[Int(index)])
   }
 
   /// Puts the exchange's next deadline on the wheel, if it is sooner than what is there.
   mutating func setAlarm(_ index: UInt32) {
-    guard let deadline = places[Int(index)]?.nextDeadline else { return }
+    guard let deadline = places[Int(index)].nextDeadline else { return }
     let tick = AlarmWheel.tick(atOrAfter: deadline)
-    if let alarm = places[Int(index)]?.alarm, alarm <= tick { return }
-    places[Int(index)]?.alarm = tick
+    if let alarm = places[Int(index)].alarm, alarm <= tick { return }
+    places[Int(index)].alarm = tick
     wheel.add(index, at: tick)
   }
 
@@ -75,8 +66,8 @@ struct ExchangeTable {
   mutating func popDue(now: Instant) -> UInt32? {
     while let (index, tick) = wheel.popDue(now: now) {
       // An alarm that was moved to an earlier moment leaves its old entry behind.
-      guard Int(index) < places.count, places[Int(index)]?.alarm == tick else { continue }
-      places[Int(index)]?.alarm = nil
+      guard Int(index) < places.count, places[Int(index)].alarm == tick else { continue }
+      places[Int(index)].alarm = nil
       return index
     }
     return nil

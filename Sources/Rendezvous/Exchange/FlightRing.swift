@@ -39,7 +39,7 @@ struct FlightRing: Sendable {
     guard header.delay != .max, let place = place(of: header.largest) else { return }
     let delay = UInt64(header.delay) * FeedbackHeader.nanosecondsPerTick
     let elapsed = now.nanoseconds(since: Instant(nanoseconds: times[place]))
-    roundTrip.add(elapsed > delay ? elapsed - delay : 0)
+    roundTrip.add(elapsed > delay ? elapsed &- delay : 0)
   }
 
   /// One packet that counts as lost by now: three numbers or 9/8 of the RTT behind one that was
