@@ -38,7 +38,8 @@ struct Exchange: Sendable {
 
   /// Whether a packet to the client is worth sending now.
   var hasFramesToSend: Bool {
-    arrivals.isDue || pong != nil || pathResponse != nil || strayResponse != nil || (channel?.hasFramesToSend ?? false)
+    arrivals.isDue || pong != nil || pathResponse != nil || strayResponse != nil
+      || (channel?.hasFramesToSend ?? false)
   }
 
   /// The same, or a challenge to a new address.

@@ -130,3 +130,35 @@ extension Instant {
   /// Whole milliseconds of the clock; wraps after 49 days.
   var millisecond: UInt32 { UInt32(truncatingIfNeeded: nanoseconds / 1_000_000) }
 }
+
+/// The INIT rates of identities, in a table of fixed size like `SourceTable`.
+struct IdentityRates {
+  private static let ways = 8
+  private var hashes: [UInt64]
+  private var meters: [RateMeter]
+  private let mask: Int
+  private let hash: KeyedHash
+
+  init(limit: Int, hash: KeyedHash) {
+    var sets = 1
+    while sets * Self.ways < limit { sets *= 2 }
+    hashes = Array(repeating: 0, count: sets * Self.ways)
+    meters = Array(repeating: RateMeter(), count: sets * Self.ways)
+    mask = sets - 1
+    self.hash = hash
+  }
+
+  mutating func take(_ id: PeerID, _ rate: Rate, now: Instant) -> Bool {
+    let key = hash.hash(id.word0 ^ id.word2, id.word1 ^ id.word3) | 1
+    let start = (Int(truncatingIfNeeded: key >> 32) & mask) &* Self.ways
+    var place = start
+    for index in start..<(start + Self.ways) {
+      if hashes[index] == key { return meters[index].take(rate, now: now) }
+      // One that owes nothing is as good as empty.
+      if meters[index].isIdle(now: now) { place = index }
+    }
+    hashes[place] = key
+    meters[place] = RateMeter()
+    return meters[place].take(rate, now: now)
+  }
+}

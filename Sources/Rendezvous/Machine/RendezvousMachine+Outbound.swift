@@ -1,5 +1,5 @@
 import Cryptography
-import Primitives
+package import Primitives
 import Wire
 
 /// What goes out: answers outside sessions, farewells, then whoever is owed something.
@@ -79,7 +79,7 @@ extension RendezvousMachine {
     registry[slot].sendNumber = number &+ 1
     do throws(CryptographyError) {
       try registry[slot].sendKeys.seal(
-        &packet, connectionID: registry[slot].remote, number: number)
+        &packet, connectionID: registry[slot].remote.rawValue, number: number)
       return number
     } catch {
       packet.removeAll()
@@ -114,7 +114,8 @@ extension RendezvousMachine {
   ) -> Bool {
     guard registry[slot].sendNumber <= Self.lastNumber else { return false }
     packet.append(zeros: SealedPacket.headerByteCount)
-    CloseFrame(code: code).write([].span, to: &packet)
+    let text: [UInt8] = []
+    CloseFrame(code: code).write(text.span, to: &packet)
     return seal(&packet, for: slot) != nil
   }
 

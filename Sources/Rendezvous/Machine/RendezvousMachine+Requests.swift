@@ -12,7 +12,8 @@ extension RendezvousMachine {
       isAllowed
       ? find(lookUp) : LookUpResult(request: lookUp.request, status: .tooManyRequests)
     if result.status == .tooManyRequests { counters.lookUpsRefused &+= 1 }
-    _ = send(RendezvousMessage.lookUpResult(result).bytes, to: slot, life: Self.answerLife, now: now)
+    _ = send(
+      RendezvousMessage.lookUpResult(result).bytes, to: slot, life: Self.answerLife, now: now)
   }
 
   /// A store that fails makes every answer "too many requests": try again later.

@@ -1,4 +1,4 @@
-import Primitives
+package import Primitives
 import Wire
 
 /// What happens without a packet: silence, ends of lives, repetitions, the store's batches.
@@ -7,7 +7,6 @@ extension RendezvousMachine {
     while let index = exchanges.popDue(now: now) { handleTimeout(of: index, now: now) }
     if let due = sweepDue, due <= now { sweep(now: now) }
     commitIfDue(now: now)
-    gate.handleTimeout(now: now)
   }
 
   package var nextDeadline: Instant? {
@@ -41,7 +40,9 @@ extension RendezvousMachine {
       sweepSlot += 1
       if registry.isUsed(slot) { look(at: slot, now: now) }
     }
-    sweepDue = registry.count > 0 ? now + Self.sweepPace : nil
+    recentAnswers.forgetOld(now: now)
+    let isIdle = registry.count == 0 && recentAnswers.count == 0
+    sweepDue = isIdle ? nil : now + Self.sweepPace
   }
 
   private mutating func look(at slot: UInt32, now: Instant) {

@@ -1,4 +1,6 @@
+import Cryptography
 package import Primitives
+import SecureSession
 import Wire
 
 /// The server: who is online, and passing sealed bodies between them (docs/protocol/rendezvous.md).
@@ -19,6 +21,9 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   var exchanges: ExchangeTable
   var pending: PendingRegistrations
   var sources: SourceTable
+  var identities: IdentityRates
+  var gate: InitiationGate
+  var recentAnswers: RecentAnswers
   var connectionIDs: ConnectionIDs
 
   /// Clients that are owed something.
@@ -50,7 +55,15 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   ) {
     var random = random
     let hash = KeyedHash(key0: random.next(), key1: random.next())
-    self.settings = settings
+    var staticKeys = [settings.identity.staticKey.publicKey]
+    switch settings.identity.previousStaticKey {
+    case .some(let previous): staticKeys.append(previous.publicKey)
+    case .none: break
+    }
+    gate = InitiationGate(
+      staticKeys: staticKeys, waitingLimit: limits.waitingHandshakes, random: &random)
+    identities = IdentityRates(limit: limits.sources, hash: hash)
+    recentAnswers = RecentAnswers(limit: limits.unconfirmedSessions)
     self.store = store
     self.limits = limits
     registry = ClientRegistry(hash: hash)
@@ -62,6 +75,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     answers = BoundedQueue(limit: limits.waitingAnswers)
     events = BoundedQueue(limit: limits.waitingEvents)
     self.random = random
+    self.settings = settings
   }
 
   // MARK: - Inputs

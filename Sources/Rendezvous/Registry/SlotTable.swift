@@ -34,7 +34,7 @@ struct SlotTable {
   func find(_ id: PeerID, in slab: borrowing ClientSlab) -> UInt32? {
     guard case .id(let hash) = key else { return nil }
     let mask = entries.count &- 1
-    var index = Int(hash.hash(id)) & mask
+    var index = Int(hash.hash32(id)) & mask
     while entries[index] != 0 {
       let slot = entries[index] &- 1
       if slab[slot].id == id { return slot }
@@ -88,7 +88,7 @@ struct SlotTable {
   private func home(of slot: UInt32, in slab: borrowing ClientSlab) -> Int {
     switch key {
     case .connection: Int(slab[slot].local.rawValue)
-    case .id(let hash): Int(hash.hash(slab[slot].id))
+    case .id(let hash): Int(hash.hash32(slab[slot].id))
     }
   }
 }
@@ -109,7 +109,7 @@ struct KeyedHash: Sendable {
     return Self.fold(first ^ key1, key0)
   }
 
-  func hash(_ id: PeerID) -> UInt32 {
+  func hash32(_ id: PeerID) -> UInt32 {
     UInt32(truncatingIfNeeded: hash(id.word0 ^ id.word2, id.word1 ^ id.word3))
   }
 
