@@ -22,6 +22,8 @@ package struct IdentityFile: Sendable {
   package func read() throws(StorageError) -> LocalIdentity? {
     guard var bytes = try PrivateFile.read(path, isSecret: true) else { return nil }
     defer { Secret.wipe(&bytes) }
+    // What a full disk or a crash of another program leaves.
+    if bytes.isEmpty { throw Self.error(.truncated, path) }
     do throws(IdentityFileFault) {
       return try LocalIdentity(stored: bytes.span)
     } catch {

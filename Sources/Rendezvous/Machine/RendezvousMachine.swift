@@ -1,7 +1,7 @@
 import Cryptography
 package import Primitives
-import SecureSession
-import Wire
+package import SecureSession
+package import Wire
 
 /// The server: who is online, and passing sealed bodies between them (docs/protocol/rendezvous.md).
 ///
@@ -13,7 +13,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
 
   package let limits: ServerLimits
   package internal(set) var counters = ServerCounters()
-  let settings: ServerSettings
+  var settings: ServerSettings
   let store: any RegistrationStore
   var random: RandomSource
 
@@ -55,13 +55,9 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   ) {
     var random = random
     let hash = KeyedHash(key0: random.next(), key1: random.next())
-    var staticKeys = [settings.identity.staticKey.publicKey]
-    switch settings.identity.previousStaticKey {
-    case .some(let previous): staticKeys.append(previous.publicKey)
-    case .none: break
-    }
     gate = InitiationGate(
-      staticKeys: staticKeys, waitingLimit: limits.waitingHandshakes, random: &random)
+      staticKeys: settings.identity.publicStaticKeys, waitingLimit: limits.waitingHandshakes,
+      random: &random)
     identities = IdentityRates(limit: limits.sources, hash: hash)
     recentAnswers = RecentAnswers(limit: limits.unconfirmedSessions)
     self.store = store
@@ -106,6 +102,16 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   package mutating func goAway(now: Instant) {
     if goingAway == nil { goingAway = GoingAway(now: now) }
     storeDue = storeDue.map { min($0, now) }
+  }
+
+  /// Newer device keys of the same identity, and the card for them; sessions go on as they are.
+  package mutating func renew(_ identity: consuming LocalIdentity, card: ContactCard) {
+    guard identity.id == settings.identity.id else { return }
+    gate = InitiationGate(
+      staticKeys: identity.publicStaticKeys, waitingLimit: limits.waitingHandshakes,
+      random: &random)
+    settings.identity = identity
+    settings.card = card
   }
 
   // MARK: - Outputs
@@ -158,4 +164,16 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
 
   /// The last number that is ever sealed, or opened, under one key (docs/protocol/session.md §6).
   static var lastNumber: UInt32 { (1 << 31) - 1 }
+}
+
+extension LocalIdentity {
+  /// Newest first.
+  var publicStaticKeys: [Bytes32] {
+    var keys = [staticKey.publicKey]
+    switch previousStaticKey {
+    case .some(let previous): keys.append(previous.publicKey)
+    case .none: break
+    }
+    return keys
+  }
 }
