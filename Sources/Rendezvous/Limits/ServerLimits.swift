@@ -86,7 +86,6 @@ package struct ServerLimits: Sendable {
     limits.lookUpsPerClient = free
     limits.sessions = 1 << 20
     limits.sessionsPerSource = 1 << 20
-    limits.unconfirmedSessions = 1 << 20
     limits.waitingHandshakes = 1 << 16
     limits.exchanges = 1 << 20
     return limits
