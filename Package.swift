@@ -85,6 +85,7 @@ let package = Package(
       path: "Tests/Simulation"),
     program(
       "SimulateCommand", ["Simulation", "Arguments", "Primitives"], path: "Tests/SimulateCommand"),
+    tests("ArgumentsTests", ["Arguments"]),
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
     tests("CryptographyTests", ["Cryptography", "Primitives"]),
