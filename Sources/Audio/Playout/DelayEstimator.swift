@@ -24,10 +24,23 @@ struct DelayEstimator: Sendable {
   private var currentWorst: Int64 = 0
   private var currentLeast: Int64 = 0
   private var firstTransit: Int64 = 0
+  private var copyDistance: Int64 = 0
+  private var copiesEnd = Int64.min
 
   /// - Parameter startDelay: how long to hold packets until arrivals have been measured, in
   ///   nanoseconds.
   init(startDelay: Int64) { self.startDelay = startDelay }
+
+  /// Holds packets at least so long beyond their best for the next while that the copy which a
+  /// following packet carries comes in time: called when a hole is seen that such a copy can fill.
+  ///
+  /// - Parameters:
+  ///   - distance: from a packet to its copy, in nanoseconds.
+  ///   - arrival: in nanoseconds.
+  mutating func expectCopies(distance: Int64, arrival: Int64) {
+    copyDistance = distance
+    copiesEnd = arrival &+ Self.memoryOfLoss
+  }
 
   /// How long a packet that took the least transit is held, in nanoseconds.
   var targetDelay: Int64 { targetTransit &- leastTransit }
@@ -82,6 +95,9 @@ struct DelayEstimator: Sendable {
     let quantile = recorded >= 39 ? third : recorded >= 19 ? second : first
     targetTransit = quantile &+ Self.margin
     leastTransit = lowest
+    if newestArrival < copiesEnd {
+      targetTransit = max(targetTransit, lowest &+ copyDistance &+ Self.margin)
+    }
     if recorded < Self.intervalsToTrust {
       targetTransit = max(targetTransit, firstTransit &+ startDelay)
     }
@@ -90,6 +106,8 @@ struct DelayEstimator: Sendable {
   private static let interval: Int64 = 200_000_000
   /// After two seconds without a packet the path may be another.
   private static let memoryOfSilence: Int64 = 2_000_000_000
+  /// Ten seconds without loss, and the delay may do without copies again.
+  private static let memoryOfLoss: Int64 = 10_000_000_000
   /// Two seconds.
   private static let intervalsToTrust = 10
   /// One pull of 10 ms that may just have missed the packet, and 5 ms of a thread that wakes late.

@@ -83,6 +83,11 @@ package struct JitterBuffer: ~Copyable {
     _ payload: Span<UInt8>, _ packet: OpusPacket, _ timestamp: Int64, _ arrival: Int64
   ) {
     if phase == .playing, timestamp < nextTimestamp, !rewindsAfterSilence(to: timestamp) { return }
+    let end = packets.last?.end ?? nextTimestamp
+    if phase == .playing, timestamp > end, packet.carriesForwardErrorCorrection {
+      let distance = AudioFormat.nanoseconds(samples: Int64(packet.sampleCount))
+      estimator.expectCopies(distance: distance, arrival: arrival)
+    }
     let insertion = packets.insert(payload, packet, timestamp: timestamp, arrival: arrival)
     if insertion == .duplicate {
       statistics.packetsDuplicated += 1
