@@ -111,7 +111,7 @@ internal import COpus
   /// What to announce for a measured loss, in per cent: 0 below half a per cent of loss.
   ///
   /// The more is announced, the more of the packet goes to copies. At 32 kbit/s constant bitrate 1
-  /// scores best at 5, 10 and 20 % of loss alike (PESQ-WB 3.91, 3.15, 2.54, against 3.54, 2.93, 2.49
+  /// scores best at 5, 10 and 20 % of loss alike (PESQ-WB 3.91, 3.15, 2.54; 3.54, 2.93, 2.49
   /// with 10 announced and 2.61, 1.86, 1.48 without copies). Below 31 kbit/s libopus 1.3.1 makes no
   /// copies at all unless more than 5 is announced, and below 20 kbit/s they do not pay.
   package static func announcement(lossFraction: Double, bitsPerSecond: Int) -> Int {

@@ -15,9 +15,10 @@ struct StretchDecision: Equatable, Sendable {
 
 /// When to change the delay: as seldom as may be, in pauses where possible, and then thoroughly.
 ///
-/// Every splice costs a little of what a listener, or PESQ, hears: taking 23 ms out of the pauses of
-/// a clean 14 s recording costs 0.05 to 0.5 of PESQ-WB. So a delay that is 36 ms above its target
-/// (a call starts 25 ms above it) is left alone; one that is worse is brought down all the way.
+/// Every splice costs a little of what a listener, or PESQ, hears: taking 23 ms out of the pauses
+/// of a clean 14 s recording costs 0.05 to 0.5 of PESQ-WB. So a delay that is 36 ms above its
+/// target (a call starts 25 ms above it) is left alone; one that is worse is brought down all the
+/// way.
 struct StretchPolicy: Sendable {
   private var isReturning = false
 

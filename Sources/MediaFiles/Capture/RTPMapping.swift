@@ -2,8 +2,8 @@ internal import Primitives
 
 /// How our media frames look as RTP, for captures: Wireshark knows RTP and not us.
 ///
-/// On our wire the whole packet is sealed and the header is a few bytes; its fields map to RTP's one
-/// to one (RFC 3550 §5.1, and RFC 7587 for Opus: 48 kHz, two channels, whatever is in it).
+/// On our wire the whole packet is sealed and the header is a few bytes; its fields map to RTP's
+/// one to one (RFC 3550 §5.1, and RFC 7587 for Opus: 48 kHz, two channels, whatever is in it).
 package struct RTPMapping: Equatable, Sendable {
   /// The dynamic payload type browsers use for Opus.
   package static let opusPayloadType: UInt8 = 111

@@ -58,7 +58,8 @@ internal import CSndFile
 
   mutating func reset() { _ = unsafe src_reset(state) }
 
-  /// 44.1 to 48 kHz mono costs 0.4 % of a core; medium quality costs 1.1 %, half of what a whole call
-  /// may, for a pass band that ends at 90 instead of 80 % of the half rate: inaudible in speech.
+  /// 44.1 to 48 kHz mono costs 0.4 % of a core; medium quality costs 1.1 %, half of what a whole
+  /// call may, for a pass band that ends at 90 instead of 80 % of the half rate: inaudible in
+  /// speech.
   private static let quality = Int32(SRC_SINC_FASTEST)
 }
