@@ -92,7 +92,7 @@ extension CallCause {
   /// Goal: nobody is ever stuck, told twice, told different things, or connected unasked.
   /// Method: random users, losses of up to 40 %, doubles, 500 ms of reordering, crashes. Ends may
   /// differ only where both sides decided before either heard of it.
-  @Test(arguments: 0..<UInt64(2500))
+  @Test(arguments: 0..<UInt64(2000))
   func `two impatient users on a bad network are never stuck and never disagree`(seed: UInt64) {
     let conditions = SimulatedCalls.Conditions(
       lossPercent: seed % 41, doublePercent: 10, delay: .milliseconds(20),
