@@ -16,6 +16,8 @@ extension MessageSender {
       let message = active.remove(at: position)
       if !message.isAbandoned { delivered(message.tag) }
     }
+    // What else is under way only repeats what has arrived: nobody waits for its fate.
+    if active.isEmpty { window.removeAll() }
   }
 
   /// Packet `number` is lost: what it carried goes again.

@@ -63,12 +63,12 @@ import Wire
       let side = Int.random(in: 0...1, using: &random)
       let stream = Int.random(in: 0..<streams.count, using: &random)
       var count = 4
-      switch UInt8.random(in: 0..<20, using: &random) {
+      switch UInt8.random(in: 0..<40, using: &random) {
       case 0: count = Int.random(in: 4...65_536, using: &random)
       case 1: count = 65_536
       case 2: count = Int.random(in: 1090...1110, using: &random)
       case 3 where hasEmpty.insert(side << 8 | stream).inserted: count = 0
-      case 4...8: count = Int.random(in: 4...5000, using: &random)
+      case 4...14: count = Int.random(in: 4...5000, using: &random)
       default: count = Int.random(in: 4...300, using: &random)
       }
       // Every message but the empty one is unlike all others.
