@@ -26,10 +26,16 @@ extension MessageSender {
     markForResend(packet.fragments)
   }
 
+  mutating func handle(_ frame: CreditFrame) {
+    credit.raise(to: frame.total)
+    owesCreditProbe = owesCreditProbe && isStarved
+  }
+
   mutating func handleProbeTimeout(now: Instant) {
     guard isProbeRunning, probe.deadline <= now else { return }
     probe.fire(now: now)
     if isStarved {
+      window.removeAll()  // Credit probes that nobody answered.
       owesCreditProbe = true
       return
     }

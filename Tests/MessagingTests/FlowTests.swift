@@ -75,8 +75,35 @@ import Wire
     _ = try exchange(at: 1350)
     #expect(drain(&receiver).count == 2)
     let next = receiver.takeCredit()
-    #expect(next?.total == 32_768 + 6 * 8192)
+    #expect(next == CreditFrame(total: 81_920))
     #expect(receiver.takeCredit() == nil)
+  }
+
+  @Test func `goes on asking for credit, however often the question is lost`() throws {
+    var channel = MessageChannel(limits: .rendezvous)
+    for _ in 0..<5 {
+      try channel.send(
+        [UInt8](repeating: 7, count: 8192), on: .rendezvous, life: .seconds(60), now: at(1000))
+    }
+    var number: UInt64 = 0
+    while !packet(&channel, number: number, at: 1000).isEmpty {
+      // Now and then one is lost, so that the window shrinks; the others arrive.
+      if number % 4 == 0 { channel.packetLost(number) } else { channel.packetAcknowledged(number) }
+      number += 1
+      try #require(number < 100)
+    }
+    #expect(drain(&channel).count == 4)
+    var probes: [UInt64] = []
+    while let deadline = channel.nextDeadline, deadline < at(12_000) {
+      channel.handleTimeout(now: deadline)
+      let seen = packet(&channel, number: number, at: deadline.nanoseconds / 1_000_000)
+      #expect(seen.map(\.count) == [0])
+      probes += seen.map(\.milliseconds)
+      number += 1
+    }
+    #expect(probes == [1300, 1900, 3100, 5100, 7100, 9100, 11_100])
+    channel.handle(CreditFrame(total: 65_536))
+    #expect(packet(&channel, number: number, at: 12_000).first?.sequence == 4)
   }
 
   @Test func `control goes before a file that is under way`() throws {
