@@ -34,7 +34,7 @@ struct Association: ~Copyable {
   private(set) var observedAddress: SocketAddress?
   private(set) var pongsReceived = 0
 
-  enum Ending: Equatable { case remoteClose(code: UInt16), violation, expired }
+  enum Ending: Equatable { case remoteClose(code: CloseCode), violation, expired }
 
   init(_ session: consuming Session, limits: MessageLimits, pingAfter: UInt64, now: Instant) {
     self.session = session
@@ -135,8 +135,11 @@ struct Association: ~Copyable {
 
   mutating func ping() { wantsPing = true }
 
+  /// The keys are too old.
+  mutating func expire() { endedBy = endedBy ?? .expired }
+
   /// Says CLOSE three times, 50 ms apart; nothing else is sent from now on.
-  mutating func close(code: UInt16, text: String = "", now: Instant) {
+  mutating func close(code: CloseCode, text: String = "", now: Instant) {
     guard closing == nil else { return }
     messages.failAll()
     closing = (CloseFrame(code: code), Array(text.utf8.prefix(128)), 3, now)
@@ -185,11 +188,11 @@ struct Association: ~Copyable {
     do throws(SessionError) {
       let number = try session.seal(&packet, now: now)
       if hasMessages { messages.didSend(number, now: now) }
-      let evicted = history.record(
+      history.record(
         SentPacket(
           number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
           hasMessages: hasMessages))
-      if let evicted, evicted.packet.hasMessages { messages.packetLost(evicted.packet.number) }
+      settleOutcomes()
       lastSent = now
       return true
     } catch {

@@ -3,7 +3,7 @@ import Connectivity
 import Congestion
 import Cryptography
 import Messaging
-import Primitives
+package import Primitives
 import SecureSession
 import Wire
 

@@ -1,6 +1,6 @@
 import Calling
-import Congestion
-import Connectivity
+package import Congestion
+package import Connectivity
 package import Primitives
 import SecureSession
 package import Wire
