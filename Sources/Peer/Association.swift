@@ -45,6 +45,18 @@ struct Association: ~Copyable {
     lastSent = now
   }
 
+  /// CLOSE was said as often as it is to be.
+  func hasClosed() -> Bool { closing?.left == 0 }
+
+  /// When the other side has been silent for too long: `wait` ns after the answer to a PING is due.
+  func silenceDeadline(after wait: UInt64) -> Instant? {
+    guard closing == nil else { return nil }
+    let answered = lastReceived.nanoseconds &+ max(pingAfter, 5_000_000_000)
+    return Instant(nanoseconds: answered &+ wait)
+  }
+
+  func owns(_ id: ConnectionID) -> Bool { session.owns(id) }
+
   // MARK: - Inputs
 
   /// Opens a DATA packet in place; `nil` if it does not open.
@@ -145,8 +157,6 @@ struct Association: ~Copyable {
     closing = (CloseFrame(code: code), Array(text.utf8.prefix(128)), 3, now)
   }
 
-  /// CLOSE was said as often as it is to be.
-  var isClosed: Bool { closing?.left == 0 }
   var isClosing: Bool { closing != nil }
 
   // MARK: - Outputs
@@ -226,6 +236,21 @@ struct Association: ~Copyable {
     deadline = earliest(deadline, session.nextDeadline)
     let (sum, overflow) = lastSent.nanoseconds.addingReportingOverflow(pingAfter)
     return earliest(deadline, overflow ? nil : Instant(nanoseconds: sum))
+  }
+
+  /// What it measured, as plain values.
+  struct Numbers {
+    var estimator: RoundTripEstimator
+    var roundTrips: DurationHistogram
+    var quality: PathQuality
+    var failedOpenings: UInt64
+    var epoch: UInt32
+  }
+
+  var numbers: Numbers {
+    Numbers(
+      estimator: history.roundTrip, roundTrips: roundTrips, quality: history.quality,
+      failedOpenings: session.failureCount, epoch: session.epoch)
   }
 
   private static let violationLimit = 16

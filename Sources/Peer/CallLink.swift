@@ -90,7 +90,7 @@ final class CallLink {
   /// Whether a DATA packet with this connection ID is this call's.
   func owns(_ id: ConnectionID) -> Bool {
     if id == localRingID, ringSession != nil { return true }
-    return association?.session.owns(id) ?? false
+    return association?.owns(id) ?? false
   }
 
   /// Whether `id` is in use here in any role.
