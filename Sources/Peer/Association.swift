@@ -229,7 +229,7 @@ struct Association: ~Copyable {
 
   /// When `handleTimeout` or `writePacket` next has something to do; the session's own timers
   /// included.
-  var nextDeadline: Instant? {
+  func wakeUp() -> Instant? {
     if let closing { return closing.left > 0 ? closing.next : nil }
     var deadline = earliest(messages.nextDeadline, history.nextDeadline)
     deadline = earliest(deadline, recorder.nextDeadline)

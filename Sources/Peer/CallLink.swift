@@ -108,7 +108,7 @@ final class CallLink {
   }
 
   var nextDeadline: Instant? {
-    var deadline = association?.nextDeadline
+    var deadline = association?.wakeUp() ?? nil
     if isFindingPath { deadline = earliest(deadline, agent.nextDeadline) }
     return deadline
   }

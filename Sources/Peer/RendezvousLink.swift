@@ -293,7 +293,7 @@ struct RendezvousLink: ~Copyable {
 
   private mutating func driveAttempt(now: Instant, identity: borrowing LocalIdentity, isInCall: Bool)
   {
-    guard let due = attempt?.nextDeadline, due <= now else { return }
+    guard let due = attempt?.wakeUp() ?? nil, due <= now else { return }
     var time = TAI64N(unixMilliseconds: unixMilliseconds(now: now))
     if time <= lastTime { time = lastTime.successor }
     lastTime = time
@@ -361,8 +361,8 @@ struct RendezvousLink: ~Copyable {
   }
 
   var nextDeadline: Instant? {
-    var deadline = earliest(nextAttempt, attempt?.nextDeadline)
-    deadline = earliest(deadline, association?.nextDeadline)
+    var deadline = earliest(nextAttempt, attempt?.wakeUp() ?? nil)
+    deadline = earliest(deadline, association?.wakeUp() ?? nil)
     // While an attempt is under way the old session may be as silent as it likes.
     return attempt == nil && nextAttempt == nil ? earliest(deadline, silenceDeadline) : deadline
   }
