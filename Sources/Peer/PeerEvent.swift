@@ -1,0 +1,94 @@
+package import Calling
+package import Connectivity
+package import Primitives
+package import Wire
+
+/// What a peer tells its owner.
+package enum PeerEvent: Sendable {
+  case registration(RegistrationStep)
+  /// The card that the rendezvous showed, verified; worth keeping, to pin the ID and save a round
+  /// trip the next time.
+  case rendezvousIdentified(PeerID, card: [UInt8])
+  /// A step of a call's life, as the rules between calls decide it.
+  case calling(CallEvent)
+  /// What else happens in a call.
+  case link(CallID, LinkStep)
+  /// A call by name ended before there was anybody to invite.
+  case unresolved(CallID, LookUpFailure)
+}
+
+/// Contact with the rendezvous.
+package enum RegistrationStep: Sendable, Equatable {
+  case connecting
+  case registered(seenAs: SocketAddress, name: NameStatus)
+  case reconnecting
+  case failed(RegistrationFailure)
+
+  package enum NameStatus: UInt8, Sendable, Equatable {
+    case none = 0
+    case granted = 1
+    case taken = 2
+    case malformed = 3
+  }
+}
+
+package enum RegistrationFailure: Sendable, Equatable {
+  /// Nothing answered for the whole attempt; attempts go on.
+  case noAnswer
+  /// Something answered that does not verify; attempts go on.
+  case notUnderstood
+  /// It shows another identity than the pinned one; attempts end.
+  case identityMismatch(expected: PeerID, found: PeerID)
+  /// It speaks other versions only; attempts end.
+  case versionMismatch(lowest: UInt8, highest: UInt8)
+  /// It does not admit this identity; attempts end.
+  case notAllowed
+  /// Another program registered with the same identity; attempts end.
+  case replaced
+}
+
+package enum LookUpFailure: Sendable, Equatable {
+  case unknown
+  case notOnline
+  /// The identity behind the name is not the expected one.
+  case identityChanged(expected: PeerID, found: PeerID)
+  /// The card does not verify, or is none.
+  case badCard
+  case tooManyRequests
+  /// The rendezvous did not answer in time.
+  case noAnswer
+  case cancelled
+}
+
+/// What happens in a call besides its states.
+package enum LinkStep: Sendable {
+  /// The name was resolved; the invitation goes out.
+  case peerFound(PeerID, card: [UInt8])
+  /// What the invitation said; comes before `CallEvent.incoming`.
+  case invitation(InvitationNotice)
+  /// What came with the other side's ACCEPT.
+  case answered(userExtension: String?)
+  case pathReady(PathKind, remote: SocketAddress)
+  case pathChanged(PathKind, remote: SocketAddress)
+  /// Six letters to compare by voice (docs/protocol/calling.md §5).
+  case shortCode(String)
+  /// From here on audio may be sent.
+  case mediaMayFlow
+  case mediaMustStop
+  /// Frames wait for `pollAudio`; said once until they were polled.
+  case audioArrived
+  case firstFrameSent
+  case firstFrameReceived
+  case messageReceived(stream: UInt8, [UInt8])
+  case messageFinished(tag: UInt64, isDelivered: Bool)
+}
+
+/// An invitation that waits for the user.
+package struct InvitationNotice: Sendable {
+  package var peer: PeerID
+  package var card: [UInt8]
+  /// The name on the card, if any: claimed, not proven.
+  package var claimedName: String?
+  package var userExtension: String?
+  package var media: MediaDescription
+}
