@@ -59,7 +59,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
       staticKeys: settings.identity.publicStaticKeys, waitingLimit: limits.waitingHandshakes,
       random: &random)
     identities = IdentityRates(limit: limits.sources, hash: hash)
-    recentAnswers = RecentAnswers(limit: limits.unconfirmedSessions)
+    recentAnswers = RecentAnswers(limit: limits.rememberedAnswers)
     self.store = store
     self.limits = limits
     registry = ClientRegistry(hash: hash)
