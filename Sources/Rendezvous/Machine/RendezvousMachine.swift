@@ -114,6 +114,11 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     settings.card = card
   }
 
+  /// The wall clock has been read anew: it may have been stepped since the start.
+  package mutating func setWallClock(unixMilliseconds: UInt64, now: Instant) {
+    settings.wallMilliseconds = unixMilliseconds &- now.nanoseconds / 1_000_000
+  }
+
   // MARK: - Outputs
 
   package mutating func pollEvent() -> ServerEvent? { events.popFirst() }
