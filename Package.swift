@@ -72,7 +72,8 @@ let package = Package(
         "Storage",
       ]),
     // 6: programs
-    program("PeerCommand", ["Earshot", "MediaFiles", "Arguments", "Primitives", "Wire"]),
+    program(
+      "PeerCommand", ["Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     program(
       "RendezvousCommand",
       ["Rendezvous", "Storage", "Reactor", "Primitives", "Wire", "Cryptography", "Arguments"]),
@@ -83,6 +84,7 @@ let package = Package(
         "Cryptography", "Arguments",
       ],
       path: "tools/load"),
+    program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
@@ -108,6 +110,9 @@ let package = Package(
     tests("StorageTests", ["Storage", "Rendezvous", "Cryptography", "Wire", "Primitives"]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
+    tests(
+      "PeerCommandTests",
+      ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     tests("TidyTests", []),
   ]
 )
