@@ -1,5 +1,5 @@
 internal import Earshot
-internal import MediaFiles
+package import MediaFiles
 internal import Synchronization
 
 /// Where the other side's audio goes: measured always, saved when `--save` names a file.

@@ -1,5 +1,5 @@
-internal import Earshot
-internal import MediaFiles
+package import Earshot
+package import MediaFiles
 internal import Primitives
 internal import Synchronization
 

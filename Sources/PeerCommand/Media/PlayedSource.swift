@@ -1,5 +1,5 @@
 internal import Earshot
-internal import MediaFiles
+package import MediaFiles
 internal import Synchronization
 
 /// What `--play` names: a file, standard input, or the test tone.
@@ -13,16 +13,21 @@ package final class PlayedSource: AudioSource {
   private let played = Atomic<Int>(0)
   private let onEnd: @Sendable () -> Void
 
-  private enum Supply: ~Copyable {
-    case file(AudioFileReader)
-    case raw(RawAudioReader)
-    case tone(TestTone)
-  }
-
+  /// One of the three supplies.
   private struct State: ~Copyable {
-    var supply: Supply
+    var file: AudioFileReader?
+    var raw: RawAudioReader?
+    var tone: TestTone?
     var isAtEnd = false
     var fault: String?
+
+    @_lifetime(room: copy room)
+    mutating func read(into room: inout MutableSpan<Int16>) throws(MediaFileError) -> Int {
+      if let count = try file?.read(into: &room) { return count }
+      if let count = try raw?.read(into: &room) { return count }
+      tone?.read(into: &room)
+      return room.count
+    }
   }
 
   /// Opens it.
@@ -39,16 +44,16 @@ package final class PlayedSource: AudioSource {
     case nil:
       channelCount = 1
       length = nil
-      state = Mutex(State(supply: .tone(TestTone())))
+      state = Mutex(State(tone: TestTone()))
     case "-":
       channelCount = 1
       length = nil
-      state = Mutex(State(supply: .raw(RawAudioReader())))
+      state = Mutex(State(raw: RawAudioReader()))
     case .some(let path):
       let reader = try AudioFileReader(path)
       channelCount = reader.channels
       length = isLooped ? nil : reader.lengthFrames48k
-      state = Mutex(State(supply: .file(reader)))
+      state = Mutex(State(file: consume reader))
     }
   }
 
@@ -80,14 +85,14 @@ package final class PlayedSource: AudioSource {
     var isFresh = false
     while filled < frameCount {
       var span = samples.mutableSpan
-      var room = span.extracting((filled * channels)..<(frameCount * channels))
+      var room = span._mutatingExtracting((filled * channels)..<(frameCount * channels))
       let count: Int
       do throws(MediaFileError) {
-        count = try state.supply.read(into: &room)
+        count = try state.read(into: &room)
         if count == 0 {
           // A file that gives nothing right after it was wound back would be read for ever.
           guard isLooped, !isFresh else { break }
-          try state.supply.rewind()
+          try state.file?.rewind()
         }
         isFresh = count == 0
       } catch {
@@ -97,34 +102,5 @@ package final class PlayedSource: AudioSource {
       filled += count
     }
     return filled
-  }
-}
-
-extension PlayedSource.Supply {
-  @_lifetime(room: copy room)
-  mutating func read(into room: inout MutableSpan<Int16>) throws(MediaFileError) -> Int {
-    switch consume self {
-    case .file(var reader):
-      defer { self = .file(reader) }
-      return try reader.read(into: &room)
-    case .raw(var reader):
-      defer { self = .raw(reader) }
-      return try reader.read(into: &room)
-    case .tone(var tone):
-      tone.read(into: &room)
-      self = .tone(tone)
-      return room.count
-    }
-  }
-
-  /// Back to the first sample; only a file can.
-  mutating func rewind() throws(MediaFileError) {
-    switch consume self {
-    case .file(var reader):
-      defer { self = .file(reader) }
-      try reader.rewind()
-    case .raw(let reader): self = .raw(reader)
-    case .tone(let tone): self = .tone(tone)
-    }
   }
 }

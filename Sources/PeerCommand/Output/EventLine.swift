@@ -1,4 +1,4 @@
-internal import Earshot
+package import Earshot
 
 /// The `event` lines: every event of the endpoint by its name in lowerCamelCase, with its details.
 package enum EventLine {

@@ -1,4 +1,4 @@
-internal import Reactor
+package import Reactor
 
 /// The lines of `--json` and of `--events`: one object a line, `type` and `ts` first.
 ///

@@ -1,4 +1,4 @@
-internal import Earshot
+package import Earshot
 internal import Reactor
 
 /// The `stats` lines: W3C webrtc-stats objects, with its names and units (seconds); what it has no

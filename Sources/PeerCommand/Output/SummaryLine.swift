@@ -1,4 +1,4 @@
-internal import Earshot
+package import Earshot
 
 /// The last line of a call: how it ended, how good it was, and why. What was not measured is absent.
 package enum SummaryLine {

@@ -1,4 +1,4 @@
-internal import Earshot
+package import Earshot
 
 /// What the program tells its caller (the table in `earshot --help`).
 package enum ExitCode: Int32, Sendable {

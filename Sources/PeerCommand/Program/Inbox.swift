@@ -1,6 +1,6 @@
-internal import Earshot
-internal import Primitives
-internal import Reactor
+package import Earshot
+package import Primitives
+package import Reactor
 
 /// Whatever can happen to a running command.
 package enum Happening: Sendable {
