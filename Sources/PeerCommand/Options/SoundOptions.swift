@@ -84,9 +84,4 @@ package struct SoundOptions: Sendable {
     options.userExtension = userExtension
     return options
   }
-
-  /// Two channels are heard where two are sent: nobody knows what the other side sends.
-  package func heardChannels(_ source: PlayedSource) -> Int {
-    source.channelCount == 2 && bitrate >= 48_000 ? 2 : 1
-  }
 }
