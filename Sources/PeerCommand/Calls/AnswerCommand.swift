@@ -1,7 +1,7 @@
 package import Arguments
 internal import Earshot
 internal import MediaFiles
-internal import Reactor
+package import Reactor
 
 /// `earshot answer`: registers, and waits for calls.
 package struct AnswerCommand: Sendable {
@@ -30,11 +30,12 @@ package struct AnswerCommand: Sendable {
     }
   }
 
-  package func run() async throws(CommandFailure) -> ExitCode {
+  package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
     var opened: OpenedSound? = try open(call: 1)
-    let session = try await OnlineSession(online, console, readsKeys: sound.play != "-")
+    let session = try await OnlineSession(
+      online, console, on: loop, readsKeys: sound.play != "-")
     let status = try await session.waitUntilRegistered()
     if status == .taken || status == .malformed {
       await session.endpoint.close()

@@ -1,7 +1,7 @@
 package import Arguments
 package import Earshot
 internal import MediaFiles
-internal import Reactor
+package import Reactor
 
 /// `earshot call NAME|ID`: invites, talks, prints the report.
 package struct CallCommand: Sendable {
@@ -27,7 +27,7 @@ package struct CallCommand: Sendable {
     }
   }
 
-  package func run() async throws(CommandFailure) -> ExitCode {
+  package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
     let ends: OpenedSound
@@ -36,7 +36,8 @@ package struct CallCommand: Sendable {
     } catch {
       throw CommandFailure(error)
     }
-    let session = try await OnlineSession(online, console, readsKeys: sound.play != "-")
+    let session = try await OnlineSession(
+      online, console, on: loop, readsKeys: sound.play != "-")
     ends.connect(to: session.inbox)
     let status = try await session.waitUntilRegistered()
     if status == .taken, let name = online.name {

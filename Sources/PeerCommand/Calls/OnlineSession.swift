@@ -1,6 +1,6 @@
 package import Earshot
 internal import MediaFiles
-internal import Reactor
+package import Reactor
 
 /// What `call` and `answer` begin with: the files that are asked for, the endpoint, and the queue of
 /// everything that happens.
@@ -18,7 +18,7 @@ package final class OnlineSession {
 
   /// Opens the files first: a bad one stops the program before anybody is disturbed.
   package init(
-    _ options: OnlineOptions, _ console: Console, readsKeys: Bool
+    _ options: OnlineOptions, _ console: Console, on loop: EventLoop, readsKeys: Bool
   ) async throws(CommandFailure) {
     self.options = options
     self.console = console
@@ -30,7 +30,7 @@ package final class OnlineSession {
       throw CommandFailure(error)
     }
     do throws(ReactorError) {
-      inbox = try Inbox(readsKeys: readsKeys)
+      inbox = try Inbox(on: loop, readsKeys: readsKeys)
     } catch {
       throw CommandFailure(system: error)
     }

@@ -23,18 +23,17 @@ package final class Inbox {
   private let signals: SignalWatch
   private let keys: TerminalInput?
 
+  /// Runs on `loop`, as everything that uses it.
+  ///
   /// - Parameter readsKeys: Whether single keys are wanted; ignored where there is no terminal.
-  package init(readsKeys: Bool) throws(ReactorError) {
+  package init(on loop: EventLoop, readsKeys: Bool) throws(ReactorError) {
     let (stream, feed) = AsyncStream.makeStream(of: Happening.self)
     happenings = stream
     self.feed = feed
-    var options = EventLoop.Options()
-    options.name = "earshot-inbox"
-    loop = try EventLoop(options)
+    self.loop = loop
     timer = try loop.addTimer { _ in feed.yield(.wake) }
     signals = try SignalWatch(on: loop) { feed.yield(.signal($0)) }
     keys = readsKeys ? try TerminalInput(on: loop, onKey: { feed.yield(.key($0)) }) : nil
-    try loop.start()
   }
 
   /// Whether keys are being read.
@@ -44,14 +43,11 @@ package final class Inbox {
   package func follow(_ endpoint: Endpoint) async {
     let events = await endpoint.events()
     let feed = feed
-    Task {
+    Task(executorPreference: loop) {
       for await event in events { feed.yield(.endpoint(event)) }
     }
   }
 
   /// Sets the timer; `nil` stops it.
-  package func wake(at deadline: Instant?) {
-    let (loop, timer) = (loop, timer)
-    Task(executorPreference: loop) { loop.setDeadline(timer, deadline) }
-  }
+  package func wake(at deadline: Instant?) { loop.setDeadline(timer, deadline) }
 }

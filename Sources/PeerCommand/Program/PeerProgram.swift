@@ -1,21 +1,43 @@
 internal import Arguments
-internal import Earshot
-internal import Reactor
+internal import Glibc
+package import Reactor
 
 /// From the command line to the exit code.
 package enum PeerProgram {
   package static let version = "0.1.0"
 
-  package static func run(_ words: [String]) async -> ExitCode {
+  /// The whole program. The main thread becomes the event loop: it is where signals, keys and the
+  /// commands themselves are served.
+  package static func main() -> Never {
+    // Before any thread is started: all of them inherit it.
+    SignalWatch.block()
+    ProcessSurroundings.ignoreBrokenPipes()
+    let words = Array(CommandLine.arguments.dropFirst())
+    do throws(ReactorError) {
+      let loop = try EventLoop()
+      Task(executorPreference: loop) { exit(await run(words, on: loop).rawValue) }
+      loop.run()
+      exit(ExitCode.failed.rawValue)
+    } catch {
+      let failure = CommandFailure(system: error)
+      Console(isJSON: true, isQuiet: true).complain(failure)
+      exit(failure.code.rawValue)
+    }
+  }
+
+  /// One command line. Runs on `loop`.
+  package static func run(_ words: [String], on loop: EventLoop) async -> ExitCode {
     do throws(CommandFailure) {
-      return try await dispatch(words)
+      return try await dispatch(words, on: loop)
     } catch {
       Console(isJSON: true, isQuiet: true).complain(error)
       return error.code
     }
   }
 
-  private static func dispatch(_ words: [String]) async throws(CommandFailure) -> ExitCode {
+  private static func dispatch(
+    _ words: [String], on loop: EventLoop
+  ) async throws(CommandFailure) -> ExitCode {
     var arguments = Arguments(words)
     guard let name = arguments.command() else { return try withoutCommand(arguments) }
     guard let command = Subcommand(rawValue: name) else {
@@ -35,13 +57,13 @@ package enum PeerProgram {
     case .call:
       return try await parse { () throws(UsageError) in
         try CallCommand(arguments, variable: ProcessSurroundings.variable)
-      }.run()
+      }.run(on: loop)
     case .answer:
       return try await parse { () throws(UsageError) in
         try AnswerCommand(
           arguments, isOnTerminal: TerminalInput.isAvailable,
           variable: ProcessSurroundings.variable)
-      }.run()
+      }.run(on: loop)
     }
   }
 
