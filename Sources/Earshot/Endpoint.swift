@@ -81,13 +81,15 @@ public actor Endpoint {
 
   // MARK: - Events
 
-  /// Everything that happens from now on, for one reader; each call gives a new stream. At most
-  /// 4096 events wait for a reader who does not read.
+  /// Everything that happens from now on, for one reader; each call gives a new stream. It begins
+  /// with the state of the registration, unless that has only begun. At most 4096 events wait for a
+  /// reader who does not read.
   public func events() -> AsyncStream<EndpointEvent> {
     let number = nextObserver
     nextObserver += 1
     return AsyncStream(bufferingPolicy: .bufferingNewest(4096)) { continuation in
       observers[number] = continuation
+      if registration != .connecting { continuation.yield(.registrationChanged(registration)) }
       continuation.onTermination = { [weak self] _ in
         guard let self else { return }
         Task { await self.forget(number) }
