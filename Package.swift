@@ -90,6 +90,17 @@ let package = Package(
         "Cryptography", "Arguments",
       ],
       path: "tools/load"),
+    // measurements (Benchmarks/README.md)
+    .target(
+      name: "PacketPathC", path: "Benchmarks/PacketPathC", linkerSettings: [.linkedLibrary("sodium")]
+    ),
+    program(
+      "PacketPath",
+      [
+        "SecureSession", "Reactor", "Wire", "Cryptography", "Primitives", "Arguments",
+        "PacketPathC",
+      ],
+      path: "Benchmarks/PacketPath"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
