@@ -23,9 +23,9 @@ package struct WireError: Error, Equatable, Sendable {
 /// A name known when the program was compiled: making an error from it costs no allocation.
 package struct StaticName: ExpressibleByStringLiteral, Equatable, Sendable, CustomStringConvertible
 {
-  private let literal: StaticString
+  @usableFromInline let literal: StaticString
 
-  package init(stringLiteral value: StaticString) { literal = value }
+  @inlinable package init(stringLiteral value: StaticString) { literal = value }
 
   package var description: String { literal.description }
 
