@@ -4,13 +4,14 @@ import PacketPathC
 /// From command line to exit code; prints one JSON object a shape.
 enum PacketPathProgram {
   static let usage = """
-    usage: PacketPath [--runs N] [--packets N]
+    usage: PacketPath [--runs N] [--packets N] [--shape NAME]
 
     Seals, frames and sends packets over the loopback address, receives, opens and parses them: in
     Swift with the shipped code, in C with the same libsodium and socket calls, in turns.
 
       --runs N      runs of each shape (default: 9)
       --packets N   packets of a run, each language (default: 100000)
+      --shape NAME  only this one of plain-108, plain-1200, offload-108, offload-1200
 
     example: .build/release/PacketPath --runs 9
     """
@@ -24,8 +25,9 @@ enum PacketPathProgram {
     do {
       let runs = try arguments.integer("--runs", "runs", in: 1...100) ?? 9
       let packets = try arguments.integer("--packets", "packets", in: 1000...10_000_000) ?? 100_000
+      let only = try arguments.choice("--shape", of: Shape.all.map(\.name))
       try arguments.finish()
-      for shape in Shape.all {
+      for shape in Shape.all where only == nil || only == shape.name {
         var comparison = try Comparison.make(shape)
         for _ in 0..<runs { try comparison.run(packets: packets) }
         print(comparison.json)

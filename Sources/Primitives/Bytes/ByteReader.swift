@@ -16,7 +16,8 @@ package struct ByteReader: ~Escapable {
   @inlinable package var isAtEnd: Bool { offset == bytes.count }
 
   @_lifetime(self: copy self)
-  @inlinable package mutating func readUInt8(_ field: StaticName) throws(WireError) -> UInt8 {
+  @inlinable @inline(__always)
+  package mutating func readUInt8(_ field: StaticName) throws(WireError) -> UInt8 {
     guard remaining >= 1 else { throw WireError(.truncated, field, at: offset) }
     let value = bytes[offset]
     position += 1
@@ -24,7 +25,8 @@ package struct ByteReader: ~Escapable {
   }
 
   @_lifetime(self: copy self)
-  @inlinable package mutating func readUInt16(_ field: StaticName) throws(WireError) -> UInt16 {
+  @inlinable @inline(__always)
+  package mutating func readUInt16(_ field: StaticName) throws(WireError) -> UInt16 {
     guard remaining >= 2 else { throw WireError(.truncated, field, at: offset) }
     let value = UInt16(bytes[offset]) | UInt16(bytes[offset + 1]) << 8
     position += 2
@@ -32,7 +34,8 @@ package struct ByteReader: ~Escapable {
   }
 
   @_lifetime(self: copy self)
-  @inlinable package mutating func readUInt32(_ field: StaticName) throws(WireError) -> UInt32 {
+  @inlinable @inline(__always)
+  package mutating func readUInt32(_ field: StaticName) throws(WireError) -> UInt32 {
     guard remaining >= 4 else { throw WireError(.truncated, field, at: offset) }
     let low = UInt32(bytes[offset]) | UInt32(bytes[offset + 1]) << 8
     let high = UInt32(bytes[offset + 2]) | UInt32(bytes[offset + 3]) << 8
@@ -41,7 +44,8 @@ package struct ByteReader: ~Escapable {
   }
 
   @_lifetime(self: copy self)
-  @inlinable package mutating func readUInt64(_ field: StaticName) throws(WireError) -> UInt64 {
+  @inlinable @inline(__always)
+  package mutating func readUInt64(_ field: StaticName) throws(WireError) -> UInt64 {
     let low = UInt64(try readUInt32(field))
     return low | UInt64(try readUInt32(field)) << 32
   }
@@ -60,7 +64,8 @@ package struct ByteReader: ~Escapable {
 
   /// The place of the next `count` bytes, which the reader steps over without copying them.
   @_lifetime(self: copy self)
-  @inlinable package mutating func readRange(_ count: Int, _ field: StaticName) throws(WireError) -> Range<Int>
+  @inlinable @inline(__always)
+  package mutating func readRange(_ count: Int, _ field: StaticName) throws(WireError) -> Range<Int>
   {
     guard count >= 0, remaining >= count else { throw WireError(.truncated, field, at: offset) }
     let range = offset..<(offset + count)
