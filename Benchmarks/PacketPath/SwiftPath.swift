@@ -71,10 +71,10 @@ struct SwiftPath: ~Copyable {
     }
   }
 
-  /// Receives, opens and parses until nothing waits; how many packets opened.
+  /// Receives, opens and parses one burst; how many packets opened.
   mutating func receive() -> Int {
     var opened = 0
-    while true {
+    while opened < shape.burst {
       let count = receiver.receive()
       if count == 0 { return opened }
       for index in 0..<count {
@@ -82,6 +82,7 @@ struct SwiftPath: ~Copyable {
         opened += unsafe open(message)
       }
     }
+    return opened
   }
 
   private mutating func open(_ message: ReceivedMessage) -> Int {

@@ -232,7 +232,7 @@ static uint32_t read_control(struct msghdr *header, uint32_t byte_count, uint64_
 
 uint32_t packet_path_receive(packet_path *path) {
   uint32_t opened = 0;
-  while (1) {
+  while (opened < path->burst) {
     int count = recvmmsg(path->receiver, path->headers, slot_count, MSG_DONTWAIT, NULL);
     if (count <= 0) return opened;
     for (int index = 0; index < count; index++) {
@@ -246,8 +246,8 @@ uint32_t packet_path_receive(packet_path *path) {
       }
       rearm(path, index);
     }
-    if (count < slot_count) return opened;
   }
+  return opened;
 }
 
 uint64_t packet_path_thread_ns(void) {

@@ -17,7 +17,7 @@ void packet_path_destroy(packet_path *path);
 /// Seals, frames and sends one burst; how many packets the kernel took.
 uint32_t packet_path_send(packet_path *path);
 
-/// Receives, opens and parses until nothing waits; how many packets opened.
+/// Receives, opens and parses one burst; how many packets opened.
 uint32_t packet_path_receive(packet_path *path);
 
 /// CPU time of the calling thread.

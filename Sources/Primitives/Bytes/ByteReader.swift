@@ -1,50 +1,44 @@
 /// Reads little-endian fields from bytes that nobody has checked yet (docs/protocol/README.md §2).
 ///
 /// Every read is bounds-checked and throws instead of trapping. There is no index arithmetic on
-/// network bytes outside this type. What the packet path reads with is inlinable: three calls into
-/// another module for one frame cost more than the frame.
+/// network bytes outside this type.
 package struct ByteReader: ~Escapable {
-  @usableFromInline let bytes: Span<UInt8>
+  private let bytes: Span<UInt8>
   /// How many bytes have been read.
-  @inlinable package var offset: Int { position }
-  @usableFromInline var position = 0
+  package private(set) var offset = 0
 
   @_lifetime(copy bytes)
-  @inlinable package init(_ bytes: Span<UInt8>) { self.bytes = bytes }
+  package init(_ bytes: Span<UInt8>) { self.bytes = bytes }
 
-  @inlinable package var remaining: Int { bytes.count - offset }
-  @inlinable package var isAtEnd: Bool { offset == bytes.count }
+  package var remaining: Int { bytes.count - offset }
+  package var isAtEnd: Bool { offset == bytes.count }
 
   @_lifetime(self: copy self)
-  @inlinable @inline(__always)
   package mutating func readUInt8(_ field: StaticName) throws(WireError) -> UInt8 {
     guard remaining >= 1 else { throw WireError(.truncated, field, at: offset) }
     let value = bytes[offset]
-    position += 1
+    offset += 1
     return value
   }
 
   @_lifetime(self: copy self)
-  @inlinable @inline(__always)
   package mutating func readUInt16(_ field: StaticName) throws(WireError) -> UInt16 {
     guard remaining >= 2 else { throw WireError(.truncated, field, at: offset) }
     let value = UInt16(bytes[offset]) | UInt16(bytes[offset + 1]) << 8
-    position += 2
+    offset += 2
     return value
   }
 
   @_lifetime(self: copy self)
-  @inlinable @inline(__always)
   package mutating func readUInt32(_ field: StaticName) throws(WireError) -> UInt32 {
     guard remaining >= 4 else { throw WireError(.truncated, field, at: offset) }
     let low = UInt32(bytes[offset]) | UInt32(bytes[offset + 1]) << 8
     let high = UInt32(bytes[offset + 2]) | UInt32(bytes[offset + 3]) << 8
-    position += 4
+    offset += 4
     return low | high << 16
   }
 
   @_lifetime(self: copy self)
-  @inlinable @inline(__always)
   package mutating func readUInt64(_ field: StaticName) throws(WireError) -> UInt64 {
     let low = UInt64(try readUInt32(field))
     return low | UInt64(try readUInt32(field)) << 32
@@ -58,18 +52,17 @@ package struct ByteReader: ~Escapable {
     var copy = [UInt8]()
     copy.reserveCapacity(count)
     for index in offset..<(offset + count) { copy.append(bytes[index]) }
-    position += count
+    offset += count
     return copy
   }
 
   /// The place of the next `count` bytes, which the reader steps over without copying them.
   @_lifetime(self: copy self)
-  @inlinable @inline(__always)
   package mutating func readRange(_ count: Int, _ field: StaticName) throws(WireError) -> Range<Int>
   {
     guard count >= 0, remaining >= count else { throw WireError(.truncated, field, at: offset) }
     let range = offset..<(offset + count)
-    position += count
+    offset += count
     return range
   }
 
@@ -79,7 +72,7 @@ package struct ByteReader: ~Escapable {
     var copy = [UInt8]()
     copy.reserveCapacity(remaining)
     for index in offset..<bytes.count { copy.append(bytes[index]) }
-    position = bytes.count
+    offset = bytes.count
     return copy
   }
 

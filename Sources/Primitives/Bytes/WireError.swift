@@ -23,9 +23,9 @@ package struct WireError: Error, Equatable, Sendable {
 /// A name known when the program was compiled: making an error from it costs no allocation.
 package struct StaticName: ExpressibleByStringLiteral, Equatable, Sendable, CustomStringConvertible
 {
-  @usableFromInline let literal: StaticString
+  private let literal: StaticString
 
-  @inlinable package init(stringLiteral value: StaticString) { literal = value }
+  package init(stringLiteral value: StaticString) { literal = value }
 
   package var description: String { literal.description }
 

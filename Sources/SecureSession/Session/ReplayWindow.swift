@@ -24,9 +24,13 @@ package struct ReplayWindow<let wordCount: Int>: Sendable {
 
   /// Marks `number` as seen, after its packet has opened. Returns whether it is the highest yet.
   package mutating func insert(_ number: UInt64) -> Bool {
-    guard accepts(number) else { return false }
     let isHighest = number >= end
-    if isHighest { advance(to: number) }
+    if isHighest {
+      guard number < .max else { return false }
+      advance(to: number)
+    } else {
+      guard accepts(number) else { return false }
+    }
     var words = words.mutableSpan
     words[Self.word(number)] |= Self.bit(number)
     return isHighest
