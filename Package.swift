@@ -101,6 +101,9 @@ let package = Package(
         "PacketPathC",
       ],
       path: "Benchmarks/PacketPath"),
+    .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
+    program(
+      "SteadyCall", ["Earshot", "Arguments", "AllocationCounter"], path: "Benchmarks/SteadyCall"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
