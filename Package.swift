@@ -92,6 +92,20 @@ let package = Package(
       ],
       path: "tools/load"),
     program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
+    // measurements (Benchmarks/README.md)
+    .target(
+      name: "PacketPathC", path: "Benchmarks/PacketPathC", linkerSettings: [.linkedLibrary("sodium")]
+    ),
+    program(
+      "PacketPath",
+      [
+        "SecureSession", "Reactor", "Wire", "Cryptography", "Primitives", "Arguments",
+        "PacketPathC",
+      ],
+      path: "Benchmarks/PacketPath"),
+    .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
+    program(
+      "SteadyCall", ["Earshot", "Arguments", "AllocationCounter"], path: "Benchmarks/SteadyCall"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
