@@ -27,6 +27,15 @@ func clang(_ name: String, links libraries: [String] = []) -> Target {
   .target(name: name, linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
+// What tools/fuzz builds, with flags of its own: a program that needs libFuzzer to link.
+let fuzzing: [Target] =
+  Context.environment["EARSHOT_FUZZ"] == nil
+  ? []
+  : [
+    .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+    program("FuzzCommand", ["Fuzzing", "CFuzzer"], path: "Tests/Fuzz/FuzzCommand"),
+  ]
+
 let package = Package(
   name: "earshot",
   products: [
@@ -109,5 +118,8 @@ let package = Package(
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests("TidyTests", []),
-  ]
+    layer(
+      "Fuzzing", ["Primitives", "Wire", "Audio", "Storage"], path: "Tests/Fuzz/Fuzzing"),
+    tests("CorpusTests", ["Fuzzing", "Primitives"]),
+  ] + fuzzing
 )

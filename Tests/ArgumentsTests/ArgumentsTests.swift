@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Arguments
+import Arguments
 
 struct ArgumentsTests {
   @Test func `options, flags and positional arguments come in any order`() throws {

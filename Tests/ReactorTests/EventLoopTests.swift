@@ -2,7 +2,7 @@ import Primitives
 import Synchronization
 import Testing
 
-@testable import Reactor
+import Reactor
 
 /// An actor that lives on an event loop.
 private actor Resident {

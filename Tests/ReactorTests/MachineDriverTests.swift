@@ -2,7 +2,7 @@ import Primitives
 import Synchronization
 import Testing
 
-@testable import Reactor
+import Reactor
 
 struct MachineDriverTests {
   /// Two drivers on one loop: one asks a thousand times, the other echoes.

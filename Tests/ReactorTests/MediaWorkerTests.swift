@@ -2,7 +2,7 @@ import Primitives
 import Synchronization
 import Testing
 
-@testable import Reactor
+import Reactor
 
 struct MediaWorkerTests {
   private func schedule() -> TickSchedule {

@@ -2,7 +2,7 @@ import Glibc
 import Primitives
 import Testing
 
-@testable import Reactor
+import Reactor
 
 struct UDPSocketTests {
   @Test(arguments: [true, false])

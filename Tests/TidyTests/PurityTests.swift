@@ -13,6 +13,9 @@ import Testing
         "Make it a value, or give it to the event loop; only Reactor crosses threads by hand.",
       exceptions: ["Sources/Reactor/", "Tests/ReactorTests/"]),
     WordRule(
+      words: ["@testable"],
+      advice: "Make what the test needs `package`: tests run on the release build, as programs do."),
+    WordRule(
       words: ["DispatchQueue", "DispatchSemaphore", "DispatchGroup", "NSLock"],
       advice: "One event loop does it: no dispatch queues and no locks beside Reactor's own."),
     WordRule(

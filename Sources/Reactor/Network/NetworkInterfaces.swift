@@ -37,7 +37,7 @@ package enum NetworkInterfaces {
   }
 
   /// The choice and the order; apart from the kernel so that it can be tested.
-  static func usable(
+  package static func usable(
     _ found: [InterfaceAddress], includingLoopback: Bool, limit: Int
   ) -> [SocketAddress] {
     let kept = found.filter { entry in
@@ -54,11 +54,17 @@ package enum NetworkInterfaces {
 }
 
 /// One address of one interface, as the kernel lists it.
-struct InterfaceAddress {
-  var address: SocketAddress
+package struct InterfaceAddress {
+  package var address: SocketAddress
   /// The kernel's number; physical cards usually have lower ones than bridges of containers.
-  var interface: UInt32
-  var isUp: Bool
+  package var interface: UInt32
+  package var isUp: Bool
+
+  package init(address: SocketAddress, interface: UInt32, isUp: Bool) {
+    self.address = address
+    self.interface = interface
+    self.isUp = isUp
+  }
 
   fileprivate var rank: [UInt64] {
     [

@@ -69,13 +69,13 @@ package enum Resolver {
 }
 
 /// A host, by name or number, and a port.
-struct HostAndPort: Equatable {
-  var host: String
-  var port: UInt16
+package struct HostAndPort: Equatable {
+  package var host: String
+  package var port: UInt16
   /// Set when the host is a number.
-  var numeric: SocketAddress?
+  package var numeric: SocketAddress?
 
-  init(_ text: String, defaultPort: UInt16?) throws(ReactorError) {
+  package init(_ text: String, defaultPort: UInt16?) throws(ReactorError) {
     if let address = SocketAddress(text) {
       self.init(address)
       return

@@ -2,13 +2,13 @@ internal import CLinux
 internal import Glibc
 
 /// A thread of the kernel's that has been started; `join` it, or let it go on its own.
-struct JoinableThread: ~Copyable, Sendable {
+package struct JoinableThread: ~Copyable, Sendable {
   private let thread: UInt
 
   fileprivate init(_ thread: UInt) { self.thread = thread }
 
   /// Waits for the thread's end.
-  consuming func join() {
+  package consuming func join() {
     pthread_join(thread, nil)
     discard self
   }
@@ -17,7 +17,7 @@ struct JoinableThread: ~Copyable, Sendable {
 }
 
 /// Starts a thread that runs `body` once. Its name shows in `ps -L` (15 letters at most).
-func startThread(
+package func startThread(
   named name: String, _ body: @escaping @Sendable () -> Void
 ) throws(ReactorError) -> JoinableThread {
   let context = unsafe Unmanaged.passRetained(ThreadBody(body)).toOpaque()

@@ -1,7 +1,7 @@
 import Primitives
 import Testing
 
-@testable import Wire
+import Wire
 
 @Suite struct CallPayloadsTests {
   static let callID = CallID(Array(16..<32))!
