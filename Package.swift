@@ -121,5 +121,7 @@ let package = Package(
     layer(
       "Fuzzing", ["Primitives", "Wire", "Audio", "Storage"], path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),
+    program("CompareCommand", ["MediaFiles"], path: "tools/compare"),
+    tests("CompareTests", ["CompareCommand", "Primitives"]),
   ] + fuzzing
 )

@@ -48,8 +48,8 @@ enum Repository {
     return folder
   }()
 
-  /// Swift files below Sources and Tests; the rules hold for both unless they say otherwise.
-  static let swiftFiles = files(below: ["Sources", "Tests"], extensions: ["swift"])
+  /// All Swift files; the rules hold for all of them unless they say otherwise.
+  static let swiftFiles = files(below: ["Sources", "Tests", "tools"], extensions: ["swift"])
   static let sources = swiftFiles.filter { $0.path.hasPrefix("Sources/") }
   static let tests = swiftFiles.filter { $0.path.hasPrefix("Tests/") }
 
