@@ -92,14 +92,12 @@ package struct SoundComparison {
     guard start < end, energy > 0 else { return 0 }
     var product: Float = 0
     var power: Float = 0
-    played.withUnsafeBufferPointer { played in
-      unsafe heard.withUnsafeBufferPointer { heard in
-        for index in start..<end {
-          let other = unsafe heard[index + lag]
-          unsafe product += played[index] * other
-          power += other * other
-        }
-      }
+    let first = played.span
+    let second = heard.span
+    for index in start..<end {
+      let other = second[index + lag]
+      product += first[index] * other
+      power += other * other
     }
     return power > 0 ? Double(product) / (energy * Double(power)).squareRoot() : 0
   }
