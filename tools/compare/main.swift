@@ -41,7 +41,7 @@ private func compare(_ arguments: [String]) throws(MediaFileError) -> Int32 {
   func milliseconds(_ samples: Int) -> String { "\(Double(samples * 10 / 48) / 10)" }
   let range =
     "\(milliseconds(result.lagRange.lowerBound)) to \(milliseconds(result.lagRange.upperBound))"
-  let correlation = Double(Int(result.correlation * 1000)) / 1000
+  let correlation = (result.correlation * 1000).rounded() / 1000
   print(
     "played \(played.count / 48) ms, heard \(heard.count / 48) ms, lag \(milliseconds(result.lag)) ms",
     "(\(range) ms over \(result.secondCount) s), correlation \(correlation)")
