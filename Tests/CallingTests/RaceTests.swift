@@ -2,7 +2,7 @@ import Primitives
 import Testing
 import Wire
 
-@testable import Calling
+import Calling
 
 /// Two things at once, from the side of one party.
 @Suite struct RaceTests {
