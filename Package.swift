@@ -119,7 +119,8 @@ let package = Package(
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests("TidyTests", []),
     layer(
-      "Fuzzing", ["Primitives", "Wire", "Audio", "Storage"], path: "Tests/Fuzz/Fuzzing"),
+      "Fuzzing", ["Primitives", "Wire", "Messaging", "Congestion", "Audio", "Storage"],
+      path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),
     program("CompareCommand", ["MediaFiles"], path: "tools/compare"),
     tests("CompareTests", ["CompareCommand", "Primitives"]),

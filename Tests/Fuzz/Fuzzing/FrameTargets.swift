@@ -45,7 +45,7 @@ extension FuzzTarget {
     expect(packet.bytes(at: range).count == range.count, "bytes can be had")
   }
 
-  private static func visit(_ feedback: FeedbackFrame, in packet: Span<UInt8>) {
+  static func visit(_ feedback: FeedbackFrame, in packet: Span<UInt8>) {
     var entries = feedback.entries(in: packet)
     var count = 0
     var expected = feedback.header.largest

@@ -25,7 +25,7 @@ package struct FuzzTarget: Sendable {
 
   /// All targets, in the order of the layers.
   package static let all: [FuzzTarget] =
-    primitives + frames + calling + rendezvous + audio + storage
+    primitives + session + frames + transport + calling + rendezvous + audio + storage
 
   package static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }
 }
