@@ -81,8 +81,8 @@ let package = Package(
     layer(
       "Earshot",
       [
-        "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Audio", "Reactor",
-        "Storage",
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
+        "Messaging", "Calling", "Peer", "Audio", "Reactor", "Storage",
       ]),
     // 6: programs
     program("PeerCommand", ["Earshot", "MediaFiles", "Arguments", "Primitives", "Wire"]),
@@ -127,6 +127,11 @@ let package = Package(
     tests(
       "StorageTests",
       ["Storage", "Rendezvous", "SecureSession", "Cryptography", "Wire", "Primitives"]),
+    tests(
+      "EarshotTests",
+      [
+        "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
+      ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests("TidyTests", []),
