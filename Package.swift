@@ -136,7 +136,11 @@ let package = Package(
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests("TidyTests", []),
     layer(
-      "Fuzzing", ["Primitives", "Wire", "Messaging", "Congestion", "Audio", "Storage"],
+      "Fuzzing",
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion", "Audio",
+        "Storage",
+      ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),
     program("CompareCommand", ["MediaFiles"], path: "tools/compare"),

@@ -15,8 +15,8 @@ package struct CallLedger: Sendable {
   let startedAt: Instant
   var open: OpenCall?
   /// At most `CallLimits.endedCalls`, in the order in which they ended.
-  package internal(set) var ended: [EndedCall] = []
-  package internal(set) var seen = SeenCalls()
+  var ended: [EndedCall] = []
+  var seen = SeenCalls()
   var limiter = InviteLimiter()
   var actions = ActionQueue()
   package internal(set) var ignored = IgnoredSignals()

@@ -14,20 +14,20 @@ package enum SystemClock {
 ///
 /// Both clocks are read together once for each batch, so a step of the wall clock can only touch
 /// the datagrams that were waiting at that moment, and those only within `ageLimit`.
-package struct ArrivalClock {
+struct ArrivalClock {
   private let now: Instant
   private let wall: UInt64
 
   /// An age beyond this is a stepped clock, not a datagram that waited: it counts as none.
   private static let ageLimit: UInt64 = 1_000_000_000
 
-  package init(now: Instant = SystemClock.now, wall: UInt64 = SystemClock.wallNanoseconds) {
+  init(now: Instant = SystemClock.now, wall: UInt64 = SystemClock.wallNanoseconds) {
     self.now = now
     self.wall = wall
   }
 
   /// When a datagram stamped `stamp` (nanoseconds since 1970; 0 for unknown) came in.
-  package func instant(ofStamp stamp: UInt64) -> Instant {
+  func instant(ofStamp stamp: UInt64) -> Instant {
     guard stamp != 0, stamp < wall, wall &- stamp < Self.ageLimit else { return now }
     let age = min(wall &- stamp, now.nanoseconds)
     return Instant(nanoseconds: now.nanoseconds &- age)

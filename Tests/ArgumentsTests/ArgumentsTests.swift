@@ -1,6 +1,6 @@
 import Testing
 
-import Arguments
+@testable import Arguments
 
 struct ArgumentsTests {
   @Test func `options, flags and positional arguments come in any order`() throws {

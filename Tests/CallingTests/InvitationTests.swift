@@ -2,7 +2,7 @@ import Primitives
 import Testing
 import Wire
 
-import Calling
+@testable import Calling
 
 @Suite struct OutgoingInvitationTests {
   @Test func `repeats INVITE at half, one and a half, three and a half, seven and a half seconds`()

@@ -1,7 +1,7 @@
 import Primitives
 import Wire
 
-import Calling
+@testable import Calling
 
 let start = Instant(nanoseconds: 1_000_000_000_000)
 let alice = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)

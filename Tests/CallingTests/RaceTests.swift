@@ -2,7 +2,7 @@ import Primitives
 import Testing
 import Wire
 
-import Calling
+@testable import Calling
 
 /// Two things at once, from the side of one party.
 @Suite struct RaceTests {

@@ -2,7 +2,7 @@ import Primitives
 import Testing
 import Wire
 
-import Calling
+@testable import Calling
 
 /// What is known to go wrong in call interfaces that people use today, one test each: twelve
 /// weaknesses of a widely used one, and what its users and its neighbours' users complained of.

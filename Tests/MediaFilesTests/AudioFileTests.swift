@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-import MediaFiles
+@testable import MediaFiles
 
 struct AudioFileReaderTests {
   static let rates = [8000, 16_000, 22_050, 44_100, 48_000, 96_000]

@@ -1,7 +1,7 @@
 import Primitives
 import Testing
 
-import Reactor
+@testable import Reactor
 
 struct ArrivalClockTests {
   let clock = ArrivalClock(now: Instant(nanoseconds: 50_000_000_000), wall: 9_000_000_000_000)

@@ -2,7 +2,7 @@ import Primitives
 import Synchronization
 import Testing
 
-import Reactor
+@testable import Reactor
 
 /// An actor that lives on an event loop.
 private actor Resident {

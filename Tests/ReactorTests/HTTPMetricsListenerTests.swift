@@ -2,7 +2,7 @@ import Glibc
 import Primitives
 import Testing
 
-import Reactor
+@testable import Reactor
 
 struct HTTPMetricsListenerTests {
   /// A blocking client with a limit on each read that is less than the listener's patience.

@@ -2,7 +2,7 @@ import Glibc
 import Primitives
 import Synchronization
 
-import Reactor
+@testable import Reactor
 
 enum Loopback {
   static let v4 = SocketAddress(v4: 127, 0, 0, 1, port: 0)

@@ -2,7 +2,7 @@ import Primitives
 import Synchronization
 import Testing
 
-import Reactor
+@testable import Reactor
 
 struct MachineDriverTests {
   /// Two drivers on one loop: one asks a thousand times, the other echoes.

@@ -2,7 +2,7 @@ import Primitives
 import Synchronization
 import Testing
 
-import Reactor
+@testable import Reactor
 
 struct MediaWorkerTests {
   private func schedule() -> TickSchedule {

@@ -1,7 +1,7 @@
 import Primitives
 import Testing
 
-import Reactor
+@testable import Reactor
 
 struct NetworkInterfacesTests {
   private func entry(_ text: String, _ interface: UInt32, isUp: Bool = true) throws

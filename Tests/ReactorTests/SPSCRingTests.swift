@@ -2,7 +2,7 @@ import Glibc
 import Primitives
 import Testing
 
-import Reactor
+@testable import Reactor
 
 struct SPSCRingTests {
   /// Compares the ring with an array, over random pushes and pops of random sizes.

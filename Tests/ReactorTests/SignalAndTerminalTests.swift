@@ -2,7 +2,7 @@ import Glibc
 import Primitives
 import Testing
 
-import Reactor
+@testable import Reactor
 
 struct SignalAndTerminalTests {
   @Test func `a blocked signal arrives as a call on the loop`() throws {

@@ -2,7 +2,7 @@ import Glibc
 import Primitives
 import Testing
 
-import Reactor
+@testable import Reactor
 
 struct UDPSocketTests {
   @Test(arguments: [true, false])

@@ -33,9 +33,9 @@ import Testing
   }
 
   @Test func `a line has at most 100 columns`() {
-    let scripts = Repository.files(below: ["tools", ".ci"], extensions: ["", "sh", "py"])
+    let scripts = Repository.files(below: ["tools", ".ci"], extensions: ["", "sh"])
     var offences: [String] = []
-    for file in Repository.swiftFiles + scripts {
+    for file in Repository.swiftFiles + scripts where !file.lines[0].contains("python") {
       for (index, line) in file.lines.enumerated()
       where line.count > 100 && !isOnlyLongText(line) {
         offences.append("\(file.place(index)): \(line.count) columns")

@@ -1,8 +1,8 @@
 /// How much of one sound is in another, and how much later.
 ///
-/// A call delays what it carries, stretches it a little where the line makes it, and codes it. So the
-/// two are compared a second at a time, each second at the lag that suits it best near the lag of the
-/// whole.
+/// A call delays what it carries, stretches it a little where the line makes it, and codes it. So
+/// the two are compared a second at a time, each second at the lag that suits it best near the lag
+/// of the whole.
 package struct SoundComparison {
   /// How much later the whole is heard than played, in samples at 48 kHz; negative: earlier.
   package let lag: Int

@@ -123,7 +123,7 @@ package struct AudioFileReader: ~Copyable {
   }
 
   /// Exact for what was 16 bits before; louder than full scale is clipped, not-a-number is silence.
-  package static func sixteenBits(_ sample: Float) -> Int16 {
+  static func sixteenBits(_ sample: Float) -> Int16 {
     let scaled = (sample * 32_768).rounded(.toNearestOrEven)
     if scaled >= 32_767 { return 32_767 }
     if scaled <= -32_768 { return -32_768 }

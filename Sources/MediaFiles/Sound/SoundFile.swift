@@ -2,7 +2,7 @@ internal import CSndFile
 internal import Glibc
 
 /// An open libsndfile handle, closed when it goes out of scope.
-@safe package struct SoundFile: ~Copyable {
+@safe struct SoundFile: ~Copyable {
   let path: String
   let channels: Int
   let rate: Int
@@ -29,7 +29,7 @@ internal import Glibc
   }
 
   /// Creates a file to write, or empties the one there is.
-  package init(
+  init(
     writing path: String, as format: SoundFormat, channels: Int, rate: Int = 48_000
   ) throws(MediaFileError) {
     var info = SF_INFO()
@@ -78,7 +78,7 @@ internal import Glibc
   }
 
   /// Writes all of `samples`, interleaved.
-  package mutating func write(_ samples: Span<Int16>) throws(MediaFileError) {
+  mutating func write(_ samples: Span<Int16>) throws(MediaFileError) {
     let frames = samples.count / channels
     guard frames > 0 else { return }
     let handle = unsafe handle
@@ -110,7 +110,7 @@ internal import Glibc
   }
 
   /// Writes what is still held back and closes; what `deinit` would do, with its errors.
-  package mutating func close() throws(MediaFileError) {
+  mutating func close() throws(MediaFileError) {
     guard isOpen else { return }
     isOpen = false
     errno = 0
@@ -150,7 +150,7 @@ internal import Glibc
 }
 
 /// The formats that are written: ours, and those the tests read back.
-package enum SoundFormat: CaseIterable, Sendable {
+enum SoundFormat: CaseIterable, Sendable {
   case wav, rf64, wavFloat, flac, aiff, oggVorbis, oggOpus
 
   fileprivate var code: Int32 {

@@ -52,7 +52,7 @@ package final class TerminalInput {
   }
 
   /// The printable ASCII letters; what follows an escape (arrows, function keys) is left out.
-  package static func keys(in bytes: [UInt8]) -> [Character] {
+  static func keys(in bytes: [UInt8]) -> [Character] {
     bytes.prefix { $0 != 0x1B }.filter { (0x20..<0x7F).contains($0) }
       .map { Character(UnicodeScalar($0)) }
   }

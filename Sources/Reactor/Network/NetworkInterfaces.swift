@@ -37,7 +37,7 @@ package enum NetworkInterfaces {
   }
 
   /// The choice and the order; apart from the kernel so that it can be tested.
-  package static func usable(
+  static func usable(
     _ found: [InterfaceAddress], includingLoopback: Bool, limit: Int
   ) -> [SocketAddress] {
     let kept = found.filter { entry in
@@ -54,17 +54,11 @@ package enum NetworkInterfaces {
 }
 
 /// One address of one interface, as the kernel lists it.
-package struct InterfaceAddress {
-  package var address: SocketAddress
+struct InterfaceAddress {
+  var address: SocketAddress
   /// The kernel's number; physical cards usually have lower ones than bridges of containers.
-  package var interface: UInt32
-  package var isUp: Bool
-
-  package init(address: SocketAddress, interface: UInt32, isUp: Bool) {
-    self.address = address
-    self.interface = interface
-    self.isUp = isUp
-  }
+  var interface: UInt32
+  var isUp: Bool
 
   fileprivate var rank: [UInt64] {
     [

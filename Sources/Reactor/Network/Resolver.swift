@@ -69,13 +69,13 @@ package enum Resolver {
 }
 
 /// A host, by name or number, and a port.
-package struct HostAndPort: Equatable {
-  package var host: String
-  package var port: UInt16
+struct HostAndPort: Equatable {
+  var host: String
+  var port: UInt16
   /// Set when the host is a number.
-  package var numeric: SocketAddress?
+  var numeric: SocketAddress?
 
-  package init(_ text: String, defaultPort: UInt16?) throws(ReactorError) {
+  init(_ text: String, defaultPort: UInt16?) throws(ReactorError) {
     if let address = SocketAddress(text) {
       self.init(address)
       return

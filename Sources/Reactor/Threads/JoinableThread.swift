@@ -2,13 +2,13 @@ internal import CLinux
 internal import Glibc
 
 /// A thread of the kernel's that has been started; `join` it, or let it go on its own.
-package struct JoinableThread: ~Copyable, Sendable {
+struct JoinableThread: ~Copyable, Sendable {
   private let thread: UInt
 
   fileprivate init(_ thread: UInt) { self.thread = thread }
 
   /// Waits for the thread's end.
-  package consuming func join() {
+  consuming func join() {
     pthread_join(thread, nil)
     discard self
   }
@@ -17,7 +17,7 @@ package struct JoinableThread: ~Copyable, Sendable {
 }
 
 /// Starts a thread that runs `body` once. Its name shows in `ps -L` (15 letters at most).
-package func startThread(
+func startThread(
   named name: String, _ body: @escaping @Sendable () -> Void
 ) throws(ReactorError) -> JoinableThread {
   let context = unsafe Unmanaged.passRetained(ThreadBody(body)).toOpaque()

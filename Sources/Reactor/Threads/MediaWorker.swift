@@ -86,21 +86,21 @@ package final class MediaWorker: Sendable {
 }
 
 /// Which tick is due when; pure, so that it can be tested without a clock.
-package struct TickSchedule {
-  package private(set) var due: Instant
+struct TickSchedule {
+  private(set) var due: Instant
   private var index: UInt64 = 0
   private let period: UInt64
   private let catchUpLimit: UInt64
 
   /// - Parameter period: In nanoseconds.
-  package init(start: Instant, period: UInt64, catchUpLimit: UInt64) {
+  init(start: Instant, period: UInt64, catchUpLimit: UInt64) {
     due = start
     self.period = period
     self.catchUpLimit = catchUpLimit
   }
 
   /// The tick that is due at `now`, or `nil`, and how many were skipped to get there.
-  package mutating func next(now: Instant) -> (MediaWorker.Tick?, skipped: UInt64) {
+  mutating func next(now: Instant) -> (MediaWorker.Tick?, skipped: UInt64) {
     guard due <= now else { return (nil, 0) }
     let behind = now.nanoseconds(since: due) / period
     let skipped = behind >= catchUpLimit ? behind &- catchUpLimit &+ 1 : 0

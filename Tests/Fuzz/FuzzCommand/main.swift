@@ -2,8 +2,8 @@ import CFuzzer
 import Fuzzing
 import Glibc
 
-// What tools/fuzz runs: the target that EARSHOT_FUZZ_TARGET names, under libFuzzer, whose own options
-// are the command line. Without a target it writes the seeds of all targets below a folder.
+// What tools/fuzz runs: the target that EARSHOT_FUZZ_TARGET names, under libFuzzer, whose own
+// options are the command line. Without a target it writes the seeds of all targets below a folder.
 
 /// Set once, before libFuzzer takes over the process.
 nonisolated(unsafe) private var target: FuzzTarget?

@@ -86,7 +86,8 @@ extension FuzzTarget {
     return fragments + [unordered, abandoned, bytes { CreditFrame(total: 200_000).write(to: &$0) }]
   }
 
-  /// FEEDBACK about packets that were sent, and about ones that were not; every packet has one fate.
+  /// FEEDBACK about packets that were sent, and about ones that were not; every packet has one
+  /// fate.
   private static let feedback = FuzzTarget(
     "feedback", maximumByteCount: 2000,
     seeds: { [frameSeeds.flatMap(prefixed)] },

@@ -1,7 +1,7 @@
 import Primitives
 import Testing
 
-import Wire
+@testable import Wire
 
 @Suite struct CallPayloadsTests {
   static let callID = CallID(Array(16..<32))!

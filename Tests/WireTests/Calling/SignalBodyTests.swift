@@ -1,7 +1,7 @@
 import Primitives
 import Testing
 
-import Wire
+@testable import Wire
 
 @Suite struct SignalBodyTests {
   static let callID = CallID(Array(0..<16))!
