@@ -138,8 +138,8 @@ let package = Package(
     layer(
       "Fuzzing",
       [
-        "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion", "Audio",
-        "Storage",
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
+        "Calling", "Audio", "Peer", "Rendezvous", "Storage",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),
