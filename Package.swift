@@ -122,7 +122,7 @@ let package = Package(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives",
+        "Primitives", "RendezvousCommand",
       ]),
     tests(
       "StorageTests",
