@@ -20,12 +20,10 @@ import Testing
         && !(types + [stem]).contains(where: mentioned.contains)
     }
     let offences = missing.map(\.path).filter { !Self.untested.contains($0) }
-    #expect(
-      offences.isEmpty,
-      "\(report(offences, "Write Tests/<Target>Tests/<File>Tests.swift: no test names a type of these files."))"
-    )
+    forbid(
+      offences, "Write Tests/<Target>Tests/<File>Tests.swift: no test names a type of these files.")
     let stale = Self.untested.subtracting(missing.map(\.path)).sorted()
-    #expect(stale.isEmpty, "\(report(stale, "Tested now, or gone: take it off the list."))")
+    forbid(stale, "Tested now, or gone: take it off the list.")
   }
 
   @Test func `no work is left for later in a comment`() {
@@ -39,7 +37,7 @@ import Testing
         offences.append(file.place(index))
       }
     }
-    #expect(offences.isEmpty, "\(report(offences, "Do it, or put it where work is planned."))")
+    forbid(offences, "Do it, or put it where work is planned.")
   }
 
   private static func identifiers(_ line: String) -> [String] {

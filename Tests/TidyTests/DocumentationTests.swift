@@ -22,7 +22,7 @@ import Testing
         }
       }
     }
-    #expect(offences.isEmpty, "\(report(offences, "Mend the link, or take it out."))")
+    forbid(offences, "Mend the link, or take it out.")
   }
 
   @Test func `every cited section of the protocol exists`() {
@@ -35,8 +35,7 @@ import Testing
         }
       }
     }
-    #expect(
-      offences.isEmpty, "\(report(offences, "Cite a numbered section that docs/protocol has."))")
+    forbid(offences, "Cite a numbered section that docs/protocol has.")
   }
 
   @Test func `every cited decision exists`() {
@@ -56,7 +55,7 @@ import Testing
         }
       }
     }
-    #expect(offences.isEmpty, "\(report(offences, "Write the decision down, one page."))")
+    forbid(offences, "Write the decision down, one page.")
   }
 
   @Test func `every limit has a sentence`() {
@@ -64,9 +63,7 @@ import Testing
     for file in Repository.sources {
       offences += Self.undocumentedLimits(in: file)
     }
-    #expect(
-      offences.isEmpty,
-      "\(report(offences, "Say with `///` what it bounds, its unit, and why it is so."))")
+    forbid(offences, "Say with `///` what it bounds, its unit, and why it is so.")
   }
 
   @Test func `a limit without a sentence is noticed`() {
@@ -92,8 +89,7 @@ import Testing
       .filter { $0.hasSuffix(".swift") }
     #expect(names.count >= 10, "the tour should pass at least ten files")
     let offences = names.filter { !Repository.exists("Sources/\($0)") && !Repository.exists($0) }
-    #expect(
-      offences.isEmpty, "\(report(offences, "A station moved: change the tour in README.md."))")
+    forbid(offences, "A station moved: change the tour in README.md.")
   }
 
   /// Targets of `[text](target)` in a line of Markdown.

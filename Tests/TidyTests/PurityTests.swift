@@ -58,14 +58,14 @@ import Testing
   func `threads and waiting stay at the edge`(rule: Int) {
     let rule = Self.everywhere[rule]
     let offences = rule.offences(in: Repository.swiftFiles.filter { $0.target != "TidyTests" })
-    #expect(offences.isEmpty, "\(report(offences, rule.advice))")
+    forbid(offences, rule.advice)
   }
 
   @Test(arguments: inPureTargets.indices)
   func `machines see no clock, kernel or dice`(rule: Int) {
     let rule = Self.inPureTargets[rule]
     let offences = rule.offences(in: Layers.pure)
-    #expect(offences.isEmpty, "\(report(offences, rule.advice))")
+    forbid(offences, rule.advice)
   }
 
   @Test func `what is thrown has a type`() {
@@ -74,9 +74,7 @@ import Testing
         WordRule.contains("throws", line) && !line.contains("throws(")
       }
     }
-    #expect(
-      offences.isEmpty,
-      "\(report(offences, "Write `throws(SomeError)`: the caller knows all that can go wrong."))")
+    forbid(offences, "Write `throws(SomeError)`: the caller knows all that can go wrong.")
   }
 
   @Test func `chance comes from a source that somebody handed in`() {
@@ -87,9 +85,6 @@ import Testing
         dice.contains { line.contains($0) } && !line.contains("using:")
       }
     }
-    #expect(
-      offences.isEmpty,
-      "\(report(offences, "Pass `using: &random`, a RandomSource: a seed must reproduce the run."))"
-    )
+    forbid(offences, "Pass `using: &random`, a RandomSource: a seed must reproduce the run.")
   }
 }

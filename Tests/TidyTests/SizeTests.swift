@@ -10,10 +10,9 @@ import Testing
   @Test func `a file has at most 400 lines`() {
     let long = Repository.swiftFiles.filter { $0.lines.count > 401 }
     let offences = long.filter { $0.lines.count > 601 || !Self.longFiles.contains($0.path) }
-    #expect(
-      offences.isEmpty,
-      "\(report(offences.map { "\($0.path): \($0.lines.count - 1) lines" }, "Split by what changes together; a new file is better than a longer one."))"
-    )
+    forbid(
+      offences.map { "\($0.path): \($0.lines.count - 1) lines" },
+      "Split by what changes together; a new file is better than a longer one.")
     expectNeeded(Self.longFiles, Set(long.map(\.path)))
   }
 
@@ -25,10 +24,9 @@ import Testing
       }
     }
     let offences = long.filter { $0.value > 60 || !Self.longFunctions.contains($0.key) }
-    #expect(
-      offences.isEmpty,
-      "\(report(offences.map { "\($0.key): \($0.value) lines" }.sorted(), "Name the steps: move each into a function of its own."))"
-    )
+    forbid(
+      offences.map { "\($0.key): \($0.value) lines" }.sorted(),
+      "Name the steps: move each into a function of its own.")
     expectNeeded(Self.longFunctions, Set(long.keys))
   }
 
@@ -41,7 +39,7 @@ import Testing
         offences.append("\(file.place(index)): \(line.count) columns")
       }
     }
-    #expect(offences.isEmpty, "\(report(offences, "Break the line (tools/format does most)."))")
+    forbid(offences, "Break the line (tools/format does most).")
   }
 
   /// A line that no formatter can break: one string literal, a link, or a test's sentence.
@@ -53,7 +51,6 @@ import Testing
 
   private func expectNeeded(_ exceptions: Set<String>, _ offenders: Set<String>) {
     let stale = exceptions.subtracting(offenders).sorted()
-    #expect(
-      stale.isEmpty, "\(report(stale, "No longer an exception: take it off the list, for good."))")
+    forbid(stale, "No longer an exception: take it off the list, for good.")
   }
 }

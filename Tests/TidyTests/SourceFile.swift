@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// One text file of the package, as the house rules look at it.
 struct SourceFile {
@@ -81,6 +82,10 @@ enum Repository {
 }
 
 /// How a rule reports: one line for each offence, and what to do instead.
-func report(_ offences: [String], _ advice: String) -> String {
-  advice + "\n" + offences.map { "  " + $0 }.joined(separator: "\n")
+func forbid(
+  _ offences: [String], _ advice: String, sourceLocation: SourceLocation = #_sourceLocation
+) {
+  if offences.isEmpty { return }
+  let text = offences.map { "\n  " + $0 }.joined()
+  Issue.record("\(advice)\(text)", sourceLocation: sourceLocation)
 }
