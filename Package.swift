@@ -85,7 +85,8 @@ let package = Package(
         "Messaging", "Calling", "Peer", "Audio", "Reactor", "Storage",
       ]),
     // 6: programs
-    program("PeerCommand", ["Earshot", "MediaFiles", "Arguments", "Primitives", "Wire"]),
+    program(
+      "PeerCommand", ["Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     program(
       "RendezvousCommand",
       [
@@ -99,6 +100,7 @@ let package = Package(
         "Cryptography", "Arguments",
       ],
       path: "tools/load"),
+    program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
@@ -134,6 +136,9 @@ let package = Package(
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
+    tests(
+      "PeerCommandTests",
+      ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     tests("TidyTests", []),
     layer(
       "Fuzzing",
