@@ -58,6 +58,19 @@ import Testing
     forbid(offences, "Write the decision down, one page.")
   }
 
+  @Test func `every error code is explained`() throws {
+    let source = try #require(Repository.text("Sources/Earshot/EarshotError.swift"))
+    let page = try #require(Repository.text("docs/errors.md"))
+    let code = try #require(source.components(separatedBy: "enum Code").dropFirst().first)
+    let names = code.prefix { $0 != "}" }.split(separator: "\n").compactMap { line -> String? in
+      let words = line.split(separator: " ")
+      return words.count == 2 && words[0] == "case" ? String(words[1]) : nil
+    }
+    #expect(names.count > 10, "the codes should be readable by this test")
+    let offences = names.filter { !page.contains("| `\($0)` |") }
+    forbid(offences, "Add a line to docs/errors.md: what it means, what to do, the exit code.")
+  }
+
   @Test func `every limit has a sentence`() {
     var offences: [String] = []
     for file in Repository.sources {
