@@ -29,6 +29,15 @@ func clang(_ name: String, links libraries: [String] = []) -> Target {
   .target(name: name, linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
+// What tools/fuzz builds, with flags of its own: a program that needs libFuzzer to link.
+let fuzzing: [Target] =
+  Context.environment["EARSHOT_FUZZ"] == nil
+  ? []
+  : [
+    .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+    program("FuzzCommand", ["Fuzzing", "CFuzzer"], path: "Tests/Fuzz/FuzzCommand"),
+  ]
+
 let package = Package(
   name: "earshot",
   products: [
@@ -145,5 +154,15 @@ let package = Package(
       "PeerCommandTests",
       ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     tests("TidyTests", []),
-  ]
+    layer(
+      "Fuzzing",
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
+        "Calling", "Audio", "Peer", "Rendezvous", "Storage",
+      ],
+      path: "Tests/Fuzz/Fuzzing"),
+    tests("CorpusTests", ["Fuzzing", "Primitives"]),
+    program("CompareCommand", ["MediaFiles"], path: "tools/compare"),
+    tests("CompareTests", ["CompareCommand", "Primitives"]),
+  ] + fuzzing
 )

@@ -149,7 +149,8 @@ package struct Session: ~Copyable {
       number: number, frames: frames, isHighestYet: isHighestYet, switchedEpoch: switchedEpoch)
   }
 
-  /// Counts a packet that did not open; after 2^36 the session closes (docs/protocol/session.md §6).
+  /// Counts a packet that did not open; after 2^36 the session closes (docs/protocol/session.md
+  /// §6).
   private mutating func count(_ error: SessionError) -> SessionError {
     guard error == .notAuthentic else { return error }
     failureCount += 1
