@@ -96,6 +96,12 @@ let package = Package(
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
+    tests(
+      "ScenarioTests",
+      [
+        "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Calling", "Peer",
+        "Rendezvous",
+      ]),
     tests("TidyTests", []),
   ]
 )
