@@ -1,0 +1,50 @@
+package import Primitives
+
+/// What the two sides of a call say to each other on stream 2 (docs/protocol/calling.md §5).
+package enum CallControlMessage: Equatable, Sendable {
+  /// r_A, 32 bytes, opens the commitment of INVITE. The caller's first message.
+  case confirm(opening: [UInt8])
+  case hangUp(CallReason, ReasonText)
+  case mediaState(MediaState)
+
+  @_lifetime(reader: copy reader)
+  package init(parsing reader: inout ByteReader) throws(WireError) {
+    let start = reader.offset
+    switch try reader.readUInt8("call control type") {
+    case TypeCode.confirm: self = .confirm(opening: try reader.readBytes(32, "r_A"))
+    case TypeCode.hangUp:
+      let reason = CallReason(wire: try reader.readUInt8("reason"))
+      self = .hangUp(reason, try ReasonText(parsing: &reader))
+    case TypeCode.mediaState:
+      self = .mediaState(MediaState(rawValue: try reader.readUInt8("media state")))
+    default: throw .invalid("call control type", at: start)
+    }
+    try reader.expectEnd("call control")
+  }
+
+  package var bytes: [UInt8] {
+    switch self {
+    case .confirm(let opening): return [TypeCode.confirm] + opening
+    case .hangUp(let reason, let text):
+      var bytes = [TypeCode.hangUp, reason.rawValue]
+      text.write(to: &bytes)
+      return bytes
+    case .mediaState(let state): return [TypeCode.mediaState, state.rawValue]
+    }
+  }
+
+  private enum TypeCode {
+    static let confirm: UInt8 = 1
+    static let hangUp: UInt8 = 2
+    static let mediaState: UInt8 = 3
+  }
+}
+
+/// What a side sends at the moment: the opposite of muted.
+package struct MediaState: OptionSet, Hashable, Sendable {
+  package let rawValue: UInt8
+  package init(rawValue: UInt8) { self.rawValue = rawValue & 0b11 }
+
+  package static let audio = MediaState(rawValue: 1)
+  package static let video = MediaState(rawValue: 2)
+}
