@@ -76,6 +76,13 @@ let package = Package(
     program(
       "RendezvousCommand",
       ["Rendezvous", "Storage", "Reactor", "Primitives", "Wire", "Cryptography", "Arguments"]),
+    program(
+      "LoadCommand",
+      [
+        "Rendezvous", "Storage", "SecureSession", "Messaging", "Reactor", "Primitives", "Wire",
+        "Cryptography", "Arguments",
+      ],
+      path: "tools/load"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
@@ -85,6 +92,7 @@ let package = Package(
       path: "Tests/Simulation"),
     program(
       "SimulateCommand", ["Simulation", "Arguments", "Primitives"], path: "Tests/SimulateCommand"),
+    tests("ArgumentsTests", ["Arguments"]),
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
     tests("CryptographyTests", ["Cryptography", "Primitives"]),
@@ -94,6 +102,10 @@ let package = Package(
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
+    tests(
+      "RendezvousTests",
+      ["Rendezvous", "SecureSession", "Messaging", "Cryptography", "Wire", "Primitives"]),
+    tests("StorageTests", ["Storage", "Rendezvous", "Cryptography", "Wire", "Primitives"]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests(

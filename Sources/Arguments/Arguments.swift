@@ -1,1 +1,202 @@
-// Filled by the commits that follow.
+/// Takes a command line apart: ask for every option first, then for the positional arguments, then
+/// `finish()`, which refuses whatever nobody asked for.
+///
+///     var arguments = Arguments(["call", "bob", "--duration=5", "--loop"])
+///     let seconds = try arguments.number("--duration", "seconds", in: 0.1...86400)
+///     let loops = try arguments.flag("--loop")
+///     let peer = try arguments.positional("peer")
+///     try arguments.finish()
+///
+/// Long options only, `--name value` or `--name=value`; `--` ends the options. A value may begin
+/// with one dash ("-" for standard input, "-3"), but not with two: write `--name=--value` for that.
+package struct Arguments: Sendable {
+  private var rest: [String]
+  /// What followed `--`: positional, whatever it looks like.
+  private var literal: [String] = []
+  /// The options asked for so far, for "did you mean".
+  private var known: [String] = ["--help"]
+
+  package init(_ arguments: [String]) {
+    if let end = arguments.firstIndex(of: "--") {
+      rest = Array(arguments[..<end])
+      literal = Array(arguments[(end + 1)...])
+    } else {
+      rest = arguments
+    }
+  }
+
+  /// Whether help is asked for; everything else may then be nonsense.
+  package var wantsHelp: Bool { rest.contains("--help") || rest.contains("-h") }
+
+  /// The next word if it is not an option: the name of a subcommand, before anything is asked for.
+  package mutating func command() -> String? {
+    guard let first = rest.first, !first.hasPrefix("-") else { return nil }
+    return rest.removeFirst()
+  }
+
+  // MARK: - Options
+
+  /// Whether `name` is there; given twice it is the same as once.
+  package mutating func flag(_ name: String) throws(UsageError) -> Bool {
+    known.append(name)
+    if let index = rest.firstIndex(where: { $0.hasPrefix(name + "=") }) {
+      throw UsageError("\(name) takes no value, but was given '\(rest[index])'.")
+    }
+    let count = rest.count
+    rest.removeAll { $0 == name }
+    return rest.count < count
+  }
+
+  /// The value of `name`, or `nil` when it is not there.
+  package mutating func option(_ name: String) throws(UsageError) -> String? {
+    let values = try options(name)
+    guard values.count <= 1 else {
+      throw UsageError("\(name) was given \(values.count) times; it can be given once.")
+    }
+    return values.first
+  }
+
+  /// All values of an option that may be repeated, in order.
+  package mutating func options(_ name: String) throws(UsageError) -> [String] {
+    known.append(name)
+    var values: [String] = []
+    var index = 0
+    while index < rest.count {
+      let word = rest[index]
+      if word.hasPrefix(name + "=") {
+        values.append(String(word.dropFirst(name.count + 1)))
+        rest.remove(at: index)
+      } else if word == name {
+        guard index + 1 < rest.count, !rest[index + 1].hasPrefix("--") else {
+          throw UsageError(
+            "\(name) wants a value.", advice: "Write \(name) VALUE, or \(name)=VALUE.")
+        }
+        values.append(rest[index + 1])
+        rest.removeSubrange(index...(index + 1))
+      } else {
+        index += 1
+      }
+    }
+    return values
+  }
+
+  /// The value of `name`, read by `convert`, which gives `nil` for what it cannot read; `wanted`
+  /// says what can be read: "an address like 192.0.2.1:7400".
+  package mutating func option<Value>(
+    _ name: String, wants wanted: String, _ convert: (String) -> Value?
+  ) throws(UsageError) -> Value? {
+    guard let text = try option(name) else { return nil }
+    guard let value = convert(text) else {
+      throw UsageError("\(name) wants \(wanted), not '\(text)'.")
+    }
+    return value
+  }
+
+  /// A number that need not be whole, in `unit`: "seconds".
+  package mutating func number(
+    _ name: String, _ unit: String, in range: ClosedRange<Double>
+  ) throws(UsageError) -> Double? {
+    let bounds = "\(Self.short(range.lowerBound)) and \(Self.short(range.upperBound))"
+    return try option(name, wants: "a number of \(unit) between \(bounds)") { text in
+      // Double reads "nan", "inf" and hexadecimal as well, which nobody means here.
+      guard text.utf8.allSatisfy({ Self.decimalLetters.contains($0) }), let value = Double(text)
+      else { return nil }
+      return range.contains(value) ? value : nil
+    }
+  }
+
+  /// A whole number, in `unit`: "packets".
+  package mutating func integer(
+    _ name: String, _ unit: String, in range: ClosedRange<Int>
+  ) throws(UsageError) -> Int? {
+    let wanted = "a whole number of \(unit) between \(range.lowerBound) and \(range.upperBound)"
+    return try option(name, wants: wanted) { text in
+      Int(text).flatMap { range.contains($0) ? $0 : nil }
+    }
+  }
+
+  /// One of a few words.
+  package mutating func choice(_ name: String, of words: [String]) throws(UsageError) -> String? {
+    guard let text = try option(name) else { return nil }
+    if words.contains(text) { return text }
+    let list = words.joined(separator: ", ")
+    throw UsageError(
+      "\(name) wants one of \(list), not '\(text)'.", advice: Self.suggestion(text, words))
+  }
+
+  // MARK: - Positional arguments
+
+  /// The next positional argument, or `nil`. Ask for all options first: only then is it known
+  /// which words are values.
+  package mutating func optionalPositional() -> String? {
+    if let index = rest.firstIndex(where: { !$0.hasPrefix("-") || $0 == "-" }) {
+      return rest.remove(at: index)
+    }
+    return literal.isEmpty ? nil : literal.removeFirst()
+  }
+
+  /// The next positional argument, called `name` in the usage.
+  package mutating func positional(_ name: String) throws(UsageError) -> String {
+    try checkOptions()
+    guard let word = optionalPositional() else { throw UsageError("<\(name)> is missing.") }
+    return word
+  }
+
+  /// Refuses whatever is left.
+  package consuming func finish() throws(UsageError) {
+    try checkOptions()
+    guard let word = rest.first ?? literal.first else { return }
+    throw UsageError("'\(word)' is one argument too many.")
+  }
+
+  /// Names an option that nobody asked for, and the one that may have been meant.
+  private func checkOptions() throws(UsageError) {
+    guard let word = rest.first(where: { $0.hasPrefix("-") && $0 != "-" && $0 != "--help" })
+    else { return }
+    let name = word.split(separator: "=", maxSplits: 1).first.map(String.init) ?? word
+    throw UsageError(
+      "\(name) is not an option of this command.", advice: Self.suggestion(name, known))
+  }
+
+  // MARK: - Texts
+
+  /// "Did you mean …?" for the nearest of `words`, if it is near: at most a third of it wrong.
+  package static func suggestion(_ word: String, _ words: [String]) -> String {
+    var best: (distance: Int, word: String)?
+    for candidate in words {
+      let distance = editDistance(word, candidate)
+      if distance < best?.distance ?? .max { best = (distance, candidate) }
+    }
+    guard let best, best.distance <= max(1, best.word.count / 3) else { return "" }
+    return "Did you mean \(best.word)?"
+  }
+
+  /// How many letters must be put in, left out, changed or swapped with the next to turn one word
+  /// into the other (Damerau-Levenshtein, restricted).
+  package static func editDistance(_ first: String, _ second: String) -> Int {
+    let a = Array(first.prefix(64).unicodeScalars)
+    let b = Array(second.prefix(64).unicodeScalars)
+    var rows = [Array(0...b.count)]
+    for i in 1..<(a.count + 1) {
+      var row = [i]
+      for j in 1..<(b.count + 1) {
+        let change = rows[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)
+        var cost = min(rows[i - 1][j] + 1, row[j - 1] + 1, change)
+        if i > 1, j > 1, a[i - 1] == b[j - 2], a[i - 2] == b[j - 1] {
+          cost = min(cost, rows[i - 2][j - 2] + 1)
+        }
+        row.append(cost)
+      }
+      rows.append(row)
+    }
+    return rows[a.count][b.count]
+  }
+
+  private static func short(_ value: Double) -> String {
+    // As text, because rounding would need the mathematics library.
+    let text = String(value)
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+
+  private static let decimalLetters = Array("0123456789.eE+-".utf8)
+}

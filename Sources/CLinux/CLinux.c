@@ -1,1 +1,502 @@
+#define _GNU_SOURCE
 #include "CLinux.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+// MARK: - Addresses
+
+static uint64_t read_word(const uint8_t *bytes, int count) {
+  uint64_t word = 0;
+  for (int index = 0; index < 8; index++) word = word << 8 | (index < count ? bytes[index] : 0);
+  return word;
+}
+
+static void write_word(uint64_t word, uint8_t *bytes, int count) {
+  for (int index = 0; index < count; index++) bytes[index] = (uint8_t)(word >> (56 - 8 * index));
+}
+
+void earshot_read_address(const struct sockaddr *from, earshot_address *to) {
+  memset(to, 0, sizeof *to);
+  if (from->sa_family == AF_INET) {
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)from;
+    to->family = 4;
+    to->port = ntohs(v4->sin_port);
+    to->high = (uint64_t)ntohl(v4->sin_addr.s_addr) << 32;
+  } else if (from->sa_family == AF_INET6) {
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)from;
+    const uint8_t *bytes = v6->sin6_addr.s6_addr;
+    to->port = ntohs(v6->sin6_port);
+    if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+      to->family = 4;
+      to->high = read_word(bytes + 12, 4);
+    } else {
+      to->family = 6;
+      to->high = read_word(bytes, 8);
+      to->low = read_word(bytes + 8, 8);
+    }
+  }
+}
+
+/// IPv4 destinations of an IPv6 socket are written as ::ffff:a.b.c.d.
+static socklen_t write_address(const earshot_address *from, int is_v6,
+                               struct sockaddr_storage *to) {
+  if (!is_v6) {
+    struct sockaddr_in *v4 = (struct sockaddr_in *)to;
+    memset(v4, 0, sizeof *v4);
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(from->port);
+    v4->sin_addr.s_addr = htonl((uint32_t)(from->high >> 32));
+    return sizeof *v4;
+  }
+  struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
+  memset(v6, 0, sizeof *v6);
+  v6->sin6_family = AF_INET6;
+  v6->sin6_port = htons(from->port);
+  uint8_t *bytes = v6->sin6_addr.s6_addr;
+  if (from->family == 4) {
+    bytes[10] = bytes[11] = 0xff;
+    write_word(from->high, bytes + 12, 4);
+  } else {
+    write_word(from->high, bytes, 8);
+    write_word(from->low, bytes + 8, 8);
+  }
+  return sizeof *v6;
+}
+
+// MARK: - Sockets
+
+static int set_int(int fd, int level, int name, int value) {
+  return setsockopt(fd, level, name, &value, sizeof value) < 0 ? -errno : 0;
+}
+
+static int bind_address(int fd, const earshot_address *local) {
+  struct sockaddr_storage address;
+  int is_v6 = local->family == 6;
+  if (is_v6 && set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, (local->high | local->low) != 0) < 0)
+    return -errno;
+  socklen_t size = write_address(local, is_v6, &address);
+  return bind(fd, (struct sockaddr *)&address, size) < 0 ? -errno : 0;
+}
+
+int earshot_udp_open(const earshot_address *local, int buffer_byte_count) {
+  int is_v6 = local->family == 6;
+  int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  int failure = bind_address(fd, local);
+  if (failure < 0) {
+    close(fd);
+    return failure;
+  }
+  // Each of these is a help, not a need: an old kernel may refuse it.
+  set_int(fd, SOL_SOCKET, SO_RCVBUF, buffer_byte_count);
+  set_int(fd, SOL_SOCKET, SO_SNDBUF, buffer_byte_count);
+  set_int(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+  set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
+  if (is_v6) set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+  return fd;
+}
+
+int earshot_udp_set_gro(int fd, int is_on) { return set_int(fd, IPPROTO_UDP, UDP_GRO, is_on); }
+
+int earshot_udp_set_ecn(int fd, int is_v6, int ecn) {
+  int failure = set_int(fd, IPPROTO_IP, IP_TOS, ecn);
+  return is_v6 ? set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, ecn) : failure;
+}
+
+int earshot_tcp_listen(const earshot_address *local, int backlog) {
+  int family = local->family == 6 ? AF_INET6 : AF_INET;
+  int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  int failure = bind_address(fd, local);
+  if (failure == 0 && listen(fd, backlog) < 0) failure = -errno;
+  if (failure < 0) {
+    close(fd);
+    return failure;
+  }
+  return fd;
+}
+
+int earshot_tcp_accept(int fd) {
+  int accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  return accepted < 0 ? -errno : accepted;
+}
+
+int earshot_local_address(int fd, earshot_address *address) {
+  struct sockaddr_storage storage;
+  socklen_t size = sizeof storage;
+  if (getsockname(fd, (struct sockaddr *)&storage, &size) < 0) return -errno;
+  earshot_read_address((struct sockaddr *)&storage, address);
+  if (storage.ss_family == AF_INET6) address->family = 6;
+  return 0;
+}
+
+// MARK: - Receiving
+
+/// Room for a time stamp, a traffic class and a segment size.
+enum { control_byte_count = 128 };
+
+struct earshot_receiver {
+  uint32_t slot_count;
+  uint32_t slot_byte_count;
+  uint8_t *slots;
+  earshot_received results[earshot_batch_limit];
+  struct mmsghdr headers[earshot_batch_limit];
+  struct iovec vectors[earshot_batch_limit];
+  struct sockaddr_storage sources[earshot_batch_limit];
+  _Alignas(struct cmsghdr) uint8_t control[earshot_batch_limit][control_byte_count];
+};
+
+static void rearm(earshot_receiver *receiver, uint32_t index) {
+  struct msghdr *header = &receiver->headers[index].msg_hdr;
+  header->msg_namelen = sizeof receiver->sources[index];
+  header->msg_controllen = control_byte_count;
+  header->msg_flags = 0;
+}
+
+earshot_receiver *earshot_receiver_create(uint32_t slot_count, uint32_t slot_byte_count) {
+  if (slot_count > earshot_batch_limit) slot_count = earshot_batch_limit;
+  earshot_receiver *receiver = calloc(1, sizeof *receiver);
+  if (receiver == NULL) return NULL;
+  receiver->slot_count = slot_count;
+  receiver->slot_byte_count = slot_byte_count;
+  receiver->slots = malloc((size_t)slot_count * slot_byte_count);
+  if (receiver->slots == NULL) {
+    free(receiver);
+    return NULL;
+  }
+  for (uint32_t index = 0; index < slot_count; index++) {
+    struct msghdr *header = &receiver->headers[index].msg_hdr;
+    receiver->vectors[index].iov_base = receiver->slots + (size_t)index * slot_byte_count;
+    receiver->vectors[index].iov_len = slot_byte_count;
+    header->msg_name = &receiver->sources[index];
+    header->msg_iov = &receiver->vectors[index];
+    header->msg_iovlen = 1;
+    header->msg_control = receiver->control[index];
+    rearm(receiver, index);
+  }
+  return receiver;
+}
+
+void earshot_receiver_destroy(earshot_receiver *receiver) {
+  free(receiver->slots);
+  free(receiver);
+}
+
+uint8_t *earshot_receiver_slots(earshot_receiver *receiver) { return receiver->slots; }
+
+const earshot_received *earshot_receiver_results(const earshot_receiver *receiver) {
+  return receiver->results;
+}
+
+static void read_control(struct msghdr *header, earshot_received *result) {
+  for (struct cmsghdr *item = CMSG_FIRSTHDR(header); item; item = CMSG_NXTHDR(header, item)) {
+    const uint8_t *value = CMSG_DATA(item);
+    if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_TIMESTAMPNS) {
+      struct timespec time;
+      memcpy(&time, value, sizeof time);
+      result->arrival_ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    } else if (item->cmsg_level == IPPROTO_IP && item->cmsg_type == IP_TOS) {
+      result->ecn = value[0] & 3;
+    } else if (item->cmsg_level == IPPROTO_IPV6 && item->cmsg_type == IPV6_TCLASS) {
+      int traffic_class;
+      memcpy(&traffic_class, value, sizeof traffic_class);
+      result->ecn = traffic_class & 3;
+    } else if (item->cmsg_level == IPPROTO_UDP && item->cmsg_type == UDP_GRO) {
+      int size;
+      memcpy(&size, value, sizeof size);
+      if (size > 0) result->segment_byte_count = (uint32_t)size;
+    }
+  }
+}
+
+int earshot_receive(earshot_receiver *receiver, int fd) {
+  int count = recvmmsg(fd, receiver->headers, receiver->slot_count, MSG_DONTWAIT, NULL);
+  if (count < 0) return -errno;
+  for (int index = 0; index < count; index++) {
+    struct msghdr *header = &receiver->headers[index].msg_hdr;
+    earshot_received *result = &receiver->results[index];
+    result->arrival_ns = 0;
+    result->ecn = 0;
+    result->byte_count = receiver->headers[index].msg_len;
+    result->segment_byte_count = result->byte_count ? result->byte_count : 1;
+    result->is_truncated = (header->msg_flags & MSG_TRUNC) != 0;
+    earshot_read_address((struct sockaddr *)&receiver->sources[index], &result->source);
+    read_control(header, result);
+    rearm(receiver, (uint32_t)index);
+  }
+  return count;
+}
+
+// MARK: - Sending
+
+enum { segment_control_byte_count = CMSG_SPACE(sizeof(uint16_t)) };
+
+static void attach_segment_size(struct msghdr *header, uint8_t *control, uint32_t byte_count) {
+  header->msg_control = control;
+  header->msg_controllen = segment_control_byte_count;
+  struct cmsghdr *item = CMSG_FIRSTHDR(header);
+  item->cmsg_level = IPPROTO_UDP;
+  item->cmsg_type = UDP_SEGMENT;
+  item->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+  uint16_t size = (uint16_t)byte_count;
+  memcpy(CMSG_DATA(item), &size, sizeof size);
+}
+
+int earshot_send(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *messages,
+                 uint32_t count) {
+  struct mmsghdr headers[earshot_batch_limit];
+  struct iovec vectors[earshot_batch_limit];
+  struct sockaddr_storage names[earshot_batch_limit];
+  _Alignas(struct cmsghdr) uint8_t control[earshot_batch_limit][segment_control_byte_count];
+  if (count > earshot_batch_limit) count = earshot_batch_limit;
+  for (uint32_t index = 0; index < count; index++) {
+    const earshot_outgoing *message = &messages[index];
+    struct msghdr *header = &headers[index].msg_hdr;
+    vectors[index].iov_base = (void *)(arena + message->offset);
+    vectors[index].iov_len = message->byte_count;
+    header->msg_name = &names[index];
+    header->msg_namelen = write_address(&message->destination, is_v6, &names[index]);
+    header->msg_iov = &vectors[index];
+    header->msg_iovlen = 1;
+    header->msg_control = NULL;
+    header->msg_controllen = 0;
+    header->msg_flags = 0;
+    if (message->segment_byte_count < message->byte_count)
+      attach_segment_size(header, control[index], message->segment_byte_count);
+  }
+  int sent = sendmmsg(fd, headers, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent < 0 ? -errno : sent;
+}
+
+int earshot_send_split(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *message,
+                       uint32_t first_segment) {
+  earshot_outgoing parts[earshot_batch_limit];
+  uint32_t count = 0;
+  uint32_t size = message->segment_byte_count;
+  for (uint32_t start = first_segment * size; start < message->byte_count; start += size) {
+    if (count == earshot_batch_limit) break;
+    uint32_t left = message->byte_count - start;
+    parts[count].destination = message->destination;
+    parts[count].offset = message->offset + start;
+    parts[count].byte_count = left < size ? left : size;
+    parts[count].segment_byte_count = parts[count].byte_count;
+    count++;
+  }
+  return earshot_send(fd, is_v6, arena, parts, count);
+}
+
+// MARK: - Waiting
+
+static int or_errno(int result) { return result < 0 ? -errno : result; }
+
+int earshot_poll_open(void) { return or_errno(epoll_create1(EPOLL_CLOEXEC)); }
+
+static int control(int poll_fd, int operation, int fd, uint32_t events, uint64_t token) {
+  struct epoll_event event = {.events = events, .data.u64 = token};
+  return or_errno(epoll_ctl(poll_fd, operation, fd, &event));
+}
+
+int earshot_poll_add(int poll_fd, int fd, uint32_t events, int is_edge_triggered,
+                     uint64_t token) {
+  uint32_t edge = is_edge_triggered ? (uint32_t)EPOLLET : 0;
+  return control(poll_fd, EPOLL_CTL_ADD, fd, events | edge, token);
+}
+
+int earshot_poll_change(int poll_fd, int fd, uint32_t events, uint64_t token) {
+  return control(poll_fd, EPOLL_CTL_MOD, fd, events, token);
+}
+
+int earshot_poll_remove(int poll_fd, int fd) { return control(poll_fd, EPOLL_CTL_DEL, fd, 0, 0); }
+
+int earshot_poll_wait(int poll_fd, earshot_readiness *ready, int limit, int timeout_ms) {
+  struct epoll_event events[earshot_batch_limit];
+  if (limit > earshot_batch_limit) limit = earshot_batch_limit;
+  int count = epoll_wait(poll_fd, events, limit, timeout_ms);
+  if (count < 0) return -errno;
+  for (int index = 0; index < count; index++) {
+    ready[index].token = events[index].data.u64;
+    ready[index].events = events[index].events;
+  }
+  return count;
+}
+
+int earshot_wake_open(void) { return or_errno(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
+int earshot_wake_read(int fd) {
+  eventfd_t count;
+  return or_errno(eventfd_read(fd, &count));
+}
+int earshot_wake_write(int fd) { return or_errno(eventfd_write(fd, 1)); }
+
+int earshot_timer_open(void) {
+  return or_errno(timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC));
+}
+
+static struct timespec time_of(uint64_t ns) {
+  return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+/// Waits for the timer (gives 1), or for somebody to write to `wake_fd` (gives 0).
+int earshot_timer_wait(int fd, int wake_fd) {
+  struct pollfd waiting[2] = {{.fd = wake_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+  int count = poll(waiting, 2, -1);
+  if (count < 0) return -errno;
+  return waiting[0].revents == 0;
+}
+
+static void fill(sigset_t *set, const int *numbers, int count) {
+  sigemptyset(set);
+  for (int index = 0; index < count; index++) sigaddset(set, numbers[index]);
+}
+
+int earshot_signals_block(const int *numbers, int count) {
+  sigset_t set;
+  fill(&set, numbers, count);
+  return -pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+int earshot_signals_open(const int *numbers, int count) {
+  sigset_t set;
+  fill(&set, numbers, count);
+  return or_errno(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+}
+
+int earshot_signals_read(int fd) {
+  struct signalfd_siginfo news;
+  ssize_t count = read(fd, &news, sizeof news);
+  if (count < 0) return -errno;
+  return count == (ssize_t)sizeof news ? (int)news.ssi_signo : -EIO;
+}
+
+// MARK: - Time and threads
+
+static uint64_t read_clock(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+uint64_t earshot_boottime_ns(void) { return read_clock(CLOCK_BOOTTIME); }
+uint64_t earshot_realtime_ns(void) { return read_clock(CLOCK_REALTIME); }
+
+int earshot_timer_arm(int fd, uint64_t boottime_ns) {
+  if (boottime_ns == 0) boottime_ns = 1;  // 0 would disarm
+  struct itimerspec time = {.it_value = time_of(boottime_ns)};
+  return or_errno(timerfd_settime(fd, TFD_TIMER_ABSTIME, &time, NULL));
+}
+
+// pthread_self is declared const, so an optimiser may carry its value across a suspension to
+// another thread; nobody can do that to the address of a thread-local behind a call.
+static _Thread_local char thread_mark;
+__attribute__((noinline)) uintptr_t earshot_thread_mark(void) {
+  __asm__ volatile("");
+  return (uintptr_t)&thread_mark;
+}
+
+void earshot_thread_sharpen_timers(void) { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
+
+int earshot_thread_go_real_time(int priority) {
+  struct sched_param parameters = {.sched_priority = priority};
+  return -pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
+}
+
+void earshot_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
+                         unsigned long *thread) {
+  pthread_t started;
+  int failure = pthread_create(&started, NULL, body, context);
+  if (failure != 0) return -failure;
+  pthread_setname_np(started, name);
+  *thread = started;
+  return 0;
+}
+
+// MARK: - TCP
+
+ptrdiff_t earshot_tcp_read(int fd, uint8_t *bytes, size_t limit) {
+  ssize_t count = recv(fd, bytes, limit, MSG_DONTWAIT);
+  return count < 0 ? -errno : count;
+}
+
+ptrdiff_t earshot_tcp_write(int fd, const uint8_t *bytes, size_t count) {
+  ssize_t written = send(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return written < 0 ? -errno : written;
+}
+
+// MARK: - Terminal
+
+static struct termios saved_terminal;
+static volatile sig_atomic_t is_terminal_raw;
+
+void earshot_terminal_leave_raw_mode(void) {  // async-signal-safe
+  if (!is_terminal_raw) return;
+  is_terminal_raw = 0;
+  tcsetattr(STDIN_FILENO, TCSANOW, &saved_terminal);
+}
+
+static void leave_and_die(int signal_number) {
+  earshot_terminal_leave_raw_mode();
+  raise(signal_number);  // SA_RESETHAND has put the default action back
+}
+
+static void restore_on_death(void) {
+  static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+  for (size_t index = 0; index < sizeof deadly / sizeof *deadly; index++) {
+    struct sigaction current;
+    if (sigaction(deadly[index], NULL, &current) < 0 || current.sa_handler != SIG_DFL) continue;
+    struct sigaction action = {.sa_handler = leave_and_die, .sa_flags = SA_RESETHAND};
+    sigaction(deadly[index], &action, NULL);
+  }
+}
+
+int earshot_terminal_enter_raw_mode(void) {
+  static int is_registered;
+  if (is_terminal_raw) return 0;
+  if (!isatty(STDIN_FILENO)) return -ENOTTY;
+  // A background job that touches the terminal would be stopped (SIGTTIN, SIGTTOU).
+  if (tcgetpgrp(STDIN_FILENO) != getpgrp()) return -EPERM;
+  if (tcgetattr(STDIN_FILENO, &saved_terminal) < 0) return -errno;
+  struct termios raw = saved_terminal;
+  raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+  raw.c_cc[VMIN] = 1;
+  raw.c_cc[VTIME] = 0;
+  raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // stopping in mid-call would only look like a dead peer
+  if (!is_registered) {
+    is_registered = 1;
+    atexit(earshot_terminal_leave_raw_mode);
+    restore_on_death();
+  }
+  if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) < 0) return -errno;
+  is_terminal_raw = 1;
+  return 0;
+}
+
+int earshot_terminal_column_count(int fd) {
+  struct winsize size;
+  if (ioctl(fd, TIOCGWINSZ, &size) < 0) return -errno;
+  return size.ws_col;
+}

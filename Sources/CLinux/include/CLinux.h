@@ -1,1 +1,107 @@
+// What Swift's Glibc module leaves out: epoll and its kin, and flat functions in place of control
+// message macros. No policy here: every choice is made in Reactor.
+//
+// Functions that can fail return a negated errno.
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+/// An IP address and port in host order. For IPv4 the address is the upper half of `high`.
+typedef struct {
+  uint64_t high;
+  uint64_t low;
+  uint16_t port;
+  uint8_t family;  // 4 or 6; 0 when the kernel's address is neither
+} earshot_address;
+
+/// One received message: a datagram, or several of equal size that the kernel merged (UDP_GRO).
+typedef struct {
+  earshot_address source;
+  uint64_t arrival_ns;          // CLOCK_REALTIME when the kernel took it; 0 when unknown
+  uint32_t byte_count;
+  uint32_t segment_byte_count;  // size of each datagram but perhaps the last; never 0
+  uint8_t ecn;                  // RFC 3168 §5
+  uint8_t is_truncated;         // the slot was too small
+} earshot_received;
+
+/// One message to send: a datagram, or several laid end to end (UDP_SEGMENT).
+typedef struct {
+  earshot_address destination;
+  uint32_t offset;              // into the arena
+  uint32_t byte_count;
+  uint32_t segment_byte_count;  // equal to byte_count for a single datagram
+} earshot_outgoing;
+
+typedef struct earshot_receiver earshot_receiver;
+
+enum { earshot_batch_limit = 64 };
+
+// Sockets
+int earshot_udp_open(const earshot_address *local, int buffer_byte_count);
+int earshot_udp_set_gro(int fd, int is_on);
+int earshot_udp_set_ecn(int fd, int is_v6, int ecn);
+int earshot_tcp_listen(const earshot_address *local, int backlog);
+int earshot_tcp_accept(int fd);
+int earshot_local_address(int fd, earshot_address *address);
+void earshot_read_address(const struct sockaddr *from, earshot_address *to);
+
+// Receiving: a receiver owns `slot_count` slots of `slot_byte_count` bytes and their results.
+earshot_receiver *earshot_receiver_create(uint32_t slot_count, uint32_t slot_byte_count);
+void earshot_receiver_destroy(earshot_receiver *receiver);
+uint8_t *earshot_receiver_slots(earshot_receiver *receiver);
+const earshot_received *earshot_receiver_results(const earshot_receiver *receiver);
+int earshot_receive(earshot_receiver *receiver, int fd);
+
+// Sending: how many of the first messages went out, or why not even the first did.
+int earshot_send(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *messages,
+                 uint32_t count);
+int earshot_send_split(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *message,
+                       uint32_t first_segment);
+
+// Waiting
+typedef struct {
+  uint64_t token;
+  uint32_t events;  // EPOLLIN and its kin
+} earshot_readiness;
+
+enum {
+  earshot_readable = EPOLLIN,
+  earshot_writable = EPOLLOUT,
+  earshot_hung_up = EPOLLERR | EPOLLHUP,
+};
+int earshot_poll_open(void);
+int earshot_poll_add(int poll_fd, int fd, uint32_t events, int is_edge_triggered, uint64_t token);
+int earshot_poll_change(int poll_fd, int fd, uint32_t events, uint64_t token);
+int earshot_poll_remove(int poll_fd, int fd);
+int earshot_poll_wait(int poll_fd, earshot_readiness *ready, int limit, int timeout_ms);
+int earshot_wake_open(void);
+int earshot_wake_write(int fd);
+int earshot_wake_read(int fd);
+int earshot_timer_open(void);
+int earshot_timer_wait(int fd, int wake_fd);
+int earshot_signals_block(const int *numbers, int count);
+int earshot_signals_open(const int *numbers, int count);
+int earshot_signals_read(int fd);
+
+// Time and threads
+uint64_t earshot_boottime_ns(void);
+uint64_t earshot_realtime_ns(void);
+int earshot_timer_arm(int fd, uint64_t boottime_ns);
+uintptr_t earshot_thread_mark(void);
+void earshot_thread_sharpen_timers(void);
+int earshot_thread_go_real_time(int priority);
+void earshot_thread_name(const char *name);
+int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
+                         unsigned long *thread);
+
+// TCP
+ptrdiff_t earshot_tcp_read(int fd, uint8_t *bytes, size_t limit);
+ptrdiff_t earshot_tcp_write(int fd, const uint8_t *bytes, size_t count);
+
+// Terminal
+int earshot_terminal_enter_raw_mode(void);
+void earshot_terminal_leave_raw_mode(void);
+int earshot_terminal_column_count(int fd);

@@ -1,0 +1,52 @@
+internal import Glibc
+
+/// How good a call's speech probably sounds, on the scale of PESQ-WB (ITU-T P.862.2), from what a
+/// receiver can count.
+///
+/// Our own fit to 2 436 scored recordings of six voices (libopus 1.3.1, 20 ms frames, random and
+/// bursty loss); r = 0.97, root mean square error 0.23. It says nothing about delay, music, or
+/// noise that was recorded along with the speech.
+package struct MOSEstimate: Equatable, Sendable {
+  /// 1...4.6.
+  package let score: Double
+
+  /// What the figure rests on, for the report.
+  package static let basis =
+    "listening quality, PESQ-WB scale, fit to share and run length of concealed 20 ms frames "
+    + "(Opus, speech, error 0.23)"
+
+  /// - Parameters:
+  ///   - bitsPerSecond: of the audio alone.
+  ///   - concealedFraction: share of the samples that had to be made up, 0...1. A frame restored
+  ///     from a low-rate copy counts as a fraction: see `restoredFrameWeight`.
+  ///   - meanConcealedRun: mean length of a concealment, in frames of 20 ms.
+  package init(bitsPerSecond: Int, concealedFraction: Double, meanConcealedRun: Double) {
+    let clean = Self.cleanScore(bitsPerSecond: bitsPerSecond)
+    let share = min(max(concealedFraction, 0), 1)
+    let run = max(meanConcealedRun, 1)
+    score = 1 + (clean - 1) * exp(-10.3 * pow(share, 0.934) * pow(run, -0.10))
+  }
+
+  /// A frame restored by in-band forward error correction harms this share of what a concealed
+  /// one does (0.2 at 24 kbit/s, 0.1 at 32 kbit/s).
+  package static func restoredFrameWeight(bitsPerSecond: Int) -> Double {
+    bitsPerSecond >= 28_000 ? 0.1 : 0.2
+  }
+
+  /// The score without loss, between the measured rates linearly.
+  static func cleanScore(bitsPerSecond: Int) -> Double {
+    let rate = Double(bitsPerSecond)
+    guard let first = measured.first, let last = measured.last, rate > first.rate else {
+      return measured.first?.score ?? 1
+    }
+    for (low, high) in zip(measured, measured.dropFirst()) where rate <= high.rate {
+      let part = (rate - low.rate) / (high.rate - low.rate)
+      return low.score + part * (high.score - low.score)
+    }
+    return last.score
+  }
+
+  private static let measured: [(rate: Double, score: Double)] = [
+    (8_000, 2.67), (12_000, 3.84), (16_000, 4.02), (24_000, 4.34), (32_000, 4.43), (48_000, 4.53),
+  ]
+}

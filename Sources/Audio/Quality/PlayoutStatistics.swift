@@ -1,0 +1,82 @@
+/// What one received audio stream has been through, in the names of W3C webrtc-stats' inbound-rtp;
+/// samples are counted a channel.
+package struct PlayoutStatistics: Sendable {
+  // What came.
+  package internal(set) var packetsReceived: UInt64 = 0
+  /// Came too late to be played, came for a time line that is over, or was no Opus packet.
+  package internal(set) var packetsDiscarded: UInt64 = 0
+  /// Of these, the late ones.
+  package internal(set) var packetsDiscardedLate: UInt64 = 0
+  /// Of these, the ones that were not Opus.
+  package internal(set) var packetsMalformed: UInt64 = 0
+  package internal(set) var packetsDuplicated: UInt64 = 0
+  /// Audio that was passed over in playout, counted in packets of the size seen last.
+  package internal(set) var packetsMissed: UInt64 = 0
+  /// Interarrival jitter in nanoseconds (RFC 3550 §6.4.1).
+  package internal(set) var jitterNanoseconds: Int64 = 0
+
+  // What was heard.
+  /// Everything given out since the first packet, of whatever origin.
+  package internal(set) var totalSamplesReceived: UInt64 = 0
+  /// Made up, silence included.
+  package internal(set) var concealedSamples: UInt64 = 0
+  package internal(set) var silentConcealedSamples: UInt64 = 0
+  /// Uninterrupted runs of concealment.
+  package internal(set) var concealmentEvents: UInt64 = 0
+  /// Packets restored from the copy in the one that followed.
+  package internal(set) var packetsRecoveredByForwardErrorCorrection: UInt64 = 0
+  package internal(set) var samplesRecoveredByForwardErrorCorrection: UInt64 = 0
+  package internal(set) var insertedSamplesForDeceleration: UInt64 = 0
+  package internal(set) var removedSamplesForAcceleration: UInt64 = 0
+  /// Times the sender began a new time line.
+  package internal(set) var restarts: UInt64 = 0
+
+  // How long it waited.
+  /// Sum over all emitted samples of the time from arrival to emission, in sample-nanoseconds.
+  package internal(set) var jitterBufferDelay: Double = 0
+  package internal(set) var jitterBufferEmittedCount: UInt64 = 0
+  /// What the delay of a packet on its best behaviour should be now, in nanoseconds.
+  package internal(set) var targetDelayNanoseconds: Int64 = 0
+  /// One record for each packet: from arrival to the sounding of its first sample.
+  package internal(set) var delays = DelayHistogram()
+
+  // How loud it was.
+  /// Root mean square of the last 10 ms given out, 0...1.
+  package internal(set) var audioLevel: Double = 0
+  /// Sum of squared levels times seconds.
+  package internal(set) var totalAudioEnergy: Double = 0
+
+  package init() {}
+
+  /// Lost on the way: what playout passed over, less what came after all.
+  package var packetsLost: UInt64 {
+    packetsMissed - min(packetsMissed, packetsDiscardedLate)
+  }
+
+  /// Share of all samples that were made up, 0...1.
+  package var concealedFraction: Double {
+    totalSamplesReceived == 0 ? 0 : Double(concealedSamples) / Double(totalSamplesReceived)
+  }
+
+  /// Mean length of a concealment in milliseconds; 0 without any.
+  package var meanConcealmentMilliseconds: Double {
+    concealmentEvents == 0 ? 0 : Double(concealedSamples) / Double(concealmentEvents) / 48
+  }
+
+  /// Mean time from arrival to emission in milliseconds; `nil` before the first packet is heard.
+  package var meanDelayMilliseconds: Double? {
+    jitterBufferEmittedCount == 0
+      ? nil : jitterBufferDelay / Double(jitterBufferEmittedCount) / 1_000_000
+  }
+
+  /// - Parameter bitsPerSecond: what the sender spends on the audio alone.
+  package func mosEstimate(bitsPerSecond: Int) -> MOSEstimate {
+    let restored =
+      totalSamplesReceived == 0
+      ? 0 : Double(samplesRecoveredByForwardErrorCorrection) / Double(totalSamplesReceived)
+    let weight = MOSEstimate.restoredFrameWeight(bitsPerSecond: bitsPerSecond)
+    return MOSEstimate(
+      bitsPerSecond: bitsPerSecond, concealedFraction: concealedFraction + weight * restored,
+      meanConcealedRun: meanConcealmentMilliseconds / 20)
+  }
+}

@@ -1,0 +1,24 @@
+/// Where a call's audio comes from. Stations 1 and 2 of the house tour (README.md): next is
+/// `Audio/Opus/OpusEncoder.swift`.
+///
+/// Called on the call's media thread, once a frame; must not block for longer than a frame.
+public protocol AudioSource: AnyObject, Sendable {
+  /// 1 mono, 2 stereo; constant.
+  var channelCount: Int { get }
+  /// Puts the next `frameCount` samples per channel, 48 kHz interleaved, at the front of `samples`.
+  ///
+  /// - Returns: How many samples per channel there were; fewer than asked for means the end.
+  func read(into samples: inout [Int16], frameCount: Int) -> Int
+}
+
+/// Where the audio of the other side goes. The last station of the house tour.
+///
+/// Called on the call's media thread, in real time, gapless from the first second to the last.
+public protocol AudioSink: AnyObject, Sendable {
+  /// 1 mono, 2 stereo; constant.
+  var channelCount: Int { get }
+  /// Takes the first `frameCount` samples per channel, 48 kHz interleaved, of `samples`.
+  func write(_ samples: borrowing [Int16], frameCount: Int)
+  /// The call is over; nothing comes after this.
+  func finish()
+}

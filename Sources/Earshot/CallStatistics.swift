@@ -1,0 +1,124 @@
+/// A call in numbers since its beginning. Names and units follow W3C webrtc-stats where it has them;
+/// a value that was not measured is `nil`.
+public struct CallStatistics: Sendable {
+  /// A distribution in milliseconds.
+  public struct Milliseconds: Sendable, Equatable {
+    /// Least; `nil` where it means nothing.
+    public var min: Double?
+    /// Median.
+    public var p50: Double
+    /// 95th percentile.
+    public var p95: Double
+
+    package init(min: Double? = nil, p50: Double, p95: Double) {
+      self.min = min
+      self.p50 = p50
+      self.p95 = p95
+    }
+  }
+
+  /// What this side sent (`outbound-rtp`).
+  public struct Outbound: Sendable, Equatable {
+    /// Media packets.
+    public var packetsSent = 0
+    /// Bytes of codec payload.
+    public var bytesSent = 0
+    /// UDP payload bytes of those packets.
+    public var wireBytesSent = 0
+    /// Codec payload, bits a second since the first packet.
+    public var bitrateBps: Double = 0
+    /// Share of own packets that the other side reported lost, 0...1 (`remote-inbound-rtp`).
+    public var fractionLost: Double?
+
+    package init() {}
+  }
+
+  /// What this side received and played (`inbound-rtp`).
+  public struct Inbound: Sendable, Equatable {
+    /// Media packets that arrived, duplicates not counted.
+    public var packetsReceived = 0
+    /// Media packets that did not arrive in time or at all.
+    public var packetsLost = 0
+    /// Packets that came too late to be played.
+    public var packetsDiscarded = 0
+    /// Bytes of codec payload.
+    public var bytesReceived = 0
+    /// Codec payload, bits a second since the first packet.
+    public var bitrateBps: Double = 0
+    /// Lost packets whose audio was rebuilt from in-band FEC.
+    public var recoveredByFec = 0
+    /// Lost packets that were sent again in time.
+    public var recoveredByRetransmission = 0
+    /// Samples played, concealed ones included (`totalSamplesReceived`).
+    public var totalSamplesReceived: UInt64 = 0
+    /// Samples made up (`concealedSamples`).
+    public var concealedSamples: UInt64 = 0
+    /// Of those, silent ones.
+    public var silentConcealedSamples: UInt64 = 0
+    /// Times that concealment began.
+    public var concealmentEvents: UInt64 = 0
+    /// Samples added to slow down.
+    public var insertedSamplesForDeceleration: UInt64 = 0
+    /// Samples taken out to speed up.
+    public var removedSamplesForAcceleration: UInt64 = 0
+    /// Interarrival jitter, RFC 3550 §6.4.1, in milliseconds.
+    public var jitterMs: Double = 0
+    /// Time frames waited to be played.
+    public var jitterBufferDelayMs: Milliseconds?
+    /// Delay from the other side's microphone to this side's ear, estimated: half the round trip,
+    /// one frame, the encoder's look-ahead and the jitter buffer.
+    public var mouthToEarMs: Milliseconds?
+    /// Level of the last 2 s, 0...1 (`audioLevel`).
+    public var audioLevel: Double = 0
+    /// Listening quality, 1...4.6, estimated.
+    public var mos: Double?
+    /// What the estimate rests on.
+    public var mosBasis: String?
+
+    package init() {}
+
+    /// Share of what was played that was made up, 0...1.
+    public var concealedFraction: Double {
+      totalSamplesReceived == 0 ? 0 : Double(concealedSamples) / Double(totalSamplesReceived)
+    }
+
+    /// Share of the packets sent to us that did not arrive, 0...1.
+    public var lostFraction: Double {
+      let all = packetsReceived + packetsLost
+      return all == 0 ? 0 : Double(packetsLost) / Double(all)
+    }
+  }
+
+  /// The path in use (`candidate-pair`).
+  public struct Path: Sendable, Equatable {
+    /// How the two reach each other.
+    public var kind: PathKind
+    /// The own address as the system has it.
+    public var local: SocketAddress
+    /// The other side's address.
+    public var remote: SocketAddress
+    /// How often media moved to another path.
+    public var changes: Int
+  }
+
+  /// When these numbers were read, in milliseconds since the call's zero point.
+  public var atMs: Int
+  /// Sent audio.
+  public var sent = Outbound()
+  /// Received audio.
+  public var received = Inbound()
+  /// The path; `nil` before one is proven.
+  public var path: Path?
+  /// Round-trip time.
+  public var rttMs: Milliseconds?
+  /// Round-trip time now, smoothed, in milliseconds.
+  public var currentRttMs: Double?
+  /// UDP payload bytes above the codec, for each audio packet.
+  public var overheadBytesPerAudioPacket: Double?
+  /// Grade of the own sending, 0...6 (0 unknown, 1 excellent ... 5 very bad, 6 down).
+  public var qualityTx = 0
+  /// Grade of what is received, 0...6.
+  public var qualityRx = 0
+
+  package init(atMs: Int) { self.atMs = atMs }
+}

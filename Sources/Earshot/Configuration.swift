@@ -1,0 +1,59 @@
+/// How an endpoint is set up. Everything has a default but the rendezvous.
+public struct Configuration: Sendable {
+  /// `HOST:PORT`, or `HOST:PORT#ID` to insist on that identity.
+  public var rendezvous: String
+  /// The identity file; `nil` means `$XDG_CONFIG_HOME/earshot/identity`. Made on first use, mode 0600.
+  public var identityFile: String?
+  /// The name to be called by; `nil` for none.
+  public var name: String?
+  /// The local UDP address, `host:port`; port 0 lets the system choose.
+  public var bind: String
+  /// When paths are checked for calls that come in.
+  public var pathPolicy: PathPolicy
+
+  /// When a callee lets paths be checked.
+  public enum PathPolicy: Sendable {
+    /// While it rings: media flows one one-way delay after accept; the caller learns addresses.
+    case prepareOnRinging
+    /// After accept: nobody learns an address without consent; slower by about one round trip.
+    case prepareOnAccept
+  }
+
+  /// A configuration with the defaults.
+  public init(rendezvous: String) {
+    self.rendezvous = rendezvous
+    bind = "0.0.0.0:0"
+    pathPolicy = .prepareOnRinging
+  }
+}
+
+/// How one call is made or answered.
+public struct CallOptions: Sendable {
+  /// Where the own audio comes from; `nil` sends none.
+  public var source: (any AudioSource)?
+  /// Where the other side's audio goes; `nil` drops it.
+  public var sink: (any AudioSink)?
+  /// Bits a second of Opus, 6 000...510 000; 32 000 is transparent for speech.
+  public var bitrate: Int
+  /// Milliseconds of audio in a packet: 10, 20, 40 or 60.
+  public var frameMilliseconds: Int
+  /// Whether Opus carries a coarse copy of the frame before (in-band FEC).
+  public var usesFEC: Bool
+  /// Whether the own audio starts muted.
+  public var startsMuted: Bool
+  /// User data for the other side, JSON, at most 1024 bytes.
+  public var userExtension: String?
+  /// How long it may ring; `nil` without end. 15 s unless set.
+  public var ringTimeout: Duration?
+
+  /// Audio of 32 kbit/s in 20 ms packets with FEC.
+  public init(source: (any AudioSource)? = nil, sink: (any AudioSink)? = nil) {
+    self.source = source
+    self.sink = sink
+    bitrate = 32_000
+    frameMilliseconds = 20
+    usesFEC = true
+    startsMuted = false
+    ringTimeout = .seconds(15)
+  }
+}

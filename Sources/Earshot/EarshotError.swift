@@ -1,0 +1,151 @@
+/// What went wrong, and what to do about it.
+///
+/// `code` is stable and listed in docs/errors.md; `message` names the thing with its number or text;
+/// `advice` says what to do.
+public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The kinds of failure, one for each thing a caller could do about it.
+  public enum Code: String, Sendable, CaseIterable {
+    /// The local UDP port is taken.
+    case addressInUse
+    /// An address is not of the form `host:port`.
+    case invalidAddress
+    /// A name has a letter that names cannot have, or is too long.
+    case invalidName
+    /// A host name has no address.
+    case hostNotFound
+    /// The rendezvous does not answer.
+    case rendezvousUnreachable
+    /// What answers is not a rendezvous, or its answers do not verify.
+    case rendezvousNotUnderstood
+    /// The rendezvous or the peer speaks another version of the protocol.
+    case versionMismatch
+    /// The rendezvous does not admit this identity.
+    case notAllowed
+    /// Another identity has the name that was asked for.
+    case nameTaken
+    /// An identity is not the one seen before, or not the one pinned.
+    case identityChanged
+    /// The identity file is readable by others.
+    case identityFileMode
+    /// The identity file is damaged or of another kind.
+    case identityFileDamaged
+    /// A file cannot be read or written.
+    case fileUnusable
+    /// A call cannot do this now.
+    case callState
+    /// A value is out of its range.
+    case invalidArgument
+    /// The endpoint is closed.
+    case closed
+    /// The kernel or a codec refused; the cause is in the message.
+    case systemFailure
+  }
+
+  /// The kind.
+  public let code: Code
+  /// One sentence that names the thing.
+  public let message: String
+  /// One imperative sentence; may be empty where nothing can be done.
+  public let advice: String
+
+  package init(_ code: Code, _ message: String, advice: String) {
+    self.code = code
+    self.message = message
+    self.advice = advice
+  }
+
+  /// The message and the advice.
+  public var description: String { advice.isEmpty ? message : "\(message) \(advice)" }
+}
+
+// MARK: - One function a message, so that none is put together at a call site
+
+extension EarshotError {
+  package static func addressInUse(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .addressInUse, "UDP port \(address.port) is taken by another program.",
+      advice:
+        "Pass port 0 to let the system choose, or find the holder: ss -lunp sport = :\(address.port)"
+    )
+  }
+
+  package static func invalidAddress(_ text: String) -> EarshotError {
+    EarshotError(
+      .invalidAddress, "'\(text)' is not an address.",
+      advice: "Write HOST:PORT, for example 192.0.2.1:7400 or [2001:db8::1]:7400.")
+  }
+
+  package static func invalidName(_ text: String) -> EarshotError {
+    EarshotError(
+      .invalidName, "'\(text)' is not a name.",
+      advice: "Use 1 to 63 of A-Z a-z 0-9 . _ - that do not read as an ID.")
+  }
+
+  package static func hostNotFound(_ host: String, detail: String) -> EarshotError {
+    EarshotError(
+      .hostNotFound, "No address was found for '\(host)' (\(detail)).",
+      advice: "Check the spelling, or write the address in numbers.")
+  }
+
+  package static func rendezvousUnreachable(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .rendezvousUnreachable, "Nothing that can be understood answers at \(address).",
+      advice: "Check that earshot-rendezvous runs there, and that UDP gets through.")
+  }
+
+  package static func rendezvousNotUnderstood(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .rendezvousNotUnderstood, "What answers at \(address) is not an Earshot rendezvous.",
+      advice: "Check the address and the port.")
+  }
+
+  package static func versionMismatch(_ who: String, lowest: UInt8, highest: UInt8) -> EarshotError
+  {
+    EarshotError(
+      .versionMismatch,
+      "\(who) speaks protocol versions \(lowest) to \(highest); this program speaks version 1.",
+      advice: "Update the older of the two.")
+  }
+
+  package static func notAllowed(_ id: PeerID) -> EarshotError {
+    EarshotError(
+      .notAllowed, "The rendezvous does not admit the identity \(id).",
+      advice: "Ask its operator to add that ID to the file given with --allow.")
+  }
+
+  package static func nameTaken(_ name: String) -> EarshotError {
+    EarshotError(
+      .nameTaken, "The name '\(name)' belongs to another identity at this rendezvous.",
+      advice: "Choose another --name, or use the identity file that first had it.")
+  }
+
+  package static func rendezvousChanged(expected: PeerID, found: PeerID) -> EarshotError {
+    EarshotError(
+      .identityChanged,
+      "The rendezvous shows the identity \(found), but \(expected) was expected.",
+      advice: "If its operator replaced the key, pass HOST:PORT#\(found) once to accept it.")
+  }
+
+  package static func peerChanged(name: String, expected: PeerID, found: PeerID) -> EarshotError {
+    EarshotError(
+      .identityChanged,
+      "'\(name)' is now the identity \(found); before it was \(expected). The call is blocked.",
+      advice: "Ask them; if it is right, call the new ID itself once.")
+  }
+
+  package static func callState(_ text: String) -> EarshotError {
+    EarshotError(.callState, text, advice: "")
+  }
+
+  package static func invalidArgument(_ text: String, advice: String) -> EarshotError {
+    EarshotError(.invalidArgument, text, advice: advice)
+  }
+
+  package static var closed: EarshotError {
+    EarshotError(.closed, "The endpoint is closed.", advice: "Open a new one.")
+  }
+
+  package static func systemFailure(_ what: String, detail: String) -> EarshotError {
+    EarshotError(.systemFailure, "\(what) failed: \(detail).", advice: "")
+  }
+}

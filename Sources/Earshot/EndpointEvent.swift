@@ -1,0 +1,172 @@
+/// What an endpoint tells its owner: everything, once, in order (`Endpoint.events()`).
+public enum EndpointEvent: Sendable {
+  /// Contact with the rendezvous changed; a call that runs is never touched by it.
+  case registrationChanged(RegistrationState)
+  /// Somebody calls; answer with `Endpoint.call(_:)` and `Call.accept` or `Call.reject`.
+  case incomingCall(IncomingCall)
+  /// A call moved to another state, for the reason given.
+  case callStateChanged(CallID, CallState, CallStateReason)
+  /// A step within a state.
+  case callProgress(CallID, CallProgress)
+  /// Two seconds of a call in numbers.
+  case statistics(CallID, CallStatistics)
+  /// A call is over: the last event of that call.
+  case callEnded(CallID, CallReport)
+}
+
+/// Contact with the rendezvous.
+public enum RegistrationState: Sendable, Equatable {
+  /// The first handshake is under way.
+  case connecting
+  /// Registered: others can call by ID, and by name if `name` says so.
+  case registered(seenAs: SocketAddress, name: NameStatus)
+  /// Contact was lost; attempts go on by themselves.
+  case reconnecting
+  /// It cannot work without a change by the user.
+  case failed(EarshotError)
+
+  /// What became of the name that was asked for.
+  public enum NameStatus: String, Sendable, Equatable {
+    /// No name was asked for.
+    case none
+    /// The name is ours, for good.
+    case granted
+    /// Another identity has the name.
+    case taken
+    /// The name is not one: 1..63 of `A-Z a-z 0-9 . _ -`.
+    case malformed
+  }
+}
+
+/// One call, the same 16 bytes on both sides; shown as a UUID (RFC 9562).
+public struct CallID: Hashable, Sendable, CustomStringConvertible {
+  package let bytes: [UInt8]
+
+  package init(bytes: [UInt8]) { self.bytes = bytes }
+
+  /// The UUID, in lower case.
+  public var description: String {
+    let hex = bytes.map { byte in
+      let text = String(byte, radix: 16)
+      return text.utf8.count == 1 ? "0" + text : text
+    }
+    return [hex[0..<4], hex[4..<6], hex[6..<8], hex[8..<10], hex[10..<16]]
+      .map { $0.joined() }.joined(separator: "-")
+  }
+}
+
+/// An invitation that waits for an answer.
+public struct IncomingCall: Sendable {
+  /// The call.
+  public let id: CallID
+  /// Who calls: proven, for as long as the call is not accepted only by its static key.
+  public let peer: PeerID
+  /// The name on the caller's card, if it has one; what it claims, not what is proven.
+  public let name: String?
+  /// What this host knew about the caller before.
+  public let trust: Trust
+  /// The caller's user data, JSON as it was sent.
+  public let userExtension: String?
+}
+
+/// How far an identity is known (docs/protocol/README.md §3).
+public enum Trust: String, Sendable, Equatable {
+  /// Its card was imported, or its short code compared.
+  case verified
+  /// The same identity as the first time.
+  case pinned
+  /// Never seen before; it is remembered from now on.
+  case new
+  /// The name belongs to another identity than before: the call is blocked.
+  case changed
+}
+
+/// Where a call stands. Caller and callee go through the same states.
+public enum CallState: String, Sendable, Equatable {
+  /// Invited, ringing.
+  case calling
+  /// Accepted; the path and the first frame are awaited.
+  case connecting
+  /// Both hear each other.
+  case connected
+  /// Over.
+  case ended
+}
+
+/// Why a call moved to its state.
+public enum CallStateReason: String, Sendable, Equatable {
+  /// This side invited.
+  case localInvite
+  /// The other side invited.
+  case remoteInvite
+  /// This side accepted.
+  case localAccepted
+  /// The other side accepted.
+  case remoteAccepted
+  /// The first frame of the other side was heard.
+  case firstFrameReceived
+  /// This side said no.
+  case localRejected
+  /// The other side said no.
+  case remoteRejected
+  /// The other side is in a call.
+  case remoteBusy
+  /// This side cancelled before an answer.
+  case localCancelled
+  /// The other side cancelled before an answer.
+  case remoteCancelled
+  /// This side's ring timeout.
+  case callingTimeout
+  /// The other side's ring timeout.
+  case remoteCallingTimeout
+  /// This side hung up.
+  case localHangUp
+  /// The other side hung up.
+  case remoteHangUp
+  /// The other side cannot be reached, or no path between the two was found.
+  case unreachable
+  /// Nothing was heard of the other side for 20 s.
+  case remoteLost
+  /// Both called each other; the other call stands.
+  case superseded
+  /// The identity behind the name changed.
+  case identityChanged
+  /// Something inside failed; the report's text says what.
+  case failed
+}
+
+/// A step within a state.
+public enum CallProgress: Sendable, Equatable {
+  /// The invitation was opened by the callee's device.
+  case delivered
+  /// A path was proven: its kind and the other side's address.
+  case pathReady(PathKind, remote: SocketAddress)
+  /// Media moved to another path.
+  case pathChanged(PathKind, remote: SocketAddress)
+  /// Six letters that both sides can compare by voice (docs/protocol/calling.md §5).
+  case shortCode(String)
+  /// The first own frame left.
+  case firstFrameSent
+  /// The first frame of the other side arrived.
+  case firstFrameReceived
+  /// Nothing was heard for 4 s.
+  case interrupted
+  /// It is heard again.
+  case resumed
+  /// The other side muted or unmuted its audio.
+  case remoteAudioMuted(Bool)
+  /// A reliable message of the application (`Call.send`).
+  case message(stream: UInt8, [UInt8])
+  /// A message was delivered, or given up.
+  case messageDelivery(tag: UInt64, delivered: Bool)
+}
+
+/// How two peers reach each other.
+public enum PathKind: String, Sendable, Equatable {
+  /// A host address of the other side answers.
+  case direct
+  /// Through the address translation of one side or both.
+  case holePunched
+  /// Through a relay.
+  case relayed
+}

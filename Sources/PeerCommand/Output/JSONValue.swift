@@ -1,0 +1,107 @@
+/// A JSON value whose objects keep the order in which their keys were put in (RFC 8259).
+///
+/// What is absent stays absent: assigning `nil` adds no key, and a number that is not finite counts
+/// as absent.
+enum JSONValue: Sendable {
+  case string(String)
+  case integer(Int64)
+  case number(Double)
+  case boolean(Bool)
+  case array([JSONValue])
+  case object([(key: String, value: JSONValue)])
+  /// Text that is JSON already, and was checked to be.
+  case verbatim(String)
+
+  /// One line without spaces.
+  var text: String {
+    var output = ""
+    write(to: &output)
+    return output
+  }
+
+  private func write(to output: inout String) {
+    switch self {
+    case .string(let text): Self.quote(text, to: &output)
+    case .integer(let value): output += String(value)
+    case .number(let value): output += Self.shortest(value)
+    case .boolean(let value): output += value ? "true" : "false"
+    case .verbatim(let text): output += text
+    case .array(let values):
+      output += "["
+      for (index, value) in values.enumerated() {
+        if index > 0 { output += "," }
+        value.write(to: &output)
+      }
+      output += "]"
+    case .object(let members):
+      output += "{"
+      for (index, member) in members.enumerated() {
+        if index > 0 { output += "," }
+        Self.quote(member.key, to: &output)
+        output += ":"
+        member.value.write(to: &output)
+      }
+      output += "}"
+    }
+  }
+
+  /// At most three decimals, none that mean nothing.
+  private static func shortest(_ value: Double) -> String {
+    guard value.isFinite, abs(value) < 1e15 else { return "0" }
+    let thousandths = (value * 1000).rounded()
+    if thousandths.remainder(dividingBy: 1000) == 0 { return String(Int64(thousandths / 1000)) }
+    return String(thousandths / 1000)
+  }
+
+  private static func quote(_ text: String, to output: inout String) {
+    output += "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": output += "\\\""
+      case "\\": output += "\\\\"
+      case "\n": output += "\\n"
+      case "\r": output += "\\r"
+      case "\t": output += "\\t"
+      case _ where scalar.value < 0x20:
+        let hex = String(scalar.value, radix: 16)
+        output += "\\u" + String(repeating: "0", count: 4 - hex.utf8.count) + hex
+      default: output.unicodeScalars.append(scalar)
+      }
+    }
+    output += "\""
+  }
+}
+
+/// Builds one object, key by key.
+struct JSONObject {
+  private var members: [(key: String, value: JSONValue)] = []
+
+  init() {}
+
+  var value: JSONValue { .object(members) }
+  var isEmpty: Bool { members.isEmpty }
+
+  mutating func add(_ key: String, _ value: JSONValue?) {
+    if let value { members.append((key, value)) }
+  }
+
+  mutating func add(_ key: String, _ text: String?) { add(key, text.map(JSONValue.string)) }
+
+  mutating func add(_ key: String, _ number: Int?) {
+    add(key, number.map { JSONValue.integer(Int64($0)) })
+  }
+
+  mutating func add(_ key: String, _ number: UInt64?) {
+    add(key, number.map { JSONValue.integer(Int64(clamping: $0)) })
+  }
+
+  mutating func add(_ key: String, _ number: Double?) {
+    if let number, number.isFinite { add(key, JSONValue.number(number)) }
+  }
+
+  mutating func add(_ key: String, _ flag: Bool?) { add(key, flag.map(JSONValue.boolean)) }
+
+  mutating func add(_ key: String, _ object: JSONObject?) {
+    if let object, !object.isEmpty { add(key, object.value) }
+  }
+}

@@ -1,0 +1,173 @@
+internal import CLinux
+internal import Glibc
+package import Primitives
+
+/// Answers `GET /metrics` with text for Prometheus; anything else with 404. Nothing more: one
+/// request a connection, bounded in number, size and time.
+package final class HTTPMetricsListener {
+  package static let connectionLimit = 16
+  package static let requestByteLimit = 4096
+  package static let timeout = Duration.seconds(5)
+
+  package let localAddress: SocketAddress
+  private let loop: EventLoop
+  private let descriptor: FileDescriptor
+  private let text: () -> String
+  private var token: EventLoop.Token?
+  private var connections: [Connection] = []
+
+  /// Listens at once; `text` is called on the loop for each request.
+  package init(
+    binding address: SocketAddress, on loop: EventLoop, text: @escaping () -> String
+  ) throws(ReactorError) {
+    var local = address.forKernel
+    let number = try unsafe earshot_tcp_listen(&local, Int32(Self.connectionLimit))
+      .orThrow("listen on TCP", address.description)
+    descriptor = FileDescriptor(owning: number)
+    _ = try unsafe earshot_local_address(number, &local)
+      .orThrow("read the address of", address.description)
+    localAddress = SocketAddress(local) ?? address
+    self.loop = loop
+    self.text = text
+    token = try loop.watch(number, for: .readable) { [weak self] _ in self?.accept() }
+  }
+
+  /// Closes the listener and every connection.
+  package func stop() {
+    if let token { loop.unwatch(token) }
+    token = nil
+    for connection in connections { connection.close() }
+    connections.removeAll()
+  }
+
+  private func accept() {
+    // One more than may stay: a client that is too many is told so by being closed, at once.
+    let number = earshot_tcp_accept(descriptor.number)
+    guard number >= 0 else { return }
+    let connection = Connection(owning: number, loop: loop)
+    guard connections.count < Self.connectionLimit else { return }
+    do throws(ReactorError) {
+      try connection.open(
+        until: SystemClock.now + Self.timeout,
+        answer: { [weak self] request in self?.answer(request) ?? [] },
+        closed: { [weak self, weak connection] in
+          self?.connections.removeAll { $0 === connection }
+        })
+      connections.append(connection)
+    } catch {
+      connection.close()
+    }
+  }
+
+  private func answer(_ requestLine: String) -> [UInt8] {
+    let words = requestLine.split(separator: " ", omittingEmptySubsequences: false)
+    let path = words.count >= 2 ? words[1].prefix { $0 != "?" } : ""
+    let isFound = words.first == "GET" && path == "/metrics"
+    let body = isFound ? text() : "Only GET /metrics is served here.\n"
+    let head = """
+      HTTP/1.1 \(isFound ? "200 OK" : "404 Not Found")\r
+      Content-Type: text/plain; version=0.0.4; charset=utf-8\r
+      Content-Length: \(body.utf8.count)\r
+      Connection: close\r
+      \r
+
+      """
+    return Array(head.utf8) + Array(body.utf8)
+  }
+}
+
+/// One client of the listener: a request in, an answer out, closed.
+private final class Connection {
+  private let loop: EventLoop
+  private let descriptor: FileDescriptor
+  private var source: EventLoop.Token?
+  private var timer: EventLoop.Token?
+  private var request: [UInt8] = []
+  private var response: [UInt8] = []
+  private var written = 0
+  private var isAnswered = false
+  private var answer: ((String) -> [UInt8])?
+  private var closed: (() -> Void)?
+
+  init(owning number: Int32, loop: EventLoop) {
+    descriptor = FileDescriptor(owning: number)
+    self.loop = loop
+  }
+
+  func open(
+    until deadline: Instant, answer: @escaping (String) -> [UInt8], closed: @escaping () -> Void
+  ) throws(ReactorError) {
+    self.answer = answer
+    self.closed = closed
+    let timer = try loop.addTimer { [self] _ in close() }
+    self.timer = timer
+    loop.setDeadline(timer, deadline)
+    source = try loop.watch(descriptor.number, for: .readable) { [self] readiness in
+      if readiness.contains(.hungUp) { return close() }
+      if !isAnswered {
+        read()
+      } else if written < response.count {
+        write()
+      } else {
+        drain()
+      }
+    }
+  }
+
+  func close() {
+    if let source { loop.unwatch(source) }
+    if let timer { loop.removeTimer(timer) }
+    source = nil
+    timer = nil
+    answer = nil
+    closed?()
+    closed = nil
+  }
+
+  private func read() {
+    var bytes = [UInt8](repeating: 0, count: 1024)
+    let count = unsafe earshot_tcp_read(descriptor.number, &bytes, bytes.count)
+    guard count > 0 else {
+      if count != -Int(EAGAIN) { close() }
+      return
+    }
+    request += bytes[..<count]
+    guard request.count <= HTTPMetricsListener.requestByteLimit else { return close() }
+    guard Self.isComplete(request) else { return }
+    let line = request.prefix { $0 != 0x0D && $0 != 0x0A }
+    response = answer?(String(decoding: line, as: UTF8.self)) ?? []
+    isAnswered = true
+    write()
+  }
+
+  private func write() {
+    let count = unsafe response.withUnsafeBufferPointer { buffer in
+      unsafe buffer.baseAddress.map {
+        unsafe earshot_tcp_write(descriptor.number, $0 + written, buffer.count - written)
+      } ?? 0
+    }
+    guard count >= 0 || count == -Int(EAGAIN) else { return close() }
+    written += max(0, count)
+    guard let source else { return }
+    if written == response.count {
+      // Everything is said; the client closes, or the timer does. Closing first with its bytes
+      // unread would make the kernel reset the connection and lose the answer.
+      shutdown(descriptor.number, Int32(SHUT_WR))
+      loop.change(source, to: .readable)
+    } else {
+      loop.change(source, to: .writable)
+    }
+  }
+
+  private func drain() {
+    var bytes = [UInt8](repeating: 0, count: 1024)
+    let count = unsafe earshot_tcp_read(descriptor.number, &bytes, bytes.count)
+    if count <= 0, count != -Int(EAGAIN) { close() }
+  }
+
+  /// Whether the empty line that ends a request's head has come.
+  private static func isComplete(_ request: [UInt8]) -> Bool {
+    request.suffix(2) == [0x0A, 0x0A] || request.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A]
+      || String(decoding: request, as: UTF8.self).contains("\r\n\r\n")
+  }
+}

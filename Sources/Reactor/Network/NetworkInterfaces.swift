@@ -1,0 +1,74 @@
+internal import CLinux
+internal import Glibc
+package import Primitives
+
+/// The addresses under which this host can be reached on its own networks.
+package enum NetworkInterfaces {
+  /// What `hostAddresses` gives at most: more candidates would only make connecting slower.
+  package static let addressLimit = 8
+
+  /// Addresses of interfaces that are up, each with `port`, in an order that is the same each time:
+  /// by interface, then IPv6 before IPv4, then by number; IPv4 link-local addresses last.
+  /// Link-local IPv6 is left out: it means nothing without the name of an interface.
+  package static func hostAddresses(
+    port: UInt16, includingLoopback: Bool = false, limit: Int = addressLimit
+  ) throws(ReactorError) -> [SocketAddress] {
+    var first: UnsafeMutablePointer<ifaddrs>?
+    guard unsafe getifaddrs(&first) == 0 else {
+      throw ReactorError("list", "network interfaces", errno: errno)
+    }
+    defer { unsafe freeifaddrs(first) }
+    var found: [InterfaceAddress] = []
+    var next = unsafe first
+    while let entry = unsafe next {
+      unsafe next = entry.pointee.ifa_next
+      guard let address = unsafe entry.pointee.ifa_addr, let name = unsafe entry.pointee.ifa_name
+      else { continue }
+      var raw = earshot_address()
+      unsafe earshot_read_address(address, &raw)
+      raw.port = port
+      guard let address = SocketAddress(raw) else { continue }
+      found.append(
+        InterfaceAddress(
+          address: address, interface: unsafe if_nametoindex(name),
+          isUp: unsafe entry.pointee.ifa_flags & UInt32(IFF_UP) != 0))
+    }
+    return usable(found, includingLoopback: includingLoopback, limit: limit)
+  }
+
+  /// The choice and the order; apart from the kernel so that it can be tested.
+  static func usable(
+    _ found: [InterfaceAddress], includingLoopback: Bool, limit: Int
+  ) -> [SocketAddress] {
+    let kept = found.filter { entry in
+      entry.isUp && !entry.address.isUnspecified && !entry.address.isLinkLocalV6
+        && (includingLoopback || !entry.address.isLoopback)
+    }
+    var result: [SocketAddress] = []
+    for entry in kept.sorted(by: { $0.rank.lexicographicallyPrecedes($1.rank) })
+    where !result.contains(entry.address) {
+      result.append(entry.address)
+    }
+    return Array(result.prefix(max(0, limit)))
+  }
+}
+
+/// One address of one interface, as the kernel lists it.
+struct InterfaceAddress {
+  var address: SocketAddress
+  /// The kernel's number; physical cards usually have lower ones than bridges of containers.
+  var interface: UInt32
+  var isUp: Bool
+
+  fileprivate var rank: [UInt64] {
+    [
+      address.isLinkLocalV4 ? 1 : 0, UInt64(interface), address.family == .v6 ? 0 : 1, address.high,
+      address.low,
+    ]
+  }
+}
+
+extension SocketAddress {
+  fileprivate var isLinkLocalV6: Bool { family == .v6 && high >> 54 == 0xFE80 >> 6 }
+  fileprivate var isLinkLocalV4: Bool { family == .v4 && high >> 48 == 0xA9FE }
+}

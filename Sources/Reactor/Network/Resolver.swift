@@ -1,0 +1,126 @@
+internal import CLinux
+internal import Glibc
+package import Primitives
+
+/// Turns `host:port` into addresses. Asking the system blocks, so it happens on a thread of its
+/// own, never on the loop and never in the pool of Swift's tasks.
+package enum Resolver {
+  /// More than this a name is not tried at.
+  package static let addressLimit = 8
+
+  /// The addresses of `text`: `192.0.2.1:7400`, `[2001:db8::1]:7400`, `example.org:7400`, or without
+  /// a port if there is a `defaultPort`; in the system's order of preference (RFC 6724).
+  package static func resolve(
+    _ text: String, defaultPort: UInt16? = nil
+  ) async throws(ReactorError) -> [SocketAddress] {
+    let endpoint = try HostAndPort(text, defaultPort: defaultPort)
+    if let address = endpoint.numeric { return [address] }
+    let answer = await withCheckedContinuation {
+      (continuation: CheckedContinuation<Result<[SocketAddress], ReactorError>, Never>) in
+      do throws(ReactorError) {
+        // Not joined: it ends with its answer.
+        _ = try startThread(named: "earshot-resolve") {
+          continuation.resume(returning: Result { () throws(ReactorError) in try ask(endpoint) })
+        }
+      } catch {
+        continuation.resume(returning: .failure(error))
+      }
+    }
+    return try answer.get()
+  }
+
+  /// The same for a program that has nothing else to do meanwhile: blocks the calling thread.
+  package static func resolveBlocking(
+    _ text: String, defaultPort: UInt16? = nil
+  ) throws(ReactorError) -> [SocketAddress] {
+    let endpoint = try HostAndPort(text, defaultPort: defaultPort)
+    if let address = endpoint.numeric { return [address] }
+    return try ask(endpoint)
+  }
+
+  private static func ask(_ endpoint: HostAndPort) throws(ReactorError) -> [SocketAddress] {
+    var hints = unsafe addrinfo()
+    unsafe hints.ai_family = AF_UNSPEC
+    unsafe hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
+    var first: UnsafeMutablePointer<addrinfo>?
+    let result = unsafe getaddrinfo(endpoint.host, nil, &hints, &first)
+    guard result == 0 else {
+      let reason = unsafe gai_strerror(result).map { unsafe String(cString: $0) }
+      throw ReactorError("resolve", "host '\(endpoint.host)'", reason: reason ?? "error \(result)")
+    }
+    defer { unsafe freeaddrinfo(first) }
+    var addresses: [SocketAddress] = []
+    var next = unsafe first
+    while let entry = unsafe next, addresses.count < addressLimit {
+      unsafe next = entry.pointee.ai_next
+      guard let pointer = unsafe entry.pointee.ai_addr else { continue }
+      var raw = earshot_address()
+      unsafe earshot_read_address(pointer, &raw)
+      raw.port = endpoint.port
+      if let address = SocketAddress(raw), !addresses.contains(address) {
+        addresses.append(address)
+      }
+    }
+    guard !addresses.isEmpty else {
+      throw ReactorError("resolve", "host '\(endpoint.host)'", reason: "it has no IP address")
+    }
+    return addresses
+  }
+}
+
+/// A host, by name or number, and a port.
+struct HostAndPort: Equatable {
+  var host: String
+  var port: UInt16
+  /// Set when the host is a number.
+  var numeric: SocketAddress?
+
+  init(_ text: String, defaultPort: UInt16?) throws(ReactorError) {
+    if let address = SocketAddress(text) {
+      self.init(address)
+      return
+    }
+    if let defaultPort, let address = Self.bareNumber(text, port: defaultPort) {
+      self.init(address)
+      return
+    }
+    let colon = text.lastIndex(of: ":")
+    let host = colon.map { text[..<$0] } ?? text[...]
+    let port = try Self.port(colon.map { text[text.index(after: $0)...] }, of: text, defaultPort)
+    // Longer names do not exist (RFC 1035 §2.3.4); a colon is an IPv6 address without brackets.
+    guard (1...253).contains(host.utf8.count), !host.contains(":"), !host.contains("["),
+      host.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+    else {
+      throw ReactorError(
+        "resolve", "'\(text)'", reason: "it is neither host:port nor [IPv6 address]:port")
+    }
+    self.init(host: String(host), port: port)
+  }
+
+  private init(_ address: SocketAddress) {
+    self.init(host: address.hostText, port: address.port, numeric: address)
+  }
+
+  private init(host: String, port: UInt16, numeric: SocketAddress? = nil) {
+    self.host = host
+    self.port = port
+    self.numeric = numeric
+  }
+
+  private static func bareNumber(_ text: String, port: UInt16) -> SocketAddress? {
+    SocketAddress("\(text):\(port)") ?? SocketAddress("[\(text)]:\(port)")
+  }
+
+  private static func port(
+    _ text: Substring?, of whole: String, _ defaultPort: UInt16?
+  ) throws(ReactorError) -> UInt16 {
+    guard let text else {
+      if let defaultPort { return defaultPort }
+      throw ReactorError("resolve", "'\(whole)'", reason: "it has no port; write \(whole):PORT")
+    }
+    guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(text) else {
+      throw ReactorError("resolve", "'\(whole)'", reason: "'\(text)' is not a port (0 to 65535)")
+    }
+    return port
+  }
+}

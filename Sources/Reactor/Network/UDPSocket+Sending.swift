@@ -1,0 +1,173 @@
+internal import CLinux
+internal import Glibc
+package import Primitives
+
+/// Datagrams on their way out: laid end to end, so that equal ones form a run without being copied.
+@safe struct SendQueue: ~Copyable {
+  /// Whether equal datagrams to one destination become one message.
+  var segments: Bool
+  /// Refusals in a row; after `refusalLimit` the socket stops asking.
+  var refusals = 0
+  var byteCount = 0
+  var messageCount = 0
+  private(set) var arena: UnsafeMutablePointer<UInt8>
+  private(set) var messages: UnsafeMutablePointer<earshot_outgoing>
+  /// The last message, which may still grow.
+  private var lastDestination: SocketAddress?
+  private var lastIsOpen = false
+  private var lastSegmentCount = 0
+
+  static let refusalLimit = 3
+  /// The most that is queued before a flush: 54 runs would not gain over this.
+  static let arenaByteCount = 1 << 18
+  static let messageLimit = Int(earshot_batch_limit)
+  /// `UDP_MAX_SEGMENTS` of kernels before 6.9.
+  static let segmentLimit = 64
+  /// What a UDP length field holds, less the headers.
+  static let runByteLimit = 65_000
+
+  init(segments: Bool) {
+    self.segments = segments
+    unsafe arena = .allocate(capacity: Self.arenaByteCount)
+    unsafe messages = .allocate(capacity: Self.messageLimit)
+  }
+
+  deinit {
+    unsafe arena.deallocate()
+    unsafe messages.deallocate()
+  }
+
+  var isFull: Bool {
+    messageCount == Self.messageLimit
+      || byteCount > Self.arenaByteCount - Datagram.maximumByteCount
+  }
+
+  /// Appends the `count` bytes that have just been written at the arena's end.
+  mutating func append(_ count: Int, to destination: SocketAddress) {
+    defer { byteCount &+= count }
+    if segments, lastIsOpen, destination == lastDestination {
+      let last = unsafe messages[messageCount - 1]
+      let segment = Int(last.segment_byte_count)
+      if count <= segment, lastSegmentCount < Self.segmentLimit,
+        Int(last.byte_count) &+ count <= Self.runByteLimit
+      {
+        unsafe messages[messageCount - 1].byte_count = last.byte_count &+ UInt32(count)
+        lastSegmentCount &+= 1
+        lastIsOpen = count == segment  // only the last of a run may be shorter
+        return
+      }
+    }
+    unsafe messages[messageCount] = earshot_outgoing(
+      destination: destination.forKernel, offset: UInt32(byteCount), byte_count: UInt32(count),
+      segment_byte_count: UInt32(count))
+    messageCount &+= 1
+    lastDestination = destination
+    lastSegmentCount = 1
+    lastIsOpen = true
+  }
+
+  mutating func removeAll() {
+    byteCount = 0
+    messageCount = 0
+    lastIsOpen = false
+  }
+}
+
+extension UDPSocket {
+  /// Room for the next datagram to be written into: `Datagram.maximumByteCount` bytes.
+  package mutating func room() -> UnsafeMutableBufferPointer<UInt8> {
+    if queue.isFull { flush() }
+    return unsafe UnsafeMutableBufferPointer(
+      start: queue.arena + queue.byteCount, count: Datagram.maximumByteCount)
+  }
+
+  /// Queues the `count` bytes that were written into `room()`.
+  package mutating func commit(_ count: Int, to destination: SocketAddress) {
+    guard count > 0, count <= Datagram.maximumByteCount else { return }
+    guard !destination.isUnsendable, isV6 || destination.family == .v4 else {
+      statistics.droppedForRefusal &+= 1
+      statistics.lastSendError = EAFNOSUPPORT
+      return
+    }
+    if queue.isFull { flush() }
+    queue.append(count, to: destination)
+  }
+
+  /// Sends what is queued: mostly one call, whatever the number of datagrams.
+  package mutating func flush() {
+    var first = 0
+    while first < queue.messageCount {
+      let result = unsafe earshot_send(
+        descriptor.number, isV6 ? 1 : 0, queue.arena, queue.messages + first,
+        UInt32(queue.messageCount - first))
+      statistics.sendCalls &+= 1
+      if result > 0 {
+        for index in first..<(first + Int(result)) { countSent(unsafe queue.messages[index]) }
+        first += Int(result)
+        continue
+      }
+      let message = unsafe queue.messages[first]
+      if -result == EINTR {
+        continue
+      } else if ReactorError.isLackOfRoom(-result) {
+        for index in first..<queue.messageCount {
+          statistics.droppedForRoom &+= unsafe queue.messages[index].datagramCount
+        }
+        break
+      } else if message.datagramCount > 1, ReactorError.isSegmentationRefusal(-result) {
+        sendSplit(message)
+      } else {
+        statistics.droppedForRefusal &+= message.datagramCount
+        statistics.lastSendError = -result
+      }
+      first += 1
+    }
+    queue.removeAll()
+  }
+
+  /// Sends a run that the kernel would not cut, datagram by datagram.
+  private mutating func sendSplit(_ message: earshot_outgoing) {
+    statistics.refusedRuns &+= 1
+    queue.refusals += 1
+    if queue.refusals >= SendQueue.refusalLimit { queue.segments = false }
+    var message = message
+    let count = UInt32(message.datagramCount)
+    var next: UInt32 = 0
+    while next < count {
+      let result = unsafe earshot_send_split(
+        descriptor.number, isV6 ? 1 : 0, queue.arena, &message, next)
+      statistics.sendCalls &+= 1
+      if result > 0 {
+        let sent = UInt32(result)
+        statistics.sentDatagrams &+= UInt64(sent)
+        let end = min((next + sent) * message.segment_byte_count, message.byte_count)
+        statistics.sentBytes &+= UInt64(end - next * message.segment_byte_count)
+        next += sent
+      } else if ReactorError.isLackOfRoom(-result) {
+        statistics.droppedForRoom &+= UInt64(count - next)
+        return
+      } else if -result != EINTR {
+        statistics.droppedForRefusal &+= 1
+        statistics.lastSendError = -result
+        next += 1
+      }
+    }
+  }
+
+  private mutating func countSent(_ message: earshot_outgoing) {
+    let count = message.datagramCount
+    statistics.sentDatagrams &+= count
+    statistics.sentBytes &+= UInt64(message.byte_count)
+    if count > 1 {
+      statistics.sentRuns &+= 1
+      queue.refusals = 0
+    }
+  }
+}
+
+extension earshot_outgoing {
+  fileprivate var datagramCount: UInt64 {
+    byte_count == segment_byte_count
+      ? 1 : UInt64((byte_count &+ segment_byte_count &- 1) / segment_byte_count)
+  }
+}

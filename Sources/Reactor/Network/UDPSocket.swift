@@ -1,0 +1,137 @@
+internal import CLinux
+package import Primitives
+
+/// A non-blocking UDP socket that moves datagrams in batches, with the memory it needs for that.
+///
+/// Bytes come in through `receive` and `message(_:)`, and go out through `room`, `commit` and
+/// `flush`. Nothing here throws after the socket is open: UDP may lose datagrams anywhere, so what
+/// the kernel refuses is counted in `statistics` and dropped.
+@safe package struct UDPSocket: ~Copyable {
+  package struct Options: Sendable {
+    /// Send runs of equal datagrams in one call (`UDP_SEGMENT`).
+    package var segments = true
+    /// Let the kernel merge bursts of equal datagrams (`UDP_GRO`).
+    package var merges = true
+    /// How many messages one `receive` may fetch; at most 64.
+    package var slotCount = 16
+    /// The kernel's buffers, each way: about a second of the fastest call.
+    package var kernelBufferByteCount = 1 << 20
+
+    package init() {}
+  }
+
+  /// Where the socket is bound; the port the system chose when 0 was asked for.
+  package let localAddress: SocketAddress
+  package internal(set) var statistics = UDPStatistics()
+
+  let descriptor: FileDescriptor
+  let isV6: Bool
+  var queue: SendQueue
+  private let slots: ReceiveSlots
+  private var clock = ArrivalClock(now: .zero, wall: 0)
+
+  /// Opens and binds. `[::]` takes IPv4 as well; IPv4 peers then appear with IPv4 addresses.
+  package init(binding address: SocketAddress, _ options: Options = Options()) throws(ReactorError)
+  {
+    var local = address.forKernel
+    let number = try unsafe earshot_udp_open(&local, Int32(clamping: options.kernelBufferByteCount))
+      .orThrow("bind UDP", address.description)
+    let descriptor = FileDescriptor(owning: number)
+    _ = try unsafe earshot_local_address(number, &local)
+      .orThrow("read the address of", address.description)
+    let merges = options.merges && earshot_udp_set_gro(number, 1) == 0
+    let slots = try ReceiveSlots(count: options.slotCount, holdMergedDatagrams: merges)
+    self.slots = slots
+    self.descriptor = descriptor
+    localAddress = SocketAddress(local) ?? address
+    isV6 = address.family == .v6
+    queue = SendQueue(segments: options.segments)
+  }
+
+  /// How many messages a full batch has.
+  package var slotCount: Int { slots.count }
+
+  /// For `EventLoop.watch`; the socket still owns it.
+  package var fileNumber: Int32 { descriptor.number }
+
+  /// The ECN bits of everything sent from now on (RFC 3168 §5); 0, not-ECT, at first.
+  package borrowing func setECN(_ bits: UInt8) throws(ReactorError) {
+    _ = try earshot_udp_set_ecn(descriptor.number, isV6 ? 1 : 0, Int32(bits & 3))
+      .orThrow("set ECN of", localAddress.description)
+  }
+}
+
+// MARK: - Receiving
+
+/// The memory that the kernel receives into.
+@safe private struct ReceiveSlots: ~Copyable {
+  let count: Int
+  let byteCount: Int
+  let receiver: OpaquePointer
+  let bytes: UnsafeMutablePointer<UInt8>
+  let results: UnsafePointer<earshot_received>
+
+  init(count: Int, holdMergedDatagrams isMerging: Bool) throws(ReactorError) {
+    let count = min(max(count, 1), Int(earshot_batch_limit))
+    // Without merging every message is one datagram; one of more than 4 KiB is not ours, and is
+    // counted and dropped as truncated.
+    let byteCount = isMerging ? 1 << 16 : 1 << 12
+    guard let receiver = unsafe earshot_receiver_create(UInt32(count), UInt32(byteCount)),
+      let bytes = unsafe earshot_receiver_slots(receiver),
+      let results = unsafe earshot_receiver_results(receiver)
+    else { throw ReactorError("allocate", "receive buffers", errno: ReactorError.noMemory) }
+    self.count = count
+    self.byteCount = byteCount
+    unsafe self.receiver = receiver
+    unsafe self.bytes = bytes
+    unsafe self.results = results
+  }
+
+  deinit { unsafe earshot_receiver_destroy(receiver) }
+}
+
+/// One message in a receive slot: a datagram, or several that the kernel merged, end to end.
+@unsafe package struct ReceivedMessage {
+  package let bytes: UnsafeMutablePointer<UInt8>
+  package let byteCount: Int
+  /// The size of each datagram but perhaps the last.
+  package let segmentByteCount: Int
+  package let source: SocketAddress
+  package let marks: DatagramMarks
+  /// When the kernel took it, not when this program came round to it.
+  package let arrival: Instant
+}
+
+extension UDPSocket {
+  /// Fetches what is waiting, overwriting what was fetched before; gives the number of messages.
+  /// A full batch means that there may be more.
+  package mutating func receive() -> Int {
+    let count = unsafe earshot_receive(slots.receiver, descriptor.number)
+    guard count > 0 else {
+      if count != -ReactorError.wouldBlock, count != 0 { statistics.countReceiveError(-count) }
+      return 0
+    }
+    clock = ArrivalClock()
+    return Int(count)
+  }
+
+  /// The message in slot `index` of the last batch; `nil` for what cannot be a datagram of ours.
+  package mutating func message(_ index: Int) -> ReceivedMessage? {
+    let result = unsafe slots.results[index]
+    guard result.is_truncated == 0, result.byte_count > 0, let source = SocketAddress(result.source)
+    else {
+      statistics.ignoredDatagrams &+= 1
+      return nil
+    }
+    let byteCount = Int(result.byte_count)
+    let segment = Int(result.segment_byte_count)
+    statistics.receivedMessages &+= 1
+    statistics.receivedDatagrams &+= UInt64(
+      byteCount <= segment ? 1 : (byteCount &+ segment &- 1) / segment)
+    statistics.receivedBytes &+= UInt64(byteCount)
+    return unsafe ReceivedMessage(
+      bytes: slots.bytes + index * slots.byteCount, byteCount: byteCount, segmentByteCount: segment,
+      source: source, marks: DatagramMarks(ecn: result.ecn),
+      arrival: clock.instant(ofStamp: result.arrival_ns))
+  }
+}

@@ -1,0 +1,155 @@
+internal import Glibc
+
+/// Small files that only their owner may read, replaced whole or not at all.
+enum PrivateFile {
+  /// Anything longer is not a file of ours.
+  static let maximumByteCount = 8 << 20
+
+  /// The contents; `nil` when there is no such file.
+  ///
+  /// - Parameter isSecret: Whether to refuse a file that others may read.
+  static func read(_ path: String, isSecret: Bool) throws(StorageError) -> [UInt8]? {
+    let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard number >= 0 else {
+      if errno == ENOENT { return nil }
+      throw .kernel("read", path, errno: errno)
+    }
+    defer { _ = close(number) }
+    var status = stat()
+    guard unsafe fstat(number, &status) == 0 else { throw .kernel("read", path, errno: errno) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw StorageError(
+        .foreign, path, "\(path) is not a regular file.", advice: "Choose another path.")
+    }
+    if isSecret, status.st_mode & 0o077 != 0 {
+      throw StorageError(
+        .exposed, path,
+        "\(path) holds a secret key, and others may open it (mode \(octal(status.st_mode))).",
+        advice: "Run: chmod 600 '\(path)'; if somebody may have read it, make a new one.")
+    }
+    guard status.st_size <= maximumByteCount else {
+      throw StorageError(
+        .foreign, path, "\(path) is too long to be a file of Earshot.",
+        advice: "Choose another path.")
+    }
+    return try readAll(number, path)
+  }
+
+  /// Puts `bytes` in place of what is at `path`: written beside it, made durable, then renamed, so
+  /// that a crash at any moment leaves the old contents or the new.
+  static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
+    let temporary = try writeBeside(path, bytes)
+    guard unsafe rename(temporary, path) == 0 else {
+      let reason = errno
+      _ = unsafe unlink(temporary)
+      throw .kernel("write", path, errno: reason)
+    }
+    syncDirectory(of: path)
+  }
+
+  /// Makes a file that must not exist yet; `false` when somebody else was first, whose file stays.
+  static func create(_ path: String, with bytes: [UInt8]) throws(StorageError) -> Bool {
+    let temporary = try writeBeside(path, bytes)
+    let result = unsafe link(temporary, path)
+    let reason = errno
+    _ = unsafe unlink(temporary)
+    if result != 0 {
+      if reason == EEXIST { return false }
+      throw .kernel("write", path, errno: reason)
+    }
+    syncDirectory(of: path)
+    return true
+  }
+
+  /// Makes `path` and its missing parents, for their owner only. Existing ones stay as they are.
+  static func makeDirectory(_ path: String) throws(StorageError) {
+    var status = stat()
+    if unsafe stat(path, &status) == 0 {
+      guard status.st_mode & S_IFMT == S_IFDIR else {
+        throw StorageError(
+          .notDirectory, path, "\(path) is not a directory.", advice: "Choose another path.")
+      }
+      return
+    }
+    guard errno == ENOENT else { throw .kernel("open", path, errno: errno) }
+    if let parent = parent(of: path), parent != path { try makeDirectory(parent) }
+    if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
+      throw .kernel("make the directory", path, errno: errno)
+    }
+  }
+
+  /// The directory that holds `path`.
+  static func parent(of path: String) -> String? {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    if slash == path.startIndex { return path.count == 1 ? nil : "/" }
+    return String(path[..<slash])
+  }
+
+  // MARK: - Parts
+
+  private static func readAll(_ number: Int32, _ path: String) throws(StorageError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    while bytes.count <= maximumByteCount {
+      let capacity = chunk.count
+      let count = unsafe chunk.withUnsafeMutableBytes { room in
+        unsafe Glibc.read(number, room.baseAddress, capacity)
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .kernel("read", path, errno: errno)
+      }
+      if count == 0 { break }
+      bytes.append(contentsOf: chunk[..<count])
+    }
+    return bytes
+  }
+
+  /// Writes `bytes` to a new file in the same directory and makes them durable; gives its path.
+  private static func writeBeside(_ path: String, _ bytes: [UInt8]) throws(StorageError) -> String {
+    var number: Int32 = -1
+    var temporary = ""
+    for attempt in 0..<100 {
+      temporary = "\(path).new-\(getpid())-\(attempt)"
+      number = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      if number >= 0 || errno != EEXIST { break }
+    }
+    guard number >= 0 else { throw .kernel("write", path, errno: errno) }
+    var reason = write(bytes, to: number)
+    if reason == 0, fsync(number) != 0 { reason = errno }
+    if close(number) != 0, reason == 0 { reason = errno }
+    if reason != 0 {
+      _ = unsafe unlink(temporary)
+      throw .kernel("write", path, errno: reason)
+    }
+    return temporary
+  }
+
+  /// 0, or the kernel's reason.
+  private static func write(_ bytes: [UInt8], to number: Int32) -> Int32 {
+    unsafe bytes.withUnsafeBytes { bytes in
+      var written = 0
+      while written < bytes.count {
+        let count = unsafe Glibc.write(
+          number, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+        if count < 0 {
+          if errno == EINTR { continue }
+          return errno
+        }
+        written += count
+      }
+      return 0
+    }
+  }
+
+  /// Makes a rename durable. A file system that cannot is not worth failing for: the contents are.
+  private static func syncDirectory(of path: String) {
+    guard let directory = parent(of: path) else { return }
+    let number = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard number >= 0 else { return }
+    _ = fsync(number)
+    _ = close(number)
+  }
+
+  private static func octal(_ mode: mode_t) -> String { String(mode & 0o777, radix: 8) }
+}

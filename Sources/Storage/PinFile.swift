@@ -1,0 +1,100 @@
+internal import Glibc
+internal import Primitives
+internal import Wire
+
+/// The file that `KnownPeers` live in: replaced whole or not at all, one writer at a time.
+package struct PinFile: Sendable {
+  package let path: String
+
+  package init(path: String) { self.path = path }
+
+  /// `known-peers` beside the identity file.
+  package init(besideIdentity path: String) {
+    self.init(path: (PrivateFile.parent(of: path) ?? ".") + "/known-peers")
+  }
+
+  /// What is known; nothing when there is no such file.
+  package func read() throws(StorageError) -> KnownPeers {
+    guard let bytes = try PrivateFile.read(path, isSecret: false) else { return KnownPeers() }
+    return try parse(bytes)
+  }
+
+  /// Reads, changes and writes while no other process does. The file is written only if something
+  /// changed.
+  package func update<Result>(
+    _ change: (inout KnownPeers) -> Result
+  ) throws(StorageError) -> Result {
+    if let directory = PrivateFile.parent(of: path) { try PrivateFile.makeDirectory(directory) }
+    let lock = try Lock(path + ".lock")
+    defer { lock.release() }
+    let before = try read()
+    var peers = before
+    let result = change(&peers)
+    if peers != before { try PrivateFile.replace(path, with: Self.encode(peers)) }
+    return result
+  }
+
+  // MARK: - The text
+
+  private static let title = "earshot known-peers 1"
+
+  private static func encode(_ peers: KnownPeers) -> [UInt8] {
+    let lines = peers.all.map { place, entry in
+      let (kind, key) =
+        switch place {
+        case .name(let name): ("name", name.description)
+        case .rendezvous(let address): ("rendezvous", address.filter { !$0.isWhitespace })
+        }
+      let trust = entry.isVerified ? Trust.verified : .pinned
+      let card = entry.card.isEmpty ? "-" : ZBase32.encode(entry.card)
+      return
+        "\(kind) \(key) \(entry.id) \(trust.rawValue) \(entry.firstSeen) \(entry.lastSeen) \(card)"
+    }
+    return TextRecord.write(title: title, lines: lines)
+  }
+
+  private func parse(_ bytes: [UInt8]) throws(StorageError) -> KnownPeers {
+    var peers = KnownPeers()
+    for words in try TextRecord.read(bytes, title: Self.title, path: path) {
+      guard words.count == 7, let place = place(words[0], words[1]),
+        let id = PeerID(String(words[2])), let trust = Trust(rawValue: String(words[3])),
+        trust == .verified || trust == .pinned, let firstSeen = UInt64(words[4]),
+        let lastSeen = UInt64(words[5]),
+        let card = words[6] == "-" ? [] : ZBase32.decode(String(words[6])),
+        card.count <= LookUpResult.maximumCardByteCount, peers[place] == nil,
+        peers.count < KnownPeers.limit
+      else { throw TextRecord.damaged(path) }
+      peers.insert(
+        KnownPeers.Entry(
+          id: id, isVerified: trust == .verified, firstSeen: firstSeen, lastSeen: lastSeen,
+          card: card), at: place)
+    }
+    return peers
+  }
+
+  private func place(_ kind: Substring, _ key: Substring) -> KnownPeers.Place? {
+    switch kind {
+    case "name": PeerName(String(key)).map { .name($0) }
+    case "rendezvous": .rendezvous(String(key))
+    default: nil
+    }
+  }
+}
+
+/// The right to change a file, held against other processes until released.
+private struct Lock {
+  private let number: Int32
+
+  init(_ path: String) throws(StorageError) {
+    number = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard number >= 0 else { throw .kernel("open", path, errno: errno) }
+    while flock(number, LOCK_EX) != 0 {
+      if errno == EINTR { continue }
+      let reason = errno
+      _ = close(number)
+      throw .kernel("lock", path, errno: reason)
+    }
+  }
+
+  func release() { _ = close(number) }
+}

@@ -1,0 +1,85 @@
+import Primitives
+
+/// One frame of an opened DATA packet (docs/protocol/frames.md): small values, and the places in the
+/// packet where its bytes are. Nothing is copied and nothing is allocated.
+package enum Frame: Equatable, Sendable, BitwiseCopyable {
+  /// The rest of the packet is zero.
+  case padding(byteCount: Int)
+  case ping(PingFrame)
+  case pong(PongFrame)
+  case feedback(FeedbackFrame)
+  case message(MessageFrame, bytes: PacketRange)
+  case credit(CreditFrame)
+  case pathChallenge(PathChallengeFrame)
+  case pathResponse(PathResponseFrame)
+  case signal(body: PacketRange)
+  case close(CloseFrame, text: PacketRange)
+  case audio(AudioMediaFrame, payload: PacketRange)
+  /// An AUDIO frame of a kind that is reserved (§5, bits 0 and 1); it reached the packet's end.
+  case skipped(type: UInt8)
+
+  /// How soon a receiver of this frame owes a FEEDBACK.
+  package var demand: FeedbackDemand {
+    switch self {
+    case .ping, .message: .soon
+    case .audio, .skipped: .interval
+    case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close: .none
+    }
+  }
+}
+
+/// How soon a packet asks to be reported (docs/protocol/frames.md §2); the greatest of its frames'
+/// demands is the packet's.
+package enum FeedbackDemand: UInt8, Comparable, Sendable, BitwiseCopyable {
+  /// Reported when a FEEDBACK goes anyway.
+  case none
+  /// Reported with the next regular FEEDBACK.
+  case interval
+  /// Reported within 20 ms.
+  case soon
+
+  package static func < (left: FeedbackDemand, right: FeedbackDemand) -> Bool {
+    left.rawValue < right.rawValue
+  }
+}
+
+/// The first byte of each frame.
+package enum FrameType {
+  package static let padding: UInt8 = 0x00
+  package static let ping: UInt8 = 0x01
+  package static let pong: UInt8 = 0x02
+  package static let feedback: UInt8 = 0x03
+  package static let message: UInt8 = 0x04
+  package static let credit: UInt8 = 0x05
+  package static let pathChallenge: UInt8 = 0x07
+  package static let pathResponse: UInt8 = 0x08
+  package static let signal: UInt8 = 0x09
+  package static let close: UInt8 = 0x0A
+  /// Bit 7 marks an AUDIO frame; the other bits are its fields.
+  package static let audio: UInt8 = 0x80
+}
+
+/// Where some bytes lie in the packet that `FrameReader` was given.
+package struct PacketRange: Equatable, Sendable, BitwiseCopyable {
+  package let start: Int
+  package let count: Int
+
+  package init(_ range: Range<Int>) {
+    start = range.lowerBound
+    count = range.count
+  }
+
+  package var range: Range<Int> { start..<(start &+ count) }
+  package var isEmpty: Bool { count == 0 }
+}
+
+extension Span where Element == UInt8 {
+  /// The bytes at `range`; cut short where the packet does not have them (which only happens to
+  /// a range that another packet gave).
+  @_lifetime(copy self)
+  package func bytes(at range: PacketRange) -> Span<UInt8> {
+    let start = Swift.min(Swift.max(range.start, 0), count)
+    let length = Swift.min(Swift.max(range.count, 0), count - start)
+    return extracting(start..<(start + length))
+  }
+}

@@ -1,0 +1,86 @@
+package import Primitives
+
+/// Walks the frames of one opened DATA packet (docs/protocol/frames.md), without allocating.
+///
+/// A frame that does not parse voids the rest of the packet: `next` throws once and then gives
+/// `nil`. Ranges in the frames are places in the span that the reader was made from.
+package struct FrameReader: ~Escapable {
+  private var reader: ByteReader
+  private let packet: Span<UInt8>
+  private var isVoid = false
+
+  /// `packet` is what the seal held: the frames, and nothing else.
+  @_lifetime(copy packet)
+  package init(_ packet: Span<UInt8>) {
+    reader = ByteReader(packet)
+    self.packet = packet
+  }
+
+  /// The next frame; `nil` at the end of the packet.
+  @_lifetime(self: copy self)
+  package mutating func next() throws(WireError) -> Frame? {
+    guard !isVoid, !reader.isAtEnd else { return nil }
+    do {
+      return try readFrame()
+    } catch {
+      isVoid = true
+      throw error
+    }
+  }
+
+  @_lifetime(self: copy self)
+  private mutating func readFrame() throws(WireError) -> Frame {
+    let start = reader.offset
+    let type = try reader.readUInt8("frame type")
+    switch type {
+    case FrameType.padding: return try readPadding()
+    case FrameType.ping: return .ping(try PingFrame(parsing: &reader))
+    case FrameType.pong: return .pong(try PongFrame(parsing: &reader))
+    case FrameType.feedback: return .feedback(try FeedbackFrame(parsing: &reader))
+    case FrameType.message:
+      let (frame, length) = try MessageFrame.parse(&reader)
+      return .message(frame, bytes: PacketRange(try reader.readRange(length, "message bytes")))
+    case FrameType.credit: return .credit(try CreditFrame(parsing: &reader))
+    case FrameType.pathChallenge: return .pathChallenge(try PathChallengeFrame(parsing: &reader))
+    case FrameType.pathResponse: return .pathResponse(try PathResponseFrame(parsing: &reader))
+    case FrameType.signal: return .signal(body: try SignalFrame.parse(&reader))
+    case FrameType.close: return try readClose()
+    case FrameType.audio...: return try readAudio(type)
+    default: throw .invalid("frame type", at: start)
+    }
+  }
+
+  @_lifetime(self: copy self)
+  private mutating func readPadding() throws(WireError) -> Frame {
+    let start = reader.offset
+    let rest = try reader.readRange(reader.remaining, "padding")
+    for index in rest where packet[index] != 0 { throw .invalid("padding", at: index) }
+    return .padding(byteCount: 1 + packet.count - start)
+  }
+
+  @_lifetime(self: copy self)
+  private mutating func readClose() throws(WireError) -> Frame {
+    let (frame, text) = try CloseFrame.parse(&reader)
+    do {
+      _ = try UTF8Span(validating: packet.bytes(at: text))
+    } catch {
+      throw .invalid("close text", at: text.start)
+    }
+    return .close(frame, text: text)
+  }
+
+  /// AUDIO reaches to the end of the packet (§1).
+  @_lifetime(self: copy self)
+  private mutating func readAudio(_ type: UInt8) throws(WireError) -> Frame {
+    guard let frame = try AudioMediaFrame(flags: type, parsing: &reader) else {
+      _ = try reader.readRange(reader.remaining, "reserved audio")
+      return .skipped(type: type)
+    }
+    let start = reader.offset
+    let payload = PacketRange(try reader.readRange(reader.remaining, "audio payload"))
+    guard AudioMediaFrame.payloadByteCounts.contains(payload.count) else {
+      throw .invalid("audio payload", at: start)
+    }
+    return .audio(frame, payload: payload)
+  }
+}

@@ -1,0 +1,141 @@
+package import Primitives
+
+/// Which forwarded message this is: 16 random bytes of the sender's choice.
+package struct ForwardID: Hashable, Sendable, BitwiseCopyable {
+  package var low: UInt64
+  package var high: UInt64
+
+  package init(low: UInt64, high: UInt64) {
+    self.low = low
+    self.high = high
+  }
+
+  package init(random: inout RandomSource) {
+    self.init(low: random.next(), high: random.next())
+  }
+
+  init(parsing reader: inout ByteReader) throws(WireError) {
+    low = try reader.readUInt64("message ID")
+    high = try reader.readUInt64("message ID")
+  }
+
+  func write(to bytes: inout [UInt8]) {
+    bytes.append(littleEndian: low)
+    bytes.append(littleEndian: high)
+  }
+}
+
+/// FORWARD: please hand this sealed body to that identity (docs/protocol/rendezvous.md §3).
+///
+///     type 1 = 3 · message ID 16 · to ID 32 · life 2 (s) · length 2 + body
+///
+/// A body beyond `maximumBodyByteCount` still parses, so that the server can say what is wrong.
+package struct Forward: Hashable, Sendable {
+  package var id: ForwardID
+  package var to: PeerID
+  /// How long the server tries to deliver it, in seconds.
+  package var lifeSeconds: UInt16
+  package var body: [UInt8]
+
+  /// An invitation with its extension (docs/protocol/session.md §9).
+  package static let maximumBodyByteCount = 4096
+
+  package init(id: ForwardID, to: PeerID, lifeSeconds: UInt16, body: [UInt8]) {
+    self.id = id
+    self.to = to
+    self.lifeSeconds = lifeSeconds
+    self.body = body
+  }
+
+  @_lifetime(reader: copy reader)
+  init(fields reader: inout ByteReader) throws(WireError) {
+    id = try ForwardID(parsing: &reader)
+    to = try PeerID(parsing: &reader)
+    lifeSeconds = try reader.readUInt16("life")
+    body = try reader.readBytes(Int(try reader.readUInt16("body length")), "body")
+  }
+
+  func writeFields(to bytes: inout [UInt8]) {
+    id.write(to: &bytes)
+    to.write(to: &bytes)
+    bytes.append(littleEndian: lifeSeconds)
+    bytes.append(littleEndian: UInt16(clamping: body.count))
+    bytes.append(contentsOf: body)
+  }
+}
+
+/// FORWARDED: somebody's sealed body, and who it is from (docs/protocol/rendezvous.md §3).
+///
+///     type 1 = 4 · message ID 16 · from ID 32 · life 2 (s) · length 2 + body
+package struct Forwarded: Hashable, Sendable {
+  package var id: ForwardID
+  /// The sender's ID, proven to the server by the handshake.
+  package var from: PeerID
+  package var lifeSeconds: UInt16
+  package var body: [UInt8]
+
+  package init(_ forward: consuming Forward, from: PeerID) {
+    id = forward.id
+    self.from = from
+    lifeSeconds = forward.lifeSeconds
+    body = forward.body
+  }
+
+  @_lifetime(reader: copy reader)
+  init(fields reader: inout ByteReader) throws(WireError) {
+    id = try ForwardID(parsing: &reader)
+    from = try PeerID(parsing: &reader)
+    lifeSeconds = try reader.readUInt16("life")
+    let start = reader.offset
+    let length = Int(try reader.readUInt16("body length"))
+    guard length <= Forward.maximumBodyByteCount else {
+      throw WireError(.tooLong, "body", at: start)
+    }
+    body = try reader.readBytes(length, "body")
+  }
+
+  func writeFields(to bytes: inout [UInt8]) {
+    id.write(to: &bytes)
+    from.write(to: &bytes)
+    bytes.append(littleEndian: lifeSeconds)
+    bytes.append(littleEndian: UInt16(clamping: body.count))
+    bytes.append(contentsOf: body)
+  }
+}
+
+/// FORWARD_RESULT: what became of a FORWARD (docs/protocol/rendezvous.md §3).
+///
+///     type 1 = 5 · message ID 16 · status 1
+package struct ForwardResult: Hashable, Sendable {
+  package enum Status: UInt8, Sendable {
+    /// On its way; whether it arrived is the receiver's to say.
+    case forwarded = 0
+    case notOnline = 1
+    case tooMany = 2
+    case bodyTooLong = 3
+    case notAllowed = 4
+  }
+
+  package var id: ForwardID
+  package var status: Status
+
+  package init(id: ForwardID, status: Status) {
+    self.id = id
+    self.status = status
+  }
+
+  @_lifetime(reader: copy reader)
+  init(fields reader: inout ByteReader) throws(WireError) {
+    id = try ForwardID(parsing: &reader)
+    let start = reader.offset
+    guard let status = Status(rawValue: try reader.readUInt8("status")) else {
+      throw .invalid("status", at: start)
+    }
+    self.status = status
+  }
+
+  func writeFields(to bytes: inout [UInt8]) {
+    id.write(to: &bytes)
+    bytes.append(status.rawValue)
+  }
+}

@@ -1,0 +1,65 @@
+package import Primitives
+
+/// What a client and a rendezvous say to each other, one reliable message each
+/// (docs/protocol/rendezvous.md §3). The type byte comes first.
+package enum RendezvousMessage: Hashable, Sendable {
+  case lookUp(LookUp)
+  case lookUpResult(LookUpResult)
+  case forward(Forward)
+  case forwarded(Forwarded)
+  case forwardResult(ForwardResult)
+
+  /// Stream 1, unordered (docs/protocol/frames.md §3).
+  package static let stream: UInt8 = 0x81
+
+  /// FORWARDED with the longest body: the longest message a server sends.
+  package static let maximumByteCount = 1 + 16 + 32 + 2 + 2 + Forward.maximumBodyByteCount
+
+  /// Reads one message, which is all there is in `bytes`.
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    var reader = ByteReader(bytes)
+    switch try reader.readUInt8("message type") {
+    case Code.lookUp: self = .lookUp(try LookUp(fields: &reader))
+    case Code.lookUpResult: self = .lookUpResult(try LookUpResult(fields: &reader))
+    case Code.forward: self = .forward(try Forward(fields: &reader))
+    case Code.forwarded: self = .forwarded(try Forwarded(fields: &reader))
+    case Code.forwardResult: self = .forwardResult(try ForwardResult(fields: &reader))
+    default: throw .invalid("message type", at: 0)
+    }
+    try reader.expectEnd("end of message")
+  }
+
+  package func write(to bytes: inout [UInt8]) {
+    switch self {
+    case .lookUp(let message):
+      bytes.append(Code.lookUp)
+      message.writeFields(to: &bytes)
+    case .lookUpResult(let message):
+      bytes.append(Code.lookUpResult)
+      message.writeFields(to: &bytes)
+    case .forward(let message):
+      bytes.append(Code.forward)
+      message.writeFields(to: &bytes)
+    case .forwarded(let message):
+      bytes.append(Code.forwarded)
+      message.writeFields(to: &bytes)
+    case .forwardResult(let message):
+      bytes.append(Code.forwardResult)
+      message.writeFields(to: &bytes)
+    }
+  }
+
+  package var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    write(to: &bytes)
+    return bytes
+  }
+
+  private enum Code {
+    static let lookUp: UInt8 = 1
+    static let lookUpResult: UInt8 = 2
+    static let forward: UInt8 = 3
+    static let forwarded: UInt8 = 4
+    static let forwardResult: UInt8 = 5
+  }
+}

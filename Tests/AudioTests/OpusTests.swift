@@ -1,0 +1,135 @@
+import Audio
+import Primitives
+import Testing
+
+struct OpusTests {
+  @Test func `spends exactly eighty bytes on twenty milliseconds at 32 kbit per second`() throws {
+    let stream = try EncodedStream(TestSignal.voice(seconds: 2), settings: .init())
+    #expect(stream.packets.count == 100)
+    #expect(stream.packets.allSatisfy { $0.count == 80 })
+  }
+
+  @Test(arguments: FrameLength.allCases)
+  func `makes packets of the length asked for`(frameLength: FrameLength) throws {
+    let settings = OpusEncoder.Settings(frameLength: frameLength)
+    let stream = try EncodedStream(TestSignal.voice(seconds: 1), settings: settings)
+    for payload in stream.packets {
+      let read = OpusPacket(payload.span)
+      let packet = try #require(read)
+      #expect(packet.sampleCount == frameLength.sampleCount)
+    }
+  }
+
+  @Test func `carries copies only once loss is announced`() throws {
+    let voice = TestSignal.voice(seconds: 2)
+    let clean = try EncodedStream(voice, settings: .init())
+    let lossy = try EncodedStream(voice, settings: .init(), announcedLoss: 10)
+    var settings = OpusEncoder.Settings()
+    settings.usesForwardErrorCorrection = false
+    let without = try EncodedStream(voice, settings: settings, announcedLoss: 10)
+    #expect(Self.copies(clean) == 0)
+    #expect(Self.copies(lossy) > 50)
+    #expect(Self.copies(without) == 0)
+    #expect(lossy.packets.allSatisfy { $0.count == 80 })
+  }
+
+  @Test func `restores a lost frame better than it conceals one`() throws {
+    let voice = TestSignal.voice(seconds: 1)
+    let packets = try EncodedStream(voice, settings: .init(), announcedLoss: 10).packets
+    let lost = try #require(packets.indices.first { $0 > 20 && Self.hasCopy(packets[$0]) }) - 1
+    let whole = try Self.decode(packets, lost: nil, restores: false)
+    let restored = try Self.decode(packets, lost: lost, restores: true)
+    let concealed = try Self.decode(packets, lost: lost, restores: false)
+    #expect(Self.difference(whole, restored) < 0.5 * Self.difference(whole, concealed))
+  }
+
+  @Test func `mixes stereo down and mono up`() throws {
+    let tone = TestSignal.tone(hertz: 400, seconds: 0.5)
+    let stereo = try EncodedStream(
+      tone.flatMap { [$0, 0] }, settings: .init(channels: 2, bitsPerSecond: 64_000))
+    let mono = try EncodedStream(tone, settings: .init())
+    var toMono = try OpusDecoder(channels: 1)
+    var toStereo = try OpusDecoder(channels: 2)
+    var output = [Int16](repeating: 0, count: 5760 * 2)
+    for packet in stereo.packets {
+      var span = output.mutableSpan
+      let count = try toMono.decode(packet.span, into: &span)
+      #expect(count == 960)
+    }
+    #expect(output.prefix(960).contains { abs($0) > 3000 && abs($0) < 5000 })
+    for packet in mono.packets {
+      var span = output.mutableSpan
+      let count = try toStereo.decode(packet.span, into: &span)
+      #expect(count == 960)
+    }
+    for index in 0..<960 { #expect(output[2 * index] == output[2 * index + 1]) }
+  }
+
+  @Test func `refuses what is not a packet without harm`() throws {
+    // The second is code 3 with a frame count of zero (RFC 6716 §3.2.5).
+    for bytes: [UInt8] in [[], [0x03, 0x00], [UInt8](repeating: 0, count: 1276)] {
+      let packet = OpusPacket(bytes.span)
+      #expect(packet == nil)
+    }
+    let empty: [UInt8] = []
+    let hollow: [UInt8] = [0x03, 0x00]
+    var decoder = try OpusDecoder(channels: 1)
+    var output = [Int16](repeating: 0, count: 5760)
+    #expect(throws: OpusError.self) {
+      var span = output.mutableSpan
+      _ = try decoder.decode(empty.span, into: &span)
+    }
+    #expect(throws: OpusError.self) {
+      var span = output.mutableSpan
+      _ = try decoder.decode(hollow.span, into: &span)
+    }
+    #expect(throws: OpusError.self) { _ = try OpusDecoder(channels: 3) }
+    #expect(throws: OpusError.self) { _ = try OpusEncoder(.init(channels: 0)) }
+  }
+
+  @Test func `takes a new rate with the next frame`() throws {
+    var encoder = try OpusEncoder()
+    let samples = TestSignal.tone(hertz: 300, seconds: 0.02)
+    #expect(try encoder.packet(samples.span).count == 80)
+    try encoder.setBitrate(bitsPerSecond: 16_000)
+    #expect(try encoder.packet(samples.span).count == 40)
+    try encoder.setBitrate(bitsPerSecond: 1)
+    #expect(encoder.settings.bitsPerSecond == 6000)
+    #expect(throws: OpusError.self) { try encoder.packet(samples.span.extracting(0..<100)) }
+  }
+
+  private static func copies(_ stream: EncodedStream) -> Int {
+    stream.packets.count(where: hasCopy)
+  }
+
+  private static func hasCopy(_ bytes: [UInt8]) -> Bool {
+    guard let packet = OpusPacket(bytes.span) else { return false }
+    return packet.carriesForwardErrorCorrection
+  }
+
+  private static func decode(_ packets: [[UInt8]], lost: Int?, restores: Bool) throws -> [Int16] {
+    var decoder = try OpusDecoder(channels: 1)
+    var samples: [Int16] = []
+    var output = [Int16](repeating: 0, count: 960)
+    for (index, packet) in packets.enumerated() {
+      var span = output.mutableSpan
+      if index != lost {
+        _ = try decoder.decode(packet.span, into: &span)
+      } else if restores {
+        let following = packets[index + 1]
+        _ = try decoder.decodeForwardErrorCorrection(
+          in: following.span, sampleCount: 960, into: &span)
+      } else {
+        _ = try decoder.conceal(sampleCount: 960, into: &span)
+      }
+      samples += output
+    }
+    return samples
+  }
+
+  private static func difference(_ left: [Int16], _ right: [Int16]) -> Double {
+    zip(left, right).reduce(0) {
+      $0 + (Double($1.0) - Double($1.1)) * (Double($1.0) - Double($1.1))
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import Audio
+import Testing
+
+struct QualityTests {
+  @Test func `estimates the clean score of a rate without loss`() {
+    let score = MOSEstimate(bitsPerSecond: 32_000, concealedFraction: 0, meanConcealedRun: 0).score
+    #expect(abs(score - 4.43) < 0.001)
+    let between = MOSEstimate(bitsPerSecond: 28_000, concealedFraction: 0, meanConcealedRun: 0)
+    #expect(abs(between.score - 4.385) < 0.001)
+    #expect(
+      MOSEstimate(bitsPerSecond: 6000, concealedFraction: 0, meanConcealedRun: 0).score == 2.67)
+  }
+
+  // The measured scores of libopus with concealment alone at 32 kbit/s.
+  @Test(arguments: [(0.048, 2.91), (0.097, 2.19), (0.196, 1.51), (0.299, 1.29)])
+  func `comes near the measured scores`(concealed: Double, measured: Double) {
+    let score = MOSEstimate(
+      bitsPerSecond: 32_000, concealedFraction: concealed, meanConcealedRun: 1.1
+    ).score
+    #expect(abs(score - measured) < 0.25, "\(score)")
+  }
+
+  @Test func `gives percentiles of a whole call`() {
+    var histogram = DelayHistogram()
+    #expect(histogram.quantile(0.5) == nil)
+    for milliseconds in 1...100 { histogram.record(nanoseconds: Int64(milliseconds) * 1_000_000) }
+    #expect(histogram.quantile(0.5) == 50.5)
+    #expect(histogram.quantile(0.95) == 95.5)
+    histogram.record(nanoseconds: -5)
+    histogram.record(nanoseconds: .max)
+    #expect(histogram.quantile(0) == 0.5)
+    #expect(histogram.quantile(1) == 1000.5)
+  }
+}

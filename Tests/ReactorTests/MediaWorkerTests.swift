@@ -1,0 +1,78 @@
+import Primitives
+import Synchronization
+import Testing
+
+@testable import Reactor
+
+struct MediaWorkerTests {
+  private func schedule() -> TickSchedule {
+    TickSchedule(start: Instant(nanoseconds: 1000), period: 100, catchUpLimit: 3)
+  }
+  private func at(_ nanoseconds: UInt64) -> Instant { Instant(nanoseconds: nanoseconds) }
+
+  @Test func `a punctual thread gets every tick, at multiples of the period`() {
+    var schedule = schedule()
+    #expect(schedule.next(now: at(999)).0 == nil)
+    for index: UInt64 in 0..<10 {
+      let (tick, skipped) = schedule.next(now: at(1000 + 100 * index + 7))
+      #expect(tick?.index == index)
+      #expect(tick?.due == at(1000 + 100 * index))
+      #expect(skipped == 0)
+      #expect(schedule.next(now: at(1000 + 100 * index + 99)).0 == nil)
+    }
+  }
+
+  @Test func `a late thread catches up at most so many ticks and skips the rest`() {
+    var punctual = schedule()
+    // Two periods late: ticks 0, 1 and 2 follow without a pause.
+    #expect((0..<3).map { _ in punctual.next(now: at(1299)).0?.index } == [0, 1, 2])
+    #expect(punctual.next(now: at(1299)).0 == nil)
+
+    var late = schedule()
+    // Three periods late is one too many: tick 0 is skipped.
+    let (first, skipped) = late.next(now: at(1300))
+    #expect(first?.index == 1 && skipped == 1)
+    #expect((0..<2).map { _ in late.next(now: at(1300)).0?.index } == [2, 3])
+    #expect(late.next(now: at(1300)).0 == nil)
+    #expect(late.due == at(1400))
+  }
+
+  @Test func `ticks on its thread wake the loop through a ring`() throws {
+    let loop = try EventLoop()
+    let ring = SPSCRing(slotCount: 64, slotByteCount: 16)
+    let wake = try LoopWake()
+    var indices: [UInt64] = []
+    _ = try wake.attach(to: loop) {
+      while let index = ring.pop({ _, label in label.first }) { indices.append(index) }
+      if indices.count >= 10 { loop.stop() }
+    }
+    var options = MediaWorker.Options()
+    options.period = .milliseconds(1)
+    options.catchUpLimit = 1000
+    let start = SystemClock.now
+    let worker = try MediaWorker(options) { tick in
+      let frame: [UInt8] = [1, 2, 3]
+      if ring.push(frame.span, SPSCRing.Label(tick.index)) { wake.signal() }
+    }
+    let bound = try loop.addTimer { _ in loop.stop() }
+    loop.setDeadline(bound, start + .seconds(10))
+    loop.run()
+    worker.stop()
+    worker.join()
+    #expect(indices.prefix(10) == ArraySlice(0..<10))
+    #expect(SystemClock.now - start >= .milliseconds(9))
+    #expect(worker.skippedTicks == 0)
+  }
+
+  @Test func `stops at once although the next tick is far away`() throws {
+    var options = MediaWorker.Options()
+    options.period = .seconds(600)
+    let ticked = Latch()
+    let worker = try MediaWorker(options) { _ in ticked.open() }
+    #expect(ticked.wait())
+    let before = SystemClock.now
+    worker.stop()
+    worker.join()
+    #expect(SystemClock.now - before < .seconds(10))
+  }
+}

@@ -1,0 +1,122 @@
+import Primitives
+import Rendezvous
+import Storage
+import Testing
+import Wire
+
+struct SQLiteStoreTests {
+  let scratch = Scratch()
+  var path: String { scratch.file("registrations.db") }
+  let alice = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)
+  let bob = PeerID(word0: 2, word1: 0, word2: 0, word3: 0)
+  let name = PeerName("alice")!
+
+  private func code(_ body: () throws -> Void) -> StorageError.Code? {
+    do { try body() } catch let error as StorageError { return error.code } catch {}
+    return nil
+  }
+
+  @Test func `remembers names and cards, and counts its starts`() throws {
+    do {
+      let store = try SQLiteStore(path: path)
+      #expect(store.bootCounter == 1)
+      #expect(try store.bind(name, to: alice) == .granted)
+      #expect(try store.bind(name, to: alice) == .granted)
+      #expect(try store.bind(name, to: bob) == .taken)
+      try store.keep([1, 2], serial: 5, of: alice, seen: 100)
+      #expect(try store.card(of: alice) == [1, 2])  // seen before it is committed
+      try store.commit()
+    }
+    let store = try SQLiteStore(path: path)
+    #expect(store.bootCounter == 2)
+    #expect(try store.owner(of: name) == alice)
+    #expect(try store.card(of: alice) == [1, 2])
+    #expect(try store.card(of: bob) == nil)
+    #expect(scratch.mode(path) == 0o600)
+  }
+
+  @Test func `loses an uncommitted batch and nothing else`() throws {
+    do {
+      let store = try SQLiteStore(path: path)
+      _ = try store.bind(name, to: alice)
+      try store.commit()
+      _ = try store.bind(PeerName("bob")!, to: bob)
+    }
+    let store = try SQLiteStore(path: path)
+    #expect(try store.owner(of: name) == alice)
+    #expect(try store.owner(of: PeerName("bob")!) == nil)
+  }
+
+  @Test func `keeps the card with the highest serial`() throws {
+    let store = try SQLiteStore(path: path)
+    try store.keep([2], serial: 2, of: alice, seen: 1)
+    try store.keep([1], serial: 1, of: alice, seen: 2)
+    #expect(try store.card(of: alice) == [2])
+    try store.keep([3], serial: 3, of: alice, seen: 3)
+    #expect(try store.card(of: alice) == [3])
+  }
+
+  @Test(arguments: [true, false])
+  func `has its limits, in memory as on disk`(isOnDisk: Bool) throws {
+    var limits = StoreLimits()
+    limits.namesPerIdentity = 2
+    limits.names = 3
+    limits.cards = 3
+    let store: any RegistrationStore =
+      isOnDisk ? try SQLiteStore(path: path, limits: limits) : MemoryStore(limits: limits)
+    #expect(try store.bind(PeerName("a")!, to: alice) == .granted)
+    #expect(try store.bind(PeerName("b")!, to: alice) == .granted)
+    #expect(try store.bind(PeerName("c")!, to: alice) == .tooMany)
+    #expect(try store.bind(PeerName("c")!, to: bob) == .granted)
+    #expect(try store.bind(PeerName("d")!, to: bob) == .tooMany)
+    // Named identities stay; of the others the one seen longest ago makes room.
+    try store.keep([1], serial: 1, of: alice, seen: 1)
+    for number in UInt64(10)..<14 {
+      let id = PeerID(word0: number, word1: 0, word2: 0, word3: 0)
+      try store.keep([UInt8(number)], serial: 1, of: id, seen: number)
+    }
+    #expect(try store.card(of: alice) == [1])
+    #expect(try store.card(of: PeerID(word0: 11, word1: 0, word2: 0, word3: 0)) == nil)
+    #expect(try store.card(of: PeerID(word0: 13, word1: 0, word2: 0, word3: 0)) == [13])
+    try store.commit()
+  }
+
+  @Test func `lets one process in at a time`() throws {
+    let store = try SQLiteStore(path: path)
+    #expect(code { _ = try SQLiteStore(path: path) } == .inUse)
+    _ = try store.bind(name, to: alice)
+    try store.commit()
+  }
+
+  @Test func `says what is wrong with a file that is not its own`() throws {
+    scratch.write("text.db", Array(repeating: UInt8(ascii: "x"), count: 5000))
+    #expect(code { _ = try SQLiteStore(path: scratch.file("text.db")) } == .foreign)
+    #expect(code { _ = try SQLiteStore(path: scratch.file("missing/r.db")) } == .notWritable)
+    #expect(code { _ = try SQLiteStore(path: scratch.path) } != nil)
+  }
+
+  @Test func `notices a damaged file at the start`() throws {
+    do {
+      let store = try SQLiteStore(path: path)
+      for number in UInt64(0)..<400 {
+        let id = PeerID(word0: number, word1: 9, word2: 9, word3: 9)
+        try store.keep(Array(repeating: 7, count: 300), serial: 1, of: id, seen: 1)
+      }
+      try store.commit()
+    }
+    do { _ = try SQLiteStore(path: path) }  // checkpoints
+    var bytes = scratch.read("registrations.db")
+    #expect(bytes.count > 40_000)
+    for index in 16_000..<36_000 { bytes[index] = 0xA5 }
+    scratch.write("registrations.db", bytes)
+    #expect(code { _ = try SQLiteStore(path: path) } == .corrupt)
+  }
+
+  @Test func `knows a database of a newer version`() throws {
+    do { _ = try SQLiteStore(path: path) }
+    var bytes = scratch.read("registrations.db")
+    bytes[63] = 9  // user_version, big-endian at offset 60
+    scratch.write("registrations.db", bytes)
+    #expect(code { _ = try SQLiteStore(path: path) } == .newerVersion)
+  }
+}

@@ -1,0 +1,90 @@
+import Testing
+
+/// Bytes from the network never trap, and unsafe code is where one looks for it.
+@Suite struct SafetyTests {
+  static let traps: [WordRule] = [
+    WordRule(
+      words: ["try!", "as!", "fatalError(", "unowned"],
+      advice: "One packet may not stop the process: throw a typed error, or return nil and count."),
+    WordRule(
+      words: ["preconditionFailure()", "assertionFailure()"],
+      advice: "Say in a sentence why control cannot come here."),
+  ]
+
+  /// Where C is called, and the one place that hands the event loop to the language runtime.
+  static let unsafe = WordRule(
+    words: ["unsafe"],
+    advice: "Go through Span, OutputSpan and ByteReader, or move the code to where C is called.",
+    exceptions: [
+      "Sources/Reactor/", "Sources/Cryptography/", "Sources/Audio/Opus/", "Sources/MediaFiles/",
+      "Sources/Storage/SQLite/", "Sources/Earshot/Endpoint",
+    ])
+
+  @Test(arguments: traps.indices) func `no packet can stop the process`(rule: Int) {
+    let rule = Self.traps[rule]
+    let offences = rule.offences(in: Layers.packetPath)
+    #expect(offences.isEmpty, "\(report(offences, rule.advice))")
+  }
+
+  @Test func `nothing that comes from the network is unwrapped by force`() {
+    var offences: [String] = []
+    for file in Layers.packetPath {
+      offences += file.places { line in
+        Self.unwrapsByForce(line) && !line.contains(".take()!")
+      }
+    }
+    #expect(
+      offences.isEmpty, "\(report(offences, "Use `guard let … else`: throw, or return and count."))"
+    )
+  }
+
+  @Test func `an error that is swallowed is counted`() {
+    var offences: [String] = []
+    for file in Layers.packetPath {
+      for (index, line) in file.code.enumerated() where WordRule.contains("try?", line) {
+        let comments = file.lines[max(0, index - 1)...index].joined(separator: " ")
+        let isExplained = comments.contains("//") && comments.contains("count")
+        if !isExplained { offences.append(file.place(index)) }
+      }
+    }
+    #expect(
+      offences.isEmpty,
+      "\(report(offences, "Catch the error and count its reason; if something else counts it, a comment says what counts it."))"
+    )
+  }
+
+  @Test func `unsafe code is where C is called`() {
+    let offences = Self.unsafe.offences(in: Repository.sources)
+    #expect(offences.isEmpty, "\(report(offences, Self.unsafe.advice))")
+  }
+
+  @Test func `the public interface has one unsafe expression`() {
+    let endpoint = Repository.sources.filter { $0.path.hasPrefix("Sources/Earshot/Endpoint") }
+    let places = endpoint.flatMap { $0.places { WordRule.contains("unsafe", $0) } }
+    #expect(
+      places.count <= 1,
+      "\(report(places, "Only the endpoint's executor may be unsafe, in one expression."))")
+  }
+
+  @Test func `forced unwrapping is told from not and from unequal`() {
+    #expect(Self.unwrapsByForce("let a = b[0]!"))
+    #expect(Self.unwrapsByForce("f(x!, y)"))
+    #expect(Self.unwrapsByForce("a!.count"))
+    #expect(!Self.unwrapsByForce("if !a, b != c, x! = 3 {"))
+    #expect(WordRule.contains("print(", "  print(x)"))
+    #expect(!WordRule.contains("print(", "fingerprint(x) + log.print(y)"))
+  }
+
+  /// A `!` after a name or a closing bracket, and not before `=`.
+  static func unwrapsByForce(_ line: String) -> Bool {
+    let letters = Array(line)
+    return letters.indices.dropFirst().contains { index in
+      guard letters[index] == "!" else { return false }
+      let before = letters[index - 1]
+      let after = index + 1 < letters.count ? letters[index + 1] : " "
+      let rest = letters[(index + 1)...].drop { $0 == " " }
+      return (before.isLetter || before.isNumber || "_)]}".contains(before)) && after != "="
+        && rest.first != "="
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import Primitives
+import Testing
+import Wire
+
+struct RendezvousMessageTests {
+  static let id = PeerID(word0: 1, word1: 2, word2: 3, word3: 4)
+  static let forwardID = ForwardID(low: 5, high: 6)
+  static let samples: [RendezvousMessage] = [
+    .lookUp(LookUp(request: 0x0403_0201, target: .id(id))),
+    .lookUp(LookUp(request: 7, target: .name(PeerName("alice.example")!))),
+    .lookUpResult(LookUpResult(request: 9, status: .online, card: Array(repeating: 7, count: 330))),
+    .lookUpResult(LookUpResult(request: 9, status: .offline, card: [1])),
+    .lookUpResult(LookUpResult(request: 9, status: .unknown)),
+    .lookUpResult(LookUpResult(request: 9, status: .tooManyRequests)),
+    .forward(Forward(id: forwardID, to: id, lifeSeconds: 8, body: [1, 2, 3])),
+    .forwarded(
+      Forwarded(
+        Forward(
+          id: forwardID, to: .zero, lifeSeconds: 8, body: Array(repeating: 1, count: 4096)),
+        from: id)),
+    .forwardResult(ForwardResult(id: forwardID, status: .notOnline)),
+  ]
+
+  @Test(arguments: samples.indices)
+  func `reads back what it wrote`(index: Int) throws {
+    let message = Self.samples[index]
+    let bytes = message.bytes
+    #expect(try RendezvousMessage(parsing: bytes.span) == message)
+    #expect(bytes.count <= RendezvousMessage.maximumByteCount)
+  }
+
+  @Test(arguments: samples.indices)
+  func `refuses every message cut short and one byte too long`(index: Int) {
+    let message = Self.samples[index]
+    let bytes = message.bytes
+    for count in 0..<bytes.count {
+      #expect(throws: WireError.self) {
+        _ = try RendezvousMessage(parsing: Array(bytes[..<count]).span)
+      }
+    }
+    #expect(throws: WireError.self) { _ = try RendezvousMessage(parsing: (bytes + [0]).span) }
+  }
+
+  @Test func `lays LOOKUP out as the protocol page says`() {
+    #expect(Self.samples[0].bytes.prefix(7) == [1, 1, 2, 3, 4, 2, 1])
+    #expect(Self.samples[0].bytes.count == 1 + 4 + 1 + 32)
+    #expect(Self.samples[1].bytes.prefix(8) == [1, 7, 0, 0, 0, 1, 13, UInt8(ascii: "a")])
+  }
+
+  @Test func `refuses foreign types, kinds, statuses and names`() {
+    let bad: [[UInt8]] = [
+      [0], [6], [255],
+      [1, 0, 0, 0, 0, 3, 1, 65],  // kind
+      [1, 0, 0, 0, 0, 1, 0],  // empty name
+      [1, 0, 0, 0, 0, 1, 1, 0x20],  // a space
+      [1, 0, 0, 0, 0, 1, 2, 0xC3, 0x28],  // malformed UTF-8
+      [2, 0, 0, 0, 0, 4, 0, 0],  // status
+      [2, 0, 0, 0, 0, 0, 0, 0],  // online without a card
+      [2, 0, 0, 0, 0, 2, 1, 0, 9],  // unknown with a card
+      [5] + Array(repeating: 0, count: 16) + [5],
+    ]
+    for bytes in bad {
+      #expect(throws: WireError.self, "\(bytes)") {
+        _ = try RendezvousMessage(parsing: bytes.span)
+      }
+    }
+  }
+
+  @Test func `lets the server see a body that is too long, and the client not`() throws {
+    let long = Forward(
+      id: Self.forwardID, to: Self.id, lifeSeconds: 8, body: Array(repeating: 0, count: 4097))
+    #expect(
+      try RendezvousMessage(parsing: RendezvousMessage.forward(long).bytes.span) == .forward(long))
+    let passedOn = RendezvousMessage.forwarded(Forwarded(long, from: Self.id)).bytes
+    #expect(throws: WireError.self) { _ = try RendezvousMessage(parsing: passedOn.span) }
+  }
+
+  /// Method: one byte of a valid message is replaced by each of 256 values, at every place.
+  @Test func `never traps on a changed byte`() {
+    for message in Self.samples {
+      var bytes = message.bytes
+      for index in bytes.indices.prefix(60) {
+        let kept = bytes[index]
+        for value in UInt8.min...UInt8.max {
+          bytes[index] = value
+          _ = try? RendezvousMessage(parsing: bytes.span)
+        }
+        bytes[index] = kept
+      }
+    }
+  }
+}
