@@ -1,4 +1,4 @@
-package import Primitives
+import Primitives
 
 /// What happened to many calls, in figures that add up over worlds whatever their order.
 package struct RunTotals: Sendable {

@@ -1,0 +1,52 @@
+package import Calling
+package import Peer
+package import Primitives
+package import Wire
+
+/// Audio from the first moment of a call to its last: the program must refuse it until it may flow.
+extension SimulatedPeer {
+  func beginMedia(_ call: CallID) {
+    pumping.append(call)
+    pump(call)
+  }
+
+  func endMedia(_ call: CallID) {
+    collect(call)
+    pumping.removeAll { $0 == call }
+  }
+
+  private func pump(_ call: CallID) {
+    guard pumping.contains(call) else { return }
+    let isEarly = !world.ledger.isAccepted(call, at: hostID)
+    let frame = world.audioFrame
+    let isTaken = host.command(now: world.now) { machine, now in
+      machine.sendAudio(frame.span, mediaTime: mediaTime, frame: .ms20, marker: false, now: now)
+    }
+    mediaTime &+= UInt16(clamping: world.mediaInterval.milliseconds / 10)
+    if isTaken == true {
+      framesSent += 1
+      if isEarly { world.ledger.noteEarlyFrame(call, at: hostID) }
+    }
+    collect(call)
+    world.simulator.plan(after: world.mediaInterval) { [weak self] in self?.pump(call) }
+  }
+
+  /// Takes what arrived; who has not accepted, or has not been, must get nothing.
+  private func collect(_ call: CallID) {
+    let isEarly = !world.ledger.isAccepted(call, at: hostID)
+    while let frame = nextFrame() {
+      heard.append(Heard(at: clock.world(frame.arrival), mediaTime: frame.mediaTime))
+      if isEarly { world.ledger.noteEarlyFrame(call, at: hostID) }
+    }
+  }
+
+  private func nextFrame() -> ReceivedAudio? {
+    playout.removeAll(keepingCapacity: true)
+    let frame = host.command(now: world.now) { machine, _ in
+      var received: ReceivedAudio?
+      playout.append(addingCapacity: 1_300) { received = machine.pollAudio(into: &$0) }
+      return received
+    }
+    return frame ?? nil
+  }
+}
