@@ -1,0 +1,49 @@
+/// The times and choices that calls keep to (docs/protocol/calling.md §3, §4).
+package struct CallPolicy: Hashable, Sendable {
+  /// When the two sides begin to look for a path.
+  package enum Preparation: Hashable, Sendable {
+    /// While it rings: the first frame comes a round trip earlier, and the caller learns the
+    /// callee's addresses before it has accepted.
+    case onRinging
+    /// Not before the callee has accepted.
+    case onAccept
+  }
+
+  package static let standard = CallPolicy()
+
+  package var preparation = Preparation.onRinging
+  /// From INVITE until the answer; `nil` = as long as the two users like.
+  package var ringTimeout: Duration? = .seconds(15)
+  /// The callee's own limit, so that a caller who asked for no timeout and is gone does not ring
+  /// for ever (3 minutes as RFC 3261 §16.6, timer C).
+  package var maximumRing = Duration.seconds(180)
+  /// From ACCEPT until the first frame is heard: a timer of its own.
+  package var connectTimeout = Duration.seconds(10)
+  /// Whether a call is connected only when the other side was heard.
+  package var waitsForFirstFrame = true
+  /// Nothing heard for so long: the user is told.
+  package var interruptedAfter = Duration.seconds(4)
+  /// Nothing heard for so long: the call ends.
+  package var lostAfter = Duration.seconds(20)
+  /// An invitation of the same caller while the first one rings replaces it only after so long: a
+  /// caller who floods is heard once, one whose program was restarted can call again.
+  package var recallAfter = Duration.seconds(3)
+  /// Repeated signals of an ended call are answered for so long.
+  package var answersEndedFor = Duration.seconds(60)
+
+  package init() {}
+}
+
+/// How many of everything at most.
+package enum CallLimits {
+  /// Call IDs that start nothing again, for 5 minutes.
+  package static let seenCalls = 1024
+  /// Ended calls whose repeated signals are answered; the oldest makes room.
+  package static let endedCalls = 128
+  /// Callers whose rate is remembered; the one not heard of for the longest makes room.
+  package static let callers = 256
+  /// A signal older, or further ahead, than this starts nothing, in ms.
+  package static let ageMilliseconds: UInt64 = 60_000
+  /// How long a call ID starts nothing again.
+  package static let seenFor = Duration.seconds(300)
+}

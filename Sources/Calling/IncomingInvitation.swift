@@ -1,0 +1,103 @@
+package import Primitives
+package import Wire
+
+/// The callee's side of a call that has not been answered yet (docs/protocol/calling.md §3).
+///
+///     ringing ──accept()──▶ (connect)
+///        │
+///        └── rejected, timed out here or there, cancelled ──▶ (end)
+///
+/// From `accept()` on, `OngoingCall` repeats ACCEPT until it is receipted; what is repeated to an
+/// invitation that has ended, `EndedCall` answers.
+package struct IncomingInvitation: Sendable {
+  package enum Action: Hashable, Sendable {
+    case send(CallSignal)
+    case connect
+    case end(CallEnding)
+  }
+
+  private enum State { case ringing, finished }
+  private enum Timer: CaseIterable { case ring }
+
+  private let isPrepared: Bool
+  private var state = State.ringing
+  private var deadlines = Deadlines<Timer>()
+  /// When the caller was last heard to want this call.
+  private var lastInvited: Instant
+
+  /// Begins to ring: the owner sends `ringing` at once.
+  ///
+  /// - Parameter ringTimeout: What the caller asked for, from the arrival; `nil` = none.
+  package init(ringTimeout: Duration?, policy: CallPolicy = .standard, now: Instant) {
+    isPrepared = policy.preparation == .onRinging
+    lastInvited = now
+    deadlines.set(.ring, at: now + min(ringTimeout ?? policy.maximumRing, policy.maximumRing))
+  }
+
+  // MARK: Inputs
+
+  package mutating func handle(_ signal: CallSignal, now: Instant) -> Action? {
+    switch (state, signal) {
+    case (.ringing, .invite):
+      lastInvited = now
+      return .send(ringing)
+    case (.ringing, .cancel), (.ringing, .timeout):
+      return CallEnding(receiving: signal, wasConnected: false).map { end($0) }
+    case (.finished, _), (_, .ringing), (_, .accept), (_, .reject), (_, .hangUp), (_, .receipt),
+      (_, .unsupported), (_, .confirm), (_, .mediaState):
+      return nil  // A late arrival, or a signal that only a caller acts on.
+    }
+  }
+
+  package mutating func handleTimeout(now: Instant) -> Action? {
+    guard deadlines.popDue(at: now) != nil else { return nil }
+    return end(CallEnding(.timeout, .localRingTimeout, lastWord: .timeout(.noAnswer)))
+  }
+
+  // MARK: Commands
+
+  /// `nil` when it does not ring any more.
+  package mutating func accept() -> Action? {
+    if state == .finished { return nil }
+    finish()
+    return .connect
+  }
+
+  /// `nil` when it does not ring any more.
+  package mutating func reject(_ reason: CallReason, _ text: ReasonText) -> Action? {
+    if state == .finished { return nil }
+    return end(
+      CallEnding(
+        CallOutcome(reject: reason), reason == .shuttingDown ? .shuttingDown : .localRejected,
+        text: text, lastWord: .reject(reason, text)))
+  }
+
+  /// The caller has called again: this invitation is void, and the caller knows.
+  package mutating func giveWayToRecall() -> Action? {
+    state == .finished ? nil : end(CallEnding(.cancelled, .recalled))
+  }
+
+  // MARK: Getters
+
+  /// What answers INVITE.
+  package var ringing: CallSignal { .ringing(isPrepared: isPrepared) }
+
+  /// Whether a new invitation of the same caller may replace this one.
+  package func canBeRecalled(after quiet: Duration, now: Instant) -> Bool {
+    state == .ringing && now >= lastInvited + quiet
+  }
+
+  package var nextDeadline: Instant? { deadlines.next }
+
+  // MARK: Private parts
+
+  private mutating func end(_ ending: CallEnding) -> Action {
+    finish()
+    return .end(ending)
+  }
+
+  private mutating func finish() {
+    state = .finished
+    deadlines.cancelAll()
+  }
+}

@@ -1,0 +1,86 @@
+package import Primitives
+package import Wire
+
+/// What a peer is told once, when it is made.
+package struct PeerConfiguration: Sendable {
+  /// Where the rendezvous listens.
+  package var rendezvous: SocketAddress
+  /// The identity that the rendezvous must show; `nil` takes the one on its card and reports it.
+  package var rendezvousID: PeerID?
+  /// The rendezvous' card from an earlier time, which saves a round trip; empty for none.
+  package var rendezvousCard: [UInt8] = []
+  /// The name to ask for.
+  package var name: PeerName?
+  /// Own addresses that a peer on the same network could use, with our port; at most 7 are told.
+  package var hostCandidates: [SocketAddress] = []
+  /// Wall-clock time at `Instant.zero`, in ms since 1970 UTC; for cards and the age of invitations.
+  package var wallClockAtZero: Int64
+  /// When paths of incoming calls are checked.
+  package var pathPolicy = PathPolicy.prepareOnRinging
+  package var limits = PeerLimits()
+
+  package init(rendezvous: SocketAddress, wallClockAtZero: Int64) {
+    self.rendezvous = rendezvous
+    self.wallClockAtZero = wallClockAtZero
+  }
+
+  /// docs/protocol/calling.md §4.
+  package enum PathPolicy: Sendable { case prepareOnRinging, prepareOnAccept }
+}
+
+/// The most of everything that a peer holds, each with its reason.
+package struct PeerLimits: Sendable {
+  /// Calls at once, the ones that linger to deliver their hang-up included.
+  package var calls = 8
+  /// Encoded frames that wait for the packet to leave: more than this is late anyway.
+  package var audioToSend = 16
+  /// Received frames that wait for the media thread: 1.28 s of 20 ms frames.
+  package var receivedAudio = 64
+  /// Signalling bodies that wait for the rendezvous to come back.
+  package var waitingForwards = 32
+  /// Look-ups under way.
+  package var lookups = 8
+  /// Message IDs remembered, to drop what comes twice (rendezvous.md §3).
+  package var messageIDs = 1024
+  /// Events that nobody has polled yet; the oldest statistics-like ones are not kept here.
+  package var events = 1024
+
+  package init() {}
+}
+
+/// Whom to call.
+package enum CallTarget: Sendable, Equatable {
+  case name(PeerName)
+  case id(PeerID)
+}
+
+/// How to invite.
+package struct InviteOptions: Sendable {
+  /// The identity that a name had the last time; another one ends the call, `identityChanged`.
+  package var expectedID: PeerID?
+  /// 0 = rings until somebody ends it.
+  package var ringTimeoutMilliseconds: UInt32 = 15_000
+  package var userExtension: String?
+  package var media = MediaDescription([.init(.opus, stream: 0)])
+
+  package init() {}
+}
+
+/// How to answer.
+package struct AnswerOptions: Sendable {
+  package var userExtension: String?
+  package var media = MediaDescription([.init(.opus, stream: 0)])
+
+  package init() {}
+}
+
+/// Why a command cannot be carried out; nothing changed.
+package enum CallRefusal: Error, Equatable, Sendable {
+  case unknownCall
+  case wrongState
+  case inAnotherCall
+  case tooManyCalls
+  case extensionTooLong
+  case messageTooLong
+  case tooManyMessages
+}
