@@ -1,3 +1,4 @@
+import Calling
 import Primitives
 import Simulation
 import Testing
@@ -38,7 +39,7 @@ import Wire
   }
 
   private func end(
-    _ ledger: inout CallLedger, _ caller: CallLedger.Ending, _ callee: CallLedger.Ending,
+    _ ledger: inout CallLedger, _ caller: CallOutcome, _ callee: CallOutcome,
     bothActed: Bool = false, apart: Int = 50
   ) {
     ledger.end(call, at: alice, caller, isLocal: true, now: at(5_000))
@@ -49,7 +50,7 @@ import Wire
     #expect(
       verdict {
         talk(&$0)
-        end(&$0, .answered, .answered)
+        end(&$0, .completed, .completed)
       } == [])
     #expect(
       verdict {
@@ -61,7 +62,7 @@ import Wire
   @Test func `finds a side that never ends`() {
     let found = verdict {
       talk(&$0)
-      $0.end(call, at: alice, .answered, isLocal: true, now: at(5_000))
+      $0.end(call, at: alice, .completed, isLocal: true, now: at(5_000))
     }
     #expect(found.count == 1 && found[0].contains("stuck after connected"))
   }
@@ -83,7 +84,7 @@ import Wire
       for step in [CallLedger.Step.accepted, .firstFrameReceived, .connected] {
         $0.note(step, call, at: alice, now: at(1_000))
       }
-      end(&$0, .answered, .rejected)
+      end(&$0, .completed, .rejected)
     }
     #expect(found.count == 2)
   }
@@ -112,7 +113,7 @@ import Wire
       $0.note(.accepted, call, at: bob, now: at(1_000))
       $0.note(.accepted, call, at: alice, now: at(1_050))
       $0.note(.connected, call, at: bob, now: at(1_100))
-      end(&$0, .answered, .answered)
+      end(&$0, .completed, .completed)
     }
     #expect(found.count == 2)
   }
@@ -136,7 +137,7 @@ import Wire
       verdict {
         $0.begin(call, at: alice, isCaller: true, now: at(0))
         $0.note(.accepted, call, at: alice, now: at(100))
-        $0.end(call, at: alice, .answered, isLocal: true, now: at(5_000))
+        $0.end(call, at: alice, .completed, isLocal: true, now: at(5_000))
       }.count == 2)
   }
 }

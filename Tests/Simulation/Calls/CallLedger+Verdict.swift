@@ -1,3 +1,4 @@
+import Calling
 package import Primitives
 import Wire
 
@@ -36,7 +37,7 @@ extension CallLedger {
         wrong.append("\(name) is connected without \(needed)")
       }
     }
-    if side.ending == .failed { wrong.append("\(name) failed inside") }
+    if side.outcome == .failed { wrong.append("\(name) failed inside") }
     return wrong
   }
 
@@ -51,10 +52,10 @@ extension CallLedger {
     if callee.time(of: .connected) != nil, caller.time(of: .accepted) == nil {
       wrong.append("\(caller.call): connected at the callee, and the caller knows no answer")
     }
-    if caller.time(of: .connected) != nil, [.rejected, .busy].contains(callee.ending) {
+    if caller.time(of: .connected) != nil, [.rejected, .busy].contains(callee.outcome) {
       wrong.append("\(caller.call): connected at the caller, rejected by the callee")
     }
-    guard let one = caller.ending, let other = callee.ending, one != .crashed, other != .crashed,
+    guard let one = caller.outcome, let other = callee.outcome,
       let first = caller.steps.first?.at, let ended = caller.time(of: .ended),
       let otherEnded = callee.time(of: .ended)
     else { return wrong }
@@ -74,8 +75,8 @@ extension CallLedger {
     if caller.time(of: .accepted) != nil {
       wrong.append("\(caller.call): accepted, and no callee was ever told")
     }
-    if caller.ending == .answered || caller.ending == .lost {
-      wrong.append("\(caller.call): \(caller.ending ?? .failed), and no callee was ever told")
+    if let outcome = caller.outcome, [.completed, .lost].contains(outcome) {
+      wrong.append("\(caller.call): \(outcome), and no callee was ever told")
     }
     return wrong
   }

@@ -1,3 +1,4 @@
+package import Calling
 package import Primitives
 package import Wire
 
@@ -7,15 +8,6 @@ package import Wire
 /// stories. Sides are kept in the order in which they appeared.
 package struct CallLedger {
   package typealias HostID = SimulatedNetwork.HostID
-
-  /// How a side says that the call ended, as coarse as both sides can know it.
-  package enum Ending: String, Sendable {
-    /// Somebody accepted, and somebody hung up.
-    case answered
-    case rejected, busy, cancelled, timeout, unreachable, lost, superseded, failed
-    /// The process died first: it says nothing, and nothing is asked of it.
-    case crashed
-  }
 
   package enum Step: String, CaseIterable, Sendable {
     case invited, incoming, delivered, accepted, pathReady, firstFrameSent, firstFrameReceived
@@ -27,13 +19,15 @@ package struct CallLedger {
     package var host: HostID
     package var isCaller: Bool
     package var steps: [(step: Step, at: Instant)] = []
-    package var ending: Ending?
+    package var outcome: CallOutcome?
     package var endedLocally = false
+    /// The process died: it says nothing more, and nothing is asked of it.
+    package var isCrashed = false
     /// Frames taken by the machine, or given out by it, before the call was accepted.
     package var earlyFrames = 0
 
     package func time(of step: Step) -> Instant? { steps.first { $0.step == step }?.at }
-    package var isOpen: Bool { ending == nil }
+    package var isOpen: Bool { outcome == nil && !isCrashed }
   }
 
   package private(set) var sides: [Side] = []
@@ -72,11 +66,11 @@ package struct CallLedger {
   }
 
   package mutating func end(
-    _ call: CallID, at host: HostID, _ ending: Ending, isLocal: Bool, now: Instant
+    _ call: CallID, at host: HostID, _ outcome: CallOutcome, isLocal: Bool, now: Instant
   ) {
     note(.ended, call, at: host, now: now)
     guard let index = index(call, host), sides[index].isOpen else { return }
-    sides[index].ending = ending
+    sides[index].outcome = outcome
     sides[index].endedLocally = isLocal
   }
 
@@ -87,7 +81,7 @@ package struct CallLedger {
 
   package mutating func crash(_ host: HostID) {
     for index in sides.indices where sides[index].host == host && sides[index].isOpen {
-      sides[index].ending = .crashed
+      sides[index].isCrashed = true
     }
   }
 

@@ -37,6 +37,10 @@ package final class CallWorld {
     rendezvous.start()
   }
 
+  /// Enough for every world; they never occur in clear on the wire.
+  package static let names = ["alice", "bob", "carol", "dave", "erin", "frank"]
+    .compactMap { PeerName($0 + "-of-the-canaries") }
+
   package var network: SimulatedNetwork { simulator.network }
   package var now: Instant { simulator.now }
   package var wallClock: Int64 { Self.wallClockAtStart + Int64(now.nanoseconds / 1_000_000) }
@@ -66,7 +70,36 @@ package final class CallWorld {
 
   func noteAct() { lastAct = max(lastAct, now) }
 
+  /// The story of the whole run, judged.
+  package func report() -> RunReport {
+    var violations = ledger.verdict(isDisturbed: isDisturbed)
+    if let livelock = simulator.livelock { violations.append(livelock) }
+    var totals = RunTotals()
+    totals.worlds = 1
+    totals.datagrams = network.sentCount
+    totals.simulated = now - .zero
+    for side in ledger.sides {
+      if side.isCaller {
+        totals.calls += 1
+        totals.outcomes[side.outcome?.rawValue ?? "crashed", default: 0] += 1
+      }
+      let callee = ledger.sides.first { $0.call == side.call && !$0.isCaller }
+      if let accepted = callee?.time(of: .accepted), let connected = side.time(of: .connected) {
+        totals.connectMilliseconds.append(Int((connected - accepted).milliseconds))
+      }
+    }
+    if !violations.isEmpty {
+      totals.calls = max(1, totals.calls)
+      totals.failedCalls = min(totals.calls, violations.count)
+    }
+    return RunReport(
+      seed: seed, totals: totals, violations: violations, digest: log.digest, text: log.text)
+  }
+
   // MARK: - Faults
+
+  /// When the last planned fault is healed.
+  package var lastFault: Instant { disturbances.map(\.to).max() ?? .zero }
 
   package func plan(_ fault: Fault) {
     disturbances.append((fault.from, fault.to))

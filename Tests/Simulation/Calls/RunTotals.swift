@@ -7,8 +7,8 @@ package struct RunTotals: Sendable {
   package var failedCalls = 0
   package var datagrams = 0
   package var simulated = Duration.zero
-  /// Calls by how the caller says they ended; in the order of `CallLedger.Ending`.
-  package var endings: [String: Int] = [:]
+  /// Calls by how the caller says they ended.
+  package var outcomes: [String: Int] = [:]
   /// From accept at the callee to connected, milliseconds, at both sides.
   package var connectMilliseconds: [Int] = []
 
@@ -20,7 +20,7 @@ package struct RunTotals: Sendable {
     failedCalls += other.failedCalls
     datagrams += other.datagrams
     simulated += other.simulated
-    endings.merge(other.endings, uniquingKeysWith: +)
+    outcomes.merge(other.outcomes, uniquingKeysWith: +)
     connectMilliseconds += other.connectMilliseconds
   }
 

@@ -8,7 +8,12 @@ package import Primitives
 /// `popArrival` gives. One queue in order of time; ties are broken by the order of sending.
 package final class SimulatedNetwork {
   package struct SiteID: Hashable, Sendable { package let index: Int }
-  package struct HostID: Hashable, Sendable { package let index: Int }
+
+  package struct HostID: Hashable, Sendable {
+    package let index: Int
+
+    package init(index: Int) { self.index = index }
+  }
 
   /// A datagram that has reached its host. Its bytes are in the `buffer` given to `popArrival`.
   package struct Arrival: Sendable {
@@ -126,6 +131,20 @@ package final class SimulatedNetwork {
     let passage = sites[sender.site.index].up.carry(
       byteCount: bytes.count, at: now, isECNCapable: flight.ecn != 0)
     dispatch(flight, bytes, passage, .core, now)
+  }
+
+  /// Puts a datagram into the core as if `source` had sent it: what an attacker does who can forge
+  /// addresses.
+  package func inject(
+    _ bytes: [UInt8], from source: SocketAddress, to destination: SocketAddress, now: Instant
+  ) {
+    sentCount += 1
+    log.note(at: now, "#\(sentCount) forged \(source) > \(destination) \(bytes.count) B")
+    let nowhere = SiteID(index: -1)
+    let flight = Flight(
+      source: source, destination: destination, from: nowhere, to: nowhere, ecn: 0,
+      number: UInt64(sentCount))
+    launch(flight, bytes.span, .core, at: now, corruption: 0)
   }
 
   /// The next datagram that has arrived at `now`; its bytes replace what `buffer` held.

@@ -1,0 +1,88 @@
+import Calling
+import Peer
+import Primitives
+import Wire
+
+/// Two acts at nearly one time, over and over, at moments that a seed chooses.
+package enum Races {
+  /// Two people call each other within 50 ms: exactly one call, connected at both within 2 s.
+  package static func runGlare(seed: UInt64, keepsText: Bool) -> RunReport {
+    let world = pair(seed: seed, keepsText: keepsText)
+    let (alice, bob) = (world.peers[0], world.peers[1])
+    for peer in world.peers {
+      peer.habits.answer = .never
+      peer.habits.talk = .seconds(3)
+    }
+    let gap = Duration.microseconds(Int64(world.random.below(50_000)))
+    let (first, second) = world.random.happens(0.5) ? (alice, bob) : (bob, alice)
+    let isRegistered = world.run(atMost: .seconds(10)) { alice.isRegistered && bob.isRegistered }
+    if !isRegistered { world.ledger.report("not registered within 10 s") }
+    let calls = [first.call(.id(second.id))]
+    world.run(gap)
+    let both = calls + [second.call(.id(first.id))]
+    let start = world.now
+    world.run(atMost: .seconds(2)) { isConnected(alice) && isConnected(bob) }
+    checkGlare(world, both.compactMap { $0 }, start)
+    world.run(.seconds(4))
+    RandomCalls.settle(world)
+    return world.report()
+  }
+
+  private static func checkGlare(_ world: CallWorld, _ placed: [CallID], _ start: Instant) {
+    let (alice, bob) = (world.peers[0], world.peers[1])
+    let connected = [alice, bob].map { peer in
+      world.ledger.sides.filter { $0.host == peer.hostID && $0.time(of: .connected) != nil }
+        .map(\.call)
+    }
+    guard connected[0].count == 1, connected[0] == connected[1] else {
+      return world.ledger.report("glare: connected calls \(connected) 2 s after \(start)")
+    }
+    // Where the second invitation was placed before the first arrived, the lesser ID stands.
+    if placed.count == 2, let least = placed.min(), connected[0] != [least] {
+      world.ledger.report("glare: \(connected[0]) stands, not the lesser \(least)")
+    }
+  }
+
+  /// The caller cancels within 100 ms of the callee's accepting, on a slow line, sometimes a lossy
+  /// one: both are idle again, and neither is left connected alone.
+  package static func runCancelRace(seed: UInt64, keepsText: Bool) -> RunReport {
+    let world = pair(seed: seed, keepsText: keepsText)
+    let (alice, bob) = (world.peers[0], world.peers[1])
+    world.run(atMost: .seconds(10)) { alice.isRegistered && bob.isRegistered }
+    bob.habits.answer = .never
+    guard let call = alice.call(.id(bob.id)) else {
+      world.ledger.report("a registered peer may not call")
+      return world.report()
+    }
+    world.run(atMost: .seconds(14)) { world.ledger.isOpen(call, at: bob.hostID) }
+    let apart = Int64(world.random.below(200_000)) - 100_000
+    let accepting = world.now + .milliseconds(500)
+    world.simulator.plan(at: accepting) { bob.accept(call) }
+    world.simulator.plan(at: accepting + .microseconds(apart)) { alice.cancel(call) }
+    world.run(.seconds(2))
+    RandomCalls.settle(world)
+    let isAlone = world.ledger.sides.contains { $0.time(of: .connected) != nil }
+    if isAlone { world.ledger.report("\(call): connected, though the caller cancelled") }
+    return world.report()
+  }
+
+  private static func isConnected(_ peer: SimulatedPeer) -> Bool {
+    peer.world.ledger.sides.contains {
+      $0.host == peer.hostID && $0.time(of: .connected) != nil
+    }
+  }
+
+  private static func pair(seed: UInt64, keepsText: Bool) -> CallWorld {
+    let world = CallWorld(seed: seed, keepsText: keepsText)
+    let delay = Duration.milliseconds(Int64(1 + world.random.below(75)))
+    var line = AccessConditions.clean(oneWay: delay)
+    if world.random.happens(0.5) {
+      line = line.with {
+        $0.loss = .random(0.02)
+        $0.jitter = .exponential(mean: .milliseconds(3))
+      }
+    }
+    for name in CallWorld.names.prefix(2) { world.addPeer(name, line) }
+    return world
+  }
+}
