@@ -51,7 +51,16 @@ package final class CallWorld {
     _ name: PeerName, _ access: AccessConditions = .lan, nat: SimulatedNAT.Behaviour? = nil,
     configure: ((inout PeerConfiguration) -> Void)? = nil
   ) -> SimulatedPeer {
-    let host = network.addHost(at: network.addSite(access, nat: nat), port: 7000)
+    addPeer(name, at: network.addSite(access, nat: nat), configure: configure)
+  }
+
+  /// Adds a person at a place that may have others.
+  @discardableResult
+  package func addPeer(
+    _ name: PeerName, at site: SimulatedNetwork.SiteID,
+    configure: ((inout PeerConfiguration) -> Void)? = nil
+  ) -> SimulatedPeer {
+    let host = network.addHost(at: site, port: UInt16(7_000 + peers.count))
     let peer = SimulatedPeer(name, on: host, in: self, random: random.split())
     peer.configure = configure
     simulator.add(peer.host)
