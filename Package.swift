@@ -98,7 +98,7 @@ let package = Package(
     tests("CryptographyTests", ["Cryptography", "Primitives"]),
     tests("SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives"]),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
-    tests("MessagingTests", ["Messaging", "Wire", "Primitives"]),
+    tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),

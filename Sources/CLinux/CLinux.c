@@ -233,8 +233,9 @@ static void read_control(struct msghdr *header, earshot_received *result) {
   }
 }
 
-int earshot_receive(earshot_receiver *receiver, int fd) {
-  int count = recvmmsg(fd, receiver->headers, receiver->slot_count, MSG_DONTWAIT, NULL);
+int earshot_receive(earshot_receiver *receiver, int fd, uint32_t limit) {
+  if (limit > receiver->slot_count) limit = receiver->slot_count;
+  int count = recvmmsg(fd, receiver->headers, limit, MSG_DONTWAIT, NULL);
   if (count < 0) return -errno;
   for (int index = 0; index < count; index++) {
     struct msghdr *header = &receiver->headers[index].msg_hdr;

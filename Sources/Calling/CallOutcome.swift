@@ -83,6 +83,8 @@ extension CallEnding {
     switch signal {
     case .cancel(.noPath): self.init(.unreachable, .undelivered)
     case .cancel(.superseded): self.init(.cancelled, .glare)
+    case .cancel(.identityChanged): self.init(.failed, .identityChanged)
+    case .cancel(.internalFailure): self.init(.failed, .internalFailure)
     case .cancel: self.init(.cancelled, .remoteCancelled)
     case .timeout: self.init(.timeout, .remoteRingTimeout)
     case .reject(let reason, let text):
@@ -98,7 +100,15 @@ extension CallEnding {
 
 extension CallOutcome {
   /// What a REJECT with `reason` amounts to, for its sender and its receiver alike.
-  package init(reject reason: CallReason) { self = reason == .busy ? .busy : .rejected }
+  package init(reject reason: CallReason) {
+    switch reason {
+    case .busy: self = .busy
+    case .internalFailure, .identityChanged: self = .failed
+    case .none, .declined, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .noPath,
+      .shuttingDown, .superseded:
+      self = .rejected
+    }
+  }
 
   /// What a HANGUP with `reason` amounts to.
   package init(hangUp reason: CallReason, wasConnected: Bool) {
@@ -120,9 +130,9 @@ extension CallCause {
     case .busy: self = .remoteBusy
     case .notAllowed: self = .notAllowed
     case .identityChanged: self = .identityChanged
+    case .internalFailure: self = .internalFailure
     case .shuttingDown: self = .shuttingDown
-    case .none, .declined, .noAnswer, .userHungUp, .userCancelled, .noPath, .internalFailure,
-      .superseded:
+    case .none, .declined, .noAnswer, .userHungUp, .userCancelled, .noPath, .superseded:
       self = .remoteRejected
     }
   }

@@ -5,11 +5,11 @@ import Testing
 @testable import Reactor
 
 struct HTTPMetricsListenerTests {
-  /// A blocking client with a five-second limit on each read.
+  /// A blocking client with a limit on each read that is less than the listener's patience.
   private func client(of address: SocketAddress) throws -> FileDescriptor {
     let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     let descriptor = FileDescriptor(owning: number)
-    var limit = timeval(tv_sec: 5, tv_usec: 0)
+    var limit = timeval(tv_sec: 3, tv_usec: 0)
     _ = unsafe setsockopt(
       number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var raw = sockaddr_in()
@@ -61,6 +61,7 @@ struct HTTPMetricsListenerTests {
     #expect(try ask(address, [String(repeating: "x", count: 5000)]) == "")
     loop.stop()
     loop.join()
+    listener.stop()
   }
 
   @Test func `takes sixteen clients and closes the seventeenth`() throws {
@@ -69,11 +70,15 @@ struct HTTPMetricsListenerTests {
     try loop.start()
     var idle: [Int32] = []
     for _ in 0..<HTTPMetricsListener.connectionLimit {
-      idle.append(dup(try client(of: listener.localAddress).number))
+      let descriptor = try client(of: listener.localAddress)
+      idle.append(dup(descriptor.number))
     }
-    #expect(try readAll(client(of: listener.localAddress)) == "")
+    let tooMany = try client(of: listener.localAddress)
+    var byte: UInt8 = 0
+    #expect(unsafe read(tooMany.number, &byte, 1) == 0, "closed by the listener, not by a timeout")
     for number in idle { close(number) }
     loop.stop()
     loop.join()
+    listener.stop()
   }
 }

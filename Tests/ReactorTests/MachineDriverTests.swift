@@ -30,17 +30,15 @@ struct MachineDriverTests {
         }
       }
     }
-    let pace = try loop.addTimer { _ in }
-    loop.removeTimer(pace)
     try asker.start { event in
       if event == .reached(1000) { loop.stop() }
     }
-    let more = PaceTimer()
-    more.token = try loop.addTimer { now in
+    var pace: EventLoop.Token?
+    pace = try loop.addTimer { now in
       if asker.readMachine({ $0.received }) == sent { ask() }
-      if let token = more.token { loop.setDeadline(token, now + .microseconds(200)) }
+      if let pace { loop.setDeadline(pace, now + .microseconds(200)) }
     }
-    if let token = more.token { loop.setDeadline(token, SystemClock.now) }
+    loop.setDeadline(try #require(pace), SystemClock.now)
     loop.run()
 
     #expect(asker.readMachine { $0.received } == 1000)
@@ -72,5 +70,3 @@ struct MachineDriverTests {
     #expect(try #require(firedAt) >= start + .milliseconds(3))
   }
 }
-
-private final class PaceTimer { var token: EventLoop.Token? }

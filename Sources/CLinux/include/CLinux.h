@@ -53,7 +53,7 @@ earshot_receiver *earshot_receiver_create(uint32_t slot_count, uint32_t slot_byt
 void earshot_receiver_destroy(earshot_receiver *receiver);
 uint8_t *earshot_receiver_slots(earshot_receiver *receiver);
 const earshot_received *earshot_receiver_results(const earshot_receiver *receiver);
-int earshot_receive(earshot_receiver *receiver, int fd);
+int earshot_receive(earshot_receiver *receiver, int fd, uint32_t limit);
 
 // Sending: how many of the first messages went out, or why not even the first did.
 int earshot_send(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *messages,

@@ -43,6 +43,7 @@ internal import Synchronization
   private var jobs: [UnownedJob] = []
   /// When the kernel's timer will fire; lazily moved: never later than the least deadline.
   private var armed: Instant?
+  private var turnEnd = Instant.zero
   private let longestTurn = Atomic<UInt64>(0)
   private let turns = Atomic<UInt64>(0)
   private let gotRealTime = Atomic<Bool>(false)
@@ -244,11 +245,11 @@ extension EventLoop {
   private func turn() -> Bool {
     let (hasJobs, isStopping) = inbox.withLock { (!$0.jobs.isEmpty, $0.isStopping) }
     if isStopping, !hasJobs { return false }
-    armAlarm()
+    let mayWait = armAlarm() && !hasJobs && !isStopping
     let count = unsafe ready.withUnsafeMutableBufferPointer { buffer in
       unsafe earshot_poll_wait(
         poll.number, buffer.baseAddress, Int32(clamping: buffer.count),
-        hasJobs || isStopping ? 0 : -1)
+        mayWait ? -1 : 0)
     }
     let start = SystemClock.now
     var index = 0
@@ -258,7 +259,8 @@ extension EventLoop {
     }
     fireTimers(now: SystemClock.now)
     runJobs()
-    let spent = SystemClock.now.nanoseconds(since: start)
+    turnEnd = SystemClock.now
+    let spent = turnEnd.nanoseconds(since: start)
     if spent > longestTurn.load(ordering: .relaxed) {
       longestTurn.store(spent, ordering: .relaxed)
     }
@@ -288,16 +290,21 @@ extension EventLoop {
     }
   }
 
-  /// Moves the kernel's timer only when it would fire too late: one that fires too early costs
-  /// a turn, once, where moving it with every packet would cost a system call each.
-  private func armAlarm() {
+  /// Sees to it that the kernel wakes the loop for the least deadline; `false` when that has come.
+  ///
+  /// Moves the kernel's timer only when it would fire too late: one that fires too early costs a
+  /// turn, once, where moving it with every packet would cost a system call each.
+  private func armAlarm() -> Bool {
     var least: Instant?
     for slot in timers {
       if let deadline = slot.content?.deadline { least = earliest(least, deadline) }
     }
-    guard let least else { return }
-    if let armed, armed <= least { return }
-    if earshot_timer_arm(alarm.number, least.nanoseconds) == 0 { armed = least }
+    guard let least else { return true }
+    if least <= turnEnd { return false }
+    if let armed, armed <= least { return true }
+    guard earshot_timer_arm(alarm.number, least.nanoseconds) == 0 else { return false }
+    armed = least
+    return true
   }
 
   private func runJobs() {

@@ -29,7 +29,7 @@ package final class HTTPMetricsListener {
     localAddress = SocketAddress(local) ?? address
     self.loop = loop
     self.text = text
-    token = try loop.watch(number, for: .readable) { [weak self] _ in self?.accept() }
+    token = try loop.watch(number, for: .readable) { [self] _ in accept() }
   }
 
   /// Closes the listener and every connection.

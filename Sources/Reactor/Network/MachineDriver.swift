@@ -8,21 +8,22 @@ package import Primitives
 /// never goes back: a datagram stamped before the machine's last input gets that input's `now`.
 /// Then everything the machine has to say goes out in one flush, and the timer is set.
 ///
-/// Belongs to the loop's thread. Inlinable throughout: the module that names the machine must be
-/// able to specialise this class, or each call of the machine would go through a witness table.
+/// Belongs to the loop's thread. Not specialised for the machine (bodies of `package` generics stay
+/// in their module): that costs one indirect call a datagram, some nanoseconds beside the kernel's
+/// hundreds, and it is the only one, because batches are passed to static functions whole.
 package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
-  @usableFromInline var machine: Machine
-  @usableFromInline var socket: UDPSocket
-  @usableFromInline let loop: EventLoop
-  @usableFromInline var publish: ((Machine.Event) -> Void)?
-  @usableFromInline var source: EventLoop.Token?
-  @usableFromInline var timer: EventLoop.Token?
+  private var machine: Machine
+  private var socket: UDPSocket
+  private let loop: EventLoop
+  private var publish: ((Machine.Event) -> Void)?
+  private var source: EventLoop.Token?
+  private var timer: EventLoop.Token?
   /// The `now` of the machine's last input.
-  @usableFromInline var lastInput = Instant.zero
-  @usableFromInline var isSettling = false
-  @usableFromInline var mustSettleAgain = false
+  private var lastInput = Instant.zero
+  private var isSettling = false
+  private var mustSettleAgain = false
 
-  @inlinable package init(
+  package init(
     _ machine: consuming Machine, socket: consuming UDPSocket, on loop: EventLoop
   ) {
     self.machine = machine
@@ -32,25 +33,31 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
 
   /// Begins: reads the socket, serves the timer, and hands every event to `publish`, on the loop.
   /// `publish` may call `withMachine`; what that brings about follows after the events at hand.
-  @inlinable package func start(
+  package func start(
     publish: @escaping (Machine.Event) -> Void
   ) throws(ReactorError) {
     precondition(source == nil, "a driver starts once")
-    self.publish = publish
-    timer = try loop.addTimer { [self] now in
+    let timer = try loop.addTimer { [self] now in
       advance(to: now)
       machine.handleTimeout(now: lastInput)
       settle()
     }
-    source = try loop.watch(socket.fileNumber, for: .readable) { [self] _ in
-      receive()
-      settle()
+    do throws(ReactorError) {
+      source = try loop.watch(socket.fileNumber, for: .readable) { [self] _ in
+        Self.receive(&machine, &socket, &lastInput)
+        settle()
+      }
+    } catch {
+      loop.removeTimer(timer)
+      throw error
     }
+    self.timer = timer
+    self.publish = publish
     settle()
   }
 
   /// Stops reading and timing. The machine and the open socket stay until the driver goes.
-  @inlinable package func stop() {
+  package func stop() {
     if let source { loop.unwatch(source) }
     if let timer { loop.removeTimer(timer) }
     source = nil
@@ -60,7 +67,7 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
 
   /// Gives the machine a command, then sends and publishes what comes of it. Do not call the
   /// driver from within `body`.
-  @inlinable package func withMachine<Result: ~Copyable, Failure: Error>(
+  package func withMachine<Result: ~Copyable, Failure: Error>(
     _ body: (inout Machine, Instant) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     advance(to: SystemClock.now)
@@ -69,28 +76,24 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
   }
 
   /// Reads the machine without any effect.
-  @inlinable package func readMachine<Result: ~Copyable, Failure: Error>(
+  package func readMachine<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing Machine) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(machine)
   }
 
-  @inlinable package var localAddress: SocketAddress { socket.localAddress }
-  @inlinable package var statistics: UDPStatistics { socket.statistics }
+  package var localAddress: SocketAddress { socket.localAddress }
+  package var statistics: UDPStatistics { socket.statistics }
 
-  @inlinable package func setECN(_ bits: UInt8) throws(ReactorError) { try socket.setECN(bits) }
+  package func setECN(_ bits: UInt8) throws(ReactorError) { try socket.setECN(bits) }
 }
 
 extension MachineDriver where Machine: ~Copyable {
-  @inlinable func advance(to now: Instant) { if now > lastInput { lastInput = now } }
-
-  @inlinable func receive() {
-    Self.receive(&machine, &socket, &lastInput)
-  }
+  private func advance(to now: Instant) { if now > lastInput { lastInput = now } }
 
   /// Takes at most two batches a turn, so that a flood cannot keep timers and jobs waiting. One
   /// access to the machine and to the socket for all of it: each would cost 20 ns a datagram.
-  @inlinable static func receive(
+  private static func receive(
     _ machine: inout Machine, _ socket: inout UDPSocket, _ lastInput: inout Instant
   ) {
     for _ in 0..<2 {
@@ -105,7 +108,7 @@ extension MachineDriver where Machine: ~Copyable {
     }
   }
 
-  @inlinable static func deliver(
+  private static func deliver(
     _ message: ReceivedMessage, to machine: inout Machine, now: Instant
   ) {
     var start = 0
@@ -119,7 +122,7 @@ extension MachineDriver where Machine: ~Copyable {
 
   /// Sends, publishes, and sets the timer. Events may lead to commands, which lead to more of the
   /// same; that is a loop here, not a recursion.
-  @inlinable func settle() {
+  private func settle() {
     if isSettling {
       mustSettleAgain = true
       return
@@ -139,7 +142,7 @@ extension MachineDriver where Machine: ~Copyable {
 
   /// Writes the machine's datagrams end to end into the socket's memory and sends them all;
   /// `false` when there are more than one turn should send.
-  @inlinable static func transmit(
+  private static func transmit(
     _ machine: inout Machine, _ socket: inout UDPSocket, now: Instant
   ) -> Bool {
     var budget = 1024

@@ -1,0 +1,96 @@
+package import Primitives
+package import Wire
+
+/// A call that is over for its user: delivers the last word, and answers what is repeated, for 60 s
+/// (docs/protocol/calling.md §3).
+package struct EndedCall: Sendable {
+  package enum Action: Hashable, Sendable {
+    case send(CallSignal, SignalRoute)
+    /// The other side knows, or will not be told any more: the session may be closed.
+    case close
+    /// Nothing will be answered any more: the keys can be erased.
+    case erase
+  }
+
+  private enum Timer: CaseIterable { case erase }
+
+  package let callID: CallID
+  package let peer: PeerID
+  private let lastWord: CallSignal?
+  /// What a repeated INVITE is answered with when the last word has arrived; `nil` at the caller.
+  private let answer: CallSignal?
+  private var delivery: Delivery?
+  private var wasReceipted = false
+  /// The caller may not know yet that we accepted, and could not open our HANGUP: each HANGUP is
+  /// preceded by ACCEPT.
+  package private(set) var repeatsAccept: Bool
+  private var deadlines = Deadlines<Timer>()
+
+  /// - Parameters:
+  ///   - lastWord: The owner sends it at once, unless `isSaidOnlyIfAsked`.
+  ///   - answer: What INVITE was answered with.
+  package init(
+    _ callID: CallID, peer: PeerID, lastWord: CallSignal?, answer: CallSignal?,
+    repeatsAccept: Bool = false, isSaidOnlyIfAsked: Bool = false,
+    policy: CallPolicy = .standard, now: Instant
+  ) {
+    self.callID = callID
+    self.peer = peer
+    self.lastWord = lastWord
+    self.answer = answer
+    self.repeatsAccept = repeatsAccept
+    if lastWord != nil, !isSaidOnlyIfAsked { delivery = Delivery(now: now) }
+    deadlines.set(.erase, at: now + policy.answersEndedFor)
+  }
+
+  // MARK: Inputs
+
+  package mutating func handle(_ signal: CallSignal) -> Action? {
+    switch signal {
+    case .receipt(of: .accept):
+      repeatsAccept = false
+      return nil
+    case .receipt(let type):
+      guard let delivery, delivery.isPending, lastWord?.type == type else { return nil }
+      return settle()
+    case .cancel, .timeout, .reject, .hangUp:
+      // The other side is done with the call too: it needs no last word, only its receipt.
+      if delivery?.isPending == true { _ = settle() }
+      return signal.type.map { .send(.receipt(of: $0), .rendezvous) }
+    case .accept:
+      // It does not know yet that this call is over.
+      return .send(unheardLastWord ?? .receipt(of: .accept), .rendezvous)
+    case .ringing:
+      return unheardLastWord.map { .send($0, .rendezvous) }
+    case .invite:
+      return (unheardLastWord ?? answer).map { .send($0, .rendezvous) }
+    case .unsupported, .confirm, .mediaState: return nil
+    }
+  }
+
+  package mutating func handleTimeout(now: Instant) -> Action? {
+    switch delivery?.handleTimeout(now: now) {
+    case .sendAgain: return lastWord.map { .send($0, .rendezvous) }
+    case .fail: return .close
+    case nil: return deadlines.popDue(at: now) == nil ? nil : .erase
+    }
+  }
+
+  // MARK: Getters
+
+  /// Whether the last word is still being delivered.
+  package var isClosing: Bool { delivery?.isPending ?? false }
+
+  package var nextDeadline: Instant? { earliest(deadlines.next, delivery?.nextDeadline) }
+
+  // MARK: Private parts
+
+  private var unheardLastWord: CallSignal? { wasReceipted ? nil : lastWord }
+
+  private mutating func settle() -> Action {
+    wasReceipted = true
+    repeatsAccept = false
+    delivery?.succeed()
+    return .close
+  }
+}

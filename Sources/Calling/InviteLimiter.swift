@@ -1,0 +1,45 @@
+package import Primitives
+
+/// How often one caller, and all callers together, may make us open an invitation: each costs two
+/// key agreements, and may ring.
+///
+/// Per caller 5 at once and then one a second; in all 20 at once and then 10 a second. A refused
+/// attempt counts too, up to 5 s: whoever floods is not heard until it pauses.
+package struct InviteLimiter: Sendable {
+  private struct Caller {
+    let id: PeerID
+    /// When the caller's allowance is whole again (GCRA's theoretical arrival time).
+    var wholeAt: Instant
+  }
+
+  private enum Rate {
+    static let perCaller = Duration.seconds(1)
+    static let burst = Duration.seconds(5)
+    static let longestDebt = Duration.seconds(10)
+    static let inAll = Duration.milliseconds(100)
+    static let burstInAll = Duration.seconds(2)
+  }
+
+  /// The one not heard of for the longest stands first.
+  private var callers: [Caller] = []
+  private var allWholeAt = Instant.zero
+
+  package init() {}
+
+  package mutating func admits(_ caller: PeerID, now: Instant) -> Bool {
+    var entry = Caller(id: caller, wholeAt: now)
+    if let index = callers.firstIndex(where: { $0.id == caller }) {
+      entry = callers.remove(at: index)
+    } else if callers.count >= CallLimits.callers {
+      callers.removeFirst()
+    }
+    let wholeAt = max(entry.wholeAt, now) + Rate.perCaller
+    entry.wholeAt = min(wholeAt, now + Rate.longestDebt)
+    callers.append(entry)
+    guard wholeAt <= now + Rate.burst else { return false }
+    let allWholeAt = max(allWholeAt, now) + Rate.inAll
+    guard allWholeAt <= now + Rate.burstInAll else { return false }
+    self.allWholeAt = allWholeAt
+    return true
+  }
+}

@@ -1,0 +1,206 @@
+package import Primitives
+package import Wire
+
+/// A call that both sides want: from ACCEPT until somebody hangs up (docs/protocol/calling.md §3, §5).
+///
+///     connecting ──confirmed, and the other side was heard──▶ connected
+///         │                                                       │
+///         └── no path, no media, hung up ──▶ (end) ◀── hung up, peer lost
+///
+/// The rendezvous is no part of it: once the path carries packets, only silence of the peer itself
+/// ends a call.
+package struct OngoingCall: Sendable {
+  package enum Action: Hashable, Sendable {
+    case send(CallSignal, SignalRoute)
+    case notifyInterrupted
+    case notifyRemoteMedia(MediaState)
+    case end(CallEnding)
+  }
+
+  private enum State { case connecting, connected, finished }
+  private enum Timer: CaseIterable { case connect, silence }
+
+  private let role: CallRole
+  private let policy: CallPolicy
+  private var state = State.connecting
+  private var deadlines = Deadlines<Timer>()
+  /// The callee's ACCEPT, until CONFIRM or RECEIPT; `nil` at the caller.
+  private var acceptance: Delivery?
+  private var hasPath: Bool
+  /// The caller may send at once: it opens the commitment itself.
+  private var isConfirmed: Bool
+  private var hasHeardMedia = false
+  private var lastHeard: Instant
+  private var isInterrupted = false
+
+  /// Begins with ACCEPT, sent or received; a callee's owner sends it at once.
+  package init(_ role: CallRole, hasPath: Bool, policy: CallPolicy = .standard, now: Instant) {
+    self.role = role
+    self.policy = policy
+    self.hasPath = hasPath
+    isConfirmed = role == .caller
+    acceptance = role == .callee ? Delivery(now: now) : nil
+    lastHeard = now
+    deadlines.set(.connect, at: now + policy.connectTimeout)
+  }
+
+  // MARK: Inputs
+
+  package mutating func handle(_ signal: CallSignal) -> Action? {
+    switch (state, role, signal) {
+    case (.finished, _, _): return nil
+    case (_, _, .hangUp):
+      return CallEnding(receiving: signal, wasConnected: isConnected).map { end($0) }
+    case (.connecting, .callee, .cancel), (.connecting, .callee, .timeout):
+      // It was withdrawn before our ACCEPT arrived.
+      return CallEnding(receiving: signal, wasConnected: false).map { end($0) }
+    case (_, .callee, .invite):
+      return .send(.accept, .rendezvous)
+    case (_, .callee, .confirm):
+      acceptance?.succeed()
+      isConfirmed = true
+      return nil
+    case (_, .callee, .receipt(of: .accept)):
+      acceptance?.succeed()
+      return nil
+    case (_, .caller, .accept):
+      return .send(.receipt(of: .accept), .rendezvous)
+    case (_, _, .mediaState(let media)):
+      // Whoever says that it sends no audio will not be waited for.
+      if !media.contains(.audio) { hasHeardMedia = true }
+      return .notifyRemoteMedia(media)
+    case (_, _, .invite), (_, _, .ringing), (_, _, .accept), (_, _, .reject), (_, _, .cancel),
+      (_, _, .timeout), (_, _, .receipt), (_, _, .unsupported), (_, _, .confirm):
+      return nil  // A late arrival, or a signal that only the other role acts on.
+    }
+  }
+
+  /// A candidate address has become valid.
+  package mutating func handlePathReady() -> Action? {
+    hasPath = true
+    guard state == .connecting, acceptance?.isPending == true else { return nil }
+    return .send(.accept, .path)
+  }
+
+  /// The first frame of the other side is there.
+  package mutating func handleFirstFrame() { hasHeardMedia = true }
+
+  /// A packet of the peer opened. Costs a comparison and a store.
+  ///
+  /// - Returns: Whether that ends an interruption.
+  package mutating func handlePeerHeard(now: Instant) -> Bool {
+    lastHeard = max(lastHeard, now)
+    guard isInterrupted, state == .connected else { return false }
+    isInterrupted = false
+    deadlines.set(.silence, at: lastHeard + policy.interruptedAfter)
+    return true
+  }
+
+  package mutating func handleTimeout(now: Instant) -> Action? {
+    switch acceptance?.handleTimeout(now: now) {
+    case .sendAgain: return .send(.accept, .both)
+    case .fail:
+      return end(CallEnding(.unreachable, .undelivered, lastWord: .hangUp(.noPath, .empty)))
+    case nil: break
+    }
+    switch deadlines.popDue(at: now) {
+    case .connect: return endUnconnected()
+    case .silence: return handleSilence(now: now)
+    case nil: return nil
+    }
+  }
+
+  // MARK: Commands
+
+  /// Ends the call from this side; before it was connected, a hang-up is a cancellation, and the
+  /// other side is told so. `nil` when it has ended already.
+  package mutating func hangUp(_ reason: CallReason, _ text: ReasonText) -> Action? {
+    if state == .finished { return nil }
+    let told: CallReason =
+      switch reason {
+      case .none, .userHungUp, .shuttingDown: isConnected ? reason : .userCancelled
+      case .declined, .busy, .notAllowed, .noAnswer, .userCancelled, .noPath, .internalFailure,
+        .superseded, .identityChanged:
+        reason
+      }
+    return end(
+      CallEnding(
+        CallOutcome(hangUp: told, wasConnected: isConnected), CallCause(localHangUp: reason),
+        text: text, lastWord: .hangUp(told, text)))
+  }
+
+  // MARK: Outputs
+
+  /// Whether the call is connected as of now; says so once (§5).
+  package mutating func becomesConnected(now: Instant) -> Bool {
+    guard state == .connecting, isConfirmed, hasHeardMedia || !policy.waitsForFirstFrame else {
+      return false
+    }
+    state = .connected
+    deadlines.cancel(.connect)
+    lastHeard = max(lastHeard, now)
+    deadlines.set(.silence, at: lastHeard + policy.interruptedAfter)
+    return true
+  }
+
+  // MARK: Getters
+
+  package var isConnected: Bool { state == .connected }
+
+  /// The callee sends media after CONFIRM only (§5).
+  package var canSendMedia: Bool { isConfirmed && state != .finished }
+
+  /// Whether the caller may not know yet that we accepted.
+  package var isAcceptPending: Bool { acceptance?.isPending ?? false }
+
+  /// Whether the peer has been silent long enough to be believed dead when it calls again.
+  package func isSilent(now: Instant) -> Bool { now >= lastHeard + policy.interruptedAfter }
+
+  package var nextDeadline: Instant? {
+    state == .finished ? nil : earliest(deadlines.next, acceptance?.nextDeadline)
+  }
+
+  // MARK: Private parts
+
+  private mutating func endUnconnected() -> Action {
+    guard hasPath else {
+      return end(CallEnding(.unreachable, .noPath, lastWord: .hangUp(.noPath, .empty)))
+    }
+    let text = ReasonText(clipping: "no media")
+    return end(
+      CallEnding(.failed, .noMedia, text: text, lastWord: .hangUp(.internalFailure, text)))
+  }
+
+  private mutating func handleSilence(now: Instant) -> Action? {
+    if now >= lastHeard + policy.lostAfter {
+      return end(CallEnding(.lost, .peerLost, lastWord: .hangUp(.noPath, .empty)))
+    }
+    guard isSilent(now: now) else {
+      deadlines.set(.silence, at: lastHeard + policy.interruptedAfter)
+      return nil
+    }
+    deadlines.set(.silence, at: lastHeard + policy.lostAfter)
+    if isInterrupted { return nil }
+    isInterrupted = true
+    return .notifyInterrupted
+  }
+
+  private mutating func end(_ ending: CallEnding) -> Action {
+    state = .finished
+    deadlines.cancelAll()
+    return .end(ending)
+  }
+}
+
+extension CallCause {
+  fileprivate init(localHangUp reason: CallReason) {
+    switch reason {
+    case .identityChanged: self = .identityChanged
+    case .internalFailure: self = .internalFailure
+    case .shuttingDown: self = .shuttingDown
+    case .noPath: self = .noPath
+    case .none, .declined, .busy, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .superseded:
+      self = .localHangUp
+    }
+  }
+}

@@ -1,0 +1,108 @@
+package import Primitives
+package import Wire
+
+/// Remembers when packets arrived, and writes the FEEDBACK about them (docs/protocol/frames.md §2).
+///
+/// House tour: every opened packet is noted here; the report goes back to `SentPacketHistory`.
+/// After construction nothing is allocated but, at a change of epoch, one more log.
+package struct FeedbackRecorder: Sendable {
+  /// How long a packet with PING or MSG waits for its report.
+  package static let soonDelay: UInt64 = 20_000_000
+  /// 100 ms; with audio alone 200 ms. In nanoseconds.
+  package static let usualInterval: UInt64 = 100_000_000
+  package static let audioInterval: UInt64 = 200_000_000
+
+  /// Nanoseconds between reports while nothing asks for one sooner.
+  package var interval: UInt64
+
+  private var current: ArrivalLog
+  /// The epoch before, while its packets still come (docs/protocol/session.md §7).
+  private var previous: ArrivalLog?
+  private var deadline: Instant?
+  private var lastReport: Instant?
+
+  package init(epoch: UInt32 = 0, interval: UInt64 = usualInterval) {
+    current = ArrivalLog(epoch: epoch)
+    self.interval = interval
+  }
+
+  // MARK: Inputs
+
+  /// Notes a packet that opened for the first time.
+  ///
+  /// - Parameters:
+  ///   - number: The transport number: epoch in the upper 32 bits, packet number in the lower.
+  ///   - arrival: When the kernel received it.
+  ///   - demand: The greatest of its frames' demands.
+  package mutating func record(
+    _ number: UInt64, at arrival: Instant, isCongestionExperienced: Bool, demand: FeedbackDemand
+  ) {
+    let epoch = UInt32(truncatingIfNeeded: number >> 32)
+    if epoch > current.epoch { begin(epoch) }
+    let low = UInt32(truncatingIfNeeded: number)
+    if epoch == current.epoch {
+      current.record(low, at: arrival, isCongestionExperienced: isCongestionExperienced)
+    } else if epoch == previous?.epoch {
+      previous?.record(low, at: arrival, isCongestionExperienced: isCongestionExperienced)
+    } else {
+      return
+    }
+    switch demand {
+    case .none: break
+    case .soon: deadline = earliest(deadline, Self.add(Self.soonDelay, to: arrival))
+    case .interval:
+      let usual = lastReport.map { Self.add(interval, to: $0) }
+      deadline = earliest(deadline, max(usual ?? .zero, Self.add(Self.soonDelay, to: arrival)))
+    }
+  }
+
+  /// The older epoch is reported first, and at the next opportunity.
+  private mutating func begin(_ epoch: UInt32) {
+    previous = current
+    current = ArrivalLog(epoch: epoch)
+  }
+
+  /// The previous epoch's keys are erased: nothing of it will come any more.
+  package mutating func forgetPreviousEpoch() { previous = nil }
+
+  // MARK: Outputs
+
+  /// When a FEEDBACK is due; `nil` while nothing that wants one has arrived.
+  package var nextDeadline: Instant? { deadline }
+
+  package func isDue(now: Instant) -> Bool {
+    guard let deadline else { return false }
+    return deadline <= now
+  }
+
+  /// Whether a report would say something new.
+  package var hasUnreported: Bool {
+    current.hasUnreported || (previous?.hasUnreported ?? false)
+  }
+
+  /// Appends one FEEDBACK of at most `room` bytes; `false` when there is nothing to report or no
+  /// room. While it is still due afterwards (two epochs), call again. Write it before frames of
+  /// variable length: what does not fit is reported late or never.
+  @_lifetime(packet: copy packet)
+  package mutating func writeReport(
+    into packet: inout OutputSpan<UInt8>, room: Int, now: Instant
+  ) -> Bool {
+    let room = min(room, packet.freeCapacity)
+    if previous?.hasUnreported ?? false {
+      guard previous?.writeReport(into: &packet, room: room, now: now) ?? false else {
+        return false
+      }
+      deadline = current.hasUnreported ? earliest(deadline, now) : nil
+    } else {
+      guard current.writeReport(into: &packet, room: room, now: now) else { return false }
+      deadline = nil
+    }
+    lastReport = now
+    return true
+  }
+
+  private static func add(_ nanoseconds: UInt64, to instant: Instant) -> Instant {
+    let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(nanoseconds)
+    return Instant(nanoseconds: overflow ? .max : sum)
+  }
+}

@@ -1,0 +1,52 @@
+internal import CSodium
+
+/// libsodium, of which this module is the only importer.
+package enum Sodium {
+  /// Picks the fastest implementation for this processor; everything here calls it first.
+  package static func initialize() { precondition(isReady, "libsodium could not be initialised") }
+
+  private static let isReady = sodium_init() >= 0
+}
+
+/// What can go wrong with keys and sealed bytes; never says more, so that it tells an attacker
+/// nothing.
+package enum CryptographyError: Error, Equatable, Sendable {
+  /// The tag, or the signature, does not fit the bytes.
+  case notAuthentic
+  /// The public key is one of the few points whose X25519 result is all zero (RFC 7748 §6.1).
+  case lowOrderPoint
+  /// A length that the algorithm does not take, or no room for the result.
+  case wrongLength
+}
+
+/// Comparing secrets, and forgetting them.
+package enum Secret {
+  /// Compares without telling, by the time taken, where the first difference is.
+  package static func areEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+    guard left.count == right.count else { return false }
+    return unsafe left.withUnsafeBufferPointer { left in
+      unsafe right.withUnsafeBufferPointer { right in
+        guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+        return unsafe sodium_memcmp(first, second, left.count) == 0
+      }
+    }
+  }
+
+  /// Overwrites bytes in a way that the optimiser does not remove.
+  @_lifetime(bytes: copy bytes)
+  package static func wipe(_ bytes: inout MutableSpan<UInt8>) {
+    unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+      guard let start = buffer.baseAddress else { return }
+      unsafe sodium_memzero(start, buffer.count)
+    }
+  }
+
+  /// Overwrites what an array holds, then empties it.
+  package static func wipe(_ bytes: inout [UInt8]) {
+    unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+      guard let start = buffer.baseAddress else { return }
+      unsafe sodium_memzero(start, buffer.count)
+    }
+    bytes.removeAll()
+  }
+}

@@ -1,0 +1,66 @@
+internal import CSndFile
+
+/// Saves what was heard, at 48 kHz: `.wav` (16 bit) or `.opus` (Ogg Opus) by the name's ending
+/// (station 22 of the house tour).
+///
+/// A program that is killed leaves a file that can be played: a WAV's header is brought up to date
+/// ten times a second, and Ogg needs none. A WAV that outgrows 4 GiB becomes RF64.
+package struct AudioFileWriter: ~Copyable {
+  package enum Format: Equatable, Sendable { case wav, opus }
+
+  package let path: String
+  package let format: Format
+  /// 1 or 2.
+  package let channels: Int
+  package private(set) var framesWritten = 0
+
+  private var file: SoundFile
+  private var framesSinceHeader = 0
+
+  /// Creates the file, or empties the one that is there.
+  package init(_ path: String, channels: Int) throws(MediaFileError) {
+    precondition((1...2).contains(channels), "a call is heard in mono or stereo")
+    guard let format = Self.format(of: path) else { throw .unknownExtension(path) }
+    var file = try SoundFile(
+      writing: path, as: format == .wav ? .rf64 : .oggOpus, channels: channels)
+    switch format {
+    case .wav:
+      // An ordinary WAV as long as it is small enough to be one.
+      file.command(Int32(SFC_RF64_AUTO_DOWNGRADE), flag: true)
+      try file.updateHeader()
+    case .opus:
+      file.command(Int32(SFC_SET_OGG_PAGE_LATENCY_MS), value: 200)
+    }
+    self.path = path
+    self.format = format
+    self.channels = channels
+    self.file = consume file
+  }
+
+  /// Appends interleaved samples, all of them or none that it keeps quiet about.
+  package mutating func write(_ samples: Span<Int16>) throws(MediaFileError) {
+    try file.write(samples)
+    let frames = samples.count / channels
+    framesWritten += frames
+    framesSinceHeader += frames
+    if format == .wav, framesSinceHeader >= Self.framesPerHeader {
+      framesSinceHeader = 0
+      try file.updateHeader()
+    }
+  }
+
+  /// Completes the file.
+  package mutating func close() throws(MediaFileError) {
+    if format == .wav { try file.updateHeader() }
+    try file.close()
+  }
+
+  private static func format(of path: String) -> Format? {
+    let lowered = path.lowercased()
+    if lowered.hasSuffix(".wav") { return .wav }
+    return lowered.hasSuffix(".opus") ? .opus : nil
+  }
+
+  /// 100 ms.
+  private static let framesPerHeader = 4800
+}

@@ -1,0 +1,125 @@
+package import Primitives
+package import Wire
+
+/// Reliable messages over the packets of one session (docs/protocol/frames.md §3, §4).
+///
+/// The owner reads and writes packets; the channel puts MSG frames into them and takes MSG and
+/// CREDIT frames out of them. What became of a packet it learns by the packet's transport number
+/// (epoch in the upper 32 bits), from whoever reads FEEDBACK. After every input poll the events
+/// until there is none; they hold the bytes of the messages received.
+///
+/// Every message sent is delivered exactly once, or reported failed, or both when the confirmation
+/// got lost; never neither.
+package struct MessageChannel: Sendable {
+  private(set) var events: [MessageEvent] = []
+  /// The events before it have been polled.
+  private var polled = 0
+  var sender: MessageSender
+  var receiver: MessageReceiver
+
+  package init(limits: MessageLimits) {
+    sender = MessageSender(limits: limits)
+    receiver = MessageReceiver(limits: limits)
+  }
+
+  // MARK: Inputs
+
+  /// Takes a MSG frame of a packet that opened; `bytes` are the frame's.
+  package mutating func handle(
+    _ frame: MessageFrame, bytes: Span<UInt8>, now: Instant
+  ) throws(MessageFault) {
+    try receiver.handle(frame, bytes, now: now) { message in
+      events.append(.received(stream: frame.stream, bytes: message))
+    }
+  }
+
+  package mutating func handle(_ credit: CreditFrame) { sender.credit.raise(to: credit.total) }
+
+  /// The packet with this transport number arrived. Numbers of packets without MSG are harmless.
+  package mutating func packetAcknowledged(_ number: UInt64) {
+    sender.packetAcknowledged(number) { events.append(.delivered($0)) }
+  }
+
+  /// The packet with this transport number is lost.
+  package mutating func packetLost(_ number: UInt64) { sender.packetLost(number) }
+
+  /// The session has a new estimate of RFC 9002's probe timeout, in nanoseconds.
+  package mutating func updateProbeTimeout(_ nanoseconds: UInt64) {
+    sender.probe.timeout = nanoseconds
+  }
+
+  /// Repeats what was not answered, gives up what has outlived its life. Harmless when early.
+  package mutating func handleTimeout(now: Instant) {
+    sender.expire(now: now) { events.append(.failed($0)) }
+    sender.handleProbeTimeout(now: now)
+  }
+
+  // MARK: Commands
+
+  /// Puts a message into its stream's queue. From `now` it lives for `life`; then it has been
+  /// delivered or it fails.
+  @discardableResult
+  package mutating func send(
+    _ bytes: [UInt8], on stream: StreamID, life: Duration, now: Instant
+  ) throws(MessageError) -> MessageTag {
+    try sender.send(bytes, on: stream, life: life, now: now)
+  }
+
+  /// The session ends: everything unconfirmed fails.
+  package mutating func failAll() { sender.failAll { events.append(.failed($0)) } }
+
+  // MARK: Outputs
+
+  /// Appends to `packet` as many MSG frames as fit into `room` bytes and as the limits allow, and
+  /// says whether there were any. Once a packet; then `didSend` says under which number it went. A
+  /// packet for which that is not said was not sent, and its frames go into the next one.
+  ///
+  /// `room` must now and then be 1110 bytes: fragments are not cut smaller to fit.
+  @_lifetime(packet: copy packet)
+  package mutating func writeFrames(into packet: inout OutputSpan<UInt8>, room: Int) -> Bool {
+    sender.writeFrames(into: &packet, room: room)
+  }
+
+  /// The packet that `writeFrames` wrote into goes out under this transport number.
+  package mutating func didSend(_ number: UInt64, now: Instant) {
+    sender.didSend(number, now: now)
+  }
+
+  /// The CREDIT to put beside a FEEDBACK (docs/protocol/frames.md §4), if one is due. Ask whenever a
+  /// FEEDBACK is written, and only then.
+  package mutating func takeCredit() -> CreditFrame? {
+    receiver.credit.takeDue().map(CreditFrame.init(total:))
+  }
+
+  package mutating func poll() -> MessageEvent? {
+    guard polled < events.count else { return nil }
+    let event = events[polled]
+    polled += 1
+    if polled == events.count {
+      events.removeAll()
+      polled = 0
+    }
+    return event
+  }
+
+  /// When `handleTimeout` next has something to do.
+  package var nextDeadline: Instant? { sender.nextDeadline }
+
+  // MARK: Getters
+
+  /// Whether `writeFrames` would write into an empty packet.
+  package var hasFramesToSend: Bool { sender.hasFramesToSend }
+
+  /// Nothing is under way, waits, is half received or unpolled.
+  package var isIdle: Bool { sender.isIdle && receiver.isIdle && events.isEmpty }
+
+  /// Packets with MSG under way.
+  package var packetsInFlight: Int { sender.window.packets.count }
+
+  /// Bytes of messages received in part, or out of order; at most the initial grant. The owner
+  /// counts them over all sessions (docs/protocol/session.md §9).
+  package var reassemblyByteCount: Int { receiver.credit.heldByteCount }
+
+  /// When the oldest message began that is still incomplete, for the owner's limit of 8 s.
+  package var oldestReassembly: Instant? { receiver.oldestReassembly }
+}

@@ -1,0 +1,49 @@
+import Primitives
+import Wire
+
+/// What happens to packets that were sent (docs/protocol/frames.md §3, RFC 9002 §6).
+extension MessageSender {
+  /// Packet `number` arrived.
+  mutating func packetAcknowledged(_ number: UInt64, delivered: (MessageTag) -> Void) {
+    guard let packet = window.acknowledge(number) else { return }
+    probe.acknowledged()
+    for reference in packet.fragments {
+      guard let position = position(of: reference.message) else { continue }
+      let neededResend = active[position].needsResend
+      let isFinished = active[position].acknowledge(reference)
+      if neededResend, !active[position].needsResend { resendCount -= 1 }
+      guard isFinished else { continue }
+      let message = active.remove(at: position)
+      if !message.isAbandoned { delivered(message.tag) }
+    }
+  }
+
+  /// Packet `number` is lost: what it carried goes again.
+  mutating func packetLost(_ number: UInt64) {
+    guard let packet = window.lose(number) else { return }
+    markForResend(packet.fragments)
+  }
+
+  mutating func handleProbeTimeout(now: Instant) {
+    guard isProbeRunning, probe.deadline <= now else { return }
+    probe.fire(now: now)
+    if isStarved {
+      owesCreditProbe = true
+      return
+    }
+    for packet in window.allowProbes(MessageRules.probeCount) { markForResend(packet.fragments) }
+    var remaining = MessageRules.probeCount
+    for position in active.indices where remaining > 0 {
+      let neededResend = active[position].needsResend
+      remaining -= active[position].markOldest(remaining)
+      if !neededResend, active[position].needsResend { resendCount += 1 }
+    }
+  }
+
+  /// The timer runs while something is unanswered, and while only credit is missing.
+  private var isProbeRunning: Bool { !window.isEmpty || isStarved }
+
+  var nextDeadline: Instant? {
+    earliest(nextExpiry, isProbeRunning ? probe.deadline : nil)
+  }
+}

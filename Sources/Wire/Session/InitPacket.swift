@@ -1,0 +1,151 @@
+package import Primitives
+
+/// INIT, 0xC1 (docs/protocol/session.md §2):
+///
+///     0 type, version, suite, purpose   8 Noise message 1 (1160)   1184 MAC2 (16)
+///     4 initiator's connection ID     1168 MAC1 (16)
+package struct InitPacket: Equatable, Sendable {
+  package static let byteCount = 1200
+  package static let noiseRange = 8..<1168
+  package static let mac1Range = 1168..<1184
+  package static let mac2Range = 1184..<1200
+  /// What MAC1 covers, and MAC2.
+  package static let mac1Coverage = 0..<1168
+  package static let mac2Coverage = 0..<1184
+
+  package var version: UInt8
+  package var suite: UInt8
+  /// Not yet checked against `HandshakePurpose`: another version may have others.
+  package var purpose: UInt8
+  package var connectionID: ConnectionID
+  package var mac1: Bytes16
+  package var mac2: Bytes16
+
+  /// Everything but the Noise message, which stays where it is, at `noiseRange`.
+  @_lifetime(reader: copy reader)
+  package init(parsing reader: inout ByteReader) throws(WireError) {
+    let preamble = try PacketPreamble(
+      parsing: &reader, type: .initiation, byteCount: Self.byteCount)
+    version = preamble.version
+    suite = preamble.suite
+    purpose = preamble.purpose
+    connectionID = try ConnectionID(parsing: &reader, "initiator's connection ID")
+    guard connectionID != .none else { throw .invalid("initiator's connection ID", at: 4) }
+    _ = try reader.readRange(Self.noiseRange.count, "Noise message 1")
+    mac1 = try Bytes16(parsing: &reader, "MAC1")
+    mac2 = try Bytes16(parsing: &reader, "MAC2")
+  }
+
+  /// Everything before MAC1; the caller appends MAC1 and MAC2.
+  package static func unauthenticated(
+    purpose: HandshakePurpose, connectionID: ConnectionID, noiseMessage: [UInt8]
+  ) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(byteCount)
+    let preamble = PacketPreamble(
+      version: SessionWire.version, suite: SessionWire.suite, purpose: purpose.rawValue)
+    preamble.write(to: &bytes, type: .initiation)
+    connectionID.write(to: &bytes)
+    bytes.append(contentsOf: noiseMessage)
+    return bytes
+  }
+
+  /// Version, MAC1 and the place of the connection ID are the same in all versions (§4).
+  package var isOurVersion: Bool {
+    version == SessionWire.version && suite == SessionWire.suite
+  }
+}
+
+/// What an INIT says under seal (docs/protocol/session.md §2), always 1064 bytes.
+package struct InitPayload: Sendable {
+  package static let byteCount = 1064
+  package static let maximumTokenByteCount = 512
+
+  package var time: TAI64N
+  package var card: ContactCard
+  /// The name that the initiator wants to be found under.
+  package var name: PeerName?
+  package var token: [UInt8]?
+
+  package init(time: TAI64N, card: ContactCard, name: PeerName? = nil, token: [UInt8]? = nil) {
+    self.time = time
+    self.card = card
+    self.name = name
+    self.token = token
+  }
+
+  @_lifetime(reader: copy reader)
+  package init(parsing reader: inout ByteReader) throws(WireError) {
+    guard reader.remaining == Self.byteCount else { throw .invalid("payload length", at: 0) }
+    time = try TAI64N(parsing: &reader)
+    let start = reader.offset
+    let list = try TLVList(parsing: &reader)
+    guard let cardBytes = list[.card] else { throw .invalid("card", at: start) }
+    card = try ContactCard(parsing: cardBytes)
+    if let bytes = list[.name] {
+      guard let name = PeerName(bytes: bytes) else { throw .invalid("name", at: start) }
+      self.name = name
+    }
+    token = list[.token]
+    guard (token?.count ?? 0) <= Self.maximumTokenByteCount else {
+      throw WireError(.tooLong, "token", at: start)
+    }
+  }
+
+  /// Padded with zeros to `byteCount`, which the limits of the fields never exceed.
+  package func write(to bytes: inout [UInt8]) {
+    let start = bytes.count
+    time.write(to: &bytes)
+    var list = TLVList()
+    list.append(.card, card.bytes)
+    if let name { list.append(.name, name.bytes) }
+    if let token { list.append(.token, token) }
+    list.write(to: &bytes)
+    bytes.append(zeros: max(0, start + Self.byteCount - bytes.count))
+  }
+}
+
+/// A moment as a label that sorts by time: TAI64N, big-endian
+/// (<https://cr.yp.to/libtai/tai64.html>). As WireGuard does, the 10 s of 1970 are added and later
+/// leap seconds ignored: only the order counts.
+package struct TAI64N: Comparable, Hashable, Sendable, BitwiseCopyable {
+  package static let zero = TAI64N(seconds: 0, nanoseconds: 0)
+  private static let epoch: UInt64 = 0x4000_0000_0000_000A
+
+  private var seconds: UInt64
+  private var nanoseconds: UInt32
+
+  private init(seconds: UInt64, nanoseconds: UInt32) {
+    self.seconds = seconds
+    self.nanoseconds = nanoseconds
+  }
+
+  package init(unixMilliseconds: UInt64) {
+    seconds = Self.epoch &+ unixMilliseconds / 1000
+    nanoseconds = UInt32(unixMilliseconds % 1000) * 1_000_000
+  }
+
+  package init(parsing reader: inout ByteReader) throws(WireError) {
+    seconds = try reader.readUInt64("TAI64N").byteSwapped
+    let at = reader.offset
+    nanoseconds = try reader.readUInt32("TAI64N nanoseconds").byteSwapped
+    guard nanoseconds < 1_000_000_000 else { throw .invalid("TAI64N nanoseconds", at: at) }
+  }
+
+  package func write(to bytes: inout [UInt8]) {
+    bytes.append(littleEndian: seconds.byteSwapped)
+    bytes.append(littleEndian: nanoseconds.byteSwapped)
+  }
+
+  /// The next label after this one.
+  package var successor: TAI64N {
+    nanoseconds < 999_999_999
+      ? TAI64N(seconds: seconds, nanoseconds: nanoseconds + 1)
+      : TAI64N(seconds: seconds &+ 1, nanoseconds: 0)
+  }
+
+  package static func < (left: TAI64N, right: TAI64N) -> Bool {
+    left.seconds == right.seconds
+      ? left.nanoseconds < right.nanoseconds : left.seconds < right.seconds
+  }
+}

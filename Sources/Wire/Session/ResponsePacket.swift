@@ -1,0 +1,157 @@
+package import Primitives
+
+/// RESP, 0xC2 (docs/protocol/session.md §2):
+///
+///     0 type, version, suite, purpose   8 initiator's connection ID   168 MAC1 (16)
+///     4 responder's connection ID      12 Noise message 2 (156)       184 zero (16)
+package struct ResponsePacket: Equatable, Sendable {
+  package static let byteCount = 200
+  package static let noiseRange = 12..<168
+  package static let mac1Coverage = 0..<168
+
+  package var purpose: HandshakePurpose
+  package var responder: ConnectionID
+  package var initiator: ConnectionID
+  package var mac1: Bytes16
+
+  /// Everything but the Noise message, which stays where it is, at `noiseRange`.
+  @_lifetime(reader: copy reader)
+  package init(parsing reader: inout ByteReader) throws(WireError) {
+    let preamble = try PacketPreamble(parsing: &reader, type: .response, byteCount: Self.byteCount)
+    guard preamble.version == SessionWire.version else { throw .invalid("version", at: 1) }
+    guard preamble.suite == SessionWire.suite else { throw .invalid("suite", at: 2) }
+    guard let purpose = HandshakePurpose(rawValue: preamble.purpose) else {
+      throw .invalid("purpose", at: 3)
+    }
+    self.purpose = purpose
+    responder = try ConnectionID(parsing: &reader, "responder's connection ID")
+    initiator = try ConnectionID(parsing: &reader, "initiator's connection ID")
+    guard responder != .none else { throw .invalid("responder's connection ID", at: 4) }
+    _ = try reader.readRange(Self.noiseRange.count, "Noise message 2")
+    mac1 = try Bytes16(parsing: &reader, "MAC1")
+    try reader.readZeros(16, "end of RESP")
+  }
+
+  /// Everything before MAC1; the caller appends MAC1 and 16 zero bytes.
+  package static func unauthenticated(
+    purpose: HandshakePurpose, responder: ConnectionID, initiator: ConnectionID,
+    noiseMessage: [UInt8]
+  ) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(byteCount)
+    let preamble = PacketPreamble(
+      version: SessionWire.version, suite: SessionWire.suite, purpose: purpose.rawValue)
+    preamble.write(to: &bytes, type: .response)
+    responder.write(to: &bytes)
+    initiator.write(to: &bytes)
+    bytes.append(contentsOf: noiseMessage)
+    return bytes
+  }
+
+  /// Appends MAC1 and the zero bytes at the end.
+  package static func complete(_ bytes: inout [UInt8], mac1: Bytes16) {
+    bytes.append(mac1)
+    bytes.append(zeros: 16)
+  }
+}
+
+/// What the responder says of the name that was asked for (docs/protocol/session.md §2).
+package enum RegistrationStatus: UInt8, Sendable, BitwiseCopyable {
+  case noNameAskedFor = 0
+  case nameGranted = 1
+  case nameTaken = 2
+  case nameMalformed = 3
+  case notAllowed = 4
+}
+
+/// What a RESP says under seal (docs/protocol/session.md §2), always 108 bytes.
+package struct ResponsePayload: Equatable, Sendable {
+  package static let byteCount = 108
+
+  package var responder: ConnectionID
+  package var initiator: ConnectionID
+  /// Milliseconds since 1970 UTC.
+  package var serverTime: UInt64
+  /// How often the responder has been started.
+  package var boot: UInt64
+  /// The initiator's address as the responder sees it.
+  package var seenAddress: SocketAddress
+  /// Session life in seconds.
+  package var life: UInt32
+  /// Longest time between the initiator's packets, in seconds.
+  package var period: UInt16
+  package var resetToken: Bytes16
+  package var status: RegistrationStatus
+
+  package init(
+    responder: ConnectionID, initiator: ConnectionID, seenAddress: SocketAddress,
+    terms: SessionTerms
+  ) {
+    self.responder = responder
+    self.initiator = initiator
+    self.seenAddress = seenAddress
+    serverTime = terms.serverTime
+    boot = terms.boot
+    life = terms.life
+    period = terms.period
+    resetToken = terms.resetToken
+    status = terms.status
+  }
+
+  @_lifetime(reader: copy reader)
+  package init(parsing reader: inout ByteReader) throws(WireError) {
+    guard reader.remaining == Self.byteCount else { throw .invalid("payload length", at: 0) }
+    responder = try ConnectionID(parsing: &reader, "responder's connection ID")
+    initiator = try ConnectionID(parsing: &reader, "initiator's connection ID")
+    serverTime = try reader.readUInt64("server time")
+    boot = try reader.readUInt64("boot counter")
+    seenAddress = try SocketAddress(parsing: &reader)
+    life = try reader.readUInt32("session life")
+    period = try reader.readUInt16("period")
+    resetToken = try Bytes16(parsing: &reader, "reset token")
+    let at = reader.offset
+    guard let status = RegistrationStatus(rawValue: try reader.readUInt8("status")) else {
+      throw .invalid("status", at: at)
+    }
+    self.status = status
+    try reader.readZeros(42, "end of payload")
+  }
+
+  package func write(to bytes: inout [UInt8]) {
+    responder.write(to: &bytes)
+    initiator.write(to: &bytes)
+    bytes.append(littleEndian: serverTime)
+    bytes.append(littleEndian: boot)
+    seenAddress.write(to: &bytes)
+    bytes.append(littleEndian: life)
+    bytes.append(littleEndian: period)
+    bytes.append(resetToken)
+    bytes.append(status.rawValue)
+    bytes.append(zeros: 42)
+  }
+}
+
+/// The part of RESP that the responder decides (docs/protocol/session.md §2).
+package struct SessionTerms: Equatable, Sendable {
+  /// Milliseconds since 1970 UTC.
+  package var serverTime: UInt64
+  package var boot: UInt64
+  /// Session life in seconds.
+  package var life: UInt32
+  /// Longest time between the initiator's packets, in seconds.
+  package var period: UInt16
+  package var resetToken: Bytes16
+  package var status: RegistrationStatus
+
+  package init(
+    serverTime: UInt64, boot: UInt64, life: UInt32 = 3600, period: UInt16 = 20,
+    resetToken: Bytes16, status: RegistrationStatus
+  ) {
+    self.serverTime = serverTime
+    self.boot = boot
+    self.life = life
+    self.period = period
+    self.resetToken = resetToken
+    self.status = status
+  }
+}
