@@ -82,8 +82,13 @@ package struct OutgoingInvitation: Sendable {
   /// `nil` when it has been answered or has ended already.
   package mutating func cancel(_ reason: CallReason) -> Action? {
     if state == .finished { return nil }
-    let cause = reason == .shuttingDown ? CallCause.shuttingDown : .localCancelled
-    return end(CallEnding(.cancelled, cause, lastWord: .cancel(reason)))
+    let word = CallSignal.cancel(reason)
+    guard var ending = CallEnding(receiving: word, wasConnected: false) else { return nil }
+    if ending.cause == .remoteCancelled {
+      ending.cause = reason == .shuttingDown ? .shuttingDown : .localCancelled
+    }
+    ending.lastWord = word
+    return end(ending)
   }
 
   /// The peer's own invitation stands instead (§3, glare).

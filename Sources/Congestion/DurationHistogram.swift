@@ -19,8 +19,9 @@ package struct DurationHistogram: Sendable, BitwiseCopyable {
   /// The duration, in nanoseconds, that `share` (0...1) of all do not exceed; `nil` without any.
   package func percentile(_ share: Double) -> UInt64? {
     guard count > 0 else { return nil }
-    let rank = (share * Double(count)).rounded(.up)
-    let wanted = max(1, UInt64(clamping: Int64(min(max(rank, 0), 0x1p62))))
+    let rank = share * Double(count)
+    let whole = rank > 0 ? UInt64(min(rank, 0x1p62)) : 0
+    let wanted = max(1, Double(whole) < rank ? whole + 1 : whole)
     var seen: UInt64 = 0
     for step in 0..<counts.count {
       seen += UInt64(counts[step])

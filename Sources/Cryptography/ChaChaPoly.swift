@@ -22,26 +22,23 @@ package enum ChaChaPoly {
     }
   }
 
-  /// Seals everything in `packet` from `start` on, in place, and appends the tag.
-  @_lifetime(packet: copy packet)
+  /// Seals `bytes` from `start` to 16 before the end, in place; the last 16 become the tag.
+  @_lifetime(bytes: copy bytes)
   package static func seal(
-    _ packet: inout OutputSpan<UInt8>, from start: Int, associated: Span<UInt8>,
+    _ bytes: inout MutableSpan<UInt8>, from start: Int, associated: Span<UInt8>,
     key: borrowing SecretKey, nonce: Nonce
   ) throws(CryptographyError) {
-    guard (0...packet.count).contains(start), packet.freeCapacity >= tagByteCount else {
-      throw .wrongLength
-    }
+    guard start >= 0, bytes.count - start >= tagByteCount else { throw .wrongLength }
     let key = unsafe key.pointer
-    unsafe packet.withUnsafeMutableBufferPointer { buffer, count in
+    let length = bytes.count - start - tagByteCount
+    unsafe bytes.withUnsafeMutableBufferPointer { buffer in
       guard let text = unsafe buffer.baseAddress.map({ unsafe $0 + start }) else { return }
       unsafe associated.withPointer { header in
         unsafe nonce.bytes.span.withPointer { nonce in
           _ = unsafe crypto_aead_chacha20poly1305_ietf_encrypt(
-            text, nil, text, UInt64(count - start), header, UInt64(associated.count), nil, nonce,
-            key)
+            text, nil, text, UInt64(length), header, UInt64(associated.count), nil, nonce, key)
         }
       }
-      count += tagByteCount
     }
   }
 

@@ -64,7 +64,7 @@ package struct PacketKeys: BitwiseCopyable, Sendable {
 /// The keys of one direction in an owned block that is wiped at its end (docs/protocol/session.md
 /// §5, §6).
 package struct PacketCipher: ~Copyable, Sendable {
-  private let keys: SecretBytes
+  private var keys: SecretBytes
 
   package init(aead: borrowing SecretKey, header: borrowing SecretKey) {
     var keys = SecretBytes(zeros: 64)
@@ -107,6 +107,9 @@ package struct PacketCipher: ~Copyable, Sendable {
     }
     return PacketProtection.headerByteCount..<(packet.count - ChaChaPoly.tagByteCount)
   }
+
+  /// Overwrites the keys before the end of their owner.
+  package mutating func erase() { keys.erase() }
 
   /// The same keys without a block of their own.
   package func compact() -> PacketKeys {

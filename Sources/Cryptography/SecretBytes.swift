@@ -42,6 +42,9 @@ package import Primitives
     }
   }
 
+  /// Overwrites everything with zeros, before the end of the block's life.
+  package mutating func erase() { unsafe sodium_memzero(block, count) }
+
   /// Overwrites `bytes.count` bytes from `start` on.
   package mutating func replace(from start: Int, with bytes: Span<UInt8>) {
     precondition(start >= 0 && start + bytes.count <= count)

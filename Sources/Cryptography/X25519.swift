@@ -34,3 +34,29 @@ package enum X25519 {
     }
   }
 }
+
+extension X25519 {
+  /// A private key with its public key beside it, which would cost 70 µs to compute again.
+  package struct KeyPair: ~Copyable, Sendable {
+    package let privateKey: SecretKey
+    package let publicKey: Bytes32
+
+    package init(privateKey: consuming SecretKey) {
+      publicKey = X25519.publicKey(of: privateKey)
+      self.privateKey = privateKey
+    }
+
+    package init(random: inout RandomSource) {
+      self.init(privateKey: SecretKey(random: &random))
+    }
+
+    private init(privateKey: consuming SecretKey, publicKey: Bytes32) {
+      self.privateKey = privateKey
+      self.publicKey = publicKey
+    }
+
+    package borrowing func clone() -> KeyPair {
+      KeyPair(privateKey: privateKey.clone(), publicKey: publicKey)
+    }
+  }
+}

@@ -51,13 +51,14 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
     self.init(initialGrant: initialGrant, granted: initialGrant, received: 0)
   }
 
-  /// Nothing received is still kept.
+  /// Nothing received is still kept. Whether the last raise arrived is not known any more: until the
+  /// bytes show it, it is sent again.
   init(initialGrant: UInt32, granted: UInt32, received: UInt32) {
     self.initialGrant = initialGrant
     self.granted = granted
     self.received = received
     returned = received
-    previousGrant = granted
+    previousGrant = granted == initialGrant ? granted : granted &- initialGrant / 4
   }
 
   /// Bytes received and neither delivered nor abandoned; never more than the initial grant.

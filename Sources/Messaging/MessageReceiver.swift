@@ -107,7 +107,7 @@ struct MessageReceiver: Sendable {
 
   // MARK: Getters
 
-  var isIdle: Bool { !credit.isDue && streams.allSatisfy { $0.assemblies.isEmpty } }
+  var isIdle: Bool { streams.allSatisfy { $0.assemblies.isEmpty } }
 
   /// When the oldest message began that is not whole.
   var oldestReassembly: Instant? {

@@ -17,10 +17,12 @@ struct PacketWindow: Sendable {
   private(set) var probesAllowed = 0
 
   var isEmpty: Bool { packets.isEmpty }
-  var hasRoom: Bool { packets.count < size || probesAllowed > 0 }
+  var hasRoom: Bool {
+    packets.count < (probesAllowed > 0 ? MessageRules.packetWindow : size)
+  }
 
   mutating func add(_ packet: Packet) {
-    if packets.count >= size, probesAllowed > 0 { probesAllowed -= 1 }
+    if probesAllowed > 0 { probesAllowed -= 1 }
     packets.append(packet)
     newest = packet.number
     if roundTripEnd == nil { roundTripEnd = packet.number }

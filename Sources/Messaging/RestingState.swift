@@ -34,12 +34,12 @@ extension MessageChannel {
         received: resting.received))
   }
 
-  /// What to keep of the channel instead of the channel; `nil` unless it is idle, has used only the
-  /// rendezvous' stream, and misses no message more than 64 behind the newest.
+  /// What to keep of the channel instead of the channel; `nil` unless it is idle, owes no CREDIT, has
+  /// used only the rendezvous' stream, and misses no message more than 64 behind the newest.
   package var resting: RestingState? {
     let outgoing = sender.streams.first
     let incoming = receiver.streams.first
-    guard isIdle, sender.streams.count <= 1, receiver.streams.count <= 1,
+    guard isIdle, !receiver.credit.isDue, sender.streams.count <= 1, receiver.streams.count <= 1,
       outgoing == nil || outgoing?.id == RestingState.stream,
       incoming == nil || incoming?.id == RestingState.stream,
       let finished = incoming == nil ? 0 : incoming?.compactFinished

@@ -1,3 +1,5 @@
+package import Calling
+package import Messaging
 package import Primitives
 package import Wire
 
@@ -15,17 +17,14 @@ package struct PeerConfiguration: Sendable {
   package var hostCandidates: [SocketAddress] = []
   /// Wall-clock time at `Instant.zero`, in ms since 1970 UTC; for cards and the age of invitations.
   package var wallClockAtZero: Int64
-  /// When paths of incoming calls are checked.
-  package var pathPolicy = PathPolicy.prepareOnRinging
+  /// Times and choices of calls.
+  package var policy = CallPolicy.standard
   package var limits = PeerLimits()
 
   package init(rendezvous: SocketAddress, wallClockAtZero: Int64) {
     self.rendezvous = rendezvous
     self.wallClockAtZero = wallClockAtZero
   }
-
-  /// docs/protocol/calling.md §4.
-  package enum PathPolicy: Sendable { case prepareOnRinging, prepareOnAccept }
 }
 
 /// The most of everything that a peer holds, each with its reason.
@@ -58,8 +57,8 @@ package enum CallTarget: Sendable, Equatable {
 package struct InviteOptions: Sendable {
   /// The identity that a name had the last time; another one ends the call, `identityChanged`.
   package var expectedID: PeerID?
-  /// 0 = rings until somebody ends it.
-  package var ringTimeoutMilliseconds: UInt32 = 15_000
+  /// `nil` = rings until somebody ends it.
+  package var ringTimeout: Duration? = .seconds(15)
   package var userExtension: String?
   package var media = MediaDescription([.init(.opus, stream: 0)])
 
@@ -75,12 +74,11 @@ package struct AnswerOptions: Sendable {
 }
 
 /// Why a command cannot be carried out; nothing changed.
-package enum CallRefusal: Error, Equatable, Sendable {
-  case unknownCall
-  case wrongState
-  case inAnotherCall
+package enum PeerRefusal: Error, Equatable, Sendable {
+  case call(CallRefusal)
   case tooManyCalls
   case extensionTooLong
-  case messageTooLong
-  case tooManyMessages
+  /// No session stands yet, or no longer.
+  case noSession
+  case message(MessageError)
 }

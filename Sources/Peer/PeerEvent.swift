@@ -1,3 +1,4 @@
+package import Calling
 package import Primitives
 package import Wire
 
@@ -7,7 +8,12 @@ package enum PeerEvent: Sendable {
   /// The card that the rendezvous showed, verified; worth keeping, to pin the ID and save a round
   /// trip the next time.
   case rendezvousIdentified(PeerID, card: [UInt8])
-  case call(CallID, CallStep)
+  /// A step of a call's life, as the rules between calls decide it.
+  case calling(CallEvent)
+  /// What else happens in a call.
+  case link(CallID, LinkStep)
+  /// A call by name ended before there was anybody to invite.
+  case unresolved(CallID, LookUpFailure)
 }
 
 /// Contact with the rendezvous.
@@ -15,7 +21,6 @@ package enum RegistrationStep: Sendable, Equatable {
   case connecting
   case registered(seenAs: SocketAddress, name: NameStatus)
   case reconnecting
-  /// Attempts go on, except after `identityMismatch`, `versionMismatch` and `notAllowed`.
   case failed(RegistrationFailure)
 
   package enum NameStatus: UInt8, Sendable, Equatable {
@@ -27,45 +32,56 @@ package enum RegistrationStep: Sendable, Equatable {
 }
 
 package enum RegistrationFailure: Sendable, Equatable {
-  /// Nothing answered for the whole attempt.
+  /// Nothing answered for the whole attempt; attempts go on.
   case noAnswer
-  /// Something answered that does not verify.
+  /// Something answered that does not verify; attempts go on.
   case notUnderstood
+  /// It shows another identity than the pinned one; attempts end.
   case identityMismatch(expected: PeerID, found: PeerID)
+  /// It speaks other versions only; attempts end.
   case versionMismatch(lowest: UInt8, highest: UInt8)
+  /// It does not admit this identity; attempts end.
   case notAllowed
 }
 
-/// What happens in a call, in order; `ended` is the last and comes exactly once.
-package enum CallStep: Sendable {
-  case incoming(IncomingInvitationNotice)
-  /// The name was resolved.
+package enum LookUpFailure: Sendable, Equatable {
+  case unknown
+  case notOnline
+  /// The identity behind the name is not the expected one.
+  case identityChanged(expected: PeerID, found: PeerID)
+  /// The card does not verify, or is none.
+  case badCard
+  case tooManyRequests
+  /// The rendezvous did not answer in time.
+  case noAnswer
+  case cancelled
+}
+
+/// What happens in a call besides its states.
+package enum LinkStep: Sendable {
+  /// The name was resolved; the invitation goes out.
   case peerFound(PeerID, card: [UInt8])
-  /// RINGING came: the callee's device opened the invitation.
-  case delivered
-  case accepted(Side, userExtension: String?)
+  /// What the invitation said; comes before `CallEvent.incoming`.
+  case invitation(InvitationNotice)
+  /// What came with the other side's ACCEPT.
+  case answered(userExtension: String?)
   case pathReady(CallPathKind, remote: SocketAddress)
   case pathChanged(CallPathKind, remote: SocketAddress)
+  /// Six letters to compare by voice (docs/protocol/calling.md §5).
   case shortCode(String)
   /// From here on audio may be sent.
   case mediaMayFlow
+  case mediaMustStop
   case firstFrameSent
   case firstFrameReceived
-  case connected
-  case interrupted
-  case resumed
-  case remoteAudioMuted(Bool)
   case messageReceived(stream: UInt8, [UInt8])
   case messageFinished(tag: UInt64, isDelivered: Bool)
-  case ended(CallEnd)
 }
-
-package enum Side: Sendable, Equatable { case local, remote }
 
 package enum CallPathKind: Sendable, Equatable { case direct, holePunched, relayed }
 
 /// An invitation that waits for the user.
-package struct IncomingInvitationNotice: Sendable {
+package struct InvitationNotice: Sendable {
   package var peer: PeerID
   package var card: [UInt8]
   /// The name on the card, if any: claimed, not proven.

@@ -1,0 +1,111 @@
+package import Primitives
+package import Wire
+
+/// What the user wants. A refused command changes nothing and tells nobody.
+extension CallLedger {
+  /// Invites `peer`.
+  ///
+  /// - Parameters:
+  ///   - callID: New and random.
+  ///   - ringTimeout: From now until the answer; `nil` = none.
+  package mutating func call(
+    _ callID: CallID, to peer: PeerID, ringTimeout: Duration?, now: Instant
+  ) throws(CallRefusal) {
+    guard open == nil else { throw .busy }
+    guard peer != ownID else { throw .ownID }
+    guard !seen.contains(callID) else { throw .callIDInUse }
+    seen.insert(callID, now: now)
+    var call = OpenCall(callID, peer, .caller, zero: now)
+    call.outgoing = OutgoingInvitation(ringTimeout: ringTimeout, now: now)
+    open = call
+    notify(.stateChanged(callID, .calling, .localCall))
+    send(.invite)
+    updateDeadline()
+  }
+
+  /// Accepts the call that rings.
+  package mutating func accept(_ callID: CallID, now: Instant) throws(CallRefusal) {
+    try requireOpen(callID)
+    guard let action = open?.incoming?.accept() else { throw .wrongState }
+    apply(action, now: now)
+    updateDeadline()
+  }
+
+  /// Rejects the call that rings.
+  package mutating func reject(
+    _ callID: CallID, _ reason: CallReason = .declined, text: ReasonText = .empty, now: Instant
+  ) throws(CallRefusal) {
+    try requireOpen(callID)
+    guard let action = open?.incoming?.reject(reason, text) else { throw .wrongState }
+    apply(action, now: now)
+    updateDeadline()
+  }
+
+  /// Withdraws an invitation that was not answered.
+  package mutating func cancel(_ callID: CallID, now: Instant) throws(CallRefusal) {
+    try requireOpen(callID)
+    guard let action = open?.outgoing?.cancel(.userCancelled) else { throw .wrongState }
+    apply(action, now: now)
+    updateDeadline()
+  }
+
+  /// Ends a call that was accepted.
+  package mutating func hangUp(
+    _ callID: CallID, _ reason: CallReason = .userHungUp, text: ReasonText = .empty, now: Instant
+  ) throws(CallRefusal) {
+    try requireOpen(callID)
+    guard let action = open?.ongoing?.hangUp(reason, text) else { throw .wrongState }
+    apply(action, now: now)
+    updateDeadline()
+  }
+
+  /// Ends a call in whatever state it is: cancels, rejects or hangs up. For a user who presses the
+  /// one red button, for a program that shuts down, and for failures that the owner finds.
+  package mutating func end(
+    _ callID: CallID, _ reason: CallReason = .userHungUp, text: ReasonText = .empty, now: Instant
+  ) throws(CallRefusal) {
+    try requireOpen(callID)
+    if let action = open?.ongoing?.hangUp(reason, text) {
+      apply(action, now: now)
+    } else if let action = open?.incoming?.reject(reason.ofRejection, text) {
+      apply(action, now: now)
+    } else if let action = open?.outgoing?.cancel(reason.ofCancellation) {
+      apply(action, now: now)
+    }
+    updateDeadline()
+  }
+
+  /// Says what is sent from now on; told to the other side if it does not know yet.
+  package mutating func setMedia(
+    _ callID: CallID, _ media: MediaState
+  ) throws(CallRefusal) {
+    try requireOpen(callID)
+    guard open?.ownMedia != media else { return }
+    open?.ownMedia = media
+    if open?.ongoing != nil { send(.mediaState(media), .path) }
+  }
+
+  private func requireOpen(_ callID: CallID) throws(CallRefusal) {
+    guard open?.callID == callID else { throw .unknownCall }
+  }
+}
+
+extension CallReason {
+  fileprivate var ofRejection: CallReason {
+    switch self {
+    case .none, .userHungUp, .userCancelled: .declined
+    case .declined, .busy, .notAllowed, .noAnswer, .noPath, .internalFailure, .shuttingDown,
+      .superseded, .identityChanged:
+      self
+    }
+  }
+
+  fileprivate var ofCancellation: CallReason {
+    switch self {
+    case .none, .declined, .busy, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .noPath,
+      .superseded:
+      .userCancelled
+    case .internalFailure, .shuttingDown, .identityChanged: self
+    }
+  }
+}

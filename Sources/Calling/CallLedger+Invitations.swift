@@ -1,0 +1,170 @@
+package import Primitives
+package import Wire
+
+/// An INVITE that opened: its seal, its prologue and its card were right.
+package struct Invitation: Hashable, Sendable {
+  package var callID: CallID
+  /// As the rendezvous proves it and the handshake confirms it.
+  package var from: PeerID
+  /// In ms of the rendezvous' clock.
+  package var createdMilliseconds: UInt64
+  /// What the caller asked for; `nil` = none.
+  package var ringTimeout: Duration?
+  /// Why the owner will not have this call: policy, or no common codec; `nil` = it may ring.
+  package var refusal: CallReason?
+
+  package init(
+    callID: CallID, from: PeerID, createdMilliseconds: UInt64, ringTimeout: Duration?,
+    refusal: CallReason? = nil
+  ) {
+    self.callID = callID
+    self.from = from
+    self.createdMilliseconds = createdMilliseconds
+    self.ringTimeout = ringTimeout
+    self.refusal = refusal
+  }
+}
+
+/// What to do with an INVITE before any key agreement is spent on it.
+package enum InviteAdmission: Hashable, Sendable {
+  /// Open it, and hand it to `handleInvite`.
+  case open
+  /// A repetition: it was answered as before, where it is to be answered.
+  case repeated
+  case dropped(IgnoredSignal)
+}
+
+/// Rules for invitations that arrive (docs/protocol/calling.md §2, §3).
+extension CallLedger {
+  /// Looks at an INVITE that is still sealed: at its call ID and its proven sender.
+  package mutating func admitInvite(
+    _ callID: CallID, from peer: PeerID, now: Instant
+  ) -> InviteAdmission {
+    guard peer != ownID else { return drop(.ownID) }
+    if let known = self.peer(of: callID) {
+      guard known == peer else { return drop(.wrongPeer) }
+      handle(.invite, callID, from: peer, now: now)
+      return .repeated
+    }
+    guard !seen.contains(callID) else { return drop(.seenBefore) }
+    guard limiter.admits(peer, now: now) else { return drop(.rateLimited) }
+    guard seen.hasRoom(now: now) else { return drop(.tooMany) }
+    return .open
+  }
+
+  /// Takes an INVITE that was admitted and opened.
+  ///
+  /// - Parameter rendezvousMilliseconds: What the rendezvous' clock shows now.
+  package mutating func handleInvite(
+    _ invitation: Invitation, rendezvousMilliseconds: UInt64, now: Instant
+  ) {
+    if let reason = staleness(invitation, rendezvousMilliseconds, now: now) {
+      ignored.count(reason)
+      return
+    }
+    guard !seen.contains(invitation.callID) else { return ignored.count(.seenBefore) }
+    seen.insert(invitation.callID, now: now)
+    if let reason = invitation.refusal {
+      refuse(invitation, reason, now: now)
+    } else if let ours = open, ours.peer == invitation.from, ours.outgoing?.isDelivered == false {
+      // A callee that has sent RINGING was not inviting us: what comes then from it is no glare.
+      resolveGlare(ours, invitation, now: now)
+    } else if makeRoom(for: invitation, now: now) {
+      ring(invitation, now: now)
+    } else {
+      refuse(invitation, .busy, now: now)
+    }
+    updateDeadline()
+  }
+
+  private mutating func drop(_ reason: IgnoredSignal) -> InviteAdmission {
+    ignored.count(reason)
+    return .dropped(reason)
+  }
+
+  /// The age limit counts both ways; and nothing from before this program started rings, because
+  /// the memory of the IDs seen then is gone (1 s is for the difference of the clocks).
+  private func staleness(
+    _ invitation: Invitation, _ rendezvousNow: UInt64, now: Instant
+  ) -> IgnoredSignal? {
+    let created = invitation.createdMilliseconds
+    if rendezvousNow > created, rendezvousNow - created > CallLimits.ageMilliseconds {
+      return .tooOld
+    }
+    if created > rendezvousNow, created - rendezvousNow > CallLimits.ageMilliseconds {
+      return .tooFarAhead
+    }
+    let runningFor = now.nanoseconds(since: startedAt) / 1_000_000 &+ 1000
+    let age = rendezvousNow > created ? rendezvousNow - created : 0
+    return age > runningFor ? .beforeStart : nil
+  }
+
+  /// Whether the invitation may ring: nothing else is open, or what is open is void.
+  ///
+  /// An honest peer invites us only when it has no call. So a new invitation of the peer that we
+  /// are in a call with says that this call is dead over there (its program was restarted): that
+  /// is believed when nothing was heard in the old call for 4 s, and of an invitation that still
+  /// rings when it is 3 s old. Sooner it is answered "busy", so that a flood does not ring twice,
+  /// and a message held back by the network does not end a live call.
+  private mutating func makeRoom(for invitation: Invitation, now: Instant) -> Bool {
+    guard let call = open else { return true }
+    guard call.peer == invitation.from else { return false }
+    if call.incoming?.canBeRecalled(after: policy.recallAfter, now: now) == true {
+      if let action = open?.incoming?.giveWayToRecall() { apply(action, now: now) }
+    } else if call.ongoing?.isSilent(now: now) == true {
+      endOpen(
+        CallEnding(call.state == .connected ? .lost : .unreachable, .recalled), now: now)
+    }
+    return open == nil
+  }
+
+  private mutating func ring(_ invitation: Invitation, now: Instant) {
+    var call = OpenCall(invitation.callID, invitation.from, .callee, zero: now)
+    let incoming = IncomingInvitation(
+      ringTimeout: invitation.ringTimeout, policy: policy, now: now)
+    call.incoming = incoming
+    call.timeline.note(.delivered, now: now)
+    open = call
+    send(incoming.ringing)
+    if case .ringing(isPrepared: true) = incoming.ringing { seekPath() }
+    notify(.incoming(call.callID, from: call.peer))
+    notify(.stateChanged(call.callID, .calling, .remoteCall))
+  }
+
+  /// REJECT, without a ring.
+  private mutating func refuse(_ invitation: Invitation, _ reason: CallReason, now: Instant) {
+    let word = CallSignal.reject(reason, .empty)
+    keep(
+      EndedCall(
+        invitation.callID, peer: invitation.from, lastWord: word, answer: word, policy: policy,
+        now: now))
+    act(.send(word, invitation.callID, to: invitation.from, .rendezvous))
+    notify(.refused(invitation.callID, from: invitation.from, reason))
+  }
+
+  /// Both call each other: the lesser ID stands, at both ends.
+  private mutating func resolveGlare(
+    _ ours: OpenCall, _ invitation: Invitation, now: Instant
+  ) {
+    guard invitation.callID < ours.callID else {
+      // Ours stands. Nothing is sent: the other side drops its own when ours arrives there.
+      ignored.count(.glare)
+      return keep(
+        EndedCall(
+          invitation.callID, peer: invitation.from, lastWord: nil, answer: nil, policy: policy,
+          now: now))
+    }
+    // Nothing is sent for ours, unless the other side shows that it rings there: it may have
+    // cancelled its own before it saw ours.
+    keep(
+      EndedCall(
+        ours.callID, peer: ours.peer, lastWord: .cancel(.superseded), answer: nil,
+        isSaidOnlyIfAsked: true, policy: policy, now: now))
+    act(.close(ours.callID))
+    var call = OpenCall(invitation.callID, invitation.from, .callee, zero: ours.timeline.zero)
+    call.ownMedia = ours.ownMedia
+    open = call
+    notify(.replaced(ours.callID, by: call.callID))
+    connect(.glare, now: now)
+  }
+}

@@ -1,0 +1,148 @@
+package import Primitives
+package import Wire
+
+/// All calls of one identity, and the rules between them (docs/protocol/calling.md §3): one call at
+/// a time, busy, glare, recall, age, IDs seen before, last words, receipts.
+///
+/// One call is open at most; ended ones are kept until their keys are of no more use. Call an input
+/// or a command, then `pollAction` until it gives `nil`; wake at `nextDeadline`.
+///
+/// The owner hands in only signals whose call ID, sender, direction and MAC or seal are right, with
+/// `from` as the rendezvous or the path proves it.
+package struct CallLedger: Sendable {
+  package let ownID: PeerID
+  package var policy: CallPolicy
+  let startedAt: Instant
+  var open: OpenCall?
+  /// At most `CallLimits.endedCalls`, in the order in which they ended.
+  var ended: [EndedCall] = []
+  var seen = SeenCalls()
+  var limiter = InviteLimiter()
+  var actions = ActionQueue()
+  package internal(set) var ignored = IgnoredSignals()
+  /// Never later than the truth: an input that moves a deadline away leaves it.
+  package internal(set) var nextDeadline: Instant?
+
+  package init(ownID: PeerID, policy: CallPolicy = .standard, now: Instant) {
+    self.ownID = ownID
+    self.policy = policy
+    startedAt = now
+  }
+
+  // MARK: Outputs
+
+  package mutating func pollAction() -> CallAction? { actions.pop() }
+
+  // MARK: Getters
+
+  /// `idle` when there is no call, and as soon as one has ended.
+  package var state: CallState { open?.state ?? .idle }
+
+  package var openCallID: CallID? { open?.callID }
+
+  package func peer(of callID: CallID) -> PeerID? {
+    if let open, open.callID == callID { return open.peer }
+    return ended.first { $0.callID == callID }?.peer
+  }
+
+  package func canSendMedia(_ callID: CallID) -> Bool {
+    open?.callID == callID && open?.ongoing?.canSendMedia == true
+  }
+
+  // MARK: Time
+
+  /// Does whatever is due. Harmless when nothing is.
+  package mutating func handleTimeout(now: Instant) {
+    handleOpenTimeouts(now: now)
+    for callID in ended.map(\.callID) {
+      while let index = ended.firstIndex(where: { $0.callID == callID }),
+        let action = ended[index].handleTimeout(now: now)
+      {
+        apply(action, toEndedAt: index)
+      }
+    }
+    updateDeadline()
+  }
+
+  private mutating func handleOpenTimeouts(now: Instant) {
+    while let action = open?.outgoing?.handleTimeout(now: now) { apply(action, now: now) }
+    while let action = open?.incoming?.handleTimeout(now: now) { apply(action, now: now) }
+    while let action = open?.ongoing?.handleTimeout(now: now) { apply(action, now: now) }
+  }
+
+  // MARK: Parts
+
+  mutating func updateDeadline() {
+    var deadline = open?.nextDeadline
+    for call in ended { deadline = earliest(deadline, call.nextDeadline) }
+    nextDeadline = deadline
+  }
+
+  mutating func act(_ action: CallAction) { actions.push(action) }
+
+  mutating func notify(_ event: CallEvent) { actions.push(.notify(event)) }
+
+  /// To the peer of the open call.
+  mutating func send(_ signal: CallSignal, _ route: SignalRoute = .rendezvous) {
+    guard let open else { return }
+    actions.push(.send(signal, open.callID, to: open.peer, route))
+  }
+
+  /// Ends the open call: the user is told once, the peer until it knows.
+  mutating func endOpen(_ ending: CallEnding, now: Instant) {
+    guard let call = open else { return }
+    open = nil
+    if call.hasStartedMedia { act(.stopMedia(call.callID)) }
+    let repeatsAccept = call.ongoing?.isAcceptPending ?? false
+    keep(
+      EndedCall(
+        call.callID, peer: call.peer, lastWord: ending.lastWord, answer: call.answer,
+        repeatsAccept: repeatsAccept, policy: policy, now: now))
+    if let lastWord = ending.lastWord {
+      let route = call.ongoing == nil ? SignalRoute.rendezvous : .both
+      if repeatsAccept { act(.send(.accept, call.callID, to: call.peer, route)) }
+      act(.send(lastWord, call.callID, to: call.peer, route))
+    } else {
+      act(.close(call.callID))
+    }
+    notify(.ended(call.summary(ending, now: now)))
+  }
+
+  mutating func keep(_ call: EndedCall) {
+    if ended.count >= CallLimits.endedCalls { act(.erase(ended.removeFirst().callID)) }
+    ended.append(call)
+  }
+
+  mutating func apply(_ action: EndedCall.Action, toEndedAt index: Int) {
+    let call = ended[index]
+    switch action {
+    case .send(let signal, let route):
+      if call.repeatsAccept, case .hangUp = signal {
+        act(.send(.accept, call.callID, to: call.peer, route))
+      }
+      act(.send(signal, call.callID, to: call.peer, route))
+    case .close: act(.close(call.callID))
+    case .erase:
+      ended.remove(at: index)
+      act(.erase(call.callID))
+    }
+  }
+}
+
+/// What was decided and not yet polled, oldest first; its owner empties it after each input.
+struct ActionQueue: Sendable {
+  private var actions: [CallAction] = []
+  private var next = 0
+
+  mutating func push(_ action: CallAction) { actions.append(action) }
+
+  mutating func pop() -> CallAction? {
+    guard next < actions.count else {
+      actions.removeAll(keepingCapacity: true)
+      next = 0
+      return nil
+    }
+    defer { next += 1 }
+    return actions[next]
+  }
+}

@@ -1,0 +1,47 @@
+import Primitives
+import Wire
+
+/// The one call that is not over: exactly one of its three machines is there.
+struct OpenCall: Sendable {
+  let callID: CallID
+  let peer: PeerID
+  let role: CallRole
+  var timeline: CallTimeline
+  var outgoing: OutgoingInvitation?
+  var incoming: IncomingInvitation?
+  var ongoing: OngoingCall?
+  var isPathSought = false
+  var hasPath = false
+  var hasStartedMedia = false
+  var connectedAt: Instant?
+  /// What the other side was last told, or takes for granted.
+  var ownMedia: MediaState = .audio
+
+  init(_ callID: CallID, _ peer: PeerID, _ role: CallRole, zero: Instant) {
+    self.callID = callID
+    self.peer = peer
+    self.role = role
+    timeline = CallTimeline(zero: zero)
+  }
+
+  var state: CallState {
+    guard let ongoing else { return .calling }
+    return ongoing.isConnected ? .connected : .connecting
+  }
+
+  /// What a repeated INVITE is answered with.
+  var answer: CallSignal? { ongoing != nil && role == .callee ? .accept : incoming?.ringing }
+
+  var nextDeadline: Instant? {
+    outgoing?.nextDeadline ?? incoming?.nextDeadline ?? ongoing?.nextDeadline
+  }
+
+  func summary(_ ending: CallEnding, now: Instant) -> CallSummary {
+    CallSummary(
+      callID: callID, peer: peer, role: role, outcome: ending.outcome, cause: ending.cause,
+      text: ending.text, timeline: timeline,
+      durationMilliseconds: connectedAt.map {
+        Int64(clamping: now.nanoseconds(since: $0) / 1_000_000)
+      } ?? 0)
+  }
+}

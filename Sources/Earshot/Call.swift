@@ -1,0 +1,38 @@
+/// One call of an endpoint: a name for it, not a state of its own. Its events are the endpoint's.
+public struct Call: Sendable, Identifiable {
+  /// The same 16 bytes on both sides.
+  public let id: CallID
+  let endpoint: Endpoint
+
+  /// Answers an incoming call: from here on this side can send.
+  public func accept(_ options: CallOptions) async throws(EarshotError) {
+    try await endpoint.accept(id, options)
+  }
+
+  /// Says no, with words for the caller; at most 128 bytes of them arrive.
+  public func reject(reason: String = "") async throws(EarshotError) {
+    try await endpoint.reject(id, reason)
+  }
+
+  /// Ends the call: cancels or rejects it before an answer, hangs up after. Harmless when it is over.
+  public func hangUp(reason: String = "") async {
+    await endpoint.hangUp(id, reason)
+  }
+
+  /// Stops or resumes sending audio; the other side is told.
+  public func setAudioMuted(_ isMuted: Bool) async throws(EarshotError) {
+    try await endpoint.setAudioMuted(id, isMuted)
+  }
+
+  /// Sends a reliable, ordered message of at most 65 536 bytes on a stream of the application.
+  ///
+  /// - Parameter stream: 8...127.
+  /// - Returns: What `CallProgress.messageDelivery` will name.
+  @discardableResult
+  public func send(_ message: [UInt8], stream: UInt8 = 8) async throws(EarshotError) -> UInt64 {
+    try await endpoint.send(id, message, stream: stream)
+  }
+
+  /// The numbers since the beginning of the call; `nil` when there is no such call any more.
+  public func statistics() async -> CallStatistics? { await endpoint.statistics(of: id) }
+}

@@ -1,0 +1,56 @@
+/// The events of an endpoint as methods, for those who come from SDKs with delegates. Every method
+/// has an empty default. It is a reader of `Endpoint.events()`, not a second path.
+public protocol EndpointDelegate: AnyObject, Sendable {
+  /// Contact with the rendezvous changed.
+  func endpoint(_ endpoint: Endpoint, didChangeRegistration state: RegistrationState) async
+  /// Somebody calls.
+  func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async
+  /// A call moved to another state.
+  func endpoint(
+    _ endpoint: Endpoint, call: CallID, didChange state: CallState, reason: CallStateReason) async
+  /// A step within a state.
+  func endpoint(_ endpoint: Endpoint, call: CallID, didProgress step: CallProgress) async
+  /// Two seconds of a call in numbers.
+  func endpoint(_ endpoint: Endpoint, call: CallID, didMeasure statistics: CallStatistics) async
+  /// A call is over.
+  func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async
+}
+
+extension EndpointDelegate {
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didChangeRegistration state: RegistrationState) async {
+  }
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async {}
+  /// Does nothing.
+  public func endpoint(
+    _ endpoint: Endpoint, call: CallID, didChange state: CallState, reason: CallStateReason
+  ) async {}
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, call: CallID, didProgress step: CallProgress) async {}
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, call: CallID, didMeasure statistics: CallStatistics)
+    async
+  {}
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async {}
+}
+
+extension Endpoint {
+  /// Hands every event from now on to `delegate`, in order, until the endpoint is closed.
+  public nonisolated func deliverEvents(to delegate: any EndpointDelegate) async {
+    for await event in await events() {
+      switch event {
+      case .registrationChanged(let state):
+        await delegate.endpoint(self, didChangeRegistration: state)
+      case .incomingCall(let call): await delegate.endpoint(self, didReceive: call)
+      case .callStateChanged(let id, let state, let reason):
+        await delegate.endpoint(self, call: id, didChange: state, reason: reason)
+      case .callProgress(let id, let step): await delegate.endpoint(self, call: id, didProgress: step)
+      case .statistics(let id, let numbers):
+        await delegate.endpoint(self, call: id, didMeasure: numbers)
+      case .callEnded(let id, let report): await delegate.endpoint(self, call: id, didEnd: report)
+      }
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import Congestion
+import Messaging
+import Primitives
+import SecureSession
+import Wire
+
+/// A session and what runs inside every session, whoever is at the other end: acknowledgement,
+/// reliable messages, pings. The rendezvous is one, and each peer in a call.
+///
+/// Routing only: each frame goes to the part that owns it; frames that mean something only in a
+/// call are left to `CallLink`.
+struct Association: ~Copyable {
+  var session: Session
+  var messages: MessageChannel
+  var recorder: FeedbackRecorder
+  var history = SentPacketHistory(capacity: 1024)
+  private(set) var roundTrips = DurationHistogram()
+
+  /// When a packet last opened, and when one was last sealed.
+  private(set) var lastReceived: Instant
+  private(set) var lastSent: Instant
+  /// Nanoseconds of own silence after which a PING goes.
+  var pingAfter: UInt64
+  /// A PING waits to be sent.
+  private var wantsPing = false
+  private var pong: PongFrame?
+  /// CLOSE: how often it is still to be sent, and when next (session.md §8).
+  private var closing: (frame: CloseFrame, text: [UInt8], left: Int, next: Instant)?
+  /// Packets with frames that do not parse; at 16 the session is closed (frames.md).
+  private var violations = 0
+  /// The other side said CLOSE, or broke the protocol, or the keys are too old.
+  private(set) var endedBy: Ending?
+  /// The other side's view of our address, from PONG.
+  private(set) var observedAddress: SocketAddress?
+  private(set) var pongsReceived = 0
+
+  enum Ending: Equatable { case remoteClose(code: UInt16), violation, expired }
+
+  init(_ session: consuming Session, limits: MessageLimits, pingAfter: UInt64, now: Instant) {
+    self.session = session
+    messages = MessageChannel(limits: limits)
+    recorder = FeedbackRecorder()
+    self.pingAfter = pingAfter
+    lastReceived = now
+    lastSent = now
+  }
+
+  // MARK: - Inputs
+
+  /// Opens a DATA packet in place; `nil` if it does not open.
+  @_lifetime(bytes: copy bytes)
+  mutating func open(_ bytes: inout MutableSpan<UInt8>, now: Instant) -> OpenedPacket? {
+    do throws(SessionError) {
+      return try session.open(&bytes, now: now)
+    } catch {
+      return nil  // Counted by the session.
+    }
+  }
+
+  /// Takes a frame that means the same in every session; `false` if it does not.
+  mutating func handle(
+    _ frame: Frame, in packet: Span<UInt8>, from source: SocketAddress, now: Instant
+  ) -> Bool {
+    switch frame {
+    case .padding, .skipped: break
+    case .ping(let ping): pong = PongFrame(token: ping.token, observed: source)
+    case .pong(let pong):
+      observedAddress = pong.observed
+      pongsReceived &+= 1
+    case .feedback(let feedback): handle(feedback, in: packet, now: now)
+    case .message(let message, let bytes): handle(message, packet.bytes(at: bytes), now: now)
+    case .credit(let credit): messages.handle(credit)
+    case .close(let close, _): endedBy = endedBy ?? .remoteClose(code: close.code)
+    case .audio, .pathChallenge, .pathResponse, .signal: return false
+    }
+    return true
+  }
+
+  /// Notes an opened packet after its frames.
+  mutating func didReceive(
+    _ opened: OpenedPacket, demand: FeedbackDemand, marks: DatagramMarks, now: Instant
+  ) {
+    lastReceived = now
+    recorder.record(
+      opened.number, at: now, isCongestionExperienced: marks.isCongestionExperienced,
+      demand: demand)
+  }
+
+  /// A frame did not parse.
+  mutating func noteViolation() {
+    violations += 1
+    if violations >= Self.violationLimit { endedBy = endedBy ?? .violation }
+  }
+
+  private mutating func handle(_ feedback: FeedbackFrame, in packet: Span<UInt8>, now: Instant) {
+    do throws(WireError) {
+      try history.handle(feedback, in: packet, now: now)
+    } catch {
+      return noteViolation()
+    }
+    if let sample = history.latestSample {
+      roundTrips.add(sample)
+      messages.updateProbeTimeout(history.roundTrip.probeTimeout)
+    }
+    settleOutcomes()
+  }
+
+  private mutating func handle(_ message: MessageFrame, _ bytes: Span<UInt8>, now: Instant) {
+    do throws(MessageFault) {
+      try messages.handle(message, bytes: bytes, now: now)
+    } catch {
+      endedBy = endedBy ?? .violation
+    }
+  }
+
+  private mutating func settleOutcomes() {
+    while let outcome = history.poll() {
+      guard outcome.packet.hasMessages else { continue }
+      switch outcome.fate {
+      case .acknowledged, .acknowledgedLate: messages.packetAcknowledged(outcome.packet.number)
+      case .lost: messages.packetLost(outcome.packet.number)
+      }
+    }
+  }
+
+  /// Does what is due inside the session, except the rekey, which its owner carries.
+  mutating func handleTimeout(now: Instant) {
+    history.handleTimeout(now: now)
+    settleOutcomes()
+    messages.handleTimeout(now: now)
+    if closing == nil, now.nanoseconds(since: lastSent) >= pingAfter { wantsPing = true }
+  }
+
+  // MARK: - Commands
+
+  mutating func ping() { wantsPing = true }
+
+  /// Says CLOSE three times, 50 ms apart; nothing else is sent from now on.
+  mutating func close(code: UInt16, text: String = "", now: Instant) {
+    guard closing == nil else { return }
+    messages.failAll()
+    closing = (CloseFrame(code: code), Array(text.utf8.prefix(128)), 3, now)
+  }
+
+  /// CLOSE was said as often as it is to be.
+  var isClosed: Bool { closing?.left == 0 }
+  var isClosing: Bool { closing != nil }
+
+  // MARK: - Outputs
+
+  /// Writes the next packet that is not media; `false` when there is none.
+  @_lifetime(packet: copy packet)
+  mutating func writePacket(
+    into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
+  ) -> Bool {
+    if closing != nil { return writeClose(into: &packet, now: now) }
+    let reports = recorder.isDue(now: now)
+    guard reports || pong != nil || wantsPing || messages.hasFramesToSend else { return false }
+    Session.beginPacket(&packet)
+    var elicits = false
+    if let pong {
+      pong.write(to: &packet)
+      self.pong = nil
+    }
+    if reports || (recorder.hasUnreported && messages.hasFramesToSend) {
+      _ = recorder.writeReport(into: &packet, room: Self.reportRoom, now: now)
+      messages.takeCredit()?.write(to: &packet)
+    }
+    if wantsPing {
+      PingFrame(token: random.next()).write(to: &packet)
+      wantsPing = false
+      elicits = true
+    }
+    let room = Datagram.maximumByteCount - SealedPacket.tagByteCount - packet.count
+    let hasMessages = messages.writeFrames(into: &packet, room: room)
+    guard packet.count > SealedPacket.headerByteCount else { return abandon(&packet) }
+    return seal(&packet, elicits: elicits || hasMessages, hasMessages: hasMessages, now: now)
+  }
+
+  /// Seals a packet whose frames are there; its number is then in the history.
+  @_lifetime(packet: copy packet)
+  mutating func seal(
+    _ packet: inout OutputSpan<UInt8>, elicits: Bool, hasMessages: Bool, now: Instant
+  ) -> Bool {
+    do throws(SessionError) {
+      let number = try session.seal(&packet, now: now)
+      if hasMessages { messages.didSend(number, now: now) }
+      let evicted = history.record(
+        SentPacket(
+          number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
+          hasMessages: hasMessages))
+      if let evicted, evicted.packet.hasMessages { messages.packetLost(evicted.packet.number) }
+      lastSent = now
+      return true
+    } catch {
+      if error == .closed { endedBy = endedBy ?? .expired }
+      return abandon(&packet)
+    }
+  }
+
+  @_lifetime(packet: copy packet)
+  private func abandon(_ packet: inout OutputSpan<UInt8>) -> Bool {
+    packet.removeAll()
+    return false
+  }
+
+  @_lifetime(packet: copy packet)
+  private mutating func writeClose(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    guard let closing, closing.left > 0, closing.next <= now else { return false }
+    Session.beginPacket(&packet)
+    closing.frame.write(closing.text.span, to: &packet)
+    self.closing?.left -= 1
+    self.closing?.next = now + .milliseconds(50)
+    return seal(&packet, elicits: false, hasMessages: false, now: now)
+  }
+
+  /// When `handleTimeout` or `writePacket` next has something to do; the session's own timers
+  /// included.
+  var nextDeadline: Instant? {
+    if let closing { return closing.left > 0 ? closing.next : nil }
+    var deadline = earliest(messages.nextDeadline, history.nextDeadline)
+    deadline = earliest(deadline, recorder.nextDeadline)
+    deadline = earliest(deadline, session.nextDeadline)
+    let (sum, overflow) = lastSent.nanoseconds.addingReportingOverflow(pingAfter)
+    return earliest(deadline, overflow ? nil : Instant(nanoseconds: sum))
+  }
+
+  private static let violationLimit = 16
+  /// What is left to other frames of a packet beside a report: a report of 255 entries takes 555.
+  private static let reportRoom = 600
+}

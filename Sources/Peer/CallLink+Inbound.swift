@@ -1,0 +1,147 @@
+import Calling
+import Congestion
+import Connectivity
+import Primitives
+import SecureSession
+import Wire
+
+/// What a call's packets hold, one line an arm. Station 15 of the house tour; next is
+/// `AudioFrameQueue`, and from there `Audio/Playout/JitterBuffer.swift`.
+extension CallLink {
+  /// What the owner must look at after a packet.
+  struct Findings: OptionSet {
+    let rawValue: UInt8
+    /// A packet opened under the session's keys.
+    static let heard = Findings(rawValue: 1)
+    static let audio = Findings(rawValue: 2)
+    /// Messages may wait in the channel.
+    static let messages = Findings(rawValue: 4)
+    /// The path may have changed.
+    static let path = Findings(rawValue: 8)
+    static let signal = Findings(rawValue: 16)
+    /// The session ended itself.
+    static let ended = Findings(rawValue: 32)
+  }
+
+  /// Takes a DATA packet that carries one of our connection IDs.
+  @_lifetime(bytes: copy bytes)
+  func receive(
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
+    signals: inout [[UInt8]], now: Instant
+  ) -> Findings {
+    if ringSession != nil, SealedPacket.connectionID(of: bytes.span) == localRingID {
+      return receiveRing(&bytes, from: source, signals: &signals, now: now)
+    }
+    guard let opened = association?.open(&bytes, now: now) else { return [] }
+    let wasConfirmed = isSessionConfirmed
+    isSessionConfirmed = true
+    var findings = readFrames(
+      bytes.span.extracting(opened.frames), opened, from: source, marks: marks, now: now)
+    agent.handleAuthenticatedPacket(from: source, isHighestYet: opened.isHighestYet, now: now)
+    if !wasConfirmed || agent.hasNews { findings.insert(.path) }
+    if opened.switchedEpoch { association?.recorder.forgetPreviousEpoch() }
+    if association?.endedBy != nil { findings.insert(.ended) }
+    return findings.union(.heard)
+  }
+
+  private func readFrames(
+    _ packet: Span<UInt8>, _ opened: OpenedPacket, from source: SocketAddress,
+    marks: DatagramMarks, now: Instant
+  ) -> Findings {
+    var findings = Findings()
+    var demand = FeedbackDemand.none
+    var reader = FrameReader(packet)
+    do throws(WireError) {
+      while let frame = try reader.next() {
+        demand = max(demand, frame.demand)
+        switch frame {
+        case .audio(let audio, let payload):
+          take(audio, packet.bytes(at: payload), wireByteCount: packet.count, now: now)
+          findings.insert(.audio)
+        case .pathChallenge(let challenge):
+          agent.handleChallenge(challenge.token, from: source, now: now)
+        case .pathResponse(let response):
+          agent.handleResponse(response.token, from: source, seenAs: response.observed, now: now)
+        case .signal: break  // Under ring keys only (calling.md §4).
+        case .message:
+          _ = association?.handle(frame, in: packet, from: source, now: now)
+          findings.insert(.messages)
+        case .feedback:
+          _ = association?.handle(frame, in: packet, from: source, now: now)
+          findings.insert(.messages)
+        case .padding, .ping, .pong, .credit, .close, .skipped:
+          _ = association?.handle(frame, in: packet, from: source, now: now)
+        }
+      }
+    } catch {
+      association?.noteViolation()
+    }
+    association?.didReceive(opened, demand: demand, marks: marks, now: now)
+    return findings
+  }
+
+  private func take(
+    _ audio: AudioMediaFrame, _ payload: Span<UInt8>, wireByteCount: Int, now: Instant
+  ) {
+    guard audio.stream == 0 else { return }
+    counters.packetsReceived &+= 1
+    counters.payloadBytesReceived &+= UInt64(payload.count)
+    if counters.firstReceived == nil { counters.firstReceived = now }
+    counters.lastReceived = now
+    _ = incomingAudio.push(
+      payload,
+      AudioFrameQueue.Entry(
+        mediaTime: audio.mediaTime, lengthCode: audio.length.rawValue, isMarked: audio.isMarked,
+        time: now))
+  }
+
+  /// Under ring keys only path checks and ACCEPT are read (calling.md §4).
+  @_lifetime(bytes: copy bytes)
+  private func receiveRing(
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, signals: inout [[UInt8]],
+    now: Instant
+  ) -> Findings {
+    guard let frames = openRing(&bytes) else { return [] }
+    let packet = bytes.span.extracting(frames)
+    var findings = Findings()
+    var reader = FrameReader(packet)
+    do throws(WireError) {
+      while let frame = try reader.next() {
+        switch frame {
+        case .pathChallenge(let challenge):
+          guard isFindingPath else { break }
+          agent.handleChallenge(challenge.token, from: source, now: now)
+        case .pathResponse(let response):
+          agent.handleResponse(response.token, from: source, seenAs: response.observed, now: now)
+        case .signal(let body):
+          signals.append(Array(copying: packet.bytes(at: body)))
+          findings.insert(.signal)
+        case .padding: break
+        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .skipped: return findings
+        }
+      }
+    } catch {
+      return findings
+    }
+    if agent.hasNews { findings.insert(.path) }
+    return findings
+  }
+
+  @_lifetime(bytes: copy bytes)
+  private func openRing(_ bytes: inout MutableSpan<UInt8>) -> Range<Int>? {
+    do throws(SessionError) {
+      return try ringSession?.open(&bytes).frames
+    } catch {
+      return nil
+    }
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// A copy, for what is kept beyond the packet.
+  init(copying span: Span<UInt8>) {
+    self.init()
+    reserveCapacity(span.count)
+    for index in 0..<span.count { append(span[index]) }
+  }
+}

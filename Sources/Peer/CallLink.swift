@@ -1,0 +1,122 @@
+import Calling
+import Connectivity
+import Congestion
+import Cryptography
+import Messaging
+import Primitives
+import SecureSession
+import Wire
+
+/// Everything about one call but its rules (those are `CallLedger`'s): the two Noise messages, the
+/// ring keys, the path, the session, the frames under way.
+///
+/// A class because it lives in a table and holds what cannot be copied; one `PeerMachine` owns it
+/// and nothing else refers to it.
+final class CallLink {
+  let callID: CallID
+  let role: CallRole
+  let peer: PeerID
+
+  // MARK: Signalling (calling.md §2). Bodies are made once, so that repetitions are the same bytes.
+  var inviteBody: [UInt8] = []
+  var ringingBody: [UInt8] = []
+  var answerBody: [UInt8] = []
+  /// The caller's, until message 2 was read.
+  var initiator: CallInitiator?
+  /// The callee's, until it answers.
+  var responder: CallResponder?
+  /// The keys of the session, from ACCEPT until the session is made of them.
+  var sessionKeys: SessionKeys?
+  var ring: RingKeys?
+  var hangUpKey: SecretKey?
+  var peerStatic: Bytes32
+  /// The caller's r_A, and what the callee was promised it would be.
+  var callerNumber = Bytes32()
+  var commitment = Bytes32()
+  var calleeNumber = Bytes16()
+  var answerOptions = AnswerOptions()
+  var offeredMedia = MediaDescription()
+  var remoteUserExtension: String?
+
+  // MARK: Connection IDs (calling.md §4)
+  var localRingID = ConnectionID.none
+  var remoteRingID = ConnectionID.none
+  var localSessionID = ConnectionID.none
+  var remoteSessionID = ConnectionID.none
+
+  // MARK: Path and session
+  var ringSession: RingSession?
+  var agent: Agent
+  var remoteCandidates: [Candidate] = []
+  var isFindingPath = false
+  /// ACCEPT, to be sent as SIGNAL on the path.
+  var pathSignal: [UInt8] = []
+  var association: Association?
+  /// The other side has shown that it has the session's keys.
+  var isSessionConfirmed = false
+  var hasToldPath = false
+  var shortCode: String?
+
+  // MARK: Media
+  var mayStartMedia = false
+  var hasToldMedia = false
+  var outgoingAudio: AudioFrameQueue
+  var incomingAudio: AudioFrameQueue
+  var counters = MediaCounters()
+
+  init(
+    _ callID: CallID, _ role: CallRole, peer: PeerID, peerStatic: Bytes32, limits: PeerLimits,
+    random: inout RandomSource
+  ) {
+    self.callID = callID
+    self.role = role
+    self.peer = peer
+    self.peerStatic = peerStatic
+    agent = Agent(random: random.split())
+    outgoingAudio = AudioFrameQueue(capacity: limits.audioToSend)
+    incomingAudio = AudioFrameQueue(capacity: limits.receivedAudio)
+  }
+
+  var side: RingKeys.Side { role == .caller ? .caller : .callee }
+  var otherSide: RingKeys.Side { role == .caller ? .callee : .caller }
+
+  /// Whether a DATA packet with this connection ID is this call's.
+  func owns(_ id: ConnectionID) -> Bool {
+    if id == localRingID, ringSession != nil { return true }
+    return association?.session.owns(id) ?? false
+  }
+
+  /// Whether `id` is in use here in any role.
+  func uses(_ id: ConnectionID) -> Bool {
+    id == localRingID || id == localSessionID || owns(id)
+  }
+
+  /// Closes the session; what authenticates signals stays.
+  func close(now: Instant) {
+    mayStartMedia = false
+    isFindingPath = false
+    outgoingAudio.removeAll()
+    pathSignal = []
+    if association?.isClosing == false { association?.close(code: .done, now: now) }
+  }
+
+  var nextDeadline: Instant? {
+    var deadline = association?.nextDeadline
+    if isFindingPath { deadline = earliest(deadline, agent.nextDeadline) }
+    return deadline
+  }
+}
+
+/// Media packets and bytes of one call, both ways.
+package struct MediaCounters: Equatable, Sendable {
+  package var packetsSent: UInt64 = 0
+  package var payloadBytesSent: UInt64 = 0
+  package var wireBytesSent: UInt64 = 0
+  package var packetsReceived: UInt64 = 0
+  package var payloadBytesReceived: UInt64 = 0
+  package var firstSent: Instant?
+  package var firstReceived: Instant?
+  package var lastReceived: Instant?
+
+  package init() {}
+}

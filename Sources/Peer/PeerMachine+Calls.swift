@@ -1,0 +1,317 @@
+import Calling
+import Connectivity
+import Cryptography
+import Messaging
+import Primitives
+import SecureSession
+import Wire
+
+/// Doing what `CallLedger` decided.
+extension PeerMachine {
+  mutating func perform(_ action: CallAction, now: Instant) {
+    switch action {
+    case .send(let signal, let callID, let peer, let route):
+      send(signal, callID, to: peer, route, now: now)
+    case .findPath(let callID): findPath(callID, now: now)
+    case .openSession(let callID): openSession(callID, now: now)
+    case .startMedia(let callID):
+      guard let link = link(callID) else { return }
+      link.mayStartMedia = true
+      tellMedia(link)
+    case .stopMedia(let callID):
+      guard let link = link(callID) else { return }
+      link.mayStartMedia = false
+      if link.hasToldMedia { publish(.link(callID, .mediaMustStop)) }
+    case .close(let callID): link(callID)?.close(now: now)
+    case .erase(let callID): links.removeAll { $0.callID == callID }
+    case .notify(let event): publish(.calling(event))
+    }
+  }
+
+  // MARK: - Signals out
+
+  private mutating func send(
+    _ signal: CallSignal, _ callID: CallID, to peer: PeerID, _ route: SignalRoute, now: Instant
+  ) {
+    guard let link = link(callID) else { return }
+    prepareBody(of: signal, on: link, now: now)
+    if route != .rendezvous { sendOnPath(signal, on: link, now: now) }
+    guard route != .path, let type = signal.type, let body = link.body(of: signal),
+      !body.isEmpty
+    else { return }
+    rendezvous.forward(body, to: peer, about: callID, type, now: now)
+  }
+
+  /// The bodies that are made once a call.
+  private mutating func prepareBody(of signal: CallSignal, on link: CallLink, now: Instant) {
+    switch signal {
+    case .ringing(let isPrepared) where link.ringingBody.isEmpty:
+      link.makeRinging(isPrepared: isPrepared, candidates: ownCandidates, random: &random)
+    case .reject(let reason, let text) where link.answerBody.isEmpty:
+      do throws(HandshakeError) {
+        try link.makeReject(reason, text, card: [], random: &random)
+      } catch {
+        link.answerBody = []  // Nothing to say; the caller's own timers end the call there.
+      }
+    case .ringing, .reject, .invite, .accept, .cancel, .timeout, .hangUp, .receipt, .unsupported,
+      .confirm, .mediaState:
+      break
+    }
+  }
+
+  private mutating func sendOnPath(_ signal: CallSignal, on link: CallLink, now: Instant) {
+    let control: CallControlMessage
+    switch signal {
+    case .accept:
+      link.pathSignal = link.answerBody
+      return
+    case .confirm: control = .confirm(opening: link.callerNumber.bytes)
+    case .hangUp(let reason, let text): control = .hangUp(reason, text)
+    case .mediaState(let media): control = .mediaState(media)
+    case .invite, .ringing, .reject, .cancel, .timeout, .receipt, .unsupported: return
+    }
+    do throws(MessageError) {
+      try link.association?.messages.send(
+        control.bytes, on: .callControl, life: Self.controlLife, now: now)
+    } catch {
+      // The queue is full of the application's messages; the rendezvous carries the hang-up.
+    }
+  }
+
+  var ownCandidates: CandidateList {
+    var candidates = configuration.hostCandidates.prefix(7).map { Candidate(.host, $0) }
+    if let seen = rendezvous.seenAddress, !candidates.contains(where: { $0.address == seen }) {
+      candidates.append(Candidate(.serverReflexive, seen))
+    }
+    return CandidateList(candidates)
+  }
+
+  // MARK: - Path
+
+  private mutating func findPath(_ callID: CallID, now: Instant) {
+    guard let link = link(callID) else { return }
+    link.isFindingPath = true
+    link.agent.start(link.remoteCandidates, now: now)
+  }
+
+  /// The path was proven, or media moved.
+  mutating func notePath(_ link: CallLink, now: Instant) {
+    while let news = link.agent.pollNews() {
+      switch news {
+      case .firstPath(let kind, let remote):
+        publish(.link(link.callID, .pathReady(CallPathKind(kind), remote: remote)))
+        ledger.handlePathReady(link.callID, now: now)
+      case .moved(let kind, let remote):
+        publish(.link(link.callID, .pathChanged(CallPathKind(kind), remote: remote)))
+        link.association?.session.requestRekey(now: now, random: &random)
+      }
+    }
+    tellMedia(link)
+  }
+
+  /// Media may flow when the rules, the session and the path are there.
+  private mutating func tellMedia(_ link: CallLink) {
+    guard link.mayStartMedia, !link.hasToldMedia, link.association != nil,
+      link.agent.selected != nil
+    else { return }
+    link.hasToldMedia = true
+    publish(.link(link.callID, .mediaMayFlow))
+  }
+
+  // MARK: - Session
+
+  private mutating func openSession(_ callID: CallID, now: Instant) {
+    guard let link = link(callID), link.association == nil else { return }
+    if link.role == .callee, link.sessionKeys == nil {
+      guard accept(link, now: now) else { return fail(callID, now: now) }
+    }
+    guard let keys = link.sessionKeys.take() else { return fail(callID, now: now) }
+    link.hangUpKey = keys.export(.hangUp)
+    if link.role == .caller { tellShortCode(link, key: keys.export(.shortCode)) }
+    let shortCodeKey = keys.export(.shortCode)
+    link.shortCodeKey = shortCodeKey
+    let session = Session(
+      keys, local: link.localSessionID, remote: link.remoteSessionID,
+      parties: Session.Parties(
+        localID: identity.id, remoteID: link.peer, localStatic: link.localStatic(identity),
+        remoteStatic: link.peerStatic, role: link.role == .caller ? .initiator : .responder),
+      now: now, random: &random)
+    link.association = Association(
+      session, limits: .peer, pingAfter: Self.pingAfterInCall, now: now)
+    link.association?.recorder.interval = FeedbackPolicy.audioInterval
+    if let text = link.remoteUserExtension, link.role == .caller {
+      publish(.link(callID, .answered(userExtension: text)))
+    }
+    link.agent.add(link.remoteCandidates, now: now)
+    tellMedia(link)
+  }
+
+  private mutating func accept(_ link: CallLink, now: Instant) -> Bool {
+    let options = link.answerOptions
+    let offer = CallOffer(
+      card: [], candidates: ownCandidates, media: options.media,
+      userExtension: options.userExtension)
+    do throws(HandshakeError) {
+      try link.makeAccept(offer: offer, random: &random)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  private mutating func fail(_ callID: CallID, now: Instant) {
+    do throws(CallRefusal) {
+      try ledger.end(callID, .internalFailure, now: now)
+    } catch {
+      // It has ended already.
+    }
+  }
+
+  mutating func tellShortCode(_ link: CallLink, key: borrowing SecretKey) {
+    let isCaller = link.role == .caller
+    let letters = ShortCode.letters(
+      key: key, callerNumber: link.callerNumber, calleeNumber: link.calleeNumber,
+      caller: isCaller ? identity.id : link.peer, callee: isCaller ? link.peer : identity.id)
+    link.shortCode = letters
+    publish(.link(link.callID, .shortCode(letters)))
+  }
+
+  /// The session said CLOSE, broke the protocol, or its keys are too old.
+  mutating func endSession(_ link: CallLink, now: Instant) {
+    guard let ending = link.association?.endedBy, ledger.openCallID == link.callID else { return }
+    let reason: CallReason = ending == .violation ? .internalFailure : .userHungUp
+    switch ending {
+    case .remoteClose:
+      // In order only after HANGUP; without it the other side is gone all the same.
+      ledger.handle(.hangUp(.none, .empty), link.callID, from: link.peer, now: now)
+    case .violation, .expired:
+      do throws(CallRefusal) {
+        try ledger.end(link.callID, reason, now: now)
+      } catch {
+        return
+      }
+    }
+  }
+
+  // MARK: - Time and messages
+
+  mutating func handleTimeout(_ link: CallLink, now: Instant) {
+    guard let deadline = link.nextDeadline, deadline <= now else { return }
+    link.agent.handleTimeout(now: now)
+    link.association?.handleTimeout(now: now)
+    while let action = link.association?.session.handleTimeout(now: now) {
+      switch action {
+      case .startRekey: startRekey(link, now: now)
+      case .expired: link.association?.expire()
+      }
+    }
+    if link.agent.hasNews { notePath(link, now: now) }
+    takeMessages(link, now: now)
+    endSession(link, now: now)
+  }
+
+  private mutating func startRekey(_ link: CallLink, now: Instant) {
+    let id = makeConnectionID()
+    guard
+      let message = link.association?.session.startRekey(
+        connectionID: id, now: now, random: &random)
+    else { return }
+    sendSessionControl(message, on: link, now: now)
+  }
+
+  private func sendSessionControl(_ message: [UInt8], on link: CallLink, now: Instant) {
+    do throws(MessageError) {
+      try link.association?.messages.send(
+        message, on: .sessionControl, life: Self.controlLife, now: now)
+    } catch {
+      // A full queue: the session asks again after 10 s.
+    }
+  }
+
+  /// Hands the messages that came to whoever they are for.
+  mutating func takeMessages(_ link: CallLink, now: Instant) {
+    while let event = link.association?.messages.poll() {
+      switch event {
+      case .received(let stream, let bytes): take(bytes, on: stream, link, now: now)
+      case .delivered(let tag):
+        publishIfOwn(link, tag, isDelivered: true)
+      case .failed(let tag):
+        publishIfOwn(link, tag, isDelivered: false)
+      }
+    }
+  }
+
+  private mutating func publishIfOwn(_ link: CallLink, _ tag: MessageTag, isDelivered: Bool) {
+    guard let index = link.applicationTags.firstIndex(of: tag.rawValue) else { return }
+    link.applicationTags.remove(at: index)
+    publish(
+      .link(link.callID, .messageFinished(tag: tag.rawValue, isDelivered: isDelivered)))
+  }
+
+  private mutating func take(
+    _ bytes: [UInt8], on stream: StreamID, _ link: CallLink, now: Instant
+  ) {
+    switch stream {
+    case .sessionControl:
+      let id = makeConnectionID()
+      switch link.association?.session.receiveRekey(
+        bytes.span, connectionID: id, now: now, random: &random)
+      {
+      case .send(let answer): sendSessionControl(answer, on: link, now: now)
+      case .sendPacket: link.association?.ping()
+      case .ignored, nil: break
+      }
+    case .callControl: handleControl(bytes, link, now: now)
+    default:
+      publish(.link(link.callID, .messageReceived(stream: stream.rawValue & 0x7F, bytes)))
+    }
+  }
+
+  private mutating func handleControl(_ bytes: [UInt8], _ link: CallLink, now: Instant) {
+    var reader = ByteReader(bytes.span)
+    let message: CallControlMessage
+    do throws(WireError) {
+      message = try CallControlMessage(parsing: &reader)
+    } catch {
+      link.association?.noteViolation()
+      return
+    }
+    switch message {
+    case .confirm(let opening): confirm(opening, link, now: now)
+    case .hangUp(let reason, let text):
+      ledger.handle(.hangUp(reason, text), link.callID, from: link.peer, now: now)
+    case .mediaState(let media):
+      ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)
+    }
+  }
+
+  /// r_A opens the commitment, or somebody is between the two (calling.md §5).
+  private mutating func confirm(_ opening: [UInt8], _ link: CallLink, now: Instant) {
+    guard link.role == .callee, link.shortCode == nil, let number = Bytes32(opening) else { return }
+    guard ShortCode.commitment(to: number) == link.commitment else {
+      do throws(CallRefusal) {
+        try ledger.end(link.callID, .identityChanged, now: now)
+      } catch {
+        return
+      }
+      return
+    }
+    link.callerNumber = number
+    if let key = link.shortCodeKey.take() { tellShortCode(link, key: key) }
+    ledger.handle(.confirm, link.callID, from: link.peer, now: now)
+  }
+
+  private static let controlLife = Duration.seconds(8)
+  /// docs/protocol/frames.md §6.
+  private static let pingAfterInCall: UInt64 = 1_000_000_000
+}
+
+extension CallPathKind {
+  init(_ kind: Candidate.Kind) {
+    switch kind {
+    case .host: self = .direct
+    case .serverReflexive: self = .holePunched
+    case .relayed: self = .relayed
+    }
+  }
+}

@@ -1,0 +1,167 @@
+package import Calling
+import Congestion
+package import Connectivity
+import Cryptography
+import Messaging
+package import Primitives
+package import SecureSession
+package import Wire
+
+/// Everything that one identity does in the network, on one socket: registered with a rendezvous,
+/// inviting, ringing, talking. Station 13 of the house tour; next is `CallLink+Inbound.swift`.
+///
+/// Composition and routing only. The rules between calls are `CallLedger`'s, bytes and keys of one
+/// call `CallLink`'s, contact with the server `RendezvousLink`'s.
+package struct PeerMachine: ~Copyable, DatagramMachine {
+  package typealias Event = PeerEvent
+
+  package internal(set) var configuration: PeerConfiguration
+  var identity: LocalIdentity
+  var random: RandomSource
+  var rendezvous: RendezvousLink
+  package internal(set) var ledger: CallLedger
+  /// At most `PeerLimits.calls`, the lingering ones included.
+  var links: [CallLink] = []
+  /// Calls by name whose look-up is under way.
+  var lookups: [PendingLookUp] = []
+  private var events: [PeerEvent] = []
+  private var nextEvent = 0
+  package internal(set) var droppedDatagrams: UInt64 = 0
+  var isShuttingDown = false
+
+  package init(
+    _ configuration: PeerConfiguration, identity: consuming LocalIdentity, random: RandomSource,
+    now: Instant
+  ) {
+    self.configuration = configuration
+    self.random = random
+    ledger = CallLedger(ownID: identity.id, policy: configuration.policy, now: now)
+    rendezvous = RendezvousLink(configuration, random: self.random.split())
+    self.identity = identity
+  }
+
+  package var id: PeerID { identity.id }
+
+  // MARK: - Inputs
+
+  @_lifetime(bytes: copy bytes)
+  package mutating func handle(
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
+    now: Instant
+  ) {
+    switch Demultiplexer.classify(bytes.span) {
+    case .foreign: droppedDatagrams &+= 1
+    case .control:
+      rendezvous.handleControl(bytes.span, from: source, now: now, identity: &identity)
+      settle(now: now)
+    case .sealed(let id):
+      if let link = link(owning: id) {
+        receive(&bytes, on: link, from: source, marks: marks, now: now)
+      } else if rendezvous.owns(id) {
+        rendezvous.receive(&bytes, from: source, marks: marks, now: now)
+        settle(now: now)
+      } else {
+        droppedDatagrams &+= 1
+      }
+    }
+  }
+
+  @_lifetime(bytes: copy bytes)
+  private mutating func receive(
+    _ bytes: inout MutableSpan<UInt8>, on link: CallLink, from source: SocketAddress,
+    marks: DatagramMarks, now: Instant
+  ) {
+    var signals: [[UInt8]] = []
+    let findings = link.receive(&bytes, from: source, marks: marks, signals: &signals, now: now)
+    if findings.contains(.heard) { ledger.handlePeerHeard(link.callID, now: now) }
+    if findings.contains(.audio), !link.hasHeardAudio { noteFirstFrame(link, now: now) }
+    // The steady state of a call ends here: audio came in, and nothing else needs attention.
+    guard findings != [.heard, .audio], findings != [.heard] else {
+      return ledger.hasActions ? settle(now: now) : ()
+    }
+    for body in signals { handleSignal(body, from: link.peer, now: now) }
+    if findings.contains(.path) { notePath(link, now: now) }
+    if findings.contains(.messages) { takeMessages(link, now: now) }
+    if findings.contains(.ended) { endSession(link, now: now) }
+    settle(now: now)
+  }
+
+  package mutating func handleTimeout(now: Instant) {
+    rendezvous.handleTimeout(now: now, identity: &identity, isInCall: ledger.openCallID != nil)
+    if let deadline = ledger.nextDeadline, deadline <= now { ledger.handleTimeout(now: now) }
+    expireLookUps(now: now)
+    for link in links { handleTimeout(link, now: now) }
+    settle(now: now)
+  }
+
+  // MARK: - Outputs
+
+  @_lifetime(packet: copy packet)
+  package mutating func pollTransmit(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> SocketAddress? {
+    for link in links {
+      if let destination = link.pollTransmit(into: &packet, random: &random, now: now) {
+        if link.counters.packetsSent == 1, !link.hasToldFirstSent { noteFirstSent(link, now: now) }
+        return destination
+      }
+    }
+    return rendezvous.pollTransmit(into: &packet, now: now)
+  }
+
+  package mutating func pollEvent() -> PeerEvent? {
+    guard nextEvent < events.count else {
+      if !events.isEmpty { events.removeAll(keepingCapacity: true) }
+      nextEvent = 0
+      return nil
+    }
+    defer { nextEvent += 1 }
+    return events[nextEvent]
+  }
+
+  package var nextDeadline: Instant? {
+    var deadline = earliest(rendezvous.nextDeadline, ledger.nextDeadline)
+    for link in links { deadline = earliest(deadline, link.nextDeadline) }
+    for lookup in lookups { deadline = earliest(deadline, lookup.expires) }
+    return deadline
+  }
+
+  // MARK: - Parts
+
+  mutating func publish(_ event: PeerEvent) {
+    // Nobody polls: the owner is gone, and memory must not grow for it.
+    guard events.count < configuration.limits.events else { return }
+    events.append(event)
+  }
+
+  func link(owning id: ConnectionID) -> CallLink? {
+    for link in links where link.owns(id) { return link }
+    return nil
+  }
+
+  func link(_ callID: CallID) -> CallLink? {
+    for link in links where link.callID == callID { return link }
+    return nil
+  }
+
+  /// Random, not zero, and in use by nobody here.
+  mutating func makeConnectionID() -> ConnectionID {
+    while true {
+      let id = ConnectionID(random: &random)
+      if !links.contains(where: { $0.uses(id) }), !rendezvous.owns(id) { return id }
+    }
+  }
+
+  /// Does what the parts have decided, until nobody has anything left to say.
+  mutating func settle(now: Instant) {
+    while true {
+      if let event = rendezvous.pollEvent() {
+        handle(event, now: now)
+      } else if let action = ledger.pollAction() {
+        perform(action, now: now)
+      } else {
+        return
+      }
+    }
+  }
+}
