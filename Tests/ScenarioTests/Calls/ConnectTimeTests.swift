@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test func `with paths prepared on accept it takes a round trip longer and still fits`() throws {
-    let pair = TwoPeers(roundTrip: .milliseconds(100)) { $0.pathPolicy = .prepareOnAccept }
+    let pair = TwoPeers(roundTrip: .milliseconds(100)) { $0.policy.preparation = .onAccept }
     let call = try pair.connect()
     let accepted = pair.time(.accepted, of: call, at: pair.bob)
     for peer in [pair.alice, pair.bob] {
@@ -40,7 +40,7 @@ import Testing
     let call = try pair.connect(talking: .seconds(10))
     pair.world.run(.seconds(12))
     for peer in [pair.alice, pair.bob] {
-      let end = try #require(pair.end(of: call, at: peer))
+      let end = try #require(pair.summary(of: call, at: peer))
       #expect(end.outcome == .completed)
       let steps = [
         end.timeline[.invited], end.timeline[.delivered], end.timeline[.accepted],

@@ -42,8 +42,8 @@ import Testing
     let told = TwoPeers.milliseconds(start, pair.time(.ended, of: call, at: other))
     #expect(told <= 51, "\(told) ms")
     for peer in [one, other] { #expect(pair.outcome(of: call, at: peer) == .completed) }
-    #expect(pair.end(of: call, at: one)?.endedBy == .local)
-    #expect(pair.end(of: call, at: other)?.endedBy == .remote)
+    #expect(pair.summary(of: call, at: one)?.cause == .localHangUp)
+    #expect(pair.summary(of: call, at: other)?.cause == .remoteHangUp)
     pair.expectNoViolations()
   }
 
@@ -126,7 +126,7 @@ import Testing
 extension TwoPeers {
   /// Ends whatever runs, and finds nothing wrong with the whole.
   func expectHungUp() {
-    for side in world.ledger.sides where side.isOpen && side.isCaller {
+    for side in world.testimony.sides where side.isOpen && side.isCaller {
       _ = (side.host == alice.hostID ? alice : bob).hangUp(side.call)
     }
     world.run(.seconds(3))

@@ -13,11 +13,11 @@ import Wire
     pair.world.run(.seconds(2))
     let call = try pair.connect()
     let start = pair.world.now
-    let sides = pair.world.ledger.sides.count
+    let sides = pair.world.testimony.sides.count
     #expect(pair.alice.call(.id(carol.id)) == nil)
     #expect(pair.bob.call(.name(carol.name)) == nil)
     pair.world.run(.seconds(3))
-    #expect(pair.world.ledger.sides.count == sides)
+    #expect(pair.world.testimony.sides.count == sides)
     #expect(pair.isConnected(call))
     #expect(pair.longestGap(at: pair.alice, from: start) <= 21)
     pair.expectHungUp()

@@ -30,7 +30,7 @@ import Testing
       #expect(pair.isConnected(call), "\(one.name), \(other.name)\n\(pair.story)")
     } else {
       for peer in [pair.alice, pair.bob] {
-        let end = try #require(pair.end(of: call, at: peer), "\(one.name), \(other.name)")
+        let end = try #require(pair.summary(of: call, at: peer), "\(one.name), \(other.name)")
         #expect(end.outcome == .unreachable && end.cause == .noPath, "\(end)")
       }
     }
@@ -46,9 +46,9 @@ import Testing
     let call = try #require(peers[0].call(.id(peers[1].id)))
     world.run(.seconds(4))
     for peer in peers {
-      #expect(world.ledger.side(call, at: peer.hostID)?.time(of: .connected) != nil)
+      #expect(world.testimony.side(call, at: peer.hostID)?.time(of: .connected) != nil)
       let remotes = peer.events.compactMap { event -> SocketAddress? in
-        guard case .call(call, .pathReady(.direct, let remote)) = event.event else { return nil }
+        guard case .link(call, .pathReady(.direct, let remote)) = event.event else { return nil }
         return remote
       }
       #expect(remotes.count == 1)

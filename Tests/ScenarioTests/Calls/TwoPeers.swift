@@ -45,17 +45,19 @@ final class TwoPeers {
   }
 
   func time(
-    _ step: CallLedger.Step, of call: CallID, at peer: SimulatedPeer
+    _ step: Testimony.Step, of call: CallID, at peer: SimulatedPeer
   ) -> Instant? {
-    world.ledger.side(call, at: peer.hostID)?.time(of: step)
+    world.testimony.side(call, at: peer.hostID)?.time(of: step)
   }
 
   func outcome(of call: CallID, at peer: SimulatedPeer) -> CallOutcome? {
-    world.ledger.side(call, at: peer.hostID)?.outcome
+    world.testimony.side(call, at: peer.hostID)?.outcome
   }
 
-  func end(of call: CallID, at peer: SimulatedPeer) -> CallEnd? {
-    for case (_, .call(call, .ended(let end))) in peer.events { return end }
+  func summary(of call: CallID, at peer: SimulatedPeer) -> CallSummary? {
+    for case (_, .calling(.ended(let summary))) in peer.events where summary.callID == call {
+      return summary
+    }
     return nil
   }
 
@@ -78,7 +80,7 @@ final class TwoPeers {
     }.joined(separator: "\n")
   }
 
-  /// Everything the ledger has against the run.
+  /// Everything the testimony has against the run.
   func expectNoViolations() {
     let report = world.report()
     #expect(report.violations.isEmpty, "seed \(world.seed): \(report.violations)\n\(story)")

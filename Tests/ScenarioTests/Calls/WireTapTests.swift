@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test func `prepared on accept, not one datagram passes between the two before it`() throws {
-    let pair = TwoPeers { $0.pathPolicy = .prepareOnAccept }
+    let pair = TwoPeers { $0.policy.preparation = .onAccept }
     let tap = Tap(on: pair.world.network)
     pair.bob.habits.answer = .accept(after: .seconds(3))
     let call = try #require(pair.alice.call(.id(pair.bob.id)))

@@ -12,7 +12,7 @@ package final class CallWorld {
   package let log: RunLog
   package private(set) var rendezvous: SimulatedRendezvous
   package private(set) var peers: [SimulatedPeer] = []
-  package var ledger = CallLedger()
+  package var testimony = Testimony()
   /// When a user last did something, or a fault ended.
   package private(set) var lastAct = Instant.zero
   /// Between one audio frame and the next.
@@ -81,18 +81,18 @@ package final class CallWorld {
 
   /// The story of the whole run, judged.
   package func report() -> RunReport {
-    var violations = ledger.verdict(isDisturbed: isDisturbed)
+    var violations = testimony.verdict(isDisturbed: isDisturbed)
     if let livelock = simulator.livelock { violations.append(livelock) }
     var totals = RunTotals()
     totals.worlds = 1
     totals.datagrams = network.sentCount
     totals.simulated = now - .zero
-    for side in ledger.sides {
+    for side in testimony.sides {
       if side.isCaller {
         totals.calls += 1
         totals.outcomes[side.outcome?.rawValue ?? "crashed", default: 0] += 1
       }
-      let callee = ledger.sides.first { $0.call == side.call && !$0.isCaller }
+      let callee = testimony.sides.first { $0.call == side.call && !$0.isCaller }
       if let accepted = callee?.time(of: .accepted), let connected = side.time(of: .connected) {
         totals.connectMilliseconds.append(Int((connected - accepted).milliseconds))
       }

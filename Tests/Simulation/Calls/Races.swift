@@ -16,7 +16,7 @@ package enum Races {
     let gap = Duration.microseconds(Int64(world.random.below(50_000)))
     let (first, second) = world.random.happens(0.5) ? (alice, bob) : (bob, alice)
     let isRegistered = world.run(atMost: .seconds(10)) { alice.isRegistered && bob.isRegistered }
-    if !isRegistered { world.ledger.report("not registered within 10 s") }
+    if !isRegistered { world.testimony.report("not registered within 10 s") }
     let calls = [first.call(.id(second.id))]
     world.run(gap)
     let both = calls + [second.call(.id(first.id))]
@@ -31,15 +31,15 @@ package enum Races {
   private static func checkGlare(_ world: CallWorld, _ placed: [CallID], _ start: Instant) {
     let (alice, bob) = (world.peers[0], world.peers[1])
     let connected = [alice, bob].map { peer in
-      world.ledger.sides.filter { $0.host == peer.hostID && $0.time(of: .connected) != nil }
+      world.testimony.sides.filter { $0.host == peer.hostID && $0.time(of: .connected) != nil }
         .map(\.call)
     }
     guard connected[0].count == 1, connected[0] == connected[1] else {
-      return world.ledger.report("glare: connected calls \(connected) 2 s after \(start)")
+      return world.testimony.report("glare: connected calls \(connected) 2 s after \(start)")
     }
     // Where the second invitation was placed before the first arrived, the lesser ID stands.
     if placed.count == 2, let least = placed.min(), connected[0] != [least] {
-      world.ledger.report("glare: \(connected[0]) stands, not the lesser \(least)")
+      world.testimony.report("glare: \(connected[0]) stands, not the lesser \(least)")
     }
   }
 
@@ -51,23 +51,23 @@ package enum Races {
     world.run(atMost: .seconds(10)) { alice.isRegistered && bob.isRegistered }
     bob.habits.answer = .never
     guard let call = alice.call(.id(bob.id)) else {
-      world.ledger.report("a registered peer may not call")
+      world.testimony.report("a registered peer may not call")
       return world.report()
     }
-    world.run(atMost: .seconds(14)) { world.ledger.isOpen(call, at: bob.hostID) }
+    world.run(atMost: .seconds(14)) { world.testimony.isOpen(call, at: bob.hostID) }
     let apart = Int64(world.random.below(200_000)) - 100_000
     let accepting = world.now + .milliseconds(500)
     world.simulator.plan(at: accepting) { bob.accept(call) }
     world.simulator.plan(at: accepting + .microseconds(apart)) { alice.cancel(call) }
     world.run(.seconds(2))
     RandomCalls.settle(world)
-    let isAlone = world.ledger.sides.contains { $0.time(of: .connected) != nil }
-    if isAlone { world.ledger.report("\(call): connected, though the caller cancelled") }
+    let isAlone = world.testimony.sides.contains { $0.time(of: .connected) != nil }
+    if isAlone { world.testimony.report("\(call): connected, though the caller cancelled") }
     return world.report()
   }
 
   private static func isConnected(_ peer: SimulatedPeer) -> Bool {
-    peer.world.ledger.sides.contains {
+    peer.world.testimony.sides.contains {
       $0.host == peer.hostID && $0.time(of: .connected) != nil
     }
   }

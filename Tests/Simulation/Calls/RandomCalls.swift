@@ -34,7 +34,7 @@ package enum RandomCalls {
     let limit = world.now + longestRun
     while world.simulator.livelock == nil, world.now < limit {
       let end = max(world.lastAct, world.lastFault) + settling
-      let isQuiet = world.now >= world.lastFault && !world.ledger.hasOpenCalls
+      let isQuiet = world.now >= world.lastFault && !world.testimony.hasOpenCalls
       if isQuiet || world.now >= end { break }
       world.run(.milliseconds(250))
     }
@@ -68,7 +68,7 @@ package enum RandomCalls {
         if place() { placed += 1 }
         // Half of the calls come while others are under way.
         if world.random.happens(0.5) {
-          world.run(atMost: .seconds(60)) { [world] in !world.ledger.hasOpenCalls }
+          world.run(atMost: .seconds(60)) { [world] in !world.testimony.hasOpenCalls }
         }
         world.run(.milliseconds(1) * Int(world.random.below(4_000)))
       }

@@ -1,7 +1,7 @@
-package import Calling
-package import Peer
-package import Primitives
-package import Wire
+import Calling
+import Peer
+import Primitives
+import Wire
 
 /// Audio from the first moment of a call to its last: the program must refuse it until it may flow.
 extension SimulatedPeer {
@@ -15,9 +15,20 @@ extension SimulatedPeer {
     pumping.removeAll { $0 == call }
   }
 
+  /// The first frame waits for nothing but leave to be sent.
+  func pumpAtOnce(_ call: CallID) {
+    world.simulator.plan(after: .zero) { [weak self] in self?.sendFrame(call) }
+  }
+
   private func pump(_ call: CallID) {
     guard pumping.contains(call) else { return }
-    let isEarly = !world.ledger.isAccepted(call, at: hostID)
+    sendFrame(call)
+    collect(call)
+    world.simulator.plan(after: world.mediaInterval) { [weak self] in self?.pump(call) }
+  }
+
+  private func sendFrame(_ call: CallID) {
+    let isEarly = !world.testimony.isAccepted(call, at: hostID)
     let frame = world.audioFrame
     let isTaken = host.command(now: world.now) { machine, now in
       machine.sendAudio(frame.span, mediaTime: mediaTime, frame: .ms20, marker: false, now: now)
@@ -25,18 +36,16 @@ extension SimulatedPeer {
     mediaTime &+= UInt16(clamping: world.mediaInterval.milliseconds / 10)
     if isTaken == true {
       framesSent += 1
-      if isEarly { world.ledger.noteEarlyFrame(call, at: hostID) }
+      if isEarly { world.testimony.noteEarlyFrame(call, at: hostID) }
     }
-    collect(call)
-    world.simulator.plan(after: world.mediaInterval) { [weak self] in self?.pump(call) }
   }
 
   /// Takes what arrived; who has not accepted, or has not been, must get nothing.
   private func collect(_ call: CallID) {
-    let isEarly = !world.ledger.isAccepted(call, at: hostID)
+    let isEarly = !world.testimony.isAccepted(call, at: hostID)
     while let frame = nextFrame() {
       heard.append(Heard(at: clock.world(frame.arrival), mediaTime: frame.mediaTime))
-      if isEarly { world.ledger.noteEarlyFrame(call, at: hostID) }
+      if isEarly { world.testimony.noteEarlyFrame(call, at: hostID) }
     }
   }
 

@@ -1,44 +1,72 @@
-package import Calling
-package import Peer
-package import Primitives
-package import Wire
+import Calling
+import Peer
+import Primitives
+import Wire
 
 /// What the program tells the user, what the user then does, and the media meanwhile.
 extension SimulatedPeer {
   func observe(_ event: PeerEvent, _ now: Instant) {
-    events.append((now, event))
+    note(event, now)
     world.log.note(at: now, "\(name) hears: \(Self.text(of: event))")
     switch event {
-    case .registration(.registered):
-      isRegistered = true
-      registrations.append(now)
+    case .registration(.registered): noteRegistered(now)
     case .registration: isRegistered = false
     case .rendezvousIdentified: break
-    case .call(let call, let event): observe(event, of: call, now)
+    case .calling(let event): observe(event, now)
+    case .link(let call, let step): observe(step, of: call, now)
+    case .unresolved(let call, _):
+      endMedia(call)
+      world.testimony.end(call, at: hostID, .unreachable, isLocal: true, now: now)
     }
   }
 
-  private func observe(_ event: CallEvent, of call: CallID, _ now: Instant) {
+  private func observe(_ event: CallEvent, _ now: Instant) {
     switch event {
-    case .incoming:
-      world.ledger.begin(call, at: hostID, isCaller: false, now: now)
+    case .incoming(let call, _):
+      world.testimony.begin(call, at: hostID, isCaller: false, now: now)
       beginMedia(call)
       answer(call)
-    case .delivered: world.ledger.note(.delivered, call, at: hostID, now: now)
-    case .accepted:
-      world.ledger.note(.accepted, call, at: hostID, now: now)
+    case .replaced(let old, let new):
+      endMedia(old)
+      world.testimony.replace(old, by: new, at: hostID, now: now)
+      beginMedia(new)
+    case .delivered(let call): world.testimony.note(.delivered, call, at: hostID, now: now)
+    case .stateChanged(let call, .connecting, _):
+      world.testimony.note(.accepted, call, at: hostID, now: now)
       planHangUp(call)
-    case .pathReady: world.ledger.note(.pathReady, call, at: hostID, now: now)
-    case .firstFrameSent: world.ledger.note(.firstFrameSent, call, at: hostID, now: now)
-    case .firstFrameReceived: world.ledger.note(.firstFrameReceived, call, at: hostID, now: now)
-    case .connected: world.ledger.note(.connected, call, at: hostID, now: now)
-    case .ended(let end):
-      endMedia(call)
-      world.ledger.end(
-        call, at: hostID, Self.ending(of: end), isLocal: end.endedBy == .local, now: now)
-    case .peerFound, .pathChanged, .mediaMayFlow, .interrupted, .resumed, .remoteAudioMuted,
-      .messageReceived, .messageDelivered, .messageFailed, .deliveryFailed, .shortCode:
+    case .stateChanged(let call, .connected, _):
+      world.testimony.note(.connected, call, at: hostID, now: now)
+    case .ended(let summary):
+      endMedia(summary.callID)
+      world.testimony.end(
+        summary.callID, at: hostID, summary.outcome, isLocal: summary.cause.isLocal, now: now)
+    case .stateChanged, .interrupted, .resumed, .remoteMediaChanged, .refused: break
+    }
+  }
+
+  private func observe(_ step: LinkStep, of call: CallID, _ now: Instant) {
+    switch step {
+    case .pathReady: world.testimony.note(.pathReady, call, at: hostID, now: now)
+    case .firstFrameSent: world.testimony.note(.firstFrameSent, call, at: hostID, now: now)
+    case .firstFrameReceived: world.testimony.note(.firstFrameReceived, call, at: hostID, now: now)
+    case .mediaMayFlow: pumpAtOnce(call)
+    case .peerFound, .invitation, .answered, .pathChanged, .shortCode, .mediaMustStop,
+      .messageReceived, .messageFinished:
       break
+    }
+  }
+
+  private func note(_ event: PeerEvent, _ now: Instant) { events.append((now, event)) }
+
+  private func noteRegistered(_ now: Instant) {
+    isRegistered = true
+    registrations.append(now)
+  }
+
+  func planPatience(_ call: CallID) {
+    guard let patience = habits.patience else { return }
+    later(patience, call) { peer in
+      if !peer.world.testimony.isAccepted(call, at: peer.hostID) { peer.cancel(call) }
     }
   }
 
@@ -60,22 +88,8 @@ extension SimulatedPeer {
   /// from within an event.
   func later(_ delay: Duration, _ call: CallID, _ action: @escaping (SimulatedPeer) -> Void) {
     world.simulator.plan(after: delay) { [weak self] in
-      guard let self, world.ledger.isOpen(call, at: hostID) else { return }
+      guard let self, world.testimony.isOpen(call, at: hostID) else { return }
       action(self)
-    }
-  }
-
-  private static func ending(of end: CallEnd) -> CallLedger.Ending {
-    switch end.outcome {
-    case .completed: .answered
-    case .rejected: .rejected
-    case .busy: .busy
-    case .cancelled: .cancelled
-    case .timeout: .timeout
-    case .unreachable: .unreachable
-    case .lost: .lost
-    case .superseded: .superseded
-    case .failed: .failed
     }
   }
 
@@ -84,11 +98,29 @@ extension SimulatedPeer {
     switch event {
     case .registration(let state): "registration \(state)"
     case .rendezvousIdentified(let id, _): "rendezvous \(id)"
-    case .call(let call, .incoming): "\(call) incoming"
-    case .call(let call, .peerFound(let id, _)): "\(call) found \(id)"
-    case .call(let call, .ended(let end)):
-      "\(call) ended: \(end.outcome) \(end.reason) by \(end.endedBy), \(end.timeline)"
-    case .call(let call, let event): "\(call) \(event)"
+    case .calling(.ended(let end)):
+      "\(end.callID) ended: \(end.outcome), \(end.cause), \(end.durationMilliseconds) ms"
+    case .calling(let event): "\(event)"
+    case .link(let call, .peerFound(let id, _)): "\(call) found \(id)"
+    case .link(let call, .invitation(let notice)): "\(call) invitation of \(notice.peer)"
+    case .link(let call, let step): "\(call) \(step)"
+    case .unresolved(let call, let failure): "\(call) unresolved: \(failure)"
+    }
+  }
+}
+
+extension CallCause {
+  /// Whether a side can end a call for this without a word from the other one.
+  fileprivate var isLocal: Bool {
+    switch self {
+    case .remoteRejected, .remoteBusy, .notAllowed, .remoteCancelled, .remoteHangUp,
+      .remoteRingTimeout:
+      false
+    case .localCall, .remoteCall, .localAccepted, .remoteAccepted, .localRejected,
+      .localCancelled, .localHangUp, .firstFrame, .localRingTimeout, .recalled, .glare,
+      .notOnline, .undelivered, .noPath, .noMedia, .peerLost, .unsupportedVersion,
+      .identityChanged, .shuttingDown, .internalFailure:
+      true
     }
   }
 }

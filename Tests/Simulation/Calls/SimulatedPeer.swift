@@ -1,7 +1,7 @@
-package import Calling
-package import Cryptography
+import Calling
 package import Peer
 package import Primitives
+import SecureSession
 package import Wire
 
 /// A person with a program: one identity on one host, its `PeerMachine`, and a user's habits.
@@ -17,13 +17,13 @@ package final class SimulatedPeer {
   package var habits = Habits()
   /// Decides anew for each call, when set.
   package var decide: (() -> Habits)?
-  package private(set) var events: [(at: Instant, event: PeerEvent)] = []
-  package private(set) var heard: [Heard] = []
-  package private(set) var isRegistered = false
-  package private(set) var registrations: [Instant] = []
+  package internal(set) var events: [(at: Instant, event: PeerEvent)] = []
+  package internal(set) var heard: [Heard] = []
+  package internal(set) var isRegistered = false
+  package internal(set) var registrations: [Instant] = []
   /// Accepted by the machine for sending, over all calls.
-  package private(set) var framesSent = 0
-  package var userExtension = ""
+  package internal(set) var framesSent = 0
+  package var userExtension: String?
   /// Changes what a new machine is configured with.
   package var configure: ((inout PeerConfiguration) -> Void)?
 
@@ -31,11 +31,13 @@ package final class SimulatedPeer {
   let clock: SimulatedClock
   /// How far this host's wall clock is ahead of the true time, ms.
   private let wallClockError: Int64
-  private let identitySeed: UInt64
+  /// What the identity file holds.
+  private let identity: [UInt8]
   private var random: RandomSource
-  private var lives = 0
-  private var mediaTime: UInt16 = 0
-  private var pumping: [CallID] = []
+  var mediaTime: UInt16 = 0
+  /// Calls that media is offered to.
+  var pumping: [CallID] = []
+  var playout: [UInt8] = []
 
   init(
     _ name: PeerName, on host: SimulatedNetwork.HostID, in world: CallWorld, random: RandomSource
@@ -47,7 +49,11 @@ package final class SimulatedPeer {
       origin: .zero + random.duration(.zero ... .seconds(1_000_000)),
       partsPerMillion: Int64(random.below(101)) - 50)
     wallClockError = Int64(random.below(7_200_000)) - 3_600_000
-    identitySeed = random.next()
+    let made = LocalIdentity(
+      kind: .peer, unixSeconds: UInt64((world.wallClock + wallClockError) / 1_000),
+      random: &random)
+    id = made.id
+    identity = made.storedBytes
     self.random = random
     self.host = SimulatedHost(host, on: world.network, clock: clock)
     self.host.observe = { [unowned self] event, now in observe(event, now) }
@@ -55,29 +61,32 @@ package final class SimulatedPeer {
 
   package var hostID: SimulatedNetwork.HostID { host.host }
   package var site: SimulatedNetwork.SiteID { world.network.site(of: hostID) }
-  package private(set) var id = PeerID.zero
+  package let id: PeerID
 
   // MARK: - The program
 
   package func start() {
-    lives += 1
     var configuration = PeerConfiguration(
-      rendezvous: world.rendezvous.address, rendezvousID: world.rendezvous.id)
+      rendezvous: world.rendezvous.address,
+      wallClockAtZero: CallWorld.wallClockAtStart + wallClockError
+        - Int64(clock.origin / 1_000_000))
+    configuration.rendezvousID = world.rendezvous.id
     configuration.name = name
     configuration.hostCandidates = [world.network.address(of: hostID)]
-    configuration.wallClockAtZero =
-      CallWorld.wallClockAtStart + wallClockError - Int64(clock.origin / 1_000_000)
     configure?(&configuration)
-    let identity = world.identity(seed: identitySeed, wallClock: world.wallClock + wallClockError)
-    id = identity.id
-    var machine = PeerMachine(
-      configuration, identity: identity, random: random.split(), now: clock.local(world.now))
-    machine.register(now: clock.local(world.now))
-    host.start(machine, now: world.now)
+    do throws(IdentityFileFault) {
+      let identity = try LocalIdentity(stored: identity.span)
+      var machine = PeerMachine(
+        configuration, identity: identity, random: random.split(), now: clock.local(world.now))
+      machine.register(now: clock.local(world.now))
+      host.start(machine, now: world.now)
+    } catch {
+      world.testimony.report("\(name): the identity does not read: \(error)")
+    }
   }
 
   package func crash() {
-    world.ledger.crash(hostID)
+    world.testimony.crash(hostID)
     pumping.removeAll()
     isRegistered = false
     host.crash(now: world.now)
@@ -101,25 +110,27 @@ package final class SimulatedPeer {
   /// Invites; `nil` when the program refuses, or does not run.
   @discardableResult
   package func call(_ target: CallTarget) -> CallID? {
+    world.noteAct()
     var options = InviteOptions()
     options.userExtension = userExtension
-    let call: CallID?
-    do throws(CallRefusal) {
-      call = try host.command(now: world.now) { machine, now throws(CallRefusal) in
-        try machine.invite(target, options, now: now)
+    do throws(PeerRefusal) {
+      return try host.command(now: world.now) { machine, now throws(PeerRefusal) in
+        let call = try machine.invite(target, options, now: now)
+        world.log.note(at: world.now, "\(name) calls: \(call)")
+        world.testimony.begin(call, at: hostID, isCaller: true, now: world.now)
+        beginMedia(call)
+        planPatience(call)
+        return call
       }
     } catch {
       world.log.note(at: world.now, "\(name) may not call: \(error)")
       return nil
     }
-    guard let call else { return nil }
-    world.log.note(at: world.now, "\(name) calls: \(call)")
-    return call
   }
 
   @discardableResult
   package func accept(_ call: CallID) -> Bool {
-    act("accepts", call) { machine, now throws(CallRefusal) in
+    act("accepts", call) { machine, now throws(PeerRefusal) in
       var options = AnswerOptions()
       options.userExtension = userExtension
       try machine.accept(call, options, now: now)
@@ -128,21 +139,21 @@ package final class SimulatedPeer {
 
   @discardableResult
   package func reject(_ call: CallID) -> Bool {
-    act("rejects", call) { machine, now throws(CallRefusal) in
+    act("rejects", call) { machine, now throws(PeerRefusal) in
       try machine.reject(call, reason: .declined, text: "not now", now: now)
     }
   }
 
   @discardableResult
   package func cancel(_ call: CallID) -> Bool {
-    act("cancels", call) { machine, now throws(CallRefusal) in
+    act("cancels", call) { machine, now throws(PeerRefusal) in
       try machine.cancel(call, reason: .userCancelled, text: "", now: now)
     }
   }
 
   @discardableResult
   package func hangUp(_ call: CallID) -> Bool {
-    act("hangs up", call) { machine, now throws(CallRefusal) in
+    act("hangs up", call) { machine, now throws(PeerRefusal) in
       try machine.hangUp(call, reason: .userHungUp, text: "", now: now)
     }
   }
@@ -150,10 +161,10 @@ package final class SimulatedPeer {
   /// Whether the program did it.
   private func act(
     _ what: String, _ call: CallID,
-    _ body: (inout PeerMachine, Instant) throws(CallRefusal) -> Void
+    _ body: (inout PeerMachine, Instant) throws(PeerRefusal) -> Void
   ) -> Bool {
     world.noteAct()
-    do throws(CallRefusal) {
+    do throws(PeerRefusal) {
       let isDone = try host.command(now: world.now, body) != nil
       world.log.note(at: world.now, "\(name) \(what): \(call)")
       return isDone

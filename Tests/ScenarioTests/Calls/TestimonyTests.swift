@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 /// The judge is judged first: each contradictory story is found out, and an honest one is not.
-@Suite struct CallLedgerTests {
+@Suite struct TestimonyTests {
   private let call: CallID = {
     var random = RandomSource(seed: 1)
     return CallID(from: &random)
@@ -16,34 +16,34 @@ import Wire
   private func at(_ milliseconds: Int) -> Instant { .zero + .milliseconds(milliseconds) }
 
   private func verdict(
-    isDisturbed: Bool = false, _ story: (inout CallLedger) -> Void
+    isDisturbed: Bool = false, _ story: (inout Testimony) -> Void
   ) -> [String] {
-    var ledger = CallLedger()
-    story(&ledger)
-    return ledger.verdict { _, _ in isDisturbed }
+    var testimony = Testimony()
+    story(&testimony)
+    return testimony.verdict { _, _ in isDisturbed }
   }
 
-  private func ring(_ ledger: inout CallLedger) {
-    ledger.begin(call, at: alice, isCaller: true, now: at(0))
-    ledger.begin(call, at: bob, isCaller: false, now: at(50))
+  private func ring(_ testimony: inout Testimony) {
+    testimony.begin(call, at: alice, isCaller: true, now: at(0))
+    testimony.begin(call, at: bob, isCaller: false, now: at(50))
   }
 
-  private func talk(_ ledger: inout CallLedger) {
-    ring(&ledger)
+  private func talk(_ testimony: inout Testimony) {
+    ring(&testimony)
     for (host, start) in [(bob, 1_000), (alice, 1_050)] {
-      for (offset, step) in [CallLedger.Step.accepted, .firstFrameReceived, .connected].enumerated()
+      for (offset, step) in [Testimony.Step.accepted, .firstFrameReceived, .connected].enumerated()
       {
-        ledger.note(step, call, at: host, now: at(start + 100 * offset))
+        testimony.note(step, call, at: host, now: at(start + 100 * offset))
       }
     }
   }
 
   private func end(
-    _ ledger: inout CallLedger, _ caller: CallOutcome, _ callee: CallOutcome,
+    _ testimony: inout Testimony, _ caller: CallOutcome, _ callee: CallOutcome,
     bothActed: Bool = false, apart: Int = 50
   ) {
-    ledger.end(call, at: alice, caller, isLocal: true, now: at(5_000))
-    ledger.end(call, at: bob, callee, isLocal: bothActed, now: at(5_000 + apart))
+    testimony.end(call, at: alice, caller, isLocal: true, now: at(5_000))
+    testimony.end(call, at: bob, callee, isLocal: bothActed, now: at(5_000 + apart))
   }
 
   @Test func `finds nothing wrong with an honest call`() {
@@ -68,9 +68,9 @@ import Wire
   }
 
   @Test func `finds two stories of one call, unless a fault or a race explains them`() {
-    func tell(_ ledger: inout CallLedger, bothActed: Bool, apart: Int) {
-      ring(&ledger)
-      end(&ledger, .cancelled, .rejected, bothActed: bothActed, apart: apart)
+    func tell(_ testimony: inout Testimony, bothActed: Bool, apart: Int) {
+      ring(&testimony)
+      end(&testimony, .cancelled, .rejected, bothActed: bothActed, apart: apart)
     }
     #expect(verdict { tell(&$0, bothActed: false, apart: 50) }.count == 1)
     #expect(verdict { tell(&$0, bothActed: true, apart: 50) } == [])
@@ -81,7 +81,7 @@ import Wire
   @Test func `no fault explains being connected with somebody who did not accept`() {
     let found = verdict(isDisturbed: true) {
       ring(&$0)
-      for step in [CallLedger.Step.accepted, .firstFrameReceived, .connected] {
+      for step in [Testimony.Step.accepted, .firstFrameReceived, .connected] {
         $0.note(step, call, at: alice, now: at(1_000))
       }
       end(&$0, .completed, .rejected)

@@ -3,7 +3,7 @@ package import Primitives
 import Wire
 
 /// The rules that every run must keep, whatever the network did.
-extension CallLedger {
+extension Testimony {
   /// How long after an act of one side the other may still act without having heard of it.
   private static let raceWindow = Duration.seconds(2)
 

@@ -6,7 +6,7 @@ package import Wire
 ///
 /// Fed by observers, knows nothing of how calls are made; its own tests tell it contradictory
 /// stories. Sides are kept in the order in which they appeared.
-package struct CallLedger {
+package struct Testimony {
   package typealias HostID = SimulatedNetwork.HostID
 
   package enum Step: String, CaseIterable, Sendable {
@@ -21,13 +21,14 @@ package struct CallLedger {
     package var steps: [(step: Step, at: Instant)] = []
     package var outcome: CallOutcome?
     package var endedLocally = false
-    /// The process died: it says nothing more, and nothing is asked of it.
-    package var isCrashed = false
+    /// The process died, or the call went on under another ID: it says nothing more, and nothing
+    /// is asked of it.
+    package var isExcused = false
     /// Frames taken by the machine, or given out by it, before the call was accepted.
     package var earlyFrames = 0
 
     package func time(of step: Step) -> Instant? { steps.first { $0.step == step }?.at }
-    package var isOpen: Bool { outcome == nil && !isCrashed }
+    package var isOpen: Bool { outcome == nil && !isExcused }
   }
 
   package private(set) var sides: [Side] = []
@@ -81,8 +82,16 @@ package struct CallLedger {
 
   package mutating func crash(_ host: HostID) {
     for index in sides.indices where sides[index].host == host && sides[index].isOpen {
-      sides[index].isCrashed = true
+      sides[index].isExcused = true
     }
+  }
+
+  /// Both called each other: this side's call goes on as the other's.
+  package mutating func replace(
+    _ call: CallID, by other: CallID, at host: HostID, now: Instant
+  ) {
+    if let index = index(call, host) { sides[index].isExcused = true }
+    begin(other, at: host, isCaller: false, now: now)
   }
 
   package mutating func report(_ violation: String) { violations.append(violation) }
