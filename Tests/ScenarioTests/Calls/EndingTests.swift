@@ -22,7 +22,7 @@ import Testing
     pair.bob.habits.answer = .never
     let call = try #require(pair.alice.call(.id(pair.bob.id)))
     pair.world.run(.seconds(1))
-    #expect(pair.alice.cancel(call))
+    #expect(pair.alice.end(call))
     pair.world.run(.seconds(1))
     #expect(!pair.bob.accept(call))
     #expect(pair.outcome(of: call, at: pair.alice) == .cancelled)
@@ -37,7 +37,7 @@ import Testing
     pair.world.run(.seconds(10))
     let (one, other) = byCaller ? (pair.alice, pair.bob) : (pair.bob, pair.alice)
     let start = pair.world.now
-    #expect(one.hangUp(call))
+    #expect(one.end(call))
     pair.world.run(.seconds(2))
     let told = TwoPeers.milliseconds(start, pair.time(.ended, of: call, at: other))
     #expect(told <= 51, "\(told) ms")
@@ -127,7 +127,7 @@ extension TwoPeers {
   /// Ends whatever runs, and finds nothing wrong with the whole.
   func expectHungUp() {
     for side in world.testimony.sides where side.isOpen && side.isCaller {
-      _ = (side.host == alice.hostID ? alice : bob).hangUp(side.call)
+      _ = (side.host == alice.hostID ? alice : bob).end(side.call)
     }
     world.run(.seconds(3))
     expectNoViolations()

@@ -31,11 +31,11 @@ import Wire
     let call = try #require(pair.alice.call(.id(pair.bob.id)))
     pair.world.run(.seconds(1))
     for peer in [pair.alice, pair.bob] {
-      #expect(!peer.accept(unknown) && !peer.reject(unknown) && !peer.hangUp(unknown))
+      #expect(!peer.accept(unknown) && !peer.reject(unknown) && !peer.end(unknown))
     }
     #expect(!pair.alice.accept(call))  // One cannot accept one's own invitation.
     #expect(!pair.alice.reject(call))
-    #expect(!pair.bob.cancel(call))
+    #expect(!pair.bob.end(call))
     pair.world.run(.seconds(1))
     #expect(pair.outcome(of: call, at: pair.alice) == nil)
     #expect(pair.bob.accept(call))
@@ -44,7 +44,7 @@ import Wire
     #expect(pair.isConnected(call))
     #expect(!pair.bob.reject(call))
     pair.expectHungUp()
-    #expect(!pair.bob.hangUp(call))
+    #expect(!pair.bob.end(call))
   }
 
   @Test func `thirty percent loss, doubling and half a second of reordering lose no call`() throws {
@@ -62,7 +62,7 @@ import Wire
       pair.bob.habits.answer = .accept(after: .seconds(1))
       let call = try #require(pair.alice.call(.id(pair.bob.id)))
       if pair.world.run(atMost: .seconds(12), until: { pair.isConnected(call) }) { connected += 1 }
-      pair.alice.hangUp(call)
+      pair.alice.end(call)
       pair.world.run(.seconds(25))
       pair.expectNoViolations()
     }

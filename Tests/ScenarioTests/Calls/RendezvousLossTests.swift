@@ -43,7 +43,7 @@ import Testing
     pair.world.rendezvous.crash()
     pair.world.run(.seconds(5))
     let start = pair.world.now
-    pair.alice.hangUp(call)
+    pair.alice.end(call)
     pair.world.run(.seconds(1))
     #expect(pair.outcome(of: call, at: pair.bob) == .completed)
     #expect(TwoPeers.milliseconds(start, pair.time(.ended, of: call, at: pair.bob)) <= 51)

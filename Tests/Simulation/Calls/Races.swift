@@ -58,7 +58,7 @@ package enum Races {
     let apart = Int64(world.random.below(200_000)) - 100_000
     let accepting = world.now + .milliseconds(500)
     world.simulator.plan(at: accepting) { bob.accept(call) }
-    world.simulator.plan(at: accepting + .microseconds(apart)) { alice.cancel(call) }
+    world.simulator.plan(at: accepting + .microseconds(apart)) { alice.end(call) }
     world.run(.seconds(2))
     RandomCalls.settle(world)
     let isAlone = world.testimony.sides.contains { $0.time(of: .connected) != nil }

@@ -31,7 +31,9 @@ extension SimulatedPeer {
     let isEarly = !world.testimony.isAccepted(call, at: hostID)
     let frame = world.audioFrame
     let isTaken = host.command(now: world.now) { machine, now in
-      machine.sendAudio(frame.span, mediaTime: mediaTime, frame: .ms20, marker: false, now: now)
+      machine.sendAudio(
+        frame.span, mediaTime: mediaTime, length: .milliseconds20, isMarked: false, on: call,
+        now: now)
     }
     mediaTime &+= UInt16(clamping: world.mediaInterval.milliseconds / 10)
     if isTaken == true {
@@ -43,17 +45,17 @@ extension SimulatedPeer {
   /// Takes what arrived; who has not accepted, or has not been, must get nothing.
   private func collect(_ call: CallID) {
     let isEarly = !world.testimony.isAccepted(call, at: hostID)
-    while let frame = nextFrame() {
+    while let frame = nextFrame(of: call) {
       heard.append(Heard(at: clock.world(frame.arrival), mediaTime: frame.mediaTime))
       if isEarly { world.testimony.noteEarlyFrame(call, at: hostID) }
     }
   }
 
-  private func nextFrame() -> ReceivedAudio? {
+  private func nextFrame(of call: CallID) -> ReceivedAudio? {
     playout.removeAll(keepingCapacity: true)
     let frame = host.command(now: world.now) { machine, _ in
       var received: ReceivedAudio?
-      playout.append(addingCapacity: 1_300) { received = machine.pollAudio(into: &$0) }
+      playout.append(addingCapacity: 1_300) { received = machine.pollAudio(of: call, into: &$0) }
       return received
     }
     return frame ?? nil

@@ -66,7 +66,7 @@ extension SimulatedPeer {
   func planPatience(_ call: CallID) {
     guard let patience = habits.patience else { return }
     later(patience, call) { peer in
-      if !peer.world.testimony.isAccepted(call, at: peer.hostID) { peer.cancel(call) }
+      if !peer.world.testimony.isAccepted(call, at: peer.hostID) { peer.end(call) }
     }
   }
 
@@ -81,7 +81,7 @@ extension SimulatedPeer {
 
   private func planHangUp(_ call: CallID) {
     guard let talk = habits.talk else { return }
-    later(talk, call) { $0.hangUp(call) }
+    later(talk, call) { $0.end(call) }
   }
 
   /// Does something about a call later, if it is still there. Users act in their own time: never

@@ -48,7 +48,7 @@ package final class SimulatedPeer {
     clock = SimulatedClock(
       origin: .zero + random.duration(.zero ... .seconds(1_000_000)),
       partsPerMillion: Int64(random.below(101)) - 50)
-    wallClockError = Int64(random.below(7_200_000)) - 3_600_000
+    wallClockError = Int64(random.below(480_000)) - 240_000
     let made = LocalIdentity(
       kind: .peer, unixSeconds: UInt64((world.wallClock + wallClockError) / 1_000),
       random: &random)
@@ -97,12 +97,12 @@ package final class SimulatedPeer {
     world.network.move(hostID, to: site, now: world.now)
     let candidates = [world.network.address(of: hostID)]
     host.command(now: world.now) { machine, now in
-      machine.localAddressChanged(candidates, now: now)
+      machine.changeHostCandidates(candidates, now: now)
     }
   }
 
-  package func statistics() -> PeerStatistics? {
-    host.command(now: world.now) { machine, now in machine.statistics(now: now) }
+  package func statistics(of call: CallID) -> LinkStatistics? {
+    host.command(now: world.now) { machine, _ in machine.statistics(of: call) } ?? nil
   }
 
   // MARK: - The user
@@ -140,22 +140,14 @@ package final class SimulatedPeer {
   @discardableResult
   package func reject(_ call: CallID) -> Bool {
     act("rejects", call) { machine, now throws(PeerRefusal) in
-      try machine.reject(call, reason: .declined, text: "not now", now: now)
+      try machine.reject(call, .declined, text: "not now", now: now)
     }
   }
 
+  /// Cancels, rejects or hangs up, as the call stands.
   @discardableResult
-  package func cancel(_ call: CallID) -> Bool {
-    act("cancels", call) { machine, now throws(PeerRefusal) in
-      try machine.cancel(call, reason: .userCancelled, text: "", now: now)
-    }
-  }
-
-  @discardableResult
-  package func hangUp(_ call: CallID) -> Bool {
-    act("hangs up", call) { machine, now throws(PeerRefusal) in
-      try machine.hangUp(call, reason: .userHungUp, text: "", now: now)
-    }
+  package func end(_ call: CallID) -> Bool {
+    act("ends", call) { machine, now throws(PeerRefusal) in try machine.end(call, now: now) }
   }
 
   /// Whether the program did it.

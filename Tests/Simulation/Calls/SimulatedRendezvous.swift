@@ -35,6 +35,20 @@ package final class SimulatedRendezvous {
 
   package func start() {
     bootCounter += 1
+    let now = host.clock.local(simulator.now)
+    let origin = UInt64(CallWorld.wallClockAtStart) - host.clock.origin / 1_000_000
+    do {
+      var identity = try LocalIdentity(stored: identity.span)
+      let card = try identity.makeCard(
+        unixSeconds: (origin + now.nanoseconds / 1_000_000) / 1_000)
+      let settings = ServerSettings(
+        identity: identity, card: card, bootCounter: bootCounter, resetKey: resetKey,
+        wallMilliseconds: origin)
+      host.start(
+        RendezvousMachine(settings, store: store, random: random.split()), now: simulator.now)
+    } catch {
+      simulator.log.note(at: simulator.now, "the rendezvous cannot start: \(error)")
+    }
   }
 
   package func crash() { host.crash(now: simulator.now) }
