@@ -34,10 +34,15 @@ struct ArrivalLog: Sendable {
 
   var hasUnreported: Bool { lowestUnreported != nil }
 
-  mutating func record(_ number: UInt32, at arrival: Instant, isCongestionExperienced: Bool) {
-    guard number != Self.noNumber else { return }
+  /// `false` for a number too old to be reported, or noted before.
+  mutating func record(
+    _ number: UInt32, at arrival: Instant, isCongestionExperienced: Bool
+  ) -> Bool {
+    guard number != Self.noNumber else { return false }
     if let largest, number <= largest {
-      guard largest - number < UInt32(Self.capacity), !isReceived(number) else { return }
+      guard largest - number < UInt32(FeedbackHeader.maximumCount), !isReceived(number) else {
+        return false
+      }
     } else {
       largest = number
       largestArrival = arrival
@@ -48,6 +53,7 @@ struct ArrivalLog: Sendable {
         truncatingIfNeeded: arrival.nanoseconds / FeedbackHeader.nanosecondsPerTick),
       isCongestionExperienced: isCongestionExperienced)
     lowestUnreported = min(lowestUnreported ?? number, number)
+    return true
   }
 
   private func isReceived(_ number: UInt32) -> Bool {

@@ -40,13 +40,16 @@ package struct FeedbackRecorder: Sendable {
     let epoch = UInt32(truncatingIfNeeded: number >> 32)
     if epoch > current.epoch { begin(epoch) }
     let low = UInt32(truncatingIfNeeded: number)
-    if epoch == current.epoch {
-      current.record(low, at: arrival, isCongestionExperienced: isCongestionExperienced)
-    } else if epoch == previous?.epoch {
-      previous?.record(low, at: arrival, isCongestionExperienced: isCongestionExperienced)
-    } else {
-      return
-    }
+    let isNoted =
+      if epoch == current.epoch {
+        current.record(low, at: arrival, isCongestionExperienced: isCongestionExperienced)
+      } else if epoch == previous?.epoch {
+        previous?.record(low, at: arrival, isCongestionExperienced: isCongestionExperienced)
+          ?? false
+      } else {
+        false
+      }
+    guard isNoted else { return }
     switch demand {
     case .none: break
     case .soon: deadline = earliest(deadline, Self.add(Self.soonDelay, to: arrival))
@@ -63,7 +66,10 @@ package struct FeedbackRecorder: Sendable {
   }
 
   /// The previous epoch's keys are erased: nothing of it will come any more.
-  package mutating func forgetPreviousEpoch() { previous = nil }
+  package mutating func forgetPreviousEpoch() {
+    previous = nil
+    if !hasUnreported { deadline = nil }
+  }
 
   // MARK: Outputs
 

@@ -72,4 +72,6 @@ public struct CallReport: Sendable {
   public var statistics: CallStatistics?
   /// The other side's user data, JSON.
   public var userExtension: String?
+  /// What to do about it, where the end calls for that: an identity that changed.
+  public var error: EarshotError?
 }

@@ -157,6 +157,10 @@ public enum CallProgress: Sendable, Equatable {
   case remoteAudioMuted(Bool)
   /// A reliable message of the application (`Call.send`).
   case message(stream: UInt8, [UInt8])
+  /// Both called each other: the call goes on, accepted by itself, under the other's ID.
+  case replaced(by: CallID)
+  /// The audio of this side could not be started; the call goes on without it.
+  case audioFailed(String)
   /// A message was delivered, or given up.
   case messageDelivery(tag: UInt64, delivered: Bool)
 }

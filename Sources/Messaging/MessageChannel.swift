@@ -33,7 +33,7 @@ package struct MessageChannel: Sendable {
     }
   }
 
-  package mutating func handle(_ credit: CreditFrame) { sender.credit.raise(to: credit.total) }
+  package mutating func handle(_ credit: CreditFrame) { sender.handle(credit) }
 
   /// The packet with this transport number arrived. Numbers of packets without MSG are harmless.
   package mutating func packetAcknowledged(_ number: UInt64) {

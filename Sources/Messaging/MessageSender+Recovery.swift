@@ -16,6 +16,8 @@ extension MessageSender {
       let message = active.remove(at: position)
       if !message.isAbandoned { delivered(message.tag) }
     }
+    // What else is under way only repeats what has arrived: nobody waits for its fate.
+    if active.isEmpty { window.removeAll() }
   }
 
   /// Packet `number` is lost: what it carried goes again.
@@ -24,10 +26,16 @@ extension MessageSender {
     markForResend(packet.fragments)
   }
 
+  mutating func handle(_ frame: CreditFrame) {
+    credit.raise(to: frame.total)
+    owesCreditProbe = owesCreditProbe && isStarved
+  }
+
   mutating func handleProbeTimeout(now: Instant) {
     guard isProbeRunning, probe.deadline <= now else { return }
     probe.fire(now: now)
     if isStarved {
+      window.removeAll()  // Credit probes that nobody answered.
       owesCreditProbe = true
       return
     }

@@ -38,7 +38,7 @@ extension CallLink {
     var findings = readFrames(
       bytes.span.extracting(opened.frames), opened, from: source, marks: marks, now: now)
     agent.handleAuthenticatedPacket(from: source, isHighestYet: opened.isHighestYet, now: now)
-    if !wasConfirmed || agent.hasNews { findings.insert(.path) }
+    if !wasConfirmed || !pathChanges.isEmpty { findings.insert(.path) }
     if opened.switchedEpoch { association?.recorder.forgetPreviousEpoch() }
     if association?.endedBy != nil { findings.insert(.ended) }
     return findings.union(.heard)
@@ -59,9 +59,8 @@ extension CallLink {
           take(audio, packet.bytes(at: payload), wireByteCount: packet.count, now: now)
           findings.insert(.audio)
         case .pathChallenge(let challenge):
-          agent.handleChallenge(challenge.token, from: source, now: now)
-        case .pathResponse(let response):
-          agent.handleResponse(response.token, from: source, seenAs: response.observed, now: now)
+          take(challenge, from: source, byteCount: packet.count, now: now)
+        case .pathResponse(let response): take(response, from: source, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
         case .message:
           _ = association?.handle(frame, in: packet, from: source, now: now)
@@ -95,6 +94,24 @@ extension CallLink {
         time: now))
   }
 
+  /// Before both have agreed to look for a path nothing is answered (calling.md §4).
+  private func take(
+    _ challenge: PathChallengeFrame, from source: SocketAddress, byteCount: Int, now: Instant
+  ) {
+    guard isFindingPath else { return }
+    agent.handleChallenge(
+      token: challenge.token, from: source,
+      byteCount: byteCount + SealedPacket.minimumByteCount, now: now)
+  }
+
+  private func take(_ response: PathResponseFrame, from source: SocketAddress, now: Instant) {
+    if let change = agent.handleResponse(
+      token: response.token, from: source, seenAs: response.observed, now: now)
+    {
+      pathChanges.append(change)
+    }
+  }
+
   /// Under ring keys only path checks and ACCEPT are read (calling.md §4).
   @_lifetime(bytes: copy bytes)
   private func receiveRing(
@@ -109,10 +126,8 @@ extension CallLink {
       while let frame = try reader.next() {
         switch frame {
         case .pathChallenge(let challenge):
-          guard isFindingPath else { break }
-          agent.handleChallenge(challenge.token, from: source, now: now)
-        case .pathResponse(let response):
-          agent.handleResponse(response.token, from: source, seenAs: response.observed, now: now)
+          take(challenge, from: source, byteCount: packet.count, now: now)
+        case .pathResponse(let response): take(response, from: source, now: now)
         case .signal(let body):
           signals.append(Array(copying: packet.bytes(at: body)))
           findings.insert(.signal)
@@ -123,7 +138,7 @@ extension CallLink {
     } catch {
       return findings
     }
-    if agent.hasNews { findings.insert(.path) }
+    if !pathChanges.isEmpty { findings.insert(.path) }
     return findings
   }
 

@@ -30,18 +30,23 @@ extension CallLink {
     guard isFindingPath || association != nil else { return nil }
     let underSession = isSessionConfirmed && association != nil
     guard underSession || ringSession != nil else { return nil }
-    guard let check = agent.pollCheck(now: now) else { return nil }
-    Session.beginPacket(&packet)
-    switch check.kind {
-    case .challenge: PathChallengeFrame(token: check.token).write(to: &packet)
-    case .response(let observed):
-      PathResponseFrame(token: check.token, observed: observed).write(to: &packet)
+    let destination: SocketAddress
+    if let response = agent.pollResponse() {
+      Session.beginPacket(&packet)
+      PathResponseFrame(token: response.token, observed: response.address).write(to: &packet)
+      destination = response.address
+    } else if let check = agent.pollCheck(now: now) {
+      Session.beginPacket(&packet)
+      PathChallengeFrame(token: check.token).write(to: &packet)
+      destination = check.address
+    } else {
+      return nil
     }
     let isSealed =
       underSession
       ? association?.seal(&packet, elicits: false, hasMessages: false, now: now) ?? false
       : sealRing(&packet)
-    return isSealed ? check.address : nil
+    return isSealed ? destination : nil
   }
 
   @_lifetime(packet: copy packet)

@@ -31,9 +31,9 @@ final class CallLink {
   var hangUpKey: SecretKey?
   var peerStatic: Bytes32
   /// The caller's r_A, and what the callee was promised it would be.
-  var callerNumber = Bytes32()
-  var commitment = Bytes32()
-  var calleeNumber = Bytes16()
+  var callerNumber = Bytes32.zero
+  var commitment = Bytes32.zero
+  var calleeNumber = Bytes16.zero
   var answerOptions = AnswerOptions()
   var offeredMedia = MediaDescription()
   var remoteUserExtension: String?
@@ -54,12 +54,19 @@ final class CallLink {
   var association: Association?
   /// The other side has shown that it has the session's keys.
   var isSessionConfirmed = false
-  var hasToldPath = false
+  /// Changes of the selected path that nobody has been told of yet.
+  var pathChanges: [PathChange] = []
   var shortCode: String?
+  /// The callee's, until CONFIRM brings the caller's number.
+  var shortCodeKey: SecretKey?
+  /// Messages of the application under way, by tag.
+  var applicationTags: [UInt64] = []
 
   // MARK: Media
   var mayStartMedia = false
   var hasToldMedia = false
+  var hasToldFirstSent = false
+  var hasHeardAudio = false
   var outgoingAudio: AudioFrameQueue
   var incomingAudio: AudioFrameQueue
   var counters = MediaCounters()

@@ -1,4 +1,5 @@
 package import Calling
+package import Connectivity
 package import Primitives
 package import Wire
 
@@ -42,6 +43,8 @@ package enum RegistrationFailure: Sendable, Equatable {
   case versionMismatch(lowest: UInt8, highest: UInt8)
   /// It does not admit this identity; attempts end.
   case notAllowed
+  /// Another program registered with the same identity; attempts end.
+  case replaced
 }
 
 package enum LookUpFailure: Sendable, Equatable {
@@ -65,8 +68,8 @@ package enum LinkStep: Sendable {
   case invitation(InvitationNotice)
   /// What came with the other side's ACCEPT.
   case answered(userExtension: String?)
-  case pathReady(CallPathKind, remote: SocketAddress)
-  case pathChanged(CallPathKind, remote: SocketAddress)
+  case pathReady(PathKind, remote: SocketAddress)
+  case pathChanged(PathKind, remote: SocketAddress)
   /// Six letters to compare by voice (docs/protocol/calling.md §5).
   case shortCode(String)
   /// From here on audio may be sent.
@@ -77,8 +80,6 @@ package enum LinkStep: Sendable {
   case messageReceived(stream: UInt8, [UInt8])
   case messageFinished(tag: UInt64, isDelivered: Bool)
 }
-
-package enum CallPathKind: Sendable, Equatable { case direct, holePunched, relayed }
 
 /// An invitation that waits for the user.
 package struct InvitationNotice: Sendable {

@@ -1,4 +1,5 @@
 import Calling
+import Congestion
 import Connectivity
 import Cryptography
 import Messaging
@@ -91,18 +92,19 @@ extension PeerMachine {
   private mutating func findPath(_ callID: CallID, now: Instant) {
     guard let link = link(callID) else { return }
     link.isFindingPath = true
-    link.agent.start(link.remoteCandidates, now: now)
+    link.agent.addCandidates(link.remoteCandidates, now: now)
   }
 
   /// The path was proven, or media moved.
   mutating func notePath(_ link: CallLink, now: Instant) {
-    while let news = link.agent.pollNews() {
-      switch news {
-      case .firstPath(let kind, let remote):
-        publish(.link(link.callID, .pathReady(CallPathKind(kind), remote: remote)))
+    let changes = link.pathChanges
+    link.pathChanges = []
+    for change in changes {
+      if change.cause == .found {
+        publish(.link(link.callID, .pathReady(change.kind, remote: change.to)))
         ledger.handlePathReady(link.callID, now: now)
-      case .moved(let kind, let remote):
-        publish(.link(link.callID, .pathChanged(CallPathKind(kind), remote: remote)))
+      } else {
+        publish(.link(link.callID, .pathChanged(change.kind, remote: change.to)))
         link.association?.session.requestRekey(now: now, random: &random)
       }
     }
@@ -133,16 +135,16 @@ extension PeerMachine {
     let session = Session(
       keys, local: link.localSessionID, remote: link.remoteSessionID,
       parties: Session.Parties(
-        localID: identity.id, remoteID: link.peer, localStatic: link.localStatic(identity),
+        localID: identity.id, remoteID: link.peer, localStatic: identity.staticKey.clone(),
         remoteStatic: link.peerStatic, role: link.role == .caller ? .initiator : .responder),
       now: now, random: &random)
     link.association = Association(
       session, limits: .peer, pingAfter: Self.pingAfterInCall, now: now)
-    link.association?.recorder.interval = FeedbackPolicy.audioInterval
+    link.association?.recorder.interval = FeedbackRecorder.audioInterval
     if let text = link.remoteUserExtension, link.role == .caller {
       publish(.link(callID, .answered(userExtension: text)))
     }
-    link.agent.add(link.remoteCandidates, now: now)
+    if link.isFindingPath { link.agent.addCandidates(link.remoteCandidates, now: now) }
     tellMedia(link)
   }
 
@@ -197,7 +199,7 @@ extension PeerMachine {
 
   mutating func handleTimeout(_ link: CallLink, now: Instant) {
     guard let deadline = link.nextDeadline, deadline <= now else { return }
-    link.agent.handleTimeout(now: now)
+    if let change = link.agent.handleTimeout(now: now) { link.pathChanges.append(change) }
     link.association?.handleTimeout(now: now)
     while let action = link.association?.session.handleTimeout(now: now) {
       switch action {
@@ -205,7 +207,7 @@ extension PeerMachine {
       case .expired: link.association?.expire()
       }
     }
-    if link.agent.hasNews { notePath(link, now: now) }
+    if !link.pathChanges.isEmpty { notePath(link, now: now) }
     takeMessages(link, now: now)
     endSession(link, now: now)
   }
@@ -304,14 +306,4 @@ extension PeerMachine {
   private static let controlLife = Duration.seconds(8)
   /// docs/protocol/frames.md §6.
   private static let pingAfterInCall: UInt64 = 1_000_000_000
-}
-
-extension CallPathKind {
-  init(_ kind: Candidate.Kind) {
-    switch kind {
-    case .host: self = .direct
-    case .serverReflexive: self = .holePunched
-    case .relayed: self = .relayed
-    }
-  }
 }

@@ -13,8 +13,6 @@ package struct ContactCard: Hashable, Sendable {
   package static let signatureByteCount = 64
   /// The longest time from "not before" to "not after", in seconds.
   package static let maximumLife: UInt64 = 60 * 86_400
-  /// What stands before the signed bytes.
-  package static let signatureContext: StaticString = "EST1 contact card\0"
 
   /// What a card says, before it is signed.
   package struct Content: Hashable, Sendable {
@@ -66,10 +64,10 @@ package struct ContactCard: Hashable, Sendable {
   package var id: PeerID { content.id }
   package var staticKey: Bytes32 { content.staticKey }
 
-  /// How many bytes at the beginning are signed (after `signatureContext`).
+  /// How many bytes at the beginning are signed.
   package var signedByteCount: Int { bytes.count - Self.signatureByteCount }
 
-  /// A card from its content and the signature over `Content.signedBytes`.
+  /// A card from its content and the signature over it.
   package init(content: Content, signature: [UInt8]) throws(WireError) {
     try self.init(parsing: content.encoded + signature)
   }
@@ -116,7 +114,7 @@ extension ContactCard.Content {
     }
   }
 
-  /// The bytes that a signature covers, after `ContactCard.signatureContext`.
+  /// The bytes of the card before its signature.
   package var encoded: [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(ContactCard.maximumByteCount)

@@ -87,6 +87,17 @@ struct OpusTests {
     #expect(throws: OpusError.self) { _ = try OpusEncoder(.init(channels: 0)) }
   }
 
+  @Test(arguments: [20_000, 24_000, 28_000, 32_000])
+  func `announces what makes the encoder add copies`(rate: Int) throws {
+    let voice = TestSignal.voice(seconds: 2)
+    let settings = OpusEncoder.Settings(bitsPerSecond: rate)
+    let lossy = OpusEncoder.announcement(lossFraction: 0.05, bitsPerSecond: rate)
+    let stream = try EncodedStream(voice, settings: settings, announcedLoss: lossy)
+    #expect(Self.copies(stream) > 20)
+    #expect(OpusEncoder.announcement(lossFraction: 0.001, bitsPerSecond: rate) == 0)
+    #expect(OpusEncoder.announcement(lossFraction: 0.5, bitsPerSecond: 12_000) == 0)
+  }
+
   @Test func `takes a new rate with the next frame`() throws {
     var encoder = try OpusEncoder()
     let samples = TestSignal.tone(hertz: 300, seconds: 0.02)

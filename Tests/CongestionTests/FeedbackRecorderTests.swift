@@ -111,6 +111,25 @@ extension FeedbackRecorder {
     #expect(recorder.nextDeadline == nil)
   }
 
+  @Test func `what cannot be reported any more wakes nobody`() throws {
+    var recorder = FeedbackRecorder()
+    recorder.note(1000, at: 0, .soon)
+    _ = try takeReport(&recorder, now: at(20))
+    recorder.note(1000, at: 30, .soon)
+    recorder.note(745, at: 30, .soon)
+    #expect(recorder.nextDeadline == nil && !recorder.hasUnreported)
+    recorder.note(746, at: 30, .soon)
+    #expect(try takeReport(&recorder, now: at(50))?.received == [1000, 746])
+    recorder.note(1 << 32, at: 60, .none)
+    recorder.note(1001, at: 61, .soon)
+    _ = try takeReport(&recorder, now: at(70))
+    recorder.note(1002, at: 71, .soon)
+    _ = try takeReport(&recorder, now: at(71))
+    recorder.note(1003, at: 72, .soon)
+    recorder.forgetPreviousEpoch()
+    #expect(recorder.isDue(now: at(92)) == recorder.hasUnreported)
+  }
+
   @Test func `marks say which packets met congestion`() throws {
     var recorder = FeedbackRecorder()
     for number in 0..<20 as Range<UInt64> {

@@ -108,6 +108,18 @@ internal import COpus
     announcedLossPercent = announced
   }
 
+  /// What to announce for a measured loss, in per cent: 0 below half a per cent of loss.
+  ///
+  /// The more is announced, the more of the packet goes to copies. At 32 kbit/s constant bitrate 1
+  /// scores best at 5, 10 and 20 % of loss alike (PESQ-WB 3.91, 3.15, 2.54; 3.54, 2.93, 2.49
+  /// with 10 announced and 2.61, 1.86, 1.48 without copies). Below 31 kbit/s libopus 1.3.1 makes no
+  /// copies at all unless more than 5 is announced, and below 20 kbit/s they do not pay.
+  package static func announcement(lossFraction: Double, bitsPerSecond: Int) -> Int {
+    guard lossFraction >= 0.005, bitsPerSecond >= 20_000 else { return 0 }
+    if bitsPerSecond > 31_000 { return 1 }
+    return lossFraction >= 0.03 ? 6 : 0
+  }
+
   /// How far the encoder looks ahead, in samples a channel at 48 kHz: 6.5 ms of delay.
   package var lookaheadSampleCount: Int {
     var value: Int32 = 0

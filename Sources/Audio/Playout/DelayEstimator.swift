@@ -1,10 +1,11 @@
 /// How long a packet must be held so that nearly all of those after it arrive in time.
 ///
-/// Works on *transit*: arrival minus media time, whose origin is arbitrary but common to all packets
-/// of a stream. The worst transit of each 200 ms is kept for 8 s; the target is the 95th percentile
-/// of these worst ones, plus a margin. One spell of lateness, however deep, is one sample, so that
-/// it neither pins the delay nor is remembered for longer than 8 s; a rise counts from its first
-/// packet on. Because transit is absolute, a drifting sender's clock moves the target along with it.
+/// Works on *transit*: arrival minus media time, whose origin is arbitrary but common to all
+/// packets of a stream. The worst transit of each 200 ms is kept for 8 s; the target is the 95th
+/// percentile of these worst ones, plus a margin. One spell of lateness, however deep, is one
+/// sample, so that it neither pins the delay nor is remembered for longer than 8 s; a rise counts
+/// from its first packet on. Because transit is absolute, a drifting sender's clock moves the
+/// target along.
 ///
 /// Compare libwebrtc's NetEQ: worst of 500 ms, buckets of 20 ms, a memory of half a minute.
 struct DelayEstimator: Sendable {

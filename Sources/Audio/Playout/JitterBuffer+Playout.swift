@@ -18,7 +18,7 @@ extension JitterBuffer {
     switch phase {
     case .idle:
       operation = fillWithoutPackets()
-    case .buffering(let start) where clock.time < start:
+    case .buffering(let start) where clock.time < start &- AudioFormat.stepNanoseconds / 2:
       operation = fillWithoutPackets()
     case .buffering, .playing:
       phase = .playing
@@ -170,7 +170,7 @@ extension JitterBuffer {
   private mutating func stretch(excess: Int64) -> PlayoutOperation? {
     let isPassive = noise.isPassive(energy: queue.energy(frames: Self.passiveFrames))
     guard
-      let wish = StretchDecision(
+      let wish = policy.decide(
         excess: excess, isPassive: isPassive, pullsSinceLast: pullsSinceSplice)
     else { return nil }
     pullsSinceSplice = 0

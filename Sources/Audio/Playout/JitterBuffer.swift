@@ -30,6 +30,7 @@ package struct JitterBuffer: ~Copyable {
   var jitter = InterarrivalJitter()
   var fader = Fader()
   var noise = NoiseFloor()
+  var policy = StretchPolicy()
   /// Media time, in samples, of what is to be decoded next.
   var nextTimestamp: Int64 = 0
   /// Samples made up since something was decoded.

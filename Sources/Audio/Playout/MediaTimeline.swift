@@ -1,9 +1,9 @@
-/// Turns the 16-bit audio time of packets, which wraps every eleven minutes, into one that does not,
-/// and notices when a sender starts a new one.
+/// Turns the 16-bit audio time of packets, which wraps every eleven minutes, into one that does
+/// not, and notices when a sender starts a new one.
 ///
-/// A packet is expected as much later in media time as it is later in arrival. One that is more than
-/// five seconds off is set aside: a lone one is nonsense, but three in a row that agree with each
-/// other are a sender that started anew.
+/// A packet is expected as much later in media time as it is later in arrival. One that is more
+/// than five seconds off is set aside: a lone one is nonsense, but three in a row that agree with
+/// each other are a sender that started anew.
 struct MediaTimeline: Sendable {
   enum Placement: Equatable, Sendable {
     /// Media time in samples.

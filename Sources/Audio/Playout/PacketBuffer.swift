@@ -2,7 +2,7 @@
 ///
 /// Owns its bytes: 200 slots of 1275 bytes, taken once. Nothing here allocates afterwards.
 package struct PacketBuffer: ~Copyable {
-  /// Four seconds of 20 ms packets, as libwebrtc's NetEQ has it; the playout delay never needs more.
+  /// Four seconds of 20 ms packets, as libwebrtc's NetEQ has it; no playout delay needs more.
   package static let capacity = 200
 
   /// One packet that waits to be heard.

@@ -1,7 +1,7 @@
 /// Plays any file libsndfile knows as 48 kHz, 16 bit, mono or stereo (station 1 of the house tour).
 ///
-/// Reads as it goes: a file of ten hours takes no more memory than one of ten seconds. More than two
-/// channels are mixed down to one, their mean.
+/// Reads as it goes: a file of ten hours takes no more memory than one of ten seconds. More than
+/// two channels are mixed down to one, their mean.
 package struct AudioFileReader: ~Copyable {
   /// More than any format for the ear has.
   package static let maxChannels = 64

@@ -10,7 +10,6 @@ internal import CSndFile
   init?(rate: Int, channels: Int) {
     var code: Int32 = 0
     let ratio = 48_000 / Double(rate)
-    // Medium quality, 121 dB: see `quality` below.
     guard src_is_valid_ratio(ratio) != 0,
       let state = unsafe src_new(Self.quality, Int32(channels), &code)
     else { return nil }
@@ -59,5 +58,8 @@ internal import CSndFile
 
   mutating func reset() { _ = unsafe src_reset(state) }
 
-  private static let quality = Int32(SRC_SINC_MEDIUM_QUALITY)
+  /// 44.1 to 48 kHz mono costs 0.4 % of a core; medium quality costs 1.1 %, half of what a whole
+  /// call may, for a pass band that ends at 90 instead of 80 % of the half rate: inaudible in
+  /// speech.
+  private static let quality = Int32(SRC_SINC_FASTEST)
 }

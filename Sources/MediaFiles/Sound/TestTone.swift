@@ -28,7 +28,7 @@ package struct TestTone: Sendable {
     }
   }
 
-  /// Adds a note that fades; its end runs on over the start of the run, so that the run has no seam.
+  /// Adds a note that fades; its end runs on over the start of the run, which thus has no seam.
   private static func strike(_ hertz: Double, at start: Int, in run: inout [Double]) {
     for frame in 0..<(2 * noteFrames) {
       let time = Double(frame) / 48_000

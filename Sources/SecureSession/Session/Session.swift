@@ -177,6 +177,12 @@ package struct Session: ~Copyable {
     [current.stream.local, nextConnectionID, previousConnectionID].filter { $0 != .none }
   }
 
+  /// Whether packets for this session may carry `id`; allocates nothing.
+  package func owns(_ id: ConnectionID) -> Bool {
+    id != .none
+      && (id == current.stream.local || id == nextConnectionID || id == previousConnectionID)
+  }
+
   /// Counts the rekeys, from 0.
   package var epoch: UInt32 { current.number }
 

@@ -1,0 +1,354 @@
+package import Primitives
+package import Wire
+
+/// Finds and keeps the path to one peer (docs/protocol/calling.md §4).
+///
+/// Candidates are challenged in turn; an address that answers is valid, and the best valid one is
+/// selected. The owner seals what `pollCheck` and `pollResponse` give out, each in a packet of at
+/// most `PathLimits.checkByteCount` bytes, and hands in only what opened under the peer's keys.
+///
+/// A selected address stays selected, silent or not, until another has answered: media goes to an
+/// address that was proven once, or nowhere.
+package struct Agent: Sendable {
+  /// A PATH_CHALLENGE, or a PATH_RESPONSE, to be sent.
+  package struct Probe: Hashable, Sendable {
+    package var address: SocketAddress
+    package var token: UInt64
+  }
+
+  private let policy: PathPolicy
+  private var random: RandomSource
+  /// At most 8 + 4; candidates in the peer's order, then peer-reflexive ones as they appeared.
+  private var paths: [RemotePath] = []
+  private var responses: [Probe] = []
+  private var lastNewCheck: Instant?
+  private var hasAnswer = false
+  private var lastHeard: Instant?
+  /// The same, from the selected address.
+  private var heardSelected: Instant?
+  /// Since when the selected path is doubted; `nil` = it is not.
+  private var suspectedAt: Instant?
+  /// When silence last made us check all paths.
+  private var doubtedAt: Instant?
+  /// The address a packet with the highest number came from first, while it races with the
+  /// selected one.
+  private var rival: SocketAddress?
+
+  /// Where media goes; `nil` before the first answer.
+  package private(set) var selected: SocketAddress?
+  /// How often `selected` changed after it was first found.
+  package private(set) var changes = 0
+  /// How the peer last saw us.
+  package private(set) var seenAs: SocketAddress?
+  package private(set) var counters = PathCounters()
+  /// Whether silence means something: the peer is sending media.
+  package private(set) var expectsMedia = false
+
+  package init(policy: PathPolicy = .standard, random: RandomSource) {
+    self.policy = policy
+    self.random = random
+  }
+
+  // MARK: Inputs
+
+  /// Learns candidates from INVITE, RINGING or ACCEPT; those known already stay as they are.
+  package mutating func addCandidates(_ candidates: [Candidate], now: Instant) {
+    for candidate in candidates.prefix(PathLimits.remoteCandidates) {
+      let known = paths.count { $0.origin != .peerReflexive }
+      guard known < PathLimits.remoteCandidates, !candidate.address.isUnsendable,
+        path(candidate.address) == nil
+      else { continue }
+      paths.insert(
+        RemotePath(candidate.address, PathOrigin(candidate.kind), checkAt: now), at: known)
+    }
+  }
+
+  /// A PATH_CHALLENGE opened: it is answered where it came from, known address or not.
+  ///
+  /// - Parameter byteCount: Of the whole packet.
+  package mutating func handleChallenge(
+    token: UInt64, from source: SocketAddress, byteCount: Int, now: Instant
+  ) {
+    guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
+    if !paths[index].isValid {
+      paths[index].receivedByteCount += byteCount
+      let answered = paths[index].answeredByteCount + PathLimits.checkByteCount
+      guard answered <= PathLimits.amplification * paths[index].receivedByteCount else {
+        return counters.responsesRefused &+= 1
+      }
+      paths[index].answeredByteCount = answered
+    }
+    guard responses.count < PathLimits.responses else { return counters.responsesRefused &+= 1 }
+    responses.append(Probe(address: source, token: token))
+  }
+
+  /// A PATH_RESPONSE opened.
+  ///
+  /// - Parameter seenAs: Our address as the peer sees it.
+  package mutating func handleResponse(
+    token: UInt64, from source: SocketAddress, seenAs: SocketAddress, now: Instant
+  ) -> PathChange? {
+    guard let index = path(source), paths[index].takeAnswer(token, now: now) else {
+      counters.ignored &+= 1
+      return nil
+    }
+    hasAnswer = true
+    self.seenAs = seenAs
+    counters.answers &+= 1
+    return conclude(answeredBy: source, now: now)
+  }
+
+  /// A packet opened. The usual case, from the selected address, costs a comparison and a store.
+  ///
+  /// - Parameter isHighestYet: Whether its number is the highest of the session: only then can its
+  ///   source be where the peer is now, and not where somebody sent a copy from.
+  package mutating func handleAuthenticatedPacket(
+    from source: SocketAddress, isHighestYet: Bool, now: Instant
+  ) {
+    lastHeard = now
+    if source == selected {
+      heardSelected = now
+      suspectedAt = nil
+      return
+    }
+    guard isHighestYet, selected != nil else { return }
+    if !isValid(source) {
+      race(source, now: now)
+    } else if let heardSelected, now >= heardSelected + policy.silence,
+      doubtedAt.map({ now >= $0 + policy.suspicionPeriod }) ?? true
+    {
+      // The peer sends from another address that is valid. It may choose so; but is it still at
+      // the one that we send to?
+      doubt(now: now)
+    }
+  }
+
+  /// RFC 9000 §9.3: challenges the new address and the old one; the first to answer stays.
+  private mutating func race(_ source: SocketAddress, now: Instant) {
+    guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
+    let isOver = paths[index].nextCheckAt == nil
+    guard rival != source || isOver else { return }
+    rival = source
+    if isOver { paths[index].beginRound(at: now) }
+    if let old = selected.flatMap({ path($0) }), paths[old].nextCheckAt == nil {
+      paths[old].beginRound(at: now)
+    }
+  }
+
+  /// Says whether the peer should be sending media now: whether silence is to be doubted.
+  package mutating func setExpectsMedia(_ expects: Bool, now: Instant) {
+    if expects, !expectsMedia { lastHeard = max(lastHeard ?? now, now) }
+    expectsMedia = expects
+    if !expects { suspectedAt = nil }
+  }
+
+  /// Does whatever is due besides sending.
+  package mutating func handleTimeout(now: Instant) -> PathChange? {
+    if let deadline = doubtDeadline, deadline <= now { doubt(now: now) }
+    restartRounds(now: now)
+    return replaceOverdue(now: now)
+  }
+
+  // MARK: Outputs
+
+  /// The next PATH_CHALLENGE that may be sent now; `nil` when there is none.
+  package mutating func pollCheck(now: Instant) -> Probe? {
+    guard hasAnswer || counters.checks < policy.unansweredLimit else { return nil }
+    for index in paths.indices {
+      guard let due = checkTime(paths[index]), due <= now else { continue }
+      if paths[index].attempts == 0 { lastNewCheck = now }
+      let token = random.next()
+      paths[index].noteChallenge(token, policy, now: now)
+      counters.checks &+= 1
+      return Probe(address: paths[index].address, token: token)
+    }
+    return nil
+  }
+
+  /// The next PATH_RESPONSE that is to be sent.
+  package mutating func pollResponse() -> Probe? {
+    responses.isEmpty ? nil : responses.removeFirst()
+  }
+
+  // MARK: Getters
+
+  package var kind: PathKind? {
+    selected.flatMap { path($0) }.map { PathKind(paths[$0].origin) }
+  }
+
+  /// Of the selected path, smoothed.
+  package var roundTrip: Duration? {
+    selected.flatMap { path($0) }.map { .nanoseconds(paths[$0].roundTrip) }
+  }
+
+  package func isValid(_ address: SocketAddress) -> Bool {
+    path(address).map { paths[$0].isValid } ?? false
+  }
+
+  /// When `handleTimeout` or `pollCheck` next has something to do.
+  package var nextDeadline: Instant? {
+    var deadline = doubtDeadline
+    let mayCheck = hasAnswer || counters.checks < policy.unansweredLimit
+    for path in paths {
+      if mayCheck { deadline = earliest(deadline, checkTime(path) ?? restartTime(path)) }
+    }
+    return earliest(deadline, overdueDeadline)
+  }
+
+  // MARK: Selection
+
+  private mutating func conclude(answeredBy source: SocketAddress, now: Instant) -> PathChange? {
+    guard let selected, let current = path(selected), let index = path(source) else {
+      return select(source, .found, now: now)
+    }
+    if source == selected {
+      // The old address is alive: it keeps its place.
+      rival = nil
+      suspectedAt = nil
+      lastHeard = now
+      heardSelected = now
+      return nil
+    }
+    if source == rival { return select(source, .moved, now: now) }
+    let (new, old) = (paths[index].roundTrip, paths[current].roundTrip)
+    if old - new >= policy.switchMargin.nanoseconds, new * 100 <= old * policy.switchPercent {
+      return select(source, .better, now: now)
+    }
+    return replaceOverdue(now: now)
+  }
+
+  /// The selected path is doubted, its challenge is overdue, and another has answered since: the
+  /// best of those takes over.
+  private mutating func replaceOverdue(now: Instant) -> PathChange? {
+    guard let selected, let current = path(selected), paths[current].isOverdue(now: now) else {
+      return nil
+    }
+    return successor.flatMap { select($0, .failed, now: now) }
+  }
+
+  /// The best path besides the selected one that has answered since that is doubted.
+  private var successor: SocketAddress? {
+    guard let suspectedAt else { return nil }
+    var best: RemotePath?
+    for path in paths where path.isValid && path.address != selected {
+      guard let answeredAt = path.answeredAt, answeredAt >= suspectedAt else { continue }
+      if let found = best, found.roundTrip <= path.roundTrip { continue }
+      best = path
+    }
+    return best?.address
+  }
+
+  private mutating func select(
+    _ address: SocketAddress, _ cause: PathChange.Cause, now: Instant
+  ) -> PathChange? {
+    guard let index = path(address) else { return nil }
+    let change = PathChange(
+      from: selected, to: address, kind: PathKind(paths[index].origin), cause: cause)
+    if selected != nil { changes += 1 }
+    selected = address
+    heardSelected = now
+    rival = nil
+    suspectedAt = nil
+    return change
+  }
+
+  // MARK: Rounds of checks
+
+  private func path(_ address: SocketAddress) -> Int? { paths.firstIndex { $0.address == address } }
+
+  /// First challenges keep the pace; repetitions, and those of a race, do not wait.
+  private func checkTime(_ path: RemotePath) -> Instant? {
+    guard let due = path.nextCheckAt else { return nil }
+    guard path.attempts == 0, path.address != rival, path.address != selected, let lastNewCheck
+    else { return due }
+    return max(due, lastNewCheck + policy.pace)
+  }
+
+  /// When a path whose round is over is checked again: a valid one to keep it, others as long as
+  /// none is valid.
+  private func restartTime(_ path: RemotePath) -> Instant? {
+    guard path.nextCheckAt == nil else { return nil }
+    if let last = path.outstanding.last {
+      // Unanswered: wait as long as the last repetition did.
+      let again = last.sentAt + policy.lastRepetition
+      return path.isValid || !hasAnswer || path.address == selected ? again : nil
+    }
+    return path.answeredAt.map { $0 + policy.revalidation }
+  }
+
+  private mutating func restartRounds(now: Instant) {
+    for index in paths.indices {
+      guard let again = restartTime(paths[index]), again <= now else { continue }
+      let isUnanswered = !paths[index].outstanding.isEmpty
+      if isUnanswered, paths[index].address == selected { return doubt(now: now) }
+      if isUnanswered { paths[index].isValid = false }
+      paths[index].beginRound(at: now)
+    }
+  }
+
+  /// The selected path is silent, or did not answer a whole round: all paths are checked.
+  private mutating func doubt(now: Instant) {
+    suspectedAt = suspectedAt ?? now
+    doubtedAt = now
+    for index in paths.indices { paths[index].beginRound(at: now) }
+  }
+
+  /// When silence next begins, or keeps on, to be suspicious.
+  private var doubtDeadline: Instant? {
+    guard expectsMedia, selected != nil, let lastHeard else { return nil }
+    let silent = lastHeard + policy.silence
+    guard let doubtedAt else { return silent }
+    return max(silent, doubtedAt + policy.suspicionPeriod)
+  }
+
+  /// When a successor that has answered already takes over.
+  private var overdueDeadline: Instant? {
+    guard successor != nil, let selected, let index = path(selected) else { return nil }
+    return paths[index].overdueAt
+  }
+
+  /// The path of `source`, a new peer-reflexive one if it is unknown; `nil` when there is no room.
+  private mutating func learn(_ source: SocketAddress, now: Instant) -> Int? {
+    if let known = path(source) { return known }
+    guard !source.isUnsendable else { return nil }
+    if paths.count(where: { $0.origin == .peerReflexive }) >= PathLimits.peerReflexive {
+      guard
+        let stale = paths.firstIndex(where: {
+          $0.origin == .peerReflexive && !$0.isValid && $0.address != selected
+            && $0.nextCheckAt == nil
+        })
+      else { return nil }
+      paths.remove(at: stale)
+    }
+    paths.append(RemotePath(source, .peerReflexive, checkAt: now))
+    return paths.count - 1
+  }
+}
+
+/// The selected address is another one now.
+package struct PathChange: Hashable, Sendable {
+  package enum Cause: Hashable, Sendable {
+    /// The first that answered.
+    case found
+    /// Its round trip is much shorter.
+    case better
+    /// The peer moved.
+    case moved
+    /// The old one answers no more.
+    case failed
+  }
+
+  package var from: SocketAddress?
+  package var to: SocketAddress
+  package var kind: PathKind
+  package var cause: Cause
+}
+
+package struct PathCounters: Hashable, Sendable {
+  package var checks = 0
+  package var answers = 0
+  /// Challenges from addresses for which there is no room, responses that answer nothing.
+  package var ignored = 0
+  /// Challenges not answered, to keep the limits on what goes to an address that is not valid.
+  package var responsesRefused = 0
+}

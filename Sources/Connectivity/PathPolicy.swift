@@ -1,0 +1,40 @@
+/// The times and limits of path finding (docs/protocol/calling.md §4).
+package struct PathPolicy: Hashable, Sendable {
+  package static let standard = PathPolicy()
+
+  /// Between the first challenges to two addresses.
+  package var pace = Duration.milliseconds(50)
+  /// From a challenge to its first repetition; doubles each time.
+  package var firstRepetition = Duration.milliseconds(100)
+  /// The longest wait between repetitions; when it is over without an answer, the round is.
+  package var lastRepetition = Duration.milliseconds(1600)
+  /// Challenges until one is answered.
+  package var unansweredLimit = 100
+  /// A better path must be so much better...
+  package var switchMargin = Duration.milliseconds(10)
+  /// ... and its RTT at most so much of the present one, in percent.
+  package var switchPercent: Int64 = 80
+  /// Silence of a peer that should be sending.
+  package var silence = Duration.milliseconds(400)
+  /// How often a valid path is challenged anew: well within the 30 s for which the least patient
+  /// address translators keep a mapping (RFC 4787 REQ-5 asks for 2 minutes).
+  package var revalidation = Duration.seconds(10)
+  /// Between two rounds of checks of all paths while the peer stays silent.
+  package var suspicionPeriod = Duration.seconds(2)
+
+  package init() {}
+}
+
+/// How many of everything at most.
+package enum PathLimits {
+  package static let remoteCandidates = 8
+  package static let peerReflexive = 4
+  /// Challenges in flight to one address that an answer is still accepted for.
+  package static let outstanding = 8
+  /// Responses that wait to be polled; the peer repeats a challenge whose response is dropped.
+  package static let responses = 16
+  /// No check, and no response, is longer than this (§4), in bytes.
+  package static let checkByteCount = 64
+  /// Bytes answered for each byte received from an address that is not valid (RFC 9000 §8.1).
+  package static let amplification = 3
+}

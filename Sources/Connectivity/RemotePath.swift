@@ -1,0 +1,101 @@
+import Primitives
+package import Wire
+
+/// Where an address of the peer is known from (RFC 8445 §5.1.1).
+package enum PathOrigin: Hashable, Sendable, BitwiseCopyable {
+  case host, serverReflexive, relayed
+  /// A packet came from there.
+  case peerReflexive
+
+  package init(_ kind: Candidate.Kind) {
+    switch kind {
+    case .host: self = .host
+    case .serverReflexive: self = .serverReflexive
+    case .relayed: self = .relayed
+    }
+  }
+}
+
+/// What people want to know of a path.
+package enum PathKind: String, Hashable, Sendable {
+  case direct, holePunched, relayed
+
+  package init(_ origin: PathOrigin) {
+    switch origin {
+    case .host: self = .direct
+    case .serverReflexive, .peerReflexive: self = .holePunched
+    case .relayed: self = .relayed
+    }
+  }
+}
+
+/// One address of the peer, and what the checks have shown about it.
+///
+///     waiting ──challenge──▶ in a round (repeated 100, 200 … 1600 ms later) ──answer──▶ valid
+///                               └── all unanswered: the round is over
+struct RemotePath: Sendable {
+  struct Challenge: Sendable {
+    let token: UInt64
+    let sentAt: Instant
+  }
+
+  let address: SocketAddress
+  let origin: PathOrigin
+  /// Our challenge to it was answered from there.
+  var isValid = false
+  /// Smoothed with 1/8 (RFC 6298 §2), in ns; meaningful when valid.
+  var roundTrip: Int64 = 0
+  /// Challenges of the present round; 0 = none yet.
+  var attempts = 0
+  /// When the next challenge is due; `nil` = the round is over.
+  var nextCheckAt: Instant?
+  var answeredAt: Instant?
+  /// When the first challenge of the present round was sent.
+  var roundBegan: Instant?
+  var outstanding: [Challenge] = []
+  /// While it is not valid: what came from there and what was answered there, in bytes.
+  var receivedByteCount = 0
+  var answeredByteCount = 0
+
+  init(_ address: SocketAddress, _ origin: PathOrigin, checkAt: Instant) {
+    self.address = address
+    self.origin = origin
+    nextCheckAt = checkAt
+  }
+
+  mutating func beginRound(at now: Instant) {
+    attempts = 0
+    roundBegan = nil
+    nextCheckAt = now
+  }
+
+  mutating func noteChallenge(_ token: UInt64, _ policy: PathPolicy, now: Instant) {
+    if outstanding.count >= PathLimits.outstanding { outstanding.removeFirst() }
+    outstanding.append(Challenge(token: token, sentAt: now))
+    if roundBegan == nil { roundBegan = now }
+    let wait = policy.firstRepetition * (1 << min(attempts, 20))
+    attempts += 1
+    nextCheckAt = wait <= policy.lastRepetition ? now + wait : nil
+  }
+
+  /// Takes the answer to a challenge that was sent there; `false` if none was with that token.
+  mutating func takeAnswer(_ token: UInt64, now: Instant) -> Bool {
+    guard let index = outstanding.firstIndex(where: { $0.token == token }) else { return false }
+    let sample = Int64(clamping: now.nanoseconds(since: outstanding[index].sentAt))
+    roundTrip = isValid ? roundTrip + (sample - roundTrip) / 8 : sample
+    isValid = true
+    outstanding.removeAll()
+    attempts = 0
+    roundBegan = nil
+    nextCheckAt = nil
+    answeredAt = now
+    return true
+  }
+
+  /// When a challenge of this round will have waited for longer than an answer takes.
+  var overdueAt: Instant? {
+    roundBegan.map { $0 + .nanoseconds(2 * roundTrip) + .milliseconds(50) }
+  }
+
+  func isOverdue(now: Instant) -> Bool { overdueAt.map { $0 <= now } ?? false }
+}

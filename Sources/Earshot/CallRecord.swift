@@ -1,0 +1,74 @@
+internal import Audio
+internal import Calling
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Wire
+
+/// What an endpoint keeps of one call besides what `PeerMachine` knows: the application's choices,
+/// the audio, and what the report will need. Belongs to the endpoint's actor.
+final class CallRecord {
+  let role: CallRole
+  /// What was dialled, or the name on the caller's card.
+  var peerName: String?
+  var peer: PeerID?
+  var trust = Trust.new
+  var options: CallOptions
+  var audio: CallAudio?
+  var userExtension: String?
+  /// The zero point, for numbers read while the call runs.
+  let began: Instant
+  var isOver = false
+
+  init(_ role: CallRole, _ options: CallOptions, target: String?) {
+    self.role = role
+    self.options = options
+    peerName = target.flatMap { PeerID($0) == nil ? $0 : nil }
+    peer = target.flatMap { PeerID($0) }
+    began = SystemClock.now
+  }
+}
+
+/// A call's audio: the pipeline on its own thread, and the rings between that thread and the loop.
+final class CallAudio: Sendable {
+  let rings: AudioRings
+  private let pipeline: Guarded<AudioPipeline>
+  private let worker: MediaWorker
+  let senderDelayMilliseconds: Double
+  let bitrate: Int
+
+  /// Begins at once: the first tick is due now.
+  init(_ options: CallOptions, wake: LoopWake) throws(EarshotError) {
+    rings = AudioRings(wake: wake)
+    bitrate = options.bitrate
+    let sourceChannels = options.source?.channelCount ?? 1
+    // Two channels need about half as many bits again as one; below that mono sounds better.
+    let channels = sourceChannels == 2 && options.bitrate >= Self.leastStereoBitrate ? 2 : 1
+    do {
+      let made = try AudioPipeline(options, channels: channels, rings: rings)
+      senderDelayMilliseconds = made.senderDelayMilliseconds
+      let guarded = Guarded(made)
+      pipeline = guarded
+      worker = try MediaWorker { tick in
+        guarded.withLock { pipeline in pipeline.tick(now: tick.now) }
+      }
+    } catch {
+      throw .systemFailure("starting the audio", detail: "\(error)")
+    }
+  }
+
+  func setMuted(_ isMuted: Bool) { pipeline.withLock { $0.isMuted = isMuted } }
+  func setRemoteMuted(_ isMuted: Bool) { pipeline.withLock { $0.isRemoteMuted = isMuted } }
+  func announceLoss(_ fraction: Double) { pipeline.withLock { $0.announceLoss(fraction) } }
+
+  var statistics: PlayoutStatistics { pipeline.withLock { $0.statistics } }
+
+  /// Ends the thread and lets the sink close its file. Harmless when repeated.
+  func stop() {
+    worker.stop()
+    worker.join()
+    pipeline.withLock { $0.finish() }
+  }
+
+  private static let leastStereoBitrate = 48_000
+}

@@ -1,0 +1,182 @@
+internal import Calling
+internal import Connectivity
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Storage
+internal import Wire
+
+/// What the machine tells, in the words of the API; and the audio that begins and ends with it.
+extension Endpoint {
+  func take(_ event: PeerEvent) {
+    switch event {
+    case .registration(let step): take(step)
+    case .rendezvousIdentified(let id, let card):
+      _ = known.see(id, at: .rendezvous(rendezvousText), card: card)
+    case .calling(let event): take(event)
+    case .link(let callID, let step): take(step, of: callID)
+    case .unresolved(let callID, let failure): endUnresolved(callID, failure)
+    }
+  }
+
+  // MARK: - Registration
+
+  private func take(_ step: RegistrationStep) {
+    switch step {
+    case .connecting: registration = .connecting
+    case .reconnecting: registration = .reconnecting
+    case .registered(let seen, let name):
+      registration = .registered(seenAs: seen, name: RegistrationState.NameStatus(name))
+    case .failed(let failure): registration = .failed(error(for: failure))
+    }
+    publish(.registrationChanged(registration))
+    switch registration {
+    case .registered(_, let name): release(.success(name))
+    case .failed(let error): release(.failure(error))
+    case .connecting, .reconnecting: break
+    }
+  }
+
+  private func release(_ result: Result<RegistrationState.NameStatus, EarshotError>) {
+    let waiting = waiters
+    waiters = []
+    for waiter in waiting { waiter.resume(returning: result) }
+  }
+
+  private func error(for failure: RegistrationFailure) -> EarshotError {
+    let address = driver.readMachine { $0.configuration.rendezvous }
+    switch failure {
+    case .noAnswer: return .rendezvousUnreachable(address)
+    case .notUnderstood: return .rendezvousNotUnderstood(address)
+    case .identityMismatch(let expected, let found):
+      return .rendezvousChanged(expected: expected, found: found)
+    case .versionMismatch(let lowest, let highest):
+      return .versionMismatch("The rendezvous", lowest: lowest, highest: highest)
+    case .notAllowed: return .notAllowed(id)
+    }
+  }
+
+  // MARK: - Calls
+
+  private func take(_ event: CallEvent) {
+    switch event {
+    case .incoming(let callID, let peer): takeIncoming(callID, from: peer)
+    case .delivered(let callID): publish(.callProgress(CallID(callID), .delivered))
+    case .stateChanged(let callID, let state, let cause): take(state, cause, of: callID)
+    case .replaced(let old, let new): replace(old, by: new)
+    case .interrupted(let callID): publish(.callProgress(CallID(callID), .interrupted))
+    case .resumed(let callID): publish(.callProgress(CallID(callID), .resumed))
+    case .remoteMediaChanged(let callID, let media):
+      let isMuted = !media.contains(.audio)
+      calls[callID]?.audio?.setRemoteMuted(isMuted)
+      publish(.callProgress(CallID(callID), .remoteAudioMuted(isMuted)))
+    case .ended(let summary): end(summary)
+    case .refused(let callID, _, _): calls[callID] = nil
+    }
+  }
+
+  private func takeIncoming(_ callID: Wire.CallID, from peer: PeerID) {
+    guard let record = calls[callID] else { return }
+    publish(
+      .incomingCall(
+        IncomingCall(
+          id: CallID(callID), peer: peer, name: record.peerName, trust: record.trust,
+          userExtension: record.userExtension)))
+  }
+
+  private func take(_ state: Calling.CallState, _ cause: CallCause, of callID: Wire.CallID) {
+    // The application has heard of its own invitation when it made it.
+    if state == .calling, cause == .localCall { return }
+    guard let state = CallState(state) else { return }
+    publish(.callStateChanged(CallID(callID), state, CallStateReason(cause)))
+  }
+
+  /// Both called each other: what the application asked for holds for the call that stands.
+  private func replace(_ old: Wire.CallID, by new: Wire.CallID) {
+    guard let ours = calls.removeValue(forKey: old) else { return }
+    replacements[old] = new
+    if let theirs = calls[new] {
+      ours.userExtension = theirs.userExtension
+      ours.peer = theirs.peer
+    }
+    calls[new] = ours
+    publish(.callProgress(CallID(old), .replaced(by: CallID(new))))
+  }
+
+  private func take(_ step: LinkStep, of callID: Wire.CallID) {
+    let id = CallID(callID)
+    switch step {
+    case .peerFound(let peer, _): learn(peer, of: callID)
+    case .invitation(let notice): prepare(notice, callID)
+    case .answered(let text): calls[callID]?.userExtension = text
+    case .pathReady(let kind, let remote):
+      publish(.callProgress(id, .pathReady(PathKind(kind), remote: remote)))
+    case .pathChanged(let kind, let remote):
+      publish(.callProgress(id, .pathChanged(PathKind(kind), remote: remote)))
+    case .shortCode(let letters): publish(.callProgress(id, .shortCode(letters)))
+    case .mediaMayFlow: startAudio(callID)
+    case .mediaMustStop: calls[callID]?.audio?.stop()
+    case .firstFrameSent: publish(.callProgress(id, .firstFrameSent))
+    case .firstFrameReceived: publish(.callProgress(id, .firstFrameReceived))
+    case .messageReceived(let stream, let bytes):
+      publish(.callProgress(id, .message(stream: stream, bytes)))
+    case .messageFinished(let tag, let isDelivered):
+      publish(.callProgress(id, .messageDelivery(tag: tag, delivered: isDelivered)))
+    }
+  }
+
+  private func learn(_ peer: PeerID, of callID: Wire.CallID) {
+    guard let record = calls[callID] else { return }
+    record.peer = peer
+    record.trust = .verified  // Dialled by ID: whoever answers has that key.
+    if let text = record.peerName, let name = PeerName(text) {
+      record.trust = known.see(peer, at: .name(name))
+    }
+  }
+
+  private func prepare(_ notice: InvitationNotice, _ callID: Wire.CallID) {
+    let record = CallRecord(.callee, CallOptions(), target: nil)
+    record.peer = notice.peer
+    record.peerName = notice.claimedName
+    record.userExtension = notice.userExtension
+    if let text = notice.claimedName, let name = PeerName(text) {
+      record.trust = known.see(notice.peer, at: .name(name))
+    }
+    calls[callID] = record
+  }
+
+  private func endUnresolved(_ callID: Wire.CallID, _ failure: LookUpFailure) {
+    guard let record = calls.removeValue(forKey: callID), !record.isOver else { return }
+    record.isOver = true
+    let name = record.peerName ?? record.peer?.description ?? "the peer"
+    let ending = UnresolvedEnding(failure, name: name)
+    if case .identityChanged(_, let found) = failure {
+      record.peer = found
+      record.trust = .changed
+    }
+    publish(.callStateChanged(CallID(callID), .ended, ending.reason))
+    publish(
+      .callEnded(
+        CallID(callID),
+        CallReport(
+          callID: CallID(callID), outcome: ending.outcome, reason: ending.sentence, role: .caller,
+          peer: record.peer, peerName: record.peerName, trust: record.trust, durationMs: 0,
+          timeline: CallReport.Timeline(), statistics: nil, userExtension: nil,
+          error: ending.error)))
+  }
+
+  private func end(_ summary: CallSummary) {
+    let callID = summary.callID
+    guard let record = calls.removeValue(forKey: callID), !record.isOver else { return }
+    record.isOver = true
+    let numbers = statistics(of: callID, record)
+    record.audio?.stop()
+    var final = numbers
+    if let audio = record.audio { final?.complete(with: audio) }
+    var report = CallReport(summary, record, statistics: final)
+    report.peerName = record.peerName
+    publish(.callStateChanged(CallID(callID), .ended, CallStateReason(summary.cause)))
+    publish(.callEnded(CallID(callID), report))
+    updateStatisticsTimer()
+  }
+}

@@ -1,0 +1,128 @@
+internal import Audio
+internal import Calling
+internal import Congestion
+internal import Connectivity
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Wire
+
+/// The numbers of calls: every 2 s, when asked, and at the end.
+extension Endpoint {
+  func statistics(of id: CallID) -> CallStatistics? {
+    let callID = resolve(id)
+    return calls[callID].flatMap { statistics(of: callID, $0) }
+  }
+
+  func publishStatistics(now: Instant) {
+    for callID in calls.keys.sorted() {
+      guard let record = calls[callID], record.audio != nil,
+        let numbers = statistics(of: callID, record)
+      else { continue }
+      if let lost = numbers.sent.fractionLost { record.audio?.announceLoss(lost) }
+      publish(.statistics(CallID(callID), numbers))
+    }
+    updateStatisticsTimer()
+  }
+
+  func updateStatisticsTimer() {
+    guard let statisticsTimer else { return }
+    let isWanted = calls.values.contains { $0.audio != nil }
+    loop.setDeadline(statisticsTimer, isWanted ? SystemClock.now + .seconds(2) : nil)
+  }
+
+  func statistics(of callID: Wire.CallID, _ record: CallRecord) -> CallStatistics? {
+    guard let link = driver.readMachine({ $0.statistics(of: callID) }) else { return nil }
+    let now = SystemClock.now
+    var numbers = CallStatistics(atMs: Int(now.nanoseconds(since: record.began) / 1_000_000))
+    numbers.fill(with: link, local: localAddress, now: now)
+    if let audio = record.audio { numbers.complete(with: audio) }
+    numbers.grade()
+    return numbers
+  }
+}
+
+extension CallStatistics {
+  mutating func fill(with link: LinkStatistics, local: SocketAddress, now: Instant) {
+    let media = link.media
+    sent.packetsSent = Int(clamping: media.packetsSent)
+    sent.bytesSent = Int(clamping: media.payloadBytesSent)
+    sent.wireBytesSent = Int(clamping: media.wireBytesSent)
+    sent.fractionLost = link.quality.lossFraction
+    sent.bitrateBps = Self.rate(media.payloadBytesSent, since: media.firstSent, now: now)
+    received.bytesReceived = Int(clamping: media.payloadBytesReceived)
+    received.packetsReceived = Int(clamping: media.packetsReceived)
+    received.bitrateBps = Self.rate(
+      media.payloadBytesReceived, since: media.firstReceived, now: now)
+    if media.packetsSent > 0 {
+      overheadBytesPerAudioPacket =
+        Double(media.wireBytesSent - media.payloadBytesSent) / Double(media.packetsSent)
+    }
+    if let trip = link.roundTrip {
+      rttMs = Milliseconds(
+        min: Double(trip.minimum) / 1e6, p50: Double(trip.p50) / 1e6, p95: Double(trip.p95) / 1e6)
+      currentRttMs = Double(trip.smoothed) / 1e6
+    }
+    if let kind = link.pathKind, let remote = link.remote {
+      path = Path(
+        kind: PathKind(kind), local: local, remote: remote, changes: link.pathChanges)
+    }
+  }
+
+  private static func rate(_ bytes: UInt64, since first: Instant?, now: Instant) -> Double {
+    guard let first, now.nanoseconds(since: first) > 200_000_000 else { return 0 }
+    return Double(bytes) * 8e9 / Double(now.nanoseconds(since: first))
+  }
+
+  mutating func complete(with audio: CallAudio) {
+    let playout = audio.statistics
+    received.packetsReceived = Int(
+      clamping: playout.packetsReceived - min(playout.packetsReceived, playout.packetsDuplicated))
+    received.packetsLost = Int(clamping: playout.packetsLost)
+    received.packetsDiscarded = Int(clamping: playout.packetsDiscarded)
+    received.recoveredByFec = Int(clamping: playout.packetsRecoveredByForwardErrorCorrection)
+    received.totalSamplesReceived = playout.totalSamplesReceived
+    received.concealedSamples = playout.concealedSamples
+    received.silentConcealedSamples = playout.silentConcealedSamples
+    received.concealmentEvents = playout.concealmentEvents
+    received.insertedSamplesForDeceleration = playout.insertedSamplesForDeceleration
+    received.removedSamplesForAcceleration = playout.removedSamplesForAcceleration
+    received.jitterMs = Double(playout.jitterNanoseconds) / 1e6
+    received.audioLevel = playout.audioLevel
+    guard playout.jitterBufferEmittedCount > 0, let p50 = playout.delays.quantile(0.5),
+      let p95 = playout.delays.quantile(0.95)
+    else { return }
+    received.jitterBufferDelayMs = Milliseconds(p50: p50, p95: p95)
+    if let rtt = rttMs {
+      // One way is half the round trip: nobody has synchronised clocks.
+      let fixed = audio.senderDelayMilliseconds
+      received.mouthToEarMs = Milliseconds(
+        p50: rtt.p50 / 2 + fixed + p50, p95: rtt.p95 / 2 + fixed + p95)
+    }
+    let bitrate = received.bitrateBps > 0 ? Int(received.bitrateBps) : audio.bitrate
+    let estimate = playout.mosEstimate(bitsPerSecond: bitrate)
+    received.mos = (estimate.score * 100).rounded() / 100
+    received.mosBasis = MOSEstimate.basis
+  }
+
+  /// Grades both directions by the worst of loss, round trip and jitter.
+  mutating func grade() {
+    qualityTx = sent.packetsSent == 0 ? 0 : QualityGrade.of(
+      loss: sent.fractionLost ?? 0, rttMs: rttMs?.p50 ?? 0, jitterMs: 0)
+    qualityRx = received.packetsReceived == 0 ? 0 : QualityGrade.of(
+      loss: received.lostFraction, rttMs: rttMs?.p50 ?? 0, jitterMs: received.jitterMs)
+  }
+}
+
+/// 1 excellent, 2 good, 3 poor, 4 bad, 5 very bad: total and monotonic in each argument.
+enum QualityGrade {
+  static func of(loss: Double, rttMs: Double, jitterMs: Double) -> Int {
+    max(
+      band(loss, [0.01, 0.03, 0.08, 0.15]), band(rttMs, [150, 250, 400, 600]),
+      band(jitterMs, [20, 37, 60, 100]))
+  }
+
+  private static func band(_ value: Double, _ limits: [Double]) -> Int {
+    1 + limits.count { value > $0 }
+  }
+}

@@ -1,0 +1,278 @@
+internal import Audio
+internal import Calling
+internal import Connectivity
+internal import Peer
+public import Primitives
+internal import Reactor
+internal import SecureSession
+internal import Storage
+internal import Wire
+
+/// This program's presence in the network: one identity, one socket, any number of calls one after
+/// the other.
+///
+/// An actor that lives on its event loop's own thread: its methods run where the socket is read, so
+/// there is one owner of all state and no lock.
+public actor Endpoint {
+  /// Who we are.
+  public nonisolated let id: PeerID
+  /// The UDP address the socket is bound to.
+  public nonisolated let localAddress: SocketAddress
+
+  nonisolated let loop: EventLoop
+  let driver: MachineDriver<PeerMachine>
+  let known: KnownIdentities
+  let rendezvousText: String
+  var observers: [Int: AsyncStream<EndpointEvent>.Continuation] = [:]
+  private var nextObserver = 0
+  var registration = RegistrationState.connecting
+  var waiters: [CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>] = []
+  var calls: [Wire.CallID: CallRecord] = [:]
+  /// A call that both sides made at once goes on under the other's ID.
+  var replacements: [Wire.CallID: Wire.CallID] = [:]
+  var capture: (any MediaCapture)?
+  var statisticsTimer: EventLoop.Token?
+  private var isClosed = false
+
+  /// The event loop's own thread: a method of this actor runs where the socket is read.
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe loop.asUnownedSerialExecutor()
+  }
+
+  /// Opens a socket, reads or makes the identity, and begins to register.
+  ///
+  /// - Throws: When an address, a name or the identity file cannot be used. That the rendezvous
+  ///   does not answer is not thrown but reported (`registrationChanged`).
+  public static func open(_ configuration: Configuration) async throws(EarshotError) -> Endpoint {
+    let setup = try await EndpointSetup.make(configuration)
+    let endpoint = try Endpoint(setup)
+    try await endpoint.begin()
+    return endpoint
+  }
+
+  init(_ setup: consuming EndpointSetup) throws(EarshotError) {
+    id = setup.id
+    known = setup.known
+    rendezvousText = setup.rendezvousText
+    loop = setup.loop
+    localAddress = setup.localAddress
+    driver = MachineDriver(setup.machine, socket: setup.socket, on: setup.loop)
+  }
+
+  private func begin() throws(EarshotError) {
+    do throws(ReactorError) {
+      try driver.start { [weak self] event in
+        self?.assumeIsolated { $0.take(event) }
+      }
+      statisticsTimer = try loop.addTimer { [weak self] now in
+        self?.assumeIsolated { $0.publishStatistics(now: now) }
+      }
+    } catch {
+      throw .systemFailure("starting the endpoint", detail: "\(error)")
+    }
+    driver.withMachine { machine, now in machine.register(now: now) }
+  }
+
+  // MARK: - Events
+
+  /// Everything that happens from now on, for one reader; each call gives a new stream. At most
+  /// 4096 events wait for a reader who does not read.
+  public func events() -> AsyncStream<EndpointEvent> {
+    let number = nextObserver
+    nextObserver += 1
+    return AsyncStream(bufferingPolicy: .bufferingNewest(4096)) { continuation in
+      observers[number] = continuation
+      continuation.onTermination = { [weak self] _ in
+        guard let self else { return }
+        Task { await self.forget(number) }
+      }
+    }
+  }
+
+  private func forget(_ observer: Int) { observers[observer] = nil }
+
+  func publish(_ event: EndpointEvent) {
+    for number in observers.keys.sorted() { observers[number]?.yield(event) }
+  }
+
+  /// Waits until the rendezvous has answered, and says what became of the name.
+  public func waitUntilRegistered() async throws(EarshotError) -> RegistrationState.NameStatus {
+    switch registration {
+    case .registered(_, let name): return name
+    case .failed(let error): throw error
+    case .connecting, .reconnecting: break
+    }
+    return try await withCheckedContinuation { waiters.append($0) }.get()
+  }
+
+  // MARK: - Calls
+
+  /// Invites somebody by name or by ID. Returns at once; what comes of it is told by events.
+  public func call(
+    _ target: String, options: CallOptions = CallOptions()
+  ) async throws(EarshotError) -> Call {
+    try check(options)
+    let place = PeerID(target).map(CallTarget.id) ?? PeerName(target).map(CallTarget.name)
+    guard let place else { throw .invalidName(target) }
+    var invite = InviteOptions()
+    invite.ringTimeout = options.ringTimeout
+    invite.userExtension = options.userExtension
+    if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
+    let record = try CallRecord(.caller, options, target: target)
+    let callID = try command { machine, now throws(PeerRefusal) in
+      try machine.invite(place, invite, now: now)
+    }
+    calls[callID] = record
+    publish(.callStateChanged(CallID(callID), .calling, .localInvite))
+    return Call(id: CallID(callID), endpoint: self)
+  }
+
+  /// The call of an event.
+  public func call(_ id: CallID) -> Call { Call(id: id, endpoint: self) }
+
+  func accept(_ id: CallID, _ options: CallOptions) throws(EarshotError) {
+    try check(options)
+    let callID = resolve(id)
+    guard let record = calls[callID] else { throw .callState("There is no such call.") }
+    record.options = options
+    var answer = AnswerOptions()
+    answer.userExtension = options.userExtension
+    try command { machine, now throws(PeerRefusal) in
+      try machine.accept(callID, answer, now: now)
+    }
+  }
+
+  func reject(_ id: CallID, _ reason: String) throws(EarshotError) {
+    let callID = resolve(id)
+    try command { machine, now throws(PeerRefusal) in
+      try machine.reject(callID, .declined, text: reason, now: now)
+    }
+  }
+
+  func hangUp(_ id: CallID, _ reason: String) {
+    let callID = resolve(id)
+    do throws(EarshotError) {
+      try command { machine, now throws(PeerRefusal) in
+        try machine.end(callID, .userHungUp, text: reason, now: now)
+      }
+    } catch {
+      // It is over already, which is what was asked for.
+    }
+  }
+
+  func setAudioMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
+    let callID = resolve(id)
+    guard let record = calls[callID] else { throw .callState("There is no such call.") }
+    try command { machine, now throws(PeerRefusal) in
+      try machine.setAudioMuted(callID, isMuted, now: now)
+    }
+    record.audio?.setMuted(isMuted)
+    record.options.startsMuted = isMuted
+  }
+
+  func send(_ id: CallID, _ message: [UInt8], stream: UInt8) throws(EarshotError) -> UInt64 {
+    guard (8...127).contains(stream) else {
+      throw .invalidArgument("\(stream) is not a stream.", advice: "Use 8 to 127.")
+    }
+    let callID = resolve(id)
+    return try command { machine, now throws(PeerRefusal) in
+      try machine.send(message, stream: stream, on: callID, life: .seconds(30), now: now).rawValue
+    }
+  }
+
+  func resolve(_ id: CallID) -> Wire.CallID {
+    let callID = id.wire
+    return replacements[callID] ?? callID
+  }
+
+  private func check(_ options: CallOptions) throws(EarshotError) {
+    guard !isClosed else { throw .closed }
+    guard FrameLength(rawValue: options.frameMilliseconds) != nil else {
+      throw .invalidArgument(
+        "Frames of \(options.frameMilliseconds) ms do not exist.", advice: "Use 10, 20, 40 or 60.")
+    }
+    guard OpusEncoder.bitsPerSecondRange.contains(options.bitrate) else {
+      throw .invalidArgument(
+        "\(options.bitrate) bit/s is out of range.", advice: "Use 6000 to 510000.")
+    }
+    if let text = options.userExtension, text.utf8.count > 1024 {
+      throw .invalidArgument(
+        "The extension has \(text.utf8.count) bytes.", advice: "Keep it to 1024.")
+    }
+  }
+
+  func command<Result>(
+    _ body: (inout PeerMachine, Instant) throws(PeerRefusal) -> Result
+  ) throws(EarshotError) -> Result {
+    do throws(PeerRefusal) {
+      return try driver.withMachine(body)
+    } catch {
+      throw EarshotError(error)
+    }
+  }
+
+  // MARK: - The end
+
+  /// Hands the media of calls, decrypted, to `capture` from now on; `nil` stops that.
+  public func captureMedia(to capture: (any MediaCapture)?) { self.capture = capture }
+
+  /// Hangs up, says goodbye to the rendezvous, and closes the socket; takes at most a second.
+  public func close() async {
+    guard !isClosed else { return }
+    isClosed = true
+    driver.withMachine { machine, now in machine.shutDown(now: now) }
+    let deadline = SystemClock.now + .milliseconds(700)
+    while SystemClock.now < deadline, !driver.readMachine({ $0.isShutDown }) {
+      await pause(.milliseconds(20))
+    }
+    for callID in calls.keys.sorted() { calls[callID]?.audio?.stop() }
+    driver.stop()
+    if let statisticsTimer { loop.removeTimer(statisticsTimer) }
+    for number in observers.keys.sorted() { observers[number]?.finish() }
+    observers.removeAll()
+    loop.stop()
+  }
+
+  /// A wait on the loop's own timer.
+  private func pause(_ duration: Duration) async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      do throws(ReactorError) {
+        let box = TimerBox()
+        box.token = try loop.addTimer { [loop] _ in
+          if let token = box.token { loop.removeTimer(token) }
+          continuation.resume()
+        }
+        if let token = box.token { loop.setDeadline(token, SystemClock.now + duration) }
+      } catch {
+        continuation.resume()
+      }
+    }
+  }
+}
+
+/// A timer that removes itself must know its own name.
+private final class TimerBox {
+  var token: EventLoop.Token?
+}
+
+/// Who may look at the decrypted media of calls (`Endpoint.captureMedia`).
+public protocol MediaCapture: AnyObject, Sendable {
+  /// One audio frame that leaves or that came in; on the event loop, must return at once.
+  func capture(_ frame: CapturedFrame, payload: [UInt8])
+}
+
+/// What is known of a captured frame besides its bytes.
+public struct CapturedFrame: Sendable {
+  /// Whether it leaves.
+  public var isOutgoing: Bool
+  /// The own address.
+  public var local: SocketAddress
+  /// The other side's address.
+  public var remote: SocketAddress
+  /// Media time of its first sample, in 10 ms; × 480 it is the RTP timestamp.
+  public var mediaTime: UInt16
+  /// First frame after silence.
+  public var isMarked: Bool
+  /// Nanoseconds since 1970 UTC.
+  public var wallNanoseconds: UInt64
+}

@@ -1,0 +1,119 @@
+internal import Cryptography
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import SecureSession
+internal import Storage
+internal import Wire
+
+/// Everything an endpoint needs before it can live: made off the loop, because files and name
+/// servers are slow.
+struct EndpointSetup: ~Copyable {
+  let id: PeerID
+  let known: KnownIdentities
+  let rendezvousText: String
+  let loop: EventLoop
+  let localAddress: SocketAddress
+  let machine: PeerMachine
+  let socket: UDPSocket
+
+  static func make(_ configuration: Configuration) async throws(EarshotError) -> EndpointSetup {
+    let target = try RendezvousTarget(configuration.rendezvous)
+    var name: PeerName?
+    if let text = configuration.name {
+      guard let valid = PeerName(text) else { throw .invalidName(text) }
+      name = valid
+    }
+    guard let bind = SocketAddress(configuration.bind) else {
+      throw .invalidAddress(configuration.bind)
+    }
+    let path = try LocalIdentityFile.path(configuration.identityFile)
+    let identity = try LocalIdentityFile.open(path)
+    let known = KnownIdentities(besideIdentity: path)
+    let address = try await target.resolve(matching: bind)
+    return try make(
+      configuration, target, address: address, bind: bind, name: name, identity: identity,
+      known: known)
+  }
+
+  private static func make(
+    _ configuration: Configuration, _ target: RendezvousTarget, address: SocketAddress,
+    bind: SocketAddress, name: PeerName?, identity: consuming LocalIdentity,
+    known: KnownIdentities
+  ) throws(EarshotError) -> EndpointSetup {
+    let socket: UDPSocket
+    let loop: EventLoop
+    let hosts: [SocketAddress]
+    do throws(ReactorError) {
+      var options = UDPSocket.Options()
+      options.slotCount = 8
+      socket = try UDPSocket(binding: bind, options)
+      loop = try EventLoop()
+      hosts =
+        bind.isUnspecified
+        ? try NetworkInterfaces.hostAddresses(
+          port: socket.localAddress.port, includingLoopback: address.isLoopback)
+        : [socket.localAddress]
+      try loop.start()
+    } catch {
+      throw error.isAddressInUse
+        ? .addressInUse(bind) : .systemFailure("opening UDP \(bind)", detail: error.reason)
+    }
+    let now = SystemClock.now
+    var settings = PeerConfiguration(
+      rendezvous: address,
+      wallClockAtZero: Int64(SystemClock.wallNanoseconds / 1_000_000)
+        - Int64(now.nanoseconds / 1_000_000))
+    settings.name = name
+    settings.hostCandidates = hosts.filter { $0.family == address.family || !bind.isUnspecified }
+    let pin = known.rendezvous(target.text)
+    settings.rendezvousID = target.id ?? pin?.id
+    if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }
+    settings.policy.preparation =
+      configuration.pathPolicy == .prepareOnRinging ? .onRinging : .onAccept
+    let id = identity.id
+    let local = socket.localAddress
+    return EndpointSetup(
+      id: id, known: known, rendezvousText: target.text, loop: loop, localAddress: local,
+      machine: PeerMachine(settings, identity: identity, random: .system, now: now),
+      socket: socket)
+  }
+}
+
+/// `HOST:PORT`, or `HOST:PORT#ID`.
+struct RendezvousTarget: Sendable {
+  /// Without the ID: what a pin is remembered under.
+  let text: String
+  let id: PeerID?
+
+  init(_ text: String) throws(EarshotError) {
+    let parts = text.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let first = parts.first, !first.isEmpty else { throw .invalidAddress(text) }
+    self.text = String(first)
+    if parts.count == 2 {
+      guard let id = PeerID(String(parts[1])) else {
+        throw .invalidArgument(
+          "'\(parts[1])' is not an ID.", advice: "An ID has 52 letters; copy the whole of it.")
+      }
+      self.id = id
+    } else {
+      id = nil
+    }
+  }
+
+  /// The first address that the local socket can send to.
+  func resolve(matching bind: SocketAddress) async throws(EarshotError) -> SocketAddress {
+    let addresses: [SocketAddress]
+    do throws(ReactorError) {
+      addresses = try await Resolver.resolve(text)
+    } catch {
+      throw error.action == "resolve"
+        ? .hostNotFound(text, detail: error.reason) : .invalidAddress(text)
+    }
+    let usable = addresses.first { $0.family == bind.family || bind.family == .v6 }
+    guard let usable, !usable.isUnsendable else {
+      throw addresses.isEmpty ? .hostNotFound(text, detail: "no address") : .invalidAddress(text)
+    }
+    return usable
+  }
+}

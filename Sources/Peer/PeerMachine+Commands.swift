@@ -1,0 +1,146 @@
+package import Calling
+import Cryptography
+package import Messaging
+package import Primitives
+import SecureSession
+package import Wire
+
+/// What the application wants. A refused command changes nothing.
+extension PeerMachine {
+  /// Registers, and stays registered until `shutDown`.
+  package mutating func register(now: Instant) {
+    rendezvous.start(now: now, identity: &identity)
+    settle(now: now)
+  }
+
+  /// Invites somebody by name or ID. A name is looked up first; either way the card is.
+  package mutating func invite(
+    _ target: CallTarget, _ options: InviteOptions, now: Instant
+  ) throws(PeerRefusal) -> CallID {
+    guard ledger.openCallID == nil, lookups.isEmpty else { throw .call(.busy) }
+    guard links.count < configuration.limits.calls || evictLink() else { throw .tooManyCalls }
+    if let text = options.userExtension, text.utf8.count > CallOffer.maximumExtensionByteCount {
+      throw .extensionTooLong
+    }
+    if case .id(let id) = target, id == identity.id { throw .call(.ownID) }
+    let callID = CallID(from: &random)
+    let request = UInt32(truncatingIfNeeded: random.next())
+    lookups.append(
+      PendingLookUp(
+        callID: callID, request: request, target: target, options: options,
+        expires: now + Self.lookUpLife))
+    rendezvous.lookUp(target, request: request, now: now)
+    settle(now: now)
+    return callID
+  }
+
+  /// Answers the call that rings.
+  package mutating func accept(
+    _ callID: CallID, _ options: AnswerOptions = AnswerOptions(), now: Instant
+  ) throws(PeerRefusal) {
+    if let text = options.userExtension, text.utf8.count > CallOffer.maximumExtensionByteCount {
+      throw .extensionTooLong
+    }
+    guard let link = link(callID) else { throw .call(.unknownCall) }
+    link.answerOptions = options
+    try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
+      try ledger.accept(callID, now: now)
+    }
+    settle(now: now)
+  }
+
+  package mutating func reject(
+    _ callID: CallID, _ reason: CallReason = .declined, text: String = "", now: Instant
+  ) throws(PeerRefusal) {
+    try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
+      try ledger.reject(callID, reason, text: ReasonText(clipping: text), now: now)
+    }
+    settle(now: now)
+  }
+
+  /// Ends a call in whatever state it is: cancels, rejects or hangs up.
+  package mutating func end(
+    _ callID: CallID, _ reason: CallReason = .userHungUp, text: String = "", now: Instant
+  ) throws(PeerRefusal) {
+    if let index = lookups.firstIndex(where: { $0.callID == callID }) {
+      lookups.remove(at: index)
+      publish(.unresolved(callID, .cancelled))
+      return
+    }
+    try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
+      try ledger.end(callID, reason, text: ReasonText(clipping: text), now: now)
+    }
+    settle(now: now)
+  }
+
+  /// Tells the other side whether audio is sent from now on.
+  package mutating func setAudioMuted(
+    _ callID: CallID, _ isMuted: Bool, now: Instant
+  ) throws(PeerRefusal) {
+    try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
+      try ledger.setMedia(callID, isMuted ? [] : .audio)
+    }
+    settle(now: now)
+  }
+
+  /// Sends a reliable, ordered message of the application.
+  ///
+  /// - Parameter stream: 8...127.
+  package mutating func send(
+    _ message: [UInt8], stream: UInt8, on callID: CallID, life: Duration, now: Instant
+  ) throws(PeerRefusal) -> MessageTag {
+    guard let link = link(callID), link.association != nil, ledger.openCallID == callID else {
+      throw .noSession
+    }
+    do throws(MessageError) {
+      guard
+        let tag = try link.association?.messages.send(
+          message, on: .application(stream), life: life, now: now)
+      else { throw .streamNotAllowed }
+      link.applicationTags.append(tag.rawValue)
+      return tag
+    } catch {
+      throw .message(error)
+    }
+  }
+
+  /// Hangs up and says goodbye everywhere. Drive the machine on until `isShutDown`, at most 1 s.
+  package mutating func shutDown(now: Instant) {
+    isShuttingDown = true
+    for lookup in lookups { publish(.unresolved(lookup.callID, .cancelled)) }
+    lookups.removeAll()
+    if let callID = ledger.openCallID {
+      do throws(CallRefusal) {
+        try ledger.end(callID, .shuttingDown, now: now)
+      } catch {
+        // It ended in this moment.
+      }
+    }
+    settle(now: now)
+    rendezvous.shutDown(now: now)
+  }
+
+  /// Whether everything that was to be said has been said.
+  package var isShutDown: Bool {
+    isShuttingDown && rendezvous.isQuiet && links.allSatisfy { $0.association?.isClosing != false }
+  }
+
+  /// The host has other addresses now.
+  package mutating func changeHostCandidates(_ addresses: [SocketAddress], now: Instant) {
+    configuration.hostCandidates = addresses
+    rendezvous.ping()
+    for link in links { link.association?.ping() }
+  }
+
+  private mutating func refuse(
+    _ command: (inout CallLedger) throws(CallRefusal) -> Void
+  ) throws(PeerRefusal) {
+    do throws(CallRefusal) {
+      try command(&ledger)
+    } catch {
+      throw .call(error)
+    }
+  }
+
+  static var lookUpLife: Duration { .seconds(8) }
+}

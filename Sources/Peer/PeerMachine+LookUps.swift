@@ -1,0 +1,99 @@
+import Calling
+import Cryptography
+import Primitives
+import SecureSession
+import Wire
+
+/// A call by name or ID whose card has not come yet.
+struct PendingLookUp {
+  let callID: CallID
+  let request: UInt32
+  let target: CallTarget
+  let options: InviteOptions
+  let expires: Instant
+}
+
+/// From a name to an invitation (docs/protocol/rendezvous.md §3).
+extension PeerMachine {
+  mutating func handle(_ event: RendezvousLink.Event, now: Instant) {
+    switch event {
+    case .registration(let step):
+      publish(.registration(step))
+    case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
+    case .found(let result): handle(result, now: now)
+    case .forwarded(let body, let peer): handleSignal(body, from: peer, now: now)
+    case .notForwarded(let failure, let callID, let type):
+      ledger.handleForwardFailure(failure, of: type, callID, now: now)
+    }
+  }
+
+  private mutating func handle(_ result: LookUpResult, now: Instant) {
+    guard let index = lookups.firstIndex(where: { $0.request == result.request }) else { return }
+    let lookup = lookups.remove(at: index)
+    switch result.status {
+    case .unknown: publish(.unresolved(lookup.callID, .unknown))
+    case .offline: publish(.unresolved(lookup.callID, .notOnline))
+    case .tooMany: publish(.unresolved(lookup.callID, .tooManyRequests))
+    case .online:
+      do throws(LookUpRefusal) {
+        try invite(lookup, card: result.card, now: now)
+      } catch {
+        publish(.unresolved(lookup.callID, error.failure))
+      }
+    }
+  }
+
+  private struct LookUpRefusal: Error {
+    var failure: LookUpFailure
+  }
+
+  private mutating func invite(
+    _ lookup: PendingLookUp, card bytes: [UInt8], now: Instant
+  ) throws(LookUpRefusal) {
+    var wanted: PeerID?
+    if case .id(let id) = lookup.target { wanted = id }
+    guard let card = believe(bytes, from: wanted, now: now) else {
+      throw LookUpRefusal(failure: .badCard)
+    }
+    if let expected = lookup.options.expectedID, expected != card.id {
+      throw LookUpRefusal(failure: .identityChanged(expected: expected, found: card.id))
+    }
+    guard card.id != identity.id, ledger.openCallID == nil else {
+      throw LookUpRefusal(failure: .cancelled)
+    }
+    publish(.link(lookup.callID, .peerFound(card.id, card: card.bytes)))
+    do {
+      try open(lookup, card, now: now)
+    } catch {
+      throw LookUpRefusal(failure: .badCard)
+    }
+  }
+
+  private mutating func open(
+    _ lookup: PendingLookUp, _ card: ContactCard, now: Instant
+  ) throws {
+    let link = CallLink(
+      lookup.callID, .caller, peer: card.id, peerStatic: card.staticKey,
+      limits: configuration.limits, random: &random)
+    link.localRingID = makeConnectionID()
+    link.localSessionID = makeConnectionID()
+    let offer = CallOffer(
+      card: rendezvous.ownCard, candidates: inviteCandidates, media: lookup.options.media,
+      userExtension: lookup.options.userExtension)
+    try link.makeInvite(
+      identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),
+      ringTimeout: lookup.options.ringTimeout, random: &random)
+    links.append(link)
+    try ledger.call(
+      lookup.callID, to: card.id, ringTimeout: lookup.options.ringTimeout, now: now)
+  }
+
+  /// The callee learns our addresses from INVITE; it checks them when it is prepared to.
+  private var inviteCandidates: CandidateList { ownCandidates }
+
+  mutating func expireLookUps(now: Instant) {
+    while let index = lookups.firstIndex(where: { $0.expires <= now }) {
+      publish(.unresolved(lookups.remove(at: index).callID, .noAnswer))
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import Calling
+import Cryptography
+import Primitives
+import SecureSession
+import Wire
+
+/// Signalling bodies that came in, by the rendezvous or on the path (docs/protocol/calling.md §2, §3).
+extension PeerMachine {
+  /// Takes a body whose sender is proven; only what is authentic reaches the rules.
+  mutating func handleSignal(_ bytes: [UInt8], from peer: PeerID, now: Instant) {
+    var reader = ByteReader(bytes.span)
+    let body: SignalBody
+    do throws(WireError) {
+      let header = try SignalHeader(parsing: &reader)
+      guard header.version == SignalBody.version else {
+        return answerVersion(header, from: peer, now: now)
+      }
+      body = try SignalBody(parsing: bytes.span)
+    } catch {
+      return ledger.countIgnored(.malformed)
+    }
+    if case .invite(let connectionID, let message) = body.content {
+      return handleInvite(
+        body.callID, ConnectionID(rawValue: connectionID), message, from: peer, now: now)
+    }
+    guard let link = link(body.callID) else { return ledger.countIgnored(.unknownCall) }
+    guard link.peer == peer else { return ledger.countIgnored(.wrongPeer) }
+    guard let signal = open(body, bytes, on: link) else { return ledger.countIgnored(.forged) }
+    ledger.handle(signal, body.callID, from: peer, now: now)
+    if link.role == .callee, case .receipt(of: .accept) = signal { link.pathSignal = [] }
+  }
+
+  /// What an authentic body says; `nil` for one that is not.
+  private mutating func open(
+    _ body: SignalBody, _ bytes: [UInt8], on link: CallLink
+  ) -> CallSignal? {
+    switch body.content {
+    case .invite: return nil
+    case .ringing(let sealed):
+      guard link.role == .caller, link.isAuthentic(body), link.readRinging(sealed) else {
+        return nil
+      }
+      return .ringing(isPrepared: sealed.isPrepared)
+    case .accept(let message):
+      guard link.role == .caller else { return nil }
+      return link.readAnswer(message, isAccept: true, body: bytes)
+    case .reject(let message):
+      guard link.role == .caller else { return nil }
+      return link.readAnswer(message, isAccept: false, body: bytes)
+    case .cancel(let reason): return link.isAuthentic(body) ? .cancel(reason) : nil
+    case .timeout(let reason): return link.isAuthentic(body) ? .timeout(reason) : nil
+    case .hangUp(let reason, let text):
+      return link.isAuthentic(body) ? .hangUp(reason, text) : nil
+    case .receipt(let type): return link.isAuthentic(body) ? .receipt(of: type) : nil
+    case .unsupported: return link.role == .caller ? .unsupported : nil
+    }
+  }
+
+  /// An INVITE of another version is answered by what we speak; any other body of it is dropped.
+  private mutating func answerVersion(_ header: SignalHeader, from peer: PeerID, now: Instant) {
+    ledger.countIgnored(.malformed)
+    guard header.type == SignalType.invite.rawValue else { return }
+    let answer = SignalBody(
+      header.callID,
+      .unsupported(lowestVersion: SignalBody.version, highestVersion: SignalBody.version))
+    rendezvous.forward(answer.bytes, to: peer, about: header.callID, .unsupported, now: now)
+  }
+
+  // MARK: - INVITE
+
+  private mutating func handleInvite(
+    _ callID: CallID, _ connectionID: ConnectionID, _ message: [UInt8], from peer: PeerID,
+    now: Instant
+  ) {
+    guard case .open = ledger.admitInvite(callID, from: peer, now: now) else { return }
+    guard links.count < configuration.limits.calls || evictLink() else {
+      return ledger.countIgnored(.tooMany)
+    }
+    let responder: CallResponder
+    do throws(HandshakeError) {
+      responder = try CallResponder(
+        message: message.span, connectionID: connectionID, caller: peer, callee: identity)
+    } catch {
+      return ledger.countIgnored(.forged)
+    }
+    ring(responder, callID, connectionID, from: peer, now: now)
+  }
+
+  private mutating func ring(
+    _ responder: consuming CallResponder, _ callID: CallID, _ connectionID: ConnectionID,
+    from peer: PeerID, now: Instant
+  ) {
+    guard let payload = parse(responder.payload), payload.callID == callID,
+      let card = believe(payload.offer.card, from: peer, now: now),
+      card.staticKey == responder.callerStatic,
+      let secret = SecretKey(copying: payload.callKey.span),
+      let commitment = Bytes32(payload.commitment)
+    else { return ledger.countIgnored(.forged) }
+    let link = CallLink(
+      callID, .callee, peer: peer, peerStatic: card.staticKey, limits: configuration.limits,
+      random: &random)
+    link.responder = consume responder
+    link.ring = RingKeys(secret: secret, side: .callee)
+    link.commitment = commitment
+    link.remoteSessionID = connectionID
+    link.localSessionID = makeConnectionID()
+    link.localRingID = makeConnectionID()
+    link.remoteRingID = ConnectionID(rawValue: payload.ringConnectionID)
+    link.remoteCandidates = payload.offer.candidates.candidates
+    link.offeredMedia = payload.offer.media
+    link.remoteUserExtension = payload.offer.userExtension
+    link.openRingSession()
+    links.append(link)
+    notice(link, card)
+    announce(payload, link, now: now)
+  }
+
+  private mutating func notice(_ link: CallLink, _ card: ContactCard) {
+    publish(
+      .link(
+        link.callID,
+        .invitation(
+          InvitationNotice(
+            peer: link.peer, card: card.bytes, claimedName: card.content.name?.description,
+            userExtension: link.remoteUserExtension, media: link.offeredMedia))))
+  }
+
+  private mutating func announce(_ payload: InvitePayload, _ link: CallLink, now: Instant) {
+    let common = AnswerOptions().media.shares(.opus, with: payload.offer.media)
+    let milliseconds = payload.ringTimeoutMilliseconds
+    ledger.handleInvite(
+      Invitation(
+        callID: payload.callID, from: link.peer,
+        createdMilliseconds: payload.createdMilliseconds,
+        ringTimeout: milliseconds == 0 ? nil : .milliseconds(Int64(milliseconds)),
+        refusal: common ? nil : .notAllowed),
+      rendezvousMilliseconds: rendezvousMilliseconds(now: now), now: now)
+    if ledger.peer(of: payload.callID) == nil { links.removeAll { $0 === link } }
+  }
+
+  private func parse(_ payload: [UInt8]) -> InvitePayload? {
+    var reader = ByteReader(payload.span)
+    do throws(WireError) {
+      return try InvitePayload(parsing: &reader)
+    } catch {
+      return nil
+    }
+  }
+
+  /// A card that verifies for `peer`; `nil` for any other.
+  func believe(_ bytes: [UInt8], from peer: PeerID?, now: Instant) -> ContactCard? {
+    do {
+      let card = try ContactCard(parsing: bytes)
+      try card.verify(for: peer, unixSeconds: unixSeconds(now: now))
+      return card
+    } catch {
+      return nil
+    }
+  }
+
+  /// Makes room by giving up a lingering call, the oldest first; never the open one.
+  mutating func evictLink() -> Bool {
+    guard let index = links.firstIndex(where: { $0.callID != ledger.openCallID }) else {
+      return false
+    }
+    links.remove(at: index)
+    return true
+  }
+
+  /// What the rendezvous' clock shows, by its last word; the host's clock before that.
+  func rendezvousMilliseconds(now: Instant) -> UInt64 {
+    rendezvous.serverMilliseconds(now: now)
+      ?? UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+  }
+
+  func unixSeconds(now: Instant) -> UInt64 {
+    (UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000) / 1000
+  }
+}

@@ -1,0 +1,280 @@
+import Cryptography
+import Primitives
+import SecureSession
+import Wire
+
+/// One try to get a session with a rendezvous (docs/protocol/session.md §2-§4): its card if it is
+/// not known, INIT until RESP, a cookie if it is under load. Fails after 10 s.
+struct RegistrationAttempt: ~Copyable {
+  /// What a datagram led to.
+  enum Finding {
+    case nothing
+    /// A card that verifies, and fits the pinned ID.
+    case identified(ContactCard)
+    /// `takeEstablished` has the session.
+    case established
+    case refused(RegistrationFailure)
+  }
+
+  /// A session whose RESP verified.
+  struct Established: ~Copyable {
+    let keys: SessionKeys
+    let local: ConnectionID
+    let server: ContactCard
+    let terms: ResponsePayload
+  }
+
+  private enum Timer: CaseIterable { case cardRequest, initiate, renew, fail }
+
+  private let expectedID: PeerID?
+  private let ownCard: ContactCard
+  private let name: PeerName?
+  private var card: ContactCard?
+  /// The card is from an earlier time: the server may have another key by now.
+  private var isCardOld: Bool
+  private var handshake: HandshakeState?
+  private var connectionID = ConnectionID.none
+  private var initBytes: [UInt8] = []
+  private var cookie: Bytes16?
+  private var nonce: UInt64 = 0
+  private var deadlines = Deadlines<Timer>()
+  private var repetition = 0
+  private var cardRepetition = 0
+  private var sendsInit = false
+  private var sendsCardRequest = false
+  private var established: Established?
+  /// Datagrams that did not verify.
+  private(set) var strangeAnswers = 0
+
+  init(
+    expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?, now: Instant
+  ) {
+    self.expectedID = expectedID
+    self.card = card
+    self.ownCard = ownCard
+    self.name = name
+    isCardOld = card != nil
+    deadlines.set(.fail, at: now + .seconds(10))
+    deadlines.set(card == nil ? .cardRequest : .renew, at: now)
+    if card != nil { deadlines.set(.cardRequest, at: now + .milliseconds(900)) }
+  }
+
+  // MARK: - Inputs
+
+  /// Takes a datagram of the rendezvous' address that is not DATA.
+  mutating func handle(
+    _ bytes: Span<UInt8>, ownStatic: borrowing X25519.KeyPair, unixSeconds: UInt64, now: Instant
+  ) -> Finding {
+    var reader = ByteReader(bytes)
+    do throws(WireError) {
+      switch Demultiplexer.classify(bytes) {
+      case .control(.card):
+        return handle(try CardPacket(parsing: &reader), unixSeconds: unixSeconds, now: now)
+      case .control(.cookie): return handle(try CookiePacket(parsing: &reader))
+      case .control(.version): return handle(try VersionPacket(parsing: &reader))
+      case .control(.response):
+        return handle(try ResponsePacket(parsing: &reader), bytes, ownStatic)
+      case .control, .sealed, .foreign: return strange()
+      }
+    } catch {
+      return strange()
+    }
+  }
+
+  private mutating func strange() -> Finding {
+    strangeAnswers += 1
+    return .nothing
+  }
+
+  private mutating func handle(
+    _ packet: CardPacket, unixSeconds: UInt64, now: Instant
+  ) -> Finding {
+    guard packet.nonce == nonce, nonce != 0 else { return strange() }
+    do throws(CardFault) {
+      try packet.card.verify(unixSeconds: unixSeconds)
+    } catch {
+      return strange()
+    }
+    if let expectedID, packet.card.id != expectedID {
+      return .refused(.identityMismatch(expected: expectedID, found: packet.card.id))
+    }
+    nonce = 0
+    deadlines.cancel(.cardRequest)
+    isCardOld = false
+    guard packet.card.staticKey != card?.staticKey else { return .nothing }
+    card = packet.card
+    deadlines.set(.renew, at: now)
+    return .identified(packet.card)
+  }
+
+  private mutating func handle(_ packet: CookiePacket) -> Finding {
+    guard packet.initiator == connectionID, let card, initBytes.count >= 1184 else {
+      return strange()
+    }
+    let key = Self.derive("EST1cook", card.staticKey)
+    let mac1 = Array(initBytes[InitPacket.mac1Range])
+    do throws(CryptographyError) {
+      let plain = try XChaChaPoly.open(
+        packet.sealedCookie.span, associated: mac1.span, key: key, nonce: packet.nonce.span)
+      cookie = Bytes16(plain)
+      complete()
+      sendsInit = true
+      return .nothing
+    } catch {
+      return strange()
+    }
+  }
+
+  private mutating func handle(_ packet: VersionPacket) -> Finding {
+    guard packet.initiator == connectionID else { return strange() }
+    return .refused(.versionMismatch(lowest: packet.lowest, highest: packet.highest))
+  }
+
+  private mutating func handle(
+    _ packet: ResponsePacket, _ bytes: Span<UInt8>, _ ownStatic: borrowing X25519.KeyPair
+  ) -> Finding {
+    guard packet.initiator == connectionID, packet.purpose == .register, let card,
+      Self.mac1(over: bytes.extracting(ResponsePacket.mac1Coverage), for: ownStatic.publicKey)
+        == packet.mac1,
+      let payload = open(bytes.extracting(ResponsePacket.noiseRange)),
+      payload.initiator == connectionID, payload.responder == packet.responder
+    else { return strange() }
+    if payload.status == .notAllowed { return .refused(.notAllowed) }
+    guard let split = handshake.take()?.split() else { return strange() }
+    established = Established(
+      keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,
+      terms: payload)
+    deadlines.cancelAll()
+    return .established
+  }
+
+  private mutating func open(_ message: Span<UInt8>) -> ResponsePayload? {
+    do {
+      guard let plain = try handshake?.readMessage(message) else { return nil }
+      var reader = ByteReader(plain.span)
+      return try ResponsePayload(parsing: &reader)
+    } catch {
+      return nil
+    }
+  }
+
+  mutating func takeEstablished() -> Established? { established.take() }
+
+  /// Does what is due; `true` when the attempt has failed.
+  mutating func handleTimeout(
+    identity: borrowing LocalIdentity, time: TAI64N, connectionID: ConnectionID,
+    random: inout RandomSource, now: Instant
+  ) -> Bool {
+    while let timer = deadlines.popDue(at: now) {
+      switch timer {
+      case .fail: return true
+      case .cardRequest: requestCard(random: &random, now: now)
+      case .renew: renew(identity, time, connectionID, random: &random, now: now)
+      case .initiate: repeatInit(now: now)
+      }
+    }
+    return false
+  }
+
+  private mutating func requestCard(random: inout RandomSource, now: Instant) {
+    if nonce == 0 { nonce = random.next() | 1 }
+    sendsCardRequest = true
+    if cardRepetition < Self.cardGaps.count {
+      deadlines.set(.cardRequest, at: now + Self.cardGaps[cardRepetition])
+      cardRepetition += 1
+    }
+  }
+
+  /// A fresh ephemeral key, and INIT again from the beginning.
+  private mutating func renew(
+    _ identity: borrowing LocalIdentity, _ time: TAI64N, _ connectionID: ConnectionID,
+    random: inout RandomSource, now: Instant
+  ) {
+    guard let card else { return }
+    self.connectionID = connectionID
+    var payload: [UInt8] = []
+    InitPayload(time: time, card: ownCard, name: name).write(to: &payload)
+    do throws(HandshakeError) {
+      var handshake = try HandshakeState(
+        HandshakeContext(purpose: .register, connectionID: connectionID, responder: card.id),
+        role: .initiator, localStatic: identity.staticKey, remoteStatic: card.staticKey)
+      let message = try handshake.writeMessage(payload: payload.span, random: &random)
+      self.handshake = consume handshake
+      initBytes = InitPacket.unauthenticated(
+        purpose: .register, connectionID: connectionID, noiseMessage: message)
+    } catch {
+      return  // A card whose key is unusable does not verify in the first place.
+    }
+    let mac1 = Self.mac1(over: initBytes.span, for: card.staticKey)
+    initBytes.append(contentsOf: mac1.bytes)
+    complete()
+    sendsInit = true
+    repetition = 0
+    deadlines.set(.initiate, at: now + Self.initGaps[0])
+    deadlines.set(.renew, at: now + .milliseconds(4500))
+  }
+
+  private mutating func repeatInit(now: Instant) {
+    sendsInit = true
+    repetition += 1
+    if repetition < Self.initGaps.count {
+      deadlines.set(.initiate, at: now + Self.initGaps[repetition])
+    }
+  }
+
+  /// Puts MAC2, or zeros, behind the rest.
+  private mutating func complete() {
+    initBytes.removeLast(initBytes.count - InitPacket.mac2Coverage.upperBound)
+    var mac2 = Bytes16.zero
+    if let cookie {
+      var hash = BLAKE2b(byteCount: 16, key: cookie.span)
+      hash.update(initBytes.span)
+      mac2 = hash.finalize16()
+    }
+    initBytes.append(contentsOf: mac2.bytes)
+  }
+
+  // MARK: - Outputs
+
+  @_lifetime(packet: copy packet)
+  mutating func writePacket(into packet: inout OutputSpan<UInt8>) -> Bool {
+    if sendsCardRequest {
+      sendsCardRequest = false
+      var bytes: [UInt8] = []
+      CardRequestPacket(nonce: nonce).write(to: &bytes)
+      packet.append(bytes: bytes)
+      return true
+    }
+    guard sendsInit, initBytes.count == InitPacket.byteCount else { return false }
+    sendsInit = false
+    packet.append(bytes: initBytes)
+    return true
+  }
+
+  var nextDeadline: Instant? { deadlines.next }
+
+  // MARK: - Constants
+
+  /// BLAKE2b-256(label ‖ S): the keys of MAC1 and of cookies (docs/protocol/session.md §3).
+  private static func derive(_ label: StaticString, _ staticKey: Bytes32) -> SecretKey {
+    var hash = BLAKE2b(byteCount: 32)
+    hash.update(label)
+    hash.update(staticKey.span)
+    return SecretKey(hash.finalizeSecret(), from: 0)
+  }
+
+  private static func mac1(over bytes: Span<UInt8>, for staticKey: Bytes32) -> Bytes16 {
+    var hash = BLAKE2b(byteCount: 16, key: derive("EST1mac1", staticKey).span)
+    hash.update(bytes)
+    return hash.finalize16()
+  }
+
+  /// INIT again 0.3, 0.9 and 2.1 s after the first.
+  private static let initGaps: [Duration] = [
+    .milliseconds(300), .milliseconds(600), .milliseconds(1200),
+  ]
+  /// CARD_REQUEST again after 0.3, 0.9, 2.1 and 4.5 s.
+  private static let cardGaps: [Duration] = [
+    .milliseconds(300), .milliseconds(600), .milliseconds(1200), .milliseconds(2400),
+  ]
+}

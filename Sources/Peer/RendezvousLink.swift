@@ -1,0 +1,407 @@
+import Calling
+import Congestion
+import Cryptography
+import Messaging
+import Primitives
+import SecureSession
+import Wire
+
+/// Contact with the rendezvous: registers, stays registered, looks up, forwards
+/// (docs/protocol/rendezvous.md). All its state there is soft, so it is made again whenever lost.
+struct RendezvousLink: ~Copyable {
+  enum Event {
+    case registration(RegistrationStep)
+    case identified(PeerID, card: [UInt8])
+    case found(LookUpResult)
+    case forwarded([UInt8], from: PeerID)
+    case notForwarded(ForwardFailure, CallID, SignalType)
+  }
+
+  private struct Flight {
+    var id: ForwardID
+    var callID: CallID
+    var type: SignalType
+  }
+
+  private struct Waiting {
+    var message: RendezvousMessage
+    var until: Instant
+  }
+
+  let address: SocketAddress
+  private let configuration: PeerConfiguration
+  private var random: RandomSource
+  private var attempt: RegistrationAttempt?
+  private var association: Association?
+  private var terms: ResponsePayload?
+  private var termsAt = Instant.zero
+  private var serverCard: ContactCard?
+  private var nextAttempt: Instant?
+  private var failures = 0
+  private var isStopped = true
+  private var lastTime = TAI64N.zero
+  private var flights: [Flight] = []
+  private var waiting: [Waiting] = []
+  private var seenIDs = RecentIDs()
+  private var responses: [(token: UInt64, to: SocketAddress)] = []
+  private var events: [Event] = []
+  private var expectedID: PeerID?
+  /// Our address as the rendezvous sees it.
+  private(set) var seenAddress: SocketAddress?
+  /// Our contact card, for INIT and for INVITE.
+  private(set) var ownCard: [UInt8] = []
+
+  init(_ configuration: PeerConfiguration, random: RandomSource) {
+    self.configuration = configuration
+    self.random = random
+    address = configuration.rendezvous
+    expectedID = configuration.rendezvousID
+    do throws(WireError) {
+      let card = try ContactCard(parsing: configuration.rendezvousCard)
+      if expectedID == nil || expectedID == card.id { serverCard = card }
+    } catch {
+      serverCard = nil
+    }
+  }
+
+  // MARK: - Commands
+
+  mutating func start(now: Instant, identity: inout LocalIdentity) {
+    guard isStopped else { return }
+    isStopped = false
+    events.append(.registration(.connecting))
+    begin(now: now, identity: &identity)
+  }
+
+  /// Says CLOSE; nothing is answered any more.
+  mutating func shutDown(now: Instant) {
+    isStopped = true
+    attempt = nil
+    nextAttempt = nil
+    waiting = []
+    association?.close(code: .done, now: now)
+  }
+
+  /// Whether there is nothing left to say.
+  var isQuiet: Bool { association?.isClosed ?? true }
+
+  mutating func ping() { association?.ping() }
+
+  mutating func lookUp(_ target: CallTarget, request: UInt32, now: Instant) {
+    let wanted: LookUp.Target =
+      switch target {
+      case .name(let name): .name(name)
+      case .id(let id): .id(id)
+      }
+    send(.lookUp(LookUp(request: request, target: wanted)), now: now)
+  }
+
+  mutating func forward(
+    _ body: [UInt8], to peer: PeerID, about callID: CallID, _ type: SignalType, now: Instant
+  ) {
+    let id = ForwardID(random: &random)
+    if flights.count >= Self.flightLimit { flights.removeFirst() }
+    flights.append(Flight(id: id, callID: callID, type: type))
+    send(.forward(Forward(id: id, to: peer, lifeSeconds: 8, body: body)), now: now)
+  }
+
+  private mutating func send(_ message: RendezvousMessage, now: Instant) {
+    guard association != nil, terms != nil else {
+      if waiting.count >= configuration.limits.waitingForwards { waiting.removeFirst() }
+      return waiting.append(Waiting(message: message, until: now + Self.messageLife))
+    }
+    do throws(MessageError) {
+      try association?.messages.send(
+        message.bytes, on: .rendezvous, life: Self.messageLife, now: now)
+    } catch {
+      // The queue is full: what matters is repeated by whoever asked.
+    }
+  }
+
+  // MARK: - Inputs
+
+  func owns(_ id: ConnectionID) -> Bool { association?.session.owns(id) ?? false }
+
+  mutating func handleControl(
+    _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant, identity: inout LocalIdentity
+  ) {
+    guard source == address else { return }
+    if case .control(.reset) = Demultiplexer.classify(bytes) {
+      return handleReset(bytes, now: now, identity: &identity)
+    }
+    let seconds = unixMilliseconds(now: now) / 1000
+    switch attempt?.handle(bytes, ownStatic: identity.staticKey, unixSeconds: seconds, now: now) {
+    case .identified(let card):
+      serverCard = card
+      expectedID = card.id
+      events.append(.identified(card.id, card: card.bytes))
+      handleTimeout(now: now, identity: &identity, isInCall: false)
+    case .established: establish(identity: identity, now: now)
+    case .refused(let failure):
+      attempt = nil
+      isStopped = true
+      events.append(.registration(.failed(failure)))
+    case .nothing, nil: break
+    }
+  }
+
+  private mutating func handleReset(
+    _ bytes: Span<UInt8>, now: Instant, identity: inout LocalIdentity
+  ) {
+    var reader = ByteReader(bytes)
+    do throws(WireError) {
+      let reset = try ResetPacket(parsing: &reader)
+      guard let terms, association != nil, reset.token == terms.resetToken else { return }
+      lose(now: now, identity: &identity)
+    } catch {
+      return
+    }
+  }
+
+  /// The session is gone, there or on the way: a new one, at once.
+  private mutating func lose(now: Instant, identity: inout LocalIdentity) {
+    association = nil
+    terms = nil
+    guard !isStopped else { return }
+    events.append(.registration(.reconnecting))
+    begin(now: now, identity: &identity)
+  }
+
+  @_lifetime(bytes: copy bytes)
+  mutating func receive(
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
+    now: Instant
+  ) {
+    guard let opened = association?.open(&bytes, now: now) else { return }
+    let packet = bytes.span.extracting(opened.frames)
+    var demand = FeedbackDemand.none
+    var reader = FrameReader(packet)
+    do throws(WireError) {
+      while let frame = try reader.next() {
+        demand = max(demand, frame.demand)
+        if case .pathChallenge(let challenge) = frame {
+          if responses.count < Self.responseLimit { responses.append((challenge.token, source)) }
+        } else {
+          _ = association?.handle(frame, in: packet, from: source, now: now)
+        }
+      }
+    } catch {
+      association?.noteViolation()
+    }
+    association?.didReceive(opened, demand: demand, marks: marks, now: now)
+    if let observed = association?.observedAddress { seenAddress = observed }
+    takeMessages(now: now)
+  }
+
+  private mutating func takeMessages(now: Instant) {
+    while let event = association?.messages.poll() {
+      guard case .received(_, let bytes) = event else { continue }
+      do throws(WireError) {
+        take(try RendezvousMessage(parsing: bytes.span), now: now)
+      } catch {
+        association?.noteViolation()
+      }
+    }
+  }
+
+  private mutating func take(_ message: RendezvousMessage, now: Instant) {
+    switch message {
+    case .lookUpResult(let result): events.append(.found(result))
+    case .forwarded(let forwarded):
+      guard seenIDs.insert(forwarded.id, now: now) else { return }
+      events.append(.forwarded(forwarded.body, from: forwarded.from))
+    case .forwardResult(let result):
+      guard let index = flights.firstIndex(where: { $0.id == result.id }) else { return }
+      let flight = flights.remove(at: index)
+      if let failure = ForwardFailure(rawValue: result.status.rawValue) {
+        events.append(.notForwarded(failure, flight.callID, flight.type))
+      }
+    case .lookUp, .forward: association?.noteViolation()
+    }
+  }
+
+  // MARK: - Time
+
+  mutating func handleTimeout(now: Instant, identity: inout LocalIdentity, isInCall: Bool) {
+    if let nextAttempt, nextAttempt <= now { begin(now: now, identity: &identity) }
+    driveAttempt(now: now, identity: identity, isInCall: isInCall)
+    guard association != nil else { return }
+    setPace(isInCall: isInCall, now: now)
+    association?.handleTimeout(now: now)
+    while let action = association?.session.handleTimeout(now: now) {
+      if case .expired = action { association?.expire() }
+    }
+    takeMessages(now: now)
+    if let ending = association?.endedBy, association?.isClosing == false {
+      if case .remoteClose(let code) = ending, code == .replaced { return stopAsReplaced() }
+      lose(now: now, identity: &identity)
+    } else if isSilent(now: now), attempt == nil, nextAttempt == nil {
+      lose(now: now, identity: &identity)
+    } else if let terms, attempt == nil, !isStopped,
+      now >= termsAt + .seconds(Int64(terms.life) * 9 / 10)
+    {
+      begin(now: now, identity: &identity)
+    }
+  }
+
+  /// Another program registered with our identity: two cannot, and it was the later one.
+  private mutating func stopAsReplaced() {
+    association = nil
+    terms = nil
+    isStopped = true
+    events.append(.registration(.failed(.replaced)))
+  }
+
+  private mutating func setPace(isInCall: Bool, now: Instant) {
+    guard let last = association?.lastReceived else { return }
+    let usual = pingPeriod(isInCall: isInCall)
+    let isDoubtful = now.nanoseconds(since: last) > usual + Self.doubtAfter
+    association?.pingAfter = isDoubtful ? Self.doubtAfter : usual
+  }
+
+  private func pingPeriod(isInCall: Bool) -> UInt64 {
+    let asked = UInt64(terms?.period ?? 20) * 1_000_000_000
+    return isInCall ? min(asked, 5_000_000_000) : max(asked, 1_000_000_000)
+  }
+
+  private func isSilent(now: Instant) -> Bool {
+    guard let association, !association.isClosing else { return false }
+    return now.nanoseconds(since: association.lastReceived)
+      > max(association.pingAfter, 5_000_000_000) + Self.silence
+  }
+
+  private mutating func begin(now: Instant, identity: inout LocalIdentity) {
+    nextAttempt = nil
+    let seconds = unixMilliseconds(now: now) / 1000
+    _ = identity.rotateIfDue(unixSeconds: seconds, random: &random)
+    do throws(WireError) {
+      let card = try identity.makeCard(name: configuration.name, unixSeconds: seconds)
+      ownCard = card.bytes
+      attempt = RegistrationAttempt(
+        expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
+        now: now)
+    } catch {
+      events.append(.registration(.failed(.notUnderstood)))
+    }
+  }
+
+  private mutating func driveAttempt(now: Instant, identity: borrowing LocalIdentity, isInCall: Bool)
+  {
+    guard let due = attempt?.nextDeadline, due <= now else { return }
+    var time = TAI64N(unixMilliseconds: unixMilliseconds(now: now))
+    if time <= lastTime { time = lastTime.successor }
+    lastTime = time
+    let hasFailed = attempt?.handleTimeout(
+      identity: identity, time: time, connectionID: ConnectionID(random: &random),
+      random: &random, now: now)
+    guard hasFailed == true else { return }
+    let failure: RegistrationFailure =
+      (attempt?.strangeAnswers ?? 0) > 0 ? .notUnderstood : .noAnswer
+    attempt = nil
+    failures += 1
+    events.append(.registration(.failed(failure)))
+    let wait = isInCall ? 0.5 : min(30, Double(1 << min(failures - 1, 5)))
+    let jittered = wait * (0.75 + 0.5 * random.unit())
+    nextAttempt = now + .milliseconds(Int64(jittered * 1000))
+  }
+
+  private mutating func establish(identity: borrowing LocalIdentity, now: Instant) {
+    guard let made = attempt?.takeEstablished() else { return }
+    attempt = nil
+    failures = 0
+    let terms = made.terms
+    let session = Session(
+      made.keys, local: made.local, remote: terms.responder,
+      parties: Session.Parties(
+        localID: identity.id, remoteID: made.server.id, localStatic: identity.staticKey.clone(),
+        remoteStatic: made.server.staticKey, role: .initiator),
+      limits: .rendezvous, now: now, random: &random)
+    association = Association(
+      session, limits: .rendezvous, pingAfter: pingPeriod(isInCall: false), now: now)
+    self.terms = terms
+    termsAt = now
+    seenAddress = terms.seenAddress
+    association?.ping()  // The first packet under the new keys confirms them.
+    events.append(
+      .registration(
+        .registered(
+          seenAs: terms.seenAddress, name: RegistrationStep.NameStatus(terms.status))))
+    let queued = waiting
+    waiting = []
+    for entry in queued where entry.until > now { send(entry.message, now: now) }
+  }
+
+  // MARK: - Outputs
+
+  mutating func pollEvent() -> Event? { events.isEmpty ? nil : events.removeFirst() }
+
+  @_lifetime(packet: copy packet)
+  mutating func pollTransmit(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> SocketAddress? {
+    if attempt?.writePacket(into: &packet) == true { return address }
+    if !responses.isEmpty, association != nil {
+      let response = responses.removeFirst()
+      Session.beginPacket(&packet)
+      PathResponseFrame(token: response.token, observed: response.to).write(to: &packet)
+      if association?.seal(&packet, elicits: false, hasMessages: false, now: now) == true {
+        return address
+      }
+    }
+    guard association?.writePacket(into: &packet, random: &random, now: now) == true else {
+      return nil
+    }
+    return address
+  }
+
+  var nextDeadline: Instant? {
+    var deadline = earliest(nextAttempt, attempt?.nextDeadline)
+    deadline = earliest(deadline, association?.nextDeadline)
+    guard let association, !association.isClosing else { return deadline }
+    let silent = Instant(
+      nanoseconds: association.lastReceived.nanoseconds
+        &+ max(association.pingAfter, 5_000_000_000) &+ Self.silence &+ 1)
+    return earliest(deadline, silent)
+  }
+
+  /// What the rendezvous' clock shows; `nil` before it has said.
+  func serverMilliseconds(now: Instant) -> UInt64? {
+    terms.map { $0.serverTime &+ now.nanoseconds(since: termsAt) / 1_000_000 }
+  }
+
+  private func unixMilliseconds(now: Instant) -> UInt64 {
+    UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+  }
+
+  private static let messageLife = Duration.seconds(8)
+  private static let flightLimit = 64
+  private static let responseLimit = 8
+  /// Without an answer a PING is repeated this often, in ns; and after so long all is lost.
+  private static let doubtAfter: UInt64 = 1_000_000_000
+  private static let silence: UInt64 = 4_000_000_000
+}
+
+extension RegistrationStep.NameStatus {
+  init(_ status: RegistrationStatus) {
+    switch status {
+    case .noNameAskedFor, .notAllowed: self = .none
+    case .nameGranted: self = .granted
+    case .nameTaken: self = .taken
+    case .nameMalformed: self = .malformed
+    }
+  }
+}
+
+/// Message IDs of the last 5 minutes, at most 1024 of them (docs/protocol/rendezvous.md §3).
+struct RecentIDs {
+  private var entries: [(id: ForwardID, at: Instant)] = []
+
+  /// `false` if it was there already.
+  mutating func insert(_ id: ForwardID, now: Instant) -> Bool {
+    while let first = entries.first, now >= first.at + .seconds(300) { entries.removeFirst() }
+    guard !entries.contains(where: { $0.id == id }) else { return false }
+    if entries.count >= 1024 { entries.removeFirst() }
+    entries.append((id, now))
+    return true
+  }
+}

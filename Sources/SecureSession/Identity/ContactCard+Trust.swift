@@ -1,0 +1,72 @@
+package import Cryptography
+package import Primitives
+package import Wire
+
+/// Why a well-formed card is not believed (docs/protocol/README.md §4).
+package enum CardFault: Error, Equatable, Sendable {
+  /// It names another ID than the one asked for.
+  case wrongIdentity
+  case wrongSignature
+  /// "Not before" is more than 10 minutes ahead: one of the two clocks is wrong.
+  case notYetValid
+  case expired
+  /// Its S gives an all-zero X25519 result.
+  case unusableKey
+}
+
+extension ContactCard {
+  /// How far clocks may differ, in seconds.
+  package static let clockTolerance: UInt64 = 600
+
+  /// Checks everything that makes a card believable.
+  ///
+  /// - Parameters:
+  ///   - id: The ID that the card must be for; `nil` on first contact.
+  ///   - unixSeconds: Seconds since 1970 UTC.
+  package func verify(for id: PeerID? = nil, unixSeconds: UInt64) throws(CardFault) {
+    try verifyStatement(for: id, unixSeconds: unixSeconds)
+    guard X25519.isUsable(staticKey) else { throw .unusableKey }
+  }
+
+  /// The same without the check of S, for cards whose S has just been proven by a handshake.
+  func verifyStatement(for id: PeerID?, unixSeconds: UInt64) throws(CardFault) {
+    if let id, id != self.id { throw .wrongIdentity }
+    guard unixSeconds &+ Self.clockTolerance >= content.notBefore else { throw .notYetValid }
+    let (end, overflow) = content.notAfter.addingReportingOverflow(Self.clockTolerance)
+    guard overflow || unixSeconds <= end else { throw .expired }
+    let message = Self.signedMessage(Array(bytes.prefix(signedByteCount)))
+    let signature = Array(bytes.suffix(Self.signatureByteCount))
+    guard Ed25519.isValid(signature.span, over: message.span, by: Bytes32(self.id)) else {
+      throw .wrongSignature
+    }
+  }
+
+  /// Signs `content`, whose ID must be the signer's.
+  package static func sign(
+    _ content: Content, with key: borrowing Ed25519.PrivateKey
+  ) throws(WireError) -> ContactCard {
+    let message = signedMessage(content.encoded)
+    return try ContactCard(content: content, signature: key.sign(message.span))
+  }
+
+  /// `earshot:` and base64url without padding.
+  package var text: String { Self.scheme + Base64URL.encode(bytes) }
+
+  /// Reads what `text` gives; `nil` for anything else.
+  package init?(text: String) {
+    guard text.hasPrefix(Self.scheme),
+      let bytes = Base64URL.decode(String(text.dropFirst(Self.scheme.count)))
+    else { return nil }
+    do throws(WireError) {
+      try self.init(parsing: bytes)
+    } catch {
+      return nil
+    }
+  }
+
+  private static let scheme = "earshot:"
+
+  private static func signedMessage(_ content: [UInt8]) -> [UInt8] {
+    Array("EST1 contact card".utf8) + [0] + content
+  }
+}
