@@ -18,7 +18,9 @@ func layer(_ name: String, _ imports: [Target.Dependency] = [], path: String? = 
   .target(name: name, dependencies: imports, path: path, swiftSettings: strict)
 }
 func program(_ name: String, _ imports: [Target.Dependency], path: String? = nil) -> Target {
-  .executableTarget(name: name, dependencies: imports, path: path, swiftSettings: strict)
+  .executableTarget(
+    name: name, dependencies: imports, path: path, swiftSettings: strict,
+    linkerSettings: [.linkedLibrary("m")])  // rounding a Double calls it
 }
 func tests(_ name: String, _ imports: [Target.Dependency], path: String? = nil) -> Target {
   .testTarget(name: name, dependencies: imports, path: path, swiftSettings: strict)
@@ -63,7 +65,9 @@ let package = Package(
     // 4: the I/O edge
     layer("Reactor", ["Primitives", "CLinux"]),
     layer("MediaFiles", ["Primitives", "CSndFile"]),
-    layer("Storage", ["Primitives", "Wire", "Cryptography", "Rendezvous", "CSQLite"]),
+    layer(
+      "Storage",
+      ["Primitives", "Wire", "Cryptography", "SecureSession", "Rendezvous", "CSQLite"]),
     // 5: the public API
     layer(
       "Earshot",
@@ -75,7 +79,10 @@ let package = Package(
     program("PeerCommand", ["Earshot", "MediaFiles", "Arguments", "Primitives", "Wire"]),
     program(
       "RendezvousCommand",
-      ["Rendezvous", "Storage", "Reactor", "Primitives", "Wire", "Cryptography", "Arguments"]),
+      [
+        "Rendezvous", "Storage", "Reactor", "SecureSession", "Primitives", "Wire", "Cryptography",
+        "Arguments",
+      ]),
     program(
       "LoadCommand",
       [
@@ -104,8 +111,13 @@ let package = Package(
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
     tests(
       "RendezvousTests",
-      ["Rendezvous", "SecureSession", "Messaging", "Cryptography", "Wire", "Primitives"]),
-    tests("StorageTests", ["Storage", "Rendezvous", "Cryptography", "Wire", "Primitives"]),
+      [
+        "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
+        "Primitives",
+      ]),
+    tests(
+      "StorageTests",
+      ["Storage", "Rendezvous", "SecureSession", "Cryptography", "Wire", "Primitives"]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests(

@@ -47,6 +47,13 @@ package struct StorageError: Error, Equatable, Sendable, CustomStringConvertible
     }
   }
 
+  /// A file that somebody else had just made is not there.
+  static func vanished(_ path: String) -> StorageError {
+    StorageError(
+      .notReadable, path, "\(path) was there and is gone.",
+      advice: "Find out which program removes it, and try again.")
+  }
+
   static func text(of number: Int32) -> String {
     var buffer = [CChar](repeating: 0, count: 128)
     let count = buffer.count

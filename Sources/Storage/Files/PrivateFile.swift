@@ -153,3 +153,24 @@ enum PrivateFile {
 
   private static func octal(_ mode: mode_t) -> String { String(mode & 0o777, radix: 8) }
 }
+
+/// The directory that a server keeps everything in.
+package enum DataDirectory {
+  /// Makes it and its missing parents, for their owner only, and finds out now whether it can be
+  /// written to.
+  package static func make(_ path: String) throws(StorageError) {
+    try PrivateFile.makeDirectory(path)
+    guard unsafe access(path, W_OK | X_OK) == 0 else {
+      throw .kernel("write to", path, errno: errno)
+    }
+  }
+}
+
+/// Text that a person wrote.
+package enum TextFile {
+  /// `nil` when there is no such file.
+  package static func read(_ path: String) throws(StorageError) -> String? {
+    guard let bytes = try PrivateFile.read(path, isSecret: false) else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -11,6 +11,9 @@ package final class SQLiteStore: RegistrationStore {
   package let limits: StoreLimits
   /// How many times a server has started on this file, this time included. Never goes back.
   package let bootCounter: UInt64
+  /// 32 secret bytes that reset tokens are made from, the same at every start
+  /// (docs/protocol/session.md §8).
+  package let resetKey: [UInt8]
 
   private var queries: Queries
   private let database: Database
@@ -28,6 +31,7 @@ package final class SQLiteStore: RegistrationStore {
     try database.run("BEGIN IMMEDIATE")
     try database.run("UPDATE server SET boot_counter = boot_counter + 1")
     bootCounter = UInt64(clamping: try database.number("SELECT boot_counter FROM server"))
+    resetKey = try Self.secret(database)
     try database.run("COMMIT")
     // A connection ID depends on the counter: this one commit waits for the disk.
     try database.run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -37,6 +41,22 @@ package final class SQLiteStore: RegistrationStore {
     self.queries = queries
     self.database = database
     self.limits = limits
+  }
+
+  /// Reads the reset key; makes it the first time, from the system's own generator.
+  private static func secret(_ database: borrowing Database) throws(StorageError) -> [UInt8] {
+    var query = try database.prepare("SELECT reset_key FROM server")
+    if try query.step() {
+      let key = query.blob(0)
+      if key.count == 32 { return key }
+    }
+    query.reset()
+    var random = RandomSource.system
+    let key = random.bytes(32)
+    var update = try database.prepare("UPDATE server SET reset_key = ?1")
+    update.bind(1, key)
+    _ = try update.step()
+    return key
   }
 
   /// Checks whose file it is, and makes the tables in a new one.
@@ -65,8 +85,8 @@ package final class SQLiteStore: RegistrationStore {
     try database.run(
       """
       BEGIN IMMEDIATE;
-      CREATE TABLE server (boot_counter INTEGER NOT NULL);
-      INSERT INTO server VALUES (0);
+      CREATE TABLE server (boot_counter INTEGER NOT NULL, reset_key BLOB NOT NULL);
+      INSERT INTO server VALUES (0, randomblob(0));
       CREATE TABLE names (name TEXT PRIMARY KEY, id BLOB NOT NULL) WITHOUT ROWID;
       CREATE INDEX names_of_id ON names (id);
       CREATE TABLE cards (

@@ -1,0 +1,132 @@
+import Messaging
+import Primitives
+import Wire
+
+/// From rest to busy and back (docs/protocol/rendezvous.md §3).
+extension RendezvousMachine {
+  /// The exchange of a client that has one.
+  @inline(__always)
+  func exchange(of slot: UInt32) -> UInt32? {
+    let stored = registry[slot].exchange
+    return stored == 0 ? nil : stored &- 1
+  }
+
+  /// The exchange of a client, made if there is none; `nil` when too many are busy.
+  mutating func openExchange(of slot: UInt32) -> UInt32? {
+    if let index = exchange(of: slot) { return index }
+    guard let index = exchanges.insert(Exchange(slot: slot)) else {
+      counters.exchangesRefused &+= 1
+      return nil
+    }
+    registry[slot].exchange = index &+ 1
+    return index
+  }
+
+  @inline(__always)
+  mutating func withExchange(of slot: UInt32, _ body: (inout Exchange) -> Void) {
+    guard let index = openExchange(of: slot) else { return }
+    exchanges.with(index, body)
+  }
+
+  @inline(__always)
+  mutating func withOpenExchange(of slot: UInt32, _ body: (inout Exchange) -> Void) {
+    guard let index = exchange(of: slot) else { return }
+    exchanges.with(index, body)
+  }
+
+  mutating func withChannel(of slot: UInt32, _ body: (inout MessageChannel) -> Void) {
+    let resting = registry[slot].resting
+    withExchange(of: slot) { exchange in
+      var channel = exchange.channel.take() ?? MessageChannel(resting: resting)
+      body(&channel)
+      exchange.channel = channel
+    }
+  }
+
+  /// After every input: queues the client if it is owed something, sets its alarm, or lets it rest.
+  ///
+  /// - Parameter mayQueue: False after a packet could not be written, so that nothing spins.
+  mutating func settle(_ slot: UInt32, mayQueue: Bool = true, now: Instant) {
+    guard let index = exchange(of: slot), pollChannel(of: slot, now: now) else { return }
+    if mayQueue, exchanges[index].hasPacketToSend {
+      enqueue(slot)
+      return
+    }
+    if let resting = exchanges[index].rest(registry[slot].resting) {
+      registry[slot].resting = resting
+      registry[slot].exchange = 0
+      exchanges.remove(index)
+      return
+    }
+    exchanges.setAlarm(index)
+  }
+
+  /// Puts a client among those that have something to send.
+  mutating func enqueue(_ slot: UInt32) {
+    guard !registry[slot].flags.contains(.isQueued), ready.append(slot) else { return }
+    registry[slot].flags.insert(.isQueued)
+  }
+
+  /// Sends a message to a client; `nil` when it cannot be queued.
+  mutating func send(
+    _ bytes: [UInt8], to slot: UInt32, life: Duration, now: Instant
+  ) -> MessageTag? {
+    guard let index = openExchange(of: slot) else { return nil }
+    let resting = registry[slot].resting
+    let tag = exchanges.with(index) { exchange -> MessageTag? in
+      if exchange.channel == nil { exchange.channel = MessageChannel(resting: resting) }
+      do throws(MessageError) {
+        return try exchange.channel?.send(bytes, on: .rendezvous, life: life, now: now)
+      } catch {
+        return nil
+      }
+    }
+    enqueue(slot)
+    return tag
+  }
+
+  // MARK: - Moving
+
+  /// Header, tag, and a PATH_CHALLENGE; and the same with a PATH_RESPONSE.
+  static var challengeByteCount: Int { 25 + PathChallengeFrame.byteCount }
+  static var responseByteCount: Int { 25 + PathResponseFrame.byteCount }
+
+  /// A packet that opened came from another address than the proven one: challenge it, once for
+  /// each packet from there and not more often than every 100 ms.
+  mutating func noteMove(of slot: UInt32, to source: SocketAddress, now: Instant) {
+    guard !source.isUnsendable else { return }
+    let token = random.next()
+    withExchange(of: slot) { exchange in
+      if exchange.move?.address == source {
+        exchange.move?.noteArrival(now: now)
+      } else {
+        exchange.move = AddressMove(to: source, token: token, now: now)
+      }
+    }
+  }
+
+  /// The answer to a challenge: from now on the client is there.
+  mutating func finishMove(
+    of slot: UInt32, _ response: PathResponseFrame, from source: SocketAddress, now: Instant
+  ) {
+    guard let index = exchange(of: slot), let move = exchanges[index].move,
+      move.token == response.token, move.address == source, move.sentCount > 0
+    else { return }
+    exchanges.with(index) { $0.move = nil }
+    let old = registry[slot].address
+    registry.move(slot, to: source)
+    counters.moves &+= 1
+    publish(.moved(registry[slot].id, from: old, to: source))
+  }
+
+  /// Owes a PATH_RESPONSE. It goes with everything else to the proven address; to another one in
+  /// a packet of its own.
+  mutating func answer(_ challenge: PathChallengeFrame, of packet: InboundPacket) {
+    let response = PathResponseFrame(token: challenge.token, observed: packet.source)
+    if packet.isProven {
+      withExchange(of: packet.slot) { $0.pathResponse = response }
+    } else if !packet.source.isUnsendable {
+      withExchange(of: packet.slot) { $0.strayResponse = (response, packet.source) }
+    }
+  }
+}

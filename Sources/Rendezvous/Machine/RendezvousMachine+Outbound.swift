@@ -1,0 +1,140 @@
+import Cryptography
+package import Primitives
+import Wire
+
+/// What goes out: answers outside sessions, farewells, then whoever is owed something.
+extension RendezvousMachine {
+  @_lifetime(packet: copy packet)
+  package mutating func pollTransmit(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> SocketAddress? {
+    guard let destination = writeNext(into: &packet, now: now) else { return nil }
+    counters.datagramsSent &+= 1
+    counters.bytesSent &+= UInt64(packet.count)
+    return destination
+  }
+
+  @_lifetime(packet: copy packet)
+  private mutating func writeNext(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> SocketAddress? {
+    if let answer = answers.popFirst() {
+      packet.append(bytes: answer.bytes)
+      return answer.destination
+    }
+    if let farewell = farewells.popDue(now: now) {
+      packet.append(bytes: farewell.bytes)
+      return farewell.destination
+    }
+    while let slot = ready.popFirst() {
+      registry[slot].flags.remove(.isQueued)
+      guard registry.isUsed(slot), let index = exchange(of: slot) else { continue }
+      if let destination = write(to: slot, index, into: &packet, now: now) {
+        settle(slot, now: now)
+        return destination
+      }
+      if registry.isUsed(slot) { settle(slot, mayQueue: false, now: now) }
+    }
+    return writeGoingAway(into: &packet, now: now)
+  }
+
+  /// One packet for a client: to a new address what must go there, else all that fits.
+  @_lifetime(packet: copy packet)
+  private mutating func write(
+    to slot: UInt32, _ index: UInt32, into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> SocketAddress? {
+    guard registry[slot].sendNumber <= Self.lastNumber else {
+      remove(slot, .expired)
+      return nil
+    }
+    packet.append(zeros: SealedPacket.headerByteCount)
+    let start = packet.count
+    var destination = registry[slot].address
+    var hasMessages = false
+    exchanges.with(index) { exchange in
+      if let move = exchange.move, move.isChallengeDue {
+        destination = move.address
+        PathChallengeFrame(token: move.token).write(to: &packet)
+        exchange.move?.noteChallenge(now: now)
+      } else if let stray = exchange.strayResponse.take() {
+        destination = stray.to
+        stray.frame.write(to: &packet)
+      } else {
+        hasMessages = exchange.writeFrames(into: &packet, now: now)
+      }
+    }
+    guard packet.count > start else {
+      packet.removeAll()
+      return nil
+    }
+    guard let number = seal(&packet, for: slot) else { return nil }
+    if hasMessages { exchanges.with(index) { $0.didSend(number, now: now) } }
+    return destination
+  }
+
+  /// Seals a packet and gives its number, which is used up whatever happens to the packet.
+  @_lifetime(packet: copy packet)
+  mutating func seal(_ packet: inout OutputSpan<UInt8>, for slot: UInt32) -> UInt32? {
+    let number = registry[slot].sendNumber
+    registry[slot].sendNumber = number &+ 1
+    do throws(CryptographyError) {
+      try registry[slot].sendKeys.seal(
+        &packet, connectionID: registry[slot].remote.rawValue, number: number)
+      return number
+    } catch {
+      packet.removeAll()
+      return nil
+    }
+  }
+
+  // MARK: - Closing
+
+  /// Ends a session in order: CLOSE goes three times (docs/protocol/session.md §8), sealed now,
+  /// so that nothing of the session need be kept.
+  mutating func close(
+    _ slot: UInt32, _ code: CloseCode, _ departure: ServerEvent.Departure, now: Instant
+  ) {
+    if registry[slot].isConfirmed {
+      let destination = registry[slot].address
+      for round in 0..<Farewells.roundCount {
+        var bytes: [UInt8] = []
+        bytes.append(addingCapacity: Self.closeByteCount) { packet in
+          _ = writeClose(code, to: slot, into: &packet)
+        }
+        guard !bytes.isEmpty else { break }
+        farewells.append(Farewell(bytes: bytes, destination: destination), round, now: now)
+      }
+    }
+    remove(slot, departure)
+  }
+
+  @_lifetime(packet: copy packet)
+  private mutating func writeClose(
+    _ code: CloseCode, to slot: UInt32, into packet: inout OutputSpan<UInt8>
+  ) -> Bool {
+    guard registry[slot].sendNumber <= Self.lastNumber else { return false }
+    packet.append(zeros: SealedPacket.headerByteCount)
+    let text: [UInt8] = []
+    CloseFrame(code: code).write(text.span, to: &packet)
+    return seal(&packet, for: slot) != nil
+  }
+
+  /// Header, an empty CLOSE, tag.
+  private static var closeByteCount: Int {
+    SealedPacket.minimumByteCount + CloseFrame.headerByteCount
+  }
+
+  /// The next client's CLOSE while the server is going away.
+  @_lifetime(packet: copy packet)
+  private mutating func writeGoingAway(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> SocketAddress? {
+    while let slot = goingAway?.nextSlot(of: registry.slotLimit, now: now) {
+      guard registry.isUsed(slot), registry[slot].isConfirmed,
+        writeClose(.goingAway, to: slot, into: &packet)
+      else { continue }
+      return registry[slot].address
+    }
+    return nil
+  }
+}

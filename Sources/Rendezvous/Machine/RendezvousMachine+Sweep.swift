@@ -1,0 +1,84 @@
+package import Primitives
+import Wire
+
+/// What happens without a packet: silence, ends of lives, repetitions, the store's batches.
+extension RendezvousMachine {
+  package mutating func handleTimeout(now: Instant) {
+    while let index = exchanges.popDue(now: now) { handleTimeout(of: index, now: now) }
+    if let due = sweepDue, due <= now { sweep(now: now) }
+    commitIfDue(now: now)
+  }
+
+  package var nextDeadline: Instant? {
+    var next = earliest(exchanges.nextDeadline, sweepDue)
+    next = earliest(next, storeDue)
+    next = earliest(next, farewells.nextDeadline)
+    next = earliest(next, goingAway?.nextDeadline)
+    return next
+  }
+
+  private mutating func handleTimeout(of index: UInt32, now: Instant) {
+    let slot = exchanges[index].slot
+    if exchanges[index].isStale(now: now) {
+      close(slot, .limits, .protocolViolated, now: now)
+      return
+    }
+    exchanges.with(index) { exchange in
+      if let move = exchange.move, move.nextDeadline <= now { exchange.move = nil }
+      exchange.handleTimeout(now: now)
+    }
+    settle(slot, now: now)
+  }
+
+  /// Looks at a tenth of the clients, every 100 ms: each of them once a second.
+  private mutating func sweep(now: Instant) {
+    let count = registry.slotLimit
+    let share = (count + Self.sweepSlices - 1) / Self.sweepSlices
+    for _ in 0..<share {
+      if sweepSlot >= count { sweepSlot = 0 }
+      let slot = UInt32(sweepSlot)
+      sweepSlot += 1
+      if registry.isUsed(slot) { look(at: slot, now: now) }
+    }
+    recentAnswers.forgetOld(now: now)
+    let isIdle = registry.count == 0 && recentAnswers.count == 0
+    sweepDue = isIdle ? nil : now + Self.sweepPace
+  }
+
+  private mutating func look(at slot: UInt32, now: Instant) {
+    guard registry[slot].isConfirmed else {
+      if registry[slot].silence(now: now) > confirmationSeconds { forgetUnconfirmed(slot) }
+      return
+    }
+    if registry[slot].silence(now: now) > silenceSeconds {
+      remove(slot, .silent)
+    } else if registry[slot].age(now: now) >= keyLifeSeconds {
+      close(slot, .keyLifeEnded, .expired, now: now)
+    }
+  }
+
+  private static var sweepSlices: Int { 10 }
+  static var sweepPace: Duration { .milliseconds(100) }
+
+  // MARK: - The store
+
+  /// Notes that the open batch has something in it.
+  mutating func noteWrite(now: Instant) {
+    if storeDue == nil { storeDue = now + limits.storeBatch }
+  }
+
+  private mutating func commitIfDue(now: Instant) {
+    guard let due = storeDue, due <= now else { return }
+    storeDue = nil
+    do throws(StoreFailure) {
+      try store.commit()
+    } catch {
+      noteStoreFailure(error)
+    }
+  }
+
+  mutating func noteStoreFailure(_ failure: StoreFailure) {
+    counters.storeFailures &+= 1
+    publish(.storeFailed(failure))
+  }
+}

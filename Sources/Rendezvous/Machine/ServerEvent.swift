@@ -1,0 +1,167 @@
+package import Primitives
+package import Wire
+
+/// What happens at a rendezvous. Events carry names, IDs and addresses; whether they are written
+/// down is the program's decision.
+package enum ServerEvent: Equatable, Sendable {
+  case registered(PeerID, name: PeerName?, status: RegistrationStatus, from: SocketAddress)
+  /// The session is over; the identity may come back.
+  case left(PeerID, Departure)
+  case moved(PeerID, from: SocketAddress, to: SocketAddress)
+  /// An identity was not let in.
+  case refused(PeerID, Refusal, from: SocketAddress)
+  case forwarded(from: PeerID, to: PeerID, byteCount: Int)
+  case forwardRefused(from: PeerID, to: PeerID, ForwardResult.Status)
+  /// INITs need cookies from now on, or no longer do.
+  case loadChanged(isUnderLoad: Bool)
+  /// The store could not do something.
+  case storeFailed(StoreFailure)
+
+  package enum Departure: String, Sendable, CaseIterable {
+    /// It said good-bye.
+    case closed
+    /// A newer session of the same identity took its place.
+    case replaced
+    case silent
+    /// The life of its keys ended.
+    case expired
+    case protocolViolated
+    case goingAway
+  }
+
+  package enum Refusal: String, Sendable, CaseIterable {
+    case notAllowed
+    case serverFull
+    case sourceFull
+  }
+}
+
+/// Counts since the start, for `--metrics`; also what tests look at.
+package struct ServerCounters: Equatable, Sendable {
+  package var datagramsReceived: UInt64 = 0
+  package var datagramsSent: UInt64 = 0
+  package var bytesReceived: UInt64 = 0
+  package var bytesSent: UInt64 = 0
+  /// Neither ours nor of a length it may have.
+  package var foreign: UInt64 = 0
+  package var initiations: UInt64 = 0
+  /// INITs that were dropped: rates, wrong MACs, old times, bad cards.
+  package var initiationsDropped: UInt64 = 0
+  package var initiationsRepeated: UInt64 = 0
+  package var cookiesSent: UInt64 = 0
+  package var cardsSent: UInt64 = 0
+  package var resetsSent: UInt64 = 0
+  package var versionsSent: UInt64 = 0
+  package var handshakes: UInt64 = 0
+  package var registrations: UInt64 = 0
+  package var registrationsRefused: UInt64 = 0
+  package var namesGranted: UInt64 = 0
+  package var namesRefused: UInt64 = 0
+  package var unconfirmedForgotten: UInt64 = 0
+  package var departures: UInt64 = 0
+  package var moves: UInt64 = 0
+  package var packetsOpened: UInt64 = 0
+  package var unknownConnections: UInt64 = 0
+  package var packetsNotOpened: UInt64 = 0
+  package var packetsReplayed: UInt64 = 0
+  package var packetsIgnored: UInt64 = 0
+  package var framesInvalid: UInt64 = 0
+  package var messagesInvalid: UInt64 = 0
+  package var pings: UInt64 = 0
+  package var lookUps: UInt64 = 0
+  package var lookUpsRefused: UInt64 = 0
+  package var forwards: UInt64 = 0
+  package var forwardsRefused: UInt64 = 0
+  package var forwardsUndelivered: UInt64 = 0
+  package var storeFailures: UInt64 = 0
+  package var exchangesRefused: UInt64 = 0
+  package var answersDropped: UInt64 = 0
+  package var eventsDropped: UInt64 = 0
+
+  package init() {}
+}
+
+extension ServerCounters {
+  /// Every counter with its name in Prometheus and what it counts.
+  package var all: [(name: String, help: String, value: UInt64)] {
+    [
+      ("datagrams_received", "Datagrams received.", datagramsReceived),
+      ("datagrams_sent", "Datagrams sent.", datagramsSent),
+      ("bytes_received", "Bytes of datagrams received.", bytesReceived),
+      ("bytes_sent", "Bytes of datagrams sent.", bytesSent),
+      ("datagrams_foreign", "Datagrams that were not ours.", foreign),
+      ("initiations", "INIT packets received.", initiations),
+      ("initiations_dropped", "INIT packets dropped.", initiationsDropped),
+      ("initiations_repeated", "INIT packets answered again.", initiationsRepeated),
+      ("cookies_sent", "COOKIE packets sent.", cookiesSent),
+      ("cards_sent", "CARD packets sent.", cardsSent),
+      ("resets_sent", "RESET packets sent.", resetsSent),
+      ("versions_sent", "VERSION packets sent.", versionsSent),
+      ("handshakes", "Handshakes answered.", handshakes),
+      ("registrations", "Registrations confirmed.", registrations),
+      ("registrations_refused", "Registrations refused.", registrationsRefused),
+      ("names_granted", "Names granted.", namesGranted),
+      ("names_refused", "Names refused.", namesRefused),
+      ("unconfirmed_forgotten", "Sessions whose first packet never came.", unconfirmedForgotten),
+      ("departures", "Registrations ended.", departures),
+      ("moves", "Clients that changed their address.", moves),
+      ("packets_opened", "Sealed packets opened.", packetsOpened),
+      ("packets_unknown", "Sealed packets of unknown sessions.", unknownConnections),
+      ("packets_not_opened", "Sealed packets that did not open.", packetsNotOpened),
+      ("packets_replayed", "Sealed packets seen before.", packetsReplayed),
+      ("packets_ignored", "Packets of sources that sent too many bad ones.", packetsIgnored),
+      ("frames_invalid", "Frames that did not parse.", framesInvalid),
+      ("messages_invalid", "Messages that did not parse.", messagesInvalid),
+      ("pings", "PING frames answered.", pings),
+      ("lookups", "LOOKUP messages.", lookUps),
+      ("lookups_refused", "LOOKUP messages beyond a limit.", lookUpsRefused),
+      ("forwards", "FORWARD messages passed on.", forwards),
+      ("forwards_refused", "FORWARD messages not passed on.", forwardsRefused),
+      (
+        "forwards_undelivered", "Messages passed on that were never confirmed.", forwardsUndelivered
+      ),
+      ("store_failures", "Failures of the store.", storeFailures),
+      (
+        "exchanges_refused", "Requests refused because too many clients are busy.", exchangesRefused
+      ),
+      ("answers_dropped", "Answers dropped because too many waited.", answersDropped),
+      ("events_dropped", "Events dropped because too many waited.", eventsDropped),
+    ]
+  }
+}
+
+/// How much there is now, for `--metrics`.
+package struct ServerGauges: Equatable, Sendable {
+  package var clients = 0
+  package var unconfirmedSessions = 0
+  package var busyClients = 0
+  package var reassemblyByteCount = 0
+  package var isUnderLoad = false
+
+  package init() {}
+}
+
+/// The text that Prometheus reads (exposition format 0.0.4).
+package func metricsText(_ counters: ServerCounters, _ gauges: ServerGauges) -> String {
+  var text = ""
+  func line(_ name: String, _ help: String, _ kind: String, _ value: UInt64) {
+    text += "# HELP earshot_rendezvous_\(name) \(help)\n"
+    text += "# TYPE earshot_rendezvous_\(name) \(kind)\n"
+    text += "earshot_rendezvous_\(name) \(value)\n"
+  }
+  line("clients", "Clients registered now.", "gauge", UInt64(clamping: gauges.clients))
+  line(
+    "unconfirmed_sessions", "Handshakes answered whose first packet has not come.", "gauge",
+    UInt64(clamping: gauges.unconfirmedSessions))
+  line(
+    "busy_clients", "Clients with something under way.", "gauge",
+    UInt64(clamping: gauges.busyClients))
+  line(
+    "reassembly_bytes", "Bytes of half-received messages.", "gauge",
+    UInt64(clamping: gauges.reassemblyByteCount))
+  line("under_load", "Whether INITs need cookies.", "gauge", gauges.isUnderLoad ? 1 : 0)
+  for counter in counters.all {
+    line("\(counter.name)_total", counter.help, "counter", counter.value)
+  }
+  return text
+}

@@ -1,0 +1,49 @@
+package import Primitives
+package import SecureSession
+package import Wire
+
+/// Who may register.
+package enum Admission: Sendable {
+  case everyone
+  /// These identities, and whoever asks for one of these names and gets it.
+  case only(ids: Set<PeerID>, names: Set<PeerName>)
+
+  func allows(_ id: PeerID, grantedName: PeerName?) -> Bool {
+    switch self {
+    case .everyone: true
+    case .only(let ids, let names):
+      ids.contains(id) || (grantedName.map { names.contains($0) } ?? false)
+    }
+  }
+}
+
+/// What a server is told when it starts.
+package struct ServerSettings: ~Copyable {
+  package var identity: LocalIdentity
+  /// The server's own contact card, for CARD.
+  package var card: ContactCard
+  /// Starts so far, this one included; never goes back (docs/protocol/session.md §8).
+  package var bootCounter: UInt64
+  /// 32 secret bytes that stay the same for ever.
+  package var resetKey: [UInt8]
+  /// Milliseconds since 1970 UTC at the machine's `Instant.zero`.
+  package var wallMilliseconds: UInt64
+  package var admission: Admission
+
+  package init(
+    identity: consuming LocalIdentity, card: ContactCard, bootCounter: UInt64,
+    resetKey: [UInt8], wallMilliseconds: UInt64, admission: Admission = .everyone
+  ) {
+    self.identity = identity
+    self.card = card
+    self.bootCounter = bootCounter
+    self.resetKey = resetKey
+    self.wallMilliseconds = wallMilliseconds
+    self.admission = admission
+  }
+
+  /// Milliseconds since 1970 UTC.
+  func unixMilliseconds(_ now: Instant) -> UInt64 {
+    wallMilliseconds &+ now.nanoseconds / 1_000_000
+  }
+}

@@ -1,0 +1,119 @@
+import Primitives
+import Wire
+
+/// The records, in chunks that are never moved, so that growing copies nothing.
+struct ClientSlab {
+  private static let chunkCount = 512
+
+  private var chunks: [[ClientRecord]] = []
+  private var free: [UInt32] = []
+  /// Slots that have ever been in use.
+  private(set) var slotCount = 0
+
+  subscript(slot: UInt32) -> ClientRecord {
+    @inline(__always) _read {
+      let index = Int(slot)
+      yield chunks[index / Self.chunkCount][index % Self.chunkCount]
+    }
+    @inline(__always) _modify {
+      let index = Int(slot)
+      yield &chunks[index / Self.chunkCount][index % Self.chunkCount]
+    }
+  }
+
+  mutating func insert(_ record: ClientRecord) -> UInt32 {
+    if let slot = free.popLast() {
+      self[slot] = record
+      return slot
+    }
+    if slotCount == chunks.count * Self.chunkCount {
+      var chunk: [ClientRecord] = []
+      chunk.reserveCapacity(Self.chunkCount)
+      chunks.append(chunk)
+    }
+    chunks[slotCount / Self.chunkCount].append(record)
+    slotCount += 1
+    return UInt32(slotCount - 1)
+  }
+
+  /// Wipes the keys and gives the slot back.
+  mutating func remove(_ slot: UInt32) {
+    self[slot].erase()
+    free.append(slot)
+  }
+}
+
+/// All clients, by slot number, by connection ID and, once confirmed, by identity.
+///
+/// An identity has at most one confirmed session, and any number of unconfirmed ones within
+/// `ServerLimits`.
+struct ClientRegistry {
+  private var slab = ClientSlab()
+  private var byConnection = SlotTable(.connection)
+  private var byID: SlotTable
+  private var sourceCounts: SourceCounts
+  /// All sessions, and those whose first DATA has come.
+  private(set) var count = 0
+  private(set) var confirmedCount = 0
+
+  init(hash: KeyedHash) {
+    byID = SlotTable(.id(hash))
+    sourceCounts = SourceCounts(hash: hash)
+  }
+
+  /// Slots that have ever been in use: the range for sweeps.
+  var slotLimit: Int { slab.slotCount }
+
+  subscript(slot: UInt32) -> ClientRecord {
+    @inline(__always) _read { yield slab[slot] }
+    @inline(__always) _modify { yield &slab[slot] }
+  }
+
+  // MARK: Finding
+
+  @inline(__always)
+  func find(_ connection: ConnectionID) -> UInt32? { byConnection.find(connection, in: slab) }
+
+  /// The confirmed session of an identity.
+  func find(_ id: PeerID) -> UInt32? { byID.find(id, in: slab) }
+
+  func isUsed(_ slot: UInt32) -> Bool { slab[slot].flags.contains(.isUsed) }
+
+  func sessionCount(of source: SocketAddress) -> Int { sourceCounts.count(of: source.limitPrefix) }
+
+  // MARK: Changing
+
+  /// Takes a new, unconfirmed session in; its connection ID must not be in use.
+  mutating func insert(_ record: ClientRecord) -> UInt32 {
+    let slot = slab.insert(record)
+    byConnection.insert(slot, in: slab)
+    sourceCounts.add(record.address.limitPrefix)
+    count += 1
+    return slot
+  }
+
+  /// Makes the session the one of its identity; there must be no other confirmed one.
+  mutating func confirm(_ slot: UInt32) {
+    slab[slot].flags.insert(.isConfirmed)
+    confirmedCount += 1
+    byID.insert(slot, in: slab)
+  }
+
+  mutating func remove(_ slot: UInt32) {
+    byConnection.remove(slot, in: slab)
+    if slab[slot].isConfirmed {
+      byID.remove(slot, in: slab)
+      confirmedCount -= 1
+    }
+    sourceCounts.remove(slab[slot].address.limitPrefix)
+    slab.remove(slot)
+    count -= 1
+  }
+
+  /// The client has proven another address.
+  mutating func move(_ slot: UInt32, to address: SocketAddress) {
+    sourceCounts.remove(slab[slot].address.limitPrefix)
+    sourceCounts.add(address.limitPrefix)
+    slab[slot].address = address
+  }
+}

@@ -1,0 +1,129 @@
+import Glibc
+import Primitives
+
+/// A file, or standard output or error, that lines are written to. What cannot be written is
+/// dropped and counted: a full disk must not stop the server.
+final class LineOutput {
+  private let number: Int32
+  private let isOwned: Bool
+  private(set) var failedLineCount = 0
+
+  private init(number: Int32, isOwned: Bool) {
+    self.number = number
+    self.isOwned = isOwned
+  }
+
+  static var standardOutput: LineOutput { LineOutput(number: 1, isOwned: false) }
+  static var standardError: LineOutput { LineOutput(number: 2, isOwned: false) }
+
+  /// Opens `path` to append to, for its owner only; `nil` when that cannot be done (see `errno`).
+  convenience init?(appendingTo path: String) {
+    let number = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    guard number >= 0 else { return nil }
+    self.init(number: number, isOwned: true)
+  }
+
+  deinit { if isOwned { _ = close(number) } }
+
+  func write(_ line: String) {
+    var bytes = Array(line.utf8)
+    bytes.append(UInt8(ascii: "\n"))
+    var written = 0
+    while written < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { bytes in
+        unsafe Glibc.write(
+          number, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        failedLineCount += 1
+        return
+      }
+      written += count
+    }
+  }
+}
+
+/// The log on standard error: at most one line a reason and second.
+struct Log {
+  let level: ServeOptions.LogLevel
+  private var lastLines: [String: UInt64] = [:]
+
+  init(level: ServeOptions.LogLevel) { self.level = level }
+
+  /// - Parameter reason: What kind of line it is; few, and known beforehand.
+  mutating func write(
+    _ lineLevel: ServeOptions.LogLevel, _ reason: String, _ text: String, now: Instant
+  ) {
+    guard lineLevel.rawValue <= level.rawValue else { return }
+    let second = now.nanoseconds / 1_000_000_000
+    guard lastLines[reason] != second else { return }
+    lastLines[reason] = second
+    LineOutput.standardError.write("earshot-rendezvous: \(lineLevel): \(text)")
+  }
+}
+
+/// JSON Lines: `type` and `ts` first, keys in a stable order.
+enum JSONLine {
+  enum Value {
+    case text(String)
+    case number(Int)
+    case flag(Bool)
+  }
+
+  static func make(
+    _ type: String, wallNanoseconds: UInt64? = nil, _ fields: [(String, Value)] = []
+  ) -> String {
+    var line = "{\"type\":\(quote(type))"
+    if let wallNanoseconds { line += ",\"ts\":\"\(timestamp(wallNanoseconds))\"" }
+    for (key, value) in fields {
+      line += ",\(quote(key)):"
+      switch value {
+      case .text(let text): line += quote(text)
+      case .number(let number): line += String(number)
+      case .flag(let flag): line += flag ? "true" : "false"
+      }
+    }
+    return line + "}"
+  }
+
+  /// RFC 3339 in UTC with milliseconds.
+  static func timestamp(_ wallNanoseconds: UInt64) -> String {
+    let milliseconds = wallNanoseconds / 1_000_000
+    let seconds = milliseconds / 1000
+    // Days to civil date (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    let days = seconds / 86_400 + 719_468
+    let era = days / 146_097
+    let dayOfEra = days % 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    let time = seconds % 86_400
+    return "\(pad(year, 4))-\(pad(month, 2))-\(pad(day, 2))T\(pad(time / 3600, 2))"
+      + ":\(pad(time / 60 % 60, 2)):\(pad(time % 60, 2)).\(pad(milliseconds % 1000, 3))Z"
+  }
+
+  private static func pad(_ value: UInt64, _ width: Int) -> String {
+    let digits = String(value)
+    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+  }
+
+  static func quote(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case let control where control.value < 0x20:
+        let digits = String(control.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return quoted + "\""
+  }
+}

@@ -1,0 +1,85 @@
+import Arguments
+import Glibc
+import Primitives
+import Reactor
+import Storage
+
+/// From command line to exit code.
+enum RendezvousProgram {
+  private enum ExitCode {
+    static let done: Int32 = 0
+    static let failed: Int32 = 1
+    static let usage: Int32 = 2
+    static let file: Int32 = 8
+  }
+
+  static func run(_ words: [String]) -> Int32 {
+    // Before any thread is started: all of them inherit it.
+    SignalWatch.block([.interrupt, .terminate])
+    signal(SIGPIPE, SIG_IGN)
+    var arguments = Arguments(words)
+    if arguments.wantsHelp {
+      LineOutput.standardOutput.write(ServeOptions.usage)
+      return ExitCode.done
+    }
+    do throws(UsageError) {
+      if try arguments.flag("--version") {
+        LineOutput.standardOutput.write("earshot-rendezvous \(ServeOptions.version)")
+        return ExitCode.done
+      }
+      let options = try ServeOptions(arguments, environment: ServeOptions.environment)
+      return serve(options)
+    } catch {
+      complain("\(error)\nRun earshot-rendezvous --help for all options.")
+      return ExitCode.usage
+    }
+  }
+
+  private static func serve(_ options: ServeOptions) -> Int32 {
+    do throws(ServeError) {
+      let server = try Server(options)
+      return server.run()
+    } catch {
+      switch error {
+      case .file(let failure):
+        complain(failure.description)
+        return ExitCode.file
+      case .usage(let failure):
+        complain(failure.description)
+        return ExitCode.usage
+      case .reactor(let failure, let option):
+        complain("\(failure).\n\(advice(on: failure, option))")
+        return ExitCode.failed
+      case .unreadable(let path, let reason):
+        complain("Cannot open \(path): \(reason).\nCheck the path and who may use it.")
+        return ExitCode.file
+      }
+    }
+  }
+
+  private static func advice(on error: ReactorError, _ option: String) -> String {
+    if error.isAddressInUse {
+      return "Another program has the port: give another one with \(option), or find its holder "
+        + "with ss -lunpt."
+    }
+    if error.isAddressUnavailable {
+      return "The address is not this host's: \(option) wants one of ip address, or 0.0.0.0."
+    }
+    if error.isPermissionDenied {
+      return "Ports below 1024 need a privilege: give another one with \(option)."
+    }
+    return "Check \(option)."
+  }
+
+  private static func complain(_ text: String) {
+    LineOutput.standardError.write("earshot-rendezvous: " + text)
+  }
+}
+
+/// Why the server could not start.
+enum ServeError: Error {
+  case file(StorageError)
+  case usage(UsageError)
+  case reactor(ReactorError, option: String)
+  case unreadable(path: String, reason: String)
+}

@@ -1,0 +1,91 @@
+import Arguments
+import Glibc
+
+/// The command line of `earshot-rendezvous`.
+struct ServeOptions {
+  static let version = "0.1.0"
+  static let usage = """
+    usage: earshot-rendezvous [options]
+
+    Introduces peers to each other: they register here, look each other up, and exchange sealed
+    invitations. It never sees keys or media.
+
+      --listen HOST:PORT   UDP address to serve            (default: 0.0.0.0:7400; [::]:PORT for IPv6)
+      --data DIR           keys and database               (default: $XDG_DATA_HOME/earshot-rendezvous)
+      --metrics HOST:PORT  Prometheus text over HTTP       (default: off)
+      --events FILE|-      JSON Lines of what happens      (default: off; - is standard output)
+      --open               anybody may register            (default)
+      --allow FILE         only these may: one ID or name a line, # begins a comment
+      --json               print the line with the address as JSON
+      --log-identities     let events and log name IDs, names and addresses
+      --log-level LEVEL    error, warning, info or debug   (default: info)
+      --version            print the version
+      --help               print this
+
+    example:
+      earshot-rendezvous --listen 0.0.0.0:7400 --data /var/lib/earshot --metrics 127.0.0.1:9100
+    """
+
+  enum LogLevel: Int { case error, warning, info, debug }
+
+  var listen: String
+  var data: String
+  var metrics: String?
+  var events: String?
+  var allow: String?
+  var printsJSON: Bool
+  var logsIdentities: Bool
+  var logLevel: LogLevel
+  /// Rates and counts for measurements on one machine; for `tools/load`, and not in the usage.
+  var isMeasurement: Bool
+
+  init(
+    _ arguments: consuming Arguments, environment: [String: String]
+  ) throws(UsageError) {
+    listen = try arguments.option("--listen") ?? "0.0.0.0:7400"
+    let data = try arguments.option("--data")
+    metrics = try arguments.option("--metrics")
+    events = try arguments.option("--events")
+    allow = try arguments.option("--allow")
+    let isOpen = try arguments.flag("--open")
+    printsJSON = try arguments.flag("--json")
+    logsIdentities = try arguments.flag("--log-identities")
+    let level = try arguments.choice(
+      "--log-level", of: ["error", "warning", "info", "debug"])
+    isMeasurement =
+      try arguments.choice("--limits", of: ["normal", "measurement"]) == "measurement"
+    try arguments.finish()
+    if isOpen, allow != nil {
+      throw UsageError("--open and --allow contradict each other.", advice: "Give one of them.")
+    }
+    logLevel =
+      switch level {
+      case "error": .error
+      case "warning": .warning
+      case "debug": .debug
+      default: .info
+      }
+    guard let data = data ?? Self.defaultData(environment) else {
+      throw UsageError(
+        "There is no home directory to keep the data in.", advice: "Give --data DIR.")
+    }
+    self.data = data
+  }
+
+  private static func defaultData(_ environment: [String: String]) -> String? {
+    if let base = environment["XDG_DATA_HOME"], base.hasPrefix("/") {
+      return base + "/earshot-rendezvous"
+    }
+    guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
+    return home + "/.local/share/earshot-rendezvous"
+  }
+
+  /// The variables that are looked at.
+  static var environment: [String: String] {
+    var variables: [String: String] = [:]
+    for name in ["XDG_DATA_HOME", "HOME"] {
+      if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
+    }
+    return variables
+  }
+}

@@ -1,0 +1,130 @@
+import Primitives
+import Rendezvous
+import SecureSession
+import Testing
+import Wire
+
+/// A machine, its clock, and wires without delay to its clients.
+final class Server {
+  static let unixSeconds: UInt64 = 1_800_000_000
+
+  private var machine: RendezvousMachine
+  let store: MemoryStore
+  let card: ContactCard
+  private(set) var now = Instant(nanoseconds: 1_000_000_000)
+  private(set) var events: [ServerEvent] = []
+  private var clients: [TestClient] = []
+  /// Bytes to and from addresses, for the amplification factor.
+  private(set) var sent: [SocketAddress: Int] = [:]
+  /// Datagrams to addresses where no client of this server is.
+  private(set) var strays: [(bytes: [UInt8], to: SocketAddress)] = []
+  /// A digest of all that was sent, for determinism.
+  private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+  /// Whether a datagram is lost; asked for each, both ways.
+  var isLost: (() -> Bool)?
+
+  init(
+    boot: UInt64 = 5, limits: ServerLimits = ServerLimits(), store: MemoryStore = MemoryStore(),
+    admission: Admission = .everyone, seed: UInt64 = 1
+  ) {
+    var random = RandomSource(seed: 99)
+    var identity = LocalIdentity(
+      kind: .rendezvous, unixSeconds: Self.unixSeconds, random: &random)
+    guard let card = try? identity.makeCard(unixSeconds: Self.unixSeconds) else {
+      preconditionFailure("a card without a home always fits")
+    }
+    self.card = card
+    self.store = store
+    let settings = ServerSettings(
+      identity: identity, card: card, bootCounter: boot,
+      resetKey: Array(repeating: 3, count: 32),
+      wallMilliseconds: Self.unixSeconds * 1000, admission: admission)
+    machine = RendezvousMachine(
+      settings, store: store, limits: limits, random: RandomSource(seed: seed))
+  }
+
+  var counters: ServerCounters { machine.counters }
+  var gauges: ServerGauges { machine.gauges }
+  var nextDeadline: Instant? { machine.nextDeadline }
+  var isGone: Bool { machine.isGone }
+
+  func goAway() {
+    machine.goAway(now: now)
+    drain()
+  }
+
+  /// One datagram in; all answers go where they belong.
+  func receive(_ datagram: [UInt8], from source: SocketAddress) {
+    var bytes = datagram
+    var span = bytes.mutableSpan
+    machine.handle(&span, from: source, marks: DatagramMarks(), now: now)
+    drain()
+  }
+
+  private func drain() {
+    var packet: [UInt8] = []
+    var out: [([UInt8], SocketAddress)] = []
+    Primitives.drain(&machine, now: now, packet: &packet) { bytes, destination in
+      out.append(((0..<bytes.count).map { bytes[$0] }, destination))
+    } publish: {
+      events.append($0)
+    }
+    for (bytes, destination) in out {
+      sent[destination, default: 0] += bytes.count
+      for byte in bytes { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
+      if isLost?() ?? false { continue }
+      let receivers = clients.filter { $0.address == destination }
+      if receivers.isEmpty { strays.append((bytes, destination)) }
+      for client in receivers { client.handle(bytes, now: now) }
+    }
+  }
+
+  func attach(_ client: TestClient) {
+    if !clients.contains(where: { $0 === client }) { clients.append(client) }
+    client.serverKey = card.staticKey
+  }
+
+  /// Registers a client as it would; the first PING confirms the session.
+  func join(_ client: TestClient, name: String? = nil) {
+    attach(client)
+    let milliseconds = Self.unixSeconds * 1000 + now.nanoseconds / 1_000_000
+    let initiation = client.initiation(to: card, name: name, milliseconds: milliseconds)
+    client.lastMAC1 = Array(initiation[InitPacket.mac1Range])
+    receive(initiation, from: client.address)
+    if client.isRegistered { receive(client.ping(), from: client.address) }
+  }
+
+  /// What every client wants to send now, and what comes of it.
+  func exchange() {
+    for client in clients {
+      for packet in client.flush(now: now) where !(isLost?() ?? false) {
+        receive(packet, from: client.address)
+      }
+    }
+  }
+
+  /// Lets time pass, serving every deadline on the way.
+  func run(_ duration: Duration) {
+    let end = now + duration
+    exchange()
+    while true {
+      var next = machine.nextDeadline
+      for client in clients where client.isRegistered { next = earliest(next, client.nextDeadline) }
+      guard let next, next <= end else { break }
+      now = max(next, now + .microseconds(1))
+      machine.handleTimeout(now: now)
+      drain()
+      exchange()
+    }
+    now = max(now, end)
+  }
+
+  /// Lets time pass while a client keeps its registration up.
+  func run(_ duration: Duration, pinging alive: [TestClient]) {
+    let end = now + duration
+    while now < end {
+      for client in alive { receive(client.ping(), from: client.address) }
+      run(min(.seconds(10), end - now))
+    }
+  }
+}
