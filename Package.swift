@@ -123,8 +123,8 @@ let package = Package(
     tests(
       "ScenarioTests",
       [
-        "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Calling", "Peer",
-        "Rendezvous",
+        "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
+        "Calling", "Peer", "Rendezvous",
       ]),
     tests("TidyTests", []),
   ]

@@ -3,6 +3,7 @@ import Peer
 import Primitives
 import Simulation
 import Testing
+import Wire
 
 /// The callee's process dies between the invitation and the answer, and comes back.
 @Suite struct CalleeRestartTests {

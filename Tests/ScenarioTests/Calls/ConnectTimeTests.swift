@@ -1,7 +1,9 @@
+import Calling
 import Peer
 import Primitives
 import Simulation
 import Testing
+import Wire
 
 /// With a round trip r between all, from accept to connected and to the first frame.
 @Suite struct ConnectTimeTests {
@@ -26,7 +28,7 @@ import Testing
   }
 
   @Test func `with paths prepared on accept it takes a round trip longer and still fits`() throws {
-    let pair = TwoPeers(roundTrip: .milliseconds(100)) { $0.policy.preparation = .onAccept }
+    let pair = TwoPeers(configure: { $0.policy.preparation = .onAccept })
     let call = try pair.connect()
     let accepted = pair.time(.accepted, of: call, at: pair.bob)
     for peer in [pair.alice, pair.bob] {

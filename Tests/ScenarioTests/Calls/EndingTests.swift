@@ -3,6 +3,7 @@ import Peer
 import Primitives
 import Simulation
 import Testing
+import Wire
 
 /// Every way a call can end, and what each side says of it.
 @Suite struct EndingTests {

@@ -3,6 +3,7 @@ import Peer
 import Primitives
 import Simulation
 import Testing
+import Wire
 
 /// Addresses change in mid-call; the ear should hardly notice.
 @Suite struct MovingTests {

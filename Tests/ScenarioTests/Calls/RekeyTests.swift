@@ -1,6 +1,9 @@
+import Calling
+import Peer
 import Primitives
 import Simulation
 import Testing
+import Wire
 
 @Suite struct RekeyTests {
   @Test func `new keys every two minutes leave no gap in the audio`() throws {
@@ -19,7 +22,7 @@ import Testing
 
   @Test func `on a bad line new keys cost no more than the line itself`() throws {
     // 5 % of frames are lost anyway: no run of 40 of them is.
-    let pair = TwoPeers { $0.loss = .random(0.05) }
+    let pair = TwoPeers(change: { $0.loss = .random(0.05) })
     let call = try pair.connect()
     let start = pair.world.now
     pair.world.run(.seconds(300))

@@ -3,6 +3,7 @@ import Peer
 import Primitives
 import Simulation
 import Testing
+import Wire
 
 /// Media outlives the rendezvous.
 @Suite struct RendezvousLossTests {

@@ -1,8 +1,10 @@
 import Calling
+import Connectivity
 import Peer
 import Primitives
 import Simulation
 import Testing
+import Wire
 
 /// Which pairs of translators let two peers meet without a relay, and what is said when not.
 @Suite struct TranslatorTests {

@@ -3,6 +3,7 @@ import Peer
 import Primitives
 import Simulation
 import Testing
+import Wire
 
 /// What somebody sees who listens on the line.
 @Suite struct WireTapTests {
@@ -86,7 +87,7 @@ import Testing
   }
 
   @Test func `prepared on accept, not one datagram passes between the two before it`() throws {
-    let pair = TwoPeers { $0.policy.preparation = .onAccept }
+    let pair = TwoPeers(configure: { $0.policy.preparation = .onAccept })
     let tap = Tap(on: pair.world.network)
     pair.bob.habits.answer = .accept(after: .seconds(3))
     let call = try #require(pair.alice.call(.id(pair.bob.id)))

@@ -1,4 +1,5 @@
-package import Cryptography
+import Calling
+package import Peer
 package import Primitives
 package import Wire
 

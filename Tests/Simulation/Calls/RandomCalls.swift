@@ -18,7 +18,7 @@ package enum RandomCalls {
     for index in 0..<count {
       let peer = world.addPeer(
         CallWorld.names[index], line(&world.random), nat: translator(&world.random))
-      peer.decide = { [unowned world] in .random(&world.random) }
+      peer.decide = { [unowned world] in Habits.random(&world.random) }
     }
     let faults = FaultPlan.random(
       peers: count, from: .zero + .seconds(1), to: .zero + .seconds(45), &world.random)

@@ -32,7 +32,7 @@ package final class SimulatedPeer {
   /// How far this host's wall clock is ahead of the true time, ms.
   private let wallClockError: Int64
   /// What the identity file holds.
-  private let identity: [UInt8]
+  private let identityFile: [UInt8]
   private var random: RandomSource
   var mediaTime: UInt16 = 0
   /// Calls that media is offered to.
@@ -53,7 +53,7 @@ package final class SimulatedPeer {
       kind: .peer, unixSeconds: UInt64((world.wallClock + wallClockError) / 1_000),
       random: &random)
     id = made.id
-    identity = made.storedBytes
+    identityFile = made.storedBytes
     self.random = random
     self.host = SimulatedHost(host, on: world.network, clock: clock)
     self.host.observe = { [unowned self] event, now in observe(event, now) }
@@ -74,8 +74,9 @@ package final class SimulatedPeer {
     configuration.name = name
     configuration.hostCandidates = [world.network.address(of: hostID)]
     configure?(&configuration)
+    let file = identityFile
     do throws(IdentityFileFault) {
-      let identity = try LocalIdentity(stored: identity.span)
+      let identity = try LocalIdentity(stored: file.span)
       var machine = PeerMachine(
         configuration, identity: identity, random: random.split(), now: clock.local(world.now))
       machine.register(now: clock.local(world.now))

@@ -1,3 +1,4 @@
+import Cryptography
 package import Primitives
 package import Rendezvous
 import SecureSession
@@ -12,7 +13,7 @@ package final class SimulatedRendezvous {
   package let store = MemoryStore()
 
   private let simulator: Simulator
-  private let identity: [UInt8]
+  private let identityFile: [UInt8]
   private let resetKey: [UInt8]
   private var bootCounter: UInt64 = 0
   private var random: RandomSource
@@ -28,7 +29,7 @@ package final class SimulatedRendezvous {
     let made = LocalIdentity(
       kind: .rendezvous, unixSeconds: UInt64(CallWorld.wallClockAtStart / 1_000), random: &random)
     id = made.id
-    identity = made.storedBytes
+    identityFile = made.storedBytes
     resetKey = random.bytes(32)
     self.random = random
   }
@@ -37,8 +38,9 @@ package final class SimulatedRendezvous {
     bootCounter += 1
     let now = host.clock.local(simulator.now)
     let origin = UInt64(CallWorld.wallClockAtStart) - host.clock.origin / 1_000_000
+    let file = identityFile
     do {
-      var identity = try LocalIdentity(stored: identity.span)
+      var identity = try LocalIdentity(stored: file.span)
       let card = try identity.makeCard(
         unixSeconds: (origin + now.nanoseconds / 1_000_000) / 1_000)
       let settings = ServerSettings(
@@ -56,7 +58,7 @@ package final class SimulatedRendezvous {
 
 extension LocalIdentity {
   /// The stored form as plain bytes: what a file on the host's disk holds.
-  borrowing var storedBytes: [UInt8] {
+  var storedBytes: [UInt8] {
     let stored = stored()
     var bytes: [UInt8] = []
     for index in 0..<stored.span.count { bytes.append(stored.span[index]) }
