@@ -71,6 +71,7 @@ package struct Agent: Sendable {
   ) {
     guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
     if !paths[index].isValid {
+      triggerCheck(index, now: now)
       paths[index].receivedByteCount += byteCount
       let answered = paths[index].answeredByteCount + PathLimits.checkByteCount
       guard answered <= PathLimits.amplification * paths[index].receivedByteCount else {
@@ -153,8 +154,7 @@ package struct Agent: Sendable {
 
   /// The next PATH_CHALLENGE that may be sent now; `nil` when there is none.
   package mutating func pollCheck(now: Instant) -> Probe? {
-    guard hasAnswer || counters.checks < policy.unansweredLimit else { return nil }
-    for index in paths.indices {
+    for index in paths.indices where mayCheck(paths[index]) {
       guard let due = checkTime(paths[index]), due <= now else { continue }
       if paths[index].attempts == 0 { lastNewCheck = now }
       let token = random.next()
@@ -181,6 +181,9 @@ package struct Agent: Sendable {
     selected.flatMap { path($0) }.map { .nanoseconds(paths[$0].roundTrip) }
   }
 
+  /// How many addresses of the peer are known.
+  package var pathCount: Int { paths.count }
+
   package func isValid(_ address: SocketAddress) -> Bool {
     path(address).map { paths[$0].isValid } ?? false
   }
@@ -188,9 +191,8 @@ package struct Agent: Sendable {
   /// When `handleTimeout` or `pollCheck` next has something to do.
   package var nextDeadline: Instant? {
     var deadline = doubtDeadline
-    let mayCheck = hasAnswer || counters.checks < policy.unansweredLimit
-    for path in paths {
-      if mayCheck { deadline = earliest(deadline, checkTime(path) ?? restartTime(path)) }
+    for path in paths where mayCheck(path) {
+      deadline = earliest(deadline, checkTime(path) ?? restartTime(path))
     }
     return earliest(deadline, overdueDeadline)
   }
@@ -255,6 +257,22 @@ package struct Agent: Sendable {
   // MARK: Rounds of checks
 
   private func path(_ address: SocketAddress) -> Int? { paths.firstIndex { $0.address == address } }
+
+  /// Until one is answered there is a limit; the last part of it is for addresses from which a
+  /// challenge of the peer has come, so that a late peer is still answered by checks.
+  private func mayCheck(_ path: RemotePath) -> Bool {
+    let reserve = path.hasChallenged ? 0 : policy.reservedForChallengers
+    return hasAnswer || counters.checks < policy.unansweredLimit - reserve
+  }
+
+  /// The peer can reach us from there: so perhaps we can reach it now (RFC 8445 §7.3.1.4).
+  private mutating func triggerCheck(_ index: Int, now: Instant) {
+    paths[index].hasChallenged = true
+    guard paths[index].nextCheckAt == nil,
+      paths[index].outstanding.last.map({ $0.sentAt + policy.lastRepetition <= now }) ?? true
+    else { return }
+    paths[index].beginRound(at: now)
+  }
 
   /// First challenges keep the pace; repetitions, and those of a race, do not wait.
   private func checkTime(_ path: RemotePath) -> Instant? {

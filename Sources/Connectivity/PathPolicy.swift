@@ -10,6 +10,8 @@ package struct PathPolicy: Hashable, Sendable {
   package var lastRepetition = Duration.milliseconds(1600)
   /// Challenges until one is answered.
   package var unansweredLimit = 100
+  /// How many of those are kept for addresses from which the peer has challenged us.
+  package var reservedForChallengers = 20
   /// A better path must be so much better...
   package var switchMargin = Duration.milliseconds(10)
   /// ... and its RTT at most so much of the present one, in percent.

@@ -43,6 +43,8 @@ struct RemotePath: Sendable {
   let origin: PathOrigin
   /// Our challenge to it was answered from there.
   var isValid = false
+  /// A challenge of the peer has come from there.
+  var hasChallenged = false
   /// Smoothed with 1/8 (RFC 6298 §2), in ns; meaningful when valid.
   var roundTrip: Int64 = 0
   /// Challenges of the present round; 0 = none yet.

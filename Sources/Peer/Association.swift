@@ -34,7 +34,7 @@ struct Association: ~Copyable {
   private(set) var observedAddress: SocketAddress?
   private(set) var pongsReceived = 0
 
-  enum Ending: Equatable { case remoteClose(code: UInt16), violation, expired }
+  enum Ending: Equatable { case remoteClose(code: CloseCode), violation, expired }
 
   init(_ session: consuming Session, limits: MessageLimits, pingAfter: UInt64, now: Instant) {
     self.session = session
@@ -44,6 +44,18 @@ struct Association: ~Copyable {
     lastReceived = now
     lastSent = now
   }
+
+  /// CLOSE was said as often as it is to be.
+  func hasClosed() -> Bool { closing?.left == 0 }
+
+  /// When the other side has been silent for too long: `wait` ns after the answer to a PING is due.
+  func silenceDeadline(after wait: UInt64) -> Instant? {
+    guard closing == nil else { return nil }
+    let answered = lastReceived.nanoseconds &+ max(pingAfter, 5_000_000_000)
+    return Instant(nanoseconds: answered &+ wait)
+  }
+
+  func owns(_ id: ConnectionID) -> Bool { session.owns(id) }
 
   // MARK: - Inputs
 
@@ -135,15 +147,16 @@ struct Association: ~Copyable {
 
   mutating func ping() { wantsPing = true }
 
+  /// The keys are too old.
+  mutating func expire() { endedBy = endedBy ?? .expired }
+
   /// Says CLOSE three times, 50 ms apart; nothing else is sent from now on.
-  mutating func close(code: UInt16, text: String = "", now: Instant) {
+  mutating func close(code: CloseCode, text: String = "", now: Instant) {
     guard closing == nil else { return }
     messages.failAll()
     closing = (CloseFrame(code: code), Array(text.utf8.prefix(128)), 3, now)
   }
 
-  /// CLOSE was said as often as it is to be.
-  var isClosed: Bool { closing?.left == 0 }
   var isClosing: Bool { closing != nil }
 
   // MARK: - Outputs
@@ -185,11 +198,11 @@ struct Association: ~Copyable {
     do throws(SessionError) {
       let number = try session.seal(&packet, now: now)
       if hasMessages { messages.didSend(number, now: now) }
-      let evicted = history.record(
+      history.record(
         SentPacket(
           number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
           hasMessages: hasMessages))
-      if let evicted, evicted.packet.hasMessages { messages.packetLost(evicted.packet.number) }
+      settleOutcomes()
       lastSent = now
       return true
     } catch {
@@ -216,13 +229,28 @@ struct Association: ~Copyable {
 
   /// When `handleTimeout` or `writePacket` next has something to do; the session's own timers
   /// included.
-  var nextDeadline: Instant? {
+  func wakeUp() -> Instant? {
     if let closing { return closing.left > 0 ? closing.next : nil }
     var deadline = earliest(messages.nextDeadline, history.nextDeadline)
     deadline = earliest(deadline, recorder.nextDeadline)
     deadline = earliest(deadline, session.nextDeadline)
     let (sum, overflow) = lastSent.nanoseconds.addingReportingOverflow(pingAfter)
     return earliest(deadline, overflow ? nil : Instant(nanoseconds: sum))
+  }
+
+  /// What it measured, as plain values.
+  struct Numbers {
+    var estimator: RoundTripEstimator
+    var roundTrips: DurationHistogram
+    var quality: PathQuality
+    var failedOpenings: UInt64
+    var epoch: UInt32
+  }
+
+  var numbers: Numbers {
+    Numbers(
+      estimator: history.roundTrip, roundTrips: roundTrips, quality: history.quality,
+      failedOpenings: session.failureCount, epoch: session.epoch)
   }
 
   private static let violationLimit = 16

@@ -1,4 +1,4 @@
-package import Primitives
+import Primitives
 
 /// A first-in-first-out of encoded audio frames between the application's edge and the packets.
 ///

@@ -145,7 +145,7 @@ extension CallLink {
   @_lifetime(bytes: copy bytes)
   private func openRing(_ bytes: inout MutableSpan<UInt8>) -> Range<Int>? {
     do throws(SessionError) {
-      return try ringSession?.open(&bytes).frames
+      return try ringSession?.open(&bytes)
     } catch {
       return nil
     }

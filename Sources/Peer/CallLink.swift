@@ -3,7 +3,7 @@ import Connectivity
 import Congestion
 import Cryptography
 import Messaging
-import Primitives
+package import Primitives
 import SecureSession
 import Wire
 
@@ -90,7 +90,7 @@ final class CallLink {
   /// Whether a DATA packet with this connection ID is this call's.
   func owns(_ id: ConnectionID) -> Bool {
     if id == localRingID, ringSession != nil { return true }
-    return association?.session.owns(id) ?? false
+    return association?.owns(id) ?? false
   }
 
   /// Whether `id` is in use here in any role.
@@ -108,7 +108,7 @@ final class CallLink {
   }
 
   var nextDeadline: Instant? {
-    var deadline = association?.nextDeadline
+    var deadline = association?.wakeUp() ?? nil
     if isFindingPath { deadline = earliest(deadline, agent.nextDeadline) }
     return deadline
   }

@@ -128,10 +128,9 @@ extension PeerMachine {
       guard accept(link, now: now) else { return fail(callID, now: now) }
     }
     guard let keys = link.sessionKeys.take() else { return fail(callID, now: now) }
-    link.hangUpKey = keys.export(.hangUp)
-    if link.role == .caller { tellShortCode(link, key: keys.export(.shortCode)) }
-    let shortCodeKey = keys.export(.shortCode)
-    link.shortCodeKey = shortCodeKey
+    link.hangUpKey = keys.exporter.export(.hangUp)
+    link.shortCodeKey = keys.exporter.export(.shortCode)
+    if link.role == .caller, let key = link.shortCodeKey.take() { tellShortCode(link, key: key) }
     let session = Session(
       keys, local: link.localSessionID, remote: link.remoteSessionID,
       parties: Session.Parties(

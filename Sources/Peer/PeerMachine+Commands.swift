@@ -1,4 +1,4 @@
-package import Calling
+import Calling
 import Cryptography
 package import Messaging
 package import Primitives

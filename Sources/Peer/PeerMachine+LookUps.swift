@@ -33,7 +33,7 @@ extension PeerMachine {
     switch result.status {
     case .unknown: publish(.unresolved(lookup.callID, .unknown))
     case .offline: publish(.unresolved(lookup.callID, .notOnline))
-    case .tooMany: publish(.unresolved(lookup.callID, .tooManyRequests))
+    case .tooManyRequests: publish(.unresolved(lookup.callID, .tooManyRequests))
     case .online:
       do throws(LookUpRefusal) {
         try invite(lookup, card: result.card, now: now)

@@ -1,6 +1,6 @@
 import Calling
-import Congestion
-import Connectivity
+package import Congestion
+package import Connectivity
 package import Primitives
 import SecureSession
 package import Wire
@@ -87,18 +87,18 @@ package struct LinkStatistics: Sendable {
 
 extension PeerMachine {
   package func statistics(of callID: CallID) -> LinkStatistics? {
-    guard let link = link(callID), let association = link.association else { return nil }
-    let estimator = association.history.roundTrip
+    guard let link = link(callID), let numbers = link.association?.numbers else { return nil }
+    let estimator = numbers.estimator
     var roundTrip: LinkStatistics.RoundTrip?
-    if estimator.hasSample, let p50 = association.roundTrips.percentile(0.5),
-      let p95 = association.roundTrips.percentile(0.95)
+    if estimator.hasSample, let p50 = numbers.roundTrips.percentile(0.5),
+      let p95 = numbers.roundTrips.percentile(0.95)
     {
       roundTrip = LinkStatistics.RoundTrip(
         minimum: estimator.minimum, smoothed: estimator.smoothed, p50: p50, p95: p95)
     }
     return LinkStatistics(
-      media: link.counters, quality: association.history.quality, roundTrip: roundTrip,
+      media: link.counters, quality: numbers.quality, roundTrip: roundTrip,
       pathKind: link.agent.kind, remote: link.agent.selected, pathChanges: link.agent.changes,
-      failedOpenings: association.session.failureCount, epoch: association.session.epoch)
+      failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)
   }
 }

@@ -1,11 +1,11 @@
 package import Calling
 import Congestion
-package import Connectivity
+import Connectivity
 import Cryptography
 import Messaging
 package import Primitives
 package import SecureSession
-package import Wire
+import Wire
 
 /// Everything that one identity does in the network, on one socket: registered with a rendezvous,
 /// inviting, ringing, talking. Station 13 of the house tour; next is `CallLink+Inbound.swift`.
@@ -77,7 +77,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     if findings.contains(.audio), !link.hasHeardAudio { noteFirstFrame(link, now: now) }
     // The steady state of a call ends here: audio came in, and nothing else needs attention.
     guard findings != [.heard, .audio], findings != [.heard] else {
-      return ledger.hasActions ? settle(now: now) : ()
+      return settle(now: now)
     }
     for body in signals { handleSignal(body, from: link.peer, now: now) }
     if findings.contains(.path) { notePath(link, now: now) }

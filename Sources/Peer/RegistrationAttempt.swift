@@ -251,7 +251,8 @@ struct RegistrationAttempt: ~Copyable {
     return true
   }
 
-  var nextDeadline: Instant? { deadlines.next }
+  /// When `handleTimeout` next has something to do.
+  func wakeUp() -> Instant? { deadlines.next }
 
   // MARK: - Constants
 

@@ -83,7 +83,7 @@ struct RendezvousLink: ~Copyable {
   }
 
   /// Whether there is nothing left to say.
-  var isQuiet: Bool { association?.isClosed ?? true }
+  var isQuiet: Bool { association?.hasClosed() ?? true }
 
   mutating func ping() { association?.ping() }
 
@@ -105,8 +105,10 @@ struct RendezvousLink: ~Copyable {
     send(.forward(Forward(id: id, to: peer, lifeSeconds: 8, body: body)), now: now)
   }
 
+  private var isRegistered: Bool { terms != nil }
+
   private mutating func send(_ message: RendezvousMessage, now: Instant) {
-    guard association != nil, terms != nil else {
+    guard isRegistered else {
       if waiting.count >= configuration.limits.waitingForwards { waiting.removeFirst() }
       return waiting.append(Waiting(message: message, until: now + Self.messageLife))
     }
@@ -120,7 +122,7 @@ struct RendezvousLink: ~Copyable {
 
   // MARK: - Inputs
 
-  func owns(_ id: ConnectionID) -> Bool { association?.session.owns(id) ?? false }
+  func owns(_ id: ConnectionID) -> Bool { association?.owns(id) ?? false }
 
   mutating func handleControl(
     _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant, identity: inout LocalIdentity
@@ -265,9 +267,13 @@ struct RendezvousLink: ~Copyable {
   }
 
   private func isSilent(now: Instant) -> Bool {
-    guard let association, !association.isClosing else { return false }
-    return now.nanoseconds(since: association.lastReceived)
-      > max(association.pingAfter, 5_000_000_000) + Self.silence
+    guard let deadline = silenceDeadline else { return false }
+    return now >= deadline
+  }
+
+  /// When a session that stays silent counts as lost.
+  private var silenceDeadline: Instant? {
+    association?.silenceDeadline(after: Self.silence) ?? nil
   }
 
   private mutating func begin(now: Instant, identity: inout LocalIdentity) {
@@ -287,7 +293,7 @@ struct RendezvousLink: ~Copyable {
 
   private mutating func driveAttempt(now: Instant, identity: borrowing LocalIdentity, isInCall: Bool)
   {
-    guard let due = attempt?.nextDeadline, due <= now else { return }
+    guard let due = attempt?.wakeUp() ?? nil, due <= now else { return }
     var time = TAI64N(unixMilliseconds: unixMilliseconds(now: now))
     if time <= lastTime { time = lastTime.successor }
     lastTime = time
@@ -355,13 +361,10 @@ struct RendezvousLink: ~Copyable {
   }
 
   var nextDeadline: Instant? {
-    var deadline = earliest(nextAttempt, attempt?.nextDeadline)
-    deadline = earliest(deadline, association?.nextDeadline)
-    guard let association, !association.isClosing else { return deadline }
-    let silent = Instant(
-      nanoseconds: association.lastReceived.nanoseconds
-        &+ max(association.pingAfter, 5_000_000_000) &+ Self.silence &+ 1)
-    return earliest(deadline, silent)
+    var deadline = earliest(nextAttempt, attempt?.wakeUp() ?? nil)
+    deadline = earliest(deadline, association?.wakeUp() ?? nil)
+    // While an attempt is under way the old session may be as silent as it likes.
+    return attempt == nil && nextAttempt == nil ? earliest(deadline, silenceDeadline) : deadline
   }
 
   /// What the rendezvous' clock shows; `nil` before it has said.

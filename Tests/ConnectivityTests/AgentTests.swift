@@ -54,8 +54,20 @@ extension Agent {
       while agent.pollCheck(now: now) != nil { sent += 1 }
       now = now + .milliseconds(10)
     }
-    #expect(sent == 100)
+    #expect(sent == 80)
     #expect(agent.nextDeadline == nil)
+    // Late challenges from there get the rest, and no more.
+    for _ in 0..<60_000 {
+      agent.handleChallenge(token: 1, from: address(100), byteCount: 34, now: now)
+      _ = agent.pollResponse()
+      _ = agent.handleTimeout(now: now)
+      while let probe = agent.pollCheck(now: now) {
+        sent += 1
+        #expect(probe.address == address(100))
+      }
+      now = now + .milliseconds(10)
+    }
+    #expect(sent == 100)
     #expect(PathLimits.checkByteCount == 64)
   }
 
@@ -288,6 +300,42 @@ extension Agent {
     let checks = paths.agents[0].counters.checks
     paths.run(.seconds(9))
     #expect(paths.agents[0].counters.checks <= checks + 1)
+  }
+}
+
+@Suite struct AgentFuzzTests {
+  /// Whatever arrives: once everything due is done, the next deadline lies ahead, the list of
+  /// paths is bounded, and nothing goes to an address that never answered but checks and answers.
+  @Test(arguments: 0..<UInt64(300))
+  func `is never woken for what is done, whatever arrives`(seed: UInt64) {
+    var random = RandomSource(seed: seed)
+    var agent = Agent(random: RandomSource(seed: seed &+ 1))
+    var now = start
+    var tokens: [Agent.Probe] = []
+    var proven: Set<SocketAddress> = []
+    for _ in 0..<600 {
+      let source = address(UInt8(random.next() % 24))
+      switch random.next() % 8 {
+      case 0: agent.addCandidates([Candidate(.host, source)], now: now)
+      case 1: agent.handleChallenge(token: random.next(), from: source, byteCount: 34, now: now)
+      case 2, 3:
+        guard let probe = tokens.randomElement(using: &random) else { continue }
+        let from = random.next() % 4 == 0 ? source : probe.address
+        if from == probe.address { proven.insert(from) }
+        _ = agent.handleResponse(token: probe.token, from: from, seenAs: address(1), now: now)
+      case 4, 5:
+        agent.handleAuthenticatedPacket(
+          from: source, isHighestYet: random.next() % 2 == 0, now: now)
+      case 6: agent.setExpectsMedia(random.next() % 2 == 0, now: now)
+      default: now = now + .milliseconds(Int64(random.next() % 900))
+      }
+      _ = agent.handleTimeout(now: now)
+      while let probe = agent.pollCheck(now: now) { tokens.append(probe) }
+      while agent.pollResponse() != nil {}
+      if let deadline = agent.nextDeadline { #expect(deadline > now, "EARSHOT_SEED=\(seed)") }
+      if let selected = agent.selected { #expect(proven.contains(selected)) }
+      #expect(agent.pathCount <= 12)
+    }
   }
 }
 

@@ -57,10 +57,16 @@ package struct AudioMediaFrame: Equatable, Sendable, BitwiseCopyable {
   /// Writes the frame, which must be the packet's last; `payload` has 1..1275 bytes.
   @_lifetime(packet: copy packet)
   package func write(_ payload: Span<UInt8>, to packet: inout OutputSpan<UInt8>) {
+    writeHeader(to: &packet)
+    packet.append(span: payload)
+  }
+
+  /// Writes everything before the payload, which the caller appends, up to the packet's end.
+  @_lifetime(packet: copy packet)
+  package func writeHeader(to packet: inout OutputSpan<UInt8>) {
     packet.append(
       FrameType.audio | (stream & 3) << 5 | length.rawValue << 3 | (isMarked ? Bits.marker : 0))
     packet.append(littleEndian: mediaTime)
-    packet.append(span: payload)
   }
 
   private enum Bits {
