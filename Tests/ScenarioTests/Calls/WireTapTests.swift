@@ -112,7 +112,9 @@ import Wire
     let call = try pair.connect()
     let start = pair.world.now
     let stranger = SocketAddress(v4: 203, 0, 113, 9, port: 5_000)
-    let hosts = [pair.alice, pair.bob].map { ($0.hostID, pair.world.network.address(of: $0.hostID)) }
+    let hosts = [pair.alice, pair.bob].map {
+      ($0.hostID, pair.world.network.address(of: $0.hostID))
+    }
     for (index, sighting) in recorded.enumerated() {
       let real = hosts.first { $0.0 == sighting.host }?.1 ?? pair.world.rendezvous.address
       pair.world.network.inject(

@@ -35,7 +35,7 @@ package enum FaultPlan {
   ) -> [Fault] {
     guard random.happens(0.5) else { return [] }
     return (0...random.below(4)).map { _ in
-      let start = from + random.duration(.zero ... (to - from))
+      let start = from + random.duration(.zero...(to - from))
       let isShort = random.happens(0.6)
       let length = random.duration(
         isShort ? .milliseconds(100) ... .seconds(3) : .seconds(3) ... .seconds(30))

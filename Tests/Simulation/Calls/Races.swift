@@ -46,7 +46,8 @@ package enum Races {
   /// The caller cancels within 100 ms of the callee's accepting, on a slow line, sometimes a lossy
   /// one: both are idle again, and neither is left connected alone.
   package static func runCancelRace(seed: UInt64, keepsText: Bool) -> RunReport {
-    let world = pair(seed: seed, keepsText: keepsText)
+    // 150 ms from peer to peer: the cancel is always made before the answer is known.
+    let world = pair(seed: seed, keepsText: keepsText, oneWay: .milliseconds(75))
     let (alice, bob) = (world.peers[0], world.peers[1])
     world.run(atMost: .seconds(10)) { alice.isRegistered && bob.isRegistered }
     bob.habits.answer = .never
@@ -72,10 +73,13 @@ package enum Races {
     }
   }
 
-  private static func pair(seed: UInt64, keepsText: Bool) -> CallWorld {
+  /// - Parameter oneWay: Of each peer's line; at random when `nil`.
+  private static func pair(
+    seed: UInt64, keepsText: Bool, oneWay: Duration? = nil
+  ) -> CallWorld {
     let world = CallWorld(seed: seed, keepsText: keepsText)
-    let delay = Duration.milliseconds(Int64(1 + world.random.below(75)))
-    var line = AccessConditions.clean(oneWay: delay)
+    var line = AccessConditions.clean(
+      oneWay: oneWay ?? .milliseconds(1 + Int64(world.random.below(75))))
     if world.random.happens(0.5) {
       line = line.with {
         $0.loss = .random(0.02)

@@ -7,7 +7,7 @@ import Wire
 extension SimulatedPeer {
   func beginMedia(_ call: CallID) {
     pumping.append(call)
-    pump(call)
+    world.simulator.plan(after: .zero) { [weak self] in self?.pump(call) }
   }
 
   func endMedia(_ call: CallID) {
