@@ -72,8 +72,8 @@ let package = Package(
     layer(
       "Earshot",
       [
-        "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Audio", "Reactor",
-        "Storage",
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
+        "Messaging", "Calling", "Peer", "Audio", "Reactor", "Storage",
       ]),
     // 6: programs
     program("PeerCommand", ["Earshot", "MediaFiles", "Arguments", "Primitives", "Wire"]),

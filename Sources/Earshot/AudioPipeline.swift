@@ -30,18 +30,30 @@ struct AudioPipeline: ~Copyable {
   var isRemoteMuted = false
   private(set) var pausedSamples: UInt64 = 0
 
-  init(_ options: CallOptions, channels: Int, rings: AudioRings) throws(OpusError) {
+  static func make(
+    _ options: CallOptions, channels: Int, rings: AudioRings
+  ) throws(OpusError) -> AudioPipeline {
+    let encoder = try OpusEncoder(
+      OpusEncoder.Settings(
+        channels: channels, bitsPerSecond: options.bitrate,
+        frameLength: FrameLength(rawValue: options.frameMilliseconds) ?? .milliseconds20,
+        usesForwardErrorCorrection: options.usesFEC))
+    let jitterBuffer = try JitterBuffer(channels: options.sink?.channelCount ?? 1)
+    return AudioPipeline(options, encoder, jitterBuffer, rings)
+  }
+
+  private init(
+    _ options: CallOptions, _ encoder: consuming OpusEncoder,
+    _ jitterBuffer: consuming JitterBuffer, _ rings: AudioRings
+  ) {
     source = options.source
     sink = options.sink
     self.rings = rings
     isMuted = options.startsMuted
-    frame = FrameLength(rawValue: options.frameMilliseconds) ?? .milliseconds20
-    encoder = try OpusEncoder(
-      OpusEncoder.Settings(
-        channels: channels, bitsPerSecond: options.bitrate, frameLength: frame,
-        usesForwardErrorCorrection: options.usesFEC))
-    jitterBuffer = try JitterBuffer(channels: options.sink?.channelCount ?? 1)
-    sourceSamples = Array(repeating: 0, count: frame.sampleCount * max(2, channels))
+    frame = encoder.settings.frameLength
+    self.encoder = encoder
+    self.jitterBuffer = jitterBuffer
+    sourceSamples = Array(repeating: 0, count: frame.sampleCount * 2)
     playoutSamples = Array(repeating: 0, count: AudioFormat.stepSampleCount * 2)
     sinkSamples = playoutSamples
     packet.reserveCapacity(AudioFormat.maxPayloadByteCount)
@@ -61,6 +73,7 @@ struct AudioPipeline: ~Copyable {
   }
 
   private mutating func takeArrivals() {
+    let rings = self.rings
     while true {
       let taken: Bool? = rings.received.pop { payload, label in
         jitterBuffer.insert(
@@ -77,10 +90,16 @@ struct AudioPipeline: ~Copyable {
       pausedSamples &+= UInt64(AudioFormat.stepSampleCount)
       for index in playoutSamples.indices { playoutSamples[index] = 0 }
     } else {
-      var span = playoutSamples.mutableSpan
-      _ = jitterBuffer.pull(into: &span, now: now)
+      Self.pull(from: &jitterBuffer, into: &playoutSamples, now: now)
     }
     sink?.write(playoutSamples, frameCount: AudioFormat.stepSampleCount)
+  }
+
+  private static func pull(
+    from buffer: inout JitterBuffer, into samples: inout [Int16], now: Instant
+  ) {
+    var span = samples.mutableSpan
+    _ = buffer.pull(into: &span, now: now)
   }
 
   private mutating func sendFrame() {
@@ -113,11 +132,7 @@ struct AudioPipeline: ~Copyable {
   }
 
   private mutating func encode(sampleCount: Int) {
-    packet.removeAll(keepingCapacity: true)
-    packet.append(addingCapacity: AudioFormat.maxPayloadByteCount) { output in
-      _ = try? encoder.encode(sourceSamples.span.extracting(0..<sampleCount), into: &output)
-    }
-    guard !packet.isEmpty else {
+    guard Self.encode(sourceSamples, sampleCount, with: &encoder, into: &packet) else {
       rings.encodeFailures.add(1)
       return
     }
@@ -128,11 +143,29 @@ struct AudioPipeline: ~Copyable {
     }
   }
 
-  /// Tells the encoder what the other side loses, so that it spends on copies only when they are
-  /// needed (anchors: announced loss between 6 and 10 %, nothing on a clean line).
+  private static func encode(
+    _ samples: [Int16], _ count: Int, with encoder: inout OpusEncoder, into packet: inout [UInt8]
+  ) -> Bool {
+    packet.removeAll(keepingCapacity: true)
+    packet.append(addingCapacity: AudioFormat.maxPayloadByteCount) { output in
+      do throws(OpusError) {
+        try encoder.encode(samples.span.extracting(0..<count), into: &output)
+      } catch {
+        // The packet stays empty, and the caller counts it.
+      }
+    }
+    return !packet.isEmpty
+  }
+
+  /// Tells the encoder what the other side loses: it spends on copies only when they are needed.
   mutating func announceLoss(_ fraction: Double) {
-    let percent = fraction < 0.01 ? 0 : min(max(Int((fraction * 100).rounded()), 6), 10)
-    try? encoder.setAnnouncedLoss(percent: percent)  // A refusal leaves the last announcement.
+    let percent = OpusEncoder.announcement(
+      lossFraction: fraction, bitsPerSecond: encoder.settings.bitsPerSecond)
+    do throws(OpusError) {
+      try encoder.setAnnouncedLoss(percent: percent)
+    } catch {
+      // The last announcement stands.
+    }
   }
 
   var statistics: PlayoutStatistics { jitterBuffer.statistics }

@@ -45,7 +45,7 @@ final class CallAudio: Sendable {
     // Two channels need about half as many bits again as one; below that mono sounds better.
     let channels = sourceChannels == 2 && options.bitrate >= Self.leastStereoBitrate ? 2 : 1
     do {
-      let made = try AudioPipeline(options, channels: channels, rings: rings)
+      let made = try AudioPipeline.make(options, channels: channels, rings: rings)
       senderDelayMilliseconds = made.senderDelayMilliseconds
       let guarded = Guarded(made)
       pipeline = guarded

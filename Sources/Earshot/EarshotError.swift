@@ -21,6 +21,8 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case versionMismatch
     /// The rendezvous does not admit this identity.
     case notAllowed
+    /// Another program registered with the same identity.
+    case replacedElsewhere
     /// Another identity has the name that was asked for.
     case nameTaken
     /// An identity is not the one seen before, or not the one pinned.
@@ -111,6 +113,12 @@ extension EarshotError {
     EarshotError(
       .notAllowed, "The rendezvous does not admit the identity \(id).",
       advice: "Ask its operator to add that ID to the file given with --allow.")
+  }
+
+  package static func replacedElsewhere(_ id: PeerID) -> EarshotError {
+    EarshotError(
+      .replacedElsewhere, "Another program registered with the identity \(id).",
+      advice: "Give each program an identity of its own with --identity FILE.")
   }
 
   package static func nameTaken(_ name: String) -> EarshotError {

@@ -15,6 +15,7 @@ extension Endpoint {
         self?.assumeIsolated { $0.sendAudio(callID) }
       }
       record.audio = audio
+      takeAudio(callID)
     } catch {
       publish(.callProgress(CallID(callID), .audioFailed("\(error)")))
     }
@@ -44,9 +45,16 @@ extension Endpoint {
   }
 
   /// Something came in: on to the pipeline, which looks when it next plays.
-  func takeAudio(_ callID: Wire.CallID, _ machine: inout PeerMachine) {
-    guard let record = calls[callID] else { return }
-    while machine.hasAudio(of: callID) {
+  func takeAudio(_ callID: Wire.CallID) {
+    // Until the own audio has begun, what comes waits in the machine.
+    guard let audio = calls[callID]?.audio else { return }
+    driver.withMachine { machine, _ in takeAudio(callID, audio, &machine) }
+  }
+
+  private func takeAudio(
+    _ callID: Wire.CallID, _ audio: CallAudio, _ machine: inout PeerMachine
+  ) {
+    while true {
       arrived.removeAll(keepingCapacity: true)
       var frame: ReceivedAudio?
       arrived.append(addingCapacity: 1275) { output in
@@ -54,8 +62,7 @@ extension Endpoint {
       }
       guard let frame else { return }
       if let capture { self.capture(arrived, frame, of: callID, machine, to: capture) }
-      // Before the own audio has begun, what comes is kept by the ring of the one to be made.
-      _ = record.audio?.rings.received.push(
+      _ = audio.rings.received.push(
         arrived.span,
         SPSCRing.Label(frame.arrival.nanoseconds, UInt64(frame.mediaTime)))
     }

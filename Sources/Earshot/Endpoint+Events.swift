@@ -12,6 +12,7 @@ extension Endpoint {
     switch event {
     case .registration(let step): take(step)
     case .rendezvousIdentified(let id, let card):
+      if isRendezvousGiven { known.verify(id, at: .rendezvous(rendezvousText)) }
       _ = known.see(id, at: .rendezvous(rendezvousText), card: card)
     case .calling(let event): take(event)
     case .link(let callID, let step): take(step, of: callID)
@@ -53,6 +54,7 @@ extension Endpoint {
     case .versionMismatch(let lowest, let highest):
       return .versionMismatch("The rendezvous", lowest: lowest, highest: highest)
     case .notAllowed: return .notAllowed(id)
+    case .replaced: return .replacedElsewhere(id)
     }
   }
 
@@ -77,11 +79,23 @@ extension Endpoint {
 
   private func takeIncoming(_ callID: Wire.CallID, from peer: PeerID) {
     guard let record = calls[callID] else { return }
+    if record.trust == .changed { return refuseChanged(callID) }
     publish(
       .incomingCall(
         IncomingCall(
           id: CallID(callID), peer: peer, name: record.peerName, trust: record.trust,
           userExtension: record.userExtension)))
+  }
+
+  /// Somebody else than before calls under a known name: it does not ring.
+  private func refuseChanged(_ callID: Wire.CallID) {
+    do throws(EarshotError) {
+      try command { machine, now throws(PeerRefusal) in
+        try machine.reject(callID, .identityChanged, now: now)
+      }
+    } catch {
+      // It was cancelled in this moment.
+    }
   }
 
   private func take(_ state: Calling.CallState, _ cause: CallCause, of callID: Wire.CallID) {
@@ -115,6 +129,7 @@ extension Endpoint {
       publish(.callProgress(id, .pathChanged(PathKind(kind), remote: remote)))
     case .shortCode(let letters): publish(.callProgress(id, .shortCode(letters)))
     case .mediaMayFlow: startAudio(callID)
+    case .audioArrived: takeAudio(callID)
     case .mediaMustStop: calls[callID]?.audio?.stop()
     case .firstFrameSent: publish(.callProgress(id, .firstFrameSent))
     case .firstFrameReceived: publish(.callProgress(id, .firstFrameReceived))

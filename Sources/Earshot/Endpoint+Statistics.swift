@@ -107,10 +107,16 @@ extension CallStatistics {
 
   /// Grades both directions by the worst of loss, round trip and jitter.
   mutating func grade() {
-    qualityTx = sent.packetsSent == 0 ? 0 : QualityGrade.of(
-      loss: sent.fractionLost ?? 0, rttMs: rttMs?.p50 ?? 0, jitterMs: 0)
-    qualityRx = received.packetsReceived == 0 ? 0 : QualityGrade.of(
-      loss: received.lostFraction, rttMs: rttMs?.p50 ?? 0, jitterMs: received.jitterMs)
+    qualityTx =
+      sent.packetsSent == 0
+      ? 0
+      : QualityGrade.of(
+        loss: sent.fractionLost ?? 0, rttMs: rttMs?.p50 ?? 0, jitterMs: 0)
+    qualityRx =
+      received.packetsReceived == 0
+      ? 0
+      : QualityGrade.of(
+        loss: received.lostFraction, rttMs: rttMs?.p50 ?? 0, jitterMs: received.jitterMs)
   }
 }
 

@@ -1,6 +1,7 @@
 internal import Audio
 internal import Calling
 internal import Connectivity
+internal import Messaging
 internal import Peer
 public import Primitives
 internal import Reactor
@@ -23,6 +24,8 @@ public actor Endpoint {
   let driver: MachineDriver<PeerMachine>
   let known: KnownIdentities
   let rendezvousText: String
+  /// The user gave the ID of the rendezvous, and so vouches for it.
+  let isRendezvousGiven: Bool
   var observers: [Int: AsyncStream<EndpointEvent>.Continuation] = [:]
   private var nextObserver = 0
   var registration = RegistrationState.connecting
@@ -31,6 +34,8 @@ public actor Endpoint {
   /// A call that both sides made at once goes on under the other's ID.
   var replacements: [Wire.CallID: Wire.CallID] = [:]
   var capture: (any MediaCapture)?
+  /// Room for one received frame.
+  var arrived: [UInt8] = []
   var statisticsTimer: EventLoop.Token?
   private var isClosed = false
 
@@ -54,6 +59,7 @@ public actor Endpoint {
     id = setup.id
     known = setup.known
     rendezvousText = setup.rendezvousText
+    isRendezvousGiven = setup.isRendezvousGiven
     loop = setup.loop
     localAddress = setup.localAddress
     driver = MachineDriver(setup.machine, socket: setup.socket, on: setup.loop)
@@ -118,7 +124,7 @@ public actor Endpoint {
     invite.ringTimeout = options.ringTimeout
     invite.userExtension = options.userExtension
     if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
-    let record = try CallRecord(.caller, options, target: target)
+    let record = CallRecord(.caller, options, target: target)
     let callID = try command { machine, now throws(PeerRefusal) in
       try machine.invite(place, invite, now: now)
     }

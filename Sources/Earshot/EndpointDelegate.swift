@@ -46,7 +46,8 @@ extension Endpoint {
       case .incomingCall(let call): await delegate.endpoint(self, didReceive: call)
       case .callStateChanged(let id, let state, let reason):
         await delegate.endpoint(self, call: id, didChange: state, reason: reason)
-      case .callProgress(let id, let step): await delegate.endpoint(self, call: id, didProgress: step)
+      case .callProgress(let id, let step):
+        await delegate.endpoint(self, call: id, didProgress: step)
       case .statistics(let id, let numbers):
         await delegate.endpoint(self, call: id, didMeasure: numbers)
       case .callEnded(let id, let report): await delegate.endpoint(self, call: id, didEnd: report)

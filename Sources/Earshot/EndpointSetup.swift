@@ -1,3 +1,4 @@
+internal import Calling
 internal import Cryptography
 internal import Peer
 internal import Primitives
@@ -12,6 +13,7 @@ struct EndpointSetup: ~Copyable {
   let id: PeerID
   let known: KnownIdentities
   let rendezvousText: String
+  let isRendezvousGiven: Bool
   let loop: EventLoop
   let localAddress: SocketAddress
   let machine: PeerMachine
@@ -41,24 +43,9 @@ struct EndpointSetup: ~Copyable {
     bind: SocketAddress, name: PeerName?, identity: consuming LocalIdentity,
     known: KnownIdentities
   ) throws(EarshotError) -> EndpointSetup {
-    let socket: UDPSocket
-    let loop: EventLoop
-    let hosts: [SocketAddress]
-    do throws(ReactorError) {
-      var options = UDPSocket.Options()
-      options.slotCount = 8
-      socket = try UDPSocket(binding: bind, options)
-      loop = try EventLoop()
-      hosts =
-        bind.isUnspecified
-        ? try NetworkInterfaces.hostAddresses(
-          port: socket.localAddress.port, includingLoopback: address.isLoopback)
-        : [socket.localAddress]
-      try loop.start()
-    } catch {
-      throw error.isAddressInUse
-        ? .addressInUse(bind) : .systemFailure("opening UDP \(bind)", detail: error.reason)
-    }
+    let socket = try openSocket(bind)
+    let loop = try startLoop()
+    let hosts = try hostAddresses(socket.localAddress, includingLoopback: address.isLoopback)
     let now = SystemClock.now
     var settings = PeerConfiguration(
       rendezvous: address,
@@ -74,9 +61,44 @@ struct EndpointSetup: ~Copyable {
     let id = identity.id
     let local = socket.localAddress
     return EndpointSetup(
-      id: id, known: known, rendezvousText: target.text, loop: loop, localAddress: local,
+      id: id, known: known, rendezvousText: target.text, isRendezvousGiven: target.id != nil,
+      loop: loop, localAddress: local,
       machine: PeerMachine(settings, identity: identity, random: .system, now: now),
       socket: socket)
+  }
+
+  private static func openSocket(_ bind: SocketAddress) throws(EarshotError) -> UDPSocket {
+    var options = UDPSocket.Options()
+    options.slotCount = 8
+    do throws(ReactorError) {
+      return try UDPSocket(binding: bind, options)
+    } catch {
+      throw error.isAddressInUse
+        ? .addressInUse(bind) : .systemFailure("opening UDP \(bind)", detail: error.reason)
+    }
+  }
+
+  private static func startLoop() throws(EarshotError) -> EventLoop {
+    do throws(ReactorError) {
+      let loop = try EventLoop()
+      try loop.start()
+      return loop
+    } catch {
+      throw .systemFailure("starting the event loop", detail: error.reason)
+    }
+  }
+
+  /// What peers may be told: all own addresses, or the one that the socket is bound to.
+  private static func hostAddresses(
+    _ local: SocketAddress, includingLoopback: Bool
+  ) throws(EarshotError) -> [SocketAddress] {
+    guard local.isUnspecified else { return [local] }
+    do throws(ReactorError) {
+      return try NetworkInterfaces.hostAddresses(
+        port: local.port, includingLoopback: includingLoopback)
+    } catch {
+      throw .systemFailure("listing the network interfaces", detail: error.reason)
+    }
   }
 }
 

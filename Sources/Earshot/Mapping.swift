@@ -1,5 +1,6 @@
 internal import Calling
 internal import Connectivity
+internal import Messaging
 internal import Peer
 internal import Primitives
 internal import Wire

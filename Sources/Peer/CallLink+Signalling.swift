@@ -136,8 +136,9 @@ extension CallLink {
 
   /// Path checks can be sealed as soon as both ring connection IDs are known; once a call.
   func openRingSession() {
-    guard ringSession == nil, remoteRingID != .none, let checks = ring?.pathChecks(
-      local: localRingID, remote: remoteRingID)
+    guard ringSession == nil, remoteRingID != .none,
+      let checks = ring?.pathChecks(
+        local: localRingID, remote: remoteRingID)
     else { return }
     ringSession = consume checks
   }

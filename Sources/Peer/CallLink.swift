@@ -1,6 +1,6 @@
 import Calling
-import Connectivity
 import Congestion
+import Connectivity
 import Cryptography
 import Messaging
 package import Primitives
@@ -67,6 +67,7 @@ final class CallLink {
   var hasToldMedia = false
   var hasToldFirstSent = false
   var hasHeardAudio = false
+  var hasToldAudio = false
   var outgoingAudio: AudioFrameQueue
   var incomingAudio: AudioFrameQueue
   var counters = MediaCounters()

@@ -75,6 +75,8 @@ package enum LinkStep: Sendable {
   /// From here on audio may be sent.
   case mediaMayFlow
   case mediaMustStop
+  /// Frames wait for `pollAudio`; said once until they were polled.
+  case audioArrived
   case firstFrameSent
   case firstFrameReceived
   case messageReceived(stream: UInt8, [UInt8])

@@ -37,19 +37,23 @@ extension PeerMachine {
   package mutating func pollAudio(
     of callID: CallID, into output: inout OutputSpan<UInt8>
   ) -> ReceivedAudio? {
-    guard let entry = link(callID)?.incomingAudio.pop(into: &output) else { return nil }
+    guard let link = link(callID) else { return nil }
+    guard let entry = link.incomingAudio.pop(into: &output) else {
+      link.hasToldAudio = false
+      return nil
+    }
     return ReceivedAudio(
       mediaTime: entry.mediaTime,
       length: AudioMediaFrame.Length(rawValue: entry.lengthCode) ?? .milliseconds20,
       isMarked: entry.isMarked, arrival: entry.time, byteCount: entry.byteCount)
   }
 
-  /// Whether received frames wait.
-  package func hasAudio(of callID: CallID) -> Bool {
-    link(callID)?.incomingAudio.isEmpty == false
-  }
-
-  mutating func noteFirstFrame(_ link: CallLink, now: Instant) {
+  mutating func noteAudio(_ link: CallLink, now: Instant) {
+    if !link.hasToldAudio {
+      link.hasToldAudio = true
+      publish(.link(link.callID, .audioArrived))
+    }
+    guard !link.hasHeardAudio else { return }
     link.hasHeardAudio = true
     publish(.link(link.callID, .firstFrameReceived))
     link.agent.setExpectsMedia(true, now: now)

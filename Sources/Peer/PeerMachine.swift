@@ -74,7 +74,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     var signals: [[UInt8]] = []
     let findings = link.receive(&bytes, from: source, marks: marks, signals: &signals, now: now)
     if findings.contains(.heard) { ledger.handlePeerHeard(link.callID, now: now) }
-    if findings.contains(.audio), !link.hasHeardAudio { noteFirstFrame(link, now: now) }
+    if findings.contains(.audio) { noteAudio(link, now: now) }
     // The steady state of a call ends here: audio came in, and nothing else needs attention.
     guard findings != [.heard, .audio], findings != [.heard] else {
       return settle(now: now)

@@ -291,8 +291,9 @@ struct RendezvousLink: ~Copyable {
     }
   }
 
-  private mutating func driveAttempt(now: Instant, identity: borrowing LocalIdentity, isInCall: Bool)
-  {
+  private mutating func driveAttempt(
+    now: Instant, identity: borrowing LocalIdentity, isInCall: Bool
+  ) {
     guard let due = attempt?.wakeUp() ?? nil, due <= now else { return }
     var time = TAI64N(unixMilliseconds: unixMilliseconds(now: now))
     if time <= lastTime { time = lastTime.successor }

@@ -46,6 +46,9 @@ package struct JitterBuffer: ~Copyable {
     self.channels = channels
   }
 
+  /// Whether nothing waits to be played.
+  package var isEmpty: Bool { packets.count == 0 && queue.count == 0 }
+
   /// Takes one packet. The payload is copied.
   ///
   /// - Parameters:
