@@ -28,6 +28,7 @@ final class TwoPeers {
       alice.isRegistered && bob.isRegistered
     }
     #expect(isReady, "not registered within 20 s, seed \(seed)")
+    world.run(.seconds(1))  // Until the server has their first packets.
   }
 
   /// Alice calls, Bob accepts after a second, and both are connected.

@@ -43,7 +43,7 @@ extension SimulatedPeer {
   }
 
   /// Takes what arrived; who has not accepted, or has not been, must get nothing.
-  private func collect(_ call: CallID) {
+  func collect(_ call: CallID) {
     let isEarly = !world.testimony.isAccepted(call, at: hostID)
     while let frame = nextFrame(of: call) {
       heard.append(Heard(at: clock.world(frame.arrival), mediaTime: frame.mediaTime))

@@ -6,6 +6,8 @@ import Wire
 /// What the program tells the user, what the user then does, and the media meanwhile.
 extension SimulatedPeer {
   func observe(_ event: PeerEvent, _ now: Instant) {
+    // Many, and what they say is in `heard`.
+    if case .link(let call, .audioArrived) = event { return collect(call) }
     note(event, now)
     world.log.note(at: now, "\(name) hears: \(Self.text(of: event))")
     switch event {
@@ -50,7 +52,7 @@ extension SimulatedPeer {
     case .firstFrameSent: world.testimony.note(.firstFrameSent, call, at: hostID, now: now)
     case .firstFrameReceived: world.testimony.note(.firstFrameReceived, call, at: hostID, now: now)
     case .mediaMayFlow: pumpAtOnce(call)
-    case .peerFound, .invitation, .answered, .pathChanged, .shortCode, .mediaMustStop,
+    case .audioArrived, .peerFound, .invitation, .answered, .pathChanged, .shortCode, .mediaMustStop,
       .messageReceived, .messageFinished:
       break
     }
