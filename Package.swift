@@ -118,6 +118,11 @@ let package = Package(
     tests(
       "StorageTests",
       ["Storage", "Rendezvous", "SecureSession", "Cryptography", "Wire", "Primitives"]),
+    tests(
+      "EarshotTests",
+      [
+        "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
+      ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests(

@@ -10,7 +10,8 @@ struct PendingLookUp {
   let request: UInt32
   let target: CallTarget
   let options: InviteOptions
-  let expires: Instant
+  let began: Instant
+  var expires: Instant { began + PeerMachine.lookUpLife }
 }
 
 /// From a name to an invitation (docs/protocol/rendezvous.md §3).
@@ -85,7 +86,8 @@ extension PeerMachine {
       ringTimeout: lookup.options.ringTimeout, random: &random)
     links.append(link)
     try ledger.call(
-      lookup.callID, to: card.id, ringTimeout: lookup.options.ringTimeout, now: now)
+      lookup.callID, to: card.id, ringTimeout: lookup.options.ringTimeout, zero: lookup.began,
+      now: now)
   }
 
   /// The callee learns our addresses from INVITE; it checks them when it is prepared to.

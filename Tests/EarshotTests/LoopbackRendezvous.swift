@@ -1,0 +1,35 @@
+import Cryptography
+import Primitives
+import Reactor
+import Rendezvous
+import SecureSession
+import Wire
+
+/// A real rendezvous on a loopback port of its own, in this process.
+final class LoopbackRendezvous {
+  let loop: EventLoop
+  let address: SocketAddress
+  private let driver: MachineDriver<RendezvousMachine>
+
+  init() throws {
+    var random = RandomSource.system
+    let wall = SystemClock.wallNanoseconds / 1_000_000
+    var identity = LocalIdentity(kind: .rendezvous, unixSeconds: wall / 1000, random: &random)
+    let card = try identity.makeCard(unixSeconds: wall / 1000)
+    let settings = ServerSettings(
+      identity: identity, card: card, bootCounter: 1, resetKey: random.bytes(32),
+      wallMilliseconds: wall - SystemClock.now.nanoseconds / 1_000_000)
+    let machine = RendezvousMachine(settings, store: MemoryStore(), random: .system)
+    let socket = try UDPSocket(binding: SocketAddress(v4: 127, 0, 0, 1, port: 0))
+    address = socket.localAddress
+    loop = try EventLoop()
+    driver = MachineDriver(machine, socket: socket, on: loop)
+    try driver.start { _ in }
+    try loop.start()
+  }
+
+  deinit {
+    loop.stop()
+    loop.join()
+  }
+}
