@@ -90,8 +90,9 @@ package final class CallWorld {
     totals.simulated = now - .zero
     for side in testimony.sides {
       if side.isCaller {
-        totals.calls += 1
-        totals.outcomes[side.outcome?.rawValue ?? "crashed", default: 0] += 1
+        if !side.isReplaced { totals.calls += 1 }
+        let excuse = side.isReplaced ? "replaced" : "crashed"
+        totals.outcomes[side.outcome?.rawValue ?? excuse, default: 0] += 1
       }
       let callee = testimony.sides.first { $0.call == side.call && !$0.isCaller }
       if let accepted = callee?.time(of: .accepted), let connected = side.time(of: .connected) {

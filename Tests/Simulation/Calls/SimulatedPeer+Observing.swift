@@ -31,8 +31,10 @@ extension SimulatedPeer {
     case .replaced(let old, let new):
       endMedia(old)
       world.testimony.replace(old, by: new, at: hostID, now: now)
-      beginMedia(new)
+      if !pumping.contains(new) { beginMedia(new) }
     case .delivered(let call): world.testimony.note(.delivered, call, at: hostID, now: now)
+    case .stateChanged(let call, .calling, .localCall):
+      world.testimony.note(.sent, call, at: hostID, now: now)
     case .stateChanged(let call, .connecting, _):
       world.testimony.note(.accepted, call, at: hostID, now: now)
       planHangUp(call)
@@ -52,7 +54,8 @@ extension SimulatedPeer {
     case .firstFrameSent: world.testimony.note(.firstFrameSent, call, at: hostID, now: now)
     case .firstFrameReceived: world.testimony.note(.firstFrameReceived, call, at: hostID, now: now)
     case .mediaMayFlow: pumpAtOnce(call)
-    case .audioArrived, .peerFound, .invitation, .answered, .pathChanged, .shortCode, .mediaMustStop,
+    case .audioArrived, .peerFound, .invitation, .answered, .pathChanged, .shortCode,
+      .mediaMustStop,
       .messageReceived, .messageFinished:
       break
     }

@@ -10,7 +10,7 @@ package struct Testimony {
   package typealias HostID = SimulatedNetwork.HostID
 
   package enum Step: String, CaseIterable, Sendable {
-    case invited, incoming, delivered, accepted, pathReady, firstFrameSent, firstFrameReceived
+    case invited, sent, incoming, delivered, accepted, pathReady, firstFrameSent, firstFrameReceived
     case connected, ended
   }
 
@@ -24,6 +24,7 @@ package struct Testimony {
     /// The process died, or the call went on under another ID: it says nothing more, and nothing
     /// is asked of it.
     package var isExcused = false
+    package var isReplaced = false
     /// Frames taken by the machine, or given out by it, before the call was accepted.
     package var earlyFrames = 0
 
@@ -90,8 +91,12 @@ package struct Testimony {
   package mutating func replace(
     _ call: CallID, by other: CallID, at host: HostID, now: Instant
   ) {
-    if let index = index(call, host) { sides[index].isExcused = true }
-    begin(other, at: host, isCaller: false, now: now)
+    if let index = index(call, host) {
+      sides[index].isExcused = true
+      sides[index].isReplaced = true
+    }
+    // It may have begun to ring here already.
+    if index(other, host) == nil { begin(other, at: host, isCaller: false, now: now) }
   }
 
   package mutating func report(_ violation: String) { violations.append(violation) }

@@ -52,6 +52,11 @@ extension SimulatedNetwork {
 
   // MARK: - Lines
 
+  package func conditions(of site: SiteID) -> AccessConditions {
+    AccessConditions(
+      up: sites[site.index].up.conditions, down: sites[site.index].down.conditions)
+  }
+
   package func setConditions(_ access: AccessConditions, of site: SiteID, now: Instant) {
     log.note(at: now, "site \(site.index) has new conditions")
     sites[site.index].up.conditions = access.up
