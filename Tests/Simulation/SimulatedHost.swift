@@ -104,3 +104,9 @@ package final class SimulatedHost<Machine: DatagramMachine & ~Copyable>: Simulat
     }
   }
 }
+
+/// A failing expectation shows what it compared, by reflection, which cannot look at a machine: it
+/// is not copyable.
+extension SimulatedHost: CustomReflectable where Machine: ~Copyable {
+  package var customMirror: Mirror { Mirror(self, children: ["host": host.index]) }
+}

@@ -35,7 +35,6 @@ import Wire
     }
     #expect(!pair.alice.accept(call))  // One cannot accept one's own invitation.
     #expect(!pair.alice.reject(call))
-    #expect(!pair.bob.end(call))
     pair.world.run(.seconds(1))
     #expect(pair.outcome(of: call, at: pair.alice) == nil)
     #expect(pair.bob.accept(call))
