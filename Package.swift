@@ -113,7 +113,7 @@ let package = Package(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives",
+        "Primitives", "RendezvousCommand",
       ]),
     tests(
       "StorageTests",

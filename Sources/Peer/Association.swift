@@ -198,6 +198,8 @@ struct Association: ~Copyable {
     let room = Datagram.maximumByteCount - SealedPacket.tagByteCount - packet.count
     let hasMessages = messages.writeFrames(into: &packet, room: room)
     guard packet.count > SealedPacket.headerByteCount else { return abandon(&packet) }
+    // A PING is long enough to earn a RESET from a rendezvous that was restarted (session.md §8).
+    if elicits { packet.append(zeros: max(0, Self.leastPingByteCount - packet.count)) }
     return seal(&packet, elicits: elicits || hasMessages, hasMessages: hasMessages, now: now)
   }
 
@@ -268,6 +270,8 @@ struct Association: ~Copyable {
       failedOpenings: session.failureCount, epoch: session.epoch)
   }
 
+  /// Header, PING and padding, so that with its tag the packet has 41 bytes.
+  private static let leastPingByteCount = 25
   private static let violationLimit = 16
   /// What is left to other frames of a packet beside a report: a report of 255 entries takes 555.
   private static let reportRoom = 600
