@@ -20,7 +20,7 @@ import Wire
   ) -> [String] {
     var testimony = Testimony()
     story(&testimony)
-    return testimony.verdict { _, _ in isDisturbed }
+    return testimony.verdict(raceWindow: .seconds(2)) { _, _ in isDisturbed }
   }
 
   private func ring(_ testimony: inout Testimony) {

@@ -83,6 +83,20 @@ import Testing
     #expect(abs(Double(count) / Double(bursts) - 4) < 0.4)
   }
 
+  @Test func `spells of loss have their lengths in time, however little is sent`() {
+    var conditions = LinkConditions(delay: .zero)
+    conditions.loss = .spells(
+      LossySpells(meanClear: .milliseconds(900), meanLossy: .milliseconds(100)))
+    for gap in [Duration.milliseconds(5), .milliseconds(400)] {
+      let lost = passages(conditions, every: gap).count { $0.fate == .lost }
+      #expect(abs(Double(lost) / Double(Self.packets) - 0.1) < 0.03, "\(lost), every \(gap)")
+    }
+    // A packet 400 ms after a lost one does not share its fate.
+    let sparse = passages(conditions, every: .milliseconds(400)).map { $0.fate == .lost }
+    let both = zip(sparse, sparse.dropFirst()).count { $0 && $1 }
+    #expect(Double(both) < 0.2 * Double(sparse.count { $0 }))
+  }
+
   @Test func `a slow line queues, marks what waits long, and drops what finds no room`() {
     var conditions = LinkConditions(delay: .milliseconds(10))
     conditions.rate = .init(

@@ -82,7 +82,7 @@ package final class CallWorld {
 
   /// The story of the whole run, judged.
   package func report() -> RunReport {
-    var violations = testimony.verdict(isDisturbed: isDisturbed)
+    var violations = testimony.verdict(raceWindow: raceWindow, isDisturbed: isDisturbed)
     if let livelock = simulator.livelock { violations.append(livelock) }
     var totals = RunTotals()
     totals.worlds = 1
@@ -90,7 +90,7 @@ package final class CallWorld {
     totals.simulated = now - .zero
     for side in testimony.sides {
       if side.isCaller {
-        if !side.isReplaced { totals.calls += 1 }
+        totals.calls += 1
         let excuse = side.isReplaced ? "replaced" : "crashed"
         totals.outcomes[side.outcome?.rawValue ?? excuse, default: 0] += 1
       }
@@ -105,6 +105,12 @@ package final class CallWorld {
     }
     return RunReport(
       seed: seed, totals: totals, violations: violations, digest: log.digest, text: log.text)
+  }
+
+  /// Where nothing is lost, two round trips of the slowest line; else as long as a signal is
+  /// repeated (calling.md §3).
+  private var raceWindow: Duration {
+    peers.contains { network.conditions(of: $0.site).up.loses } ? .seconds(8) : .seconds(2)
   }
 
   // MARK: - Faults

@@ -30,8 +30,7 @@ package enum Races {
   }
 
   private static func isLossy(_ peer: SimulatedPeer) -> Bool {
-    if case .none = peer.world.network.conditions(of: peer.site).up.loss { return false }
-    return true
+    peer.world.network.conditions(of: peer.site).up.loses
   }
 
   /// The first invitation was there before the second button was pressed: no glare any more.

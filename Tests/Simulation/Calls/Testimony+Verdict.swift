@@ -4,14 +4,16 @@ import Wire
 
 /// The rules that every run must keep, whatever the network did.
 extension Testimony {
-  /// How long after an act of one side the other may still act without having heard of it.
-  private static let raceWindow = Duration.seconds(2)
-
   /// Everything wrong with the run. Call when nothing is going to happen any more.
   ///
-  /// - Parameter isDisturbed: whether a fault touched the time from the first moment to the second;
-  ///   then a side need not have learned what the other one did.
-  package func verdict(isDisturbed: (Instant, Instant) -> Bool) -> [String] {
+  /// - Parameters:
+  ///   - raceWindow: How long after an act of one side the other may still act without having heard
+  ///     of it.
+  ///   - isDisturbed: whether a fault touched the time from the first moment to the second;
+  ///     then a side need not have learned what the other one did.
+  package func verdict(
+    raceWindow: Duration, isDisturbed: (Instant, Instant) -> Bool
+  ) -> [String] {
     var all = violations
     for side in sides {
       all += wrongAlone(side)
@@ -22,7 +24,7 @@ extension Testimony {
         continue
       }
       let callee = sides.first { $0.call == side.call && !$0.isCaller }
-      all += wrongTogether(side, callee, isDisturbed)
+      all += wrongTogether(side, callee, raceWindow, isDisturbed)
     }
     return all
   }
@@ -42,7 +44,8 @@ extension Testimony {
   }
 
   private func wrongTogether(
-    _ caller: Side, _ callee: Side?, _ isDisturbed: (Instant, Instant) -> Bool
+    _ caller: Side, _ callee: Side?, _ raceWindow: Duration,
+    _ isDisturbed: (Instant, Instant) -> Bool
   ) -> [String] {
     guard let callee else { return wrongWithoutCallee(caller) }
     var wrong: [String] = []
@@ -62,7 +65,7 @@ extension Testimony {
     if one == other { return wrong }
     let actedAtOnce =
       caller.endedLocally && callee.endedLocally
-      && max(ended, otherEnded) - min(ended, otherEnded) <= Self.raceWindow
+      && max(ended, otherEnded) - min(ended, otherEnded) <= raceWindow
     if !actedAtOnce, !isDisturbed(first, max(ended, otherEnded)) {
       wrong.append("\(caller.call): \(one) at the caller, \(other) at the callee")
     }

@@ -15,6 +15,7 @@ package struct LinkConditions: Sendable {
     case none
     case random(Double)
     case bursts(GilbertElliott)
+    case spells(LossySpells)
   }
 
   /// A transmitter of limited speed with a first-in first-out queue that drops at its tail.
@@ -61,6 +62,11 @@ package struct LinkConditions: Sendable {
   package var blackouts: [Blackout] = []
 
   package init(delay: Duration) { self.delay = delay }
+
+  package var loses: Bool {
+    if case .none = loss { return corruption > 0 }
+    return true
+  }
 }
 
 /// Loss in bursts: a chain of two states (Gilbert 1960, Elliott 1963).
@@ -82,6 +88,23 @@ package struct GilbertElliott: Sendable {
   /// A chain of which `share` of the datagrams are lost, in runs of `length` on average.
   package static func bursts(losing share: Double, ofLength length: Double) -> GilbertElliott {
     GilbertElliott(goodToBad: share / (length * (1 - share)), badToGood: 1 / length)
+  }
+}
+
+/// Loss in spells of time, however many datagrams they see: two states with exponential lengths.
+///
+/// The chain of Gilbert and Elliott moves with each datagram; for somebody who sends one a second
+/// its bursts would last for many seconds.
+package struct LossySpells: Sendable {
+  package var meanClear: Duration
+  package var meanLossy: Duration
+  /// Probability of loss within a lossy spell.
+  package var loss: Double
+
+  package init(meanClear: Duration, meanLossy: Duration, loss: Double = 1) {
+    self.meanClear = meanClear
+    self.meanLossy = meanLossy
+    self.loss = loss
   }
 }
 
@@ -127,7 +150,7 @@ extension AccessConditions {
 
   package static let wifi = clean(oneWay: .milliseconds(4)).with {
     $0.jitter = .exponential(mean: .milliseconds(4))
-    $0.loss = .bursts(.bursts(losing: 0.01, ofLength: 3))
+    $0.loss = .spells(LossySpells(meanClear: .seconds(5), meanLossy: .milliseconds(50)))
     $0.rate = .init(20_000_000, queue: .bytes(256 * 1024))
   }
 
@@ -147,7 +170,7 @@ extension AccessConditions {
   package static let awful = clean(oneWay: .milliseconds(70)).with {
     $0.jitter = .exponential(mean: .milliseconds(30))
     $0.keepsOrder = false
-    $0.loss = .bursts(.bursts(losing: 0.12, ofLength: 4))
+    $0.loss = .spells(LossySpells(meanClear: .milliseconds(900), meanLossy: .milliseconds(120)))
     $0.duplication = 0.03
     $0.reordering = 0.05
     $0.reorderingDelay = .milliseconds(300)

@@ -41,6 +41,8 @@ package struct SimulatedLink: Sendable {
 
   private var random: RandomSource
   private var isInBurst = false
+  /// When the present spell of clear or lossy time is over.
+  private var spellEnd: Instant?
   private var transmitterFree = Instant.zero
   private var newestArrival = Instant.zero
 
@@ -62,7 +64,7 @@ package struct SimulatedLink: Sendable {
       counters.queueFull += 1
       return Passage(fate: .queueFull)
     }
-    if isLost() {
+    if isLost(at: now) {
       counters.lost += 1
       return Passage(fate: .lost)
     }
@@ -122,14 +124,30 @@ package struct SimulatedLink: Sendable {
     return transmitterFree
   }
 
-  private mutating func isLost() -> Bool {
+  private mutating func isLost(at now: Instant) -> Bool {
     switch conditions.loss {
     case .none: return false
     case .random(let probability): return random.happens(probability)
     case .bursts(let chain):
       if random.happens(isInBurst ? chain.badToGood : chain.goodToBad) { isInBurst.toggle() }
       return random.happens(isInBurst ? chain.lossInBad : chain.lossInGood)
+    case .spells(let spells):
+      changeSpells(spells, until: now)
+      return isInBurst && random.happens(spells.loss)
     }
+  }
+
+  private mutating func changeSpells(_ spells: LossySpells, until now: Instant) {
+    func length(_ isLossy: Bool) -> Duration {
+      let mean = isLossy ? spells.meanLossy : spells.meanClear
+      return .nanoseconds(Int64(random.exponential() * Double(mean.nanoseconds)))
+    }
+    var end = spellEnd ?? now + length(isInBurst)
+    while end <= now {
+      isInBurst.toggle()
+      end = end + length(isInBurst)
+    }
+    spellEnd = end
   }
 
   private mutating func arrival(of departure: Instant) -> Instant {
