@@ -81,6 +81,7 @@ final class Ear: AudioSink {
     #expect(Self.loudness(bobsEar) > 3000)
     await alice.close()
     await bob.close()
+    rendezvous.stop()
   }
 
   private func endpoint(
