@@ -68,9 +68,12 @@ final class TwoPeers {
     return (to - from).milliseconds
   }
 
-  /// The longest silence between two frames that a peer heard from `start` on, in ms.
+  /// The longest silence, in ms, that a peer heard from `start` until now; the one that it is in at
+  /// `start`, and the one that lasts, included.
   func longestGap(at peer: SimulatedPeer, from start: Instant) -> Int64 {
-    let times = peer.heard.map(\.at).filter { $0 >= start }.sorted()
+    var times = peer.heard.map(\.at).sorted()
+    let first = times.lastIndex { $0 <= start } ?? 0
+    times = times[first...] + [world.now]
     return zip(times, times.dropFirst()).map { ($1 - $0).milliseconds }.max() ?? .max
   }
 

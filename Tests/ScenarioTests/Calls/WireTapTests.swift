@@ -110,6 +110,7 @@ import Wire
     pair.world.network.tap = nil
     pair.alice.habits.talk = nil
     let call = try pair.connect()
+    pair.world.run(.milliseconds(100))
     let start = pair.world.now
     let stranger = SocketAddress(v4: 203, 0, 113, 9, port: 5_000)
     let hosts = [pair.alice, pair.bob].map {
