@@ -76,7 +76,8 @@ let package = Package(
         "Messaging", "Calling", "Peer", "Audio", "Reactor", "Storage",
       ]),
     // 6: programs
-    program("PeerCommand", ["Earshot", "MediaFiles", "Arguments", "Primitives", "Wire"]),
+    program(
+      "PeerCommand", ["Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     program(
       "RendezvousCommand",
       [
@@ -90,6 +91,7 @@ let package = Package(
         "Cryptography", "Arguments",
       ],
       path: "tools/load"),
+    program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
@@ -131,6 +133,9 @@ let package = Package(
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
         "Calling", "Peer", "Rendezvous",
       ]),
+    tests(
+      "PeerCommandTests",
+      ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     tests("TidyTests", []),
   ]
 )
