@@ -151,6 +151,12 @@ let package = Package(
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
     tests(
+      "ScenarioTests",
+      [
+        "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
+        "Calling", "Peer", "Rendezvous",
+      ]),
+    tests(
       "PeerCommandTests",
       ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     tests("TidyTests", []),
