@@ -71,7 +71,7 @@ struct ThreadAllocations {
 
   func since(_ earlier: ThreadAllocations) -> [(name: String, count: UInt64)] {
     counts.sorted { $0.key < $1.key }
-      .map { ($0.key, $0.value - (earlier.counts[$0.key] ?? 0)) }
+      .map { ($0.key, $0.value - min($0.value, earlier.counts[$0.key] ?? 0)) }
   }
 }
 

@@ -116,7 +116,8 @@ struct CallEnd {
     let after = Usage.now
     watch.stop()
     let used = processorNanosecondsByThread().map { name, time in
-      (name: name, nanoseconds: time - (times[name] ?? 0))
+      // A thread of the pool may have ended in between, and its time with it.
+      (name: name, nanoseconds: time - min(time, times[name] ?? 0))
     }
     let allocations = ThreadAllocations.now.since(threads)
     allocation_trace(0)
