@@ -118,19 +118,19 @@ extension Session {
   private mutating func finish(
     _ answer: RekeyMessage, now: Instant, random: inout RandomSource
   ) -> RekeyAction {
+    guard let pending = pendingHandshake.take() else { return .ignored }
+    // On a copy: the connection ID in clear may be wrong although the Noise message opens.
+    var trial = pending.clone()
     do throws(HandshakeError) {
-      guard let payload = try pendingHandshake?.readMessage(answer.noise.span) else {
-        return .ignored
-      }
+      let payload = try trial.readMessage(answer.noise.span)
       var expected: [UInt8] = []
       answer.connectionID.write(to: &expected)
       guard payload == expected else { throw .malformed }
     } catch {
+      pendingHandshake = consume pending
       return .ignored
     }
-    guard let handshake = pendingHandshake.take(), let split = handshake.split() else {
-      return .ignored
-    }
+    guard let split = trial.split() else { return .ignored }
     next = Epoch(
       SessionKeys(split, role: .initiator), local: pendingConnectionID,
       remote: answer.connectionID, number: current.number + 1, now: now)

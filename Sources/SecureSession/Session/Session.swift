@@ -71,8 +71,8 @@ package struct Session: ~Copyable {
     _ packet: inout OutputSpan<UInt8>, now: Instant
   ) throws(SessionError) -> UInt64 {
     guard !isClosed, !current.isSpent(limits, now: now) else { throw .closed }
-    let number = try current.stream.seal(&packet)
-    if number == SessionLimits.rekeyNumber, limits.rekeys { deadlines.set(.rekey, at: now) }
+    let number = try current.stream.seal(&packet, through: limits.lastNumber)
+    if number == limits.rekeyNumber, limits.rekeys { deadlines.set(.rekey, at: now) }
     return current.transportNumber(number)
   }
 
@@ -152,7 +152,7 @@ package struct Session: ~Copyable {
   private mutating func count(_ error: SessionError) -> SessionError {
     guard error == .notAuthentic else { return error }
     failureCount += 1
-    if failureCount >= SessionLimits.maximumFailures { close() }
+    if failureCount >= limits.maximumFailures { close() }
     return error
   }
 
