@@ -107,8 +107,8 @@ let package = Package(
     tests(
       "SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives", "Vectors"]),
     program(
-      "NoiseInterop", ["SecureSession", "Cryptography", "Primitives"], path: "tools/interop/NoiseInterop"
-    ),
+      "NoiseInterop", ["SecureSession", "Cryptography", "Primitives"],
+      path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),

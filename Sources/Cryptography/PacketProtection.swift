@@ -209,7 +209,8 @@ package struct HeaderMask: BitwiseCopyable {
   }
 
   init(sample: UnsafePointer<UInt8>, key: UnsafePointer<UInt8>) {
-    let counter = unsafe UInt32(sample[0]) | UInt32(sample[1]) << 8 | UInt32(sample[2]) << 16
+    let counter =
+      unsafe UInt32(sample[0]) | UInt32(sample[1]) << 8 | UInt32(sample[2]) << 16
       | UInt32(sample[3]) << 24
     unsafe withUnsafeMutableBytes(of: &bytes) { output in
       guard let output = unsafe output.baseAddress?.assumingMemoryBound(to: UInt8.self) else {

@@ -105,7 +105,8 @@ import Vectors
     //   salt=(2).to_bytes(8, 'little') + bytes(8), person=b'EST1keys' + bytes(8))
     let key = try secretKey(hex: hex((0..<32).map { UInt8($0) }))
     let subkey = key.derive("EST1keys", 2)
-    #expect(hex((0..<32).map { subkey.span[$0] }) 
+    #expect(
+      hex((0..<32).map { subkey.span[$0] })
         == "7bee6fe4cc656b756da0ab6742ba5c80c69af1d58aab7f88a571bab5f64f9ad6")
   }
 

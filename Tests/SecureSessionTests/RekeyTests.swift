@@ -85,6 +85,19 @@ import Wire
     expect(pair.responder.handleTimeout(now: due) == .startRekey)
   }
 
+  @Test func `a second rekey waits until the keys before are erased`() throws {
+    var pair = try SessionPair(seed: 29)
+    try pair.rekey(initiatorStarts: true)
+    let erasure = pair.now + .seconds(5)
+    pair.initiator.requestRekey(now: pair.now, random: &pair.random)
+    expect(pair.start(initiator: true) == nil)
+    while let due = pair.initiator.nextDeadline, due < erasure {
+      expect(pair.initiator.handleTimeout(now: due) == nil)
+    }
+    expect(pair.initiator.handleTimeout(now: erasure) == .startRekey)
+    expect(pair.initiator.localConnectionIDs.count == 1)
+  }
+
   @Test func `an unanswered request is made anew, and the session ends at 180 s`() throws {
     var pair = try SessionPair(seed: 25)
     let end = pair.now + .seconds(180)

@@ -119,7 +119,9 @@ import Wire
 
   @Test func `the commitment binds the caller's number`() {
     // Python: hashlib.blake2b(b'EST1 sas' + bytes([1] * 32), digest_size=32)
-    expect(hex(ShortCode.commitment(to: Self.bytes32(1)).bytes) == "743eb772b8901c52d33515298e15971cc96964b415fd4b90f5fff6c385d0d144")
+    expect(
+      hex(ShortCode.commitment(to: Self.bytes32(1)).bytes)
+        == "743eb772b8901c52d33515298e15971cc96964b415fd4b90f5fff6c385d0d144")
     expect(ShortCode.commitment(to: Self.bytes32(1)) != ShortCode.commitment(to: Self.bytes32(2)))
   }
 

@@ -35,6 +35,11 @@ extension Session {
         return .expired
       case .rekey:
         guard next == nil else { continue }
+        if previousConnectionID != .none, let erasure = deadlines[.erasePrevious] {
+          // A second switch now would drop packets that are still on their way.
+          deadlines.set(.rekey, at: erasure)
+          continue
+        }
         return .startRekey
       }
     }
@@ -49,14 +54,14 @@ extension Session {
     deadlines.set(.rekey, at: earliest(due, deadlines[.rekey]) ?? due)
   }
 
-  /// REKEY_1, to be sent over stream 0; `nil` when the session is closed or a rekey of the other
-  /// side is being answered.
+  /// REKEY_1, to be sent over stream 0; `nil` when the session is closed, a rekey of the other side
+  /// is being answered, or the last one is less than 5 s ago.
   ///
   /// - Parameter connectionID: A fresh one, not in use by anybody at this end.
   package mutating func startRekey(
     connectionID: ConnectionID, now: Instant, random: inout RandomSource
   ) -> [UInt8]? {
-    guard !isClosed, limits.rekeys, next == nil else { return nil }
+    guard !isClosed, limits.rekeys, next == nil, previousConnectionID == .none else { return nil }
     do throws(HandshakeError) {
       var handshake = try rekeyHandshake(.initiator, initiator: connectionID)
       let noise = try handshake.writeMessage(payload: Span(), random: &random)

@@ -27,7 +27,8 @@ package struct Session: ~Copyable {
   package private(set) var failureCount: UInt64 = 0
   package private(set) var isClosed = false
 
-  enum Timer: CaseIterable { case rekey, erasePrevious, hardStop }
+  /// Of two that are due at once the first named comes first: a rekey waits for the erasure.
+  enum Timer: CaseIterable { case erasePrevious, rekey, hardStop }
 
   /// Who the two are. Both static keys are those of the first handshake: a rekey proves them again.
   package struct Parties: ~Copyable {
@@ -193,7 +194,9 @@ package struct Session: ~Copyable {
   package var nextDeadline: Instant? { deadlines.next }
 
   /// A key for another use; the same at both ends while they are in the same epoch.
-  package borrowing func export(_ label: ExporterLabel) -> SecretKey { current.exporter.export(label) }
+  package borrowing func export(_ label: ExporterLabel) -> SecretKey {
+    current.exporter.export(label)
+  }
 }
 
 /// One set of keys of a session (docs/protocol/session.md §7).
