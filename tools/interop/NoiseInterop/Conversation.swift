@@ -1,5 +1,4 @@
 import Cryptography
-import Glibc
 import Primitives
 import SecureSession
 
@@ -13,7 +12,6 @@ struct Conversation: ~Copyable {
 
   /// The answer to one command; `nil` if it failed.
   mutating func answer(_ fields: [String]) -> String? {
-    defer { fflush(nil) }
     let arguments = fields.dropFirst().map(Self.bytes)
     switch fields.first {
     case "start": return start(fields)

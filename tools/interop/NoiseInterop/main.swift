@@ -1,6 +1,4 @@
-import Cryptography
-import Primitives
-import SecureSession
+import Glibc
 
 // Runs one side of IKpsk2 handshakes, so that tools/interop/run can put another implementation at
 // the other end. One command a line on standard input, fields in hexadecimal, `-` for none; one
@@ -17,4 +15,5 @@ var conversation = Conversation()
 while let line = readLine() {
   let fields = line.split(separator: " ").map(String.init)
   print(conversation.answer(fields).map { "ok " + $0 } ?? "error")
+  fflush(nil)
 }
