@@ -29,6 +29,15 @@ func clang(_ name: String, links libraries: [String] = []) -> Target {
   .target(name: name, linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
+// What tools/fuzz builds, with flags of its own: a program that needs libFuzzer to link.
+let fuzzing: [Target] =
+  Context.environment["EARSHOT_FUZZ"] == nil
+  ? []
+  : [
+    .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+    program("FuzzCommand", ["Fuzzing", "CFuzzer"], path: "Tests/Fuzz/FuzzCommand"),
+  ]
+
 let package = Package(
   name: "earshot",
   products: [
@@ -92,6 +101,20 @@ let package = Package(
       ],
       path: "tools/load"),
     program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
+    // measurements (Benchmarks/README.md)
+    .target(
+      name: "PacketPathC", path: "Benchmarks/PacketPathC", linkerSettings: [.linkedLibrary("sodium")]
+    ),
+    program(
+      "PacketPath",
+      [
+        "SecureSession", "Reactor", "Wire", "Cryptography", "Primitives", "Arguments",
+        "PacketPathC",
+      ],
+      path: "Benchmarks/PacketPath"),
+    .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
+    program(
+      "SteadyCall", ["Earshot", "Arguments", "AllocationCounter"], path: "Benchmarks/SteadyCall"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
@@ -104,8 +127,13 @@ let package = Package(
     tests("ArgumentsTests", ["Arguments"]),
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
-    tests("CryptographyTests", ["Cryptography", "Primitives"]),
-    tests("SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives"]),
+    layer("Vectors", path: "Tests/Vectors"),
+    tests("CryptographyTests", ["Cryptography", "Primitives", "Vectors"]),
+    tests(
+      "SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives", "Vectors"]),
+    program(
+      "NoiseInterop", ["SecureSession", "Cryptography", "Primitives"],
+      path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
@@ -137,5 +165,15 @@ let package = Package(
       "PeerCommandTests",
       ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     tests("TidyTests", []),
-  ]
+    layer(
+      "Fuzzing",
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
+        "Calling", "Audio", "Peer", "Rendezvous", "Storage",
+      ],
+      path: "Tests/Fuzz/Fuzzing"),
+    tests("CorpusTests", ["Fuzzing", "Primitives"]),
+    program("CompareCommand", ["MediaFiles"], path: "tools/compare"),
+    tests("CompareTests", ["CompareCommand", "Primitives"]),
+  ] + fuzzing
 )

@@ -1,5 +1,5 @@
-/// A call in numbers since its beginning. Names and units follow W3C webrtc-stats where it has them;
-/// a value that was not measured is `nil`.
+/// A call in numbers since its beginning. Names and units follow W3C webrtc-stats where it has
+/// them; a value that was not measured is `nil`.
 public struct CallStatistics: Sendable {
   /// A distribution in milliseconds.
   public struct Milliseconds: Sendable, Equatable {
@@ -99,6 +99,13 @@ public struct CallStatistics: Sendable {
     public var remote: SocketAddress
     /// How often media moved to another path.
     public var changes: Int
+
+    package init(kind: PathKind, local: SocketAddress, remote: SocketAddress, changes: Int) {
+      self.kind = kind
+      self.local = local
+      self.remote = remote
+      self.changes = changes
+    }
   }
 
   /// When these numbers were read, in milliseconds since the call's zero point.

@@ -67,12 +67,10 @@ public actor Endpoint {
 
   private func begin() throws(EarshotError) {
     do throws(ReactorError) {
-      try driver.start { [weak self] event in
-        self?.assumeIsolated { $0.take(event) }
-      }
-      statisticsTimer = try loop.addTimer { [weak self] now in
-        self?.assumeIsolated { $0.publishStatistics(now: now) }
-      }
+      // Closures of this actor, not of nobody who then asks `assumeIsolated`: that would allocate
+      // twice for each packet. What they hold is let go by `close`.
+      try driver.start { event in self.take(event) }
+      statisticsTimer = try loop.addTimer { now in self.publishStatistics(now: now) }
     } catch {
       throw .systemFailure("starting the endpoint", detail: "\(error)")
     }
@@ -290,4 +288,16 @@ public struct CapturedFrame: Sendable {
   public var isMarked: Bool
   /// Nanoseconds since 1970 UTC.
   public var wallNanoseconds: UInt64
+
+  package init(
+    isOutgoing: Bool, local: SocketAddress, remote: SocketAddress, mediaTime: UInt16,
+    isMarked: Bool, wallNanoseconds: UInt64
+  ) {
+    self.isOutgoing = isOutgoing
+    self.local = local
+    self.remote = remote
+    self.mediaTime = mediaTime
+    self.isMarked = isMarked
+    self.wallNanoseconds = wallNanoseconds
+  }
 }

@@ -2,8 +2,8 @@ package import Earshot
 internal import MediaFiles
 package import Reactor
 
-/// What `call` and `answer` begin with: the files that are asked for, the endpoint, and the queue of
-/// everything that happens.
+/// What `call` and `answer` begin with: the files that are asked for, the endpoint, and the queue
+/// of everything that happens.
 package final class OnlineSession {
   package let options: OnlineOptions
   package let console: Console

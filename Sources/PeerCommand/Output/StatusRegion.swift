@@ -2,7 +2,8 @@ internal import Earshot
 
 /// The lines at the bottom of a terminal that say how a call is going, redrawn in place.
 ///
-/// Lines are cut to the width; after the terminal was made narrower, what has wrapped is erased too.
+/// Lines are cut to the width; after the terminal was made narrower, what has wrapped is erased
+/// too.
 package struct StatusRegion {
   package let usesColor: Bool
   package var view: CallView?

@@ -1,6 +1,7 @@
 package import Earshot
 
-/// The last line of a call: how it ended, how good it was, and why. What was not measured is absent.
+/// The last line of a call: how it ended, how good it was, and why. What was not measured is
+/// absent.
 package enum SummaryLine {
   package static func write(_ report: CallReport, to lines: JSONLines) {
     lines.write("summary") { Self.fill(&$0, report) }

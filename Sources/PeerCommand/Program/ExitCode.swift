@@ -36,7 +36,8 @@ package enum ExitCode: Int32, Sendable {
     case .notAllowed, .nameTaken: self = .refused
     case .identityChanged: self = .identity
     case .identityFileMode, .identityFileDamaged, .fileUnusable: self = .file
-    case .addressInUse, .versionMismatch, .replacedElsewhere, .callState, .closed, .systemFailure: self = .failed
+    case .addressInUse, .versionMismatch, .replacedElsewhere, .callState, .closed, .systemFailure:
+      self = .failed
     }
   }
 }
