@@ -29,6 +29,15 @@ func clang(_ name: String, links libraries: [String] = []) -> Target {
   .target(name: name, linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
+// What tools/fuzz builds, with flags of its own: a program that needs libFuzzer to link.
+let fuzzing: [Target] =
+  Context.environment["EARSHOT_FUZZ"] == nil
+  ? []
+  : [
+    .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+    program("FuzzCommand", ["Fuzzing", "CFuzzer"], path: "Tests/Fuzz/FuzzCommand"),
+  ]
+
 let package = Package(
   name: "earshot",
   products: [
@@ -76,7 +85,8 @@ let package = Package(
         "Messaging", "Calling", "Peer", "Audio", "Reactor", "Storage",
       ]),
     // 6: programs
-    program("PeerCommand", ["Earshot", "MediaFiles", "Arguments", "Primitives", "Wire"]),
+    program(
+      "PeerCommand", ["Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     program(
       "RendezvousCommand",
       [
@@ -90,6 +100,21 @@ let package = Package(
         "Cryptography", "Arguments",
       ],
       path: "tools/load"),
+    program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
+    // measurements (Benchmarks/README.md)
+    .target(
+      name: "PacketPathC", path: "Benchmarks/PacketPathC", linkerSettings: [.linkedLibrary("sodium")]
+    ),
+    program(
+      "PacketPath",
+      [
+        "SecureSession", "Reactor", "Wire", "Cryptography", "Primitives", "Arguments",
+        "PacketPathC",
+      ],
+      path: "Benchmarks/PacketPath"),
+    .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
+    program(
+      "SteadyCall", ["Earshot", "Arguments", "AllocationCounter"], path: "Benchmarks/SteadyCall"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
@@ -118,7 +143,7 @@ let package = Package(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives",
+        "Primitives", "RendezvousCommand",
       ]),
     tests(
       "StorageTests",
@@ -130,6 +155,25 @@ let package = Package(
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
+    tests(
+      "ScenarioTests",
+      [
+        "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
+        "Calling", "Peer", "Rendezvous",
+      ]),
+    tests(
+      "PeerCommandTests",
+      ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
     tests("TidyTests", []),
-  ]
+    layer(
+      "Fuzzing",
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
+        "Calling", "Audio", "Peer", "Rendezvous", "Storage",
+      ],
+      path: "Tests/Fuzz/Fuzzing"),
+    tests("CorpusTests", ["Fuzzing", "Primitives"]),
+    program("CompareCommand", ["MediaFiles"], path: "tools/compare"),
+    tests("CompareTests", ["CompareCommand", "Primitives"]),
+  ] + fuzzing
 )

@@ -1,6 +1,6 @@
 /// What every part of the audio path takes for granted: 48 kHz, and steps of 10 ms.
 ///
-/// Audio time on the wire counts these steps in 16 bits (docs/protocol/media.md §2); inside, time
+/// Audio time on the wire counts these steps in 16 bits (docs/protocol/frames.md §5); inside, time
 /// is a 64-bit count of samples, so that it neither wraps nor rounds.
 package enum AudioFormat {
   /// Samples a second and channel.

@@ -424,8 +424,6 @@ int earshot_thread_go_real_time(int priority) {
   return -pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
 }
 
-void earshot_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
-
 int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
                          unsigned long *thread) {
   pthread_t started;

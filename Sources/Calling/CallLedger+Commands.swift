@@ -8,14 +8,15 @@ extension CallLedger {
   /// - Parameters:
   ///   - callID: New and random.
   ///   - ringTimeout: From now until the answer; `nil` = none.
+  ///   - zero: When the user asked for it, if that was before the peer was looked up.
   package mutating func call(
-    _ callID: CallID, to peer: PeerID, ringTimeout: Duration?, now: Instant
+    _ callID: CallID, to peer: PeerID, ringTimeout: Duration?, zero: Instant? = nil, now: Instant
   ) throws(CallRefusal) {
     guard open == nil else { throw .busy }
     guard peer != ownID else { throw .ownID }
     guard !seen.contains(callID) else { throw .callIDInUse }
     seen.insert(callID, now: now)
-    var call = OpenCall(callID, peer, .caller, zero: now)
+    var call = OpenCall(callID, peer, .caller, zero: zero ?? now)
     call.outgoing = OutgoingInvitation(ringTimeout: ringTimeout, now: now)
     open = call
     notify(.stateChanged(callID, .calling, .localCall))

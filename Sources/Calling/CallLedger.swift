@@ -45,6 +45,9 @@ package struct CallLedger: Sendable {
     return ended.first { $0.callID == callID }?.peer
   }
 
+  /// Whether the last word of an ended call is still being delivered.
+  package var isDelivering: Bool { ended.contains { $0.isClosing } }
+
   package func canSendMedia(_ callID: CallID) -> Bool {
     open?.callID == callID && open?.ongoing?.canSendMedia == true
   }

@@ -76,7 +76,8 @@ package struct CallEnding: Hashable, Sendable {
 }
 
 extension CallEnding {
-  /// What a CANCEL, TIMEOUT, REJECT or HANGUP of the other side means here; `nil` for other signals.
+  /// What a CANCEL, TIMEOUT, REJECT or HANGUP of the other side means here; `nil` for other
+  /// signals.
   ///
   /// The outcome follows from the reason that the sender gave, so that both sides report the same.
   package init?(receiving signal: CallSignal, wasConnected: Bool) {

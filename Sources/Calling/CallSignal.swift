@@ -1,6 +1,7 @@
 package import Wire
 
-/// What the two sides of a call say to each other, without its bytes (docs/protocol/calling.md §2, §5).
+/// What the two sides of a call say to each other, without its bytes (docs/protocol/calling.md §2,
+/// §5).
 ///
 /// The machines of this module are told of signals only after the owner has found call ID, sender,
 /// direction and MAC or seal to be right; what they ask to be sent, the owner makes bytes of.

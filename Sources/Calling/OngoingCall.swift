@@ -1,7 +1,8 @@
 package import Primitives
 package import Wire
 
-/// A call that both sides want: from ACCEPT until somebody hangs up (docs/protocol/calling.md §3, §5).
+/// A call that both sides want: from ACCEPT until somebody hangs up (docs/protocol/calling.md §3,
+/// §5).
 ///
 ///     connecting ──confirmed, and the other side was heard──▶ connected
 ///         │                                                       │

@@ -1,8 +1,8 @@
 package import Primitives
 package import Wire
 
-/// Every packet under way, and what FEEDBACK says became of it (docs/protocol/frames.md §2, RFC 9002
-/// §6.1). A ring of fixed size; after construction nothing is allocated.
+/// Every packet under way, and what FEEDBACK says became of it (docs/protocol/frames.md §2, RFC
+/// 9002 §6.1). A ring of fixed size; after construction nothing is allocated.
 ///
 /// Use: `record` what is sent; `handle` each FEEDBACK and each timeout, then `poll` until `nil`.
 package struct SentPacketHistory: Sendable {

@@ -79,6 +79,8 @@ package struct Agent: Sendable {
       }
       paths[index].answeredByteCount = answered
     }
+    // Who sends can be reached: ours to it may have been too early (RFC 8445 §7.3.1.4).
+    paths[index].trigger(at: now)
     guard responses.count < PathLimits.responses else { return counters.responsesRefused &+= 1 }
     responses.append(Probe(address: source, token: token))
   }

@@ -29,7 +29,9 @@ package struct PathPolicy: Hashable, Sendable {
 
 /// How many of everything at most.
 package enum PathLimits {
+  /// Candidates of a peer, the most that a TLV holds (docs/protocol/README.md §2).
   package static let remoteCandidates = 8
+  /// Addresses learnt from challenges: a peer behind two translators, and two moves.
   package static let peerReflexive = 4
   /// Challenges in flight to one address that an answer is still accepted for.
   package static let outstanding = 8

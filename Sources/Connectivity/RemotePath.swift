@@ -51,6 +51,8 @@ struct RemotePath: Sendable {
   var attempts = 0
   /// When the next challenge is due; `nil` = the round is over.
   var nextCheckAt: Instant?
+  /// In the present round.
+  private var wasTriggered = false
   var answeredAt: Instant?
   /// When the first challenge of the present round was sent.
   var roundBegan: Instant?
@@ -68,6 +70,15 @@ struct RemotePath: Sendable {
   mutating func beginRound(at now: Instant) {
     attempts = 0
     roundBegan = nil
+    wasTriggered = false
+    nextCheckAt = now
+  }
+
+  /// The peer has challenged us from there: the next challenge need not wait. Once a round, so that
+  /// two peers do not drive each other.
+  mutating func trigger(at now: Instant) {
+    guard !isValid, !wasTriggered, let due = nextCheckAt, due > now else { return }
+    wasTriggered = true
     nextCheckAt = now
   }
 

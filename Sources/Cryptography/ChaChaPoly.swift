@@ -6,19 +6,36 @@ package enum ChaChaPoly {
 
   /// 12 bytes that are never used twice under one key.
   package struct Nonce: BitwiseCopyable, Sendable {
-    var bytes: InlineArray<12, UInt8>
+    /// In little-endian words: libsodium reads words, and a processor that was given bytes would
+    /// have to wait for them.
+    private let words: InlineArray<3, UInt32>
 
     /// 4 zero bytes, then `counter`: Noise rev. 34 §12.3 and docs/protocol/session.md §6.
     package init(counter: UInt64) {
-      bytes = InlineArray { index in
-        index < 4 ? 0 : UInt8(truncatingIfNeeded: counter >> UInt64(8 * (index - 4)))
-      }
+      words = [
+        0, UInt32(truncatingIfNeeded: counter).littleEndian,
+        UInt32(truncatingIfNeeded: counter >> 32).littleEndian,
+      ]
     }
 
     /// `nil` unless there are exactly 12 bytes: C does not check the length.
     package init?(_ span: Span<UInt8>) {
       guard span.count == 12 else { return nil }
-      bytes = InlineArray { index in span[index] }
+      words = InlineArray { index in
+        let low = UInt32(span[4 * index]) | UInt32(span[4 * index + 1]) << 8
+        let high = UInt32(span[4 * index + 2]) | UInt32(span[4 * index + 3]) << 8
+        return (low | high << 16).littleEndian
+      }
+    }
+
+    @inline(__always)
+    func withPointer<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
+      unsafe withUnsafeBytes(of: words) { bytes in
+        guard let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+          return unsafe withUnsafePointer(to: 0) { empty in unsafe body(empty) }
+        }
+        return unsafe body(start)
+      }
     }
   }
 
@@ -34,7 +51,7 @@ package enum ChaChaPoly {
     unsafe bytes.withUnsafeMutableBufferPointer { buffer in
       guard let text = unsafe buffer.baseAddress.map({ unsafe $0 + start }) else { return }
       unsafe associated.withPointer { header in
-        unsafe nonce.bytes.span.withPointer { nonce in
+        unsafe nonce.withPointer { nonce in
           _ = unsafe crypto_aead_chacha20poly1305_ietf_encrypt(
             text, nil, text, UInt64(length), header, UInt64(associated.count), nil, nonce, key)
         }
@@ -55,7 +72,7 @@ package enum ChaChaPoly {
     let status = unsafe bytes.withUnsafeMutableBufferPointer { buffer -> Int32 in
       guard let text = unsafe buffer.baseAddress.map({ unsafe $0 + start }) else { return -1 }
       return unsafe associated.withPointer { header in
-        unsafe nonce.bytes.span.withPointer { nonce in
+        unsafe nonce.withPointer { nonce in
           unsafe crypto_aead_chacha20poly1305_ietf_decrypt(
             text, nil, nil, text, UInt64(length), header, UInt64(associated.count), nonce, key)
         }

@@ -146,12 +146,11 @@ package enum PacketProtection {
     unsafe packet.withUnsafeMutableBufferPointer { buffer, count in
       guard let bytes = buffer.baseAddress else { return }
       unsafe bytes[0] = type
-      for index in 0..<4 {
-        unsafe bytes[1 + index] = UInt8(truncatingIfNeeded: connectionID >> UInt32(8 * index))
-        unsafe bytes[5 + index] = UInt8(truncatingIfNeeded: number >> UInt32(8 * index))
-      }
+      let header = UnsafeMutableRawPointer(bytes)
+      unsafe header.storeBytes(of: connectionID.littleEndian, toByteOffset: 1, as: UInt32.self)
+      unsafe header.storeBytes(of: number.littleEndian, toByteOffset: 5, as: UInt32.self)
       let text = unsafe bytes + headerByteCount
-      unsafe nonce.bytes.span.withPointer { nonce in
+      unsafe nonce.withPointer { nonce in
         _ = unsafe crypto_aead_chacha20poly1305_ietf_encrypt(
           text, nil, text, UInt64(count - headerByteCount), bytes, UInt64(headerByteCount), nil,
           nonce, keys)
@@ -167,8 +166,8 @@ package enum PacketProtection {
       guard let bytes = buffer.baseAddress else { return nil }
       unsafe applyMask(to: bytes, keys: keys)
       guard unsafe bytes[0] == type else { return nil }
-      return unsafe UInt32(bytes[5]) | UInt32(bytes[6]) << 8 | UInt32(bytes[7]) << 16
-        | UInt32(bytes[8]) << 24
+      return unsafe UInt32(
+        littleEndian: UnsafeRawPointer(bytes).loadUnaligned(fromByteOffset: 5, as: UInt32.self))
     }
   }
 
@@ -181,7 +180,7 @@ package enum PacketProtection {
     return unsafe packet.withUnsafeMutableBufferPointer { buffer -> Bool in
       guard let bytes = buffer.baseAddress else { return false }
       let text = unsafe bytes + headerByteCount
-      return unsafe nonce.bytes.span.withPointer { nonce in
+      return unsafe nonce.withPointer { nonce in
         unsafe crypto_aead_chacha20poly1305_ietf_decrypt(
           text, nil, nil, text, length, bytes, UInt64(headerByteCount), nonce, keys) == 0
       }
@@ -189,17 +188,33 @@ package enum PacketProtection {
   }
 
   /// XORs the mask made from the 16 bytes after the header over byte 0 and the packet number.
+  @inline(__always)
   private static func applyMask(to bytes: UnsafeMutablePointer<UInt8>, keys: UnsafePointer<UInt8>) {
     let sample = unsafe bytes + headerByteCount
     let mask = unsafe HeaderMask(sample: sample, key: keys + 32)
-    unsafe bytes[0] ^= mask.bytes[0] & maskedBits
-    for index in 1..<5 { unsafe bytes[4 + index] ^= mask.bytes[index] }
+    let header = UnsafeMutableRawPointer(bytes)
+    unsafe bytes[0] ^= mask.first & maskedBits
+    let number = unsafe header.loadUnaligned(fromByteOffset: 5, as: UInt32.self)
+    unsafe header.storeBytes(of: number ^ mask.number, toByteOffset: 5, as: UInt32.self)
   }
 }
 
 /// The 5 bytes that hide a header (RFC 9001 §5.4.4).
 package struct HeaderMask: BitwiseCopyable {
-  package private(set) var bytes = InlineArray<5, UInt8>(repeating: 0)
+  /// The mask in its first 5 bytes.
+  private var word: UInt64 = 0
+
+  package var bytes: InlineArray<5, UInt8> {
+    let word = UInt64(littleEndian: word)
+    return InlineArray { index in UInt8(truncatingIfNeeded: word >> UInt64(8 * index)) }
+  }
+
+  /// Over byte 0.
+  fileprivate var first: UInt8 { UInt8(truncatingIfNeeded: UInt64(littleEndian: word)) }
+  /// Over the four bytes of the packet number, in memory order.
+  fileprivate var number: UInt32 {
+    UInt32(truncatingIfNeeded: UInt64(littleEndian: word) >> 8).littleEndian
+  }
 
   /// - Parameter sample: The 16 bytes of ciphertext after the header.
   package init(sample: Span<UInt8>, key: borrowing SecretKey) throws(CryptographyError) {
@@ -209,10 +224,9 @@ package struct HeaderMask: BitwiseCopyable {
   }
 
   init(sample: UnsafePointer<UInt8>, key: UnsafePointer<UInt8>) {
-    let counter =
-      unsafe UInt32(sample[0]) | UInt32(sample[1]) << 8 | UInt32(sample[2]) << 16
-      | UInt32(sample[3]) << 24
-    unsafe withUnsafeMutableBytes(of: &bytes) { output in
+    let counter = unsafe UInt32(
+      littleEndian: UnsafeRawPointer(sample).loadUnaligned(as: UInt32.self))
+    unsafe withUnsafeMutableBytes(of: &word) { output in
       guard let output = unsafe output.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
         return
       }

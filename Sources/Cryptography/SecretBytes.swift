@@ -3,7 +3,8 @@ package import Primitives
 
 /// Bytes that nobody else may learn: one owned block, never copied by accident, wiped at its end.
 ///
-/// Not copyable: a released `[UInt8]` leaves its bytes in memory, and a copy would outlive the wipe.
+/// Not copyable: a released `[UInt8]` leaves its bytes in memory, and a copy would outlive the
+/// wipe.
 @safe package struct SecretBytes: ~Copyable, @unchecked Sendable {
   private let block: UnsafeMutablePointer<UInt8>
   package let count: Int

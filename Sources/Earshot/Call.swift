@@ -14,7 +14,8 @@ public struct Call: Sendable, Identifiable {
     try await endpoint.reject(id, reason)
   }
 
-  /// Ends the call: cancels or rejects it before an answer, hangs up after. Harmless when it is over.
+  /// Ends the call: cancels or rejects it before an answer, hangs up after. Harmless when it is
+  /// over.
   public func hangUp(reason: String = "") async {
     await endpoint.hangUp(id, reason)
   }

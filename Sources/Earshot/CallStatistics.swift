@@ -1,5 +1,5 @@
-/// A call in numbers since its beginning. Names and units follow W3C webrtc-stats where it has them;
-/// a value that was not measured is `nil`.
+/// A call in numbers since its beginning. Names and units follow W3C webrtc-stats where it has
+/// them; a value that was not measured is `nil`.
 public struct CallStatistics: Sendable {
   /// A distribution in milliseconds.
   public struct Milliseconds: Sendable, Equatable {

@@ -1,6 +1,7 @@
 /// What went wrong, and what to do about it.
 ///
-/// `code` is stable and listed in docs/errors.md; `message` names the thing with its number or text;
+/// `code` is stable and listed in docs/errors.md; `message` names the thing with its number or
+/// text;
 /// `advice` says what to do.
 public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The kinds of failure, one for each thing a caller could do about it.

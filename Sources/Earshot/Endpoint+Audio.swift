@@ -11,9 +11,7 @@ extension Endpoint {
     do {
       let wake = try LoopWake()
       let audio = try CallAudio(record.options, wake: wake)
-      _ = try wake.attach(to: loop) { [weak self] in
-        self?.assumeIsolated { $0.sendAudio(callID) }
-      }
+      _ = try wake.attach(to: loop) { self.sendAudio(callID) }
       record.audio = audio
       takeAudio(callID)
     } catch {

@@ -118,6 +118,8 @@ extension Endpoint {
   }
 
   private func take(_ step: LinkStep, of callID: Wire.CallID) {
+    // What comes with each packet comes first: it allocates nothing, not even the ID of the API.
+    if case .audioArrived = step { return takeAudio(callID) }
     let id = CallID(callID)
     switch step {
     case .peerFound(let peer, _): learn(peer, of: callID)
@@ -129,7 +131,7 @@ extension Endpoint {
       publish(.callProgress(id, .pathChanged(PathKind(kind), remote: remote)))
     case .shortCode(let letters): publish(.callProgress(id, .shortCode(letters)))
     case .mediaMayFlow: startAudio(callID)
-    case .audioArrived: takeAudio(callID)
+    case .audioArrived: break
     case .mediaMustStop: calls[callID]?.audio?.stop()
     case .firstFrameSent: publish(.callProgress(id, .firstFrameSent))
     case .firstFrameReceived: publish(.callProgress(id, .firstFrameReceived))

@@ -67,12 +67,10 @@ public actor Endpoint {
 
   private func begin() throws(EarshotError) {
     do throws(ReactorError) {
-      try driver.start { [weak self] event in
-        self?.assumeIsolated { $0.take(event) }
-      }
-      statisticsTimer = try loop.addTimer { [weak self] now in
-        self?.assumeIsolated { $0.publishStatistics(now: now) }
-      }
+      // Closures of this actor, not of nobody who then asks `assumeIsolated`: that would allocate
+      // twice for each packet. What they hold is let go by `close`.
+      try driver.start { event in self.take(event) }
+      statisticsTimer = try loop.addTimer { now in self.publishStatistics(now: now) }
     } catch {
       throw .systemFailure("starting the endpoint", detail: "\(error)")
     }
@@ -81,13 +79,15 @@ public actor Endpoint {
 
   // MARK: - Events
 
-  /// Everything that happens from now on, for one reader; each call gives a new stream. At most
-  /// 4096 events wait for a reader who does not read.
+  /// Everything that happens from now on, for one reader; each call gives a new stream. It begins
+  /// with the state of the registration, unless that has only begun. At most 4096 events wait for a
+  /// reader who does not read.
   public func events() -> AsyncStream<EndpointEvent> {
     let number = nextObserver
     nextObserver += 1
     return AsyncStream(bufferingPolicy: .bufferingNewest(4096)) { continuation in
       observers[number] = continuation
+      if registration != .connecting { continuation.yield(.registrationChanged(registration)) }
       continuation.onTermination = { [weak self] _ in
         guard let self else { return }
         Task { await self.forget(number) }
@@ -103,12 +103,19 @@ public actor Endpoint {
 
   /// Waits until the rendezvous has answered, and says what became of the name.
   public func waitUntilRegistered() async throws(EarshotError) -> RegistrationState.NameStatus {
+    try await withCheckedContinuation { enlist($0) }.get()
+  }
+
+  /// Looks at the state here and not before: the way into the continuation may be a suspension, and
+  /// what happened in it would be missed.
+  private func enlist(
+    _ waiter: CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>
+  ) {
     switch registration {
-    case .registered(_, let name): return name
-    case .failed(let error): throw error
-    case .connecting, .reconnecting: break
+    case .registered(_, let name): waiter.resume(returning: .success(name))
+    case .failed(let error): waiter.resume(returning: .failure(error))
+    case .connecting, .reconnecting: waiters.append(waiter)
     }
-    return try await withCheckedContinuation { waiters.append($0) }.get()
   }
 
   // MARK: - Calls

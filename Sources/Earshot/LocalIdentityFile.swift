@@ -5,8 +5,8 @@ internal import SecureSession
 internal import Storage
 internal import Wire
 
-/// The file that makes this host somebody (docs/protocol/README.md §3): mode 0600, made on first use,
-/// never overwritten when it cannot be understood.
+/// The file that makes this host somebody (docs/protocol/README.md §3): mode 0600, made on first
+/// use, never overwritten when it cannot be understood.
 public enum LocalIdentityFile {
   /// Who a file's identity is, and the card to hand to others.
   public struct Summary: Sendable, Equatable {

@@ -51,8 +51,8 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
     self.init(initialGrant: initialGrant, granted: initialGrant, received: 0)
   }
 
-  /// Nothing received is still kept. Whether the last raise arrived is not known any more: until the
-  /// bytes show it, it is sent again.
+  /// Nothing received is still kept. Whether the last raise arrived is not known any more: until
+  /// the bytes show it, it is sent again.
   init(initialGrant: UInt32, granted: UInt32, received: UInt32) {
     self.initialGrant = initialGrant
     self.granted = granted

@@ -85,8 +85,8 @@ package struct MessageChannel: Sendable {
     sender.didSend(number, now: now)
   }
 
-  /// The CREDIT to put beside a FEEDBACK (docs/protocol/frames.md §4), if one is due. Ask whenever a
-  /// FEEDBACK is written, and only then.
+  /// The CREDIT to put beside a FEEDBACK (docs/protocol/frames.md §4), if one is due. Ask whenever
+  /// a FEEDBACK is written, and only then.
   package mutating func takeCredit() -> CreditFrame? {
     receiver.credit.takeDue().map(CreditFrame.init(total:))
   }

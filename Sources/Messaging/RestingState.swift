@@ -34,8 +34,8 @@ extension MessageChannel {
         received: resting.received))
   }
 
-  /// What to keep of the channel instead of the channel; `nil` unless it is idle, owes no CREDIT, has
-  /// used only the rendezvous' stream, and misses no message more than 64 behind the newest.
+  /// What to keep of the channel instead of the channel; `nil` unless it is idle, owes no CREDIT,
+  /// has used only the rendezvous' stream, and misses no message more than 64 behind the newest.
   package var resting: RestingState? {
     let outgoing = sender.streams.first
     let incoming = receiver.streams.first

@@ -19,6 +19,8 @@ struct Association: ~Copyable {
   /// When a packet last opened, and when one was last sealed.
   private(set) var lastReceived: Instant
   private(set) var lastSent: Instant
+  /// When the other side last reported what arrived.
+  private(set) var lastFeedback: Instant
   /// Nanoseconds of own silence after which a PING goes.
   var pingAfter: UInt64
   /// A PING waits to be sent.
@@ -43,6 +45,7 @@ struct Association: ~Copyable {
     self.pingAfter = pingAfter
     lastReceived = now
     lastSent = now
+    lastFeedback = now
   }
 
   /// CLOSE was said as often as it is to be.
@@ -53,6 +56,13 @@ struct Association: ~Copyable {
     guard closing == nil else { return nil }
     let answered = lastReceived.nanoseconds &+ max(pingAfter, 5_000_000_000)
     return Instant(nanoseconds: answered &+ wait)
+  }
+
+  func hasMessagesUnderWay() -> Bool { !messages.isIdle }
+
+  /// Media needs reports: after 15 s without any it stops (docs/protocol/calling.md §4).
+  func maySendMedia(now: Instant) -> Bool {
+    closing == nil && now.nanoseconds(since: lastFeedback) < 15_000_000_000
   }
 
   func owns(_ id: ConnectionID) -> Bool { session.owns(id) }
@@ -110,6 +120,7 @@ struct Association: ~Copyable {
     } catch {
       return noteViolation()
     }
+    lastFeedback = now
     if let sample = history.latestSample {
       roundTrips.add(sample)
       messages.updateProbeTimeout(history.roundTrip.probeTimeout)
@@ -187,6 +198,8 @@ struct Association: ~Copyable {
     let room = Datagram.maximumByteCount - SealedPacket.tagByteCount - packet.count
     let hasMessages = messages.writeFrames(into: &packet, room: room)
     guard packet.count > SealedPacket.headerByteCount else { return abandon(&packet) }
+    // A PING is long enough to earn a RESET from a rendezvous that was restarted (session.md §8).
+    if elicits { packet.append(zeros: max(0, Self.leastPingByteCount - packet.count)) }
     return seal(&packet, elicits: elicits || hasMessages, hasMessages: hasMessages, now: now)
   }
 
@@ -221,6 +234,10 @@ struct Association: ~Copyable {
   private mutating func writeClose(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
     guard let closing, closing.left > 0, closing.next <= now else { return false }
     Session.beginPacket(&packet)
+    // What came last is acknowledged, because nothing will be after this.
+    if recorder.hasUnreported {
+      _ = recorder.writeReport(into: &packet, room: Self.reportRoom, now: now)
+    }
     closing.frame.write(closing.text.span, to: &packet)
     self.closing?.left -= 1
     self.closing?.next = now + .milliseconds(50)
@@ -253,6 +270,8 @@ struct Association: ~Copyable {
       failedOpenings: session.failureCount, epoch: session.epoch)
   }
 
+  /// Header, PING and padding, so that with its tag the packet has 41 bytes.
+  private static let leastPingByteCount = 25
   private static let violationLimit = 16
   /// What is left to other frames of a packet beside a report: a report of 255 entries takes 555.
   private static let reportRoom = 600

@@ -2,8 +2,8 @@ import Primitives
 
 /// A first-in-first-out of encoded audio frames between the application's edge and the packets.
 ///
-/// All its memory is made at once: putting a frame in and taking it out allocate nothing. When it is
-/// full the oldest frame gives way, because late audio is worth less than new audio.
+/// All its memory is made at once: putting a frame in and taking it out allocate nothing. When it
+/// is full the oldest frame gives way, because late audio is worth less than new audio.
 struct AudioFrameQueue: Sendable {
   /// What is known of a frame besides its bytes.
   struct Entry: BitwiseCopyable, Sendable {

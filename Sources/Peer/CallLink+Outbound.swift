@@ -27,7 +27,7 @@ extension CallLink {
   private func writeCheck(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> SocketAddress? {
-    guard isFindingPath || association != nil else { return nil }
+    guard isFindingPath else { return nil }
     let underSession = isSessionConfirmed && association != nil
     guard underSession || ringSession != nil else { return nil }
     let destination: SocketAddress
@@ -78,7 +78,9 @@ extension CallLink {
 
   @_lifetime(packet: copy packet)
   private func writeAudio(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
-    guard mayStartMedia, let head = outgoingAudio.head, association != nil else { return false }
+    guard mayStartMedia, let head = outgoingAudio.head,
+      association?.maySendMedia(now: now) == true
+    else { return false }
     Session.beginPacket(&packet)
     let frame = AudioMediaFrame(
       length: AudioMediaFrame.Length(rawValue: head.lengthCode) ?? .milliseconds20,

@@ -155,6 +155,7 @@ extension CallLink {
       callID: callID, verdict: .accepted(connectionID: localSessionID.rawValue),
       contribution: calleeNumber.bytes, offer: offer)
     let bytes = payload.bytes
+    handshakeStatic = responder.calleeStatic.clone()
     let acceptance = try responder.accept(payload: bytes.span, random: &random)
     answerBody = SignalBody(callID, .accept(noiseMessage: acceptance.message)).bytes
     sessionKeys = acceptance.intoKeys()

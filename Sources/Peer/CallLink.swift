@@ -29,6 +29,8 @@ final class CallLink {
   var sessionKeys: SessionKeys?
   var ring: RingKeys?
   var hangUpKey: SecretKey?
+  /// The callee's static key that opened INVITE: the present one, or the one before.
+  var handshakeStatic: X25519.KeyPair?
   var peerStatic: Bytes32
   /// The caller's r_A, and what the callee was promised it would be.
   var callerNumber = Bytes32.zero
@@ -61,6 +63,8 @@ final class CallLink {
   var shortCodeKey: SecretKey?
   /// Messages of the application under way, by tag.
   var applicationTags: [UInt64] = []
+  /// HANGUP on stream 2: its acknowledgement is its receipt.
+  var hangUpTag: UInt64?
 
   // MARK: Media
   var mayStartMedia = false
@@ -98,6 +102,9 @@ final class CallLink {
   func uses(_ id: ConnectionID) -> Bool {
     id == localRingID || id == localSessionID || owns(id)
   }
+
+  /// Whether nothing more will be said to the peer on the path.
+  var hasClosed: Bool { association?.hasClosed() ?? true }
 
   /// Closes the session; what authenticates signals stays.
   func close(now: Instant) {

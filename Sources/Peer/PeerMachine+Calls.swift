@@ -25,7 +25,11 @@ extension PeerMachine {
       if link.hasToldMedia { publish(.link(callID, .mediaMustStop)) }
     case .close(let callID): link(callID)?.close(now: now)
     case .erase(let callID): links.removeAll { $0.callID == callID }
-    case .notify(let event): publish(.calling(event))
+    case .notify(let event):
+      if case .remoteMediaChanged(let callID, let media) = event {
+        link(callID)?.agent.setExpectsMedia(media.contains(.audio), now: now)
+      }
+      publish(.calling(event))
     }
   }
 
@@ -72,8 +76,9 @@ extension PeerMachine {
     case .invite, .ringing, .reject, .cancel, .timeout, .receipt, .unsupported: return
     }
     do throws(MessageError) {
-      try link.association?.messages.send(
+      let tag = try link.association?.messages.send(
         control.bytes, on: .callControl, life: Self.controlLife, now: now)
+      if case .hangUp = control { link.hangUpTag = tag?.rawValue }
     } catch {
       // The queue is full of the application's messages; the rendezvous carries the hang-up.
     }
@@ -134,7 +139,8 @@ extension PeerMachine {
     let session = Session(
       keys, local: link.localSessionID, remote: link.remoteSessionID,
       parties: Session.Parties(
-        localID: identity.id, remoteID: link.peer, localStatic: identity.staticKey.clone(),
+        localID: identity.id, remoteID: link.peer,
+        localStatic: link.handshakeStatic.take() ?? identity.staticKey.clone(),
         remoteStatic: link.peerStatic, role: link.role == .caller ? .initiator : .responder),
       now: now, random: &random)
     link.association = Association(
@@ -179,7 +185,11 @@ extension PeerMachine {
 
   /// The session said CLOSE, broke the protocol, or its keys are too old.
   mutating func endSession(_ link: CallLink, now: Instant) {
-    guard let ending = link.association?.endedBy, ledger.openCallID == link.callID else { return }
+    guard let ending = link.association?.endedBy else { return }
+    guard ledger.openCallID == link.callID else {
+      if link.hangUpTag != nil { receiptHangUp(link, now: now) }
+      return
+    }
     let reason: CallReason = ending == .violation ? .internalFailure : .userHungUp
     switch ending {
     case .remoteClose:
@@ -236,10 +246,16 @@ extension PeerMachine {
       case .received(let stream, let bytes): take(bytes, on: stream, link, now: now)
       case .delivered(let tag):
         publishIfOwn(link, tag, isDelivered: true)
+        if tag.rawValue == link.hangUpTag { receiptHangUp(link, now: now) }
       case .failed(let tag):
         publishIfOwn(link, tag, isDelivered: false)
       }
     }
+  }
+
+  private mutating func receiptHangUp(_ link: CallLink, now: Instant) {
+    link.hangUpTag = nil
+    ledger.handle(.receipt(of: .hangUp), link.callID, from: link.peer, now: now)
   }
 
   private mutating func publishIfOwn(_ link: CallLink, _ tag: MessageTag, isDelivered: Bool) {

@@ -27,8 +27,7 @@ extension PeerMachine {
     let request = UInt32(truncatingIfNeeded: random.next())
     lookups.append(
       PendingLookUp(
-        callID: callID, request: request, target: target, options: options,
-        expires: now + Self.lookUpLife))
+        callID: callID, request: request, target: target, options: options, began: now))
     rendezvous.lookUp(target, request: request, now: now)
     settle(now: now)
     return callID
@@ -106,7 +105,7 @@ extension PeerMachine {
 
   /// Hangs up and says goodbye everywhere. Drive the machine on until `isShutDown`, at most 1 s.
   package mutating func shutDown(now: Instant) {
-    isShuttingDown = true
+    shutDownBegan = shutDownBegan ?? now
     for lookup in lookups { publish(.unresolved(lookup.callID, .cancelled)) }
     lookups.removeAll()
     if let callID = ledger.openCallID {
@@ -117,12 +116,21 @@ extension PeerMachine {
       }
     }
     settle(now: now)
+  }
+
+  /// Last words first, then CLOSE to everybody.
+  mutating func finishShutDown(now: Instant) {
+    guard let began = shutDownBegan, !hasSaidGoodbye else { return }
+    let isPatient = now < began + Self.lastWordPatience
+    if isPatient, ledger.isDelivering || rendezvous.hasMessagesUnderWay { return }
+    hasSaidGoodbye = true
+    for link in links { link.close(now: now) }
     rendezvous.shutDown(now: now)
   }
 
   /// Whether everything that was to be said has been said.
   package var isShutDown: Bool {
-    isShuttingDown && rendezvous.isQuiet && links.allSatisfy { $0.association?.isClosing != false }
+    shutDownBegan != nil && rendezvous.isQuiet && links.allSatisfy { $0.hasClosed }
   }
 
   /// The host has other addresses now.
@@ -143,4 +151,5 @@ extension PeerMachine {
   }
 
   static var lookUpLife: Duration { .seconds(8) }
+  private static var lastWordPatience: Duration { .milliseconds(500) }
 }

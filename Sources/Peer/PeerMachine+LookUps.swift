@@ -10,7 +10,8 @@ struct PendingLookUp {
   let request: UInt32
   let target: CallTarget
   let options: InviteOptions
-  let expires: Instant
+  let began: Instant
+  var expires: Instant { began + PeerMachine.lookUpLife }
 }
 
 /// From a name to an invitation (docs/protocol/rendezvous.md §3).
@@ -62,16 +63,12 @@ extension PeerMachine {
       throw LookUpRefusal(failure: .cancelled)
     }
     publish(.link(lookup.callID, .peerFound(card.id, card: card.bytes)))
-    do {
-      try open(lookup, card, now: now)
-    } catch {
-      throw LookUpRefusal(failure: .badCard)
-    }
+    try open(lookup, card, now: now)
   }
 
   private mutating func open(
     _ lookup: PendingLookUp, _ card: ContactCard, now: Instant
-  ) throws {
+  ) throws(LookUpRefusal) {
     let link = CallLink(
       lookup.callID, .caller, peer: card.id, peerStatic: card.staticKey,
       limits: configuration.limits, random: &random)
@@ -80,12 +77,17 @@ extension PeerMachine {
     let offer = CallOffer(
       card: rendezvous.ownCard, candidates: inviteCandidates, media: lookup.options.media,
       userExtension: lookup.options.userExtension)
-    try link.makeInvite(
-      identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),
-      ringTimeout: lookup.options.ringTimeout, random: &random)
-    links.append(link)
-    try ledger.call(
-      lookup.callID, to: card.id, ringTimeout: lookup.options.ringTimeout, now: now)
+    do {
+      try link.makeInvite(
+        identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),
+        ringTimeout: lookup.options.ringTimeout, random: &random)
+      links.append(link)
+      try ledger.call(
+        lookup.callID, to: card.id, ringTimeout: lookup.options.ringTimeout, zero: lookup.began,
+        now: now)
+    } catch {
+      throw LookUpRefusal(failure: .badCard)
+    }
   }
 
   /// The callee learns our addresses from INVITE; it checks them when it is prepared to.

@@ -4,7 +4,8 @@ import Primitives
 import SecureSession
 import Wire
 
-/// Signalling bodies that came in, by the rendezvous or on the path (docs/protocol/calling.md §2, §3).
+/// Signalling bodies that came in, by the rendezvous or on the path (docs/protocol/calling.md §2,
+/// §3).
 extension PeerMachine {
   /// Takes a body whose sender is proven; only what is authentic reaches the rules.
   mutating func handleSignal(_ bytes: [UInt8], from peer: PeerID, now: Instant) {

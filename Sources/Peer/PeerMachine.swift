@@ -27,7 +27,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   private var events: [PeerEvent] = []
   private var nextEvent = 0
   package internal(set) var droppedDatagrams: UInt64 = 0
-  var isShuttingDown = false
+  var shutDownBegan: Instant?
+  /// CLOSE is on its way to everybody.
+  var hasSaidGoodbye = false
 
   package init(
     _ configuration: PeerConfiguration, identity: consuming LocalIdentity, random: RandomSource,
@@ -123,6 +125,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     var deadline = earliest(rendezvous.nextDeadline, ledger.nextDeadline)
     for link in links { deadline = earliest(deadline, link.nextDeadline) }
     for lookup in lookups { deadline = earliest(deadline, lookup.expires) }
+    if let shutDownBegan, !hasSaidGoodbye {
+      deadline = earliest(deadline, shutDownBegan + .milliseconds(500))
+    }
     return deadline
   }
 
@@ -160,8 +165,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       } else if let action = ledger.pollAction() {
         perform(action, now: now)
       } else {
-        return
+        break
       }
     }
+    if shutDownBegan != nil { finishShutDown(now: now) }
   }
 }

@@ -85,6 +85,9 @@ struct RendezvousLink: ~Copyable {
   /// Whether there is nothing left to say.
   var isQuiet: Bool { association?.hasClosed() ?? true }
 
+  /// Whether something that was said is not known to have arrived.
+  var hasMessagesUnderWay: Bool { association?.hasMessagesUnderWay() ?? false }
+
   mutating func ping() { association?.ping() }
 
   mutating func lookUp(_ target: CallTarget, request: UInt32, now: Instant) {

@@ -10,11 +10,11 @@ struct ServeOptions {
     Introduces peers to each other: they register here, look each other up, and exchange sealed
     invitations. It never sees keys or media.
 
-      --listen HOST:PORT   UDP address to serve            (default: 0.0.0.0:7400; [::]:PORT for IPv6)
-      --data DIR           keys and database               (default: $XDG_DATA_HOME/earshot-rendezvous)
-      --metrics HOST:PORT  Prometheus text over HTTP       (default: off)
-      --events FILE|-      JSON Lines of what happens      (default: off; - is standard output)
-      --open               anybody may register            (default)
+      --listen HOST:PORT   UDP address to serve     (default: 0.0.0.0:7400; [::]:PORT for IPv6)
+      --data DIR           keys and database        (default: $XDG_DATA_HOME/earshot-rendezvous)
+      --metrics HOST:PORT  Prometheus text, HTTP    (default: off)
+      --events FILE|-      JSON Lines of events     (default: off; - is standard output)
+      --open               anybody may register     (default)
       --allow FILE         only these may: one ID or name a line, # begins a comment
       --json               print the line with the address as JSON
       --log-identities     let events and log name IDs, names and addresses

@@ -24,7 +24,7 @@ final class Server {
 
   /// How long saying good-bye may take: the contract allows a second in all.
   private static let shutdownLimit = Duration.milliseconds(600)
-  private static let housekeepingPace = Duration.seconds(600)
+  private static let housekeepingPace = Duration.seconds(60)
 
   init(_ options: ServeOptions) throws(ServeError) {
     self.options = options
@@ -135,6 +135,10 @@ final class Server {
       if now >= shutdownEnd || driver.readMachine({ $0.isGone }) { return loop.stop() }
       loop.setDeadline(housekeeping, now + .milliseconds(10))
       return
+    }
+    driver.withMachine { machine, now in
+      machine.setWallClock(
+        unixMilliseconds: SystemClock.wallNanoseconds / 1_000_000, now: now)
     }
     rotateKeys(now: now)
     loop.setDeadline(housekeeping, now + Self.housekeepingPace)

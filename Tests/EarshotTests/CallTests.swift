@@ -47,7 +47,11 @@ final class Ear: AudioSink {
     #expect(try await alice.waitUntilRegistered() == .granted)
 
     let bobsEar = Ear()
-    let bobsReport = Task { try await Self.answer(bob, CallOptions(source: Tone(), sink: bobsEar)) }
+    // Before the invitation can come: a stream has only what happens after it was asked for.
+    let bobsEvents = await bob.events()
+    let bobsReport = Task {
+      try await Self.answer(bob, bobsEvents, CallOptions(source: Tone(), sink: bobsEar))
+    }
     let alicesEar = Ear()
     let events = await alice.events()
     let call = try await alice.call(
@@ -77,6 +81,7 @@ final class Ear: AudioSink {
     #expect(Self.loudness(bobsEar) > 3000)
     await alice.close()
     await bob.close()
+    rendezvous.stop()
   }
 
   private func endpoint(
@@ -90,9 +95,9 @@ final class Ear: AudioSink {
   }
 
   private static func answer(
-    _ endpoint: Endpoint, _ options: CallOptions
+    _ endpoint: Endpoint, _ events: AsyncStream<EndpointEvent>, _ options: CallOptions
   ) async throws -> CallReport? {
-    for await event in await endpoint.events() {
+    for await event in events {
       switch event {
       case .incomingCall(let incoming):
         try await endpoint.call(incoming.id).accept(options)

@@ -28,7 +28,8 @@ final class LoopbackRendezvous {
     try loop.start()
   }
 
-  deinit {
+  /// Ends it. Call it last: an object nobody will use again may go at once, and its loop with it.
+  func stop() {
     loop.stop()
     loop.join()
   }

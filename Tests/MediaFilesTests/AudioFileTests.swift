@@ -190,6 +190,11 @@ struct AudioFileWriterTests {
     let bytes = try folder.bytes(of: "heard.wav")
     #expect(Array(bytes.prefix(4)) == Array("RIFF".utf8))
     #expect(Array(bytes[8..<12]) == Array("WAVE".utf8))
+    // Marked as plain 16 bit, which every reader knows, and still the same samples.
+    let format = try #require(bytes.firstRange(of: Array("fmt ".utf8))?.upperBound)
+    #expect(Array(bytes[(format + 4)..<(format + 6)]) == [1, 0])
+    var reader = try AudioFileReader(folder.file("heard.wav"))
+    #expect(try Sound.readAll(&reader) == [Int16](repeating: 7, count: 4800))
   }
 
   /// What a killed process leaves is what is on the disk while the file is still open.

@@ -22,6 +22,10 @@ final class Server {
   private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
   /// Whether a datagram is lost; asked for each, both ways.
   var isLost: (() -> Bool)?
+  /// Where the datagram goes that `isLost` is asked about; `nil` for one to the server.
+  private var destination: SocketAddress?
+
+  func isToward(_ address: SocketAddress) -> Bool { destination == address }
 
   init(
     boot: UInt64 = 5, limits: ServerLimits = ServerLimits(), store: MemoryStore = MemoryStore(),
@@ -72,6 +76,8 @@ final class Server {
     for (bytes, destination) in out {
       sent[destination, default: 0] += bytes.count
       for byte in bytes { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
+      self.destination = destination
+      defer { self.destination = nil }
       if isLost?() ?? false { continue }
       let receivers = clients.filter { $0.address == destination }
       if receivers.isEmpty { strays.append((bytes, destination)) }

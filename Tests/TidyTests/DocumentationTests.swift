@@ -22,7 +22,7 @@ import Testing
         }
       }
     }
-    #expect(offences.isEmpty, "\(report(offences, "Mend the link, or take it out."))")
+    forbid(offences, "Mend the link, or take it out.")
   }
 
   @Test func `every cited section of the protocol exists`() {
@@ -35,8 +35,7 @@ import Testing
         }
       }
     }
-    #expect(
-      offences.isEmpty, "\(report(offences, "Cite a numbered section that docs/protocol has."))")
+    forbid(offences, "Cite a numbered section that docs/protocol has.")
   }
 
   @Test func `every cited decision exists`() {
@@ -56,7 +55,20 @@ import Testing
         }
       }
     }
-    #expect(offences.isEmpty, "\(report(offences, "Write the decision down, one page."))")
+    forbid(offences, "Write the decision down, one page.")
+  }
+
+  @Test func `every error code is explained`() throws {
+    let source = try #require(Repository.text("Sources/Earshot/EarshotError.swift"))
+    let page = try #require(Repository.text("docs/errors.md"))
+    let code = try #require(source.components(separatedBy: "enum Code").dropFirst().first)
+    let names = code.prefix { $0 != "}" }.split(separator: "\n").compactMap { line -> String? in
+      let words = line.split(separator: " ")
+      return words.count == 2 && words[0] == "case" ? String(words[1]) : nil
+    }
+    #expect(names.count > 10, "the codes should be readable by this test")
+    let offences = names.filter { !page.contains("| `\($0)` |") }
+    forbid(offences, "Add a line to docs/errors.md: what it means, what to do, the exit code.")
   }
 
   @Test func `every limit has a sentence`() {
@@ -64,9 +76,7 @@ import Testing
     for file in Repository.sources {
       offences += Self.undocumentedLimits(in: file)
     }
-    #expect(
-      offences.isEmpty,
-      "\(report(offences, "Say with `///` what it bounds, its unit, and why it is so."))")
+    forbid(offences, "Say with `///` what it bounds, its unit, and why it is so.")
   }
 
   @Test func `a limit without a sentence is noticed`() {
@@ -92,8 +102,7 @@ import Testing
       .filter { $0.hasSuffix(".swift") }
     #expect(names.count >= 10, "the tour should pass at least ten files")
     let offences = names.filter { !Repository.exists("Sources/\($0)") && !Repository.exists($0) }
-    #expect(
-      offences.isEmpty, "\(report(offences, "A station moved: change the tour in README.md."))")
+    forbid(offences, "A station moved: change the tour in README.md.")
   }
 
   /// Targets of `[text](target)` in a line of Markdown.

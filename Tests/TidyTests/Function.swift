@@ -9,11 +9,17 @@ struct Function {
   /// All functions and initialisers with a body, in order; nested ones as well.
   static func all(in file: SourceFile) -> [Function] {
     file.code.indices.compactMap { index in
-      guard let name = name(in: file.code[index]),
+      guard let name = sentence(in: file.lines[index]) ?? name(in: file.code[index]),
         let last = lastLine(of: file.code, from: index)
       else { return nil }
       return Function(name: name, firstLine: index, lineCount: last - index + 1)
     }
+  }
+
+  /// The name in backticks of a test.
+  private static func sentence(in line: String) -> String? {
+    let parts = line.split(separator: "`", omittingEmptySubsequences: false)
+    return parts.count == 3 && parts[0].hasSuffix("func ") ? String(parts[1]) : nil
   }
 
   private static func name(in line: String) -> String? {

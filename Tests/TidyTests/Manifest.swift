@@ -6,7 +6,7 @@ struct Manifest {
   }
 
   /// Targets made by `layer`, `program` and `clang`, in the manifest's order; tests are not among
-  /// them, nor what lies below Tests.
+  /// them, nor what has a path of its own, below Tests or tools.
   var targets: [Target] = []
 
   init(text: String) {
@@ -18,7 +18,7 @@ struct Manifest {
         let offset = code.utf8.distance(from: code.startIndex, to: range.lowerBound)
         let call = Self.call(in: text, code: code, at: offset)
         let names = Self.strings(in: call)
-        guard let name = names.first, !call.contains("path: \"Tests/") else { continue }
+        guard let name = names.first, !call.contains("path:") else { continue }
         let imports = keyword.hasPrefix("clang") ? [] : names.dropFirst()
         targets.append(Target(name: name, imports: Set(imports)))
       }

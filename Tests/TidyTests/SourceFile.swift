@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// One text file of the package, as the house rules look at it.
 struct SourceFile {
@@ -48,8 +49,8 @@ enum Repository {
     return folder
   }()
 
-  /// Swift files below Sources and Tests; the rules hold for both unless they say otherwise.
-  static let swiftFiles = files(below: ["Sources", "Tests"], extensions: ["swift"])
+  /// All Swift files; the rules hold for all of them unless they say otherwise.
+  static let swiftFiles = files(below: ["Sources", "Tests", "tools"], extensions: ["swift"])
   static let sources = swiftFiles.filter { $0.path.hasPrefix("Sources/") }
   static let tests = swiftFiles.filter { $0.path.hasPrefix("Tests/") }
 
@@ -81,6 +82,10 @@ enum Repository {
 }
 
 /// How a rule reports: one line for each offence, and what to do instead.
-func report(_ offences: [String], _ advice: String) -> String {
-  advice + "\n" + offences.map { "  " + $0 }.joined(separator: "\n")
+func forbid(
+  _ offences: [String], _ advice: String, sourceLocation: SourceLocation = #_sourceLocation
+) {
+  if offences.isEmpty { return }
+  let text = offences.map { "\n  " + $0 }.joined()
+  Issue.record("\(advice)\(text)", sourceLocation: sourceLocation)
 }

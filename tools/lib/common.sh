@@ -13,11 +13,13 @@ complain() { printf '%s\n' "$(basename "$0"): $*" >&2; }
 # seconds_since START: whole seconds since START, a value of $SECONDS.
 seconds_since() { echo $((SECONDS - $1)); }
 
-# The folder where `swift build` leaves the programs of this configuration.
-binaries() { swift build --package-path "$root" -c "$configuration" --show-bin-path; }
+# The tree of the tests: release, with what `@testable import` asks for. Programs for use are built
+# plainly, by `swift build -c release`, into .build.
+tree=(--package-path "$root" --scratch-path "$root/.build/tests" -c "$configuration"
+  -Xswiftc -enable-testing)
 
-# build ARGUMENTS...: builds with the settings that every tool shares, so that they share one tree.
-build() {
-  swift build --package-path "$root" -c "$configuration" \
-    --explicit-target-dependency-import-check error "$@"
-}
+# The folder where `build` leaves its programs.
+binaries() { swift build "${tree[@]}" --show-bin-path; }
+
+# build ARGUMENTS...: builds for the tests, refusing imports that the manifest does not declare.
+build() { swift build "${tree[@]}" --explicit-target-dependency-import-check error "$@"; }

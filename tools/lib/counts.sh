@@ -18,7 +18,8 @@ swift_testing_counts() {
     return
   fi
   total="$(sed -E 's/.*Test run with ([0-9]+) tests?.*/\1/' <<<"$closing")"
-  if { [ "$status" -ne 0 ] || ! grep -q ' passed after' <<<"$closing"; } && [ "$failed" -eq 0 ]; then
+  if [ "$failed" -eq 0 ] &&
+    { [ "$status" -ne 0 ] || ! grep -q ' passed after' <<<"$closing"; }; then
     failed=1 # A failure that belongs to no test, for instance in a suite's own set-up.
     total=$((total + 1))
   fi
@@ -32,7 +33,8 @@ swift_testing_counts() {
 # `N passed, N failed` or `N passed, N failed, N skipped`.
 closing_line_counts() {
   local log="$1" status="$2" closing passed failed skipped
-  closing="$(tail -n 1 "$log" | grep -aE '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' || true)"
+  closing="$(tail -n 1 "$log" |
+    grep -aE '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' || true)"
   if [ -z "$closing" ]; then
     echo "0 1 0"
     return

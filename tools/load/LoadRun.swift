@@ -13,6 +13,9 @@ final class LoadRun {
   private var clients: [LoadClient] = []
   private var byConnection: [ConnectionID: Int] = [:]
   private var random = RandomSource.system
+  /// Resident memory when half of the clients were there: the second half shows what a client costs
+  /// without what a busy server costs anyway.
+  private var halfwayMemory = 0
   private var server = SocketAddress(v4: 127, 0, 0, 1, port: 0)
 
   /// A socket in an array: the array needs something copyable.
@@ -47,6 +50,8 @@ final class LoadRun {
       "residentBytesEmpty":\(emptyMemory),"residentBytes":\(memory),\
       "residentBytesAfterRequests":\(memoryAfter),\
       "bytesPerClient":\(round1(Double(memory - emptyMemory) / Double(max(1, clients.count)))),\
+      "bytesPerFurtherClient":\
+      \(round1(Double(memory - halfwayMemory) / Double(max(1, clients.count - clients.count / 2)))),\
       "ping":\(pings.json),"lookUp":\(lookUps.json),\
       "stopSeconds":\(round1(stopSeconds * 100) / 100),"exitCode":\(code)}
       """
@@ -137,6 +142,7 @@ final class LoadRun {
         handshakes.finish(index, bytes.span, client: &clients[index])
         guard clients[index].isRegistered else { return }
         registered += 1
+        if registered == options.clients / 2 { halfwayMemory = process.residentByteCount }
         send(clients[index].socket) { clients[index].writePing(into: &$0) }
       }
       handshakes.repeatOld { bytes, client in

@@ -131,7 +131,7 @@ extension JitterBuffer {
   ) -> PlayoutOperation {
     passOver(until: entry.timestamp)
     guard
-      let count = try? queue.append(
+      let count = try? queue.append(  // A failure is concealed, and counted so.
         restoring: sampleCount, before: entry, of: packets, with: &decoder, through: &fader)
     else { return conceal() }
     concealed = 0
@@ -145,7 +145,7 @@ extension JitterBuffer {
     if concealed == 0 { statistics.concealmentEvents += 1 }
     let target = concealed >= Self.fadeAfterSampleCount ? 0 : Fader.full
     guard !fader.isSilent,
-      let count = try? queue.append(
+      let count = try? queue.append(  // A failure is counted as silence.
         concealing: step, with: &decoder, through: &fader, towards: target)
     else { return staySilent() }
     tally(concealed: count)

@@ -93,7 +93,6 @@ int earshot_timer_arm(int fd, uint64_t boottime_ns);
 uintptr_t earshot_thread_mark(void);
 void earshot_thread_sharpen_timers(void);
 int earshot_thread_go_real_time(int priority);
-void earshot_thread_name(const char *name);
 int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
                          unsigned long *thread);
 

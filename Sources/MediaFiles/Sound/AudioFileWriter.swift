@@ -53,6 +53,7 @@ package struct AudioFileWriter: ~Copyable {
   package mutating func close() throws(MediaFileError) {
     if format == .wav { try file.updateHeader() }
     try file.close()
+    if format == .wav { WAVHeader.makePlain(path) }
   }
 
   private static func format(of path: String) -> Format? {

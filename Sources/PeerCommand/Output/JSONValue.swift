@@ -2,7 +2,7 @@
 ///
 /// What is absent stays absent: assigning `nil` adds no key, and a number that is not finite counts
 /// as absent.
-enum JSONValue: Sendable {
+package enum JSONValue: Sendable {
   case string(String)
   case integer(Int64)
   case number(Double)
@@ -13,7 +13,7 @@ enum JSONValue: Sendable {
   case verbatim(String)
 
   /// One line without spaces.
-  var text: String {
+  package var text: String {
     var output = ""
     write(to: &output)
     return output
@@ -45,12 +45,12 @@ enum JSONValue: Sendable {
     }
   }
 
-  /// At most three decimals, none that mean nothing.
+  /// At most six decimals, none that mean nothing: seconds to the microsecond.
   private static func shortest(_ value: Double) -> String {
-    guard value.isFinite, abs(value) < 1e15 else { return "0" }
-    let thousandths = (value * 1000).rounded()
-    if thousandths.remainder(dividingBy: 1000) == 0 { return String(Int64(thousandths / 1000)) }
-    return String(thousandths / 1000)
+    guard value.isFinite, abs(value) < 1e12 else { return "0" }
+    let millionths = (value * 1e6).rounded()
+    if millionths.remainder(dividingBy: 1e6) == 0 { return String(Int64(millionths / 1e6)) }
+    return String(millionths / 1e6)
   }
 
   private static func quote(_ text: String, to output: inout String) {
@@ -73,35 +73,35 @@ enum JSONValue: Sendable {
 }
 
 /// Builds one object, key by key.
-struct JSONObject {
+package struct JSONObject: Sendable {
   private var members: [(key: String, value: JSONValue)] = []
 
-  init() {}
+  package init() {}
 
-  var value: JSONValue { .object(members) }
-  var isEmpty: Bool { members.isEmpty }
+  package var value: JSONValue { .object(members) }
+  package var isEmpty: Bool { members.isEmpty }
 
-  mutating func add(_ key: String, _ value: JSONValue?) {
+  package mutating func add(_ key: String, _ value: JSONValue?) {
     if let value { members.append((key, value)) }
   }
 
-  mutating func add(_ key: String, _ text: String?) { add(key, text.map(JSONValue.string)) }
+  package mutating func add(_ key: String, _ text: String?) { add(key, text.map(JSONValue.string)) }
 
-  mutating func add(_ key: String, _ number: Int?) {
+  package mutating func add(_ key: String, _ number: Int?) {
     add(key, number.map { JSONValue.integer(Int64($0)) })
   }
 
-  mutating func add(_ key: String, _ number: UInt64?) {
+  package mutating func add(_ key: String, _ number: UInt64?) {
     add(key, number.map { JSONValue.integer(Int64(clamping: $0)) })
   }
 
-  mutating func add(_ key: String, _ number: Double?) {
+  package mutating func add(_ key: String, _ number: Double?) {
     if let number, number.isFinite { add(key, JSONValue.number(number)) }
   }
 
-  mutating func add(_ key: String, _ flag: Bool?) { add(key, flag.map(JSONValue.boolean)) }
+  package mutating func add(_ key: String, _ flag: Bool?) { add(key, flag.map(JSONValue.boolean)) }
 
-  mutating func add(_ key: String, _ object: JSONObject?) {
+  package mutating func add(_ key: String, _ object: JSONObject?) {
     if let object, !object.isEmpty { add(key, object.value) }
   }
 }

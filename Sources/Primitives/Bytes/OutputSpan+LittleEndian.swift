@@ -20,12 +20,19 @@ extension OutputSpan where Element == UInt8 {
 
   @_lifetime(self: copy self)
   package mutating func append(bytes: [UInt8]) {
-    for byte in bytes { append(byte) }
+    append(span: bytes.span)
   }
 
   @_lifetime(self: copy self)
   package mutating func append(span: Span<UInt8>) {
-    for index in 0..<span.count { append(span[index]) }
+    precondition(span.count <= freeCapacity, "room for the bytes")
+    unsafe withUnsafeMutableBufferPointer { buffer, count in
+      unsafe span.withUnsafeBufferPointer { source in
+        guard let start = buffer.baseAddress, let first = source.baseAddress else { return }
+        unsafe (start + count).update(from: first, count: source.count)
+      }
+      count += span.count
+    }
   }
 
   @_lifetime(self: copy self)

@@ -8,8 +8,8 @@ package enum Resolver {
   /// More than this a name is not tried at.
   package static let addressLimit = 8
 
-  /// The addresses of `text`: `192.0.2.1:7400`, `[2001:db8::1]:7400`, `example.org:7400`, or without
-  /// a port if there is a `defaultPort`; in the system's order of preference (RFC 6724).
+  /// The addresses of `text`: `192.0.2.1:7400`, `[2001:db8::1]:7400`, `example.org:7400`, or
+  /// without a port if there is a `defaultPort`; in the system's order of preference (RFC 6724).
   package static func resolve(
     _ text: String, defaultPort: UInt16? = nil
   ) async throws(ReactorError) -> [SocketAddress] {

@@ -68,7 +68,7 @@ package import Primitives
 // MARK: - Receiving
 
 /// The memory that the kernel receives into.
-@safe private struct ReceiveSlots: ~Copyable {
+@safe struct ReceiveSlots: ~Copyable {
   let count: Int
   let byteCount: Int
   let receiver: OpaquePointer

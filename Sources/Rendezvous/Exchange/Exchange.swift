@@ -8,8 +8,10 @@ import Wire
 struct Exchange: Sendable {
   /// Whose it is.
   var slot: UInt32
-  /// `nil` until a message moves in either direction.
-  var channel: MessageChannel?
+  /// Not used until a message moves in either direction: see `wake`. (Not an optional: reading one
+  /// in place would copy it.)
+  var channel = Exchange.unusedChannel
+  private(set) var hasChannel = false
   var arrivals = ArrivalRing()
   var flight = FlightRing()
   /// PONGs owed: the last of several at once.
@@ -31,6 +33,15 @@ struct Exchange: Sendable {
     var from: PeerID
   }
 
+  private static let unusedChannel = MessageChannel(limits: .rendezvous)
+
+  /// Lets the channel go on where it left off; harmless when it already does.
+  mutating func wake(_ resting: RestingState) {
+    if hasChannel { return }
+    hasChannel = true
+    channel = MessageChannel(resting: resting)
+  }
+
   /// The slot of a place that is not in use.
   static let noSlot = UInt32.max
 
@@ -39,7 +50,7 @@ struct Exchange: Sendable {
   /// Whether a packet to the client is worth sending now.
   var hasFramesToSend: Bool {
     arrivals.isDue || pong != nil || pathResponse != nil || strayResponse != nil
-      || (channel?.hasFramesToSend ?? false)
+      || (hasChannel && channel.hasFramesToSend)
   }
 
   /// The same, or a challenge to a new address.
@@ -48,7 +59,7 @@ struct Exchange: Sendable {
   /// When `handleTimeout` has something to do.
   var nextDeadline: Instant? {
     var next = move?.nextDeadline
-    if let channel {
+    if hasChannel {
       next = earliest(next, channel.nextDeadline)
       next = earliest(next, flight.nextDeadline)
       next = earliest(next, channel.oldestReassembly.map { $0 + Exchange.reassemblyLife })
@@ -59,7 +70,7 @@ struct Exchange: Sendable {
   /// What to keep of it when nothing is under way any more; `nil` while something is.
   func rest(_ known: RestingState) -> RestingState? {
     guard !hasFramesToSend, move == nil else { return nil }
-    guard let channel else { return known }
+    guard hasChannel else { return known }
     return channel.resting
   }
 
@@ -70,15 +81,15 @@ struct Exchange: Sendable {
     if let response = pathResponse.take() { response.write(to: &packet) }
     if arrivals.isDue {
       arrivals.write(into: &packet, now: now)
-      if let credit = channel?.takeCredit() { credit.write(to: &packet) }
+      if hasChannel, let credit = channel.takeCredit() { credit.write(to: &packet) }
     }
     let room = packet.freeCapacity - Exchange.tagByteCount
-    return channel?.writeFrames(into: &packet, room: room) ?? false
+    return hasChannel && channel.writeFrames(into: &packet, room: room)
   }
 
   /// The packet last written went out.
   mutating func didSend(_ number: UInt32, now: Instant) {
-    channel?.didSend(UInt64(number), now: now)
+    channel.didSend(UInt64(number), now: now)
     if !flight.record(number, now: now) {
       // The channel has given the oldest one up too, to be allowed a probe.
       flight.forgetOldest()
@@ -90,31 +101,31 @@ struct Exchange: Sendable {
 
   /// Takes a FEEDBACK: what arrived, what is lost.
   mutating func handle(_ frame: FeedbackFrame, in packet: Span<UInt8>, now: Instant) {
-    guard channel != nil else { return }
+    guard hasChannel else { return }
     flight.takeSample(frame.header, now: now)
     var entries = frame.entries(in: packet)
     while let entry = entries.next() {
       guard entry.isReceived, flight.acknowledge(entry.number) else { continue }
-      channel?.packetAcknowledged(UInt64(entry.number))
+      channel.packetAcknowledged(UInt64(entry.number))
     }
-    if flight.roundTrip.hasSample { channel?.updateProbeTimeout(flight.roundTrip.probeTimeout) }
+    if flight.roundTrip.hasSample { channel.updateProbeTimeout(flight.roundTrip.probeTimeout) }
     loseOld(now: now)
   }
 
   /// Repeats what is due; the move is the machine's.
   mutating func handleTimeout(now: Instant) {
     loseOld(now: now)
-    channel?.handleTimeout(now: now)
+    channel.handleTimeout(now: now)
   }
 
   /// Whether a message has been half here for longer than anybody repeats it (§9).
   func isStale(now: Instant) -> Bool {
-    guard let began = channel?.oldestReassembly else { return false }
+    guard hasChannel, let began = channel.oldestReassembly else { return false }
     return began + Exchange.reassemblyLife <= now
   }
 
   private mutating func loseOld(now: Instant) {
-    while let number = flight.takeLost(now: now) { channel?.packetLost(UInt64(number)) }
+    while let number = flight.takeLost(now: now) { channel.packetLost(UInt64(number)) }
   }
 
   /// The 8 s of docs/protocol/session.md §9, and time for the notice of the sender's giving up.

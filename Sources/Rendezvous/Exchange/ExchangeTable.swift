@@ -1,5 +1,6 @@
 import Messaging
 import Primitives
+import Wire
 
 /// The exchanges under way, and which of them has something to do next.
 ///
@@ -31,7 +32,7 @@ struct ExchangeTable {
   }
 
   mutating func remove(_ index: UInt32) {
-    reassemblyByteCount -= places[Int(index)].channel?.reassemblyByteCount ?? 0
+    reassemblyByteCount -= places[Int(index)].channel.reassemblyByteCount
     places[Int(index)] = Exchange(slot: Exchange.noSlot)
     free.append(index)
     count -= 1
@@ -39,25 +40,37 @@ struct ExchangeTable {
 
   subscript(index: UInt32) -> Exchange { _read { yield places[Int(index)] } }
 
-  /// Runs `body` on an exchange, and keeps the count of half-received bytes.
+  /// Runs `body` on an exchange, in place.
   @inline(__always)
   mutating func with<Result, Failure: Error>(
     _ index: UInt32, _ body: (inout Exchange) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let before = places[Int(index)].channel?.reassemblyByteCount ?? 0
-    defer {
-      reassemblyByteCount += (places[Int(index)].channel?.reassemblyByteCount ?? 0) - before
-    }
-    return try body(&places[Int(index)])
+    try body(&places[Int(index)])
+  }
+
+  /// Hands a fragment to an exchange, and keeps the count of half-received bytes.
+  mutating func handle(
+    _ frame: MessageFrame, _ bytes: Span<UInt8>, of index: UInt32, now: Instant
+  ) throws(MessageFault) {
+    let before = places[Int(index)].channel.reassemblyByteCount
+    defer { reassemblyByteCount += places[Int(index)].channel.reassemblyByteCount - before }
+    try places[Int(index)].channel.handle(frame, bytes: bytes, now: now)
+  }
+
+  mutating func poll(_ index: UInt32) -> MessageEvent? {
+    places[Int(index)].hasChannel ? places[Int(index)].channel.poll() : nil
   }
 
   /// Puts the exchange's next deadline on the wheel, if it is sooner than what is there.
   mutating func setAlarm(_ index: UInt32) {
-    guard let deadline = places[Int(index)].nextDeadline else { return }
-    let tick = AlarmWheel.tick(atOrAfter: deadline)
-    if let alarm = places[Int(index)].alarm, alarm <= tick { return }
-    places[Int(index)].alarm = tick
-    wheel.add(index, at: tick)
+    let tick = with(index) { exchange -> UInt64? in
+      guard let deadline = exchange.nextDeadline else { return nil }
+      let tick = AlarmWheel.tick(atOrAfter: deadline)
+      if let alarm = exchange.alarm, alarm <= tick { return nil }
+      exchange.alarm = tick
+      return tick
+    }
+    if let tick { wheel.add(index, at: tick) }
   }
 
   var nextDeadline: Instant? { wheel.nextDeadline }

@@ -14,6 +14,9 @@ package struct ServerLimits: Sendable {
   /// Handshakes answered whose first DATA has not come. Each costs a client's record for 15 s, so
   /// this is what a flood with real addresses can hold.
   package var unconfirmedSessions = 4096
+  /// RESPs kept for 10 s in case their INIT comes again: 400 KiB, and ten seconds of a hundred
+  /// registrations a second. Beyond that the oldest goes, and its repeated INIT costs a handshake.
+  package var rememberedAnswers = 1024
   /// How long an answered handshake may stay without DATA: longer than the client's whole attempt.
   package var confirmation = Duration.seconds(15)
   /// COOKIE and CARD together, each source: enough for every retry of an honest client, and no
@@ -86,7 +89,6 @@ package struct ServerLimits: Sendable {
     limits.lookUpsPerClient = free
     limits.sessions = 1 << 20
     limits.sessionsPerSource = 1 << 20
-    limits.unconfirmedSessions = 1 << 20
     limits.waitingHandshakes = 1 << 16
     limits.exchanges = 1 << 20
     return limits

@@ -37,9 +37,8 @@ extension RendezvousMachine {
   mutating func withChannel(of slot: UInt32, _ body: (inout MessageChannel) -> Void) {
     let resting = registry[slot].resting
     withExchange(of: slot) { exchange in
-      var channel = exchange.channel.take() ?? MessageChannel(resting: resting)
-      body(&channel)
-      exchange.channel = channel
+      exchange.wake(resting)
+      body(&exchange.channel)
     }
   }
 
@@ -48,17 +47,25 @@ extension RendezvousMachine {
   /// - Parameter mayQueue: False after a packet could not be written, so that nothing spins.
   mutating func settle(_ slot: UInt32, mayQueue: Bool = true, now: Instant) {
     guard let index = exchange(of: slot), pollChannel(of: slot, now: now) else { return }
-    if mayQueue, exchanges[index].hasPacketToSend {
-      enqueue(slot)
-      return
+    let known = registry[slot].resting
+    // One access in place: reading the exchange property by property would copy it.
+    let step = exchanges.with(index) { exchange -> SettleStep in
+      if mayQueue, exchange.hasPacketToSend { return .send }
+      return exchange.rest(known).map { .rest($0) } ?? .wait
     }
-    if let resting = exchanges[index].rest(registry[slot].resting) {
+    switch step {
+    case .send: enqueue(slot)
+    case .wait: exchanges.setAlarm(index)
+    case .rest(let resting):
       registry[slot].resting = resting
       registry[slot].exchange = 0
       exchanges.remove(index)
-      return
     }
-    exchanges.setAlarm(index)
+  }
+
+  private enum SettleStep {
+    case send, wait
+    case rest(RestingState)
   }
 
   /// Puts a client among those that have something to send.
@@ -74,9 +81,9 @@ extension RendezvousMachine {
     guard let index = openExchange(of: slot) else { return nil }
     let resting = registry[slot].resting
     let tag = exchanges.with(index) { exchange -> MessageTag? in
-      if exchange.channel == nil { exchange.channel = MessageChannel(resting: resting) }
+      exchange.wake(resting)
       do throws(MessageError) {
-        return try exchange.channel?.send(bytes, on: .rendezvous, life: life, now: now)
+        return try exchange.channel.send(bytes, on: .rendezvous, life: life, now: now)
       } catch {
         return nil
       }

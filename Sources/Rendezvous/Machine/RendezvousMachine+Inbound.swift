@@ -130,10 +130,8 @@ extension RendezvousMachine {
     guard let index = openExchange(of: slot) else { return true }
     let resting = registry[slot].resting
     do throws(MessageFault) {
-      try exchanges.with(index) { exchange throws(MessageFault) in
-        if exchange.channel == nil { exchange.channel = MessageChannel(resting: resting) }
-        try exchange.channel?.handle(frame, bytes: bytes, now: now)
-      }
+      exchanges.with(index) { $0.wake(resting) }
+      try exchanges.handle(frame, bytes, of: index, now: now)
     } catch {
       counters.messagesInvalid &+= 1
       close(slot, .protocolViolated, .protocolViolated, now: now)
@@ -144,9 +142,7 @@ extension RendezvousMachine {
 
   /// Takes what the channel has to say; `false` when the session has ended.
   mutating func pollChannel(of slot: UInt32, now: Instant) -> Bool {
-    while let index = exchange(of: slot),
-      let event = exchanges.with(index, { $0.channel?.poll() })
-    {
+    while let index = exchange(of: slot), let event = exchanges.poll(index) {
       switch event {
       case .received(_, let bytes):
         guard handle(bytes, of: slot, now: now) else { return false }

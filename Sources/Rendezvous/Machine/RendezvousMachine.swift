@@ -59,7 +59,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
       staticKeys: settings.identity.publicStaticKeys, waitingLimit: limits.waitingHandshakes,
       random: &random)
     identities = IdentityRates(limit: limits.sources, hash: hash)
-    recentAnswers = RecentAnswers(limit: limits.unconfirmedSessions)
+    recentAnswers = RecentAnswers(limit: limits.rememberedAnswers)
     self.store = store
     self.limits = limits
     registry = ClientRegistry(hash: hash)
@@ -112,6 +112,11 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
       random: &random)
     settings.identity = identity
     settings.card = card
+  }
+
+  /// The wall clock has been read anew: it may have been stepped since the start.
+  package mutating func setWallClock(unixMilliseconds: UInt64, now: Instant) {
+    settings.wallMilliseconds = unixMilliseconds &- now.nanoseconds / 1_000_000
   }
 
   // MARK: - Outputs

@@ -3,7 +3,7 @@ import Wire
 
 /// The records, in chunks that are never moved, so that growing copies nothing.
 struct ClientSlab {
-  private static let chunkCount = 512
+  private static let chunkCount = 2048
 
   private var chunks: [[ClientRecord]] = []
   private var free: [UInt32] = []

@@ -2,7 +2,8 @@ import Primitives
 import Wire
 
 /// What registrations asked for whose first DATA has not come: written to the store only when it
-/// has, so that nobody can fill it with made-up addresses. As many as there are unconfirmed sessions.
+/// has, so that nobody can fill it with made-up addresses. As many as there are unconfirmed
+/// sessions.
 struct PendingRegistrations {
   struct Entry: Sendable {
     var card: [UInt8]

@@ -13,24 +13,32 @@ package struct ReplayWindow<let wordCount: Int>: Sendable {
   package var highest: UInt64? { end == 0 ? nil : end - 1 }
 
   /// Whether `number` is new: neither seen nor so old that nobody knows. Changes nothing, because
-  /// nothing has proven the number yet.
-  package func accepts(_ number: UInt64) -> Bool {
+  /// nothing has proven the number yet; mutating because a look at the array without the right to
+  /// change it is a look at a copy of it, 1 KiB a packet.
+  package mutating func accepts(_ number: UInt64) -> Bool {
     if number >= end { return number < .max }
     if end - number > Self.size { return false }
+    let words = words.mutableSpan
     return words[Self.word(number)] & Self.bit(number) == 0
   }
 
   /// Marks `number` as seen, after its packet has opened. Returns whether it is the highest yet.
   package mutating func insert(_ number: UInt64) -> Bool {
-    guard accepts(number) else { return false }
     let isHighest = number >= end
-    if isHighest { advance(to: number) }
+    if isHighest {
+      guard number < .max else { return false }
+      advance(to: number)
+    } else {
+      guard accepts(number) else { return false }
+    }
+    var words = words.mutableSpan
     words[Self.word(number)] |= Self.bit(number)
     return isHighest
   }
 
   /// Forgets what the numbers `end ... number` will stand for from now on.
   private mutating func advance(to number: UInt64) {
+    var words = words.mutableSpan
     if number - end >= Self.size {
       for index in 0..<wordCount { words[index] = 0 }
     } else {

@@ -109,7 +109,7 @@ extension Session {
       guard let split = handshake.split() else { return .ignored }
       next = Epoch(
         SessionKeys(split, role: .responder), local: connectionID, remote: request.connectionID,
-        number: current.number + 1, now: now)
+        number: current.number + 1, endsAt: now + limits.hardStop)
       nextConnectionID = connectionID
       pendingHandshake = nil
       pendingConnectionID = .none
@@ -138,7 +138,7 @@ extension Session {
     guard let split = trial.split() else { return .ignored }
     next = Epoch(
       SessionKeys(split, role: .initiator), local: pendingConnectionID,
-      remote: answer.connectionID, number: current.number + 1, now: now)
+      remote: answer.connectionID, number: current.number + 1, endsAt: now + limits.hardStop)
     pendingConnectionID = .none
     promoteNext(now: now)
     scheduleRekey(now: now, random: &random)
@@ -153,7 +153,7 @@ extension Session {
     previous = consume promoted
     nextConnectionID = .none
     deadlines.set(.erasePrevious, at: now + SessionLimits.previousLife)
-    deadlines.set(.hardStop, at: current.createdAt + limits.hardStop)
+    deadlines.set(.hardStop, at: current.endsAt)
   }
 
   /// The first handshake's initiator asks at 120 s ± 10 %, the other side at 165 s.

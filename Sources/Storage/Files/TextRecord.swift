@@ -13,7 +13,8 @@ enum TextRecord {
     return Array("\(text)end \(String(sum, radix: 16))\n".utf8)
   }
 
-  /// The words of each line between the title and the end; comments and empty lines are skipped.
+  /// The words of each line between the title and the end, at least one a line; comments and blank
+  /// lines are skipped.
   static func read(
     _ bytes: [UInt8], title: String, path: String
   ) throws(StorageError) -> [[Substring]] {
@@ -40,8 +41,8 @@ enum TextRecord {
     var body = ""
     for line in lines { body += line + "\n" }
     guard UInt64(last.dropFirst(4), radix: 16) == sum(body.utf8) else { throw damaged(path) }
-    return lines.dropFirst().filter { !$0.isEmpty && !$0.hasPrefix("#") }
-      .map { $0.split(separator: " ") }
+    return lines.dropFirst().filter { !$0.hasPrefix("#") }.map { $0.split(separator: " ") }
+      .filter { !$0.isEmpty }
   }
 
   static func damaged(_ path: String) -> StorageError {

@@ -78,7 +78,7 @@ package final class SQLiteStore: RegistrationStore {
     }
     try database.run(
       """
-      PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -2048;
+      PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -512;
       PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY
       """)
     guard version < schemaVersion else { return try checkQuickly(database) }

@@ -44,6 +44,7 @@ package struct AudioMediaFrame: Equatable, Sendable, BitwiseCopyable {
   }
 
   /// `nil` for a reserved kind of frame, which a receiver skips.
+  @inline(__always)
   init?(flags: UInt8, parsing reader: inout ByteReader) throws(WireError) {
     mediaTime = try reader.readUInt16("media time")
     guard flags & Bits.reserved == 0, let length = Length(rawValue: flags >> 3 & 3) else {

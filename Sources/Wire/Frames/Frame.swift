@@ -1,7 +1,7 @@
 import Primitives
 
-/// One frame of an opened DATA packet (docs/protocol/frames.md): small values, and the places in the
-/// packet where its bytes are. Nothing is copied and nothing is allocated.
+/// One frame of an opened DATA packet (docs/protocol/frames.md): small values, and the places in
+/// the packet where its bytes are. Nothing is copied and nothing is allocated.
 package enum Frame: Equatable, Sendable, BitwiseCopyable {
   /// The rest of the packet is zero.
   case padding(byteCount: Int)

@@ -28,7 +28,7 @@ package struct FrameReader: ~Escapable {
     }
   }
 
-  @_lifetime(self: copy self)
+  @_lifetime(self: copy self) @inline(__always)
   private mutating func readFrame() throws(WireError) -> Frame {
     let start = reader.offset
     let type = try reader.readUInt8("frame type")
@@ -70,7 +70,7 @@ package struct FrameReader: ~Escapable {
   }
 
   /// AUDIO reaches to the end of the packet (§1).
-  @_lifetime(self: copy self)
+  @_lifetime(self: copy self) @inline(__always)
   private mutating func readAudio(_ type: UInt8) throws(WireError) -> Frame {
     guard let frame = try AudioMediaFrame(flags: type, parsing: &reader) else {
       _ = try reader.readRange(reader.remaining, "reserved audio")

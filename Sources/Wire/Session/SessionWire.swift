@@ -8,6 +8,15 @@ package struct ConnectionID: RawRepresentable, Hashable, Sendable, BitwiseCopyab
 
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 
+  /// Written out: the one that `RawRepresentable` gives is called through a witness table.
+  package static func == (left: ConnectionID, right: ConnectionID) -> Bool {
+    left.rawValue == right.rawValue
+  }
+
+  package static func != (left: ConnectionID, right: ConnectionID) -> Bool {
+    left.rawValue != right.rawValue
+  }
+
   /// Random and not zero; the caller checks that it is not in use.
   package init(random: inout RandomSource) {
     let value = UInt32(truncatingIfNeeded: random.next())

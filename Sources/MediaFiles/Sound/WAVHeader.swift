@@ -1,0 +1,35 @@
+internal import Glibc
+
+/// The header of a WAV that began as RF64 and stayed small.
+///
+/// libsndfile marks its samples as "extensible", with plain 16 bit inside, which simple readers
+/// (Python's `wave` before 3.12) refuse. The plain mark says the same.
+enum WAVHeader {
+  /// Puts the plain mark in place; leaves every other file as it is.
+  static func makePlain(_ path: String) {
+    let number = unsafe open(path, O_RDWR | O_CLOEXEC)
+    guard number >= 0 else { return }
+    defer { _ = close(number) }
+    var head = [UInt8](repeating: 0, count: headByteCount)
+    guard unsafe pread(number, &head, head.count, 0) == head.count,
+      let offset = tagOffset(in: head)
+    else { return }
+    let plain: [UInt8] = [1, 0]
+    _ = unsafe pwrite(number, plain, plain.count, off_t(offset))
+  }
+
+  /// Where the mark of an extensible 16-bit format stands; `nil` for any other header.
+  static func tagOffset(in head: [UInt8]) -> Int? {
+    guard head.count == headByteCount, Array(head[0..<4]) == Array("RIFF".utf8),
+      Array(head[8..<12]) == Array("WAVE".utf8),
+      let start = (12..<64).first(where: { Array(head[$0..<($0 + 4)]) == Array("fmt ".utf8) })
+    else { return nil }
+    let format = start + 8
+    let isExtensible = head[format] == 0xFE && head[format + 1] == 0xFF
+    let isPCM = head[format + 24] == 1 && head[format + 25] == 0
+    return isExtensible && isPCM ? format : nil
+  }
+
+  /// The JUNK chunk that becomes `ds64` in a long file, and the format after it.
+  static let headByteCount = 128
+}

@@ -1,0 +1,79 @@
+package import Arguments
+package import Earshot
+internal import MediaFiles
+package import Reactor
+
+/// `earshot call NAME|ID`: invites, talks, prints the report.
+package struct CallCommand: Sendable {
+  package var online: OnlineOptions
+  package var sound: SoundOptions
+  package var target: String
+  /// Seconds.
+  package var ringTimeout: Double
+
+  package init(
+    _ arguments: consuming Arguments, variable: (String) -> String?
+  ) throws(UsageError) {
+    var arguments = arguments
+    online = try OnlineOptions(&arguments, variable: variable)
+    sound = try SoundOptions(&arguments)
+    ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
+    target = try arguments.positional("name or ID")
+    try arguments.finish()
+    guard OnlineOptions.isName(target) || PeerID(target) != nil else {
+      throw UsageError(
+        "'\(target)' is neither a name nor an ID.",
+        advice: "A name has 1 to 63 of A-Z a-z 0-9 . _ -, an ID 52 letters.")
+    }
+  }
+
+  package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
+    let console = Console(
+      isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+    let ends: OpenedSound
+    do throws(MediaFileError) {
+      ends = try OpenedSound(sound, call: 1)
+    } catch {
+      throw CommandFailure(error)
+    }
+    let session = try await OnlineSession(
+      online, console, on: loop, readsKeys: sound.play != "-")
+    ends.connect(to: session.inbox)
+    let status = try await session.waitUntilRegistered()
+    if status == .taken, let name = online.name {
+      console.log(.warning, EarshotError.nameTaken(name).message)
+    }
+    var options = sound.callOptions(source: ends.source, sink: ends.sink)
+    options.ringTimeout = .milliseconds(Int64(ringTimeout * 1000))
+    let call: Call
+    do throws(EarshotError) {
+      call = try await session.endpoint.call(target, options: options)
+    } catch {
+      await session.endpoint.close()
+      throw CommandFailure(error)
+    }
+    console.say("Calling \(target) ...")
+    let run = CallRun(call.id, session, sound, role: .caller, peer: target)
+    run.use(ends)
+    return await follow(run, session)
+  }
+
+  private func follow(_ run: CallRun, _ session: OnlineSession) async -> ExitCode {
+    while run.report == nil, !run.hasAborted, let happening = await session.next() {
+      _ = await run.take(happening)
+    }
+    if run.hasAborted { return .interrupted }
+    guard let report = run.report else { return await session.finish(run, .failed) }
+    return await session.finish(run, sound.code(of: report))
+  }
+}
+
+extension SoundOptions {
+  /// The exit code of a call, `--min-mos` considered.
+  package func code(of report: CallReport) -> ExitCode {
+    let code = ExitCode(report)
+    guard code == .done, report.outcome == .completed, let least = leastMOS else { return code }
+    guard let mos = report.statistics?.received.mos else { return .quality }
+    return mos < least ? .quality : .done
+  }
+}

@@ -1,0 +1,293 @@
+package import Earshot
+internal import MediaFiles
+internal import Primitives
+internal import Reactor
+
+/// One call, at either end, from its invitation to its report: turns what happens into lines, the
+/// live region, and what keys and signals ask for.
+package final class CallRun {
+  /// Statistics kept for the report: ten hours of them.
+  package static let maxSamples = 18_000
+  /// Seconds after which plain output says again how it goes.
+  private static let plainPeriod = 10
+
+  package private(set) var id: CallID
+  package private(set) var report: CallReport?
+  package private(set) var samples: [CallStatistics] = []
+  /// Whether it waits for the own answer.
+  package private(set) var isRinging: Bool
+  /// Whether a signal has asked for the end.
+  package private(set) var wasSignalled = false
+  /// Whether a second one did, before the end had come.
+  package private(set) var hasAborted = false
+  private var isEnding = false
+  private let session: OnlineSession
+  private let sound: SoundOptions
+  private let role: CallReport.Role
+  private var source: PlayedSource?
+  private var sink: HeardSink?
+  private var saveName: String?
+  private var view = CallView()
+  private var began = SystemClock.now
+  private var connected: Instant?
+  private var deadlines = Deadlines<Timer>()
+  private var lastPlain = 0
+
+  enum Timer: CaseIterable, Hashable, Sendable {
+    /// Draw the region again.
+    case status
+    /// `--duration` is over.
+    case duration
+    /// What was played last has been heard.
+    case tail
+    /// The end that was asked for did not come.
+    case patience
+    /// `--ring-for` of an incoming call.
+    case ring
+  }
+
+  package init(
+    _ id: CallID, _ session: OnlineSession, _ sound: SoundOptions, role: CallReport.Role,
+    peer: String
+  ) {
+    self.id = id
+    self.session = session
+    self.sound = sound
+    self.role = role
+    isRinging = role == .callee
+    view.peer = peer
+    view.state = role == .caller ? "calling" : "rings"
+    if session.console.hasRegion { deadlines.set(.status, at: began) }
+    arm()
+  }
+
+  /// What is played and saved, once that is known.
+  package func use(_ ends: OpenedSound) {
+    source = ends.source
+    sink = ends.sink
+    saveName = ends.saveName
+    view.isMuted = sound.startsMuted
+  }
+
+  package func ask(_ question: String) { view.hint = question }
+
+  package func ring(for seconds: Double) {
+    deadlines.set(.ring, at: SystemClock.now + .milliseconds(Int64(seconds * 1000)))
+    arm()
+  }
+
+  private func arm() { session.inbox.wake(at: deadlines.next) }
+
+  /// What a happening asks of whoever holds the call.
+  package enum Verdict {
+    case goOn
+    /// `--ring-for` is over.
+    case ringOver
+  }
+
+  package func take(_ happening: Happening) async -> Verdict {
+    var verdict = Verdict.goOn
+    switch happening {
+    case .endpoint(let event): await take(event)
+    case .key(let key): await take(key)
+    case .signal(.user1): await showStatistics()
+    case .signal:
+      hasAborted = isEnding && wasSignalled
+      wasSignalled = true
+      await end()
+    case .sourceEnded: sourceEnded()
+    case .wake: if await wake() { verdict = .ringOver }
+    }
+    arm()
+    return verdict
+  }
+
+  // MARK: - Answering
+
+  package func accept(_ options: CallOptions) async {
+    deadlines.cancel(.ring)
+    do throws(EarshotError) {
+      try await session.endpoint.call(id).accept(options)
+      isRinging = false
+    } catch {
+      session.console.log(.warning, error.message)
+    }
+  }
+
+  package func refuse(_ reason: String) async {
+    deadlines.cancel(.ring)
+    isRinging = false
+    do throws(EarshotError) {
+      try await session.endpoint.call(id).reject(reason: reason)
+    } catch {
+      session.console.log(.warning, error.message)
+    }
+  }
+
+  // MARK: - Events
+
+  private func take(_ event: EndpointEvent) async {
+    switch event {
+    case .callStateChanged(let call, let state, _) where call == id: enter(state)
+    case .callProgress(let call, let step) where call == id: take(step)
+    case .statistics(let call, let numbers) where call == id: take(numbers)
+    case .callEnded(let call, let report) where call == id: finish(report)
+    case .incomingCall(let other) where role == .caller && other.id != id:
+      do throws(EarshotError) {
+        try await session.endpoint.call(other.id).reject(reason: "busy")
+      } catch {
+        session.console.log(.info, "\(error)")
+      }
+    case .registrationChanged(.reconnecting):
+      session.console.log(.warning, "contact with the rendezvous is lost; the call goes on")
+    default: break
+    }
+  }
+
+  private func enter(_ state: CallState) {
+    switch state {
+    case .calling: break
+    case .connecting:
+      view.state = "connecting"
+      view.hint = ""
+      deadlines.cancel(.ring)
+    case .connected:
+      connected = SystemClock.now
+      view.state = "connected"
+      view.hint = session.inbox.hasKeys ? "m mute   q hang up   s statistics" : ""
+      session.console.say("Connected with \(view.peer).")
+      if let duration = sound.duration {
+        deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
+      }
+    case .ended: deadlines.cancelAll()
+    }
+  }
+
+  private func take(_ step: CallProgress) {
+    let console = session.console
+    switch step {
+    case .delivered:
+      view.state = "ringing"
+      console.say("\(view.peer) has the invitation; it rings.")
+    case .pathReady(let kind, let remote): console.log(.info, "path \(kind.rawValue) to \(remote)")
+    case .pathChanged(let kind, let remote):
+      console.say("Media moved to another path: \(kind.rawValue), \(remote).")
+    case .shortCode(let letters): console.say("Short code, to compare by voice: \(letters)")
+    case .interrupted: console.say("Nothing has been heard for 4 s.")
+    case .resumed: console.say("It is heard again.")
+    case .remoteAudioMuted(let isMuted):
+      view.isRemoteMuted = isMuted
+      console.say("The other side \(isMuted ? "muted" : "unmuted") its audio.")
+    case .replaced(let new):
+      id = new
+      console.say("Both called each other: one call goes on.")
+    case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
+    case .firstFrameSent, .firstFrameReceived, .message, .messageDelivery: break
+    }
+  }
+
+  private func take(_ numbers: CallStatistics) {
+    view.numbers = numbers
+    // Of a call that goes on for days the first hours are enough.
+    if samples.count < Self.maxSamples { samples.append(numbers) }
+    let second = numbers.atMs / 1000
+    if !session.console.hasRegion, second - lastPlain >= Self.plainPeriod {
+      lastPlain = second
+      refresh()
+      session.console.say(StatusRegion.lines(view, columns: 200).prefix(2).joined(separator: "  "))
+    }
+  }
+
+  private func finish(_ report: CallReport) {
+    self.report = report
+    deadlines.cancelAll()
+    session.console.clear()
+    sink?.finish()
+    session.remember(source?.fault)
+    session.remember(sink?.fault)
+    if let last = report.statistics { samples.append(last) }
+    SummaryLine.write(report, to: session.lines)
+    session.console.say(EndTable.text(report, savedTo: saveName))
+    if let error = report.error { session.console.complain(CommandFailure(error)) }
+  }
+
+  // MARK: - Keys, signals, time
+
+  private func take(_ key: Character) async {
+    switch key {
+    case "m", "M":
+      let wanted = !view.isMuted
+      do throws(EarshotError) {
+        try await session.endpoint.call(id).setAudioMuted(wanted)
+        view.isMuted = wanted
+      } catch {
+        session.console.log(.warning, error.message)
+      }
+    case "v", "V": session.console.say("This version has no video yet.")
+    case "q", "Q": await end()
+    case "s", "S": await showStatistics()
+    default: break
+    }
+    refresh()
+  }
+
+  private func showStatistics() async {
+    guard let numbers = await session.endpoint.call(id).statistics() else {
+      session.console.say("There are no statistics yet.")
+      return
+    }
+    StatsLine.write(numbers, id, to: session.lines)
+    view.numbers = numbers
+    refresh()
+    session.console.say(StatusRegion.lines(view, columns: 200).prefix(2).joined(separator: "\n"))
+  }
+
+  /// The file is at its end; what was read last is still on its way to the other ear.
+  private func sourceEnded() {
+    guard role == .caller, sound.duration == nil else { return }
+    let trip = view.numbers?.currentRttMs ?? 200
+    let buffer = view.numbers?.received.jitterBufferDelayMs?.p95 ?? 200
+    let wait = min(trip, 2000) + min(buffer, 2000) + 300
+    deadlines.set(.tail, at: SystemClock.now + .milliseconds(Int64(wait)))
+  }
+
+  private func end() async {
+    guard !isEnding else { return }
+    isEnding = true
+    view.state = "hanging up"
+    deadlines.set(.patience, at: SystemClock.now + .seconds(5))
+    await session.endpoint.call(id).hangUp()
+  }
+
+  /// - Returns: Whether `--ring-for` is over.
+  private func wake() async -> Bool {
+    let now = SystemClock.now
+    var isRingOver = false
+    while let timer = deadlines.popDue(at: now) {
+      switch timer {
+      case .status:
+        refresh()
+        deadlines.set(.status, at: now + .milliseconds(100))
+      case .duration, .tail: await end()
+      case .patience:
+        session.console.log(.error, "the call did not end in order")
+        await session.endpoint.close()
+      case .ring: isRingOver = true
+      }
+    }
+    return isRingOver
+  }
+
+  private func refresh() {
+    let now = SystemClock.now
+    view.seconds = Int(now.nanoseconds(since: connected ?? began) / 1_000_000_000)
+    if let sink { view.heardLevel = sink.meter.decibels }
+    if let source {
+      view.playedLevel = source.meter.decibels
+      if let length = source.length, length > 0 {
+        view.progress = (Double(source.position) / Double(length), Double(length) / 48_000)
+      }
+    }
+    session.console.show(view)
+  }
+}

@@ -1,0 +1,101 @@
+/// What an events file tells: one line an event, with the time since the first, and how each call
+/// ended.
+package struct EventStory {
+  private var lines: [String] = []
+  private var unreadable = 0
+  private var statistics = 0
+  private var begin: Double?
+
+  /// `nil` when not one line is an event of ours.
+  package init?(_ text: String) {
+    for line in text.split(whereSeparator: \.isNewline) {
+      guard let object = JSONReader.value(of: line), let type = object["type"]?.asString else {
+        unreadable += 1
+        continue
+      }
+      take(object, type)
+    }
+    guard !lines.isEmpty || statistics > 0 else { return nil }
+  }
+
+  private mutating func take(_ object: JSONValue, _ type: String) {
+    let at = clock(object["ts"]?.asString)
+    switch type {
+    case "schema": lines.append("\(at)written as \(Self.short(object["schema"]))")
+    case "listening": lines.append("\(at)listening at \(Self.short(object["address"]))")
+    case "event": lines.append(at + Self.event(object))
+    case "stats": statistics += 1
+    case "summary": lines += Self.summary(object).map { at + $0 }
+    default: lines.append("\(at)\(Self.plain(type))")
+    }
+  }
+
+  private static func event(_ object: JSONValue) -> String {
+    var text = short(object["name"])
+    let known = ["type", "ts", "name", "callId", "state"]
+    guard case .object(let members) = object else { return text }
+    let details = members.filter { !known.contains($0.key) }
+      .map { "\(plain($0.key)) \(short($0.value))" }
+    if !details.isEmpty { text += ": " + details.joined(separator: ", ") }
+    return text
+  }
+
+  private static func summary(_ object: JSONValue) -> [String] {
+    var lines = ["the call ended: \(short(object["outcome"])), \(short(object["reason"]))"]
+    if let duration = object["durationMs"]?.asNumber, duration > 0 {
+      lines.append("it lasted \(Wording.decimal(duration / 1000)) s")
+    }
+    let received = object["audio"]?["received"]
+    if let lost = received?["lostFraction"]?.asNumber {
+      var text = "lost \(Wording.percent(lost)) of what was sent to this side"
+      if let made = received?["concealedFraction"]?.asNumber {
+        text += ", \(Wording.percent(made)) of the sound was made up"
+      }
+      if let mos = received?["mos"]?.asNumber { text += ", MOS \(Wording.decimal(mos)) of 5" }
+      lines.append(text)
+    }
+    if let rtt = object["network"]?["rttMs"]?["p50"]?.asNumber {
+      lines.append("the round trip took \(Wording.milliseconds(rtt))")
+    }
+    return lines
+  }
+
+  /// A value on one line, without control letters, at most 120 letters of it.
+  private static func short(_ value: JSONValue?) -> String {
+    guard let value else { return "?" }
+    return plain(value.asString ?? value.text)
+  }
+
+  private static func plain(_ text: String) -> String {
+    let safe = text.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }
+    return String(String(String.UnicodeScalarView(safe)).prefix(120))
+  }
+
+  /// Seconds since the first line.
+  private mutating func clock(_ timestamp: String?) -> String {
+    guard let seconds = timestamp.flatMap(Self.secondOfDay) else { return "        ?  " }
+    let start = begin ?? seconds
+    begin = start
+    // Over midnight.
+    let elapsed = seconds >= start ? seconds - start : seconds - start + 86_400
+    let whole = Int(elapsed)
+    let text = "\(whole).\(String(1000 + Int(((elapsed - Double(whole)) * 1000).rounded()) % 1000).dropFirst())"
+    return String(repeating: " ", count: max(0, 9 - text.count)) + text + "  "
+  }
+
+  private static func secondOfDay(_ timestamp: String) -> Double? {
+    let time = timestamp.split(separator: "T").last?.prefix { $0 != "Z" } ?? ""
+    let parts = time.split(separator: ":").map { Double($0) }
+    guard parts.count == 3, let hours = parts[0], let minutes = parts[1], let seconds = parts[2],
+      [hours, minutes, seconds].allSatisfy({ $0.isFinite && (0..<100).contains($0) })
+    else { return nil }
+    return hours * 3600 + minutes * 60 + seconds
+  }
+
+  package var text: String {
+    var lines = lines
+    if statistics > 0 { lines.append("\(statistics) lines of statistics") }
+    if unreadable > 0 { lines.append("\(unreadable) lines cannot be read: the file may be cut") }
+    return lines.joined(separator: "\n")
+  }
+}

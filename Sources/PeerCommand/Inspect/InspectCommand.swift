@@ -1,0 +1,89 @@
+package import Arguments
+internal import MediaFiles
+internal import Reactor
+
+/// `earshot inspect FILE`: explains a capture, an events file or a packet in hex.
+package struct InspectCommand: Sendable {
+  package var subject: String
+
+  /// Larger files are captures, which are read piece by piece, or not ours.
+  package static let maxTextByteCount = 64 << 20
+
+  package init(_ arguments: consuming Arguments) throws(UsageError) {
+    var arguments = arguments
+    subject = try arguments.positional("file")
+    try arguments.finish()
+  }
+
+  package func run() throws(CommandFailure) -> ExitCode {
+    print(try explanation())
+    return .done
+  }
+
+  package func explanation() throws(CommandFailure) -> String {
+    let bytes: [UInt8]
+    do throws(ReactorError) {
+      bytes = try ProcessSurroundings.contents(
+        of: subject == "-" ? "/dev/stdin" : subject, limit: 4)
+    } catch {
+      // Hex itself may stand where a file's name would.
+      if let packet = Self.hex(subject) { return PacketExplanation.text(packet) }
+      throw CommandFailure(
+        .file, "Cannot read \(subject): \(error.reason).",
+        advice: "Name a capture, an events file, or a packet in hex.")
+    }
+    if bytes == [0x0A, 0x0D, 0x0D, 0x0A], subject != "-" {
+      do throws(MediaFileError) {
+        return try CaptureStory(subject).text
+      } catch {
+        throw CommandFailure(error)
+      }
+    }
+    return try text(beginning: bytes)
+  }
+
+  private func text(beginning: [UInt8]) throws(CommandFailure) -> String {
+    var bytes = beginning
+    do throws(ReactorError) {
+      // Of a pipe the first bytes are taken already.
+      let rest = try ProcessSurroundings.contents(
+        of: subject == "-" ? "/dev/stdin" : subject, limit: Self.maxTextByteCount)
+      if subject == "-" { bytes += rest } else { bytes = rest }
+    } catch {
+      throw CommandFailure(file: error)
+    }
+    return try Self.explain(bytes, name: subject)
+  }
+
+  /// What text in a file is about.
+  package static func explain(
+    _ bytes: [UInt8], name: String
+  ) throws(CommandFailure) -> String {
+    let text = String(decoding: bytes, as: UTF8.self)
+    if let packet = hex(text) { return PacketExplanation.text(packet) }
+    if text.first(where: { !$0.isWhitespace }) == "{", let story = EventStory(text) {
+      return story.text
+    }
+    throw CommandFailure(
+      .file,
+      bytes.isEmpty ? "\(name) is empty." : "\(name) is no capture, events file or packet in hex.",
+      advice: "Give what --pcap or --events wrote, or a packet as hex digits.")
+  }
+
+  /// Bytes from hex digits; spaces, colons and a leading `0x` may stand between them.
+  package static func hex(_ text: String) -> [UInt8]? {
+    var digits = text.split { $0.isWhitespace || $0 == ":" }.joined()
+    if digits.hasPrefix("0x") { digits.removeFirst(2) }
+    let letters = Array(digits.utf8)
+    guard letters.count >= 2, letters.count % 2 == 0, letters.count <= 131_072 else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: letters.count, by: 2) {
+      let pair = letters[index..<(index + 2)]
+      guard pair.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+        let byte = UInt8(String(decoding: pair, as: UTF8.self), radix: 16)
+      else { return nil }
+      bytes.append(byte)
+    }
+    return bytes
+  }
+}

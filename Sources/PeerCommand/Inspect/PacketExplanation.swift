@@ -1,0 +1,182 @@
+internal import MediaFiles
+internal import Primitives
+internal import Wire
+
+/// One datagram, field by field; what is sealed is said to be sealed.
+package enum PacketExplanation {
+  package static func text(_ bytes: [UInt8]) -> String {
+    ([title(bytes)] + fields(bytes).map { field in
+      let place = pad("\(field.offset)", 5) + pad("\(field.count)", 6)
+      return "  " + place + pad(field.name, 30) + field.meaning
+    }).joined(separator: "\n")
+  }
+
+  struct Field {
+    var offset: Int
+    var count: Int
+    var name: String
+    var meaning: String
+  }
+
+  /// What kind of packet it is, in a line.
+  package static func title(_ bytes: [UInt8]) -> String {
+    let size = "\(bytes.count) bytes"
+    switch Demultiplexer.classify(bytes.span) {
+    case .sealed: return "DATA, \(size): a sealed packet of a session (session.md §6)"
+    case .control(let type): return "\(name(type)), \(size)"
+    case .foreign:
+      if RTPMapping.parse(bytes.span) != nil { return "RTP, \(size) (RFC 3550)" }
+      return "\(size) that are neither ours nor RTP: dropped without an answer (session.md §1)"
+    }
+  }
+
+  static func name(_ type: PacketType) -> String {
+    switch type {
+    case .initiation: "INIT: begins a handshake (session.md §2)"
+    case .response: "RESP: answers a handshake (session.md §2)"
+    case .cookie: "COOKIE: come again with this (session.md §3)"
+    case .reset: "RESET: that session is unknown here (session.md §8)"
+    case .version: "VERSION: which versions are spoken here (session.md §4)"
+    case .cardRequest: "CARD_REQUEST: who are you? (session.md §4)"
+    case .card: "CARD: who I am (session.md §4)"
+    }
+  }
+
+  static func fields(_ bytes: [UInt8]) -> [Field] {
+    var walk = Walk(bytes)
+    switch Demultiplexer.classify(bytes.span) {
+    case .sealed: sealed(&walk)
+    case .control(let type): control(type, &walk)
+    case .foreign:
+      if let (header, start) = RTPMapping.parse(bytes.span) { rtp(header, start, &walk) }
+    }
+    return walk.fields
+  }
+
+  private static func sealed(_ walk: inout Walk) {
+    walk.take(1, "type") { "0x60; its low 5 bits are masked" }
+    walk.takeNumber(4, "receiver's connection ID")
+    walk.take(4, "packet number") { "masked: only the two ends can read it" }
+    walk.take(walk.remaining - 16, "frames") { "sealed (ChaCha20-Poly1305)" }
+    walk.take(16, "tag") { "proves that nothing was changed" }
+  }
+
+  private static func control(_ type: PacketType, _ walk: inout Walk) {
+    let first = type == .card || type == .cardRequest
+    walk.takeByte("type") { "0x\(String($0, radix: 16))" }
+    walk.takeByte("version") { $0 == 1 ? "1" : "\($0): another version than ours" }
+    walk.takeByte(first ? "zero" : "suite") { value in
+      first ? "\(value)" : value == 1 ? "Noise_IKpsk2_25519_ChaChaPoly_SHA256" : "\(value): unknown"
+    }
+    walk.takeByte(first ? "zero" : "purpose") { first ? "\($0)" : purpose($0) }
+    switch type {
+    case .initiation:
+      walk.takeNumber(4, "initiator's connection ID")
+      walk.take(32, "ephemeral key") { "fresh for this handshake" }
+      walk.take(48, "static key") { "sealed: who calls is hidden" }
+      walk.take(1080, "payload") { "sealed: time, card, name" }
+      walk.take(16, "MAC1") { "whoever made it knows the responder's key" }
+      walk.take(16, "MAC2") { $0.allSatisfy { $0 == 0 } ? "none" : "made with a cookie" }
+    case .response:
+      walk.takeNumber(4, "responder's connection ID")
+      walk.takeNumber(4, "initiator's connection ID")
+      walk.take(32, "ephemeral key") { "fresh for this handshake" }
+      walk.take(124, "payload") { "sealed: times, the address as seen, status" }
+      walk.take(16, "MAC1") { "whoever made it knows the initiator's key" }
+      walk.take(16, "zero") { "" }
+    case .cookie:
+      walk.takeNumber(4, "initiator's connection ID")
+      walk.take(24, "nonce") { "" }
+      walk.take(32, "cookie") { "sealed with the responder's public key" }
+    case .reset:
+      walk.takeNumber(4, "connection ID answered")
+      walk.take(16, "reset token") { "proves that the rendezvous sent it" }
+      walk.take(16, "random") { "" }
+    case .version:
+      walk.takeNumber(4, "initiator's connection ID")
+      walk.takeByte("lowest version") { "\($0)" }
+      walk.takeByte("highest version") { "\($0)" }
+    case .cardRequest, .card:
+      walk.take(8, "nonce") { "repeated in the answer" }
+      if type == .card { card(&walk) }
+    }
+    walk.take(walk.remaining, "zero") { "makes the question as long as the answer" }
+  }
+
+  private static func card(_ walk: inout Walk) {
+    walk.take(2, "length") { "" }
+    let bytes = walk.rest
+    do throws(WireError) {
+      let card = try ContactCard(parsing: bytes)
+      walk.take(bytes.count, "contact card") {
+        "of \(card.id)\(card.content.name.map { ", called \($0)" } ?? ""), serial "
+          + "\(card.content.serial); the signature is not checked here"
+      }
+    } catch {
+      walk.take(bytes.count, "contact card") { "cannot be read: \(error)" }
+    }
+  }
+
+  private static func rtp(_ header: RTPMapping, _ start: Int, _ walk: inout Walk) {
+    walk.takeByte("version, flags") { "2, \($0 & 0x3F) " }
+    walk.takeByte("marker, payload type") { _ in
+      let opus = header.payloadType == RTPMapping.opusPayloadType ? ", as Opus is" : ""
+      return "\(header.isMarked ? "first after silence, " : "")\(header.payloadType)\(opus)"
+    }
+    walk.take(2, "sequence number") { "\(header.sequenceNumber)" }
+    walk.take(4, "timestamp") { "\(header.timestamp) of 48 000 a second" }
+    walk.take(4, "SSRC") { "0x\(String(header.source, radix: 16))" }
+    if start > 12 { walk.take(start - 12, "sources, extension") { "" } }
+    walk.take(walk.remaining, "payload") { "in clear" }
+  }
+
+  private static func purpose(_ value: UInt8) -> String {
+    switch HandshakePurpose(rawValue: value) {
+    case .register: "1: register at a rendezvous"
+    case .call: "2: call"
+    case .rekey: "3: new keys"
+    case .direct: "4: direct"
+    case nil: "\(value): unknown"
+    }
+  }
+
+  private static func pad(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(1, width - text.count))
+  }
+
+  /// Steps through the bytes; a step beyond the end takes what there is.
+  private struct Walk {
+    let bytes: [UInt8]
+    var offset = 0
+    var fields: [Field] = []
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    var remaining: Int { bytes.count - offset }
+    var rest: [UInt8] { Array(bytes[offset...]) }
+
+    mutating func take(_ count: Int, _ name: String, _ meaning: ([UInt8]) -> String) {
+      let count = min(max(0, count), remaining)
+      guard count > 0 else { return }
+      let part = Array(bytes[offset..<(offset + count)])
+      fields.append(Field(offset: offset, count: count, name: name, meaning: meaning(part)))
+      offset += count
+    }
+
+    mutating func take(_ count: Int, _ name: String, _ meaning: () -> String) {
+      let text = meaning()
+      take(count, name) { (_: [UInt8]) in text }
+    }
+
+    mutating func takeByte(_ name: String, _ meaning: (UInt8) -> String) {
+      take(1, name) { (part: [UInt8]) in meaning(part[0]) }
+    }
+
+    /// A little-endian number, in hex.
+    mutating func takeNumber(_ count: Int, _ name: String) {
+      take(count, name) { (part: [UInt8]) in
+        "0x" + part.reversed().map { String(0x100 + Int($0), radix: 16).dropFirst() }.joined()
+      }
+    }
+  }
+}

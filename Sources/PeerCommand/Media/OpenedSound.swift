@@ -1,0 +1,25 @@
+internal import Earshot
+package import MediaFiles
+
+/// The two ends of a call's sound, open.
+package struct OpenedSound: Sendable {
+  package let source: PlayedSource
+  package let sink: HeardSink
+  /// The file that is written; `nil` when nothing is saved.
+  package let saveName: String?
+  private let end: SourceEnd
+
+  /// Opens both for call `number`, 1 upwards.
+  package init(_ options: SoundOptions, call number: Int) throws(MediaFileError) {
+    let end = SourceEnd()
+    self.end = end
+    source = try PlayedSource(options.play, isLooped: options.isLooped) { end.report() }
+    saveName = options.saveName(call: number)
+    // Two channels are heard where two are sent: nobody knows what the other side sends.
+    let isStereo = source.channelCount == 2 && options.bitrate >= 48_000
+    sink = try HeardSink(saveName, channelCount: isStereo ? 2 : 1)
+  }
+
+  /// From here on the end of the source is told.
+  package func connect(to inbox: Inbox) { end.connect(to: inbox.feed) }
+}

@@ -1,0 +1,98 @@
+package import Arguments
+package import Earshot
+
+/// The options of every subcommand that goes online.
+package struct OnlineOptions: Sendable {
+  package var rendezvous: String
+  package var identity: String?
+  package var name: String?
+  package var bind: String
+  package var isJSON: Bool
+  package var events: String?
+  package var report: String?
+  package var pcap: String?
+  package var logLevel: LogLevel
+  package var isQuiet: Bool
+
+  /// How much is said on standard error.
+  package enum LogLevel: String, CaseIterable, Comparable, Sendable {
+    case error, warning, info, debug
+
+    package static func < (left: LogLevel, right: LogLevel) -> Bool {
+      left.rank < right.rank
+    }
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+  }
+
+  package init(
+    _ arguments: inout Arguments, variable: (String) -> String?
+  ) throws(UsageError) {
+    try Self.refuseRelay(&arguments)
+    let given = try arguments.option("--rendezvous")
+    identity = try arguments.option("--identity")
+    name = try arguments.option(
+      "--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ - that does not read as an ID"
+    ) { text in Self.isName(text) ? text : nil }
+    bind =
+      try arguments.option("--bind", wants: "an address like 0.0.0.0:0 or [::]:5000") { text in
+        SocketAddress(text) == nil ? nil : text
+      } ?? "0.0.0.0:0"
+    isJSON = try arguments.flag("--json")
+    events = try arguments.option("--events")
+    report = try arguments.option("--report")
+    pcap = try arguments.option("--pcap")
+    let level = try arguments.choice("--log-level", of: LogLevel.allCases.map(\.rawValue))
+    logLevel = level.flatMap(LogLevel.init) ?? .warning
+    isQuiet = try arguments.flag("--quiet")
+    guard let rendezvous = given ?? variable("EARSHOT_RENDEZVOUS"), !rendezvous.isEmpty else {
+      throw UsageError(
+        "No rendezvous is given.",
+        advice: "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")
+    }
+    self.rendezvous = rendezvous
+    try Self.check(rendezvous)
+  }
+
+  package var configuration: Configuration {
+    var configuration = Configuration(rendezvous: rendezvous)
+    configuration.identityFile = identity
+    configuration.name = name
+    configuration.bind = bind
+    return configuration
+  }
+
+  package static func isName(_ text: String) -> Bool {
+    let letters = Array(
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-".utf8)
+    return (1...63).contains(text.utf8.count) && text.utf8.allSatisfy { letters.contains($0) }
+      && PeerID(text) == nil
+  }
+
+  private static func check(_ rendezvous: String) throws(UsageError) {
+    let parts = rendezvous.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+    let address = parts.first.map(String.init) ?? ""
+    let port = address.lastIndex(of: ":").flatMap { colon in
+      colon == address.startIndex ? nil : UInt16(address[address.index(after: colon)...])
+    }
+    guard let port, port > 0 else {
+      throw UsageError(
+        "'\(rendezvous)' is not the address of a rendezvous.",
+        advice: "Write HOST:PORT or HOST:PORT#ID, for example 192.0.2.1:7400.")
+    }
+    if parts.count == 2, PeerID(String(parts[1])) == nil {
+      throw UsageError(
+        "'\(parts[1])' is not the ID of a rendezvous.",
+        advice: "An ID has 52 letters; copy the whole of it.")
+    }
+  }
+
+  /// Relays are in the contract, and not yet in this version: never silently ignored.
+  private static func refuseRelay(_ arguments: inout Arguments) throws(UsageError) {
+    for name in ["--turn", "--turn-user", "--turn-password"] {
+      guard try arguments.option(name) == nil else {
+        throw UsageError(
+          "\(name): this version has no relay yet.", advice: "Leave it out: paths are direct.")
+      }
+    }
+  }
+}

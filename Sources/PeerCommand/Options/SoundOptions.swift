@@ -1,0 +1,87 @@
+package import Arguments
+package import Earshot
+
+/// What `call` and `answer` have in common: what is played, saved and sent.
+package struct SoundOptions: Sendable {
+  package var play: String?
+  package var isLooped: Bool
+  package var startsMuted: Bool
+  package var save: String?
+  /// Seconds; `nil` until the played file ends.
+  package var duration: Double?
+  package var bitrate: Int
+  package var frame: Int
+  package var usesFEC: Bool
+  package var userExtension: String?
+  package var leastMOS: Double?
+
+  package init(_ arguments: inout Arguments) throws(UsageError) {
+    try Self.refuseVideo(&arguments)
+    play = try arguments.option("--play")
+    isLooped = try arguments.flag("--loop")
+    startsMuted = try arguments.flag("--mute")
+    save = try arguments.option("--save", wants: "a file name that ends in .wav or .opus") { name in
+      let lowered = name.lowercased()
+      return lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
+    }
+    duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
+    bitrate = try arguments.integer("--bitrate", "bits a second", in: 6000...510_000) ?? 32_000
+    let frame = try arguments.choice("--frame", of: ["10", "20", "40", "60"])
+    self.frame = frame.flatMap(Int.init) ?? 20
+    usesFEC = try !arguments.flag("--no-fec")
+    userExtension = try arguments.option("--extension", wants: "JSON of at most 1024 bytes") { text in
+      text.utf8.count <= 1024 && JSONReader.value(of: text) != nil ? text : nil
+    }
+    leastMOS = try arguments.number("--min-mos", "points", in: 1...5)
+    if isLooped, play == nil || play == "-" {
+      throw UsageError("--loop needs a file to play.", advice: "Add --play FILE.")
+    }
+    try checkRate()
+  }
+
+  /// A datagram has room for 1172 bytes of audio (docs/protocol/frames.md §5), and each holds one
+  /// frame.
+  private func checkRate() throws(UsageError) {
+    let most = 1172 * 8 * 1000 / frame
+    guard bitrate > most else { return }
+    throw UsageError(
+      "--bitrate \(bitrate) does not fit a packet of --frame \(frame) milliseconds.",
+      advice: "Use at most \(most), or a shorter frame.")
+  }
+
+  /// Video is in the contract, and not yet in this version: never silently ignored.
+  private static func refuseVideo(_ arguments: inout Arguments) throws(UsageError) {
+    for name in ["--video", "--save-video", "--max-video-bitrate", "--fallback"] {
+      guard try arguments.option(name) == nil else {
+        throw UsageError(
+          "\(name): this version has no video yet.", advice: "Leave it out: the call is audio.")
+      }
+    }
+    if try arguments.flag("--no-nack") {
+      throw UsageError(
+        "--no-nack: this version sends no audio again, and has no video yet.",
+        advice: "Leave it out.")
+    }
+  }
+
+  /// The name for the recording of call `number`, 1 upwards: `{n}` is replaced; where there is no
+  /// `{n}`, later calls get `-2`, `-3` before the ending, so that none is written over.
+  package func saveName(call number: Int) -> String? {
+    guard let save else { return nil }
+    if let place = save.firstRange(of: "{n}") {
+      return String(save[..<place.lowerBound]) + "\(number)" + save[place.upperBound...]
+    }
+    guard number > 1, let dot = save.lastIndex(of: ".") else { return save }
+    return save[..<dot] + "-\(number)" + save[dot...]
+  }
+
+  package func callOptions(source: PlayedSource, sink: HeardSink) -> CallOptions {
+    var options = CallOptions(source: source, sink: sink)
+    options.bitrate = bitrate
+    options.frameMilliseconds = frame
+    options.usesFEC = usesFEC
+    options.startsMuted = startsMuted
+    options.userExtension = userExtension
+    return options
+  }
+}

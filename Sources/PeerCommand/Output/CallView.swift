@@ -1,0 +1,50 @@
+package import Earshot
+
+/// What the live region of a call shows.
+package struct CallView: Sendable {
+  /// In a word or two: "ringing", "connected".
+  package var state = ""
+  /// Whom with.
+  package var peer = ""
+  /// Since it was connected, or since it began to ring.
+  package var seconds = 0
+  /// What is heard and what is played, in dB below full scale.
+  package var heardLevel = -90.0
+  package var playedLevel = -90.0
+  package var isMuted = false
+  package var isRemoteMuted = false
+  /// The latest numbers.
+  package var numbers: CallStatistics?
+  /// How much of the file was played, 0...1, and how long it is in seconds.
+  package var progress: (fraction: Double, seconds: Double)?
+  /// A question, or the keys there are.
+  package var hint = ""
+
+  package init() {}
+}
+
+/// Words and numbers for people.
+package enum Wording {
+  /// `31.9 kbit/s`.
+  package static func bitrate(_ bitsPerSecond: Double) -> String {
+    "\(decimal(bitsPerSecond / 1000)) kbit/s"
+  }
+
+  package static func percent(_ fraction: Double) -> String { "\(decimal(fraction * 100)) %" }
+
+  /// One decimal below a hundred, none above.
+  package static func decimal(_ value: Double) -> String {
+    guard value.isFinite, abs(value) < 1e9 else { return "-" }
+    if abs(value) >= 100 { return String(Int(value.rounded())) }
+    let tenths = Int((value * 10).rounded())
+    return "\(tenths < 0 ? "-" : "")\(abs(tenths) / 10).\(abs(tenths) % 10)"
+  }
+
+  package static func milliseconds(_ value: Double) -> String { "\(decimal(value)) ms" }
+
+  /// What a grade of 0...6 means.
+  package static func grade(_ grade: Int) -> String {
+    let words = ["unknown", "excellent", "good", "poor", "bad", "very bad", "down"]
+    return words.indices.contains(grade) ? words[grade] : "unknown"
+  }
+}

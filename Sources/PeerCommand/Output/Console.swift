@@ -1,0 +1,90 @@
+internal import Reactor
+
+/// What people read: lines, and on a terminal one region below them that is redrawn in place.
+package final class Console {
+  private let isTalkative: Bool
+  private let logLevel: OnlineOptions.LogLevel
+  private let out = OutputFile.standardOutput
+  private let errors = OutputFile.standardError
+  private var region: StatusRegion
+  private let regionOutput: OutputFile?
+
+  /// - Parameters:
+  ///   - isJSON: Standard output belongs to the JSON Lines.
+  ///   - isQuiet: Only errors are said.
+  package init(isJSON: Bool, isQuiet: Bool, logLevel: OnlineOptions.LogLevel = .warning) {
+    isTalkative = !isJSON && !isQuiet
+    self.logLevel = logLevel
+    let isPlain = ["", "dumb"].contains(ProcessSurroundings.variable("TERM") ?? "")
+    if isQuiet || isPlain {
+      regionOutput = nil
+    } else if isJSON {
+      // Only where the two cannot run into each other.
+      regionOutput = errors.isTerminal && !out.isTerminal ? errors : nil
+    } else {
+      regionOutput = out.isTerminal ? out : nil
+    }
+    let wantsNoColor = !(ProcessSurroundings.variable("NO_COLOR") ?? "").isEmpty
+    region = StatusRegion(usesColor: !wantsNoColor)
+  }
+
+  /// Whether `show` shows anything.
+  package var hasRegion: Bool { regionOutput != nil }
+  package var usesColor: Bool { region.usesColor && hasRegion }
+
+  /// A line on standard output, unless that is JSON or nothing is to be said.
+  package func say(_ text: String) {
+    guard isTalkative else { return }
+    hideRegion()
+    write(text + "\n", to: out)
+    drawRegion()
+  }
+
+  /// A failure, always, on standard error.
+  package func complain(_ failure: CommandFailure) {
+    hideRegion()
+    write(failure.text + "\n", to: errors)
+  }
+
+  /// A line on standard error, if `--log-level` lets it.
+  package func log(_ level: OnlineOptions.LogLevel, _ text: String) {
+    guard level <= logLevel else { return }
+    hideRegion()
+    write("earshot: \(level.rawValue): \(text)\n", to: errors)
+    drawRegion()
+  }
+
+  /// Puts `view` into the region.
+  package func show(_ view: CallView?) {
+    guard let regionOutput else { return }
+    region.view = view
+    write(region.redraw(columns: columns), to: regionOutput)
+  }
+
+  /// Takes the region away, for good or until the next `show`.
+  package func clear() {
+    region.view = nil
+    hideRegion()
+  }
+
+  private var columns: Int { TerminalInput.columnCount ?? 80 }
+
+  private func hideRegion() {
+    guard let regionOutput else { return }
+    write(region.erase(columns: columns), to: regionOutput)
+  }
+
+  private func drawRegion() {
+    guard let regionOutput, region.view != nil else { return }
+    write(region.redraw(columns: columns), to: regionOutput)
+  }
+
+  private func write(_ text: String, to output: OutputFile) {
+    guard !text.isEmpty else { return }
+    do throws(ReactorError) {
+      try output.write(text)
+    } catch {
+      // Nobody reads any more; the call goes on.
+    }
+  }
+}

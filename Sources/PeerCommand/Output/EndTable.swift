@@ -1,0 +1,108 @@
+package import Earshot
+
+/// What is printed when a call is over: what was heard, how good it was, and why.
+package enum EndTable {
+  package static func text(_ report: CallReport, savedTo file: String?) -> String {
+    rows(report, savedTo: file)
+      .map { title, text in
+        "  " + title + String(repeating: " ", count: max(1, 11 - title.count)) + text
+      }
+      .joined(separator: "\n")
+  }
+
+  package static func rows(
+    _ report: CallReport, savedTo file: String?
+  ) -> [(title: String, text: String)] {
+    var rows = [(title: "call", text: "\(report.outcome.rawValue): \(report.reason)")]
+    rows.append(("with", peer(report)))
+    if report.timeline.connectedMs != nil {
+      rows.append(("lasted", lasted(report)))
+    }
+    guard let numbers = report.statistics else { return rows }
+    if numbers.received.totalSamplesReceived > 0 { rows += heard(numbers, file) }
+    if numbers.sent.packetsSent > 0 { rows.append(("sent", sent(numbers))) }
+    if let path = numbers.path {
+      let changes =
+        path.changes == 0
+        ? "" : ", moved \(path.changes) time\(path.changes == 1 ? "" : "s")"
+      rows.append(("path", "\(path.kind.rawValue), \(path.local) to \(path.remote)\(changes)"))
+    }
+    return rows
+  }
+
+  private static func peer(_ report: CallReport) -> String {
+    let id = report.peer.map { "\($0)" }
+    let name = report.peerName ?? id ?? "nobody"
+    let rest = report.peerName == nil ? nil : id
+    let trust =
+      switch report.trust {
+      case .verified: "verified"
+      case .pinned: "the same identity as before"
+      case .new: "never met before"
+      case .changed: "NOT the identity of before"
+      }
+    return ([name, rest].compactMap(\.self) + [trust]).joined(separator: ", ")
+  }
+
+  private static func lasted(_ report: CallReport) -> String {
+    var text = Timestamp.clock(seconds: (report.durationMs + 500) / 1000)
+    if let accepted = report.timeline.acceptedMs, let connected = report.timeline.connectedMs {
+      text += ", connected \(max(0, connected - accepted)) ms after the answer"
+    }
+    return text
+  }
+
+  private static func heard(
+    _ numbers: CallStatistics, _ file: String?
+  ) -> [(title: String, text: String)] {
+    let received = numbers.received
+    let seconds = Double(received.totalSamplesReceived) / 48_000
+    var rows: [(title: String, text: String)] = []
+    let saved = file.map { ", saved in \($0)" } ?? ""
+    rows.append(
+      (
+        "heard", "\(Wording.decimal(seconds)) s at \(Wording.bitrate(received.bitrateBps))\(saved)"
+      ))
+    var good = "the line was \(Wording.grade(numbers.qualityRx))"
+    if let mos = received.mos {
+      good = "MOS \(Wording.decimal(mos)) of 5, \(good)"
+      if let basis = received.mosBasis { good += " (\(basis))" }
+    }
+    rows.append(("how good", good))
+    let all = received.packetsReceived + received.packetsLost
+    var why = "lost \(received.packetsLost) of \(all) packets"
+    why += " (\(Wording.percent(received.lostFraction)))"
+    if received.recoveredByFec > 0 { why += ", \(received.recoveredByFec) restored by FEC" }
+    why += ", made up \(Wording.percent(received.concealedFraction)) of the sound"
+    why += ", jitter \(Wording.milliseconds(received.jitterMs))"
+    rows.append(("why", why))
+    if let delay = delay(numbers) { rows.append(("delay", delay)) }
+    return rows
+  }
+
+  private static func delay(_ numbers: CallStatistics) -> String? {
+    var parts: [String] = []
+    if let ear = numbers.received.mouthToEarMs {
+      parts.append("mouth to ear about \(Wording.milliseconds(ear.p50))")
+    }
+    if let rtt = numbers.rttMs {
+      parts.append(
+        "round trip \(Wording.milliseconds(rtt.p50)) (95 %: \(Wording.milliseconds(rtt.p95)))")
+    }
+    if let buffer = numbers.received.jitterBufferDelayMs {
+      parts.append("jitter buffer \(Wording.milliseconds(buffer.p50))")
+    }
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
+  }
+
+  private static func sent(_ numbers: CallStatistics) -> String {
+    var text = "\(numbers.sent.packetsSent) packets, \(Wording.bitrate(numbers.sent.bitrateBps))"
+    if let lost = numbers.sent.fractionLost {
+      text += ", the other side lost \(Wording.percent(lost))"
+    }
+    if let overhead = numbers.overheadBytesPerAudioPacket {
+      text += ", \(Wording.decimal(overhead)) bytes a packet above the sound"
+    }
+    return text
+  }
+}

@@ -1,0 +1,108 @@
+package import Earshot
+
+/// The `event` lines: every event of the endpoint by its name in lowerCamelCase, with its details.
+package enum EventLine {
+  package static func write(_ event: EndpointEvent, to lines: JSONLines) {
+    switch event {
+    case .registrationChanged(let state): write(state, to: lines)
+    case .incomingCall(let call):
+      line("incomingCall", call.id, to: lines) { object in
+        object.add("peer", peer(name: call.name, id: call.peer, trust: call.trust))
+        object.add("extension", call.userExtension.map(JSONValue.verbatim))
+      }
+    case .callStateChanged(let id, let state, let reason): write(state, reason, id, to: lines)
+    case .callProgress(let id, let step): write(step, id, to: lines)
+    case .statistics(let id, let numbers): StatsLine.write(numbers, id, to: lines)
+    case .callEnded: break  // The summary says it.
+    }
+  }
+
+  private static func line(
+    _ name: String, _ id: CallID? = nil, to lines: JSONLines,
+    _ fill: (inout JSONObject) -> Void = { _ in }
+  ) {
+    lines.write("event") { object in
+      object.add("name", name)
+      object.add("callId", id?.description)
+      fill(&object)
+    }
+  }
+
+  private static func write(_ state: RegistrationState, to lines: JSONLines) {
+    switch state {
+    case .connecting: line("registrationConnecting", to: lines)
+    case .reconnecting: line("reconnecting", to: lines)
+    case .registered(let seen, let name):
+      line("registered", to: lines) { object in
+        object.add("seenAs", "\(seen)")
+        object.add("nameStatus", name.rawValue)
+      }
+    case .failed(let error):
+      line("registrationFailed", to: lines) { object in
+        object.add("code", error.code.rawValue)
+        object.add("message", error.message)
+        object.add("advice", error.advice)
+      }
+    }
+  }
+
+  private static func write(
+    _ state: CallState, _ reason: CallStateReason, _ id: CallID, to lines: JSONLines
+  ) {
+    if state == .connecting {
+      line("accepted", id, to: lines) { $0.add("reason", reason.rawValue) }
+    }
+    line(state.rawValue, id, to: lines) { object in
+      object.add("state", state.rawValue)
+      object.add("reason", reason.rawValue)
+    }
+  }
+
+  private static func write(_ step: CallProgress, _ id: CallID, to lines: JSONLines) {
+    let name = Self.name(of: step)
+    line(name, id, to: lines) { object in
+      switch step {
+      case .pathReady(let kind, let remote), .pathChanged(let kind, let remote):
+        object.add("kind", kind.rawValue)
+        object.add("remote", "\(remote)")
+      case .shortCode(let letters): object.add("code", letters)
+      case .remoteAudioMuted(let isMuted): object.add("muted", isMuted)
+      case .message(let stream, let bytes):
+        object.add("stream", Int(stream))
+        object.add("bytes", bytes.count)
+      case .replaced(let new): object.add("by", new.description)
+      case .audioFailed(let text): object.add("message", text)
+      case .messageDelivery(let tag, let isDelivered):
+        object.add("tag", tag)
+        object.add("delivered", isDelivered)
+      case .delivered, .firstFrameSent, .firstFrameReceived, .interrupted, .resumed: break
+      }
+    }
+  }
+
+  package static func name(of step: CallProgress) -> String {
+    switch step {
+    case .delivered: "delivered"
+    case .pathReady: "pathReady"
+    case .pathChanged: "pathChanged"
+    case .shortCode: "shortCode"
+    case .firstFrameSent: "firstFrameSent"
+    case .firstFrameReceived: "firstFrameReceived"
+    case .interrupted: "interrupted"
+    case .resumed: "resumed"
+    case .remoteAudioMuted: "remoteAudioMuted"
+    case .message: "message"
+    case .replaced: "replaced"
+    case .audioFailed: "audioFailed"
+    case .messageDelivery: "messageDelivery"
+    }
+  }
+
+  package static func peer(name: String?, id: PeerID?, trust: Trust) -> JSONObject {
+    var object = JSONObject()
+    object.add("name", name)
+    object.add("id", id?.description)
+    object.add("trust", trust.rawValue)
+    return object
+  }
+}

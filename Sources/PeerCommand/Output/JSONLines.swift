@@ -1,0 +1,46 @@
+package import Reactor
+
+/// The lines of `--json` and of `--events`: one object a line, `type` and `ts` first.
+///
+/// A file that cannot be written on is given up, and remembered: the call must not suffer for it.
+package final class JSONLines {
+  package static let schema = "earshot/1"
+
+  private var outputs: [OutputFile] = []
+  /// What could not be written, in sentences.
+  package private(set) var faults: [String] = []
+  private let wallNanoseconds: () -> UInt64
+
+  /// - Parameter wallNanoseconds: A clock, for `ts`.
+  package init(
+    to outputs: [OutputFile],
+    wallNanoseconds: @escaping () -> UInt64 = { SystemClock.wallNanoseconds }
+  ) {
+    self.outputs = outputs
+    self.wallNanoseconds = wallNanoseconds
+    write("schema") { $0.add("schema", Self.schema) }
+  }
+
+  package var isEmpty: Bool { outputs.isEmpty }
+
+  /// Writes one object, which `fill` completes.
+  package func write(_ type: String, _ fill: (inout JSONObject) -> Void) {
+    guard !outputs.isEmpty else { return }
+    var object = JSONObject()
+    object.add("type", type)
+    object.add("ts", Timestamp.text(wallNanoseconds: wallNanoseconds()))
+    fill(&object)
+    let line = object.value.text + "\n"
+    outputs.removeAll { !wasWritten(line, to: $0) }
+  }
+
+  private func wasWritten(_ line: String, to output: OutputFile) -> Bool {
+    do throws(ReactorError) {
+      try output.write(line)
+      return true
+    } catch {
+      faults.append("\(output.name) cannot be written to the end: \(error.reason).")
+      return false
+    }
+  }
+}

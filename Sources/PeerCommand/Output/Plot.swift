@@ -1,0 +1,147 @@
+/// A line plot over time as inline SVG.
+package struct Plot: Sendable {
+  package struct Line: Sendable {
+    package var name: String
+    /// Seconds, and the value in the plot's unit.
+    package var points: [(x: Double, y: Double)]
+
+    package init(_ name: String, _ points: [(x: Double, y: Double)]) {
+      self.name = name
+      self.points = points
+    }
+  }
+
+  package var title: String
+  package var unit: String
+  package var lines: [Line]
+
+  package init(_ title: String, unit: String, _ lines: [Line]) {
+    self.title = title
+    self.unit = unit
+    self.lines = lines
+  }
+
+  private static let width = 720.0
+  private static let height = 170.0
+  private static let left = 62.0
+  private static let bottom = 24.0
+  private static let top = 12.0
+  private static let colors = ["#1f6feb", "#d1572a"]
+  /// More points than pixels show nothing more.
+  private static let maxPoints = 1440
+
+  /// The drawing; empty when nothing was measured.
+  package var svg: String {
+    let points = lines.flatMap(\.points).filter { $0.x.isFinite && $0.y.isFinite }
+    guard let lastX = points.map(\.x).max(), let highest = points.map(\.y).max(),
+      let lowest = points.map(\.y).min()
+    else { return "" }
+    let scale = Scale(lastX: max(lastX, 1), low: min(0, lowest), high: highest)
+    var text = """
+      <figure><figcaption>\(Markup.escaped(title)) in \(Markup.escaped(unit))\(legend)</figcaption>
+      <svg viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img">\n
+      """
+    for value in scale.ticks { text += gridLine(at: value, scale) }
+    for part in 0...4 {
+      let seconds = Double(part) * scale.lastX / 4
+      text += label(
+        Timestamp.clock(seconds: Int(seconds.rounded())), x: scale.x(seconds),
+        y: Self.height - 6, anchor: "middle")
+    }
+    for (index, line) in lines.enumerated() { text += path(line, index, scale) }
+    return text + "</svg></figure>\n"
+  }
+
+  private var legend: String {
+    guard lines.count > 1 else { return "" }
+    return zip(lines, Self.colors).map { line, color in
+      " <span style=\"color:\(color)\">&#9632; \(Markup.escaped(line.name))</span>"
+    }.joined()
+  }
+
+  private func gridLine(at value: Double, _ scale: Scale) -> String {
+    let y = Self.short(scale.y(value))
+    let end = Self.short(Self.width - 8)
+    return """
+      <line x1="\(Self.short(Self.left))" y1="\(y)" x2="\(end)" y2="\(y)" stroke="#d8dee4"/>\n
+      """ + label(Wording.decimal(value), x: Self.left - 6, y: scale.y(value) + 4, anchor: "end")
+  }
+
+  private func label(_ text: String, x: Double, y: Double, anchor: String) -> String {
+    """
+    <text x="\(Self.short(x))" y="\(Self.short(y))" text-anchor="\(anchor)">\(text)</text>\n
+    """
+  }
+
+  private func path(_ line: Line, _ index: Int, _ scale: Scale) -> String {
+    let finite = line.points.filter { $0.x.isFinite && $0.y.isFinite }
+    guard !finite.isEmpty else { return "" }
+    let step = max(1, finite.count / Self.maxPoints)
+    let places = stride(from: 0, to: finite.count, by: step).map { place in
+      "\(Self.short(scale.x(finite[place].x))),\(Self.short(scale.y(finite[place].y)))"
+    }
+    let color = Self.colors[index % Self.colors.count]
+    if places.count == 1 {
+      let place = finite[0]
+      return "<circle cx=\"\(Self.short(scale.x(place.x)))\" cy=\"\(Self.short(scale.y(place.y)))\" "
+        + "r=\"2.5\" fill=\"\(color)\"/>\n"
+    }
+    return "<polyline fill=\"none\" stroke=\"\(color)\" stroke-width=\"1.6\" "
+      + "points=\"\(places.joined(separator: " "))\"/>\n"
+  }
+
+  private static func short(_ value: Double) -> String {
+    String((value * 10).rounded() / 10)
+  }
+
+  /// From values to places in the drawing.
+  private struct Scale {
+    let lastX: Double
+    let low: Double
+    let high: Double
+    let ticks: [Double]
+
+    init(lastX: Double, low: Double, high: Double) {
+      self.lastX = lastX
+      // Steps of 1, 2 or 5 times a power of ten, four or so of them.
+      let span = max(high - low, 1e-3)
+      var step = 1e-3
+      while span / step > 5 {
+        let isTwo = String(step).contains("2")
+        step *= isTwo ? 2.5 : 2
+      }
+      let first = (low / step).rounded(.down)
+      let last = max((high / step).rounded(.up), first + 1)
+      self.low = first * step
+      self.high = last * step
+      ticks = stride(from: first, through: last, by: 1).map { $0 * step }
+    }
+
+    func x(_ value: Double) -> Double {
+      Plot.left + value / lastX * (Plot.width - Plot.left - 8)
+    }
+
+    func y(_ value: Double) -> Double {
+      let room = Plot.height - Plot.top - Plot.bottom
+      return Plot.top + (high - value) / (high - low) * room
+    }
+  }
+}
+
+/// Text that comes from others, in a page.
+package enum Markup {
+  package static func escaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "\"": result += "&quot;"
+      case _ where scalar.value < 0x20 && scalar != "\n": result += " "
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+}

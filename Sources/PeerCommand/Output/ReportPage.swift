@@ -1,0 +1,101 @@
+package import Earshot
+internal import Glibc
+
+/// `--report`: one page that needs nothing else, with plots over the call and its table.
+package enum ReportPage {
+  package static func html(_ report: CallReport, _ samples: [CallStatistics]) -> String {
+    let rows = EndTable.rows(report, savedTo: nil).map { title, text in
+      "<tr><th>\(Markup.escaped(title))</th><td>\(Markup.escaped(text))</td></tr>\n"
+    }
+    let drawings = plots(samples).map(\.svg).joined()
+    return """
+      <!DOCTYPE html>
+      <html lang="en"><head><meta charset="utf-8"/>
+      <meta name="viewport" content="width=device-width"/>
+      <title>Earshot: call \(report.callID)</title>
+      <style>
+      body { font: 15px/1.5 system-ui, sans-serif; max-width: 780px; margin: 2em auto; color: #1f2328;
+        padding: 0 1em; background: #fff }
+      th { text-align: left; vertical-align: top; padding-right: 1.5em; font-weight: 600;
+        white-space: nowrap }
+      td { overflow-wrap: anywhere }
+      figure { margin: 1.5em 0 } figcaption { font-weight: 600 }
+      figcaption span { font-weight: 400; margin-left: 1em }
+      svg { width: 100%; height: auto } svg text { font-size: 11px; fill: #59636e }
+      </style></head><body>
+      <h1>Call \(report.callID)</h1>
+      <table>
+      \(rows.joined())\(steps(report.timeline))</table>
+      \(drawings.isEmpty ? "<p>Nothing was measured: no media flowed.</p>\n" : drawings)</body></html>
+
+      """
+  }
+
+  private static func steps(_ timeline: CallReport.Timeline) -> String {
+    let steps = [
+      ("delivered", timeline.deliveredMs), ("accepted", timeline.acceptedMs),
+      ("path ready", timeline.pathReadyMs), ("first frame sent", timeline.firstFrameSentMs),
+      ("first frame received", timeline.firstFrameReceivedMs),
+      ("connected", timeline.connectedMs),
+    ]
+    let text = steps.compactMap { name, at in at.map { "\(name) \($0) ms" } }
+    guard !text.isEmpty else { return "" }
+    return "<tr><th>steps</th><td>\(text.joined(separator: ", "))</td></tr>\n"
+  }
+
+  package static func plots(_ samples: [CallStatistics]) -> [Plot] {
+    [
+      Plot(
+        "Round trip", unit: "ms",
+        [Plot.Line("round trip", points(samples) { $0.currentRttMs })]),
+      Plot(
+        "Loss", unit: "% of packets since the sample before",
+        [Plot.Line("received", loss(samples))]),
+      Plot(
+        "Jitter buffer", unit: "ms",
+        [
+          Plot.Line("median so far", points(samples) { $0.received.jitterBufferDelayMs?.p50 }),
+          Plot.Line("95 % so far", points(samples) { $0.received.jitterBufferDelayMs?.p95 }),
+        ]),
+      Plot(
+        "Bit rate", unit: "kbit/s",
+        [
+          Plot.Line("received", rate(samples) { $0.received.bytesReceived }),
+          Plot.Line("sent", rate(samples) { $0.sent.bytesSent }),
+        ]),
+      Plot(
+        "Level heard", unit: "dB below full scale",
+        [
+          Plot.Line(
+            "heard", points(samples) { 20 * log10(max($0.received.audioLevel, 0.000_1)) })
+        ]),
+    ]
+  }
+
+  private static func seconds(_ sample: CallStatistics) -> Double { Double(sample.atMs) / 1000 }
+
+  private static func points(
+    _ samples: [CallStatistics], _ value: (CallStatistics) -> Double?
+  ) -> [(x: Double, y: Double)] {
+    samples.compactMap { sample in value(sample).map { (seconds(sample), $0) } }
+  }
+
+  private static func loss(_ samples: [CallStatistics]) -> [(x: Double, y: Double)] {
+    zip(samples, samples.dropFirst()).compactMap { before, sample in
+      let lost = sample.received.packetsLost - before.received.packetsLost
+      let came = sample.received.packetsReceived - before.received.packetsReceived
+      guard lost >= 0, came >= 0, lost + came > 0 else { return nil }
+      return (seconds(sample), 100 * Double(lost) / Double(lost + came))
+    }
+  }
+
+  private static func rate(
+    _ samples: [CallStatistics], _ bytes: (CallStatistics) -> Int
+  ) -> [(x: Double, y: Double)] {
+    zip(samples, samples.dropFirst()).compactMap { before, sample in
+      let milliseconds = sample.atMs - before.atMs
+      guard milliseconds >= 200 else { return nil }
+      return (seconds(sample), Double(bytes(sample) - bytes(before)) * 8 / Double(milliseconds))
+    }
+  }
+}

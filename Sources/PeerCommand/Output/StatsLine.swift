@@ -1,0 +1,105 @@
+package import Earshot
+internal import Reactor
+
+/// The `stats` lines: W3C webrtc-stats objects, with its names and units (seconds); what it has no
+/// name for begins with `earshot`.
+package enum StatsLine {
+  package static func write(_ numbers: CallStatistics, _ id: CallID, to lines: JSONLines) {
+    lines.write("stats") { object in
+      object.add("callId", id.description)
+      object.add("atMs", numbers.atMs)
+      object.add("stats", .array(Self.objects(numbers).map(\.value)))
+    }
+  }
+
+  package static func objects(_ numbers: CallStatistics) -> [JSONObject] {
+    var objects = [inbound(numbers.received), outbound(numbers.sent)]
+    objects += [remoteInbound(numbers), path(numbers), playout(numbers.received)].compactMap(\.self)
+    return objects
+  }
+
+  private static func object(_ type: String, _ id: String, kind: String? = "audio") -> JSONObject {
+    var object = JSONObject()
+    object.add("type", type)
+    object.add("id", id)
+    object.add("kind", kind)
+    return object
+  }
+
+  private static func inbound(_ numbers: CallStatistics.Inbound) -> JSONObject {
+    var object = object("inbound-rtp", "audio-in")
+    object.add("packetsReceived", numbers.packetsReceived)
+    object.add("packetsLost", numbers.packetsLost)
+    object.add("jitter", numbers.jitterMs / 1000)
+    object.add("packetsDiscarded", numbers.packetsDiscarded)
+    object.add("bytesReceived", numbers.bytesReceived)
+    object.add("totalSamplesReceived", numbers.totalSamplesReceived)
+    object.add("concealedSamples", numbers.concealedSamples)
+    object.add("silentConcealedSamples", numbers.silentConcealedSamples)
+    object.add("concealmentEvents", numbers.concealmentEvents)
+    object.add("insertedSamplesForDeceleration", numbers.insertedSamplesForDeceleration)
+    object.add("removedSamplesForAcceleration", numbers.removedSamplesForAcceleration)
+    object.add("audioLevel", numbers.audioLevel)
+    object.add("earshotBitrate", numbers.bitrateBps)
+    object.add("earshotRecoveredByFec", numbers.recoveredByFec)
+    object.add("earshotRecoveredByRetransmission", numbers.recoveredByRetransmission)
+    object.add("earshotJitterBufferDelay", seconds(numbers.jitterBufferDelayMs))
+    object.add("earshotMouthToEar", seconds(numbers.mouthToEarMs))
+    object.add("earshotMos", numbers.mos)
+    object.add("earshotMosBasis", numbers.mosBasis)
+    return object
+  }
+
+  private static func outbound(_ numbers: CallStatistics.Outbound) -> JSONObject {
+    var object = object("outbound-rtp", "audio-out")
+    object.add("packetsSent", numbers.packetsSent)
+    object.add("bytesSent", numbers.bytesSent)
+    object.add("earshotBitrate", numbers.bitrateBps)
+    object.add("earshotWireBytesSent", numbers.wireBytesSent)
+    return object
+  }
+
+  private static func remoteInbound(_ numbers: CallStatistics) -> JSONObject? {
+    guard numbers.sent.fractionLost != nil || numbers.currentRttMs != nil else { return nil }
+    var object = object("remote-inbound-rtp", "audio-out-remote")
+    object.add("localId", "audio-out")
+    object.add("fractionLost", numbers.sent.fractionLost)
+    object.add("roundTripTime", numbers.currentRttMs.map { $0 / 1000 })
+    return object
+  }
+
+  private static func path(_ numbers: CallStatistics) -> JSONObject? {
+    guard let path = numbers.path else { return nil }
+    var object = object("candidate-pair", "path", kind: nil)
+    object.add("state", "succeeded")
+    object.add("nominated", true)
+    object.add("currentRoundTripTime", numbers.currentRttMs.map { $0 / 1000 })
+    object.add("earshotKind", path.kind.rawValue)
+    object.add("earshotLocal", "\(path.local)")
+    object.add("earshotRemote", "\(path.remote)")
+    object.add("earshotChanges", path.changes)
+    object.add("earshotOverheadBytesPerAudioPacket", numbers.overheadBytesPerAudioPacket)
+    object.add("earshotQualityTx", numbers.qualityTx)
+    object.add("earshotQualityRx", numbers.qualityRx)
+    return object
+  }
+
+  private static func playout(_ numbers: CallStatistics.Inbound) -> JSONObject? {
+    guard numbers.totalSamplesReceived > 0 else { return nil }
+    var object = object("media-playout", "playout")
+    object.add("synthesizedSamplesDuration", Double(numbers.concealedSamples) / 48_000)
+    object.add("synthesizedSamplesEvents", numbers.concealmentEvents)
+    object.add("totalSamplesDuration", Double(numbers.totalSamplesReceived) / 48_000)
+    object.add("totalSamplesCount", numbers.totalSamplesReceived)
+    return object
+  }
+
+  private static func seconds(_ numbers: CallStatistics.Milliseconds?) -> JSONObject? {
+    guard let numbers else { return nil }
+    var object = JSONObject()
+    object.add("min", numbers.min.map { $0 / 1000 })
+    object.add("p50", numbers.p50 / 1000)
+    object.add("p95", numbers.p95 / 1000)
+    return object
+  }
+}

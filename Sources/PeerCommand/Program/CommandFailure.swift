@@ -1,0 +1,45 @@
+package import Arguments
+package import Earshot
+package import MediaFiles
+package import Reactor
+
+/// What stopped a command: what is wrong, what to do about it, and the exit code.
+package struct CommandFailure: Error, Equatable, Sendable {
+  package var code: ExitCode
+  package var message: String
+  package var advice: String
+
+  package init(_ code: ExitCode, _ message: String, advice: String = "") {
+    self.code = code
+    self.message = message
+    self.advice = advice
+  }
+
+  package init(_ error: EarshotError) {
+    self.init(ExitCode(error.code), error.message, advice: error.advice)
+  }
+
+  package init(_ error: UsageError) {
+    self.init(.usage, error.message, advice: error.advice)
+  }
+
+  package init(_ error: MediaFileError) {
+    self.init(.file, error.message, advice: error.advice)
+  }
+
+  /// A file of the program's own: a report, events.
+  package init(file error: ReactorError) {
+    self.init(
+      .file, "Cannot \(error.action) \(error.subject): \(error.reason).",
+      advice: "Choose a place that exists and that you may write to.")
+  }
+
+  package init(system error: ReactorError) {
+    self.init(.failed, "Cannot \(error.action) \(error.subject): \(error.reason).")
+  }
+
+  /// Two lines for standard error; one when there is no advice.
+  package var text: String {
+    advice.isEmpty ? "earshot: \(message)" : "earshot: \(message)\n  \(advice)"
+  }
+}

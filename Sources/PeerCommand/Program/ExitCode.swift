@@ -1,0 +1,43 @@
+package import Earshot
+
+/// What the program tells its caller (the table in `earshot --help`).
+package enum ExitCode: Int32, Sendable {
+  case done = 0
+  case failed = 1
+  case usage = 2
+  case unreachable = 3
+  case refused = 4
+  case timeout = 5
+  case quality = 6
+  case identity = 7
+  case file = 8
+  case interrupted = 130
+
+  /// How a call ended.
+  ///
+  /// - Parameter role: Whoever rejects a call has done what it meant to do.
+  package init(_ report: CallReport) {
+    switch report.outcome {
+    case .completed: self = .done
+    case .rejected: self = report.role == .callee ? .done : .refused
+    case .busy, .cancelled: self = .refused
+    case .timeout: self = .timeout
+    case .unreachable, .lost: self = .unreachable
+    case .failed: self = report.error.map { ExitCode($0.code) } ?? .failed
+    }
+    if report.trust == .changed { self = .identity }
+  }
+
+  /// What stopped the program (docs/errors.md).
+  package init(_ code: EarshotError.Code) {
+    switch code {
+    case .invalidAddress, .invalidName, .invalidArgument: self = .usage
+    case .hostNotFound, .rendezvousUnreachable, .rendezvousNotUnderstood: self = .unreachable
+    case .notAllowed, .nameTaken: self = .refused
+    case .identityChanged: self = .identity
+    case .identityFileMode, .identityFileDamaged, .fileUnusable: self = .file
+    case .addressInUse, .versionMismatch, .replacedElsewhere, .callState, .closed, .systemFailure:
+      self = .failed
+    }
+  }
+}

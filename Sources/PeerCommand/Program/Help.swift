@@ -1,0 +1,127 @@
+/// The texts of `--help`.
+package enum Help {
+  package static let overview = """
+    usage: earshot COMMAND [options]
+
+    Encrypted calls from host to host; a rendezvous introduces the two.
+
+      earshot keygen               makes the own identity; prints its ID and contact card
+      earshot card [--qr]          prints the own contact card
+      earshot call NAME|ID         invites, talks, prints how it was
+      earshot answer               registers, and waits for calls
+      earshot inspect FILE         explains a pcapng, an events file or a packet in hex
+
+    earshot COMMAND --help shows the options of each.
+
+    Exit codes
+        0  done; the call ended normally      5  nobody answered in time
+        1  failed for another reason          6  quality below --min-mos
+        2  the command line is wrong          7  an identity is not the one expected
+        3  unreachable                        8  a file cannot be read or written
+        4  the other side said no           130  interrupted before there was a call
+    """
+
+  package static func text(_ command: Subcommand) -> String {
+    switch command {
+    case .keygen: keygen
+    case .card: card
+    case .call: call + sound + online
+    case .answer: answer + sound + online
+    case .inspect: inspect
+    }
+  }
+
+  private static let keygen = """
+    usage: earshot keygen [--identity FILE] [--name NAME] [--rendezvous HOST:PORT#ID] [--json]
+
+    Makes the own identity, unless there is one, and prints its ID and contact card.
+
+      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --name NAME          the name to put on the card     (default: none)
+      --rendezvous HOST:PORT#ID  where the owner is found, for the card  (default: none)
+      --json               print one JSON object
+
+    example: earshot keygen --name bob
+    """
+
+  private static let card = """
+    usage: earshot card [--qr] [--identity FILE] [--name NAME] [--rendezvous HOST:PORT#ID] [--json]
+
+    Prints the own contact card: what others need to be sure that it is you.
+
+      --qr                 as a QR code, for another screen's camera
+      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --name NAME          the name to put on the card     (default: none)
+      --rendezvous HOST:PORT#ID  where the owner is found, for the card  (default: none)
+      --json               print one JSON object
+
+    example: earshot card --qr
+    """
+
+  private static let inspect = """
+    usage: earshot inspect FILE|HEX|-
+
+    Explains a capture (pcapng), an events file (JSON Lines) or a packet in hex: what each field
+    of the header means, what is sealed, and how the call went. FILE may hold the hex; - reads it
+    from standard input.
+
+    example: earshot inspect call.pcapng
+    """
+
+  private static let call = """
+    usage: earshot call NAME|ID [options]
+
+    Invites, talks, prints how it was. With --duration it hangs up after that; otherwise when the
+    played file has been heard to its end; with the test tone it talks until q or SIGINT.
+
+      --ring-timeout SECONDS   how long it may ring        (default: 15)
+
+    """
+
+  private static let answer = """
+    usage: earshot answer [options]
+
+    Registers, and waits for calls.
+
+      --accept             accept every call               (default without a terminal)
+      --reject REASON      refuse every call
+      --ask                ask, y or n                     (default on a terminal)
+      --ring-for SECONDS   accept or refuse after so long  (default: at once; asked: never)
+      --calls N            leave after N calls             (default: run on)
+
+    """
+
+  private static let sound = """
+      --play FILE          WAV, FLAC, Ogg, Opus, MP3, AIFF; - is raw s16le 48 kHz mono on standard
+                           input                           (default: a test tone)
+      --loop               play the file again and again
+      --mute               begin muted
+      --save FILE          what is heard, as .wav or .opus; {n} is the number of the call
+      --duration SECONDS   hang up after                   (default: when the played file ends)
+      --bitrate BPS        6000...510000                   (default: 32000)
+      --frame MS           10, 20, 40 or 60                (default: 20)
+      --no-fec             send no coarse copies of what may get lost
+      --extension JSON     data for the other side, at most 1024 bytes
+      --min-mos POINTS     1...5: exit 6 when it sounded worse
+
+    """
+
+  private static let online = """
+      --rendezvous HOST:PORT[#ID]   or $EARSHOT_RENDEZVOUS; #ID pins its identity
+      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --name NAME          the name to be called by: 1 to 63 of A-Z a-z 0-9 . _ -
+      --bind HOST:PORT     local UDP address               (default: 0.0.0.0:0)
+      --json               standard output becomes JSON Lines
+      --events FILE        the same lines to FILE
+      --report FILE.html   a page with plots at the end
+      --pcap FILE.pcapng   the decrypted media as RTP, for Wireshark
+      --log-level LEVEL    error, warning, info or debug   (default: warning)
+      --quiet              print nothing but errors
+
+    Keys while a call runs on a terminal: m mute, q hang up, s statistics now. SIGINT hangs up and
+    still prints the report; SIGUSR1 prints statistics.
+
+    example: earshot call bob --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav
+             earshot answer --name bob --rendezvous 192.0.2.1:7400 --accept
+    """
+}

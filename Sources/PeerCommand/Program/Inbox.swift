@@ -1,0 +1,53 @@
+package import Earshot
+package import Primitives
+package import Reactor
+
+/// Whatever can happen to a running command.
+package enum Happening: Sendable {
+  case endpoint(EndpointEvent)
+  case signal(SignalWatch.Signal)
+  case key(Character)
+  /// The played file is at its end.
+  case sourceEnded
+  /// A deadline has come.
+  case wake
+}
+
+/// Everything that happens, in one queue with one reader: events of the endpoint, signals, keys and
+/// the one timer. So a command is a plain loop, without locks.
+package final class Inbox {
+  package let happenings: AsyncStream<Happening>
+  package let feed: AsyncStream<Happening>.Continuation
+  private let loop: EventLoop
+  private let timer: EventLoop.Token
+  private let signals: SignalWatch
+  private let keys: TerminalInput?
+
+  /// Runs on `loop`, as everything that uses it.
+  ///
+  /// - Parameter readsKeys: Whether single keys are wanted; ignored where there is no terminal.
+  package init(on loop: EventLoop, readsKeys: Bool) throws(ReactorError) {
+    let (stream, feed) = AsyncStream.makeStream(of: Happening.self)
+    happenings = stream
+    self.feed = feed
+    self.loop = loop
+    timer = try loop.addTimer { _ in feed.yield(.wake) }
+    signals = try SignalWatch(on: loop) { feed.yield(.signal($0)) }
+    keys = readsKeys ? try TerminalInput(on: loop, onKey: { feed.yield(.key($0)) }) : nil
+  }
+
+  /// Whether keys are being read.
+  package var hasKeys: Bool { keys != nil }
+
+  /// Forwards every event of `endpoint` from now on.
+  package func follow(_ endpoint: Endpoint) async {
+    let events = await endpoint.events()
+    let feed = feed
+    Task(executorPreference: loop) {
+      for await event in events { feed.yield(.endpoint(event)) }
+    }
+  }
+
+  /// Sets the timer; `nil` stops it.
+  package func wake(at deadline: Instant?) { loop.setDeadline(timer, deadline) }
+}

@@ -1,0 +1,88 @@
+package import Arguments
+internal import Earshot
+
+/// The options of the commands that only read the identity.
+package struct IdentityOptions: Sendable {
+  package var identity: String?
+  package var name: String?
+  package var rendezvous: String?
+  package var isJSON: Bool
+
+  package init(_ arguments: inout Arguments) throws(UsageError) {
+    identity = try arguments.option("--identity")
+    name = try arguments.option("--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ -") { text in
+      OnlineOptions.isName(text) ? text : nil
+    }
+    rendezvous = try arguments.option("--rendezvous")
+    isJSON = try arguments.flag("--json")
+  }
+
+  func open() throws(CommandFailure) -> LocalIdentityFile.Summary {
+    do throws(EarshotError) {
+      return try LocalIdentityFile.open(at: identity, name: name, rendezvous: rendezvous)
+    } catch {
+      throw CommandFailure(error)
+    }
+  }
+
+  func json(_ identity: LocalIdentityFile.Summary) -> String {
+    var object = JSONObject()
+    object.add("type", "identity")
+    object.add("id", "\(identity.id)")
+    object.add("card", identity.card)
+    object.add("file", identity.path)
+    object.add("new", identity.isNew)
+    return object.value.text
+  }
+}
+
+/// `earshot keygen`: makes the identity; prints its ID and contact card.
+package struct KeygenCommand: Sendable {
+  package var options: IdentityOptions
+
+  package init(_ arguments: consuming Arguments) throws(UsageError) {
+    var arguments = arguments
+    options = try IdentityOptions(&arguments)
+    try arguments.finish()
+  }
+
+  package func run() throws(CommandFailure) -> ExitCode {
+    let identity = try options.open()
+    if options.isJSON {
+      print(options.json(identity))
+    } else {
+      print(
+        """
+        \(identity.isNew ? "A new identity was made" : "There is an identity already") in \(identity.path).
+        id    \(identity.id)
+        card  \(identity.card)
+        """)
+    }
+    return .done
+  }
+}
+
+/// `earshot card`: prints the own contact card.
+package struct CardCommand: Sendable {
+  package var options: IdentityOptions
+  package var showsQR: Bool
+
+  package init(_ arguments: consuming Arguments) throws(UsageError) {
+    var arguments = arguments
+    options = try IdentityOptions(&arguments)
+    showsQR = try arguments.flag("--qr")
+    try arguments.finish()
+  }
+
+  package func run() throws(CommandFailure) -> ExitCode {
+    let identity = try options.open()
+    if showsQR {
+      guard let code = QRCode(identity.card) else {
+        throw CommandFailure(.failed, "The card is too long for a QR code.")
+      }
+      print(code.halfBlocks)
+    }
+    print(options.isJSON ? options.json(identity) : identity.card)
+    return .done
+  }
+}

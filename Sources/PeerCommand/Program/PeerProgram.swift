@@ -1,0 +1,104 @@
+internal import Arguments
+internal import Glibc
+package import Reactor
+
+/// From the command line to the exit code.
+package enum PeerProgram {
+  package static let version = "0.1.0"
+
+  /// The whole program. The main thread becomes the event loop: it is where signals, keys and the
+  /// commands themselves are served.
+  package static func main() -> Never {
+    // Before any thread is started: all of them inherit it.
+    SignalWatch.block()
+    ProcessSurroundings.ignoreBrokenPipes()
+    let words = Array(CommandLine.arguments.dropFirst())
+    do throws(ReactorError) {
+      let loop = try EventLoop()
+      Task(executorPreference: loop) { exit(await run(words, on: loop).rawValue) }
+      loop.run()
+      exit(ExitCode.failed.rawValue)
+    } catch {
+      let failure = CommandFailure(system: error)
+      Console(isJSON: true, isQuiet: true).complain(failure)
+      exit(failure.code.rawValue)
+    }
+  }
+
+  /// One command line. Runs on `loop`.
+  package static func run(_ words: [String], on loop: EventLoop) async -> ExitCode {
+    do throws(CommandFailure) {
+      return try await dispatch(words, on: loop)
+    } catch {
+      Console(isJSON: true, isQuiet: true).complain(error)
+      return error.code
+    }
+  }
+
+  private static func dispatch(
+    _ words: [String], on loop: EventLoop
+  ) async throws(CommandFailure) -> ExitCode {
+    var arguments = Arguments(words)
+    guard let name = arguments.command() else { return try withoutCommand(arguments) }
+    guard let command = Subcommand(rawValue: name) else {
+      let near = Arguments.suggestion(name, Subcommand.allCases.map(\.rawValue))
+      throw CommandFailure(
+        .usage, "'\(name)' is not a command.",
+        advice: near.isEmpty ? "earshot --help lists them." : near)
+    }
+    if arguments.wantsHelp {
+      print(Help.text(command))
+      return .done
+    }
+    switch command {
+    case .keygen: return try parse { () throws(UsageError) in try KeygenCommand(arguments) }.run()
+    case .card: return try parse { () throws(UsageError) in try CardCommand(arguments) }.run()
+    case .inspect: return try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
+    case .call:
+      return try await parse { () throws(UsageError) in
+        try CallCommand(arguments, variable: ProcessSurroundings.variable)
+      }.run(on: loop)
+    case .answer:
+      return try await parse { () throws(UsageError) in
+        try AnswerCommand(
+          arguments, isOnTerminal: TerminalInput.isAvailable,
+          variable: ProcessSurroundings.variable)
+      }.run(on: loop)
+    }
+  }
+
+  private static func parse<Command>(
+    _ body: () throws(UsageError) -> Command
+  ) throws(CommandFailure) -> Command {
+    do throws(UsageError) {
+      return try body()
+    } catch {
+      var failure = CommandFailure(error)
+      if failure.advice.isEmpty { failure.advice = "Add --help for all options." }
+      throw failure
+    }
+  }
+
+  private static func withoutCommand(
+    _ arguments: Arguments
+  ) throws(CommandFailure) -> ExitCode {
+    if arguments.wantsHelp {
+      print(Help.overview)
+      return .done
+    }
+    return try parse { () throws(UsageError) in
+      var arguments = arguments
+      if try arguments.flag("--version") {
+        print("earshot \(version)")
+        return .done
+      }
+      try arguments.finish()
+      throw UsageError("No command is given.", advice: "earshot --help lists them.")
+    }
+  }
+}
+
+/// What `earshot` can do.
+package enum Subcommand: String, CaseIterable, Sendable {
+  case keygen, card, call, answer, inspect
+}

@@ -1,0 +1,49 @@
+internal import Glibc
+
+/// A file that text is written to as it comes, or one of the standard streams. Nothing is held
+/// back: what was written is there, whatever becomes of the program.
+package final class OutputFile: Sendable {
+  /// As a person would name it.
+  package let name: String
+  private let number: Int32
+  private let isOwned: Bool
+
+  private init(name: String, number: Int32, isOwned: Bool) {
+    self.name = name
+    self.number = number
+    self.isOwned = isOwned
+  }
+
+  package static let standardOutput = OutputFile(
+    name: "standard output", number: STDOUT_FILENO, isOwned: false)
+  package static let standardError = OutputFile(
+    name: "standard error", number: STDERR_FILENO, isOwned: false)
+
+  /// Makes the file, for its owner only, or empties the one there is.
+  package convenience init(creating path: String) throws(ReactorError) {
+    let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard number >= 0 else { throw ReactorError("create", path, errno: errno) }
+    self.init(name: path, number: number, isOwned: true)
+  }
+
+  deinit { if isOwned { _ = close(number) } }
+
+  /// Whether a person sees it at once.
+  package var isTerminal: Bool { isatty(number) == 1 }
+
+  /// Writes all of `text`, or throws what the kernel said; a part of it may then be written.
+  package func write(_ text: String) throws(ReactorError) {
+    let bytes = Array(text.utf8)
+    var written = 0
+    while written < bytes.count {
+      let number = number
+      let count = unsafe bytes.withUnsafeBytes { buffer -> Int in
+        guard let start = buffer.baseAddress else { return 0 }
+        return unsafe Glibc.write(number, start + written, bytes.count - written)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw ReactorError("write", name, errno: errno) }
+      written += count
+    }
+  }
+}

@@ -1,0 +1,33 @@
+internal import Glibc
+
+/// What the shell gave the program.
+package enum ProcessSurroundings {
+  /// A variable of the environment; `nil` when it is not set.
+  package static func variable(_ name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    return unsafe String(cString: value)
+  }
+
+  /// A reader that went away is an error of the write, not the end of the program.
+  package static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
+
+  /// The first bytes of a file, at most `limit` of them.
+  package static func contents(
+    of path: String, limit: Int
+  ) throws(ReactorError) -> [UInt8] {
+    let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard number >= 0 else { throw ReactorError("read", path, errno: errno) }
+    defer { _ = close(number) }
+    var bytes: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 65_536)
+    while bytes.count < limit {
+      let wanted = min(part.count, limit - bytes.count)
+      let count = unsafe read(number, &part, wanted)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw ReactorError("read", path, errno: errno) }
+      if count == 0 { break }
+      bytes.append(contentsOf: part[..<count])
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,121 @@
+import Primitives
+import Wire
+
+extension FuzzTarget {
+  static let frames: [FuzzTarget] = [packet]
+
+  /// A whole opened packet: each frame is read, looked into, and, where we write such frames,
+  /// written again.
+  private static let packet = FuzzTarget(
+    "frames", seeds: { frameSeeds },
+    run: { bytes in
+      let span = bytes.span
+      var reader = FrameReader(span)
+      var frameCount = 0
+      while let frame = try? reader.next() {
+        frameCount += 1
+        visit(frame, in: span)
+      }
+      expect(frameCount <= bytes.count, "every frame takes at least a byte")
+    })
+
+  private static func visit(_ frame: Frame, in packet: Span<UInt8>) {
+    switch frame {
+    case .padding(let count):
+      expect(count >= 1 && count <= packet.count, "padding is in the packet")
+    case .feedback(let feedback): visit(feedback, in: packet)
+    case .message(let message, let bytes):
+      expect(message.isPlausible(byteCount: bytes.count), "a fragment is plausible")
+      expectInside(bytes, packet)
+    case .signal(let body):
+      expectInside(body, packet)
+      visitSignal(packet.bytes(at: body))
+    case .close(_, let text): expectInside(text, packet)
+    case .audio(let audio, let payload):
+      expectInside(payload, packet)
+      expect(payload.range.upperBound == packet.count, "audio stands last")
+      expectSame(audio, payload, in: packet)
+    case .ping, .pong, .credit, .pathChallenge, .pathResponse, .skipped: break
+    }
+    expect(frame.demand >= .none, "every frame has a demand")
+  }
+
+  private static func expectInside(_ range: PacketRange, _ packet: Span<UInt8>) {
+    expect(range.start >= 0 && range.range.upperBound <= packet.count, "bytes are in the packet")
+    expect(packet.bytes(at: range).count == range.count, "bytes can be had")
+  }
+
+  static func visit(_ feedback: FeedbackFrame, in packet: Span<UInt8>) {
+    var entries = feedback.entries(in: packet)
+    var count = 0
+    var expected = feedback.header.largest
+    while let entry = entries.next() {
+      expect(entry.number == expected, "numbers go down one by one")
+      expected = expected &- 1
+      count += 1
+    }
+    expect(count == Int(feedback.header.count), "as many entries as announced")
+  }
+
+  private static func expectSame(
+    _ audio: AudioMediaFrame, _ payload: PacketRange, in packet: Span<UInt8>
+  ) {
+    let written = bytes { audio.write(packet.bytes(at: payload), to: &$0) }
+    let start = payload.start - AudioMediaFrame.headerByteCount
+    for index in written.indices {
+      expect(written[index] == packet[start + index], "an audio frame has one encoding")
+    }
+  }
+
+  private static func visitSignal(_ body: Span<UInt8>) {
+    if let signal = try? SignalBody(parsing: body) {
+      expect(signal.bytes.count <= SignalBody.maximumByteCount + 16, "a body stays small")
+    }
+  }
+
+  /// What `write` puts into a packet.
+  static func bytes(_ write: (inout OutputSpan<UInt8>) -> Void) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.append(addingCapacity: 1500) { write(&$0) }
+    return bytes
+  }
+
+  static var frameSeeds: [[UInt8]] {
+    let address = SocketAddress(v4: 192, 0, 2, 1, port: 7400)
+    let text = Array("bye".utf8)
+    let control: [[UInt8]] = [
+      bytes { PingFrame(token: 7).write(to: &$0) },
+      bytes { PongFrame(token: 7, observed: address).write(to: &$0) },
+      bytes { PathChallengeFrame(token: 8).write(to: &$0) },
+      bytes { PathResponseFrame(token: 8, observed: address).write(to: &$0) },
+      bytes { CreditFrame(total: 131_072).write(to: &$0) },
+      bytes { CloseFrame(code: .done).write(text.span, to: &$0) },
+      bytes { packet in
+        MessageFrame(stream: .callControl, sequence: 3, fragmentIndex: 0, fragmentCount: 2)
+          .write(text.span, to: &packet)
+      },
+      bytes { packet in
+        MessageFrame(stream: .rendezvous, sequence: 9, fragmentIndex: 0, fragmentCount: 0)
+          .writeAbandoned(sentByteCount: 40, to: &packet)
+      },
+      bytes { SignalFrame.write(text.span, to: &$0) },
+      feedbackSeed,
+    ]
+    let audio = bytes { packet in
+      AudioMediaFrame(length: .milliseconds20, isMarked: true, mediaTime: 99)
+        .write(text.span, to: &packet)
+    }
+    return control + [audio, control.flatMap { $0 } + audio, control[0] + [0, 0, 0, 0]]
+  }
+
+  private static var feedbackSeed: [UInt8] {
+    bytes { packet in
+      FeedbackHeader(epoch: 1, largest: 500, arrival: 70_000, delay: 12, count: 5, hasMarks: true)
+        .write(to: &packet)
+      for ticks in [4, nil, -3, 9000] as [Int32?] {
+        FeedbackEntry.write(ticksBefore: ticks, to: &packet)
+      }
+      packet.append(0b10001)
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import Primitives
+import Wire
+
+extension FuzzTarget {
+  static let rendezvous: [FuzzTarget] = [rendezvousMessage]
+
+  private static let rendezvousMessage = FuzzTarget(
+    "rendezvous-message", maximumByteCount: 4200,
+    seeds: {
+      let id = ForwardID(low: 1, high: 2)
+      let forward = Forward(id: id, to: .zero, lifeSeconds: 8, body: Array(0..<60))
+      let messages: [RendezvousMessage] = [
+        .lookUp(LookUp(request: 1, target: .id(.zero))),
+        .lookUpResult(LookUpResult(request: 1, status: .online, card: Array(0..<200))),
+        .forward(forward), .forwarded(Forwarded(forward, from: .zero)),
+        .forwardResult(ForwardResult(id: id, status: .notOnline)),
+      ]
+      let byName = PeerName("bob").map {
+        RendezvousMessage.lookUp(LookUp(request: 2, target: .name($0)))
+      }
+      return (messages + (byName.map { [$0] } ?? [])).map(\.bytes)
+    },
+    run: { bytes in
+      if let message = try? RendezvousMessage(parsing: bytes.span) {
+        expect(message.bytes == bytes, "a message has one encoding")
+      }
+    })
+}

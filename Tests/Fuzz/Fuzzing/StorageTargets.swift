@@ -1,0 +1,86 @@
+import Cryptography
+import Glibc
+import Primitives
+import SecureSession
+import Storage
+
+extension FuzzTarget {
+  static let storage: [FuzzTarget] = [identity, knownPeers]
+
+  /// The stored form of an identity, with the sum made right: otherwise it would stop every change
+  /// at the door.
+  private static let identity = FuzzTarget(
+    "identity", maximumByteCount: 160,
+    seeds: {
+      var random = RandomSource(seed: 1)
+      var identity = LocalIdentity(kind: .peer, unixSeconds: 1000, random: &random)
+      let fresh = stored(identity)
+      _ = identity.rotateIfDue(unixSeconds: 1000 + 8 * 86_400, random: &random)
+      return [fresh, stored(identity)]
+    },
+    run: { bytes in
+      var bytes = bytes
+      if bytes.count > 16 {
+        var hash = BLAKE2b(byteCount: 16)
+        hash.update(Array(bytes.dropLast(16)).span)
+        let sum = hash.finalize16().bytes
+        bytes.replaceSubrange((bytes.count - 16)..., with: sum)
+      }
+      guard let identity = try? LocalIdentity(stored: bytes.span) else { return }
+      let written = stored(identity)
+      guard let again = try? LocalIdentity(stored: written.span) else {
+        return expect(false, "what was written can be read")
+      }
+      expect(again.id == identity.id, "an identity keeps its ID")
+      expect(stored(again) == written, "an identity survives being written")
+    })
+
+  private static func stored(_ identity: borrowing LocalIdentity) -> [UInt8] {
+    let blob = identity.stored()
+    return (0..<blob.span.count).map { blob.span[$0] }
+  }
+
+  private static let knownPeers = FuzzTarget(
+    "known-peers-file",
+    seeds: {
+      let id = String(repeating: "y", count: 52)
+      let text = """
+        earshot known-peers 1
+        name bob \(id) pinned 1 2 -
+        rendezvous 192.0.2.1:7400 \(id) verified 1 2 yyyy
+
+        """
+      return [Array(text.utf8)]
+    },
+    run: { bytes in
+      withFile("known-peers", summed(bytes)) { path in
+        let file = PinFile(path: path)
+        guard let peers = try? file.read() else { return }
+        expect(peers.count <= KnownPeers.limit, "a file cannot exceed the limit")
+      }
+    })
+
+  /// The input with the last line that makes it whole: otherwise the sum would stop every other
+  /// change at the door. An input that ends without a line feed stays as it is.
+  private static func summed(_ bytes: [UInt8]) -> [UInt8] {
+    guard bytes.last == UInt8(ascii: "\n") else { return bytes }
+    let text = String(decoding: bytes, as: UTF8.self)
+    let sum = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+      ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+    }
+    return Array((text + "end \(String(sum, radix: 16))\n").utf8)
+  }
+
+  /// Runs `body` with a private file of these bytes, in memory where the host has such a place.
+  private static func withFile(_ name: String, _ bytes: [UInt8], _ body: (String) -> Void) {
+    let parent = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+    let path = "\(parent)/earshot-fuzz-\(name)-\(getpid())"
+    let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard number >= 0 else { return expect(false, "a scratch file can be made") }
+    let written = unsafe bytes.withUnsafeBytes { unsafe write(number, $0.baseAddress, $0.count) }
+    close(number)
+    expect(written == bytes.count, "a scratch file can be written")
+    body(path)
+    _ = unsafe unlink(path)
+  }
+}

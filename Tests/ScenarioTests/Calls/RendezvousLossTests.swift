@@ -1,0 +1,83 @@
+import Calling
+import Peer
+import Primitives
+import Simulation
+import Testing
+import Wire
+
+/// Media outlives the rendezvous.
+@Suite struct RendezvousLossTests {
+  @Test func `a rendezvous that dies in mid-call costs no packet, and is found again within 6 s`()
+    throws
+  {
+    for seed in UInt64(1)...5 {
+      let pair = TwoPeers(seed: seed)
+      let call = try pair.connect()
+      pair.world.run(.seconds(3))
+      let start = pair.world.now
+      let before = [pair.alice.framesSent, pair.bob.framesSent]
+      let heardBefore = [pair.alice.heard.count, pair.bob.heard.count]
+      pair.world.rendezvous.crash()
+      pair.world.run(.seconds(20))
+      pair.world.rendezvous.start()
+      let back = pair.world.now
+      pair.world.run(.seconds(30))
+      #expect(pair.isConnected(call))
+      for (index, peer) in [pair.alice, pair.bob].enumerated() {
+        let other = index == 0 ? pair.bob : pair.alice
+        let sent = other.framesSent - before[1 - index]
+        let heard = peer.heard.count - heardBefore[index]
+        #expect(sent >= 2_490 && abs(sent - heard) <= 4, "seed \(seed): \(heard) of \(sent)")
+        #expect(pair.longestGap(at: peer, from: start) <= 21, "seed \(seed)")
+        let registered = try #require(peer.registrations.last)
+        #expect(registered > back, "seed \(seed): \(peer.name) did not register again")
+        let took = TwoPeers.milliseconds(back, registered)
+        #expect(took <= 6_000, "seed \(seed): registered after \(took) ms")
+      }
+      pair.expectHungUp()
+    }
+  }
+
+  @Test func `hanging up reaches the other side without a rendezvous`() throws {
+    let pair = TwoPeers()
+    let call = try pair.connect()
+    pair.world.rendezvous.crash()
+    pair.world.run(.seconds(5))
+    let start = pair.world.now
+    pair.alice.end(call)
+    pair.world.run(.seconds(1))
+    #expect(pair.outcome(of: call, at: pair.bob) == .completed)
+    #expect(TwoPeers.milliseconds(start, pair.time(.ended, of: call, at: pair.bob)) <= 51)
+  }
+
+  @Test func `an invitation made while the rendezvous restarts rings once, or is reported`()
+    throws
+  {
+    for seed in UInt64(1)...10 {
+      let pair = TwoPeers(seed: seed)
+      pair.bob.habits.answer = .never
+      pair.world.rendezvous.crash()
+      pair.world.run(.milliseconds(Int64(seed) * 90))
+      let start = pair.world.now
+      let call = try #require(pair.alice.call(.id(pair.bob.id)))
+      pair.world.run(.milliseconds(1_000))
+      pair.world.rendezvous.start()
+      pair.world.run(.seconds(9))
+      let rang = TwoPeers.milliseconds(start, pair.time(.incoming, of: call, at: pair.bob))
+      let ended = TwoPeers.milliseconds(start, pair.time(.ended, of: call, at: pair.alice))
+      #expect(rang <= 8_000 || ended <= 8_400, "seed \(seed): rang \(rang), ended \(ended) ms")
+      pair.world.run(.seconds(20))
+      pair.expectNoViolations()
+    }
+  }
+
+  @Test func `everybody registers again after a restart, and calls work as before`() throws {
+    let pair = TwoPeers()
+    pair.world.rendezvous.crash()
+    pair.world.run(.seconds(1))
+    pair.world.rendezvous.start()
+    pair.world.run(.seconds(40))
+    _ = try pair.connect()
+    pair.expectHungUp()
+  }
+}

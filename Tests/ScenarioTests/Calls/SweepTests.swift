@@ -1,0 +1,37 @@
+import Simulation
+import Testing
+
+/// A few of the worlds that `tools/simulate` runs by the thousand.
+@Suite struct SweepTests {
+  private func sweep(_ scenario: Scenario, _ seeds: ClosedRange<UInt64>) -> RunTotals {
+    var totals = RunTotals()
+    for seed in seeds {
+      let report = scenario.run(seed: seed)
+      totals.add(report.totals)
+      #expect(
+        report.violations.isEmpty,
+        "tools/simulate --scenario \(scenario.rawValue) --calls 1 --seed \(seed): \(report.violations)"
+      )
+    }
+    return totals
+  }
+
+  @Test func `calls with random faults are never stuck, contradictory or early`() {
+    let totals = sweep(.random, 1...40)
+    #expect(totals.calls >= 120)
+    // A sweep in which nothing connects, or nothing goes wrong, would prove nothing.
+    for outcome in ["completed", "rejected", "cancelled", "timeout"] {
+      #expect(totals.outcomes[outcome, default: 0] >= 3, "\(totals.outcomes)")
+    }
+  }
+
+  @Test func `two who call each other at once have exactly one call`() {
+    let totals = sweep(.glare, 1...40)
+    #expect(totals.outcomes["completed"] == 40, "\(totals.outcomes)")
+  }
+
+  @Test func `a cancel that races an accept leaves nobody connected alone`() {
+    let totals = sweep(.cancelRace, 1...40)
+    #expect(totals.outcomes["cancelled"] == 40, "\(totals.outcomes)")
+  }
+}

@@ -1,0 +1,59 @@
+import Calling
+import Connectivity
+import Peer
+import Primitives
+import Simulation
+import Testing
+import Wire
+
+/// Which pairs of translators let two peers meet without a relay, and what is said when not.
+@Suite struct TranslatorTests {
+  private static let kinds: [(name: String, nat: SimulatedNAT.Behaviour?)] = [
+    ("none", nil), ("endpoint-independent", .endpointIndependent),
+    ("address-restricted", .addressRestricted), ("port-restricted", .portRestricted),
+    ("symmetric", .symmetric),
+  ]
+
+  /// A symmetric one meets only those who let in a port they have not sent to.
+  private static func canMeet(_ first: String, _ second: String) -> Bool {
+    for (one, other) in [(first, second), (second, first)] where one == "symmetric" {
+      if ["port-restricted", "symmetric"].contains(other) { return false }
+    }
+    return true
+  }
+
+  @Test(arguments: 0..<25) func `pairs connect or say that there is no path`(index: Int) throws {
+    let (one, other) = (Self.kinds[index / 5], Self.kinds[index % 5])
+    let pair = TwoPeers(seed: UInt64(index), nat: (one.nat, other.nat))
+    pair.bob.habits.answer = .accept(after: .seconds(1))
+    let call = try #require(pair.alice.call(.id(pair.bob.id)))
+    pair.world.run(.seconds(14))
+    if Self.canMeet(one.name, other.name) {
+      #expect(pair.isConnected(call), "\(one.name), \(other.name)\n\(pair.story)")
+    } else {
+      for peer in [pair.alice, pair.bob] {
+        let end = try #require(pair.summary(of: call, at: peer), "\(one.name), \(other.name)")
+        #expect(end.outcome == .unreachable && end.cause == .noPath, "\(end)")
+      }
+    }
+    pair.expectHungUp()
+  }
+
+  @Test func `two behind one translator meet on their own network`() throws {
+    let world = CallWorld(seed: 1)
+    let site = world.network.addSite(.dsl, nat: .portRestricted)
+    let peers = CallWorld.names.prefix(2).map { world.addPeer($0, at: site) }
+    world.run(.seconds(3))
+    peers[1].habits.answer = .accept(after: .seconds(1))
+    let call = try #require(peers[0].call(.id(peers[1].id)))
+    world.run(.seconds(4))
+    for peer in peers {
+      #expect(world.testimony.side(call, at: peer.hostID)?.time(of: .connected) != nil)
+      let remotes = peer.events.compactMap { event -> SocketAddress? in
+        guard case .link(call, .pathReady(.direct, let remote)) = event.event else { return nil }
+        return remote
+      }
+      #expect(remotes.count == 1)
+    }
+  }
+}

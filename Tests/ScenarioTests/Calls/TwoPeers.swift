@@ -1,0 +1,92 @@
+import Calling
+import Peer
+import Primitives
+import Simulation
+import Testing
+import Wire
+
+/// Alice and Bob on lines that one can reckon with, registered, and what a test asks about them.
+final class TwoPeers {
+  let world: CallWorld
+  let alice: SimulatedPeer
+  let bob: SimulatedPeer
+
+  /// - Parameter roundTrip: Between any two of alice, bob and the rendezvous.
+  init(
+    seed: UInt64 = 1, roundTrip: Duration = .milliseconds(100),
+    nat: (SimulatedNAT.Behaviour?, SimulatedNAT.Behaviour?) = (nil, nil),
+    change: (inout LinkConditions) -> Void = { _ in },
+    configure: ((inout PeerConfiguration) -> Void)? = nil, keepsText: Bool = false
+  ) {
+    let line = AccessConditions.clean(oneWay: roundTrip / 4).with(change)
+    world = CallWorld(
+      seed: seed, rendezvousAccess: .clean(oneWay: roundTrip / 4), keepsText: keepsText)
+    world.mediaInterval = .milliseconds(20)
+    alice = world.addPeer(CallWorld.names[0], line, nat: nat.0, configure: configure)
+    bob = world.addPeer(CallWorld.names[1], line, nat: nat.1, configure: configure)
+    let isReady = world.run(atMost: .seconds(20)) { [alice, bob] in
+      alice.isRegistered && bob.isRegistered
+    }
+    #expect(isReady, "not registered within 20 s, seed \(seed)")
+    world.run(.seconds(1))  // Until the server has their first packets.
+  }
+
+  /// Alice calls, Bob accepts after a second, and both are connected.
+  func connect(talking: Duration? = nil) throws -> CallID {
+    bob.habits.answer = .accept(after: .seconds(1))
+    alice.habits.talk = talking
+    let call = try #require(alice.call(.id(bob.id)))
+    let isUp = world.run(atMost: .seconds(12)) { isConnected(call) }
+    try #require(isUp, "not connected, seed \(world.seed)\n\(story)")
+    return call
+  }
+
+  func isConnected(_ call: CallID) -> Bool {
+    time(.connected, of: call, at: alice) != nil && time(.connected, of: call, at: bob) != nil
+  }
+
+  func time(
+    _ step: Testimony.Step, of call: CallID, at peer: SimulatedPeer
+  ) -> Instant? {
+    world.testimony.side(call, at: peer.hostID)?.time(of: step)
+  }
+
+  func outcome(of call: CallID, at peer: SimulatedPeer) -> CallOutcome? {
+    world.testimony.side(call, at: peer.hostID)?.outcome
+  }
+
+  func summary(of call: CallID, at peer: SimulatedPeer) -> CallSummary? {
+    for case (_, .calling(.ended(let summary))) in peer.events where summary.callID == call {
+      return summary
+    }
+    return nil
+  }
+
+  /// From one moment to another in ms; huge when one of them never came.
+  static func milliseconds(_ from: Instant?, _ to: Instant?) -> Int64 {
+    guard let from, let to else { return .max }
+    return (to - from).milliseconds
+  }
+
+  /// The longest silence, in ms, that a peer heard from `start` until now; the one that it is in at
+  /// `start`, and the one that lasts, included.
+  func longestGap(at peer: SimulatedPeer, from start: Instant) -> Int64 {
+    var times = peer.heard.map(\.at).sorted()
+    let first = times.lastIndex { $0 <= start } ?? 0
+    times = times[first...] + [world.now]
+    return zip(times, times.dropFirst()).map { ($1 - $0).milliseconds }.max() ?? .max
+  }
+
+  /// What both were told, for a failing test.
+  var story: String {
+    [alice, bob].flatMap { peer in
+      peer.events.map { "\($0.at.nanoseconds / 1_000_000) ms \(peer.name): \($0.event)" }
+    }.joined(separator: "\n")
+  }
+
+  /// Everything the testimony has against the run.
+  func expectNoViolations() {
+    let report = world.report()
+    #expect(report.violations.isEmpty, "seed \(world.seed): \(report.violations)\n\(story)")
+  }
+}

@@ -1,0 +1,87 @@
+import Calling
+import Peer
+import Primitives
+import Wire
+
+/// People of whom one can say little, on lines of all kinds, call each other while things break.
+package enum RandomCalls {
+  package static let callsPerWorld = 4
+
+  /// The longest timer of a call (calling.md §4: silence of 20 s), and 2 s.
+  package static let settling = Duration.seconds(22)
+  /// No plan makes a run longer than this.
+  private static let longestRun = Duration.seconds(600)
+
+  package static func run(seed: UInt64, keepsText: Bool = false) -> RunReport {
+    let world = CallWorld(seed: seed, keepsText: keepsText)
+    let count = 2 + Int(world.random.below(3))
+    for index in 0..<count {
+      let peer = world.addPeer(
+        CallWorld.names[index], line(&world.random), nat: translator(&world.random))
+      peer.decide = { [unowned world] in Habits.random(&world.random) }
+    }
+    let faults = FaultPlan.random(
+      peers: count, from: .zero + .seconds(1), to: .zero + .seconds(45), &world.random)
+    for fault in faults { world.plan(fault) }
+    var caller = Caller(world: world)
+    caller.callUntilDone()
+    settle(world)
+    return world.report()
+  }
+
+  /// Runs until nothing is left to happen, or until it should have.
+  static func settle(_ world: CallWorld) {
+    let limit = world.now + longestRun
+    while world.simulator.livelock == nil, world.now < limit {
+      let end = max(world.lastAct, world.lastFault) + settling
+      let isQuiet = world.now >= world.lastFault && !world.testimony.hasOpenCalls
+      if isQuiet || world.now >= end { break }
+      world.run(.milliseconds(250))
+    }
+  }
+
+  private static func line(_ random: inout RandomSource) -> AccessConditions {
+    let presets = AccessConditions.presets
+    return presets[Int(random.below(UInt64(presets.count)))].access
+  }
+
+  private static func translator(_ random: inout RandomSource) -> SimulatedNAT.Behaviour? {
+    switch random.below(10) {
+    case 0..<4: nil
+    case 4: .endpointIndependent
+    case 5: .addressRestricted
+    case 6..<9: .portRestricted
+    default: .symmetric
+    }
+  }
+
+  /// Places calls until there have been enough, each at a random time and between random people.
+  private struct Caller {
+    let world: CallWorld
+
+    mutating func callUntilDone() {
+      var placed = 0
+      var attempts = 0
+      world.run(.milliseconds(1) * Int(world.random.below(3_000)))
+      while placed < callsPerWorld, attempts < 200, world.simulator.livelock == nil {
+        attempts += 1
+        if place() { placed += 1 }
+        // Half of the calls come while others are under way.
+        if world.random.happens(0.5) {
+          world.run(atMost: .seconds(60)) { [world] in !world.testimony.hasOpenCalls }
+        }
+        world.run(.milliseconds(1) * Int(world.random.below(4_000)))
+      }
+    }
+
+    private func place() -> Bool {
+      let count = UInt64(world.peers.count)
+      let caller = world.peers[Int(world.random.below(count))]
+      let callee = world.peers[Int(world.random.below(count))]
+      guard caller !== callee else { return false }
+      let target: CallTarget = world.random.happens(0.5) ? .id(callee.id) : .name(callee.name)
+      caller.habits = .random(&world.random)
+      return caller.call(target) != nil
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import Primitives
+
+/// What became of one world: everything a summary needs, and what is wrong with it.
+package struct RunReport: Sendable {
+  package var seed: UInt64
+  package var totals: RunTotals
+  /// Each a sentence that names the call; empty = all rules were kept.
+  package var violations: [String]
+  package var digest: UInt64
+  package var text: [UInt8]
+}
+
+/// A kind of world. One seed is one world; the same seed gives the same report.
+package enum Scenario: String, CaseIterable, Sendable {
+  /// Users, lines, translators and faults of all kinds.
+  case random
+  /// Two call each other within 50 ms.
+  case glare
+  /// The caller cancels within 100 ms of the callee's accepting.
+  case cancelRace
+
+  /// How many calls are placed in one world.
+  package var callsPerWorld: Int {
+    switch self {
+    case .random: RandomCalls.callsPerWorld
+    case .glare, .cancelRace: 1
+    }
+  }
+
+  package func run(seed: UInt64, keepsText: Bool = false) -> RunReport {
+    switch self {
+    case .random: RandomCalls.run(seed: seed, keepsText: keepsText)
+    case .glare: Races.runGlare(seed: seed, keepsText: keepsText)
+    case .cancelRace: Races.runCancelRace(seed: seed, keepsText: keepsText)
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import Cryptography
+package import Primitives
+package import Rendezvous
+import SecureSession
+import Wire
+
+/// The rendezvous of a world: its machine comes and goes, its store and its identity stay.
+package final class SimulatedRendezvous {
+  package let host: SimulatedHost<RendezvousMachine>
+  package let id: PeerID
+  package let address: SocketAddress
+  /// Outlives the process, as the database does.
+  package let store = MemoryStore()
+
+  private let simulator: Simulator
+  private let identityFile: [UInt8]
+  private let resetKey: [UInt8]
+  private var bootCounter: UInt64 = 0
+  private var random: RandomSource
+
+  init(on host: SimulatedNetwork.HostID, simulator: Simulator, random: RandomSource) {
+    self.simulator = simulator
+    var random = random
+    let clock = SimulatedClock(
+      origin: .zero + random.duration(.zero ... .seconds(1_000_000)),
+      partsPerMillion: Int64(random.below(101)) - 50)
+    self.host = SimulatedHost(host, on: simulator.network, clock: clock)
+    address = simulator.network.address(of: host)
+    let made = LocalIdentity(
+      kind: .rendezvous, unixSeconds: UInt64(CallWorld.wallClockAtStart / 1_000), random: &random)
+    id = made.id
+    identityFile = made.storedBytes
+    resetKey = random.bytes(32)
+    self.random = random
+  }
+
+  package func start() {
+    bootCounter += 1
+    let now = host.clock.local(simulator.now)
+    let origin = UInt64(CallWorld.wallClockAtStart) - host.clock.origin / 1_000_000
+    let file = identityFile
+    do {
+      var identity = try LocalIdentity(stored: file.span)
+      let card = try identity.makeCard(
+        unixSeconds: (origin + now.nanoseconds / 1_000_000) / 1_000)
+      let settings = ServerSettings(
+        identity: identity, card: card, bootCounter: bootCounter, resetKey: resetKey,
+        wallMilliseconds: origin)
+      host.start(
+        RendezvousMachine(settings, store: store, random: random.split()), now: simulator.now)
+    } catch {
+      simulator.log.note(at: simulator.now, "the rendezvous cannot start: \(error)")
+    }
+  }
+
+  package func crash() { host.crash(now: simulator.now) }
+}
+
+extension LocalIdentity {
+  /// The stored form as plain bytes: what a file on the host's disk holds.
+  var storedBytes: [UInt8] {
+    let stored = stored()
+    var bytes: [UInt8] = []
+    for index in 0..<stored.span.count { bytes.append(stored.span[index]) }
+    return bytes
+  }
+}

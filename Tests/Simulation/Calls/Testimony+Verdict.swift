@@ -1,0 +1,88 @@
+import Calling
+package import Primitives
+import Wire
+
+/// The rules that every run must keep, whatever the network did.
+extension Testimony {
+  /// Everything wrong with the run. Call when nothing is going to happen any more.
+  ///
+  /// - Parameters:
+  ///   - raceWindow: How long after an act of one side the other may still act without having heard
+  ///     of it.
+  ///   - isDisturbed: whether a fault touched the time from the first moment to the second;
+  ///     then a side need not have learned what the other one did.
+  package func verdict(
+    raceWindow: Duration, isDisturbed: (Instant, Instant) -> Bool
+  ) -> [String] {
+    var all = violations
+    for side in sides {
+      all += wrongAlone(side)
+      guard side.isCaller else {
+        if !sides.contains(where: { $0.call == side.call && $0.isCaller }) {
+          all.append("\(side.call): rings at host \(side.host.index), and nobody placed it")
+        }
+        continue
+      }
+      let callee = sides.first { $0.call == side.call && !$0.isCaller }
+      all += wrongTogether(side, callee, raceWindow, isDisturbed)
+    }
+    return all
+  }
+
+  private func wrongAlone(_ side: Side) -> [String] {
+    var wrong: [String] = []
+    let name = "\(side.call): host \(side.host.index)"
+    if side.isOpen { wrong.append("\(name) is stuck after \(lastStep(of: side))") }
+    if side.earlyFrames > 0 { wrong.append("\(name) had \(side.earlyFrames) frames before accept") }
+    if side.time(of: .connected) != nil {
+      for needed in [Step.accepted, .firstFrameReceived] where side.time(of: needed) == nil {
+        wrong.append("\(name) is connected without \(needed)")
+      }
+    }
+    if side.outcome == .failed { wrong.append("\(name) failed inside") }
+    return wrong
+  }
+
+  private func wrongTogether(
+    _ caller: Side, _ callee: Side?, _ raceWindow: Duration,
+    _ isDisturbed: (Instant, Instant) -> Bool
+  ) -> [String] {
+    guard let callee else { return wrongWithoutCallee(caller) }
+    var wrong: [String] = []
+    if caller.time(of: .accepted) != nil, callee.time(of: .accepted) == nil {
+      wrong.append("\(caller.call): accepted at the caller, and the callee never did")
+    }
+    if callee.time(of: .connected) != nil, caller.time(of: .accepted) == nil {
+      wrong.append("\(caller.call): connected at the callee, and the caller knows no answer")
+    }
+    if caller.time(of: .connected) != nil, [.rejected, .busy].contains(callee.outcome) {
+      wrong.append("\(caller.call): connected at the caller, rejected by the callee")
+    }
+    guard let one = caller.outcome, let other = callee.outcome,
+      let first = caller.steps.first?.at, let ended = caller.time(of: .ended),
+      let otherEnded = callee.time(of: .ended)
+    else { return wrong }
+    if one == other { return wrong }
+    let actedAtOnce =
+      caller.endedLocally && callee.endedLocally
+      && max(ended, otherEnded) - min(ended, otherEnded) <= raceWindow
+    if !actedAtOnce, !isDisturbed(first, max(ended, otherEnded)) {
+      wrong.append("\(caller.call): \(one) at the caller, \(other) at the callee")
+    }
+    return wrong
+  }
+
+  /// A callee that was never told: it refused as busy by itself, or nothing reached it.
+  private func wrongWithoutCallee(_ caller: Side) -> [String] {
+    var wrong: [String] = []
+    if caller.time(of: .accepted) != nil {
+      wrong.append("\(caller.call): accepted, and no callee was ever told")
+    }
+    if let outcome = caller.outcome, [.completed, .lost].contains(outcome) {
+      wrong.append("\(caller.call): \(outcome), and no callee was ever told")
+    }
+    return wrong
+  }
+
+  private func lastStep(of side: Side) -> String { side.steps.last?.step.rawValue ?? "nothing" }
+}

@@ -1,0 +1,54 @@
+package import Primitives
+
+/// What is to happen, in order of time; things of one instant come out in the order they went in.
+package struct EventQueue<Payload> {
+  private struct Entry {
+    var time: Instant
+    var order: UInt64
+    var payload: Payload
+
+    func isBefore(_ other: Entry) -> Bool {
+      time == other.time ? order < other.order : time < other.time
+    }
+  }
+
+  private var heap: [Entry] = []
+  private var count: UInt64 = 0
+
+  package init() {}
+
+  package var isEmpty: Bool { heap.isEmpty }
+  package var nextTime: Instant? { heap.first?.time }
+
+  package mutating func push(_ payload: Payload, at time: Instant) {
+    heap.append(Entry(time: time, order: count, payload: payload))
+    count += 1
+    var child = heap.count - 1
+    while child > 0 {
+      let parent = (child - 1) / 2
+      guard heap[child].isBefore(heap[parent]) else { break }
+      heap.swapAt(child, parent)
+      child = parent
+    }
+  }
+
+  /// The first payload, if its time is not after `now`.
+  package mutating func pop(at now: Instant) -> Payload? {
+    guard let first = heap.first, first.time <= now else { return nil }
+    let last = heap.removeLast()
+    guard !heap.isEmpty else { return first.payload }
+    heap[0] = last
+    var parent = 0
+    while true {
+      var least = parent
+      for child in [2 * parent + 1, 2 * parent + 2]
+      where child < heap.count && heap[child].isBefore(heap[least]) {
+        least = child
+      }
+      guard least != parent else { break }
+      heap.swapAt(parent, least)
+      parent = least
+    }
+    return first.payload
+  }
+}

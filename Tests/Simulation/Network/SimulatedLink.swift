@@ -1,0 +1,170 @@
+package import Primitives
+
+/// One direction of a line: decides, datagram by datagram, whether and when each comes out.
+///
+/// Holds no bytes. Give it datagrams in the order of their times.
+package struct SimulatedLink: Sendable {
+  /// What becomes of one datagram.
+  package struct Passage: Sendable, BitwiseCopyable {
+    package enum Fate: UInt8, Sendable, BitwiseCopyable {
+      case arrives, lost, queueFull, blackedOut
+    }
+
+    package var fate: Fate
+    package var arrival = Instant.zero
+    /// When a second copy arrives, if one does.
+    package var duplicate: Instant?
+    /// Not zero: which bits to flip, see `flipBits`.
+    package var corruption: UInt64 = 0
+    package var isMarked = false
+  }
+
+  package struct Counters: Sendable, BitwiseCopyable {
+    package var offered = 0
+    package var lost = 0
+    package var queueFull = 0
+    package var blackedOut = 0
+    package var duplicated = 0
+    package var reordered = 0
+    package var corrupted = 0
+    package var marked = 0
+  }
+
+  /// What IPv4 and UDP add to a datagram on the line.
+  package static let headerByteCount = 28
+
+  /// May be changed at any time; what is under way keeps its old fate.
+  package var conditions: LinkConditions
+  /// Passes nothing while set, whatever the conditions say.
+  package var isDown = false
+  package private(set) var counters = Counters()
+
+  private var random: RandomSource
+  private var isInBurst = false
+  /// When the present spell of clear or lossy time is over.
+  private var spellEnd: Instant?
+  private var transmitterFree = Instant.zero
+  private var newestArrival = Instant.zero
+
+  package init(_ conditions: LinkConditions, random: RandomSource) {
+    self.conditions = conditions
+    self.random = random
+  }
+
+  package mutating func carry(
+    byteCount: Int, at now: Instant, isECNCapable: Bool = false
+  ) -> Passage {
+    counters.offered += 1
+    if isDown || isBlackedOut(at: now) {
+      counters.blackedOut += 1
+      return Passage(fate: .blackedOut)
+    }
+    var passage = Passage(fate: .arrives)
+    guard let departure = depart(byteCount, at: now, isECNCapable, &passage) else {
+      counters.queueFull += 1
+      return Passage(fate: .queueFull)
+    }
+    if isLost(at: now) {
+      counters.lost += 1
+      return Passage(fate: .lost)
+    }
+    passage.arrival = arrival(of: departure)
+    if random.happens(conditions.corruption) {
+      counters.corrupted += 1
+      passage.corruption = random.next() | 1
+    }
+    if random.happens(conditions.duplication) {
+      counters.duplicated += 1
+      passage.duplicate = passage.arrival + random.duration(.zero ... .milliseconds(20))
+    }
+    return passage
+  }
+
+  /// Flips the one to four bits that `corruption` names.
+  package static func flipBits(of bytes: inout [UInt8], _ corruption: UInt64) {
+    guard !bytes.isEmpty else { return }
+    var choice = RandomSource(seed: corruption)
+    for _ in 0...choice.below(4) {
+      let index = Int(choice.below(UInt64(bytes.count)))
+      bytes[index] ^= 1 << UInt8(choice.below(8))
+    }
+  }
+
+  // MARK: - Parts of the passage
+
+  private func isBlackedOut(at now: Instant) -> Bool {
+    for blackout in conditions.blackouts where blackout.from <= now && now < blackout.to {
+      return true
+    }
+    return false
+  }
+
+  /// When the last bit has left the transmitter; `nil` when the queue has no room.
+  private mutating func depart(
+    _ byteCount: Int, at now: Instant, _ isECNCapable: Bool, _ passage: inout Passage
+  ) -> Instant? {
+    guard let rate = conditions.rate else { return now }
+    let bits = UInt64(byteCount + Self.headerByteCount) * 8
+    let wait = transmitterFree.nanoseconds(since: now)
+    switch rate.queue {
+    case .time(let limit):
+      if wait > UInt64(max(0, limit.nanoseconds)) { return nil }
+    case .bytes(let limit):
+      let waiting = wait.multipliedFullWidth(by: rate.bitsPerSecond)
+      let queuedBits = (8_000_000_000 as UInt64).dividingFullWidth(waiting).quotient
+      if queuedBits + bits / 8 > UInt64(limit) { return nil }
+    }
+    if isECNCapable, let threshold = rate.marksAbove, wait > UInt64(threshold.nanoseconds) {
+      passage.isMarked = true
+      counters.marked += 1
+    }
+    let start = max(now, transmitterFree)
+    transmitterFree = Instant(
+      nanoseconds: start.nanoseconds + bits * 1_000_000_000 / rate.bitsPerSecond)
+    return transmitterFree
+  }
+
+  private mutating func isLost(at now: Instant) -> Bool {
+    switch conditions.loss {
+    case .none: return false
+    case .random(let probability): return random.happens(probability)
+    case .bursts(let chain):
+      if random.happens(isInBurst ? chain.badToGood : chain.goodToBad) { isInBurst.toggle() }
+      return random.happens(isInBurst ? chain.lossInBad : chain.lossInGood)
+    case .spells(let spells):
+      changeSpells(spells, until: now)
+      return isInBurst && random.happens(spells.loss)
+    }
+  }
+
+  private mutating func changeSpells(_ spells: LossySpells, until now: Instant) {
+    func length(_ isLossy: Bool) -> Duration {
+      let mean = isLossy ? spells.meanLossy : spells.meanClear
+      return .nanoseconds(Int64(random.exponential() * Double(mean.nanoseconds)))
+    }
+    var end = spellEnd ?? now + length(isInBurst)
+    while end <= now {
+      isInBurst.toggle()
+      end = end + length(isInBurst)
+    }
+    spellEnd = end
+  }
+
+  private mutating func arrival(of departure: Instant) -> Instant {
+    var delay = Double(conditions.delay.nanoseconds)
+    switch conditions.jitter {
+    case .none: break
+    case .uniform(let bound): delay += random.unit() * Double(bound.nanoseconds)
+    case .exponential(let mean): delay += random.exponential() * Double(mean.nanoseconds)
+    case .normal(let deviation): delay += abs(random.normal()) * Double(deviation.nanoseconds)
+    }
+    let arrival = Instant(nanoseconds: departure.nanoseconds + UInt64(max(0, delay)))
+    if random.happens(conditions.reordering) {
+      counters.reordered += 1
+      return arrival + random.duration(.zero...conditions.reorderingDelay)
+    }
+    guard conditions.keepsOrder else { return arrival }
+    newestArrival = max(newestArrival, arrival)
+    return newestArrival
+  }
+}

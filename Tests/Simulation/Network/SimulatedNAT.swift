@@ -1,0 +1,117 @@
+package import Primitives
+
+/// A network address translator (terms of RFC 4787).
+package struct SimulatedNAT: Sendable {
+  /// On what a mapping, or a filter, depends (RFC 4787 §4.1 and §5).
+  package enum Dependence: Sendable { case endpointIndependent, address, addressAndPort }
+
+  package struct Behaviour: Sendable {
+    package var mapping: Dependence
+    package var filtering: Dependence
+    /// How long a mapping lives without a datagram from inside.
+    package var mappingTimeout: Duration
+    /// Whether two hosts inside can meet at the outer address (RFC 4787 §6).
+    package var isHairpinning = false
+
+    package init(
+      mapping: Dependence, filtering: Dependence, mappingTimeout: Duration = .seconds(120)
+    ) {
+      self.mapping = mapping
+      self.filtering = filtering
+      self.mappingTimeout = mappingTimeout
+    }
+
+    /// "Full cone".
+    package static let endpointIndependent = Behaviour(
+      mapping: .endpointIndependent, filtering: .endpointIndependent)
+    package static let addressRestricted = Behaviour(
+      mapping: .endpointIndependent, filtering: .address)
+    package static let portRestricted = Behaviour(
+      mapping: .endpointIndependent, filtering: .addressAndPort)
+    package static let symmetric = Behaviour(
+      mapping: .addressAndPort, filtering: .addressAndPort)
+  }
+
+  private struct Mapping: Sendable {
+    var inner: SocketAddress
+    /// What the mapping depends on; only the parts that `Behaviour.mapping` names are compared.
+    var remote: SocketAddress
+    var outerPort: UInt16
+    var lastOutbound: Instant
+    var contacted: [SocketAddress]
+  }
+
+  package let behaviour: Behaviour
+  package private(set) var outerAddress: SocketAddress
+  private var mappings: [Mapping] = []
+  private var random: RandomSource
+
+  package init(_ behaviour: Behaviour, outerAddress: SocketAddress, random: RandomSource) {
+    self.behaviour = behaviour
+    self.outerAddress = outerAddress
+    self.random = random
+  }
+
+  /// The source that the outside sees on a datagram from `inner` to `remote`.
+  package mutating func translate(
+    from inner: SocketAddress, to remote: SocketAddress, at now: Instant
+  ) -> SocketAddress {
+    mappings.removeAll { now - $0.lastOutbound > behaviour.mappingTimeout }
+    for index in mappings.indices
+    where mappings[index].inner == inner && Self.fits(mappings[index].remote, remote, mapping) {
+      mappings[index].lastOutbound = now
+      if !mappings[index].contacted.contains(remote) { mappings[index].contacted.append(remote) }
+      return outer(mappings[index].outerPort)
+    }
+    let port = freePort()
+    mappings.append(
+      Mapping(
+        inner: inner, remote: remote, outerPort: port, lastOutbound: now, contacted: [remote]))
+    return outer(port)
+  }
+
+  /// Who inside gets a datagram that came to `port`; `nil` when the filter refuses it.
+  package func receiver(
+    ofPort port: UInt16, from remote: SocketAddress, at now: Instant
+  ) -> SocketAddress? {
+    for entry in mappings where entry.outerPort == port {
+      guard now - entry.lastOutbound <= behaviour.mappingTimeout else { return nil }
+      for known in entry.contacted where Self.fits(known, remote, behaviour.filtering) {
+        return entry.inner
+      }
+      return nil
+    }
+    return nil
+  }
+
+  /// Forgets every mapping, as after a restart, and may come back under another outer address.
+  package mutating func rebind(outerAddress newAddress: SocketAddress? = nil) {
+    mappings.removeAll()
+    if let newAddress { outerAddress = newAddress }
+  }
+
+  private var mapping: Dependence { behaviour.mapping }
+
+  private func outer(_ port: UInt16) -> SocketAddress {
+    var address = outerAddress
+    address.port = port
+    return address
+  }
+
+  private mutating func freePort() -> UInt16 {
+    while true {
+      let port = UInt16(20_000 + random.below(40_000))
+      if !mappings.contains(where: { $0.outerPort == port }) { return port }
+    }
+  }
+
+  private static func fits(
+    _ known: SocketAddress, _ remote: SocketAddress, _ dependence: Dependence
+  ) -> Bool {
+    switch dependence {
+    case .endpointIndependent: true
+    case .address: known.isSameHost(as: remote)
+    case .addressAndPort: known == remote
+    }
+  }
+}

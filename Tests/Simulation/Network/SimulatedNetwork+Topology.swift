@@ -1,0 +1,98 @@
+package import Primitives
+
+/// Sites and hosts: where they are, and how they move.
+extension SimulatedNetwork {
+  /// Adds a place with a line of its own; with a NAT its hosts have private addresses, which are
+  /// the same at every site, as in life.
+  package func addSite(_ access: AccessConditions, nat: SimulatedNAT.Behaviour? = nil) -> SiteID {
+    let address = publicAddress()
+    sites.append(
+      Site(
+        up: SimulatedLink(access.up, random: random.split()),
+        down: SimulatedLink(access.down, random: random.split()),
+        nat: nat.map { SimulatedNAT($0, outerAddress: address, random: random.split()) },
+        outerAddress: address))
+    return SiteID(index: sites.count - 1)
+  }
+
+  /// Adds a host; without a NAT a site has one address, and its hosts differ by port.
+  package func addHost(at site: SiteID, port: UInt16) -> HostID {
+    hosts.append(Host(address: freshAddress(at: site, port: port), site: site))
+    return HostID(index: hosts.count - 1)
+  }
+
+  /// The address that the host itself knows.
+  package func address(of host: HostID) -> SocketAddress { hosts[host.index].address }
+
+  package func site(of host: HostID) -> SiteID { hosts[host.index].site }
+
+  /// Takes a host to another site, as a phone that leaves the house: datagrams for its old address
+  /// are lost.
+  package func move(_ host: HostID, to site: SiteID, now: Instant) {
+    let port = hosts[host.index].address.port
+    hosts[host.index] = Host(address: freshAddress(at: site, port: port), site: site)
+    log.note(at: now, "host \(host.index) moves to \(hosts[host.index].address)")
+  }
+
+  /// The site's NAT forgets its mappings; a site without one gets a new address.
+  package func rebind(_ site: SiteID, changesAddress: Bool, now: Instant) {
+    let address = changesAddress ? publicAddress() : sites[site.index].outerAddress
+    log.note(at: now, "site \(site.index) rebinds as \(address.hostText)")
+    sites[site.index].outerAddress = address
+    guard sites[site.index].nat == nil else {
+      sites[site.index].nat?.rebind(outerAddress: address)
+      return
+    }
+    for index in hosts.indices where hosts[index].site == site {
+      var moved = address
+      moved.port = hosts[index].address.port
+      hosts[index].address = moved
+    }
+  }
+
+  // MARK: - Lines
+
+  package func conditions(of site: SiteID) -> AccessConditions {
+    AccessConditions(
+      up: sites[site.index].up.conditions, down: sites[site.index].down.conditions)
+  }
+
+  package func setConditions(_ access: AccessConditions, of site: SiteID, now: Instant) {
+    log.note(at: now, "site \(site.index) has new conditions")
+    sites[site.index].up.conditions = access.up
+    sites[site.index].down.conditions = access.down
+  }
+
+  /// Cuts a site off, or one direction of its line, or joins it again.
+  package func setDown(up: Bool, down: Bool, of site: SiteID, now: Instant) {
+    log.note(at: now, "site \(site.index) is cut off: up \(up), down \(down)")
+    sites[site.index].up.isDown = up
+    sites[site.index].down.isDown = down
+  }
+
+  package func counters(
+    of site: SiteID
+  ) -> (up: SimulatedLink.Counters, down: SimulatedLink.Counters) {
+    (sites[site.index].up.counters, sites[site.index].down.counters)
+  }
+
+  // MARK: - Addresses
+
+  /// The next of 198.18.0.0/15, which RFC 2544 sets aside for such networks.
+  private func publicAddress() -> SocketAddress {
+    addressCount += 1
+    return SocketAddress(
+      v4: 198, 18, UInt8(addressCount >> 8 & 255), UInt8(addressCount & 255), port: 0)
+  }
+
+  private func freshAddress(at site: SiteID, port: UInt16) -> SocketAddress {
+    sites[site.index].hostCount += 1
+    guard sites[site.index].nat != nil else {
+      var address = sites[site.index].outerAddress
+      address.port = port
+      return address
+    }
+    let last = UInt8(1 + sites[site.index].hostCount & 127)
+    return SocketAddress(v4: 192, 168, 1, last, port: port)
+  }
+}
