@@ -39,7 +39,6 @@ enum UntestedFiles {
     "Sources/Peer/CallLink+Outbound.swift",
     "Sources/Peer/CallLink+Signalling.swift",
     "Sources/Peer/CallLink.swift",
-    "Sources/Peer/PeerConfiguration.swift",
     "Sources/Peer/PeerEvent.swift",
     "Sources/Peer/PeerMachine+Calls.swift",
     "Sources/Peer/PeerMachine+Commands.swift",
