@@ -10,10 +10,10 @@ import Vectors
         == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `makes HMAC-SHA256 as Wycheproof and RFC 4231 say`() throws {
     var count = 0
-    let file = try Vectors.json("wycheproof/hmac_sha256_test.json", as: Wycheproof.self)
+    let file = try PublishedVectors.json("wycheproof/hmac_sha256_test.json", as: Wycheproof.self)
     for group in file.testGroups {
       let digits = try #require(group.tagSize) / 4
       for test in group.tests {
@@ -23,7 +23,7 @@ import Vectors
       }
     }
     #expect(count == 174)
-    let records = try Vectors.records("pyca/hmac-rfc4231-sha256.txt")
+    let records = try PublishedVectors.records("pyca/hmac-rfc4231-sha256.txt")
     for record in records {
       let expected = record["md"] ?? ""
       #expect(mac(record["key"] ?? "", record["msg"] ?? "").prefix(expected.count) == expected)
@@ -31,17 +31,17 @@ import Vectors
     #expect(records.count >= 6)
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `derives keys with HKDF as Wycheproof and RFC 5869 say`() throws {
     var count = 0
-    let file = try Vectors.json("wycheproof/hkdf_sha256_test.json", as: Wycheproof.self)
+    let file = try PublishedVectors.json("wycheproof/hkdf_sha256_test.json", as: Wycheproof.self)
     for test in file.testGroups.flatMap(\.tests) {
       let okm = derive(test.ikm ?? "", test.salt ?? "", test.info ?? "", test.size ?? 0)
       #expect(okm == (test.isValid ? test.okm : nil), "case \(test.tcId)")
       count += 1
     }
     #expect(count == 86)
-    let records = try Vectors.records("pyca/hkdf-rfc5869-sha256.txt")
+    let records = try PublishedVectors.records("pyca/hkdf-rfc5869-sha256.txt")
     for record in records {
       let okm = derive(
         record["ikm"] ?? "", record["salt"] ?? "", record["info"] ?? "",
@@ -51,12 +51,12 @@ import Vectors
     #expect(records.count == 3)
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `makes keyed BLAKE2b as its authors do`() throws {
     var count = 0
     var input = ""
     var key = ""
-    for line in try Vectors.text("blake2/blake2b-kat.txt").split(separator: "\n") {
+    for line in try PublishedVectors.text("blake2/blake2b-kat.txt").split(separator: "\n") {
       let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
       switch parts.first {
       case "in:": input = parts.count > 1 ? parts[1] : ""
@@ -70,9 +70,9 @@ import Vectors
     #expect(count == 256)
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `makes plain BLAKE2b as RFC 7693 says`() throws {
-    let records = try Vectors.records("pyca/blake2b.txt")
+    let records = try PublishedVectors.records("pyca/blake2b.txt")
     for record in records {
       let digits = (Int(record["len"] ?? "") ?? 0) / 4
       let message = String((record["msg"] ?? "").prefix(digits))

@@ -4,11 +4,12 @@ import Testing
 import Vectors
 
 @Suite struct KeyAgreementTests {
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `agrees as Wycheproof says, and refuses every all-zero secret`() throws {
     var count = 0
     var refused = 0
-    for test in try Vectors.json("wycheproof/x25519_test.json", as: Wycheproof.self).testGroups
+    for test in try PublishedVectors.json("wycheproof/x25519_test.json", as: Wycheproof.self)
+      .testGroups
       .flatMap(\.tests)
     {
       let result = agree(try #require(test.private), try #require(test.public))
@@ -23,9 +24,9 @@ import Vectors
     #expect(count == 518 && refused == 31)
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `agrees as RFC 7748 says`() throws {
-    let records = try Vectors.records("pyca/x25519-rfc7748.txt")
+    let records = try PublishedVectors.records("pyca/x25519-rfc7748.txt")
     for record in records {
       let scalar = try #require(record["input_scalar"])
       #expect(agree(scalar, try #require(record["input_u"])) == record["output_u"])

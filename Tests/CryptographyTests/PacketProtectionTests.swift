@@ -4,13 +4,13 @@ import Testing
 import Vectors
 
 @Suite struct PacketProtectionTests {
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `masks and seals the packet of RFC 9001 A5`() throws {
     struct Sample: Decodable {
       let key, nonce, hp, unprotected_header, plaintext, ciphertext, sample, mask: String
       let protected_header: String
     }
-    let sample = try Vectors.json("quic/rfc9001-a5-chacha20.json", as: Sample.self)
+    let sample = try PublishedVectors.json("quic/rfc9001-a5-chacha20.json", as: Sample.self)
     let headerKey = try secretKey(hex: sample.hp)
     let mask = try HeaderMask(sample: bytes(hex: sample.sample).span, key: headerKey)
     #expect(hex((0..<5).map { mask.bytes[$0] }) == sample.mask)
@@ -27,9 +27,9 @@ import Vectors
     #expect(hex(header) == sample.protected_header)
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `makes masks from the key stream of RFC 8439`() throws {
-    let records = try Vectors.records("pyca/chacha20-rfc7539.txt")
+    let records = try PublishedVectors.records("pyca/chacha20-rfc7539.txt")
     for record in records {
       let key = try secretKey(hex: record["key"] ?? "")
       let counter = try #require(UInt32(record["initial_block_counter"] ?? ""))

@@ -3,24 +3,24 @@ import Testing
 import Vectors
 
 @Suite struct SealingTests {
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `seals and opens ChaCha20-Poly1305 as Wycheproof says`() throws {
     let count = try runWycheproof("chacha20_poly1305", seal: sealChaCha, open: openChaCha)
     #expect(count == 325)
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `seals and opens XChaCha20-Poly1305 as Wycheproof says`() throws {
     let count = try runWycheproof("xchacha20_poly1305", seal: sealXChaCha, open: openXChaCha)
     #expect(count == 315)
   }
 
   @Test(
-    .enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"),
+    .enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"),
     arguments: ["boringssl", "openssl"])
   func `seals and opens the RFC 8439 cases`(author: String) throws {
     var count = 0
-    for record in try Vectors.records("pyca/chacha20poly1305-\(author).txt") {
+    for record in try PublishedVectors.records("pyca/chacha20poly1305-\(author).txt") {
       let nonce = record["nonce"] ?? record["iv"] ?? ""
       let tag = record["tag"] ?? ""
       guard nonce.count == 24, tag.count == 32 else { continue }
@@ -71,7 +71,7 @@ import Vectors
     _ name: String, seal: (Input) -> String?, open: (Input, String) -> String?
   ) throws -> Int {
     var count = 0
-    let file = try Vectors.json("wycheproof/\(name)_test.json", as: Wycheproof.self)
+    let file = try PublishedVectors.json("wycheproof/\(name)_test.json", as: Wycheproof.self)
     for test in file.testGroups.flatMap(\.tests) {
       let input = Input(
         key: test.key ?? "", nonce: test.iv ?? "", associated: test.aad ?? "", text: test.msg ?? "")

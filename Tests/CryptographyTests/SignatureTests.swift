@@ -4,10 +4,10 @@ import Testing
 import Vectors
 
 @Suite struct SignatureTests {
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `judges signatures as Wycheproof says`() throws {
     var count = 0
-    let file = try Vectors.json("wycheproof/ed25519_test.json", as: Wycheproof.self)
+    let file = try PublishedVectors.json("wycheproof/ed25519_test.json", as: Wycheproof.self)
     for group in file.testGroups {
       let key = try #require(group.publicKey?.pk)
       for test in group.tests {
@@ -19,10 +19,10 @@ import Vectors
     #expect(count == 151)
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `makes the 1024 signatures of the authors' own set`() throws {
     var count = 0
-    for line in try Vectors.text("pyca/ed25519-sign.input").split(separator: "\n") {
+    for line in try PublishedVectors.text("pyca/ed25519-sign.input").split(separator: "\n") {
       let fields = line.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
       guard fields.count >= 4 else { continue }
       let seed = try secretKey(hex: String(fields[0].prefix(64)))
@@ -36,14 +36,14 @@ import Vectors
     #expect(count == 1024)
   }
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"))
+  @Test(.enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"))
   func `is as strict as libsodium on the disputed signatures`() throws {
     struct Case: Decodable {
       let message: String
       let pub_key: String
       let signature: String
     }
-    let cases = try Vectors.json("ed25519-speccheck/cases.json", as: [Case].self)
+    let cases = try PublishedVectors.json("ed25519-speccheck/cases.json", as: [Case].self)
     let accepted = cases.indices.filter {
       isValid(cases[$0].signature, cases[$0].message, cases[$0].pub_key)
     }

@@ -39,10 +39,11 @@ import Vectors
     (name: "noise/noise-c-basic.txt", count: 15),
   ]
 
-  @Test(.enabled(if: Vectors.arePresent, "\(Vectors.whereabouts)"), arguments: files)
+  @Test(
+    .enabled(if: PublishedVectors.arePresent, "\(PublishedVectors.whereabouts)"), arguments: files)
   func `gives what other implementations give`(file: (name: String, count: Int)) throws {
     var count = 0
-    for vector in try Vectors.json(file.name, as: File.self).vectors
+    for vector in try PublishedVectors.json(file.name, as: File.self).vectors
     where vector.fullName.hasPrefix("Noise_")
       && vector.fullName.hasSuffix("_25519_ChaChaPoly_SHA256")
     {

@@ -48,6 +48,15 @@ import Wire
     expect(hex(mac.bytes) == "a89571bbb3af92e24d76b862f06a84dd")
   }
 
+  @Test func `the MAC of a hang-up is made the same way under the session's own key`() throws {
+    let key = try secretKey(hex: secret)
+    let body = Array("HANGUP".utf8)
+    let mac = SignallingMAC.make(key: key, from: .callee, over: body.span)
+    expect(mac == SignallingMAC.make(key: key, from: .callee, over: body.span))
+    expect(mac != SignallingMAC.make(key: key, from: .caller, over: body.span))
+    expect(mac != RingKeys(secret: key, side: .caller).mac(from: .callee, over: body.span))
+  }
+
   @Test func `ring details open for the other side only as they were sealed`() throws {
     let callee = RingKeys(secret: try secretKey(hex: secret), side: .callee)
     let caller = RingKeys(secret: try secretKey(hex: secret), side: .caller)

@@ -5,10 +5,11 @@ internal import Wire
 /// One datagram, field by field; what is sealed is said to be sealed.
 package enum PacketExplanation {
   package static func text(_ bytes: [UInt8]) -> String {
-    ([title(bytes)] + fields(bytes).map { field in
-      let place = pad("\(field.offset)", 5) + pad("\(field.count)", 6)
-      return "  " + place + pad(field.name, 30) + field.meaning
-    }).joined(separator: "\n")
+    ([title(bytes)]
+      + fields(bytes).map { field in
+        let place = pad("\(field.offset)", 5) + pad("\(field.count)", 6)
+        return "  " + place + pad(field.name, 30) + field.meaning
+      }).joined(separator: "\n")
   }
 
   struct Field {

@@ -3,7 +3,7 @@ import Foundation
 /// The test vectors that others have published, read where they lie beside this package.
 ///
 /// Tests that need them are skipped, and say so, where the folder is absent.
-package enum Vectors {
+package enum PublishedVectors {
   package static let whereabouts = "published vectors not found at ../shared/vectors"
 
   package static var arePresent: Bool { folder != nil }
