@@ -1,4 +1,5 @@
 import Arguments
+import Earshot
 import PeerCommand
 import Testing
 
