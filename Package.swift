@@ -127,8 +127,13 @@ let package = Package(
     tests("ArgumentsTests", ["Arguments"]),
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
-    tests("CryptographyTests", ["Cryptography", "Primitives"]),
-    tests("SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives"]),
+    layer("Vectors", path: "Tests/Vectors"),
+    tests("CryptographyTests", ["Cryptography", "Primitives", "Vectors"]),
+    tests(
+      "SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives", "Vectors"]),
+    program(
+      "NoiseInterop", ["SecureSession", "Cryptography", "Primitives"],
+      path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),

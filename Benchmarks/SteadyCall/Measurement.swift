@@ -88,3 +88,29 @@ func residentKibibytes(_ field: String) -> Int {
   }
   return 0
 }
+
+/// Time on a core by thread name, in ns, as the kernel's scheduler counts it.
+func processorNanosecondsByThread() -> [String: UInt64] {
+  var times: [String: UInt64] = [:]
+  guard let folder = unsafe opendir("/proc/self/task") else { return times }
+  defer { unsafe closedir(folder) }
+  while let entry = unsafe readdir(folder) {
+    let name = unsafe withUnsafePointer(to: entry.pointee.d_name) {
+      unsafe String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
+    }
+    guard let thread = firstLine("/proc/self/task/\(name)/comm"),
+      let time = firstLine("/proc/self/task/\(name)/schedstat")?.split(separator: " ").first
+    else { continue }
+    times[thread, default: 0] += UInt64(time) ?? 0
+  }
+  return times
+}
+
+private func firstLine(_ path: String) -> String? {
+  guard let file = unsafe fopen(path, "r") else { return nil }
+  defer { unsafe fclose(file) }
+  var line = [CChar](repeating: 0, count: 256)
+  guard unsafe fgets(&line, Int32(line.count), file) != nil else { return nil }
+  let bytes = line.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }
+  return String(decoding: bytes, as: UTF8.self)
+}

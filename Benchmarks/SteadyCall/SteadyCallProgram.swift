@@ -100,10 +100,14 @@ struct CallEnd {
     if options.traces != nil { allocation_trace(1) }
     let threads = ThreadAllocations.now
     watch.start()
+    let times = processorNanosecondsByThread()
     let before = Usage.now
     try await Task.sleep(for: .seconds(options.seconds))
     let after = Usage.now
     watch.stop()
+    let used = processorNanosecondsByThread().map { name, time in
+      (name: name, nanoseconds: time - (times[name] ?? 0))
+    }
     let allocations = ThreadAllocations.now.since(threads)
     allocation_trace(0)
     let last = await call.statistics()
@@ -116,22 +120,28 @@ struct CallEnd {
       try await Task.sleep(for: .seconds(1))
       await call.hangUp(reason: "measured")
     }
-    return json(before, after, first, last, allocations)
+    return json(before, after, first, last, allocations, used)
   }
 
   private func json(
     _ before: Usage, _ after: Usage, _ first: CallStatistics, _ last: CallStatistics,
-    _ allocations: [(name: String, count: UInt64)]
+    _ allocations: [(name: String, count: UInt64)], _ used: [(name: String, nanoseconds: UInt64)]
   ) -> String {
     let wall = Double(after.wallNanoseconds - before.wallNanoseconds)
     let cpu = Double(after.cpuNanoseconds - before.cpuNanoseconds)
     let seconds = wall / 1e9
     func rate(_ from: Int, _ to: Int) -> Double { rounded(Double(to - from) / seconds) }
+    func percent(_ thread: String) -> Double {
+      let time = used.filter { $0.name == thread }.reduce(0) { $0 + $1.nanoseconds }
+      return rounded(100 * Double(time) / wall)
+    }
     let byThread = allocations.map { "\"\($0.name)\": \($0.count)" }.joined(separator: ", ")
     let fields: [(String, String)] = [
       ("role", options.peer == nil ? "\"callee\"" : "\"caller\""),
       ("seconds", "\(rounded(seconds))"),
       ("cpuPercent", "\(rounded(100 * cpu / wall))"),
+      ("mediaPercent", "\(percent("earshot-media"))"),
+      ("loopPercent", "\(percent("earshot-loop"))"),
       ("rssMiB", "\(rounded(Double(residentKibibytes("VmRSS")) / 1024))"),
       ("peakRSSMiB", "\(rounded(Double(residentKibibytes("VmHWM")) / 1024))"),
       ("wakeUpsPerSecond", "\(rate(before.voluntarySwitches, after.voluntarySwitches))"),

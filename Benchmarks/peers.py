@@ -1,0 +1,70 @@
+"""The same call with other programs, for tools/bench --peers: what installs is measured beside us."""
+import os
+import re
+import shutil
+import subprocess
+import time
+
+TICKS = os.sysconf("SC_CLK_TCK")
+KEY = "key=(buffer)" + "0123456789abcdef" * 3 + "0123456789ab"
+CAPS = ("application/x-srtp,media=audio,encoding-name=OPUS,payload=96,clock-rate=48000,"
+        f"ssrc=(uint)1356955624,srtp-{KEY},srtp-cipher=aes-128-icm,srtp-auth=hmac-sha1-80,"
+        "srtcp-cipher=aes-128-icm,srtcp-auth=hmac-sha1-80")
+
+
+def measure(seconds):
+    return gstreamer(seconds)
+
+
+def gstreamer(seconds):
+    """A sender and a receiver: together one call end."""
+    if shutil.which("gst-launch-1.0") is None:
+        print("   GStreamer: skipped, it is not installed (tools/setup --measure)")
+        return {}
+    port = 41000 + os.getpid() % 1000
+    key = KEY.split(")")[1]
+    send = ("audiotestsrc is-live=true wave=sine samplesperbuffer=960 ! "
+            "audio/x-raw,rate=48000,channels=1 ! opusenc bitrate=32000 complexity=10 "
+            "bitrate-type=cbr inband-fec=true packet-loss-percentage=1 frame-size=20 "
+            "audio-type=voice ! rtpopuspay pt=96 ssrc=1356955624 ! srtpenc "
+            f"key={key} ! udpsink host=127.0.0.1 port={port}").replace("complexity=10",
+                                                                       "complexity=9")
+    receive = (f"udpsrc port={port} address=127.0.0.1 caps=\"{CAPS}\" ! srtpdec ! "
+               "rtpjitterbuffer latency=60 ! rtpopusdepay ! opusdec use-inband-fec=true ! "
+               "audioconvert ! fakesink sync=true")
+    processes = [launch(receive), launch(send)]
+    try:
+        time.sleep(5)
+        if any(process.poll() is not None for process in processes):
+            print("   GStreamer: skipped, a pipeline did not start")
+            return {}
+        before = [cpu_seconds(process.pid) for process in processes]
+        time.sleep(seconds)
+        used = [cpu_seconds(p.pid) - b for p, b in zip(processes, before)]
+        memory = [resident_mib(process.pid) for process in processes]
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait(10)
+    share = [100 * part / seconds for part in used]
+    print(f"   GStreamer: receive {share[0]:.2f} %, send {share[1]:.2f} % of a core; "
+          f"{memory[0]:.1f} + {memory[1]:.1f} MiB")
+    return {"peers.gstreamer.cpuPercent": round(sum(share), 3),
+            "peers.gstreamer.rssMiB": round(sum(memory), 1)}
+
+
+def launch(pipeline):
+    command = ["sh", "-c", "exec gst-launch-1.0 -q " + pipeline.replace("(", "\\(").replace(
+        ")", "\\)")]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident_mib(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return int(re.search(r"VmRSS:\s*(\d+)", file.read()).group(1)) / 1024
