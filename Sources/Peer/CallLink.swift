@@ -104,7 +104,7 @@ final class CallLink {
   }
 
   /// Whether nothing more will be said to the peer on the path.
-  var hasClosed: Bool { association?.hasClosed() ?? true }
+  var hasClosed: Bool { agent.selected == nil || association?.hasClosed() ?? true }
 
   /// Closes the session; what authenticates signals stays.
   func close(now: Instant) {
@@ -116,7 +116,7 @@ final class CallLink {
   }
 
   var nextDeadline: Instant? {
-    var deadline = association?.wakeUp() ?? nil
+    var deadline = association?.wakeUp(canSend: agent.selected != nil) ?? nil
     if isFindingPath { deadline = earliest(deadline, agent.nextDeadline) }
     return deadline
   }
