@@ -169,7 +169,7 @@ let package = Package(
       "Fuzzing",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "Calling", "Audio", "Peer", "Rendezvous", "Storage",
+        "Calling", "Audio", "Peer", "Rendezvous", "MediaFiles", "Storage",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

@@ -1,3 +1,4 @@
+import Earshot
 import Arguments
 import Earshot
 import PeerCommand
