@@ -96,7 +96,11 @@ private final class Stage {
   }
 
   func online(_ name: String) -> [String] {
-    ["--rendezvous", address, "--identity", folder.file("identity-\(name)")]
+    // One address, so that there is one path: this host may have several.
+    [
+      "--rendezvous", address, "--identity", folder.file("identity-\(name)"), "--bind",
+      "127.0.0.1:0",
+    ]
   }
 
   func start(_ program: String, _ words: [String]) throws -> Running {

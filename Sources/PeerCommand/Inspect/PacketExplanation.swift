@@ -70,6 +70,12 @@ package enum PacketExplanation {
       first ? "\(value)" : value == 1 ? "Noise_IKpsk2_25519_ChaChaPoly_SHA256" : "\(value): unknown"
     }
     walk.takeByte(first ? "zero" : "purpose") { first ? "\($0)" : purpose($0) }
+    body(type, &walk)
+    walk.take(walk.remaining, "zero") { "makes the question as long as the answer" }
+  }
+
+  /// What follows the first four bytes.
+  private static func body(_ type: PacketType, _ walk: inout Walk) {
     switch type {
     case .initiation:
       walk.takeNumber(4, "initiator's connection ID")
@@ -95,7 +101,6 @@ package enum PacketExplanation {
       walk.take(8, "nonce") { "repeated in the answer" }
       if type == .card { card(&walk) }
     }
-    walk.take(walk.remaining, "zero") { "makes the question as long as the answer" }
   }
 
   private static func response(_ walk: inout Walk) {
