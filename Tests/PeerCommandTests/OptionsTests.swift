@@ -1,4 +1,6 @@
+import Earshot
 import Arguments
+import Earshot
 import PeerCommand
 import Testing
 

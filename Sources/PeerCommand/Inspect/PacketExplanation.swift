@@ -78,13 +78,7 @@ package enum PacketExplanation {
       walk.take(1080, "payload") { "sealed: time, card, name" }
       walk.take(16, "MAC1") { "whoever made it knows the responder's key" }
       walk.take(16, "MAC2") { $0.allSatisfy { $0 == 0 } ? "none" : "made with a cookie" }
-    case .response:
-      walk.takeNumber(4, "responder's connection ID")
-      walk.takeNumber(4, "initiator's connection ID")
-      walk.take(32, "ephemeral key") { "fresh for this handshake" }
-      walk.take(124, "payload") { "sealed: times, the address as seen, status" }
-      walk.take(16, "MAC1") { "whoever made it knows the initiator's key" }
-      walk.take(16, "zero") { "" }
+    case .response: response(&walk)
     case .cookie:
       walk.takeNumber(4, "initiator's connection ID")
       walk.take(24, "nonce") { "" }
@@ -102,6 +96,15 @@ package enum PacketExplanation {
       if type == .card { card(&walk) }
     }
     walk.take(walk.remaining, "zero") { "makes the question as long as the answer" }
+  }
+
+  private static func response(_ walk: inout Walk) {
+    walk.takeNumber(4, "responder's connection ID")
+    walk.takeNumber(4, "initiator's connection ID")
+    walk.take(32, "ephemeral key") { "fresh for this handshake" }
+    walk.take(124, "payload") { "sealed: times, the address as seen, status" }
+    walk.take(16, "MAC1") { "whoever made it knows the initiator's key" }
+    walk.take(16, "zero") { "" }
   }
 
   private static func card(_ walk: inout Walk) {
