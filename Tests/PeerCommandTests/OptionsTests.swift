@@ -1,4 +1,3 @@
-import Earshot
 import Arguments
 import Earshot
 import PeerCommand
