@@ -106,6 +106,9 @@ final class CallLink {
   /// Whether nothing more will be said to the peer on the path.
   var hasClosed: Bool { agent.selected == nil || association?.hasClosed() ?? true }
 
+  /// Whether there are keys that path checks could be sealed with.
+  var canSealChecks: Bool { ringSession != nil || association != nil }
+
   /// Closes the session; what authenticates signals stays.
   func close(now: Instant) {
     mayStartMedia = false
@@ -117,7 +120,7 @@ final class CallLink {
 
   var nextDeadline: Instant? {
     var deadline = association?.wakeUp(canSend: agent.selected != nil) ?? nil
-    if isFindingPath { deadline = earliest(deadline, agent.nextDeadline) }
+    if isFindingPath, canSealChecks { deadline = earliest(deadline, agent.nextDeadline) }
     return deadline
   }
 }
