@@ -103,7 +103,8 @@ let package = Package(
     program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
     // measurements (Benchmarks/README.md)
     .target(
-      name: "PacketPathC", path: "Benchmarks/PacketPathC", linkerSettings: [.linkedLibrary("sodium")]
+      name: "PacketPathC", path: "Benchmarks/PacketPathC",
+      linkerSettings: [.linkedLibrary("sodium")]
     ),
     program(
       "PacketPath",
