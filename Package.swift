@@ -115,7 +115,8 @@ let package = Package(
       path: "Benchmarks/PacketPath"),
     .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
     program(
-      "SteadyCall", ["Earshot", "Arguments", "AllocationCounter"], path: "Benchmarks/SteadyCall"),
+      "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
+      path: "Benchmarks/SteadyCall"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",

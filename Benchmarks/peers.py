@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -12,21 +13,25 @@ CAPS = ("application/x-srtp,media=audio,encoding-name=OPUS,payload=96,clock-rate
         "srtcp-cipher=aes-128-icm,srtcp-auth=hmac-sha1-80")
 
 
-def measure(seconds):
+def measure(seconds, speech):
+    """`speech`: ten seconds of raw s16le at 48 kHz, the same that our call ends say."""
     print("   aiortc: skipped, nothing here installs it (Benchmarks/README.md)")
-    return gstreamer(seconds)
+    return gstreamer(seconds, speech)
 
 
-def gstreamer(seconds):
+def gstreamer(seconds, speech):
     """A sender and a receiver: together one call end."""
     if shutil.which("gst-launch-1.0") is None:
         print("   GStreamer: skipped, it is not installed (tools/setup --measure)")
         return {}
     port = 41000 + os.getpid() % 1000
     key = KEY.split(")")[1]
-    send = ("audiotestsrc is-live=true wave=sine samplesperbuffer=960 ! "
-            "audio/x-raw,rate=48000,channels=1 ! opusenc bitrate=32000 complexity=9 "
-            "bitrate-type=cbr inband-fec=true packet-loss-percentage=1 frame-size=20 "
+    with tempfile.NamedTemporaryFile(suffix=".raw", delete=False) as file:
+        file.write(speech * (seconds // 10 + 3))
+    send = (f"filesrc location={file.name} blocksize=1920 ! rawaudioparse use-sink-caps=false "
+            "format=pcm pcm-format=s16le sample-rate=48000 num-channels=1 ! "
+            "identity sync=true ! opusenc bitrate=32000 complexity=9 "
+            "bitrate-type=cbr inband-fec=true packet-loss-percentage=0 frame-size=20 "
             "audio-type=voice ! rtpopuspay pt=96 ssrc=1356955624 ! srtpenc "
             f"key={key} ! udpsink host=127.0.0.1 port={port}")
     receive = (f"udpsrc port={port} address=127.0.0.1 caps=\"{CAPS}\" ! srtpdec ! "
@@ -46,6 +51,7 @@ def gstreamer(seconds):
         for process in processes:
             process.terminate()
             process.wait(10)
+        os.unlink(file.name)
     share = [100 * part / seconds for part in used]
     print(f"   GStreamer: receive {share[0]:.2f} %, send {share[1]:.2f} % of a core; "
           f"{memory[0]:.1f} + {memory[1]:.1f} MiB")

@@ -26,6 +26,19 @@ final class Speech: AudioSource, @unchecked Sendable {
     return frameCount
   }
 
+  /// For other programs, to say the same.
+  func writeToStandardOutput() {
+    unsafe samples.withUnsafeBytes { bytes in
+      var rest = unsafe bytes[...]
+      while unsafe !rest.isEmpty {
+        let part = unsafe UnsafeRawBufferPointer(rebasing: rest)
+        let count = unsafe write(STDOUT_FILENO, part.baseAddress, part.count)
+        guard count > 0 else { return }
+        unsafe rest = rest.dropFirst(count)
+      }
+    }
+  }
+
   private static func make(seconds: Int) -> [Int16] {
     var random: UInt64 = 0x9E37_79B9_7F4A_7C15
     func noise() -> Double {

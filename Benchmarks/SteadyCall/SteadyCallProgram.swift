@@ -7,6 +7,8 @@ enum SteadyCallProgram {
   static let usage = """
     usage: SteadyCall call NAME --rendezvous HOST:PORT [options]
            SteadyCall answer    --rendezvous HOST:PORT --name NAME [options]
+           SteadyCall codec     what the same frames cost in Opus alone, at the same pace
+           SteadyCall speech    the ten seconds that both say, as raw s16le at 48 kHz
 
       --identity FILE   made on first use        (default: ./steady-call-identity)
       --seconds S       measured                 (default: 20)
@@ -22,6 +24,14 @@ enum SteadyCallProgram {
     }
     do {
       let command = arguments.command()
+      if command == "codec" {
+        print(try CodecAlone.measure(frames: 500))
+        return 0
+      }
+      if command == "speech" {
+        Speech(watch: TickWatch()).writeToStandardOutput()
+        return 0
+      }
       var options = SteadyCallOptions()
       options.rendezvous = try arguments.option("--rendezvous") ?? ""
       options.name = try arguments.option("--name")
