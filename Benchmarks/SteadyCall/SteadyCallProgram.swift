@@ -127,7 +127,7 @@ struct CallEnd {
     }
     // The other end measures until about now, too.
     if options.peer != nil {
-      try await Task.sleep(for: .seconds(1))
+      try await Task.sleep(for: .seconds(3))
       await call.hangUp(reason: "measured")
     }
     return json(before, after, first, last, allocations, used)
