@@ -194,7 +194,9 @@ extension PeerMachine {
     switch ending {
     case .remoteClose:
       // In order only after HANGUP; without it the other side is gone all the same.
-      ledger.handle(.hangUp(.none, .empty), link.callID, from: link.peer, now: now)
+      // (A HANGUP may have been acknowledged and still wait behind a CONFIRM that is missing.)
+      let reason: CallReason = ledger.state == .connected ? .none : .userCancelled
+      ledger.handle(.hangUp(reason, .empty), link.callID, from: link.peer, now: now)
     case .violation, .expired:
       do throws(CallRefusal) {
         try ledger.end(link.callID, reason, now: now)

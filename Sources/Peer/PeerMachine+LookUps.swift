@@ -75,6 +75,8 @@ extension PeerMachine {
     guard let theirs = ledger.openCallID, ledger.peer(of: theirs) == peer,
       ledger.state == .calling, let link = link(theirs), link.role == .callee
     else { return false }
+    // That it rings is told before that it was accepted.
+    while let action = ledger.pollAction() { perform(action, now: now) }
     link.answerOptions.userExtension = lookup.options.userExtension
     link.answerOptions.media = lookup.options.media
     publish(.calling(.replaced(lookup.callID, by: theirs)))
