@@ -103,7 +103,8 @@ let package = Package(
     program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
     // measurements (Benchmarks/README.md)
     .target(
-      name: "PacketPathC", path: "Benchmarks/PacketPathC", linkerSettings: [.linkedLibrary("sodium")]
+      name: "PacketPathC", path: "Benchmarks/PacketPathC",
+      linkerSettings: [.linkedLibrary("sodium")]
     ),
     program(
       "PacketPath",
@@ -128,8 +129,13 @@ let package = Package(
     tests("ArgumentsTests", ["Arguments"]),
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
-    tests("CryptographyTests", ["Cryptography", "Primitives"]),
-    tests("SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives"]),
+    layer("Vectors", path: "Tests/Vectors"),
+    tests("CryptographyTests", ["Cryptography", "Primitives", "Vectors"]),
+    tests(
+      "SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives", "Vectors"]),
+    program(
+      "NoiseInterop", ["SecureSession", "Cryptography", "Primitives"],
+      path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
@@ -165,7 +171,7 @@ let package = Package(
       "Fuzzing",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "Calling", "Audio", "Peer", "Rendezvous", "Storage",
+        "Calling", "Audio", "Peer", "Rendezvous", "MediaFiles", "Storage",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

@@ -4,8 +4,8 @@ import Reactor
 import SecureSession
 import Wire
 
-/// The packet path as Earshot ships it: `UDPSocket`, `Session` and the frames of `Wire`, between two
-/// sockets on the loopback address.
+/// The packet path as Earshot ships it: `UDPSocket`, `Session` and the frames of `Wire`, between
+/// two sockets on the loopback address.
 struct SwiftPath: ~Copyable {
   private var sender: UDPSocket
   private var receiver: UDPSocket

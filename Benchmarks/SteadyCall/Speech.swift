@@ -2,8 +2,8 @@ import Earshot
 import Glibc
 
 /// Something that an encoder has to work for like speech: a voice whose pitch wanders, in syllables
-/// with pauses, with two formants and some breath. Made before the call, so that it costs nothing in
-/// it; ten seconds, again and again.
+/// with pauses, with two formants and some breath. Made before the call, so that it costs nothing
+/// in it; ten seconds, again and again.
 final class Speech: AudioSource, @unchecked Sendable {
   // Sendable: the media thread alone reads and moves `position` and `ticks`.
   let channelCount = 1

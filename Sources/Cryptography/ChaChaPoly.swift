@@ -6,8 +6,8 @@ package enum ChaChaPoly {
 
   /// 12 bytes that are never used twice under one key.
   package struct Nonce: BitwiseCopyable, Sendable {
-    /// In little-endian words: libsodium reads words, and a processor that was given bytes would have
-    /// to wait for them.
+    /// In little-endian words: libsodium reads words, and a processor that was given bytes would
+    /// have to wait for them.
     private let words: InlineArray<3, UInt32>
 
     /// 4 zero bytes, then `counter`: Noise rev. 34 §12.3 and docs/protocol/session.md §6.

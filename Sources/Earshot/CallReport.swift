@@ -75,3 +75,13 @@ public struct CallReport: Sendable {
   /// What to do about it, where the end calls for that: an identity that changed.
   public var error: EarshotError?
 }
+
+extension CallReport {
+  /// A report of a call of which nothing more is known.
+  package init(callID: CallID, outcome: Outcome, reason: String, role: Role) {
+    self.init(
+      callID: callID, outcome: outcome, reason: reason, role: role, peer: nil, peerName: nil,
+      trust: .new, durationMs: 0, timeline: Timeline(), statistics: nil, userExtension: nil,
+      error: nil)
+  }
+}

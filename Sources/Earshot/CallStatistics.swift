@@ -99,6 +99,13 @@ public struct CallStatistics: Sendable {
     public var remote: SocketAddress
     /// How often media moved to another path.
     public var changes: Int
+
+    package init(kind: PathKind, local: SocketAddress, remote: SocketAddress, changes: Int) {
+      self.kind = kind
+      self.local = local
+      self.remote = remote
+      self.changes = changes
+    }
   }
 
   /// When these numbers were read, in milliseconds since the call's zero point.

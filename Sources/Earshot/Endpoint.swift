@@ -288,4 +288,16 @@ public struct CapturedFrame: Sendable {
   public var isMarked: Bool
   /// Nanoseconds since 1970 UTC.
   public var wallNanoseconds: UInt64
+
+  package init(
+    isOutgoing: Bool, local: SocketAddress, remote: SocketAddress, mediaTime: UInt16,
+    isMarked: Bool, wallNanoseconds: UInt64
+  ) {
+    self.isOutgoing = isOutgoing
+    self.local = local
+    self.remote = remote
+    self.mediaTime = mediaTime
+    self.isMarked = isMarked
+    self.wallNanoseconds = wallNanoseconds
+  }
 }

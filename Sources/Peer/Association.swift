@@ -246,8 +246,14 @@ struct Association: ~Copyable {
 
   /// When `handleTimeout` or `writePacket` next has something to do; the session's own timers
   /// included.
-  func wakeUp() -> Instant? {
-    if let closing { return closing.left > 0 ? closing.next : nil }
+  ///
+  /// - Parameter canSend: Whether there is an address to send to. Without one, what only sending
+  ///   could settle is no reason to wake up: it would be due again at once, for ever.
+  func wakeUp(canSend: Bool = true) -> Instant? {
+    if let closing { return canSend && closing.left > 0 ? closing.next : nil }
+    guard canSend, endedBy == nil else {
+      return earliest(earliest(messages.nextDeadline, history.nextDeadline), session.nextDeadline)
+    }
     var deadline = earliest(messages.nextDeadline, history.nextDeadline)
     deadline = earliest(deadline, recorder.nextDeadline)
     deadline = earliest(deadline, session.nextDeadline)

@@ -28,8 +28,9 @@ extension CallLink {
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> SocketAddress? {
     guard isFindingPath else { return nil }
-    let underSession = isSessionConfirmed && association != nil
-    guard underSession || ringSession != nil else { return nil }
+    guard canSealChecks else { return nil }
+    // Without RINGING (both called each other, or it got lost) there are no ring keys to use.
+    let underSession = association != nil && (isSessionConfirmed || ringSession == nil)
     let destination: SocketAddress
     if let response = agent.pollResponse() {
       Session.beginPacket(&packet)

@@ -104,7 +104,10 @@ final class CallLink {
   }
 
   /// Whether nothing more will be said to the peer on the path.
-  var hasClosed: Bool { association?.hasClosed() ?? true }
+  var hasClosed: Bool { agent.selected == nil || association?.hasClosed() ?? true }
+
+  /// Whether there are keys that path checks could be sealed with.
+  var canSealChecks: Bool { ringSession != nil || association != nil }
 
   /// Closes the session; what authenticates signals stays.
   func close(now: Instant) {
@@ -116,8 +119,8 @@ final class CallLink {
   }
 
   var nextDeadline: Instant? {
-    var deadline = association?.wakeUp() ?? nil
-    if isFindingPath { deadline = earliest(deadline, agent.nextDeadline) }
+    var deadline = association?.wakeUp(canSend: agent.selected != nil) ?? nil
+    if isFindingPath, canSealChecks { deadline = earliest(deadline, agent.nextDeadline) }
     return deadline
   }
 }

@@ -106,10 +106,10 @@ extension PeerMachine {
     link.pathChanges = []
     for change in changes {
       if change.cause == .found {
-        publish(.link(link.callID, .pathReady(change.kind, remote: change.to)))
+        tell(link, .pathReady(change.kind, remote: change.to))
         ledger.handlePathReady(link.callID, now: now)
       } else {
-        publish(.link(link.callID, .pathChanged(change.kind, remote: change.to)))
+        tell(link, .pathChanged(change.kind, remote: change.to))
         link.association?.session.requestRekey(now: now, random: &random)
       }
     }
@@ -122,7 +122,7 @@ extension PeerMachine {
       link.agent.selected != nil
     else { return }
     link.hasToldMedia = true
-    publish(.link(link.callID, .mediaMayFlow))
+    tell(link, .mediaMayFlow)
   }
 
   // MARK: - Session
@@ -180,7 +180,7 @@ extension PeerMachine {
       key: key, callerNumber: link.callerNumber, calleeNumber: link.calleeNumber,
       caller: isCaller ? identity.id : link.peer, callee: isCaller ? link.peer : identity.id)
     link.shortCode = letters
-    publish(.link(link.callID, .shortCode(letters)))
+    tell(link, .shortCode(letters))
   }
 
   /// The session said CLOSE, broke the protocol, or its keys are too old.
@@ -194,7 +194,9 @@ extension PeerMachine {
     switch ending {
     case .remoteClose:
       // In order only after HANGUP; without it the other side is gone all the same.
-      ledger.handle(.hangUp(.none, .empty), link.callID, from: link.peer, now: now)
+      // (A HANGUP may have been acknowledged and still wait behind a CONFIRM that is missing.)
+      let reason: CallReason = ledger.state == .connected ? .none : .userCancelled
+      ledger.handle(.hangUp(reason, .empty), link.callID, from: link.peer, now: now)
     case .violation, .expired:
       do throws(CallRefusal) {
         try ledger.end(link.callID, reason, now: now)
@@ -280,7 +282,7 @@ extension PeerMachine {
       }
     case .callControl: handleControl(bytes, link, now: now)
     default:
-      publish(.link(link.callID, .messageReceived(stream: stream.rawValue & 0x7F, bytes)))
+      tell(link, .messageReceived(stream: stream.rawValue & 0x7F, bytes))
     }
   }
 

@@ -59,11 +59,33 @@ extension PeerMachine {
     if let expected = lookup.options.expectedID, expected != card.id {
       throw LookUpRefusal(failure: .identityChanged(expected: expected, found: card.id))
     }
+    if joinTheirs(lookup, card.id, now: now) { return }
     guard card.id != identity.id, ledger.openCallID == nil else {
       throw LookUpRefusal(failure: .cancelled)
     }
     publish(.link(lookup.callID, .peerFound(card.id, card: card.bytes)))
     try open(lookup, card, now: now)
+  }
+
+  /// Both called each other, and the other's invitation came while we still looked up its card: the
+  /// same as glare (docs/protocol/calling.md §3), decided before our INVITE was sent.
+  private mutating func joinTheirs(
+    _ lookup: PendingLookUp, _ peer: PeerID, now: Instant
+  ) -> Bool {
+    guard let theirs = ledger.openCallID, ledger.peer(of: theirs) == peer,
+      ledger.state == .calling, let link = link(theirs), link.role == .callee
+    else { return false }
+    // That it rings is told before that it was accepted.
+    while let action = ledger.pollAction() { perform(action, now: now) }
+    link.answerOptions.userExtension = lookup.options.userExtension
+    link.answerOptions.media = lookup.options.media
+    publish(.calling(.replaced(lookup.callID, by: theirs)))
+    do throws(CallRefusal) {
+      try ledger.accept(theirs, now: now)
+      return true
+    } catch {
+      return false
+    }
   }
 
   private mutating func open(

@@ -51,18 +51,18 @@ extension PeerMachine {
   mutating func noteAudio(_ link: CallLink, now: Instant) {
     if !link.hasToldAudio {
       link.hasToldAudio = true
-      publish(.link(link.callID, .audioArrived))
+      tell(link, .audioArrived)
     }
     guard !link.hasHeardAudio else { return }
     link.hasHeardAudio = true
-    publish(.link(link.callID, .firstFrameReceived))
+    tell(link, .firstFrameReceived)
     link.agent.setExpectsMedia(true, now: now)
     ledger.handleFirstFrameReceived(link.callID, now: now)
   }
 
   mutating func noteFirstSent(_ link: CallLink, now: Instant) {
     link.hasToldFirstSent = true
-    publish(.link(link.callID, .firstFrameSent))
+    tell(link, .firstFrameSent)
     ledger.handleFirstFrameSent(link.callID, now: now)
   }
 }

@@ -139,6 +139,12 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     events.append(event)
   }
 
+  /// A step of a call that is not over for its user; of one that is, nobody wants to hear.
+  mutating func tell(_ link: CallLink, _ step: LinkStep) {
+    guard ledger.openCallID == link.callID else { return }
+    publish(.link(link.callID, step))
+  }
+
   func link(owning id: ConnectionID) -> CallLink? {
     for link in links where link.owns(id) { return link }
     return nil

@@ -116,7 +116,10 @@ struct RegistrationAttempt: ~Copyable {
     do throws(CryptographyError) {
       let plain = try XChaChaPoly.open(
         packet.sealedCookie.span, associated: mac1.span, key: key, nonce: packet.nonce.span)
-      cookie = Bytes16(plain)
+      let fresh = Bytes16(plain)
+      // A repeated COOKIE earns no further INIT.
+      guard fresh != cookie else { return .nothing }
+      cookie = fresh
       complete()
       sendsInit = true
       return .nothing

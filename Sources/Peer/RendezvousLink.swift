@@ -34,6 +34,7 @@ struct RendezvousLink: ~Copyable {
   private var attempt: RegistrationAttempt?
   private var association: Association?
   private var terms: ResponsePayload?
+  private var isConfirmed = false
   private var termsAt = Instant.zero
   private var serverCard: ContactCard?
   private var nextAttempt: Instant?
@@ -194,8 +195,19 @@ struct RendezvousLink: ~Copyable {
       association?.noteViolation()
     }
     association?.didReceive(opened, demand: demand, marks: marks, now: now)
+    confirm()
     if let observed = association?.observedAddress { seenAddress = observed }
     takeMessages(now: now)
+  }
+
+  /// The server has our confirmation: from here on others find us.
+  private mutating func confirm() {
+    guard !isConfirmed, let terms else { return }
+    isConfirmed = true
+    events.append(
+      .registration(
+        .registered(
+          seenAs: terms.seenAddress, name: RegistrationStep.NameStatus(terms.status))))
   }
 
   private mutating func takeMessages(now: Instant) {
@@ -258,7 +270,7 @@ struct RendezvousLink: ~Copyable {
   }
 
   private mutating func setPace(isInCall: Bool, now: Instant) {
-    guard let last = association?.lastReceived else { return }
+    guard isConfirmed, let last = association?.lastReceived else { return }
     let usual = pingPeriod(isInCall: isInCall)
     let isDoubtful = now.nanoseconds(since: last) > usual + Self.doubtAfter
     association?.pingAfter = isDoubtful ? Self.doubtAfter : usual
@@ -331,11 +343,11 @@ struct RendezvousLink: ~Copyable {
     self.terms = terms
     termsAt = now
     seenAddress = terms.seenAddress
-    association?.ping()  // The first packet under the new keys confirms them.
-    events.append(
-      .registration(
-        .registered(
-          seenAs: terms.seenAddress, name: RegistrationStep.NameStatus(terms.status))))
+    // The first packet under the new keys confirms them; until the server has shown that it has it,
+    // it is repeated, and nobody is told that others can find us.
+    isConfirmed = false
+    association?.ping()
+    association?.pingAfter = Self.confirmAfter
     let queued = waiting
     waiting = []
     for entry in queued where entry.until > now { send(entry.message, now: now) }
@@ -382,6 +394,7 @@ struct RendezvousLink: ~Copyable {
 
   private static let messageLife = Duration.seconds(8)
   private static let flightLimit = 64
+  private static let confirmAfter: UInt64 = 300_000_000
   private static let responseLimit = 8
   /// Without an answer a PING is repeated this often, in ns; and after so long all is lost.
   private static let doubtAfter: UInt64 = 1_000_000_000

@@ -7,7 +7,8 @@ package import Primitives
 /// `SecureSession` answers: the signature, the dates and the key are not checked here.
 package struct ContactCard: Hashable, Sendable {
   package static let minimumByteCount = 126 + 1 + 2 + 1 + signatureByteCount
-  package static let maximumByteCount = minimumByteCount + maximumHostByteCount
+  package static let maximumByteCount =
+    minimumByteCount + maximumHostByteCount
     + PeerName.maximumByteCount
   package static let maximumHostByteCount = 64
   package static let signatureByteCount = 64

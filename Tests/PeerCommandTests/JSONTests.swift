@@ -11,7 +11,8 @@ struct JSONTests {
   }
 
   @Test(arguments: [
-    "", "{", "[1,]", "01", "1.", "+1", "nul", #""\x""#, #"{"a" 1}"#, "1 2", #""\ud800""#, "-", "NaN",
+    "", "{", "[1,]", "01", "1.", "+1", "nul", #""\x""#, #"{"a" 1}"#, "1 2", #""\ud800""#, "-",
+    "NaN",
     "\"\u{1}\"", String(repeating: "[", count: 100) + String(repeating: "]", count: 100),
   ])
   func `what is not JSON is refused`(text: String) {

@@ -1,8 +1,8 @@
 import PeerCommand
 import Testing
 
-/// Known codes were made with an independent encoder (qrcode for Python: level L, bytes) and are compared
-/// module by module, by their FNV-1a hash.
+/// Known codes were made with an independent encoder (qrcode for Python: level L, bytes) and are
+/// compared module by module, by their FNV-1a hash.
 struct QRCodeTests {
   static let known: [(text: String, size: Int, hash: UInt64)] = [
     ("HELLO earshot", 21, 0x6d0e_cf69_c55c_55dd),

@@ -200,7 +200,7 @@ struct AbuseTests {
   /// garbage, time. After each thousand every table is within its limit; at the end, quiet.
   @Test
   func
-    `stays within its limits through a hundred thousand random operations, and repeats them to the byte`()
+    `stays within its limits through random operations, and repeats them to the byte`()
   {
     var limits = ServerLimits()
     limits.sessions = 40

@@ -54,10 +54,16 @@ import Testing
       advice: "Throw a typed error, so that the caller knows all that can go wrong."),
   ]
 
+  /// Benchmarks and examples are programs in the world: they measure, wait and show.
+  static let ruled = Repository.swiftFiles.filter { file in
+    file.target != "TidyTests" && !file.path.hasPrefix("Benchmarks/")
+      && !file.path.hasPrefix("Examples/")
+  }
+
   @Test(arguments: everywhere.indices)
   func `threads and waiting stay at the edge`(rule: Int) {
     let rule = Self.everywhere[rule]
-    let offences = rule.offences(in: Repository.swiftFiles.filter { $0.target != "TidyTests" })
+    let offences = rule.offences(in: Self.ruled)
     forbid(offences, rule.advice)
   }
 

@@ -56,8 +56,9 @@ import Testing
     guard line.count > 100, !line.contains("https://"), !line.contains("func `") else {
       return false
     }
-    let isComment = line.drop { $0 == " " }.hasPrefix("//")
-    let isString = line.contains("\"") || code.allSatisfy { $0 == " " }
+    let text = line.drop { $0 == " " }
+    let isComment = text.hasPrefix("//")
+    let isString = line.contains("\"") || text.hasPrefix("`") || code.allSatisfy { $0 == " " }
     return isComment || (line.count > 103 && !isString)
   }
 

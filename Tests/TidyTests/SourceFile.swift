@@ -50,7 +50,8 @@ enum Repository {
   }()
 
   /// All Swift files; the rules hold for all of them unless they say otherwise.
-  static let swiftFiles = files(below: ["Sources", "Tests", "tools"], extensions: ["swift"])
+  static let swiftFiles = files(
+    below: ["Sources", "Tests", "tools", "Benchmarks", "Examples"], extensions: ["swift"])
   static let sources = swiftFiles.filter { $0.path.hasPrefix("Sources/") }
   static let tests = swiftFiles.filter { $0.path.hasPrefix("Tests/") }
 

@@ -44,7 +44,7 @@ private func compare(_ arguments: [String]) throws(MediaFileError) -> Int32 {
   let correlation = (result.correlation * 1000).rounded() / 1000
   print(
     "played \(played.count / 48) ms, heard \(heard.count / 48) ms, lag \(milliseconds(result.lag)) ms",
-    "(\(range) ms over \(result.secondCount) s), correlation \(correlation)")
+    "(\(range) ms over \(result.pieceCount) pieces), correlation \(correlation)")
   return result.correlation >= least ? 0 : 1
 }
 

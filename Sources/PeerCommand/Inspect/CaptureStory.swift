@@ -70,7 +70,9 @@ package struct CaptureStory {
     if streamsLeftOut > 0 {
       lines.append("\(streamsLeftOut) packets of streams beyond \(Self.maxStreams): left out")
     }
-    for (kind, count) in kinds.sorted(by: { $0.key < $1.key }) { lines.append("\(count) × \(kind)") }
+    for (kind, count) in kinds.sorted(by: { $0.key < $1.key }) {
+      lines.append("\(count) × \(kind)")
+    }
     return lines.joined(separator: "\n")
   }
 }

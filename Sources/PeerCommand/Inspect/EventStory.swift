@@ -79,7 +79,8 @@ package struct EventStory {
     // Over midnight.
     let elapsed = seconds >= start ? seconds - start : seconds - start + 86_400
     let whole = Int(elapsed)
-    let text = "\(whole).\(String(1000 + Int(((elapsed - Double(whole)) * 1000).rounded()) % 1000).dropFirst())"
+    let text =
+      "\(whole).\(String(1000 + Int(((elapsed - Double(whole)) * 1000).rounded()) % 1000).dropFirst())"
     return String(repeating: " ", count: max(0, 9 - text.count)) + text + "  "
   }
 

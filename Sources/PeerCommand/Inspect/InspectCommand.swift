@@ -9,6 +9,8 @@ package struct InspectCommand: Sendable {
   /// Larger files are captures, which are read piece by piece, or not ours.
   package static let maxTextByteCount = 64 << 20
 
+  package init(subject: String) { self.subject = subject }
+
   package init(_ arguments: consuming Arguments) throws(UsageError) {
     var arguments = arguments
     subject = try arguments.positional("file")

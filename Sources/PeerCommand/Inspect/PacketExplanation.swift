@@ -5,10 +5,11 @@ internal import Wire
 /// One datagram, field by field; what is sealed is said to be sealed.
 package enum PacketExplanation {
   package static func text(_ bytes: [UInt8]) -> String {
-    ([title(bytes)] + fields(bytes).map { field in
-      let place = pad("\(field.offset)", 5) + pad("\(field.count)", 6)
-      return "  " + place + pad(field.name, 30) + field.meaning
-    }).joined(separator: "\n")
+    ([title(bytes)]
+      + fields(bytes).map { field in
+        let place = pad("\(field.offset)", 5) + pad("\(field.count)", 6)
+        return "  " + place + pad(field.name, 30) + field.meaning
+      }).joined(separator: "\n")
   }
 
   struct Field {
@@ -69,6 +70,12 @@ package enum PacketExplanation {
       first ? "\(value)" : value == 1 ? "Noise_IKpsk2_25519_ChaChaPoly_SHA256" : "\(value): unknown"
     }
     walk.takeByte(first ? "zero" : "purpose") { first ? "\($0)" : purpose($0) }
+    body(type, &walk)
+    walk.take(walk.remaining, "zero") { "makes the question as long as the answer" }
+  }
+
+  /// What follows the first four bytes.
+  private static func body(_ type: PacketType, _ walk: inout Walk) {
     switch type {
     case .initiation:
       walk.takeNumber(4, "initiator's connection ID")
@@ -77,13 +84,7 @@ package enum PacketExplanation {
       walk.take(1080, "payload") { "sealed: time, card, name" }
       walk.take(16, "MAC1") { "whoever made it knows the responder's key" }
       walk.take(16, "MAC2") { $0.allSatisfy { $0 == 0 } ? "none" : "made with a cookie" }
-    case .response:
-      walk.takeNumber(4, "responder's connection ID")
-      walk.takeNumber(4, "initiator's connection ID")
-      walk.take(32, "ephemeral key") { "fresh for this handshake" }
-      walk.take(124, "payload") { "sealed: times, the address as seen, status" }
-      walk.take(16, "MAC1") { "whoever made it knows the initiator's key" }
-      walk.take(16, "zero") { "" }
+    case .response: response(&walk)
     case .cookie:
       walk.takeNumber(4, "initiator's connection ID")
       walk.take(24, "nonce") { "" }
@@ -100,7 +101,15 @@ package enum PacketExplanation {
       walk.take(8, "nonce") { "repeated in the answer" }
       if type == .card { card(&walk) }
     }
-    walk.take(walk.remaining, "zero") { "makes the question as long as the answer" }
+  }
+
+  private static func response(_ walk: inout Walk) {
+    walk.takeNumber(4, "responder's connection ID")
+    walk.takeNumber(4, "initiator's connection ID")
+    walk.take(32, "ephemeral key") { "fresh for this handshake" }
+    walk.take(124, "payload") { "sealed: times, the address as seen, status" }
+    walk.take(16, "MAC1") { "whoever made it knows the initiator's key" }
+    walk.take(16, "zero") { "" }
   }
 
   private static func card(_ walk: inout Walk) {

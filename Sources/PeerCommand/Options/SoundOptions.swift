@@ -29,7 +29,8 @@ package struct SoundOptions: Sendable {
     let frame = try arguments.choice("--frame", of: ["10", "20", "40", "60"])
     self.frame = frame.flatMap(Int.init) ?? 20
     usesFEC = try !arguments.flag("--no-fec")
-    userExtension = try arguments.option("--extension", wants: "JSON of at most 1024 bytes") { text in
+    userExtension = try arguments.option("--extension", wants: "JSON of at most 1024 bytes") {
+      text in
       text.utf8.count <= 1024 && JSONReader.value(of: text) != nil ? text : nil
     }
     leastMOS = try arguments.number("--min-mos", "points", in: 1...5)

@@ -83,7 +83,8 @@ package struct Plot: Sendable {
     let color = Self.colors[index % Self.colors.count]
     if places.count == 1 {
       let place = finite[0]
-      return "<circle cx=\"\(Self.short(scale.x(place.x)))\" cy=\"\(Self.short(scale.y(place.y)))\" "
+      return
+        "<circle cx=\"\(Self.short(scale.x(place.x)))\" cy=\"\(Self.short(scale.y(place.y)))\" "
         + "r=\"2.5\" fill=\"\(color)\"/>\n"
     }
     return "<polyline fill=\"none\" stroke=\"\(color)\" stroke-width=\"1.6\" "

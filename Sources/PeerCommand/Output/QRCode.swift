@@ -9,7 +9,8 @@ package struct QRCode: Sendable {
 
   /// Code words that can be stored, error correction included, for versions 1...20.
   private static let totals = [
-    26, 44, 70, 100, 134, 172, 196, 242, 292, 346, 404, 466, 532, 581, 655, 733, 815, 901, 991, 1085,
+    26, 44, 70, 100, 134, 172, 196, 242, 292, 346, 404, 466, 532, 581, 655, 733, 815, 901, 991,
+    1085,
   ]
   /// Error correction code words in each block, and the number of blocks, at level L.
   private static let correction = [
@@ -158,7 +159,8 @@ package struct QRCode: Sendable {
     let places = [6] + (0..<(count - 1)).map { size - 7 - step * $0 }.reversed()
     for row in places {
       for column in places {
-        let isCorner = (row == 6 && (column == 6 || column == size - 7))
+        let isCorner =
+          (row == 6 && (column == 6 || column == size - 7))
           || (row == size - 7 && column == 6)
         guard !isCorner else { continue }
         for dy in -2...2 {

@@ -22,7 +22,8 @@ package enum Timestamp {
   /// `0:07`, `12:34`, `1:02:03`.
   package static func clock(seconds: Int) -> String {
     let seconds = max(0, seconds)
-    let tail = "\(pad(UInt64(seconds / 60 % 60), seconds >= 3600 ? 2 : 1))"
+    let tail =
+      "\(pad(UInt64(seconds / 60 % 60), seconds >= 3600 ? 2 : 1))"
       + ":\(pad(UInt64(seconds % 60), 2))"
     return seconds >= 3600 ? "\(seconds / 3600):\(tail)" : tail
   }

@@ -42,9 +42,11 @@ package final class Inbox {
   /// Forwards every event of `endpoint` from now on.
   package func follow(_ endpoint: Endpoint) async {
     let events = await endpoint.events()
-    let feed = feed
+    let (feed, loop) = (feed, loop)
     Task(executorPreference: loop) {
       for await event in events { feed.yield(.endpoint(event)) }
+      // A task does not keep its executor alive by itself.
+      withExtendedLifetime(loop) {}
     }
   }
 

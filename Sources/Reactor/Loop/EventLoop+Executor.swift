@@ -64,6 +64,9 @@ extension EventLoop: SerialExecutor, TaskExecutor {
       return !inbox.isDrained
     }
     guard mayDrain else { return }
+    // The last job may let go of whoever owned this loop, and executors are not kept by their jobs.
+    let own = unsafe Unmanaged.passRetained(self)
+    defer { unsafe own.release() }
     owner.store(currentThreadMark(), ordering: .releasing)
     while let job = nextAfterEnd() { runNow(job) }
   }

@@ -14,13 +14,13 @@ package struct RingKeys: ~Copyable {
   package let side: Side
   private let macKey: SecretKey
   private let detailsKey: SecretKey
-  private let secret: SecretKey
+  private var pathKeys: PathKeys?
 
   package init(secret ck: borrowing SecretKey, side: Side) {
     self.side = side
     macKey = ck.derive("EST1ring", 1)
-    secret = ck.clone()
     detailsKey = ck.derive("EST1ring", 6)
+    pathKeys = PathKeys(ck, side: side)
   }
 
   /// The MAC of a signalling body: BLAKE2b-128(mk, direction 1 ‖ all bytes of the body before it).
@@ -41,19 +41,29 @@ package struct RingKeys: ~Copyable {
     try XChaChaPoly.open(sealed, associated: head, key: detailsKey, nonce: nonce)
   }
 
-  /// The association that path checks use: once only, because its numbers start at 0.
-  package borrowing func pathChecks(local: ConnectionID, remote: ConnectionID) -> RingSession {
-    let forward = PacketCipher(
-      aead: secret.derive("EST1ring", 2), header: secret.derive("EST1ring", 3))
-    let backward = PacketCipher(
-      aead: secret.derive("EST1ring", 4), header: secret.derive("EST1ring", 5))
+  /// The association that path checks use; `nil` the second time, because its numbers start at 0
+  /// and no number is ever used twice under one key.
+  package mutating func pathChecks(local: ConnectionID, remote: ConnectionID) -> RingSession? {
+    guard let keys = pathKeys.take() else { return nil }
+    return RingSession(keys, local: local, remote: remote)
+  }
+}
+
+/// The keys of path checks, by the direction in which one side uses them.
+struct PathKeys: ~Copyable {
+  let send: PacketCipher
+  let receive: PacketCipher
+
+  init(_ ck: borrowing SecretKey, side: RingKeys.Side) {
+    let forward = PacketCipher(aead: ck.derive("EST1ring", 2), header: ck.derive("EST1ring", 3))
+    let backward = PacketCipher(aead: ck.derive("EST1ring", 4), header: ck.derive("EST1ring", 5))
     switch side {
     case .caller:
-      return RingSession(
-        PacketStream(send: forward, receive: backward, local: local, remote: remote))
+      send = forward
+      receive = backward
     case .callee:
-      return RingSession(
-        PacketStream(send: backward, receive: forward, local: local, remote: remote))
+      send = backward
+      receive = forward
     }
   }
 }

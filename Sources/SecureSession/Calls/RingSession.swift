@@ -6,7 +6,9 @@ import Wire
 package struct RingSession: ~Copyable {
   private var stream: PacketStream
 
-  init(_ stream: consuming PacketStream) { self.stream = stream }
+  init(_ keys: consuming PathKeys, local: ConnectionID, remote: ConnectionID) {
+    stream = PacketStream(send: keys.send, receive: keys.receive, local: local, remote: remote)
+  }
 
   /// Seals `packet`, which `Session.beginPacket` has begun.
   @_lifetime(packet: copy packet)

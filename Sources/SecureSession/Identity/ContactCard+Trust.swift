@@ -31,9 +31,10 @@ extension ContactCard {
   /// The same without the check of S, for cards whose S has just been proven by a handshake.
   func verifyStatement(for id: PeerID?, unixSeconds: UInt64) throws(CardFault) {
     if let id, id != self.id { throw .wrongIdentity }
-    guard unixSeconds &+ Self.clockTolerance >= content.notBefore else { throw .notYetValid }
-    let (end, overflow) = content.notAfter.addingReportingOverflow(Self.clockTolerance)
-    guard overflow || unixSeconds <= end else { throw .expired }
+    guard unixSeconds >= content.notBefore || content.notBefore - unixSeconds <= Self.clockTolerance
+    else { throw .notYetValid }
+    guard unixSeconds <= content.notAfter || unixSeconds - content.notAfter <= Self.clockTolerance
+    else { throw .expired }
     let message = Self.signedMessage(Array(bytes.prefix(signedByteCount)))
     let signature = Array(bytes.suffix(Self.signatureByteCount))
     guard Ed25519.isValid(signature.span, over: message.span, by: Bytes32(self.id)) else {

@@ -33,6 +33,22 @@ package struct HandshakeState: ~Copyable {
       self.remoteStatic = remoteStatic
       self.presharedKeys = presharedKeys
     }
+
+    fileprivate borrowing func clone() -> Keys {
+      Keys(
+        localStatic: localStatic.clone(), localStaticPublic: localStaticPublic,
+        remoteStatic: remoteStatic, presharedKeys: SecretBytes(copying: presharedKeys.span))
+    }
+
+    private init(
+      localStatic: consuming SecretKey, localStaticPublic: Bytes32?, remoteStatic: Bytes32?,
+      presharedKeys: consuming SecretBytes
+    ) {
+      self.localStatic = localStatic
+      self.localStaticPublic = localStaticPublic
+      self.remoteStatic = remoteStatic
+      self.presharedKeys = presharedKeys
+    }
   }
 
   package let pattern: HandshakePattern
@@ -79,6 +95,21 @@ package struct HandshakeState: ~Copyable {
     self.pattern = pattern
     self.role = role
     progress = Progress(symmetric: symmetric, remoteStatic: keys.remoteStatic)
+    self.keys = keys
+  }
+
+  /// A copy for a trial run, whose outcome the caller wants to judge before it counts. Nothing that
+  /// writes messages is ever cloned: two copies would use one nonce twice.
+  borrowing func clone() -> HandshakeState {
+    HandshakeState(pattern: pattern, role: role, progress: progress.clone(), keys: keys.clone())
+  }
+
+  private init(
+    pattern: HandshakePattern, role: Role, progress: consuming Progress, keys: consuming Keys
+  ) {
+    self.pattern = pattern
+    self.role = role
+    self.progress = progress
     self.keys = keys
   }
 

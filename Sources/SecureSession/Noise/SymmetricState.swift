@@ -70,7 +70,8 @@ struct SymmetricState: ~Copyable {
   consuming func split() -> SplitKeys {
     let keys = HKDFSHA256.noise(chainingKey: chainingKey, input: Span(), outputCount: 2)
     return SplitKeys(
-      initiatorToResponder: SecretKey(keys, from: 0), responderToInitiator: SecretKey(keys, from: 32),
+      initiatorToResponder: SecretKey(keys, from: 0),
+      responderToInitiator: SecretKey(keys, from: 32),
       handshakeHash: hash)
   }
 }

@@ -56,8 +56,10 @@ struct PacketStream: ~Copyable {
   /// Seals `packet` under the next number and returns that number, which is used up also when the
   /// datagram is never sent.
   @_lifetime(packet: copy packet)
-  mutating func seal(_ packet: inout OutputSpan<UInt8>) throws(SessionError) -> UInt64 {
-    guard nextNumber <= SessionLimits.lastNumber else { throw .closed }
+  mutating func seal(
+    _ packet: inout OutputSpan<UInt8>, through lastNumber: UInt64 = SessionLimits.lastNumber
+  ) throws(SessionError) -> UInt64 {
+    guard nextNumber <= lastNumber else { throw .closed }
     guard packet.count + SealedPacket.tagByteCount <= Datagram.maximumByteCount else {
       throw .wrongLength
     }

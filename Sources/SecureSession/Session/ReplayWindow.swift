@@ -65,5 +65,3 @@ package struct ReplayWindow<let wordCount: Int>: Sendable {
 
 /// Between peers (docs/protocol/session.md §6): 8192 numbers, 1 KiB.
 package typealias PeerReplayWindow = ReplayWindow<128>
-/// At a rendezvous: 1024 numbers, 128 bytes.
-package typealias ServerReplayWindow = ReplayWindow<16>

@@ -35,6 +35,11 @@ extension Session {
         return .expired
       case .rekey:
         guard next == nil else { continue }
+        if previousConnectionID != .none, let erasure = deadlines[.erasePrevious] {
+          // A second switch now would drop packets that are still on their way.
+          deadlines.set(.rekey, at: erasure)
+          continue
+        }
         return .startRekey
       }
     }
@@ -49,14 +54,14 @@ extension Session {
     deadlines.set(.rekey, at: earliest(due, deadlines[.rekey]) ?? due)
   }
 
-  /// REKEY_1, to be sent over stream 0; `nil` when the session is closed or a rekey of the other
-  /// side is being answered.
+  /// REKEY_1, to be sent over stream 0; `nil` when the session is closed, a rekey of the other side
+  /// is being answered, or the last one is less than 5 s ago.
   ///
   /// - Parameter connectionID: A fresh one, not in use by anybody at this end.
   package mutating func startRekey(
     connectionID: ConnectionID, now: Instant, random: inout RandomSource
   ) -> [UInt8]? {
-    guard !isClosed, limits.rekeys, next == nil else { return nil }
+    guard !isClosed, limits.rekeys, next == nil, previousConnectionID == .none else { return nil }
     do throws(HandshakeError) {
       var handshake = try rekeyHandshake(.initiator, initiator: connectionID)
       let noise = try handshake.writeMessage(payload: Span(), random: &random)
@@ -118,19 +123,19 @@ extension Session {
   private mutating func finish(
     _ answer: RekeyMessage, now: Instant, random: inout RandomSource
   ) -> RekeyAction {
+    guard let pending = pendingHandshake.take() else { return .ignored }
+    // On a copy: the connection ID in clear may be wrong although the Noise message opens.
+    var trial = pending.clone()
     do throws(HandshakeError) {
-      guard let payload = try pendingHandshake?.readMessage(answer.noise.span) else {
-        return .ignored
-      }
+      let payload = try trial.readMessage(answer.noise.span)
       var expected: [UInt8] = []
       answer.connectionID.write(to: &expected)
       guard payload == expected else { throw .malformed }
     } catch {
+      pendingHandshake = consume pending
       return .ignored
     }
-    guard let handshake = pendingHandshake.take(), let split = handshake.split() else {
-      return .ignored
-    }
+    guard let split = trial.split() else { return .ignored }
     next = Epoch(
       SessionKeys(split, role: .initiator), local: pendingConnectionID,
       remote: answer.connectionID, number: current.number + 1, endsAt: now + limits.hardStop)

@@ -27,7 +27,8 @@ package struct Session: ~Copyable {
   package private(set) var failureCount: UInt64 = 0
   package private(set) var isClosed = false
 
-  enum Timer: CaseIterable { case rekey, erasePrevious, hardStop }
+  /// Of two that are due at once the first named comes first: a rekey waits for the erasure.
+  enum Timer: CaseIterable { case erasePrevious, rekey, hardStop }
 
   /// Who the two are. Both static keys are those of the first handshake: a rekey proves them again.
   package struct Parties: ~Copyable {
@@ -72,8 +73,8 @@ package struct Session: ~Copyable {
     _ packet: inout OutputSpan<UInt8>, now: Instant
   ) throws(SessionError) -> UInt64 {
     guard !isClosed, !current.isSpent(now: now) else { throw .closed }
-    let number = try current.stream.seal(&packet)
-    if number == SessionLimits.rekeyNumber, limits.rekeys { deadlines.set(.rekey, at: now) }
+    let number = try current.stream.seal(&packet, through: limits.lastNumber)
+    if number == limits.rekeyNumber, limits.rekeys { deadlines.set(.rekey, at: now) }
     return current.transportNumber(number)
   }
 
@@ -154,7 +155,7 @@ package struct Session: ~Copyable {
   private mutating func count(_ error: SessionError) -> SessionError {
     guard error == .notAuthentic else { return error }
     failureCount += 1
-    if failureCount >= SessionLimits.maximumFailures { close() }
+    if failureCount >= limits.maximumFailures { close() }
     return error
   }
 
@@ -195,7 +196,9 @@ package struct Session: ~Copyable {
   package var nextDeadline: Instant? { deadlines.next }
 
   /// A key for another use; the same at both ends while they are in the same epoch.
-  package borrowing func export(_ label: ExporterLabel) -> SecretKey { current.exporter.export(label) }
+  package borrowing func export(_ label: ExporterLabel) -> SecretKey {
+    current.exporter.export(label)
+  }
 }
 
 /// One set of keys of a session (docs/protocol/session.md §7).

@@ -10,6 +10,12 @@ package struct SessionLimits: Sendable {
   package var hardStop: Duration
   /// Rendezvous sessions are not rekeyed: the client registers anew.
   package var rekeys: Bool
+  /// Packets under one key after which new keys are asked for.
+  package var rekeyNumber: UInt64 = 1 << 30
+  /// The last number that is ever sealed under one key.
+  package var lastNumber: UInt64 = Self.lastNumber
+  /// Failed openings after which a session closes (RFC 9001 §6.6).
+  package var maximumFailures: UInt64 = 1 << 36
 
   /// Between peers.
   package static let peer = SessionLimits(
@@ -27,10 +33,6 @@ package struct SessionLimits: Sendable {
   /// An unanswered REKEY_1 is made anew after this long. Our choice: above the 8 s after which a
   /// reliable message is given up (docs/protocol/frames.md §3).
   static let rekeyRetry: Duration = .seconds(10)
-  /// Packets under one key after which new keys are asked for.
-  static let rekeyNumber: UInt64 = 1 << 30
-  /// The last number that is ever sealed under one key.
+  /// The last number that the protocol allows under one key.
   static let lastNumber: UInt64 = (1 << 31) - 1
-  /// Failed openings after which a session closes (RFC 9001 §6.6).
-  static let maximumFailures: UInt64 = 1 << 36
 }

@@ -1,11 +1,12 @@
 import Cryptography
 import Glibc
+import MediaFiles
 import Primitives
 import SecureSession
 import Storage
 
 extension FuzzTarget {
-  static let storage: [FuzzTarget] = [identity, knownPeers]
+  static let storage: [FuzzTarget] = [identity, knownPeers, capture]
 
   /// The stored form of an identity, with the sum made right: otherwise it would stop every change
   /// at the door.
@@ -59,6 +60,48 @@ extension FuzzTarget {
         expect(peers.count <= KnownPeers.limit, "a file cannot exceed the limit")
       }
     })
+
+  /// A pcapng file, as `earshot inspect` is given one by anybody.
+  private static let capture = FuzzTarget(
+    "capture-file", maximumByteCount: 3000, seeds: { captureSeeds },
+    run: { bytes in
+      withFile("capture", bytes) { path in
+        guard var reader = try? PCAPNGReader(path) else { return }
+        var count = 0
+        while let datagram = try? reader.next() {
+          count += 1
+          expect(datagram.payload.count <= bytes.count, "a payload is in the file")
+          if let rtp = RTPMapping.parse(datagram.payload.span) {
+            expect(rtp.payloadStart <= datagram.payload.count, "RTP's payload is in the packet")
+          }
+        }
+        expect(count <= bytes.count, "every datagram takes at least a byte")
+      }
+    })
+
+  private static var captureSeeds: [[UInt8]] {
+    let path = "/tmp/earshot-fuzz-seed-\(getpid())"
+    defer { _ = unsafe unlink(path) }
+    let rtp = RTPMapping.audio(mediaStep: 7, sequenceNumber: 8, source: 9, isMarked: true)
+    let pairs = [
+      (SocketAddress(v4: 192, 0, 2, 1, port: 4000), SocketAddress(v4: 192, 0, 2, 2, port: 5000))
+    ]
+    guard var writer = try? PCAPNGWriter(path) else { return [] }
+    for (source, destination) in pairs {
+      for payload in [rtp.packet([1, 2, 3].span), [], Array(0..<90)] {
+        try? writer.write(
+          CapturedDatagram(
+            time: 1_700_000_000_000_000_000, source: source, destination: destination,
+            direction: .outbound, payload: payload))
+      }
+    }
+    try? writer.close()
+    guard let file = unsafe fopen(path, "r") else { return [] }
+    defer { unsafe fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe fread($0.baseAddress, 1, 4096, file) }
+    return [Array(bytes.prefix(count))]
+  }
 
   /// The input with the last line that makes it whole: otherwise the sum would stop every other
   /// change at the door. An input that ends without a line feed stays as it is.

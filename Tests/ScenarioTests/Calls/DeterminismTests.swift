@@ -1,3 +1,4 @@
+import Primitives
 import Simulation
 import Testing
 
@@ -20,5 +21,18 @@ import Testing
       let text = Scenario.random.run(seed: seed, keepsText: true)
       #expect(text.digest == Scenario.random.run(seed: seed).digest, "seed \(seed)")
     }
+  }
+
+  @Test func `a world is gone when its run is over`() throws {
+    // A hundred thousand of them follow one another in one process.
+    weak var world: CallWorld?
+    do {
+      let pair = TwoPeers()
+      _ = try pair.connect(talking: .seconds(2))
+      pair.world.plan(Fault(.crash(peer: 0), from: pair.world.now, to: pair.world.now))
+      pair.world.run(.seconds(4))
+      world = pair.world
+    }
+    #expect(world == nil)
   }
 }

@@ -17,7 +17,8 @@ package enum RandomCalls {
     let count = 2 + Int(world.random.below(3))
     for index in 0..<count {
       let peer = world.addPeer(
-        CallWorld.names[index], line(&world.random), nat: translator(&world.random))
+        CallWorld.names[index], line(&world.random), nat: translator(&world.random),
+        configure: preparation(&world.random))
       peer.decide = { [unowned world] in Habits.random(&world.random) }
     }
     let faults = FaultPlan.random(
@@ -43,6 +44,12 @@ package enum RandomCalls {
   private static func line(_ random: inout RandomSource) -> AccessConditions {
     let presets = AccessConditions.presets
     return presets[Int(random.below(UInt64(presets.count)))].access
+  }
+
+  private static func preparation(
+    _ random: inout RandomSource
+  ) -> ((inout PeerConfiguration) -> Void)? {
+    random.happens(0.25) ? { $0.policy.preparation = .onAccept } : nil
   }
 
   private static func translator(_ random: inout RandomSource) -> SimulatedNAT.Behaviour? {

@@ -28,6 +28,7 @@ extension SimulatedPeer {
   }
 
   private func sendFrame(_ call: CallID) {
+    guard !isSilent else { return }
     let isEarly = !world.testimony.isAccepted(call, at: hostID)
     let frame = world.audioFrame
     let isTaken = host.command(now: world.now) { machine, now in

@@ -42,6 +42,9 @@ extension SimulatedPeer {
       world.testimony.note(.connected, call, at: hostID, now: now)
     case .ended(let summary):
       endMedia(summary.callID)
+      if summary.cause == .internalFailure {
+        world.testimony.noteInternalFailure(summary.callID, at: hostID)
+      }
       world.testimony.end(
         summary.callID, at: hostID, summary.outcome, isLocal: summary.cause.isLocal, now: now)
     case .stateChanged, .interrupted, .resumed, .remoteMediaChanged, .refused: break

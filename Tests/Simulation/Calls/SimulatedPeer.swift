@@ -24,10 +24,13 @@ package final class SimulatedPeer {
   /// Accepted by the machine for sending, over all calls.
   package internal(set) var framesSent = 0
   package var userExtension: String?
+  /// Has no microphone: offers no frames.
+  package var isSilent = false
   /// Changes what a new machine is configured with.
   package var configure: ((inout PeerConfiguration) -> Void)?
 
-  let world: CallWorld
+  /// Owns this peer.
+  unowned let world: CallWorld
   let clock: SimulatedClock
   /// How far this host's wall clock is ahead of the true time, ms.
   private let wallClockError: Int64
@@ -149,6 +152,16 @@ package final class SimulatedPeer {
   @discardableResult
   package func end(_ call: CallID) -> Bool {
     act("ends", call) { machine, now throws(PeerRefusal) in try machine.end(call, now: now) }
+  }
+
+  /// Tells the other side that nothing will be heard.
+  @discardableResult
+  package func mute(_ call: CallID) -> Bool {
+    isSilent = true
+    world.testimony.expectSilence(call)
+    return act("mutes", call) { machine, now throws(PeerRefusal) in
+      try machine.setAudioMuted(call, true, now: now)
+    }
   }
 
   /// Whether the program did it.

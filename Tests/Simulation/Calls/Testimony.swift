@@ -25,6 +25,8 @@ package struct Testimony {
     /// is asked of it.
     package var isExcused = false
     package var isReplaced = false
+    /// Says that something inside failed, at this side or, by its word, at the other.
+    package var failedInside = false
     /// Frames taken by the machine, or given out by it, before the call was accepted.
     package var earlyFrames = 0
 
@@ -32,6 +34,8 @@ package struct Testimony {
     package var isOpen: Bool { outcome == nil && !isExcused }
   }
 
+  /// Calls in which a side has said that it sends nothing: connected needs no frame of it.
+  package private(set) var silentCalls: [CallID] = []
   package private(set) var sides: [Side] = []
   package private(set) var violations: [String] = []
 
@@ -79,6 +83,13 @@ package struct Testimony {
   package mutating func noteEarlyFrame(_ call: CallID, at host: HostID) {
     guard let index = index(call, host) else { return }
     sides[index].earlyFrames += 1
+  }
+
+  package mutating func expectSilence(_ call: CallID) { silentCalls.append(call) }
+
+  package mutating func noteInternalFailure(_ call: CallID, at host: HostID) {
+    guard let index = index(call, host) else { return }
+    sides[index].failedInside = true
   }
 
   package mutating func crash(_ host: HostID) {

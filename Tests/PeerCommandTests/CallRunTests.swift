@@ -1,0 +1,125 @@
+import Arguments
+import Earshot
+import PeerCommand
+import Primitives
+import Reactor
+import Testing
+
+/// What happens to a call, fed by hand into one that no network knows of.
+@Suite(.serialized) struct CallRunTests {
+  private static func options(_ words: [String], _ folder: TemporaryFolder) throws -> CallCommand {
+    let common = [
+      "bob", "--rendezvous", "127.0.0.1:1", "--bind", "127.0.0.1:0", "--quiet", "--identity",
+      folder.file("identity"), "--events", folder.file("events"),
+    ]
+    return try CallCommand(Arguments(common + words)) { _ in nil }
+  }
+
+  /// Runs `body` on a loop of its own, as the program runs its commands.
+  private static func onLoop<Value: Sendable>(
+    _ body: @Sendable @escaping (EventLoop) async throws -> Value
+  ) async throws -> Value {
+    // Signals are for the program; here nobody sends any.
+    let loop = try EventLoop()
+    try loop.start()
+    defer { loop.stop() }
+    return try await Task(executorPreference: loop) { try await body(loop) }.value
+  }
+
+  @Test func `a call goes from connected to its report, and writes it all down`() async throws {
+    let folder = try TemporaryFolder()
+    let command = try Self.options(["--duration", "60"], folder)
+    let code = try await Self.onLoop { loop in
+      let console = Console(isJSON: false, isQuiet: true)
+      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
+      let run = CallRun(Sample.id, session, command.sound, role: .caller, peer: "bob")
+      run.use(try OpenedSound(command.sound, call: 1))
+      let steps: [EndpointEvent] = [
+        .callProgress(Sample.id, .delivered),
+        .callStateChanged(Sample.id, .connecting, .remoteAccepted),
+        .callStateChanged(Sample.id, .connected, .firstFrameReceived),
+        .statistics(Sample.id, Sample.statistics()),
+        // Of another call: nothing of ours.
+        .callEnded(CallID(bytes: Array(16..<32)), Sample.report(.failed)),
+      ]
+      for step in steps {
+        #expect(await run.take(.endpoint(step)) == .goOn)
+        #expect(run.report == nil)
+      }
+      session.inbox.feed.yield(.endpoint(.callEnded(Sample.id, Sample.report())))
+      while run.report == nil, let next = await session.next() { _ = await run.take(next) }
+      #expect(run.samples.count == 2)
+      #expect(!run.wasSignalled && !run.hasAborted)
+      return await session.finish(run, command.sound.code(of: Sample.report()))
+    }
+    #expect(code == .done)
+    let text = String(decoding: try folder.bytes(of: "events"), as: UTF8.self)
+    #expect(text.split(separator: "\n").last?.contains(#""type":"summary""#) == true)
+  }
+
+  @Test func `two calls at once go on as one, under the other's ID`() async throws {
+    let folder = try TemporaryFolder()
+    let command = try Self.options([], folder)
+    try await Self.onLoop { loop in
+      let console = Console(isJSON: false, isQuiet: true)
+      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
+      let run = CallRun(Sample.id, session, command.sound, role: .caller, peer: "bob")
+      let other = CallID(bytes: Array(16..<32))
+      _ = await run.take(.endpoint(.callProgress(Sample.id, .replaced(by: other))))
+      #expect(run.id == other)
+      _ = await run.take(.endpoint(.callEnded(other, Sample.report(.busy))))
+      #expect(run.report?.outcome == .busy)
+      _ = await session.finish(run, .refused)
+    }
+  }
+
+  @Test func `a second signal gives up waiting, and the first asks for the end`() async throws {
+    let folder = try TemporaryFolder()
+    let command = try Self.options([], folder)
+    try await Self.onLoop { loop in
+      let console = Console(isJSON: false, isQuiet: true)
+      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
+      let run = CallRun(Sample.id, session, command.sound, role: .callee, peer: "alice")
+      #expect(run.isRinging)
+      _ = await run.take(.signal(.interrupt))
+      #expect(run.wasSignalled && !run.hasAborted)
+      _ = await run.take(.signal(.terminate))
+      #expect(run.hasAborted)
+      await session.endpoint.close()
+    }
+  }
+
+  @Test func `a ring that was long enough is told`() async throws {
+    let folder = try TemporaryFolder()
+    let command = try Self.options([], folder)
+    try await Self.onLoop { loop in
+      let console = Console(isJSON: false, isQuiet: true)
+      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
+      let run = CallRun(Sample.id, session, command.sound, role: .callee, peer: "alice")
+      run.ring(for: 0.01)
+      var verdict = CallRun.Verdict.goOn
+      while verdict == .goOn, let next = await session.next() { verdict = await run.take(next) }
+      #expect(verdict == .ringOver)
+      await session.endpoint.close()
+    }
+  }
+
+  @Test func `an inbox wakes when it was asked to`() async throws {
+    try await Self.onLoop { loop in
+      let inbox = try Inbox(on: loop, readsKeys: false)
+      #expect(!inbox.hasKeys)
+      inbox.wake(at: SystemClock.now)
+      var isAwake = false
+      for await happening in inbox.happenings {
+        if case .wake = happening { isAwake = true }
+        break
+      }
+      #expect(isAwake)
+    }
+  }
+
+  @Test func `words that are no command are refused by the program`() async throws {
+    let code = try await Self.onLoop { loop in await PeerProgram.run(["kall"], on: loop) }
+    #expect(code == .usage)
+  }
+}

@@ -1,0 +1,131 @@
+import Earshot
+import PeerCommand
+import Primitives
+import Reactor
+import Testing
+
+struct LinesTests {
+  /// The order of docs and scripts: the contract's literal `summary`.
+  static let contract = """
+    type ts callId outcome reason role peer durationMs timeline path audio network quality
+    overheadBytesPerAudioPacket
+    """
+
+  private static func keys(_ value: JSONValue?) -> [String] {
+    guard case .object(let members) = value else { return [] }
+    return members.map(\.key)
+  }
+
+  private static func lines(_ body: (JSONLines) throws -> Void) throws -> [JSONValue] {
+    let folder = try TemporaryFolder()
+    let path = folder.file("lines")
+    let file = try OutputFile(creating: path)
+    try body(JSONLines(to: [file], wallNanoseconds: { 1_772_366_400_123_456_789 }))
+    let bytes = try ProcessSurroundings.contents(of: path, limit: 1 << 20)
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+      .compactMap { JSONReader.value(of: $0) }
+  }
+
+  @Test func `a summary has the keys of the contract in their order`() throws {
+    let lines = try Self.lines { SummaryLine.write(Sample.report(), to: $0) }
+    #expect(lines.count == 2)
+    #expect(
+      lines[0].text == #"{"type":"schema","ts":"2026-03-01T12:00:00.123Z","schema":"earshot/1"}"#)
+    let summary = lines[1]
+    #expect(Self.keys(summary) == Self.contract.split { " \n".contains($0) }.map(String.init))
+    #expect(Self.keys(summary["peer"]) == ["name", "id", "trust"])
+    #expect(
+      Self.keys(summary["timeline"]) == [
+        "invitedMs", "deliveredMs", "acceptedMs", "pathReadyMs", "firstFrameSentMs",
+        "firstFrameReceivedMs", "connectedMs",
+      ])
+    #expect(Self.keys(summary["path"]) == ["kind", "local", "remote", "changes"])
+    #expect(Self.keys(summary["audio"]) == ["sent", "received"])
+    #expect(Self.keys(summary["audio"]?["sent"]) == ["packets", "bytes", "bitrateBps"])
+    #expect(
+      Self.keys(summary["audio"]?["received"]) == [
+        "packets", "lost", "lostFraction", "recoveredByFec", "recoveredByRetransmission",
+        "concealedFraction", "jitterMs", "jitterBufferDelayMs", "mouthToEarMs", "mos", "mosBasis",
+      ])
+    #expect(Self.keys(summary["network"]?["rttMs"]) == ["min", "p50", "p95"])
+    #expect(Self.keys(summary["quality"]) == ["tx", "rx"])
+    #expect(summary["callId"]?.asString == "00010203-0405-0607-0809-0a0b0c0d0e0f")
+  }
+
+  @Test func `what was not measured is absent`() throws {
+    let bare = CallReport(
+      callID: Sample.id, outcome: .unreachable, reason: "Nobody is known as x.", role: .caller)
+    let summary = try #require(try Self.lines { SummaryLine.write(bare, to: $0) }.last)
+    #expect(
+      Self.keys(summary) == [
+        "type", "ts", "callId", "outcome", "reason", "role", "peer", "durationMs", "timeline",
+      ])
+    #expect(Self.keys(summary["peer"]) == ["trust"])
+    #expect(Self.keys(summary["timeline"]) == ["invitedMs"])
+  }
+
+  @Test func `statistics are W3C objects in seconds`() throws {
+    let line = try #require(
+      try Self.lines { StatsLine.write(Sample.statistics(), Sample.id, to: $0) }.last)
+    #expect(Self.keys(line) == ["type", "ts", "callId", "atMs", "stats"])
+    let objects = try #require(line["stats"]?.elements)
+    #expect(
+      objects.map { $0["type"]?.asString } == [
+        "inbound-rtp", "outbound-rtp", "remote-inbound-rtp", "candidate-pair", "media-playout",
+      ])
+    #expect(objects[0]["jitter"]?.asNumber == 0.0015)
+    #expect(objects[2]["roundTripTime"]?.asNumber == 0.0205)
+    #expect(objects[3]["currentRoundTripTime"]?.asNumber == 0.0205)
+    #expect(objects[4]["totalSamplesDuration"]?.asNumber == 4)
+  }
+
+  @Test func `events have their names`() throws {
+    let events: [(EndpointEvent, String)] = [
+      (.registrationChanged(.connecting), "registrationConnecting"),
+      (.registrationChanged(.reconnecting), "reconnecting"),
+      (
+        .registrationChanged(
+          .registered(seenAs: SocketAddress(v4: 1, 2, 3, 4, port: 5), name: .granted)),
+        "registered"
+      ),
+      (.registrationChanged(.failed(.closed)), "registrationFailed"),
+      (.callStateChanged(Sample.id, .calling, .localInvite), "calling"),
+      (.callStateChanged(Sample.id, .connected, .firstFrameReceived), "connected"),
+      (.callStateChanged(Sample.id, .ended, .localHangUp), "ended"),
+      (.callProgress(Sample.id, .delivered), "delivered"),
+      (.callProgress(Sample.id, .shortCode("abcdef")), "shortCode"),
+      (.callProgress(Sample.id, .remoteAudioMuted(true)), "remoteAudioMuted"),
+      (.callProgress(Sample.id, .replaced(by: Sample.id)), "replaced"),
+    ]
+    for (event, name) in events {
+      let line = try Self.lines { EventLine.write(event, to: $0) }.last
+      #expect(line?["name"]?.asString == name)
+      #expect(Self.keys(line).prefix(3) == ["type", "ts", "name"])
+    }
+    let answered = try Self.lines {
+      EventLine.write(.callStateChanged(Sample.id, .connecting, .remoteAccepted), to: $0)
+    }
+    #expect(answered.suffix(2).map { $0["name"]?.asString } == ["accepted", "connecting"])
+  }
+
+  @Test func `a full disk ends the lines, is told once, and harms nothing else`() throws {
+    let full = try OutputFile(creating: "/dev/full")
+    let lines = JSONLines(to: [full])
+    SummaryLine.write(Sample.report(), to: lines)
+    #expect(lines.faults == ["/dev/full cannot be written to the end: No space left on device."])
+    #expect(lines.isEmpty)
+  }
+
+  @Test(arguments: [
+    (0, "1970-01-01T00:00:00.000Z"), (951_782_400_000_000_000, "2000-02-29T00:00:00.000Z"),
+    (4_102_444_799_999_999_999, "2099-12-31T23:59:59.999Z"),
+  ])
+  func `times are RFC 3339`(nanoseconds: UInt64, text: String) {
+    #expect(Timestamp.text(wallNanoseconds: nanoseconds) == text)
+  }
+
+  @Test(arguments: [(7, "0:07"), (754, "12:34"), (3723, "1:02:03"), (-1, "0:00")])
+  func `durations are read as on a clock`(seconds: Int, text: String) {
+    #expect(Timestamp.clock(seconds: seconds) == text)
+  }
+}

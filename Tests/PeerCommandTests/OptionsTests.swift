@@ -1,0 +1,130 @@
+import Arguments
+import Earshot
+import PeerCommand
+import Testing
+
+struct OptionsTests {
+  static let id = String(repeating: "y", count: 52)
+
+  private static func call(
+    _ words: [String], variable: (String) -> String? = { _ in nil }
+  ) throws(UsageError) -> CallCommand {
+    try CallCommand(Arguments(words), variable: variable)
+  }
+
+  private static func answer(
+    _ words: [String], isOnTerminal: Bool = false
+  ) throws(UsageError) -> AnswerCommand {
+    try AnswerCommand(Arguments(words), isOnTerminal: isOnTerminal) { _ in "127.0.0.1:7400" }
+  }
+
+  @Test func `a call has every option of the contract`() throws {
+    let words = [
+      "bob", "--rendezvous", "host:7400#\(Self.id)", "--identity", "me", "--name", "alice",
+      "--bind", "[::]:5000", "--json", "--events", "e", "--report", "r.html", "--pcap", "p",
+      "--log-level", "debug", "--quiet", "--play", "in.wav", "--loop", "--mute", "--save",
+      "out.OPUS", "--duration", "2.5", "--ring-timeout", "3", "--bitrate", "64000", "--frame",
+      "40", "--no-fec", "--extension", #"{"a":1}"#, "--min-mos", "3.5",
+    ]
+    let call = try Self.call(words)
+    #expect(call.target == "bob")
+    #expect(call.ringTimeout == 3)
+    #expect(call.online.rendezvous == "host:7400#\(Self.id)")
+    #expect(call.online.configuration.identityFile == "me")
+    #expect(call.online.configuration.name == "alice")
+    #expect(call.online.configuration.bind == "[::]:5000")
+    #expect(call.online.isJSON && call.online.isQuiet && call.online.logLevel == .debug)
+    #expect(call.online.events == "e" && call.online.report == "r.html" && call.online.pcap == "p")
+    #expect(call.sound.play == "in.wav" && call.sound.isLooped && call.sound.startsMuted)
+    #expect(call.sound.save == "out.OPUS" && call.sound.duration == 2.5)
+    #expect(call.sound.bitrate == 64_000 && call.sound.frame == 40 && !call.sound.usesFEC)
+    #expect(call.sound.userExtension == #"{"a":1}"# && call.sound.leastMOS == 3.5)
+  }
+
+  @Test func `what is not given has the defaults of the contract`() throws {
+    let call = try Self.call([Self.id]) { $0 == "EARSHOT_RENDEZVOUS" ? "10.0.0.1:7400" : nil }
+    #expect(call.online.rendezvous == "10.0.0.1:7400")
+    #expect(call.online.bind == "0.0.0.0:0" && call.online.logLevel == .warning)
+    #expect(call.ringTimeout == 15 && call.sound.bitrate == 32_000 && call.sound.frame == 20)
+    #expect(call.sound.usesFEC && !call.sound.isLooped && call.sound.play == nil)
+  }
+
+  @Test(arguments: [
+    ["bob"], ["--rendezvous", "h:1"], ["bob", "carol", "--rendezvous", "h:1"],
+    ["b ob", "--rendezvous", "h:1"], ["bob", "--rendezvous", "nowhere"],
+    ["bob", "--rendezvous", ":7400"], ["bob", "--rendezvous", "h:0"],
+    ["bob", "--rendezvous", "h:70000"], ["bob", "--rendezvous", "h:1#short"],
+    ["bob", "--rendezvous", "h:1", "--name", "a b"],
+    ["bob", "--rendezvous", "h:1", "--name", String(repeating: "a", count: 64)],
+    ["bob", "--rendezvous", "h:1", "--name", id],
+    ["bob", "--rendezvous", "h:1", "--bind", "here"],
+    ["bob", "--rendezvous", "h:1", "--save", "out.mp3"],
+    ["bob", "--rendezvous", "h:1", "--bitrate", "5999"],
+    ["bob", "--rendezvous", "h:1", "--bitrate", "510001"],
+    ["bob", "--rendezvous", "h:1", "--bitrate", "500000"],
+    ["bob", "--rendezvous", "h:1", "--frame", "30"],
+    ["bob", "--rendezvous", "h:1", "--duration", "0"],
+    ["bob", "--rendezvous", "h:1", "--loop"],
+    ["bob", "--rendezvous", "h:1", "--extension", "{"],
+    ["bob", "--rendezvous", "h:1", "--min-mos", "6"],
+    ["bob", "--rendezvous", "h:1", "--log-level", "loud"],
+    ["bob", "--rendezvous", "h:1", "--ring-timeout", "x"],
+    ["bob", "--rendezvous", "h:1", "--turn", "turn:h:3478"],
+    ["bob", "--rendezvous", "h:1", "--turn-user", "u"],
+    ["bob", "--rendezvous", "h:1", "--turn-password", "p"],
+    ["bob", "--rendezvous", "h:1", "--video", "test"],
+    ["bob", "--rendezvous", "h:1", "--save-video", "v.ivf"],
+    ["bob", "--rendezvous", "h:1", "--max-video-bitrate", "100000"],
+    ["bob", "--rendezvous", "h:1", "--fallback", "disabled"],
+    ["bob", "--rendezvous", "h:1", "--no-nack"], ["bob", "--rendezvous", "h:1", "--unknown"],
+  ])
+  func `a wrong call is refused with a sentence`(words: [String]) {
+    let error = #expect(throws: UsageError.self) { _ = try Self.call(words) }
+    #expect(error?.message.hasSuffix(".") == true)
+    #expect(error.map { CommandFailure($0).code } == .usage)
+  }
+
+  @Test func `an answer asks on a terminal and accepts elsewhere`() throws {
+    #expect(try Self.answer([]).policy == .accept)
+    #expect(try Self.answer([], isOnTerminal: true).policy == .ask)
+    #expect(try Self.answer(["--accept"], isOnTerminal: true).policy == .accept)
+    #expect(try Self.answer(["--reject", "not now"]).policy == AnswerPolicy.reject("not now"))
+    let answer = try Self.answer(["--calls", "3", "--ring-for", "2"])
+    #expect(answer.callLimit == 3 && answer.ringFor == 2)
+  }
+
+  @Test(arguments: [
+    ["--accept", "--ask"], ["--ask"], ["--reject", String(repeating: "a", count: 129)],
+    ["--calls", "0"], ["--ring-for", "-1"], ["bob"],
+  ])
+  func `a wrong answer is refused`(words: [String]) {
+    #expect(throws: UsageError.self) { _ = try Self.answer(words) }
+  }
+
+  @Test func `recordings of several calls do not fall on each other`() throws {
+    let numbered = try Self.answer(["--save", "call-{n}.wav"]).sound
+    #expect(numbered.saveName(call: 1) == "call-1.wav")
+    #expect(numbered.saveName(call: 12) == "call-12.wav")
+    let plain = try Self.answer(["--save", "heard.wav"]).sound
+    #expect(plain.saveName(call: 1) == "heard.wav")
+    #expect(plain.saveName(call: 2) == "heard-2.wav")
+  }
+
+  @Test func `the commands without a network take their options`() throws {
+    let card = try CardCommand(Arguments(["--qr", "--identity", "i", "--json"]))
+    #expect(card.showsQR && card.options.identity == "i" && card.options.isJSON)
+    #expect(try KeygenCommand(Arguments(["--name", "bob"])).options.name == "bob")
+    #expect(throws: UsageError.self) { try KeygenCommand(Arguments(["--name", "b b"])) }
+    #expect(throws: UsageError.self) { try KeygenCommand(Arguments(["--qr"])) }
+    #expect(try InspectCommand(Arguments(["-"])).subject == "-")
+    #expect(throws: UsageError.self) { try InspectCommand(Arguments([])) }
+  }
+
+  @Test(arguments: Subcommand.allCases)
+  func `help names the options and has an example`(command: Subcommand) {
+    let text = Help.text(command)
+    #expect(text.hasPrefix("usage: earshot \(command.rawValue)"))
+    #expect(text.contains("example: earshot"))
+    #expect(Help.overview.contains("earshot \(command.rawValue)"))
+  }
+}

@@ -1,0 +1,181 @@
+import Earshot
+import Foundation
+import PeerCommand
+import Reactor
+import Testing
+
+/// The programs themselves, as they lie beside the tests: a rendezvous, a callee, a caller.
+@Suite(.serialized) struct ProgramTests {
+  @Test func `a call by the program has everything that was asked for`() throws {
+    let stage = try Stage()
+    defer { stage.end() }
+    let bob = try stage.start(
+      "earshot",
+      ["answer", "--accept", "--calls", "1", "--name", "bob", "--json"] + stage.online("bob"))
+    _ = try #require(bob.line { $0["name"]?.asString == "registered" })
+    let alice = try stage.start(
+      "earshot",
+      [
+        "call", "bob", "--duration", "1", "--json", "--events", stage.folder.file("events"),
+        "--report", stage.folder.file("report.html"), "--pcap", stage.folder.file("call.pcapng"),
+        "--save", stage.folder.file("heard.opus"),
+      ] + stage.online("alice"))
+    #expect(alice.exitCode == 0)
+    #expect(bob.exitCode == 0)
+    let story = try InspectCommand(subject: stage.folder.file("events")).explanation()
+    #expect(story.contains("connected") && story.contains("the call ended: completed"))
+    let capture = try CaptureStory(stage.folder.file("call.pcapng"))
+    #expect(capture.streams.count == 2)
+    #expect(capture.streams.allSatisfy { $0.packets >= 40 })
+    #expect(try stage.folder.bytes(of: "report.html").count > 2000)
+    #expect(try stage.folder.bytes(of: "heard.opus").count > 500)
+  }
+
+  @Test func `the example of the library makes a call`() throws {
+    let stage = try Stage()
+    defer { stage.end() }
+    let bob = try stage.start(
+      "earshot",
+      ["answer", "--accept", "--calls", "1", "--name", "bob", "--json"] + stage.online("bob"))
+    _ = try #require(bob.line { $0["name"]?.asString == "registered" })
+    let tiny = try stage.start("TinyCall", [stage.address, "bob", "1"])
+    #expect(tiny.exitCode == 0)
+    #expect(bob.exitCode == 0)
+    let summary = try #require(bob.line { $0["type"]?.asString == "summary" })
+    #expect(summary["outcome"]?.asString == "completed")
+    #expect(summary["audio"]?["received"]?["packets"]?.asNumber ?? 0 > 40)
+  }
+
+  @Test(
+    arguments: [
+      (["call", "bob", "--rendezvous", "127.0.0.1:1", "--play", "/nowhere.wav"], 8),
+      (["call", "bob", "--rendezvous", "127.0.0.1:1", "--events", "/nowhere/file"], 8),
+      (["call", "bob", "--rendezvous", "127.0.0.1:1", "--report", "/nowhere/file"], 8),
+      (["call", "bob", "--rendezvous", "127.0.0.1:1", "--pcap", "/nowhere/file"], 8),
+      (["call", "bob", "--rendezvous", "127.0.0.1:1", "--identity", "/dev/null"], 8),
+      (["call", "bob", "--rendezvous", "not.a.host.invalid:1", "--bind", "127.0.0.1:0"], 3),
+      (["answer", "--save", "/nowhere/x.wav", "--rendezvous", "127.0.0.1:1"], 8),
+      (["call"], 2), ([], 2), (["join", "x"], 2), (["probe", "x"], 2), (["--help"], 0),
+      (["--version"], 0), (["call", "--help"], 0), (["inspect", "/nowhere"], 8),
+      (["keygen", "--identity", "/dev/null/x"], 8),
+    ] as [([String], Int32)])
+  func `a bad start ends at once with its code`(words: [String], code: Int32) throws {
+    let folder = try TemporaryFolder()
+    let program = try Running("earshot", words, home: folder.path)
+    #expect(program.exitCode == code)
+    #expect(program.errors.isEmpty == (code == 0))
+    #expect(program.errors.hasPrefix(code == 0 ? "" : "earshot: "))
+  }
+
+  @Test func `a card is printed, as text and as a code`() throws {
+    let folder = try TemporaryFolder()
+    let first = try Running("earshot", ["keygen", "--json"], home: folder.path)
+    #expect(first.exitCode == 0)
+    let identity = try #require(first.line { _ in true })
+    #expect(identity["id"]?.asString?.count == 52)
+    let card = try Running("earshot", ["card", "--qr"], home: folder.path)
+    #expect(card.exitCode == 0)
+    #expect(card.output.contains("█") && card.output.contains("earshot:"))
+  }
+}
+
+/// A rendezvous on a port of its own, and the programs that meet there.
+private final class Stage {
+  let folder: TemporaryFolder
+  let address: String
+  private let rendezvous: Running
+
+  init() throws {
+    folder = try TemporaryFolder()
+    rendezvous = try Running(
+      "earshot-rendezvous",
+      ["--listen", "127.0.0.1:0", "--data", folder.file("rendezvous"), "--json"],
+      home: folder.path)
+    let line = try #require(rendezvous.line { $0["type"]?.asString == "listening" })
+    address = try #require(line["address"]?.asString)
+  }
+
+  func online(_ name: String) -> [String] {
+    // One address, so that there is one path: this host may have several.
+    [
+      "--rendezvous", address, "--identity", folder.file("identity-\(name)"), "--bind",
+      "127.0.0.1:0",
+    ]
+  }
+
+  func start(_ program: String, _ words: [String]) throws -> Running {
+    try Running(program, words, home: folder.path)
+  }
+
+  func end() { rendezvous.stop() }
+}
+
+/// One process, with what it prints.
+private final class Running {
+  private let process = Process()
+  private let out = Pipe()
+  private let err = Pipe()
+  private var pending: [UInt8] = []
+  private var isAtEnd = false
+  private(set) var output = ""
+
+  init(_ name: String, _ words: [String], home: String) throws {
+    process.executableURL = Self.folder.appending(path: name)
+    process.arguments = words
+    process.environment = [
+      "HOME": home, "XDG_CONFIG_HOME": home + "/config", "PATH": "/usr/bin:/bin",
+    ]
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = out
+    process.standardError = err
+    try process.run()
+  }
+
+  /// Where the build put the programs: beside the test bundle.
+  private static var folder: URL {
+    let own = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    let candidates = sequence(first: own.deletingLastPathComponent()) { url in
+      url.path == "/" ? nil : url.deletingLastPathComponent()
+    }
+    let manager = FileManager.default
+    for folder in candidates where manager.fileExists(atPath: folder.path + "/earshot-rendezvous") {
+      return folder
+    }
+    return own.deletingLastPathComponent()
+  }
+
+  /// The first line that is JSON and fits; reads until there is one, or no more.
+  func line(_ fits: (JSONValue) -> Bool) -> JSONValue? {
+    while true {
+      while let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
+        let text = String(decoding: pending[..<end], as: UTF8.self)
+        pending.removeSubrange(...end)
+        if let value = JSONReader.value(of: text), fits(value) { return value }
+      }
+      let part = isAtEnd ? Data() : out.fileHandleForReading.availableData
+      isAtEnd = part.isEmpty
+      if isAtEnd { return nil }
+      output += String(decoding: part, as: UTF8.self)
+      pending.append(contentsOf: part)
+    }
+  }
+
+  /// Waits for the end.
+  var exitCode: Int32 {
+    if !isAtEnd, let rest = try? out.fileHandleForReading.readToEnd() {
+      output += String(decoding: rest, as: UTF8.self)
+      pending.append(contentsOf: rest)
+    }
+    isAtEnd = true
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
+  lazy var errors = String(
+    decoding: (try? err.fileHandleForReading.readToEnd()) ?? Data(), as: UTF8.self)
+
+  func stop() {
+    process.terminate()
+    process.waitUntilExit()
+  }
+}

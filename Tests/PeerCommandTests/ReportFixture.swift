@@ -1,0 +1,53 @@
+import Earshot
+import PeerCommand
+
+/// A call with a number for everything.
+enum Sample {
+  static let id = CallID(bytes: Array(0..<16))
+
+  static func statistics(atMs: Int = 4000, packets: Int = 200) -> CallStatistics {
+    var numbers = CallStatistics(atMs: atMs)
+    numbers.sent.packetsSent = packets
+    numbers.sent.bytesSent = packets * 80
+    numbers.sent.wireBytesSent = packets * 108
+    numbers.sent.bitrateBps = 32_000
+    numbers.sent.fractionLost = 0.01
+    numbers.received.packetsReceived = packets - 2
+    numbers.received.packetsLost = 2
+    numbers.received.bytesReceived = packets * 80
+    numbers.received.bitrateBps = 31_900
+    numbers.received.totalSamplesReceived = UInt64(packets) * 960
+    numbers.received.concealedSamples = 960
+    numbers.received.jitterMs = 1.5
+    numbers.received.audioLevel = 0.1
+    numbers.received.jitterBufferDelayMs = CallStatistics.Milliseconds(p50: 40, p95: 61.5)
+    numbers.received.mouthToEarMs = CallStatistics.Milliseconds(p50: 80, p95: 110)
+    numbers.received.mos = 4.2
+    numbers.received.mosBasis = "estimated <for> \"tests\" & such"
+    numbers.rttMs = CallStatistics.Milliseconds(min: 19, p50: 20, p95: 25)
+    numbers.currentRttMs = 20.5
+    numbers.overheadBytesPerAudioPacket = 28
+    numbers.qualityTx = 1
+    numbers.qualityRx = 2
+    numbers.path = CallStatistics.Path(
+      kind: .direct, local: SocketAddress(v4: 192, 0, 2, 1, port: 5000),
+      remote: SocketAddress(v4: 192, 0, 2, 2, port: 5001), changes: 1)
+    return numbers
+  }
+
+  static func report(_ outcome: CallReport.Outcome = .completed) -> CallReport {
+    var report = CallReport(callID: id, outcome: outcome, reason: "It ended.", role: .caller)
+    report.peerName = "bob"
+    report.peer = .zero
+    report.trust = .pinned
+    report.durationMs = 4000
+    report.timeline.deliveredMs = 10
+    report.timeline.acceptedMs = 20
+    report.timeline.pathReadyMs = 30
+    report.timeline.firstFrameSentMs = 31
+    report.timeline.firstFrameReceivedMs = 50
+    report.timeline.connectedMs = 51
+    report.statistics = statistics()
+    return report
+  }
+}

@@ -1,0 +1,102 @@
+import Earshot
+import Foundation
+import PeerCommand
+import Reactor
+import Testing
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+struct ViewTests {
+  private static func view() -> CallView {
+    var view = CallView()
+    view.state = "connected"
+    view.peer = "bob"
+    view.seconds = 75
+    view.heardLevel = -20
+    view.playedLevel = -30
+    view.numbers = Sample.statistics()
+    view.progress = (0.5, 240)
+    view.hint = "m mute   q hang up   s statistics"
+    return view
+  }
+
+  @Test(arguments: Array(stride(from: 20, through: 200, by: 1)) + [1, 5])
+  func `no line is longer than the terminal is wide`(columns: Int) {
+    let lines = StatusRegion.lines(Self.view(), columns: columns)
+    #expect(lines.allSatisfy { $0.count <= max(1, columns - 1) })
+    #expect(lines.count == 4)
+  }
+
+  @Test func `the lines say state, time, loss, delay, rates and how far the file is`() {
+    let lines = StatusRegion.lines(Self.view(), columns: 160)
+    #expect(lines[0].hasPrefix("connected  bob  1:15"))
+    for part in [
+      "rtt 20.5 ms", "loss 1.0 %", "in 31.9 kbit/s", "out 32.0 kbit/s", "buffer 40.0 ms",
+    ] {
+      #expect(lines[1].contains(part))
+    }
+    #expect(lines[2].contains("2:00 of 4:00"))
+  }
+
+  @Test func `the region is drawn in one place, and erased after the terminal was narrowed`() {
+    var region = StatusRegion(usesColor: false)
+    region.view = Self.view()
+    let first = region.redraw(columns: 100)
+    #expect(!first.contains("\u{1B}"))
+    #expect(region.redraw(columns: 100).hasPrefix("\r\u{1B}[3A\u{1B}[J"))
+    let rows = StatusRegion.lines(Self.view(), columns: 100).reduce(0) { $0 + ($1.count + 39) / 40 }
+    #expect(region.erase(columns: 40) == "\r\u{1B}[\(rows - 1)A\u{1B}[J")
+    #expect(region.erase(columns: 40).isEmpty)
+    var colored = StatusRegion(usesColor: true)
+    colored.view = Self.view()
+    #expect(colored.redraw(columns: 80).contains("\u{1B}[1m"))
+  }
+
+  @Test func `the end table says what was heard, how good it was, and why`() {
+    let text = EndTable.text(Sample.report(), savedTo: "out.wav")
+    for part in [
+      "completed: It ended.", "bob", "0:04, connected 31 ms after the answer", "saved in out.wav",
+      "MOS 4.2 of 5, the line was good", "lost 2 of 200 packets (1.0 %)", "round trip 20.0 ms",
+      "direct, 192.0.2.1:5000 to 192.0.2.2:5001, moved 1 time",
+    ] { #expect(text.contains(part), "\(part)") }
+    let bare = CallReport(callID: Sample.id, outcome: .timeout, reason: "Late.", role: .caller)
+    #expect(EndTable.rows(bare, savedTo: nil).count == 2)
+  }
+
+  @Test func `a report page is well-formed and needs nothing else`() throws {
+    let samples = (0..<50).map { Sample.statistics(atMs: $0 * 2000, packets: 100 * $0 + 2) }
+    for page in [
+      ReportPage.html(Sample.report(), samples), ReportPage.html(Sample.report(), []),
+      ReportPage.html(Sample.report(), [samples[0]]),
+    ] {
+      let parser = XMLParser(data: Data(page.utf8))
+      #expect(parser.parse(), "\(String(describing: parser.parserError))")
+      for word in ["http", "src=", "<link", "<script", "url(", "@import"] {
+        #expect(!page.contains(word), "\(word)")
+      }
+    }
+    let page = ReportPage.html(Sample.report(), samples)
+    #expect(page.components(separatedBy: "<svg").count == 6)
+    #expect(page.contains("estimated &lt;for&gt; &quot;tests&quot; &amp; such"))
+  }
+
+  @Test func `a plot of anything is finite`() {
+    let odd = Plot(
+      "x", unit: "y", [Plot.Line("a", [(0, .nan), (1, .infinity), (2, 1e9), (3, -4)])])
+    #expect(odd.svg.contains("<polyline"))
+    #expect(!odd.svg.contains("nan") && !odd.svg.contains("inf"))
+    #expect(Plot("x", unit: "y", []).svg.isEmpty)
+    #expect(Markup.escaped("<&>\"\u{1}") == "&lt;&amp;&gt;&quot; ")
+  }
+
+  @Test(arguments: [(0.0, "0.0"), (31.94, "31.9"), (-2.25, "-2.3"), (123.4, "123"), (.nan, "-")])
+  func `numbers are short`(value: Double, text: String) {
+    #expect(Wording.decimal(value) == text)
+  }
+
+  @Test func `a console without a terminal has no region`() {
+    #expect(!Console(isJSON: true, isQuiet: true).hasRegion)
+  }
+}

@@ -1,0 +1,171 @@
+import Cryptography
+import Primitives
+import SecureSession
+import Testing
+import Wire
+
+@Suite struct LocalIdentityTests {
+  @Test func `is stored and read back, keys, dates and serial`() throws {
+    var random = RandomSource(seed: 70)
+    var identity = LocalIdentity(kind: .peer, unixSeconds: testDay, random: &random)
+    _ = identity.rotateIfDue(unixSeconds: testDay + 8 * 86_400, random: &random)
+    let card = try identity.makeCard(unixSeconds: testDay + 8 * 86_400)
+    let blob = identity.stored()
+    var read = try LocalIdentity(stored: blob.span)
+    expect(read.id == identity.id && read.kind == .peer)
+    expect(read.staticKey.publicKey == identity.staticKey.publicKey)
+    expect(read.nextRotation == identity.nextRotation)
+    expect(previous(read) != nil && previous(read) == previous(identity))
+    let next = try read.makeCard(unixSeconds: testDay + 8 * 86_400)
+    expect(next.content.serial > card.content.serial)
+  }
+
+  @Test func `tells foreign, later, cut and damaged files apart`() throws {
+    let identity = testIdentity(seed: 71)
+    let blob = identity.stored()
+    let bytes = (0..<blob.count).map { blob.span[$0] }
+    expect(fault(of: bytes) == nil)
+    expect(fault(of: []) == .foreign)
+    expect(fault(of: Array("-----BEGIN PRIVATE KEY-----".utf8)) == .foreign)
+    var later = bytes
+    later[17] = UInt8(ascii: "2")
+    expect(fault(of: later) == .newerVersion)
+    for count in 1..<bytes.count {
+      expect(fault(of: Array(bytes.prefix(count))) == .truncated, "\(count) bytes")
+    }
+    expect(fault(of: bytes + [0]) == .damaged)
+    for index in 18..<bytes.count {
+      for bit in 0..<8 {
+        var damaged = bytes
+        damaged[index] ^= UInt8(1 << bit)
+        expect(fault(of: damaged) == .damaged, "bit \(bit) of byte \(index)")
+      }
+    }
+  }
+
+  @Test(arguments: [LocalIdentity.Kind.peer, .rendezvous])
+  func `rotates its device key on the second, and keeps the one before`(
+    kind: LocalIdentity.Kind
+  ) throws {
+    var random = RandomSource(seed: 72)
+    var identity = testIdentity(seed: 72, kind: kind)
+    let first = identity.staticKey.publicKey
+    let period = kind.rotationPeriod
+    var hasRotated = identity.rotateIfDue(unixSeconds: testDay + period - 1, random: &random)
+    expect(!hasRotated)
+    hasRotated = identity.rotateIfDue(unixSeconds: testDay + period, random: &random)
+    expect(hasRotated)
+    let second = identity.staticKey.publicKey
+    expect(second != first)
+    expect(previous(identity) == first)
+    hasRotated = identity.rotateIfDue(unixSeconds: testDay + 2 * period, random: &random)
+    expect(hasRotated && previous(identity) == second)
+    // After a long sleep the old key is of no use to anybody: no card with it is valid any more.
+    hasRotated = identity.rotateIfDue(unixSeconds: testDay + 9 * period, random: &random)
+    expect(hasRotated && previous(identity) == nil)
+  }
+
+  @Test func `a key made under a clock far ahead is replaced`() {
+    var random = RandomSource(seed: 73)
+    var identity = testIdentity(seed: 73)
+    let yearBefore = testDay - 365 * 86_400
+    let hasRotated = identity.rotateIfDue(unixSeconds: yearBefore, random: &random)
+    expect(hasRotated)
+    expect(identity.nextRotation == yearBefore + LocalIdentity.Kind.peer.rotationPeriod)
+  }
+
+  @Test func `cards are valid as long as their key opens anything`() throws {
+    for kind in [LocalIdentity.Kind.peer, .rendezvous] {
+      var identity = testIdentity(seed: 74, kind: kind)
+      let card = try identity.makeCard(unixSeconds: testDay + 100)
+      expect(card.content.notBefore == testDay)
+      expect(card.content.notAfter == testDay + 2 * kind.rotationPeriod)
+      expect(card.staticKey == identity.staticKey.publicKey && card.id == identity.id)
+    }
+  }
+
+  private func previous(_ identity: borrowing LocalIdentity) -> Bytes32? {
+    switch identity.previousStaticKey {
+    case .some(let key): key.publicKey
+    case .none: nil
+    }
+  }
+
+  private func fault(of bytes: [UInt8]) -> IdentityFileFault? {
+    do throws(IdentityFileFault) {
+      _ = try LocalIdentity(stored: bytes.span)
+      return nil
+    } catch {
+      return error
+    }
+  }
+}
+
+@Suite struct ContactCardTrustTests {
+  @Test func `a card is believed for its ID and its time only`() throws {
+    var identity = testIdentity(seed: 80)
+    let card = try identity.makeCard(unixSeconds: testDay)
+    let end = card.content.notAfter
+    expect(fault(card, identity.id, testDay) == nil)
+    expect(fault(card, nil, testDay) == nil)
+    expect(fault(card, testIdentity(seed: 81).id, testDay) == .wrongIdentity)
+    expect(fault(card, nil, testDay - 600) == nil)
+    expect(fault(card, nil, testDay - 601) == .notYetValid)
+    expect(fault(card, nil, end + 600) == nil)
+    expect(fault(card, nil, end + 601) == .expired)
+    expect(fault(card, nil, .max) == .expired)
+  }
+
+  @Test func `no bit of a card can be changed`() throws {
+    var identity = testIdentity(seed: 82)
+    let home = ContactCard.Home(id: testIdentity(seed: 83).id, host: "example.net", port: 7400)
+    let card = try identity.makeCard(home: home, name: PeerName("alice"), unixSeconds: testDay)
+    expect(card.content.home == home && card.content.name == PeerName("alice"))
+    for index in card.bytes.indices {
+      for bit in 0..<8 {
+        var bytes = card.bytes
+        bytes[index] ^= UInt8(1 << bit)
+        let believed: Bool
+        do {
+          try ContactCard(parsing: bytes).verify(unixSeconds: testDay)
+          believed = true
+        } catch {
+          believed = false
+        }
+        expect(!believed, "bit \(bit) of byte \(index)")
+      }
+    }
+  }
+
+  @Test func `a card whose key is of low order is refused, even if it is signed`() throws {
+    var random = RandomSource(seed: 84)
+    let key = Ed25519.PrivateKey(seed: SecretKey(random: &random))
+    let content = ContactCard.Content(
+      id: PeerID(key.publicKey), staticKey: .zero, notBefore: testDay, notAfter: testDay + 1,
+      serial: 1)
+    let card = try ContactCard.sign(content, with: key)
+    expect(fault(card, nil, testDay) == .unusableKey)
+  }
+
+  @Test func `goes through text and back, and only so`() throws {
+    var identity = testIdentity(seed: 85)
+    let card = try identity.makeCard(name: PeerName("bob"), unixSeconds: testDay)
+    let text = card.text
+    expect(text.hasPrefix("earshot:"))
+    expect(ContactCard(text: text) == card)
+    expect(ContactCard(text: text + "=") == nil)
+    expect(ContactCard(text: String(text.dropLast())) == nil)
+    expect(ContactCard(text: String(text.dropFirst(8))) == nil)
+    expect(ContactCard(text: text.replacing("earshot:", with: "Earshot:")) == nil)
+    expect(ContactCard(text: "earshot:") == nil)
+  }
+
+  private func fault(_ card: ContactCard, _ id: PeerID?, _ unixSeconds: UInt64) -> CardFault? {
+    do throws(CardFault) {
+      try card.verify(for: id, unixSeconds: unixSeconds)
+      return nil
+    } catch {
+      return error
+    }
+  }
+}
