@@ -15,6 +15,8 @@ final class CallRecord {
   var trust = Trust.new
   var options: CallOptions
   var audio: CallAudio?
+  /// The loop's watch over what the audio's thread has encoded, until the audio ends.
+  var audioWatch: EventLoop.Token?
   var userExtension: String?
   /// The zero point, for numbers read while the call runs.
   let began: Instant

@@ -11,13 +11,20 @@ extension Endpoint {
     do {
       let wake = try LoopWake()
       let audio = try CallAudio(record.options, wake: wake)
-      _ = try wake.attach(to: loop) { self.sendAudio(callID) }
+      record.audioWatch = try wake.attach(to: loop) { self.sendAudio(callID) }
       record.audio = audio
       takeAudio(callID)
     } catch {
       publish(.callProgress(CallID(callID), .audioFailed("\(error)")))
     }
     updateStatisticsTimer()
+  }
+
+  /// Ends the thread, closes the sink's file, and gives the loop its place back. Harmless when
+  /// repeated, and when no audio was begun.
+  func stopAudio(_ record: CallRecord) {
+    record.audio?.stop()
+    if let watch = record.audioWatch.take() { loop.unwatch(watch) }
   }
 
   /// The pipeline has encoded something.

@@ -132,7 +132,7 @@ extension Endpoint {
     case .shortCode(let letters): publish(.callProgress(id, .shortCode(letters)))
     case .mediaMayFlow: startAudio(callID)
     case .audioArrived: break
-    case .mediaMustStop: calls[callID]?.audio?.stop()
+    case .mediaMustStop: if let record = calls[callID] { stopAudio(record) }
     case .firstFrameSent: publish(.callProgress(id, .firstFrameSent))
     case .firstFrameReceived: publish(.callProgress(id, .firstFrameReceived))
     case .messageReceived(let stream, let bytes):
@@ -187,7 +187,7 @@ extension Endpoint {
     guard let record = calls.removeValue(forKey: callID), !record.isOver else { return }
     record.isOver = true
     let numbers = statistics(of: callID, record)
-    record.audio?.stop()
+    stopAudio(record)
     var final = numbers
     if let audio = record.audio { final?.complete(with: audio) }
     var report = CallReport(summary, record, statistics: final)

@@ -238,7 +238,7 @@ public actor Endpoint {
     while SystemClock.now < deadline, !driver.readMachine({ $0.isShutDown }) {
       await pause(.milliseconds(20))
     }
-    for callID in calls.keys.sorted() { calls[callID]?.audio?.stop() }
+    for callID in calls.keys.sorted() { if let record = calls[callID] { stopAudio(record) } }
     driver.stop()
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
     for number in observers.keys.sorted() { observers[number]?.finish() }
