@@ -103,10 +103,11 @@ extension PeerMachine {
       try link.makeInvite(
         identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),
         ringTimeout: lookup.options.ringTimeout, random: &random)
-      links.append(link)
       try ledger.call(
         lookup.callID, to: card.id, ringTimeout: lookup.options.ringTimeout, zero: lookup.began,
         now: now)
+      // Before anybody polls what the ledger decided; after it, so that a refusal leaves no link.
+      links.append(link)
     } catch {
       throw LookUpRefusal(failure: .badCard)
     }
