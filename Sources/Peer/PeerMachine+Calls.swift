@@ -194,7 +194,7 @@ extension PeerMachine {
     switch ending {
     case .remoteClose:
       // In order only after HANGUP; without it the other side is gone all the same.
-      // (A HANGUP may have been acknowledged and still wait behind a CONFIRM that is missing.)
+      // (Before that, a hang-up reads as reason 6 anyway: calling.md §3.)
       let reason: CallReason = ledger.state == .connected ? .none : .userCancelled
       ledger.handle(.hangUp(reason, .empty), link.callID, from: link.peer, now: now)
     case .violation, .expired:
