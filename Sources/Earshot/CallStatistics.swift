@@ -93,7 +93,7 @@ public struct CallStatistics: Sendable {
   public struct Path: Sendable, Equatable {
     /// How the two reach each other.
     public var kind: PathKind
-    /// The own address as the system has it.
+    /// The own address that packets to `remote` come from, before any address translator.
     public var local: SocketAddress
     /// The other side's address.
     public var remote: SocketAddress

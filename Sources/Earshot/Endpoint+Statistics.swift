@@ -35,7 +35,12 @@ extension Endpoint {
     guard let link = driver.readMachine({ $0.statistics(of: callID) }) else { return nil }
     let now = SystemClock.now
     var numbers = CallStatistics(atMs: Int(now.nanoseconds(since: record.began) / 1_000_000))
-    numbers.fill(with: link, local: localAddress, now: now)
+    numbers.fill(with: link, now: now)
+    if let kind = link.pathKind, let remote = link.remote {
+      numbers.path = CallStatistics.Path(
+        kind: PathKind(kind), local: localAddress(toward: remote, isFresh: true), remote: remote,
+        changes: link.pathChanges)
+    }
     if let audio = record.audio { numbers.complete(with: audio) }
     numbers.grade()
     return numbers
@@ -43,7 +48,7 @@ extension Endpoint {
 }
 
 extension CallStatistics {
-  mutating func fill(with link: LinkStatistics, local: SocketAddress, now: Instant) {
+  mutating func fill(with link: LinkStatistics, now: Instant) {
     let media = link.media
     sent.packetsSent = Int(clamping: media.packetsSent)
     sent.bytesSent = Int(clamping: media.payloadBytesSent)
@@ -62,10 +67,6 @@ extension CallStatistics {
       rttMs = Milliseconds(
         min: Double(trip.minimum) / 1e6, p50: Double(trip.p50) / 1e6, p95: Double(trip.p95) / 1e6)
       currentRttMs = Double(trip.smoothed) / 1e6
-    }
-    if let kind = link.pathKind, let remote = link.remote {
-      path = Path(
-        kind: PathKind(kind), local: local, remote: remote, changes: link.pathChanges)
     }
   }
 

@@ -17,7 +17,8 @@ internal import Wire
 public actor Endpoint {
   /// Who we are.
   public nonisolated let id: PeerID
-  /// The UDP address the socket is bound to.
+  /// The UDP address the socket is bound to; by default 0.0.0.0, which is every own address. The one
+  /// that a call uses is in its statistics (`CallStatistics.Path.local`).
   public nonisolated let localAddress: SocketAddress
 
   nonisolated let loop: EventLoop
@@ -37,6 +38,8 @@ public actor Endpoint {
   /// Room for one received frame.
   var arrived: [UInt8] = []
   var statisticsTimer: EventLoop.Token?
+  /// The last answer of `localAddress(toward:)`.
+  private var sourceAddress: (remote: SocketAddress, local: SocketAddress)?
   private var isClosed = false
 
   /// The event loop's own thread: a method of this actor runs where the socket is read.
@@ -222,6 +225,18 @@ public actor Endpoint {
     } catch {
       throw EarshotError(error)
     }
+  }
+
+  /// The own address that packets to `remote` come from: of a socket bound to every address the one
+  /// that the system chooses. Asked anew only for another `remote`, or when `isFresh`.
+  func localAddress(toward remote: SocketAddress, isFresh: Bool = false) -> SocketAddress {
+    guard localAddress.isUnspecified else { return localAddress }
+    let known = sourceAddress.flatMap { $0.remote == remote ? $0.local : nil }
+    if let known, !isFresh { return known }
+    let found = NetworkInterfaces.address(toward: remote, port: localAddress.port)
+    let local = found ?? known ?? localAddress
+    sourceAddress = (remote, local)
+    return local
   }
 
   // MARK: - The end
