@@ -29,6 +29,8 @@ public struct CallStatistics: Sendable {
     public var bitrateBps: Double = 0
     /// Share of own packets that the other side reported lost, 0...1 (`remote-inbound-rtp`).
     public var fractionLost: Double?
+    /// Own packets of any kind that the other side's reports leave out (`remote-inbound-rtp`).
+    public var packetsLost: Int?
 
     package init() {}
   }

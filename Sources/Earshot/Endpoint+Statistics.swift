@@ -21,6 +21,11 @@ extension Endpoint {
       else { continue }
       if let lost = numbers.sent.fractionLost { record.audio?.announceLoss(lost) }
       publish(.statistics(CallID(callID), numbers))
+      guard let capture, let path = numbers.path else { continue }
+      capture.capture(
+        CapturedReport(
+          local: path.local, remote: path.remote, statistics: numbers,
+          wallNanoseconds: SystemClock.wallNanoseconds))
     }
     updateStatisticsTimer()
   }
@@ -54,6 +59,7 @@ extension CallStatistics {
     sent.bytesSent = Int(clamping: media.payloadBytesSent)
     sent.wireBytesSent = Int(clamping: media.wireBytesSent)
     sent.fractionLost = link.quality.lossFraction
+    sent.packetsLost = sent.fractionLost == nil ? nil : Int(clamping: link.quality.packetsLost)
     sent.bitrateBps = Self.rate(media.payloadBytesSent, since: media.firstSent, now: now)
     received.bytesReceived = Int(clamping: media.payloadBytesReceived)
     received.packetsReceived = Int(clamping: media.packetsReceived)

@@ -287,6 +287,35 @@ private final class TimerBox {
 public protocol MediaCapture: AnyObject, Sendable {
   /// One audio frame that leaves or that came in; on the event loop, must return at once.
   func capture(_ frame: CapturedFrame, payload: [UInt8])
+  /// What is known of a call's audio, every 2 s; on the event loop, must return at once. Does
+  /// nothing unless it is written.
+  func capture(_ report: CapturedReport)
+}
+
+extension MediaCapture {
+  public func capture(_ report: CapturedReport) {}
+}
+
+/// A call's numbers at one moment, for whoever shows them as RTCP.
+public struct CapturedReport: Sendable {
+  /// The own address.
+  public var local: SocketAddress
+  /// The other side's address.
+  public var remote: SocketAddress
+  /// What was sent, received, and reported by the other side.
+  public var statistics: CallStatistics
+  /// Nanoseconds since 1970 UTC.
+  public var wallNanoseconds: UInt64
+
+  package init(
+    local: SocketAddress, remote: SocketAddress, statistics: CallStatistics,
+    wallNanoseconds: UInt64
+  ) {
+    self.local = local
+    self.remote = remote
+    self.statistics = statistics
+    self.wallNanoseconds = wallNanoseconds
+  }
 }
 
 /// What is known of a captured frame besides its bytes.

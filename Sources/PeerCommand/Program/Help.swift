@@ -108,13 +108,14 @@ package enum Help {
 
   private static let online = """
       --rendezvous HOST:PORT[#ID]   or $EARSHOT_RENDEZVOUS; #ID pins its identity
-      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity); whom it
+                           has seen before, and where, it keeps in FILE.known-peers
       --name NAME          the name to be called by: 1 to 63 of A-Z a-z 0-9 . _ -
       --bind HOST:PORT     local UDP address               (default: 0.0.0.0:0)
       --json               standard output becomes JSON Lines
       --events FILE        the same lines to FILE
       --report FILE.html   a page with plots at the end
-      --pcap FILE.pcapng   the decrypted media as RTP, for Wireshark
+      --pcap FILE.pcapng   the decrypted media as RTP and RTCP, for Wireshark
       --log-level LEVEL    error, warning, info or debug   (default: warning)
       --quiet              print nothing but errors
 
