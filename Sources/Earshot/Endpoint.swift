@@ -293,6 +293,7 @@ public protocol MediaCapture: AnyObject, Sendable {
 }
 
 extension MediaCapture {
+  /// Does nothing.
   public func capture(_ report: CapturedReport) {}
 }
 

@@ -63,7 +63,7 @@ struct InspectTests {
 
   /// Method: one frame of ten is lost on the way here, one of a hundred there; after two and after
   /// four seconds the numbers are read. The layout is RFC 3550 §6.4.1's and §6.4.2's.
-  @Test func `a capture has a sender and a receiver report for each reading of the numbers`() throws {
+  @Test func `a capture has both sides' reports for each reading of the numbers`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("call.pcapng")
     let capture = try MediaPCAP(path)
@@ -82,7 +82,7 @@ struct InspectTests {
     var reader = try PCAPNGReader(path)
     var reports: [[UInt8]] = []
     while let datagram = try reader.next() {
-      if datagram.payload[1] == 200 || datagram.payload[1] == 201 { reports.append(datagram.payload) }
+      if [200, 201].contains(datagram.payload[1]) { reports.append(datagram.payload) }
     }
     try #require(reports.map { $0[1] } == [200, 201, 200, 201])
     let sender = reports[2]
