@@ -1,4 +1,5 @@
 package import Earshot
+internal import Primitives
 
 /// What is printed when a call is over: what was heard, how good it was, and why.
 package enum EndTable {

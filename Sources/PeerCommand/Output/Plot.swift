@@ -1,3 +1,5 @@
+internal import Primitives
+
 /// A line plot over time as inline SVG.
 package struct Plot: Sendable {
   package struct Line: Sendable {

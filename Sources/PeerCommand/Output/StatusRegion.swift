@@ -1,4 +1,5 @@
 internal import Earshot
+internal import Primitives
 
 /// The lines at the bottom of a terminal that say how a call is going, redrawn in place.
 ///
