@@ -3,6 +3,7 @@ import Foundation
 import MediaFiles
 import Primitives
 import Simulation
+import Synchronization
 import Testing
 import Wire
 
@@ -43,7 +44,7 @@ struct HouseTourTests {
   private static func encode(
     _ path: String, expecting voice: [Int16], _ tour: inout Tour
   ) throws -> [UInt8] {
-    let source = FileSource(reader: try AudioFileReader(path))
+    let source = try FileSource(path)
     try tour.pass(1, "AudioFileReader")
     var options = CallOptions(source: source)
     options.usesFEC = false
@@ -133,7 +134,7 @@ struct HouseTourTests {
   // MARK: - Stations 18 to 22: the media thread of the one who listens
 
   private static func play(_ payload: [UInt8], to path: String, _ tour: inout Tour) throws {
-    let sink = FileSink(writer: try AudioFileWriter(path, channels: 1))
+    let sink = try FileSink(path)
     let rings = AudioRings(wake: try LoopWake())
     var pipeline = try AudioPipeline.make(CallOptions(sink: sink), channels: 1, rings: rings)
     let arrival = Instant.zero + .seconds(1)
@@ -157,38 +158,58 @@ struct HouseTourTests {
 // MARK: - The ends
 
 /// Station 2 as an application writes it.
-private final class FileSource: AudioSource, @unchecked Sendable {
-  // Sendable: used by one test on one thread.
-  let channelCount = 1
-  private var reader: AudioFileReader
-  private(set) var given: [Int16] = []
+private final class FileSource: AudioSource {
+  private struct State: ~Copyable {
+    var reader: AudioFileReader
+    var given: [Int16] = []
+  }
 
-  init(reader: consuming AudioFileReader) { self.reader = reader }
+  let channelCount = 1
+  private let state: Mutex<State>
+
+  init(_ path: String) throws { state = Mutex(State(reader: try AudioFileReader(path))) }
+
+  /// What was read first.
+  var given: [Int16] { state.withLock { $0.given } }
 
   func read(into samples: inout [Int16], frameCount: Int) -> Int {
-    var span = samples.mutableSpan
-    var room = span._mutatingExtracting(first: frameCount)
-    let count = (try? reader.read(into: &room)) ?? 0
-    if given.isEmpty { given = Array(samples.prefix(count)) }
+    var read = [Int16](repeating: 0, count: frameCount)
+    let count = state.withLock { state in
+      var span = read.mutableSpan
+      let count = (try? state.reader.read(into: &span)) ?? 0
+      return count
+    }
+    state.withLock { if $0.given.isEmpty { $0.given = Array(read.prefix(count)) } }
+    samples.replaceSubrange(0..<count, with: read.prefix(count))
     return count
   }
 }
 
 /// Station 21 as an application writes it.
-private final class FileSink: AudioSink, @unchecked Sendable {
-  // Sendable: used by one test on one thread.
-  let channelCount = 1
-  private var writer: AudioFileWriter
-  private(set) var frames = 0
-
-  init(writer: consuming AudioFileWriter) { self.writer = writer }
-
-  func write(_ samples: borrowing [Int16], frameCount: Int) {
-    frames += frameCount
-    try? writer.write(samples.span.extracting(0..<frameCount))
+private final class FileSink: AudioSink {
+  private struct State: ~Copyable {
+    var writer: AudioFileWriter
+    var frames = 0
   }
 
-  func finish() { try? writer.close() }
+  let channelCount = 1
+  private let state: Mutex<State>
+
+  init(_ path: String) throws {
+    state = Mutex(State(writer: try AudioFileWriter(path, channels: 1)))
+  }
+
+  var frames: Int { state.withLock { $0.frames } }
+
+  func write(_ samples: borrowing [Int16], frameCount: Int) {
+    let span = samples.span.extracting(0..<frameCount)
+    state.withLock { state in
+      state.frames += frameCount
+      try? state.writer.write(span)
+    }
+  }
+
+  func finish() { state.withLock { try? $0.writer.close() } }
 }
 
 extension HouseTourTests {
