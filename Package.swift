@@ -166,6 +166,12 @@ let package = Package(
     tests(
       "PeerCommandTests",
       ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
+    tests(
+      "HouseTourTests",
+      [
+        "Simulation", "Earshot", "MediaFiles", "Reactor", "Audio", "Peer", "Congestion",
+        "SecureSession", "Wire", "Primitives",
+      ]),
     tests("TidyTests", []),
     layer(
       "Fuzzing",

@@ -25,6 +25,17 @@ struct OpusTests {
     }
   }
 
+  /// Method: noise, which the codec would spend a quarter more on than is asked for.
+  @Test func `keeps to the bitrate whatever the sound`() throws {
+    var random = RandomSource(seed: 5)
+    let noise = (0..<96_000).map { _ in Int16(truncatingIfNeeded: random.next() % 20_000) - 10_000 }
+    let stream = try EncodedStream(noise, settings: .init())
+    let sizes = PacketSizeClasses(bitsPerSecond: 32_000, frameLength: .milliseconds20)
+    let spent = stream.packets.reduce(0) { $0 + $1.count }
+    #expect(spent <= stream.packets.count * sizes.middle + sizes.mostUnused)
+    #expect(stream.packets.suffix(20).allSatisfy { $0.count <= sizes.middle })
+  }
+
   @Test func `a padded length is the least of the three that holds the packet`() {
     let sizes = PacketSizeClasses(bitsPerSecond: 32_000, frameLength: .milliseconds20)
     #expect([1, 64, 65, 80, 81, 100, 101].map(sizes.length) == [64, 64, 80, 80, 100, 100, 101])

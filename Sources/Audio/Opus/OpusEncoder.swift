@@ -42,6 +42,9 @@ internal import COpus
   /// What the encoder was last told to expect, in per cent; 0 at first.
   package private(set) var announcedLossPercent = 0
   package private(set) var sizes: PacketSizeClasses
+  /// What the packets so far left unused of the bitrate, in bytes: a packet above the mean takes of
+  /// it, so that over a second or more the bitrate is never exceeded, whatever the sound.
+  private var unused: Int
   private let encoder: OpaquePointer
 
   package init(_ settings: Settings = Settings()) throws(OpusError) {
@@ -65,6 +68,7 @@ internal import COpus
     self.settings = settings
     self.settings.bitsPerSecond = rate
     self.sizes = sizes
+    unused = sizes.mostUnused
   }
 
   deinit { unsafe opus_encoder_destroy(encoder) }
@@ -82,6 +86,7 @@ internal import COpus
     guard samples.count == frame * settings.channels else { throw .badArgument(.encode) }
     let encoder = unsafe encoder
     let sizes = sizes
+    let most = unused < sizes.large - sizes.middle ? sizes.middle : sizes.large
     let result = unsafe samples.withUnsafeBufferPointer { input -> Int32 in
       unsafe packet.withUnsafeMutableBufferPointer { output, count -> Int32 in
         let room = min(output.count - count, AudioFormat.maxPayloadByteCount)
@@ -89,21 +94,23 @@ internal import COpus
           return Int32(OPUS_BUFFER_TOO_SMALL)
         }
         let packet = unsafe start + count
-        let length = unsafe Self.encode(encoder, first, Int32(frame), packet, sizes, room: room)
+        let length = unsafe Self.encode(
+          encoder, first, Int32(frame), packet, sizes, most: min(room, most))
         count += max(0, Int(length))
         return length
       }
     }
     guard result >= 0 else { throw OpusError(.encode, code: result) }
+    unused = min(unused + sizes.middle - Int(result), sizes.mostUnused)
     return Int(result)
   }
 
   /// - Returns: the length after padding, or libopus's code, which is negative.
   private static func encode(
     _ encoder: OpaquePointer, _ samples: UnsafePointer<Int16>, _ frame: Int32,
-    _ packet: UnsafeMutablePointer<UInt8>, _ sizes: PacketSizeClasses, room: Int
+    _ packet: UnsafeMutablePointer<UInt8>, _ sizes: PacketSizeClasses, most: Int
   ) -> Int32 {
-    let most = Int32(clamping: min(room, sizes.large))
+    let most = Int32(clamping: most)
     let length = unsafe opus_encode(encoder, samples, frame, packet, most)
     guard length > 0 else { return length }
     let padded = min(Int32(clamping: sizes.length(for: Int(length))), most)
@@ -118,6 +125,7 @@ internal import COpus
     let sizes = PacketSizeClasses(bitsPerSecond: rate, frameLength: settings.frameLength)
     try set(OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond)
     self.sizes = sizes
+    unused = min(unused, sizes.mostUnused)
     settings.bitsPerSecond = rate
   }
 

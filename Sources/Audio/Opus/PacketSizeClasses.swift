@@ -21,6 +21,9 @@ package struct PacketSizeClasses: Equatable, Sendable {
     encoderBitsPerSecond = bits / frameLength.milliseconds * 29 / 32
   }
 
+  /// How far the packets of a call may run ahead of the bitrate, in bytes: 32 of the large ones.
+  package var mostUnused: Int { 32 * (large - middle) }
+
   /// The least of the three that holds `byteCount`; `byteCount` itself when none does.
   package func length(for byteCount: Int) -> Int {
     if byteCount <= small { return small }
