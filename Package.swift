@@ -118,10 +118,16 @@ let package = Package(
       "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
     // proof: the simulated world, and a test target for each target above
+    layer("LinkModel", ["Primitives"], path: "Tests/LinkModel"),
+    tests("LinkModelTests", ["LinkModel", "Primitives"]),
+    program(
+      "LineCommand", ["LinkModel", "Reactor", "Arguments", "Primitives"], path: "tools/line"),
+    tests("LineTests", ["LineCommand", "LinkModel", "Reactor", "Arguments", "Primitives"]),
     layer(
       "Simulation",
       [
-        "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Rendezvous", "Calling",
+        "LinkModel", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Rendezvous",
+        "Calling",
       ],
       path: "Tests/Simulation"),
     program(
