@@ -61,6 +61,7 @@ let package = Package(
     layer("Congestion", ["Primitives", "Wire"]),
     layer("Audio", ["Primitives", "Wire", "COpus"]),
     layer("Calling", ["Primitives", "Wire"]),
+    layer("LastMile", ["Primitives", "Wire"]),
     // 3: composition, still pure
     layer(
       "Peer",
@@ -147,6 +148,7 @@ let package = Package(
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
+    tests("LastMileTests", ["LastMile", "Wire", "Primitives"]),
     tests(
       "RendezvousTests",
       [
