@@ -83,7 +83,7 @@ let package = Package(
       "Earshot",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
-        "Messaging", "Calling", "Peer", "Audio", "Reactor", "Storage",
+        "Messaging", "Calling", "LastMile", "Peer", "Audio", "Reactor", "Storage",
       ]),
     // 6: programs
     program(

@@ -50,24 +50,7 @@ import Testing
     let guardian = try loop.addTimer { _ in loop.stop() }
     loop.setDeadline(guardian, start + .seconds(20))
 
-    try server.listen(on: loop) {
-      guard let last = server.received.last else { return }
-      switch server.received.count {
-      case 1:  // Answers, and a stranger writes to the port that the server sees.
-        server.send([2], to: last.source)
-        stranger.send([3], to: last.source)
-      default: server.send([5], to: last.source)
-      }
-    }
-    try client.listen(on: loop) {
-      switch client.received.count {
-      case 2:
-        proxy.rebind()
-        client.send([4], to: inner)
-      case 3: loop.stop()
-      default: break
-      }
-    }
+    try play(client, server, stranger, proxy, on: loop)
     client.send([1], to: inner)
     loop.run()
 
@@ -82,5 +65,32 @@ import Testing
     #expect(proxy.rebindings == 1 && proxy.faults.isEmpty)
     #expect(proxy.relay.up.counters.offered == 2 && proxy.relay.down.counters.offered == 3)
     #expect(LineProgram.counts(proxy).contains("\"rebindings\":1"))
+  }
+
+  /// The server answers, a stranger writes to the port that the server sees; the client speaks again
+  /// after a rebinding, and the third datagram that it gets is the last.
+  private func play(
+    _ client: Program, _ server: Program, _ stranger: Program, _ proxy: LineProxy,
+    on loop: EventLoop
+  ) throws {
+    let inner = proxy.innerAddresses[0]
+    try server.listen(on: loop) {
+      guard let last = server.received.last else { return }
+      switch server.received.count {
+      case 1:
+        server.send([2], to: last.source)
+        stranger.send([3], to: last.source)
+      default: server.send([5], to: last.source)
+      }
+    }
+    try client.listen(on: loop) {
+      switch client.received.count {
+      case 2:
+        proxy.rebind()
+        client.send([4], to: inner)
+      case 3: loop.stop()
+      default: break
+      }
+    }
   }
 }

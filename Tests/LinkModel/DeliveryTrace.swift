@@ -61,7 +61,7 @@ package struct DeliveryTrace: Sendable {
   /// How far a transmitter has come in a trace.
   package struct Place: Sendable, BitwiseCopyable {
     private var index: UInt64 = 0
-    private var bytesLeft = 0
+    private var bytesLeft = DeliveryTrace.opportunityByteCount
     /// The trace runs from the first datagram on.
     private var start: Instant?
 

@@ -1,2 +1,2 @@
 // Whoever plays a simulated world also says what its lines are like.
-@_exported package import LinkModel
+@_exported public import LinkModel

@@ -69,6 +69,17 @@ package struct LineSpec: Sendable {
     case "loss":
       let loss = try Self.read(words, key, Self.loss)
       changes.append { $0.loss = loss }
+    case "mark":
+      let wait = try Self.read(value, key, Self.duration)
+      changes.append { $0.rate?.marksAbove = wait }
+    default: try disturb(key, value, words)
+    }
+  }
+
+  private mutating func disturb(
+    _ key: String, _ value: String, _ words: [String]
+  ) throws(UsageError) {
+    switch key {
     case "reorder":
       let share = try Self.read(words[0], key, Self.share)
       let delay = try words.count > 1 ? Self.read(words[1], key, Self.duration) : nil
@@ -82,9 +93,6 @@ package struct LineSpec: Sendable {
     case "corrupt":
       let share = try Self.read(value, key, Self.share)
       changes.append { $0.corruption = share }
-    case "mark":
-      let wait = try Self.read(value, key, Self.duration)
-      changes.append { $0.rate?.marksAbove = wait }
     default: throw UsageError("'\(key)' is not a property of a line.", advice: Self.advice)
     }
   }
