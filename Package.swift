@@ -123,8 +123,12 @@ let package = Package(
       "Simulation",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Rendezvous", "Calling",
+        "LastMile",
       ],
       path: "Tests/Simulation"),
+    program(
+      "ProbeAccuracy", ["Simulation", "LastMile", "Arguments", "Primitives"],
+      path: "Benchmarks/ProbeAccuracy"),
     program(
       "SimulateCommand", ["Simulation", "Arguments", "Primitives"], path: "Tests/SimulateCommand"),
     tests("ArgumentsTests", ["Arguments"]),
