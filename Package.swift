@@ -127,10 +127,13 @@ let package = Package(
     layer(
       "Simulation",
       [
-        "LinkModel", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Rendezvous",
-        "Calling",
+        "LinkModel", "LastMile", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer",
+        "Rendezvous", "Calling",
       ],
       path: "Tests/Simulation"),
+    program(
+      "ProbeAccuracy", ["Simulation", "LastMile", "Arguments", "Primitives"],
+      path: "Benchmarks/ProbeAccuracy"),
     program(
       "SimulateCommand", ["Simulation", "Arguments", "Primitives"], path: "Tests/SimulateCommand"),
     tests("ArgumentsTests", ["Arguments"]),

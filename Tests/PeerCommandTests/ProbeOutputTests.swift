@@ -99,7 +99,8 @@ import Testing
     #expect(page.components(separatedBy: "<polyline").count == 9)
     #expect(page.contains("Probe of bob &amp; &lt;co&gt;"))
     #expect(page.contains("<title>loadedUplink</title>"))
-    #expect(ProbePage.plots(nothing).allSatisfy(\.svg.isEmpty))
+    let empty = ProbePage.plots(nothing).filter { $0.svg.isEmpty }
+    #expect(empty.count == 4)
   }
 
   @Test func `a watched line has one line a grade`() {

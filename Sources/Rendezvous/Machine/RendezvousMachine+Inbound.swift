@@ -112,6 +112,7 @@ extension RendezvousMachine {
     case .close:
       remove(slot, .closed)
       return false
+    case .probeRequest, .probeAnswer, .probePacket, .probeReport: return true
     case .signal, .audio, .skipped:
       // Nothing that a rendezvous takes (docs/protocol/rendezvous.md §1).
       counters.framesInvalid &+= 1
