@@ -8,6 +8,8 @@ public struct DelaySummary: Sendable, Equatable {
   public var p95Ms: Double
   /// 99th percentile.
   public var p99Ms: Double
+  /// Mean, as other tools report it; `nil` when only percentiles are known.
+  public var meanMs: Double?
   /// Samples behind it.
   public var sampleCount: Int
 
@@ -34,6 +36,7 @@ public struct DelaySummary: Sendable, Equatable {
     self.init(
       minimumMs: percentile(0), p50Ms: percentile(0.5), p95Ms: percentile(0.95),
       p99Ms: percentile(0.99), sampleCount: sorted.count)
+    meanMs = sorted.reduce(0) { $0 + Double($1) / 1e6 } / Double(sorted.count)
   }
 }
 

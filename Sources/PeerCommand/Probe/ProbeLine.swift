@@ -42,6 +42,7 @@ package enum ProbeLine {
     object.add("p50", rounded(delay.p50Ms, 1000))
     object.add("p95", rounded(delay.p95Ms, 1000))
     object.add("p99", rounded(delay.p99Ms, 1000))
+    object.add("mean", delay.meanMs.map { rounded($0, 1000) })
     return object
   }
 
