@@ -25,9 +25,10 @@ import Testing
 @Suite struct DelaySummaryTests {
   @Test func `takes the nearest rank`() {
     let summary = DelaySummary(nanoseconds: (1...100).map { Int64($0) * 1_000_000 })
-    #expect(
-      summary
-        == DelaySummary(minimumMs: 1, p50Ms: 50, p95Ms: 95, p99Ms: 99, sampleCount: 100))
+    var expected = DelaySummary(
+      minimumMs: 1, p50Ms: 50, p95Ms: 95, p99Ms: 99, sampleCount: 100)
+    expected.meanMs = 50.5
+    #expect(summary == expected)
     #expect(DelaySummary(nanoseconds: []) == nil)
   }
 }

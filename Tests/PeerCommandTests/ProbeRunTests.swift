@@ -72,12 +72,13 @@ import Testing
   @Test func `a watched line is graded every two seconds until a signal`() throws {
     let told = try Self.play(["h:1", "--watch"]) { run in
       for round in 0..<3 {
-        let now = Instant.zero + .seconds(3 * round)
-        run.take(.finished(ProbeSample.report()), now: now)
-        #expect(!run.isOver && run.nextDeadline == now + .seconds(2))
-        #expect(run.wake(now: now + .seconds(2)) == .begin)
-        run.beginAgain(now: now + .seconds(2))
+        let began = Instant.zero + .seconds(2 * round)
+        run.take(.finished(ProbeSample.report()), now: began + .milliseconds(1200))
+        #expect(!run.isOver && run.nextDeadline == began + .seconds(2))
+        #expect(run.wake(now: began + .seconds(2)) == .begin)
+        run.beginAgain(now: began + .seconds(2))
       }
+      #expect(run.nextDeadline == .zero + .milliseconds(14_500))
       run.take(.finished(ProbeSample.unavailable(.noAnswer)), now: .zero + .seconds(20))
       #expect(run.stop() == .nothing)
     }

@@ -78,10 +78,11 @@ extension ProbeMemory.Entry {
   package init?(_ report: LineReport, _ rating: LineRating, target: String, at: UInt64) {
     guard report.state != .unavailable else { return nil }
     self.init(target: target, at: at, quality: rating.grade.rawValue)
-    mos = rating.speech?.mos
-    roundTripMs = report.idleRoundTrip?.delay.p50Ms
-    uplinkLoss = report.uplink?.loss?.share
-    downlinkLoss = report.downlink?.loss?.share
+    // As the file keeps them.
+    mos = rating.speech.map { ($0.mos * 100).rounded() / 100 }
+    roundTripMs = report.idleRoundTrip.map { ($0.delay.p50Ms * 1000).rounded() / 1000 }
+    uplinkLoss = report.uplink?.loss.map { ($0.share * 1e6).rounded() / 1e6 }
+    downlinkLoss = report.downlink?.loss.map { ($0.share * 1e6).rounded() / 1e6 }
   }
 
   fileprivate init?(_ value: JSONValue) {

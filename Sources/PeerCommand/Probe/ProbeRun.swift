@@ -5,7 +5,7 @@ internal import Reactor
 /// One probe from its start to its result, or one after the other while a line is watched: turns
 /// what happens into lines, the live region, and what keys and signals ask for.
 package final class ProbeRun {
-  /// Time between two grades of a watched line.
+  /// From the beginning of one grade of a watched line to that of the next.
   static let watchPeriod = Duration.seconds(2)
   /// How long after its time a result is still waited for.
   static let grace = Duration.milliseconds(500)
@@ -22,6 +22,8 @@ package final class ProbeRun {
   private let console: Console
   private let lines: JSONLines
   private let began: Instant
+  /// The probe that runs, or ran last.
+  private var runBegan: Instant
   private var view: ProbeView
   private var deadlines = Deadlines<Timer>()
 
@@ -48,6 +50,7 @@ package final class ProbeRun {
     self.console = console
     self.lines = lines
     began = now
+    runBegan = now
     view = ProbeView(target: options.target)
     deadlines.set(
       .overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)) + Self.grace)
@@ -154,11 +157,12 @@ package final class ProbeRun {
     console.say(
       Self.watchLine(report, rating, seconds: Int(now.nanoseconds(since: began) / 1_000_000_000)))
     deadlines.cancel(.overdue)
-    deadlines.set(.again, at: now + Self.watchPeriod)
+    deadlines.set(.again, at: max(now, runBegan + Self.watchPeriod))
   }
 
   /// Another probe of a watched line has begun.
   package func beginAgain(now: Instant) {
+    runBegan = now
     deadlines.set(
       .overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)) + Self.grace)
   }
