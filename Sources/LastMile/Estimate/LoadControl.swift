@@ -15,6 +15,8 @@ struct LoadControl: Sendable {
   /// Where the queue last began to stand, as an index of the entries given.
   private var busyFrom: Int?
   private var lastChange: Instant
+  /// How much the next step goes up, as a share: more, the longer no queue shows.
+  private var advance = firstAdvance
   /// The queue overflowed: then loss says nothing of the line.
   private(set) var hasOverflowed = false
 
@@ -37,13 +39,15 @@ struct LoadControl: Sendable {
       centre = max(floor, centre * Self.retreat)
       lastChange = now
     } else if queue > Self.busyAbove {
+      advance = Self.firstAdvance
       busyFrom = busyFrom ?? max(entries.startIndex, entries.endIndex - Self.window)
       if let served = served(entries) { centre = min(max(floor, served), ceiling) }
     } else {
       if queue < Self.idleBelow { busyFrom = nil }
       let patience = Duration.nanoseconds(Int64(roundTrip) + 100_000_000)
       if busyFrom == nil, now >= lastChange + patience {
-        centre = min(ceiling, centre * Self.advance)
+        centre = min(ceiling, centre * (1 + advance))
+        advance = min(2 * advance, Self.longestAdvance)
         lastChange = now
       }
     }
@@ -100,6 +104,7 @@ struct LoadControl: Sendable {
   /// Packets.
   private static let window = 24
   private static let opening = 1.08
-  private static let advance = 1.07
+  private static let firstAdvance = 0.07
+  private static let longestAdvance = 0.25
   private static let retreat = 0.94
 }

@@ -55,27 +55,28 @@ struct ProbeSide: Sendable {
     return sent > 0 ? Double(lost) / Double(sent) : 0
   }
 
-  /// Whether nothing more can be learned of the newest train.
+  /// Whether nothing more can be learned of the newest train: all of it came, or what came last
+  /// is some time ago.
   func isSettled(_ train: Train, roundTrip: Duration, now: Instant) -> Bool {
+    let over = train.ends + roundTrip
     guard now >= train.ends else { return false }
-    if now >= train.ends + roundTrip + .milliseconds(700) { return true }
-    let own = packets.entries[min(train.first, packets.entries.count)...]
-    guard let last = own.lastIndex(where: { $0.train == train.id && $0.isReceived }) else {
-      return now >= train.ends + roundTrip + .milliseconds(250)
-    }
-    if own.count(where: { $0.train == train.id && $0.isReceived }) >= train.count { return true }
-    if direction == .uplink, last + 1 < own.endIndex, now < train.ends + roundTrip + Self.grace {
-      return false
-    }
-    return now >= lastNews + Self.grace && now >= train.ends + roundTrip
+    if now >= over + .milliseconds(700) { return true }
+    let received = entries(of: train).count { $0.isReceived }
+    if received >= train.count { return true }
+    guard now >= over + Self.grace, now >= lastNews + Self.grace else { return false }
+    return received * 2 >= train.count || now >= over + .milliseconds(350)
   }
 
   /// When something of this direction last arrived, or was reported.
   var lastNews = Instant.zero
 
-  /// The packets of a train.
+  /// The packets of a train, up to the last that came: of those after it nothing is known yet.
   func entries(of train: Train) -> [TestPackets.Entry] {
-    packets.entries[min(train.first, packets.entries.count)...].filter { $0.train == train.id }
+    let own = packets.entries[min(train.first, packets.entries.count)...].filter {
+      $0.train == train.id
+    }
+    guard let last = own.lastIndex(where: \.isReceived) else { return [] }
+    return Array(own[...last])
   }
 
   /// Mean delay in the steady part, else the idle one's, in ns: what the bottleneck adds when no

@@ -42,12 +42,16 @@ extension Prober {
     let upward = up.packets.leastDelay { $0.part != .loaded }
     let downward = down.packets.leastDelay { $0.part != .loaded }
     if let upward, let downward {
-      let least = Double(upward + downward) / 1e6
-      if least > 0 { delay.minimumMs = min(delay.minimumMs, least) }
+      // The two were unwrapped from different origins: only the remainder means anything.
+      let least = ((upward &+ downward) % Self.commonRange &+ Self.commonRange) % Self.commonRange
+      delay.minimumMs = min(delay.minimumMs, Double(least) / 1e6)
     }
     return RoundTripReport(
       delay: delay, sent: max(echoesSent, roundTrips.count), answered: roundTrips.count)
   }
+
+  /// 2^32 µs in ns, after which both times that cross the wire repeat.
+  private static let commonRange: Int64 = (1 << 32) * 1000
 
   private func directionReport(_ side: ProbeSide) -> DirectionReport {
     let entries = side.packets.entries

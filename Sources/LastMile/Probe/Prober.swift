@@ -176,8 +176,7 @@ package struct Prober: Sendable {
 
   package var nextDeadline: Instant? {
     if ending != nil { return farewells > 0 ? nextRequest : nil }
-    var next = earliest(nextTick, nextRequest)
-    next = earliest(next, pacer.nextDeadline)
+    let next = earliest(nextTick, pacer.nextDeadline ?? nextRequest)
     return earliest(next, nextEcho)
   }
 
