@@ -12,32 +12,69 @@ struct BandwidthFit: Sendable {
   /// - Parameters:
   ///   - entries: The loaded part, in the order of sending.
   ///   - base: Delay without a queue at this pace, in ns.
-  init?(_ entries: [TestPackets.Entry], base: Double) {
+  ///   - calm: Packets lost, of how many, at rates that the line carries.
+  ///   - longest: The longest delay seen anywhere in the test, in ns.
+  init?(
+    _ entries: [TestPackets.Entry], base: Double, calm: (lost: Int, sent: Int), longest: Double
+  ) {
     guard let size = entries.first?.byteCount else { return nil }
     let points = Self.points(entries)
     let busy = Self.longestBusy(points, base: base)
+    let fit: BandwidthFit?
     if let last = busy.last, let first = busy.first, busy.count >= Self.fewest,
       last.arrival - first.arrival >= Self.shortest
     {
-      let overSent = LineFit(busy.map { ($0.number, $0.arrival) })
-      let overReceived = LineFit(busy.map { ($0.rank, $0.arrival) })
-      guard let overSent, let overReceived else { return nil }
-      let fit = overSent.residual <= overReceived.residual ? overSent : overReceived
-      guard fit.slope > 0 else { return nil }
-      rate = Double(size) * 8e9 / fit.slope
-      error = Self.quantile * fit.standardError / fit.slope + Self.resolution
-      isBusy = true
-      isUnsteady = error > Self.unsteady
+      let most = Self.longestDelay(busy) - base
+      fit = Self(
+        busy: busy, bits: Double(size) * 8e9, calm: calm,
+        mayOverflow: most > 0.75 * (longest - base))
     } else {
-      guard let carried = LineFit(points.map { ($0.sent, $0.arrival) }),
-        let offered = LineFit(points.map { ($0.number, $0.sent) }), carried.slope > 0,
-        offered.slope > 0
-      else { return nil }
-      rate = Double(size) * 8e9 / offered.slope / max(1, carried.slope)
-      error = Self.quantile * carried.standardError + Self.resolution
-      isBusy = false
-      isUnsteady = false
+      fit = Self(carried: points, bits: Double(size) * 8e9)
     }
+    guard let fit else { return nil }
+    self = fit
+  }
+
+  /// From packets behind which a queue stood.
+  private init?(
+    busy: ArraySlice<Point>, bits: Double, calm: (lost: Int, sent: Int), mayOverflow: Bool
+  ) {
+    guard let first = busy.first, let last = busy.last,
+      let overSent = LineFit(busy.map { ($0.number, $0.arrival) }),
+      let overReceived = LineFit(busy.map { ($0.rank, $0.arrival) }),
+      overSent.slope > 0, overReceived.slope > 0
+    else { return nil }
+    isBusy = true
+    let count = last.number - first.number + 1
+    let lost = 1 - Double(busy.count) / count
+    let calmCount = Double(max(1, calm.sent))
+    let share = Double(calm.lost) / calmCount
+    let chance = (share * (1 - share) * (1 / count + 1 / calmCount)).squareRoot()
+    let doubt = mayOverflow ? 1.5 : 3.5
+    if lost > share + doubt * chance + 0.005 {
+      // The queue overflowed. What it took is what came out, and what the line lost behind it.
+      rate = bits / overReceived.slope / max(0.2, 1 - share)
+      let own = Self.quantile * overReceived.standardError / overReceived.slope
+      let others = 1.96 * chance / max(0.2, 1 - share)
+      error = (own * own + others * others).squareRoot() + Self.resolution
+    } else {
+      let fit = overSent.residual <= overReceived.residual ? overSent : overReceived
+      rate = bits / fit.slope
+      error = Self.quantile * fit.standardError / fit.slope + Self.resolution
+    }
+    isUnsteady = error > Self.unsteady
+  }
+
+  /// From packets that met no queue: at least that much.
+  private init?(carried points: [Point], bits: Double) {
+    guard let carried = LineFit(points.map { ($0.sent, $0.arrival) }),
+      let offered = LineFit(points.map { ($0.number, $0.sent) }), carried.slope > 0,
+      offered.slope > 0
+    else { return nil }
+    rate = bits / offered.slope / max(1, carried.slope)
+    error = Self.quantile * carried.standardError + Self.resolution
+    isBusy = false
+    isUnsteady = false
   }
 
   private struct Point {
@@ -85,6 +122,15 @@ struct BandwidthFit: Sendable {
       }
     }
     return best
+  }
+
+  private static func longestDelay(_ points: ArraySlice<Point>) -> Double {
+    var longest = -Double.infinity
+    let delays = points.map { $0.arrival - $0.sent }
+    for start in delays.indices.dropLast(4) {
+      longest = max(longest, delays[start..<(start + 5)].reduce(0, +) / 5)
+    }
+    return longest
   }
 
   private static let reach = 8

@@ -14,18 +14,22 @@ struct LoadControl: Sendable {
   private let loss: Double
   /// Where the queue last began to stand, as an index of the entries given.
   private var busyFrom: Int?
+  /// ns of queue that are aimed at.
+  private var target = firstTarget
   private var lastChange: Instant
+  /// How much the next step goes up, as a share: more, the longer no queue shows.
+  private var advance = firstAdvance
   /// The queue overflowed: then loss says nothing of the line.
   private(set) var hasOverflowed = false
 
-  init(centre: Double, ceiling: Double, base: Double, loss: Double, now: Instant) {
+  init(centre: Double, ceiling: Double, base: Double, loss: Double, opening: Double, now: Instant) {
     self.centre = centre
     self.ceiling = ceiling
     floor = centre / 4
     self.base = base
     self.loss = loss
     lastChange = now
-    rate = min(ceiling, centre * Self.opening)
+    rate = min(ceiling, centre * opening)
   }
 
   /// - Parameter entries: All packets of the loaded part so far, in the order of sending.
@@ -37,17 +41,19 @@ struct LoadControl: Sendable {
       centre = max(floor, centre * Self.retreat)
       lastChange = now
     } else if queue > Self.busyAbove {
+      advance = Self.firstAdvance
       busyFrom = busyFrom ?? max(entries.startIndex, entries.endIndex - Self.window)
       if let served = served(entries) { centre = min(max(floor, served), ceiling) }
     } else {
       if queue < Self.idleBelow { busyFrom = nil }
       let patience = Duration.nanoseconds(Int64(roundTrip) + 100_000_000)
       if busyFrom == nil, now >= lastChange + patience {
-        centre = min(ceiling, centre * Self.advance)
+        centre = min(ceiling, centre * (1 + advance))
+        advance = min(2 * advance, Self.longestAdvance)
         lastChange = now
       }
     }
-    let pull = (Self.target - queue) / (Self.settling + roundTrip)
+    let pull = (target - queue) / (Self.settling + roundTrip)
     rate = max(floor, min(ceiling, centre * (1 + min(0.12, max(-0.15, pull)))))
   }
 
@@ -74,32 +80,47 @@ struct LoadControl: Sendable {
   }
 
   /// Bits a second at which packets were served since the queue stands, lost ones included: what
-  /// can be sent without the queue's growing.
-  private func served(_ entries: ArraySlice<TestPackets.Entry>) -> Double? {
+  /// can be sent without the queue's growing. A queue that overflows serves no more than what came
+  /// out, and what the line loses by itself.
+  private mutating func served(_ entries: ArraySlice<TestPackets.Entry>) -> Double? {
     guard let busyFrom else { return nil }
-    var points: [(x: Double, y: Double)] = []
+    var sent: [(x: Double, y: Double)] = []
+    var received: [(x: Double, y: Double)] = []
     var first: TestPackets.Entry?
     for index in busyFrom..<entries.endIndex where entries[index].isReceived {
       let start = first ?? entries[index]
       first = start
-      points.append((Double(index), Double(entries[index].arrival - start.arrival)))
+      let arrival = Double(entries[index].arrival - start.arrival)
+      sent.append((Double(index), arrival))
+      received.append((Double(received.count), arrival))
     }
-    guard let first, let last = points.last, points.count >= Self.window,
-      last.y >= Self.shortestFit, let fit = LineFit(points), fit.slope > 0
+    guard let first, let last = sent.last, sent.count >= Self.window,
+      last.y >= Self.shortestFit, let overSent = LineFit(sent),
+      let overReceived = LineFit(received), overSent.slope > 0, overReceived.slope > 0
     else { return nil }
-    return Double(first.byteCount) * 8e9 / fit.slope
+    let bits = Double(first.byteCount) * 8e9
+    let most = bits / overReceived.slope / max(0.2, 1 - loss)
+    let bySent = bits / overSent.slope
+    if bySent > most * Self.overflow {
+      hasOverflowed = true
+      target = max(Self.leastTarget, target * 0.9)
+      return most * 0.98
+    }
+    return min(bySent, most * 1.03)
   }
 
-  /// ns of queue that are aimed at.
-  private static let target = 20e6
-  private static let busyAbove = 7e6
-  private static let idleBelow = 4e6
+  private static let firstTarget = 12e6
+  private static let leastTarget = 6e6
+  /// So much more sent than served cannot be chance.
+  private static let overflow = 1.08
+  private static let busyAbove = 5e6
+  private static let idleBelow = 3e6
   /// ns in which an error of the queue is made good, beside the round trip.
   private static let settling = 350e6
   private static let shortestFit = 120e6
   /// Packets.
   private static let window = 24
-  private static let opening = 1.08
-  private static let advance = 1.07
+  private static let firstAdvance = 0.07
+  private static let longestAdvance = 0.25
   private static let retreat = 0.94
 }

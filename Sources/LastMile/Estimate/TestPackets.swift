@@ -38,12 +38,33 @@ package struct TestPackets: Sendable {
     entries.append(entry)
   }
 
-  /// A packet that the other end reported.
-  package mutating func noteArrival(_ sequence: UInt32, at arrival: Int64) {
+  /// A packet that the other end reported; its train, if that is news.
+  package mutating func noteArrival(_ sequence: UInt32, at arrival: Int64) -> UInt8? {
     let index = Int(sequence)
-    guard index < entries.count, !entries[index].isReceived else { return }
+    guard index < entries.count, !entries[index].isReceived else { return nil }
     entries[index].arrival = arrival
     receivedCount += 1
+    return entries[index].train
+  }
+
+  /// Takes a train's packets for another part than they were sent for.
+  package mutating func reassign(train: UInt8, to part: Part) {
+    for index in entries.indices where entries[index].train == train { entries[index].part = part }
+  }
+
+  /// The longest delay that five packets in a row had on average, in an arbitrary zero: what the
+  /// queues of the line can hold at least.
+  package var longestDelay: Double? {
+    var window: [Int64] = []
+    var longest: Double?
+    for entry in entries where entry.isReceived {
+      window.append(entry.delay)
+      if window.count > 5 { window.removeFirst() }
+      guard window.count == 5 else { continue }
+      let mean = Double(window.reduce(0, +)) / 5
+      longest = max(longest ?? mean, mean)
+    }
+    return longest
   }
 
   /// A packet that the other end sent and that came here. Numbers in between are lost so far.

@@ -23,7 +23,7 @@ extension Prober {
       return true
     }
     let isEchoDue = nextEcho.map { $0 <= now } ?? false
-    guard isRequestDue || isEchoDue else { return false }
+    guard (isRequestDue && pacer.remaining == 0) || isEchoDue else { return false }
     if isRequestDue { writeRequest(into: &packet, now: now) }
     writeEcho(into: &packet, tagByteCount, now: now)
     if isEchoDue, let due = nextEcho { nextEcho = max(due, now - echoInterval) + echoInterval }

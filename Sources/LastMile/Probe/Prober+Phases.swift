@@ -30,7 +30,7 @@ extension Prober {
         enter(plan.measuresBandwidth ? .ramp : .finishing, now: now)
       }
     case .ramp: advanceRamp(now: now)
-    case .steady: if now >= steadyEnds { leaveSteady(now: now) }
+    case .steady: advanceSteady(now: now)
     case .loadedDownlink, .loadedUplink, .loadedBoth: advanceLoad(now: now)
     case .finishing: advanceFinish(now: now)
     }
@@ -92,7 +92,7 @@ extension Prober {
   // MARK: - Ramp
 
   private mutating func advanceRamp(now: Instant) {
-    let isLate = now >= phaseBegan + .milliseconds(1800) || now >= deadline - .milliseconds(2500)
+    let isLate = now >= phaseBegan + .milliseconds(2500) || now >= deadline - .milliseconds(2300)
     let upIsDone = advanceRamp(.uplink, isLate: isLate, now: now)
     let downIsDone = advanceRamp(.downlink, isLate: isLate, now: now)
     guard upIsDone, downIsDone else { return }
@@ -111,7 +111,8 @@ extension Prober {
     }
     let isSettled = self[direction].isSettled(train, roundTrip: roundTrip, now: now)
     guard isSettled || isLate else { return false }
-    conclude(train, of: direction)
+    // Half a train would look like a train of which half was lost.
+    if isSettled { conclude(train, of: direction) }
     guard let next = self[direction].nextRampRate, !isLate else {
       self[direction].nextRampRate = nil
       return true
@@ -133,7 +134,7 @@ extension Prober {
     let side = self[direction]
     guard
       let verdict = TrainVerdict(
-        side.entries(of: train), rate: train.rate, idleLoss: side.idleLoss)
+        side.entries(of: train), idleLoss: side.idleLoss)
     else {
       // Nearly nothing came: far too much, or the line is down.
       self[direction].nextRampRate = nil
@@ -141,9 +142,9 @@ extension Prober {
     }
     self[direction].rough = max(verdict.rate, (side.rough ?? 0) * 0.8)
     self[direction].isSaturated = verdict.isSaturated
-    let isTop = train.rate >= side.expected * 0.999
+    let isTop = verdict.sentRate >= side.expected * 0.97
     self[direction].nextRampRate =
-      verdict.isSaturated || isTop ? nil : min(side.expected, train.rate * 2.5)
+      verdict.isSaturated || isTop ? nil : min(side.expected, verdict.sentRate * 2.5)
   }
 
   // MARK: - Steady
@@ -169,11 +170,31 @@ extension Prober {
     for direction in LineDirection.allCases {
       guard let rough = self[direction].rough else { continue }
       let side = self[direction]
-      let rate = 0.75 * min(rough, side.expected)
+      let rate = ProbeSide.steadyShare * min(rough, side.expected)
       // The same size as under load, so that the delays compare.
       let size = ProbeSide.payloadByteCount(rate: min(rough, side.expected), overhead: overhead)
       startTrain(
         direction, .steady, rate: rate, payloadByteCount: size, count: Int(UInt16.max), now: now)
+    }
+  }
+
+  private mutating func advanceSteady(now: Instant) {
+    if now >= steadyEnds { return leaveSteady(now: now) }
+    for direction in LineDirection.allCases {
+      guard let train = self[direction].train, let rough = self[direction].rough,
+        now >= train.began + roundTrip + .milliseconds(300),
+        self[direction].isOverloaded(train, overhead: overhead)
+      else { continue }
+      // What the ramp showed was too much: its lesson is taken back, and so is this part's.
+      self[direction].packets.reassign(train: train.id, to: .ramp)
+      self[direction].parts[train.id] = .ramp
+      self[direction].rough = rough * Self.retreat
+      startTrain(
+        direction, .steady, rate: train.rate * Self.retreat,
+        payloadByteCount: train.payloadByteCount, count: Int(UInt16.max), now: now)
+      let extra = Duration.milliseconds(150)
+      steadyEnds = steadyEnds + extra
+      loadTime = max(.milliseconds(400), loadTime - extra)
     }
   }
 
@@ -202,7 +223,8 @@ extension Prober {
     loadEnds = now + loadTime
     let control = LoadControl(
       centre: min(rough, side.expected), ceiling: side.expected * 1.05, base: base,
-      loss: side.idleLoss, now: now)
+      loss: side.idleLoss,
+      opening: roundTrip > .milliseconds(120) || side.isSaturated == false ? 1.02 : 1.06, now: now)
     self[direction].control = control
     self[direction].loadedFrom = side.packets.entries.count
     let size = ProbeSide.payloadByteCount(rate: min(rough, side.expected), overhead: overhead)
@@ -256,6 +278,8 @@ extension Prober {
     farewells = 2
     nextRequest = now
   }
+
+  private static let retreat = 0.7
 
   // MARK: - Trains
 

@@ -8,8 +8,8 @@ extension Prober {
     report.cost = cost(now: now)
     guard !roundTrips.isEmpty else { return report }
     report.idleRoundTrip = idleRoundTrip
-    if up.isProbed { report.uplink = directionReport(up) }
-    if down.isProbed { report.downlink = directionReport(down) }
+    if up.isProbed { report.uplink = directionReport(up, now: now) }
+    if down.isProbed { report.downlink = directionReport(down, now: now) }
     report.path.largestUplinkPacket = largest(up)
     report.path.largestDownlinkPacket = largest(down)
     report.clock = ClockQuality(
@@ -42,21 +42,25 @@ extension Prober {
     let upward = up.packets.leastDelay { $0.part != .loaded }
     let downward = down.packets.leastDelay { $0.part != .loaded }
     if let upward, let downward {
-      let least = Double(upward + downward) / 1e6
-      if least > 0 { delay.minimumMs = min(delay.minimumMs, least) }
+      // The two were unwrapped from different origins: only the remainder means anything.
+      let least = ((upward &+ downward) % Self.commonRange &+ Self.commonRange) % Self.commonRange
+      delay.minimumMs = min(delay.minimumMs, Double(least) / 1e6)
     }
     return RoundTripReport(
       delay: delay, sent: max(echoesSent, roundTrips.count), answered: roundTrips.count)
   }
 
-  private func directionReport(_ side: ProbeSide) -> DirectionReport {
+  /// 2^32 µs in ns, after which both times that cross the wire repeat.
+  private static let commonRange: Int64 = (1 << 32) * 1000
+
+  private func directionReport(_ side: ProbeSide, now: Instant) -> DirectionReport {
     let entries = side.packets.entries
     var report = DirectionReport(
       sent: entries.count, received: side.packets.receivedCount,
       reordered: side.packets.reordered, duplicated: side.packets.duplicated)
     var calm = LossCount()
     var loaded = LossCount()
-    let settled = settledCount(side)
+    let settled = settledCount(side, now: now)
     for entry in entries.prefix(settled) {
       switch entry.part {
       case .idle, .steady: calm.add(entry)
@@ -73,10 +77,13 @@ extension Prober {
     return report
   }
 
-  /// What was sent within the last round trip may be on its way.
-  private func settledCount(_ side: ProbeSide) -> Int {
-    let last = side.packets.entries.lastIndex(where: \.isReceived) ?? -1
-    return phase == .finishing ? side.packets.entries.count : last + 1
+  /// What was sent lately may be on its way, or its report may.
+  private func settledCount(_ side: ProbeSide, now: Instant) -> Int {
+    let entries = side.packets.entries
+    let last = entries.lastIndex(where: \.isReceived) ?? -1
+    guard side.direction == .uplink, phase == .finishing else { return last + 1 }
+    let recent = Int64(clamping: (now - roundTrip - .milliseconds(300)).nanoseconds)
+    return max(last + 1, entries.firstIndex { $0.sent > recent } ?? entries.count)
   }
 
   private func delayVariation(_ side: ProbeSide) -> DelaySummary? {
@@ -105,7 +112,8 @@ extension Prober {
   private func bandwidth(_ side: ProbeSide) -> BandwidthEstimate? {
     let loaded = side.packets.entries.filter { $0.part == .loaded }
     guard loaded.count >= 20, let base = side.base,
-      let fit = BandwidthFit(loaded, base: base)
+      let longest = side.packets.longestDelay,
+      let fit = BandwidthFit(loaded, base: base, calm: side.calmLoss, longest: longest)
     else { return nil }
     let limit = side.expected
     let rate = min(limit, fit.rate)

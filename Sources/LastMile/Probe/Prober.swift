@@ -92,7 +92,7 @@ package struct Prober: Sendable {
   package mutating func handle(_ packet: ProbePacketFrame, byteCount: Int, now: Instant) {
     guard packet.run == run, ending == nil else { return }
     lastHeard = now
-    down.lastNews = now
+    if packet.train == down.train?.id { down.lastNews = now }
     let sent = sentClock.unwrap(packet.sent)
     let part = packet.train == 0 ? echoPart : down.parts[packet.train] ?? .ramp
     down.packets.noteReceived(
@@ -123,7 +123,6 @@ package struct Prober: Sendable {
   ) {
     guard report.run == run, ending == nil else { return }
     lastHeard = now
-    up.lastNews = now
     up.packets.duplicated = max(up.packets.duplicated, Int(report.duplicateCount))
     up.packets.reordered = max(up.packets.reordered, Int(report.reorderedCount))
     if phase == .finishing { down.packets.noteSentCount(report.sentCount) }
@@ -132,7 +131,8 @@ package struct Prober: Sendable {
     while let arrival = arrivals.next() {
       end = arrival.sequence &+ 1
       guard let ticks = arrival.ticks else { continue }
-      up.packets.noteArrival(arrival.sequence, at: arrivalClock.unwrap(ticks))
+      let isNew = up.packets.noteArrival(arrival.sequence, at: arrivalClock.unwrap(ticks))
+      if isNew == up.train?.id { up.lastNews = now }
     }
     // What was reported may yet be completed by packets that were held up.
     if report.first <= reportedThrough, end > reportedThrough {
@@ -176,8 +176,7 @@ package struct Prober: Sendable {
 
   package var nextDeadline: Instant? {
     if ending != nil { return farewells > 0 ? nextRequest : nil }
-    var next = earliest(nextTick, nextRequest)
-    next = earliest(next, pacer.nextDeadline)
+    let next = earliest(nextTick, pacer.nextDeadline ?? nextRequest)
     return earliest(next, nextEcho)
   }
 

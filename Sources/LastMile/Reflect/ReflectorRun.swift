@@ -88,7 +88,7 @@ package struct ReflectorRun: Sendable {
   private mutating func steer(_ request: ProbeRequestFrame, now: Instant) {
     let received = min(request.receivedCount, nextSequence)
     if request.train == train, pacer.rate > 0, received >= confirmed &+ limits.packetsToDouble {
-      allowed = min(max(allowed, 2 * pacer.rate), UInt64(limits.rate))
+      allowed = min(max(allowed, min(2 * allowed, 4 * pacer.rate)), UInt64(limits.rate))
       confirmed = received
     }
     let rate = min(UInt64(request.rate), allowed)
