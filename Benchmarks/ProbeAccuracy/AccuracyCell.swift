@@ -75,7 +75,7 @@ struct AccuracyCell: Sendable, Codable {
       up: AccuracyProbe.Way(report?.uplink), down: AccuracyProbe.Way(report?.downlink))
   }
 
-  /// The highest rate over any 100 ms, in bit/s.
+  /// The highest rate over any 100 ms, in bit/s: from the first packet's end to the last's.
   private static func peak(_ sent: [(at: Instant, byteCount: Int)]) -> Double {
     var most = 0
     var sum = 0
@@ -86,7 +86,7 @@ struct AccuracyCell: Sendable, Codable {
         sum -= sent[first].byteCount
         first += 1
       }
-      most = max(most, sum)
+      most = max(most, sum - sent[first].byteCount)
     }
     return Double(most) * 80
   }

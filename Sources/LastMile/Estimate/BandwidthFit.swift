@@ -58,7 +58,9 @@ struct BandwidthFit: Sendable {
       let others = 1.96 * chance / max(0.2, 1 - share)
       error = (own * own + others * others).squareRoot() + Self.resolution
     } else {
-      let fit = overSent.residual <= overReceived.residual ? overSent : overReceived
+      // Lost before the bottleneck only if that explains the times far better.
+      let isLostBefore = overReceived.residual < 0.5 * overSent.residual
+      let fit = isLostBefore ? overReceived : overSent
       rate = bits / fit.slope
       error = Self.quantile * fit.standardError / fit.slope + Self.resolution
     }

@@ -12,6 +12,8 @@ struct LoadControl: Sendable {
   /// Delay without a queue at this pace, in ns.
   private let base: Double
   private let loss: Double
+  /// The longest queue seen before, in ns: the bottleneck may hold no more.
+  private let full: Double
   /// Where the queue last began to stand, as an index of the entries given.
   private var busyFrom: Int?
   /// ns of queue that are aimed at.
@@ -22,12 +24,16 @@ struct LoadControl: Sendable {
   /// The queue overflowed: then loss says nothing of the line.
   private(set) var hasOverflowed = false
 
-  init(centre: Double, ceiling: Double, base: Double, loss: Double, opening: Double, now: Instant) {
+  init(
+    centre: Double, ceiling: Double, base: Double, loss: Double, full: Double, opening: Double,
+    now: Instant
+  ) {
     self.centre = centre
     self.ceiling = ceiling
     floor = centre / 4
     self.base = base
     self.loss = loss
+    self.full = full
     lastChange = now
     rate = min(ceiling, centre * opening)
   }
@@ -35,7 +41,8 @@ struct LoadControl: Sendable {
   /// - Parameter entries: All packets of the loaded part so far, in the order of sending.
   mutating func update(_ entries: ArraySlice<TestPackets.Entry>, roundTrip: Double, now: Instant) {
     guard let queue = newestQueue(entries) else { return }
-    if loses(entries), now >= lastChange + .nanoseconds(Int64(roundTrip)) {
+    let isFull = full < Self.shortQueue && queue > max(2 * Self.busyAbove, 0.75 * full)
+    if isFull || loses(entries), now >= lastChange + .nanoseconds(Int64(roundTrip)) {
       hasOverflowed = true
       busyFrom = nil
       centre = max(floor, centre * Self.retreat)
@@ -54,7 +61,7 @@ struct LoadControl: Sendable {
       }
     }
     let pull = (target - queue) / (Self.settling + roundTrip)
-    rate = max(floor, min(ceiling, centre * (1 + min(0.12, max(-0.15, pull)))))
+    rate = max(floor, min(ceiling, centre * (1 + min(0.12, max(-0.2, pull)))))
   }
 
   /// Mean delay of what came last, above the base, in ns.
@@ -116,7 +123,9 @@ struct LoadControl: Sendable {
   private static let busyAbove = 5e6
   private static let idleBelow = 3e6
   /// ns in which an error of the queue is made good, beside the round trip.
-  private static let settling = 350e6
+  private static let settling = 200e6
+  /// A queue of so many ns may overflow before it is seen.
+  private static let shortQueue = 80e6
   private static let shortestFit = 120e6
   /// Packets.
   private static let window = 24

@@ -223,7 +223,7 @@ extension Prober {
     loadEnds = now + loadTime
     let control = LoadControl(
       centre: min(rough, side.expected), ceiling: side.expected * 1.05, base: base,
-      loss: side.idleLoss,
+      loss: side.idleLoss, full: (side.packets.longestDelay ?? base) - base,
       opening: roundTrip > .milliseconds(120) || side.isSaturated == false ? 1.02 : 1.06, now: now)
     self[direction].control = control
     self[direction].loadedFrom = side.packets.entries.count

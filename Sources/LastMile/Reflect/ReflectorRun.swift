@@ -114,8 +114,8 @@ package struct ReflectorRun: Sendable {
   /// Ends trains that nobody follows, and the run when its time is up.
   package mutating func handleTimeout(now: Instant) {
     if now >= lastRequest + limits.patience {
+      if pacer.remaining > 0 { allowed = min(allowed, UInt64(limits.firstRate)) }
       pacer.stop()
-      allowed = min(allowed, UInt64(limits.firstRate))
     }
     if now >= lastRequest + limits.silence || now >= began + limits.time { isOver = true }
   }
