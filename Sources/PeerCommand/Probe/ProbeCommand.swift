@@ -1,5 +1,6 @@
 package import Arguments
 internal import Earshot
+internal import Primitives
 package import Reactor
 
 /// `earshot probe TARGET`: measures the line to a rendezvous or a peer, and says what it is fit for.
@@ -13,6 +14,76 @@ package struct ProbeCommand: Sendable {
   }
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
-    throw CommandFailure(.failed, "This version cannot probe yet.")
+    let online = options.online
+    let console = Console(
+      isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+    let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
+    let run = ProbeRun(options, console, session.lines, now: SystemClock.now)
+    let failure = await follow(run, session, on: loop)
+    if run.hasAborted { return .interrupted }
+    let report = run.result
+    let rating = report.rating
+    ProbeSummary.write(report, rating, target: options.target, to: session.lines)
+    remember(report, rating)
+    if let failure { console.complain(failure) }
+    let code = failure?.code ?? ExitCode(report, rating, required: options.required)
+    let isDone = options.watches && run.wasStopped && code == .interrupted
+    return await session.finish(
+      page: ProbePage.html(report, rating, target: options.target), isDone ? .done : code)
+  }
+
+  /// Serves what happens until the probe is over.
+  ///
+  /// - Returns: Why it could not be begun, if it could not.
+  private func follow(
+    _ run: ProbeRun, _ session: OnlineSession, on loop: EventLoop
+  ) async -> CommandFailure? {
+    var failure: CommandFailure?
+    var isRegistered = false
+    session.inbox.wake(at: run.nextDeadline)
+    while !run.isOver, !run.hasAborted, let happening = await session.next() {
+      var wish = ProbeRun.Wish.nothing
+      switch happening {
+      case .endpoint(.registrationChanged(.registered)) where !isRegistered:
+        isRegistered = true
+        wish = .begin
+      case .endpoint(.registrationChanged(.failed(let error))):
+        failure = CommandFailure(error)
+        run.giveUp(.noAnswer, now: SystemClock.now)
+      case .probe(let progress): run.take(progress, now: SystemClock.now)
+      case .signal(.user1): break
+      case .signal, .key("q"), .key("Q"): wish = run.stop()
+      case .wake:
+        wish = run.wake(now: SystemClock.now)
+        if run.isOver, !isRegistered, !run.wasStopped { failure = silence }
+      default: break
+      }
+      switch wish {
+      case .nothing: break
+      case .begin:
+        run.begin(now: SystemClock.now)
+        failure = await begin(session, on: loop) ?? failure
+        if failure != nil { run.giveUp(.noAnswer, now: SystemClock.now) }
+      case .stop: await stop(session)
+      }
+      session.inbox.wake(at: run.nextDeadline)
+    }
+    return failure
+  }
+
+  /// Nobody there could be understood in the time there was.
+  private var silence: CommandFailure {
+    CommandFailure(
+      .unreachable,
+      "Nothing that can be understood answered at \(options.online.rendezvous) within "
+        + "\(Figures.short(options.plan.seconds)) s.",
+      advice: "Check that earshot-rendezvous runs there, and that UDP passes both ways.")
+  }
+
+  private func remember(_ report: LineReport, _ rating: LineRating) {
+    guard !options.isRendezvous, !options.watches else { return }
+    let now = SystemClock.wallNanoseconds / 1_000_000_000
+    let entry = ProbeMemory.Entry(report, rating, target: options.target, at: now)
+    if let entry { ProbeMemory(besideIdentity: options.online.identity).remember(entry) }
   }
 }

@@ -52,8 +52,7 @@ package final class ProbeRun {
     began = now
     runBegan = now
     view = ProbeView(target: options.target)
-    deadlines.set(
-      .overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)) + Self.grace)
+    deadlines.set(.overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)))
     if console.hasRegion { deadlines.set(.status, at: now) }
   }
 
@@ -160,8 +159,8 @@ package final class ProbeRun {
     deadlines.set(.again, at: max(now, runBegan + Self.watchPeriod))
   }
 
-  /// Another probe of a watched line has begun.
-  package func beginAgain(now: Instant) {
+  /// The probe begins: contact was made; or another one of a watched line.
+  package func begin(now: Instant) {
     runBegan = now
     deadlines.set(
       .overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)) + Self.grace)
