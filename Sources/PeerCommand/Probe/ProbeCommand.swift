@@ -15,6 +15,11 @@ package struct ProbeCommand: Sendable {
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let online = options.online
+    guard options.isRendezvous else {
+      throw CommandFailure(
+        .failed, "This version probes the line to a rendezvous only, not to a peer.",
+        advice: "Write its address, HOST:PORT.")
+    }
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
     let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
@@ -32,43 +37,59 @@ package struct ProbeCommand: Sendable {
       page: ProbePage.html(report, rating, target: options.target), isDone ? .done : code)
   }
 
-  /// Serves what happens until the probe is over.
+  /// Serves what happens until the probe is over. The wait for the rendezvous is part of its time.
   ///
-  /// - Returns: Why it could not be begun, if it could not.
+  /// - Returns: Why nothing could be measured, where that is known.
   private func follow(
     _ run: ProbeRun, _ session: OnlineSession, on loop: EventLoop
   ) async -> CommandFailure? {
     var failure: CommandFailure?
     var isRegistered = false
-    session.inbox.wake(at: run.nextDeadline)
-    while !run.isOver, !run.hasAborted, let happening = await session.next() {
-      var wish = ProbeRun.Wish.nothing
+    var probe: LineProbe?
+    var wish = ProbeRun.Wish.begin
+    while !run.hasAborted {
+      switch wish {
+      case .nothing: break
+      case .begin:
+        run.begin(now: SystemClock.now)
+        do throws(EarshotError) {
+          probe = try await begin(session, on: loop)
+        } catch {
+          failure = CommandFailure(error)
+          run.giveUp(.callInProgress, now: SystemClock.now)
+        }
+      case .stop: await probe?.cancel()
+      }
+      session.inbox.wake(at: run.nextDeadline)
+      guard !run.isOver, let happening = await session.next() else { break }
+      wish = .nothing
       switch happening {
-      case .endpoint(.registrationChanged(.registered)) where !isRegistered:
-        isRegistered = true
-        wish = .begin
+      case .endpoint(.registrationChanged(.registered)): isRegistered = true
       case .endpoint(.registrationChanged(.failed(let error))):
         failure = CommandFailure(error)
         run.giveUp(.noAnswer, now: SystemClock.now)
       case .probe(let progress): run.take(progress, now: SystemClock.now)
       case .signal(.user1): break
       case .signal, .key("q"), .key("Q"): wish = run.stop()
-      case .wake:
-        wish = run.wake(now: SystemClock.now)
-        if run.isOver, !isRegistered, !run.wasStopped { failure = silence }
+      case .wake: wish = run.wake(now: SystemClock.now)
       default: break
       }
-      switch wish {
-      case .nothing: break
-      case .begin:
-        run.begin(now: SystemClock.now)
-        failure = await begin(session, on: loop) ?? failure
-        if failure != nil { run.giveUp(.noAnswer, now: SystemClock.now) }
-      case .stop: await stop(session)
-      }
-      session.inbox.wake(at: run.nextDeadline)
     }
-    return failure
+    let isSilent = run.result.ending == .noAnswer && !isRegistered && !run.wasStopped
+    return failure ?? (isSilent ? silence : nil)
+  }
+
+  private func begin(
+    _ session: OnlineSession, on loop: EventLoop
+  ) async throws(EarshotError) -> LineProbe {
+    let probe = try await session.endpoint.probe(.rendezvous, plan: options.plan)
+    let feed = session.inbox.feed
+    Task(executorPreference: loop) {
+      for await step in probe.progress { feed.yield(.probe(step)) }
+      // A task does not keep its executor alive by itself.
+      withExtendedLifetime(loop) {}
+    }
+    return probe
   }
 
   /// Nobody there could be understood in the time there was.

@@ -109,9 +109,10 @@ package final class ProbeRun {
     return isOver ? .nothing : wish
   }
 
-  /// Nothing can be measured, for a reason that is known.
+  /// Nothing can be measured, for a reason that is told elsewhere.
   package func giveUp(_ ending: LineReport.Ending, now: Instant) {
-    finish(LineReport(plan: options.plan, ending: ending), now: now)
+    wasStopped = true
+    finish(LineReport(plan: options.plan, ending: ending), isTold: true, now: now)
   }
 
   private func takeFirst(_ report: LineReport) {
@@ -136,7 +137,7 @@ package final class ProbeRun {
 
   // MARK: - The end
 
-  private func finish(_ report: LineReport, now: Instant) {
+  private func finish(_ report: LineReport, isTold: Bool = false, now: Instant) {
     guard !isOver else { return }
     var report = report
     if report.cost.seconds == 0 {
@@ -148,7 +149,7 @@ package final class ProbeRun {
     guard options.watches, !wasStopped else {
       if !options.watches {
         console.clear()
-        console.say(ProbeTable.text(report, rating))
+        if !isTold { console.say(ProbeTable.text(report, rating)) }
       }
       end()
       return
