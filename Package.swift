@@ -67,11 +67,15 @@ let package = Package(
       "Peer",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Messaging",
-        "Congestion", "Calling",
+        "Congestion", "Calling", "LastMile",
       ]),
     layer(
       "Rendezvous",
-      ["Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion"]),
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
+        "LastMile",
+      ]
+    ),
     // 4: the I/O edge
     layer("Reactor", ["Primitives", "CLinux"]),
     layer("MediaFiles", ["Primitives", "CSndFile"]),
@@ -156,7 +160,7 @@ let package = Package(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives", "RendezvousCommand",
+        "Primitives", "RendezvousCommand", "LastMile",
       ]),
     tests(
       "StorageTests",
@@ -172,7 +176,7 @@ let package = Package(
       "ScenarioTests",
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
-        "Calling", "Peer", "Rendezvous",
+        "Calling", "Peer", "Rendezvous", "LastMile",
       ]),
     tests(
       "PeerCommandTests",
@@ -182,7 +186,7 @@ let package = Package(
       "Fuzzing",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "Calling", "Audio", "Peer", "Rendezvous", "MediaFiles", "Storage",
+        "Calling", "Audio", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

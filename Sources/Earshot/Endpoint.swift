@@ -1,6 +1,7 @@
 internal import Audio
 internal import Calling
 internal import Connectivity
+internal import LastMile
 internal import Messaging
 internal import Peer
 public import Primitives
@@ -37,7 +38,9 @@ public actor Endpoint {
   /// Room for one received frame.
   var arrived: [UInt8] = []
   var statisticsTimer: EventLoop.Token?
-  private var isClosed = false
+  /// The reader of the probe that runs.
+  var probeObserver: AsyncStream<ProbeProgress>.Continuation?
+  private(set) var isClosed = false
 
   /// The event loop's own thread: a method of this actor runs where the socket is read.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {

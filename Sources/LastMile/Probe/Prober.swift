@@ -14,7 +14,8 @@ package struct Prober: Sendable {
   var phases: [PhaseSpan] = []
   var path: PathFacts
   var events: [ProbeProgress] = []
-  var ending: LineReport.Ending?
+  /// Why it ended; `nil` while it runs.
+  package internal(set) var ending: LineReport.Ending?
 
   var up: ProbeSide
   var down: ProbeSide
@@ -64,7 +65,7 @@ package struct Prober: Sendable {
     nextRequest = now
     lastHeard = now
     nextTick = now
-    byteLimitDown = Self.byteBudget
+    byteLimitDown = plan.measuresBandwidth ? Self.byteBudget : Self.smallByteBudget
     let least = Double(min(plan.expectedUplink, plan.expectedDownlink))
     let echoBits = Double(Self.echoByteCount + overhead) * 8
     echoInterval = .nanoseconds(Int64(max(10e6, echoBits * 3e9 / least)))
@@ -185,6 +186,8 @@ package struct Prober: Sendable {
 
   /// The most that one side may send in a probe, in bytes of IP packets.
   package static let byteBudget = 2_500_000
+  /// The same without bandwidth.
+  package static let smallByteBudget = 60_000
   static let tick = Duration.milliseconds(20)
   /// UDP payload of an echo, with room for a request beside it.
   static let echoByteCount = 84

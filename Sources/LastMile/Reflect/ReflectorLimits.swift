@@ -6,11 +6,15 @@ package struct ReflectorLimits: Sendable, Equatable {
   package var runs = 10
   /// Runs at once, of one source prefix: a household.
   package var runsPerSource = 4
-  /// Runs that a client may begin at once, and again every `pause`: `--watch` without bandwidth
-  /// stays below it, a script that probes for ever does not.
+  /// Runs that a client may begin at once, and again every `pause`.
   package var burst = 4
   /// From one run of a client to the next, once its burst is used up.
   package var pause = Duration.seconds(15)
+  /// A run that may be sent no more bytes than this costs only `smallPause`: a watched line's
+  /// grade, every 2 s.
+  package var smallBytes: UInt32 = 60_000
+  /// From one small run to the next.
+  package var smallPause = Duration.seconds(1)
   /// Clients that are remembered for that; the one quiet longest makes room.
   package var rememberedClients = 1024
   /// Bits of IP packets a second that a train may have: the highest expected rate and 5 %.

@@ -198,6 +198,17 @@ package struct ReflectorRun: Sendable {
     return arrivals.oldestUnreported.map { $0 + reportDelay }
   }
 
+  /// Whether a last word is still to be said.
+  package var hasWords: Bool { answer != nil }
+
+  /// Whether `writeFrames` would write something.
+  package func hasWordsDue(now: Instant) -> Bool {
+    if answer != nil { return true }
+    if isOver { return false }
+    let isTrain = pacer.isDue(now: now) && now < lastRequest + limits.patience
+    return isTrain || isReportDue(now: now) || (!echoes.isEmpty && pacer.remaining == 0)
+  }
+
   package var nextDeadline: Instant? {
     if answer != nil || wantsReport { return .zero }
     guard !isOver else { return nil }

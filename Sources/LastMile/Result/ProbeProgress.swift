@@ -75,3 +75,15 @@ public enum ProbeProgress: Sendable, Equatable {
   /// The end.
   case finished(LineReport)
 }
+
+extension ProbeProgress {
+  /// What it is about, in a word, for logs.
+  package var word: String {
+    switch self {
+    case .phaseBegan(let phase): phase.rawValue
+    case .progressed: "progressed"
+    case .firstGrade: "firstGrade"
+    case .finished(let report): "finished \(report.state.rawValue) \(report.ending.rawValue)"
+    }
+  }
+}
