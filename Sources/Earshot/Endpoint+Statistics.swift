@@ -2,6 +2,7 @@ internal import Audio
 internal import Calling
 internal import Congestion
 internal import Connectivity
+internal import LastMile
 internal import Peer
 internal import Primitives
 internal import Reactor
@@ -127,15 +128,9 @@ extension CallStatistics {
   }
 }
 
-/// 1 excellent, 2 good, 3 poor, 4 bad, 5 very bad: total and monotonic in each argument.
+/// The grade of a call: by the same limits as a probe's.
 enum QualityGrade {
   static func of(loss: Double, rttMs: Double, jitterMs: Double) -> Int {
-    max(
-      band(loss, [0.01, 0.03, 0.08, 0.15]), band(rttMs, [150, 250, 400, 600]),
-      band(jitterMs, [20, 37, 60, 100]))
-  }
-
-  private static func band(_ value: Double, _ limits: [Double]) -> Int {
-    1 + limits.count { value > $0 }
+    LineGrade.of(loss: loss, roundTripMs: rttMs, jitterMs: jitterMs).rawValue
   }
 }

@@ -1,6 +1,7 @@
 internal import Audio
 internal import Calling
 internal import Connectivity
+internal import LastMile
 internal import Messaging
 internal import Peer
 public import Primitives
@@ -40,7 +41,9 @@ public actor Endpoint {
   var statisticsTimer: EventLoop.Token?
   /// The last answer of `localAddress(toward:)`.
   private var sourceAddress: (remote: SocketAddress, local: SocketAddress)?
-  private var isClosed = false
+  /// The reader of the probe that runs.
+  var probeObserver: AsyncStream<ProbeProgress>.Continuation?
+  private(set) var isClosed = false
 
   /// The event loop's own thread: a method of this actor runs where the socket is read.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {

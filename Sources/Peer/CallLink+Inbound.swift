@@ -62,6 +62,7 @@ extension CallLink {
           take(challenge, from: source, byteCount: packet.count, now: now)
         case .pathResponse(let response): take(response, from: source, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
+        case .probeRequest, .probeAnswer, .probePacket, .probeReport: break
         case .message:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
@@ -132,7 +133,9 @@ extension CallLink {
           signals.append(Array(copying: packet.bytes(at: body)))
           findings.insert(.signal)
         case .padding: break
-        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .skipped: return findings
+        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .skipped, .probeRequest,
+          .probeAnswer, .probePacket, .probeReport:
+          return findings
         }
       }
     } catch {

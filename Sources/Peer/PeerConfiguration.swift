@@ -80,5 +80,9 @@ package enum PeerRefusal: Error, Equatable, Sendable {
   case extensionTooLong
   /// No session stands yet, or no longer.
   case noSession
+  /// A probe runs already.
+  case probing
+  /// A probe cannot have such a plan.
+  case badPlan
   case message(MessageError)
 }

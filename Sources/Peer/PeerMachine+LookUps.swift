@@ -25,6 +25,7 @@ extension PeerMachine {
     case .forwarded(let body, let peer): handleSignal(body, from: peer, now: now)
     case .notForwarded(let failure, let callID, let type):
       ledger.handleForwardFailure(failure, of: type, callID, now: now)
+    case .probe(let progress): publish(.probe(progress))
     }
   }
 

@@ -174,6 +174,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
         break
       }
     }
+    yieldToCalls(now: now)
     if shutDownBegan != nil { finishShutDown(now: now) }
   }
 }

@@ -25,7 +25,6 @@ enum UntestedFiles {
     "Sources/Messaging/OutgoingMessage.swift",
     "Sources/Messaging/Reassembly.swift",
     "Sources/Messaging/ReceiveStream.swift",
-    "Sources/Peer/Association.swift",
     "Sources/Peer/CallLink+Inbound.swift",
     "Sources/Peer/CallLink+Outbound.swift",
     "Sources/Peer/CallLink+Signalling.swift",

@@ -1,3 +1,4 @@
+package import LastMile
 import Primitives
 
 /// How much of everything there may be at a rendezvous (docs/protocol/session.md §9), each with
@@ -76,6 +77,8 @@ package struct ServerLimits: Sendable {
   package var forwardBodyByteCount = 4096
   /// The longest life of a FORWARD that the server takes: signalling gives up after 8 s.
   package var longestLife = Duration.seconds(30)
+  /// Probes that clients may have reflected (docs/protocol/probe.md §3).
+  package var probes = ReflectorLimits()
 
   package init() {}
 
