@@ -31,7 +31,6 @@ enum UntestedFiles {
     "Sources/Peer/CallLink+Signalling.swift",
     "Sources/Peer/CallLink.swift",
     "Sources/Peer/PeerEvent.swift",
-    "Sources/Peer/PeerMachine+Signals.swift",
     "Sources/Primitives/Bytes/ZBase32.swift",
     "Sources/Primitives/Network/Drain.swift",
     "Sources/Primitives/Numbers/SequenceUnwrapper.swift",
