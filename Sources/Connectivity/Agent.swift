@@ -222,8 +222,8 @@ package struct Agent: Sendable {
     return takeBetter(than: current, now: now) ?? replaceOverdue(now: now)
   }
 
-  /// The quickest other path that owes no answer, if the selected one is so much slower by its average and by its last
-  /// answer, and has answered twice: one slow answer may be a busy host's.
+  /// The quickest other path that owes no answer, if the selected one is so much slower by its
+  /// average and by its last answer, and has answered twice: one slow answer may be a busy host's.
   private mutating func takeBetter(than current: Int, now: Instant) -> PathChange? {
     let old = min(paths[current].roundTrip, paths[current].latestRoundTrip)
     let others = paths.filter {

@@ -18,8 +18,8 @@ internal import Wire
 public actor Endpoint {
   /// Who we are.
   public nonisolated let id: PeerID
-  /// The UDP address the socket is bound to; by default 0.0.0.0, which is every own address. The one
-  /// that a call uses is in its statistics (`CallStatistics.Path.local`).
+  /// The UDP address the socket is bound to; by default 0.0.0.0, which is every own address. The
+  /// one that a call uses is in its statistics (`CallStatistics.Path.local`).
   public nonisolated let localAddress: SocketAddress
 
   nonisolated let loop: EventLoop
