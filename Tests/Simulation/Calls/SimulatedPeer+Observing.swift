@@ -1,4 +1,5 @@
 import Calling
+import LastMile
 import Peer
 import Primitives
 import Wire
