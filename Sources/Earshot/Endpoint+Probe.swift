@@ -2,11 +2,14 @@ public import LastMile
 internal import Peer
 internal import Primitives
 internal import Reactor
+internal import Wire
 
 /// Where the line that is probed ends.
 public enum ProbeTarget: Sendable, Equatable {
   /// At the rendezvous of the endpoint.
   case rendezvous
+  /// At a peer, by name or ID. Its program answers by itself, unless it is in a call.
+  case peer(String)
 }
 
 /// A probe that was begun.
@@ -48,14 +51,32 @@ extension Endpoint {
     let (stream, continuation) = AsyncStream.makeStream(
       of: ProbeProgress.self, bufferingPolicy: .bufferingNewest(512))
     // The first events come out with the next drain, not before this has returned.
-    try command { machine, now throws(PeerRefusal) in try machine.probe(plan, now: now) }
-    probeObserver?.finish()
+    let previous = probeObserver
     probeObserver = continuation
+    do throws(EarshotError) {
+      try begin(target, plan)
+    } catch {
+      probeObserver = previous
+      throw error
+    }
     continuation.onTermination = { [weak self] reason in
       guard case .cancelled = reason, let self else { return }
       Task { await self.cancelProbe() }
     }
     return LineProbe(stream, self)
+  }
+
+  private func begin(_ target: ProbeTarget, _ plan: ProbePlan) throws(EarshotError) {
+    guard case .peer(let text) = target else {
+      return try command { machine, now throws(PeerRefusal) in try machine.probe(plan, now: now) }
+    }
+    let place = PeerID(text).map(CallTarget.id) ?? PeerName(text).map(CallTarget.name)
+    guard let place else { throw .invalidName(text) }
+    var options = InviteOptions()
+    if case .name(let name) = place { options.expectedID = known.id(behind: name) }
+    try command { machine, now throws(PeerRefusal) in
+      try machine.probe(place, plan, options, now: now)
+    }
   }
 
   func cancelProbe() {

@@ -20,6 +20,8 @@ package struct PeerConfiguration: Sendable {
   /// Times and choices of calls.
   package var policy = CallPolicy.standard
   package var limits = PeerLimits()
+  /// Whether peers may probe the line to this one.
+  package var allowsProbes = true
 
   package init(rendezvous: SocketAddress, wallClockAtZero: Int64) {
     self.rendezvous = rendezvous

@@ -95,6 +95,7 @@ extension PeerMachine {
     let link = CallLink(
       lookup.callID, .caller, peer: card.id, peerStatic: card.staticKey,
       limits: configuration.limits, random: &random)
+    link.isProbe = peerProbe?.callID == lookup.callID
     link.localRingID = makeConnectionID()
     link.localSessionID = makeConnectionID()
     let offer = CallOffer(

@@ -10,7 +10,7 @@ extension PeerMachine {
   package mutating func probe(_ plan: ProbePlan, now: Instant) throws(PeerRefusal) {
     guard plan.isValid else { throw .badPlan }
     guard ledger.openCallID == nil, lookups.isEmpty else { throw .call(.busy) }
-    guard !rendezvous.isProbing else { throw .probing }
+    guard !rendezvous.isProbing, peerProbe == nil else { throw .probing }
     let run = max(1, UInt32(truncatingIfNeeded: random.next()))
     rendezvous.probe(plan, run: run, now: now)
     settle(now: now)
@@ -19,6 +19,7 @@ extension PeerMachine {
   /// Stops the probe that runs, if one does; what is known so far comes as its result.
   package mutating func cancelProbe(now: Instant) {
     rendezvous.endProbe(.cancelled, now: now)
+    if peerProbe != nil { endPeerProbe(.cancelled, now: now) }
     settle(now: now)
   }
 

@@ -59,7 +59,7 @@ struct BandwidthFit: Sendable {
       error = (own * own + others * others).squareRoot() + Self.resolution
     } else {
       // Lost before the bottleneck only if that explains the times far better.
-      let isLostBefore = overReceived.residual < 0.5 * overSent.residual
+      let isLostBefore = overReceived.residual < 0.25 * overSent.residual
       let fit = isLostBefore ? overReceived : overSent
       rate = bits / fit.slope
       error = Self.quantile * fit.standardError / fit.slope + Self.resolution

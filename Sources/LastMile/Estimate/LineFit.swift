@@ -10,6 +10,9 @@ struct LineFit: Sendable, Equatable {
   var residual: Double
   var count: Int
 
+  /// Of the slope, if the residuals were independent; for few points.
+  var plainError: Double
+
   /// `nil` with fewer than 4 points, or when all `x` are the same.
   init?(_ points: [(x: Double, y: Double)], blocks: Int = 10) {
     guard points.count >= 4 else { return nil }
@@ -45,5 +48,6 @@ struct LineFit: Sendable, Equatable {
       variance += score * score
     }
     standardError = variance.squareRoot() / sxx
+    plainError = (residual / (count - 2) / sxx).squareRoot()
   }
 }

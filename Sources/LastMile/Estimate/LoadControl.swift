@@ -60,7 +60,9 @@ struct LoadControl: Sendable {
         lastChange = now
       }
     }
-    let pull = (target - queue) / (Self.settling + roundTrip)
+    // A queue that is too short may be none at all: it is filled faster than it is drained.
+    let time = queue < target ? 0.6 * (Self.settling + roundTrip) : Self.settling + roundTrip
+    let pull = (target - queue) / time
     rate = max(floor, min(ceiling, centre * (1 + min(0.12, max(-0.2, pull)))))
   }
 

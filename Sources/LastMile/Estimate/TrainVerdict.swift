@@ -25,8 +25,9 @@ struct TrainVerdict: Sendable, Equatable {
     sentRate = Double(first.byteCount) * 8e9 / offering.slope
     let count = Double(train.count)
     let lost = 1 - Double(received.count) / count
-    let chance = 3 * (idleLoss * (1 - idleLoss) / count).squareRoot() + 0.1
-    isSaturated = sending.slope > Self.stretch || lost > idleLoss + chance
+    let chance = 2.5 * (idleLoss * (1 - idleLoss) / count).squareRoot() + 0.07
+    let isStretched = sending.slope - 1 > max(Self.stretch, 4 * sending.plainError)
+    isSaturated = isStretched || lost > idleLoss + chance
     guard isSaturated, serving.slope > 0 else {
       rate = sentRate
       return
@@ -35,6 +36,6 @@ struct TrainVerdict: Sendable, Equatable {
     rate = min(sentRate, served)
   }
 
-  /// Longer than this share of its sending time a train needs jitter alone seldom takes.
-  private static let stretch = 1.2
+  /// By so much more than its sending time jitter alone seldom stretches a train.
+  private static let stretch = 0.15
 }

@@ -10,8 +10,9 @@ extension Prober {
     into packet: inout OutputSpan<UInt8>, tagByteCount: Int, now: Instant
   ) -> Bool {
     guard ending == nil else { return writeFarewell(into: &packet, tagByteCount, now: now) }
+    if bytesSent >= Self.byteBudget - 3000 { pacer.stop() }
     let isRequestDue = nextRequest <= now
-    if pacer.isDue(now: now), bytesSent < Self.byteBudget - 3000 {
+    if pacer.isDue(now: now) {
       // A request rides in the train, so that it takes nothing of the line's rate.
       if isRequestDue { writeRequest(into: &packet, now: now) }
       writeTrainPacket(into: &packet, tagByteCount, now: now)

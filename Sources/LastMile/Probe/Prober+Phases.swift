@@ -140,7 +140,7 @@ extension Prober {
       self[direction].nextRampRate = nil
       return
     }
-    self[direction].rough = max(verdict.rate, (side.rough ?? 0) * 0.8)
+    self[direction].rough = max(verdict.rate, (side.rough ?? 0) * 0.4)
     self[direction].isSaturated = verdict.isSaturated
     let isTop = verdict.sentRate >= side.expected * 0.97
     self[direction].nextRampRate =

@@ -15,11 +15,6 @@ package struct ProbeCommand: Sendable {
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let online = options.online
-    guard options.isRendezvous else {
-      throw CommandFailure(
-        .failed, "This version probes the line to a rendezvous only, not to a peer.",
-        advice: "Write its address, HOST:PORT.")
-    }
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
     let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
@@ -82,7 +77,8 @@ package struct ProbeCommand: Sendable {
   private func begin(
     _ session: OnlineSession, on loop: EventLoop
   ) async throws(EarshotError) -> LineProbe {
-    let probe = try await session.endpoint.probe(.rendezvous, plan: options.plan)
+    let target = options.isRendezvous ? ProbeTarget.rendezvous : .peer(options.target)
+    let probe = try await session.endpoint.probe(target, plan: options.plan)
     let feed = session.inbox.feed
     Task(executorPreference: loop) {
       for await step in probe.progress { feed.yield(.probe(step)) }
