@@ -138,7 +138,11 @@ let package = Package(
       path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
-    tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
+    layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
+    program(
+      "CongestionReportCommand", ["CongestionLab", "Arguments", "Primitives"],
+      path: "Tests/CongestionReportCommand"),
+    tests("CongestionTests", ["Congestion", "CongestionLab", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
     tests(

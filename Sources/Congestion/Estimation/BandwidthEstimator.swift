@@ -1,0 +1,163 @@
+package import Primitives
+
+/// How fast this host may send on one path, from what FEEDBACK says of each packet
+/// (docs/decisions/0011). All rates are in bit/s on the line, with IP and UDP headers.
+///
+/// Use: `handle` each outcome that `SentPacketHistory` polls, then `finishReport`; obey `estimate`,
+/// `pacingRate` and `inFlightLimit`. Nothing is allocated after construction.
+package struct BandwidthEstimator: Sendable {
+  package let limits: EstimatorLimits
+  /// What media and padding together may use.
+  package internal(set) var estimate: Double
+  package internal(set) var state = State.starting
+  package internal(set) var reason = Reason.start
+
+  package enum State: UInt8, Sendable, BitwiseCopyable {
+    /// Doubling each round trip until the path answers.
+    case starting
+    /// Looking for more.
+    case growing
+    /// At what the path carries.
+    case holding
+    /// Waiting for a queue to empty.
+    case draining
+    /// Against traffic that fills the queue.
+    case competing
+    /// Nothing is reported.
+    case silent
+  }
+
+  /// Why the estimate last changed.
+  package enum Reason: UInt8, Sendable, BitwiseCopyable {
+    case start, room, faster, queue, overload, drained, loss, congestionMarks, competition, silence
+    case policer, prior
+  }
+
+  var arrivals = ArrivalWindow()
+  var least = LeastDelay()
+  /// Round trips without their queues, in microseconds.
+  var roundTrip = RoundTripFloor()
+  var losses = LossAccount()
+  var marks = MarkAccount()
+
+  /// Between reports, smoothed, in microseconds.
+  var reportInterval = 25_000.0
+  var lastReport: Instant?
+  /// Queueing delay, in microseconds: the least of the last moments, and of the last packets.
+  package internal(set) var standingDelay = 0.0
+  var freshDelay = 0.0
+  /// How far packets are scattered above the standing delay, in microseconds.
+  var scatter = 0.0
+  /// What was acknowledged lately.
+  package internal(set) var acknowledgedRate = 0.0
+
+  /// Growth per round trip.
+  var velocity: Double
+  var nextVelocity = Instant.zero
+  /// While draining.
+  var drain = Drain()
+  var competition = Competition()
+
+  package init(_ limits: EstimatorLimits = EstimatorLimits()) {
+    self.limits = limits
+    estimate = limits.start
+    velocity = Tuning.startVelocity
+  }
+
+  // MARK: Inputs
+
+  /// What became of one packet.
+  package mutating func handle(_ outcome: PacketOutcome) {
+    let byteCount = outcome.packet.byteCount + Tuning.headerByteCount
+    switch outcome.fate {
+    case .acknowledged:
+      let packet = ArrivedPacket(
+        sent: Int64(clamping: outcome.packet.sent.nanoseconds / 1_000),
+        arrival: outcome.arrivalTicks &* 250, byteCount: Int64(byteCount))
+      arrivals.add(packet)
+      least.add(packet)
+      losses.addArrived(byteCount)
+      marks.add(isMarked: outcome.isCongestionExperienced)
+    case .lost: losses.addLost(byteCount)
+    case .acknowledgedLate: losses.addLate(byteCount)
+    }
+  }
+
+  /// Draws the conclusions from one FEEDBACK whose outcomes have all been handled.
+  ///
+  /// - Parameters:
+  ///   - sample: The round trip that it gave, in nanoseconds.
+  ///   - bytesInFlight: What is still under way.
+  package mutating func finishReport(
+    roundTrip sample: UInt64?, bytesInFlight: Int, now: Instant
+  ) {
+    let elapsed = measure(sample, now: now)
+    lastReport = now
+    switch state {
+    case .draining: continueDrain(now: now)
+    case .starting, .growing, .holding, .competing, .silent:
+      if isOverloaded { return beginDrain(now: now) }
+      adjust(elapsed: elapsed, now: now)
+    }
+    estimate = min(max(estimate, limits.least), limits.most)
+  }
+
+  // MARK: Outputs
+
+  /// What the pacer may send at: frames leave a little faster than they come.
+  package var pacingRate: Double {
+    estimate * (state == .draining ? 1.0 : Tuning.pacingGain)
+  }
+
+  /// Bytes that may be under way before less urgent packets wait.
+  package var inFlightLimit: Int {
+    let bits: Double
+    if state == .draining {
+      bits = drain.capacity * (roundTrip.value + reportInterval * 0.5) / 1e6 * 0.9
+    } else {
+      bits =
+        estimate * (roundTrip.value + reportInterval * 1.2 + targetDelay + Tuning.slack) / 1e6
+    }
+    return Int(min(bits / 8, 1e9)) + 2 * 1_200
+  }
+
+  // MARK: Measuring
+
+  private mutating func measure(_ sample: UInt64?, now: Instant) -> Double {
+    var elapsed = reportInterval
+    if let lastReport {
+      elapsed = Double(now.nanoseconds(since: lastReport)) / 1_000
+      reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125
+    }
+    guard let floor = least.value, let newest = arrivals.newest else { return elapsed }
+    let window = Int64(min(max(cycle / 2, 40_000), 100_000))
+    standingDelay = Double((arrivals.leastDelay(over: window, atLeast: 2) ?? floor) &- floor)
+    freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
+    let newestDelay = Double(newest.delay &- floor)
+    scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
+    if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
+    if let rates = arrivals.rates(over: Tuning.rateSpan, atLeast: 8) {
+      acknowledgedRate = rates.arrival
+    }
+    return min(elapsed, 200_000)
+  }
+
+  /// From a change of the rate to the report that shows its effect, in microseconds.
+  var cycle: Double { max(roundTrip.value + reportInterval, 20_000) }
+
+  /// The queueing delay to be held, in microseconds: it falls with the rate, so that flows that
+  /// share a queue find equal shares.
+  var targetDelay: Double {
+    let delay = Tuning.targetAtReference * Tuning.powerLaw(estimate / Tuning.reference)
+    return min(max(delay, Tuning.leastTarget), Tuning.mostTarget)
+  }
+}
+
+/// What the estimate may be, in bit/s.
+package struct EstimatorLimits: Sendable, BitwiseCopyable {
+  package var least = 10_000.0
+  package var start = 300_000.0
+  package var most = 100_000_000.0
+
+  package init() {}
+}

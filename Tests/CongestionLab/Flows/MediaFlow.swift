@@ -1,0 +1,253 @@
+import Congestion
+import Primitives
+import Wire
+
+/// Audio and video from one end to the other, with the machines that ship: history, estimator and
+/// pacer at the sender, the recorder at the receiver, and FEEDBACK as bytes on the way back.
+package final class MediaFlow {
+  let index: Int
+  let spec: FlowSpec
+  let start: UInt64
+  private(set) var estimator: BandwidthEstimator
+  var keepsSeries = false
+  package private(set) var series: [SeriesPoint] = []
+  package private(set) var tally = MediaTally()
+  private var history = SentPacketHistory(capacity: 8192)
+  private var pacer: Pacer
+  private var recorder = FeedbackRecorder()
+  private var source: VideoSource
+  private var nextNumber: UInt64 = 0
+  private var pumpTime = UInt64.max
+  private var reportTime = UInt64.max
+  private var audioInterval: UInt64 = 20_000_000
+
+  init(_ index: Int, _ spec: FlowSpec, start: UInt64, random: inout RandomSource) {
+    self.index = index
+    self.spec = spec
+    self.start = start
+    var limits = EstimatorLimits()
+    limits.most = spec.hasVideo ? (spec.videoMost + spec.audioRate) * 1.1 : 200_000
+    estimator = BandwidthEstimator(limits)
+    pacer = Pacer(rate: limits.start)
+    source = VideoSource(random: random.split())
+  }
+
+  func handle(_ event: LabEvent, in world: LabWorld) {
+    switch event.kind {
+    case .begin:
+      world.schedule(.audio, flow: index, at: world.now)
+      if spec.hasVideo { world.schedule(.frame, flow: index, at: world.now) }
+      world.schedule(.senderTimer, flow: index, at: world.now + 10_000_000)
+    case .frame: makeFrame(in: world)
+    case .audio: makeAudio(in: world)
+    case .pump:
+      if event.time == pumpTime {
+        pumpTime = .max
+        pump(in: world)
+      }
+    case .report: report(in: world)
+    case .senderTimer: checkTimers(in: world)
+    case .hop, .acknowledgement, .retransmission: break
+    }
+  }
+
+  func finish() { tally.reserve = estimator.estimate }
+  func noteAudioLost() { tally.audioLost += 1 }
+
+  // MARK: Sender
+
+  private func isPaused(_ time: UInt64) -> Bool {
+    let seconds = Double(time) / 1e9
+    if seconds >= spec.stop { return true }
+    return spec.pauses.contains { $0.0 <= seconds && seconds < $0.1 }
+  }
+
+  private func makeAudio(in world: LabWorld) {
+    world.schedule(.audio, flow: index, at: world.now + audioInterval)
+    guard !isPaused(world.now) else { return }
+    let payload = Int(spec.audioRate * Double(audioInterval) / 8e9)
+    enqueue(.audio, byteCount: payload + Self.overhead, in: world)
+    tally.audioSent += 1
+    pump(in: world)
+  }
+
+  private func makeFrame(in world: LabWorld) {
+    world.schedule(.frame, flow: index, at: world.now + VideoSource.interval)
+    guard !isPaused(world.now) else { return }
+    // What already waits comes off; more than two frames of it, and this one is not encoded.
+    let waiting = pacer.videoDelay
+    guard waiting < 2 * VideoSource.interval else {
+      tally.framesSkipped += 1
+      return
+    }
+    let room = (estimator.estimate - audioLineRate) * Self.payloadShare
+    let correction = 1 - 0.5 * Double(waiting) / Double(VideoSource.interval)
+    let rate = min(max(room * correction, spec.videoLeast), spec.videoMost)
+    var left = source.nextFrame(rate: rate)
+    let most = packetPayload
+    let count = (left + most - 1) / most
+    for place in 0..<count {
+      let size = left / (count - place)
+      left -= size
+      enqueue(.video, byteCount: size + Self.overhead, in: world)
+    }
+    tally.frames += 1
+    pump(in: world)
+  }
+
+  private func enqueue(_ sendClass: SendClass, byteCount: Int, in world: LabWorld) {
+    _ = pacer.enqueue(
+      sendClass, byteCount: byteCount, token: UInt32(sendClass.rawValue),
+      now: Instant(nanoseconds: world.now))
+  }
+
+  private var audioLineRate: Double {
+    spec.audioRate + Double(Self.overhead) * 8e9 / Double(audioInterval)
+  }
+
+  /// Small packets where one of 1200 bytes would hold up the audio.
+  private var packetPayload: Int {
+    min(1_120, max(300, Int(estimator.estimate * 0.02 / 8)))
+  }
+
+  private func pump(in world: LabWorld) {
+    let now = Instant(nanoseconds: world.now)
+    pacer.rate = estimator.pacingRate
+    pacer.inFlightLimit = estimator.inFlightLimit
+    while let packet = pacer.next(now: now, bytesInFlight: history.bytesInFlight) {
+      transmit(packet, in: world)
+    }
+    let next = pacer.nextDeadline(now: now, bytesInFlight: history.bytesInFlight)
+    if let next, next.nanoseconds < pumpTime {
+      pumpTime = max(next.nanoseconds, world.now + 10_000)
+      world.schedule(.pump, flow: index, at: pumpTime)
+    }
+  }
+
+  private func transmit(_ paced: PacedPacket, in world: LabWorld) {
+    history.record(
+      SentPacket(
+        number: nextNumber, sent: Instant(nanoseconds: world.now),
+        byteCount: paced.byteCount - 28, elicitsFeedback: true, hasMessages: false))
+    tally.sentBytes[Int(paced.sendClass.rawValue)] += paced.byteCount
+    var packet = LabPacket()
+    packet.flow = Int32(index)
+    packet.content =
+      switch paced.sendClass {
+      case .audio: .audio
+      case .padding: .padding
+      default: .video
+      }
+    packet.isECT = spec.isECT
+    packet.byteCount = paced.byteCount
+    packet.number = nextNumber
+    packet.sent = world.now
+    nextNumber += 1
+    world.send(packet)
+  }
+
+  private func checkTimers(in world: LabWorld) {
+    world.schedule(.senderTimer, flow: index, at: world.now + 10_000_000)
+    let now = Instant(nanoseconds: world.now)
+    history.handleTimeout(now: now)
+    while let outcome = history.poll() { estimator.handle(outcome) }
+    if keepsSeries { note(world.now) }
+    pump(in: world)
+  }
+
+  private func note(_ time: UInt64) {
+    series.append(
+      SeriesPoint(
+        time: time, estimate: estimator.estimate, acknowledged: estimator.acknowledgedRate,
+        delay: estimator.standingDelay, state: "\(estimator.state)",
+        reason: "\(estimator.reason)", inFlight: history.bytesInFlight,
+        limit: estimator.inFlightLimit, waiting: Double(pacer.videoDelay) / 1e6))
+  }
+
+  // MARK: Receiver
+
+  /// A packet is at its end: media at the receiver, a report at the sender.
+  func receive(_ packet: LabPacket, in world: LabWorld) {
+    if packet.isReverse { return takeReport(packet.bytes, in: world) }
+    if packet.content == .audio { tally.audioReceived += 1 }
+    tally.receivedBytes[Int(packet.content.rawValue)] += packet.byteCount
+    recorder.record(
+      packet.number, at: local(world.now), isCongestionExperienced: packet.isMarked,
+      demand: .interval, byteCount: packet.byteCount)
+    scheduleReport(in: world)
+  }
+
+  /// The receiver's clock.
+  private func local(_ time: UInt64) -> Instant {
+    Instant(nanoseconds: UInt64(Double(time) * (1 + spec.partsPerMillion / 1e6)) + 7_777_777_777)
+  }
+
+  private func scheduleReport(in world: LabWorld) {
+    guard let deadline = recorder.nextDeadline else { return }
+    let wait = deadline.nanoseconds(since: local(world.now))
+    guard world.now + wait < reportTime || reportTime < world.now else { return }
+    reportTime = world.now + wait
+    world.schedule(.report, flow: index, at: reportTime)
+  }
+
+  private func report(in world: LabWorld) {
+    let now = local(world.now)
+    reportTime = .max
+    guard recorder.isDue(now: now + .microseconds(1)) else { return scheduleReport(in: world) }
+    let bytes = [UInt8](capacity: 700) { output in
+      _ = recorder.writeReport(into: &output, room: 600, now: now)
+    }
+    guard !bytes.isEmpty else { return }
+    var packet = LabPacket()
+    packet.flow = Int32(index)
+    packet.content = .report
+    packet.isReverse = true
+    packet.bytes = bytes
+    packet.byteCount = bytes.count + 25 + 28
+    tally.reportBytes += packet.byteCount
+    world.send(packet)
+  }
+
+  private func takeReport(_ bytes: [UInt8], in world: LabWorld) {
+    let now = Instant(nanoseconds: world.now)
+    var reader = FrameReader(bytes.span)
+    guard let frame = try? reader.next(), case .feedback(let feedback) = frame,
+      (try? history.handle(feedback, in: bytes.span, now: now)) != nil
+    else { return tally.badReports += 1 }
+    while let outcome = history.poll() { estimator.handle(outcome) }
+    estimator.finishReport(
+      roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
+    pump(in: world)
+  }
+
+  /// IP, UDP, DATA header, tag, and a media frame's own.
+  static let overhead = 28 + 25 + 3
+  static let payloadShare = 0.95
+}
+
+/// One line of a plot.
+package struct SeriesPoint: Sendable {
+  package var time: UInt64
+  package var estimate: Double
+  package var acknowledged: Double
+  package var delay: Double
+  package var state: String
+  package var reason: String
+  package var inFlight: Int
+  package var limit: Int
+  package var waiting: Double
+}
+
+/// What a flow counted.
+package struct MediaTally: Sendable {
+  package var audioSent = 0
+  package var audioReceived = 0
+  package var audioLost = 0
+  package var frames = 0
+  package var framesSkipped = 0
+  package var sentBytes = Array(repeating: 0, count: 6)
+  package var receivedBytes = Array(repeating: 0, count: 6)
+  package var reportBytes = 0
+  package var badReports = 0
+  package var reserve = 0.0
+}
