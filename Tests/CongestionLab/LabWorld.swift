@@ -99,7 +99,9 @@ package final class LabWorld {
     logs[link].offered[flow] += 1
     switch passage.fate {
     case .queueFull, .policed: logs[link].dropped[flow] += 1
-    case .blackedOut: logs[link].lost[flow] += 1
+    case .blackedOut:
+      logs[link].lost[flow] += 1
+      mediaByIndex[flow]?.noteOutage(packet.byteCount)
     case .lost, .passes:
       logs[link].entries.append(
         LinkLog.Entry(

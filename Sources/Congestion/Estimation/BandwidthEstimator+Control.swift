@@ -11,7 +11,7 @@ extension BandwidthEstimator {
 
   mutating func beginDrain(now: Instant) {
     let rates = arrivals.rates(over: 30_000, atLeast: 3)
-    let capacity = min(rates?.arrival ?? estimate, estimate)
+    capacity = min(rates?.arrival ?? estimate, estimate)
     drain = Drain(
       capacity: capacity, began: now, firstArrival: arrivals.count,
       before: max(estimate, drain.before))
@@ -25,48 +25,60 @@ extension BandwidthEstimator {
     if let rates = arrivals.rates(over: 100_000, atLeast: 4, notBefore: drain.firstArrival),
       freshDelay > 4_000
     {
-      drain.capacity = rates.arrival
-      estimate = min(max(rates.arrival * 0.9, limits.least), limits.most)
+      capacity = rates.arrival / (1 - min(losses.inherent, 0.5))
+      drain.capacity = capacity
+      estimate = min(max(capacity * 0.9, limits.least), limits.most)
     }
     if freshDelay < targetDelay * 0.8 {
       state = .holding
       reason = .drained
-      estimate = max(drain.capacity * 0.97, limits.least)
+      estimate = max(drain.capacity * 0.95, limits.least)
       nextVelocity = now
+      calmUntil = now + .milliseconds(300)
     }
   }
 
-  /// The usual: towards the target delay, and beyond while there is none.
+  /// The usual: while there is a queue, the rate that keeps it at the target; without one, more.
   mutating func adjust(elapsed: Double, now: Instant) {
     let share = elapsed / cycle
-    let error = (targetDelay - standingDelay) / targetDelay
-    if error > 0.2 {
-      grow(error: error, share: share, now: now)
-    } else if error < 0 {
-      velocity = Tuning.leastVelocity
-      estimate *= 1 + max(error, -1) * Tuning.decrease * min(share, 1)
-      reason = .queue
-      state = .holding
-    } else {
-      velocity = Tuning.leastVelocity
+    if state == .starting {
+      guard standingDelay > targetDelay else { return grow(share: share, now: now) }
+      capacity = min(acknowledgedRate, estimate)
       state = .holding
     }
+    guard isBusy else {
+      if now >= calmUntil { grow(share: share, now: now) }
+      return
+    }
+    velocity = Tuning.leastVelocity
+    nextVelocity = now
+    if freshDelay > busyDelay {
+      capacity += (acknowledgedRate - capacity) * min(1, elapsed / Tuning.capacityMemory)
+    }
+    let pull = Tuning.pull * (targetDelay - standingDelay) / cycle
+    let wanted = capacity * (1 + min(max(pull, -Tuning.mostCut), Tuning.mostRaise))
+    estimate += (wanted - estimate) * min(1, share * 2)
+    reason = .queue
+    state = .holding
   }
 
-  private mutating func grow(error: Double, share: Double, now: Instant) {
+  /// Whether packets wait, beyond what scatters.
+  var isBusy: Bool { standingDelay > busyDelay }
+  var busyDelay: Double { max(Tuning.leastBusy, targetDelay * 0.4) }
+
+  private mutating func grow(share: Double, now: Instant) {
     if now >= nextVelocity {
-      if state != .starting {
-        velocity = error > 0.4 ? min(velocity * 2, Tuning.mostVelocity) : Tuning.leastVelocity
+      if state != .starting, estimate > capacity * 1.02 {
+        velocity = min(velocity * 2, Tuning.mostVelocity)
       }
       nextVelocity = Instant(nanoseconds: now.nanoseconds &+ UInt64(cycle * 1_000))
     }
     let room = max(acknowledgedRate * 2, limits.start)
-    let wanted = estimate * (1 + velocity * error * min(share, 1))
-    if wanted <= room {
-      estimate = wanted
-    } else {
-      estimate = max(estimate, room)
-    }
+    // What carried before is tried at once, what is beyond step by step.
+    let speed = estimate < capacity * 0.97 ? Tuning.returnVelocity : velocity
+    var wanted = estimate * (1 + speed * min(share, 1))
+    if estimate < capacity, state != .starting { wanted = min(wanted, capacity * 1.01) }
+    estimate = wanted <= room ? wanted : max(estimate, room)
     if state != .starting { state = .growing }
     reason = .room
   }
@@ -98,12 +110,18 @@ enum Tuning {
   static let startVelocity = 1.0
   static let leastVelocity = 0.05
   static let mostVelocity = 0.5
-  static let decrease = 0.25
+  static let returnVelocity = 0.5
+  static let leastBusy = 3_000.0
+  /// How fast the capacity follows what arrives, in microseconds.
+  static let capacityMemory = 120_000.0
+  static let pull = 0.3
+  static let mostCut = 0.25
+  static let mostRaise = 0.1
   static let overloadGuard = 10_000.0
   static let reference = 2_000_000.0
-  static let targetAtReference = 8_000.0
+  static let targetAtReference = 6_000.0
   static let leastTarget = 3_000.0
-  static let mostTarget = 25_000.0
+  static let mostTarget = 15_000.0
 
   /// ratio^−0.75 without a C library: two square roots.
   static func powerLaw(_ ratio: Double) -> Double {

@@ -51,9 +51,13 @@ package struct BandwidthEstimator: Sendable {
   /// What was acknowledged lately.
   package internal(set) var acknowledgedRate = 0.0
 
+  /// What the path carried when last there was a queue.
+  package internal(set) var capacity = 0.0
   /// Growth per round trip.
   var velocity: Double
   var nextVelocity = Instant.zero
+  /// After a drain nothing grows until then.
+  var calmUntil = Instant.zero
   /// While draining.
   var drain = Drain()
   var competition = Competition()
@@ -76,10 +80,10 @@ package struct BandwidthEstimator: Sendable {
         arrival: outcome.arrivalTicks &* 250, byteCount: Int64(byteCount))
       arrivals.add(packet)
       least.add(packet)
-      losses.addArrived(byteCount)
+      losses.addArrived()
       marks.add(isMarked: outcome.isCongestionExperienced)
-    case .lost: losses.addLost(byteCount)
-    case .acknowledgedLate: losses.addLate(byteCount)
+    case .lost: losses.addLost()
+    case .acknowledgedLate: losses.addLate()
     }
   }
 
@@ -137,8 +141,9 @@ package struct BandwidthEstimator: Sendable {
     scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
     if let rates = arrivals.rates(over: Tuning.rateSpan, atLeast: 8) {
-      acknowledgedRate = rates.arrival
+      acknowledgedRate = rates.arrival / (1 - min(losses.inherent, 0.5))
     }
+    losses.finishReport(isQueued: standingDelay > 2 * targetDelay)
     return min(elapsed, 200_000)
   }
 

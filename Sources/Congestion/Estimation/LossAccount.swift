@@ -1,14 +1,45 @@
-/// Packets and bytes that arrived or not, over the last reports.
+/// Packets that arrived or not, report by report.
 struct LossAccount: Sendable, BitwiseCopyable {
-  private(set) var arrived: Double = 0
-  private(set) var lost: Double = 0
+  /// Since the last report.
+  private var arrived = 0.0
+  private var lost = 0.0
+  /// Of the packets of about the last second.
+  private(set) var recent = 0.0
+  /// What is lost with no queue in sight: the line's own.
+  private(set) var inherent = 0.0
+  private var weight = 0.0
+  /// Losses one after another; of a long run, which is an outage, only the first count.
+  private var run = 0
 
-  mutating func addArrived(_ byteCount: Int) { arrived += 1 }
-  mutating func addLost(_ byteCount: Int) { lost += 1 }
-  mutating func addLate(_ byteCount: Int) {
+  mutating func addArrived() {
+    arrived += 1
+    run = 0
+  }
+
+  mutating func addLost() {
+    run += 1
+    if run <= Self.countedRun { lost += 1 }
+  }
+
+  mutating func addLate() {
     lost = max(0, lost - 1)
     arrived += 1
   }
+
+  /// - Parameter isQueued: Whether packets wait: then a loss may be the queue's.
+  mutating func finishReport(isQueued: Bool) {
+    let all = arrived + lost
+    guard all > 0 else { return }
+    recent += (lost / all - recent) * min(1, all / 200)
+    if !isQueued {
+      weight = min(weight + all, 500)
+      inherent += (lost / all - inherent) * min(1, all / weight)
+    }
+    arrived = 0
+    lost = 0
+  }
+
+  private static let countedRun = 3
 }
 
 /// ECN marks.

@@ -7,7 +7,7 @@ import Wire
 package final class MediaFlow {
   let index: Int
   let spec: FlowSpec
-  let start: UInt64
+  package let start: UInt64
   private(set) var estimator: BandwidthEstimator
   var keepsSeries = false
   package private(set) var series: [SeriesPoint] = []
@@ -53,6 +53,7 @@ package final class MediaFlow {
 
   func finish() { tally.reserve = estimator.estimate }
   func noteAudioLost() { tally.audioLost += 1 }
+  func noteOutage(_ byteCount: Int) { tally.outageBytes += byteCount }
 
   // MARK: Sender
 
@@ -80,7 +81,8 @@ package final class MediaFlow {
       tally.framesSkipped += 1
       return
     }
-    let room = (estimator.estimate - audioLineRate) * Self.payloadShare
+    let payloadShare = Double(packetPayload) / Double(packetPayload + Self.overhead)
+    let room = (estimator.estimate - audioLineRate) * payloadShare
     let correction = 1 - 0.5 * Double(waiting) / Double(VideoSource.interval)
     let rate = min(max(room * correction, spec.videoLeast), spec.videoMost)
     var left = source.nextFrame(rate: rate)
@@ -107,7 +109,7 @@ package final class MediaFlow {
 
   /// Small packets where one of 1200 bytes would hold up the audio.
   private var packetPayload: Int {
-    min(1_120, max(300, Int(estimator.estimate * 0.02 / 8)))
+    min(1_120, max(300, Int(estimator.estimate * 0.012 / 8)))
   }
 
   private func pump(in world: LabWorld) {
@@ -222,7 +224,6 @@ package final class MediaFlow {
 
   /// IP, UDP, DATA header, tag, and a media frame's own.
   static let overhead = 28 + 25 + 3
-  static let payloadShare = 0.95
 }
 
 /// One line of a plot.
@@ -249,5 +250,7 @@ package struct MediaTally: Sendable {
   package var receivedBytes = Array(repeating: 0, count: 6)
   package var reportBytes = 0
   package var badReports = 0
+  /// What was offered to a link that passed nothing.
+  package var outageBytes = 0
   package var reserve = 0.0
 }
