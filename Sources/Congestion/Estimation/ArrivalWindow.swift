@@ -12,6 +12,8 @@ struct ArrivedPacket: Sendable, BitwiseCopyable {
 /// The last 512 packets that arrived, in the order in which they were reported.
 struct ArrivalWindow: Sendable {
   private static let capacity = 512
+  /// Between the sending of two packets that belong together, in microseconds.
+  private static let longestGap: Int64 = 250_000
   private var ring = Array(repeating: ArrivedPacket(), count: capacity)
   /// How many were ever added.
   private(set) var count = 0
@@ -64,13 +66,17 @@ struct ArrivalWindow: Sendable {
     var first = newest
     var used = 0
     for age in 0..<last {
-      first = packet(age)
+      let packet = packet(age)
+      // Nothing was sent, or all was lost: what was before says nothing of now.
+      if age > 0, first.sent &- packet.sent > Self.longestGap { break }
+      first = packet
       used = age
       if age >= least, first.arrival <= newest.arrival &- span { break }
       bytes += first.byteCount
     }
+    guard used >= least else { return nil }
     // Where everything was taken the oldest has been counted too.
-    if !(used >= least && first.arrival <= newest.arrival &- span) { bytes -= first.byteCount }
+    if first.arrival > newest.arrival &- span { bytes -= first.byteCount }
     let elapsed = newest.arrival &- first.arrival
     guard elapsed > 0 else { return nil }
     let sent = max(1, newest.sent &- first.sent)

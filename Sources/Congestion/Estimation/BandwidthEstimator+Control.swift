@@ -34,7 +34,7 @@ extension BandwidthEstimator {
       reason = .drained
       estimate = max(drain.capacity * 0.95, limits.least)
       nextVelocity = now
-      calmUntil = now + .milliseconds(300)
+      calmUntil = now + .milliseconds(700)
     }
   }
 
@@ -46,17 +46,18 @@ extension BandwidthEstimator {
       capacity = min(acknowledgedRate, estimate)
       state = .holding
     }
-    guard isBusy else {
-      if now >= calmUntil { grow(share: share, now: now) }
-      return
-    }
+    isCalm = now < calmUntil
+    guard isBusy else { return grow(share: share, now: now) }
     velocity = Tuning.leastVelocity
     nextVelocity = now
     if freshDelay > busyDelay {
       capacity += (acknowledgedRate - capacity) * min(1, elapsed / Tuning.capacityMemory)
     }
-    let pull = Tuning.pull * (targetDelay - standingDelay) / cycle
-    let wanted = capacity * (1 + min(max(pull, -Tuning.mostCut), Tuning.mostRaise))
+    if standingDelay < targetDelay { capacity = max(capacity, min(provenRate, estimate)) }
+    slowDelay += (standingDelay - slowDelay) * min(1, elapsed / Tuning.slowMemory)
+    let quick = Tuning.pull * (targetDelay - standingDelay) / cycle
+    let slow = Tuning.fairness * (targetDelay - slowDelay) / max(targetDelay, slowDelay)
+    let wanted = capacity * (1 + min(max(quick + slow, -Tuning.mostCut), Tuning.mostRaise))
     estimate += (wanted - estimate) * min(1, share * 2)
     reason = .queue
     state = .holding
@@ -103,7 +104,7 @@ enum Tuning {
   /// IPv4 and UDP.
   static let headerByteCount = 28
   /// Frames of 33 ms leave in 28.
-  static let pacingGain = 1.2
+  static let pacingGain = 1.15
   /// In flight above what the path and the target hold, in microseconds of the estimate.
   static let slack = 20_000.0
   static let rateSpan: Int64 = 60_000
@@ -111,6 +112,9 @@ enum Tuning {
   static let leastVelocity = 0.05
   static let mostVelocity = 0.5
   static let returnVelocity = 0.5
+  /// For the force between flows that share a queue, in microseconds.
+  static let slowMemory = 2_000_000.0
+  static let fairness = 0.1
   static let leastBusy = 3_000.0
   /// How fast the capacity follows what arrives, in microseconds.
   static let capacityMemory = 120_000.0
@@ -119,9 +123,10 @@ enum Tuning {
   static let mostRaise = 0.1
   static let overloadGuard = 10_000.0
   static let reference = 2_000_000.0
-  static let targetAtReference = 6_000.0
+  static let targetAtReference = 5_700.0
   static let leastTarget = 3_000.0
-  static let mostTarget = 15_000.0
+  static let calmShare = 0.5
+  static let mostTarget = 14_000.0
 
   /// ratio^−0.75 without a C library: two square roots.
   static func powerLaw(_ ratio: Double) -> Double {

@@ -56,8 +56,13 @@ package struct BandwidthEstimator: Sendable {
   /// Growth per round trip.
   var velocity: Double
   var nextVelocity = Instant.zero
-  /// After a drain nothing grows until then.
+  /// After a drain the queue is kept shorter until then, so that its floor is seen.
   var calmUntil = Instant.zero
+  var isCalm = false
+  /// The standing delay over the last seconds.
+  var slowDelay = 0.0
+  /// What arrived over a few frames.
+  var provenRate = 0.0
   /// While draining.
   var drain = Drain()
   var competition = Competition()
@@ -134,7 +139,7 @@ package struct BandwidthEstimator: Sendable {
       reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125
     }
     guard let floor = least.value, let newest = arrivals.newest else { return elapsed }
-    let window = Int64(min(max(cycle / 2, 40_000), 100_000))
+    let window = Int64(min(max(cycle / 2, 10 * scatter, 40_000), 100_000))
     standingDelay = Double((arrivals.leastDelay(over: window, atLeast: 2) ?? floor) &- floor)
     freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
     let newestDelay = Double(newest.delay &- floor)
@@ -143,6 +148,7 @@ package struct BandwidthEstimator: Sendable {
     if let rates = arrivals.rates(over: Tuning.rateSpan, atLeast: 8) {
       acknowledgedRate = rates.arrival / (1 - min(losses.inherent, 0.5))
     }
+    if let rates = arrivals.rates(over: 150_000, atLeast: 8) { provenRate = rates.arrival }
     losses.finishReport(isQueued: standingDelay > 2 * targetDelay)
     return min(elapsed, 200_000)
   }
@@ -154,7 +160,8 @@ package struct BandwidthEstimator: Sendable {
   /// share a queue find equal shares.
   var targetDelay: Double {
     let delay = Tuning.targetAtReference * Tuning.powerLaw(estimate / Tuning.reference)
-    return min(max(delay, Tuning.leastTarget), Tuning.mostTarget)
+    let target = min(max(delay, Tuning.leastTarget), Tuning.mostTarget)
+    return isCalm ? target * Tuning.calmShare : target
   }
 }
 
