@@ -1,3 +1,4 @@
+import Congestion
 import CongestionLab
 import Foundation
 
@@ -6,7 +7,39 @@ import Foundation
     let args = CommandLine.arguments
     let seeds = args.count > 2 ? UInt64(args[2]) ?? 3 : 3
     let wanted = args.count > 1 && args[1] != "all" ? args[1].split(separator: ",").map(String.init) : nil
+    var tuning = EstimatorTuning()
+    for (key, value) in ProcessInfo.processInfo.environment where key.hasPrefix("T_") {
+      let v = Double(value) ?? 0
+      switch key {
+      case "T_pacingGain": tuning.pacingGain = v
+      case "T_slack": tuning.slack = v
+      case "T_rateSpan": tuning.rateSpan = v
+      case "T_startVelocity": tuning.startVelocity = v
+      case "T_leastVelocity": tuning.leastVelocity = v
+      case "T_mostVelocity": tuning.mostVelocity = v
+      case "T_returnVelocity": tuning.returnVelocity = v
+      case "T_slowMemory": tuning.slowMemory = v
+      case "T_fairness": tuning.fairness = v
+      case "T_leastBusy": tuning.leastBusy = v
+      case "T_capacityMemory": tuning.capacityMemory = v
+      case "T_pull": tuning.pull = v
+      case "T_mostCut": tuning.mostCut = v
+      case "T_mostRaise": tuning.mostRaise = v
+      case "T_overloadGuard": tuning.overloadGuard = v
+      case "T_reference": tuning.reference = v
+      case "T_targetAtReference": tuning.targetAtReference = v
+      case "T_leastTarget": tuning.leastTarget = v
+      case "T_calmShare": tuning.calmShare = v
+      case "T_mostTarget": tuning.mostTarget = v
+      case "T_flightShare": tuning.flightShare = v
+      case "T_growthShare": tuning.growthShare = v
+      case "T_reportShare": tuning.reportShare = v
+      default: print("?", key)
+      }
+    }
     for lab in LabCase.single + LabCase.several {
+      var lab = lab
+      for i in lab.flows.indices { lab.flows[i].tuning = tuning }
       if let wanted, !wanted.contains(lab.name) { continue }
       if let missing = lab.missing { print("\(lab.name): skipped, no \(missing)"); continue }
       let began = Date()
@@ -14,7 +47,7 @@ import Foundation
       for seed in 1...seeds {
         let world = lab.run(seed: seed, keepsSeries: seed == 1)
         for (i, m) in lab.measures.enumerated() { values[i].append(m.read(lab, world)) }
-        if seed == 1, wanted != nil { dump(lab.name, world) }
+        if seed == 1, wanted != nil { dump(lab.name, world); dumpLog(lab.name, world) }
       }
       var line = lab.name.padding(toLength: 11, withPad: " ", startingAt: 0)
       for (i, m) in lab.measures.enumerated() {
@@ -43,5 +76,15 @@ import Foundation
     }
     try? text.write(toFile: "/tmp/cc-\(name)-\(index).csv", atomically: true, encoding: .utf8)
     }
+  }
+}
+
+extension ReportProgram {
+  static func dumpLog(_ name: String, _ world: LabWorld) {
+    var text = ""
+    for e in world.logs[0].entries {
+      text += "\(e.entered / 1000),\(e.departure / 1000),\(e.wait / 1000),\(e.byteCount),\(e.flow),\(e.content)\n"
+    }
+    try? text.write(toFile: "/tmp/cc-\(name).log", atomically: true, encoding: .utf8)
   }
 }

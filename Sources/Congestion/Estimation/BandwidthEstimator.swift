@@ -33,6 +33,8 @@ package struct BandwidthEstimator: Sendable {
     case policer, prior
   }
 
+  var tuning: EstimatorTuning { limits.tuning }
+
   var arrivals = ArrivalWindow()
   var least = LeastDelay()
   /// Round trips without their queues, in microseconds.
@@ -66,18 +68,21 @@ package struct BandwidthEstimator: Sendable {
   /// While draining.
   var drain = Drain()
   var competition = Competition()
+  /// When the queue last was as short as we want it, over seconds, and when it last overflowed.
+  var longSince = Instant.zero
+  var lastOverflow = Instant.zero
 
   package init(_ limits: EstimatorLimits = EstimatorLimits()) {
     self.limits = limits
     estimate = limits.start
-    velocity = Tuning.startVelocity
+    velocity = limits.tuning.startVelocity
   }
 
   // MARK: Inputs
 
   /// What became of one packet.
   package mutating func handle(_ outcome: PacketOutcome) {
-    let byteCount = outcome.packet.byteCount + Tuning.headerByteCount
+    let byteCount = outcome.packet.byteCount + EstimatorTuning.headerByteCount
     switch outcome.fate {
     case .acknowledged:
       let packet = ArrivedPacket(
@@ -101,10 +106,13 @@ package struct BandwidthEstimator: Sendable {
     roundTrip sample: UInt64?, bytesInFlight: Int, now: Instant
   ) {
     let elapsed = measure(sample, now: now)
+    slowDelay += (standingDelay - slowDelay) * min(1, elapsed / tuning.slowMemory)
+    if state != .competing, isContested(now: now) { beginCompetition(now: now) }
     lastReport = now
     switch state {
     case .draining: continueDrain(now: now)
-    case .starting, .growing, .holding, .competing, .silent:
+    case .competing: compete(elapsed: elapsed, now: now)
+    case .starting, .growing, .holding, .silent:
       if isOverloaded { return beginDrain(now: now) }
       adjust(elapsed: elapsed, now: now)
     }
@@ -115,7 +123,7 @@ package struct BandwidthEstimator: Sendable {
 
   /// What the pacer may send at: frames leave a little faster than they come.
   package var pacingRate: Double {
-    estimate * (state == .draining ? 1.0 : Tuning.pacingGain)
+    estimate * (state == .draining ? 1.0 : tuning.pacingGain)
   }
 
   /// Bytes that may be under way before less urgent packets wait.
@@ -123,9 +131,14 @@ package struct BandwidthEstimator: Sendable {
     let bits: Double
     if state == .draining {
       bits = drain.capacity * (roundTrip.value + reportInterval * 0.5) / 1e6 * 0.9
+    } else if state == .competing {
+      bits = estimate * (roundTrip.value + standingDelay + reportInterval * 1.2) / 1e6
     } else {
-      bits =
-        estimate * (roundTrip.value + reportInterval * 1.2 + targetDelay + Tuning.slack) / 1e6
+      let time =
+        roundTrip.value + reportInterval * tuning.reportShare + targetDelay + tuning.slack
+      let proven = max(acknowledgedRate, provenRate) * tuning.flightShare
+      let isKnown = state != .starting && proven > 0
+      bits = (isKnown ? max(min(estimate, proven), limits.start) : estimate) * time / 1e6
     }
     return Int(min(bits / 8, 1e9)) + 2 * 1_200
   }
@@ -145,7 +158,7 @@ package struct BandwidthEstimator: Sendable {
     let newestDelay = Double(newest.delay &- floor)
     scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
-    if let rates = arrivals.rates(over: Tuning.rateSpan, atLeast: 8) {
+    if let rates = arrivals.rates(over: Int64(tuning.rateSpan), atLeast: 8) {
       acknowledgedRate = rates.arrival / (1 - min(losses.inherent, 0.5))
     }
     if let rates = arrivals.rates(over: 150_000, atLeast: 8) { provenRate = rates.arrival }
@@ -159,9 +172,9 @@ package struct BandwidthEstimator: Sendable {
   /// The queueing delay to be held, in microseconds: it falls with the rate, so that flows that
   /// share a queue find equal shares.
   var targetDelay: Double {
-    let delay = Tuning.targetAtReference * Tuning.powerLaw(estimate / Tuning.reference)
-    let target = min(max(delay, Tuning.leastTarget), Tuning.mostTarget)
-    return isCalm ? target * Tuning.calmShare : target
+    let delay = tuning.targetAtReference * EstimatorTuning.powerLaw(estimate / tuning.reference)
+    let target = min(max(delay, tuning.leastTarget), tuning.mostTarget)
+    return isCalm ? target * tuning.calmShare : target
   }
 }
 
@@ -170,6 +183,7 @@ package struct EstimatorLimits: Sendable, BitwiseCopyable {
   package var least = 10_000.0
   package var start = 300_000.0
   package var most = 100_000_000.0
+  package var tuning = EstimatorTuning()
 
   package init() {}
 }

@@ -7,6 +7,8 @@ struct LossAccount: Sendable, BitwiseCopyable {
   private(set) var recent = 0.0
   /// What is lost with no queue in sight: the line's own.
   private(set) var inherent = 0.0
+  /// Packets that the last report gave out as lost.
+  private(set) var lostInReport = 0.0
   private var weight = 0.0
   /// Losses one after another; of a long run, which is an outage, only the first count.
   private var run = 0
@@ -29,6 +31,7 @@ struct LossAccount: Sendable, BitwiseCopyable {
   /// - Parameter isQueued: Whether packets wait: then a loss may be the queue's.
   mutating func finishReport(isQueued: Bool) {
     let all = arrived + lost
+    lostInReport = lost
     guard all > 0 else { return }
     recent += (lost / all - recent) * min(1, all / 200)
     if !isQueued {

@@ -1,3 +1,5 @@
+package import Congestion
+
 /// One sender of a case.
 package struct FlowSpec: Sendable {
   package enum Kind: Sendable { case media, cubic, shortCubic }
@@ -25,6 +27,7 @@ package struct FlowSpec: Sendable {
   package var forward = [0]
   package var reverse = [1]
   package var fallsBack = false
+  package var tuning = EstimatorTuning()
 
   package init() {}
 

@@ -26,6 +26,7 @@ package final class MediaFlow {
     self.spec = spec
     self.start = start
     var limits = EstimatorLimits()
+    limits.tuning = spec.tuning
     limits.most = spec.hasVideo ? (spec.videoMost + spec.audioRate) * 1.1 : 200_000
     estimator = BandwidthEstimator(limits)
     pacer = Pacer(rate: limits.start)
