@@ -34,6 +34,9 @@ import Foundation
       case "T_flightShare": tuning.flightShare = v
       case "T_growthShare": tuning.growthShare = v
       case "T_reportShare": tuning.reportShare = v
+      case "T_priorShare": tuning.priorShare = v
+      case "T_markedPacingGain": tuning.markedPacingGain = v
+      case "T_markedGrowth": tuning.markedGrowth = v
       default: print("?", key)
       }
     }

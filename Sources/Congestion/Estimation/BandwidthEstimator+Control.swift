@@ -50,6 +50,7 @@ extension BandwidthEstimator {
       state = .holding
     }
     isCalm = now < calmUntil
+    if isMarking, standingDelay < targetDelay * 1.5 { return obeyMarks(share: share) }
     guard isBusy else { return grow(share: share, now: now) }
     velocity = tuning.leastVelocity
     nextVelocity = now
@@ -65,6 +66,21 @@ extension BandwidthEstimator {
     state = .holding
   }
 
+  /// A path that marks: less by the share of marks each round trip, or a little more.
+  private mutating func obeyMarks(share: Double) {
+    if marks.isMarked {
+      estimate *= 1 - min(marks.share, 1) / 2 * min(share, 1)
+      capacity = estimate
+      reason = .congestionMarks
+      state = .holding
+    } else {
+      let room = max(acknowledgedRate, provenRate) * tuning.growthShare + tuning.growthRate
+      estimate = max(estimate, min(estimate * (1 + tuning.markedGrowth * share), room))
+      reason = .room
+      state = .growing
+    }
+  }
+
   /// Whether packets wait, beyond what scatters.
   var isBusy: Bool { standingDelay > busyDelay }
   var busyDelay: Double { max(tuning.leastBusy, targetDelay * 0.4) }
@@ -77,7 +93,8 @@ extension BandwidthEstimator {
       nextVelocity = Instant(nanoseconds: now.nanoseconds &+ UInt64(cycle * 1_000))
     }
     let share = state == .starting ? 2 : tuning.growthShare
-    let room = max(max(acknowledgedRate, provenRate) * share, limits.start)
+    let proven = max(acknowledgedRate, provenRate) * share + tuning.growthRate
+    let room = state == .starting ? max(proven, limits.start) : proven
     // What carried before is tried at once, what is beyond step by step.
     let speed = estimate < capacity * 0.97 ? tuning.returnVelocity : velocity
     var wanted = estimate * (1 + speed * min(elapsed, 1))

@@ -65,6 +65,8 @@ package struct BandwidthEstimator: Sendable {
   var slowDelay = 0.0
   /// What arrived over a few frames.
   var provenRate = 0.0
+  /// The path marks packets rather than queue them.
+  var isMarking = false
   /// While draining.
   var drain = Drain()
   var competition = Competition()
@@ -76,6 +78,12 @@ package struct BandwidthEstimator: Sendable {
     self.limits = limits
     estimate = limits.start
     velocity = limits.tuning.startVelocity
+    guard let prior = limits.prior else { return }
+    estimate = min(max(prior * limits.tuning.priorShare, limits.least), limits.most)
+    capacity = estimate
+    state = .growing
+    reason = .prior
+    velocity = limits.tuning.leastVelocity
   }
 
   // MARK: Inputs
@@ -106,6 +114,8 @@ package struct BandwidthEstimator: Sendable {
     roundTrip sample: UInt64?, bytesInFlight: Int, now: Instant
   ) {
     let elapsed = measure(sample, now: now)
+    marks.finishReport(weight: elapsed / cycle, now: now)
+    isMarking = marks.isInUse(now: now)
     slowDelay += (standingDelay - slowDelay) * min(1, elapsed / tuning.slowMemory)
     if state != .competing, isContested(now: now) { beginCompetition(now: now) }
     lastReport = now
@@ -123,7 +133,8 @@ package struct BandwidthEstimator: Sendable {
 
   /// What the pacer may send at: frames leave a little faster than they come.
   package var pacingRate: Double {
-    estimate * (state == .draining ? 1.0 : tuning.pacingGain)
+    let gain = isMarking ? tuning.markedPacingGain : tuning.pacingGain
+    return estimate * (state == .draining ? 1.0 : gain)
   }
 
   /// Bytes that may be under way before less urgent packets wait.
@@ -138,7 +149,7 @@ package struct BandwidthEstimator: Sendable {
         roundTrip.value + reportInterval * tuning.reportShare + targetDelay + tuning.slack
       let proven = max(acknowledgedRate, provenRate) * tuning.flightShare
       let isKnown = state != .starting && proven > 0
-      bits = (isKnown ? max(min(estimate, proven), limits.start) : estimate) * time / 1e6
+      bits = (isKnown ? min(estimate, proven + tuning.growthRate) : estimate) * time / 1e6
     }
     return Int(min(bits / 8, 1e9)) + 2 * 1_200
   }
@@ -172,7 +183,8 @@ package struct BandwidthEstimator: Sendable {
   /// The queueing delay to be held, in microseconds: it falls with the rate, so that flows that
   /// share a queue find equal shares.
   var targetDelay: Double {
-    let delay = tuning.targetAtReference * EstimatorTuning.powerLaw(estimate / tuning.reference)
+    let rate = estimate / limits.weight
+    let delay = tuning.targetAtReference * EstimatorTuning.powerLaw(rate / tuning.reference)
     let target = min(max(delay, tuning.leastTarget), tuning.mostTarget)
     return isCalm ? target * tuning.calmShare : target
   }
@@ -183,6 +195,10 @@ package struct EstimatorLimits: Sendable, BitwiseCopyable {
   package var least = 10_000.0
   package var start = 300_000.0
   package var most = 100_000_000.0
+  /// What a test of the line has found.
+  package var prior: Double?
+  /// Of flows that share a queue each gets a share by its weight.
+  package var weight = 1.0
   package var tuning = EstimatorTuning()
 
   package init() {}

@@ -14,7 +14,11 @@ struct Competition: Sendable, BitwiseCopyable {
   private var origin = 0.0
   private var lastReduction = Instant.zero
   /// Until the first loss.
-  private var isSearching = true
+  private(set) var isSearching = true
+  /// Since when, in the search, more was sent than came out: then nobody gives way.
+  var stuckSince: Instant?
+  /// It was tried, and nobody was there.
+  var barredUntil = Instant.zero
   /// Since when the queue has been short.
   var shortSince: Instant?
   /// When the last test began whether the queue is our own, and the delay then, in microseconds.
@@ -83,6 +87,7 @@ extension BandwidthEstimator {
     let waited = Double(now.nanoseconds(since: drain.began)) / 1_000
     return waited > 2 * drain.mostDelay + 3 * cycle
       && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
+      && now >= competition.barredUntil
   }
 
   /// For seconds the queue has been longer than we want it, and it overflows although we give way.
@@ -121,8 +126,25 @@ extension BandwidthEstimator {
     } else {
       competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
     }
+    if isAlone(roundTrip: roundTrip, now: now) {
+      competition.barredUntil = now + .seconds(10)
+      return endCompetition(reason: .queue)
+    }
     estimate = competition.rate(roundTrip: roundTrip)
     test(now: now)
+  }
+
+  /// In the search more and more is sent; beside others it comes out, alone it only queues.
+  private mutating func isAlone(roundTrip: Double, now: Instant) -> Bool {
+    guard competition.isSearching, acknowledgedRate < 0.6 * estimate else {
+      competition.stuckSince = nil
+      return false
+    }
+    guard let since = competition.stuckSince else {
+      competition.stuckSince = now
+      return false
+    }
+    return Double(now.nanoseconds(since: since)) / 1e9 > 1.5 * roundTrip
   }
 
   /// Every few seconds less is sent for a moment: if the queue falls as it does for one who is

@@ -21,6 +21,11 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var leastTarget = 3_000.0
   package var calmShare = 0.5
   package var mostTarget = 14_000.0
+  package var priorShare = 0.95
+  package var markedPacingGain = 1.05
+  package var markedGrowth = 0.03
+  /// What may always be added to what was acknowledged, in bit/s.
+  package var growthRate = 20_000.0
   package var flightShare = 1.15
   package var growthShare = 1.5
   package var reportShare = 1.2

@@ -1,3 +1,5 @@
+import Primitives
+
 /// Packets that arrived or not, report by report.
 struct LossAccount: Sendable, BitwiseCopyable {
   /// Since the last report.
@@ -45,12 +47,34 @@ struct LossAccount: Sendable, BitwiseCopyable {
   private static let countedRun = 3
 }
 
-/// ECN marks.
+/// ECN marks, as DCTCP weighs them (RFC 8257 §3.3).
 struct MarkAccount: Sendable, BitwiseCopyable {
-  private(set) var marked = 0
-  private(set) var unmarked = 0
+  private var marked = 0.0
+  private var all = 0.0
+  /// Of the packets of the last round trips.
+  private(set) var share = 0.0
+  /// In the last report.
+  private(set) var isMarked = false
+  private(set) var lastMark: Instant?
 
   mutating func add(isMarked: Bool) {
-    if isMarked { marked += 1 } else { unmarked += 1 }
+    all += 1
+    if isMarked { marked += 1 }
+  }
+
+  /// - Parameter weight: What part of a round trip the report covers.
+  mutating func finishReport(weight: Double, now: Instant) {
+    guard all > 0 else { return }
+    isMarked = marked > 0
+    if isMarked { lastMark = now }
+    share += (marked / all - share) * min(1, 0.5 * weight)
+    marked = 0
+    all = 0
+  }
+
+  /// The path marks: a mark is then told before a queue is.
+  func isInUse(now: Instant) -> Bool {
+    guard let lastMark else { return false }
+    return now - lastMark < .seconds(10)
   }
 }

@@ -27,6 +27,8 @@ package final class MediaFlow {
     self.start = start
     var limits = EstimatorLimits()
     limits.tuning = spec.tuning
+    limits.prior = spec.priorRate
+    limits.weight = spec.weight
     limits.most = spec.hasVideo ? (spec.videoMost + spec.audioRate) * 1.1 : 200_000
     estimator = BandwidthEstimator(limits)
     pacer = Pacer(rate: limits.start)
