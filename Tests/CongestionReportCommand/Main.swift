@@ -40,7 +40,7 @@ import Foundation
       default: print("?", key)
       }
     }
-    for lab in LabCase.single + LabCase.several {
+    for lab in LabCase.single + LabCase.several + LabCase.fallback {
       var lab = lab
       for i in lab.flows.indices { lab.flows[i].tuning = tuning }
       if let wanted, !wanted.contains(lab.name) { continue }
@@ -48,9 +48,9 @@ import Foundation
       let began = Date()
       var values: [[Double?]] = lab.measures.map { _ in [] }
       for seed in 1...seeds {
-        let world = lab.run(seed: seed, keepsSeries: seed == 1)
+        let world = lab.run(seed: seed, keepsSeries: seed == 1 && lab.seconds < 1000)
         for (i, m) in lab.measures.enumerated() { values[i].append(m.read(lab, world)) }
-        if seed == 1, wanted != nil { dump(lab.name, world); dumpLog(lab.name, world) }
+        if seed == 1, wanted != nil, lab.seconds < 1000 { dump(lab.name, world); dumpLog(lab.name, world) }
       }
       var line = lab.name.padding(toLength: 11, withPad: " ", startingAt: 0)
       for (i, m) in lab.measures.enumerated() {

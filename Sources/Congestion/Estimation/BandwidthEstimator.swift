@@ -154,6 +154,17 @@ package struct BandwidthEstimator: Sendable {
     return Int(min(bits / 8, 1e9)) + 2 * 1_200
   }
 
+  /// What the fallback machines are told.
+  package func sighting(now: Instant) -> FallbackMachine.Sighting {
+    FallbackMachine.Sighting(
+      estimate: estimate, loss: max(0, losses.recent), queueDelay: standingDelay,
+      isHeard: lastReport.map { now.nanoseconds(since: $0) < 1_000_000_000 } ?? true,
+      proven: provenRate)
+  }
+
+  /// Packets wait on the path.
+  package var isQueued: Bool { isBusy }
+
   // MARK: Measuring
 
   private mutating func measure(_ sample: UInt64?, now: Instant) -> Double {

@@ -1,4 +1,4 @@
-import Congestion
+package import Congestion
 import Primitives
 import Wire
 
@@ -20,6 +20,7 @@ package final class MediaFlow {
   private var pumpTime = UInt64.max
   private var reportTime = UInt64.max
   private var audioInterval: UInt64 = 20_000_000
+  private var fallback: FallbackMachine
 
   init(_ index: Int, _ spec: FlowSpec, start: UInt64, random: inout RandomSource) {
     self.index = index
@@ -32,6 +33,9 @@ package final class MediaFlow {
     limits.most = spec.hasVideo ? (spec.videoMost + spec.audioRate) * 1.1 : 200_000
     estimator = BandwidthEstimator(limits)
     pacer = Pacer(rate: limits.start)
+    let audio = spec.audioRate + Double(Self.overhead) * 400
+    fallback = FallbackMachine(
+      FallbackLimits(audio: audio, leastVideo: spec.videoLeast * 356 / 300))
     source = VideoSource(random: random.split())
   }
 
@@ -72,12 +76,13 @@ package final class MediaFlow {
     let payload = Int(spec.audioRate * Double(audioInterval) / 8e9)
     enqueue(.audio, byteCount: payload + Self.overhead, in: world)
     tally.audioSent += 1
+    pad(in: world, beside: payload + Self.overhead)
     pump(in: world)
   }
 
   private func makeFrame(in world: LabWorld) {
     world.schedule(.frame, flow: index, at: world.now + VideoSource.interval)
-    guard !isPaused(world.now) else { return }
+    guard !isPaused(world.now), fallback.mode == .audioAndVideo else { return }
     // What already waits comes off; more than two frames of it, and this one is not encoded.
     let waiting = pacer.videoDelay
     guard waiting < 2 * VideoSource.interval else {
@@ -98,6 +103,33 @@ package final class MediaFlow {
     }
     tally.frames += 1
     pump(in: world)
+  }
+
+  /// In audio-only, while the machine probes: up to the estimate, in packets as small as the audio.
+  private func pad(in world: LabWorld, beside audio: Int) {
+    guard let most = fallback.probeRate(now: Instant(nanoseconds: world.now)),
+      pacer.isEmpty(.padding)
+    else { return }
+    let rate = min(most, estimator.estimate * 1.02)
+    var left = Int(rate * Double(audioInterval) / 8e9) - audio
+    while left > 60 {
+      let size = min(left, 250)
+      enqueue(.padding, byteCount: size, in: world)
+      left -= size
+    }
+  }
+
+  private func checkFallback(in world: LabWorld) {
+    guard spec.fallsBack else { return }
+    let now = Instant(nanoseconds: world.now)
+    guard let change = fallback.update(estimator.sighting(now: now), now: now) else { return }
+    tally.changes.append((Double(world.now) / 1e9, change))
+    if change.mode == .audioOnly {
+      pacer.removeAll(.video)
+    } else {
+      pacer.removeAll(.padding)
+      source.restart()
+    }
   }
 
   private func enqueue(_ sendClass: SendClass, byteCount: Int, in world: LabWorld) {
@@ -156,6 +188,7 @@ package final class MediaFlow {
     let now = Instant(nanoseconds: world.now)
     history.handleTimeout(now: now)
     while let outcome = history.poll() { estimator.handle(outcome) }
+    checkFallback(in: world)
     if keepsSeries { note(world.now) }
     pump(in: world)
   }
@@ -255,5 +288,7 @@ package struct MediaTally: Sendable {
   package var badReports = 0
   /// What was offered to a link that passed nothing.
   package var outageBytes = 0
+  /// Falls back and returns: when, and why.
+  package var changes: [(Double, FallbackMachine.Change)] = []
   package var reserve = 0.0
 }
