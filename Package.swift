@@ -140,7 +140,7 @@ let package = Package(
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
     program(
-      "CongestionReportCommand", ["CongestionLab", "Congestion", "Arguments", "Primitives"],
+      "CongestionReportCommand", ["CongestionLab", "Congestion", "Arguments"],
       path: "Tests/CongestionReportCommand"),
     tests("CongestionTests", ["Congestion", "CongestionLab", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),

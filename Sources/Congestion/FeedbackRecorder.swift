@@ -83,8 +83,9 @@ package struct FeedbackRecorder: Sendable {
   private mutating func bringForward(at arrival: Instant) {
     guard let lastReport else { return }
     let cost = Self.reportByteCount + packetsSinceReport
-    guard bytesSinceReport >= cost * Self.costDivisor
-      || packetsSinceReport >= Self.reportedPacketLimit
+    guard
+      bytesSinceReport >= cost * Self.costDivisor
+        || packetsSinceReport >= Self.reportedPacketLimit
     else { return }
     let soonest = Self.add(Self.shortestInterval, to: lastReport)
     deadline = earliest(deadline, max(soonest, Self.add(Self.gatheringDelay, to: arrival)))

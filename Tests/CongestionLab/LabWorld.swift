@@ -4,6 +4,7 @@ import Primitives
 package final class LabWorld {
   var now: UInt64 = 0
   let end: UInt64
+  let seed: UInt64
   package var endTime: UInt64 { end }
   var links: [LabLink]
   package private(set) var logs: [LinkLog]
@@ -20,6 +21,7 @@ package final class LabWorld {
   ) {
     var random = RandomSource(seed: seed)
     end = UInt64(seconds * 1e9)
+    self.seed = seed
     self.links = links.map { LabLink($0, random: &random) }
     specs = flows
     logs = links.map { _ in LinkLog(flowCount: flows.count) }
@@ -44,7 +46,9 @@ package final class LabWorld {
     while let event = calendar.pop(), event.time < end {
       now = event.time
       let flow = Int(event.flow)
-      if event.kind == .hop { arrive(event.packet) } else if let media = mediaByIndex[flow] {
+      if event.kind == .hop {
+        arrive(event.packet)
+      } else if let media = mediaByIndex[flow] {
         media.handle(event, in: self)
       } else {
         cubics[flow]?.handle(event, in: self)

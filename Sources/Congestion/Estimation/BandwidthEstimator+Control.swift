@@ -117,4 +117,3 @@ struct Drain: Sendable, BitwiseCopyable {
   /// The longest delay in it, in microseconds.
   var mostDelay = 0.0
 }
-

@@ -1,7 +1,7 @@
 package import Primitives
 
 /// How fast this host may send on one path, from what FEEDBACK says of each packet
-/// (docs/decisions/0011). All rates are in bit/s on the line, with IP and UDP headers.
+/// (docs/decisions/0014). All rates are in bit/s on the line, with IP and UDP headers.
 ///
 /// Use: `handle` each outcome that `SentPacketHistory` polls, then `finishReport`; obey `estimate`,
 /// `pacingRate` and `inFlightLimit`. Nothing is allocated after construction.
@@ -45,6 +45,8 @@ package struct BandwidthEstimator: Sendable {
   /// Between reports, smoothed, in microseconds.
   var reportInterval = 25_000.0
   var lastReport: Instant?
+  /// When last nothing was under way.
+  var lastIdle = Instant.zero
   /// Queueing delay, in microseconds: the least of the last moments, and of the last packets.
   package internal(set) var standingDelay = 0.0
   var freshDelay = 0.0
@@ -114,11 +116,12 @@ package struct BandwidthEstimator: Sendable {
     roundTrip sample: UInt64?, bytesInFlight: Int, now: Instant
   ) {
     let elapsed = measure(sample, now: now)
-    marks.finishReport(weight: elapsed / cycle, now: now)
+    marks.finishReport(weight: tuning.markWeight * elapsed / cycle, now: now)
     isMarking = marks.isInUse(now: now)
     slowDelay += (standingDelay - slowDelay) * min(1, elapsed / tuning.slowMemory)
     if state != .competing, isContested(now: now) { beginCompetition(now: now) }
     lastReport = now
+    if state == .silent { state = .holding }
     switch state {
     case .draining: continueDrain(now: now)
     case .competing: compete(elapsed: elapsed, now: now)
@@ -127,6 +130,16 @@ package struct BandwidthEstimator: Sendable {
       adjust(elapsed: elapsed, now: now)
     }
     estimate = min(max(estimate, limits.least), limits.most)
+  }
+
+  /// Notices that nothing is reported any more; call it every 100 ms or so.
+  package mutating func handleTimeout(bytesInFlight: Int, now: Instant) {
+    if bytesInFlight == 0 { lastIdle = now }
+    let since = max(lastReport ?? .zero, lastIdle)
+    guard state != .silent, Double(now.nanoseconds(since: since)) / 1_000 > tuning.silence + cycle
+    else { return }
+    state = .silent
+    reason = .silence
   }
 
   // MARK: Outputs
@@ -196,21 +209,12 @@ package struct BandwidthEstimator: Sendable {
   var targetDelay: Double {
     let rate = estimate / limits.weight
     let delay = tuning.targetAtReference * EstimatorTuning.powerLaw(rate / tuning.reference)
-    let target = min(max(delay, tuning.leastTarget), tuning.mostTarget)
+    var target = max(delay, tuning.leastTarget)
+    // Slow flows wait longer anyway; still a slower one's is longer than a faster one's.
+    if target > tuning.mostTarget {
+      target = tuning.mostTarget * (target / tuning.mostTarget).squareRoot().squareRoot()
+    }
+    target += tuning.scatterShare * min(max(scatter - tuning.scatterFree, 0), 10_000)
     return isCalm ? target * tuning.calmShare : target
   }
-}
-
-/// What the estimate may be, in bit/s.
-package struct EstimatorLimits: Sendable, BitwiseCopyable {
-  package var least = 10_000.0
-  package var start = 300_000.0
-  package var most = 100_000_000.0
-  /// What a test of the line has found.
-  package var prior: Double?
-  /// Of flows that share a queue each gets a share by its weight.
-  package var weight = 1.0
-  package var tuning = EstimatorTuning()
-
-  package init() {}
 }

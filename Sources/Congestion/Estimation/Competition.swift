@@ -28,7 +28,9 @@ struct Competition: Sendable, BitwiseCopyable {
 
   /// - Parameter roundTrip: With the queue, in seconds.
   mutating func begin(rate: Double, roundTrip: Double, now: Instant) {
+    let barred = barredUntil
     self = Competition()
+    barredUntil = barred
     window = max(4, rate * roundTrip / Self.packetBits)
     windowAtLoss = window
     lastReduction = now
@@ -107,7 +109,7 @@ extension BandwidthEstimator {
     state = .competing
     reason = .competition
     least.isHeld = true
-    let rate = max(acknowledgedRate, drain.before * 0.4)
+    let rate = max(acknowledgedRate, min(drain.before * 0.4, acknowledgedRate * 2))
     competition.begin(rate: rate, roundTrip: loadedRoundTrip, now: now)
     estimate = competition.rate(roundTrip: loadedRoundTrip)
   }
@@ -127,7 +129,7 @@ extension BandwidthEstimator {
       competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
     }
     if isAlone(roundTrip: roundTrip, now: now) {
-      competition.barredUntil = now + .seconds(10)
+      competition.barredUntil = now + .seconds(20)
       return endCompetition(reason: .queue)
     }
     estimate = competition.rate(roundTrip: roundTrip)
@@ -144,7 +146,7 @@ extension BandwidthEstimator {
       competition.stuckSince = now
       return false
     }
-    return Double(now.nanoseconds(since: since)) / 1e9 > 1.5 * roundTrip
+    return Double(now.nanoseconds(since: since)) / 1e9 > roundTrip
   }
 
   /// Every few seconds less is sent for a moment: if the queue falls as it does for one who is

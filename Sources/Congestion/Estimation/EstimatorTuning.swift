@@ -1,4 +1,4 @@
-/// The constants of the estimator, and where they come from (docs/decisions/0011). Times are in
+/// The constants of the estimator, and where they come from (docs/decisions/0014). Times are in
 /// microseconds.
 package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var pacingGain = 1.15
@@ -17,13 +17,19 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var mostRaise = 0.1
   package var overloadGuard = 10_000.0
   package var reference = 2_000_000.0
-  package var targetAtReference = 5_700.0
+  package var targetAtReference = 6_300.0
   package var leastTarget = 3_000.0
   package var calmShare = 0.5
   package var mostTarget = 14_000.0
+  /// How much of the scatter beyond the usual of frames is added to the target.
+  package var scatterShare = 0.5
+  package var scatterFree = 4_000.0
+  package var markWeight = 0.125
+  /// Without a report, after which the path counts as silent.
+  package var silence = 600_000.0
   package var priorShare = 0.95
   package var markedPacingGain = 1.05
-  package var markedGrowth = 0.03
+  package var markedGrowth = 0.015
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
   package var flightShare = 1.15

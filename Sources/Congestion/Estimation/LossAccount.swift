@@ -67,7 +67,7 @@ struct MarkAccount: Sendable, BitwiseCopyable {
     guard all > 0 else { return }
     isMarked = marked > 0
     if isMarked { lastMark = now }
-    share += (marked / all - share) * min(1, 0.5 * weight)
+    share += (marked / all - share) * min(1, weight)
     marked = 0
     all = 0
   }

@@ -1,6 +1,6 @@
 package import Primitives
 
-/// Decides when a link carries audio alone, and when video is tried again (docs/decisions/0011).
+/// Decides when a link carries audio alone, and when video is tried again (docs/decisions/0014).
 ///
 /// One instance decides what this host publishes on a link, from its own estimate; another what it
 /// asks a sender to leave out, from what it receives. Both enter and leave by the same rules.
@@ -99,7 +99,8 @@ package struct FallbackMachine: Sendable {
 
   private mutating func watch(_ sighting: Sighting, now: Instant) -> Change? {
     if let lastChange, now - lastChange > limits.settledTime { returnTime = limits.returnTime }
-    badRateSince = sighting.estimate < limits.needed ? badRateSince ?? now : nil
+    if sighting.estimate >= limits.needed * 1.05 { badRateSince = nil }
+    if sighting.estimate < limits.needed { badRateSince = badRateSince ?? now }
     badLossSince = sighting.loss > limits.mostLoss ? badLossSince ?? now : nil
     badDelaySince = sighting.queueDelay > limits.mostDelay ? badDelaySince ?? now : nil
     silentSince = sighting.isHeard ? nil : silentSince ?? now
@@ -176,37 +177,5 @@ package struct FallbackMachine: Sendable {
     return Change(
       mode: mode, reason: .recovered, estimate: sighting.estimate, needed: limits.returnRate,
       loss: sighting.loss)
-  }
-}
-
-/// When to fall back and when to return. Rates are in bit/s on the line.
-package struct FallbackLimits: Sendable, BitwiseCopyable {
-  /// Audio and the smallest video.
-  package var needed: Double
-  /// What must be shown for a return: 1.5 × `needed`.
-  package var returnRate: Double
-  package var rateTime = Duration.seconds(2)
-  package var mostLoss = 0.15
-  package var lossTime = Duration.seconds(3)
-  /// In microseconds.
-  package var mostDelay = 400_000.0
-  package var delayTime = Duration.seconds(1)
-  package var silenceTime = Duration.seconds(2)
-  /// The first return; after a relapse twice as long, at most a minute.
-  package var returnTime = Duration.seconds(2)
-  package var mostReturnTime = Duration.seconds(60)
-  package var mostReturnLoss = 0.05
-  /// Out again so soon is a relapse; in so long is not one any more.
-  package var relapseTime = Duration.seconds(30)
-  package var settledTime = Duration.seconds(120)
-  package var probeTime = Duration.seconds(3)
-  package var probePause = Duration.seconds(2)
-  package var mostProbePause = Duration.seconds(5)
-  /// Above this queueing delay, in microseconds, a probe stops: the audio comes first.
-  package var mostProbeDelay = 60_000.0
-
-  package init(audio: Double, leastVideo: Double) {
-    needed = audio + leastVideo
-    returnRate = 1.5 * (audio + leastVideo)
   }
 }

@@ -1,6 +1,6 @@
 package import Primitives
 
-/// What waits to be sent, in the order in which it goes (docs/decisions/0011).
+/// What waits to be sent, in the order in which it goes (docs/decisions/0014).
 package enum SendClass: UInt8, CaseIterable, Sendable, BitwiseCopyable {
   case audio, feedback, message, retransmission, video, padding
 }
@@ -100,7 +100,8 @@ package struct Pacer: Sendable {
 
   /// How long video that waits needs to leave at the present rate, in nanoseconds.
   package var videoDelay: UInt64 {
-    let bytes = queuedBytes[Int(SendClass.video.rawValue)]
+    let bytes =
+      queuedBytes[Int(SendClass.video.rawValue)]
       + queuedBytes[Int(SendClass.retransmission.rawValue)]
     return Self.duration(bytes, rate)
   }

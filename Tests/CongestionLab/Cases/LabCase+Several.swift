@@ -23,7 +23,16 @@ extension LabCase {
 
   private static let fiveThree = LabCase(
     "rfc53", "RFC 8867 5.3: congested feedback", LinkSpec(fiveThreeForward, delay: 50),
-    flows: [.media, back], seconds: 100, [.utilisation(), .wait()]
+    flows: [.media, back], seconds: 100,
+    [
+      .utilisation(), .wait(),
+      Measure("of that with a clean way back", "", .atLeast(0.92)) { lab, world in
+        let clean = fiveThreeClean.run(seed: world.seed)
+        let own = lab.reader(world).figures(from: lab.begin(world), to: world.endTime)
+        let other = lab.reader(clean).figures(from: lab.begin(clean), to: clean.endTime)
+        return own.utilisation / other.utilisation
+      },
+    ]
   ).with { $0.links[1] = LinkSpec(.schedule([(0, 2), (35, 0.8), (70, 2)]), delay: 50) }
 
   /// The other half of the figure "forward against clean reverse".

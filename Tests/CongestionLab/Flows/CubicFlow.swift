@@ -147,7 +147,8 @@ final class CubicFlow {
     }
     let time = Double(now - began) / 1e9 + smoothed
     let distance = time - origin
-    let target = min(max(0.4 * distance * distance * distance + max(windowAtLoss, window), window),
+    let target = min(
+      max(0.4 * distance * distance * distance + max(windowAtLoss, window), window),
       window * 1.5)
     friendly += 0.53 / max(friendly, 1)
     if target > window { window += (target - window) / window } else { window += 0.01 / window }

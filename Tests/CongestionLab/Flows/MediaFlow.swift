@@ -21,6 +21,7 @@ package final class MediaFlow {
   private var reportTime = UInt64.max
   private var audioInterval: UInt64 = 20_000_000
   private var fallback: FallbackMachine
+  private var audioCount = 0
 
   init(_ index: Int, _ spec: FlowSpec, start: UInt64, random: inout RandomSource) {
     self.index = index
@@ -52,7 +53,7 @@ package final class MediaFlow {
         pumpTime = .max
         pump(in: world)
       }
-    case .report: report(in: world)
+    case .report: if event.time == reportTime { report(in: world) }
     case .senderTimer: checkTimers(in: world)
     case .hop, .acknowledgement, .retransmission: break
     }
@@ -73,9 +74,12 @@ package final class MediaFlow {
   private func makeAudio(in world: LabWorld) {
     world.schedule(.audio, flow: index, at: world.now + audioInterval)
     guard !isPaused(world.now) else { return }
+    audioCount += 1
+    tally.audioSent += 1
+    // What nobody hears in time is not sent; one in five looks for the end of the silence.
+    guard estimator.state != .silent || audioCount % 5 == 0 else { return tally.audioLost += 1 }
     let payload = Int(spec.audioRate * Double(audioInterval) / 8e9)
     enqueue(.audio, byteCount: payload + Self.overhead, in: world)
-    tally.audioSent += 1
     pad(in: world, beside: payload + Self.overhead)
     pump(in: world)
   }
@@ -188,6 +192,7 @@ package final class MediaFlow {
     let now = Instant(nanoseconds: world.now)
     history.handleTimeout(now: now)
     while let outcome = history.poll() { estimator.handle(outcome) }
+    estimator.handleTimeout(bytesInFlight: history.bytesInFlight, now: now)
     checkFallback(in: world)
     if keepsSeries { note(world.now) }
     pump(in: world)
@@ -223,7 +228,7 @@ package final class MediaFlow {
   private func scheduleReport(in world: LabWorld) {
     guard let deadline = recorder.nextDeadline else { return }
     let wait = deadline.nanoseconds(since: local(world.now))
-    guard world.now + wait < reportTime || reportTime < world.now else { return }
+    guard world.now + wait < reportTime else { return }
     reportTime = world.now + wait
     world.schedule(.report, flow: index, at: reportTime)
   }

@@ -50,8 +50,9 @@ package enum Capacity: Sendable {
       }
       return sum
     case .trace(let moments):
-      return 12_000 * (Self.opportunities(moments, before: to)
-        - Self.opportunities(moments, before: from))
+      return 12_000
+        * (Self.opportunities(moments, before: to)
+          - Self.opportunities(moments, before: from))
     }
   }
 
