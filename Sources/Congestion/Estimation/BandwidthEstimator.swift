@@ -184,6 +184,8 @@ package struct BandwidthEstimator: Sendable {
     var elapsed = reportInterval
     if let lastReport {
       elapsed = Double(now.nanoseconds(since: lastReport)) / 1_000
+      // A silence says nothing of whose the queue is.
+      if elapsed > tuning.silence / 2 { drain.began = now }
       reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125
     }
     guard let floor = least.value, let newest = arrivals.newest else { return elapsed }

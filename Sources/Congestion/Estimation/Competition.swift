@@ -1,9 +1,9 @@
 import Primitives
 
-/// The window of RFC 9438 (CUBIC), in packets of 1200 bytes: while somebody else keeps the queue
+/// The window of RFC 9438 (CUBIC), in packets of 1500 bytes: while somebody else keeps the queue
 /// full only their own law gets a share beside them.
 struct Competition: Sendable, BitwiseCopyable {
-  private static let packetBits = 9_600.0
+  private static let packetBits = 12_000.0
   private static let beta = 0.7
   private static let scale = 0.4
 
@@ -154,7 +154,7 @@ extension BandwidthEstimator {
   private mutating func test(now: Instant) {
     let span = max(2 * cycle, 150_000)
     if let began = competition.testBegan {
-      estimate *= 0.6
+      estimate = min(estimate, acknowledgedRate) * 0.6
       let waited = Double(now.nanoseconds(since: began)) / 1_000
       guard waited > span + cycle + standingDelay else { return }
       competition.testBegan = nil

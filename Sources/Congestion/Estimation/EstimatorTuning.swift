@@ -1,8 +1,8 @@
 /// The constants of the estimator, and where they come from (docs/decisions/0014). Times are in
 /// microseconds.
 package struct EstimatorTuning: Sendable, BitwiseCopyable {
-  package var pacingGain = 1.15
-  package var slack = 8_000.0
+  package var pacingGain = 1.1
+  package var slack = 1_000.0
   package var rateSpan = 60_000.0
   package var startVelocity = 1.0
   package var leastVelocity = 0.05
@@ -17,7 +17,7 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var mostRaise = 0.1
   package var overloadGuard = 10_000.0
   package var reference = 2_000_000.0
-  package var targetAtReference = 6_300.0
+  package var targetAtReference = 7_000.0
   package var leastTarget = 3_000.0
   package var calmShare = 0.5
   package var mostTarget = 14_000.0
@@ -32,7 +32,7 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var markedGrowth = 0.015
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
-  package var flightShare = 1.15
+  package var flightShare = 1.0
   package var growthShare = 1.5
   package var reportShare = 1.2
 
