@@ -40,9 +40,7 @@ extension Endpoint {
             _ = machine.sendAudio(
               payload, mediaTime: frame.mediaTime, length: frame.length, isMarked: frame.isMarked,
               on: callID, now: now)
-            if let capture {
-              Self.capture(payload, frame, of: callID, machine, localAddress, to: capture)
-            }
+            if let capture { self.capture(payload, frame, of: callID, machine, to: capture) }
             return true
           } ?? false
       }
@@ -75,9 +73,9 @@ extension Endpoint {
 
   // MARK: - Capture
 
-  private static func capture(
+  private func capture(
     _ payload: Span<UInt8>, _ frame: OutgoingFrame, of callID: Wire.CallID,
-    _ machine: borrowing PeerMachine, _ local: SocketAddress, to capture: any MediaCapture
+    _ machine: borrowing PeerMachine, to capture: any MediaCapture
   ) {
     guard let remote = machine.statistics(of: callID)?.remote else { return }
     var bytes: [UInt8] = []
@@ -85,8 +83,9 @@ extension Endpoint {
     for index in 0..<payload.count { bytes.append(payload[index]) }
     capture.capture(
       CapturedFrame(
-        isOutgoing: true, local: local, remote: remote, mediaTime: frame.mediaTime,
-        isMarked: frame.isMarked, wallNanoseconds: SystemClock.wallNanoseconds), payload: bytes)
+        isOutgoing: true, local: localAddress(toward: remote), remote: remote,
+        mediaTime: frame.mediaTime, isMarked: frame.isMarked,
+        wallNanoseconds: SystemClock.wallNanoseconds), payload: bytes)
   }
 
   private func capture(
@@ -97,8 +96,9 @@ extension Endpoint {
     let age = SystemClock.now.nanoseconds(since: frame.arrival)
     capture.capture(
       CapturedFrame(
-        isOutgoing: false, local: localAddress, remote: remote, mediaTime: frame.mediaTime,
-        isMarked: frame.isMarked, wallNanoseconds: SystemClock.wallNanoseconds &- age),
+        isOutgoing: false, local: localAddress(toward: remote), remote: remote,
+        mediaTime: frame.mediaTime, isMarked: frame.isMarked,
+        wallNanoseconds: SystemClock.wallNanoseconds &- age),
       payload: payload)
   }
 }

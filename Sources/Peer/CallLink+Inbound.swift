@@ -21,6 +21,7 @@ extension CallLink {
     static let signal = Findings(rawValue: 16)
     /// The session ended itself.
     static let ended = Findings(rawValue: 32)
+    static let probe = Findings(rawValue: 64)
   }
 
   /// Takes a DATA packet that carries one of our connection IDs.
@@ -62,6 +63,13 @@ extension CallLink {
           take(challenge, from: source, byteCount: packet.count, now: now)
         case .pathResponse(let response): take(response, from: source, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
+        case .probeRequest, .probeAnswer, .probePacket, .probeReport:
+          let byteCount =
+            packet.count + SealedPacket.minimumByteCount + source.headerByteCount
+          takeProbe(
+            frame, in: packet,
+            ProbeArrival(source: source, byteCount: byteCount, ecn: marks.ecn), now: now)
+          findings.insert(.probe)
         case .message:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
@@ -132,7 +140,9 @@ extension CallLink {
           signals.append(Array(copying: packet.bytes(at: body)))
           findings.insert(.signal)
         case .padding: break
-        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .skipped: return findings
+        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .skipped, .probeRequest,
+          .probeAnswer, .probePacket, .probeReport:
+          return findings
         }
       }
     } catch {

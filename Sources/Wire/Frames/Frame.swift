@@ -15,6 +15,10 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case signal(body: PacketRange)
   case close(CloseFrame, text: PacketRange)
   case audio(AudioMediaFrame, payload: PacketRange)
+  case probeRequest(ProbeRequestFrame)
+  case probeAnswer(ProbeAnswerFrame)
+  case probePacket(ProbePacketFrame)
+  case probeReport(ProbeReportFrame)
   /// An AUDIO frame of a kind that is reserved (§5, bits 0 and 1); it reached the packet's end.
   case skipped(type: UInt8)
 
@@ -23,7 +27,9 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
     switch self {
     case .ping, .message: .soon
     case .audio, .skipped: .interval
-    case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close: .none
+    case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
+      .probeRequest, .probeAnswer, .probePacket, .probeReport:
+      .none
     }
   }
 }
@@ -55,6 +61,10 @@ package enum FrameType {
   package static let pathResponse: UInt8 = 0x08
   package static let signal: UInt8 = 0x09
   package static let close: UInt8 = 0x0A
+  package static let probeRequest: UInt8 = 0x10
+  package static let probeAnswer: UInt8 = 0x11
+  package static let probePacket: UInt8 = 0x12
+  package static let probeReport: UInt8 = 0x13
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }

@@ -46,6 +46,10 @@ package struct FrameReader: ~Escapable {
     case FrameType.signal: return .signal(body: try SignalFrame.parse(&reader))
     case FrameType.close: return try readClose()
     case FrameType.audio...: return try readAudio(type)
+    case FrameType.probeRequest: return .probeRequest(try ProbeRequestFrame(parsing: &reader))
+    case FrameType.probeAnswer: return .probeAnswer(try ProbeAnswerFrame(parsing: &reader))
+    case FrameType.probePacket: return .probePacket(try ProbePacketFrame(parsing: &reader))
+    case FrameType.probeReport: return .probeReport(try ProbeReportFrame(parsing: &reader))
     default: throw .invalid("frame type", at: start)
     }
   }
