@@ -1,6 +1,7 @@
-import Congestion
 import Primitives
 import Testing
+
+@testable import Congestion
 
 /// The estimator on a line that is one division: packets leave a queue at a rate.
 @Suite struct BandwidthEstimatorTests {
