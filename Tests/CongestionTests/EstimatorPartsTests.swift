@@ -107,9 +107,11 @@ import Testing
     let begin = Instant(nanoseconds: 1_000_000_000)
     competition.begin(rate: 1_200_000, roundTrip: 0.4, now: begin)
     #expect(competition.window == 40 && competition.isSearching)
-    #expect(competition.reduce(roundTrip: 0.4, now: begin + .milliseconds(500)))
+    let isReduced = competition.reduce(roundTrip: 0.4, now: begin + .milliseconds(500))
+    #expect(isReduced)
     #expect(abs(competition.window - 28) < 1e-9 && !competition.isSearching)
-    #expect(!competition.reduce(roundTrip: 0.4, now: begin + .milliseconds(600)))
+    let isReducedTwice = competition.reduce(roundTrip: 0.4, now: begin + .milliseconds(600))
+    #expect(!isReducedTwice)
     // K = cbrt(40 × 0.3 / 0.4) = 3.1 s later it is where it was.
     var now = begin + .milliseconds(600)
     for _ in 0..<62 {
