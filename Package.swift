@@ -152,7 +152,11 @@ let package = Package(
       path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
-    tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
+    layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
+    program(
+      "CongestionReportCommand", ["CongestionLab", "Congestion", "Arguments"],
+      path: "Tests/CongestionReportCommand"),
+    tests("CongestionTests", ["Congestion", "CongestionLab", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
     tests("LastMileTests", ["LastMile", "Wire", "Primitives"]),

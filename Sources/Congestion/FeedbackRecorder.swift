@@ -12,6 +12,17 @@ package struct FeedbackRecorder: Sendable {
   package static let usualInterval: UInt64 = 100_000_000
   package static let audioInterval: UInt64 = 200_000_000
 
+  /// Between two reports however much arrives.
+  package static let shortestInterval: UInt64 = 20_000_000
+  /// For what arrives in one go, such as a Wi-Fi burst: the report covers all of it.
+  private static let gatheringDelay: UInt64 = 2_000_000
+  /// A report in a packet of its own: UDP and IPv4 headers 28, ours and the tag 25, the frame 13.
+  private static let reportByteCount = 66
+  /// A report may cost 1/20 of what it reports.
+  private static let costDivisor = 20
+  /// Each report covers the one before as well, and 255 numbers at most.
+  private static let reportedPacketLimit = 120
+
   /// Nanoseconds between reports while nothing asks for one sooner.
   package var interval: UInt64
 
@@ -20,6 +31,9 @@ package struct FeedbackRecorder: Sendable {
   private var previous: ArrivalLog?
   private var deadline: Instant?
   private var lastReport: Instant?
+  /// Since the last report: what arrived, of which media may bring the next one forward.
+  private var bytesSinceReport = 0
+  private var packetsSinceReport = 0
 
   package init(epoch: UInt32 = 0, interval: UInt64 = usualInterval) {
     current = ArrivalLog(epoch: epoch)
@@ -34,8 +48,10 @@ package struct FeedbackRecorder: Sendable {
   ///   - number: The transport number: epoch in the upper 32 bits, packet number in the lower.
   ///   - arrival: When the kernel received it.
   ///   - demand: The greatest of its frames' demands.
+  ///   - byteCount: The whole datagram's; the next report comes the sooner the more arrives.
   package mutating func record(
-    _ number: UInt64, at arrival: Instant, isCongestionExperienced: Bool, demand: FeedbackDemand
+    _ number: UInt64, at arrival: Instant, isCongestionExperienced: Bool, demand: FeedbackDemand,
+    byteCount: Int = 0
   ) {
     let epoch = UInt32(truncatingIfNeeded: number >> 32)
     if epoch > current.epoch { begin(epoch) }
@@ -50,13 +66,29 @@ package struct FeedbackRecorder: Sendable {
         false
       }
     guard isNoted else { return }
+    bytesSinceReport += byteCount
+    packetsSinceReport += 1
     switch demand {
     case .none: break
     case .soon: deadline = earliest(deadline, Self.add(Self.soonDelay, to: arrival))
     case .interval:
       let usual = lastReport.map { Self.add(interval, to: $0) }
       deadline = earliest(deadline, max(usual ?? .zero, Self.add(Self.soonDelay, to: arrival)))
+      bringForward(at: arrival)
     }
+  }
+
+  /// Enough arrived that a report costs 5 % of it at most: it goes 20 ms after the last one, or
+  /// after a moment, in which the rest of what arrives together is noted too.
+  private mutating func bringForward(at arrival: Instant) {
+    guard let lastReport else { return }
+    let cost = Self.reportByteCount + packetsSinceReport
+    guard
+      bytesSinceReport >= cost * Self.costDivisor
+        || packetsSinceReport >= Self.reportedPacketLimit
+    else { return }
+    let soonest = Self.add(Self.shortestInterval, to: lastReport)
+    deadline = earliest(deadline, max(soonest, Self.add(Self.gatheringDelay, to: arrival)))
   }
 
   /// The older epoch is reported first, and at the next opportunity.
@@ -104,6 +136,8 @@ package struct FeedbackRecorder: Sendable {
       deadline = nil
     }
     lastReport = now
+    bytesSinceReport = 0
+    packetsSinceReport = 0
     return true
   }
 

@@ -64,6 +64,31 @@ extension FeedbackRecorder {
     #expect(!recorder.isDue(now: at(1089)) && recorder.isDue(now: at(1090)))
   }
 
+  @Test func `the more arrives the sooner it is reported, for 5 % at most`() throws {
+    var recorder = FeedbackRecorder()
+    recorder.note(0, at: 1000)
+    _ = try takeReport(&recorder, now: at(1020))
+    func note(_ number: UInt64, at time: UInt64, _ byteCount: Int) {
+      recorder.record(
+        number, at: at(time), isCongestionExperienced: false, demand: .interval,
+        byteCount: byteCount)
+    }
+    note(1, at: 1024, 700)
+    #expect(recorder.nextDeadline == at(1120))
+    // 20 × (66 + 2) = 1360 bytes are enough.
+    note(2, at: 1028, 700)
+    #expect(recorder.nextDeadline == at(1040))
+    _ = try takeReport(&recorder, now: at(1040))
+    // Long after the last report: a moment for what arrives together.
+    note(3, at: 1100, 1_200)
+    note(4, at: 1100, 1_200)
+    #expect(recorder.nextDeadline == at(1102))
+    _ = try takeReport(&recorder, now: at(1102))
+    // Small packets: not more numbers than two reports can cover.
+    for number in 5..<125 as Range<UInt64> { note(number, at: 1110, 8) }
+    #expect(recorder.nextDeadline == at(1122))
+  }
+
   @Test func `what wants no feedback gets it only by the way`() throws {
     var recorder = FeedbackRecorder()
     recorder.note(0, at: 5, .none)

@@ -1,0 +1,119 @@
+import Primitives
+
+/// What follows from a report.
+extension BandwidthEstimator {
+  /// A queue that grows fast, and is not just scatter.
+  var isOverloaded: Bool {
+    let packets = 2 * 9_600e6 / estimate
+    let guarding = tuning.overloadGuard + min(packets, 60_000) + 3 * scatter
+    return freshDelay > targetDelay + guarding
+  }
+
+  mutating func beginDrain(now: Instant) {
+    let rates = arrivals.rates(over: 30_000, atLeast: 3)
+    capacity = min(rates?.arrival ?? estimate, estimate)
+    let isRelapse = now < calmUntil
+    drain = Drain(
+      capacity: capacity, began: now, firstArrival: arrivals.count,
+      before: isRelapse ? max(estimate, drain.before) : estimate)
+    state = .draining
+    reason = .overload
+    velocity = tuning.leastVelocity
+    estimate = max(capacity * 0.9, limits.least)
+  }
+
+  mutating func continueDrain(now: Instant) {
+    drain.mostDelay = max(drain.mostDelay, standingDelay)
+    if isDrainHopeless(now: now) { return beginCompetition(now: now) }
+    if let rates = arrivals.rates(over: 100_000, atLeast: 4, notBefore: drain.firstArrival),
+      freshDelay > 4_000
+    {
+      capacity = rates.arrival / (1 - min(losses.inherent, 0.5))
+      drain.capacity = capacity
+      estimate = min(max(capacity * 0.9, limits.least), limits.most)
+    }
+    if freshDelay < targetDelay * 0.8 {
+      state = .holding
+      reason = .drained
+      estimate = max(drain.capacity * 0.95, limits.least)
+      nextVelocity = now
+      calmUntil = now + .milliseconds(700)
+    }
+  }
+
+  /// The usual: while there is a queue, the rate that keeps it at the target; without one, more.
+  mutating func adjust(elapsed: Double, now: Instant) {
+    let share = elapsed / cycle
+    if state == .starting {
+      guard standingDelay > targetDelay else { return grow(share: share, now: now) }
+      capacity = min(acknowledgedRate, estimate)
+      state = .holding
+    }
+    isCalm = now < calmUntil
+    if isMarking, standingDelay < targetDelay * 1.5 { return obeyMarks(share: share) }
+    guard isBusy else { return grow(share: share, now: now) }
+    velocity = tuning.leastVelocity
+    nextVelocity = now
+    if freshDelay > busyDelay {
+      capacity += (acknowledgedRate - capacity) * min(1, elapsed / tuning.capacityMemory)
+    }
+    if standingDelay < targetDelay { capacity = max(capacity, min(provenRate, estimate)) }
+    let quick = tuning.pull * (targetDelay - standingDelay) / cycle
+    let slow = tuning.fairness * (targetDelay - slowDelay) / max(targetDelay, slowDelay)
+    let wanted = capacity * (1 + min(max(quick + slow, -tuning.mostCut), tuning.mostRaise))
+    estimate += (wanted - estimate) * min(1, share * 2)
+    reason = .queue
+    state = .holding
+  }
+
+  /// A path that marks: less by the share of marks each round trip, or a little more.
+  private mutating func obeyMarks(share: Double) {
+    if marks.isMarked {
+      estimate *= 1 - min(marks.share, 1) / 2 * min(share, 1)
+      capacity = estimate
+      reason = .congestionMarks
+      state = .holding
+    } else {
+      let room = max(acknowledgedRate, provenRate) * tuning.growthShare + tuning.growthRate
+      estimate = max(estimate, min(estimate * (1 + tuning.markedGrowth * share), room))
+      reason = .room
+      state = .growing
+    }
+  }
+
+  /// Whether packets wait, beyond what scatters.
+  var isBusy: Bool { standingDelay > busyDelay }
+  var busyDelay: Double { max(tuning.leastBusy, targetDelay * 0.4) }
+
+  private mutating func grow(share elapsed: Double, now: Instant) {
+    if now >= nextVelocity {
+      if state != .starting, estimate > capacity * 1.02 {
+        velocity = min(velocity * 2, tuning.mostVelocity)
+      }
+      nextVelocity = Instant(nanoseconds: now.nanoseconds &+ UInt64(cycle * 1_000))
+    }
+    let share = state == .starting ? 2 : tuning.growthShare
+    let proven = max(acknowledgedRate, provenRate) * share + tuning.growthRate
+    let room = state == .starting ? max(proven, limits.start) : proven
+    // What carried before is tried at once, what is beyond step by step.
+    let speed = estimate < capacity * 0.97 ? tuning.returnVelocity : velocity
+    var wanted = estimate * (1 + speed * min(elapsed, 1))
+    if estimate < capacity, state != .starting { wanted = min(wanted, capacity * 1.01) }
+    estimate = wanted <= room ? wanted : max(estimate, room)
+    if state != .starting { state = .growing }
+    reason = .room
+  }
+}
+
+/// A queue that is being emptied.
+struct Drain: Sendable, BitwiseCopyable {
+  /// What the path carries, in bit/s.
+  var capacity = 0.0
+  var began = Instant.zero
+  /// Arrivals before this one say nothing of it.
+  var firstArrival = 0
+  /// The estimate before it.
+  var before = 0.0
+  /// The longest delay in it, in microseconds.
+  var mostDelay = 0.0
+}

@@ -1,0 +1,222 @@
+package import Primitives
+
+/// How fast this host may send on one path, from what FEEDBACK says of each packet
+/// (docs/decisions/0014). All rates are in bit/s on the line, with IP and UDP headers.
+///
+/// Use: `handle` each outcome that `SentPacketHistory` polls, then `finishReport`; obey `estimate`,
+/// `pacingRate` and `inFlightLimit`. Nothing is allocated after construction.
+package struct BandwidthEstimator: Sendable {
+  package let limits: EstimatorLimits
+  /// What media and padding together may use.
+  package internal(set) var estimate: Double
+  package internal(set) var state = State.starting
+  package internal(set) var reason = Reason.start
+
+  package enum State: UInt8, Sendable, BitwiseCopyable {
+    /// Doubling each round trip until the path answers.
+    case starting
+    /// Looking for more.
+    case growing
+    /// At what the path carries.
+    case holding
+    /// Waiting for a queue to empty.
+    case draining
+    /// Against traffic that fills the queue.
+    case competing
+    /// Nothing is reported.
+    case silent
+  }
+
+  /// Why the estimate last changed.
+  package enum Reason: UInt8, Sendable, BitwiseCopyable {
+    case start, room, faster, queue, overload, drained, loss, congestionMarks, competition, silence
+    case policer, prior
+  }
+
+  var tuning: EstimatorTuning { limits.tuning }
+
+  var arrivals = ArrivalWindow()
+  var least = LeastDelay()
+  /// Round trips without their queues, in microseconds.
+  var roundTrip = RoundTripFloor()
+  var losses = LossAccount()
+  var marks = MarkAccount()
+
+  /// Between reports, smoothed, in microseconds.
+  var reportInterval = 25_000.0
+  var lastReport: Instant?
+  /// When last nothing was under way.
+  var lastIdle = Instant.zero
+  /// Queueing delay, in microseconds: the least of the last moments, and of the last packets.
+  package internal(set) var standingDelay = 0.0
+  var freshDelay = 0.0
+  /// How far packets are scattered above the standing delay, in microseconds.
+  var scatter = 0.0
+  /// What was acknowledged lately.
+  package internal(set) var acknowledgedRate = 0.0
+
+  /// What the path carried when last there was a queue.
+  package internal(set) var capacity = 0.0
+  /// Growth per round trip.
+  var velocity: Double
+  var nextVelocity = Instant.zero
+  /// After a drain the queue is kept shorter until then, so that its floor is seen.
+  var calmUntil = Instant.zero
+  var isCalm = false
+  /// The standing delay over the last seconds.
+  var slowDelay = 0.0
+  /// What arrived over a few frames.
+  var provenRate = 0.0
+  /// The path marks packets rather than queue them.
+  var isMarking = false
+  /// While draining.
+  var drain = Drain()
+  var competition = Competition()
+  /// When the queue last was as short as we want it, over seconds, and when it last overflowed.
+  var longSince = Instant.zero
+  var lastOverflow = Instant.zero
+
+  package init(_ limits: EstimatorLimits = EstimatorLimits()) {
+    self.limits = limits
+    estimate = limits.start
+    velocity = limits.tuning.startVelocity
+    guard let prior = limits.prior else { return }
+    estimate = min(max(prior * limits.tuning.priorShare, limits.least), limits.most)
+    capacity = estimate
+    state = .growing
+    reason = .prior
+    velocity = limits.tuning.leastVelocity
+  }
+
+  // MARK: Inputs
+
+  /// What became of one packet.
+  package mutating func handle(_ outcome: PacketOutcome) {
+    let byteCount = outcome.packet.byteCount + EstimatorTuning.headerByteCount
+    switch outcome.fate {
+    case .acknowledged:
+      let packet = ArrivedPacket(
+        sent: Int64(clamping: outcome.packet.sent.nanoseconds / 1_000),
+        arrival: outcome.arrivalTicks &* 250, byteCount: Int64(byteCount))
+      arrivals.add(packet)
+      least.add(packet)
+      losses.addArrived()
+      marks.add(isMarked: outcome.isCongestionExperienced)
+    case .lost: losses.addLost()
+    case .acknowledgedLate: losses.addLate()
+    }
+  }
+
+  /// Draws the conclusions from one FEEDBACK whose outcomes have all been handled.
+  ///
+  /// - Parameters:
+  ///   - sample: The round trip that it gave, in nanoseconds.
+  ///   - bytesInFlight: What is still under way.
+  package mutating func finishReport(
+    roundTrip sample: UInt64?, bytesInFlight: Int, now: Instant
+  ) {
+    let elapsed = measure(sample, now: now)
+    marks.finishReport(weight: tuning.markWeight * elapsed / cycle, now: now)
+    isMarking = marks.isInUse(now: now)
+    slowDelay += (standingDelay - slowDelay) * min(1, elapsed / tuning.slowMemory)
+    if state != .competing, isContested(now: now) { beginCompetition(now: now) }
+    lastReport = now
+    if state == .silent { state = .holding }
+    switch state {
+    case .draining: continueDrain(now: now)
+    case .competing: compete(elapsed: elapsed, now: now)
+    case .starting, .growing, .holding, .silent:
+      if isOverloaded { return beginDrain(now: now) }
+      adjust(elapsed: elapsed, now: now)
+    }
+    estimate = min(max(estimate, limits.least), limits.most)
+  }
+
+  /// Notices that nothing is reported any more; call it every 100 ms or so.
+  package mutating func handleTimeout(bytesInFlight: Int, now: Instant) {
+    if bytesInFlight == 0 { lastIdle = now }
+    let since = max(lastReport ?? .zero, lastIdle)
+    guard state != .silent, Double(now.nanoseconds(since: since)) / 1_000 > tuning.silence + cycle
+    else { return }
+    state = .silent
+    reason = .silence
+  }
+
+  // MARK: Outputs
+
+  /// What the pacer may send at: frames leave a little faster than they come.
+  package var pacingRate: Double {
+    let gain = isMarking ? tuning.markedPacingGain : tuning.pacingGain
+    return estimate * (state == .draining ? 1.0 : gain)
+  }
+
+  /// Bytes that may be under way before less urgent packets wait.
+  package var inFlightLimit: Int {
+    let bits: Double
+    if state == .draining {
+      bits = drain.capacity * (roundTrip.value + reportInterval * 0.5) / 1e6 * 0.9
+    } else if state == .competing {
+      bits = estimate * (roundTrip.value + standingDelay + reportInterval * 1.2) / 1e6
+    } else {
+      let time =
+        roundTrip.value + reportInterval * tuning.reportShare + targetDelay + tuning.slack
+      let proven = max(acknowledgedRate, provenRate) * tuning.flightShare
+      let isKnown = state != .starting && proven > 0
+      bits = (isKnown ? min(estimate, proven + tuning.growthRate) : estimate) * time / 1e6
+    }
+    return Int(min(bits / 8, 1e9)) + 2 * 1_200
+  }
+
+  /// What the fallback machines are told.
+  package func sighting(now: Instant) -> FallbackMachine.Sighting {
+    FallbackMachine.Sighting(
+      estimate: estimate, loss: max(0, losses.recent), queueDelay: standingDelay,
+      isHeard: lastReport.map { now.nanoseconds(since: $0) < 1_000_000_000 } ?? true,
+      proven: provenRate)
+  }
+
+  /// Packets wait on the path.
+  package var isQueued: Bool { isBusy }
+
+  // MARK: Measuring
+
+  private mutating func measure(_ sample: UInt64?, now: Instant) -> Double {
+    var elapsed = reportInterval
+    if let lastReport {
+      elapsed = Double(now.nanoseconds(since: lastReport)) / 1_000
+      // A silence says nothing of whose the queue is.
+      if elapsed > tuning.silence / 2 { drain.began = now }
+      reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125
+    }
+    guard let floor = least.value, let newest = arrivals.newest else { return elapsed }
+    let window = Int64(min(max(cycle / 2, 10 * scatter, 40_000), 100_000))
+    standingDelay = Double((arrivals.leastDelay(over: window, atLeast: 2) ?? floor) &- floor)
+    freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
+    let newestDelay = Double(newest.delay &- floor)
+    scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
+    if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
+    if let rates = arrivals.rates(over: Int64(tuning.rateSpan), atLeast: 8) {
+      acknowledgedRate = rates.arrival / (1 - min(losses.inherent, 0.5))
+    }
+    if let rates = arrivals.rates(over: 150_000, atLeast: 8) { provenRate = rates.arrival }
+    losses.finishReport(isQueued: standingDelay > 2 * targetDelay)
+    return min(elapsed, 200_000)
+  }
+
+  /// From a change of the rate to the report that shows its effect, in microseconds.
+  var cycle: Double { max(roundTrip.value + reportInterval, 20_000) }
+
+  /// The queueing delay to be held, in microseconds: it falls with the rate, so that flows that
+  /// share a queue find equal shares.
+  var targetDelay: Double {
+    let rate = estimate / limits.weight
+    let delay = tuning.targetAtReference * EstimatorTuning.powerLaw(rate / tuning.reference)
+    var target = max(delay, tuning.leastTarget)
+    // Slow flows wait longer anyway; still a slower one's is longer than a faster one's.
+    if target > tuning.mostTarget {
+      target = tuning.mostTarget * (target / tuning.mostTarget).squareRoot().squareRoot()
+    }
+    target += tuning.scatterShare * min(max(scatter - tuning.scatterFree, 0), 10_000)
+    return isCalm ? target * tuning.calmShare : target
+  }
+}

@@ -1,0 +1,179 @@
+import Primitives
+
+/// The window of RFC 9438 (CUBIC), in packets of 1500 bytes: while somebody else keeps the queue
+/// full only their own law gets a share beside them.
+struct Competition: Sendable, BitwiseCopyable {
+  private static let packetBits = 12_000.0
+  private static let beta = 0.7
+  private static let scale = 0.4
+
+  private(set) var window = 4.0
+  private var windowAtLoss = 0.0
+  private var friendly = 0.0
+  private var epoch: Instant?
+  private var origin = 0.0
+  private var lastReduction = Instant.zero
+  /// Until the first loss.
+  private(set) var isSearching = true
+  /// Since when, in the search, more was sent than came out: then nobody gives way.
+  var stuckSince: Instant?
+  /// It was tried, and nobody was there.
+  var barredUntil = Instant.zero
+  /// Since when the queue has been short.
+  var shortSince: Instant?
+  /// When the last test began whether the queue is our own, and the delay then, in microseconds.
+  var testBegan: Instant?
+  var testDelay = 0.0
+  var nextTest = Instant.zero
+
+  /// - Parameter roundTrip: With the queue, in seconds.
+  mutating func begin(rate: Double, roundTrip: Double, now: Instant) {
+    let barred = barredUntil
+    self = Competition()
+    barredUntil = barred
+    window = max(4, rate * roundTrip / Self.packetBits)
+    windowAtLoss = window
+    lastReduction = now
+    nextTest = now + .seconds(4)
+  }
+
+  func rate(roundTrip: Double) -> Double { window * Self.packetBits / max(roundTrip, 0.01) }
+
+  mutating func grow(elapsed: Double, roundTrip: Double, now: Instant) {
+    if isSearching {
+      window *= 1 + 0.5 * min(1, elapsed / roundTrip)
+      return
+    }
+    let began = epoch ?? now
+    if epoch == nil {
+      epoch = now
+      friendly = window
+      origin = Self.cubeRoot(max(0, windowAtLoss - window) / Self.scale)
+    }
+    let time = Double(now.nanoseconds(since: began)) / 1e9
+    let distance = time - origin
+    let target = Self.scale * distance * distance * distance + max(windowAtLoss, window)
+    let share = min(1, elapsed / roundTrip)
+    friendly += 0.53 * share
+    if target > window { window += min(target - window, window * 0.5) * share }
+    window = max(window, friendly)
+  }
+
+  /// Once a round trip.
+  mutating func reduce(roundTrip: Double, now: Instant) -> Bool {
+    guard Double(now.nanoseconds(since: lastReduction)) / 1e9 > roundTrip else { return false }
+    lastReduction = now
+    isSearching = false
+    windowAtLoss = window < windowAtLoss ? window * (1 + Self.beta) / 2 : window
+    window = max(2, window * Self.beta)
+    epoch = nil
+    return true
+  }
+
+  private static func cubeRoot(_ value: Double) -> Double {
+    guard value > 0 else { return 0 }
+    var root = max(1, value / 3)
+    for _ in 0..<40 { root -= (root * root * root - value) / (3 * root * root) }
+    return root
+  }
+}
+
+/// A queue that others fill.
+extension BandwidthEstimator {
+  /// In seconds, with the queue.
+  private var loadedRoundTrip: Double { (roundTrip.value + standingDelay) / 1e6 }
+
+  /// A drain that should long be over: what we had in the queue has left, and it is as long as
+  /// before.
+  func isDrainHopeless(now: Instant) -> Bool {
+    let waited = Double(now.nanoseconds(since: drain.began)) / 1_000
+    return waited > 2 * drain.mostDelay + 3 * cycle
+      && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
+      && now >= competition.barredUntil
+  }
+
+  /// For seconds the queue has been longer than we want it, and it overflows although we give way.
+  mutating func isContested(now: Instant) -> Bool {
+    if slowDelay < 2 * targetDelay { longSince = now }
+    if losses.lostInReport > 0, losses.recent > 2 * losses.inherent + 0.002,
+      standingDelay > 2.5 * targetDelay
+    {
+      lastOverflow = now
+    }
+    return now - longSince > .seconds(2) && lastOverflow > longSince
+      && now - lastOverflow < .seconds(4)
+  }
+
+  mutating func beginCompetition(now: Instant) {
+    longSince = now
+    state = .competing
+    reason = .competition
+    least.isHeld = true
+    let rate = max(acknowledgedRate, min(drain.before * 0.4, acknowledgedRate * 2))
+    competition.begin(rate: rate, roundTrip: loadedRoundTrip, now: now)
+    estimate = competition.rate(roundTrip: loadedRoundTrip)
+  }
+
+  mutating func compete(elapsed: Double, now: Instant) {
+    if standingDelay > targetDelay {
+      competition.shortSince = nil
+    } else if let since = competition.shortSince {
+      if now - since > .milliseconds(1_000) { return endCompetition(reason: .room) }
+    } else {
+      competition.shortSince = now
+    }
+    let roundTrip = loadedRoundTrip
+    if losses.lostInReport > 0, losses.recent > losses.inherent + 0.001 {
+      if competition.reduce(roundTrip: roundTrip, now: now) { reason = .loss }
+    } else {
+      competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
+    }
+    if isAlone(roundTrip: roundTrip, now: now) {
+      competition.barredUntil = now + .seconds(20)
+      return endCompetition(reason: .queue)
+    }
+    estimate = competition.rate(roundTrip: roundTrip)
+    test(now: now)
+  }
+
+  /// In the search more and more is sent; beside others it comes out, alone it only queues.
+  private mutating func isAlone(roundTrip: Double, now: Instant) -> Bool {
+    guard competition.isSearching, acknowledgedRate < 0.6 * estimate else {
+      competition.stuckSince = nil
+      return false
+    }
+    guard let since = competition.stuckSince else {
+      competition.stuckSince = now
+      return false
+    }
+    return Double(now.nanoseconds(since: since)) / 1e9 > roundTrip
+  }
+
+  /// Every few seconds less is sent for a moment: if the queue falls as it does for one who is
+  /// alone, nobody else is there.
+  private mutating func test(now: Instant) {
+    let span = max(2 * cycle, 150_000)
+    if let began = competition.testBegan {
+      estimate = min(estimate, acknowledgedRate) * 0.6
+      let waited = Double(now.nanoseconds(since: began)) / 1_000
+      guard waited > span + cycle + standingDelay else { return }
+      competition.testBegan = nil
+      competition.nextTest = now + .seconds(6)
+      let fell = competition.testDelay - standingDelay
+      if fell > 0.75 * 0.4 * (waited - cycle) || standingDelay < 2 * targetDelay {
+        endCompetition(reason: .queue)
+      }
+    } else if now >= competition.nextTest {
+      competition.testBegan = now
+      competition.testDelay = standingDelay
+    }
+  }
+
+  private mutating func endCompetition(reason: Reason) {
+    state = .holding
+    self.reason = reason
+    least.isHeld = false
+    capacity = max(acknowledgedRate, limits.least)
+    estimate = capacity
+  }
+}

@@ -1,0 +1,49 @@
+/// The constants of the estimator, and where they come from (docs/decisions/0014). Times are in
+/// microseconds.
+package struct EstimatorTuning: Sendable, BitwiseCopyable {
+  package var pacingGain = 1.1
+  package var slack = 1_000.0
+  package var rateSpan = 60_000.0
+  package var startVelocity = 1.0
+  package var leastVelocity = 0.05
+  package var mostVelocity = 0.5
+  package var returnVelocity = 0.5
+  package var slowMemory = 2_000_000.0
+  package var fairness = 0.1
+  package var leastBusy = 3_000.0
+  package var capacityMemory = 120_000.0
+  package var pull = 0.3
+  package var mostCut = 0.25
+  package var mostRaise = 0.1
+  package var overloadGuard = 10_000.0
+  package var reference = 2_000_000.0
+  package var targetAtReference = 7_000.0
+  package var leastTarget = 3_000.0
+  package var calmShare = 0.5
+  package var mostTarget = 14_000.0
+  /// How much of the scatter beyond the usual of frames is added to the target.
+  package var scatterShare = 0.5
+  package var scatterFree = 4_000.0
+  package var markWeight = 0.125
+  /// Without a report, after which the path counts as silent.
+  package var silence = 600_000.0
+  package var priorShare = 0.95
+  package var markedPacingGain = 1.05
+  package var markedGrowth = 0.015
+  /// What may always be added to what was acknowledged, in bit/s.
+  package var growthRate = 20_000.0
+  package var flightShare = 1.0
+  package var growthShare = 1.5
+  package var reportShare = 1.2
+
+  /// IPv4 and UDP.
+  static let headerByteCount = 28
+
+  package init() {}
+
+  /// ratio^−0.75 without a C library: two square roots.
+  static func powerLaw(_ ratio: Double) -> Double {
+    let root = max(ratio, 1e-6).squareRoot()
+    return 1 / (root * root.squareRoot())
+  }
+}

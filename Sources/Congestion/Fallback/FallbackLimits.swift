@@ -1,0 +1,43 @@
+/// When to fall back to audio and when to return. Rates are in bit/s on the line, delays in
+/// microseconds, shares 0...1.
+package struct FallbackLimits: Sendable, BitwiseCopyable {
+  /// Audio and the smallest video: below it video has no use.
+  package var needed: Double
+  /// What must be shown for a return: 1.5 × `needed`, so that a border rate does not flap.
+  package var returnRate: Double
+  /// How long the rate must be too low: longer than a drain takes.
+  package var rateTime = Duration.seconds(2)
+  /// Of the packets; above it video only takes what the audio's repair needs.
+  package var mostLoss = 0.15
+  /// How long the loss must be that high: longer than a burst.
+  package var lossTime = Duration.seconds(3)
+  /// A queue that no conversation bears.
+  package var mostDelay = 400_000.0
+  /// How long the queue must be that long.
+  package var delayTime = Duration.seconds(1)
+  /// Without a report; the path may be gone.
+  package var silenceTime = Duration.seconds(2)
+  /// How long video must have been shown to fit; after a relapse twice as long each time.
+  package var returnTime = Duration.seconds(2)
+  /// The longest that `returnTime` becomes.
+  package var mostReturnTime = Duration.seconds(60)
+  /// Of the packets; above it there is no return.
+  package var mostReturnLoss = 0.05
+  /// Out again so soon after a return is a relapse.
+  package var relapseTime = Duration.seconds(30)
+  /// With video for so long, and the relapses are forgotten.
+  package var settledTime = Duration.seconds(120)
+  /// How long a probe lasts while it shows nothing yet.
+  package var probeTime = Duration.seconds(3)
+  /// Between two probes.
+  package var probePause = Duration.seconds(2)
+  /// The longest that the pause becomes with the relapses: the way back is always found in time.
+  package var mostProbePause = Duration.seconds(5)
+  /// Above this queueing delay a probe stops: the audio comes first.
+  package var mostProbeDelay = 40_000.0
+
+  package init(audio: Double, leastVideo: Double) {
+    needed = audio + leastVideo
+    returnRate = 1.5 * (audio + leastVideo)
+  }
+}

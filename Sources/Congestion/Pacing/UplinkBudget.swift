@@ -1,0 +1,120 @@
+package import Primitives
+
+/// One uplink for all links of an endpoint: what each of them may use of it.
+///
+/// Each link's estimator sees only its own packets. Where several see a queue at once the uplink is
+/// what they share; then together they get what they carried together, by weight, and nobody more
+/// than its own estimate or its own need.
+package struct UplinkBudget: Sendable {
+  package struct Link: Sendable, BitwiseCopyable {
+    /// Its estimator's, in bit/s.
+    package var estimate = 0.0
+    package var acknowledged = 0.0
+    /// Its estimator sees a queue.
+    package var isQueued = false
+    /// What it would use, in bit/s.
+    package var demand = Double.infinity
+    package var weight = 1.0
+    /// What it may use: the result.
+    package fileprivate(set) var share = 0.0
+    fileprivate var lastQueued = Instant.zero
+
+    package init() {}
+  }
+
+  package static let mostLinks = 16
+  private var links: [Link]
+  package private(set) var linkCount = 0
+  /// What the uplink carries, in bit/s; infinite while no two links meet in it.
+  package private(set) var total = Double.infinity
+  private var lastUpdate: Instant?
+
+  package init() { links = Array(repeating: Link(), count: Self.mostLinks) }
+
+  // MARK: Inputs
+
+  /// Takes another link; its number, or `nil` when there are too many.
+  package mutating func addLink() -> Int? {
+    guard linkCount < Self.mostLinks else { return nil }
+    links[linkCount] = Link()
+    linkCount += 1
+    return linkCount - 1
+  }
+
+  /// Notes what a link's estimator says.
+  package mutating func note(_ index: Int, _ link: Link, now: Instant) {
+    guard index >= 0, index < linkCount else { return }
+    let lastQueued = link.isQueued ? now : links[index].lastQueued
+    links[index] = link
+    links[index].lastQueued = lastQueued
+  }
+
+  /// Divides what there is; call it after the notes of a moment.
+  package mutating func divide(now: Instant) {
+    let elapsed = lastUpdate.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 0
+    lastUpdate = now
+    var together = 0.0
+    var queued = 0
+    for index in 0..<linkCount {
+      together += links[index].acknowledged
+      if now.nanoseconds(since: links[index].lastQueued) < Self.simultaneous,
+        links[index].lastQueued > .zero
+      {
+        queued += 1
+      }
+    }
+    if queued >= 2, queued * 2 > linkCount {
+      total = min(total, max(together, 1)) * 0.9 + max(together, 1) * 0.1
+    } else if total.isFinite {
+      // Nobody waits any more: there may be more than there was.
+      total *= 1 + Self.growth * min(elapsed, 1)
+      if total > 4 * max(together, 1) { total = .infinity }
+    }
+    fill()
+  }
+
+  // MARK: Outputs
+
+  /// What a link may use, in bit/s.
+  package func share(of index: Int) -> Double {
+    index >= 0 && index < linkCount ? links[index].share : 0
+  }
+
+  // MARK: Water filling
+
+  /// Everybody gets the same times its weight, or what it can use if that is less.
+  private mutating func fill() {
+    var left = total
+    var open = 0.0
+    for index in 0..<linkCount {
+      links[index].share = 0
+      open += links[index].weight
+    }
+    var settled: UInt32 = 0
+    for _ in 0..<linkCount {
+      guard open > 0 else { return }
+      let level = left / open
+      var isChanged = false
+      for index in 0..<linkCount where settled & (1 << UInt32(index)) == 0 {
+        let most = min(links[index].estimate, links[index].demand)
+        guard !level.isFinite || most <= level * links[index].weight else { continue }
+        links[index].share = most
+        settled |= 1 << UInt32(index)
+        left -= most
+        open -= links[index].weight
+        isChanged = true
+      }
+      if !isChanged {
+        for index in 0..<linkCount where settled & (1 << UInt32(index)) == 0 {
+          links[index].share = max(0, level * links[index].weight)
+        }
+        return
+      }
+    }
+  }
+
+  /// Queues seen within this many nanoseconds are one queue.
+  private static let simultaneous: UInt64 = 500_000_000
+  /// A second, while no queue is seen.
+  private static let growth = 0.1
+}

@@ -1,0 +1,41 @@
+package import Congestion
+
+/// One sender of a case.
+package struct FlowSpec: Sendable {
+  package enum Kind: Sendable { case media, cubic, shortCubic }
+
+  package var kind = Kind.media
+  /// In seconds of the case.
+  package var start = 0.0
+  package var stop = Double.infinity
+  /// Nothing is sent: from, to, in seconds.
+  package var pauses: [(Double, Double)] = []
+  /// In bit/s of payload.
+  package var audioRate = 32_000.0
+  package var videoLeast = 100_000.0
+  package var videoMost = 50_000_000.0
+  package var hasVideo = true
+  /// Of its own, one way, before the first link and after the last, in ms.
+  package var ownDelay = 0.0
+  /// How much too fast its clock runs.
+  package var partsPerMillion = 0.0
+  package var isECT = false
+  package var weight = 1.0
+  /// What a last-mile test found, in bit/s.
+  package var priorRate: Double?
+  /// Which links it takes, there and back.
+  package var forward = [0]
+  package var reverse = [1]
+  package var fallsBack = false
+  package var tuning = EstimatorTuning()
+
+  package init() {}
+
+  package static let media = FlowSpec()
+
+  package func with(_ change: (inout FlowSpec) -> Void) -> FlowSpec {
+    var copy = self
+    change(&copy)
+    return copy
+  }
+}

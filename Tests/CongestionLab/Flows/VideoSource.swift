@@ -1,0 +1,35 @@
+import Primitives
+
+/// An encoder as RFC 8593 and RFC 8867 §4.3 model one: 30 frames a second of sizes that scatter
+/// about the target, made good over one second; it follows a new target with the next frame.
+struct VideoSource {
+  static let interval: UInt64 = 33_333_333
+  private static let firstFrameFactor = 3.0
+  private var random: RandomSource
+  /// What the frames so far were above the target, in bits.
+  private var surplus = 0.0
+  private var hasBegun = false
+
+  init(random: RandomSource) { self.random = random }
+
+  /// Bytes of the next frame at `rate` bit/s.
+  mutating func nextFrame(rate: Double) -> Int {
+    let mean = rate * Double(Self.interval) / 1e9
+    var noise = -3.0
+    for _ in 0..<6 { noise += random.unit() }
+    var bits = mean * (1 + 0.15 * noise * 1.41) - surplus * 0.1
+    if !hasBegun {
+      bits = mean * Self.firstFrameFactor
+      hasBegun = true
+    }
+    bits = max(bits, 600)
+    surplus = min(max(surplus + bits - mean, -mean * 10), mean * 10)
+    return Int(bits / 8)
+  }
+
+  /// The next frame is a key frame again.
+  mutating func restart() {
+    hasBegun = false
+    surplus = 0
+  }
+}

@@ -1,0 +1,126 @@
+import Primitives
+
+/// A case as it runs: links, flows, and what is to happen next.
+package final class LabWorld {
+  var now: UInt64 = 0
+  let end: UInt64
+  let seed: UInt64
+  package var endTime: UInt64 { end }
+  var links: [LabLink]
+  package private(set) var logs: [LinkLog]
+  package internal(set) var media: [Int: MediaFlow] = [:]
+  var cubics: [Int: CubicFlow] = [:]
+  private var mediaByIndex: [MediaFlow?] = []
+  private let specs: [FlowSpec]
+  private var calendar = LabCalendar()
+  private var pool: [LabPacket] = []
+  private var free: [Int32] = []
+
+  package init(
+    links: [LinkSpec], flows: [FlowSpec], seconds: Double, seed: UInt64, keepsSeries: Bool = false
+  ) {
+    var random = RandomSource(seed: seed)
+    end = UInt64(seconds * 1e9)
+    self.seed = seed
+    self.links = links.map { LabLink($0, random: &random) }
+    specs = flows
+    logs = links.map { _ in LinkLog(flowCount: flows.count) }
+    for (index, spec) in flows.enumerated() {
+      // Nobody starts on the tick.
+      let start = UInt64(spec.start * 1e9) + random.next() % 20_000_000
+      if case .media = spec.kind {
+        let flow = MediaFlow(index, spec, start: start, random: &random)
+        flow.keepsSeries = keepsSeries
+        media[index] = flow
+        mediaByIndex.append(flow)
+      } else {
+        cubics[index] = CubicFlow(
+          index, spec, isShort: spec.kind == .shortCubic, random: &random)
+        mediaByIndex.append(nil)
+      }
+      schedule(.begin, flow: index, at: start)
+    }
+  }
+
+  package func run() {
+    while let event = calendar.pop(), event.time < end {
+      now = event.time
+      let flow = Int(event.flow)
+      if event.kind == .hop {
+        arrive(event.packet)
+      } else if let media = mediaByIndex[flow] {
+        media.handle(event, in: self)
+      } else {
+        cubics[flow]?.handle(event, in: self)
+      }
+    }
+    for flow in media.values { flow.finish() }
+  }
+
+  // MARK: What flows do
+
+  func schedule(_ kind: LabEvent.Kind, flow: Int, at time: UInt64, packet: Int32 = -1) {
+    calendar.push(
+      LabEvent(time: max(time, now), kind: kind, flow: Int32(flow), packet: packet))
+  }
+
+  /// Puts a packet on its way.
+  func send(_ packet: LabPacket) {
+    let index: Int32
+    if let last = free.popLast() {
+      index = last
+      pool[Int(index)] = packet
+    } else {
+      index = Int32(pool.count)
+      pool.append(packet)
+    }
+    let delay = UInt64(specs[Int(packet.flow)].ownDelay * 1e6)
+    schedule(.hop, flow: Int(packet.flow), at: now + delay, packet: index)
+  }
+
+  // MARK: The way
+
+  private func arrive(_ index: Int32) {
+    let packet = pool[Int(index)]
+    let spec = specs[Int(packet.flow)]
+    let way = packet.isReverse ? spec.reverse : spec.forward
+    guard packet.hop < way.count else {
+      free.append(index)
+      if let flow = mediaByIndex[Int(packet.flow)] {
+        flow.receive(packet, in: self)
+      } else {
+        cubics[Int(packet.flow)]?.receive(packet, in: self)
+      }
+      pool[Int(index)].bytes = []
+      return
+    }
+    carry(index, packet, over: way[packet.hop])
+  }
+
+  private func carry(_ index: Int32, _ packet: LabPacket, over link: Int) {
+    let flow = Int(packet.flow)
+    let passage = links[link].carry(packet.byteCount, at: now, isECT: packet.isECT)
+    logs[link].offered[flow] += 1
+    switch passage.fate {
+    case .queueFull, .policed: logs[link].dropped[flow] += 1
+    case .blackedOut:
+      logs[link].lost[flow] += 1
+      mediaByIndex[flow]?.noteOutage(packet.byteCount)
+    case .lost, .passes:
+      logs[link].entries.append(
+        LinkLog.Entry(
+          entered: now, departure: passage.departure, wait: passage.wait,
+          byteCount: Int32(packet.byteCount), flow: Int16(flow),
+          content: packet.content.rawValue))
+      if passage.fate == .lost { logs[link].lost[flow] += 1 }
+    }
+    guard passage.fate == .passes else {
+      if packet.content == .audio { mediaByIndex[flow]?.noteAudioLost() }
+      free.append(index)
+      return
+    }
+    pool[Int(index)].hop += 1
+    if passage.isMarked { pool[Int(index)].isMarked = true }
+    schedule(.hop, flow: flow, at: passage.arrival, packet: index)
+  }
+}

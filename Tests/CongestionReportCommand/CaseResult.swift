@@ -1,0 +1,90 @@
+import CongestionLab
+import Foundation
+
+/// One figure over all seeds.
+struct FigureResult {
+  var measure: Measure
+  var values: [Double?]
+
+  /// Only of seeds in which it came about.
+  var mean: Double? {
+    let all = values.compactMap { $0 }
+    return all.isEmpty ? nil : all.reduce(0, +) / Double(all.count)
+  }
+
+  var hasGoal: Bool {
+    if case .shown = measure.goal { return false }
+    return true
+  }
+
+  /// By the mean; a seed in which it never came about misses.
+  var isMet: Bool {
+    guard let mean, !values.contains(where: { $0 == nil }) else { return false }
+    return isGood(mean)
+  }
+
+  /// Seeds that meet the goal by themselves.
+  var goodSeeds: Int { values.count { value in value.map(isGood) ?? false } }
+
+  var worst: Double? {
+    let all = values.compactMap { $0 }
+    if case .atLeast = measure.goal { return all.min() }
+    return all.max()
+  }
+
+  var goalText: String {
+    switch measure.goal {
+    case .atLeast(let goal): "≥ " + Self.text(goal)
+    case .atMost(let goal): "≤ " + Self.text(goal)
+    case .shown: ""
+    }
+  }
+
+  private func isGood(_ value: Double) -> Bool {
+    switch measure.goal {
+    case .atLeast(let goal): value >= goal - 0.0005
+    case .atMost(let goal): value <= goal + 0.0005
+    case .shown: true
+    }
+  }
+
+  static func text(_ value: Double?) -> String {
+    guard let value else { return "never" }
+    if value != 0, abs(value) < 10 { return String(format: "%.3g", value) }
+    return String(format: "%.1f", value)
+  }
+}
+
+/// A case, run with several seeds.
+struct CaseResult {
+  let lab: LabCase
+  let figures: [FigureResult]
+
+  init(_ lab: LabCase, seeds: Int) {
+    var lab = lab
+    for i in lab.flows.indices { lab.flows[i].tuning = environmentTuning() }
+    self.lab = lab
+    var figures = lab.measures.map { FigureResult(measure: $0, values: []) }
+    if lab.missing == nil {
+      for seed in 1...UInt64(seeds) {
+        let world = lab.run(seed: seed)
+        for index in figures.indices {
+          figures[index].values.append(figures[index].measure.read(lab, world))
+        }
+      }
+    } else {
+      figures = []
+    }
+    self.figures = figures
+  }
+
+  /// One line for people who watch.
+  var line: String {
+    if let missing = lab.missing { return "\(lab.name): SKIPPED, \(missing) is not here" }
+    let parts = figures.map { figure in
+      let mark = figure.hasGoal ? (figure.isMet ? " ok" : " MISSED \(figure.goalText)") : ""
+      return "\(figure.measure.name) \(FigureResult.text(figure.mean))\(mark)"
+    }
+    return "\(lab.name): " + parts.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,85 @@
+import Arguments
+import CongestionLab
+import Foundation
+
+/// `congestion-report`: runs the cases, prints and writes what came out.
+@main struct ReportProgram {
+  static let usage = """
+    usage: tools/congestion-report [--seeds N] [--case NAME]... [--output DIR] [--series DIR]
+
+      --seeds N      runs of each case, with seeds 1 to N                 (default: 10)
+      --case NAME    only this case; may be repeated; `list` names them
+      --output DIR   writes report.md and report.json there
+      --series DIR   writes the first seed of each case as CSV: time, rates, delay, state, reason
+
+    exit status: 0 ran, whatever the figures; 2 usage
+    """
+
+  static func main() {
+    var arguments = Arguments(Array(CommandLine.arguments.dropFirst()))
+    if arguments.wantsHelp {
+      print(usage)
+      exit(0)
+    }
+    do throws(UsageError) {
+      let seeds = try arguments.integer("--seeds", "runs", in: 1...1_000) ?? 10
+      let names = try arguments.options("--case")
+      let output = try arguments.option("--output")
+      let series = try arguments.option("--series")
+      try arguments.finish()
+      run(seeds: seeds, names: names, output: output, series: series)
+    } catch {
+      FileHandle.standardError.write(Data("congestion-report: \(error)\n".utf8))
+      exit(2)
+    }
+  }
+
+  static func run(seeds: Int, names: [String], output: String?, series: String?) {
+    if names == ["list"] {
+      for part in ReportPart.all { for lab in part.cases { print("\(lab.name): \(lab.title)") } }
+      return
+    }
+    let began = Date()
+    var parts: [(ReportPart, [CaseResult])] = []
+    for part in ReportPart.all {
+      var results: [CaseResult] = []
+      for lab in part.cases where names.isEmpty || names.contains(lab.name) {
+        let result = CaseResult(lab, seeds: seeds)
+        print(result.line)
+        if let series { SeriesFile.write(lab, into: series) }
+        results.append(result)
+      }
+      if !results.isEmpty { parts.append((part, results)) }
+    }
+    let goals = parts.flatMap(\.1).flatMap(\.figures).filter(\.hasGoal)
+    let met = goals.count { $0.isMet }
+    let seconds = String(format: "%.0f", Date().timeIntervalSince(began))
+    print("\(met) of \(goals.count) goals met; \(seconds) s")
+    guard let output else { return }
+    let text = MarkdownReport.text(parts, seeds: seeds)
+    let json = JSONReport.text(parts, seeds: seeds)
+    do {
+      try FileManager.default.createDirectory(
+        atPath: output, withIntermediateDirectories: true)
+      try text.write(toFile: output + "/report.md", atomically: true, encoding: .utf8)
+      try json.write(toFile: output + "/report.json", atomically: true, encoding: .utf8)
+    } catch {
+      FileHandle.standardError.write(Data("congestion-report: \(error)\n".utf8))
+      exit(1)
+    }
+  }
+}
+
+/// A table of the report.
+struct ReportPart {
+  var title: String
+  var cases: [LabCase]
+
+  static let all: [ReportPart] = [
+    ReportPart(title: "One flow", cases: LabCase.single),
+    ReportPart(title: "Several flows, and TCP", cases: LabCase.several),
+    ReportPart(title: "Audio-only fallback", cases: LabCase.fallback),
+    ReportPart(title: "RFC 8867 with its own encoder", cases: LabCase.standard),
+    ReportPart(title: "The ends of the range", cases: LabCase.extremes),
+  ]
+}

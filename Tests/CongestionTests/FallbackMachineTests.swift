@@ -1,0 +1,107 @@
+import Congestion
+import Primitives
+import Testing
+
+@Suite struct FallbackMachineTests {
+  static let limits = FallbackLimits(audio: 50_000, leastVideo: 100_000)
+
+  /// Feeds one sighting every 100 ms; returns the changes and when they came, in ms.
+  static func feed(
+    _ machine: inout FallbackMachine, from: UInt64, milliseconds: UInt64, estimate: Double,
+    loss: Double = 0, delay: Double = 5_000, isHeard: Bool = true, proven: Double? = nil
+  ) -> [(UInt64, FallbackMachine.Change)] {
+    var changes: [(UInt64, FallbackMachine.Change)] = []
+    for time in stride(from: from, to: from + milliseconds, by: 100) {
+      let sighting = FallbackMachine.Sighting(
+        estimate: estimate, loss: loss, queueDelay: delay, isHeard: isHeard,
+        proven: proven ?? estimate)
+      let now = Instant(nanoseconds: (time + 1_000) * 1_000_000)
+      if let change = machine.update(sighting, now: now) { changes.append((time, change)) }
+    }
+    return changes
+  }
+
+  @Test func `a rate too low for two seconds ends video, one dip does not`() throws {
+    var machine = FallbackMachine(Self.limits)
+    #expect(Self.feed(&machine, from: 0, milliseconds: 1_900, estimate: 100_000).isEmpty)
+    #expect(Self.feed(&machine, from: 2_000, milliseconds: 1_000, estimate: 200_000).isEmpty)
+    let changes = Self.feed(&machine, from: 3_000, milliseconds: 5_000, estimate: 149_000)
+    let (time, change) = try #require(changes.first)
+    #expect(time == 5_000 && changes.count == 1)
+    #expect(change.mode == .audioOnly && change.reason == .rate)
+    #expect(change.needed == 150_000 && change.estimate == 149_000)
+  }
+
+  @Test func `loss, delay and silence end it as well`() {
+    for (loss, delay, isHeard, reason, after) in [
+      (0.2, 5_000.0, true, FallbackMachine.Reason.loss, 3_000 as UInt64),
+      (0, 500_000, true, .delay, 1_000), (0, 5_000, false, .silence, 2_000),
+    ] {
+      var machine = FallbackMachine(Self.limits)
+      let changes = Self.feed(
+        &machine, from: 0, milliseconds: 6_000, estimate: 1_000_000, loss: loss, delay: delay,
+        isHeard: isHeard)
+      #expect(changes.first?.0 == after)
+      #expect(changes.first?.1.reason == reason)
+    }
+  }
+
+  @Test func `only a rate that was carried brings video back`() throws {
+    var machine = FallbackMachine(Self.limits)
+    _ = Self.feed(&machine, from: 0, milliseconds: 2_100, estimate: 60_000)
+    #expect(machine.mode == .audioOnly)
+    // Growth by formula alone.
+    let none = Self.feed(
+      &machine, from: 2_100, milliseconds: 20_000, estimate: 400_000, proven: 60_000)
+    #expect(none.isEmpty)
+    let changes = Self.feed(&machine, from: 22_100, milliseconds: 10_000, estimate: 240_000)
+    let (time, change) = try #require(changes.first)
+    #expect(time < 22_100 + 6_000)
+    #expect(change.mode == .audioAndVideo && change.reason == .recovered)
+  }
+
+  @Test func `it probes, and stops where the audio would wait`() {
+    var machine = FallbackMachine(Self.limits)
+    _ = Self.feed(&machine, from: 0, milliseconds: 2_100, estimate: 60_000)
+    _ = Self.feed(&machine, from: 2_100, milliseconds: 3_000, estimate: 60_000)
+    let probing = Instant(nanoseconds: 6_100 * 1_000_000)
+    #expect(machine.probeRate(now: probing) == 225_000 * 1.1)
+    _ = Self.feed(&machine, from: 5_100, milliseconds: 200, estimate: 60_000, delay: 80_000)
+    #expect(machine.probeRate(now: Instant(nanoseconds: 6_400 * 1_000_000)) == nil)
+  }
+
+  @Test func `each relapse doubles the way back, up to a minute`() {
+    var machine = FallbackMachine(Self.limits)
+    var time: UInt64 = 0
+    var waits: [Duration] = []
+    for _ in 0..<8 {
+      _ = Self.feed(&machine, from: time, milliseconds: 2_200, estimate: 60_000)
+      #expect(machine.mode == .audioOnly)
+      waits.append(machine.returnTime)
+      time += 2_200
+      // Until it returns; then it is out again at once.
+      while machine.mode == .audioOnly {
+        _ = Self.feed(&machine, from: time, milliseconds: 100, estimate: 300_000)
+        time += 100
+      }
+    }
+    #expect(waits.prefix(4) == [.seconds(2), .seconds(4), .seconds(8), .seconds(16)])
+    #expect(waits.allSatisfy { $0 <= .seconds(60) })
+  }
+
+  @Test func `a border rate does not flap in an hour`() {
+    for factor in [0.9, 1.0, 1.1] {
+      var machine = FallbackMachine(Self.limits)
+      var random = RandomSource(seed: 9)
+      var changes = 0
+      for tick in 0..<36_000 as Range<UInt64> {
+        let estimate = 150_000 * factor * (0.9 + 0.2 * random.unit())
+        let sighting = FallbackMachine.Sighting(
+          estimate: estimate, loss: 0, queueDelay: 10_000, isHeard: true, proven: estimate)
+        let now = Instant(nanoseconds: (tick + 1) * 100_000_000)
+        if machine.update(sighting, now: now) != nil { changes += 1 }
+      }
+      #expect(changes <= 6)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import Congestion
+import Primitives
+import Testing
+
+@Suite struct UplinkBudgetTests {
+  private func link(
+    _ estimate: Double, acknowledged: Double, isQueued: Bool, demand: Double = .infinity,
+    weight: Double = 1
+  ) -> UplinkBudget.Link {
+    var link = UplinkBudget.Link()
+    link.estimate = estimate
+    link.acknowledged = acknowledged
+    link.isQueued = isQueued
+    link.demand = demand
+    link.weight = weight
+    return link
+  }
+
+  @Test func `links that do not meet have what they estimate`() {
+    var budget = UplinkBudget()
+    let now = Instant(nanoseconds: 1_000_000_000)
+    for index in 0..<3 {
+      let number = budget.addLink()
+      #expect(number == index)
+      budget.note(index, link(1e6, acknowledged: 5e5, isQueued: false), now: now)
+    }
+    budget.divide(now: now)
+    #expect(budget.total == .infinity)
+    #expect((0..<3).allSatisfy { budget.share(of: $0) == 1e6 })
+  }
+
+  @Test func `links in one queue share what they carried, by weight and need`() {
+    var budget = UplinkBudget()
+    var now = Instant(nanoseconds: 1_000_000_000)
+    for _ in 0..<3 { _ = budget.addLink() }
+    for _ in 0..<100 {
+      now = now + .milliseconds(50)
+      budget.note(0, link(2e6, acknowledged: 8e5, isQueued: true, weight: 2), now: now)
+      budget.note(1, link(2e6, acknowledged: 6e5, isQueued: true), now: now)
+      budget.note(2, link(2e6, acknowledged: 1e5, isQueued: true, demand: 1e5), now: now)
+      budget.divide(now: now)
+    }
+    #expect(abs(budget.total - 1.5e6) < 1e3)
+    #expect(budget.share(of: 2) == 1e5)
+    #expect(abs(budget.share(of: 0) - 2 * budget.share(of: 1)) < 1)
+    #expect(abs((0..<3).map { budget.share(of: $0) }.reduce(0, +) - budget.total) < 1)
+  }
+
+  @Test func `never more than the estimate, the need or the whole`() {
+    var random = RandomSource(seed: 5)
+    var budget = UplinkBudget()
+    var now = Instant(nanoseconds: 1_000_000_000)
+    for _ in 0..<UplinkBudget.mostLinks { _ = budget.addLink() }
+    let none = budget.addLink()
+    #expect(none == nil)
+    for _ in 0..<2_000 {
+      now = now + .milliseconds(20)
+      var links: [UplinkBudget.Link] = []
+      for index in 0..<UplinkBudget.mostLinks {
+        let estimate = random.unit() * 3e6
+        links.append(
+          link(
+            estimate, acknowledged: estimate * random.unit(), isQueued: random.unit() < 0.6,
+            demand: random.unit() * 4e6, weight: 0.5 + random.unit()))
+        budget.note(index, links[index], now: now)
+      }
+      budget.divide(now: now)
+      var sum = 0.0
+      for (index, link) in links.enumerated() {
+        let share = budget.share(of: index)
+        #expect(share >= 0 && share <= min(link.estimate, link.demand) * (1 + 1e-9))
+        sum += share
+      }
+      #expect(sum <= budget.total * (1 + 1e-9) || budget.total == .infinity)
+    }
+    #expect(budget.share(of: 99) == 0)
+  }
+}
