@@ -17,6 +17,8 @@ package struct JitterBuffer: ~Copyable {
 
   package let channels: Int
   package internal(set) var statistics = PlayoutStatistics()
+  /// What the other side's sender must know.
+  package internal(set) var report = ReceptionReport()
 
   enum Phase: Equatable { case idle, buffering(until: Int64), playing }
 
@@ -54,7 +56,14 @@ package struct JitterBuffer: ~Copyable {
   /// - Parameters:
   ///   - mediaTime: of its first sample, in steps of 10 ms, wrapping.
   ///   - arrival: when the kernel received it.
-  package mutating func insert(_ payload: Span<UInt8>, mediaTime: UInt16, arrival: Instant) {
+  ///   - origin: every copy and retransmission is handed in as well, whether needed or not: the
+  ///     distance of copies tells how long a packet must be held to be repaired.
+  ///   - isMarked: whether the sender says that a pause ends with it: what is missing before it
+  ///     was never sent.
+  package mutating func insert(
+    _ payload: Span<UInt8>, mediaTime: UInt16, arrival: Instant,
+    origin: PacketOrigin = .primary, isMarked: Bool = false
+  ) {
     let arrival = Self.clamped(arrival)
     guard let packet = OpusPacket(payload) else {
       statistics.packetsMalformed += 1
@@ -67,9 +76,9 @@ package struct JitterBuffer: ~Copyable {
       statistics.packetsDiscarded += 1
     case .restart(let timestamp):
       restart(at: timestamp)
-      store(payload, packet, timestamp, arrival)
+      store(payload, packet, timestamp, arrival, origin)
     case .place(let timestamp):
-      store(payload, packet, timestamp, arrival)
+      store(payload, packet, timestamp, arrival, origin)
     }
   }
 
@@ -84,7 +93,8 @@ package struct JitterBuffer: ~Copyable {
   }
 
   private mutating func store(
-    _ payload: Span<UInt8>, _ packet: OpusPacket, _ timestamp: Int64, _ arrival: Int64
+    _ payload: Span<UInt8>, _ packet: OpusPacket, _ timestamp: Int64, _ arrival: Int64,
+    _ origin: PacketOrigin
   ) {
     if phase == .playing, timestamp < nextTimestamp, !rewindsAfterSilence(to: timestamp) { return }
     let end = packets.last?.end ?? nextTimestamp
@@ -92,13 +102,15 @@ package struct JitterBuffer: ~Copyable {
       let distance = AudioFormat.nanoseconds(samples: Int64(packet.sampleCount))
       estimator.expectCopies(distance: distance, arrival: arrival)
     }
-    let insertion = packets.insert(payload, packet, timestamp: timestamp, arrival: arrival)
+    let insertion = packets.insert(
+      payload, packet, timestamp: timestamp, arrival: arrival, origin: origin)
     if insertion == .duplicate {
       statistics.packetsDuplicated += 1
       return
     }
     if insertion == .storedInPlaceOfOldest { statistics.packetsDiscarded += 1 }
     lateInARow = 0
+    guard origin == .primary else { return }
     let transit = arrival &- AudioFormat.nanoseconds(samples: timestamp)
     estimator.record(transit: transit, arrival: arrival)
     jitter.record(transit: transit)
