@@ -7,7 +7,10 @@ struct ListenOutcome: Sendable {
   var samples: [Int16] = []
   var packetsSent = 0
   var packetsLost = 0
+  /// Bodies of AUDIO frames, copies and their headers included.
   var payloadBytes = 0
+  /// Reports and requests.
+  var backBytes = 0
   private var transitSum: UInt64 = 0
   private var transitCount: UInt64 = 0
   private var seen = (delay: 0.0, count: UInt64(0), second: UInt64(0))
@@ -21,9 +24,9 @@ struct ListenOutcome: Sendable {
 
   init() {}
 
-  mutating func noteSent(payloadByteCount: Int) {
+  mutating func noteSent(bodyByteCount: Int) {
     packetsSent += 1
-    payloadBytes += payloadByteCount
+    payloadBytes += bodyByteCount
   }
 
   mutating func noteTransit(_ nanoseconds: UInt64) {
@@ -46,13 +49,13 @@ struct ListenOutcome: Sendable {
   }
 
   mutating func finish(
-    _ playout: PlayoutStatistics, _ encoder: borrowing OpusEncoder, _ options: ListenOptions,
-    sampleCount: Int
+    _ playout: PlayoutStatistics, _ sent: RedundancyStatistics, _ options: ListenOptions,
+    lookahead: Int, sampleCount: Int
   ) {
     let seconds = Double(sampleCount) / 48_000
     let wireBytes =
       payloadBytes + packetsSent * (Self.overheadByteCount + Self.headerByteCount)
-    let fixed = Double(options.frame.milliseconds) + Double(encoder.lookaheadSampleCount) / 48
+    let fixed = Double(options.plan.frameLength.milliseconds) + Double(lookahead) / 48
     let transit = transitCount == 0 ? 0 : Double(transitSum) / Double(transitCount) / 1e6
     let emitted = max(playout.jitterBufferEmittedCount, 1)
     let waited = playout.jitterBufferDelay / Double(emitted) / 1e6
@@ -66,6 +69,9 @@ struct ListenOutcome: Sendable {
       ("silent_percent", 100 * Double(playout.silentConcealedSamples) / Double(total)),
       ("concealments", Double(playout.concealmentEvents)),
       ("late", Double(playout.packetsDiscardedLate)),
+      ("back_kbps", Double(backBytes) * 8 / seconds / 1000),
+      ("copy_kbps", Double(sent.copyBytesSent) * 8 / seconds / 1000),
+      ("repeated", Double(sent.framesRetransmitted)),
       ("recovered", Double(playout.packetsRecoveredByForwardErrorCorrection)),
       ("accelerated_ms", Double(playout.removedSamplesForAcceleration) / 48),
       ("decelerated_ms", Double(playout.insertedSamplesForDeceleration) / 48),

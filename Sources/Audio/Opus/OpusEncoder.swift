@@ -91,6 +91,12 @@ internal import COpus
     return Int(result)
   }
 
+  /// How much audio the next `encode` takes.
+  package mutating func setFrameLength(_ length: FrameLength) { settings.frameLength = length }
+
+  /// Forgets everything encoded so far, as at the start of a stream.
+  package mutating func reset() { _ = unsafe earshot_opus_encoder_reset(encoder) }
+
   /// Takes effect with the next frame. Values outside `bitsPerSecondRange` are clamped.
   package mutating func setBitrate(bitsPerSecond: Int) throws(OpusError) {
     let rate = Self.clamped(bitsPerSecond)
