@@ -177,5 +177,10 @@ let package = Package(
     tests("CorpusTests", ["Fuzzing", "Primitives"]),
     program("CompareCommand", ["MediaFiles"], path: "tools/compare"),
     tests("CompareTests", ["CompareCommand", "Primitives"]),
+    program(
+      "ListenCommand",
+      ["Audio", "Simulation", "MediaFiles", "Arguments", "Wire", "Primitives"],
+      path: "tools/listening"),
+    tests("ListenTests", ["ListenCommand", "Audio", "Primitives"]),
   ] + fuzzing
 )
