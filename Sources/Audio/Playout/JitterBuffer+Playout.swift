@@ -13,6 +13,7 @@ extension JitterBuffer {
     into output: inout MutableSpan<Int16>, now: Instant
   ) -> PlayoutOperation {
     clock.tick(now: Self.clamped(now))
+    lastPull = Self.clamped(now)
     pullsSinceSplice = min(pullsSinceSplice + 1, 1000)
     var operation = PlayoutOperation.normal
     switch phase {
@@ -59,6 +60,7 @@ extension JitterBuffer {
     situation.isMuted = fader.isSilent
     if let first, let last = packets.last {
       situation.gap = Int(clamping: first.timestamp &- nextTimestamp)
+      situation.isAfterPause = first.isMarked
       situation.packetSampleCount = first.packet.sampleCount
       situation.carriesForwardErrorCorrection = first.packet.carriesForwardErrorCorrection
       situation.excess = excess(of: first)
@@ -81,6 +83,7 @@ extension JitterBuffer {
   /// How much later than its target `entry` would sound if it were decoded now, in nanoseconds.
   private func excess(of entry: PacketBuffer.Entry) -> Int64 {
     clock.time &- AudioFormat.nanoseconds(samples: entry.timestamp) &- estimator.targetTransit
+      &- clock.earliness &- Self.margin
   }
 
   /// Packets that overlap what was decoded, and all that would be more than a second too late.
@@ -97,12 +100,13 @@ extension JitterBuffer {
 
   private mutating func decode(_ entry: PacketBuffer.Entry) -> PlayoutOperation {
     let excess = excess(of: entry)
-    passOver(until: entry.timestamp)
+    passOver(until: entry.timestamp, isPause: entry.isMarked)
     let follows = concealed > 0
-    let ahead = AudioFormat.nanoseconds(samples: Int64(queue.count))
+    let leftover = queue.count
+    let ahead = AudioFormat.nanoseconds(samples: Int64(leftover))
     let count: Int
     do throws(OpusError) {
-      count = try queue.append(decoding: entry, of: packets, with: &decoder, through: &fader)
+      count = try queue.append(decoding: entry, of: packets, with: &decoder, through: &fader, noise: &background)
     } catch {
       statistics.packetsMalformed += 1
       packets.removeFirst()
@@ -114,16 +118,19 @@ extension JitterBuffer {
     concealed = 0
     lastPacketSampleCount = count
     record(wait: max(0, clock.time &+ ahead &- entry.arrival), count: count)
-    return stretch(excess: excess) ?? (follows ? .merge : .normal)
+    slack = excess &+ estimator.targetDelay &- estimator.usualLateness &+ Self.margin
+    return stretch(excess: excess, leftover: leftover, decoded: count, follows: follows)
+      ?? (follows ? .merge : .normal)
   }
 
   /// Media time goes on to `timestamp`; what lies between is missed.
-  private mutating func passOver(until timestamp: Int64) {
+  private mutating func passOver(until timestamp: Int64, isPause: Bool = false) {
     let missing = Int(clamping: timestamp &- nextTimestamp)
     guard missing > 0 else { return }
+    nextTimestamp = timestamp
+    if isPause { return }
     let size = max(lastPacketSampleCount, 1)
     statistics.packetsMissed += UInt64((missing + size - 1) / size)
-    nextTimestamp = timestamp
   }
 
   private mutating func recover(
@@ -132,7 +139,8 @@ extension JitterBuffer {
     passOver(until: entry.timestamp)
     guard
       let count = try? queue.append(  // A failure is concealed, and counted so.
-        restoring: sampleCount, before: entry, of: packets, with: &decoder, through: &fader)
+        restoring: sampleCount, before: entry, of: packets, with: &decoder, through: &fader,
+        noise: &background)
     else { return conceal() }
     concealed = 0
     statistics.packetsRecoveredByForwardErrorCorrection += 1
@@ -146,7 +154,8 @@ extension JitterBuffer {
     let target = concealed >= Self.fadeAfterSampleCount ? 0 : Fader.full
     guard !fader.isSilent,
       let count = try? queue.append(  // A failure is counted as silence.
-        concealing: step, with: &decoder, through: &fader, towards: target)
+        concealing: step, with: &decoder, through: &fader, towards: target,
+        noise: &background)
     else { return staySilent() }
     tally(concealed: count)
     return .expand
@@ -154,7 +163,7 @@ extension JitterBuffer {
 
   private mutating func staySilent() -> PlayoutOperation {
     let step = AudioFormat.stepSampleCount
-    queue.append(silentFrames: step)
+    queue.append(noiseFrames: step, from: &background)
     statistics.silentConcealedSamples += UInt64(step)
     tally(concealed: step)
     return .silence
@@ -167,15 +176,25 @@ extension JitterBuffer {
 
   /// Moves the delay towards its target by a splice at the head of the queue, where that will not
   /// be heard.
-  private mutating func stretch(excess: Int64) -> PlayoutOperation? {
-    let isPassive = noise.isPassive(energy: queue.energy(frames: Self.passiveFrames))
-    guard
-      let wish = policy.decide(
-        excess: excess, isPassive: isPassive, pullsSinceLast: pullsSinceSplice)
-    else { return nil }
+  private mutating func stretch(
+    excess: Int64, leftover: Int, decoded: Int, follows: Bool
+  ) -> PlayoutOperation? {
+    let isPassive = noise.isPassive(energy: queue.energy())
+    passiveRun = isPassive ? min(passiveRun + decoded, 1 << 40) : 0
+    if isPassive, !follows { queue.teach(&background, frames: decoded) }
+    var situation = StretchSituation()
+    situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
+    situation.leftover = leftover
+    situation.passiveRun = passiveRun
+    situation.pullsSinceLast = pullsSinceSplice
+    situation.isMerge = follows
+    situation.overdue = overdue
+    situation.target = Int(clamping: AudioFormat.samples(nanoseconds: estimator.targetDelay))
+    guard let wish = policy.decide(situation) else { return nil }
     pullsSinceSplice = 0
     guard
-      let splice = TimeStretch.bestSplice(in: queue, wish.direction, longest: wish.longest),
+      let splice = TimeStretch.bestSplice(
+        in: queue, wish.direction, shortest: wish.shortest, longest: wish.longest),
       splice.correlation >= wish.leastCorrelation ?? -1
     else { return nil }
     queue.splice(jump: splice.jump, overlap: splice.overlap)
@@ -185,6 +204,15 @@ extension JitterBuffer {
     }
     statistics.insertedSamplesForDeceleration += UInt64(-splice.jump)
     return .preemptiveExpand
+  }
+
+  /// By how much more than usual the next packet is late, in samples, when it is the last one
+  /// that keeps the sound going.
+  private var overdue: Int {
+    guard estimator.targetDelay > Self.noBridge else { return 0 }
+    let frame = AudioFormat.nanoseconds(samples: Int64(lastPacketSampleCount))
+    let awaited = newestArrival &+ frame &+ estimator.usualLateness
+    return Int(clamping: AudioFormat.samples(nanoseconds: max(0, clock.time &- awaited)))
   }
 
   private mutating func record(wait: Int64, count: Int) {
@@ -208,8 +236,10 @@ extension JitterBuffer {
 
   /// One second.
   private static let hopeless: Int64 = 1_000_000_000
-  /// 100 ms of concealment by the codec; after that it only hums.
-  private static let fadeAfterSampleCount = 4800
-  /// 20 ms.
-  private static let passiveFrames = 960
+  /// 60 ms of concealment by the codec; after that it only hums.
+  private static let fadeAfterSampleCount = 2880
+  /// 3 ms for the way from the socket to the buffer.
+  private static let margin: Int64 = 3_000_000
+  /// 60 ms: with less in the buffer a freeze is over, or heard, before it is noticed.
+  private static let noBridge: Int64 = 60_000_000
 }

@@ -13,8 +13,10 @@ package struct PacketBuffer: ~Copyable {
     package let arrival: Int64
     package let packet: OpusPacket
     package let origin: PacketOrigin
+    /// Whether what lies before it was never sent.
+    package let isMarked: Bool
     fileprivate let slot: Int
-    fileprivate let byteCount: Int
+    package let byteCount: Int
 
     /// Media time of the first sample after it.
     package var end: Int64 { timestamp &+ Int64(packet.sampleCount) }
@@ -46,7 +48,7 @@ package struct PacketBuffer: ~Copyable {
   /// - Parameter payload: what `packet` was read from: 1...1275 bytes.
   package mutating func insert(
     _ payload: Span<UInt8>, _ packet: OpusPacket, timestamp: Int64, arrival: Int64,
-    origin: PacketOrigin = .primary
+    origin: PacketOrigin = .primary, isMarked: Bool = false
   ) -> Insertion {
     var index = entries.count
     while index > 0, entries[index - 1].timestamp >= timestamp { index -= 1 }
@@ -67,8 +69,8 @@ package struct PacketBuffer: ~Copyable {
     for offset in 0..<byteCount { bytes[start + offset] = payload[offset] }
     entries.insert(
       Entry(
-        timestamp: timestamp, arrival: arrival, packet: packet, origin: origin, slot: slot,
-        byteCount: byteCount),
+        timestamp: timestamp, arrival: arrival, packet: packet, origin: origin,
+        isMarked: isMarked, slot: slot, byteCount: byteCount),
       at: index)
     return insertion
   }

@@ -21,14 +21,16 @@ struct SampleQueue: ~Copyable {
   /// - Returns: frames decoded.
   mutating func append(
     decoding entry: PacketBuffer.Entry, of packets: borrowing PacketBuffer,
-    with decoder: inout OpusDecoder, through fader: inout Fader
+    with decoder: inout OpusDecoder, through fader: inout Fader,
+    noise: inout ComfortNoise
   ) throws(OpusError) -> Int {
     let first = makeRoom()
     let channels = channels
     var all = samples.mutableSpan
     var tail = all._mutatingExtracting(droppingFirst: first)
     let frames = try decoder.decode(packets.payload(of: entry), into: &tail)
-    fader.apply(to: &tail, frames: frames, channels: channels, towards: Fader.full)
+    fader.apply(to: &tail, frames: frames, channels: channels, towards: Fader.full,
+      noise: &noise)
     end += frames
     return frames
   }
@@ -36,7 +38,8 @@ struct SampleQueue: ~Copyable {
   /// Appends `frames` frames that were lost before `entry`, from the copy it carries.
   mutating func append(
     restoring frames: Int, before entry: PacketBuffer.Entry, of packets: borrowing PacketBuffer,
-    with decoder: inout OpusDecoder, through fader: inout Fader
+    with decoder: inout OpusDecoder, through fader: inout Fader,
+    noise: inout ComfortNoise
   ) throws(OpusError) -> Int {
     let first = makeRoom()
     let channels = channels
@@ -44,7 +47,8 @@ struct SampleQueue: ~Copyable {
     var tail = all._mutatingExtracting(droppingFirst: first)
     let frames = try decoder.decodeForwardErrorCorrection(
       in: packets.payload(of: entry), sampleCount: frames, into: &tail)
-    fader.apply(to: &tail, frames: frames, channels: channels, towards: Fader.full)
+    fader.apply(to: &tail, frames: frames, channels: channels, towards: Fader.full,
+      noise: &noise)
     end += frames
     return frames
   }
@@ -52,23 +56,36 @@ struct SampleQueue: ~Copyable {
   /// Appends `frames` frames that the codec makes up.
   mutating func append(
     concealing frames: Int, with decoder: inout OpusDecoder, through fader: inout Fader,
-    towards gain: Int
+    towards gain: Int, noise: inout ComfortNoise
   ) throws(OpusError) -> Int {
     let first = makeRoom()
     let channels = channels
     var all = samples.mutableSpan
     var tail = all._mutatingExtracting(droppingFirst: first)
     let frames = try decoder.conceal(sampleCount: frames, into: &tail)
-    fader.apply(to: &tail, frames: frames, channels: channels, towards: gain)
+    fader.apply(to: &tail, frames: frames, channels: channels, towards: gain, noise: &noise)
     end += frames
     return frames
   }
 
-  mutating func append(silentFrames frames: Int) {
+  /// Appends the background alone.
+  mutating func append(noiseFrames frames: Int, from noise: inout ComfortNoise) {
     let first = makeRoom()
-    let count = min(frames, Self.capacityFrames - end) * channels
-    for index in first..<(first + count) { samples[index] = 0 }
-    end += count / channels
+    let count = min(frames, Self.capacityFrames - end)
+    for frame in 0..<count {
+      noise.advance()
+      for channel in 0..<channels {
+        samples[first + frame * channels + channel] = noise.value(channel: channel)
+      }
+    }
+    end += count
+  }
+
+  /// Lets `noise` learn the last `frames` frames.
+  func teach(_ noise: inout ComfortNoise, frames: Int) {
+    for frame in max(start, end - frames)..<end {
+      noise.learn(samples[frame * channels], samples[frame * channels + channels - 1])
+    }
   }
 
   /// - Returns: where in the block the next frame goes; the longest packet fits behind it.
@@ -87,9 +104,9 @@ struct SampleQueue: ~Copyable {
     start += given
   }
 
-  /// Mean square of the next `frames` frames, or of as many as there are.
-  func energy(frames: Int) -> Float {
-    let measured = min(frames, count)
+  /// Mean square of all frames that wait.
+  func energy() -> Float {
+    let measured = count
     guard measured > 0 else { return 0 }
     var sum: Int64 = 0
     for index in (start * channels)..<((start + measured) * channels) {
