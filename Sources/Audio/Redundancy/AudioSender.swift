@@ -52,8 +52,8 @@ package struct AudioSender: ~Copyable {
       try copyEncoder.setBitrate(bitsPerSecond: plan.copyBitrate)
     }
     try encoder.setAnnouncedLoss(percent: plan.announcedLossPercent)
-    encoder.setFrameLength(plan.frameLength)
-    copyEncoder.setFrameLength(plan.frameLength)
+    try encoder.setFrameLength(plan.frameLength)
+    try copyEncoder.setFrameLength(plan.frameLength)
     self.plan = plan
   }
 
