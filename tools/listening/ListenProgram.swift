@@ -20,6 +20,8 @@ enum ListenProgram {
       --announce N     loss announced to the encoder, for its own error correction (default: 0)
       --copies LIST    distances in frames of copies in each packet, f for full ones: 2,4,7 or 1f
       --copy-bitrate N of copies that are not full, bits/s (default: 12000)
+      --adapt          the sender chooses copies, rates and frame length from reports
+      --payload N      the most that all payload may take then, bits/s
       --nack           the receiver asks for what is missing
       --tick N         milliseconds between visits of the receiver, 10 or 20 (default: 20)
       --drift N        how much faster the sender's clock runs, in parts per million
@@ -69,6 +71,12 @@ enum ListenProgram {
     options.back = try LineWords(try arguments.option("--back") ?? line)
     options.seed = UInt64(try arguments.integer("--seed", "runs", in: 0...1_000_000) ?? 1)
     options.plan = try plan(&arguments)
+    options.adapts = try arguments.flag("--adapt")
+    options.limits = RedundancyPolicy.Limits(
+      bitrate: options.plan.bitrate, frameLength: options.plan.frameLength)
+    options.limits.payloadBitrate = try arguments.integer(
+      "--payload", "bits/s", in: 6_000...1_000_000)
+    if options.adapts { options.plan = RedundancyPolicy(options.limits).plan }
     options.asksAgain = try arguments.flag("--nack")
     options.tick = try arguments.integer("--tick", "milliseconds", in: 10...20) ?? 20
     options.drift =
@@ -106,6 +114,9 @@ struct ListenOptions: Sendable {
   var back = LineWords.clean
   var seed: UInt64 = 1
   var plan = RedundancyPlan()
+  /// Whether the sender follows the receiver's reports.
+  var adapts = false
+  var limits = RedundancyPolicy.Limits()
   /// Whether the receiver asks for what is missing.
   var asksAgain = false
   /// Milliseconds.

@@ -15,7 +15,7 @@ struct ListenRun: ~Copyable {
     case capture
     case tick
     case audio(AudioMediaFrame, body: [UInt8])
-    case report(AudioReportFrame)
+    case report(AudioReportFrame, transit: UInt64)
     case request(AudioRequestFrame)
   }
 
@@ -29,6 +29,10 @@ struct ListenRun: ~Copyable {
   private var frameStart = 0
   private var step = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
   private var outcome = ListenOutcome()
+  private var policy: RedundancyPolicy
+  /// Of the packets that arrived, there and back, in nanoseconds.
+  private var roundTrip = RedundancyPolicy.RoundTrip(smoothed: 0, minimum: .max)
+  private var latestTransit: UInt64 = 0
   /// The receiver's first visit, within one tick of the start.
   private let phase: UInt64
   /// Nanoseconds of sound; what is played after it is saved, but not counted.
@@ -78,6 +82,7 @@ struct ListenRun: ~Copyable {
     var random = RandomSource(seed: options.seed)
     line = ListenLine(options.line, random: random.split())
     back = ListenLine(options.back, random: random.split())
+    policy = RedundancyPolicy(options.limits)
     phase = random.below(UInt64(options.tick) * 1_000_000)
     spoken = UInt64(samples.count) * 62_500 / 3
   }
@@ -110,7 +115,10 @@ struct ListenRun: ~Copyable {
     case .capture: try capture(now)
     case .tick: tick(now)
     case .audio(let frame, let body): receiver.receive(body.span, frame, arrival: now)
-    case .report: break
+    case .report(let report, let transit):
+      noteRoundTrip(transit)
+      guard options.adapts else { return }
+      if policy.handle(report, roundTrip: roundTrip, now: now) { try sender.follow(policy.plan) }
     case .request(let request):
       sender.handle(request)
       // A frame that is due soon takes the answer along.
@@ -174,8 +182,17 @@ struct ListenRun: ~Copyable {
       outcome.packetsLost += 1
       return
     }
-    outcome.noteTransit(arrival.nanoseconds(since: now))
+    latestTransit = arrival.nanoseconds(since: now)
+    outcome.noteTransit(latestTransit)
     events.push(.audio(frame, body: body), at: arrival)
+  }
+
+  /// As a session's FEEDBACK would measure it: the way of the last packet, and that of its report.
+  private mutating func noteRoundTrip(_ transit: UInt64) {
+    let sample = transit + UInt64(options.back.conditions.delay.nanoseconds)
+    roundTrip.minimum = min(roundTrip.minimum, sample)
+    roundTrip.smoothed =
+      roundTrip.smoothed == 0 ? sample : (7 * roundTrip.smoothed + sample) / 8
   }
 
   // MARK: - The receiver
@@ -191,7 +208,7 @@ struct ListenRun: ~Copyable {
       sendBack(.request(request), byteCount, now)
     }
     if let report = receiver.pollReport(now: now) {
-      sendBack(.report(report), 1 + AudioReportFrame.bodyByteCount, now)
+      sendBack(.report(report, transit: latestTransit), 1 + AudioReportFrame.bodyByteCount, now)
     }
     events.push(.tick, at: now + .milliseconds(Int64(options.tick)))
   }
