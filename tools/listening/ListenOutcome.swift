@@ -16,6 +16,8 @@ struct ListenOutcome: Sendable {
   private var seen = (delay: 0.0, count: UInt64(0), second: UInt64(0))
   private var traced: [(second: UInt64, target: Double, delay: Double)] = []
   private(set) var json = ""
+  /// Each change of the plan, for `--trace`.
+  private var plans: [String] = []
 
   /// Session, frame and seal around one frame of audio (docs/protocol/frames.md §5).
   static let overheadByteCount = 28
@@ -32,6 +34,15 @@ struct ListenOutcome: Sendable {
   mutating func noteTransit(_ nanoseconds: UInt64) {
     transitSum += nanoseconds
     transitCount += 1
+  }
+
+  mutating func notePlan(_ plan: RedundancyPlan, _ now: Instant) {
+    let copies = (0..<plan.copyCount).map { index in
+      "\(plan.copy(index).distance)" + (plan.copy(index).isLowRate ? "" : "f")
+    }
+    let second = Self.rounded(Double(now.nanoseconds) / 1e9)
+    let rates = "\(plan.bitrate)/\(plan.copyBitrate)/\(plan.frameLength.milliseconds)"
+    plans.append("\"\(second): \(rates) \(copies.joined(separator: ","))\"")
   }
 
   /// Once a second: what the delay should be and what it was, in milliseconds.
@@ -87,6 +98,7 @@ struct ListenOutcome: Sendable {
       let rows = traced.map {
         "[\($0.second),\(Self.rounded($0.target)),\(Self.rounded($0.delay))]"
       }
+      parts.append("\"plans\":[\(plans.joined(separator: ","))]")
       parts.append("\"trace\":[\(rows.joined(separator: ","))]")
     }
     json = "{\(parts.joined(separator: ","))}"

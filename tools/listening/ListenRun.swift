@@ -118,7 +118,9 @@ struct ListenRun: ~Copyable {
     case .report(let report, let transit):
       noteRoundTrip(transit)
       guard options.adapts else { return }
-      if policy.handle(report, roundTrip: roundTrip, now: now) { try sender.follow(policy.plan) }
+      guard policy.handle(report, roundTrip: roundTrip, now: now) else { return }
+      try sender.follow(policy.plan)
+      outcome.notePlan(policy.plan, now)
     case .request(let request):
       sender.handle(request)
       // A frame that is due soon takes the answer along.

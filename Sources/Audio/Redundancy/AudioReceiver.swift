@@ -6,8 +6,9 @@ package import Wire
 /// how it goes (docs/protocol/frames.md §5). Nothing here allocates.
 package struct AudioReceiver: ~Copyable {
   package var buffer: JitterBuffer
-  package private(set) var copiesReceived: UInt64 = 0
-  package private(set) var retransmissionsReceived: UInt64 = 0
+  /// Frames whose own packet was missing when a copy, or a repetition, brought them.
+  package private(set) var framesRepairedByCopies: UInt64 = 0
+  package private(set) var framesRepairedByRetransmissions: UInt64 = 0
   /// Round trip to the sender in milliseconds; `nil` while it is not known, and nothing is asked
   /// for.
   package var roundTripMilliseconds: Int?
@@ -57,11 +58,15 @@ package struct AudioReceiver: ~Copyable {
     case .lowRate: origin = .copy(steps: UInt16(copy.distance), isLowRate: true)
     case .retransmission:
       origin = .retransmission
-      retransmissionsReceived += 1
     case .other: return
     }
-    if copy.coding != .retransmission { copiesReceived += 1 }
-    missing.noteRepair(mediaTime: mediaTime)
+    if missing.noteRepair(mediaTime: mediaTime) {
+      if copy.coding == .retransmission {
+        framesRepairedByRetransmissions += 1
+      } else {
+        framesRepairedByCopies += 1
+      }
+    }
     buffer.insert(payload, mediaTime: mediaTime, arrival: arrival, origin: origin)
   }
 

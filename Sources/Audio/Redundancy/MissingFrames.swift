@@ -54,9 +54,13 @@ package struct MissingFrames: Sendable {
   }
 
   /// Notes a frame that came as a copy or because it was asked for.
-  package mutating func noteRepair(mediaTime: UInt16) {
-    guard let newest else { return }
+  ///
+  /// - Returns: whether it was missing.
+  package mutating func noteRepair(mediaTime: UInt16) -> Bool {
+    guard let newest else { return false }
+    let before = count
     remove(unwrapped(mediaTime, near: newest.step))
+    return count < before
   }
 
   /// What to ask for now; `nil` for nothing.
