@@ -14,6 +14,9 @@ package struct AudioReceiver: ~Copyable {
   package var roundTripMilliseconds: Int?
 
   private var missing = MissingFrames()
+  /// The farthest copy in use, in steps of 10 ms, and how many packets ago it was seen.
+  private var copyDistance = 0
+  private var packetsSinceFarthest = 0
   private var lastReport: (time: Instant, lost: UInt64, expected: UInt64)?
   private var lastLoss: Instant?
 
@@ -42,10 +45,26 @@ package struct AudioReceiver: ~Copyable {
         body.bytes(at: parts.primary), mediaTime: frame.mediaTime, arrival: arrival,
         origin: .primary, isMarked: frame.isMarked)
     }
+    holdForCopies(parts)
     for index in 0..<parts.copyCount {
       let copy = parts.copy(index)
       insert(copy, body.bytes(at: copy.payload), of: frame, arrival: arrival)
     }
+  }
+
+  /// A sender makes copies while it hears of losses, and then every frame must wait for the farthest
+  /// of them: known from the first packet that has copies, not from the first that was needed.
+  private mutating func holdForCopies(_ parts: AudioBody) {
+    var farthest = 0
+    for index in 0..<parts.copyCount where parts.copy(index).coding != .retransmission {
+      farthest = max(farthest, Int(parts.copy(index).distance))
+    }
+    packetsSinceFarthest += 1
+    if farthest >= copyDistance || packetsSinceFarthest > Self.packetsToForget {
+      copyDistance = farthest
+      packetsSinceFarthest = 0
+    }
+    buffer.hold(atLeast: Int64(copyDistance) * AudioFormat.stepNanoseconds)
   }
 
   private mutating func insert(
@@ -107,6 +126,7 @@ package struct AudioReceiver: ~Copyable {
     return frame
   }
 
+  private static let packetsToForget = 25
   private static let quiet: UInt64 = 10_000_000_000
   private static let longInterval: UInt64 = 1_000_000_000
   private static let shortInterval: UInt64 = 200_000_000

@@ -211,7 +211,7 @@ package struct RedundancyPolicy: Sendable {
       }
       return setCheap(&plan, payload, header, [3, 7], scale)
     }
-    plan.copyBitrate = level == .heavy ? 14_000 : 10_000
+    plan.copyBitrate = level == .heavy ? 14_000 : 12_000
     let lows = level == .heavy ? [2, 3] : [2]
     let shared = room - lows.count * plan.copyBitrate
     guard shared / 2 >= Self.goodBitrate else {
