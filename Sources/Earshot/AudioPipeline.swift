@@ -37,28 +37,30 @@ struct AudioPipeline: ~Copyable {
   static func make(
     _ options: CallOptions, channels: Int, rings: AudioRings
   ) throws(OpusError) -> AudioPipeline {
-    let sender = try AudioSender(
+    var sender = try AudioSender(
       OpusEncoder.Settings(
         channels: channels, bitsPerSecond: options.bitrate,
         frameLength: FrameLength(rawValue: options.frameMilliseconds) ?? .milliseconds20,
         usesForwardErrorCorrection: options.usesFEC))
     let receiver = try AudioReceiver(channels: options.sink?.channelCount ?? 1)
-    return AudioPipeline(options, sender, receiver, rings)
+    var limits = RedundancyPolicy.Limits(
+      bitrate: sender.bitsPerSecond, frameLength: sender.plan.frameLength)
+    limits.makesCopies = options.usesFEC
+    let policy = RedundancyPolicy(limits)
+    try sender.follow(policy.plan)
+    return AudioPipeline(options, sender, receiver, policy, rings)
   }
 
   private init(
     _ options: CallOptions, _ sender: consuming AudioSender, _ receiver: consuming AudioReceiver,
-    _ rings: AudioRings
+    _ policy: RedundancyPolicy, _ rings: AudioRings
   ) {
     source = options.source
     sink = options.sink
     self.rings = rings
     isMuted = options.startsMuted
     asksAgain = options.usesNACK
-    var limits = RedundancyPolicy.Limits(
-      bitrate: sender.bitsPerSecond, frameLength: sender.plan.frameLength)
-    limits.makesCopies = options.usesFEC
-    policy = RedundancyPolicy(limits)
+    self.policy = policy
     self.sender = sender
     self.receiver = receiver
     sourceSamples = Array(repeating: 0, count: FrameLength.milliseconds60.sampleCount * 2)

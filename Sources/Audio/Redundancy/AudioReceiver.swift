@@ -16,6 +16,7 @@ package struct AudioReceiver: ~Copyable {
   private var missing = MissingFrames()
   /// The farthest copy in use, in steps of 10 ms, and how many packets ago it was seen.
   private var copyDistance = 0
+  private var lastGap: Instant?
   private var packetsSinceFarthest = 0
   private var lastReport: (time: Instant, lost: UInt64, expected: UInt64)?
   private var lastLoss: Instant?
@@ -38,23 +39,24 @@ package struct AudioReceiver: ~Copyable {
     }
     // The frame itself first: only it says that those before it are missing.
     if !parts.primary.isEmpty {
-      missing.notePrimary(
+      let isAfterGap = missing.notePrimary(
         mediaTime: frame.mediaTime, steps: frame.length.mediaTimeSteps, isMarked: frame.isMarked,
         arrival: arrival)
+      if isAfterGap { lastGap = arrival }
       buffer.insert(
         body.bytes(at: parts.primary), mediaTime: frame.mediaTime, arrival: arrival,
         origin: .primary, isMarked: frame.isMarked)
     }
-    holdForCopies(parts)
+    holdForCopies(parts, now: arrival)
     for index in 0..<parts.copyCount {
       let copy = parts.copy(index)
       insert(copy, body.bytes(at: copy.payload), of: frame, arrival: arrival)
     }
   }
 
-  /// A sender makes copies while it hears of losses, and then every frame must wait for the farthest
-  /// of them: known from the first packet that has copies, not from the first that was needed.
-  private mutating func holdForCopies(_ parts: AudioBody) {
+  /// While frames get lost, every frame must wait for the farthest copy: known from the first packet
+  /// that has copies, not from the first one that was needed.
+  private mutating func holdForCopies(_ parts: AudioBody, now: Instant) {
     var farthest = 0
     for index in 0..<parts.copyCount where parts.copy(index).coding != .retransmission {
       farthest = max(farthest, Int(parts.copy(index).distance))
@@ -64,7 +66,8 @@ package struct AudioReceiver: ~Copyable {
       copyDistance = farthest
       packetsSinceFarthest = 0
     }
-    buffer.hold(atLeast: Int64(copyDistance) * AudioFormat.stepNanoseconds)
+    let isNeeded = lastGap.map { now.nanoseconds(since: $0) < Self.quiet } ?? false
+    buffer.hold(atLeast: isNeeded ? Int64(copyDistance) * AudioFormat.stepNanoseconds : 0)
   }
 
   private mutating func insert(

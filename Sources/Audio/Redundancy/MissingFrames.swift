@@ -28,29 +28,33 @@ package struct MissingFrames: Sendable {
   /// missing, unless a pause of the sender ended with it.
   ///
   /// - Parameter steps: how long it is, in 10 ms.
+  /// - Returns: whether something is missing before it.
+  @discardableResult
   package mutating func notePrimary(
     mediaTime: UInt16, steps: UInt16, isMarked: Bool, arrival: Instant
-  ) {
+  ) -> Bool {
     let length = Int64(steps)
-    guard length > 0 else { return }
+    guard length > 0 else { return false }
     guard let newest else {
       self.newest = (Int64(mediaTime), length, arrival)
-      return
+      return false
     }
     let step = unwrapped(mediaTime, near: newest.step)
     remove(step)
-    guard step > newest.step else { return }
+    guard step > newest.step else { return false }
+    defer { self.newest = (step, length, arrival) }
     // A gap of half a second is a new beginning, and asking would only be a burden.
-    if !isMarked, step - newest.step <= Self.longestGap {
-      var missing = newest.step + newest.steps
-      while missing < step {
-        add(missing)
-        missing += newest.steps
-      }
-    } else {
+    guard !isMarked, step - newest.step <= Self.longestGap else {
       count = 0
+      return false
     }
-    self.newest = (step, length, arrival)
+    var missing = newest.step + newest.steps
+    let isGap = missing < step
+    while missing < step {
+      add(missing)
+      missing += newest.steps
+    }
+    return isGap
   }
 
   /// Notes a frame that came as a copy or because it was asked for.

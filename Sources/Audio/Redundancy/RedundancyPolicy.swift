@@ -7,7 +7,8 @@ package import Wire
 ///       ▲                   │ ▲                                  │
 ///       └─ 10 s without ────┘ └──────── 10 s below 11 % ─────────┘
 ///
-/// Up within one report, down slowly. Where losses come alone, the packet after carries the frame
+/// Up within one report, down slowly. A call begins at `light`: nobody knows the path yet, and
+/// three seconds of copies are cheaper than the first losses. Where losses come alone, the packet after carries the frame
 /// as it was first sent, and the ones after that a low-rate copy; where they come in runs, low-rate
 /// copies spread over 140 ms outlast the run (Benchmarks/audio has the measurements). A copy costs
 /// what it costs the frames themselves: the whole stays within a multiple of the bitrate, and
@@ -49,7 +50,7 @@ package struct RedundancyPolicy: Sendable {
     }
   }
 
-  package private(set) var level = Level.none
+  package private(set) var level = Level.light
   /// Whether losses come in runs.
   package private(set) var isBursty = false
   package private(set) var plan: RedundancyPlan
@@ -60,6 +61,7 @@ package struct RedundancyPolicy: Sendable {
 
   private let limits: Limits
   private var lastLoss: Instant?
+  private var firstReport: Instant?
   private var lastHeavy: Instant?
   private var lastBurst: Instant?
   private var lastCut: Instant?
@@ -83,6 +85,7 @@ package struct RedundancyPolicy: Sendable {
   ) -> Bool {
     let share = history.note(report, now: now)
     if share.lost > 0 { lastLoss = now }
+    firstReport = firstReport ?? now
     adaptRate(share, roundTrip, now)
     adaptLevel(now)
     adaptBursts(now)
@@ -100,18 +103,22 @@ package struct RedundancyPolicy: Sendable {
 
   private mutating func adaptLevel(_ now: Instant) {
     let second = history.recent(frames: 50, within: Self.shortMemory, now: now)
-    let seconds = history.recent(frames: 150, within: Self.memory, now: now)
+    // Runs of losses scatter more than lone ones: it takes longer to be sure of their share.
+    let frames = isBursty ? 450 : 250
+    let seconds = history.recent(frames: frames, within: Self.memory, now: now)
     let all = history.recent(frames: .max, within: Self.memory, now: now)
     let isHeavy =
-      (seconds.expected >= 100 && seconds.fraction >= 0.15)
-      || (second.expected >= 25 && second.fraction >= 0.3)
+      (seconds.expected >= frames * 9 / 10 && seconds.fraction >= 0.155)
+      || (second.expected >= 50 && second.fraction >= (isBursty ? 0.5 : 0.3))
     if isHeavy { lastHeavy = now }
     if isHeavy {
       level = .heavy
     } else if second.lost > 0 || all.fraction >= 0.004 {
       let mayLeave = lastHeavy.map { now.nanoseconds(since: $0) > Self.memory } ?? true
       if level != .heavy || (mayLeave && all.fraction < 0.11) { level = .light }
-    } else if lastLoss.map({ now.nanoseconds(since: $0) > Self.memory }) ?? true {
+    } else if let lastLoss {
+      if now.nanoseconds(since: lastLoss) > Self.memory { level = .none }
+    } else if let firstReport, now.nanoseconds(since: firstReport) > Self.shortMemory {
       level = .none
     }
   }
