@@ -1,6 +1,7 @@
 import Audio
 import Primitives
 import Testing
+import Wire
 
 @Suite struct MissingFramesTests {
   private static func at(_ milliseconds: UInt64) -> Instant {
