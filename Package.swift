@@ -154,6 +154,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
+        "Peer",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
@@ -161,7 +162,7 @@ let package = Package(
       "ScenarioTests",
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
-        "Calling", "Peer", "Rendezvous",
+        "Calling", "Peer", "Rendezvous", "Audio",
       ]),
     tests(
       "PeerCommandTests",

@@ -7,12 +7,17 @@ struct ListenOutcome: Sendable {
   var samples: [Int16] = []
   var packetsSent = 0
   var packetsLost = 0
+  /// Bodies of AUDIO frames, copies and their headers included.
   var payloadBytes = 0
+  /// Reports and requests.
+  var backBytes = 0
   private var transitSum: UInt64 = 0
   private var transitCount: UInt64 = 0
   private var seen = (delay: 0.0, count: UInt64(0), second: UInt64(0))
   private var traced: [(second: UInt64, target: Double, delay: Double)] = []
   private(set) var json = ""
+  /// Each change of the plan, for `--trace`.
+  private var plans: [String] = []
 
   /// Session, frame and seal around one frame of audio (docs/protocol/frames.md §5).
   static let overheadByteCount = 28
@@ -21,14 +26,23 @@ struct ListenOutcome: Sendable {
 
   init() {}
 
-  mutating func noteSent(payloadByteCount: Int) {
+  mutating func noteSent(bodyByteCount: Int) {
     packetsSent += 1
-    payloadBytes += payloadByteCount
+    payloadBytes += bodyByteCount
   }
 
   mutating func noteTransit(_ nanoseconds: UInt64) {
     transitSum += nanoseconds
     transitCount += 1
+  }
+
+  mutating func notePlan(_ plan: RedundancyPlan, _ now: Instant) {
+    let copies = (0..<plan.copyCount).map { index in
+      "\(plan.copy(index).distance)" + (plan.copy(index).isLowRate ? "" : "f")
+    }
+    let second = Self.rounded(Double(now.nanoseconds) / 1e9)
+    let rates = "\(plan.bitrate)/\(plan.copyBitrate)/\(plan.frameLength.milliseconds)"
+    plans.append("\"\(second): \(rates) \(copies.joined(separator: ","))\"")
   }
 
   /// Once a second: what the delay should be and what it was, in milliseconds.
@@ -46,13 +60,13 @@ struct ListenOutcome: Sendable {
   }
 
   mutating func finish(
-    _ playout: PlayoutStatistics, _ encoder: borrowing OpusEncoder, _ options: ListenOptions,
-    sampleCount: Int
+    _ playout: PlayoutStatistics, _ sent: RedundancyStatistics, _ options: ListenOptions,
+    lookahead: Int, sampleCount: Int
   ) {
     let seconds = Double(sampleCount) / 48_000
     let wireBytes =
       payloadBytes + packetsSent * (Self.overheadByteCount + Self.headerByteCount)
-    let fixed = Double(options.frame.milliseconds) + Double(encoder.lookaheadSampleCount) / 48
+    let fixed = Double(options.plan.frameLength.milliseconds) + Double(lookahead) / 48
     let transit = transitCount == 0 ? 0 : Double(transitSum) / Double(transitCount) / 1e6
     let emitted = max(playout.jitterBufferEmittedCount, 1)
     let waited = playout.jitterBufferDelay / Double(emitted) / 1e6
@@ -66,6 +80,9 @@ struct ListenOutcome: Sendable {
       ("silent_percent", 100 * Double(playout.silentConcealedSamples) / Double(total)),
       ("concealments", Double(playout.concealmentEvents)),
       ("late", Double(playout.packetsDiscardedLate)),
+      ("back_kbps", Double(backBytes) * 8 / seconds / 1000),
+      ("copy_kbps", Double(sent.copyBytesSent) * 8 / seconds / 1000),
+      ("repeated", Double(sent.framesRetransmitted)),
       ("recovered", Double(playout.packetsRecoveredByForwardErrorCorrection)),
       ("accelerated_ms", Double(playout.removedSamplesForAcceleration) / 48),
       ("decelerated_ms", Double(playout.insertedSamplesForDeceleration) / 48),
@@ -81,6 +98,7 @@ struct ListenOutcome: Sendable {
       let rows = traced.map {
         "[\($0.second),\(Self.rounded($0.target)),\(Self.rounded($0.delay))]"
       }
+      parts.append("\"plans\":[\(plans.joined(separator: ","))]")
       parts.append("\"trace\":[\(rows.joined(separator: ","))]")
     }
     json = "{\(parts.joined(separator: ","))}"

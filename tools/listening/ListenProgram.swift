@@ -18,6 +18,11 @@ enum ListenProgram {
       --bitrate N      of the encoder, bits/s       (default: 32000)
       --frame N        milliseconds a packet        (default: 20)
       --announce N     loss announced to the encoder, for its own error correction (default: 0)
+      --copies LIST    distances in frames of copies in each packet, f for full ones: 2,4,7 or 1f
+      --copy-bitrate N of copies that are not full, bits/s (default: 12000)
+      --adapt          the sender chooses copies, rates and frame length from reports
+      --payload N      the most that all payload may take then, bits/s
+      --nack           the receiver asks for what is missing
       --tick N         milliseconds between visits of the receiver, 10 or 20 (default: 20)
       --drift N        how much faster the sender's clock runs, in parts per million
       --trace          adds the delay at each second
@@ -65,16 +70,38 @@ enum ListenProgram {
     options.line = try LineWords(line)
     options.back = try LineWords(try arguments.option("--back") ?? line)
     options.seed = UInt64(try arguments.integer("--seed", "runs", in: 0...1_000_000) ?? 1)
-    options.bitrate =
-      try arguments.integer("--bitrate", "bits/s", in: OpusEncoder.bitsPerSecondRange) ?? 32_000
-    let frame = try arguments.integer("--frame", "milliseconds", in: 10...60) ?? 20
-    options.frame = FrameLength(rawValue: frame) ?? .milliseconds20
-    options.announcedLoss = try arguments.integer("--announce", "per cent", in: 0...100) ?? 0
+    options.plan = try plan(&arguments)
+    options.adapts = try arguments.flag("--adapt")
+    options.limits = RedundancyPolicy.Limits(
+      bitrate: options.plan.bitrate, frameLength: options.plan.frameLength)
+    options.limits.payloadBitrate = try arguments.integer(
+      "--payload", "bits/s", in: 6_000...1_000_000)
+    if options.adapts { options.plan = RedundancyPolicy(options.limits).plan }
+    options.asksAgain = try arguments.flag("--nack")
     options.tick = try arguments.integer("--tick", "milliseconds", in: 10...20) ?? 20
     options.drift =
       try arguments.number("--drift", "parts per million", in: -1000...1000) ?? 0
     options.traces = try arguments.flag("--trace")
     return options
+  }
+
+  private static func plan(_ arguments: inout Arguments) throws(UsageError) -> RedundancyPlan {
+    let rates = OpusEncoder.bitsPerSecondRange
+    let frame = try arguments.integer("--frame", "milliseconds", in: 10...60) ?? 20
+    var plan = RedundancyPlan(
+      frameLength: FrameLength(rawValue: frame) ?? .milliseconds20,
+      bitrate: try arguments.integer("--bitrate", "bits/s", in: rates) ?? 32_000)
+    plan.copyBitrate =
+      try arguments.integer("--copy-bitrate", "bits/s", in: rates) ?? plan.copyBitrate
+    plan.announcedLossPercent = try arguments.integer("--announce", "per cent", in: 0...100) ?? 0
+    for word in (try arguments.option("--copies") ?? "").split(separator: ",") {
+      let isFull = word.hasSuffix("f")
+      guard let distance = Int(isFull ? word.dropLast() : word), (1...15).contains(distance) else {
+        throw UsageError("--copies wants distances in frames, 1 to 15, f for full ones: 1f,2,4")
+      }
+      plan.add(RedundancyPlan.Copy(distance: distance, isLowRate: !isFull))
+    }
+    return plan
   }
 }
 
@@ -86,9 +113,12 @@ struct ListenOptions: Sendable {
   var line = LineWords.clean
   var back = LineWords.clean
   var seed: UInt64 = 1
-  var bitrate = 32_000
-  var frame = FrameLength.milliseconds20
-  var announcedLoss = 0
+  var plan = RedundancyPlan()
+  /// Whether the sender follows the receiver's reports.
+  var adapts = false
+  var limits = RedundancyPolicy.Limits()
+  /// Whether the receiver asks for what is missing.
+  var asksAgain = false
   /// Milliseconds.
   var tick = 20
   /// Parts per million.

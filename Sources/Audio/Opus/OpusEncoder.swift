@@ -2,8 +2,10 @@ internal import COpus
 
 /// Turns 48 kHz samples into Opus packets (station 3 of the house tour; next: `Peer`'s sender).
 ///
-/// Constant bitrate, no discontinuous transmission: the length of a packet says nothing about what
-/// is spoken (RFC 6562), and 32 kbit/s at 20 ms is exactly 80 bytes a packet.
+/// Variable bitrate, padded to one of three lengths, no discontinuous transmission: the length of a
+/// packet says little about what is spoken (RFC 6562). At 32 kbit/s and 20 ms they are 64, 80 and
+/// 100 bytes, 80 on average. Constant bitrate sounds no better and costs twice the time, because
+/// libopus then codes each frame several times over (docs/decisions/0011).
 @safe package struct OpusEncoder: ~Copyable {
   package struct Settings: Equatable, Sendable {
     /// 1 or 2.
@@ -39,6 +41,10 @@ internal import COpus
   package private(set) var settings: Settings
   /// What the encoder was last told to expect, in per cent; 0 at first.
   package private(set) var announcedLossPercent = 0
+  package private(set) var sizes: PacketSizeClasses
+  /// What the packets so far left unused of the bitrate, in bytes: a packet above the mean takes of
+  /// it, so that over a second or more the bitrate is never exceeded, whatever the sound.
+  private var unused: Int
   private let encoder: OpaquePointer
 
   package init(_ settings: Settings = Settings()) throws(OpusError) {
@@ -52,7 +58,8 @@ internal import COpus
         Int32(AudioFormat.sampleRateHz), Int32(settings.channels), application, &code)
     else { throw OpusError(.createEncoder, code: code) }
     let rate = Self.clamped(settings.bitsPerSecond)
-    let refusal = unsafe Self.configure(encoder, settings, bitsPerSecond: rate)
+    let sizes = PacketSizeClasses(bitsPerSecond: rate, frameLength: settings.frameLength)
+    let refusal = unsafe Self.configure(encoder, settings, sizes)
     guard refusal == 0 else {
       unsafe opus_encoder_destroy(encoder)
       throw OpusError(.configure, code: refusal)
@@ -60,6 +67,8 @@ internal import COpus
     unsafe self.encoder = unsafe encoder
     self.settings = settings
     self.settings.bitsPerSecond = rate
+    self.sizes = sizes
+    unused = sizes.mostUnused
   }
 
   deinit { unsafe opus_encoder_destroy(encoder) }
@@ -76,25 +85,57 @@ internal import COpus
     let frame = settings.frameLength.sampleCount
     guard samples.count == frame * settings.channels else { throw .badArgument(.encode) }
     let encoder = unsafe encoder
+    let sizes = sizes
+    let most = unused < sizes.large - sizes.middle ? sizes.middle : sizes.large
     let result = unsafe samples.withUnsafeBufferPointer { input -> Int32 in
       unsafe packet.withUnsafeMutableBufferPointer { output, count -> Int32 in
         let room = min(output.count - count, AudioFormat.maxPayloadByteCount)
         guard room > 0, let start = output.baseAddress, let first = input.baseAddress else {
           return Int32(OPUS_BUFFER_TOO_SMALL)
         }
-        let length = unsafe opus_encode(encoder, first, Int32(frame), start + count, Int32(room))
+        let packet = unsafe start + count
+        let length = unsafe Self.encode(
+          encoder, first, Int32(frame), packet, sizes, most: min(room, most))
         count += max(0, Int(length))
         return length
       }
     }
     guard result >= 0 else { throw OpusError(.encode, code: result) }
+    unused = min(unused + sizes.middle - Int(result), sizes.mostUnused)
     return Int(result)
   }
+
+  /// - Returns: the length after padding, or libopus's code, which is negative.
+  private static func encode(
+    _ encoder: OpaquePointer, _ samples: UnsafePointer<Int16>, _ frame: Int32,
+    _ packet: UnsafeMutablePointer<UInt8>, _ sizes: PacketSizeClasses, most: Int
+  ) -> Int32 {
+    let most = Int32(clamping: most)
+    let length = unsafe opus_encode(encoder, samples, frame, packet, most)
+    guard length > 0 else { return length }
+    let padded = min(Int32(clamping: sizes.length(for: Int(length))), most)
+    guard padded > length else { return length }
+    let refusal = unsafe opus_packet_pad(packet, length, padded)
+    return refusal == 0 ? padded : refusal
+  }
+
+  /// How much audio the next `encode` takes; the bitrate stays.
+  package mutating func setFrameLength(_ length: FrameLength) throws(OpusError) {
+    guard length != settings.frameLength else { return }
+    settings.frameLength = length
+    try setBitrate(bitsPerSecond: settings.bitsPerSecond)
+  }
+
+  /// Forgets everything encoded so far, as at the start of a stream.
+  package mutating func reset() { _ = unsafe earshot_opus_encoder_reset(encoder) }
 
   /// Takes effect with the next frame. Values outside `bitsPerSecondRange` are clamped.
   package mutating func setBitrate(bitsPerSecond: Int) throws(OpusError) {
     let rate = Self.clamped(bitsPerSecond)
-    try set(OPUS_SET_BITRATE_REQUEST, rate)
+    let sizes = PacketSizeClasses(bitsPerSecond: rate, frameLength: settings.frameLength)
+    try set(OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond)
+    self.sizes = sizes
+    unused = min(unused, sizes.mostUnused)
     settings.bitsPerSecond = rate
   }
 
@@ -135,13 +176,15 @@ internal import COpus
 
   /// - Returns: libopus's first refusal, or 0.
   private static func configure(
-    _ encoder: OpaquePointer, _ settings: Settings, bitsPerSecond: Int
+    _ encoder: OpaquePointer, _ settings: Settings, _ sizes: PacketSizeClasses
   ) -> Int32 {
     let choices: [(request: Int32, value: Int)] = [
-      (OPUS_SET_VBR_REQUEST, 0), (OPUS_SET_DTX_REQUEST, 0),
+      (OPUS_SET_VBR_REQUEST, 1), (OPUS_SET_VBR_CONSTRAINT_REQUEST, 0),
+      (OPUS_SET_DTX_REQUEST, 0),
       (OPUS_SET_COMPLEXITY_REQUEST, settings.complexity),
       (OPUS_SET_INBAND_FEC_REQUEST, settings.usesForwardErrorCorrection ? 1 : 0),
-      (OPUS_SET_PACKET_LOSS_PERC_REQUEST, 0), (OPUS_SET_BITRATE_REQUEST, bitsPerSecond),
+      (OPUS_SET_PACKET_LOSS_PERC_REQUEST, 0),
+      (OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond),
     ]
     for choice in choices {
       let code = unsafe earshot_opus_encoder_set(encoder, choice.request, Int32(choice.value))

@@ -60,8 +60,8 @@ package struct JitterBuffer: ~Copyable {
     self.channels = channels
   }
 
-  /// Whether nothing waits to be played.
-  package var isEmpty: Bool { packets.count == 0 && queue.count == 0 }
+  /// Whether nothing waits to be played: less than one pull, of which a splice may leave a rest.
+  package var isEmpty: Bool { packets.count == 0 && queue.count < AudioFormat.stepSampleCount }
 
   /// What the other side's sender must know.
   package var report: ReceptionReport {

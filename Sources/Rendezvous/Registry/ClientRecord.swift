@@ -3,8 +3,8 @@ import Messaging
 import Primitives
 import Wire
 
-/// Everything the server keeps of one registered client that is not busy: 384 bytes, plain values,
-/// so that 20 000 of them are 8 MB and no object.
+/// Everything the server keeps of one registered client that is not busy: 288 bytes, plain values,
+/// so that 20 000 of them are 6 MB and no object.
 ///
 /// What a client has under way lives in an `Exchange`; its name and card live in the store.
 struct ClientRecord: BitwiseCopyable, Sendable {

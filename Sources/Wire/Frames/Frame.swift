@@ -14,8 +14,13 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case pathResponse(PathResponseFrame)
   case signal(body: PacketRange)
   case close(CloseFrame, text: PacketRange)
-  case audio(AudioMediaFrame, payload: PacketRange)
-  /// An AUDIO frame of a kind that is reserved (§5, bits 0 and 1); it reached the packet's end.
+  /// `AudioBody` reads the body, which has been checked.
+  case audio(AudioMediaFrame, body: PacketRange)
+  /// `AudioReportFrame` reads the body, which has been checked.
+  case audioReport(body: PacketRange)
+  /// `AudioRequestFrame` reads the body, which has been checked.
+  case audioRequest(body: PacketRange)
+  /// An AUDIO frame of a kind that is reserved (§5, bit 0); it reached the packet's end.
   case skipped(type: UInt8)
 
   /// How soon a receiver of this frame owes a FEEDBACK.
@@ -23,7 +28,9 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
     switch self {
     case .ping, .message: .soon
     case .audio, .skipped: .interval
-    case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close: .none
+    case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
+      .audioReport, .audioRequest:
+      .none
     }
   }
 }
@@ -55,6 +62,8 @@ package enum FrameType {
   package static let pathResponse: UInt8 = 0x08
   package static let signal: UInt8 = 0x09
   package static let close: UInt8 = 0x0A
+  package static let audioReport: UInt8 = 0x0B
+  package static let audioRequest: UInt8 = 0x0C
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }
