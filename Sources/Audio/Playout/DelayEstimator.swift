@@ -16,6 +16,9 @@ struct DelayEstimator: Sendable {
   private var floor = TransitFloor()
   private var history = LatenessHistory()
   private var recent = LatenessHistory()
+  /// The least lateness of the last 16 to 32 packets, in steps.
+  private var least = InlineArray<2, Int>(repeating: 255)
+  private var leastCount = 0
   private var spells = LatenessSpells()
 
   /// The least transit remembered, in nanoseconds: what the path does when it is at its best.
@@ -42,23 +45,40 @@ struct DelayEstimator: Sendable {
     let frame = max(frame, AudioFormat.stepNanoseconds / 4)
     history.record(level, limit: Int(Self.memory / frame))
     spells.record(lateness: lateness, time: arrival)
-    if isPrimary { recent.record(level, limit: Self.recentFrames) }
+    if isPrimary {
+      recent.record(level, limit: Self.recentFrames)
+      noteLeast(level)
+    }
     if let calm = spells.takeExpired(time: arrival) {
       history.forget(above: Int(calm / Self.step))
+      recent.forget(above: Int(calm / Self.step))
     }
     let sufficient = max(
       history.sufficientDelay(frameSteps: Int(frame / Self.step)), extrapolated)
     targetDelay = max(Int64(sufficient) * Self.step, repairDelay)
   }
 
-  /// What the packets of the last two seconds let expect, in steps: where delays are exponential,
-  /// one in four hundred exceeds five times what three in ten exceed. Rare freezes leave it alone.
+  /// What the packets of the last four seconds let expect, in steps: where delays are exponential,
+  /// one in four hundred exceeds five times what three in ten exceed. Rare freezes leave it alone,
+  /// and so does a path that became longer: its packets are late, but evenly.
   private var extrapolated: Int {
     guard recent.count >= Self.fewest else { return 0 }
-    let factor = (unsafe lab[9]) - (unsafe lab[9] - 20) * min(history.count, 1000) / 1000
-    return recent.quantile(0.7) * factor / 10
+    let spread = max(0, recent.quantile(0.7) - min(least[0], least[1]))
+    // The more has been seen, the less must be guessed.
+    return spread * (1150 - min(history.count, 1000) / 4) / 250
   }
 
+  private mutating func noteLeast(_ level: Int) {
+    leastCount += 1
+    if leastCount > Self.leastFrames {
+      least[1] = least[0]
+      least[0] = level
+      leastCount = 1
+    }
+    least[0] = min(least[0], level)
+  }
+
+  private static let leastFrames = 16
   private static let recentFrames = 200
   private static let fewest = 8
   /// Twenty seconds.

@@ -8,6 +8,7 @@ struct FrameLedger: Sendable {
   private struct Line: Sendable, BitwiseCopyable {
     /// Media time of the frame in steps of 10 ms.
     var step: Int64 = .min
+    var hasAny = false
     var hasPrimary = false
     /// Counted as lost already.
     var isLost = false
@@ -37,12 +38,10 @@ struct FrameLedger: Sendable {
   ) -> Bool {
     turnPage(arrival)
     let index = Self.index(step)
-    let isFirst = lines[index].step < step
-    if !isFirst, lines[index].step > step { return false }  // older than the ledger
-    if isFirst {
-      lines[index] = Line()
-      lines[index].step = step
-    }
+    if lines[index].step > step { return false }  // older than the ledger
+    open(index, step)
+    let isFirst = !lines[index].hasAny
+    lines[index].hasAny = true
     guard isPrimary, !lines[index].hasPrimary else { return isFirst }
     lines[index].hasPrimary = true
     if lines[index].isLost {
@@ -80,15 +79,19 @@ struct FrameLedger: Sendable {
       burst = 0
       return
     }
-    if lines[index].step < step {
-      lines[index] = Line()
-      lines[index].step = step
-    }
+    open(index, step)
     if lines[index].step == step { lines[index].isLost = true }
     framesLost &+= 1
     if burst == 0 { lossBursts &+= 1 }
     burst += 1
     longest[0] = max(longest[0], burst)
+  }
+
+  /// Makes the line of `index` that of `step`, unless a later frame has it.
+  private mutating func open(_ index: Int, _ step: Int64) {
+    guard lines[index].step < step else { return }
+    lines[index] = Line()
+    lines[index].step = step
   }
 
   private mutating func turnPage(_ arrival: Int64) {

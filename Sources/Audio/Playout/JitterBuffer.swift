@@ -34,11 +34,14 @@ package struct JitterBuffer: ~Copyable {
   var background: ComfortNoise
   var noise = NoiseFloor()
   var policy = StretchPolicy()
-  /// How long the present pause has lasted, in samples.
+  /// How long the pause that was decoded last has lasted, and the one that is heard, in samples.
   var passiveRun = 0
-  /// When the last pull happened, and when the newest primary arrived, in nanoseconds.
+  var passiveBefore = 0
+  /// Delay that could be given back, in samples, and for how many packets there has been some.
+  var surplus = 0
+  var hasteSince = 0
+  /// When the last pull happened, in nanoseconds.
   var lastPull: Int64 = 0
-  var newestArrival: Int64 = 0
   /// How much earlier than needed a primary comes that is as late as nineteen of twenty.
   var slack: Int64 = 0
   /// Media time, in samples, of what is to be decoded next.
@@ -140,7 +143,6 @@ package struct JitterBuffer: ~Copyable {
     if isPrimary {
       jitter.record(transit: transit)
       statistics.jitterNanoseconds = jitter.nanoseconds
-      newestArrival = max(newestArrival, arrival)
     }
     guard isFirst, origin != .retransmission else { return isFirst }
     let frame = AudioFormat.nanoseconds(samples: Int64(packet.sampleCount))

@@ -89,8 +89,8 @@ struct LatenessHistory: Sendable {
     let milliseconds = level * 2
     switch milliseconds {
     case ..<40: return 100
-    case ..<100: return 100 + (milliseconds - 40) * 200 / 60
-    case ..<150: return 300 + (milliseconds - 100) * 10
+    case ..<100: return 100 + (milliseconds - 40) * 100 / 60
+    case ..<150: return 200 + (milliseconds - 100) * 12
     case ..<200: return 800 + (milliseconds - 150) * 24
     case ..<300: return 2000 + (milliseconds - 200) * 40
     default: return 6000 + (milliseconds - 300) * 40

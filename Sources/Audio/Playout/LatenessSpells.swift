@@ -1,11 +1,14 @@
-/// Notices that a time of lateness is over: nothing has been so late for five times as long as it
-/// used to take.
+/// Notices that a time of lateness is over: nothing has been so late for three times as long
+/// as it took at most.
 ///
 /// Kept for 64 levels of 8 ms. A path whose queue shivers is trusted again after 1.5 s of calm; one
 /// that freezes every five seconds is not.
 struct LatenessSpells: Sendable {
   private var last = InlineArray<64, Int64>(repeating: .min)
-  /// Mean time from one event to the next; 0 while there was one at most.
+  /// When the event that `last` belongs to began.
+  private var began = InlineArray<64, Int64>(repeating: .min)
+  /// The longest time from one event to the next, forgotten by a tenth at each; 0 while there was
+  /// one at most.
   private var gap = InlineArray<64, Int64>(repeating: 0)
 
   /// - Parameters:
@@ -16,9 +19,13 @@ struct LatenessSpells: Sendable {
     for index in 0..<levels {
       let before = last[index]
       last[index] = max(before, time)
-      guard before != .min, time &- before > Self.sameEvent else { continue }
-      let passed = time &- before
-      gap[index] = gap[index] == 0 ? passed : (3 * gap[index] + passed) / 4
+      guard before != .min, time &- before <= Self.sameEvent else {
+        began[index] = time
+        if before != .min { gap[index] = max(time &- before, gap[index] / 10 * 9) }
+        continue
+      }
+      // What never ends is no event that may come again, but how the path is.
+      if time &- began[index] > Self.calm { gap[index] = max(gap[index], Self.sameEvent) }
     }
   }
 
@@ -39,5 +46,5 @@ struct LatenessSpells: Sendable {
   private static let level: Int64 = 8_000_000
   private static let sameEvent: Int64 = 60_000_000
   private static let calm: Int64 = 1_500_000_000
-  private static let patience: Int64 = 5
+  private static let patience: Int64 = 3
 }

@@ -16,6 +16,11 @@ struct SampleQueue: ~Copyable {
   /// Frames that wait.
   var count: Int { end - start }
 
+  /// Whether one more packet, of whatever length, fits behind what waits.
+  var hasRoom: Bool {
+    count + Self.historyFrames + AudioFormat.maxPacketSampleCount <= Self.capacityFrames
+  }
+
   /// Decodes a packet behind what waits.
   ///
   /// - Returns: frames decoded.
@@ -29,7 +34,8 @@ struct SampleQueue: ~Copyable {
     var all = samples.mutableSpan
     var tail = all._mutatingExtracting(droppingFirst: first)
     let frames = try decoder.decode(packets.payload(of: entry), into: &tail)
-    fader.apply(to: &tail, frames: frames, channels: channels, towards: Fader.full,
+    fader.apply(
+      to: &tail, frames: frames, channels: channels, towards: Fader.full,
       noise: &noise)
     end += frames
     return frames
@@ -47,7 +53,8 @@ struct SampleQueue: ~Copyable {
     var tail = all._mutatingExtracting(droppingFirst: first)
     let frames = try decoder.decodeForwardErrorCorrection(
       in: packets.payload(of: entry), sampleCount: frames, into: &tail)
-    fader.apply(to: &tail, frames: frames, channels: channels, towards: Fader.full,
+    fader.apply(
+      to: &tail, frames: frames, channels: channels, towards: Fader.full,
       noise: &noise)
     end += frames
     return frames
@@ -104,16 +111,21 @@ struct SampleQueue: ~Copyable {
     start += given
   }
 
-  /// Mean square of all frames that wait.
-  func energy() -> Float {
-    let measured = count
-    guard measured > 0 else { return 0 }
+  /// Mean square of the last `frames` frames.
+  func energy(last frames: Int) -> Float {
+    let measured = min(frames, count)
+    return energy(from: count - measured, frames: measured)
+  }
+
+  /// Mean square of `frames` frames, the first of them `offset` after the next to play.
+  func energy(from offset: Int, frames: Int) -> Float {
+    guard frames > 0, offset >= 0, offset + frames <= count else { return 0 }
     var sum: Int64 = 0
-    for index in (start * channels)..<((start + measured) * channels) {
+    for index in ((start + offset) * channels)..<((start + offset + frames) * channels) {
       let sample = Int64(samples[index])
       sum &+= sample &* sample
     }
-    return Float(sum) / Float(measured * channels)
+    return Float(sum) / Float(frames * channels)
   }
 
   /// The channels' sum at `frame`, counted from the next frame to play; negative is the past.
@@ -139,9 +151,16 @@ struct SampleQueue: ~Copyable {
     }
   }
 
-  private mutating func shorten(by jump: Int, overlap: Int) {
+  /// Leaves `jump` frames out, after a cross-fade of `overlap` that begins `offset` frames after
+  /// the next to play.
+  mutating func cut(_ jump: Int, at offset: Int, overlap: Int) {
+    guard jump > 0, overlap > 0, offset >= 0, offset + overlap + jump <= count else { return }
+    shorten(by: jump, overlap: overlap, from: offset)
+  }
+
+  private mutating func shorten(by jump: Int, overlap: Int, from offset: Int = 0) {
     let distance = jump * channels
-    let first = start * channels
+    let first = (start + offset) * channels
     for offset in 0..<(overlap * channels) {
       let index = first + offset
       samples[index] = Crossfade.mix(

@@ -8,20 +8,22 @@ struct StretchDecision: Equatable, Sendable {
   var longest: Int
 }
 
-/// What a wish to change the delay rests on.
+/// What a wish to change the delay rests on; all in samples.
 struct StretchSituation: Sendable {
-  /// How much later than its target the newest packet is decoded, in samples.
+  /// How much later than its target the newest packet is needed.
   var excess = 0
-  /// Samples that waited in the queue when it was decoded: delay that buys nothing.
+  /// What waited in the queue beyond whole pulls when it was decoded: delay that buys nothing.
   var leftover = 0
-  /// How long a pause has lasted, the next stretch included, in samples; 0 in speech.
+  /// The delay aimed at.
+  var target = 0
+  /// How long a pause had lasted before; 0 in speech.
   var passiveRun = 0
+  /// Whether what was decoded is a pause.
+  var isPassive = false
   /// Pulls since the last splice or attempt.
   var pullsSinceLast = 0
-  /// By how much more than usual the next packet is overdue, in samples.
-  var overdue = 0
-  /// The delay aimed at, in samples.
-  var target = 0
+  /// For how long there has been more delay than wanted.
+  var haste = 0
   /// Whether the head of the queue follows something made up.
   var isMerge = false
 }
@@ -29,44 +31,56 @@ struct StretchSituation: Sendable {
 /// When to change the delay: as seldom as may be, in pauses where possible.
 ///
 /// A packet can be used from the first pull after its arrival, so that delay counts in whole pulls:
-/// what is to be gained or lost is rounded so that the queue is empty when a packet is decoded.
+/// what is to be gained or lost is rounded so that the queue is empty when a packet is needed.
 ///
-/// Splices within a pause that has lasted a while are not heard, nor does PESQ mind them; in
-/// speech each costs a little, so that the price asked of a splice falls with what it gains.
+/// Cuts within a pause that lasts are not heard, nor does PESQ mind them; in speech each costs a
+/// little, so that the price asked of a splice falls with what it gains.
 struct StretchPolicy: Sendable {
+  /// How much could be taken away without falling below the target, in samples.
+  func surplus(_ situation: StretchSituation) -> Int {
+    guard situation.excess >= -Self.tolerance(situation) else { return 0 }
+    let reserve = max(Self.reserve, situation.target / 16)
+    let pulls = max(0, (situation.excess - reserve) / AudioFormat.stepSampleCount)
+    return situation.leftover + pulls * AudioFormat.stepSampleCount
+  }
+
+  /// How much of a pause of `count` samples to leave out.
+  ///
+  /// - Parameter before: samples of the same pause that were heard already.
+  func cut(pause count: Int, before: Int, surplus: Int) -> Int {
+    let whole = surplus >= Self.much ? Self.shortPause : Self.deepPause
+    guard count + before >= whole else { return 0 }
+    let kept = max(Self.join, whole / 2 - before)
+    let length = min(surplus, count - kept)
+    return length >= min(surplus, Self.worthwhile) ? length : 0
+  }
+
   func decide(_ situation: StretchSituation) -> StretchDecision? {
-    if situation.overdue > Self.longOverdue { return bridge(situation) }
-    let step = AudioFormat.stepSampleCount
-    if situation.excess < -max(Self.tolerance, situation.target / (unsafe lab[8])) {
+    if situation.excess < -Self.tolerance(situation) {
+      let step = AudioFormat.stepSampleCount
       let pulls = (-situation.excess + step - 1) / step
       return lengthen(by: pulls * step - situation.leftover, situation)
     }
-    let pulls = max(0, (situation.excess - max(Self.reserve, situation.target / (unsafe lab[7]))) / step)
-    return shorten(by: situation.leftover + pulls * step, situation)
+    return shorten(by: surplus(situation), situation)
   }
 
   private func shorten(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
-    guard amount >= Self.worthwhile else { return nil }
     let longest = min(amount, TimeStretch.longest)
-    let isQuick = situation.pullsSinceLast >= (amount > 150 * Self.millisecond ? 3 : 6)
-    if situation.passiveRun >= (unsafe lab[0])
-      || (situation.passiveRun > 0 && amount >= (unsafe lab[1]) * Self.millisecond)
-    {
-      return StretchDecision(
-        direction: .shorten, leastCorrelation: nil, shortest: longest * 3 / 4, longest: longest)
-    }
     if situation.isMerge, amount >= 8 * Self.millisecond {
       return StretchDecision(
         direction: .shorten, leastCorrelation: 0.3, shortest: 0, longest: longest)
     }
-    guard isQuick, let least = Self.correlation(toRemove: amount) else { return nil }
+    let pace = amount > 150 * Self.millisecond ? 3 : 6
+    guard situation.pullsSinceLast >= pace,
+      let least = Self.correlation(toRemove: amount, haste: situation.haste)
+    else { return nil }
     return StretchDecision(
       direction: .shorten, leastCorrelation: least, shortest: 0, longest: longest)
   }
 
   private func lengthen(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
     let longest = min(max(amount, TimeStretch.shortest), TimeStretch.longest)
-    if situation.passiveRun > (unsafe lab[5]) {
+    if situation.isPassive {
       return StretchDecision(
         direction: .lengthen, leastCorrelation: nil, shortest: longest * 3 / 4, longest: longest)
     }
@@ -76,44 +90,44 @@ struct StretchPolicy: Sendable {
       direction: .lengthen, leastCorrelation: least, shortest: 0, longest: TimeStretch.longest)
   }
 
-  /// Nothing has come for long: what is left is made to last.
-  private func bridge(_ situation: StretchSituation) -> StretchDecision? {
-    if situation.passiveRun > 0 {
-      return StretchDecision(
-        direction: .lengthen, leastCorrelation: nil, shortest: TimeStretch.longest * 3 / 4,
-        longest: TimeStretch.longest)
-    }
-    guard situation.pullsSinceLast >= 2 else { return nil }
-    return StretchDecision(
-      direction: .lengthen, leastCorrelation: 0.6, shortest: 0, longest: TimeStretch.longest)
-  }
-
-  /// How alike the two sides of a splice in speech must be.
-  private static func correlation(toRemove amount: Int) -> Float? {
+  /// How alike the two sides of a splice in speech must be. One and a half seconds without a pause,
+  /// and speech must do.
+  private static func correlation(toRemove amount: Int, haste: Int) -> Float? {
+    let isUrgent = haste > 72_000
     switch amount / millisecond {
-    case ..<(unsafe lab[2]): nil
-    case ..<(unsafe lab[3]): 0.9
-    case ..<(unsafe lab[4]): 0.7
-    default: 0.5
+    case ..<(isUrgent ? 20 : 120): return nil
+    case ..<250: return 0.9
+    default: return 0.6
     }
   }
 
   private static func correlation(toAdd amount: Int) -> Float? {
     switch amount / millisecond {
-    case ..<(unsafe lab[6]): nil
+    case ..<4: nil
     case ..<20: 0.85
     case ..<60: 0.7
     default: 0.6
     }
   }
 
+  private static func tolerance(_ situation: StretchSituation) -> Int {
+    max(tolerance, situation.target / 8)
+  }
+
   // In samples.
   private static let millisecond = 48
+  /// 1.5 ms, and 2.5 ms.
   private static let tolerance = 72
   private static let reserve = 120
-  private static let worthwhile = 192
+  /// 4 ms.
+  static let worthwhile = 192
+  /// 15 ms: more is worth haste.
+  static let noticeable = 720
+  /// 60 ms.
+  private static let much = 2880
+  /// 120 ms, and 80 ms.
   private static let deepPause = 5760
-  private static let longOverdue = 2880
+  private static let shortPause = 3840
+  /// 10 ms.
+  private static let join = 480
 }
-
-nonisolated(unsafe) package var lab: [Int] = [5760, 1000, 60, 150, 250, 0, 4, 6, 16, 35]
