@@ -173,6 +173,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
+        "Peer",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
@@ -180,7 +181,7 @@ let package = Package(
       "ScenarioTests",
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
-        "Calling", "Peer", "Rendezvous", "LastMile",
+        "Calling", "Peer", "Rendezvous", "LastMile", "Audio",
       ]),
     tests(
       "PeerCommandTests",
@@ -202,5 +203,10 @@ let package = Package(
     tests("CorpusTests", ["Fuzzing", "Primitives"]),
     program("CompareCommand", ["MediaFiles"], path: "tools/compare"),
     tests("CompareTests", ["CompareCommand", "Primitives"]),
+    program(
+      "ListenCommand",
+      ["Audio", "Simulation", "MediaFiles", "Arguments", "Wire", "Primitives"],
+      path: "tools/listening"),
+    tests("ListenTests", ["ListenCommand", "Audio", "Primitives"]),
   ] + fuzzing
 )

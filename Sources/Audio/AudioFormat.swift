@@ -25,7 +25,7 @@ package enum AudioFormat {
 }
 
 /// How much audio one packet carries.
-package enum FrameLength: Int, CaseIterable, Sendable {
+package enum FrameLength: Int, CaseIterable, Sendable, BitwiseCopyable {
   case milliseconds10 = 10
   case milliseconds20 = 20
   case milliseconds40 = 40

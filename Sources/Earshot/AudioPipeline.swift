@@ -1,30 +1,34 @@
 internal import Audio
+internal import Peer
 internal import Primitives
 internal import Reactor
+internal import Wire
 
 /// One call's audio at this end, as the media thread runs it every 20 ms: what came in is played,
-/// what is to go out is encoded. Station 4 of the house tour; before it `OpusEncoder`, after it
-/// `Peer/PeerMachine+Media.swift`.
+/// what is to go out is encoded, and the two pipelines tell each other what got lost. Station 4 of
+/// the house tour; before it `OpusEncoder`, after it `Peer/PeerMachine+Media.swift`.
 ///
 /// All memory is made in `init`; a tick allocates nothing of its own.
 struct AudioPipeline: ~Copyable {
   private let source: (any AudioSource)?
   private let sink: (any AudioSink)?
-  private let frame: FrameLength
-  private var encoder: OpusEncoder
-  private var jitterBuffer: JitterBuffer
+  private var sender: AudioSender
+  private var receiver: AudioReceiver
+  private var policy: RedundancyPolicy
+  private let asksAgain: Bool
   private let rings: AudioRings
 
   private var sourceSamples: [Int16]
   private var packet: [UInt8] = []
   private var playoutSamples: [Int16]
-  private var sinkSamples: [Int16]
 
   /// Media time of the next frame, in steps of 10 ms (frames.md §5).
   private var mediaTime: UInt16 = 0
   private var untilNextFrame = 0
   private var isMarked = true
-  private var silentTicks = 0
+  private var silentMilliseconds = 0
+  /// Something was put into the ring since the loop was woken.
+  private var hasToWake = false
   var isMuted: Bool
   /// The other side said that it sends no audio: what is missing then is silence, not loss.
   var isRemoteMuted = false
@@ -33,77 +37,135 @@ struct AudioPipeline: ~Copyable {
   static func make(
     _ options: CallOptions, channels: Int, rings: AudioRings
   ) throws(OpusError) -> AudioPipeline {
-    let encoder = try OpusEncoder(
+    var sender = try AudioSender(
       OpusEncoder.Settings(
         channels: channels, bitsPerSecond: options.bitrate,
         frameLength: FrameLength(rawValue: options.frameMilliseconds) ?? .milliseconds20,
         usesForwardErrorCorrection: options.usesFEC))
-    let jitterBuffer = try JitterBuffer(channels: options.sink?.channelCount ?? 1)
-    return AudioPipeline(options, encoder, jitterBuffer, rings)
+    let receiver = try AudioReceiver(channels: options.sink?.channelCount ?? 1)
+    var limits = RedundancyPolicy.Limits(
+      bitrate: sender.bitsPerSecond, frameLength: sender.plan.frameLength)
+    limits.makesCopies = options.usesFEC
+    let policy = RedundancyPolicy(limits)
+    try sender.follow(policy.plan)
+    return AudioPipeline(options, sender, receiver, policy, rings)
   }
 
   private init(
-    _ options: CallOptions, _ encoder: consuming OpusEncoder,
-    _ jitterBuffer: consuming JitterBuffer, _ rings: AudioRings
+    _ options: CallOptions, _ sender: consuming AudioSender, _ receiver: consuming AudioReceiver,
+    _ policy: RedundancyPolicy, _ rings: AudioRings
   ) {
     source = options.source
     sink = options.sink
     self.rings = rings
     isMuted = options.startsMuted
-    frame = encoder.settings.frameLength
-    self.encoder = encoder
-    self.jitterBuffer = jitterBuffer
-    sourceSamples = Array(repeating: 0, count: frame.sampleCount * 2)
+    asksAgain = options.usesNACK
+    self.policy = policy
+    self.sender = sender
+    self.receiver = receiver
+    sourceSamples = Array(repeating: 0, count: FrameLength.milliseconds60.sampleCount * 2)
     playoutSamples = Array(repeating: 0, count: AudioFormat.stepSampleCount * 2)
-    sinkSamples = playoutSamples
     packet.reserveCapacity(AudioFormat.maxPayloadByteCount)
   }
 
   /// Twenty milliseconds, both ways.
   mutating func tick(now: Instant) {
-    takeArrivals()
+    takeArrivals(now: now)
+    answer(now: now)
     play(now: now)
     play(now: now)
     untilNextFrame -= 20
     // Frames of 10 ms go two a tick, frames of 40 ms every other tick.
     while untilNextFrame <= 0, source != nil {
+      untilNextFrame += sender.plan.frameLength.milliseconds
       sendFrame()
-      untilNextFrame += frame.milliseconds
     }
+    repeatFrames()
+    if hasToWake { rings.wake.signal() }
+    hasToWake = false
   }
 
-  private mutating func takeArrivals() {
+  // MARK: - In
+
+  private mutating func takeArrivals(now: Instant) {
     let rings = self.rings
     while true {
-      let taken: Bool? = rings.received.pop { payload, label in
-        jitterBuffer.insert(
-          payload, mediaTime: UInt16(truncatingIfNeeded: label.second),
-          arrival: Instant(nanoseconds: label.first))
+      let taken: Bool? = rings.received.pop { payload, packed in
+        take(payload, AudioLabel(packed), now: now)
         return true
       }
       if taken == nil { return }
     }
   }
 
+  private mutating func take(_ bytes: Span<UInt8>, _ label: AudioLabel, now: Instant) {
+    if asksAgain, let trip = label.roundTrip {
+      receiver.roundTripMilliseconds = Int(trip.smoothed)
+    }
+    switch label.kind {
+    case .frame:
+      let frame = AudioMediaFrame(
+        length: label.length, isMarked: label.isMarked, hasCopies: label.hasCopies,
+        mediaTime: label.mediaTime)
+      receiver.receive(bytes, frame, arrival: Instant(nanoseconds: label.arrival))
+    case .report: follow(bytes, label, now: now)
+    case .request:
+      do throws(WireError) {
+        sender.handle(try AudioRequestFrame(body: bytes))
+      } catch {
+        // Checked when its packet was read, and counted there.
+      }
+    }
+  }
+
+  /// The other side says what it lost: the sender spends its bits accordingly.
+  private mutating func follow(_ bytes: Span<UInt8>, _ label: AudioLabel, now: Instant) {
+    do {
+      let report = try AudioReportFrame(body: bytes)
+      let roundTrip = label.roundTrip.map {
+        RedundancyPolicy.RoundTrip(
+          smoothed: UInt64($0.smoothed) * 1_000_000, minimum: UInt64($0.minimum) * 1_000_000)
+      }
+      if policy.handle(report, roundTrip: roundTrip, now: now) { try sender.follow(policy.plan) }
+    } catch {
+      rings.encodeFailures.add(1)
+    }
+  }
+
+  /// What this side lacks, and how it goes; both travel with the next frame.
+  private mutating func answer(now: Instant) {
+    if let request = receiver.pollRequest(now: now) {
+      Self.fill(&packet) { request.writeBody(to: &$0) }
+      push(.request)
+    }
+    if let report = receiver.pollReport(now: now) {
+      Self.fill(&packet) { report.writeBody(to: &$0) }
+      push(.report)
+    }
+  }
+
   private mutating func play(now: Instant) {
-    if isRemoteMuted, jitterBuffer.isEmpty {
+    if isRemoteMuted, receiver.buffer.isEmpty {
       pausedSamples &+= UInt64(AudioFormat.stepSampleCount)
       for index in playoutSamples.indices { playoutSamples[index] = 0 }
     } else {
-      Self.pull(from: &jitterBuffer, into: &playoutSamples, now: now)
+      Self.pull(from: &receiver, into: &playoutSamples, now: now)
     }
     sink?.write(playoutSamples, frameCount: AudioFormat.stepSampleCount)
   }
 
   private static func pull(
-    from buffer: inout JitterBuffer, into samples: inout [Int16], now: Instant
+    from receiver: inout AudioReceiver, into samples: inout [Int16], now: Instant
   ) {
     var span = samples.mutableSpan
-    _ = buffer.pull(into: &span, now: now)
+    _ = receiver.buffer.pull(into: &span, now: now)
   }
+
+  // MARK: - Out
 
   private mutating func sendFrame() {
     guard let source else { return }
+    let frame = sender.plan.frameLength
     let wanted = frame.sampleCount
     let got = source.read(into: &sourceSamples, frameCount: wanted)
     let channels = source.channelCount
@@ -112,15 +174,15 @@ struct AudioPipeline: ~Copyable {
     }
     defer { mediaTime &+= frame.stepCount }
     if isMuted {
-      silentTicks += 1
+      silentMilliseconds += frame.milliseconds
       isMarked = true
-      guard silentTicks * frame.milliseconds <= Self.muteFadeMilliseconds else { return }
+      guard silentMilliseconds <= Self.muteFadeMilliseconds else { return }
       for index in sourceSamples.indices { sourceSamples[index] = 0 }
     } else {
-      silentTicks = 0
+      silentMilliseconds = 0
     }
-    if channels > encoder.settings.channels { downmix(wanted) }
-    encode(sampleCount: wanted * encoder.settings.channels)
+    if channels > sender.channels { downmix(wanted) }
+    encode(frame)
   }
 
   /// Two channels of the source onto one of the encoder.
@@ -131,47 +193,84 @@ struct AudioPipeline: ~Copyable {
     }
   }
 
-  private mutating func encode(sampleCount: Int) {
-    guard Self.encode(sourceSamples, sampleCount, with: &encoder, into: &packet) else {
+  private mutating func encode(_ frame: FrameLength) {
+    let count = frame.sampleCount * sender.channels
+    guard
+      let hasCopies = Self.encode(sourceSamples, count, mediaTime, with: &sender, into: &packet)
+    else {
       rings.encodeFailures.add(1)
       return
     }
-    let flags = UInt64(frame.stepCount) << 16 | (isMarked && !isMuted ? 1 << 32 : 0)
+    push(
+      .frame, mediaTime: mediaTime, length: frame, isMarked: isMarked && !isMuted,
+      hasCopies: hasCopies)
     isMarked = isMuted
-    if rings.toSend.push(packet.span, SPSCRing.Label(0, UInt64(mediaTime) | flags)) {
-      rings.wake.signal()
-    }
   }
 
   private static func encode(
-    _ samples: [Int16], _ count: Int, with encoder: inout OpusEncoder, into packet: inout [UInt8]
-  ) -> Bool {
-    packet.removeAll(keepingCapacity: true)
-    packet.append(addingCapacity: AudioFormat.maxPayloadByteCount) { output in
+    _ samples: [Int16], _ count: Int, _ mediaTime: UInt16, with sender: inout AudioSender,
+    into packet: inout [UInt8]
+  ) -> Bool? {
+    var hasCopies: Bool?
+    fill(&packet) { output in
       do throws(OpusError) {
-        try encoder.encode(samples.span.extracting(0..<count), into: &output)
+        hasCopies = try sender.encode(
+          samples.span.extracting(0..<count), mediaTime: mediaTime, into: &output)
       } catch {
-        // The packet stays empty, and the caller counts it.
+        // There is nothing to send, and the caller counts it.
       }
     }
-    return !packet.isEmpty
+    return hasCopies
   }
 
-  /// Tells the encoder what the other side loses: it spends on copies only when they are needed.
-  mutating func announceLoss(_ fraction: Double) {
-    let percent = OpusEncoder.announcement(
-      lossFraction: fraction, bitsPerSecond: encoder.settings.bitsPerSecond)
-    do throws(OpusError) {
-      try encoder.setAnnouncedLoss(percent: percent)
-    } catch {
-      // The last announcement stands.
-    }
+  /// What was asked for and no frame of this tick took along goes by itself.
+  private mutating func repeatFrames() {
+    guard sender.hasRepetitions else { return }
+    var mediaTime: UInt16?
+    Self.repeatFrames(of: &sender, into: &packet, &mediaTime)
+    guard let mediaTime else { return }
+    push(.frame, mediaTime: mediaTime, length: .milliseconds20, hasCopies: true)
   }
 
-  var statistics: PlayoutStatistics { jitterBuffer.statistics }
+  private static func repeatFrames(
+    of sender: inout AudioSender, into packet: inout [UInt8], _ mediaTime: inout UInt16?
+  ) {
+    var carrying: UInt16?
+    fill(&packet) { carrying = sender.writeRepetitions(into: &$0) }
+    mediaTime = carrying
+  }
+
+  private static func fill(_ packet: inout [UInt8], _ write: (inout OutputSpan<UInt8>) -> Void) {
+    packet.removeAll(keepingCapacity: true)
+    packet.append(addingCapacity: AudioFormat.maxPayloadByteCount) { write(&$0) }
+  }
+
+  /// Hands `packet` to the loop.
+  private mutating func push(
+    _ kind: AudioKind, mediaTime: UInt16 = 0, length: FrameLength = .milliseconds20,
+    isMarked: Bool = false, hasCopies: Bool = false
+  ) {
+    var label = AudioLabel()
+    label.kind = kind
+    label.mediaTime = mediaTime
+    label.length = AudioMediaFrame.Length(length)
+    label.isMarked = isMarked
+    label.hasCopies = hasCopies
+    if rings.toSend.push(packet.span, label.packed) { hasToWake = true }
+  }
+
+  // MARK: - Numbers
+
+  var statistics: AudioNumbers {
+    AudioNumbers(
+      playout: receiver.buffer.statistics, sent: sender.statistics,
+      repairedByCopies: receiver.framesRepairedByCopies,
+      repairedByRetransmissions: receiver.framesRepairedByRetransmissions,
+      requested: receiver.framesRequested)
+  }
   /// What the encoder looks ahead, and the frame itself, in milliseconds.
   var senderDelayMilliseconds: Double {
-    Double(frame.milliseconds) + Double(encoder.lookaheadSampleCount) / 48
+    Double(sender.plan.frameLength.milliseconds) + Double(sender.lookaheadSampleCount) / 48
   }
 
   func finish() { sink?.finish() }
@@ -180,11 +279,31 @@ struct AudioPipeline: ~Copyable {
   private static let muteFadeMilliseconds = 200
 }
 
-/// What the loop and the media thread hand to each other.
+/// What a call's audio has been through, both ways.
+struct AudioNumbers: Sendable {
+  var playout: PlayoutStatistics
+  var sent: RedundancyStatistics
+  /// Frames whose own packet was lost, and that a copy or a repetition brought.
+  var repairedByCopies: UInt64
+  var repairedByRetransmissions: UInt64
+  /// Frames that this side asked for.
+  var requested: UInt64
+}
+
+extension AudioMediaFrame.Length {
+  init(_ length: FrameLength) {
+    switch length {
+    case .milliseconds10: self = .milliseconds10
+    case .milliseconds20: self = .milliseconds20
+    case .milliseconds40: self = .milliseconds40
+    case .milliseconds60: self = .milliseconds60
+    }
+  }
+}
+
+/// What the loop and the media thread hand to each other, each with an `AudioLabel`.
 struct AudioRings: Sendable {
-  /// Arrived frames: label is arrival in ns, media time.
   let received = SPSCRing(slotCount: 64, slotByteCount: AudioFormat.maxPayloadByteCount)
-  /// Encoded frames: label is 0; media time, steps << 16, marker << 32.
   let toSend = SPSCRing(slotCount: 16, slotByteCount: AudioFormat.maxPayloadByteCount)
   let wake: LoopWake
   let encodeFailures = FailureCount()

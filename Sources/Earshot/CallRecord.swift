@@ -61,9 +61,8 @@ final class CallAudio: Sendable {
 
   func setMuted(_ isMuted: Bool) { pipeline.withLock { $0.isMuted = isMuted } }
   func setRemoteMuted(_ isMuted: Bool) { pipeline.withLock { $0.isRemoteMuted = isMuted } }
-  func announceLoss(_ fraction: Double) { pipeline.withLock { $0.announceLoss(fraction) } }
 
-  var statistics: PlayoutStatistics { pipeline.withLock { $0.statistics } }
+  var statistics: AudioNumbers { pipeline.withLock { $0.statistics } }
 
   /// Ends the thread and lets the sink close its file. Harmless when repeated.
   func stop() {

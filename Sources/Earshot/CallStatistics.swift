@@ -21,8 +21,12 @@ public struct CallStatistics: Sendable {
   public struct Outbound: Sendable, Equatable {
     /// Media packets.
     public var packetsSent = 0
-    /// Bytes of codec payload.
+    /// Bytes of codec payload, copies of earlier frames included.
     public var bytesSent = 0
+    /// Of these, copies of earlier frames that were sent in case those get lost.
+    public var copyBytesSent = 0
+    /// Frames sent again because the other side asked for them (`retransmittedPacketsSent`).
+    public var retransmittedPacketsSent = 0
     /// UDP payload bytes of those packets.
     public var wireBytesSent = 0
     /// Codec payload, bits a second since the first packet.
@@ -47,9 +51,11 @@ public struct CallStatistics: Sendable {
     public var bytesReceived = 0
     /// Codec payload, bits a second since the first packet.
     public var bitrateBps: Double = 0
-    /// Lost packets whose audio was rebuilt from in-band FEC.
+    /// Lost packets whose audio a copy in a later packet brought, or in-band FEC.
     public var recoveredByFec = 0
-    /// Lost packets that were sent again in time.
+    /// Frames that this side asked for again (`nackCount`).
+    public var nackCount = 0
+    /// Lost packets that were sent again.
     public var recoveredByRetransmission = 0
     /// Samples played, concealed ones included (`totalSamplesReceived`).
     public var totalSamplesReceived: UInt64 = 0

@@ -38,8 +38,10 @@ public struct CallOptions: Sendable {
   public var bitrate: Int
   /// Milliseconds of audio in a packet: 10, 20, 40 or 60.
   public var frameMilliseconds: Int
-  /// Whether Opus carries a coarse copy of the frame before (in-band FEC).
+  /// Whether packets carry copies of earlier frames while the other side reports loss.
   public var usesFEC: Bool
+  /// Whether the other side is asked for frames that are missing and would still come in time.
+  public var usesNACK: Bool
   /// Whether the own audio starts muted.
   public var startsMuted: Bool
   /// User data for the other side, JSON, at most 1024 bytes.
@@ -54,6 +56,7 @@ public struct CallOptions: Sendable {
     bitrate = 32_000
     frameMilliseconds = 20
     usesFEC = true
+    usesNACK = true
     startsMuted = false
     ringTimeout = .seconds(15)
   }

@@ -35,11 +35,15 @@ extension Endpoint {
       var isThere = true
       while isThere {
         isThere =
-          audio.rings.toSend.pop { payload, label in
-            let frame = OutgoingFrame(label)
+          audio.rings.toSend.pop { payload, packed in
+            let frame = AudioLabel(packed)
+            guard frame.kind == .frame else {
+              _ = machine.sendAudioControl(payload, frame.kind, on: callID, now: now)
+              return true
+            }
             _ = machine.sendAudio(
               payload, mediaTime: frame.mediaTime, length: frame.length, isMarked: frame.isMarked,
-              on: callID, now: now)
+              hasCopies: frame.hasCopies, on: callID, now: now)
             if let capture { self.capture(payload, frame, of: callID, machine, to: capture) }
             return true
           } ?? false
@@ -57,6 +61,7 @@ extension Endpoint {
   private func takeAudio(
     _ callID: Wire.CallID, _ audio: CallAudio, _ machine: inout PeerMachine
   ) {
+    let roundTrip = machine.roundTrip(of: callID)
     while true {
       arrived.removeAll(keepingCapacity: true)
       var frame: ReceivedAudio?
@@ -64,23 +69,35 @@ extension Endpoint {
         frame = machine.pollAudio(of: callID, into: &output)
       }
       guard let frame else { return }
-      if let capture { self.capture(arrived, frame, of: callID, machine, to: capture) }
-      _ = audio.rings.received.push(
-        arrived.span,
-        SPSCRing.Label(frame.arrival.nanoseconds, UInt64(frame.mediaTime)))
+      if let capture, frame.kind == .frame {
+        self.capture(arrived, frame, of: callID, machine, to: capture)
+      }
+      _ = audio.rings.received.push(arrived.span, AudioLabel(frame, roundTrip).packed)
     }
   }
 
   // MARK: - Capture
 
+  /// The frame's own Opus packet, without copies: what RTP would carry.
+  private static func primary(of body: Span<UInt8>, hasCopies: Bool) -> [UInt8] {
+    var bytes: [UInt8] = []
+    do throws(WireError) {
+      let range = try AudioBody(body, hasCopies: hasCopies).primary
+      bytes.reserveCapacity(range.count)
+      for index in range.range { bytes.append(body[index]) }
+    } catch {
+      return []  // Checked when its packet was read, and counted there.
+    }
+    return bytes
+  }
+
   private func capture(
-    _ payload: Span<UInt8>, _ frame: OutgoingFrame, of callID: Wire.CallID,
+    _ body: Span<UInt8>, _ frame: AudioLabel, of callID: Wire.CallID,
     _ machine: borrowing PeerMachine, to capture: any MediaCapture
   ) {
     guard let remote = machine.statistics(of: callID)?.remote else { return }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(payload.count)
-    for index in 0..<payload.count { bytes.append(payload[index]) }
+    let bytes = Self.primary(of: body, hasCopies: frame.hasCopies)
+    guard !bytes.isEmpty else { return }
     capture.capture(
       CapturedFrame(
         isOutgoing: true, local: localAddress(toward: remote), remote: remote,
@@ -89,10 +106,12 @@ extension Endpoint {
   }
 
   private func capture(
-    _ payload: [UInt8], _ frame: ReceivedAudio, of callID: Wire.CallID,
+    _ body: [UInt8], _ frame: ReceivedAudio, of callID: Wire.CallID,
     _ machine: borrowing PeerMachine, to capture: any MediaCapture
   ) {
     guard let remote = machine.statistics(of: callID)?.remote else { return }
+    let payload = Self.primary(of: body.span, hasCopies: frame.hasCopies)
+    guard !payload.isEmpty else { return }
     let age = SystemClock.now.nanoseconds(since: frame.arrival)
     capture.capture(
       CapturedFrame(
@@ -100,23 +119,5 @@ extension Endpoint {
         mediaTime: frame.mediaTime, isMarked: frame.isMarked,
         wallNanoseconds: SystemClock.wallNanoseconds &- age),
       payload: payload)
-  }
-}
-
-/// What the pipeline wrote beside an encoded frame.
-struct OutgoingFrame {
-  let mediaTime: UInt16
-  let length: AudioMediaFrame.Length
-  let isMarked: Bool
-
-  init(_ label: SPSCRing.Label) {
-    mediaTime = UInt16(truncatingIfNeeded: label.second)
-    switch UInt8(truncatingIfNeeded: label.second >> 16) {
-    case 1: length = .milliseconds10
-    case 4: length = .milliseconds40
-    case 6: length = .milliseconds60
-    default: length = .milliseconds20
-    }
-    isMarked = label.second >> 32 & 1 == 1
   }
 }

@@ -20,7 +20,6 @@ extension Endpoint {
       guard let record = calls[callID], record.audio != nil,
         let numbers = statistics(of: callID, record)
       else { continue }
-      if let lost = numbers.sent.fractionLost { record.audio?.announceLoss(lost) }
       publish(.statistics(CallID(callID), numbers))
       guard let capture, let path = numbers.path else { continue }
       capture.capture(
@@ -83,12 +82,18 @@ extension CallStatistics {
   }
 
   mutating func complete(with audio: CallAudio) {
-    let playout = audio.statistics
+    let numbers = audio.statistics
+    let playout = numbers.playout
+    sent.copyBytesSent = Int(clamping: numbers.sent.copyBytesSent)
+    sent.retransmittedPacketsSent = Int(clamping: numbers.sent.framesRetransmitted)
+    received.nackCount = Int(clamping: numbers.requested)
+    received.recoveredByRetransmission = Int(clamping: numbers.repairedByRetransmissions)
     received.packetsReceived = Int(
       clamping: playout.packetsReceived - min(playout.packetsReceived, playout.packetsDuplicated))
     received.packetsLost = Int(clamping: playout.packetsLost)
     received.packetsDiscarded = Int(clamping: playout.packetsDiscarded)
-    received.recoveredByFec = Int(clamping: playout.packetsRecoveredByForwardErrorCorrection)
+    received.recoveredByFec = Int(
+      clamping: playout.packetsRecoveredByForwardErrorCorrection &+ numbers.repairedByCopies)
     received.totalSamplesReceived = playout.totalSamplesReceived
     received.concealedSamples = playout.concealedSamples
     received.silentConcealedSamples = playout.silentConcealedSamples

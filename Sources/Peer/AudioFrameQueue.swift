@@ -1,5 +1,16 @@
 import Primitives
 
+/// What an entry beside the audio of a call is: the pipelines of the two ends talk to each other
+/// through it, and nothing between them looks inside.
+package enum AudioKind: UInt8, BitwiseCopyable, Sendable {
+  /// The body of an AUDIO frame.
+  case frame = 0
+  /// The body of an AUDIO_REPORT.
+  case report = 1
+  /// The body of an AUDIO_REQUEST.
+  case request = 2
+}
+
 /// A first-in-first-out of encoded audio frames between the application's edge and the packets.
 ///
 /// All its memory is made at once: putting a frame in and taking it out allocate nothing. When it
@@ -12,6 +23,9 @@ struct AudioFrameQueue: Sendable {
     /// The frame-length code of frames.md §5.
     var lengthCode: UInt8 = 0
     var isMarked = false
+    /// Copies of earlier frames stand before the frame's own bytes.
+    var hasCopies = false
+    var kind = AudioKind.frame
     /// When the packet came in, or when the frame was put in.
     var time = Instant.zero
   }
@@ -63,6 +77,13 @@ struct AudioFrameQueue: Sendable {
     first = (first + 1) % capacity
     count -= 1
     return entry
+  }
+
+  /// Drops the oldest frame.
+  mutating func removeFirst() {
+    guard count > 0 else { return }
+    first = (first + 1) % capacity
+    count -= 1
   }
 
   mutating func removeAll() {

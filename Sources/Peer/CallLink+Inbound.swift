@@ -22,6 +22,8 @@ extension CallLink {
     /// The session ended itself.
     static let ended = Findings(rawValue: 32)
     static let probe = Findings(rawValue: 64)
+    /// The other pipeline has said something to ours.
+    static let audioControl = Findings(rawValue: 128)
   }
 
   /// Takes a DATA packet that carries one of our connection IDs.
@@ -56,9 +58,15 @@ extension CallLink {
       while let frame = try reader.next() {
         demand = max(demand, frame.demand)
         switch frame {
-        case .audio(let audio, let payload):
-          take(audio, packet.bytes(at: payload), wireByteCount: packet.count, now: now)
+        case .audio(let audio, let body):
+          take(audio, packet.bytes(at: body), now: now)
           findings.insert(.audio)
+        case .audioReport(let body):
+          takeControl(.report, packet.bytes(at: body), now: now)
+          findings.insert(.audioControl)
+        case .audioRequest(let body):
+          takeControl(.request, packet.bytes(at: body), now: now)
+          findings.insert(.audioControl)
         case .pathChallenge(let challenge):
           take(challenge, from: source, byteCount: packet.count, now: now)
         case .pathResponse(let response): take(response, from: source, now: now)
@@ -87,19 +95,21 @@ extension CallLink {
     return findings
   }
 
-  private func take(
-    _ audio: AudioMediaFrame, _ payload: Span<UInt8>, wireByteCount: Int, now: Instant
-  ) {
+  private func take(_ audio: AudioMediaFrame, _ body: Span<UInt8>, now: Instant) {
     guard audio.stream == 0 else { return }
     counters.packetsReceived &+= 1
-    counters.payloadBytesReceived &+= UInt64(payload.count)
+    counters.payloadBytesReceived &+= UInt64(body.count)
     if counters.firstReceived == nil { counters.firstReceived = now }
     counters.lastReceived = now
     _ = incomingAudio.push(
-      payload,
+      body,
       AudioFrameQueue.Entry(
         mediaTime: audio.mediaTime, lengthCode: audio.length.rawValue, isMarked: audio.isMarked,
-        time: now))
+        hasCopies: audio.hasCopies, time: now))
+  }
+
+  private func takeControl(_ kind: AudioKind, _ body: Span<UInt8>, now: Instant) {
+    _ = incomingAudio.push(body, AudioFrameQueue.Entry(kind: kind, time: now))
   }
 
   /// Before both have agreed to look for a path nothing is answered (calling.md §4).
@@ -140,8 +150,8 @@ extension CallLink {
           signals.append(Array(copying: packet.bytes(at: body)))
           findings.insert(.signal)
         case .padding: break
-        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .skipped, .probeRequest,
-          .probeAnswer, .probePacket, .probeReport:
+        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .audioReport,
+          .audioRequest, .skipped, .probeRequest, .probeAnswer, .probePacket, .probeReport:
           return findings
         }
       }

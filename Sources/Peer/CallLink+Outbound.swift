@@ -79,27 +79,64 @@ extension CallLink {
 
   @_lifetime(packet: copy packet)
   private func writeAudio(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
-    guard mayStartMedia, let head = outgoingAudio.head,
-      association?.maySendMedia(now: now) == true
-    else { return false }
+    guard mayStartMedia, !outgoingAudio.isEmpty, association?.maySendMedia(now: now) == true else {
+      return false
+    }
     Session.beginPacket(&packet)
-    let frame = AudioMediaFrame(
-      length: AudioMediaFrame.Length(rawValue: head.lengthCode) ?? .milliseconds20,
-      isMarked: head.isMarked, mediaTime: head.mediaTime)
-    frame.writeHeader(to: &packet)
-    guard outgoingAudio.pop(into: &packet) != nil,
-      association?.seal(&packet, elicits: true, hasMessages: false, now: now) == true
+    let controls = writeAudioControls(into: &packet)
+    let frame = writeAudioFrame(into: &packet)
+    guard controls > 0 || frame != nil,
+      association?.seal(&packet, elicits: frame != nil, hasMessages: false, now: now) == true
     else {
       packet.removeAll()
       return false
     }
+    counters.controlBytesSent &+= UInt64(controls)
+    guard let frame else { return true }
     counters.packetsSent &+= 1
-    counters.payloadBytesSent &+= UInt64(head.byteCount)
-    counters.wireBytesSent &+= UInt64(packet.count)
+    counters.payloadBytesSent &+= UInt64(frame.byteCount)
+    counters.wireBytesSent &+= UInt64(packet.count - controls)
     if counters.firstSent == nil { counters.firstSent = now }
     return true
   }
 
+  /// What the pipeline says to the other one goes with the next frame, if one waits as well.
+  ///
+  /// - Returns: how many bytes it took.
+  @_lifetime(packet: copy packet)
+  private func writeAudioControls(into packet: inout OutputSpan<UInt8>) -> Int {
+    let start = packet.count
+    while let head = outgoingAudio.head, head.kind != .frame,
+      packet.count - start + head.byteCount < Self.audioControlRoom
+    {
+      packet.append(head.kind == .report ? FrameType.audioReport : FrameType.audioRequest)
+      _ = outgoingAudio.pop(into: &packet)
+    }
+    return packet.count - start
+  }
+
+  /// The oldest frame, if it is the turn of one and the packet has room for it.
+  @_lifetime(packet: copy packet)
+  private func writeAudioFrame(
+    into packet: inout OutputSpan<UInt8>
+  ) -> AudioFrameQueue.Entry? {
+    guard let head = outgoingAudio.head, head.kind == .frame else { return nil }
+    let room =
+      Datagram.maximumByteCount - SealedPacket.tagByteCount - AudioMediaFrame.headerByteCount
+    guard packet.count + head.byteCount <= room else {
+      // By itself it has its packet next time; if it never fits it gives way.
+      if packet.count == SealedPacket.headerByteCount { outgoingAudio.removeFirst() }
+      return nil
+    }
+    let frame = AudioMediaFrame(
+      length: AudioMediaFrame.Length(rawValue: head.lengthCode) ?? .milliseconds20,
+      isMarked: head.isMarked, hasCopies: head.hasCopies, mediaTime: head.mediaTime)
+    frame.writeHeader(to: &packet)
+    return outgoingAudio.pop(into: &packet)
+  }
+
+  /// Reports and requests of one packet, in bytes.
+  private static let audioControlRoom = 64
   /// What is left of 1200 bytes after header, tag and the frame's own three.
   private static let maximumSignalByteCount =
     Datagram.maximumByteCount - SealedPacket.minimumByteCount - 3

@@ -144,6 +144,8 @@ package struct MediaCounters: Equatable, Sendable {
   package var packetsSent: UInt64 = 0
   package var payloadBytesSent: UInt64 = 0
   package var wireBytesSent: UInt64 = 0
+  /// Reports and requests about audio, with their types.
+  package var controlBytesSent: UInt64 = 0
   package var packetsReceived: UInt64 = 0
   package var payloadBytesReceived: UInt64 = 0
   package var firstSent: Instant?

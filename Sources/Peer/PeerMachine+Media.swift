@@ -5,8 +5,12 @@ package import Primitives
 import SecureSession
 package import Wire
 
-/// A received audio frame, as `PeerMachine.pollAudio` gives it.
+/// A received audio frame, or what the other pipeline says to ours, as `PeerMachine.pollAudio`
+/// gives it.
 package struct ReceivedAudio: BitwiseCopyable, Sendable {
+  package var kind: AudioKind
+  /// Copies of earlier frames stand before the frame's own bytes (`AudioBody`).
+  package var hasCopies: Bool
   package var mediaTime: UInt16
   package var length: AudioMediaFrame.Length
   package var isMarked: Bool
@@ -20,16 +24,36 @@ package struct ReceivedAudio: BitwiseCopyable, Sendable {
 extension PeerMachine {
   /// Queues one encoded frame for the packet that leaves with the next drain.
   ///
+  /// - Parameter payload: an Opus packet or, with `hasCopies`, a body that `AudioBody` reads.
   /// - Returns: `false` if this call may not send now.
   package mutating func sendAudio(
     _ payload: Span<UInt8>, mediaTime: UInt16, length: AudioMediaFrame.Length, isMarked: Bool,
-    on callID: CallID, now: Instant
+    hasCopies: Bool = false, on callID: CallID, now: Instant
   ) -> Bool {
     guard let link = link(callID), link.hasToldMedia, link.mayStartMedia else { return false }
     return link.outgoingAudio.push(
       payload,
       AudioFrameQueue.Entry(
-        mediaTime: mediaTime, lengthCode: length.rawValue, isMarked: isMarked, time: now))
+        mediaTime: mediaTime, lengthCode: length.rawValue, isMarked: isMarked,
+        hasCopies: hasCopies, time: now))
+  }
+
+  /// Queues a report or a request about the audio of the other side: it goes with the next frame,
+  /// or by itself where none is queued before the next drain.
+  package mutating func sendAudioControl(
+    _ body: Span<UInt8>, _ kind: AudioKind, on callID: CallID, now: Instant
+  ) -> Bool {
+    guard let link = link(callID), link.hasToldMedia, link.mayStartMedia else { return false }
+    return link.outgoingAudio.push(body, AudioFrameQueue.Entry(kind: kind, time: now))
+  }
+
+  /// The round trip to the other end of a call in nanoseconds: smoothed, and the least seen; `nil`
+  /// before it was measured.
+  package func roundTrip(of callID: CallID) -> (smoothed: UInt64, minimum: UInt64)? {
+    guard let estimator = link(callID)?.association?.history.roundTrip, estimator.hasSample else {
+      return nil
+    }
+    return (estimator.smoothed, estimator.minimum)
   }
 
   /// Appends the oldest received frame of `callID` to `output`; `nil` when there is none.
@@ -43,16 +67,20 @@ extension PeerMachine {
       return nil
     }
     return ReceivedAudio(
-      mediaTime: entry.mediaTime,
+      kind: entry.kind, hasCopies: entry.hasCopies, mediaTime: entry.mediaTime,
       length: AudioMediaFrame.Length(rawValue: entry.lengthCode) ?? .milliseconds20,
       isMarked: entry.isMarked, arrival: entry.time, byteCount: entry.byteCount)
   }
 
+  /// Something waits for the pipeline.
+  mutating func tellAudio(_ link: CallLink) {
+    guard !link.hasToldAudio else { return }
+    link.hasToldAudio = true
+    tell(link, .audioArrived)
+  }
+
   mutating func noteAudio(_ link: CallLink, now: Instant) {
-    if !link.hasToldAudio {
-      link.hasToldAudio = true
-      tell(link, .audioArrived)
-    }
+    tellAudio(link)
     guard !link.hasHeardAudio else { return }
     link.hasHeardAudio = true
     tell(link, .firstFrameReceived)

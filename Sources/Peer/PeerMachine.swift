@@ -81,8 +81,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     let findings = link.receive(&bytes, from: source, marks: marks, signals: &signals, now: now)
     if findings.contains(.heard) { ledger.handlePeerHeard(link.callID, now: now) }
     if findings.contains(.audio) { noteAudio(link, now: now) }
+    if findings.contains(.audioControl) { tellAudio(link) }
     // The steady state of a call ends here: audio came in, and nothing else needs attention.
-    guard findings != [.heard, .audio], findings != [.heard] else {
+    guard !findings.subtracting([.heard, .audio, .audioControl]).isEmpty else {
       return settle(now: now)
     }
     for body in signals { handleSignal(body, from: link.peer, now: now) }

@@ -9,6 +9,7 @@ struct Line {
     var mediaTime: UInt16
     /// In nanoseconds.
     var arrival: Int64
+    var origin = PacketOrigin.primary
   }
 
   var flights: [Flight] = []
@@ -42,6 +43,7 @@ struct Line {
     var samples: [Int16] = []
     var operations: [PlayoutOperation] = []
     var statistics = PlayoutStatistics()
+    var report = ReceptionReport()
     /// Target delay at each second, in nanoseconds.
     var targets: [Int64] = []
     /// Mean delay over each second, in milliseconds.
@@ -54,8 +56,10 @@ struct Line {
   ///   - until: when to stop pulling, in nanoseconds after the first packet was sent; as a rule,
   ///     until shortly before the last packet.
   ///   - keepsSamples: `false` spares the memory of long runs.
+  ///   - pullTime: when a pull happens, told its number and when it should.
   func play(
-    channels: Int = 1, until end: Int64? = nil, keepsSamples: Bool = true
+    channels: Int = 1, until end: Int64? = nil, keepsSamples: Bool = true,
+    pullTime: (Int, Int64) -> Int64 = { $1 }
   ) throws -> Outcome {
     var buffer = try JitterBuffer(channels: channels)
     let sorted = flights.sorted { $0.arrival < $1.arrival }
@@ -63,14 +67,15 @@ struct Line {
     var next = 0
     var step = [Int16](repeating: 0, count: 480 * channels)
     let stop = end.map { $0 + 1_000_000_000 } ?? (sorted.last?.arrival ?? 0)
-    var now: Int64 = 1_003_000_000
+    var nominal: Int64 = 1_003_000_000
     var seen = (delay: 0.0, count: UInt64(0))
-    while now < stop {
+    while nominal < stop {
+      let now = pullTime(outcome.operations.count, nominal)
       while next < sorted.count, sorted[next].arrival <= now {
         let flight = sorted[next]
         buffer.insert(
           flight.payload.span, mediaTime: flight.mediaTime,
-          arrival: Instant(nanoseconds: UInt64(flight.arrival)))
+          arrival: Instant(nanoseconds: UInt64(flight.arrival)), origin: flight.origin)
         next += 1
       }
       var span = step.mutableSpan
@@ -85,9 +90,10 @@ struct Line {
         outcome.delays.append(count == 0 ? 0 : sum / Double(count) / 1_000_000)
         seen = (statistics.jitterBufferDelay, statistics.jitterBufferEmittedCount)
       }
-      now += 10_000_000
+      nominal += 10_000_000
     }
     outcome.statistics = buffer.statistics
+    outcome.report = buffer.report
     return outcome
   }
 }

@@ -72,28 +72,46 @@ struct PlayoutDecisionTests {
 }
 
 struct StretchPolicyTests {
-  @Test func `leaves a tolerable delay alone and brings a worse one all the way down`() {
-    var policy = StretchPolicy()
-    func direction(_ excess: Int64) -> TimeStretch.Direction? {
-      policy.decide(excess: excess * 1_000_000, isPassive: true, pullsSinceLast: 10)?.direction
-    }
-    #expect(direction(30) == nil)
-    #expect(direction(37) == .shorten)
-    #expect(direction(30) == .shorten)
-    #expect(direction(11) == .shorten)
-    #expect(direction(9) == nil)
-    #expect(direction(30) == nil)
-    #expect(direction(-4) == .lengthen)
+  static func situation(excess: Int, leftover: Int = 0) -> StretchSituation {
+    var situation = StretchSituation()
+    situation.excess = excess * 48
+    situation.leftover = leftover * 48
+    situation.pullsSinceLast = 10
+    return situation
   }
 
-  @Test func `asks more of a splice in speech`() {
-    var policy = StretchPolicy()
-    let mild = policy.decide(excess: 60_000_000, isPassive: false, pullsSinceLast: 10)
-    #expect(mild?.leastCorrelation == 0.9)
-    let urgent = policy.decide(excess: 200_000_000, isPassive: false, pullsSinceLast: 4)
-    #expect(urgent?.leastCorrelation == 0.5)
-    let tooSoon = policy.decide(excess: 60_000_000, isPassive: false, pullsSinceLast: 4)
-    #expect(tooSoon == nil)
+  @Test func `counts what could be saved in whole pulls`() {
+    let policy = StretchPolicy()
+    #expect(policy.surplus(Self.situation(excess: 9)) == 0)
+    #expect(policy.surplus(Self.situation(excess: 9, leftover: 6)) == 6 * 48)
+    #expect(policy.surplus(Self.situation(excess: 25, leftover: 6)) == 26 * 48)
+    #expect(policy.surplus(Self.situation(excess: -5, leftover: 6)) == 0)
+  }
+
+  @Test func `cuts long pauses for little and shorter ones for much`() {
+    let policy = StretchPolicy()
+    #expect(policy.cut(pause: 960, before: 0, surplus: 480) == 0)
+    #expect(policy.cut(pause: 960, before: 9600, surplus: 480) == 480)
+    #expect(policy.cut(pause: 4800, before: 0, surplus: 480) == 0)
+    #expect(policy.cut(pause: 4800, before: 0, surplus: 4800) == 4800 - 1920)
+  }
+
+  @Test func `asks less of a splice in speech the more there is to gain`() {
+    let policy = StretchPolicy()
+    #expect(policy.decide(Self.situation(excess: 60)) == nil)
+    let large = policy.decide(Self.situation(excess: 150))
+    #expect(large?.leastCorrelation == 0.9 && large?.direction == .shorten)
+    let larger = policy.decide(Self.situation(excess: 400))
+    #expect(larger?.leastCorrelation == 0.6)
+    var hasty = Self.situation(excess: 60)
+    hasty.haste = 100_000
+    #expect(policy.decide(hasty)?.leastCorrelation == 0.9)
+    var early = Self.situation(excess: -30)
+    #expect(policy.decide(early)?.direction == .lengthen)
+    early.pullsSinceLast = 2
+    #expect(policy.decide(early) == nil)
+    early.isPassive = true
+    #expect(policy.decide(early)?.leastCorrelation == nil)
   }
 }
 
@@ -102,37 +120,170 @@ struct DelayEstimatorTests {
 
   /// Feeds packets each 20 ms whose transits `transit` gives in milliseconds.
   static func estimate(seconds: Int, _ transit: (Int) -> Int64) -> DelayEstimator {
-    var estimator = DelayEstimator(startDelay: 40 * millisecond)
+    var estimator = DelayEstimator()
     for number in 0..<(seconds * 50) {
       estimator.record(
-        transit: transit(number) * millisecond, arrival: Int64(number) * 20 * millisecond)
+        transit: transit(number) * millisecond, arrival: Int64(number) * 20 * millisecond,
+        delayInside: 0, isPrimary: true, frame: 20 * millisecond)
     }
     return estimator
   }
 
-  @Test func `starts at forty milliseconds and settles at fifteen`() {
-    #expect(Self.estimate(seconds: 1) { _ in 7 }.targetDelay == 40 * Self.millisecond)
-    #expect(Self.estimate(seconds: 4) { _ in 7 }.targetDelay == 15 * Self.millisecond)
+  @Test func `asks for nothing where packets keep time`() {
+    #expect(Self.estimate(seconds: 1) { _ in 7 }.targetDelay == 0)
+    #expect(Self.estimate(seconds: 4) { _ in 7 }.targetTransit == 7 * Self.millisecond)
   }
 
   @Test func `forgives one spell and remembers several`() {
-    let once = Self.estimate(seconds: 10) { $0 == 300 ? 500 : 0 }
-    #expect(once.targetDelay == 15 * Self.millisecond)
+    let once = Self.estimate(seconds: 10) { (300..<325).contains($0) ? Int64(325 - $0) * 20 : 0 }
+    #expect(once.targetDelay == 0)
     let often = Self.estimate(seconds: 10) { $0 % 50 == 25 ? 80 : 0 }
-    #expect(often.targetDelay == 95 * Self.millisecond)
+    #expect(often.targetDelay == 80 * Self.millisecond)
   }
 
-  @Test func `forgets a bad time within nine seconds`() {
-    let estimate = Self.estimate(seconds: 20) { $0 < 540 ? Int64($0 % 5 * 20) : 0 }
-    #expect(estimate.targetDelay == 15 * Self.millisecond)
+  @Test func `forgets a bad time within two seconds`() {
+    let bad = Self.estimate(seconds: 20) { Int64($0 % 5 * 20) }
+    #expect(bad.targetDelay >= 80 * Self.millisecond)
+    let over = Self.estimate(seconds: 22) { $0 < 1000 ? Int64($0 % 5 * 20) : 0 }
+    #expect(over.targetDelay == 0)
   }
 
-  @Test func `makes room for copies while loss lasts`() {
-    var estimator = Self.estimate(seconds: 10) { _ in 0 }
-    let now: Int64 = 10_000 * Self.millisecond
-    estimator.expectCopies(distance: 20 * Self.millisecond, arrival: now)
-    estimator.record(transit: 0, arrival: now)
-    #expect(estimator.targetDelay == 35 * Self.millisecond)
+  @Test func `follows a path that becomes longer without asking for more`() {
+    let estimate = Self.estimate(seconds: 20) { $0 < 500 ? 20 : 90 }
+    #expect(estimate.targetTransit == 90 * Self.millisecond)
+    #expect(estimate.targetDelay == 0)
+  }
+
+  @Test func `makes room for copies while frames are lost`() {
+    var estimator = DelayEstimator()
+    for number in 0..<500 {
+      let isLost = number % 10 == 5
+      estimator.record(
+        transit: isLost ? 40 * Self.millisecond : 0,
+        arrival: Int64(number) * 20 * Self.millisecond, delayInside: 0, isPrimary: !isLost,
+        frame: 20 * Self.millisecond)
+    }
+    #expect(estimator.targetDelay == 40 * Self.millisecond)
+    estimator.repairDelay = 60 * Self.millisecond
+    estimator.record(
+      transit: 0, arrival: 10_000 * Self.millisecond, delayInside: 0, isPrimary: true,
+      frame: 20 * Self.millisecond)
+    #expect(estimator.targetDelay == 60 * Self.millisecond)
+  }
+}
+
+struct LatenessTests {
+  @Test func `finds the least transit of the last seconds`() {
+    var floor = TransitFloor()
+    for number in 0..<500 {
+      floor.record(transit: number < 100 ? 5 : 9, arrival: Int64(number) * 20_000_000)
+    }
+    #expect(floor.value == 9)
+    floor.record(transit: 3, arrival: 10_000_000_000)
+    #expect(floor.value == 3)
+  }
+
+  @Test func `weighs delay against what comes too late`() {
+    var history = LatenessHistory()
+    for number in 0..<1000 { history.record(number % 100 == 0 ? 30 : 0, limit: 1000) }
+    // One in a hundred is 60 ms late: worth it.
+    #expect(history.sufficientDelay(frameSteps: 10) == 30)
+    #expect(history.quantile(0.95) == 0)
+    history.forget(above: 4)
+    #expect(history.highest == 4)
+    for _ in 0..<1000 { history.record(0, limit: 1000) }
+    #expect(history.highest == 0 && history.count == 1000)
+  }
+
+  @Test func `trusts a path again when it was calm for long enough`() {
+    var spells = LatenessSpells()
+    for number in 0..<50 { spells.record(lateness: 60_000_000, time: Int64(number) * 100_000_000) }
+    #expect(spells.takeExpired(time: 6_000_000_000) == nil)
+    #expect(spells.takeExpired(time: 6_500_000_000) == 0)
+    #expect(spells.takeExpired(time: 7_000_000_000) == nil)
+  }
+}
+
+struct FrameLedgerTests {
+  /// - Returns: the ledger after 200 frames of 20 ms of which `isLost` were lost, each with a copy
+  ///   two frames later.
+  static func ledger(_ isLost: (Int) -> Bool) -> FrameLedger {
+    var ledger = FrameLedger()
+    for number in 0..<200 where !isLost(number) {
+      for (frame, isPrimary) in [(number, true), (number - 2, false)] where frame >= 0 {
+        let isFirst = ledger.note(
+          step: Int64(frame * 2), frameSteps: 2, isPrimary: isPrimary, isMarked: false,
+          arrival: Int64(number) * 20_000_000)
+        #expect(isFirst == (isPrimary || isLost(frame)))
+      }
+    }
+    return ledger
+  }
+
+  @Test func `counts what is lost before repair, and in what runs`() {
+    let single = Self.ledger { $0 % 10 == 5 }
+    #expect(single.framesLost == 19 || single.framesLost == 20)
+    #expect(single.lossBursts == single.framesLost && single.longestBurst == 1)
+    #expect((195...200).contains(single.framesExpected))
+    let burst = Self.ledger { (100..<103).contains($0) }
+    #expect(burst.framesLost == 3 && burst.lossBursts == 1 && burst.longestBurst == 3)
+  }
+
+  @Test func `takes a late primary back from the lost, and no pause for a loss`() {
+    var ledger = FrameLedger()
+    func note(_ step: Int64, marked: Bool = false) {
+      _ = ledger.note(
+        step: step, frameSteps: 2, isPrimary: true, isMarked: marked, arrival: step * 10_000_000)
+    }
+    for step in stride(from: Int64(0), to: 40, by: 2) where step != 10 { note(step) }
+    #expect(ledger.framesLost == 1)
+    note(10)
+    #expect(ledger.framesLost == 0)
+    note(100, marked: true)
+    for step in stride(from: Int64(102), to: 140, by: 2) { note(step) }
+    #expect(ledger.framesLost == 0)
+  }
+}
+
+struct PlayoutClockTests {
+  @Test func `keeps even time for pulls in pairs, and knows how early one comes`() {
+    var clock = PlayoutClock()
+    for tick in 0..<500 {
+      clock.tick(now: Int64(tick) * 20_000_000)
+      clock.tick(now: Int64(tick) * 20_000_000)
+    }
+    // The last pull of 1000 would be at 9.99 s if they were even; both came at 9.98 s.
+    #expect(abs(clock.time - 9_985_000_000) < 500_000)
+    #expect(abs(clock.earliness - 5_000_000) < 500_000)
+  }
+}
+
+struct ComfortNoiseTests {
+  @Test func `keeps the level of the pauses it has heard`() {
+    var noise = ComfortNoise(channels: 1)
+    var random = RandomSource(seed: 3)
+    func heard() -> Double {
+      var sum = 0.0
+      for _ in 0..<48_000 {
+        noise.advance()
+        sum += Double(noise.value(channel: 0)) * Double(noise.value(channel: 0))
+      }
+      return (sum / 48_000).squareRoot()
+    }
+    #expect(heard() > 0.5 && heard() < 4)
+    for _ in 0..<2880 { noise.learn(Int16(truncatingIfNeeded: random.next() % 401) - 200, 0) }
+    // Even in ±200: 115.5; the fades take at most one decibel.
+    let level = heard()
+    #expect(level > 100 && level < 125, "\(level)")
+  }
+}
+
+struct PauseTests {
+  @Test func `finds the longest quiet stretch that waits`() throws {
+    let queue = try TimeStretchTests.queue(hertz: 200)
+    #expect(Pause.longest(in: queue, threshold: 1) == nil)
+    let all = Pause.longest(in: queue, threshold: 1e9)
+    #expect(all == Pause(start: 0, count: queue.count))
   }
 }
 
@@ -165,6 +316,7 @@ struct TimeStretchTests {
     var decoder = try OpusDecoder(channels: 1)
     var packets = PacketBuffer()
     var fader = Fader()
+    var noise = ComfortNoise(channels: 1)
     let tone = TestSignal.tone(hertz: hertz, seconds: 0.4)
     var drain = [Int16](repeating: 0, count: 960)
     for number in 0..<20 {
@@ -175,7 +327,9 @@ struct TimeStretchTests {
         payload.span, try #require(read), timestamp: Int64(number), arrival: 0)
       let first = packets.first
       let entry = try #require(first)
-      _ = try queue.append(decoding: entry, of: packets, with: &decoder, through: &fader)
+      _ = try queue.append(
+        decoding: entry, of: packets, with: &decoder, through: &fader,
+        noise: &noise)
       packets.removeFirst()
       if number < 17 {
         var span = drain.mutableSpan

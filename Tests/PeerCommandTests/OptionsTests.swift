@@ -24,7 +24,7 @@ struct OptionsTests {
       "--bind", "[::]:5000", "--json", "--events", "e", "--report", "r.html", "--pcap", "p",
       "--log-level", "debug", "--quiet", "--play", "in.wav", "--loop", "--mute", "--save",
       "out.OPUS", "--duration", "2.5", "--ring-timeout", "3", "--bitrate", "64000", "--frame",
-      "40", "--no-fec", "--extension", #"{"a":1}"#, "--min-mos", "3.5",
+      "40", "--no-fec", "--no-nack", "--extension", #"{"a":1}"#, "--min-mos", "3.5",
     ]
     let call = try Self.call(words)
     #expect(call.target == "bob")
@@ -38,6 +38,7 @@ struct OptionsTests {
     #expect(call.sound.play == "in.wav" && call.sound.isLooped && call.sound.startsMuted)
     #expect(call.sound.save == "out.OPUS" && call.sound.duration == 2.5)
     #expect(call.sound.bitrate == 64_000 && call.sound.frame == 40 && !call.sound.usesFEC)
+    #expect(!call.sound.usesNACK)
     #expect(call.sound.userExtension == #"{"a":1}"# && call.sound.leastMOS == 3.5)
   }
 
@@ -76,7 +77,7 @@ struct OptionsTests {
     ["bob", "--rendezvous", "h:1", "--save-video", "v.ivf"],
     ["bob", "--rendezvous", "h:1", "--max-video-bitrate", "100000"],
     ["bob", "--rendezvous", "h:1", "--fallback", "disabled"],
-    ["bob", "--rendezvous", "h:1", "--no-nack"], ["bob", "--rendezvous", "h:1", "--unknown"],
+    ["bob", "--rendezvous", "h:1", "--unknown"],
   ])
   func `a wrong call is refused with a sentence`(words: [String]) {
     let error = #expect(throws: UsageError.self) { _ = try Self.call(words) }

@@ -48,7 +48,7 @@ func readAll(_ packet: [UInt8]) -> (frames: [Frame], error: WireError?) {
       .pathResponse(PathResponseFrame(token: 1, observed: address)),
       .signal(body: PacketRange(95..<97)),
       .close(CloseFrame(code: .goingAway), text: PacketRange(100..<106)),
-      .audio(audio, payload: PacketRange(109..<111)),
+      .audio(audio, body: PacketRange(109..<111)),
     ]
     return (packet, frames)
   }
@@ -90,7 +90,7 @@ func readAll(_ packet: [UInt8]) -> (frames: [Frame], error: WireError?) {
     #expect(try reader.next() == nil)
   }
 
-  @Test(arguments: [0x06, 0x0B, 0x10, 0x1F, 0x20, 0x7F] as [UInt8])
+  @Test(arguments: [0x06, 0x0D, 0x10, 0x1F, 0x20, 0x7F] as [UInt8])
   func `refuses a reserved type`(type: UInt8) {
     #expect(readAll([type] + Array(repeating: 0, count: 40)).error?.field == "frame type")
   }
@@ -116,7 +116,7 @@ func readAll(_ packet: [UInt8]) -> (frames: [Frame], error: WireError?) {
   }
 
   @Test func `skips reserved audio and refuses empty audio`() {
-    #expect(readAll([0x82, 0, 0, 1]).frames == [.skipped(type: 0x82)])
+    #expect(readAll([0x83, 0, 0, 1]).frames == [.skipped(type: 0x83)])
     #expect(readAll([0x81, 0, 0]).frames == [.skipped(type: 0x81)])
     #expect(readAll([0x80, 0, 0]).error == .invalid("audio payload", at: 3))
   }

@@ -119,6 +119,16 @@ internal import COpus
     return refusal == 0 ? padded : refusal
   }
 
+  /// How much audio the next `encode` takes; the bitrate stays.
+  package mutating func setFrameLength(_ length: FrameLength) throws(OpusError) {
+    guard length != settings.frameLength else { return }
+    settings.frameLength = length
+    try setBitrate(bitsPerSecond: settings.bitsPerSecond)
+  }
+
+  /// Forgets everything encoded so far, as at the start of a stream.
+  package mutating func reset() { _ = unsafe earshot_opus_encoder_reset(encoder) }
+
   /// Takes effect with the next frame. Values outside `bitsPerSecondRange` are clamped.
   package mutating func setBitrate(bitsPerSecond: Int) throws(OpusError) {
     let rate = Self.clamped(bitsPerSecond)

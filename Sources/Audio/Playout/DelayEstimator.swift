@@ -1,116 +1,87 @@
 /// How long a packet must be held so that nearly all of those after it arrive in time.
 ///
 /// Works on *transit*: arrival minus media time, whose origin is arbitrary but common to all
-/// packets of a stream. The worst transit of each 200 ms is kept for 8 s; the target is the 95th
-/// percentile of these worst ones, plus a margin. One spell of lateness, however deep, is one
-/// sample, so that it neither pins the delay nor is remembered for longer than 8 s; a rise counts
-/// from its first packet on. Because transit is absolute, a drifting sender's clock moves the
-/// target along.
+/// packets of a stream. The delay is counted from the least transit of late (`TransitFloor`); it is
+/// the least that would have been enough for the frames of the last twenty seconds
+/// (`LatenessHistory`), without those whose spell is over (`LatenessSpells`).
 ///
-/// Compare libwebrtc's NetEQ: worst of 500 ms, buckets of 20 ms, a memory of half a minute.
+/// Compare libwebrtc's NetEQ: worst of 500 ms, buckets of 20 ms, a memory of half a minute, and
+/// redundancy that counts as reordering.
 struct DelayEstimator: Sendable {
-  /// Transit at which a packet should be played, in nanoseconds.
-  private(set) var targetTransit: Int64 = 0
-  /// The least transit remembered, in nanoseconds: what the path does when it is at its best.
-  private(set) var leastTransit: Int64 = 0
-
-  private let startDelay: Int64
-  private var worst = InlineArray<40, Int64>(repeating: 0)
-  private var least = InlineArray<40, Int64>(repeating: 0)
-  private var recorded = 0
-  private var position = 0
-  private var isFresh = true
-  private var intervalEnd: Int64 = 0
-  private var newestArrival: Int64 = 0
-  private var currentWorst: Int64 = 0
-  private var currentLeast: Int64 = 0
-  private var firstTransit: Int64 = 0
-  private var copyDistance: Int64 = 0
-  private var copiesEnd = Int64.min
-
-  /// - Parameter startDelay: how long to hold packets until arrivals have been measured, in
-  ///   nanoseconds.
-  init(startDelay: Int64) { self.startDelay = startDelay }
-
-  /// Holds packets at least so long beyond their best for the next while that the copy which a
-  /// following packet carries comes in time: called when a hole is seen that such a copy can fill.
-  ///
-  /// - Parameters:
-  ///   - distance: from a packet to its copy, in nanoseconds.
-  ///   - arrival: in nanoseconds.
-  mutating func expectCopies(distance: Int64, arrival: Int64) {
-    copyDistance = distance
-    copiesEnd = arrival &+ Self.memoryOfLoss
-  }
-
   /// How long a packet that took the least transit is held, in nanoseconds.
-  var targetDelay: Int64 { targetTransit &- leastTransit }
+  private(set) var targetDelay: Int64 = 0
+  /// Least delay to hold, in nanoseconds: what a retransmission takes, while one is wanted.
+  var repairDelay: Int64 = 0
 
+  private var floor = TransitFloor()
+  private var history = LatenessHistory()
+  private var recent = LatenessHistory()
+  /// The least lateness of the last 16 to 32 packets, in steps.
+  private var least = InlineArray<2, Int>(repeating: 255)
+  private var leastCount = 0
+  private var spells = LatenessSpells()
+
+  /// The least transit remembered, in nanoseconds: what the path does when it is at its best.
+  var leastTransit: Int64 { floor.value }
+  /// Transit at which a packet should be played, in nanoseconds.
+  var targetTransit: Int64 { floor.value &+ targetDelay }
+  /// Lateness that one in twenty frames exceeds, in nanoseconds.
+  var usualLateness: Int64 { Int64(history.quantile(0.95)) * Self.step }
+
+  /// Takes the first version of a frame.
+  ///
   /// - Parameters:
   ///   - transit: arrival minus media time, in nanoseconds.
   ///   - arrival: in nanoseconds.
-  mutating func record(transit: Int64, arrival: Int64) {
-    if isFresh || arrival &- newestArrival > Self.memoryOfSilence {
-      self = DelayEstimator(startDelay: startDelay)
-      isFresh = false
-      firstTransit = transit
-      openInterval(transit, arrival)
-    } else if arrival >= intervalEnd {
-      worst[position] = currentWorst
-      least[position] = currentLeast
-      position = (position + 1) % worst.count
-      recorded = min(recorded + 1, worst.count)
-      openInterval(transit, arrival)
-    } else {
-      currentWorst = max(currentWorst, transit)
-      currentLeast = min(currentLeast, transit)
+  ///   - delayInside: how much later than its arrival it could be used, in nanoseconds.
+  ///   - isPrimary: whether the path alone decided when it came.
+  ///   - frame: length of a frame in nanoseconds.
+  mutating func record(
+    transit: Int64, arrival: Int64, delayInside: Int64, isPrimary: Bool, frame: Int64
+  ) {
+    if isPrimary { floor.record(transit: transit, arrival: arrival) }
+    let lateness = transit &- floor.value &+ delayInside
+    let level = Int(min(max(lateness, 0) / Self.step, 255))
+    let frame = max(frame, AudioFormat.stepNanoseconds / 4)
+    history.record(level, limit: Int(Self.memory / frame))
+    spells.record(lateness: lateness, time: arrival)
+    if isPrimary {
+      recent.record(level, limit: Self.recentFrames)
+      noteLeast(level)
     }
-    newestArrival = max(newestArrival, arrival)
-    settle()
+    if let calm = spells.takeExpired(time: arrival) {
+      history.forget(above: Int(calm / Self.step))
+      recent.forget(above: Int(calm / Self.step))
+    }
+    let sufficient = max(
+      history.sufficientDelay(frameSteps: Int(frame / Self.step)), extrapolated)
+    targetDelay = max(Int64(sufficient) * Self.step, repairDelay)
   }
 
-  private mutating func openInterval(_ transit: Int64, _ arrival: Int64) {
-    intervalEnd = arrival &+ Self.interval
-    newestArrival = arrival
-    currentWorst = transit
-    currentLeast = transit
+  /// What the packets of the last four seconds let expect, in steps: where delays are exponential,
+  /// one in four hundred exceeds five times what three in ten exceed. Rare freezes leave it alone,
+  /// and so does a path that became longer: its packets are late, but evenly.
+  private var extrapolated: Int {
+    guard recent.count >= Self.fewest else { return 0 }
+    let spread = max(0, recent.quantile(0.7) - min(least[0], least[1]))
+    // The more has been seen, the less must be guessed.
+    return spread * (1150 - min(history.count, 1000) / 4) / 250
   }
 
-  /// The greatest of the worst, leaving out one of 20 and two of 40: the 95th percentile.
-  private mutating func settle() {
-    var first = currentWorst
-    var second = Int64.min
-    var third = Int64.min
-    var lowest = currentLeast
-    for index in 0..<recorded {
-      let value = worst[index]
-      if value > first {
-        (first, second, third) = (value, first, second)
-      } else if value > second {
-        (second, third) = (value, second)
-      } else if value > third {
-        third = value
-      }
-      lowest = min(lowest, least[index])
+  private mutating func noteLeast(_ level: Int) {
+    leastCount += 1
+    if leastCount > Self.leastFrames {
+      least[1] = least[0]
+      least[0] = level
+      leastCount = 1
     }
-    let quantile = recorded >= 39 ? third : recorded >= 19 ? second : first
-    targetTransit = quantile &+ Self.margin
-    leastTransit = lowest
-    if newestArrival < copiesEnd {
-      targetTransit = max(targetTransit, lowest &+ copyDistance &+ Self.margin)
-    }
-    if recorded < Self.intervalsToTrust {
-      targetTransit = max(targetTransit, firstTransit &+ startDelay)
-    }
+    least[0] = min(least[0], level)
   }
 
-  private static let interval: Int64 = 200_000_000
-  /// After two seconds without a packet the path may be another.
-  private static let memoryOfSilence: Int64 = 2_000_000_000
-  /// Ten seconds without loss, and the delay may do without copies again.
-  private static let memoryOfLoss: Int64 = 10_000_000_000
-  /// Two seconds.
-  private static let intervalsToTrust = 10
-  /// One pull of 10 ms that may just have missed the packet, and 5 ms of a thread that wakes late.
-  private static let margin: Int64 = 15_000_000
+  private static let leastFrames = 16
+  private static let recentFrames = 200
+  private static let fewest = 8
+  /// Twenty seconds.
+  private static let memory: Int64 = 20_000_000_000
+  private static let step: Int64 = 2_000_000
 }

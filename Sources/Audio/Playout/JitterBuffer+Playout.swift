@@ -13,6 +13,7 @@ extension JitterBuffer {
     into output: inout MutableSpan<Int16>, now: Instant
   ) -> PlayoutOperation {
     clock.tick(now: Self.clamped(now))
+    lastPull = Self.clamped(now)
     pullsSinceSplice = min(pullsSinceSplice + 1, 1000)
     var operation = PlayoutOperation.normal
     switch phase {
@@ -24,6 +25,8 @@ extension JitterBuffer {
       phase = .playing
       operation = fill()
     }
+    let isQuiet = noise.threshold >= queue.energy(from: 0, frames: AudioFormat.stepSampleCount)
+    passiveBefore = isQuiet ? min(passiveBefore + AudioFormat.stepSampleCount, 1 << 40) : 0
     queue.take(frames: AudioFormat.stepSampleCount, into: &output)
     if hasStarted { account(for: output) }
     return operation
@@ -38,7 +41,19 @@ extension JitterBuffer {
       turns -= 1
       operation = produce()
     }
+    lookAhead()
     return operation
+  }
+
+  /// Decodes further, to see pauses come, while there is more delay than wanted.
+  private mutating func lookAhead() {
+    guard surplus >= Self.worthLookingAhead, concealed == 0 else { return }
+    while queue.count < Self.longestView, let first = packets.first,
+      first.timestamp == nextTimestamp
+    {
+      let operation = decode(first)
+      guard operation == .normal || operation == .accelerate else { return }
+    }
   }
 
   /// Between two time lines what was heard last fades; before the first there is silence.
@@ -59,6 +74,7 @@ extension JitterBuffer {
     situation.isMuted = fader.isSilent
     if let first, let last = packets.last {
       situation.gap = Int(clamping: first.timestamp &- nextTimestamp)
+      situation.isAfterPause = first.isMarked
       situation.packetSampleCount = first.packet.sampleCount
       situation.carriesForwardErrorCorrection = first.packet.carriesForwardErrorCorrection
       situation.excess = excess(of: first)
@@ -78,9 +94,13 @@ extension JitterBuffer {
     }
   }
 
-  /// How much later than its target `entry` would sound if it were decoded now, in nanoseconds.
+  /// How much later than its target `entry` is needed at the earliest, in nanoseconds: now, or in
+  /// the pull in which what waits ends.
   private func excess(of entry: PacketBuffer.Entry) -> Int64 {
-    clock.time &- AudioFormat.nanoseconds(samples: entry.timestamp) &- estimator.targetTransit
+    let whole = queue.count - queue.count % AudioFormat.stepSampleCount
+    let needed = clock.time &+ AudioFormat.nanoseconds(samples: Int64(whole))
+    let media = AudioFormat.nanoseconds(samples: entry.timestamp)
+    return needed &- media &- estimator.targetTransit &- clock.earliness &- Self.margin
   }
 
   /// Packets that overlap what was decoded, and all that would be more than a second too late.
@@ -97,12 +117,15 @@ extension JitterBuffer {
 
   private mutating func decode(_ entry: PacketBuffer.Entry) -> PlayoutOperation {
     let excess = excess(of: entry)
-    passOver(until: entry.timestamp)
+    passOver(until: entry.timestamp, isPause: entry.isMarked)
     let follows = concealed > 0
-    let ahead = AudioFormat.nanoseconds(samples: Int64(queue.count))
+    if follows, catchUp(entry, excess: excess) { return .merge }
+    let leftover = queue.count
+    let ahead = AudioFormat.nanoseconds(samples: Int64(leftover))
     let count: Int
     do throws(OpusError) {
-      count = try queue.append(decoding: entry, of: packets, with: &decoder, through: &fader)
+      count = try queue.append(
+        decoding: entry, of: packets, with: &decoder, through: &fader, noise: &background)
     } catch {
       statistics.packetsMalformed += 1
       packets.removeFirst()
@@ -113,17 +136,61 @@ extension JitterBuffer {
     nextTimestamp = entry.timestamp &+ Int64(count)
     concealed = 0
     lastPacketSampleCount = count
-    record(wait: max(0, clock.time &+ ahead &- entry.arrival), count: count)
-    return stretch(excess: excess) ?? (follows ? .merge : .normal)
+    record(wait: ahead &- entry.arrival, count: count)
+    slack = excess &+ estimator.targetDelay &- estimator.usualLateness &+ Self.margin
+    return stretch(excess: excess, leftover: leftover, decoded: count, follows: follows)
+      ?? (follows ? .merge : .normal)
+  }
+
+  /// After a short wait for late packets: goes over from what is made up to where the sound would
+  /// be without the wait, so that the delay stays as it was. After a longer one what came late is
+  /// played, and the delay given back in pauses: no more than a syllable is lost.
+  private mutating func catchUp(_ entry: PacketBuffer.Entry, excess: Int64) -> Bool {
+    let step = AudioFormat.stepSampleCount
+    let late = Int(clamping: AudioFormat.samples(nanoseconds: max(0, excess)))
+    var length = min(late, concealed) / step * step
+    guard length > 0, concealed <= Self.longestCatchUp, !entry.isMarked else { return false }
+    let offset = queue.count
+    guard
+      let overlap = try? queue.append(  // Without it there is nothing to fade from.
+        concealing: Self.join, with: &decoder, through: &fader, towards: fader.gain,
+        noise: &background)
+    else { return false }
+    while queue.count < offset + 2 * overlap + length, let next = packets.first,
+      next.timestamp == nextTimestamp, queue.hasRoom
+    {
+      decodeOn(next)
+    }
+    length = max(0, min(length, queue.count - offset - 2 * overlap))
+    queue.cut(overlap + length, at: offset, overlap: overlap)
+    concealed = 0
+    pullsSinceSplice = 0
+    return true
+  }
+
+  /// Decodes `entry` behind what waits, and nothing else.
+  private mutating func decodeOn(_ entry: PacketBuffer.Entry) {
+    let ahead = AudioFormat.nanoseconds(samples: Int64(queue.count))
+    let count = try? queue.append(  // A failure is an empty frame here, concealed next.
+      decoding: entry, of: packets, with: &decoder, through: &fader, noise: &background)
+    packets.removeFirst()
+    nextTimestamp = entry.timestamp &+ Int64(count ?? entry.packet.sampleCount)
+    guard let count else {
+      statistics.packetsMalformed += 1
+      return
+    }
+    lastPacketSampleCount = count
+    record(wait: ahead &- entry.arrival, count: count)
   }
 
   /// Media time goes on to `timestamp`; what lies between is missed.
-  private mutating func passOver(until timestamp: Int64) {
+  private mutating func passOver(until timestamp: Int64, isPause: Bool = false) {
     let missing = Int(clamping: timestamp &- nextTimestamp)
     guard missing > 0 else { return }
+    nextTimestamp = timestamp
+    if isPause { return }
     let size = max(lastPacketSampleCount, 1)
     statistics.packetsMissed += UInt64((missing + size - 1) / size)
-    nextTimestamp = timestamp
   }
 
   private mutating func recover(
@@ -132,7 +199,8 @@ extension JitterBuffer {
     passOver(until: entry.timestamp)
     guard
       let count = try? queue.append(  // A failure is concealed, and counted so.
-        restoring: sampleCount, before: entry, of: packets, with: &decoder, through: &fader)
+        restoring: sampleCount, before: entry, of: packets, with: &decoder, through: &fader,
+        noise: &background)
     else { return conceal() }
     concealed = 0
     statistics.packetsRecoveredByForwardErrorCorrection += 1
@@ -146,7 +214,8 @@ extension JitterBuffer {
     let target = concealed >= Self.fadeAfterSampleCount ? 0 : Fader.full
     guard !fader.isSilent,
       let count = try? queue.append(  // A failure is counted as silence.
-        concealing: step, with: &decoder, through: &fader, towards: target)
+        concealing: step, with: &decoder, through: &fader, towards: target,
+        noise: &background)
     else { return staySilent() }
     tally(concealed: count)
     return .expand
@@ -154,7 +223,7 @@ extension JitterBuffer {
 
   private mutating func staySilent() -> PlayoutOperation {
     let step = AudioFormat.stepSampleCount
-    queue.append(silentFrames: step)
+    queue.append(noiseFrames: step, from: &background)
     statistics.silentConcealedSamples += UInt64(step)
     tally(concealed: step)
     return .silence
@@ -167,27 +236,62 @@ extension JitterBuffer {
 
   /// Moves the delay towards its target by a splice at the head of the queue, where that will not
   /// be heard.
-  private mutating func stretch(excess: Int64) -> PlayoutOperation? {
-    let isPassive = noise.isPassive(energy: queue.energy(frames: Self.passiveFrames))
-    guard
-      let wish = policy.decide(
-        excess: excess, isPassive: isPassive, pullsSinceLast: pullsSinceSplice)
-    else { return nil }
+  private mutating func stretch(
+    excess: Int64, leftover: Int, decoded: Int, follows: Bool
+  ) -> PlayoutOperation? {
+    let isPassive = noise.isPassive(energy: queue.energy(last: decoded))
+    if isPassive, !follows { queue.teach(&background, frames: decoded) }
+    var situation = StretchSituation()
+    situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
+    situation.leftover = leftover % AudioFormat.stepSampleCount
+    situation.passiveRun = passiveRun
+    situation.pullsSinceLast = pullsSinceSplice
+    situation.isMerge = follows
+    situation.target = Int(clamping: AudioFormat.samples(nanoseconds: estimator.targetDelay))
+    surplus = policy.surplus(situation)
+    hasteSince = surplus >= StretchPolicy.noticeable ? min(hasteSince + 1, 1 << 40) : 0
+    situation.haste = hasteSince * decoded
+    passiveRun = isPassive ? min(passiveRun + decoded, 1 << 40) : 0
+    if surplus > 0, cutPause() { return .accelerate }
+    situation.isPassive = isPassive
+    guard let wish = policy.decide(situation) else { return nil }
     pullsSinceSplice = 0
     guard
-      let splice = TimeStretch.bestSplice(in: queue, wish.direction, longest: wish.longest),
+      let splice = TimeStretch.bestSplice(
+        in: queue, wish.direction, shortest: wish.shortest, longest: wish.longest),
       splice.correlation >= wish.leastCorrelation ?? -1
     else { return nil }
     queue.splice(jump: splice.jump, overlap: splice.overlap)
     if splice.jump > 0 {
       statistics.removedSamplesForAcceleration += UInt64(splice.jump)
+      surplus = max(0, surplus - splice.jump)
       return .accelerate
     }
     statistics.insertedSamplesForDeceleration += UInt64(-splice.jump)
     return .preemptiveExpand
   }
 
-  private mutating func record(wait: Int64, count: Int) {
+  /// Shortens a pause, if one is in sight.
+  private mutating func cutPause() -> Bool {
+    guard surplus >= StretchPolicy.worthwhile,
+      let pause = Pause.longest(in: queue, threshold: noise.threshold)
+    else { return false }
+    // What was heard of the pause before counts to its length.
+    let before = pause.start == 0 ? passiveBefore : 0
+    let length = policy.cut(pause: pause.count, before: before, surplus: surplus)
+    guard length > 0 else { return false }
+    let overlap = min(480, (pause.count - length) / 2)
+    queue.cut(length, at: pause.start + (pause.count - length - overlap) / 2, overlap: overlap)
+    statistics.removedSamplesForAcceleration += UInt64(length)
+    surplus -= length
+    pullsSinceSplice = 0
+    return true
+  }
+
+  /// - Parameter offset: from now to when it sounds, less its arrival.
+  private mutating func record(wait offset: Int64, count: Int) {
+    // Of pulls in pairs the second sounds after the first: not before the latest of even pulls.
+    let wait = max(0, clock.time &+ clock.earliness &+ offset)
     statistics.delays.record(nanoseconds: wait)
     statistics.jitterBufferDelay += Double(wait) * Double(count)
     statistics.jitterBufferEmittedCount += UInt64(count)
@@ -208,8 +312,16 @@ extension JitterBuffer {
 
   /// One second.
   private static let hopeless: Int64 = 1_000_000_000
-  /// 100 ms of concealment by the codec; after that it only hums.
-  private static let fadeAfterSampleCount = 4800
-  /// 20 ms.
-  private static let passiveFrames = 960
+  /// 60 ms of concealment by the codec; after that it only hums.
+  private static let fadeAfterSampleCount = 2880
+  /// 3 ms for the way from the socket to the buffer.
+  private static let margin: Int64 = 3_000_000
+  /// 120 ms.
+  private static let longestCatchUp = 5760
+  /// 5 ms.
+  private static let join = 240
+  /// 30 ms.
+  private static let worthLookingAhead = 1440
+  /// 150 ms.
+  private static let longestView = 7200
 }

@@ -12,8 +12,9 @@ package import Primitives
 /// time stands still: what arrives late after all is played, and the delay it brought is given back
 /// by splices. No input traps, and nothing here allocates after `init`.
 package struct JitterBuffer: ~Copyable {
-  /// How long the first packet is held, in nanoseconds.
-  package static let startDelay: Int64 = 40_000_000
+  /// How long the first packet is held, in nanoseconds, give or take half a pull: enough for a
+  /// path that keeps time; on another one the first late packet teaches more.
+  package static let startDelay: Int64 = 13_000_000
 
   package let channels: Int
   package internal(set) var statistics = PlayoutStatistics()
@@ -25,12 +26,24 @@ package struct JitterBuffer: ~Copyable {
   var packets = PacketBuffer()
   var queue: SampleQueue
   var clock = PlayoutClock()
-  var estimator = DelayEstimator(startDelay: JitterBuffer.startDelay)
+  var estimator = DelayEstimator()
+  var ledger = FrameLedger()
   var timeline = MediaTimeline()
   var jitter = InterarrivalJitter()
   var fader = Fader()
+  var background: ComfortNoise
   var noise = NoiseFloor()
   var policy = StretchPolicy()
+  /// How long the pause that was decoded last has lasted, and the one that is heard, in samples.
+  var passiveRun = 0
+  var passiveBefore = 0
+  /// Delay that could be given back, in samples, and for how many packets there has been some.
+  var surplus = 0
+  var hasteSince = 0
+  /// When the last pull happened, in nanoseconds.
+  var lastPull: Int64 = 0
+  /// How much earlier than needed a primary comes that is as late as nineteen of twenty.
+  var slack: Int64 = 0
   /// Media time, in samples, of what is to be decoded next.
   var nextTimestamp: Int64 = 0
   /// Samples made up since something was decoded.
@@ -43,18 +56,48 @@ package struct JitterBuffer: ~Copyable {
   package init(channels: Int) throws(OpusError) {
     decoder = try OpusDecoder(channels: channels)
     queue = SampleQueue(channels: channels)
+    background = ComfortNoise(channels: channels)
     self.channels = channels
   }
 
   /// Whether nothing waits to be played: less than one pull, of which a splice may leave a rest.
   package var isEmpty: Bool { packets.count == 0 && queue.count < AudioFormat.stepSampleCount }
 
+  /// What the other side's sender must know.
+  package var report: ReceptionReport {
+    var report = ReceptionReport()
+    report.framesExpected = ledger.framesExpected
+    report.framesLost = ledger.framesLost
+    report.lossBursts = ledger.lossBursts
+    report.longestBurst = UInt16(clamping: ledger.longestBurst)
+    report.framesUnrepaired = statistics.packetsLost
+    report.slackMilliseconds = Int16(clamping: slack / 1_000_000)
+    report.targetDelayMilliseconds = UInt16(clamping: estimator.targetDelay / 1_000_000)
+    report.jitterMilliseconds = UInt16(clamping: jitter.nanoseconds / 1_000_000)
+    report.frameMilliseconds = UInt16(clamping: lastPacketSampleCount / 48)
+    return report
+  }
+
+  /// The least delay to hold while the path loses packets that only a retransmission brings, in
+  /// nanoseconds beyond the fastest packet (0...200 ms): what noticing a loss and a round trip
+  /// take. 0 when copies repair what is lost: their distance is seen by itself.
+  package mutating func hold(atLeast delay: Int64) {
+    estimator.repairDelay = min(max(delay, 0), Self.longestRepair)
+  }
+
   /// Takes one packet. The payload is copied.
   ///
   /// - Parameters:
   ///   - mediaTime: of its first sample, in steps of 10 ms, wrapping.
   ///   - arrival: when the kernel received it.
-  package mutating func insert(_ payload: Span<UInt8>, mediaTime: UInt16, arrival: Instant) {
+  ///   - origin: every copy and retransmission is handed in as well, whether needed or not: the
+  ///     distance of copies tells how long a packet must be held to be repaired.
+  ///   - isMarked: whether the sender says that a pause ends with it: what is missing before it
+  ///     was never sent.
+  package mutating func insert(
+    _ payload: Span<UInt8>, mediaTime: UInt16, arrival: Instant,
+    origin: PacketOrigin = .primary, isMarked: Bool = false
+  ) {
     let arrival = Self.clamped(arrival)
     guard let packet = OpusPacket(payload) else {
       statistics.packetsMalformed += 1
@@ -62,14 +105,14 @@ package struct JitterBuffer: ~Copyable {
       return
     }
     statistics.packetsReceived += 1
-    switch timeline.place(mediaTime, arrival: arrival) {
+    let placement = timeline.place(mediaTime, arrival: arrival)
+    switch placement {
     case .setAside:
       statistics.packetsDiscarded += 1
-    case .restart(let timestamp):
-      restart(at: timestamp)
-      store(payload, packet, timestamp, arrival)
-    case .place(let timestamp):
-      store(payload, packet, timestamp, arrival)
+    case .restart(let timestamp), .place(let timestamp):
+      if placement == .restart(timestamp) { restart(at: timestamp) }
+      let isFirst = measure(packet, timestamp, arrival, origin, isMarked)
+      store(payload, packet, timestamp, arrival, (origin, isMarked, isFirst))
     }
   }
 
@@ -77,33 +120,72 @@ package struct JitterBuffer: ~Copyable {
     if phase != .idle { statistics.restarts += 1 }
     statistics.packetsDiscarded += UInt64(packets.count)
     packets.removeAll()
-    estimator = DelayEstimator(startDelay: Self.startDelay)
+    estimator = DelayEstimator()
+    ledger.restart()
     jitter = InterarrivalJitter()
     nextTimestamp = timestamp
     phase = .idle
   }
 
-  private mutating func store(
-    _ payload: Span<UInt8>, _ packet: OpusPacket, _ timestamp: Int64, _ arrival: Int64
-  ) {
-    if phase == .playing, timestamp < nextTimestamp, !rewindsAfterSilence(to: timestamp) { return }
-    let end = packets.last?.end ?? nextTimestamp
-    if phase == .playing, timestamp > end, packet.carriesForwardErrorCorrection {
-      let distance = AudioFormat.nanoseconds(samples: Int64(packet.sampleCount))
-      estimator.expectCopies(distance: distance, arrival: arrival)
+  /// What its coming says about the path, whether it is of use or not.
+  ///
+  /// - Returns: whether it is the first version of its frame.
+  private mutating func measure(
+    _ packet: OpusPacket, _ timestamp: Int64, _ arrival: Int64, _ origin: PacketOrigin,
+    _ isMarked: Bool
+  ) -> Bool {
+    let step = Int64(AudioFormat.stepSampleCount)
+    let isPrimary = origin == .primary
+    let isFirst = ledger.note(
+      step: timestamp / step, frameSteps: max(1, Int64(packet.sampleCount) / step),
+      isPrimary: isPrimary, isMarked: isMarked, arrival: arrival)
+    let transit = arrival &- AudioFormat.nanoseconds(samples: timestamp)
+    if isPrimary {
+      jitter.record(transit: transit)
+      statistics.jitterNanoseconds = jitter.nanoseconds
     }
-    let insertion = packets.insert(payload, packet, timestamp: timestamp, arrival: arrival)
+    guard isFirst, origin != .retransmission else { return isFirst }
+    let frame = AudioFormat.nanoseconds(samples: Int64(packet.sampleCount))
+    // What a pull has passed by was not there yet, whatever its stamp says.
+    let inside = min(max(0, lastPull &- arrival), Self.mostDelayInside)
+    estimator.record(
+      transit: transit, arrival: arrival, delayInside: inside, isPrimary: isPrimary, frame: frame)
+    noteCopyInside(packet, before: timestamp, transit, arrival, frame)
+    statistics.targetDelayNanoseconds = estimator.targetDelay
+    return isFirst
+  }
+
+  /// A frame that was lost comes, as it were, with the packet that carries its copy in band.
+  private mutating func noteCopyInside(
+    _ packet: OpusPacket, before timestamp: Int64, _ transit: Int64, _ arrival: Int64,
+    _ frame: Int64
+  ) {
+    let end = packets.last?.end ?? nextTimestamp
+    guard phase == .playing, timestamp > end, packet.carriesForwardErrorCorrection else { return }
+    estimator.record(
+      transit: transit &+ frame, arrival: arrival, delayInside: 0, isPrimary: false, frame: frame)
+  }
+
+  private mutating func store(
+    _ payload: Span<UInt8>, _ packet: OpusPacket, _ timestamp: Int64, _ arrival: Int64,
+    _ version: (origin: PacketOrigin, isMarked: Bool, isFirst: Bool)
+  ) {
+    if phase == .playing, timestamp < nextTimestamp {
+      guard version.isFirst else {
+        statistics.packetsDuplicated += 1
+        return
+      }
+      if !rewindsAfterSilence(to: timestamp) { return }
+    }
+    let insertion = packets.insert(
+      payload, packet, timestamp: timestamp, arrival: arrival, origin: version.origin,
+      isMarked: version.isMarked)
     if insertion == .duplicate {
       statistics.packetsDuplicated += 1
       return
     }
     if insertion == .storedInPlaceOfOldest { statistics.packetsDiscarded += 1 }
     lateInARow = 0
-    let transit = arrival &- AudioFormat.nanoseconds(samples: timestamp)
-    estimator.record(transit: transit, arrival: arrival)
-    jitter.record(transit: transit)
-    statistics.jitterNanoseconds = jitter.nanoseconds
-    statistics.targetDelayNanoseconds = estimator.targetDelay
     if phase == .idle { phase = .buffering(until: arrival &+ Self.startDelay) }
     if case .buffering = phase, let first = packets.first { nextTimestamp = first.timestamp }
   }
@@ -127,4 +209,7 @@ package struct JitterBuffer: ~Copyable {
   }
 
   private static let latePacketsToRewind = 3
+  private static let longestRepair: Int64 = 200_000_000
+  /// 50 ms: what holds a packet up for longer inside this host is a stall, not a habit.
+  private static let mostDelayInside: Int64 = 50_000_000
 }

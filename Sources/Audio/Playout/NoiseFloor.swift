@@ -8,8 +8,11 @@ struct NoiseFloor: Sendable {
   ///   below -60 dBFS, and in no case above -38 dBFS.
   mutating func isPassive(energy: Float) -> Bool {
     floor = min(floor * Self.rise, max(energy, 1))
-    return energy <= Self.loudestPause && energy <= max(8 * floor, Self.faintest)
+    return energy <= threshold
   }
+
+  /// The mean square up to which a stretch is a pause.
+  var threshold: Float { min(Self.loudestPause, max(8 * floor, Self.faintest)) }
 
   /// 2 dB a second, at one stretch each 10 or 20 ms.
   private static let rise: Float = 1.008

@@ -12,14 +12,22 @@ package struct PacketBuffer: ~Copyable {
     /// When the kernel got it, in nanoseconds.
     package let arrival: Int64
     package let packet: OpusPacket
+    package let origin: PacketOrigin
+    /// Whether what lies before it was never sent.
+    package let isMarked: Bool
     fileprivate let slot: Int
-    fileprivate let byteCount: Int
+    package let byteCount: Int
 
     /// Media time of the first sample after it.
     package var end: Int64 { timestamp &+ Int64(packet.sampleCount) }
   }
 
-  package enum Insertion: Equatable, Sendable { case stored, storedInPlaceOfOldest, duplicate }
+  package enum Insertion: Equatable, Sendable {
+    case stored, storedInPlaceOfOldest
+    /// The same frame was there in a worse version, which is gone.
+    case storedInPlaceOfCopy
+    case duplicate
+  }
 
   private var entries: [Entry] = []
   private var bytes: [UInt8]
@@ -39,13 +47,18 @@ package struct PacketBuffer: ~Copyable {
   ///
   /// - Parameter payload: what `packet` was read from: 1...1275 bytes.
   package mutating func insert(
-    _ payload: Span<UInt8>, _ packet: OpusPacket, timestamp: Int64, arrival: Int64
+    _ payload: Span<UInt8>, _ packet: OpusPacket, timestamp: Int64, arrival: Int64,
+    origin: PacketOrigin = .primary, isMarked: Bool = false
   ) -> Insertion {
     var index = entries.count
     while index > 0, entries[index - 1].timestamp >= timestamp { index -= 1 }
-    if index < entries.count, entries[index].timestamp == timestamp { return .duplicate }
     var insertion = Insertion.stored
-    if freeSlots.isEmpty {
+    if index < entries.count, entries[index].timestamp == timestamp {
+      guard entries[index].origin.rank < origin.rank else { return .duplicate }
+      freeSlots.append(entries[index].slot)
+      entries.remove(at: index)
+      insertion = .storedInPlaceOfCopy
+    } else if freeSlots.isEmpty {
       removeFirst()
       index = max(0, index - 1)
       insertion = .storedInPlaceOfOldest
@@ -56,7 +69,8 @@ package struct PacketBuffer: ~Copyable {
     for offset in 0..<byteCount { bytes[start + offset] = payload[offset] }
     entries.insert(
       Entry(
-        timestamp: timestamp, arrival: arrival, packet: packet, slot: slot, byteCount: byteCount),
+        timestamp: timestamp, arrival: arrival, packet: packet, origin: origin,
+        isMarked: isMarked, slot: slot, byteCount: byteCount),
       at: index)
     return insertion
   }

@@ -32,6 +32,8 @@ struct PlayoutSituation: Sendable {
   var excess: Int64 = 0
   /// How much media time the buffer holds, in samples.
   var bufferedSpan: Int64 = 0
+  /// Whether what lies before the first packet was never sent.
+  var isAfterPause = false
 }
 
 /// What to do about it.
@@ -54,7 +56,10 @@ enum PlayoutDecision: Equatable, Sendable {
       return
     }
     let missing = gap - situation.concealed
-    guard missing > 0 else {
+    // A pause that the sender took, or a hole that is longer than concealment lasts: what came
+    // after it is not made to wait for its end.
+    let isPassedOver = situation.isAfterPause || missing > Self.outage
+    guard missing > 0, !(isPassedOver && situation.excess >= 0) else {
       self = .decode
       return
     }
@@ -73,4 +78,6 @@ enum PlayoutDecision: Equatable, Sendable {
 
   /// 400 ms: with so much in the buffer the sender's time line has moved, not the path.
   private static let plenty: Int64 = 19_200
+  /// 120 ms.
+  private static let outage = 5760
 }

@@ -16,19 +16,27 @@ struct SampleQueue: ~Copyable {
   /// Frames that wait.
   var count: Int { end - start }
 
+  /// Whether one more packet, of whatever length, fits behind what waits.
+  var hasRoom: Bool {
+    count + Self.historyFrames + AudioFormat.maxPacketSampleCount <= Self.capacityFrames
+  }
+
   /// Decodes a packet behind what waits.
   ///
   /// - Returns: frames decoded.
   mutating func append(
     decoding entry: PacketBuffer.Entry, of packets: borrowing PacketBuffer,
-    with decoder: inout OpusDecoder, through fader: inout Fader
+    with decoder: inout OpusDecoder, through fader: inout Fader,
+    noise: inout ComfortNoise
   ) throws(OpusError) -> Int {
     let first = makeRoom()
     let channels = channels
     var all = samples.mutableSpan
     var tail = all._mutatingExtracting(droppingFirst: first)
     let frames = try decoder.decode(packets.payload(of: entry), into: &tail)
-    fader.apply(to: &tail, frames: frames, channels: channels, towards: Fader.full)
+    fader.apply(
+      to: &tail, frames: frames, channels: channels, towards: Fader.full,
+      noise: &noise)
     end += frames
     return frames
   }
@@ -36,7 +44,8 @@ struct SampleQueue: ~Copyable {
   /// Appends `frames` frames that were lost before `entry`, from the copy it carries.
   mutating func append(
     restoring frames: Int, before entry: PacketBuffer.Entry, of packets: borrowing PacketBuffer,
-    with decoder: inout OpusDecoder, through fader: inout Fader
+    with decoder: inout OpusDecoder, through fader: inout Fader,
+    noise: inout ComfortNoise
   ) throws(OpusError) -> Int {
     let first = makeRoom()
     let channels = channels
@@ -44,7 +53,9 @@ struct SampleQueue: ~Copyable {
     var tail = all._mutatingExtracting(droppingFirst: first)
     let frames = try decoder.decodeForwardErrorCorrection(
       in: packets.payload(of: entry), sampleCount: frames, into: &tail)
-    fader.apply(to: &tail, frames: frames, channels: channels, towards: Fader.full)
+    fader.apply(
+      to: &tail, frames: frames, channels: channels, towards: Fader.full,
+      noise: &noise)
     end += frames
     return frames
   }
@@ -52,23 +63,36 @@ struct SampleQueue: ~Copyable {
   /// Appends `frames` frames that the codec makes up.
   mutating func append(
     concealing frames: Int, with decoder: inout OpusDecoder, through fader: inout Fader,
-    towards gain: Int
+    towards gain: Int, noise: inout ComfortNoise
   ) throws(OpusError) -> Int {
     let first = makeRoom()
     let channels = channels
     var all = samples.mutableSpan
     var tail = all._mutatingExtracting(droppingFirst: first)
     let frames = try decoder.conceal(sampleCount: frames, into: &tail)
-    fader.apply(to: &tail, frames: frames, channels: channels, towards: gain)
+    fader.apply(to: &tail, frames: frames, channels: channels, towards: gain, noise: &noise)
     end += frames
     return frames
   }
 
-  mutating func append(silentFrames frames: Int) {
+  /// Appends the background alone.
+  mutating func append(noiseFrames frames: Int, from noise: inout ComfortNoise) {
     let first = makeRoom()
-    let count = min(frames, Self.capacityFrames - end) * channels
-    for index in first..<(first + count) { samples[index] = 0 }
-    end += count / channels
+    let count = min(frames, Self.capacityFrames - end)
+    for frame in 0..<count {
+      noise.advance()
+      for channel in 0..<channels {
+        samples[first + frame * channels + channel] = noise.value(channel: channel)
+      }
+    }
+    end += count
+  }
+
+  /// Lets `noise` learn the last `frames` frames.
+  func teach(_ noise: inout ComfortNoise, frames: Int) {
+    for frame in max(start, end - frames)..<end {
+      noise.learn(samples[frame * channels], samples[frame * channels + channels - 1])
+    }
   }
 
   /// - Returns: where in the block the next frame goes; the longest packet fits behind it.
@@ -87,16 +111,21 @@ struct SampleQueue: ~Copyable {
     start += given
   }
 
-  /// Mean square of the next `frames` frames, or of as many as there are.
-  func energy(frames: Int) -> Float {
+  /// Mean square of the last `frames` frames.
+  func energy(last frames: Int) -> Float {
     let measured = min(frames, count)
-    guard measured > 0 else { return 0 }
+    return energy(from: count - measured, frames: measured)
+  }
+
+  /// Mean square of `frames` frames, the first of them `offset` after the next to play.
+  func energy(from offset: Int, frames: Int) -> Float {
+    guard frames > 0, offset >= 0, offset + frames <= count else { return 0 }
     var sum: Int64 = 0
-    for index in (start * channels)..<((start + measured) * channels) {
+    for index in ((start + offset) * channels)..<((start + offset + frames) * channels) {
       let sample = Int64(samples[index])
       sum &+= sample &* sample
     }
-    return Float(sum) / Float(measured * channels)
+    return Float(sum) / Float(frames * channels)
   }
 
   /// The channels' sum at `frame`, counted from the next frame to play; negative is the past.
@@ -122,9 +151,16 @@ struct SampleQueue: ~Copyable {
     }
   }
 
-  private mutating func shorten(by jump: Int, overlap: Int) {
+  /// Leaves `jump` frames out, after a cross-fade of `overlap` that begins `offset` frames after
+  /// the next to play.
+  mutating func cut(_ jump: Int, at offset: Int, overlap: Int) {
+    guard jump > 0, overlap > 0, offset >= 0, offset + overlap + jump <= count else { return }
+    shorten(by: jump, overlap: overlap, from: offset)
+  }
+
+  private mutating func shorten(by jump: Int, overlap: Int, from offset: Int = 0) {
     let distance = jump * channels
-    let first = start * channels
+    let first = (start + offset) * channels
     for offset in 0..<(overlap * channels) {
       let index = first + offset
       samples[index] = Crossfade.mix(

@@ -3,54 +3,131 @@ struct StretchDecision: Equatable, Sendable {
   var direction: TimeStretch.Direction
   /// The least normalised correlation at which a splice is accepted; `nil` accepts any.
   var leastCorrelation: Float?
-  /// The farthest jump, in samples.
+  /// The shortest and the farthest jump, in samples.
+  var shortest: Int
   var longest: Int
-
-  fileprivate init(_ direction: TimeStretch.Direction, _ leastCorrelation: Float?, _ longest: Int) {
-    self.direction = direction
-    self.leastCorrelation = leastCorrelation
-    self.longest = min(longest, TimeStretch.longest)
-  }
 }
 
-/// When to change the delay: as seldom as may be, in pauses where possible, and then thoroughly.
-///
-/// Every splice costs a little of what a listener, or PESQ, hears: taking 23 ms out of the pauses
-/// of a clean 14 s recording costs 0.05 to 0.5 of PESQ-WB. So a delay that is 36 ms above its
-/// target (a call starts 25 ms above it) is left alone; one that is worse is brought down all the
-/// way.
-struct StretchPolicy: Sendable {
-  private var isReturning = false
+/// What a wish to change the delay rests on; all in samples.
+struct StretchSituation: Sendable {
+  /// How much later than its target the newest packet is needed.
+  var excess = 0
+  /// What waited in the queue beyond whole pulls when it was decoded: delay that buys nothing.
+  var leftover = 0
+  /// The delay aimed at.
+  var target = 0
+  /// How long a pause had lasted before; 0 in speech.
+  var passiveRun = 0
+  /// Whether what was decoded is a pause.
+  var isPassive = false
+  /// Pulls since the last splice or attempt.
+  var pullsSinceLast = 0
+  /// For how long there has been more delay than wanted.
+  var haste = 0
+  /// Whether the head of the queue follows something made up.
+  var isMerge = false
+}
 
-  /// - Parameters:
-  ///   - excess: how much later than its target the newest packet sounds, in nanoseconds.
-  ///   - isPassive: whether what is about to sound is a pause.
-  ///   - pullsSinceLast: pulls since the last splice or attempt.
-  mutating func decide(
-    excess: Int64, isPassive: Bool, pullsSinceLast: Int
-  ) -> StretchDecision? {
-    if excess > Self.late { isReturning = true }
-    if excess < Self.settled { isReturning = false }
-    let pace = isPassive || excess > Self.farTooLate ? 3 : 6
-    guard pullsSinceLast >= pace else { return nil }
-    let distance = Int(clamping: AudioFormat.samples(nanoseconds: Self.bounded(excess)).magnitude)
-    if isReturning, isPassive { return StretchDecision(.shorten, nil, distance) }
-    if excess > Self.farTooLate { return StretchDecision(.shorten, 0.5, distance) }
-    if excess > Self.tooLate { return StretchDecision(.shorten, 0.9, distance) }
-    if isPassive, excess < Self.early {
-      return StretchDecision(.lengthen, nil, max(distance, TimeStretch.shortest))
-    }
-    if excess < Self.tooEarly { return StretchDecision(.lengthen, 0.85, TimeStretch.longest) }
-    return nil
+/// When to change the delay: as seldom as may be, in pauses where possible.
+///
+/// A packet can be used from the first pull after its arrival, so that delay counts in whole pulls:
+/// what is to be gained or lost is rounded so that the queue is empty when a packet is needed.
+///
+/// Cuts within a pause that lasts are not heard, nor does PESQ mind them; in speech each costs a
+/// little, so that the price asked of a splice falls with what it gains.
+struct StretchPolicy: Sendable {
+  /// How much could be taken away without falling below the target, in samples.
+  func surplus(_ situation: StretchSituation) -> Int {
+    guard situation.excess >= -Self.tolerance(situation) else { return 0 }
+    let reserve = max(Self.reserve, situation.target / 16)
+    let pulls = max(0, (situation.excess - reserve) / AudioFormat.stepSampleCount)
+    return situation.leftover + pulls * AudioFormat.stepSampleCount
   }
 
-  private static func bounded(_ excess: Int64) -> Int64 { min(max(excess, -(1 << 40)), 1 << 40) }
+  /// How much of a pause of `count` samples to leave out.
+  ///
+  /// - Parameter before: samples of the same pause that were heard already.
+  func cut(pause count: Int, before: Int, surplus: Int) -> Int {
+    let whole = surplus >= Self.much ? Self.shortPause : Self.deepPause
+    guard count + before >= whole else { return 0 }
+    let kept = max(Self.join, whole / 2 - before)
+    let length = min(surplus, count - kept)
+    return length >= min(surplus, Self.worthwhile) ? length : 0
+  }
 
-  // In nanoseconds; our own measurements, see above.
-  private static let settled: Int64 = 10_000_000
-  private static let late: Int64 = 36_000_000
-  private static let tooLate: Int64 = 50_000_000
-  private static let farTooLate: Int64 = 100_000_000
-  private static let early: Int64 = -3_000_000
-  private static let tooEarly: Int64 = -8_000_000
+  func decide(_ situation: StretchSituation) -> StretchDecision? {
+    if situation.excess < -Self.tolerance(situation) {
+      let step = AudioFormat.stepSampleCount
+      let pulls = (-situation.excess + step - 1) / step
+      return lengthen(by: pulls * step - situation.leftover, situation)
+    }
+    return shorten(by: surplus(situation), situation)
+  }
+
+  private func shorten(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
+    let longest = min(amount, TimeStretch.longest)
+    if situation.isMerge, amount >= 8 * Self.millisecond {
+      return StretchDecision(
+        direction: .shorten, leastCorrelation: 0.3, shortest: 0, longest: longest)
+    }
+    let pace = amount > 150 * Self.millisecond ? 3 : 6
+    guard situation.pullsSinceLast >= pace,
+      let least = Self.correlation(toRemove: amount, haste: situation.haste)
+    else { return nil }
+    return StretchDecision(
+      direction: .shorten, leastCorrelation: least, shortest: 0, longest: longest)
+  }
+
+  private func lengthen(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
+    let longest = min(max(amount, TimeStretch.shortest), TimeStretch.longest)
+    if situation.isPassive {
+      return StretchDecision(
+        direction: .lengthen, leastCorrelation: nil, shortest: longest * 3 / 4, longest: longest)
+    }
+    guard situation.pullsSinceLast >= 4, let least = Self.correlation(toAdd: -situation.excess)
+    else { return nil }
+    return StretchDecision(
+      direction: .lengthen, leastCorrelation: least, shortest: 0, longest: TimeStretch.longest)
+  }
+
+  /// How alike the two sides of a splice in speech must be. One and a half seconds without a pause,
+  /// and speech must do.
+  private static func correlation(toRemove amount: Int, haste: Int) -> Float? {
+    let isUrgent = haste > 72_000
+    switch amount / millisecond {
+    case ..<(isUrgent ? 20 : 120): return nil
+    case ..<250: return 0.9
+    default: return 0.6
+    }
+  }
+
+  private static func correlation(toAdd amount: Int) -> Float? {
+    switch amount / millisecond {
+    case ..<4: nil
+    case ..<20: 0.85
+    case ..<60: 0.7
+    default: 0.6
+    }
+  }
+
+  private static func tolerance(_ situation: StretchSituation) -> Int {
+    max(tolerance, situation.target / 8)
+  }
+
+  // In samples.
+  private static let millisecond = 48
+  /// 1.5 ms, and 2.5 ms.
+  private static let tolerance = 72
+  private static let reserve = 120
+  /// 4 ms.
+  static let worthwhile = 192
+  /// 15 ms: more is worth haste.
+  static let noticeable = 720
+  /// 60 ms.
+  private static let much = 2880
+  /// 120 ms, and 80 ms.
+  private static let deepPause = 5760
+  private static let shortPause = 3840
+  /// 10 ms.
+  private static let join = 480
 }

@@ -20,17 +20,21 @@ enum TimeStretch {
 
   /// The best splice at the head of `queue`, or `nil` when it holds too little.
   ///
-  /// - Parameter longest: the farthest allowed jump, in samples.
+  /// - Parameters:
+  ///   - shortest: the nearest allowed jump, in samples; never less than 120.
+  ///   - longest: the farthest allowed jump, in samples.
   static func bestSplice(
-    in queue: borrowing SampleQueue, _ direction: Direction, longest: Int
+    in queue: borrowing SampleQueue, _ direction: Direction, shortest least: Int = 0, longest: Int
   ) -> Splice? {
+    let shortest = max(Self.shortest, least)
     let overlap = queue.count >= 1200 ? 480 : 240
     let reach = direction == .shorten ? queue.count - overlap : Self.longest
     let farthest = min(longest, reach, Self.longest)
     guard farthest >= shortest, queue.count >= overlap else { return nil }
     let sign = direction == .shorten ? 1 : -1
 
-    let coarse = coarseJump(in: queue, sign, farthest: farthest, overlap: overlap)
+    let coarse = coarseJump(
+      in: queue, sign, nearest: shortest, farthest: farthest, overlap: overlap)
     var best = coarse
     var bestCorrelation = -Float.infinity
     let low = max(shortest, coarse - decimation)
@@ -45,7 +49,7 @@ enum TimeStretch {
 
   /// The best jump in multiples of 12 samples.
   private static func coarseJump(
-    in queue: borrowing SampleQueue, _ sign: Int, farthest: Int, overlap: Int
+    in queue: borrowing SampleQueue, _ sign: Int, nearest: Int, farthest: Int, overlap: Int
   ) -> Int {
     // Blocks of 12 samples from 15 ms ago to 15 ms + overlap ahead, at index 60 the present.
     var blocks = InlineArray<160, Int32>(repeating: 0)
@@ -55,9 +59,9 @@ enum TimeStretch {
       for offset in 0..<decimation { sum &+= queue.mono(block * decimation + offset) / 12 }
       blocks[60 + block] = sum
     }
-    var best = shortest / decimation
+    var best = nearest / decimation
     var bestValue = -Float.infinity
-    for lag in (shortest / decimation)...(farthest / decimation) {
+    for lag in (nearest / decimation)...max(nearest / decimation, farthest / decimation) {
       var product: Int64 = 0
       var energy: Int64 = 1
       for index in 0..<(overlap / decimation) {

@@ -12,6 +12,7 @@ package struct SoundOptions: Sendable {
   package var bitrate: Int
   package var frame: Int
   package var usesFEC: Bool
+  package var usesNACK: Bool
   package var userExtension: String?
   package var leastMOS: Double?
 
@@ -29,6 +30,7 @@ package struct SoundOptions: Sendable {
     let frame = try arguments.choice("--frame", of: ["10", "20", "40", "60"])
     self.frame = frame.flatMap(Int.init) ?? 20
     usesFEC = try !arguments.flag("--no-fec")
+    usesNACK = try !arguments.flag("--no-nack")
     userExtension = try arguments.option("--extension", wants: "JSON of at most 1024 bytes") {
       text in
       text.utf8.count <= 1024 && JSONReader.value(of: text) != nil ? text : nil
@@ -58,11 +60,6 @@ package struct SoundOptions: Sendable {
           "\(name): this version has no video yet.", advice: "Leave it out: the call is audio.")
       }
     }
-    if try arguments.flag("--no-nack") {
-      throw UsageError(
-        "--no-nack: this version sends no audio again, and has no video yet.",
-        advice: "Leave it out.")
-    }
   }
 
   /// The name for the recording of call `number`, 1 upwards: `{n}` is replaced; where there is no
@@ -81,6 +78,7 @@ package struct SoundOptions: Sendable {
     options.bitrate = bitrate
     options.frameMilliseconds = frame
     options.usesFEC = usesFEC
+    options.usesNACK = usesNACK
     options.startsMuted = startsMuted
     options.userExtension = userExtension
     return options

@@ -127,7 +127,8 @@ package enum Help {
       --duration SECONDS   hang up after                   (default: when the played file ends)
       --bitrate BPS        6000...510000                   (default: 32000)
       --frame MS           10, 20, 40 or 60                (default: 20)
-      --no-fec             send no coarse copies of what may get lost
+      --no-fec             send no copies of what may get lost
+      --no-nack            do not ask again for what got lost
       --extension JSON     data for the other side, at most 1024 bytes
       --min-mos POINTS     1...5: exit 6 when it sounded worse
 

@@ -117,7 +117,7 @@ extension RendezvousMachine {
       return true
     // What only a reflector says draws nothing from another one.
     case .probeAnswer, .probeReport: return true
-    case .signal, .audio, .skipped:
+    case .signal, .audio, .audioReport, .audioRequest, .skipped:
       // Nothing that a rendezvous takes (docs/protocol/rendezvous.md §1).
       counters.framesInvalid &+= 1
       return addStrike(to: slot, now: now)

@@ -33,13 +33,18 @@ package struct AudioMediaFrame: Equatable, Sendable, BitwiseCopyable {
   package var length: Length
   /// First frame after silence.
   package var isMarked: Bool
+  /// Copies of earlier frames stand before the own Opus packet (`AudioBody`).
+  package var hasCopies: Bool
   /// Of the first sample, in 10 ms, wraps; × 480 it is RTP's timestamp at 48 kHz.
   package var mediaTime: UInt16
 
-  package init(stream: UInt8 = 0, length: Length, isMarked: Bool, mediaTime: UInt16) {
+  package init(
+    stream: UInt8 = 0, length: Length, isMarked: Bool, hasCopies: Bool = false, mediaTime: UInt16
+  ) {
     self.stream = stream
     self.length = length
     self.isMarked = isMarked
+    self.hasCopies = hasCopies
     self.mediaTime = mediaTime
   }
 
@@ -53,9 +58,11 @@ package struct AudioMediaFrame: Equatable, Sendable, BitwiseCopyable {
     stream = flags >> 5 & 3
     self.length = length
     isMarked = flags & Bits.marker != 0
+    hasCopies = flags & Bits.copies != 0
   }
 
-  /// Writes the frame, which must be the packet's last; `payload` has 1..1275 bytes.
+  /// Writes the frame, which must be the packet's last; `payload` is an Opus packet of 1..1275
+  /// bytes or, with `hasCopies`, a body that `AudioBody` reads.
   @_lifetime(packet: copy packet)
   package func write(_ payload: Span<UInt8>, to packet: inout OutputSpan<UInt8>) {
     writeHeader(to: &packet)
@@ -66,12 +73,14 @@ package struct AudioMediaFrame: Equatable, Sendable, BitwiseCopyable {
   @_lifetime(packet: copy packet)
   package func writeHeader(to packet: inout OutputSpan<UInt8>) {
     packet.append(
-      FrameType.audio | (stream & 3) << 5 | length.rawValue << 3 | (isMarked ? Bits.marker : 0))
+      FrameType.audio | (stream & 3) << 5 | length.rawValue << 3 | (isMarked ? Bits.marker : 0)
+        | (hasCopies ? Bits.copies : 0))
     packet.append(littleEndian: mediaTime)
   }
 
   private enum Bits {
     static let marker: UInt8 = 0b0000_0100
-    static let reserved: UInt8 = 0b0000_0011
+    static let copies: UInt8 = 0b0000_0010
+    static let reserved: UInt8 = 0b0000_0001
   }
 }

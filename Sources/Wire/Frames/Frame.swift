@@ -14,12 +14,17 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case pathResponse(PathResponseFrame)
   case signal(body: PacketRange)
   case close(CloseFrame, text: PacketRange)
-  case audio(AudioMediaFrame, payload: PacketRange)
+  /// `AudioBody` reads the body, which has been checked.
+  case audio(AudioMediaFrame, body: PacketRange)
+  /// `AudioReportFrame` reads the body, which has been checked.
+  case audioReport(body: PacketRange)
+  /// `AudioRequestFrame` reads the body, which has been checked.
+  case audioRequest(body: PacketRange)
   case probeRequest(ProbeRequestFrame)
   case probeAnswer(ProbeAnswerFrame)
   case probePacket(ProbePacketFrame)
   case probeReport(ProbeReportFrame)
-  /// An AUDIO frame of a kind that is reserved (§5, bits 0 and 1); it reached the packet's end.
+  /// An AUDIO frame of a kind that is reserved (§5, bit 0); it reached the packet's end.
   case skipped(type: UInt8)
 
   /// How soon a receiver of this frame owes a FEEDBACK.
@@ -28,7 +33,7 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
     case .ping, .message: .soon
     case .audio, .skipped: .interval
     case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
-      .probeRequest, .probeAnswer, .probePacket, .probeReport:
+      .audioReport, .audioRequest, .probeRequest, .probeAnswer, .probePacket, .probeReport:
       .none
     }
   }
@@ -61,6 +66,8 @@ package enum FrameType {
   package static let pathResponse: UInt8 = 0x08
   package static let signal: UInt8 = 0x09
   package static let close: UInt8 = 0x0A
+  package static let audioReport: UInt8 = 0x0B
+  package static let audioRequest: UInt8 = 0x0C
   package static let probeRequest: UInt8 = 0x10
   package static let probeAnswer: UInt8 = 0x11
   package static let probePacket: UInt8 = 0x12

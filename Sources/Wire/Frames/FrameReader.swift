@@ -45,6 +45,8 @@ package struct FrameReader: ~Escapable {
     case FrameType.pathResponse: return .pathResponse(try PathResponseFrame(parsing: &reader))
     case FrameType.signal: return .signal(body: try SignalFrame.parse(&reader))
     case FrameType.close: return try readClose()
+    case FrameType.audioReport: return try readAudioReport()
+    case FrameType.audioRequest: return try readAudioRequest()
     case FrameType.audio...: return try readAudio(type)
     case FrameType.probeRequest: return .probeRequest(try ProbeRequestFrame(parsing: &reader))
     case FrameType.probeAnswer: return .probeAnswer(try ProbeAnswerFrame(parsing: &reader))
@@ -80,11 +82,31 @@ package struct FrameReader: ~Escapable {
       _ = try reader.readRange(reader.remaining, "reserved audio")
       return .skipped(type: type)
     }
-    let start = reader.offset
-    let payload = PacketRange(try reader.readRange(reader.remaining, "audio payload"))
-    guard AudioMediaFrame.payloadByteCounts.contains(payload.count) else {
-      throw .invalid("audio payload", at: start)
+    let body = PacketRange(try reader.readRange(reader.remaining, "audio payload"))
+    guard frame.hasCopies else {
+      guard AudioMediaFrame.payloadByteCounts.contains(body.count) else {
+        throw .invalid("audio payload", at: body.start)
+      }
+      return .audio(frame, body: body)
     }
-    return .audio(frame, payload: payload)
+    _ = try AudioBody(packet.bytes(at: body), hasCopies: true)
+    return .audio(frame, body: body)
+  }
+
+  @_lifetime(self: copy self)
+  private mutating func readAudioReport() throws(WireError) -> Frame {
+    let body = PacketRange(try reader.readRange(AudioReportFrame.bodyByteCount, "audio report"))
+    _ = try AudioReportFrame(body: packet.bytes(at: body))
+    return .audioReport(body: body)
+  }
+
+  @_lifetime(self: copy self)
+  private mutating func readAudioRequest() throws(WireError) -> Frame {
+    let start = reader.offset
+    let flags = try reader.readUInt8("audio request flags")
+    _ = try reader.readRange(Int(flags >> 4) * AudioRequestFrame.entryByteCount, "audio request")
+    let body = PacketRange(start..<reader.offset)
+    _ = try AudioRequestFrame(body: packet.bytes(at: body))
+    return .audioRequest(body: body)
   }
 }

@@ -31,10 +31,17 @@ extension FuzzTarget {
       expectInside(body, packet)
       visitSignal(packet.bytes(at: body))
     case .close(_, let text): expectInside(text, packet)
-    case .audio(let audio, let payload):
-      expectInside(payload, packet)
-      expect(payload.range.upperBound == packet.count, "audio stands last")
-      expectSame(audio, payload, in: packet)
+    case .audio(let audio, let body):
+      expectInside(body, packet)
+      expect(body.range.upperBound == packet.count, "audio stands last")
+      expectSame(audio, body, in: packet)
+      visitBody(packet.bytes(at: body), hasCopies: audio.hasCopies)
+    case .audioReport(let body):
+      expectInside(body, packet)
+      visitReport(packet.bytes(at: body))
+    case .audioRequest(let body):
+      expectInside(body, packet)
+      visitRequest(packet.bytes(at: body))
     case .probeReport(let report):
       expectInside(report.entries, packet)
       visit(report, in: packet)
@@ -87,6 +94,40 @@ extension FuzzTarget {
     }
   }
 
+  private static func visitBody(_ body: Span<UInt8>, hasCopies: Bool) {
+    guard let parts = try? AudioBody(body, hasCopies: hasCopies) else {
+      return expect(false, "a body that was checked can be read")
+    }
+    var next = 0
+    for index in 0..<parts.copyCount {
+      let copy = parts.copy(index)
+      expectInside(copy.payload, body)
+      expect(copy.distance > 0 && !copy.payload.isEmpty, "a copy is of something earlier")
+      expect(index == 0 || copy.payload.start == next, "copies follow each other")
+      next = copy.payload.range.upperBound
+    }
+    expectInside(parts.primary, body)
+    expect(parts.primary.range.upperBound == body.count, "the frame itself stands last")
+  }
+
+  private static func visitReport(_ body: Span<UInt8>) {
+    guard let report = try? AudioReportFrame(body: body) else {
+      return expect(false, "a report that was checked can be read")
+    }
+    let written = bytes { report.writeBody(to: &$0) }
+    for index in written.indices { expect(written[index] == body[index], "one encoding") }
+    expect(written.count == body.count, "a report has one length")
+  }
+
+  private static func visitRequest(_ body: Span<UInt8>) {
+    guard let request = try? AudioRequestFrame(body: body) else {
+      return expect(false, "a request that was checked can be read")
+    }
+    let written = bytes { request.writeBody(to: &$0) }
+    for index in written.indices { expect(written[index] == body[index], "one encoding") }
+    expect(written.count == body.count, "a request has one length")
+  }
+
   private static func visitSignal(_ body: Span<UInt8>) {
     if let signal = try? SignalBody(parsing: body) {
       expect(signal.bytes.count <= SignalBody.maximumByteCount + 16, "a body stays small")
@@ -125,7 +166,37 @@ extension FuzzTarget {
       AudioMediaFrame(length: .milliseconds20, isMarked: true, mediaTime: 99)
         .write(text.span, to: &packet)
     }
-    return control + [audio, control.flatMap { $0 } + audio, control[0] + [0, 0, 0, 0]]
+    return control + audioSeeds + [
+      audio, control.flatMap { $0 } + audio, control[0] + [0, 0, 0, 0],
+    ]
+  }
+
+  private static var audioSeeds: [[UInt8]] {
+    var report = AudioReportFrame()
+    report.framesLost = 7
+    report.slackMilliseconds = -3
+    var request = AudioRequestFrame(length: .milliseconds20)
+    for mediaTime in [100, 102, 900] as [UInt16] { _ = request.add(mediaTime: mediaTime) }
+    let copies = bytes { packet in
+      AudioCopy.writeHeader(.primary, distance: 2, byteCount: 3, isLast: false, to: &packet)
+      AudioCopy.writeHeader(.lowRate, distance: 80, byteCount: 300, isLast: true, to: &packet)
+      packet.append(repeating: 1, count: 303)
+      packet.append(repeating: 2, count: 20)
+    }
+    return [
+      bytes { packet in
+        packet.append(FrameType.audioReport)
+        report.writeBody(to: &packet)
+      },
+      bytes { packet in
+        packet.append(FrameType.audioRequest)
+        request.writeBody(to: &packet)
+      },
+      bytes { packet in
+        AudioMediaFrame(length: .milliseconds20, isMarked: false, hasCopies: true, mediaTime: 99)
+          .write(copies.span, to: &packet)
+      },
+    ]
   }
 
   private static var feedbackSeed: [UInt8] {

@@ -47,6 +47,7 @@ extension SimulatedPeer {
   func collect(_ call: CallID) {
     let isEarly = !world.testimony.isAccepted(call, at: hostID)
     while let frame = nextFrame(of: call) {
+      guard frame.kind == .frame else { continue }
       heard.append(Heard(at: clock.world(frame.arrival), mediaTime: frame.mediaTime))
       if isEarly { world.testimony.noteEarlyFrame(call, at: hostID) }
     }

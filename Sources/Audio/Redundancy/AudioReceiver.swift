@@ -1,0 +1,142 @@
+package import Primitives
+package import Wire
+
+/// One stream of audio on its way in: takes packets' bodies apart, hands every frame and copy to
+/// the jitter buffer with its origin, asks for what is missing, and says when the sender must know
+/// how it goes (docs/protocol/frames.md §5). Nothing here allocates.
+package struct AudioReceiver: ~Copyable {
+  package var buffer: JitterBuffer
+  /// Frames whose own packet was missing when a copy, or a repetition, brought them.
+  package private(set) var framesRepairedByCopies: UInt64 = 0
+  package private(set) var framesRepairedByRetransmissions: UInt64 = 0
+  /// Round trip to the sender in milliseconds; `nil` while it is not known, and nothing is asked
+  /// for.
+  package var roundTripMilliseconds: Int?
+
+  private var missing = MissingFrames()
+  /// The farthest copy in use, in steps of 10 ms, and how many packets ago it was seen.
+  private var copyDistance = 0
+  private var lastGap: Instant?
+  private var packetsSinceFarthest = 0
+  private var lastReport: (time: Instant, lost: UInt64, expected: UInt64)?
+  private var lastLoss: Instant?
+
+  package init(channels: Int) throws(OpusError) { buffer = try JitterBuffer(channels: channels) }
+
+  package var framesRequested: UInt64 { missing.framesRequested }
+
+  /// Takes the body of one AUDIO frame.
+  ///
+  /// - Parameter arrival: when the kernel received its packet.
+  package mutating func receive(
+    _ body: Span<UInt8>, _ frame: AudioMediaFrame, arrival: Instant
+  ) {
+    let parts: AudioBody
+    do throws(WireError) {
+      parts = try AudioBody(body, hasCopies: frame.hasCopies)
+    } catch {
+      return  // Checked when its packet was read, and counted there.
+    }
+    // The frame itself first: only it says that those before it are missing.
+    if !parts.primary.isEmpty {
+      let isAfterGap = missing.notePrimary(
+        mediaTime: frame.mediaTime, steps: frame.length.mediaTimeSteps, isMarked: frame.isMarked,
+        arrival: arrival)
+      if isAfterGap { lastGap = arrival }
+      buffer.insert(
+        body.bytes(at: parts.primary), mediaTime: frame.mediaTime, arrival: arrival,
+        origin: .primary, isMarked: frame.isMarked)
+    }
+    holdForCopies(parts, now: arrival)
+    for index in 0..<parts.copyCount {
+      let copy = parts.copy(index)
+      insert(copy, body.bytes(at: copy.payload), of: frame, arrival: arrival)
+    }
+  }
+
+  /// While frames get lost, every frame must wait for the farthest copy: known from the first packet
+  /// that has copies, not from the first one that was needed.
+  private mutating func holdForCopies(_ parts: AudioBody, now: Instant) {
+    var farthest = 0
+    for index in 0..<parts.copyCount where parts.copy(index).coding != .retransmission {
+      farthest = max(farthest, Int(parts.copy(index).distance))
+    }
+    packetsSinceFarthest += 1
+    if farthest >= copyDistance || packetsSinceFarthest > Self.packetsToForget {
+      copyDistance = farthest
+      packetsSinceFarthest = 0
+    }
+    let isNeeded = lastGap.map { now.nanoseconds(since: $0) < Self.quiet } ?? false
+    buffer.hold(atLeast: isNeeded ? Int64(copyDistance) * AudioFormat.stepNanoseconds : 0)
+  }
+
+  private mutating func insert(
+    _ copy: AudioCopy, _ payload: Span<UInt8>, of frame: AudioMediaFrame, arrival: Instant
+  ) {
+    let mediaTime = frame.mediaTime &- UInt16(copy.distance)
+    let origin: PacketOrigin
+    switch copy.coding {
+    case .primary: origin = .copy(steps: UInt16(copy.distance), isLowRate: false)
+    case .lowRate: origin = .copy(steps: UInt16(copy.distance), isLowRate: true)
+    case .retransmission:
+      origin = .retransmission
+    case .other: return
+    }
+    if missing.noteRepair(mediaTime: mediaTime) {
+      if copy.coding == .retransmission {
+        framesRepairedByRetransmissions += 1
+      } else {
+        framesRepairedByCopies += 1
+      }
+    }
+    buffer.insert(payload, mediaTime: mediaTime, arrival: arrival, origin: origin)
+  }
+
+  /// What to ask the sender for; `nil` for nothing. Call it after what has arrived was taken.
+  package mutating func pollRequest(now: Instant) -> AudioRequestFrame? {
+    guard let roundTripMilliseconds else { return nil }
+    let slack = Int(buffer.report.slackMilliseconds)
+    return missing.poll(
+      roundTrip: roundTripMilliseconds + Self.answerMilliseconds, slack: slack, now: now)
+  }
+
+  /// The report that is due; `nil` for none. One follows the first loss at once; then they go every
+  /// 200 ms while there is loss, and every second after ten seconds without any.
+  package mutating func pollReport(now: Instant) -> AudioReportFrame? {
+    let report = buffer.report
+    guard report.framesExpected > 0 else { return nil }
+    guard let last = lastReport else { return makeReport(report, now) }
+    let isLossNew = report.framesLost > last.lost
+    let age = now.nanoseconds(since: last.time)
+    let wasQuiet = lastLoss.map { now.nanoseconds(since: $0) > Self.quiet } ?? true
+    if isLossNew { lastLoss = now }
+    // In the first seconds nobody knows the path yet.
+    let isYoung = report.framesExpected < Self.youngFrames
+    let isCalm = wasQuiet && !isYoung
+    let interval = isLossNew && isCalm ? 0 : isCalm ? Self.longInterval : Self.shortInterval
+    guard age >= interval, report.framesExpected > last.expected else { return nil }
+    return makeReport(report, now)
+  }
+
+  private mutating func makeReport(_ report: ReceptionReport, _ now: Instant) -> AudioReportFrame {
+    lastReport = (now, report.framesLost, report.framesExpected)
+    var frame = AudioReportFrame()
+    frame.framesExpected = UInt16(truncatingIfNeeded: report.framesExpected)
+    frame.framesLost = UInt16(truncatingIfNeeded: report.framesLost)
+    frame.lossBursts = UInt16(truncatingIfNeeded: report.lossBursts)
+    frame.framesUnrepaired = UInt16(truncatingIfNeeded: report.framesUnrepaired)
+    frame.longestBurst = UInt8(clamping: report.longestBurst)
+    frame.slackMilliseconds = report.slackMilliseconds
+    frame.targetDelayMilliseconds = report.targetDelayMilliseconds
+    frame.jitterMilliseconds = UInt8(clamping: report.jitterMilliseconds)
+    return frame
+  }
+
+  private static let youngFrames = 150
+  private static let packetsToForget = 25
+  private static let quiet: UInt64 = 10_000_000_000
+  private static let longInterval: UInt64 = 1_000_000_000
+  private static let shortInterval: UInt64 = 200_000_000
+  /// How long the sender waits for its next packet, on average, and both sides for their threads.
+  private static let answerMilliseconds = 15
+}

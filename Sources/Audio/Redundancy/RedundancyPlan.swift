@@ -1,0 +1,69 @@
+/// How a sender spends its bits: what the frames themselves get, and which copies of earlier frames
+/// each packet carries.
+package struct RedundancyPlan: Equatable, Sendable, BitwiseCopyable {
+  /// One copy in each packet.
+  package struct Copy: Equatable, Sendable, BitwiseCopyable {
+    /// How many frames earlier the frame is that it copies, 1...15.
+    package var distance: Int
+    /// Encoded anew at `copyBitrate`, or the bytes that were first sent.
+    package var isLowRate: Bool
+
+    package init(distance: Int, isLowRate: Bool) {
+      self.distance = distance
+      self.isLowRate = isLowRate
+    }
+  }
+
+  package static let maximumCopyCount = 4
+
+  package var frameLength: FrameLength
+  /// Of the frames themselves, in bits a second.
+  package var bitrate: Int
+  /// Of low-rate copies, in bits a second. Below 12 000 libopus 1.3.1 narrows the band, which is
+  /// worse than nothing: at 20 % random loss 2.58 of PESQ-WB with 10 000, 3.84 with 12 000.
+  package var copyBitrate: Int
+  /// Loss announced to the encoder, in per cent: more than 0 lets it make copies of its own.
+  package var announcedLossPercent = 0
+  package private(set) var copyCount = 0
+  private var copies = InlineArray<4, Copy>(repeating: Copy(distance: 1, isLowRate: true))
+
+  /// No redundancy.
+  package init(frameLength: FrameLength = .milliseconds20, bitrate: Int = 32_000) {
+    self.frameLength = frameLength
+    self.bitrate = bitrate
+    copyBitrate = 12_000
+  }
+
+  /// One more copy; ignored beyond `maximumCopyCount`.
+  package mutating func add(_ copy: Copy) {
+    guard copyCount < Self.maximumCopyCount else { return }
+    copies[copyCount] = copy
+    copyCount += 1
+  }
+
+  package mutating func removeCopies() { copyCount = 0 }
+
+  /// - Parameter index: below `copyCount`.
+  package func copy(_ index: Int) -> Copy { copies[index] }
+
+  package var usesLowRateCopies: Bool {
+    (0..<copyCount).contains { copies[$0].isLowRate }
+  }
+
+  /// The farthest copy, in frames; 0 without any.
+  package var longestDistance: Int {
+    (0..<copyCount).reduce(0) { max($0, copies[$1].distance) }
+  }
+
+  /// What codec payload takes on average, copies included, in bits a second.
+  package var payloadBitrate: Int {
+    (0..<copyCount).reduce(bitrate) { $0 + (copies[$1].isLowRate ? copyBitrate : bitrate) }
+  }
+
+  package static func == (left: RedundancyPlan, right: RedundancyPlan) -> Bool {
+    left.frameLength == right.frameLength && left.bitrate == right.bitrate
+      && left.copyBitrate == right.copyBitrate && left.copyCount == right.copyCount
+      && left.announcedLossPercent == right.announcedLossPercent
+      && (0..<left.copyCount).allSatisfy { left.copies[$0] == right.copies[$0] }
+  }
+}

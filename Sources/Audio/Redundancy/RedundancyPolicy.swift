@@ -1,0 +1,298 @@
+package import Primitives
+package import Wire
+
+/// Chooses how a sender spends its bits, from what the receiver reports and what the path allows.
+///
+///     none ──first loss──▶ light ──15 % of the last seconds──▶ heavy
+///       ▲                   │ ▲                                  │
+///       └─ 10 s without ────┘ └──────── 10 s below 11 % ─────────┘
+///
+/// Up within one report, down slowly. A call begins at `light` with one low-rate copy: nobody knows
+/// the path yet, and three seconds of that are cheaper than the first losses. Where losses come alone, the packet after carries the frame
+/// as it was first sent, and the ones after that a low-rate copy; where they come in runs, low-rate
+/// copies spread over 140 ms outlast the run (Benchmarks/audio has the measurements). A copy costs
+/// what it costs the frames themselves: the whole stays within a multiple of the bitrate, and
+/// within what the path carries. Loss that comes with a growing queue is our own doing: then the
+/// rate goes down first.
+package struct RedundancyPolicy: Sendable {
+  /// How much the path loses.
+  package enum Level: Int, Comparable, Sendable {
+    case none, light, heavy
+
+    package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
+  }
+
+  /// What the user asked for, and the most that may be spent.
+  package struct Limits: Equatable, Sendable {
+    /// Of the frames themselves where nothing is lost, in bits a second.
+    package var bitrate: Int
+    package var frameLength: FrameLength
+    /// Of all payload, copies and repetitions included, in bits a second; `nil` for what the
+    /// level allows: 2.2 times the bitrate, 3 times where a sixth and more is lost.
+    package var payloadBitrate: Int?
+    /// Whether copies are made at all.
+    package var makesCopies = true
+
+    package init(bitrate: Int = 32_000, frameLength: FrameLength = .milliseconds20) {
+      self.bitrate = bitrate
+      self.frameLength = frameLength
+    }
+  }
+
+  /// Times of a packet's way there and its report's way back, in nanoseconds.
+  package struct RoundTrip: Equatable, Sendable {
+    package var smoothed: UInt64
+    package var minimum: UInt64
+
+    package init(smoothed: UInt64, minimum: UInt64) {
+      self.smoothed = smoothed
+      self.minimum = minimum
+    }
+  }
+
+  package private(set) var level = Level.light
+  /// Whether losses come in runs.
+  package private(set) var isBursty = false
+  package private(set) var plan: RedundancyPlan
+  package private(set) var history = LossHistory()
+  /// The most that the path was found to carry, IP and UDP included, in bits a second; `nil` while
+  /// nothing speaks against more.
+  package private(set) var wireBitrate: Int?
+
+  private let limits: Limits
+  private var lastLoss: Instant?
+  private var firstReport: Instant?
+  private var lastReport: Instant?
+  private var lastHeavy: Instant?
+  private var lastBurst: Instant?
+  private var lastCut: Instant?
+  private var lastRise: Instant?
+  /// The rate at which a queue grew last.
+  private var congestedBitrate: Int?
+  /// The least smoothed round trip of late, in nanoseconds: jitter is in it, a queue of our own is
+  /// not.
+  private var restingRoundTrip: UInt64?
+
+  package init(_ limits: Limits) {
+    self.limits = limits
+    plan = RedundancyPlan(frameLength: limits.frameLength, bitrate: limits.bitrate)
+    plan = choosePlan()
+  }
+
+  /// Takes a report of the receiver.
+  ///
+  /// - Parameters:
+  ///   - roundTrip: `nil` before it was measured.
+  ///   - allowedWireBitrate: what congestion control grants this stream, IP and UDP included;
+  ///     `nil` where nothing limits it.
+  /// - Returns: whether the plan changed.
+  package mutating func handle(
+    _ report: AudioReportFrame, roundTrip: RoundTrip?, allowedWireBitrate: Int? = nil, now: Instant
+  ) -> Bool {
+    let share = history.note(report, now: now)
+    if share.lost > 0 { lastLoss = now }
+    firstReport = firstReport ?? now
+    adaptRate(share, roundTrip, now)
+    adaptLevel(now)
+    adaptBursts(now)
+    let before = plan
+    plan = choosePlan(allowed: allowedWireBitrate)
+    return plan != before
+  }
+
+  /// What is lost, in the last ten seconds.
+  package func lossFraction(now: Instant) -> Double {
+    history.recent(frames: .max, within: Self.memory, now: now).fraction
+  }
+
+  // MARK: - How much is lost
+
+  private mutating func adaptLevel(_ now: Instant) {
+    let second = history.recent(frames: 50, within: Self.shortMemory, now: now)
+    // Runs of losses scatter more than lone ones: it takes longer to be sure of their share.
+    let frames = isBursty ? 450 : 250
+    let seconds = history.recent(frames: frames, within: Self.memory, now: now)
+    let all = history.recent(frames: .max, within: Self.memory, now: now)
+    let isHeavy =
+      (seconds.expected >= frames * 9 / 10 && seconds.fraction >= 0.155)
+      || (second.expected >= 50 && second.fraction >= (isBursty ? 0.5 : 0.3))
+    if isHeavy { lastHeavy = now }
+    if isHeavy {
+      level = .heavy
+    } else if second.lost > 0 || all.fraction >= 0.004 {
+      let mayLeave = lastHeavy.map { now.nanoseconds(since: $0) > Self.memory } ?? true
+      if level != .heavy || (mayLeave && all.fraction < 0.11) { level = .light }
+    } else if let lastLoss {
+      if now.nanoseconds(since: lastLoss) > Self.memory { level = .none }
+    } else if let firstReport, now.nanoseconds(since: firstReport) > Self.shortMemory {
+      level = .none
+    }
+  }
+
+  private mutating func adaptBursts(_ now: Instant) {
+    let all = history.recent(frames: .max, within: Self.memory, now: now)
+    // Independent losses come in runs of 1 / (1 - p).
+    let excess = all.meanBurst * (1 - min(all.fraction, 0.9))
+    if all.lost >= 3, excess >= 1.5 {
+      lastBurst = now
+      isBursty = true
+    } else if let lastBurst, now.nanoseconds(since: lastBurst) > Self.memory || excess < 1.25 {
+      isBursty = false
+    }
+  }
+
+  // MARK: - What the path carries
+
+  /// The queue before a bottleneck grows with our own rate; loss then is congestion, and copies
+  /// would only feed it.
+  private mutating func adaptRate(
+    _ share: LossHistory.Share, _ roundTrip: RoundTrip?, _ now: Instant
+  ) {
+    guard let roundTrip else { return }
+    // The resting time may rise by a fiftieth each second, so that a new path is believed in time.
+    let seconds = lastReport.map { now.nanoseconds(since: $0) / 1_000_000 } ?? 0
+    let resting = restingRoundTrip.map { $0 + $0 / 50 * min(seconds, 1000) / 1000 }
+    restingRoundTrip = min(resting ?? roundTrip.smoothed, roundTrip.smoothed)
+    lastReport = now
+    let queue = roundTrip.smoothed - (restingRoundTrip ?? roundTrip.smoothed)
+    let present = Self.wireBitrate(of: plan)
+    if queue > Self.longQueue {
+      if lastLoss == nil { level = .none }
+      let isSettled = lastCut.map { now.nanoseconds(since: $0) > Self.settling } ?? true
+      guard isSettled else { return }
+      let floor = Self.leastBitrate + Self.headerBitrate(.milliseconds60)
+      congestedBitrate = min(wireBitrate ?? present, present)
+      wireBitrate = max(floor, min(wireBitrate ?? present, present) * 80 / 100)
+      lastCut = now
+      lastRise = now
+    } else if queue < Self.shortQueue, let limit = wireBitrate {
+      guard lastRise.map({ now.nanoseconds(since: $0) > Self.settling }) ?? true else { return }
+      lastRise = now
+      // Near where a queue grew before, slowly.
+      let isNear = congestedBitrate.map { limit > $0 * 85 / 100 } ?? false
+      let risen = limit * (isNear ? 101 : 106) / 100
+      wireBitrate = risen > 4 * limits.bitrate + Self.headerBitrate(.milliseconds20) ? nil : risen
+    }
+  }
+
+  /// What packets cost beside their bodies: session, frame and seal 28 bytes, IPv4 and UDP 28.
+  package static func headerBitrate(_ length: FrameLength) -> Int {
+    56 * 8 * 1000 / length.milliseconds
+  }
+
+  /// IP and UDP included.
+  package static func wireBitrate(of plan: RedundancyPlan) -> Int {
+    plan.payloadBitrate + plan.copyCount * copyHeaderBitrate(plan.frameLength)
+      + headerBitrate(plan.frameLength)
+  }
+
+  private static func copyHeaderBitrate(_ length: FrameLength) -> Int {
+    2 * 8 * 1000 / length.milliseconds
+  }
+
+  // MARK: - The plan
+
+  private func choosePlan(allowed: Int? = nil) -> RedundancyPlan {
+    var length = limits.frameLength
+    var payload = limits.payloadBitrate ?? limits.bitrate * (level == .heavy ? 30 : 22) / 10
+    if let wire = Self.least(allowed, wireBitrate) {
+      length = frameLength(wire: wire)
+      payload = min(payload, wire - Self.headerBitrate(length))
+    }
+    payload = max(payload, Self.leastBitrate)
+    var plan = RedundancyPlan(frameLength: length, bitrate: min(limits.bitrate, payload))
+    guard limits.makesCopies, level != .none else { return plan }
+    addCopies(to: &plan, payload: payload)
+    return plan
+  }
+
+  /// Packets of 20 ms below 48 kbit/s would be more header than sound.
+  private func frameLength(wire: Int) -> FrameLength {
+    let needed: FrameLength =
+      wire < 28_000 ? .milliseconds60 : wire < 48_000 ? .milliseconds40 : .milliseconds20
+    let isStep = plan.frameLength.rawValue > needed.rawValue
+    // Back only when there is room to stay there.
+    let limit = plan.frameLength == .milliseconds60 ? 36_000 : 60_000
+    let chosen = isStep && wire < limit ? plan.frameLength : needed
+    return chosen.rawValue > limits.frameLength.rawValue ? chosen : limits.frameLength
+  }
+
+  private func addCopies(to plan: inout RedundancyPlan, payload: Int) {
+    let header = Self.copyHeaderBitrate(plan.frameLength)
+    let room = payload - header * (level == .heavy ? 3 : 2)
+    let scale = max(1, plan.frameLength.milliseconds / 20)
+    if isBursty {
+      plan.copyBitrate = level == .heavy ? 14_000 : 12_000
+      let spread = [2, 4, 7]
+      if room - 3 * plan.copyBitrate - header >= Self.goodBitrate {
+        set(&plan, payload - 3 * (plan.copyBitrate + header), low: spread, scale)
+        if level == .heavy, payload >= 2 * plan.bitrate + 2 * (plan.copyBitrate + header) {
+          replaceFirst(in: &plan)
+        }
+        return
+      }
+      return setCheap(&plan, payload, header, [3, 7], scale)
+    }
+    plan.copyBitrate = level == .heavy ? 14_000 : 12_000
+    let lows = level == .heavy ? [2, 3] : [2]
+    let shared = room - lows.count * plan.copyBitrate
+    guard shared / 2 >= Self.goodBitrate else {
+      return setCheap(&plan, payload, header, [1, 2], scale)
+    }
+    plan.bitrate = min(plan.bitrate, shared / 2)
+    plan.add(RedundancyPlan.Copy(distance: 1, isLowRate: false))
+    for distance in lows { plan.add(low: distance, scale) }
+  }
+
+  /// Two low-rate copies, or one, or none: what is left is the frames' own.
+  private func setCheap(
+    _ plan: inout RedundancyPlan, _ payload: Int, _ header: Int, _ distances: [Int], _ scale: Int
+  ) {
+    plan.copyBitrate = 12_000
+    for count in (1...distances.count).reversed() {
+      let rest = payload - count * (plan.copyBitrate + header)
+      guard rest >= Self.fairBitrate else { continue }
+      return set(&plan, rest, low: Array(distances.prefix(count)), scale)
+    }
+  }
+
+  private func set(_ plan: inout RedundancyPlan, _ bitrate: Int, low: [Int], _ scale: Int) {
+    plan.bitrate = min(limits.bitrate, bitrate)
+    for distance in low { plan.add(low: distance, scale) }
+  }
+
+  private func replaceFirst(in plan: inout RedundancyPlan) {
+    let copies = (0..<plan.copyCount).map { plan.copy($0) }
+    plan.removeCopies()
+    for (index, copy) in copies.enumerated() {
+      plan.add(RedundancyPlan.Copy(distance: copy.distance, isLowRate: index > 0))
+    }
+  }
+
+  private static func least(_ first: Int?, _ second: Int?) -> Int? {
+    guard let first else { return second }
+    return second.map { min(first, $0) } ?? first
+  }
+
+  /// Ten seconds.
+  private static let memory: UInt64 = 10_000_000_000
+  /// Three seconds.
+  private static let shortMemory: UInt64 = 3_000_000_000
+  private static let settling: UInt64 = 1_000_000_000
+  private static let longQueue: UInt64 = 80_000_000
+  private static let shortQueue: UInt64 = 40_000_000
+  /// Below these frames themselves sound bad, and worse than copies can mend.
+  private static let goodBitrate = 22_000
+  private static let fairBitrate = 13_000
+  private static let leastBitrate = 8_000
+}
+
+extension RedundancyPlan {
+  /// A low-rate copy at `distance` frames of 20 ms, in frames of `scale` times that; none where
+  /// there is one already.
+  fileprivate mutating func add(low distance: Int, _ scale: Int) {
+    let frames = (distance + scale - 1) / scale
+    guard !(0..<copyCount).contains(where: { copy($0).distance == frames }) else { return }
+    add(Copy(distance: frames, isLowRate: true))
+  }
+}

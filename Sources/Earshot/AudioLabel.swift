@@ -1,0 +1,59 @@
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Wire
+
+/// What stands beside the bytes in the rings between the loop and the media thread: 16 bytes, so
+/// that nothing is allocated for it.
+struct AudioLabel {
+  var kind = AudioKind.frame
+  /// Of a frame: of its first sample, in steps of 10 ms.
+  var mediaTime: UInt16 = 0
+  var length = AudioMediaFrame.Length.milliseconds20
+  var isMarked = false
+  var hasCopies = false
+  /// When the kernel took the packet, in nanoseconds.
+  var arrival: UInt64 = 0
+  /// The round trip, smoothed and least, in milliseconds; `nil` before it was measured.
+  var roundTrip: (smoothed: UInt16, minimum: UInt16)?
+
+  init() {}
+
+  /// What came in, and the round trip in nanoseconds.
+  init(_ frame: ReceivedAudio, _ roundTrip: (smoothed: UInt64, minimum: UInt64)?) {
+    kind = frame.kind
+    mediaTime = frame.mediaTime
+    length = frame.length
+    isMarked = frame.isMarked
+    hasCopies = frame.hasCopies
+    arrival = frame.arrival.nanoseconds
+    self.roundTrip = roundTrip.map {
+      (UInt16(clamping: $0.smoothed / 1_000_000), UInt16(clamping: $0.minimum / 1_000_000))
+    }
+  }
+
+  init(_ label: SPSCRing.Label) {
+    arrival = label.first
+    let bits = label.second
+    mediaTime = UInt16(truncatingIfNeeded: bits)
+    length = AudioMediaFrame.Length(rawValue: UInt8(bits >> 16 & 3)) ?? .milliseconds20
+    isMarked = bits >> 18 & 1 == 1
+    hasCopies = bits >> 19 & 1 == 1
+    kind = AudioKind(rawValue: UInt8(bits >> 20 & 3)) ?? .frame
+    if bits >> 22 & 1 == 1 {
+      roundTrip = (
+        UInt16(truncatingIfNeeded: bits >> 32), UInt16(truncatingIfNeeded: bits >> 48)
+      )
+    }
+  }
+
+  var packed: SPSCRing.Label {
+    var bits = UInt64(mediaTime) | UInt64(length.rawValue) << 16 | UInt64(kind.rawValue) << 20
+    if isMarked { bits |= 1 << 18 }
+    if hasCopies { bits |= 1 << 19 }
+    if let roundTrip {
+      bits |= 1 << 22 | UInt64(roundTrip.smoothed) << 32 | UInt64(roundTrip.minimum) << 48
+    }
+    return SPSCRing.Label(arrival, bits)
+  }
+}

@@ -1,0 +1,140 @@
+import Audio
+import Primitives
+import Testing
+import Wire
+
+@Suite struct RedundancyPolicyTests {
+  /// Feeds a policy with a report every 200 ms about ten frames each.
+  private struct Reporter {
+    var policy: RedundancyPolicy
+    var report = AudioReportFrame()
+    var now = Instant(nanoseconds: 1_000_000_000)
+    var roundTrip = RedundancyPolicy.RoundTrip(smoothed: 40_000_000, minimum: 40_000_000)
+
+    init(_ limits: RedundancyPolicy.Limits = RedundancyPolicy.Limits()) {
+      policy = RedundancyPolicy(limits)
+    }
+
+    /// - Parameters:
+    ///   - lost: of ten frames in each report.
+    ///   - bursts: in how many runs.
+    mutating func run(seconds: Double, lost: UInt16, bursts: UInt16? = nil) {
+      for _ in 0..<Int(seconds * 5) {
+        now = now + .milliseconds(200)
+        report.framesExpected &+= 10
+        report.framesLost &+= lost
+        report.lossBursts &+= bursts ?? lost
+        _ = policy.handle(report, roundTrip: roundTrip, now: now)
+      }
+    }
+  }
+
+  private static func distances(_ plan: RedundancyPlan) -> [Int] {
+    (0..<plan.copyCount).map { plan.copy($0).distance }
+  }
+
+  @Test func `a clean line costs nothing`() {
+    var reporter = Reporter()
+    #expect(reporter.policy.plan.copyCount > 0, "until the path is known")
+    reporter.run(seconds: 4, lost: 0)
+    #expect(reporter.policy.plan == RedundancyPlan())
+    reporter.run(seconds: 60, lost: 0)
+    #expect(reporter.policy.plan == RedundancyPlan())
+  }
+
+  @Test func `up within one report, down after ten seconds`() {
+    var reporter = Reporter()
+    reporter.run(seconds: 20, lost: 0)
+    reporter.run(seconds: 0.2, lost: 1)
+    #expect(reporter.policy.level == .light)
+    #expect(reporter.policy.plan.copyCount >= 2)
+    reporter.run(seconds: 8, lost: 0)
+    #expect(reporter.policy.level == .light)
+    reporter.run(seconds: 4, lost: 0)
+    #expect(reporter.policy.level == .none)
+    #expect(reporter.policy.plan.copyCount == 0)
+  }
+
+  @Test(arguments: [1, 2, 3, 5] as [UInt16]) func `stays within its budget`(lost: UInt16) {
+    for payload in [nil, 20_000, 48_000, 64_000] as [Int?] {
+      for bursts in [lost, max(1, lost / 3)] {
+        var limits = RedundancyPolicy.Limits()
+        limits.payloadBitrate = payload
+        var reporter = Reporter(limits)
+        reporter.run(seconds: 15, lost: lost, bursts: bursts)
+        let plan = reporter.policy.plan
+        let headers = plan.copyCount * 2 * 8 * 50
+        let most = payload ?? (lost == 1 ? 70_400 : 96_000)
+        #expect(plan.payloadBitrate + headers <= most)
+        #expect(plan.bitrate <= 32_000)
+      }
+    }
+  }
+
+  @Test func `losses in runs get copies that are spread`() {
+    var reporter = Reporter()
+    reporter.run(seconds: 10, lost: 1)
+    #expect(Self.distances(reporter.policy.plan) == [1, 2])
+    reporter.run(seconds: 0.2, lost: 3, bursts: 1)
+    reporter.run(seconds: 4, lost: 0)
+    for _ in 0..<8 {
+      reporter.run(seconds: 0.2, lost: 3, bursts: 1)
+      reporter.run(seconds: 0.4, lost: 0)
+    }
+    #expect(reporter.policy.isBursty)
+    #expect(Self.distances(reporter.policy.plan) == [2, 4, 7])
+  }
+
+  @Test func `loss from an own queue lowers the rate first`() {
+    var reporter = Reporter()
+    reporter.run(seconds: 2, lost: 0)
+    reporter.roundTrip.smoothed = 300_000_000
+    reporter.run(seconds: 4, lost: 1)
+    let limit = reporter.policy.wireBitrate ?? .max
+    #expect(limit < 54_400)
+    #expect(RedundancyPolicy.wireBitrate(of: reporter.policy.plan) <= limit)
+    reporter.roundTrip.smoothed = 40_000_000
+    reporter.run(seconds: 60, lost: 0)
+    #expect(reporter.policy.wireBitrate == nil)
+    #expect(reporter.policy.plan == RedundancyPlan())
+  }
+
+  @Test func `longer packets when headers would take the most`() {
+    var policy = RedundancyPolicy(RedundancyPolicy.Limits())
+    var report = AudioReportFrame()
+    var chosen: [FrameLength] = []
+    let wires = [60_000, 40_000, 24_000, 30_000, 40_000, 50_000, 70_000]
+    for (number, wire) in wires.enumerated() {
+      report.framesExpected &+= 10
+      _ = policy.handle(
+        report, roundTrip: nil, allowedWireBitrate: wire,
+        now: Instant(nanoseconds: UInt64(number + 1) * 1_000_000_000))
+      chosen.append(policy.plan.frameLength)
+      #expect(RedundancyPolicy.wireBitrate(of: policy.plan) <= wire)
+    }
+    #expect(
+      chosen == [
+        .milliseconds20, .milliseconds40, .milliseconds60, .milliseconds60, .milliseconds40,
+        .milliseconds40, .milliseconds20,
+      ])
+  }
+
+  @Test func `reports may be lost, repeated or wrap`() {
+    var history = LossHistory()
+    var report = AudioReportFrame()
+    report.framesExpected = 65_530
+    report.framesLost = 65_535
+    var now = Instant(nanoseconds: 1_000_000_000)
+    _ = history.note(report, now: now)
+    report.framesExpected &+= 20
+    report.framesLost &+= 4
+    now = now + .seconds(1)
+    let share = history.note(report, now: now)
+    #expect(share.expected == 20 && share.lost == 4)
+    let repeated = history.note(report, now: now)
+    #expect(repeated.expected == 0)
+    report.framesExpected &-= 20
+    #expect(history.note(report, now: now).expected == 0)
+    #expect(history.recent(frames: 100, within: 5_000_000_000, now: now).lost == 4)
+  }
+}

@@ -1,0 +1,68 @@
+import Audio
+import Primitives
+import Testing
+
+@testable import ListenCommand
+
+/// The instrument before the measurement: what tools/listen says of lines is true.
+@Suite struct ListenTests {
+  private static func outcome(_ line: String, seed: UInt64 = 1) throws -> ListenOutcome {
+    var options = ListenOptions()
+    options.line = try LineWords(line)
+    options.seed = seed
+    var run = try ListenRun(options, samples: [Int16](repeating: 0, count: 48_000 * 4))
+    return try run.listen()
+  }
+
+  @Test func `the same seed gives the same run, another seed another`() throws {
+    let line = "loss=20,burst=3,jitter95=30"
+    let first = try Self.outcome(line)
+    #expect(try Self.outcome(line).json == first.json)
+    #expect(try Self.outcome(line, seed: 2).json != first.json)
+  }
+
+  @Test func `a line loses what it says`() throws {
+    var line = ListenLine(try LineWords("loss=10,burst=3"), random: RandomSource(seed: 5))
+    var lost = 0
+    var runs = 0
+    var wasLost = false
+    for number in 0..<50_000 {
+      let isLost =
+        line.carry(byteCount: 100, at: Instant(nanoseconds: UInt64(number) * 20_000_000)) == nil
+      if isLost { lost += 1 }
+      if isLost && !wasLost { runs += 1 }
+      wasLost = isLost
+    }
+    #expect((4500...5500).contains(lost))
+    #expect(abs(Double(lost) / Double(runs) - 3) < 0.2)
+  }
+
+  @Test func `jitter has its 95th percentile and keeps the order`() throws {
+    var line = ListenLine(try LineWords("delay=20,jitter95=50"), random: RandomSource(seed: 5))
+    var delays: [UInt64] = []
+    var newest = Instant.zero
+    for number in 0..<20_000 {
+      let now = Instant(nanoseconds: UInt64(number) * 20_000_000)
+      let carried = line.carry(byteCount: 100, at: now)
+      let arrival = try #require(carried)
+      #expect(arrival >= newest)
+      newest = arrival
+      delays.append(arrival.nanoseconds(since: now) / 1_000_000)
+    }
+    delays.sort()
+    // Keeping the order makes it a little longer than 20 + 50.
+    #expect((69...80).contains(delays[19_000]))
+  }
+
+  @Test func `a freeze holds everything and lets it go at once`() throws {
+    var line = ListenLine(try LineWords("delay=20,freeze=300/5000"), random: RandomSource(seed: 5))
+    let before = Instant(nanoseconds: 2_490_000_000)
+    let within = Instant(nanoseconds: 2_510_000_000)
+    let after = Instant(nanoseconds: 2_801_000_000)
+    let arrivals = [before, within, after].map { line.carry(byteCount: 100, at: $0) }
+    #expect(
+      arrivals == [
+        before + .milliseconds(20), Instant(nanoseconds: 2_820_000_000), after + .milliseconds(20),
+      ])
+  }
+}

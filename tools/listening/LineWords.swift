@@ -1,0 +1,133 @@
+import Arguments
+import Primitives
+import Simulation
+
+/// A line in words: "delay=20,loss=10,burst=3,jitter95=50".
+///
+/// | word | unit | meaning |
+/// | --- | --- | --- |
+/// | delay=N | ms | propagation, one way; 20 unless given |
+/// | loss=N | per cent | of the packets, independent of each other |
+/// | burst=N | packets | mean length of runs of losses (Gilbert and Elliott) |
+/// | jitter95=N | ms | 95th percentile of an exponential delay that keeps the order |
+/// | reorder | | jitter does not keep the order |
+/// | freeze=N/M | ms | nothing moves for N ms, every M ms |
+/// | spike=N@M | ms | nothing moves for N ms, once, M ms after the start |
+/// | rate=N, queue=N | kbit/s, ms | a transmitter, and the longest wait before it; 200 unless given |
+/// | until=N | s | all but `delay` ends then |
+struct LineWords: Sendable {
+  var conditions = LinkConditions(delay: .milliseconds(20))
+  /// Times when nothing moves: the first, how long each, how far apart; a period of `nil` is once.
+  var freezes: [Freeze] = []
+  var end: Instant?
+
+  struct Freeze: Sendable {
+    var first: Instant
+    var length: Duration
+    var period: Duration?
+  }
+
+  /// Nothing but propagation.
+  static let clean = LineWords()
+
+  private init() {}
+
+  /// The line that `text` describes.
+  init(_ text: String) throws(UsageError) {
+    var loss: Double?
+    var burst: Double?
+    var rate: UInt64?
+    var queue: Int64 = 200
+    for word in text.split(separator: ",") {
+      let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+      let name = parts[0]
+      let value = parts.count == 2 ? parts[1] : ""
+      switch name {
+      case "clean": break
+      case "delay": conditions.delay = .milliseconds(Int64(try Self.number(name, value)))
+      case "loss": loss = try Self.number(name, value) / 100
+      case "burst": burst = try Self.number(name, value)
+      case "jitter95":
+        // The 95th percentile of an exponential variable is ln 20 times its mean.
+        let mean = try Self.number(name, value) * 1e6 / 2.995_732
+        conditions.jitter = .exponential(mean: .nanoseconds(Int64(mean)))
+      case "reorder": conditions.keepsOrder = false
+      case "freeze": freezes.append(try Self.freeze(value))
+      case "spike": freezes.append(try Self.spike(value))
+      case "rate": rate = UInt64(try Self.number(name, value) * 1000)
+      case "queue": queue = Int64(try Self.number(name, value))
+      case "until": end = Instant(nanoseconds: UInt64(try Self.number(name, value) * 1e9))
+      default: throw UsageError("a line has no '\(name)'.", advice: "See the table in \(#fileID).")
+      }
+    }
+    if let loss, loss > 0 {
+      conditions.loss = burst.map { .bursts(.bursts(losing: loss, ofLength: $0)) } ?? .random(loss)
+    }
+    if let rate {
+      conditions.rate = .init(rate, queue: .time(.milliseconds(queue)))
+    }
+  }
+
+  private static func number(_ name: String, _ text: String) throws(UsageError) -> Double {
+    guard let value = Double(text), value >= 0, value < 1e6 else {
+      throw UsageError("\(name) of a line wants a number, not '\(text)'.")
+    }
+    return value
+  }
+
+  private static func freeze(_ text: String) throws(UsageError) -> Freeze {
+    let parts = text.split(separator: "/").map(String.init)
+    guard parts.count == 2 else { throw UsageError("freeze wants LENGTH/PERIOD.") }
+    let length = Int64(try number("freeze", parts[0]))
+    let period = Int64(try number("freeze", parts[1]))
+    return Freeze(
+      first: Instant.zero + .milliseconds(period / 2), length: .milliseconds(length),
+      period: .milliseconds(max(period, length + 1)))
+  }
+
+  private static func spike(_ text: String) throws(UsageError) -> Freeze {
+    let parts = text.split(separator: "@").map(String.init)
+    guard parts.count == 2 else { throw UsageError("spike wants LENGTH@TIME.") }
+    let start = Int64(try number("spike", parts[1]))
+    return Freeze(
+      first: Instant.zero + .milliseconds(start),
+      length: .milliseconds(Int64(try number("spike", parts[0]))), period: nil)
+  }
+}
+
+/// One direction of such a line.
+struct ListenLine: Sendable {
+  private let words: LineWords
+  private var link: SimulatedLink
+  private var hasEnded = false
+
+  init(_ words: LineWords, random: RandomSource) {
+    self.words = words
+    link = SimulatedLink(words.conditions, random: random)
+  }
+
+  /// When a datagram comes out; `nil` if it does not.
+  ///
+  /// - Parameters:
+  ///   - byteCount: UDP payload.
+  ///   - now: not before the one of the last call.
+  mutating func carry(byteCount: Int, at now: Instant) -> Instant? {
+    if let end = words.end, now >= end, !hasEnded {
+      hasEnded = true
+      link.conditions = LinkConditions(delay: words.conditions.delay)
+    }
+    let passage = link.carry(byteCount: byteCount, at: hasEnded ? now : thawed(now))
+    return passage.fate == .arrives ? passage.arrival : nil
+  }
+
+  private func thawed(_ now: Instant) -> Instant {
+    var time = now
+    for freeze in words.freezes where time >= freeze.first {
+      let since = time.nanoseconds(since: freeze.first)
+      let period = freeze.period.map { UInt64($0.nanoseconds) } ?? .max
+      let length = UInt64(freeze.length.nanoseconds)
+      if since % period < length { time = time + .nanoseconds(Int64(length - since % period)) }
+    }
+    return time
+  }
+}

@@ -1,0 +1,129 @@
+import Arguments
+import Audio
+import MediaFiles
+import Primitives
+
+/// From command line to exit code; prints one JSON object.
+enum ListenProgram {
+  static let usage = """
+    usage: ListenCommand --play FILE [--play FILE ...] [--save FILE.wav] [--line WORDS] [options]
+
+    Encodes FILE, sends it over a simulated line into the jitter buffer, saves what would be heard
+    (its first sample is the moment the first of FILE was spoken), and prints what happened.
+    Everything follows from the seed.
+
+      --line WORDS     see LineWords.swift: delay=20,loss=10,burst=3,jitter95=50,freeze=300/5000
+      --back WORDS     the way back for reports     (default: as --line)
+      --seed N         of all chance                (default: 1)
+      --bitrate N      of the encoder, bits/s       (default: 32000)
+      --frame N        milliseconds a packet        (default: 20)
+      --announce N     loss announced to the encoder, for its own error correction (default: 0)
+      --copies LIST    distances in frames of copies in each packet, f for full ones: 2,4,7 or 1f
+      --copy-bitrate N of copies that are not full, bits/s (default: 12000)
+      --adapt          the sender chooses copies, rates and frame length from reports
+      --payload N      the most that all payload may take then, bits/s
+      --nack           the receiver asks for what is missing
+      --tick N         milliseconds between visits of the receiver, 10 or 20 (default: 20)
+      --drift N        how much faster the sender's clock runs, in parts per million
+      --trace          adds the delay at each second
+
+    example:
+      ListenCommand --play clip.wav --save heard.wav --line loss=10,burst=3 --seed 3
+    """
+
+  static func run(_ words: [String]) -> Int32 {
+    var arguments = Arguments(words)
+    if arguments.wantsHelp {
+      print(usage)
+      return 0
+    }
+    do {
+      let options = try options(&arguments)
+      try arguments.finish()
+      var run = try ListenRun(options, samples: try ListenRun.sound(of: options))
+      let outcome = try run.listen()
+      if let path = options.save {
+        var writer = try AudioFileWriter(path, channels: 1)
+        try writer.write(outcome.samples.span)
+        try writer.close()
+      }
+      print(outcome.json)
+      return 0
+    } catch let error as UsageError {
+      print("ListenCommand: \(error)")
+      return 2
+    } catch {
+      print("ListenCommand: \(error)")
+      return 1
+    }
+  }
+
+  private static func options(
+    _ arguments: inout Arguments
+  ) throws(UsageError) -> ListenOptions {
+    let line = try arguments.option("--line") ?? "clean"
+    var options = ListenOptions()
+    options.play = try arguments.options("--play")
+    if options.play.isEmpty { throw UsageError("--play is missing.") }
+    options.save = try arguments.option("--save")
+    options.lineText = line
+    options.line = try LineWords(line)
+    options.back = try LineWords(try arguments.option("--back") ?? line)
+    options.seed = UInt64(try arguments.integer("--seed", "runs", in: 0...1_000_000) ?? 1)
+    options.plan = try plan(&arguments)
+    options.adapts = try arguments.flag("--adapt")
+    options.limits = RedundancyPolicy.Limits(
+      bitrate: options.plan.bitrate, frameLength: options.plan.frameLength)
+    options.limits.payloadBitrate = try arguments.integer(
+      "--payload", "bits/s", in: 6_000...1_000_000)
+    if options.adapts { options.plan = RedundancyPolicy(options.limits).plan }
+    options.asksAgain = try arguments.flag("--nack")
+    options.tick = try arguments.integer("--tick", "milliseconds", in: 10...20) ?? 20
+    options.drift =
+      try arguments.number("--drift", "parts per million", in: -1000...1000) ?? 0
+    options.traces = try arguments.flag("--trace")
+    return options
+  }
+
+  private static func plan(_ arguments: inout Arguments) throws(UsageError) -> RedundancyPlan {
+    let rates = OpusEncoder.bitsPerSecondRange
+    let frame = try arguments.integer("--frame", "milliseconds", in: 10...60) ?? 20
+    var plan = RedundancyPlan(
+      frameLength: FrameLength(rawValue: frame) ?? .milliseconds20,
+      bitrate: try arguments.integer("--bitrate", "bits/s", in: rates) ?? 32_000)
+    plan.copyBitrate =
+      try arguments.integer("--copy-bitrate", "bits/s", in: rates) ?? plan.copyBitrate
+    plan.announcedLossPercent = try arguments.integer("--announce", "per cent", in: 0...100) ?? 0
+    for word in (try arguments.option("--copies") ?? "").split(separator: ",") {
+      let isFull = word.hasSuffix("f")
+      guard let distance = Int(isFull ? word.dropLast() : word), (1...15).contains(distance) else {
+        throw UsageError("--copies wants distances in frames, 1 to 15, f for full ones: 1f,2,4")
+      }
+      plan.add(RedundancyPlan.Copy(distance: distance, isLowRate: !isFull))
+    }
+    return plan
+  }
+}
+
+/// What one run is made of.
+struct ListenOptions: Sendable {
+  var play: [String] = []
+  var save: String?
+  var lineText = "clean"
+  var line = LineWords.clean
+  var back = LineWords.clean
+  var seed: UInt64 = 1
+  var plan = RedundancyPlan()
+  /// Whether the sender follows the receiver's reports.
+  var adapts = false
+  var limits = RedundancyPolicy.Limits()
+  /// Whether the receiver asks for what is missing.
+  var asksAgain = false
+  /// Milliseconds.
+  var tick = 20
+  /// Parts per million.
+  var drift = 0.0
+  var traces = false
+
+  init() {}
+}
