@@ -6,8 +6,8 @@ extension JitterBuffer {
   ///   - count: samples decoded.
   mutating func record(_ entry: PacketBuffer.Entry, wait offset: Int64, count: Int) {
     // Of pulls in pairs the second sounds after the first: not before the latest of even pulls.
-    let wait = max(0, clock.time &+ clock.earliness &+ offset)
-    let target = estimator.targetDelay &+ clock.earliness
+    let wait = max(0, clock.time &+ clock.mostEarliness &+ offset)
+    let target = estimator.targetDelay &+ clock.mostEarliness
     statistics.delays.record(nanoseconds: wait)
     statistics.jitterBufferDelay += Double(wait) * Double(count)
     statistics.jitterBufferTargetDelay += Double(target) * Double(count)

@@ -20,7 +20,7 @@ extension JitterBuffer {
     switch phase {
     case .idle:
       operation = fillWithoutPackets()
-    case .buffering(let start) where clock.time < start &- AudioFormat.stepNanoseconds / 2:
+    case .buffering(let start) where clock.time &- clock.earliness(ahead: 0) < start:
       operation = fillWithoutPackets()
     case .buffering, .playing:
       phase = .playing
@@ -101,7 +101,15 @@ extension JitterBuffer {
     let whole = queue.count - queue.count % AudioFormat.stepSampleCount
     let needed = clock.time &+ AudioFormat.nanoseconds(samples: Int64(whole))
     let media = AudioFormat.nanoseconds(samples: entry.timestamp)
-    return needed &- media &- estimator.targetTransit &- clock.earliness &- Self.margin
+    let early = earliness(of: queue.count / AudioFormat.stepSampleCount)
+    return needed &- media &- estimator.targetTransit &- early &- Self.margin
+  }
+
+  /// How early the pull may come in which a packet is needed, `ahead` pulls from now, in
+  /// nanoseconds. Packets of one pull are needed by all of them.
+  private func earliness(of ahead: Int) -> Int64 {
+    lastPacketSampleCount <= AudioFormat.stepSampleCount
+      ? clock.mostEarliness : clock.earliness(ahead: ahead)
   }
 
   /// Packets that overlap what was decoded, and all that would be more than a second too late.
@@ -252,6 +260,9 @@ extension JitterBuffer {
     if isPassive, !follows { queue.teach(&background, frames: decoded) }
     var situation = StretchSituation()
     situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
+    let ahead = leftover / AudioFormat.stepSampleCount
+    let change = earliness(of: ahead) &- earliness(of: ahead + 1)
+    situation.gainByOne = Int(clamping: AudioFormat.samples(nanoseconds: change))
     situation.leftover = leftover % AudioFormat.stepSampleCount
     situation.passiveRun = passiveRun
     situation.pullsSinceLast = pullsSinceSplice

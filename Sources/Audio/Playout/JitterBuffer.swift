@@ -12,9 +12,9 @@ package import Primitives
 /// time stands still: what arrives late after all is played, and the delay it brought is given back
 /// by splices. No input traps, and nothing here allocates after `init`.
 package struct JitterBuffer: ~Copyable {
-  /// How long the first packet is held, in nanoseconds, give or take half a pull: enough for a
-  /// path that keeps time; on another one the first late packet teaches more.
-  package static let startDelay: Int64 = 13_000_000
+  /// How long the first packet is held at least, in nanoseconds; the next pull plays it. Enough for
+  /// a path that keeps time; on another one the first late packet teaches more.
+  package static let startDelay: Int64 = 5_000_000
 
   package let channels: Int
   package internal(set) var statistics = PlayoutStatistics()
