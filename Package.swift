@@ -61,16 +61,21 @@ let package = Package(
     layer("Congestion", ["Primitives", "Wire"]),
     layer("Audio", ["Primitives", "Wire", "COpus"]),
     layer("Calling", ["Primitives", "Wire"]),
+    layer("LastMile", ["Primitives", "Wire"]),
     // 3: composition, still pure
     layer(
       "Peer",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Messaging",
-        "Congestion", "Calling",
+        "Congestion", "Calling", "LastMile",
       ]),
     layer(
       "Rendezvous",
-      ["Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion"]),
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
+        "LastMile",
+      ]
+    ),
     // 4: the I/O edge
     layer("Reactor", ["Primitives", "CLinux"]),
     layer("MediaFiles", ["Primitives", "CSndFile"]),
@@ -82,7 +87,7 @@ let package = Package(
       "Earshot",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
-        "Messaging", "Calling", "Peer", "Audio", "Reactor", "Storage",
+        "Messaging", "Calling", "LastMile", "Peer", "Audio", "Reactor", "Storage",
       ]),
     // 6: programs
     program(
@@ -118,12 +123,21 @@ let package = Package(
       "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
     // proof: the simulated world, and a test target for each target above
+    layer("LinkModel", ["Primitives"], path: "Tests/LinkModel"),
+    tests("LinkModelTests", ["LinkModel", "Primitives"]),
+    program(
+      "LineCommand", ["LinkModel", "Reactor", "Arguments", "Primitives"], path: "tools/line"),
+    tests("LineTests", ["LineCommand", "LinkModel", "Reactor", "Arguments", "Primitives"]),
     layer(
       "Simulation",
       [
-        "Primitives", "Wire", "Cryptography", "SecureSession", "Peer", "Rendezvous", "Calling",
+        "LinkModel", "LastMile", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer",
+        "Rendezvous", "Calling",
       ],
       path: "Tests/Simulation"),
+    program(
+      "ProbeAccuracy", ["Simulation", "LastMile", "Arguments", "Primitives"],
+      path: "Benchmarks/ProbeAccuracy"),
     program(
       "SimulateCommand", ["Simulation", "Arguments", "Primitives"], path: "Tests/SimulateCommand"),
     tests("ArgumentsTests", ["Arguments"]),
@@ -141,11 +155,12 @@ let package = Package(
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
+    tests("LastMileTests", ["LastMile", "Wire", "Primitives"]),
     tests(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives", "RendezvousCommand",
+        "Primitives", "RendezvousCommand", "LastMile",
       ]),
     tests(
       "StorageTests",
@@ -162,17 +177,23 @@ let package = Package(
       "ScenarioTests",
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
-        "Calling", "Peer", "Rendezvous", "Audio",
+        "Calling", "Peer", "Rendezvous", "LastMile", "Audio",
       ]),
     tests(
       "PeerCommandTests",
       ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
+    tests(
+      "HouseTourTests",
+      [
+        "Simulation", "Earshot", "MediaFiles", "Reactor", "Audio", "Peer", "Congestion",
+        "SecureSession", "Wire", "Primitives",
+      ]),
     tests("TidyTests", []),
     layer(
       "Fuzzing",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "Calling", "Audio", "Peer", "Rendezvous", "MediaFiles", "Storage",
+        "Calling", "Audio", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

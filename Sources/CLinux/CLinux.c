@@ -154,6 +154,19 @@ int earshot_local_address(int fd, earshot_address *address) {
   return 0;
 }
 
+/// Where a packet to `remote` would come from: a connected socket's own address. Nothing is sent.
+int earshot_source_address(const earshot_address *remote, earshot_address *local) {
+  int is_v6 = remote->family == 6;
+  int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  struct sockaddr_storage address;
+  socklen_t size = write_address(remote, is_v6, &address);
+  int result = connect(fd, (struct sockaddr *)&address, size) < 0
+                   ? -errno : earshot_local_address(fd, local);
+  close(fd);
+  return result;
+}
+
 // MARK: - Receiving
 
 /// Room for a time stamp, a traffic class and a segment size.

@@ -126,12 +126,15 @@ package struct Agent: Sendable {
     }
   }
 
-  /// RFC 9000 §9.3: challenges the new address and the old one; the first to answer stays.
+  /// RFC 9000 §9.3: challenges the new address and the old one; the first to answer stays. One that
+  /// the peer itself offered is no sign that it moved: hosts with several addresses send from
+  /// whichever fits the way. It takes over only if the old one does not answer.
   private mutating func race(_ source: SocketAddress, now: Instant) {
     guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
     let isOver = paths[index].nextCheckAt == nil
     guard rival != source || isOver else { return }
     rival = source
+    if paths[index].origin != .peerReflexive { suspectedAt = suspectedAt ?? now }
     if isOver { paths[index].beginRound(at: now) }
     if let old = selected.flatMap({ path($0) }), paths[old].nextCheckAt == nil {
       paths[old].beginRound(at: now)
@@ -211,14 +214,30 @@ package struct Agent: Sendable {
       suspectedAt = nil
       lastHeard = now
       heardSelected = now
+      return takeBetter(than: current, now: now)
+    }
+    if source == rival, paths[index].origin == .peerReflexive {
+      return select(source, .moved, now: now)
+    }
+    return takeBetter(than: current, now: now) ?? replaceOverdue(now: now)
+  }
+
+  /// The quickest other path that owes no answer, if the selected one is so much slower by its
+  /// average and by its last answer, and has answered twice: one slow answer may be a busy host's.
+  private mutating func takeBetter(than current: Int, now: Instant) -> PathChange? {
+    let old = min(paths[current].roundTrip, paths[current].latestRoundTrip)
+    let others = paths.filter {
+      $0.isValid && $0.outstanding.isEmpty && $0.address != paths[current].address
+    }
+    guard let best = others.min(by: { $0.roundTrip < $1.roundTrip }),
+      old - best.roundTrip >= policy.switchMargin.nanoseconds,
+      best.roundTrip * 100 <= old * policy.switchPercent
+    else { return nil }
+    guard paths[current].answers > 1 else {
+      if paths[current].nextCheckAt == nil { paths[current].beginRound(at: now) }
       return nil
     }
-    if source == rival { return select(source, .moved, now: now) }
-    let (new, old) = (paths[index].roundTrip, paths[current].roundTrip)
-    if old - new >= policy.switchMargin.nanoseconds, new * 100 <= old * policy.switchPercent {
-      return select(source, .better, now: now)
-    }
-    return replaceOverdue(now: now)
+    return select(best.address, .better, now: now)
   }
 
   /// The selected path is doubted, its challenge is overdue, and another has answered since: the

@@ -47,6 +47,10 @@ struct RemotePath: Sendable {
   var hasChallenged = false
   /// Smoothed with 1/8 (RFC 6298 §2), in ns; meaningful when valid.
   var roundTrip: Int64 = 0
+  /// Of the last answer alone, in ns.
+  private(set) var latestRoundTrip: Int64 = 0
+  /// Answers since it became valid, as far as anybody asks: at most 2.
+  private(set) var answers = 0
   /// Challenges of the present round; 0 = none yet.
   var attempts = 0
   /// When the next challenge is due; `nil` = the round is over.
@@ -96,6 +100,8 @@ struct RemotePath: Sendable {
     guard let index = outstanding.firstIndex(where: { $0.token == token }) else { return false }
     let sample = Int64(clamping: now.nanoseconds(since: outstanding[index].sentAt))
     roundTrip = isValid ? roundTrip + (sample - roundTrip) / 8 : sample
+    latestRoundTrip = sample
+    answers = isValid ? 2 : 1
     isValid = true
     outstanding.removeAll()
     attempts = 0

@@ -1,5 +1,5 @@
-/// Where a call's audio comes from. Stations 1 and 2 of the house tour (README.md): next is
-/// `Audio/Opus/OpusEncoder.swift`.
+/// Where a call's audio comes from. Stations 1 and 2 of the house tour (docs/ARCHITECTURE.md); next
+/// is `Audio/Opus/OpusEncoder.swift`.
 ///
 /// Called on the call's media thread, once a frame; must not block for longer than a frame.
 public protocol AudioSource: AnyObject, Sendable {

@@ -33,6 +33,8 @@ public struct CallStatistics: Sendable {
     public var bitrateBps: Double = 0
     /// Share of own packets that the other side reported lost, 0...1 (`remote-inbound-rtp`).
     public var fractionLost: Double?
+    /// Own packets of any kind that the other side's reports leave out (`remote-inbound-rtp`).
+    public var packetsLost: Int?
 
     package init() {}
   }
@@ -99,7 +101,7 @@ public struct CallStatistics: Sendable {
   public struct Path: Sendable, Equatable {
     /// How the two reach each other.
     public var kind: PathKind
-    /// The own address as the system has it.
+    /// The own address that packets to `remote` come from, before any address translator.
     public var local: SocketAddress
     /// The other side's address.
     public var remote: SocketAddress

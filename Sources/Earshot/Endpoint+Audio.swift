@@ -44,9 +44,7 @@ extension Endpoint {
             _ = machine.sendAudio(
               payload, mediaTime: frame.mediaTime, length: frame.length, isMarked: frame.isMarked,
               hasCopies: frame.hasCopies, on: callID, now: now)
-            if let capture {
-              Self.capture(payload, frame, of: callID, machine, localAddress, to: capture)
-            }
+            if let capture { self.capture(payload, frame, of: callID, machine, to: capture) }
             return true
           } ?? false
       }
@@ -93,17 +91,18 @@ extension Endpoint {
     return bytes
   }
 
-  private static func capture(
+  private func capture(
     _ body: Span<UInt8>, _ frame: AudioLabel, of callID: Wire.CallID,
-    _ machine: borrowing PeerMachine, _ local: SocketAddress, to capture: any MediaCapture
+    _ machine: borrowing PeerMachine, to capture: any MediaCapture
   ) {
     guard let remote = machine.statistics(of: callID)?.remote else { return }
-    let bytes = primary(of: body, hasCopies: frame.hasCopies)
+    let bytes = Self.primary(of: body, hasCopies: frame.hasCopies)
     guard !bytes.isEmpty else { return }
     capture.capture(
       CapturedFrame(
-        isOutgoing: true, local: local, remote: remote, mediaTime: frame.mediaTime,
-        isMarked: frame.isMarked, wallNanoseconds: SystemClock.wallNanoseconds), payload: bytes)
+        isOutgoing: true, local: localAddress(toward: remote), remote: remote,
+        mediaTime: frame.mediaTime, isMarked: frame.isMarked,
+        wallNanoseconds: SystemClock.wallNanoseconds), payload: bytes)
   }
 
   private func capture(
@@ -116,8 +115,9 @@ extension Endpoint {
     let age = SystemClock.now.nanoseconds(since: frame.arrival)
     capture.capture(
       CapturedFrame(
-        isOutgoing: false, local: localAddress, remote: remote, mediaTime: frame.mediaTime,
-        isMarked: frame.isMarked, wallNanoseconds: SystemClock.wallNanoseconds &- age),
+        isOutgoing: false, local: localAddress(toward: remote), remote: remote,
+        mediaTime: frame.mediaTime, isMarked: frame.isMarked,
+        wallNanoseconds: SystemClock.wallNanoseconds &- age),
       payload: payload)
   }
 }

@@ -17,6 +17,7 @@ extension Endpoint {
     case .calling(let event): take(event)
     case .link(let callID, let step): take(step, of: callID)
     case .unresolved(let callID, let failure): endUnresolved(callID, failure)
+    case .probe(let progress): take(progress)
     }
   }
 

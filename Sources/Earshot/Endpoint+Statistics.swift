@@ -2,6 +2,7 @@ internal import Audio
 internal import Calling
 internal import Congestion
 internal import Connectivity
+internal import LastMile
 internal import Peer
 internal import Primitives
 internal import Reactor
@@ -20,6 +21,11 @@ extension Endpoint {
         let numbers = statistics(of: callID, record)
       else { continue }
       publish(.statistics(CallID(callID), numbers))
+      guard let capture, let path = numbers.path else { continue }
+      capture.capture(
+        CapturedReport(
+          local: path.local, remote: path.remote, statistics: numbers,
+          wallNanoseconds: SystemClock.wallNanoseconds))
     }
     updateStatisticsTimer()
   }
@@ -34,7 +40,12 @@ extension Endpoint {
     guard let link = driver.readMachine({ $0.statistics(of: callID) }) else { return nil }
     let now = SystemClock.now
     var numbers = CallStatistics(atMs: Int(now.nanoseconds(since: record.began) / 1_000_000))
-    numbers.fill(with: link, local: localAddress, now: now)
+    numbers.fill(with: link, now: now)
+    if let kind = link.pathKind, let remote = link.remote {
+      numbers.path = CallStatistics.Path(
+        kind: PathKind(kind), local: localAddress(toward: remote, isFresh: true), remote: remote,
+        changes: link.pathChanges)
+    }
     if let audio = record.audio { numbers.complete(with: audio) }
     numbers.grade()
     return numbers
@@ -42,12 +53,13 @@ extension Endpoint {
 }
 
 extension CallStatistics {
-  mutating func fill(with link: LinkStatistics, local: SocketAddress, now: Instant) {
+  mutating func fill(with link: LinkStatistics, now: Instant) {
     let media = link.media
     sent.packetsSent = Int(clamping: media.packetsSent)
     sent.bytesSent = Int(clamping: media.payloadBytesSent)
     sent.wireBytesSent = Int(clamping: media.wireBytesSent)
     sent.fractionLost = link.quality.lossFraction
+    sent.packetsLost = sent.fractionLost == nil ? nil : Int(clamping: link.quality.packetsLost)
     sent.bitrateBps = Self.rate(media.payloadBytesSent, since: media.firstSent, now: now)
     received.bytesReceived = Int(clamping: media.payloadBytesReceived)
     received.packetsReceived = Int(clamping: media.packetsReceived)
@@ -61,10 +73,6 @@ extension CallStatistics {
       rttMs = Milliseconds(
         min: Double(trip.minimum) / 1e6, p50: Double(trip.p50) / 1e6, p95: Double(trip.p95) / 1e6)
       currentRttMs = Double(trip.smoothed) / 1e6
-    }
-    if let kind = link.pathKind, let remote = link.remote {
-      path = Path(
-        kind: PathKind(kind), local: local, remote: remote, changes: link.pathChanges)
     }
   }
 
@@ -125,15 +133,9 @@ extension CallStatistics {
   }
 }
 
-/// 1 excellent, 2 good, 3 poor, 4 bad, 5 very bad: total and monotonic in each argument.
+/// The grade of a call: by the same limits as a probe's.
 enum QualityGrade {
   static func of(loss: Double, rttMs: Double, jitterMs: Double) -> Int {
-    max(
-      band(loss, [0.01, 0.03, 0.08, 0.15]), band(rttMs, [150, 250, 400, 600]),
-      band(jitterMs, [20, 37, 60, 100]))
-  }
-
-  private static func band(_ value: Double, _ limits: [Double]) -> Int {
-    1 + limits.count { value > $0 }
+    LineGrade.of(loss: loss, roundTripMs: rttMs, jitterMs: jitterMs).rawValue
   }
 }

@@ -1,6 +1,7 @@
 internal import Audio
 internal import Calling
 internal import Connectivity
+internal import LastMile
 internal import Messaging
 internal import Peer
 public import Primitives
@@ -17,7 +18,8 @@ internal import Wire
 public actor Endpoint {
   /// Who we are.
   public nonisolated let id: PeerID
-  /// The UDP address the socket is bound to.
+  /// The UDP address the socket is bound to; by default 0.0.0.0, which is every own address. The
+  /// one that a call uses is in its statistics (`CallStatistics.Path.local`).
   public nonisolated let localAddress: SocketAddress
 
   nonisolated let loop: EventLoop
@@ -37,7 +39,11 @@ public actor Endpoint {
   /// Room for one received frame.
   var arrived: [UInt8] = []
   var statisticsTimer: EventLoop.Token?
-  private var isClosed = false
+  /// The last answer of `localAddress(toward:)`.
+  private var sourceAddress: (remote: SocketAddress, local: SocketAddress)?
+  /// The reader of the probe that runs.
+  var probeObserver: AsyncStream<ProbeProgress>.Continuation?
+  private(set) var isClosed = false
 
   /// The event loop's own thread: a method of this actor runs where the socket is read.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -224,6 +230,18 @@ public actor Endpoint {
     }
   }
 
+  /// The own address that packets to `remote` come from: of a socket bound to every address the one
+  /// that the system chooses. Asked anew only for another `remote`, or when `isFresh`.
+  func localAddress(toward remote: SocketAddress, isFresh: Bool = false) -> SocketAddress {
+    guard localAddress.isUnspecified else { return localAddress }
+    let known = sourceAddress.flatMap { $0.remote == remote ? $0.local : nil }
+    if let known, !isFresh { return known }
+    let found = NetworkInterfaces.address(toward: remote, port: localAddress.port)
+    let local = found ?? known ?? localAddress
+    sourceAddress = (remote, local)
+    return local
+  }
+
   // MARK: - The end
 
   /// Hands the media of calls, decrypted, to `capture` from now on; `nil` stops that.
@@ -272,6 +290,36 @@ private final class TimerBox {
 public protocol MediaCapture: AnyObject, Sendable {
   /// One audio frame that leaves or that came in; on the event loop, must return at once.
   func capture(_ frame: CapturedFrame, payload: [UInt8])
+  /// What is known of a call's audio, every 2 s; on the event loop, must return at once. Does
+  /// nothing unless it is written.
+  func capture(_ report: CapturedReport)
+}
+
+extension MediaCapture {
+  /// Does nothing.
+  public func capture(_ report: CapturedReport) {}
+}
+
+/// A call's numbers at one moment, for whoever shows them as RTCP.
+public struct CapturedReport: Sendable {
+  /// The own address.
+  public var local: SocketAddress
+  /// The other side's address.
+  public var remote: SocketAddress
+  /// What was sent, received, and reported by the other side.
+  public var statistics: CallStatistics
+  /// Nanoseconds since 1970 UTC.
+  public var wallNanoseconds: UInt64
+
+  package init(
+    local: SocketAddress, remote: SocketAddress, statistics: CallStatistics,
+    wallNanoseconds: UInt64
+  ) {
+    self.local = local
+    self.remote = remote
+    self.statistics = statistics
+    self.wallNanoseconds = wallNanoseconds
+  }
 }
 
 /// What is known of a captured frame besides its bytes.

@@ -1,1 +1,2 @@
+@_exported public import LastMile
 @_exported public import Primitives

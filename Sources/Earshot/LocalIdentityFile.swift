@@ -49,7 +49,8 @@ public enum LocalIdentityFile {
     }
   }
 
-  static func path(_ given: String?) throws(EarshotError) -> String {
+  /// Where the identity file is, given or not.
+  package static func path(_ given: String?) throws(EarshotError) -> String {
     if let given { return given }
     var environment: [String: String] = [:]
     for name in ["XDG_CONFIG_HOME", "HOME"] {

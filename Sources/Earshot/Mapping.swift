@@ -201,6 +201,11 @@ extension EarshotError {
     case .extensionTooLong:
       self = .invalidArgument("The extension is too long.", advice: "Keep it to 1024 bytes.")
     case .noSession: self = .callState("The call has no session.")
+    case .probing: self = .callState("A probe runs already.")
+    case .badPlan:
+      self = .invalidArgument(
+        "The probe's plan is out of range.",
+        advice: "Expect 100000 to 5000000 bit/s, take 4 to 30 s, and probe a direction.")
     case .message(.tooLong):
       self = .invalidArgument("The message is too long.", advice: "Keep it to 65536 bytes.")
     case .message(.queueFull): self = .callState("Too many messages wait.")

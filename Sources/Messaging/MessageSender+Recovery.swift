@@ -12,12 +12,23 @@ extension MessageSender {
       let neededResend = active[position].needsResend
       let isFinished = active[position].acknowledge(reference)
       if neededResend, !active[position].needsResend { resendCount -= 1 }
-      guard isFinished else { continue }
-      let message = active.remove(at: position)
-      if !message.isAbandoned { delivered(message.tag) }
+      if isFinished { finish(at: position, delivered: delivered) }
     }
     // What else is under way only repeats what has arrived: nobody waits for its fate.
     if active.isEmpty { window.removeAll() }
+  }
+
+  /// Takes out a message of which nothing is missing at the other side. One of an ordered stream
+  /// waits there for those before it, so it waits here too: what counts as delivered has been.
+  private mutating func finish(at position: Int, delivered: (MessageTag) -> Void) {
+    let stream = active[position].stream
+    var next: Int? = position
+    if stream.isOrdered { next = active.firstIndex { $0.stream == stream } }
+    while let position = next, active[position].isFinished {
+      let message = active.remove(at: position)
+      if !message.isAbandoned { delivered(message.tag) }
+      next = stream.isOrdered ? active.firstIndex { $0.stream == stream } : nil
+    }
   }
 
   /// Packet `number` is lost: what it carried goes again.

@@ -84,7 +84,8 @@ struct OutgoingMessage: Sendable {
     fragmentCount == 64 ? .max : (1 << UInt64(fragmentCount)) - 1
   }
 
-  var isWholeAcknowledged: Bool { !isAbandoned && acknowledged == all }
+  /// Nothing of it is missing at the other side.
+  var isFinished: Bool { isAbandoned ? acknowledged != 0 : acknowledged == all }
   var needsResend: Bool { resend != 0 }
   var hasUnsent: Bool { !isAbandoned && sent != all }
 
@@ -146,7 +147,7 @@ struct OutgoingMessage: Sendable {
     guard concerns(reference) else { return false }
     acknowledged |= reference.bit
     resend &= ~reference.bit
-    return isAbandoned || acknowledged == all
+    return isFinished
   }
 
   /// Notes that a fragment is to be sent again; returns whether it was not already.

@@ -85,6 +85,7 @@ struct Association: ~Copyable {
   ) -> Bool {
     switch frame {
     case .padding, .skipped: break
+    case .probeRequest, .probeAnswer, .probePacket, .probeReport: return false
     case .ping(let ping): pong = PongFrame(token: ping.token, observed: source)
     case .pong(let pong):
       observedAddress = pong.observed

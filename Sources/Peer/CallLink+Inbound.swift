@@ -21,8 +21,9 @@ extension CallLink {
     static let signal = Findings(rawValue: 16)
     /// The session ended itself.
     static let ended = Findings(rawValue: 32)
+    static let probe = Findings(rawValue: 64)
     /// The other pipeline has said something to ours.
-    static let audioControl = Findings(rawValue: 64)
+    static let audioControl = Findings(rawValue: 128)
   }
 
   /// Takes a DATA packet that carries one of our connection IDs.
@@ -70,6 +71,13 @@ extension CallLink {
           take(challenge, from: source, byteCount: packet.count, now: now)
         case .pathResponse(let response): take(response, from: source, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
+        case .probeRequest, .probeAnswer, .probePacket, .probeReport:
+          let byteCount =
+            packet.count + SealedPacket.minimumByteCount + source.headerByteCount
+          takeProbe(
+            frame, in: packet,
+            ProbeArrival(source: source, byteCount: byteCount, ecn: marks.ecn), now: now)
+          findings.insert(.probe)
         case .message:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
@@ -143,7 +151,7 @@ extension CallLink {
           findings.insert(.signal)
         case .padding: break
         case .ping, .pong, .feedback, .message, .credit, .close, .audio, .audioReport,
-          .audioRequest, .skipped:
+          .audioRequest, .skipped, .probeRequest, .probeAnswer, .probePacket, .probeReport:
           return findings
         }
       }

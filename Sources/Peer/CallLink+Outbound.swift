@@ -15,10 +15,10 @@ extension CallLink {
     if let destination = writeSignal(into: &packet, now: now) { return destination }
     guard let destination = agent.selected else { return nil }
     if writeAudio(into: &packet, now: now) { return destination }
-    guard association?.writePacket(into: &packet, random: &random, now: now) == true else {
-      return nil
+    if association?.writePacket(into: &packet, random: &random, now: now) == true {
+      return destination
     }
-    return destination
+    return writeProbe(into: &packet, now: now) ? destination : nil
   }
 
   /// Checks go under the session's keys as soon as the other side has shown that it has them;

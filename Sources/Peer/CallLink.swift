@@ -2,6 +2,7 @@ import Calling
 import Congestion
 import Connectivity
 import Cryptography
+import LastMile
 import Messaging
 package import Primitives
 import SecureSession
@@ -66,6 +67,17 @@ final class CallLink {
   /// HANGUP on stream 2: its acknowledgement is its receipt.
   var hangUpTag: UInt64?
 
+  // MARK: Probe
+  /// A call without media, made for a probe.
+  var isProbe = false
+  /// The caller's.
+  var prober: Prober?
+  /// The callee's.
+  var reflection: ReflectorRun?
+  var hasReflected = false
+  /// To a request that comes in a call of another kind.
+  var probeRefusal: ProbeAnswerFrame?
+
   // MARK: Media
   var mayStartMedia = false
   var hasToldMedia = false
@@ -115,13 +127,15 @@ final class CallLink {
     isFindingPath = false
     outgoingAudio.removeAll()
     pathSignal = []
+    prober = nil
+    reflection = nil
     if association?.isClosing == false { association?.close(code: .done, now: now) }
   }
 
   var nextDeadline: Instant? {
     var deadline = association?.wakeUp(canSend: agent.selected != nil) ?? nil
     if isFindingPath, canSealChecks { deadline = earliest(deadline, agent.nextDeadline) }
-    return deadline
+    return earliest(deadline, probeDeadline)
   }
 }
 

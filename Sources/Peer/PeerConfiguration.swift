@@ -20,6 +20,8 @@ package struct PeerConfiguration: Sendable {
   /// Times and choices of calls.
   package var policy = CallPolicy.standard
   package var limits = PeerLimits()
+  /// Whether peers may probe the line to this one.
+  package var allowsProbes = true
 
   package init(rendezvous: SocketAddress, wallClockAtZero: Int64) {
     self.rendezvous = rendezvous
@@ -80,5 +82,9 @@ package enum PeerRefusal: Error, Equatable, Sendable {
   case extensionTooLong
   /// No session stands yet, or no longer.
   case noSession
+  /// A probe runs already.
+  case probing
+  /// A probe cannot have such a plan.
+  case badPlan
   case message(MessageError)
 }

@@ -1,5 +1,6 @@
 package import Calling
 package import Connectivity
+package import LastMile
 package import Primitives
 package import Wire
 
@@ -15,6 +16,8 @@ package enum PeerEvent: Sendable {
   case link(CallID, LinkStep)
   /// A call by name ended before there was anybody to invite.
   case unresolved(CallID, LookUpFailure)
+  /// Of the probe that runs; ends with `finished`.
+  case probe(ProbeProgress)
 }
 
 /// Contact with the rendezvous.

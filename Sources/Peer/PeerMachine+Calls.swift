@@ -2,6 +2,7 @@ import Calling
 import Congestion
 import Connectivity
 import Cryptography
+import LastMile
 import Messaging
 import Primitives
 import SecureSession
@@ -109,6 +110,8 @@ extension PeerMachine {
         tell(link, .pathReady(change.kind, remote: change.to))
         ledger.handlePathReady(link.callID, now: now)
       } else {
+        // Nothing that was asked for over the old path goes on over the new one.
+        link.reflection = nil
         tell(link, .pathChanged(change.kind, remote: change.to))
         link.association?.session.requestRekey(now: now, random: &random)
       }
@@ -122,6 +125,7 @@ extension PeerMachine {
       link.agent.selected != nil
     else { return }
     link.hasToldMedia = true
+    if link.isProbe { return beginPeerProbe(link, now: latest) }
     tell(link, .mediaMayFlow)
   }
 
@@ -194,7 +198,7 @@ extension PeerMachine {
     switch ending {
     case .remoteClose:
       // In order only after HANGUP; without it the other side is gone all the same.
-      // (A HANGUP may have been acknowledged and still wait behind a CONFIRM that is missing.)
+      // (Before that, a hang-up reads as reason 6 anyway: calling.md §3.)
       let reason: CallReason = ledger.state == .connected ? .none : .userCancelled
       ledger.handle(.hangUp(reason, .empty), link.callID, from: link.peer, now: now)
     case .violation, .expired:
@@ -212,6 +216,8 @@ extension PeerMachine {
     guard let deadline = link.nextDeadline, deadline <= now else { return }
     if let change = link.agent.handleTimeout(now: now) { link.pathChanges.append(change) }
     link.association?.handleTimeout(now: now)
+    link.handleProbeTimeout(now: now)
+    if link.isProbe { noteProbe(link, hasHeard: false, now: now) }
     while let action = link.association?.session.handleTimeout(now: now) {
       switch action {
       case .startRekey: startRekey(link, now: now)

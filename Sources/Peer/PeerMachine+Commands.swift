@@ -1,5 +1,6 @@
 import Calling
 import Cryptography
+import LastMile
 package import Messaging
 package import Primitives
 import SecureSession
@@ -17,6 +18,8 @@ extension PeerMachine {
   package mutating func invite(
     _ target: CallTarget, _ options: InviteOptions, now: Instant
   ) throws(PeerRefusal) -> CallID {
+    // A call goes before any probe, our own to a peer or a peer's to us.
+    endPeerProbe(.callInProgress, now: now)
     guard ledger.openCallID == nil, lookups.isEmpty else { throw .call(.busy) }
     guard links.count < configuration.limits.calls || evictLink() else { throw .tooManyCalls }
     if let text = options.userExtension, text.utf8.count > CallOffer.maximumExtensionByteCount {
@@ -106,6 +109,7 @@ extension PeerMachine {
   /// Hangs up and says goodbye everywhere. Drive the machine on until `isShutDown`, at most 1 s.
   package mutating func shutDown(now: Instant) {
     shutDownBegan = shutDownBegan ?? now
+    if peerProbe != nil { endPeerProbe(.cancelled, now: now) }
     for lookup in lookups { publish(.unresolved(lookup.callID, .cancelled)) }
     lookups.removeAll()
     if let callID = ledger.openCallID {

@@ -25,6 +25,7 @@ extension PeerMachine {
     case .forwarded(let body, let peer): handleSignal(body, from: peer, now: now)
     case .notForwarded(let failure, let callID, let type):
       ledger.handleForwardFailure(failure, of: type, callID, now: now)
+    case .probe(let progress): publish(.probe(progress))
     }
   }
 
@@ -94,6 +95,7 @@ extension PeerMachine {
     let link = CallLink(
       lookup.callID, .caller, peer: card.id, peerStatic: card.staticKey,
       limits: configuration.limits, random: &random)
+    link.isProbe = peerProbe?.callID == lookup.callID
     link.localRingID = makeConnectionID()
     link.localSessionID = makeConnectionID()
     let offer = CallOffer(
@@ -103,10 +105,11 @@ extension PeerMachine {
       try link.makeInvite(
         identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),
         ringTimeout: lookup.options.ringTimeout, random: &random)
-      links.append(link)
       try ledger.call(
         lookup.callID, to: card.id, ringTimeout: lookup.options.ringTimeout, zero: lookup.began,
         now: now)
+      // Before anybody polls what the ledger decided; after it, so that a refusal leaves no link.
+      links.append(link)
     } catch {
       throw LookUpRefusal(failure: .badCard)
     }

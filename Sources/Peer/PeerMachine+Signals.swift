@@ -1,5 +1,6 @@
 import Calling
 import Cryptography
+import LastMile
 import Primitives
 import SecureSession
 import Wire
@@ -111,8 +112,9 @@ extension PeerMachine {
     link.offeredMedia = payload.offer.media
     link.remoteUserExtension = payload.offer.userExtension
     link.openRingSession()
+    link.isProbe = payload.offer.media.entries.map(\.codec) == [.probe]
     links.append(link)
-    notice(link, card)
+    if !link.isProbe { notice(link, card) }
     announce(payload, link, now: now)
   }
 
@@ -127,15 +129,23 @@ extension PeerMachine {
   }
 
   private mutating func announce(_ payload: InvitePayload, _ link: CallLink, now: Instant) {
-    let common = AnswerOptions().media.shares(.opus, with: payload.offer.media)
+    let refusal: CallReason?
+    if link.isProbe {
+      refusal = probeRefusal(payload.offer)
+    } else {
+      let common = AnswerOptions().media.shares(.opus, with: payload.offer.media)
+      refusal = common ? nil : .notAllowed
+      if common { endPeerProbe(.callInProgress, now: now) }
+    }
     let milliseconds = payload.ringTimeoutMilliseconds
     ledger.handleInvite(
       Invitation(
         callID: payload.callID, from: link.peer,
         createdMilliseconds: payload.createdMilliseconds,
         ringTimeout: milliseconds == 0 ? nil : .milliseconds(Int64(milliseconds)),
-        refusal: common ? nil : .notAllowed),
+        refusal: refusal),
       rendezvousMilliseconds: rendezvousMilliseconds(now: now), now: now)
+    if link.isProbe { acceptProbe(link, now: now) }
     if ledger.peer(of: payload.callID) == nil { links.removeAll { $0 === link } }
   }
 

@@ -24,6 +24,10 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var links: [CallLink] = []
   /// Calls by name whose look-up is under way.
   var lookups: [PendingLookUp] = []
+  /// The probe of the line to a peer that this side began.
+  var peerProbe: PeerProbe?
+  /// When the machine last had something to do.
+  var latest = Instant.zero
   private var events: [PeerEvent] = []
   private var nextEvent = 0
   package internal(set) var droppedDatagrams: UInt64 = 0
@@ -85,6 +89,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     for body in signals { handleSignal(body, from: link.peer, now: now) }
     if findings.contains(.path) { notePath(link, now: now) }
     if findings.contains(.messages) { takeMessages(link, now: now) }
+    if findings.contains(.probe) { noteProbe(link, hasHeard: true, now: now) }
     if findings.contains(.ended) { endSession(link, now: now) }
     settle(now: now)
   }
@@ -93,6 +98,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     rendezvous.handleTimeout(now: now, identity: &identity, isInCall: ledger.openCallID != nil)
     if let deadline = ledger.nextDeadline, deadline <= now { ledger.handleTimeout(now: now) }
     expireLookUps(now: now)
+    expirePeerProbe(now: now)
     for link in links { handleTimeout(link, now: now) }
     settle(now: now)
   }
@@ -126,6 +132,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     var deadline = earliest(rendezvous.nextDeadline, ledger.nextDeadline)
     for link in links { deadline = earliest(deadline, link.nextDeadline) }
     for lookup in lookups { deadline = earliest(deadline, lookup.expires) }
+    deadline = earliest(deadline, peerProbe?.expires)
     if let shutDownBegan, !hasSaidGoodbye {
       deadline = earliest(deadline, shutDownBegan + .milliseconds(500))
     }
@@ -136,7 +143,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
 
   mutating func publish(_ event: PeerEvent) {
     // Nobody polls: the owner is gone, and memory must not grow for it.
-    guard events.count < configuration.limits.events else { return }
+    guard events.count < configuration.limits.events, !takesForProbe(event) else { return }
     events.append(event)
   }
 
@@ -166,6 +173,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
 
   /// Does what the parts have decided, until nobody has anything left to say.
   mutating func settle(now: Instant) {
+    latest = now
     while true {
       if let event = rendezvous.pollEvent() {
         handle(event, now: now)
@@ -175,6 +183,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
         break
       }
     }
+    yieldToCalls(now: now)
     if shutDownBegan != nil { finishShutDown(now: now) }
   }
 }

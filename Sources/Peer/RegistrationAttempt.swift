@@ -35,6 +35,7 @@ struct RegistrationAttempt: ~Copyable {
   private var handshake: HandshakeState?
   private var connectionID = ConnectionID.none
   private var initBytes: [UInt8] = []
+  /// Good for 120 s (docs/protocol/session.md §3), and no attempt lasts longer than 10.
   private var cookie: Bytes16?
   private var nonce: UInt64 = 0
   private var deadlines = Deadlines<Timer>()
@@ -140,8 +141,10 @@ struct RegistrationAttempt: ~Copyable {
       Self.mac1(over: bytes.extracting(ResponsePacket.mac1Coverage), for: ownStatic.publicKey)
         == packet.mac1,
       let payload = open(bytes.extracting(ResponsePacket.noiseRange)),
-      payload.initiator == connectionID, payload.responder == packet.responder
+      payload.initiator == connectionID
     else { return strange() }
+    // The clear responder's ID is anybody's; what counts is the sealed one. To refuse a RESP for
+    // the clear one would end the attempt: a Noise message opens only once.
     if payload.status == .notAllowed { return .refused(.notAllowed) }
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(

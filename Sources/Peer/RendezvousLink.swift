@@ -1,6 +1,7 @@
 import Calling
 import Congestion
 import Cryptography
+import LastMile
 import Messaging
 import Primitives
 import SecureSession
@@ -15,6 +16,7 @@ struct RendezvousLink: ~Copyable {
     case found(LookUpResult)
     case forwarded([UInt8], from: PeerID)
     case notForwarded(ForwardFailure, CallID, SignalType)
+    case probe(ProbeProgress)
   }
 
   private struct Flight {
@@ -29,12 +31,12 @@ struct RendezvousLink: ~Copyable {
   }
 
   let address: SocketAddress
-  private let configuration: PeerConfiguration
+  let configuration: PeerConfiguration
   private var random: RandomSource
   private var attempt: RegistrationAttempt?
-  private var association: Association?
+  var association: Association?
   private var terms: ResponsePayload?
-  private var isConfirmed = false
+  private(set) var isConfirmed = false
   private var termsAt = Instant.zero
   private var serverCard: ContactCard?
   private var nextAttempt: Instant?
@@ -45,7 +47,10 @@ struct RendezvousLink: ~Copyable {
   private var waiting: [Waiting] = []
   private var seenIDs = RecentIDs()
   private var responses: [(token: UInt64, to: SocketAddress)] = []
-  private var events: [Event] = []
+  var events: [Event] = []
+  /// The probe of the line to the rendezvous, and one that waits for the session.
+  var prober: Prober?
+  var waitingProbe: WaitingProbe?
   private var expectedID: PeerID?
   /// Our address as the rendezvous sees it.
   private(set) var seenAddress: SocketAddress?
@@ -80,6 +85,7 @@ struct RendezvousLink: ~Copyable {
     attempt = nil
     nextAttempt = nil
     waiting = []
+    endProbe(.cancelled, now: now)
     association?.close(code: .done, now: now)
   }
 
@@ -166,6 +172,7 @@ struct RendezvousLink: ~Copyable {
 
   /// The session is gone, there or on the way: a new one, at once.
   private mutating func lose(now: Instant, identity: inout LocalIdentity) {
+    endProbe(.sessionLost, now: now)
     association = nil
     terms = nil
     guard !isStopped else { return }
@@ -178,6 +185,7 @@ struct RendezvousLink: ~Copyable {
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
     now: Instant
   ) {
+    let byteCount = bytes.count + address.headerByteCount
     guard let opened = association?.open(&bytes, now: now) else { return }
     let packet = bytes.span.extracting(opened.frames)
     var demand = FeedbackDemand.none
@@ -187,8 +195,8 @@ struct RendezvousLink: ~Copyable {
         demand = max(demand, frame.demand)
         if case .pathChallenge(let challenge) = frame {
           if responses.count < Self.responseLimit { responses.append((challenge.token, source)) }
-        } else {
-          _ = association?.handle(frame, in: packet, from: source, now: now)
+        } else if association?.handle(frame, in: packet, from: source, now: now) == false {
+          takeProbe(frame, in: packet, byteCount: byteCount, now: now)
         }
       }
     } catch {
@@ -196,6 +204,7 @@ struct RendezvousLink: ~Copyable {
     }
     association?.didReceive(opened, demand: demand, marks: marks, now: now)
     confirm()
+    beginWaitingProbe(now: now)
     if let observed = association?.observedAddress { seenAddress = observed }
     takeMessages(now: now)
   }
@@ -242,6 +251,7 @@ struct RendezvousLink: ~Copyable {
   mutating func handleTimeout(now: Instant, identity: inout LocalIdentity, isInCall: Bool) {
     if let nextAttempt, nextAttempt <= now { begin(now: now, identity: &identity) }
     driveAttempt(now: now, identity: identity, isInCall: isInCall)
+    expireWaitingProbe(now: now)
     guard association != nil else { return }
     setPace(isInCall: isInCall, now: now)
     association?.handleTimeout(now: now)
@@ -249,6 +259,7 @@ struct RendezvousLink: ~Copyable {
       if case .expired = action { association?.expire() }
     }
     takeMessages(now: now)
+    driveProbe(now: now)
     if let ending = association?.endedBy, association?.isClosing == false {
       if case .remoteClose(let code) = ending, code == .replaced { return stopAsReplaced() }
       lose(now: now, identity: &identity)
@@ -355,7 +366,9 @@ struct RendezvousLink: ~Copyable {
 
   // MARK: - Outputs
 
-  mutating func pollEvent() -> Event? { events.isEmpty ? nil : events.removeFirst() }
+  mutating func pollEvent() -> Event? {
+    events.isEmpty ? pollProbe() : events.removeFirst()
+  }
 
   @_lifetime(packet: copy packet)
   mutating func pollTransmit(
@@ -370,15 +383,16 @@ struct RendezvousLink: ~Copyable {
         return address
       }
     }
-    guard association?.writePacket(into: &packet, random: &random, now: now) == true else {
-      return nil
+    if association?.writePacket(into: &packet, random: &random, now: now) == true {
+      return address
     }
-    return address
+    return writeProbe(into: &packet, now: now) ? address : nil
   }
 
   var nextDeadline: Instant? {
     var deadline = earliest(nextAttempt, attempt?.wakeUp() ?? nil)
     deadline = earliest(deadline, association?.wakeUp() ?? nil)
+    deadline = earliest(deadline, probeDeadline)
     // While an attempt is under way the old session may be as silent as it likes.
     return attempt == nil && nextAttempt == nil ? earliest(deadline, silenceDeadline) : deadline
   }

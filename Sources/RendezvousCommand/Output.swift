@@ -75,7 +75,9 @@ enum JSONLine {
     _ type: String, wallNanoseconds: UInt64? = nil, _ fields: [(String, Value)] = []
   ) -> String {
     var line = "{\"type\":\(quote(type))"
-    if let wallNanoseconds { line += ",\"ts\":\"\(timestamp(wallNanoseconds))\"" }
+    if let wallNanoseconds {
+      line += ",\"ts\":\"\(Timestamp.text(wallNanoseconds: wallNanoseconds))\""
+    }
     for (key, value) in fields {
       line += ",\(quote(key)):"
       switch value {
@@ -85,30 +87,6 @@ enum JSONLine {
       }
     }
     return line + "}"
-  }
-
-  /// RFC 3339 in UTC with milliseconds.
-  static func timestamp(_ wallNanoseconds: UInt64) -> String {
-    let milliseconds = wallNanoseconds / 1_000_000
-    let seconds = milliseconds / 1000
-    // Days to civil date (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-    let days = seconds / 86_400 + 719_468
-    let era = days / 146_097
-    let dayOfEra = days % 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let monthFromMarch = (5 * dayOfYear + 2) / 153
-    let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    let time = seconds % 86_400
-    return "\(pad(year, 4))-\(pad(month, 2))-\(pad(day, 2))T\(pad(time / 3600, 2))"
-      + ":\(pad(time / 60 % 60, 2)):\(pad(time % 60, 2)).\(pad(milliseconds % 1000, 3))Z"
-  }
-
-  private static func pad(_ value: UInt64, _ width: Int) -> String {
-    let digits = String(value)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
   }
 
   static func quote(_ text: String) -> String {

@@ -5,18 +5,28 @@ internal import Wire
 /// The file that `KnownPeers` live in: replaced whole or not at all, one writer at a time.
 package struct PinFile: Sendable {
   package let path: String
+  /// Read while there is no file at `path`, and never written.
+  private let formerPath: String?
 
-  package init(path: String) { self.path = path }
+  package init(path: String) {
+    self.path = path
+    formerPath = nil
+  }
 
-  /// `known-peers` beside the identity file.
+  /// Beside the identity file, with its name and `.known-peers` behind it; until that exists, what
+  /// `known-peers` in the same folder says, which all identities there once shared.
   package init(besideIdentity path: String) {
-    self.init(path: (PrivateFile.parent(of: path) ?? ".") + "/known-peers")
+    self.path = path + ".known-peers"
+    formerPath = (PrivateFile.parent(of: path) ?? ".") + "/known-peers"
   }
 
   /// What is known; nothing when there is no such file.
   package func read() throws(StorageError) -> KnownPeers {
-    guard let bytes = try PrivateFile.read(path, isSecret: false) else { return KnownPeers() }
-    return try parse(bytes)
+    for path in [path, formerPath] {
+      guard let path, let bytes = try PrivateFile.read(path, isSecret: false) else { continue }
+      return try parse(bytes, from: path)
+    }
+    return KnownPeers()
   }
 
   /// Reads, changes and writes while no other process does. The file is written only if something
@@ -53,7 +63,9 @@ package struct PinFile: Sendable {
     return TextRecord.write(title: title, lines: lines)
   }
 
-  private func parse(_ bytes: [UInt8]) throws(StorageError) -> KnownPeers {
+  private func parse(
+    _ bytes: [UInt8], from path: String
+  ) throws(StorageError) -> KnownPeers {
     var peers = KnownPeers()
     for words in try TextRecord.read(bytes, title: Self.title, path: path) {
       guard words.count == 7, let place = place(words[0], words[1]),

@@ -146,25 +146,6 @@ extension Agent {
     // 200 × 16 bytes came; 3 × 3200 / 64 = 150 answers of at most 64 bytes may go.
     #expect(agent.counters.responsesRefused == 50)
   }
-
-  @Test func `prefers a path only if it is 10 ms and 20 percent better`() throws {
-    for (old, new, switches) in [
-      (50, 41, false), (50, 40, true), (60, 49, false), (30, 20, true), (12, 3, false),
-      (100, 85, false),
-    ] {
-      var agent = Self.agent(2)
-      let first = try agent.expectCheck(now: start)
-      let second = try agent.expectCheck(now: start + .milliseconds(50))
-      _ = agent.handleResponse(
-        token: first.token, from: first.address, seenAs: address(1),
-        now: start + .milliseconds(Int64(old)))
-      let change = agent.handleResponse(
-        token: second.token, from: second.address, seenAs: address(1),
-        now: start + .milliseconds(Int64(50 + new)))
-      #expect((change?.cause == .better) == switches, "\(old) -> \(new)")
-      #expect(agent.changes == (switches ? 1 : 0))
-    }
-  }
 }
 
 @Suite struct PathScenarioTests {

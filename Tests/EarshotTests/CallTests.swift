@@ -42,7 +42,8 @@ final class Ear: AudioSink {
     defer { try? FileManager.default.removeItem(at: folder) }
     let rendezvous = try LoopbackRendezvous()
     let bob = try await endpoint("bob", rendezvous, folder)
-    let alice = try await endpoint("alice", rendezvous, folder)
+    // Alice's socket has no address of its own, as by default.
+    let alice = try await endpoint("alice", rendezvous, folder, bind: "0.0.0.0:0")
     #expect(try await bob.waitUntilRegistered() == .granted)
     #expect(try await alice.waitUntilRegistered() == .granted)
 
@@ -77,6 +78,9 @@ final class Ear: AudioSink {
     #expect(other?.reason.contains("enough") == true)
     #expect(report?.statistics?.received.packetsLost == 0)
     #expect(report?.statistics?.overheadBytesPerAudioPacket == 28)
+    let ends = try #require(report?.statistics?.path)
+    #expect(ends.local.description == "127.0.0.1:\(alice.localAddress.port)")
+    #expect(ends.remote == bob.localAddress)
     #expect(Self.loudness(alicesEar) > 3000)
     #expect(Self.loudness(bobsEar) > 3000)
     await alice.close()
@@ -85,11 +89,11 @@ final class Ear: AudioSink {
   }
 
   private func endpoint(
-    _ name: String, _ rendezvous: LoopbackRendezvous, _ folder: URL
+    _ name: String, _ rendezvous: LoopbackRendezvous, _ folder: URL, bind: String = "127.0.0.1:0"
   ) async throws -> Endpoint {
     var configuration = Configuration(rendezvous: rendezvous.address.description)
     configuration.name = name
-    configuration.bind = "127.0.0.1:0"
+    configuration.bind = bind
     configuration.identityFile = folder.appending(path: name + "/identity").path
     return try await Endpoint.open(configuration)
   }

@@ -78,6 +78,31 @@ struct CaptureTests {
     }
   }
 
+  @Test func `writes reports as RTCP, in whole words, with a name`() {
+    let report = RTCPReport(
+      source: 0x0102_0304, name: "here",
+      sent: RTCPReport.Sent(
+        wallNanoseconds: 1_500_000_000, timestamp: 0x0A0B_0C0D, packetCount: 5, byteCount: 400))
+    #expect(
+      report.packet == [
+        0x80, 200, 0, 6, 1, 2, 3, 4, 0x83, 0xAA, 0x7E, 0x81, 0x80, 0, 0, 0, 0x0A, 0x0B, 0x0C, 0x0D,
+        0, 0, 0, 5, 0, 0, 1, 0x90, 0x81, 202, 0, 3, 1, 2, 3, 4, 1, 4, 0x68, 0x65, 0x72, 0x65, 0, 0,
+      ])
+    var block = RTCPReport.Received(
+      source: 9, fractionLost: 2, lost: -1, highestSequence: 0x1_0007, jitter: 3)
+    block.delay = 65_536
+    let answer = RTCPReport(source: 8, name: "", received: block).packet
+    #expect(
+      answer == [
+        0x81, 201, 0, 7, 0, 0, 0, 8, 0, 0, 0, 9, 255, 255, 255, 255, 0, 1, 0, 7, 0, 0, 0, 3, 0, 0,
+        0, 0, 0, 1, 0, 0, 0x81, 202, 0, 2, 0, 0, 0, 8, 1, 0, 0, 0,
+      ])
+    // RTP and RTCP share a port (RFC 5761 §4): neither reads as the other.
+    #expect(RTPMapping.parse(answer.span) == nil)
+    #expect(
+      RTCPReport.middle(of: RTCPReport.networkTime(wallNanoseconds: 1_500_000_000)) == 0x7E81_8000)
+  }
+
   @Test func `ends before a block that was cut off`() throws {
     let folder = try TemporaryFolder()
     try Self.write(Self.datagrams(), to: folder.file("whole.pcapng"))

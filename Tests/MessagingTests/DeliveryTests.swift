@@ -35,6 +35,38 @@ import Wire
     #expect(totals.delivered > 4 * totals.failed)
   }
 
+  /// Method: the first of three ordered messages is lost until it is 1 s old, or never arrives.
+  @Test(arguments: [true, false])
+  func `a message behind a missing one is delivered with it, not before`(arrives: Bool) throws {
+    var world = TwoSides(LinkConditions(), seed: 1)
+    let begin = world.now
+    world.passes = { side, bytes, now in
+      side != 0 || arrives && now >= begin + .seconds(1)
+        || !sightings(in: bytes, at: now).contains { $0.count > 0 && $0.sequence == 0 }
+    }
+    var tags: [MessageTag] = []
+    for number in UInt8(0)..<3 {
+      tags.append(
+        try world.sides[0].channel.send(
+          [number], on: .callControl, life: number == 0 ? .seconds(3) : .seconds(8),
+          now: world.now))
+      world.run(until: world.now + .milliseconds(10))
+    }
+    world.run(until: begin + .milliseconds(900))
+    #expect(world.sides[0].delivered.isEmpty && world.sides[1].received.isEmpty)
+    world.run(until: begin + .seconds(9))
+    let wanted = arrives ? tags : Array(tags.dropFirst())
+    #expect(Set(world.sides[0].delivered.keys) == Set(wanted))
+    #expect(world.sides[1].received.map(\.bytes) == wanted.map { [UInt8($0.rawValue)] })
+    for tag in wanted {
+      let received = world.sides[1].received.first { $0.bytes == [UInt8(tag.rawValue)] }
+      let delivered = try #require(world.sides[0].delivered[tag])
+      #expect(received.map { $0.time < delivered } == true)
+    }
+    let isQuiet = world.isQuiet
+    #expect(isQuiet)
+  }
+
   /// What an abandoned message had used of the credit comes back, whether its bytes arrived or not:
   /// 60 messages of 8 KiB, of which every fragment, or every other one, is lost.
   @Test(arguments: [1, 2])

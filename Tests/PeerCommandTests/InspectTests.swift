@@ -61,6 +61,56 @@ struct InspectTests {
     #expect(stream.text.contains("Opus"))
   }
 
+  /// Method: one frame of ten is lost on the way here, one of a hundred there; after two and after
+  /// four seconds the numbers are read. The layout is RFC 3550 §6.4.1's and §6.4.2's.
+  @Test func `a capture has both sides' reports for each reading of the numbers`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("call.pcapng")
+    let capture = try MediaPCAP(path)
+    let start: UInt64 = 1_700_000_000_000_000_000
+    for number in 0..<200 {
+      let time = start + UInt64(number) * 20_000_000
+      var own = Self.frame(step: number * 2, at: time)
+      own.isOutgoing = true
+      capture.capture(own, payload: [0x78, 1, 2])
+      if number % 10 != 8 {
+        capture.capture(Self.frame(step: number * 2, at: time), payload: [0x78, 1, 2])
+      }
+      if number % 100 == 99 { capture.capture(Self.report(sent: number + 1, at: time)) }
+    }
+    capture.finish()
+    var reader = try PCAPNGReader(path)
+    var reports: [[UInt8]] = []
+    while let datagram = try reader.next() {
+      if [200, 201].contains(datagram.payload[1]) { reports.append(datagram.payload) }
+    }
+    try #require(reports.map { $0[1] } == [200, 201, 200, 201])
+    let sender = reports[2]
+    // Counts; then what came in: 10 % lost, 20 in all, the highest number, 2 ms of jitter.
+    #expect(sender[20..<28] == [0, 0, 0, 200, 0, 0, 2, 88])
+    #expect(sender[32..<44] == [25, 0, 0, 20, 0, 0, 0, 199, 0, 0, 0, 96])
+    #expect(sender[28..<32] == [0x45, 0x53, 0, 2])
+    let receiver = reports[3]
+    #expect(receiver[8..<16] == [0x45, 0x53, 0, 1, 2, 0, 0, 2])
+    // The time of the first sender report, and 2 s less the round trip of 100 ms.
+    #expect(Array(receiver[24..<28]) == Array(reports[0][10..<14]))
+    #expect(receiver[28..<32] == [0, 1, 0xE6, 0x66])
+    #expect(try CaptureStory(path).text.contains("4 × RTCP"))
+  }
+
+  private static func report(sent: Int, at time: UInt64) -> CapturedReport {
+    var numbers = CallStatistics(atMs: 0)
+    numbers.sent.packetsSent = sent
+    numbers.sent.bytesSent = sent * 3
+    numbers.sent.fractionLost = 0.01
+    numbers.sent.packetsLost = sent / 100
+    numbers.received.jitterMs = 2
+    numbers.currentRttMs = 100
+    let ends = frame(step: 0, at: time)
+    return CapturedReport(
+      local: ends.local, remote: ends.remote, statistics: numbers, wallNanoseconds: time)
+  }
+
   private static func frame(step: Int, at time: UInt64, isMarked: Bool = false) -> CapturedFrame {
     CapturedFrame(
       isOutgoing: false, local: SocketAddress(v4: 192, 0, 2, 1, port: 5000),

@@ -35,6 +35,19 @@ struct NetworkInterfacesTests {
   }
 }
 
+struct SourceAddressTests {
+  @Test func `knows the address that a packet would come from`() throws {
+    let local = SocketAddress(v4: 127, 0, 0, 1, port: 7)
+    #expect(
+      NetworkInterfaces.address(toward: local, port: 9) == SocketAddress(v4: 127, 0, 0, 1, port: 9))
+    // RFC 5737: nobody is there, but every own address is one of the interfaces' or none.
+    let far = SocketAddress(v4: 192, 0, 2, 1, port: 7)
+    if let address = NetworkInterfaces.address(toward: far, port: 9) {
+      #expect(!address.isUnspecified && address.port == 9)
+    }
+  }
+}
+
 struct ResolverTests {
   @Test(
     arguments: [

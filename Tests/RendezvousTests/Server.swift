@@ -125,6 +125,9 @@ final class Server {
     now = max(now, end)
   }
 
+  /// Lets time pass until a moment, if that lies ahead.
+  func run(until end: Instant) { if end > now { run(end - now) } }
+
   /// Lets time pass while a client keeps its registration up.
   func run(_ duration: Duration, pinging alive: [TestClient]) {
     let end = now + duration

@@ -35,6 +35,21 @@ struct PinFileTests {
     #expect(peers.all.map(\.place) == [name, server])
   }
 
+  @Test func `gives each identity of a folder its own pins, and keeps those of before`() throws {
+    let former = PinFile(path: scratch.file("known-peers"))
+    _ = try former.update { $0.see(alice, at: name, now: 1) }
+    let home = PinFile(besideIdentity: scratch.file("identity"))
+    let work = PinFile(besideIdentity: scratch.file("work"))
+    for file in [home, work] { #expect(try file.read().trust(in: alice, at: name) == .pinned) }
+    try home.update { $0.verify(mallory, at: name, now: 2) }
+    _ = try work.update { $0.see(alice, at: server, now: 3) }
+    #expect(try home.read().trust(in: mallory, at: name) == .verified)
+    #expect(try home.read().trust(in: alice, at: server) == .new)
+    #expect(try work.read().trust(in: mallory, at: name) == .changed)
+    #expect(try work.read().trust(in: alice, at: server) == .pinned)
+    #expect(try former.read().all.map(\.place) == [name])
+  }
+
   @Test func `holds ten thousand, and forgets the oldest that nobody vouched for`() {
     var peers = KnownPeers()
     peers.verify(alice, at: name, now: 0)

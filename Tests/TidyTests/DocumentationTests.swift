@@ -95,14 +95,14 @@ import Testing
   }
 
   @Test func `the house tour names files that exist`() throws {
-    let readme = try #require(Repository.text("README.md"), "README.md has the house tour")
-    let parts = readme.components(separatedBy: "## The house tour")
+    let document = try #require(Repository.text("docs/ARCHITECTURE.md"), "it has the house tour")
+    let parts = document.components(separatedBy: "## The house tour")
     let tour = try #require(parts.dropFirst().first?.components(separatedBy: "\n## ").first)
     let names = tour.split(separator: "\n").flatMap { DocumentedTarget.ticked($0[...]) }
       .filter { $0.hasSuffix(".swift") }
     #expect(names.count >= 10, "the tour should pass at least ten files")
     let offences = names.filter { !Repository.exists("Sources/\($0)") && !Repository.exists($0) }
-    forbid(offences, "A station moved: change the tour in README.md.")
+    forbid(offences, "A station moved: change the tour in docs/ARCHITECTURE.md.")
   }
 
   /// Targets of `[text](target)` in a line of Markdown.

@@ -1,6 +1,6 @@
 """Each function plays one scenario and returns a line about what it measured; a wrong result raises."""
-import os, signal, struct, time, wave, math
-from lab import ADDRESS, PORT
+import os, shutil, signal, struct, time, wave, math
+from lab import ADDRESS, PORT, sh
 
 ALL = []
 
@@ -63,6 +63,38 @@ def call_and_answer(lab):
         seconds = file.getnframes() / file.getframerate()
     assert seconds >= 4, f"  the saved file lasts {seconds} s"
     return f"accept→connected {one['timeline']['connectedMs'] - one['timeline']['acceptedMs']} ms, MOS {two['audio']['received']['mos']}"
+
+
+@scenario
+def capture_reads_as_rtp_and_rtcp(lab):
+    if not shutil.which("tshark"):
+        return "skipped: tshark is not installed"
+    lab.rendezvous()
+    bob = ready(lab, "--accept", "--calls", "1")
+    alice = lab.peer("a", "call", "bob", "--duration", "6", "--pcap", lab.path("call.pcapng"))
+    one = outcome(alice, "completed", 0, 20)
+    outcome(bob, "completed", 0, 5)
+    ports = [one["path"][end].rsplit(":", 1)[1] for end in ("local", "remote")]
+    equal(one["path"]["local"].rsplit(":", 1)[0], ADDRESS["a"], "own address of the path")
+
+    def tshark(filter, *fields):
+        ways = [word for port in ports for word in ("-d", f"udp.port=={port},rtp")]
+        wanted = [word for field in fields for word in ("-e", field)]
+        return sh("tshark", "-n", "-r", lab.path("call.pcapng"), *ways, "-Y", filter, "-T", "fields", *wanted).stdout.split()
+
+    equal(tshark("_ws.malformed || _ws.expert.severity >= 6291456", "frame.number"), [], "frames with errors or warnings")
+    equal(tshark("!rtp && !rtcp", "frame.number"), [], "frames that are neither RTP nor RTCP")
+    kinds = tshark("rtcp", "rtcp.pt")
+    # Every 2 s one of ours and one of theirs, each with a name.
+    assert kinds.count("200,202") >= 2 and kinds.count("201,202") >= 2, f"  RTCP: {kinds}"
+    # RFC 3550 §6.4.1: the round trip is arrival - last SR - delay since, in 1/65536 s since 1900.
+    reports = tshark("rtcp.pt == 201 && rtcp.ssrc.lsr != 0", "frame.time_epoch", "rtcp.ssrc.lsr", "rtcp.ssrc.dlsr")
+    trips = [(int((float(arrival) + 2208988800) * 65536) - int(last) - int(delay)) % 2**32 / 65.536
+             for arrival, last, delay in zip(*[iter(reports)] * 3)]
+    assert trips and all(trip <= 50 for trip in trips), f"  round trips by the reports, ms: {trips}"
+    sent = len(tshark(f"rtp && ip.src == {ADDRESS['a']}", "frame.number"))
+    equal(sent, one["audio"]["sent"]["packets"], "RTP packets sent")
+    return f"{sent} RTP packets sent, {len(kinds)} RTCP, round trip {max(trips):.2f} ms"
 
 
 @scenario

@@ -110,7 +110,10 @@ package struct AudioReceiver: ~Copyable {
     let age = now.nanoseconds(since: last.time)
     let wasQuiet = lastLoss.map { now.nanoseconds(since: $0) > Self.quiet } ?? true
     if isLossNew { lastLoss = now }
-    let interval = isLossNew && wasQuiet ? 0 : wasQuiet ? Self.longInterval : Self.shortInterval
+    // In the first seconds nobody knows the path yet.
+    let isYoung = report.framesExpected < Self.youngFrames
+    let isCalm = wasQuiet && !isYoung
+    let interval = isLossNew && isCalm ? 0 : isCalm ? Self.longInterval : Self.shortInterval
     guard age >= interval, report.framesExpected > last.expected else { return nil }
     return makeReport(report, now)
   }
@@ -129,6 +132,7 @@ package struct AudioReceiver: ~Copyable {
     return frame
   }
 
+  private static let youngFrames = 150
   private static let packetsToForget = 25
   private static let quiet: UInt64 = 10_000_000_000
   private static let longInterval: UInt64 = 1_000_000_000

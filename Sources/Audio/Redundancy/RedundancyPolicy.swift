@@ -7,8 +7,8 @@ package import Wire
 ///       ▲                   │ ▲                                  │
 ///       └─ 10 s without ────┘ └──────── 10 s below 11 % ─────────┘
 ///
-/// Up within one report, down slowly. A call begins at `light`: nobody knows the path yet, and
-/// three seconds of copies are cheaper than the first losses. Where losses come alone, the packet after carries the frame
+/// Up within one report, down slowly. A call begins at `light` with one low-rate copy: nobody knows
+/// the path yet, and three seconds of that are cheaper than the first losses. Where losses come alone, the packet after carries the frame
 /// as it was first sent, and the ones after that a low-rate copy; where they come in runs, low-rate
 /// copies spread over 140 ms outlast the run (Benchmarks/audio has the measurements). A copy costs
 /// what it costs the frames themselves: the whole stays within a multiple of the bitrate, and
@@ -62,10 +62,16 @@ package struct RedundancyPolicy: Sendable {
   private let limits: Limits
   private var lastLoss: Instant?
   private var firstReport: Instant?
+  private var lastReport: Instant?
   private var lastHeavy: Instant?
   private var lastBurst: Instant?
   private var lastCut: Instant?
   private var lastRise: Instant?
+  /// The rate at which a queue grew last.
+  private var congestedBitrate: Int?
+  /// The least smoothed round trip of late, in nanoseconds: jitter is in it, a queue of our own is
+  /// not.
+  private var restingRoundTrip: UInt64?
 
   package init(_ limits: Limits) {
     self.limits = limits
@@ -143,19 +149,28 @@ package struct RedundancyPolicy: Sendable {
     _ share: LossHistory.Share, _ roundTrip: RoundTrip?, _ now: Instant
   ) {
     guard let roundTrip else { return }
-    let queue = roundTrip.smoothed - min(roundTrip.minimum, roundTrip.smoothed)
+    // The resting time may rise by a fiftieth each second, so that a new path is believed in time.
+    let seconds = lastReport.map { now.nanoseconds(since: $0) / 1_000_000 } ?? 0
+    let resting = restingRoundTrip.map { $0 + $0 / 50 * min(seconds, 1000) / 1000 }
+    restingRoundTrip = min(resting ?? roundTrip.smoothed, roundTrip.smoothed)
+    lastReport = now
+    let queue = roundTrip.smoothed - (restingRoundTrip ?? roundTrip.smoothed)
     let present = Self.wireBitrate(of: plan)
-    if queue > Self.longQueue, share.lost > 0 || queue > Self.veryLongQueue {
+    if queue > Self.longQueue {
+      if lastLoss == nil { level = .none }
       let isSettled = lastCut.map { now.nanoseconds(since: $0) > Self.settling } ?? true
       guard isSettled else { return }
       let floor = Self.leastBitrate + Self.headerBitrate(.milliseconds60)
+      congestedBitrate = min(wireBitrate ?? present, present)
       wireBitrate = max(floor, min(wireBitrate ?? present, present) * 80 / 100)
       lastCut = now
       lastRise = now
     } else if queue < Self.shortQueue, let limit = wireBitrate {
       guard lastRise.map({ now.nanoseconds(since: $0) > Self.settling }) ?? true else { return }
       lastRise = now
-      let risen = limit * 108 / 100
+      // Near where a queue grew before, slowly.
+      let isNear = congestedBitrate.map { limit > $0 * 85 / 100 } ?? false
+      let risen = limit * (isNear ? 101 : 106) / 100
       wireBitrate = risen > 4 * limits.bitrate + Self.headerBitrate(.milliseconds20) ? nil : risen
     }
   }
@@ -234,7 +249,7 @@ package struct RedundancyPolicy: Sendable {
     _ plan: inout RedundancyPlan, _ payload: Int, _ header: Int, _ distances: [Int], _ scale: Int
   ) {
     plan.copyBitrate = 12_000
-    for count in [2, 1] {
+    for count in (1...distances.count).reversed() {
       let rest = payload - count * (plan.copyBitrate + header)
       guard rest >= Self.fairBitrate else { continue }
       return set(&plan, rest, low: Array(distances.prefix(count)), scale)
@@ -265,7 +280,6 @@ package struct RedundancyPolicy: Sendable {
   private static let shortMemory: UInt64 = 3_000_000_000
   private static let settling: UInt64 = 1_000_000_000
   private static let longQueue: UInt64 = 80_000_000
-  private static let veryLongQueue: UInt64 = 250_000_000
   private static let shortQueue: UInt64 = 40_000_000
   /// Below these frames themselves sound bad, and worse than copies can mend.
   private static let goodBitrate = 22_000

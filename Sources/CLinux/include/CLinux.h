@@ -46,6 +46,7 @@ int earshot_udp_set_ecn(int fd, int is_v6, int ecn);
 int earshot_tcp_listen(const earshot_address *local, int backlog);
 int earshot_tcp_accept(int fd);
 int earshot_local_address(int fd, earshot_address *address);
+int earshot_source_address(const earshot_address *remote, earshot_address *local);
 void earshot_read_address(const struct sockaddr *from, earshot_address *to);
 
 // Receiving: a receiver owns `slot_count` slots of `slot_byte_count` bytes and their results.

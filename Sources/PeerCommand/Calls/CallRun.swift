@@ -14,6 +14,8 @@ package final class CallRun {
   package private(set) var id: CallID
   package private(set) var report: CallReport?
   package private(set) var samples: [CallStatistics] = []
+  /// What a probe of the peer had said, against what was.
+  package private(set) var prediction: String?
   /// Whether it waits for the own answer.
   package private(set) var isRinging: Bool
   /// Whether a signal has asked for the end.
@@ -96,6 +98,7 @@ package final class CallRun {
       wasSignalled = true
       await end()
     case .sourceEnded: sourceEnded()
+    case .probe: break  // A probe runs in a command of its own.
     case .wake: if await wake() { verdict = .ringOver }
     }
     arm()
@@ -206,8 +209,13 @@ package final class CallRun {
     session.remember(source?.fault)
     session.remember(sink?.fault)
     if let last = report.statistics { samples.append(last) }
-    SummaryLine.write(report, to: session.lines)
-    session.console.say(EndTable.text(report, savedTo: saveName))
+    let now = SystemClock.wallNanoseconds / 1_000_000_000
+    let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)
+    let memory = ProbeMemory(besideIdentity: session.options.identity)
+    let probed = memory.entry(for: names, now: now)
+    prediction = report.statistics.flatMap { probed?.comparison(with: $0, now: now) }
+    SummaryLine.write(report, prediction: probed?.prediction(now: now), to: session.lines)
+    session.console.say(EndTable.text(report, savedTo: saveName, prediction: prediction))
     if let error = report.error { session.console.complain(CommandFailure(error)) }
   }
 

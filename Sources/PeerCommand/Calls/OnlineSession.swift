@@ -102,10 +102,18 @@ package final class OnlineSession {
   ///   - run: The last call, for the report page.
   ///   - code: What is returned unless a file failed.
   package func finish(_ run: CallRun?, _ code: ExitCode) async -> ExitCode {
+    let page = run.flatMap { run in
+      run.report.map { ReportPage.html($0, run.samples, prediction: run.prediction) }
+    }
+    return await finish(page: page, code)
+  }
+
+  /// The same with the report page as it is to be written.
+  package func finish(page: String?, _ code: ExitCode) async -> ExitCode {
     await endpoint.captureMedia(to: nil)
     pcap?.finish()
     remember(pcap?.fault)
-    if let report { writePage(run, to: report) }
+    if let report, let page { write(page, to: report) }
     await endpoint.close()
     for fault in faults + lines.faults {
       console.complain(
@@ -115,10 +123,9 @@ package final class OnlineSession {
     return isClean || code != .done && code != .quality ? code : .file
   }
 
-  private func writePage(_ run: CallRun?, to report: OutputFile) {
-    guard let run, let end = run.report else { return }
+  private func write(_ page: String, to report: OutputFile) {
     do throws(ReactorError) {
-      try report.write(ReportPage.html(end, run.samples))
+      try report.write(page)
     } catch {
       remember("\(report.name) cannot be written to the end: \(error.reason).")
     }

@@ -3,14 +3,17 @@ package import MediaFiles
 internal import Primitives
 internal import Synchronization
 
-/// What `--pcap` asks for: the decrypted media as RTP that Wireshark reads, in pcapng.
+/// What `--pcap` asks for: the decrypted media as RTP and RTCP that Wireshark reads, in pcapng
+/// (docs/protocol/frames.md §2, §5).
 package final class MediaPCAP: MediaCapture {
   private let state: Mutex<State>
 
-  private struct State: ~Copyable {
+  struct State: ~Copyable {
     var writer: PCAPNGWriter?
     var outgoing = RTPNumbering(source: 0x4553_0001)
     var incoming = RTPNumbering(source: 0x4553_0002)
+    /// When our last sender report went, in nanoseconds since 1970 UTC.
+    var lastReport: UInt64?
     var lastFlush: UInt64 = 0
     var fault: String?
   }
@@ -30,20 +33,28 @@ package final class MediaPCAP: MediaCapture {
       let header =
         frame.isOutgoing
         ? state.outgoing.next(frame, payload) : state.incoming.next(frame, payload)
-      let packet = CapturedDatagram(
-        time: frame.wallNanoseconds, source: frame.isOutgoing ? frame.local : frame.remote,
-        destination: frame.isOutgoing ? frame.remote : frame.local,
-        direction: frame.isOutgoing ? .outbound : .inbound, payload: header.packet(payload.span))
-      do throws(MediaFileError) {
-        try state.writer?.write(packet)
-        if frame.wallNanoseconds &- state.lastFlush > 1_000_000_000 {
-          state.lastFlush = frame.wallNanoseconds
-          try state.writer?.flush()
-        }
-      } catch {
-        state.fault = error.description
-        state.writer = nil
-      }
+      state.write(
+        CapturedDatagram(
+          time: frame.wallNanoseconds, source: frame.isOutgoing ? frame.local : frame.remote,
+          destination: frame.isOutgoing ? frame.remote : frame.local,
+          direction: frame.isOutgoing ? .outbound : .inbound,
+          payload: header.packet(payload.span)))
+    }
+  }
+
+  package func capture(_ report: CapturedReport) {
+    state.withLock { state in
+      let theirs = state.theirReport(report)
+      let own = state.ownReport(report)
+      state.write(
+        CapturedDatagram(
+          time: report.wallNanoseconds, source: report.local, destination: report.remote,
+          direction: .outbound, payload: own.packet))
+      guard let theirs else { return }
+      state.write(
+        CapturedDatagram(
+          time: report.wallNanoseconds, source: report.remote, destination: report.local,
+          direction: .inbound, payload: theirs.packet))
     }
   }
 
@@ -59,33 +70,111 @@ package final class MediaPCAP: MediaCapture {
   }
 }
 
+extension MediaPCAP.State {
+  mutating func write(_ datagram: CapturedDatagram) {
+    do throws(MediaFileError) {
+      try writer?.write(datagram)
+      if datagram.time &- lastFlush > 1_000_000_000 {
+        lastFlush = datagram.time
+        try writer?.flush()
+      }
+    } catch {
+      fault = error.description
+      writer = nil
+    }
+  }
+
+  /// What we sent, and what we received of what the capture has.
+  mutating func ownReport(_ report: CapturedReport) -> RTCPReport {
+    let now = report.wallNanoseconds
+    lastReport = now
+    return RTCPReport(
+      source: outgoing.source, name: "here",
+      sent: RTCPReport.Sent(
+        wallNanoseconds: now, timestamp: outgoing.timestamp(at: now),
+        packetCount: UInt32(truncatingIfNeeded: report.statistics.sent.packetsSent),
+        byteCount: UInt32(truncatingIfNeeded: report.statistics.sent.bytesSent)),
+      received: incoming.takeBlock(jitterMs: report.statistics.received.jitterMs))
+  }
+
+  /// What FEEDBACK says of our packets; `nil` before there was any. Its delay since our report is
+  /// put so that whoever reckons the round trip from it (RFC 3550 §6.4.1) finds the measured one.
+  func theirReport(_ report: CapturedReport) -> RTCPReport? {
+    let sent = report.statistics.sent
+    guard let fractionLost = sent.fractionLost, outgoing.packetCount > 0 else { return nil }
+    var block = RTCPReport.Received(
+      source: outgoing.source, fractionLost: fractionLost, lost: sent.packetsLost ?? 0,
+      highestSequence: outgoing.highestSequence, jitter: 0)
+    if let lastReport, let trip = report.statistics.currentRttMs {
+      let delay = Double(report.wallNanoseconds &- lastReport) / 1e9 - trip / 1000
+      if delay >= 0, delay < 3600 {
+        block.lastReport = RTCPReport.middle(
+          of: RTCPReport.networkTime(wallNanoseconds: lastReport))
+        block.delay = UInt32(delay * 65_536)
+      }
+    }
+    return RTCPReport(source: incoming.source, name: "there", received: block)
+  }
+}
+
 /// RTP sequence numbers for frames that have none on our wire: they follow from the media time, so
 /// that what was lost is missing in the capture too.
 package struct RTPNumbering {
-  private let source: UInt32
-  private var sequence: UInt16 = 0
+  package let source: UInt32
+  /// Frames so far.
+  package private(set) var packetCount = 0
+  /// Extended by its wraps, from 0.
+  private var sequence = 0
+  private var highest = 0
   private var mediaStep: UInt32 = 0
-  private var hasBegun = false
+  /// Of the last frame, in nanoseconds since 1970 UTC.
+  private var lastWall: UInt64 = 0
+  /// Expected and received up to the last report block.
+  private var reported = (expected: 0, received: 0)
 
   package init(source: UInt32) { self.source = source }
 
   package mutating func next(_ frame: CapturedFrame, _ payload: [UInt8]) -> RTPMapping {
     let step = Int16(bitPattern: frame.mediaTime &- UInt16(truncatingIfNeeded: mediaStep))
-    if !hasBegun {
+    let isFirst = packetCount == 0
+    if isFirst {
       mediaStep = UInt32(frame.mediaTime)
     } else if frame.isMarked {
       // After silence: time has passed, but no frame is missing.
-      sequence &+= 1
+      sequence += 1
       mediaStep = mediaStep &+ UInt32(bitPattern: Int32(step))
     } else {
-      let frames = Int(step) / Self.steps(in: payload)
-      sequence = sequence &+ UInt16(truncatingIfNeeded: frames)
+      sequence += Int(step) / Self.steps(in: payload)
       mediaStep = mediaStep &+ UInt32(bitPattern: Int32(step))
     }
-    defer { hasBegun = true }
+    highest = max(highest, sequence)
+    packetCount += 1
+    lastWall = frame.wallNanoseconds
     return RTPMapping.audio(
-      mediaStep: mediaStep, sequenceNumber: sequence, source: source,
-      isMarked: frame.isMarked || !hasBegun)
+      mediaStep: mediaStep, sequenceNumber: UInt16(truncatingIfNeeded: sequence), source: source,
+      isMarked: frame.isMarked || isFirst)
+  }
+
+  package var highestSequence: UInt32 { UInt32(truncatingIfNeeded: highest) }
+
+  /// The RTP timestamp at a moment, reckoned from the last frame.
+  package func timestamp(at wallNanoseconds: UInt64) -> UInt32 {
+    let elapsed = Int64(bitPattern: wallNanoseconds &- lastWall)
+    return mediaStep &* 480 &+ UInt32(truncatingIfNeeded: elapsed / 1000 &* 48 / 1000)
+  }
+
+  /// What came of these frames since the last block (RFC 3550 A.3); `nil` before the first.
+  package mutating func takeBlock(jitterMs: Double) -> RTCPReport.Received? {
+    guard packetCount > 0 else { return nil }
+    let expected = highest + 1
+    let expectedNow = expected - reported.expected
+    let lostNow = expectedNow - (packetCount - reported.received)
+    reported = (expected, packetCount)
+    return RTCPReport.Received(
+      source: source,
+      fractionLost: expectedNow > 0 ? max(0, Double(lostNow) / Double(expectedNow)) : 0,
+      lost: expected - packetCount, highestSequence: highestSequence,
+      jitter: UInt32(max(0, min(1e6, jitterMs * 48))))
   }
 
   /// Tens of milliseconds in an Opus packet (RFC 6716 §3.1), at least one.

@@ -24,8 +24,9 @@ package struct OnlineOptions: Sendable {
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
   }
 
+  /// - Parameter needsRendezvous: Whether it is wrong to give none; then `rendezvous` is empty.
   package init(
-    _ arguments: inout Arguments, variable: (String) -> String?
+    _ arguments: inout Arguments, variable: (String) -> String?, needsRendezvous: Bool = true
   ) throws(UsageError) {
     try Self.refuseRelay(&arguments)
     let given = try arguments.option("--rendezvous")
@@ -44,14 +45,16 @@ package struct OnlineOptions: Sendable {
     let level = try arguments.choice("--log-level", of: LogLevel.allCases.map(\.rawValue))
     logLevel = level.flatMap(LogLevel.init) ?? .warning
     isQuiet = try arguments.flag("--quiet")
-    guard let rendezvous = given ?? variable("EARSHOT_RENDEZVOUS"), !rendezvous.isEmpty else {
-      throw UsageError(
-        "No rendezvous is given.",
-        advice: "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")
+    rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
+    if !rendezvous.isEmpty {
+      try Self.check(rendezvous)
+    } else if needsRendezvous {
+      throw Self.noRendezvous
     }
-    self.rendezvous = rendezvous
-    try Self.check(rendezvous)
   }
+
+  package static let noRendezvous = UsageError(
+    "No rendezvous is given.", advice: "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")
 
   package var configuration: Configuration {
     var configuration = Configuration(rendezvous: rendezvous)
@@ -68,7 +71,8 @@ package struct OnlineOptions: Sendable {
       && PeerID(text) == nil
   }
 
-  private static func check(_ rendezvous: String) throws(UsageError) {
+  /// Whether text is `HOST:PORT` or `HOST:PORT#ID`.
+  package static func check(_ rendezvous: String) throws(UsageError) {
     let parts = rendezvous.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
     let address = parts.first.map(String.init) ?? ""
     let port = address.lastIndex(of: ":").flatMap { colon in

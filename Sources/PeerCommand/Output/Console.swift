@@ -61,9 +61,17 @@ package final class Console {
     write(region.redraw(columns: columns), to: regionOutput)
   }
 
+  /// The same with a probe.
+  package func show(_ probe: ProbeView?) {
+    guard let regionOutput else { return }
+    region.probe = probe
+    write(region.redraw(columns: columns), to: regionOutput)
+  }
+
   /// Takes the region away, for good or until the next `show`.
   package func clear() {
     region.view = nil
+    region.probe = nil
     hideRegion()
   }
 
@@ -75,7 +83,7 @@ package final class Console {
   }
 
   private func drawRegion() {
-    guard let regionOutput, region.view != nil else { return }
+    guard let regionOutput, region.view != nil || region.probe != nil else { return }
     write(region.redraw(columns: columns), to: regionOutput)
   }
 

@@ -1,9 +1,13 @@
 package import Earshot
+internal import Primitives
 
 /// What is printed when a call is over: what was heard, how good it was, and why.
 package enum EndTable {
-  package static func text(_ report: CallReport, savedTo file: String?) -> String {
-    rows(report, savedTo: file)
+  /// - Parameter prediction: What a probe had said, against what was.
+  package static func text(
+    _ report: CallReport, savedTo file: String?, prediction: String? = nil
+  ) -> String {
+    rows(report, savedTo: file, prediction: prediction)
       .map { title, text in
         "  " + title + String(repeating: " ", count: max(1, 11 - title.count)) + text
       }
@@ -11,7 +15,7 @@ package enum EndTable {
   }
 
   package static func rows(
-    _ report: CallReport, savedTo file: String?
+    _ report: CallReport, savedTo file: String?, prediction: String? = nil
   ) -> [(title: String, text: String)] {
     var rows = [(title: "call", text: "\(report.outcome.rawValue): \(report.reason)")]
     rows.append(("with", peer(report)))
@@ -27,6 +31,7 @@ package enum EndTable {
         ? "" : ", moved \(path.changes) time\(path.changes == 1 ? "" : "s")"
       rows.append(("path", "\(path.kind.rawValue), \(path.local) to \(path.remote)\(changes)"))
     }
+    if let prediction { rows.append(("predicted", prediction)) }
     return rows
   }
 

@@ -1,3 +1,4 @@
+internal import Primitives
 package import Reactor
 
 /// The lines of `--json` and of `--events`: one object a line, `type` and `ts` first.

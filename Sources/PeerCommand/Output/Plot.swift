@@ -1,3 +1,5 @@
+internal import Primitives
+
 /// A line plot over time as inline SVG.
 package struct Plot: Sendable {
   package struct Line: Sendable {
@@ -14,6 +16,8 @@ package struct Plot: Sendable {
   package var title: String
   package var unit: String
   package var lines: [Line]
+  /// Parts of the time that have a name, shaded in turn; seconds.
+  package var spans: [(name: String, from: Double, to: Double)] = []
 
   package init(_ title: String, unit: String, _ lines: [Line]) {
     self.title = title
@@ -41,6 +45,7 @@ package struct Plot: Sendable {
       <figure><figcaption>\(Markup.escaped(title)) in \(Markup.escaped(unit))\(legend)</figcaption>
       <svg viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img">\n
       """
+    for (index, span) in spans.enumerated() { text += shade(span, index, scale) }
     for value in scale.ticks { text += gridLine(at: value, scale) }
     for part in 0...4 {
       let seconds = Double(part) * scale.lastX / 4
@@ -57,6 +62,22 @@ package struct Plot: Sendable {
     return zip(lines, Self.colors).map { line, color in
       " <span style=\"color:\(color)\">&#9632; \(Markup.escaped(line.name))</span>"
     }.joined()
+  }
+
+  private func shade(
+    _ span: (name: String, from: Double, to: Double), _ index: Int, _ scale: Scale
+  ) -> String {
+    let (from, to) = (max(0, span.from), min(span.to, scale.lastX))
+    guard from.isFinite, to.isFinite, to > from else { return "" }
+    let width = scale.x(to) - scale.x(from)
+    let color = index.isMultiple(of: 2) ? "#f6f8fa" : "#eaeef2"
+    let box =
+      "<rect x=\"\(Self.short(scale.x(from)))\" y=\"0\" width=\"\(Self.short(width))\" "
+      + "height=\"\(Self.short(Self.height - Self.bottom))\" fill=\"\(color)\">"
+      + "<title>\(Markup.escaped(span.name))</title></rect>\n"
+    // A letter is about six pixels wide.
+    guard Double(span.name.count) * 6.2 < width else { return box }
+    return box + label(Markup.escaped(span.name), x: scale.x(from) + 3, y: 10, anchor: "start")
   }
 
   private func gridLine(at value: Double, _ scale: Scale) -> String {

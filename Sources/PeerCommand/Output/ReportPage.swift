@@ -3,32 +3,18 @@ internal import Glibc
 
 /// `--report`: one page that needs nothing else, with plots over the call and its table.
 package enum ReportPage {
-  package static func html(_ report: CallReport, _ samples: [CallStatistics]) -> String {
-    let rows = EndTable.rows(report, savedTo: nil).map { title, text in
+  package static func html(
+    _ report: CallReport, _ samples: [CallStatistics], prediction: String? = nil
+  ) -> String {
+    let rows = EndTable.rows(report, savedTo: nil, prediction: prediction).map { title, text in
       "<tr><th>\(Markup.escaped(title))</th><td>\(Markup.escaped(text))</td></tr>\n"
     }
     let drawings = plots(samples).map(\.svg).joined()
-    return """
-      <!DOCTYPE html>
-      <html lang="en"><head><meta charset="utf-8"/>
-      <meta name="viewport" content="width=device-width"/>
-      <title>Earshot: call \(report.callID)</title>
-      <style>
-      body { font: 15px/1.5 system-ui, sans-serif; max-width: 780px; margin: 2em auto; color: #1f2328;
-        padding: 0 1em; background: #fff }
-      th { text-align: left; vertical-align: top; padding-right: 1.5em; font-weight: 600;
-        white-space: nowrap }
-      td { overflow-wrap: anywhere }
-      figure { margin: 1.5em 0 } figcaption { font-weight: 600 }
-      figcaption span { font-weight: 400; margin-left: 1em }
-      svg { width: 100%; height: auto } svg text { font-size: 11px; fill: #59636e }
-      </style></head><body>
-      <h1>Call \(report.callID)</h1>
-      <table>
-      \(rows.joined())\(steps(report.timeline))</table>
-      \(drawings.isEmpty ? "<p>Nothing was measured: no media flowed.</p>\n" : drawings)</body></html>
-
-      """
+    let body =
+      "<table>\n\(rows.joined())\(steps(report.timeline))</table>\n"
+      + (drawings.isEmpty ? "<p>Nothing was measured: no media flowed.</p>\n" : drawings)
+    return Page.html(
+      title: "Earshot: call \(report.callID)", heading: "Call \(report.callID)", body)
   }
 
   private static func steps(_ timeline: CallReport.Timeline) -> String {

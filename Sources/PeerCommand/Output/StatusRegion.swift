@@ -1,12 +1,15 @@
 internal import Earshot
+internal import Primitives
 
-/// The lines at the bottom of a terminal that say how a call is going, redrawn in place.
+/// The lines at the bottom of a terminal that say how a call or a probe is going, redrawn in place.
 ///
 /// Lines are cut to the width; after the terminal was made narrower, what has wrapped is erased
 /// too.
 package struct StatusRegion {
   package let usesColor: Bool
   package var view: CallView?
+  /// What is shown while there is no call.
+  package var probe: ProbeView?
   /// Letters in each line that stands on the terminal.
   private var shown: [Int] = []
 
@@ -24,8 +27,10 @@ package struct StatusRegion {
   /// Draws the view in place of what stands there.
   package mutating func redraw(columns: Int) -> String {
     let before = erase(columns: columns)
-    guard let view else { return before }
-    let lines = Self.lines(view, columns: columns)
+    guard
+      let lines = view.map({ Self.lines($0, columns: columns) })
+        ?? probe?.lines(columns: columns)
+    else { return before }
     shown = lines.map(\.count)
     guard usesColor, let first = lines.first else { return before + lines.joined(separator: "\n") }
     let rest = lines.dropFirst().map { "\u{1B}[2m\($0)\u{1B}[0m" }

@@ -3,8 +3,14 @@ package import Earshot
 /// The last line of a call: how it ended, how good it was, and why. What was not measured is
 /// absent.
 package enum SummaryLine {
-  package static func write(_ report: CallReport, to lines: JSONLines) {
-    lines.write("summary") { Self.fill(&$0, report) }
+  /// - Parameter prediction: What a probe had said before.
+  package static func write(
+    _ report: CallReport, prediction: JSONObject? = nil, to lines: JSONLines
+  ) {
+    lines.write("summary") { object in
+      Self.fill(&object, report)
+      object.add("predicted", prediction)
+    }
   }
 
   package static func fill(_ object: inout JSONObject, _ report: CallReport) {

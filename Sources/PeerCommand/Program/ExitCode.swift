@@ -28,6 +28,23 @@ package enum ExitCode: Int32, Sendable {
     if report.trust == .changed { self = .identity }
   }
 
+  /// How a probe ended.
+  ///
+  /// - Parameter required: What the line must be fit for, without a doubt.
+  package init(_ report: LineReport, _ rating: LineRating, required: LineUse?) {
+    guard report.state == .unavailable else {
+      let isFit = required.map { rating.fitness[$0] == .yes } ?? true
+      self = isFit ? .done : .quality
+      return
+    }
+    switch report.ending {
+    case .busy, .notAllowed, .callInProgress: self = .refused
+    case .cancelled: self = .interrupted
+    case .notSupported: self = .failed
+    case .finished, .underWay, .noAnswer, .sessionLost, .budgetSpent: self = .unreachable
+    }
+  }
+
   /// What stopped the program (docs/errors.md).
   package init(_ code: EarshotError.Code) {
     switch code {

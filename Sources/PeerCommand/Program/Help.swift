@@ -7,6 +7,7 @@ package enum Help {
 
       earshot keygen               makes the own identity; prints its ID and contact card
       earshot card [--qr]          prints the own contact card
+      earshot probe TARGET         measures the line to a rendezvous or a peer
       earshot call NAME|ID         invites, talks, prints how it was
       earshot answer               registers, and waits for calls
       earshot inspect FILE         explains a pcapng, an events file or a packet in hex
@@ -15,7 +16,7 @@ package enum Help {
 
     Exit codes
         0  done; the call ended normally      5  nobody answered in time
-        1  failed for another reason          6  quality below --min-mos
+        1  failed for another reason          6  --require not met, or below --min-mos
         2  the command line is wrong          7  an identity is not the one expected
         3  unreachable                        8  a file cannot be read or written
         4  the other side said no           130  interrupted before there was a call
@@ -25,6 +26,7 @@ package enum Help {
     switch command {
     case .keygen: keygen
     case .card: card
+    case .probe: probe + onlineOptions + probeExample
     case .call: call + sound + online
     case .answer: answer + sound + online
     case .inspect: inspect
@@ -68,6 +70,31 @@ package enum Help {
     example: earshot inspect call.pcapng
     """
 
+  private static let probe = """
+    usage: earshot probe HOST:PORT|NAME|ID [options]
+
+    Measures the line to a rendezvous (HOST:PORT) or to a peer that answers, in both directions, and
+    says what it is fit for: delay, loss, jitter and what it carries, idle and full. Never sends
+    more than expected. docs/probe.md explains the result.
+
+      --uplink  --downlink          one direction alone     (default: both)
+      --expected-uplink BPS         100000...5000000: the most that is tested (default: 2500000)
+      --expected-downlink BPS       the same from the other end (default: 2500000)
+      --duration SECONDS            4...30; longer narrows the intervals (default: 8)
+      --watch                       a grade every 2 s, until SIGINT; no bandwidth
+      --require voice|video|hd      exit 6 if the line is not clearly fit for it
+
+    """
+
+  private static let probeExample = """
+
+
+    SIGINT ends the probe and prints what is known so far; keys: q does the same.
+
+    example: earshot probe 192.0.2.1:7400
+             earshot probe bob --rendezvous 192.0.2.1:7400 --require video --report line.html
+    """
+
   private static let call = """
     usage: earshot call NAME|ID [options]
 
@@ -107,22 +134,28 @@ package enum Help {
 
     """
 
-  private static let online = """
+  private static let onlineOptions = """
       --rendezvous HOST:PORT[#ID]   or $EARSHOT_RENDEZVOUS; #ID pins its identity
-      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity); whom it
+                           has seen before, and where, it keeps in FILE.known-peers
       --name NAME          the name to be called by: 1 to 63 of A-Z a-z 0-9 . _ -
       --bind HOST:PORT     local UDP address               (default: 0.0.0.0:0)
       --json               standard output becomes JSON Lines
       --events FILE        the same lines to FILE
       --report FILE.html   a page with plots at the end
-      --pcap FILE.pcapng   the decrypted media as RTP, for Wireshark
+      --pcap FILE.pcapng   the decrypted media as RTP and RTCP, for Wireshark
       --log-level LEVEL    error, warning, info or debug   (default: warning)
       --quiet              print nothing but errors
-
-    Keys while a call runs on a terminal: m mute, q hang up, s statistics now. SIGINT hangs up and
-    still prints the report; SIGUSR1 prints statistics.
-
-    example: earshot call bob --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav
-             earshot answer --name bob --rendezvous 192.0.2.1:7400 --accept
     """
+
+  private static let online =
+    onlineOptions + """
+
+
+      Keys while a call runs on a terminal: m mute, q hang up, s statistics now. SIGINT hangs up and
+      still prints the report; SIGUSR1 prints statistics.
+
+      example: earshot call bob --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav
+               earshot answer --name bob --rendezvous 192.0.2.1:7400 --accept
+      """
 }

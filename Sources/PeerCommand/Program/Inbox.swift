@@ -5,6 +5,7 @@ package import Reactor
 /// Whatever can happen to a running command.
 package enum Happening: Sendable {
   case endpoint(EndpointEvent)
+  case probe(ProbeProgress)
   case signal(SignalWatch.Signal)
   case key(Character)
   /// The played file is at its end.

@@ -45,6 +45,9 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable {
   /// IPv6 address (docs/protocol/session.md §9).
   package var limitPrefix: UInt64 { family == .v4 ? high | 1 : high }
 
+  /// What IP and UDP put before a datagram to this address, in bytes, without options.
+  package var headerByteCount: Int { family == .v4 ? 28 : 48 }
+
   package var isLoopback: Bool {
     family == .v4 ? high >> 56 == 127 : high == 0 && low == 1
   }

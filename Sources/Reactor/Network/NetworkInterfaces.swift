@@ -36,6 +36,16 @@ package enum NetworkInterfaces {
     return usable(found, includingLoopback: includingLoopback, limit: limit)
   }
 
+  /// The own address that a packet to `remote` would come from, with `port`: what a socket bound to
+  /// every address sends from (RFC 1122 §3.3.4.3). `nil` when there is no way there. Sends nothing.
+  package static func address(toward remote: SocketAddress, port: UInt16) -> SocketAddress? {
+    var target = remote.forKernel
+    var local = earshot_address()
+    guard unsafe earshot_source_address(&target, &local) == 0 else { return nil }
+    local.port = port
+    return SocketAddress(local)
+  }
+
   /// The choice and the order; apart from the kernel so that it can be tested.
   static func usable(
     _ found: [InterfaceAddress], includingLoopback: Bool, limit: Int

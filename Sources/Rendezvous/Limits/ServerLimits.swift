@@ -1,3 +1,4 @@
+package import LastMile
 import Primitives
 
 /// How much of everything there may be at a rendezvous (docs/protocol/session.md §9), each with
@@ -26,8 +27,10 @@ package struct ServerLimits: Sendable {
   package var answers = Rate(perSecond: 5000, burst: 500)
   /// RESET to one source: a client needs one.
   package var resetsPerSource = Rate(perSecond: 1, burst: 1)
-  /// RESET in all: so few that making them costs nothing, so many that everyone is back in time.
-  package var resets = Rate(perSecond: 200, burst: 50)
+  /// RESET in all: twenty thousand clients have theirs 5 s after a restart, within the 6 s in which
+  /// they are to be back. Each is shorter than what it answers, and costs one hash: 4000 a second
+  /// are about 1 % of a core.
+  package var resets = Rate(perSecond: 4000, burst: 400)
   /// FORWARD of one client: the retries and the path exchange of one call fit.
   package var forwardsPerClient = Rate(perSecond: 10, burst: 20)
   /// FORWARDs that wait for one client's acknowledgement: a phone rings once, and whoever does not
@@ -74,6 +77,8 @@ package struct ServerLimits: Sendable {
   package var forwardBodyByteCount = 4096
   /// The longest life of a FORWARD that the server takes: signalling gives up after 8 s.
   package var longestLife = Duration.seconds(30)
+  /// Probes that clients may have reflected (docs/protocol/probe.md §3).
+  package var probes = ReflectorLimits()
 
   package init() {}
 
@@ -120,6 +125,11 @@ struct RateMeter: BitwiseCopyable, Sendable {
     guard base &- now.nanoseconds <= rate.tolerance else { return false }
     due = base &+ rate.interval
     return true
+  }
+
+  /// Whether `take` would say so; counts nothing.
+  func allows(_ rate: Rate, now: Instant) -> Bool {
+    due <= now.nanoseconds || due &- now.nanoseconds <= rate.tolerance
   }
 
   /// Whether nothing is owed any more: a new meter would do as well.

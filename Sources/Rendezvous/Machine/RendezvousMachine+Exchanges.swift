@@ -1,3 +1,4 @@
+import LastMile
 import Messaging
 import Primitives
 import Wire
@@ -102,6 +103,8 @@ extension RendezvousMachine {
   /// each packet from there and not more often than every 100 ms.
   mutating func noteMove(of slot: UInt32, to source: SocketAddress, now: Instant) {
     guard !source.isUnsendable else { return }
+    // Nothing that was asked for at the old address may go on to a host that moved away.
+    reflector.drop(slot)
     let token = random.next()
     withExchange(of: slot) { exchange in
       if exchange.move?.address == source {

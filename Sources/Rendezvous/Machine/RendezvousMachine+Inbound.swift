@@ -112,6 +112,11 @@ extension RendezvousMachine {
     case .close:
       remove(slot, .closed)
       return false
+    case .probeRequest, .probePacket:
+      reflect(frame, of: packet, now: now)
+      return true
+    // What only a reflector says draws nothing from another one.
+    case .probeAnswer, .probeReport: return true
     case .signal, .audio, .audioReport, .audioRequest, .skipped:
       // Nothing that a rendezvous takes (docs/protocol/rendezvous.md §1).
       counters.framesInvalid &+= 1

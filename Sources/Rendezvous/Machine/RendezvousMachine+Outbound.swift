@@ -1,4 +1,5 @@
 import Cryptography
+import LastMile
 package import Primitives
 import Wire
 
@@ -35,6 +36,7 @@ extension RendezvousMachine {
       }
       if registry.isUsed(slot) { settle(slot, mayQueue: false, now: now) }
     }
+    if let destination = writeReflection(into: &packet, now: now) { return destination }
     return writeGoingAway(into: &packet, now: now)
   }
 

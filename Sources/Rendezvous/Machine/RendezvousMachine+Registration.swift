@@ -76,10 +76,7 @@ extension RendezvousMachine {
     _ connection: ConnectionID, byteCount: Int, from source: SocketAddress, now: Instant
   ) {
     guard byteCount > ResetPacket.byteCount, let boot = formerBoot(of: connection) else { return }
-    let rate = limits.resetsPerSource
-    guard sources.withRecord(of: source, now: now, { $0.resets.take(rate, now: now) }),
-      resetMeter.take(limits.resets, now: now)
-    else { return }
+    guard mayReset(source, now: now) else { return }
     var answer: [UInt8] = []
     ResetPacket(
       answered: connection, token: resetToken(boot: boot, connection),
@@ -87,6 +84,16 @@ extension RendezvousMachine {
     ).write(to: &answer)
     counters.resetsSent &+= 1
     queue(answer, to: source)
+  }
+
+  /// Whoever is refused because there are too many in all keeps the right to the next try: else it
+  /// could miss its turn again and again.
+  private mutating func mayReset(_ source: SocketAddress, now: Instant) -> Bool {
+    let rate = limits.resetsPerSource
+    guard sources.withRecord(of: source, now: now, { $0.resets.allows(rate, now: now) }),
+      resetMeter.take(limits.resets, now: now)
+    else { return false }
+    return sources.withRecord(of: source, now: now) { $0.resets.take(rate, now: now) }
   }
 
   /// The latest boot before this one whose connection IDs begin as this one does.

@@ -1,3 +1,4 @@
+import LastMile
 package import Primitives
 import Wire
 
@@ -7,6 +8,7 @@ extension RendezvousMachine {
     while let index = exchanges.popDue(now: now) { handleTimeout(of: index, now: now) }
     if let due = sweepDue, due <= now { sweep(now: now) }
     commitIfDue(now: now)
+    reflector.handleTimeout(now: now)
   }
 
   package var nextDeadline: Instant? {
@@ -14,6 +16,7 @@ extension RendezvousMachine {
     next = earliest(next, storeDue)
     next = earliest(next, farewells.nextDeadline)
     next = earliest(next, goingAway?.nextDeadline)
+    next = earliest(next, reflector.nextDeadline)
     return next
   }
 

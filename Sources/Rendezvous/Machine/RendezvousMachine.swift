@@ -1,4 +1,5 @@
 import Cryptography
+import LastMile
 package import Primitives
 package import SecureSession
 package import Wire
@@ -31,6 +32,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// Datagrams outside sessions: RESP, COOKIE, CARD, RESET, VERSION.
   var answers: BoundedQueue<Answer>
   var farewells = Farewells()
+  /// Probes that clients have under way.
+  var reflector: Reflector
   var goingAway: GoingAway?
   private var events: BoundedQueue<ServerEvent>
 
@@ -70,6 +73,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     ready = BoundedQueue(limit: limits.sessions)
     answers = BoundedQueue(limit: limits.waitingAnswers)
     events = BoundedQueue(limit: limits.waitingEvents)
+    reflector = Reflector(limits: limits.probes)
     self.random = random
     self.settings = settings
   }
@@ -101,6 +105,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// Says good-bye to everyone and takes nothing more; done when `isGone`.
   package mutating func goAway(now: Instant) {
     if goingAway == nil { goingAway = GoingAway(now: now) }
+    reflector.close(.over)
     storeDue = storeDue.map { min($0, now) }
   }
 
@@ -147,6 +152,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// Ends a session without a word.
   mutating func remove(_ slot: UInt32, _ departure: ServerEvent.Departure) {
     if let index = exchange(of: slot) { exchanges.remove(index) }
+    reflector.drop(slot)
     let (id, wasConfirmed) = (registry[slot].id, registry[slot].isConfirmed)
     pending.remove(slot)
     registry.remove(slot)

@@ -9,6 +9,8 @@ package struct MediaDescription: Equatable, Sendable {
 
     package static let opus = Codec(rawValue: 1)
     package static let vp8 = Codec(rawValue: 2)
+    /// No media: the call carries a probe (docs/protocol/probe.md §3).
+    package static let probe = Codec(rawValue: 3)
   }
 
   package struct Entry: Hashable, Sendable {

@@ -20,6 +20,10 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case audioReport(body: PacketRange)
   /// `AudioRequestFrame` reads the body, which has been checked.
   case audioRequest(body: PacketRange)
+  case probeRequest(ProbeRequestFrame)
+  case probeAnswer(ProbeAnswerFrame)
+  case probePacket(ProbePacketFrame)
+  case probeReport(ProbeReportFrame)
   /// An AUDIO frame of a kind that is reserved (§5, bit 0); it reached the packet's end.
   case skipped(type: UInt8)
 
@@ -29,7 +33,7 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
     case .ping, .message: .soon
     case .audio, .skipped: .interval
     case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
-      .audioReport, .audioRequest:
+      .audioReport, .audioRequest, .probeRequest, .probeAnswer, .probePacket, .probeReport:
       .none
     }
   }
@@ -64,6 +68,10 @@ package enum FrameType {
   package static let close: UInt8 = 0x0A
   package static let audioReport: UInt8 = 0x0B
   package static let audioRequest: UInt8 = 0x0C
+  package static let probeRequest: UInt8 = 0x10
+  package static let probeAnswer: UInt8 = 0x11
+  package static let probePacket: UInt8 = 0x12
+  package static let probeReport: UInt8 = 0x13
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }

@@ -48,6 +48,10 @@ package struct FrameReader: ~Escapable {
     case FrameType.audioReport: return try readAudioReport()
     case FrameType.audioRequest: return try readAudioRequest()
     case FrameType.audio...: return try readAudio(type)
+    case FrameType.probeRequest: return .probeRequest(try ProbeRequestFrame(parsing: &reader))
+    case FrameType.probeAnswer: return .probeAnswer(try ProbeAnswerFrame(parsing: &reader))
+    case FrameType.probePacket: return .probePacket(try ProbePacketFrame(parsing: &reader))
+    case FrameType.probeReport: return .probeReport(try ProbeReportFrame(parsing: &reader))
     default: throw .invalid("frame type", at: start)
     }
   }

@@ -20,17 +20,14 @@ package struct CookiePacket: Equatable, Sendable {
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
     let preamble = try PacketPreamble(parsing: &reader, type: .cookie, byteCount: Self.byteCount)
-    guard preamble.version == SessionWire.version else { throw .invalid("version", at: 1) }
-    guard preamble.suite == SessionWire.suite else { throw .invalid("suite", at: 2) }
+    try preamble.expectOurs()
     initiator = try ConnectionID(parsing: &reader, "initiator's connection ID")
     nonce = try reader.readBytes(Self.nonceByteCount, "nonce")
     sealedCookie = try reader.readBytes(Self.sealedByteCount, "sealed cookie")
   }
 
   package func write(to bytes: inout [UInt8], purpose: UInt8) {
-    let preamble = PacketPreamble(
-      version: SessionWire.version, suite: SessionWire.suite, purpose: purpose)
-    preamble.write(to: &bytes, type: .cookie)
+    PacketPreamble(purpose: purpose).write(to: &bytes, type: .cookie)
     initiator.write(to: &bytes)
     bytes.append(contentsOf: nonce)
     bytes.append(contentsOf: sealedCookie)
@@ -55,8 +52,7 @@ package struct ResetPacket: Equatable, Sendable {
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
     let preamble = try PacketPreamble(parsing: &reader, type: .reset, byteCount: Self.byteCount)
-    guard preamble.version == SessionWire.version else { throw .invalid("version", at: 1) }
-    guard preamble.suite == SessionWire.suite else { throw .invalid("suite", at: 2) }
+    try preamble.expectOurs()
     guard preamble.purpose == 0 else { throw .invalid("purpose", at: 3) }
     answered = try ConnectionID(parsing: &reader, "connection ID")
     token = try Bytes16(parsing: &reader, "token")
@@ -64,9 +60,7 @@ package struct ResetPacket: Equatable, Sendable {
   }
 
   package func write(to bytes: inout [UInt8]) {
-    let preamble = PacketPreamble(
-      version: SessionWire.version, suite: SessionWire.suite, purpose: 0)
-    preamble.write(to: &bytes, type: .reset)
+    PacketPreamble().write(to: &bytes, type: .reset)
     answered.write(to: &bytes)
     bytes.append(token)
     bytes.append(padding)
@@ -104,9 +98,7 @@ package struct VersionPacket: Equatable, Sendable {
   }
 
   package func write(to bytes: inout [UInt8]) {
-    let preamble = PacketPreamble(
-      version: SessionWire.version, suite: SessionWire.suite, purpose: 0)
-    preamble.write(to: &bytes, type: .version)
+    PacketPreamble().write(to: &bytes, type: .version)
     initiator.write(to: &bytes)
     bytes.append(lowest)
     bytes.append(highest)
@@ -126,16 +118,14 @@ package struct CardRequestPacket: Equatable, Sendable {
   package init(parsing reader: inout ByteReader) throws(WireError) {
     let preamble = try PacketPreamble(
       parsing: &reader, type: .cardRequest, byteCount: Self.byteCount)
-    guard preamble.version == SessionWire.version else { throw .invalid("version", at: 1) }
-    guard preamble.suite == 0, preamble.purpose == 0 else { throw .invalid("zero", at: 2) }
+    try preamble.expectOfCard()
     nonce = try reader.readUInt64("nonce")
     try reader.readZeros(Self.byteCount - 12, "end of CARD_REQUEST")
   }
 
   package func write(to bytes: inout [UInt8]) {
     let start = bytes.count
-    PacketPreamble(version: SessionWire.version, suite: 0, purpose: 0)
-      .write(to: &bytes, type: .cardRequest)
+    PacketPreamble(suite: 0).write(to: &bytes, type: .cardRequest)
     bytes.append(littleEndian: nonce)
     bytes.append(zeros: start + Self.byteCount - bytes.count)
   }
@@ -159,8 +149,7 @@ package struct CardPacket: Equatable, Sendable {
   package init(parsing reader: inout ByteReader) throws(WireError) {
     let preamble = try PacketPreamble(
       parsing: &reader, type: .card, byteCount: reader.remaining)
-    guard preamble.version == SessionWire.version else { throw .invalid("version", at: 1) }
-    guard preamble.suite == 0, preamble.purpose == 0 else { throw .invalid("zero", at: 2) }
+    try preamble.expectOfCard()
     nonce = try reader.readUInt64("nonce")
     let length = Int(try reader.readUInt16("card length"))
     guard length <= ContactCard.maximumByteCount else {
@@ -171,8 +160,7 @@ package struct CardPacket: Equatable, Sendable {
   }
 
   package func write(to bytes: inout [UInt8]) {
-    PacketPreamble(version: SessionWire.version, suite: 0, purpose: 0)
-      .write(to: &bytes, type: .card)
+    PacketPreamble(suite: 0).write(to: &bytes, type: .card)
     bytes.append(littleEndian: nonce)
     bytes.append(littleEndian: UInt16(clamping: card.bytes.count))
     bytes.append(contentsOf: card.bytes)

@@ -42,9 +42,7 @@ package struct InitPacket: Equatable, Sendable {
   ) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(byteCount)
-    let preamble = PacketPreamble(
-      version: SessionWire.version, suite: SessionWire.suite, purpose: purpose.rawValue)
-    preamble.write(to: &bytes, type: .initiation)
+    PacketPreamble(purpose: purpose.rawValue).write(to: &bytes, type: .initiation)
     connectionID.write(to: &bytes)
     bytes.append(contentsOf: noiseMessage)
     return bytes

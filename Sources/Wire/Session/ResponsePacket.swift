@@ -18,8 +18,7 @@ package struct ResponsePacket: Equatable, Sendable {
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
     let preamble = try PacketPreamble(parsing: &reader, type: .response, byteCount: Self.byteCount)
-    guard preamble.version == SessionWire.version else { throw .invalid("version", at: 1) }
-    guard preamble.suite == SessionWire.suite else { throw .invalid("suite", at: 2) }
+    try preamble.expectOurs()
     guard let purpose = HandshakePurpose(rawValue: preamble.purpose) else {
       throw .invalid("purpose", at: 3)
     }
@@ -39,9 +38,7 @@ package struct ResponsePacket: Equatable, Sendable {
   ) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(byteCount)
-    let preamble = PacketPreamble(
-      version: SessionWire.version, suite: SessionWire.suite, purpose: purpose.rawValue)
-    preamble.write(to: &bytes, type: .response)
+    PacketPreamble(purpose: purpose.rawValue).write(to: &bytes, type: .response)
     responder.write(to: &bytes)
     initiator.write(to: &bytes)
     bytes.append(contentsOf: noiseMessage)

@@ -52,7 +52,9 @@ struct PacketPreamble {
   var suite: UInt8
   var purpose: UInt8
 
-  init(version: UInt8, suite: UInt8, purpose: UInt8) {
+  init(
+    version: UInt8 = SessionWire.version, suite: UInt8 = SessionWire.suite, purpose: UInt8 = 0
+  ) {
     self.version = version
     self.suite = suite
     self.purpose = purpose
@@ -67,6 +69,18 @@ struct PacketPreamble {
     version = try reader.readUInt8("version")
     suite = try reader.readUInt8("suite")
     purpose = try reader.readUInt8("purpose")
+  }
+
+  /// Refuses what is not of our version and suite.
+  func expectOurs() throws(WireError) {
+    guard version == SessionWire.version else { throw .invalid("version", at: 1) }
+    guard suite == SessionWire.suite else { throw .invalid("suite", at: 2) }
+  }
+
+  /// Refuses what is not of our version, or names the suite or purpose that a card does not have.
+  func expectOfCard() throws(WireError) {
+    guard version == SessionWire.version else { throw .invalid("version", at: 1) }
+    guard suite == 0, purpose == 0 else { throw .invalid("zero", at: 2) }
   }
 
   func write(to bytes: inout [UInt8], type: PacketType) {

@@ -42,9 +42,29 @@ extension FuzzTarget {
     case .audioRequest(let body):
       expectInside(body, packet)
       visitRequest(packet.bytes(at: body))
-    case .ping, .pong, .credit, .pathChallenge, .pathResponse, .skipped: break
+    case .probeReport(let report):
+      expectInside(report.entries, packet)
+      visit(report, in: packet)
+    case .probeRequest(let request):
+      expect(request.run != 0, "a run has a name")
+      expect(
+        ProbePacketFrame.payloadByteCounts.contains(Int(request.payloadByteCount)),
+        "a train's packets have a length that a packet may have")
+    case .ping, .pong, .credit, .pathChallenge, .pathResponse, .skipped, .probeAnswer,
+      .probePacket:
+      break
     }
     expect(frame.demand >= .none, "every frame has a demand")
+  }
+
+  private static func visit(_ report: ProbeReportFrame, in packet: Span<UInt8>) {
+    var arrivals = report.arrivals(in: packet)
+    var count = 0
+    while let arrival = arrivals.next() {
+      expect(arrival.sequence == report.first &+ UInt32(count), "numbers go up one by one")
+      count += 1
+    }
+    expect(count == report.entries.count / 2, "as many entries as announced")
   }
 
   private static func expectInside(_ range: PacketRange, _ packet: Span<UInt8>) {

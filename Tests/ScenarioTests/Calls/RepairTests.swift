@@ -73,7 +73,7 @@ private struct AudioEnd: ~Copyable {
         let frame = AudioMediaFrame(
           length: received.length, isMarked: received.isMarked, hasCopies: received.hasCopies,
           mediaTime: received.mediaTime)
-        receiver.receive(packet.span, frame, arrival: received.arrival)
+        Self.give(packet, frame, received.arrival, to: &receiver)
       case .report:
         let report = try AudioReportFrame(body: packet.span)
         let roundTrip = trip.map {
@@ -84,6 +84,12 @@ private struct AudioEnd: ~Copyable {
       case .request: sender.handle(try AudioRequestFrame(body: packet.span))
       }
     }
+  }
+
+  private static func give(
+    _ body: [UInt8], _ frame: AudioMediaFrame, _ arrival: Instant, to receiver: inout AudioReceiver
+  ) {
+    receiver.receive(body.span, frame, arrival: arrival)
   }
 
   private static func fill(_ packet: inout [UInt8], _ write: (inout OutputSpan<UInt8>) -> Void) {

@@ -1,4 +1,5 @@
 import Calling
+import LastMile
 import Peer
 import Primitives
 import Wire
@@ -13,7 +14,7 @@ extension SimulatedPeer {
     switch event {
     case .registration(.registered): noteRegistered(now)
     case .registration: isRegistered = false
-    case .rendezvousIdentified: break
+    case .rendezvousIdentified, .probe: break
     case .calling(let event): observe(event, now)
     case .link(let call, let step): observe(step, of: call, now)
     case .unresolved(let call, _):
@@ -113,6 +114,7 @@ extension SimulatedPeer {
     case .link(let call, .invitation(let notice)): "\(call) invitation of \(notice.peer)"
     case .link(let call, let step): "\(call) \(step)"
     case .unresolved(let call, let failure): "\(call) unresolved: \(failure)"
+    case .probe(let progress): "probe \(progress.word)"
     }
   }
 }

@@ -1,26 +1,34 @@
 package import Primitives
 
 /// What is to happen, in order of time; things of one instant come out in the order they went in.
+///
+/// Inlinable: unspecialised it would cost a simulated call a tenth of its time.
 package struct EventQueue<Payload> {
-  private struct Entry {
-    var time: Instant
-    var order: UInt64
-    var payload: Payload
+  @usableFromInline struct Entry {
+    @usableFromInline var time: Instant
+    @usableFromInline var order: UInt64
+    @usableFromInline var payload: Payload
 
-    func isBefore(_ other: Entry) -> Bool {
+    @inlinable init(time: Instant, order: UInt64, payload: Payload) {
+      self.time = time
+      self.order = order
+      self.payload = payload
+    }
+
+    @inlinable func isBefore(_ other: Entry) -> Bool {
       time == other.time ? order < other.order : time < other.time
     }
   }
 
-  private var heap: [Entry] = []
-  private var count: UInt64 = 0
+  @usableFromInline var heap: [Entry] = []
+  @usableFromInline var count: UInt64 = 0
 
-  package init() {}
+  @inlinable package init() {}
 
-  package var isEmpty: Bool { heap.isEmpty }
-  package var nextTime: Instant? { heap.first?.time }
+  @inlinable package var isEmpty: Bool { heap.isEmpty }
+  @inlinable package var nextTime: Instant? { heap.first?.time }
 
-  package mutating func push(_ payload: Payload, at time: Instant) {
+  @inlinable package mutating func push(_ payload: Payload, at time: Instant) {
     heap.append(Entry(time: time, order: count, payload: payload))
     count += 1
     var child = heap.count - 1
@@ -33,7 +41,7 @@ package struct EventQueue<Payload> {
   }
 
   /// The first payload, if its time is not after `now`.
-  package mutating func pop(at now: Instant) -> Payload? {
+  @inlinable package mutating func pop(at now: Instant) -> Payload? {
     guard let first = heap.first, first.time <= now else { return nil }
     let last = heap.removeLast()
     guard !heap.isEmpty else { return first.payload }

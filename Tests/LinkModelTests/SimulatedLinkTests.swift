@@ -1,5 +1,5 @@
+import LinkModel
 import Primitives
-import Simulation
 import Testing
 
 /// Goal: the lines do what their conditions say, in figures. Bounds are five deviations wide.

@@ -34,6 +34,17 @@ package struct LinkConditions: Sendable {
     }
   }
 
+  /// A transmitter whose speed follows a recording, with the same kind of queue.
+  package struct TracedRate: Sendable {
+    package var trace: DeliveryTrace
+    package var queue: Rate.Queue
+
+    package init(_ trace: DeliveryTrace, queue: Rate.Queue) {
+      self.trace = trace
+      self.queue = queue
+    }
+  }
+
   /// A time in which nothing passes.
   package struct Blackout: Sendable {
     package var from: Instant
@@ -59,6 +70,8 @@ package struct LinkConditions: Sendable {
   /// Probability that one to four bits of a datagram are flipped.
   package var corruption = 0.0
   package var rate: Rate?
+  /// Takes the place of `rate`: what a recorded line could carry, millisecond by millisecond.
+  package var trace: TracedRate?
   package var blackouts: [Blackout] = []
 
   package init(delay: Duration) { self.delay = delay }

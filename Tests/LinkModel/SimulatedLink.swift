@@ -44,6 +44,7 @@ package struct SimulatedLink: Sendable {
   /// When the present spell of clear or lossy time is over.
   private var spellEnd: Instant?
   private var transmitterFree = Instant.zero
+  private var tracePlace = DeliveryTrace.Place()
   private var newestArrival = Instant.zero
 
   package init(_ conditions: LinkConditions, random: RandomSource) {
@@ -103,6 +104,9 @@ package struct SimulatedLink: Sendable {
   private mutating func depart(
     _ byteCount: Int, at now: Instant, _ isECNCapable: Bool, _ passage: inout Passage
   ) -> Instant? {
+    if let traced = conditions.trace {
+      return tracePlace.depart(byteCount + Self.headerByteCount, at: now, over: traced)
+    }
     guard let rate = conditions.rate else { return now }
     let bits = UInt64(byteCount + Self.headerByteCount) * 8
     let wait = transmitterFree.nanoseconds(since: now)

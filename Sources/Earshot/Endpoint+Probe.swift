@@ -1,0 +1,93 @@
+public import LastMile
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Wire
+
+/// Where the line that is probed ends.
+public enum ProbeTarget: Sendable, Equatable {
+  /// At the rendezvous of the endpoint.
+  case rendezvous
+  /// At a peer, by name or ID. Its program answers by itself, unless it is in a call.
+  case peer(String)
+}
+
+/// A probe that was begun.
+public struct LineProbe: Sendable {
+  /// What it tells; ends after `finished`, which comes exactly once. For one reader, who ends the
+  /// probe by not reading on.
+  public let progress: AsyncStream<ProbeProgress>
+  private let endpoint: Endpoint
+
+  init(_ progress: AsyncStream<ProbeProgress>, _ endpoint: Endpoint) {
+    self.progress = progress
+    self.endpoint = endpoint
+  }
+
+  /// Stops it. What is known so far comes as its result, marked `cancelled`; nothing comes after.
+  public func cancel() async { await endpoint.cancelProbe() }
+
+  /// Reads to the end, and gives the result.
+  public func result() async -> LineReport? {
+    var last: LineReport?
+    for await step in progress {
+      if case .finished(let report) = step { last = report }
+    }
+    return last
+  }
+}
+
+/// What the line can do, before a call.
+extension Endpoint {
+  /// Measures the line, both ways (docs/protocol/probe.md). Needs no registration yet: the wait for
+  /// it is part of the duration.
+  ///
+  /// - Throws: `invalidArgument` for a plan out of its ranges, `callState` while a call or another
+  ///   probe runs, `closed`.
+  public func probe(
+    _ target: ProbeTarget = .rendezvous, plan: ProbePlan = ProbePlan()
+  ) throws(EarshotError) -> LineProbe {
+    guard !isClosed else { throw .closed }
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: ProbeProgress.self, bufferingPolicy: .bufferingNewest(512))
+    // The first events come out with the next drain, not before this has returned.
+    let previous = probeObserver
+    probeObserver = continuation
+    do throws(EarshotError) {
+      try begin(target, plan)
+    } catch {
+      probeObserver = previous
+      throw error
+    }
+    continuation.onTermination = { [weak self] reason in
+      guard case .cancelled = reason, let self else { return }
+      Task { await self.cancelProbe() }
+    }
+    return LineProbe(stream, self)
+  }
+
+  private func begin(_ target: ProbeTarget, _ plan: ProbePlan) throws(EarshotError) {
+    guard case .peer(let text) = target else {
+      return try command { machine, now throws(PeerRefusal) in try machine.probe(plan, now: now) }
+    }
+    let place = PeerID(text).map(CallTarget.id) ?? PeerName(text).map(CallTarget.name)
+    guard let place else { throw .invalidName(text) }
+    var options = InviteOptions()
+    if case .name(let name) = place { options.expectedID = known.id(behind: name) }
+    try command { machine, now throws(PeerRefusal) in
+      try machine.probe(place, plan, options, now: now)
+    }
+  }
+
+  func cancelProbe() {
+    driver.withMachine { machine, now in machine.cancelProbe(now: now) }
+  }
+
+  func take(_ progress: ProbeProgress) {
+    guard let observer = probeObserver else { return }
+    observer.yield(progress)
+    guard case .finished = progress else { return }
+    probeObserver = nil
+    observer.finish()
+  }
+}

@@ -1,0 +1,149 @@
+/// The bandwidth of one direction from the packets of its loaded part (docs/protocol/probe.md §5).
+struct BandwidthFit: Sendable {
+  /// Bits of IP packets a second.
+  var rate: Double
+  /// Half of the 95 % interval, as a share of the rate.
+  var error: Double
+  /// Whether a queue stood at the bottleneck; if not, `rate` is what was carried.
+  var isBusy: Bool
+  /// The service was less even than that of a line of constant rate.
+  var isUnsteady: Bool
+
+  /// - Parameters:
+  ///   - entries: The loaded part, in the order of sending.
+  ///   - base: Delay without a queue at this pace, in ns.
+  ///   - calm: Packets lost, of how many, at rates that the line carries.
+  ///   - longest: The longest delay seen anywhere in the test, in ns.
+  init?(
+    _ entries: [TestPackets.Entry], base: Double, calm: (lost: Int, sent: Int), longest: Double
+  ) {
+    guard let size = entries.first?.byteCount else { return nil }
+    let points = Self.points(entries)
+    let busy = Self.longestBusy(points, base: base)
+    let fit: BandwidthFit?
+    if let last = busy.last, let first = busy.first, busy.count >= Self.fewest,
+      last.arrival - first.arrival >= Self.shortest
+    {
+      let most = Self.longestDelay(busy) - base
+      fit = Self(
+        busy: busy, bits: Double(size) * 8e9, calm: calm,
+        mayOverflow: most > 0.75 * (longest - base))
+    } else {
+      fit = Self(carried: points, bits: Double(size) * 8e9)
+    }
+    guard let fit else { return nil }
+    self = fit
+  }
+
+  /// From packets behind which a queue stood.
+  private init?(
+    busy: ArraySlice<Point>, bits: Double, calm: (lost: Int, sent: Int), mayOverflow: Bool
+  ) {
+    guard let first = busy.first, let last = busy.last,
+      let overSent = LineFit(busy.map { ($0.number, $0.arrival) }),
+      let overReceived = LineFit(busy.map { ($0.rank, $0.arrival) }),
+      overSent.slope > 0, overReceived.slope > 0
+    else { return nil }
+    isBusy = true
+    let count = last.number - first.number + 1
+    let lost = 1 - Double(busy.count) / count
+    let calmCount = Double(max(1, calm.sent))
+    let share = Double(calm.lost) / calmCount
+    let chance = (share * (1 - share) * (1 / count + 1 / calmCount)).squareRoot()
+    let doubt = mayOverflow ? 1.5 : 3.5
+    if lost > share + doubt * chance + 0.005 {
+      // The queue overflowed. What it took is what came out, and what the line lost behind it.
+      rate = bits / overReceived.slope / max(0.2, 1 - share)
+      let own = Self.quantile * overReceived.standardError / overReceived.slope
+      let others = 1.96 * chance / max(0.2, 1 - share)
+      error = (own * own + others * others).squareRoot() + Self.resolution
+    } else {
+      // Lost before the bottleneck only if that explains the times far better.
+      let isLostBefore = overReceived.residual < 0.25 * overSent.residual
+      let fit = isLostBefore ? overReceived : overSent
+      rate = bits / fit.slope
+      error = Self.quantile * fit.standardError / fit.slope + Self.resolution
+    }
+    isUnsteady = error > Self.unsteady
+  }
+
+  /// From packets that met no queue: at least that much.
+  private init?(carried points: [Point], bits: Double) {
+    guard let carried = LineFit(points.map { ($0.sent, $0.arrival) }),
+      let offered = LineFit(points.map { ($0.number, $0.sent) }), carried.slope > 0,
+      offered.slope > 0
+    else { return nil }
+    rate = bits / offered.slope / max(1, carried.slope)
+    error = Self.quantile * carried.standardError + Self.resolution
+    isBusy = false
+    isUnsteady = false
+  }
+
+  private struct Point {
+    /// Of the packet among those sent, and among those received.
+    var number: Double
+    var rank: Double
+    var sent: Double
+    var arrival: Double
+  }
+
+  private static func points(_ entries: [TestPackets.Entry]) -> [Point] {
+    guard let first = entries.first(where: \.isReceived) else { return [] }
+    var points: [Point] = []
+    points.reserveCapacity(entries.count)
+    for (index, entry) in entries.enumerated() where entry.isReceived {
+      points.append(
+        Point(
+          number: Double(index), rank: Double(points.count),
+          sent: Double(entry.sent - first.sent),
+          arrival: Double(entry.arrival - first.arrival)))
+    }
+    let zero = Double(first.delay)
+    for index in points.indices { points[index].sent -= zero }
+    return points
+  }
+
+  /// The longest stretch in which the delay, smoothed over 2 × 8 neighbours, is above the base.
+  private static func longestBusy(_ points: [Point], base: Double) -> ArraySlice<Point> {
+    var sums = [0.0]
+    for point in points { sums.append(sums[sums.count - 1] + point.arrival - point.sent) }
+    var best = points[0..<0]
+    var start: Int?
+    for index in 0...points.count {
+      var isBusy = false
+      if index < points.count {
+        let low = max(0, index - reach)
+        let high = min(points.count, index + reach + 1)
+        isBusy = (sums[high] - sums[low]) / Double(high - low) - base > threshold
+      }
+      if isBusy {
+        start = start ?? index
+      } else if let from = start {
+        if index - from > best.count { best = points[from..<index] }
+        start = nil
+      }
+    }
+    return best
+  }
+
+  private static func longestDelay(_ points: ArraySlice<Point>) -> Double {
+    var longest = -Double.infinity
+    let delays = points.map { $0.arrival - $0.sent }
+    for start in delays.indices.dropLast(4) {
+      longest = max(longest, delays[start..<(start + 5)].reduce(0, +) / 5)
+    }
+    return longest
+  }
+
+  private static let reach = 8
+  /// ns of queue.
+  private static let threshold = 4e6
+  private static let fewest = 24
+  /// ns.
+  private static let shortest = 200e6
+  /// 97.5th percentile of Student's t with 8 degrees of freedom.
+  private static let quantile = 2.306
+  /// What the wire's steps and single packets leave open.
+  private static let resolution = 0.002
+  private static let unsteady = 0.05
+}

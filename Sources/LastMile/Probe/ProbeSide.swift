@@ -1,0 +1,150 @@
+import Primitives
+import Wire
+
+/// One direction of a probe: its packets, and how far its ramp and its load have come.
+struct ProbeSide: Sendable {
+  /// A train: asked for of the other end, or sent from here.
+  struct Train: Sendable {
+    var id: UInt8
+    var rate: Double
+    var payloadByteCount: Int
+    var count: Int
+    var part: TestPackets.Part
+    var began: Instant
+    /// When it should have been sent.
+    var ends: Instant
+    /// Index of its first packet; for the other end's trains a lower bound.
+    var first: Int
+  }
+
+  let direction: LineDirection
+  let isProbed: Bool
+  let expected: Double
+  var packets = TestPackets()
+  /// The newest train; an ended one stays until the next.
+  var train: Train?
+  /// Where lost packets of trains belong.
+  var parts: [UInt8: TestPackets.Part] = [:]
+  var sizes: [UInt8: Int] = [:]
+  /// What the next train of the ramp will have, in bit/s; `nil` when the ramp is over.
+  var nextRampRate: Double?
+  /// What the ramp showed.
+  var rough: Double?
+  var isSaturated = false
+  var control: LoadControl?
+  /// Index of the first packet of the loaded part.
+  var loadedFrom = 0
+
+  init(_ direction: LineDirection, plan: ProbePlan) {
+    self.direction = direction
+    isProbed = plan.probes(direction)
+    expected = Double(plan.expected(direction))
+    let isRamped = isProbed && plan.measuresBandwidth
+    nextRampRate = isRamped ? max(Self.firstRate, expected / 16) : nil
+    if let rate = nextRampRate { nextRampRate = min(rate, expected) }
+  }
+
+  /// Packets sent, and lost, while nothing of ours was in the way; up to the last that came.
+  var calmLoss: (lost: Int, sent: Int) {
+    var sent = 0
+    var lost = 0
+    var lostSince = 0
+    var sentSince = 0
+    for entry in packets.entries where entry.part == .idle || entry.part == .steady {
+      sentSince += 1
+      if entry.isReceived {
+        sent += sentSince
+        lost += lostSince
+        sentSince = 0
+        lostSince = 0
+      } else {
+        lostSince += 1
+      }
+    }
+    return (lost, sent)
+  }
+
+  /// The same as a share.
+  var idleLoss: Double {
+    let calm = calmLoss
+    return calm.sent > 0 ? Double(calm.lost) / Double(calm.sent) : 0
+  }
+
+  /// Whether nothing more can be learned of the newest train: all of it came, or what came last
+  /// is some time ago.
+  func isSettled(_ train: Train, roundTrip: Duration, now: Instant) -> Bool {
+    let over = train.ends + roundTrip
+    guard now >= train.ends else { return false }
+    if now >= over + .milliseconds(700) { return true }
+    let received = entries(of: train).count { $0.isReceived }
+    if received >= train.count { return true }
+    // The other end's trains come packet by packet, ours come to light report by report.
+    let quiet = direction == .downlink ? Self.arrivalGrace : Self.reportGrace
+    guard now >= lastNews + quiet else { return false }
+    return received * 2 >= train.count || now >= over + .milliseconds(350)
+  }
+
+  /// When something of this direction last arrived, or was reported.
+  var lastNews = Instant.zero
+
+  /// The packets of a train, up to the last that came: of those after it nothing is known yet.
+  func entries(of train: Train) -> [TestPackets.Entry] {
+    let own = packets.entries[min(train.first, packets.entries.count)...].filter {
+      $0.train == train.id
+    }
+    guard let last = own.lastIndex(where: \.isReceived) else { return [] }
+    return Array(own[...last])
+  }
+
+  /// Mean delay in the steady part, else the idle one's, in ns: what the bottleneck adds when no
+  /// queue stands.
+  var base: Double? {
+    for part in [TestPackets.Part.steady, .idle] {
+      var sum = 0.0
+      var count = 0
+      for entry in packets.entries where entry.part == part && entry.isReceived {
+        sum += Double(entry.delay)
+        count += 1
+      }
+      if count >= 8 { return sum / Double(count) }
+    }
+    return nil
+  }
+
+  /// Whether the steady part is too much for the line: its delay is far above the idle one, or it
+  /// loses far more. Half of a round trip and 250 ms must have passed.
+  func isOverloaded(_ train: Train, overhead: Int) -> Bool {
+    let idle = packets.entries.filter { $0.part == .idle && $0.isReceived }.map {
+      Double($0.delay)
+    }.sorted()
+    let steady = entries(of: train).suffix(60)
+    let received = steady.filter(\.isReceived)
+    guard idle.count >= 20, received.count >= 12, let size = received.first?.byteCount else {
+      return false
+    }
+    let middle = idle[idle.count / 2]
+    let spread = idle[idle.count * 19 / 20] - middle
+    let mean = received.reduce(0) { $0 + Double($1.delay) } / Double(received.count)
+    let longer = Double(size) * 8e9 / (train.rate / Self.steadyShare)
+    if mean - middle > longer + 10e6 + spread / 2 { return true }
+    let count = Double(steady.count)
+    let share = Double(packets.entries.count { $0.part == .idle && !$0.isReceived })
+    let idleShare = share / Double(max(1, packets.entries.count { $0.part == .idle }))
+    let lost = 1 - Double(received.count) / count
+    let chance = (max(0.02, idleShare) * (1 - idleShare) / count).squareRoot()
+    return lost > idleShare + 3.5 * chance + 0.05
+  }
+
+  /// Of what the ramp showed, what the steady part sends.
+  static let steadyShare = 0.75
+
+  /// Bytes of UDP payload of a train's packets: 5 ms at its rate.
+  static func payloadByteCount(rate: Double, overhead: Int) -> Int {
+    let wanted = Int(rate * 0.005 / 8) - overhead
+    return min(Datagram.maximumByteCount, max(160, wanted))
+  }
+
+  private static let firstRate = 250_000.0
+  private static let arrivalGrace = Duration.milliseconds(50)
+  private static let reportGrace = Duration.milliseconds(80)
+}

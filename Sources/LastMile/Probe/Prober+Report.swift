@@ -1,0 +1,146 @@
+import Primitives
+
+/// What a prober makes of its packets (docs/protocol/probe.md §5).
+extension Prober {
+  func makeReport(_ ending: LineReport.Ending, now: Instant) -> LineReport {
+    var report = LineReport(plan: plan, path: path, ending: ending)
+    report.phases = phases
+    report.cost = cost(now: now)
+    guard !roundTrips.isEmpty else { return report }
+    report.idleRoundTrip = idleRoundTrip
+    if up.isProbed { report.uplink = directionReport(up, now: now) }
+    if down.isProbed { report.downlink = directionReport(down, now: now) }
+    report.path.largestUplinkPacket = largest(up)
+    report.path.largestDownlinkPacket = largest(down)
+    report.clock = ClockQuality(
+      resolutionUs: 16,
+      sendLatenessP95Us: DelaySummary(nanoseconds: lateness).map { $0.p95Ms * 1000 })
+    report.timeline = Timeline.points(up: up, down: down, began: began)
+    let lacksBandwidth =
+      (up.isProbed && report.uplink?.bandwidth == nil)
+      || (down.isProbed && report.downlink?.bandwidth == nil)
+    report.state = lacksBandwidth ? .incompleteNoBandwidth : .complete
+    return report
+  }
+
+  private func cost(now: Instant) -> ProbeCost {
+    var cost = ProbeCost()
+    cost.seconds = Double(now.nanoseconds(since: began)) / 1e9
+    cost.bytesSent = bytesSent
+    cost.bytesReceived = bytesReceived
+    cost.sendBudget = Self.byteBudget
+    cost.receiveBudget = byteLimitDown
+    return cost
+  }
+
+  private func largest(_ side: ProbeSide) -> Int? {
+    side.packets.entries.lazy.filter(\.isReceived).map { Int($0.byteCount) }.max()
+  }
+
+  private var idleRoundTrip: RoundTripReport? {
+    guard var delay = DelaySummary(nanoseconds: roundTrips) else { return nil }
+    let upward = up.packets.leastDelay { $0.part != .loaded }
+    let downward = down.packets.leastDelay { $0.part != .loaded }
+    if let upward, let downward {
+      // The two were unwrapped from different origins: only the remainder means anything.
+      let least = ((upward &+ downward) % Self.commonRange &+ Self.commonRange) % Self.commonRange
+      delay.minimumMs = min(delay.minimumMs, Double(least) / 1e6)
+    }
+    return RoundTripReport(
+      delay: delay, sent: max(echoesSent, roundTrips.count), answered: roundTrips.count)
+  }
+
+  /// 2^32 µs in ns, after which both times that cross the wire repeat.
+  private static let commonRange: Int64 = (1 << 32) * 1000
+
+  private func directionReport(_ side: ProbeSide, now: Instant) -> DirectionReport {
+    let entries = side.packets.entries
+    var report = DirectionReport(
+      sent: entries.count, received: side.packets.receivedCount,
+      reordered: side.packets.reordered, duplicated: side.packets.duplicated)
+    var calm = LossCount()
+    var loaded = LossCount()
+    let settled = settledCount(side, now: now)
+    for entry in entries.prefix(settled) {
+      switch entry.part {
+      case .idle, .steady: calm.add(entry)
+      case .loaded: loaded.add(entry)
+      case .ramp: break
+      }
+    }
+    report.loss = calm.estimate
+    report.meanLossBurst = calm.meanBurst
+    report.overloadLoss = loaded.estimate
+    report.delayVariation = delayVariation(side)
+    report.bandwidth = bandwidth(side)
+    report.loadedRoundTrip = loadedRoundTrip(side)
+    return report
+  }
+
+  /// What was sent lately may be on its way, or its report may.
+  private func settledCount(_ side: ProbeSide, now: Instant) -> Int {
+    let entries = side.packets.entries
+    let last = entries.lastIndex(where: \.isReceived) ?? -1
+    guard side.direction == .uplink, phase == .finishing else { return last + 1 }
+    let recent = Int64(clamping: (now - roundTrip - .milliseconds(300)).nanoseconds)
+    return max(last + 1, entries.firstIndex { $0.sent > recent } ?? entries.count)
+  }
+
+  private func delayVariation(_ side: ProbeSide) -> DelaySummary? {
+    let delays = side.packets.entries.lazy.filter {
+      $0.isReceived && ($0.part == .idle || $0.part == .steady)
+    }.map(\.delay)
+    guard let least = side.packets.leastDelay(where: { $0.part == .idle || $0.part == .steady })
+    else { return nil }
+    return DelaySummary(nanoseconds: delays.map { $0 - least })
+  }
+
+  private func loadedRoundTrip(_ side: ProbeSide) -> DelaySummary? {
+    guard let idle = DelaySummary(nanoseconds: roundTrips) else { return nil }
+    var quiet: [Int64] = []
+    var loaded: [Int64] = []
+    for entry in side.packets.entries where entry.isReceived {
+      if entry.part == .idle { quiet.append(entry.delay) }
+      if entry.part == .loaded { loaded.append(entry.delay) }
+    }
+    guard loaded.count >= 20, !quiet.isEmpty else { return nil }
+    quiet.sort()
+    let zero = quiet[quiet.count / 2] - Int64(idle.p50Ms * 1e6)
+    return DelaySummary(nanoseconds: loaded.map { $0 - zero })
+  }
+
+  private func bandwidth(_ side: ProbeSide) -> BandwidthEstimate? {
+    let loaded = side.packets.entries.filter { $0.part == .loaded }
+    guard loaded.count >= 20, let base = side.base,
+      let longest = side.packets.longestDelay,
+      let fit = BandwidthFit(loaded, base: base, calm: side.calmLoss, longest: longest)
+    else { return nil }
+    let limit = side.expected
+    let rate = min(limit, fit.rate)
+    let isLimited = fit.rate >= limit * 0.985
+    return BandwidthEstimate(
+      bitsPerSecond: rate, low: max(0, min(limit, fit.rate * (1 - fit.error))),
+      high: isLimited || !fit.isBusy ? limit : min(limit, fit.rate * (1 + fit.error)),
+      limitedByTest: isLimited, isUnsteady: fit.isUnsteady)
+  }
+}
+
+/// Counts losses and how they cluster.
+struct LossCount: Sendable {
+  private var sent = 0
+  private var lost = 0
+  private var bursts = 0
+  private var wasLost = false
+
+  mutating func add(_ entry: TestPackets.Entry) {
+    sent += 1
+    if !entry.isReceived {
+      lost += 1
+      if !wasLost { bursts += 1 }
+    }
+    wasLost = !entry.isReceived
+  }
+
+  var estimate: ShareEstimate? { ShareEstimate(hits: lost, of: sent) }
+  var meanBurst: Double? { bursts > 0 ? Double(lost) / Double(bursts) : nil }
+}

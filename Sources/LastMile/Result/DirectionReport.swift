@@ -1,0 +1,80 @@
+/// Which way packets go, seen from the host that probes.
+public enum LineDirection: UInt8, Sendable, CaseIterable {
+  /// To the other end.
+  case uplink = 0
+  /// From the other end.
+  case downlink = 1
+}
+
+/// What a probe found out about one direction.
+public struct DirectionReport: Sendable, Equatable {
+  /// Test packets sent, the ones of overload included.
+  public var sent: Int
+  /// Test packets that arrived, duplicates not counted.
+  public var received: Int
+  /// Loss at rates that the line carries: what our own overload lost is not in it. `nil` before
+  /// enough packets have met their fate.
+  public var loss: ShareEstimate?
+  /// Loss while the test was at or above what the line carries.
+  public var overloadLoss: ShareEstimate?
+  /// Mean number of packets lost in a row, at rates that the line carries; `nil` when none was.
+  public var meanLossBurst: Double?
+  /// Packets that arrived after one that was sent later.
+  public var reordered: Int
+  /// Copies that arrived besides the first.
+  public var duplicated: Int
+  /// One-way delay above the least of the whole test, without load; needs no common clock. Its
+  /// minimum is 0 by construction.
+  public var delayVariation: DelaySummary?
+  /// The round trip while this direction is loaded with as much as it carries, the other idle.
+  public var loadedRoundTrip: DelaySummary?
+  /// What became of the ECN field; `nil` when no packet told.
+  public var ecn: ECNSurvival?
+  /// Sustained rate; `nil` when it could not be measured.
+  public var bandwidth: BandwidthEstimate?
+
+  /// Counts without any estimate.
+  public init(sent: Int, received: Int, reordered: Int = 0, duplicated: Int = 0) {
+    self.sent = sent
+    self.received = received
+    self.reordered = reordered
+    self.duplicated = duplicated
+  }
+}
+
+/// Sustained rate of one direction, in bits of IP packets a second: payload, seal, UDP and IP
+/// headers (28 bytes for IPv4, 48 for IPv6), nothing of the link below (docs/protocol/probe.md §6).
+public struct BandwidthEstimate: Sendable, Equatable {
+  /// The estimate, never above the expected rate.
+  public var bitsPerSecond: Double
+  /// Lower end of the 95 % interval.
+  public var low: Double
+  /// Upper end; at the expected rate when the test was the limit.
+  public var high: Double
+  /// The line carried all that the test was allowed to send: it may be faster.
+  public var limitedByTest: Bool
+  /// The rate at which packets came out while the bottleneck was busy varied by more than a line of
+  /// constant rate shows: somebody else sent through it, or its rate changes.
+  public var isUnsteady: Bool
+
+  /// An estimate with its interval, in bit/s.
+  public init(
+    bitsPerSecond: Double, low: Double, high: Double, limitedByTest: Bool, isUnsteady: Bool = false
+  ) {
+    self.bitsPerSecond = bitsPerSecond
+    self.low = low
+    self.high = high
+    self.limitedByTest = limitedByTest
+    self.isUnsteady = isUnsteady
+  }
+}
+
+/// What became of the ECN field (RFC 3168 §5) of packets that were sent as ECN-capable.
+public enum ECNSurvival: String, Sendable, CaseIterable {
+  /// Arrived as sent.
+  case survives
+  /// Arrived, and some were marked CE by a congested queue.
+  case marked
+  /// The line cleared it.
+  case cleared
+}

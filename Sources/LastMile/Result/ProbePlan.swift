@@ -1,0 +1,49 @@
+/// What a probe is asked for.
+public struct ProbePlan: Sendable, Equatable {
+  /// Whether the two directions are loaded together.
+  public enum Loading: String, Sendable, CaseIterable {
+    /// The downlink first, then the uplink: each one's delay under load is its own.
+    case oneAfterTheOther
+    /// Both at once: shorter, and shows what a call in both directions meets.
+    case atOnce
+  }
+
+  /// Rates that can be expected, in bit/s.
+  public static let expectedRates = 100_000...5_000_000
+  /// Durations, in seconds.
+  public static let durations = 4.0...30.0
+
+  /// Whether the uplink is probed.
+  public var probesUplink = true
+  /// Whether the downlink is probed.
+  public var probesDownlink = true
+  /// The uplink is never tested above it (and 5 %), in bit/s of IP packets.
+  public var expectedUplink = 2_500_000
+  /// The same for the downlink.
+  public var expectedDownlink = 2_500_000
+  /// The result is there after so many seconds at most.
+  public var seconds = 8.0
+  /// Whether the two directions are loaded together.
+  public var loading = Loading.oneAfterTheOther
+  /// Whether bandwidth is measured; without, a probe costs a few kilobytes (`--watch`).
+  public var measuresBandwidth = true
+
+  /// Both directions, 2.5 Mbit/s, 8 s.
+  public init() {}
+
+  /// Whether every number is in its range and a direction is asked for.
+  public var isValid: Bool {
+    Self.expectedRates.contains(expectedUplink) && Self.expectedRates.contains(expectedDownlink)
+      && Self.durations.contains(seconds) && (probesUplink || probesDownlink)
+  }
+
+  /// Whether a direction is probed.
+  public func probes(_ direction: LineDirection) -> Bool {
+    direction == .uplink ? probesUplink : probesDownlink
+  }
+
+  /// The expected rate of a direction, in bit/s.
+  public func expected(_ direction: LineDirection) -> Int {
+    direction == .uplink ? expectedUplink : expectedDownlink
+  }
+}

@@ -1,0 +1,205 @@
+import Calling
+import Connectivity
+package import LastMile
+package import Primitives
+import Wire
+
+/// A probe of the line to another peer: a call without media, whose invitation says so, that rings
+/// nowhere (docs/protocol/probe.md §3).
+struct PeerProbe: Sendable {
+  var callID: CallID
+  var plan: ProbePlan
+  var began: Instant
+  var expires: Instant { began + .nanoseconds(Int64(plan.seconds * 1e9)) }
+}
+
+extension PeerMachine {
+  /// Measures the line to a peer; progress and the result come as events, the result within the
+  /// plan's duration. The other side answers by itself, unless it is in a call or does not allow it.
+  package mutating func probe(
+    _ target: CallTarget, _ plan: ProbePlan, _ options: InviteOptions = InviteOptions(),
+    now: Instant
+  ) throws(PeerRefusal) {
+    guard plan.isValid else { throw .badPlan }
+    guard !rendezvous.isProbing, peerProbe == nil else { throw .probing }
+    var options = options
+    options.media = MediaDescription([.init(.probe, stream: 0)])
+    options.ringTimeout = .nanoseconds(Int64(plan.seconds * 1e9))
+    let callID = try invite(target, options, now: now)
+    peerProbe = PeerProbe(callID: callID, plan: plan, began: now)
+    publish(.probe(.phaseBegan(.asking)))
+  }
+
+  /// Ends a probe to a peer, on either side, because of `ending`.
+  mutating func endPeerProbe(_ ending: LineReport.Ending, now: Instant) {
+    if let probe = peerProbe {
+      finish(probe, ending, now: now)
+      if let index = lookups.firstIndex(where: { $0.callID == probe.callID }) {
+        lookups.remove(at: index)
+      }
+      hangUpProbe(probe.callID, now: now)
+    } else if let open = ledger.openCallID, link(open)?.isProbe == true {
+      link(open)?.reflection = nil
+      hangUpProbe(open, now: now)
+    }
+  }
+
+  private mutating func hangUpProbe(_ callID: CallID, now: Instant) {
+    guard ledger.openCallID == callID else { return }
+    do throws(CallRefusal) {
+      try ledger.end(callID, .userHungUp, now: now)
+    } catch {
+      // It has ended already.
+    }
+    while let action = ledger.pollAction() { perform(action, now: now) }
+  }
+
+  private mutating func finish(
+    _ probe: PeerProbe, _ ending: LineReport.Ending, now: Instant
+  ) {
+    guard peerProbe != nil else { return }
+    peerProbe = nil
+    guard let link = link(probe.callID), link.prober != nil else {
+      publish(.probe(.finished(LineReport(plan: probe.plan, ending: ending))))
+      return
+    }
+    link.prober?.end(ending, now: now)
+    while let event = link.prober?.pollEvent() { publish(.probe(event.with(probe.plan))) }
+    link.prober = nil
+  }
+
+  // MARK: - The caller
+
+  /// The session and the path are there: the probe begins.
+  mutating func beginPeerProbe(_ link: CallLink, now: Instant) {
+    guard let probe = peerProbe, probe.callID == link.callID, link.prober == nil,
+      let remote = link.agent.selected
+    else { return }
+    var plan = probe.plan
+    plan.seconds = max(1, probe.plan.seconds - Double(now.nanoseconds(since: probe.began)) / 1e9)
+    var path = PathFacts()
+    path.kind = link.agent.kind.map { kind in
+      switch kind {
+      case .direct: .direct
+      case .holePunched: .holePunched
+      case .relayed: .relayed
+      }
+    }
+    path.remote = remote
+    path.family = remote.family
+    path.seenAs = link.agent.seenAs ?? rendezvous.seenAddress
+    if let seen = path.seenAs {
+      let isOwn = configuration.hostCandidates.contains(seen) || seen.isLoopback
+      path.mapping = isOwn ? PathFacts.Mapping.none : .translated
+    }
+    link.prober = Prober(
+      plan, run: UInt32(truncatingIfNeeded: random.next()), overhead: remote.headerByteCount,
+      path: path, now: now)
+  }
+
+  /// PROBE frames came, or time passed.
+  mutating func noteProbe(_ link: CallLink, hasHeard: Bool, now: Instant) {
+    guard link.isProbe else { return }
+    if hasHeard, !link.hasHeardAudio {
+      link.hasHeardAudio = true
+      ledger.handleFirstFrameReceived(link.callID, now: now)
+    }
+    guard let probe = peerProbe, probe.callID == link.callID else { return }
+    while let event = link.prober?.pollEvent() {
+      // That we ask was told when the other side was called.
+      if case .phaseBegan(.asking) = event { continue }
+      publish(.probe(event.with(probe.plan)))
+      guard case .finished = event else { continue }
+      peerProbe = nil
+      link.prober = nil
+      hangUpProbe(link.callID, now: now)
+    }
+  }
+
+  mutating func expirePeerProbe(now: Instant) {
+    guard let probe = peerProbe, probe.expires <= now else { return }
+    endPeerProbe(.noAnswer, now: now)
+  }
+
+  // MARK: - The callee
+
+  /// Whether an invitation is a probe's, and what to say to it; `nil` as a refusal = it is served.
+  func probeRefusal(_ offer: CallOffer) -> CallReason? {
+    guard configuration.allowsProbes else { return .notAllowed }
+    return rendezvous.isProbing || peerProbe != nil || ledger.openCallID != nil ? .busy : nil
+  }
+
+  /// Accepts what rings for a probe; nobody is asked.
+  mutating func acceptProbe(_ link: CallLink, now: Instant) {
+    guard ledger.openCallID == link.callID else { return }
+    link.answerOptions.media = MediaDescription([.init(.probe, stream: 0)])
+    do throws(CallRefusal) {
+      try ledger.accept(link.callID, now: now)
+    } catch {
+      // It was refused, or withdrawn in this moment.
+    }
+  }
+
+  // MARK: - Events
+
+  /// What happens in a probe's call is not told as a call.
+  mutating func takesForProbe(_ event: PeerEvent) -> Bool {
+    guard let callID = event.callID else { return false }
+    guard let probe = peerProbe, probe.callID == callID else {
+      return link(callID)?.isProbe ?? false
+    }
+    switch event {
+    case .calling(.ended(let summary)):
+      finish(probe, LineReport.Ending(summary), now: latest)
+    case .unresolved(_, let failure):
+      finish(probe, failure == .cancelled ? .cancelled : .noAnswer, now: latest)
+    default: break
+    }
+    return true
+  }
+}
+
+extension PeerEvent {
+  fileprivate var callID: CallID? {
+    switch self {
+    case .registration, .rendezvousIdentified, .probe: nil
+    case .link(let callID, _), .unresolved(let callID, _): callID
+    case .calling(let event):
+      switch event {
+      case .incoming(let id, _), .delivered(let id), .stateChanged(let id, _, _),
+        .interrupted(let id), .resumed(let id), .remoteMediaChanged(let id, _),
+        .refused(let id, _, _):
+        id
+      case .replaced(let old, _): old
+      case .ended(let summary): summary.callID
+      }
+    }
+  }
+}
+
+extension ProbeProgress {
+  /// With the plan that was asked for; what ran was shorter by the time that the call took.
+  fileprivate func with(_ plan: ProbePlan) -> ProbeProgress {
+    switch self {
+    case .phaseBegan, .progressed: return self
+    case .firstGrade(var report):
+      report.plan = plan
+      return .firstGrade(report)
+    case .finished(var report):
+      report.plan = plan
+      return .finished(report)
+    }
+  }
+}
+
+extension LineReport.Ending {
+  fileprivate init(_ summary: CallSummary) {
+    switch summary.outcome {
+    case .busy: self = .busy
+    case .rejected: self = summary.cause == .notAllowed ? .notAllowed : .callInProgress
+    case .timeout, .unreachable: self = .noAnswer
+    case .cancelled: self = .cancelled
+    case .completed, .lost, .failed: self = .sessionLost
+    }
+  }
+}

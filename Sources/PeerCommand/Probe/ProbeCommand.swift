@@ -1,0 +1,106 @@
+package import Arguments
+internal import Earshot
+internal import Primitives
+package import Reactor
+
+/// `earshot probe TARGET`: measures the line to a rendezvous or a peer, and says what it is fit for.
+package struct ProbeCommand: Sendable {
+  package var options: ProbeOptions
+
+  package init(
+    _ arguments: consuming Arguments, variable: (String) -> String?
+  ) throws(UsageError) {
+    options = try ProbeOptions(arguments, variable: variable)
+  }
+
+  package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
+    let online = options.online
+    let console = Console(
+      isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+    let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
+    let run = ProbeRun(options, console, session.lines, now: SystemClock.now)
+    let failure = await follow(run, session, on: loop)
+    if run.hasAborted { return .interrupted }
+    let report = run.result
+    let rating = report.rating
+    ProbeSummary.write(report, rating, target: options.target, to: session.lines)
+    remember(report, rating)
+    if let failure { console.complain(failure) }
+    let code = failure?.code ?? ExitCode(report, rating, required: options.required)
+    let isDone = options.watches && run.wasStopped && code == .interrupted
+    return await session.finish(
+      page: ProbePage.html(report, rating, target: options.target), isDone ? .done : code)
+  }
+
+  /// Serves what happens until the probe is over. The wait for the rendezvous is part of its time.
+  ///
+  /// - Returns: Why nothing could be measured, where that is known.
+  private func follow(
+    _ run: ProbeRun, _ session: OnlineSession, on loop: EventLoop
+  ) async -> CommandFailure? {
+    var failure: CommandFailure?
+    var isRegistered = false
+    var probe: LineProbe?
+    var wish = ProbeRun.Wish.begin
+    while !run.hasAborted {
+      switch wish {
+      case .nothing: break
+      case .begin:
+        run.begin(now: SystemClock.now)
+        do throws(EarshotError) {
+          probe = try await begin(session, on: loop)
+        } catch {
+          failure = CommandFailure(error)
+          run.giveUp(.callInProgress, now: SystemClock.now)
+        }
+      case .stop: await probe?.cancel()
+      }
+      session.inbox.wake(at: run.nextDeadline)
+      guard !run.isOver, let happening = await session.next() else { break }
+      wish = .nothing
+      switch happening {
+      case .endpoint(.registrationChanged(.registered)): isRegistered = true
+      case .endpoint(.registrationChanged(.failed(let error))):
+        failure = CommandFailure(error)
+        run.giveUp(.noAnswer, now: SystemClock.now)
+      case .probe(let progress): run.take(progress, now: SystemClock.now)
+      case .signal(.user1): break
+      case .signal, .key("q"), .key("Q"): wish = run.stop()
+      case .wake: wish = run.wake(now: SystemClock.now)
+      default: break
+      }
+    }
+    let isSilent = run.result.ending == .noAnswer && !isRegistered && !run.wasStopped
+    return failure ?? (isSilent ? silence : nil)
+  }
+
+  private func begin(
+    _ session: OnlineSession, on loop: EventLoop
+  ) async throws(EarshotError) -> LineProbe {
+    let target = options.isRendezvous ? ProbeTarget.rendezvous : .peer(options.target)
+    let probe = try await session.endpoint.probe(target, plan: options.plan)
+    let feed = session.inbox.feed
+    Task(executorPreference: loop) {
+      for await step in probe.progress { feed.yield(.probe(step)) }
+      // A task does not keep its executor alive by itself.
+      withExtendedLifetime(loop) {}
+    }
+    return probe
+  }
+
+  /// Nobody there could be understood in the time there was.
+  private var silence: CommandFailure {
+    CommandFailure(
+      .unreachable,
+      "Nothing that can be understood answered at \(options.online.rendezvous) within "
+        + "\(Figures.short(options.plan.seconds)) s.",
+      advice: "Check that earshot-rendezvous runs there, and that UDP passes both ways.")
+  }
+
+  private func remember(_ report: LineReport, _ rating: LineRating) {
+    guard !options.isRendezvous, !options.watches else { return }
+    let now = SystemClock.wallNanoseconds / 1_000_000_000
+    let entry = ProbeMemory.Entry(report, rating, target: options.target, at: now)
+    if let entry { ProbeMemory(besideIdentity: options.online.identity).remember(entry) }
+  }
+}

@@ -1,0 +1,52 @@
+package import Earshot
+
+/// `--report` of a probe: the sentence, the tables and the test over time, on one page that needs
+/// nothing else.
+package enum ProbePage {
+  package static func html(_ report: LineReport, _ rating: LineRating, target: String) -> String {
+    let sides = ProbeTable.rows(report, rating).enumerated().map { index, row in
+      let cell = index == 0 ? "th" : "td"
+      return "<tr><th>\(Markup.escaped(row.title))</th><\(cell)>\(Markup.escaped(row.up))</\(cell)>"
+        + "<\(cell)>\(Markup.escaped(row.down))</\(cell)></tr>\n"
+    }
+    let facts = ProbeTable.facts(report, rating).map { title, text in
+      "<tr><th>\(Markup.escaped(title))</th><td>\(Markup.escaped(text))</td></tr>\n"
+    }
+    var body = "<p class=\"verdict\">\(Markup.escaped(rating.sentence))</p>\n"
+    if report.state != .unavailable {
+      body += "<table>\n\(sides.joined())</table>\n<table>\n\(facts.joined())</table>\n"
+    }
+    let drawings = plots(report).map(\.svg).joined()
+    body += drawings.isEmpty ? "<p>Nothing was sent: there is nothing to draw.</p>\n" : drawings
+    return Page.html(title: "Earshot: probe of \(target)", heading: "Probe of \(target)", body)
+  }
+
+  package static func plots(_ report: LineReport) -> [Plot] {
+    let directions = LineDirection.allCases.filter { report.plan.probes($0) }
+    func lines(_ value: (TimelinePoint) -> Double?) -> [Plot.Line] {
+      directions.map { direction in
+        Plot.Line(
+          direction.word,
+          report.timeline.filter { $0.direction == direction }
+            .compactMap { point in value(point).map { (point.at, $0) } })
+      }
+    }
+    var plots = [
+      Plot("Delay above the least", unit: "ms", lines { $0.addedDelayMs }),
+      Plot(
+        "Loss", unit: "% of the packets of 100 ms",
+        lines { $0.sent > 0 ? 100 * Double($0.lost) / Double($0.sent) : nil }),
+      Plot("Rate sent", unit: "kbit/s", lines { $0.sentRate / 1000 }),
+      Plot("Rate that arrived", unit: "kbit/s", lines(arrived)),
+    ]
+    for index in plots.indices {
+      plots[index].spans = report.phases.map { ($0.phase.rawValue, $0.from, $0.to) }
+    }
+    return plots
+  }
+
+  private static func arrived(_ point: TimelinePoint) -> Double? {
+    guard point.sent > 0 else { return nil }
+    return point.sentRate / 1000 * (1 - Double(point.lost) / Double(point.sent))
+  }
+}

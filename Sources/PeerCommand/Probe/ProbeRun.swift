@@ -1,0 +1,220 @@
+package import Earshot
+internal import Primitives
+internal import Reactor
+
+/// One probe from its start to its result, or one after the other while a line is watched: turns
+/// what happens into lines, the live region, and what keys and signals ask for.
+package final class ProbeRun {
+  /// From the beginning of one grade of a watched line to that of the next.
+  static let watchPeriod = Duration.seconds(2)
+  /// How long after its time a result is still waited for.
+  static let grace = Duration.milliseconds(500)
+
+  /// The result; while a line is watched, the last one.
+  package private(set) var report: LineReport?
+  /// Whether nothing more is to come.
+  package private(set) var isOver = false
+  /// Whether a signal or key has asked for the end.
+  package private(set) var wasStopped = false
+  /// Whether a second signal did, before the end had come.
+  package private(set) var hasAborted = false
+  private let options: ProbeOptions
+  private let console: Console
+  private let lines: JSONLines
+  private let began: Instant
+  /// The probe that runs, or ran last.
+  private var runBegan: Instant
+  private var view: ProbeView
+  private var deadlines = Deadlines<Timer>()
+
+  enum Timer: CaseIterable, Hashable, Sendable {
+    /// Draw the region again.
+    case status
+    /// No result came in its time.
+    case overdue
+    /// The next grade of a watched line.
+    case again
+  }
+
+  /// What a happening asks of whoever holds the probe.
+  package enum Wish: Equatable {
+    case nothing
+    /// Begin a probe.
+    case begin
+    /// Stop the one that runs; its result is still to come.
+    case stop
+  }
+
+  package init(_ options: ProbeOptions, _ console: Console, _ lines: JSONLines, now: Instant) {
+    self.options = options
+    self.console = console
+    self.lines = lines
+    began = now
+    runBegan = now
+    view = ProbeView(target: options.target)
+    deadlines.set(.overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)))
+    if console.hasRegion { deadlines.set(.status, at: now) }
+  }
+
+  package var nextDeadline: Instant? { deadlines.next }
+
+  /// What the exit code and the page are made of; a probe of which nothing came is one without an
+  /// answer.
+  package var result: LineReport {
+    report ?? LineReport(plan: options.plan, ending: wasStopped ? .cancelled : .noAnswer)
+  }
+
+  // MARK: - What happens
+
+  package func take(_ progress: ProbeProgress, now: Instant) {
+    guard !isOver else { return }
+    switch progress {
+    case .phaseBegan(let phase):
+      view.phase = phase
+      console.log(.debug, "phase \(phase.rawValue)")
+      if !options.watches { event("probePhase") { $0.add("phase", phase.rawValue) } }
+    case .progressed(let share, let latest):
+      view.share = share
+      view.latestRoundTripMs = latest ?? view.latestRoundTripMs
+    case .firstGrade(let report): takeFirst(report)
+    case .finished(let report): finish(report, now: now)
+    }
+  }
+
+  /// A signal, or the key for it.
+  package func stop() -> Wish {
+    if wasStopped { hasAborted = true }
+    wasStopped = true
+    guard !isOver else { return .nothing }
+    if options.watches, report != nil, deadlines[.again] != nil {
+      end()
+      return .nothing
+    }
+    // The result should come at once; if it does not, nobody waits for it.
+    deadlines.set(.overdue, at: SystemClock.now + Self.grace)
+    return .stop
+  }
+
+  package func wake(now: Instant) -> Wish {
+    var wish = Wish.nothing
+    while let timer = deadlines.popDue(at: now) {
+      switch timer {
+      case .status:
+        console.show(view)
+        deadlines.set(.status, at: now + .milliseconds(100))
+      case .overdue: finish(result, now: now)
+      case .again: wish = .begin
+      }
+    }
+    return isOver ? .nothing : wish
+  }
+
+  /// Nothing can be measured, for a reason that is told elsewhere.
+  package func giveUp(_ ending: LineReport.Ending, now: Instant) {
+    wasStopped = true
+    finish(LineReport(plan: options.plan, ending: ending), isTold: true, now: now)
+  }
+
+  private func takeFirst(_ report: LineReport) {
+    let rating = report.rating
+    view.grade = rating.grade
+    guard !options.watches else { return }
+    event("probeFirstGrade") { object in
+      object.add("quality", rating.grade.rawValue)
+      object.add("rttMs", report.idleRoundTrip?.delay.p50Ms)
+      object.add("uplinkLossRate", report.uplink?.loss?.share)
+      object.add("downlinkLossRate", report.downlink?.loss?.share)
+    }
+    if !console.hasRegion { console.say("So far: \(rating.grade.word).") }
+  }
+
+  private func event(_ name: String, _ fill: (inout JSONObject) -> Void) {
+    lines.write("event") { object in
+      object.add("name", name)
+      fill(&object)
+    }
+  }
+
+  // MARK: - The end
+
+  private func finish(_ report: LineReport, isTold: Bool = false, now: Instant) {
+    guard !isOver else { return }
+    var report = report
+    if report.cost.seconds == 0 {
+      report.cost.seconds = Double(now.nanoseconds(since: began)) / 1e9
+    }
+    self.report = report
+    let rating = report.rating
+    ProbeLine.write(report, rating, to: lines)
+    guard options.watches, !wasStopped else {
+      if !options.watches {
+        console.clear()
+        if !isTold { console.say(ProbeTable.text(report, rating)) }
+      }
+      end()
+      return
+    }
+    console.say(
+      Self.watchLine(report, rating, seconds: Int(now.nanoseconds(since: began) / 1_000_000_000)))
+    deadlines.cancel(.overdue)
+    deadlines.set(.again, at: max(now, runBegan + Self.watchPeriod))
+  }
+
+  /// The probe begins: contact was made; or another one of a watched line.
+  package func begin(now: Instant) {
+    runBegan = now
+    deadlines.set(
+      .overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)) + Self.grace)
+  }
+
+  private func end() {
+    isOver = true
+    deadlines.cancelAll()
+    console.clear()
+  }
+
+  /// `0:12  2 good  rtt 41 ms  up: loss 0 %, jitter 3 ms  down: loss 0.4 %, jitter 5 ms`.
+  package static func watchLine(
+    _ report: LineReport, _ rating: LineRating, seconds: Int
+  ) -> String {
+    var text = "\(Timestamp.clock(seconds: seconds))  \(rating.grade.rawValue) \(rating.grade.word)"
+    guard report.state != .unavailable else { return text + "  " + rating.sentence }
+    if let trip = report.idleRoundTrip { text += "  rtt \(Figures.milliseconds(trip.delay.p50Ms))" }
+    for (name, side) in [("up", report.uplink), ("down", report.downlink)] {
+      guard let side else { continue }
+      var parts: [String] = []
+      if let loss = side.loss { parts.append("loss \(Figures.percent(loss.share))") }
+      if let jitter = side.delayVariation {
+        parts.append("jitter \(Figures.milliseconds(jitter.p95Ms))")
+      }
+      if !parts.isEmpty { text += "  \(name): \(parts.joined(separator: ", "))" }
+    }
+    return text
+  }
+}
+
+/// The last line of a probe with `--json`.
+package enum ProbeSummary {
+  package static func write(
+    _ report: LineReport, _ rating: LineRating, target: String, to lines: JSONLines
+  ) {
+    lines.write("summary") { object in
+      object.add("outcome", outcome(report))
+      object.add("reason", rating.sentence)
+      object.add("target", target)
+      object.add("durationMs", Int((report.cost.seconds * 1000).rounded()))
+      object.add("quality", rating.grade.rawValue)
+    }
+  }
+
+  /// In the words of a call's outcome.
+  package static func outcome(_ report: LineReport) -> String {
+    switch report.ending {
+    case .cancelled: "cancelled"
+    case .busy, .callInProgress: "busy"
+    case .notAllowed: "rejected"
+    case .notSupported: "failed"
+    default: report.state == .unavailable ? "unreachable" : "completed"
+    }
+  }
+}

@@ -1,0 +1,212 @@
+package import Earshot
+
+/// The result of a probe for people: a sentence, both directions side by side, the test over time,
+/// and what to do with it.
+package enum ProbeTable {
+  /// Letters that a sparkline has.
+  static let sparkWidth = 60
+
+  package static func text(_ report: LineReport, _ rating: LineRating) -> String {
+    var parts = [rating.sentence]
+    if report.state != .unavailable {
+      let sides = rows(report, rating).map { row in
+        "  " + padded(row.title, 20) + padded(row.up, 26) + row.down
+      }
+      parts.append(sides.map(trimmed).joined(separator: "\n"))
+      if let lines = overTime(report) { parts.append(lines) }
+      parts.append(
+        facts(report, rating).map { trimmed("  " + padded($0.title, 13) + $0.text) }
+          .joined(separator: "\n"))
+    }
+    return parts.joined(separator: "\n\n")
+  }
+
+  // MARK: - Side by side
+
+  package typealias Row = (title: String, up: String, down: String)
+
+  /// The table; rows in which neither side has a figure are left out.
+  package static func rows(_ report: LineReport, _ rating: LineRating) -> [Row] {
+    var rows: [Row] = [("", heading(report, .uplink), heading(report, .downlink))]
+    func add(_ title: String, _ cell: (DirectionReport, LineDirection) -> String?) {
+      let cells = [LineDirection.uplink, .downlink].map { direction in
+        report[direction].flatMap { cell($0, direction) }
+      }
+      if cells.contains(where: { $0 != nil }) {
+        rows.append((title, cells[0] ?? "-", cells[1] ?? "-"))
+      }
+    }
+    add("grade") { _, direction in
+      let grade = direction == .uplink ? rating.uplinkGrade : rating.downlinkGrade
+      return "\(grade.rawValue) \(grade.word)"
+    }
+    add("bandwidth") { side, _ in side.bandwidth.map(bandwidth) }
+    add("  95 % interval") { side, _ in side.bandwidth.map(interval) }
+    add("loss") { side, _ in side.loss.map { "\(Figures.percent($0.share))" } }
+    add("  95 % interval") { side, _ in side.loss.map(interval) }
+    add("  in a row") { side, _ in side.meanLossBurst.map { "\(Figures.short($0)) packets" } }
+    add("loss when full") { side, _ in side.overloadLoss.map { Figures.percent($0.share) } }
+    add("jitter") { side, _ in side.delayVariation.map { Figures.milliseconds($0.p50Ms) } }
+    add("  95 %, 99 %") { side, _ in
+      side.delayVariation.map {
+        "\(Figures.milliseconds($0.p95Ms)), \(Figures.milliseconds($0.p99Ms))"
+      }
+    }
+    add("round trip, full") { side, _ in side.loadedRoundTrip.map(loaded) }
+    add("reordered") { side, _ in side.reordered > 0 ? "\(side.reordered)" : nil }
+    add("duplicated") { side, _ in side.duplicated > 0 ? "\(side.duplicated)" : nil }
+    add("ECN") { side, _ in side.ecn?.rawValue }
+    add("packets") { side, _ in "\(side.received) of \(side.sent)" }
+    return rows
+  }
+
+  private static func heading(_ report: LineReport, _ direction: LineDirection) -> String {
+    report.plan.probes(direction) ? direction.word : "\(direction.word) (not probed)"
+  }
+
+  private static func bandwidth(_ estimate: BandwidthEstimate) -> String {
+    let rate = Figures.rate(estimate.bitsPerSecond)
+    return (estimate.limitedByTest ? "at least \(rate)" : rate)
+      + (estimate.isUnsteady ? ", unsteady" : "")
+  }
+
+  private static func interval(_ estimate: BandwidthEstimate) -> String {
+    let low = precise(estimate.low / 1e6)
+    return estimate.limitedByTest
+      ? "from \(low) Mbit/s" : "\(low) to \(precise(estimate.high / 1e6)) Mbit/s"
+  }
+
+  private static func interval(_ estimate: ShareEstimate) -> String {
+    "\(precise(estimate.low * 100)) to \(precise(estimate.high * 100)) %"
+  }
+
+  private static func loaded(_ delay: DelaySummary) -> String {
+    let text = "\(Figures.milliseconds(delay.p50Ms)), 95 % \(Figures.milliseconds(delay.p95Ms))"
+    return delay.p50Ms > 0 ? text + " (\(Int((60_000 / delay.p50Ms).rounded())) RPM)" : text
+  }
+
+  /// Two decimals: intervals are narrow.
+  private static func precise(_ value: Double) -> String {
+    guard value.isFinite, abs(value) < 1e9 else { return "-" }
+    let hundredths = Int((max(0, value) * 100).rounded())
+    let rest = hundredths % 100
+    return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
+  }
+
+  // MARK: - Over time
+
+  /// Added delay and loss of each direction as sparklines; `nil` when there are none.
+  package static func overTime(_ report: LineReport) -> String? {
+    guard let end = report.timeline.map(\.at).max() else { return nil }
+    func columns(_ direction: LineDirection, _ value: (TimelinePoint) -> Double?) -> [Double?] {
+      let points = report.timeline.filter { $0.direction == direction }
+      return Sparkline.columns(
+        points.compactMap { point in value(point).map { (point.at, $0) } },
+        count: sparkWidth, until: end)
+    }
+    let delays = LineDirection.allCases.map { direction in
+      columns(direction) { $0.largestAddedDelayMs ?? $0.addedDelayMs }
+    }
+    let losses = LineDirection.allCases.map { direction in
+      columns(direction) { $0.sent > 0 ? Double($0.lost) / Double($0.sent) : nil }
+    }
+    let topDelay = delays.joined().compactMap(\.self).max() ?? 0
+    let topLoss = losses.joined().compactMap(\.self).max() ?? 0
+    var lines: [String] = []
+    for (index, direction) in LineDirection.allCases.enumerated()
+    where report.plan.probes(direction) {
+      lines.append(
+        "  \(padded("\(direction.word) delay", 16))"
+          + Sparkline.text(delays[index], top: max(topDelay, 10)))
+      lines.append(
+        "  \(padded("loss", 16))" + Sparkline.text(losses[index], top: max(topLoss, 0.01)))
+    }
+    lines.append(
+      "  \(padded("", 16))0 to \(Figures.short(end)) s; full height is "
+        + "\(Figures.milliseconds(max(topDelay, 10))) above the least delay, "
+        + "\(Figures.percent(max(topLoss, 0.01))) loss")
+    return lines.map(trimmed).joined(separator: "\n")
+  }
+
+  // MARK: - Facts and advice
+
+  package typealias Fact = (title: String, text: String)
+
+  package static func facts(_ report: LineReport, _ rating: LineRating) -> [Fact] {
+    var facts: [Fact] = []
+    if let trip = report.idleRoundTrip {
+      let delay = trip.delay
+      let figures = [delay.minimumMs, delay.p50Ms, delay.p95Ms, delay.p99Ms].map(Figures.short)
+      facts.append(
+        (
+          "round trip",
+          "\(figures[1]) ms (least \(figures[0]), 95 % \(figures[2]), 99 % \(figures[3])); "
+            + "\(trip.answered) of \(trip.sent) answered"
+        ))
+    }
+    if let path = path(report.path) { facts.append(("path", path)) }
+    let fitness = rating.fitness
+    facts.append(
+      (
+        "fit for",
+        "voice \(fitness.voice.rawValue), 360p video \(fitness.video.rawValue), "
+          + "720p video \(fitness.hd.rawValue)" + (fitness.limit.map { "; limit: \($0)" } ?? "")
+      ))
+    if let settings = rating.recommended { facts += advice(settings) }
+    if let speech = rating.speech {
+      facts.append(("speech", "MOS \(Wording.decimal(speech.mos)) of 5 (\(speech.basis))"))
+    }
+    facts.append(("measured", measured(report)))
+    return facts
+  }
+
+  private static func advice(_ settings: RecommendedSettings) -> [Fact] {
+    let rate = Figures.rate(Double(settings.audioBitrate))
+    var facts = [(title: "begin with", text: "audio of \(rate): \(settings.audioBasis)")]
+    facts.append(("", "FEC \(settings.usesFEC ? "on" : "off"): \(settings.fecBasis)"))
+    facts.append(
+      ("", "jitter buffer \(settings.jitterBufferStartMs) ms: \(settings.jitterBufferBasis)"))
+    if let ceiling = settings.videoCeiling {
+      let what = ceiling == 0 ? "no video" : "video up to \(Figures.rate(Double(ceiling)))"
+      facts.append(("", "\(what): \(settings.videoBasis)"))
+    }
+    return facts
+  }
+
+  private static func path(_ path: PathFacts) -> String? {
+    var parts: [String] = []
+    if let kind = path.kind { parts.append(kind.rawValue) }
+    if let remote = path.remote { parts.append("to \(remote)") }
+    if let seen = path.seenAs { parts.append("seen as \(seen)") }
+    if let mapping = path.mapping { parts.append(mapping.rawValue) }
+    let sizes = [path.largestUplinkPacket, path.largestDownlinkPacket].compactMap(\.self)
+    if let size = sizes.min() { parts.append("packets of \(size) bytes pass") }
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
+  }
+
+  private static func measured(_ report: LineReport) -> String {
+    let cost = report.cost
+    var text = "in \(Figures.short(cost.seconds)) s with \(bytes(cost.bytesSent)) sent, "
+    text += "\(bytes(cost.bytesReceived)) received"
+    if let clock = report.clock {
+      text += "; clock step \(Figures.short(clock.resolutionUs)) µs"
+      if let late = clock.sendLatenessP95Us {
+        text += ", packets left up to \(Figures.short(late / 1000)) ms late (95 %)"
+      }
+    }
+    return text
+  }
+
+  private static func bytes(_ count: Int) -> String {
+    count < 1_000_000
+      ? "\(Figures.short(Double(count) / 1e3)) kB" : "\(Figures.short(Double(count) / 1e6)) MB"
+  }
+
+  private static func padded(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(text.isEmpty ? 0 : 1, width - text.count))
+  }
+
+  private static func trimmed(_ line: String) -> String {
+    String(line.reversed().drop { $0 == " " }.reversed())
+  }
+}

@@ -1,0 +1,48 @@
+import LastMile
+import Primitives
+import Wire
+
+/// The server as a reflector of its clients' probes (docs/protocol/probe.md §3). It never probes.
+extension RendezvousMachine {
+  /// Only what comes from the proven address counts, and everything goes there.
+  mutating func reflect(_ frame: Frame, of packet: InboundPacket, now: Instant) {
+    guard packet.isProven else { return }
+    switch frame {
+    case .probeRequest(let request):
+      let address = registry[packet.slot].address
+      reflector.handle(
+        request,
+        from: Reflector.Client(
+          session: packet.slot, identity: registry[packet.slot].id,
+          prefix: address.limitPrefix, overhead: address.headerByteCount), now: now)
+    case .probePacket(let test):
+      reflector.handle(
+        test, from: packet.slot, ecn: packet.isCongestionExperienced ? 3 : 0, now: now)
+    default: break
+    }
+  }
+
+  @_lifetime(packet: copy packet)
+  mutating func writeReflection(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> SocketAddress? {
+    while let slot = reflector.nextSession(now: now) {
+      guard registry.isUsed(slot), registry[slot].sendNumber <= Self.lastNumber else {
+        reflector.drop(slot)
+        continue
+      }
+      packet.append(zeros: SealedPacket.headerByteCount)
+      guard
+        reflector.writeFrames(
+          to: slot, into: &packet, tagByteCount: SealedPacket.tagByteCount, now: now),
+        seal(&packet, for: slot) != nil
+      else {
+        packet.removeAll()
+        reflector.drop(slot)
+        continue
+      }
+      return registry[slot].address
+    }
+    return nil
+  }
+}

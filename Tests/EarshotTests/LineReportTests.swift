@@ -1,0 +1,34 @@
+import Testing
+
+@testable import Earshot
+
+@Suite struct LineReportTests {
+  private static func report(loss: Int) -> LineReport {
+    var report = LineReport(plan: ProbePlan(), ending: .finished)
+    report.state = .complete
+    let delay = DelaySummary(minimumMs: 18, p50Ms: 20, p95Ms: 22, p99Ms: 25, sampleCount: 50)
+    report.idleRoundTrip = RoundTripReport(delay: delay, sent: 50, answered: 50)
+    var direction = DirectionReport(sent: 1000, received: 1000 - loss)
+    direction.loss = ShareEstimate(hits: loss, of: 1000)
+    direction.bandwidth = BandwidthEstimate(
+      bitsPerSecond: 2_000_000, low: 1_950_000, high: 2_050_000, limitedByTest: false)
+    report.uplink = direction
+    report.downlink = direction
+    return report
+  }
+
+  @Test func `speech is predicted by the model that judges calls`() throws {
+    let clean = try #require(Self.report(loss: 0).rating.speech)
+    #expect((4.3...4.6).contains(clean.mos))
+    #expect(clean.basis.hasPrefix("listening quality, PESQ-WB scale"))
+    let lossy = try #require(Self.report(loss: 200).rating.speech)
+    #expect(lossy.mos < clean.mos - 0.5)
+  }
+
+  @Test func `a call and a probe grade alike`() {
+    for loss in stride(from: 0.0, through: 0.3, by: 0.01) {
+      let grade = QualityGrade.of(loss: loss, rttMs: 100, jitterMs: 10)
+      #expect(grade == LineGrade.of(loss: loss, roundTripMs: 100, jitterMs: 10).rawValue)
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import Arguments
+import Earshot
+import PeerCommand
+import Testing
+
+@Suite struct ProbeOptionsTests {
+  private static func options(
+    _ words: [String], rendezvous: String? = nil
+  ) throws(UsageError) -> ProbeOptions {
+    try ProbeOptions(Arguments(words)) { $0 == "EARSHOT_RENDEZVOUS" ? rendezvous : nil }
+  }
+
+  @Test func `a probe has every option of the contract`() throws {
+    let options = try Self.options(
+      [
+        "bob", "--uplink", "--expected-uplink", "100000", "--expected-downlink=5000000",
+        "--duration", "30", "--watch", "--require", "hd", "--report", "r.html", "--json",
+      ], rendezvous: "10.0.0.1:7400")
+    #expect(options.target == "bob" && !options.isRendezvous)
+    #expect(options.plan.probesUplink && !options.plan.probesDownlink)
+    #expect(options.plan.expectedUplink == 100_000 && options.plan.expectedDownlink == 5_000_000)
+    #expect(options.plan.seconds == 30 && options.watches && options.required == .hd)
+    #expect(options.online.report == "r.html" && options.online.isJSON)
+    #expect(!options.plan.measuresBandwidth && options.plan.isValid)
+  }
+
+  @Test func `what is not given has the defaults of the contract`() throws {
+    let options = try Self.options(["192.0.2.1:7400"])
+    #expect(options.isRendezvous && options.online.rendezvous == "192.0.2.1:7400")
+    #expect(options.plan == ProbePlan() && !options.watches && options.required == nil)
+    let both = try Self.options(["h:1", "--uplink", "--downlink"])
+    #expect(both.plan.probesUplink && both.plan.probesDownlink)
+  }
+
+  @Test(arguments: [
+    [], ["bob"], ["h:0"], ["h:1#short"], ["b ob", "--rendezvous", "h:1"],
+    ["h:1", "--expected-uplink", "99999"], ["h:1", "--expected-downlink", "5000001"],
+    ["h:1", "--duration", "31"], ["h:1", "--duration", "1"], ["h:1", "--require", "music"],
+    ["h:1", "h:2"], ["h:1", "--play", "x.wav"],
+  ])
+  func `a wrong probe is refused with a sentence`(words: [String]) {
+    let error = #expect(throws: UsageError.self) { _ = try Self.options(words) }
+    #expect(error?.message.hasSuffix(".") == true)
+    #expect(error.map { CommandFailure($0).code } == .usage)
+  }
+}

@@ -1,0 +1,141 @@
+import Earshot
+import Foundation
+import PeerCommand
+import Reactor
+import Testing
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+/// What a probe prints, to the letter.
+@Suite struct ProbeOutputTests {
+  private static func text(_ change: (inout LineReport) -> Void = { _ in }) -> String {
+    var report = ProbeSample.report()
+    change(&report)
+    return ProbeTable.text(report, report.rating)
+  }
+
+  private static let golden = """
+    Good for voice and 360p video; the uplink is the weak side: 1.1 Mbit/s, loss 2 %; a full uplink adds 199 ms of delay.
+
+                          uplink                    downlink
+      grade               2 good                    1 excellent
+      bandwidth           1.1 Mbit/s                at least 2.5 Mbit/s
+        95 % interval     1.08 to 1.13 Mbit/s       from 2.48 Mbit/s
+      loss                2 %                       0 %
+        95 % interval     1.23 to 3.22 %            0.00 to 0.32 %
+        in a row          1.6 packets               -
+      loss when full      2 %                       -
+      jitter              1.5 ms                    1 ms
+        95 %, 99 %        8 ms, 13 ms               3 ms, 4 ms
+      round trip, full    240 ms, 95 % 260 ms (250 RPM) 48 ms, 95 % 55 ms (1250 RPM)
+      reordered           3                         -
+      duplicated          1                         -
+      ECN                 survives                  cleared
+      packets             980 of 1000               1500 of 1500
+    """
+
+  @Test func `the sentence comes first, then both directions side by side`() {
+    #expect(Self.text().hasPrefix(Self.golden), "\(Self.text())")
+  }
+
+  @Test func `the test over time is a sparkline for each direction's delay and loss`() {
+    let lines = Self.text().split(separator: "\n").map(String.init)
+    let delay = lines.first { $0.hasPrefix("  uplink delay") }
+    #expect(delay?.hasSuffix("▆▇▇▇▇▇▇▇▇███████") == true, "\(delay ?? "")")
+    #expect(lines.contains { $0.hasPrefix("  downlink delay  ▁▁▁▁") })
+    #expect(
+      lines.contains {
+        $0.hasSuffix("0 to 7.8 s; full height is 195 ms above the least delay, 20 % loss")
+      })
+    #expect(lines.contains { $0.hasPrefix("  loss            ▁▁▁▁▁█") })
+  }
+
+  @Test func `facts and advice have their basis`() {
+    let text = Self.text()
+    for part in [
+      "round trip   41 ms (least 40, 95 % 45, 99 % 52); 118 of 120 answered",
+      "path         direct, to 192.0.2.1:7400, seen as 203.0.113.7:40000, translated",
+      "fit for      voice yes, 360p video yes, 720p video maybe; limit: uplink bandwidth 1.1 Mbit/s",
+      "begin with   audio of 48 kbit/s: the most that fits into 85 % of 1.1 Mbit/s",
+      "             FEC on: loss of 2 % was seen", "video up to 800 kbit/s",
+      "MOS 4.", "measured     in 7.8 s with 812 kB sent, 1.7 MB received",
+    ] { #expect(text.contains(part), "\(part)\n\(text)") }
+  }
+
+  @Test func `what was not measured is not in the table`() {
+    let text = Self.text {
+      $0.uplink = nil
+      $0.plan.probesUplink = false
+      $0.downlink?.bandwidth = nil
+      $0.downlink?.ecn = nil
+    }
+    #expect(text.contains("uplink (not probed)"))
+    for absent in ["bandwidth  ", "ECN", "uplink delay", "duplicated"] {
+      #expect(!text.contains(absent), "\(absent)")
+    }
+  }
+
+  @Test(arguments: LineReport.Ending.allCases)
+  func `a probe without any figure is one sentence`(ending: LineReport.Ending) {
+    let report = ProbeSample.unavailable(ending)
+    let text = ProbeTable.text(report, report.rating)
+    #expect(!text.contains("\n") && text.hasSuffix("."))
+  }
+
+  @Test func `a page is well-formed, needs nothing else, and has four plots`() {
+    let report = ProbeSample.report()
+    let page = ProbePage.html(report, report.rating, target: "bob & <co>")
+    let nothing = ProbeSample.unavailable(.noAnswer)
+    for page in [page, ProbePage.html(nothing, nothing.rating, target: "x")] {
+      let parser = XMLParser(data: Data(page.utf8))
+      #expect(parser.parse(), "\(String(describing: parser.parserError))")
+      for word in ["http", "src=", "<link", "<script", "url(", "@import"] {
+        #expect(!page.contains(word), "\(word)")
+      }
+    }
+    #expect(page.components(separatedBy: "<svg").count == 5)
+    #expect(page.components(separatedBy: "<polyline").count == 9)
+    #expect(page.contains("Probe of bob &amp; &lt;co&gt;"))
+    #expect(page.contains("<title>loadedUplink</title>"))
+    let empty = ProbePage.plots(nothing).filter { $0.svg.isEmpty }
+    #expect(empty.count == 4)
+  }
+
+  @Test func `a watched line has one line a grade`() {
+    let report = ProbeSample.report()
+    #expect(
+      ProbeRun.watchLine(report, report.rating, seconds: 72)
+        == "1:12  2 good  rtt 41 ms  up: loss 2 %, jitter 8 ms  down: loss 0 %, jitter 3 ms")
+    let silent = ProbeSample.unavailable(.noAnswer)
+    #expect(
+      ProbeRun.watchLine(silent, silent.rating, seconds: 4)
+        == "0:04  6 down  The other end did not answer within 8 s.")
+  }
+
+  @Test(arguments: [1, 5, 20, 40, 80, 200])
+  func `the live region fits the terminal`(columns: Int) {
+    var view = ProbeView(target: "192.0.2.1:7400")
+    view.share = 0.5
+    view.latestRoundTripMs = 41
+    view.grade = .good
+    for phase in ProbePhase.allCases {
+      view.phase = phase
+      let lines = view.lines(columns: columns)
+      #expect(lines.count == 2 && lines.allSatisfy { $0.count <= max(1, columns - 1) })
+    }
+    #expect(view.lines(columns: 80)[1].hasSuffix("50 %  rtt 41 ms  so far good"))
+    var region = StatusRegion(usesColor: false)
+    region.probe = view
+    #expect(region.redraw(columns: 80).contains("probing 192.0.2.1:7400"))
+  }
+
+  @Test func `a sparkline has a letter a value, and none for what is not known`() {
+    #expect(Sparkline.text([0, 4, 8, nil, .nan, 80, -1], top: 8) == "▁▅█  █▁")
+    #expect(Sparkline.text([1, 2], top: 0) == "▁▁")
+    let columns = Sparkline.columns([(0, 1), (0.9, 3), (1, 2), (5, 9)], count: 2, until: 2)
+    #expect(columns == [3, 9])
+    #expect(Sparkline.columns([(0, 1)], count: 0, until: 0) == [nil])
+  }
+}

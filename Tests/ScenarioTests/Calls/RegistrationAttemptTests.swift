@@ -1,0 +1,137 @@
+import Cryptography
+import Primitives
+import Rendezvous
+import SecureSession
+import Testing
+import Wire
+
+@testable import Peer
+
+/// One try to register, with a real rendezvous at the other end and a forger in between.
+@Suite struct RegistrationAttemptTests {
+  private static let unixSeconds: UInt64 = 1_800_000_000
+  private static let client = SocketAddress(v4: 192, 0, 2, 9, port: 4000)
+  private static let now = Instant(nanoseconds: 1_000_000_000)
+
+  /// A client that knows its rendezvous' card, and that rendezvous.
+  private struct Pair: ~Copyable {
+    let identity: LocalIdentity
+    let serverCard: ContactCard
+    var attempt: RegistrationAttempt
+    var server: RendezvousMachine
+    var random: RandomSource
+
+    init() throws {
+      var random = RandomSource(seed: 1)
+      var identity = LocalIdentity(kind: .peer, unixSeconds: unixSeconds, random: &random)
+      var host = LocalIdentity(kind: .rendezvous, unixSeconds: unixSeconds, random: &random)
+      let serverCard = try host.makeCard(unixSeconds: unixSeconds)
+      let ownCard = try identity.makeCard(unixSeconds: unixSeconds)
+      let settings = ServerSettings(
+        identity: host, card: serverCard, bootCounter: 5,
+        resetKey: Array(repeating: 3, count: 32), wallMilliseconds: unixSeconds * 1000)
+      server = RendezvousMachine(
+        settings, store: MemoryStore(), random: RandomSource(seed: 2))
+      attempt = RegistrationAttempt(
+        expectedID: nil, card: serverCard, ownCard: ownCard, name: nil, now: now)
+      self.serverCard = serverCard
+      self.identity = identity
+      self.random = random
+    }
+
+    /// What the attempt sends at `now`, the last of it.
+    mutating func initiation(now: Instant) -> [UInt8] {
+      _ = attempt.handleTimeout(
+        identity: identity, time: TAI64N(unixMilliseconds: unixSeconds * 1000),
+        connectionID: ConnectionID(rawValue: 77), random: &random, now: now)
+      var bytes: [UInt8] = []
+      var isThere = true
+      while isThere {
+        let packet = [UInt8](capacity: 1200) { isThere = attempt.writePacket(into: &$0) }
+        if isThere { bytes = packet }
+      }
+      return bytes
+    }
+
+    /// What the rendezvous answers.
+    mutating func answer(_ datagram: [UInt8]) -> [UInt8] {
+      var bytes = datagram
+      var span = bytes.mutableSpan
+      server.handle(&span, from: client, marks: DatagramMarks(), now: now)
+      var answer: [UInt8] = []
+      var packet: [UInt8] = []
+      drain(&server, now: now, packet: &packet) { bytes, _ in
+        answer = (0..<bytes.count).map { bytes[$0] }
+      } publish: { _ in
+      }
+      return answer
+    }
+
+    mutating func receive(_ bytes: [UInt8]) -> RegistrationAttempt.Finding {
+      attempt.handle(
+        bytes.span, ownStatic: identity.staticKey, unixSeconds: unixSeconds, now: now)
+    }
+  }
+
+  private static func key(_ label: StaticString, of staticKey: Bytes32) -> Bytes32 {
+    var hash = BLAKE2b(byteCount: 32)
+    hash.update(label)
+    hash.update(staticKey.span)
+    return hash.finalize32()
+  }
+
+  /// Method: the clear part of a RESP is changed and its MAC1, whose key everybody knows, made
+  /// anew; the forgery comes first, then the answer itself.
+  @Test(arguments: [1, 4, 7, 8, 11]) func `a forger of the clear part cannot end an attempt`(
+    place: Int
+  ) throws {
+    var pair = try Pair()
+    let answer = pair.answer(pair.initiation(now: Self.now))
+    try #require(answer.count == ResponsePacket.byteCount)
+    var forged = answer
+    forged[place] ^= 0x41
+    let key = Self.key("EST1mac1", of: pair.identity.staticKey.publicKey)
+    var hash = BLAKE2b(byteCount: 16, key: key.span)
+    hash.update(forged.span.extracting(ResponsePacket.mac1Coverage))
+    forged.replaceSubrange(168..<184, with: hash.finalize16().bytes)
+    _ = pair.receive(forged)
+    _ = pair.receive(answer)
+    var reader = ByteReader(answer.span)
+    let sent = try ResponsePacket(parsing: &reader)
+    var responder: ConnectionID?
+    if let established = pair.attempt.takeEstablished() {
+      responder = established.terms.responder
+    }
+    #expect(responder == sent.responder)
+  }
+
+  /// A cookie is good for 120 s (docs/protocol/session.md §3): no attempt lasts so long, and none
+  /// inherits one.
+  @Test func `a cookie is not used beyond its attempt`() throws {
+    var pair = try Pair()
+    let first = pair.initiation(now: Self.now)
+    #expect(first[InitPacket.mac2Range].allSatisfy { $0 == 0 })
+    let key = Self.key("EST1cook", of: pair.serverCard.staticKey)
+    guard let secret = SecretKey(copying: key.span) else {
+      Issue.record("32 bytes are a key")
+      return
+    }
+    let nonce = [UInt8](repeating: 9, count: CookiePacket.nonceByteCount)
+    let sealed = try XChaChaPoly.seal(
+      [UInt8](repeating: 8, count: 16).span,
+      associated: first.span.extracting(InitPacket.mac1Range), key: secret, nonce: nonce.span)
+    var cookie: [UInt8] = []
+    CookiePacket(initiator: ConnectionID(rawValue: 77), nonce: nonce, sealedCookie: sealed)
+      .write(to: &cookie, purpose: HandshakePurpose.register.rawValue)
+    _ = pair.receive(cookie)
+    let proven = pair.initiation(now: Self.now)
+    #expect(proven[InitPacket.mac2Range].contains { $0 != 0 })
+    let hasFailed = pair.attempt.handleTimeout(
+      identity: pair.identity, time: TAI64N(unixMilliseconds: Self.unixSeconds * 1000),
+      connectionID: ConnectionID(rawValue: 77), random: &pair.random,
+      now: Self.now + .seconds(10))
+    #expect(hasFailed)
+    pair = try Pair()
+    #expect(pair.initiation(now: Self.now)[InitPacket.mac2Range].allSatisfy { $0 == 0 })
+  }
+}

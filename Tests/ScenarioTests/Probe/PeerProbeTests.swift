@@ -1,0 +1,129 @@
+import Calling
+import Cryptography
+import LastMile
+import Primitives
+import Simulation
+import Testing
+import Wire
+
+@testable import Peer
+
+/// The line between two peers, probed in a call without media; and what real calls do to it.
+@Suite struct PeerProbeTests {
+  private func pair(
+    seed: UInt64 = 1, configure: ((inout PeerConfiguration) -> Void)? = nil
+  ) -> TwoPeers {
+    TwoPeers(
+      seed: seed, roundTrip: .milliseconds(60),
+      change: { $0.rate = .init(2_000_000, queue: .time(.milliseconds(200))) },
+      configure: configure)
+  }
+
+  private func probe(_ pair: TwoPeers, _ plan: ProbePlan = ProbedLine.plan) throws {
+    try pair.alice.host.command(now: pair.world.now) { machine, now throws(PeerRefusal) in
+      try machine.probe(.id(pair.bob.id), plan, now: now)
+    }
+  }
+
+  private func calls(at peer: SimulatedPeer) -> Int {
+    peer.events.count { event in
+      switch event.event {
+      case .calling, .link, .unresolved: true
+      case .registration, .rendezvousIdentified, .probe: false
+      }
+    }
+  }
+
+  @Test func `a peer answers a probe without ringing`() throws {
+    let pair = pair()
+    try probe(pair)
+    pair.world.run(.seconds(9))
+    let report = try #require(ProbedLine.reports(of: pair.alice).last)
+    #expect(report.state == .complete, "\(report.ending)")
+    #expect(report.path.kind == .direct)
+    #expect(report.cost.seconds <= 8.05)
+    // Two access lines of 2 Mbit/s each way lie between them.
+    #expect(abs((report.uplink?.bandwidth?.bitsPerSecond ?? 0) / 2e6 - 1) < 0.05)
+    #expect(abs((report.downlink?.bandwidth?.bitsPerSecond ?? 0) / 2e6 - 1) < 0.05)
+    #expect(calls(at: pair.alice) == 0 && calls(at: pair.bob) == 0, "\(pair.story)")
+  }
+
+  @Test func `after a probe a call rings as ever`() throws {
+    let pair = pair()
+    try probe(pair)
+    pair.world.run(.seconds(9))
+    _ = try pair.connect()
+  }
+
+  @Test func `a call ends a probe at once, from either side`() throws {
+    for isCallee in [false, true] {
+      let pair = pair()
+      try probe(pair)
+      pair.world.run(.seconds(3))
+      pair.bob.habits.answer = .accept(after: .seconds(1))
+      pair.alice.habits.answer = .accept(after: .seconds(1))
+      let caller = isCallee ? pair.bob : pair.alice
+      let called = isCallee ? pair.alice : pair.bob
+      let call = try #require(caller.call(.id(called.id)))
+      let isUp = pair.world.run(atMost: .seconds(8)) { pair.isConnected(call) }
+      #expect(isUp, "\(pair.story)")
+      let reports = ProbedLine.reports(of: pair.alice)
+      #expect(reports.count == 1)
+      #expect(reports.last?.ending != .finished)
+    }
+  }
+
+  @Test func `a probe in a call, or of somebody in a call, is refused and costs it nothing`() throws
+  {
+    let pair = pair()
+    _ = try pair.connect()
+    #expect(throws: PeerRefusal.call(.busy)) { try probe(pair) }
+    let carol = pair.world.addPeer(CallWorld.names[2], .clean(oneWay: .milliseconds(15)))
+    pair.world.run(atMost: .seconds(10)) { carol.isRegistered }
+    pair.world.run(.seconds(1))
+    let from = pair.world.now
+    try carol.host.command(now: pair.world.now) { machine, now throws(PeerRefusal) in
+      try machine.probe(.id(pair.bob.id), ProbePlan(), now: now)
+    }
+    pair.world.run(.seconds(9))
+    #expect(ProbedLine.reports(of: carol).last?.state == .unavailable)
+    #expect(ProbedLine.reports(of: carol).last?.ending == .busy)
+    #expect(pair.longestGap(at: pair.bob, from: from) <= 30)
+    #expect(pair.longestGap(at: pair.alice, from: from) <= 30)
+  }
+
+  @Test func `a peer may refuse probes, and still takes calls`() throws {
+    let pair = pair { $0.allowsProbes = false }
+    try probe(pair)
+    pair.world.run(.seconds(9))
+    #expect(ProbedLine.reports(of: pair.alice).last?.ending == .notAllowed)
+    _ = try pair.connect()
+  }
+
+  @Test func `nobody at the other end is said in time`() throws {
+    let pair = pair()
+    pair.bob.crash()
+    try probe(pair)
+    pair.world.run(.milliseconds(8_500))
+    let report = try #require(ProbedLine.reports(of: pair.alice).last)
+    #expect(report.state == .unavailable && report.ending == .noAnswer)
+  }
+
+  @Test func `a request from an address that is not the path's draws nothing`() {
+    var random = RandomSource(seed: 1)
+    let link = CallLink(
+      CallID(from: &random), .callee, peer: .zero, peerStatic: .zero, limits: PeerLimits(),
+      random: &random)
+    link.isProbe = true
+    let request = ProbeRequestFrame(run: 1, number: 1, payloadByteCount: 72, byteBudget: 1000)
+    let arrival = ProbeArrival(
+      source: SocketAddress(v4: 192, 0, 2, 1, port: 9), byteCount: 100, ecn: 0)
+    link.takeProbe(.probeRequest(request), in: [].span, arrival, now: .zero)
+    #expect(link.reflection == nil && link.probeRefusal == nil)
+  }
+
+  @Test func `the wait for a session is part of a probe's time`() {
+    let waiting = WaitingProbe(plan: ProbePlan(), run: 1, began: .zero)
+    #expect(waiting.expires == .zero + .seconds(8))
+  }
+}

@@ -1,0 +1,76 @@
+import LastMile
+import Primitives
+import Simulation
+import Testing
+
+/// The shipped prober and reflector alone over lines of all kinds; tools/probe-accuracy has the
+/// whole grid.
+@Suite struct ProbeLineTests {
+  private func conditions(
+    _ rate: UInt64, roundTrip: Int64, loss: Double, jitter: Int64, queue: Int64
+  ) -> LinkConditions {
+    var conditions = LinkConditions(delay: .microseconds(500 * roundTrip))
+    conditions.rate = .init(rate, queue: .time(.milliseconds(queue)))
+    if loss > 0 { conditions.loss = .random(loss) }
+    if jitter > 0 { conditions.jitter = .uniform(upTo: .milliseconds(jitter)) }
+    return conditions
+  }
+
+  @Test(
+    arguments: [
+      (300_000, 2_000_000, 20, 0.0, 0), (1_000_000, 5_000_000, 60, 0.01, 20),
+      (2_000_000, 300_000, 200, 0.05, 20), (5_000_000, 1_000_000, 60, 0.2, 0),
+    ] as [(UInt64, UInt64, Int64, Double, Int64)])
+  func `rates are right within 4 percent in the median, and directions never mixed up`(
+    up: UInt64, down: UInt64, roundTrip: Int64, loss: Double, jitter: Int64
+  ) {
+    var errors: [Double] = []
+    for seed in 1...5 as ClosedRange<UInt64> {
+      var line = ProbeLine(
+        ProbedLine.plan,
+        up: conditions(up, roundTrip: roundTrip, loss: loss, jitter: jitter, queue: 200),
+        down: conditions(down, roundTrip: roundTrip, loss: loss, jitter: jitter, queue: 200),
+        seed: seed)
+      let report = line.run()
+      for (way, truth) in [(report?.uplink, up), (report?.downlink, down)] {
+        let rate = way?.bandwidth?.bitsPerSecond ?? 0
+        errors.append(abs(rate / Double(truth) - 1))
+      }
+    }
+    errors.sort()
+    #expect(errors[errors.count / 2] <= 0.04, "\(errors)")
+    #expect((errors.last ?? 1) < 0.5, "\(errors)")
+  }
+
+  @Test func `requests that stop reaching the reflector end everything there`() {
+    let clean = conditions(2_000_000, roundTrip: 60, loss: 0, jitter: 0, queue: 200)
+    var line = ProbeLine(ProbedLine.plan, up: clean, down: clean, seed: 3)
+    let cut = Instant(nanoseconds: 4_000_000_000)
+    line.isCutOffAt = cut
+    _ = line.run()
+    let late = line.reflected.filter { $0.at > cut + .milliseconds(250) }
+    #expect(late.allSatisfy { $0.byteCount < 1_100 }, "reports at most, no train")
+    #expect(line.report != nil)
+  }
+
+  @Test func `a silent other end is unavailable within two seconds`() throws {
+    let clean = conditions(2_000_000, roundTrip: 60, loss: 0, jitter: 0, queue: 200)
+    var line = ProbeLine(ProbedLine.plan, up: clean, down: clean, seed: 4)
+    line.isSilent = true
+    _ = line.run()
+    let report = try #require(line.report)
+    #expect(report.state == .unavailable && report.cost.seconds < 2.1)
+    #expect(line.reflected.isEmpty)
+  }
+
+  @Test func `a machine's own times are never compared with the other's`() throws {
+    // Two clocks a day apart, 50 ppm off each other: seeds decide.
+    let clean = conditions(2_000_000, roundTrip: 60, loss: 0, jitter: 0, queue: 200)
+    for seed in 10...16 as ClosedRange<UInt64> {
+      var line = ProbeLine(ProbedLine.plan, up: clean, down: clean, seed: seed)
+      _ = line.run()
+      let trip = try #require(line.report?.idleRoundTrip)
+      #expect(abs(trip.delay.minimumMs - 60.8) < 1.6)
+    }
+  }
+}

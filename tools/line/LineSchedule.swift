@@ -1,0 +1,44 @@
+internal import Primitives
+internal import Reactor
+
+/// What happens to a line while it runs: changes, rebindings, the end.
+final class LineSchedule {
+  private enum Step {
+    case change(LineOptions.Change)
+    case rebind
+    case end
+  }
+
+  private var steps: [(at: Instant, step: Step)] = []
+  private let proxy: LineProxy
+  private let loop: EventLoop
+  private var timer: EventLoop.Token?
+
+  init(_ options: LineOptions, _ proxy: LineProxy, on loop: EventLoop) throws(ReactorError) {
+    self.proxy = proxy
+    self.loop = loop
+    let start = SystemClock.now
+    steps += options.changes.map { (start + $0.at, .change($0)) }
+    steps += options.rebindAt.map { (start + $0, .rebind) }
+    if let duration = options.duration { steps.append((start + duration, .end)) }
+    steps.sort { $0.at < $1.at }
+    timer = try loop.addTimer { [unowned self] now in play(now: now) }
+    arm()
+  }
+
+  private func play(now: Instant) {
+    while let next = steps.first, next.at <= now {
+      steps.removeFirst()
+      switch next.step {
+      case .change(let change): proxy.change(change.direction) { change.spec.apply(to: &$0) }
+      case .rebind: proxy.rebind()
+      case .end: loop.stop()
+      }
+    }
+    arm()
+  }
+
+  private func arm() {
+    if let timer { loop.setDeadline(timer, steps.first?.at) }
+  }
+}
