@@ -31,7 +31,9 @@ struct JitterBufferPropertyTests {
         case 5: mediaTime &+= UInt16(random.next() % 600)
         default: break
         }
-        buffer.insert(payload.span, mediaTime: stamp, arrival: Instant(nanoseconds: arrival))
+        buffer.insert(
+          payload.span, mediaTime: stamp, arrival: Instant(nanoseconds: arrival),
+          origin: Self.origin(random.next()), isMarked: random.next() % 40 == 0)
       } else {
         step[480 * channels] = 12_345
         step[480 * channels + 1] = -12_345
@@ -63,6 +65,15 @@ struct JitterBufferPropertyTests {
     }
     #expect(buffer.statistics.packetsReceived == 300)
     #expect(buffer.statistics.packetsDiscarded == 100)
+  }
+
+  private static func origin(_ chance: UInt64) -> PacketOrigin {
+    switch chance % 8 {
+    case 0: .copy(steps: 4, isLowRate: true)
+    case 1: .copy(steps: 4, isLowRate: false)
+    case 2: .retransmission
+    default: .primary
+    }
   }
 
   private static func payloads() throws -> [[UInt8]] {

@@ -28,7 +28,7 @@ struct JitterBufferTests {
     #expect(late < 18, "delay at the end \(late) ms")
   }
 
-  @Test func `holds the first packet for half a frame`() throws {
+  @Test func `plays the first packet with the first pull that is not too near`() throws {
     let outcome = try Line(Self.voice(seconds: 1)).play()
     // The first packet arrives at 20 ms; the pull at 33 ms plays it.
     let first = try #require(outcome.operations.firstIndex { $0 != .silence })

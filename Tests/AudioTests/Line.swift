@@ -44,6 +44,9 @@ struct Line {
     var operations: [PlayoutOperation] = []
     var statistics = PlayoutStatistics()
     var report = ReceptionReport()
+    var quality = QualityMonitor()
+    var changes: [QualityChange] = []
+    var recording: [UInt8] = []
     /// Target delay at each second, in nanoseconds.
     var targets: [Int64] = []
     /// Mean delay over each second, in milliseconds.
@@ -56,12 +59,14 @@ struct Line {
   ///   - until: when to stop pulling, in nanoseconds after the first packet was sent; as a rule,
   ///     until shortly before the last packet.
   ///   - keepsSamples: `false` spares the memory of long runs.
+  ///   - records: whether to keep an `ArrivalRecording`.
   ///   - pullTime: when a pull happens, told its number and when it should.
   func play(
     channels: Int = 1, until end: Int64? = nil, keepsSamples: Bool = true,
-    pullTime: (Int, Int64) -> Int64 = { $1 }
+    records: Bool = false, pullTime: (Int, Int64) -> Int64 = { $1 }
   ) throws -> Outcome {
     var buffer = try JitterBuffer(channels: channels)
+    if records { buffer.recording = ArrivalRecording(channels: channels) }
     let sorted = flights.sorted { $0.arrival < $1.arrival }
     var outcome = Outcome()
     var next = 0
@@ -82,6 +87,7 @@ struct Line {
       outcome.operations.append(
         buffer.pull(into: &span, now: Instant(nanoseconds: UInt64(now))))
       if keepsSamples { outcome.samples.append(contentsOf: step) }
+      if let change = buffer.quality.pollChange() { outcome.changes.append(change) }
       if outcome.operations.count % 100 == 0 {
         let statistics = buffer.statistics
         outcome.targets.append(statistics.targetDelayNanoseconds)
@@ -94,6 +100,8 @@ struct Line {
     }
     outcome.statistics = buffer.statistics
     outcome.report = buffer.report
+    outcome.quality = buffer.quality
+    outcome.recording = buffer.recording?.bytes ?? []
     return outcome
   }
 }

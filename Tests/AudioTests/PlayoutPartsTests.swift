@@ -86,6 +86,10 @@ struct StretchPolicyTests {
     #expect(policy.surplus(Self.situation(excess: 9, leftover: 6)) == 6 * 48)
     #expect(policy.surplus(Self.situation(excess: 25, leftover: 6)) == 26 * 48)
     #expect(policy.surplus(Self.situation(excess: -5, leftover: 6)) == 0)
+    // Pulls in pairs: one pull less costs nothing, the next one 20 ms.
+    var paired = Self.situation(excess: 9)
+    paired.gainByOne = 480
+    #expect(policy.surplus(paired) == 480)
   }
 
   @Test func `cuts long pauses for little and shorter ones for much`() {
@@ -254,7 +258,9 @@ struct PlayoutClockTests {
     }
     // The last pull of 1000 would be at 9.99 s if they were even; both came at 9.98 s.
     #expect(abs(clock.time - 9_985_000_000) < 500_000)
-    #expect(abs(clock.earliness - 5_000_000) < 500_000)
+    #expect(abs(clock.mostEarliness - 5_000_000) < 500_000)
+    #expect(abs(clock.earliness(ahead: 0) - 5_000_000) < 500_000)
+    #expect(abs(clock.earliness(ahead: 1) + 5_000_000) < 500_000)
   }
 }
 

@@ -19,10 +19,11 @@ struct ComfortNoise: ~Copyable {
     for index in store.indices { store[index] = Int16(draw(7)) - 3 }
   }
 
-  /// Learns one frame of a pause.
+  /// Learns one frame of a pause; where that is digital silence, the edge of hearing.
   mutating func learn(_ left: Int16, _ right: Int16) {
-    store[writeFrame * channels] = left
-    if channels == 2 { store[writeFrame * channels + 1] = right }
+    let dither = Int16(draw(3)) - 1
+    store[writeFrame * channels] = left == 0 ? dither : left
+    if channels == 2 { store[writeFrame * channels + 1] = right == 0 ? dither : right }
     writeFrame = (writeFrame + 1) % Self.frames
   }
 

@@ -13,6 +13,9 @@ struct DelayEstimator: Sendable {
   /// Least delay to hold, in nanoseconds: what a retransmission takes, while one is wanted.
   var repairDelay: Int64 = 0
 
+  /// What the delay is kept within, in nanoseconds.
+  var range: ClosedRange<Int64> = 0...1_000_000_000
+
   private var floor = TransitFloor()
   private var history = LatenessHistory()
   private var recent = LatenessHistory()
@@ -55,7 +58,8 @@ struct DelayEstimator: Sendable {
     }
     let sufficient = max(
       history.sufficientDelay(frameSteps: Int(frame / Self.step)), extrapolated)
-    targetDelay = max(Int64(sufficient) * Self.step, repairDelay)
+    let wanted = max(Int64(sufficient) * Self.step, repairDelay)
+    targetDelay = min(max(wanted, range.lowerBound), range.upperBound)
   }
 
   /// What the packets of the last four seconds let expect, in steps: where delays are exponential,

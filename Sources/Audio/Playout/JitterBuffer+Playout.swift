@@ -12,6 +12,7 @@ extension JitterBuffer {
   package mutating func pull(
     into output: inout MutableSpan<Int16>, now: Instant
   ) -> PlayoutOperation {
+    recording?.pull(now: Self.clamped(now))
     clock.tick(now: Self.clamped(now))
     lastPull = Self.clamped(now)
     pullsSinceSplice = min(pullsSinceSplice + 1, 1000)
@@ -19,7 +20,7 @@ extension JitterBuffer {
     switch phase {
     case .idle:
       operation = fillWithoutPackets()
-    case .buffering(let start) where clock.time < start &- AudioFormat.stepNanoseconds / 2:
+    case .buffering(let start) where clock.time &- clock.earliness(ahead: 0) < start:
       operation = fillWithoutPackets()
     case .buffering, .playing:
       phase = .playing
@@ -100,7 +101,15 @@ extension JitterBuffer {
     let whole = queue.count - queue.count % AudioFormat.stepSampleCount
     let needed = clock.time &+ AudioFormat.nanoseconds(samples: Int64(whole))
     let media = AudioFormat.nanoseconds(samples: entry.timestamp)
-    return needed &- media &- estimator.targetTransit &- clock.earliness &- Self.margin
+    let early = earliness(of: queue.count / AudioFormat.stepSampleCount)
+    return needed &- media &- estimator.targetTransit &- early &- Self.margin
+  }
+
+  /// How early the pull may come in which a packet is needed, `ahead` pulls from now, in
+  /// nanoseconds. Packets of one pull are needed by all of them.
+  private func earliness(of ahead: Int) -> Int64 {
+    lastPacketSampleCount <= AudioFormat.stepSampleCount
+      ? clock.mostEarliness : clock.earliness(ahead: ahead)
   }
 
   /// Packets that overlap what was decoded, and all that would be more than a second too late.
@@ -117,8 +126,11 @@ extension JitterBuffer {
 
   private mutating func decode(_ entry: PacketBuffer.Entry) -> PlayoutOperation {
     let excess = excess(of: entry)
-    passOver(until: entry.timestamp, isPause: entry.isMarked)
     let follows = concealed > 0
+    if follows, entry.timestamp == nextTimestamp {
+      statistics.delayedPacketOutageSamples += UInt64(concealed)
+    }
+    passOver(until: entry.timestamp, isPause: entry.isMarked)
     if follows, catchUp(entry, excess: excess) { return .merge }
     let leftover = queue.count
     let ahead = AudioFormat.nanoseconds(samples: Int64(leftover))
@@ -136,7 +148,7 @@ extension JitterBuffer {
     nextTimestamp = entry.timestamp &+ Int64(count)
     concealed = 0
     lastPacketSampleCount = count
-    record(wait: ahead &- entry.arrival, count: count)
+    record(entry, wait: ahead &- entry.arrival, count: count)
     slack = excess &+ estimator.targetDelay &- estimator.usualLateness &+ Self.margin
     return stretch(excess: excess, leftover: leftover, decoded: count, follows: follows)
       ?? (follows ? .merge : .normal)
@@ -180,7 +192,7 @@ extension JitterBuffer {
       return
     }
     lastPacketSampleCount = count
-    record(wait: ahead &- entry.arrival, count: count)
+    record(entry, wait: ahead &- entry.arrival, count: count)
   }
 
   /// Media time goes on to `timestamp`; what lies between is missed.
@@ -230,7 +242,12 @@ extension JitterBuffer {
   }
 
   private mutating func tally(concealed count: Int) {
+    if concealed < Self.interruption, concealed + count >= Self.interruption {
+      statistics.interruptionCount += 1
+      statistics.totalInterruptionSamples += UInt64(concealed)
+    }
     concealed = min(concealed + count, 1 << 40)
+    if concealed >= Self.interruption { statistics.totalInterruptionSamples += UInt64(count) }
     statistics.concealedSamples += UInt64(count)
   }
 
@@ -243,6 +260,9 @@ extension JitterBuffer {
     if isPassive, !follows { queue.teach(&background, frames: decoded) }
     var situation = StretchSituation()
     situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
+    let ahead = leftover / AudioFormat.stepSampleCount
+    let change = earliness(of: ahead) &- earliness(of: ahead + 1)
+    situation.gainByOne = Int(clamping: AudioFormat.samples(nanoseconds: change))
     situation.leftover = leftover % AudioFormat.stepSampleCount
     situation.passiveRun = passiveRun
     situation.pullsSinceLast = pullsSinceSplice
@@ -288,28 +308,6 @@ extension JitterBuffer {
     return true
   }
 
-  /// - Parameter offset: from now to when it sounds, less its arrival.
-  private mutating func record(wait offset: Int64, count: Int) {
-    // Of pulls in pairs the second sounds after the first: not before the latest of even pulls.
-    let wait = max(0, clock.time &+ clock.earliness &+ offset)
-    statistics.delays.record(nanoseconds: wait)
-    statistics.jitterBufferDelay += Double(wait) * Double(count)
-    statistics.jitterBufferEmittedCount += UInt64(count)
-  }
-
-  private mutating func account(for output: borrowing MutableSpan<Int16>) {
-    let count = AudioFormat.stepSampleCount
-    statistics.totalSamplesReceived += UInt64(count)
-    var sum: Int64 = 0
-    for index in 0..<(count * channels) {
-      let sample = Int64(output[index])
-      sum &+= sample &* sample
-    }
-    let square = Double(sum) / Double(count * channels) / (32_768 * 32_768)
-    statistics.audioLevel = square.squareRoot()
-    statistics.totalAudioEnergy += square * 0.01
-  }
-
   /// One second.
   private static let hopeless: Int64 = 1_000_000_000
   /// 60 ms of concealment by the codec; after that it only hums.
@@ -318,6 +316,8 @@ extension JitterBuffer {
   private static let margin: Int64 = 3_000_000
   /// 120 ms.
   private static let longestCatchUp = 5760
+  /// 150 ms.
+  private static let interruption = 7200
   /// 5 ms.
   private static let join = 240
   /// 30 ms.

@@ -12,12 +12,23 @@ package import Primitives
 /// time stands still: what arrives late after all is played, and the delay it brought is given back
 /// by splices. No input traps, and nothing here allocates after `init`.
 package struct JitterBuffer: ~Copyable {
-  /// How long the first packet is held, in nanoseconds, give or take half a pull: enough for a
-  /// path that keeps time; on another one the first late packet teaches more.
-  package static let startDelay: Int64 = 13_000_000
+  /// How long the first packet is held at least, in nanoseconds; the next pull plays it. Enough for
+  /// a path that keeps time; on another one the first late packet teaches more.
+  package static let startDelay: Int64 = 5_000_000
 
   package let channels: Int
   package internal(set) var statistics = PlayoutStatistics()
+
+  /// The same through time, and why it was bad.
+  package var quality = QualityMonitor()
+  /// Takes down everything that comes in; `nil` unless asked for.
+  package var recording: ArrivalRecording?
+  /// The least and the greatest delay to aim at, in nanoseconds beyond the fastest packet.
+  package var delayRange: ClosedRange<Int64> = 0...1_000_000_000 {
+    didSet { estimator.range = delayRange }
+  }
+  /// What others know, for the estimates in `quality`.
+  package var surroundings = QualitySurroundings()
 
   enum Phase: Equatable { case idle, buffering(until: Int64), playing }
 
@@ -70,7 +81,7 @@ package struct JitterBuffer: ~Copyable {
     report.framesLost = ledger.framesLost
     report.lossBursts = ledger.lossBursts
     report.longestBurst = UInt16(clamping: ledger.longestBurst)
-    report.framesUnrepaired = statistics.packetsLost
+    report.framesUnrepaired = statistics.packetsMissed
     report.slackMilliseconds = Int16(clamping: slack / 1_000_000)
     report.targetDelayMilliseconds = UInt16(clamping: estimator.targetDelay / 1_000_000)
     report.jitterMilliseconds = UInt16(clamping: jitter.nanoseconds / 1_000_000)
@@ -82,7 +93,9 @@ package struct JitterBuffer: ~Copyable {
   /// nanoseconds beyond the fastest packet (0...200 ms): what noticing a loss and a round trip
   /// take. 0 when copies repair what is lost: their distance is seen by itself.
   package mutating func hold(atLeast delay: Int64) {
-    estimator.repairDelay = min(max(delay, 0), Self.longestRepair)
+    let delay = min(max(delay, 0), Self.longestRepair)
+    if delay != estimator.repairDelay { recording?.hold(delay) }
+    estimator.repairDelay = delay
   }
 
   /// Takes one packet. The payload is copied.
@@ -99,12 +112,14 @@ package struct JitterBuffer: ~Copyable {
     origin: PacketOrigin = .primary, isMarked: Bool = false
   ) {
     let arrival = Self.clamped(arrival)
+    recording?.insert(
+      payload, mediaTime: mediaTime, arrival: arrival, origin: origin, isMarked: isMarked)
     guard let packet = OpusPacket(payload) else {
       statistics.packetsMalformed += 1
       statistics.packetsDiscarded += 1
       return
     }
-    statistics.packetsReceived += 1
+    count(origin, arrival)
     let placement = timeline.place(mediaTime, arrival: arrival)
     switch placement {
     case .setAside:
@@ -116,11 +131,31 @@ package struct JitterBuffer: ~Copyable {
     }
   }
 
+  private mutating func count(_ origin: PacketOrigin, _ arrival: Int64) {
+    statistics.lastPacketReceivedNanoseconds = max(
+      statistics.lastPacketReceivedNanoseconds, UInt64(arrival))
+    switch origin {
+    case .primary: statistics.packetsReceived += 1
+    case .copy: statistics.copiesReceived += 1
+    case .retransmission: statistics.retransmittedPacketsReceived += 1
+    }
+  }
+
+  /// A version of a frame that is there, or was played, already.
+  private mutating func countUnneeded(_ origin: PacketOrigin) {
+    if case .copy = origin {
+      statistics.copiesDiscarded += 1
+    } else {
+      statistics.packetsDuplicated += 1
+    }
+  }
+
   private mutating func restart(at timestamp: Int64) {
     if phase != .idle { statistics.restarts += 1 }
     statistics.packetsDiscarded += UInt64(packets.count)
     packets.removeAll()
     estimator = DelayEstimator()
+    estimator.range = delayRange
     ledger.restart()
     jitter = InterarrivalJitter()
     nextTimestamp = timestamp
@@ -152,6 +187,9 @@ package struct JitterBuffer: ~Copyable {
       transit: transit, arrival: arrival, delayInside: inside, isPrimary: isPrimary, frame: frame)
     noteCopyInside(packet, before: timestamp, transit, arrival, frame)
     statistics.targetDelayNanoseconds = estimator.targetDelay
+    if isPrimary {
+      statistics.relativePacketArrivalDelay += Double(max(0, transit &- estimator.leastTransit))
+    }
     return isFirst
   }
 
@@ -172,16 +210,17 @@ package struct JitterBuffer: ~Copyable {
   ) {
     if phase == .playing, timestamp < nextTimestamp {
       guard version.isFirst else {
-        statistics.packetsDuplicated += 1
+        countUnneeded(version.origin)
         return
       }
+      if case .copy = version.origin { statistics.copiesDiscarded += 1 }
       if !rewindsAfterSilence(to: timestamp) { return }
     }
     let insertion = packets.insert(
       payload, packet, timestamp: timestamp, arrival: arrival, origin: version.origin,
       isMarked: version.isMarked)
     if insertion == .duplicate {
-      statistics.packetsDuplicated += 1
+      countUnneeded(version.origin)
       return
     }
     if insertion == .storedInPlaceOfOldest { statistics.packetsDiscarded += 1 }

@@ -5,12 +5,15 @@
 struct PlayoutClock: Sendable {
   /// When the samples about to be given begin to sound, in nanoseconds.
   private(set) var time: Int64 = 0
+  /// Whether the last pull was the second of two.
+  private(set) var isOdd = false
   /// How much earlier than even pulls would come, one of the last five seconds came, in
-  /// nanoseconds: a packet must be there by so much earlier.
-  private(set) var earliness: Int64 = 0
+  /// nanoseconds: a packet must be there by so much earlier. Of pulls in pairs each first one is
+  /// always late, and each second one early; so they are told apart, and may be negative.
+  private var earliness = InlineArray<2, Int64>(repeating: 0)
   private var runs = false
   private var pulls: Int64 = 0
-  private var earliest = InlineArray<8, Int64>(repeating: 0)
+  private var earliest = InlineArray<16, Int64>(repeating: .min)
 
   /// Counts one pull that happens at `now` (nanoseconds).
   mutating func tick(now: Int64) {
@@ -28,16 +31,24 @@ struct PlayoutClock: Sendable {
     }
     time &+= error / min(Self.gain, 8 + pulls / 2)
     pulls = min(pulls + 1, 1 << 40)
-    noteEarliness(max(0, time &- now))
+    isOdd.toggle()
+    noteEarliness(time &- now)
   }
 
+  /// How early the pull may come that is `ahead` after the last one.
+  func earliness(ahead: Int) -> Int64 { earliness[(isOdd ? 1 : 0) ^ (ahead & 1)] }
+
+  /// How early any pull may come: even sound is then at least so much later.
+  var mostEarliness: Int64 { max(0, earliness[0], earliness[1]) }
+
   private mutating func noteEarliness(_ value: Int64) {
-    let index = Int(pulls / Self.pullsInBlock % Int64(earliest.count))
-    if pulls % Self.pullsInBlock == 0 { earliest[index] = 0 }
-    earliest[index] = max(earliest[index], value)
-    var most: Int64 = 0
-    for block in earliest.indices { most = max(most, earliest[block]) }
-    earliness = min(most, Self.maxEarliness)
+    let parity = isOdd ? 1 : 0
+    let block = Int(pulls / Self.pullsInBlock % 8)
+    if pulls % Self.pullsInBlock < 2 { earliest[2 * block + parity] = .min }
+    earliest[2 * block + parity] = max(earliest[2 * block + parity], value)
+    var most = Int64.min
+    for block in 0..<8 { most = max(most, earliest[2 * block + parity]) }
+    earliness[parity] = min(most, Self.maxEarliness)
   }
 
   /// A quarter of a minute until an offset is gone: slow against wake-ups, fast against drift.

@@ -12,6 +12,9 @@ struct StretchDecision: Equatable, Sendable {
 struct StretchSituation: Sendable {
   /// How much later than its target the newest packet is needed.
   var excess = 0
+  /// What is gained on top when it is needed a pull earlier or later: every second pull may be one
+  /// that comes late.
+  var gainByOne = 0
   /// What waited in the queue beyond whole pulls when it was decoded: delay that buys nothing.
   var leftover = 0
   /// The delay aimed at.
@@ -40,8 +43,15 @@ struct StretchPolicy: Sendable {
   func surplus(_ situation: StretchSituation) -> Int {
     guard situation.excess >= -Self.tolerance(situation) else { return 0 }
     let reserve = max(Self.reserve, situation.target / 16)
-    let pulls = max(0, (situation.excess - reserve) / AudioFormat.stepSampleCount)
-    return situation.leftover + pulls * AudioFormat.stepSampleCount
+    let step = AudioFormat.stepSampleCount
+    var pulls = max(0, (situation.excess + max(0, situation.gainByOne) - reserve) / step)
+    while pulls > 0, Self.excess(situation, afterPulls: -pulls) < reserve { pulls -= 1 }
+    return situation.leftover + pulls * step
+  }
+
+  private static func excess(_ situation: StretchSituation, afterPulls pulls: Int) -> Int {
+    situation.excess + pulls * AudioFormat.stepSampleCount
+      + (pulls & 1 == 0 ? 0 : situation.gainByOne)
   }
 
   /// How much of a pause of `count` samples to leave out.
@@ -58,7 +68,8 @@ struct StretchPolicy: Sendable {
   func decide(_ situation: StretchSituation) -> StretchDecision? {
     if situation.excess < -Self.tolerance(situation) {
       let step = AudioFormat.stepSampleCount
-      let pulls = (-situation.excess + step - 1) / step
+      var pulls = 1
+      while pulls < 100, Self.excess(situation, afterPulls: pulls) < 0 { pulls += 1 }
       return lengthen(by: pulls * step - situation.leftover, situation)
     }
     return shorten(by: surplus(situation), situation)

@@ -20,9 +20,13 @@ package struct MOSEstimate: Equatable, Sendable {
   ///   - concealedFraction: share of the samples that had to be made up, 0...1. A frame restored
   ///     from a low-rate copy counts as a fraction: see `restoredFrameWeight`.
   ///   - meanConcealedRun: mean length of a concealment, in frames of 20 ms.
-  package init(bitsPerSecond: Int, concealedFraction: Double, meanConcealedRun: Double) {
+  ///   - lowRateFraction: share of the samples that came from low-rate copies, 0...1.
+  package init(
+    bitsPerSecond: Int, concealedFraction: Double, meanConcealedRun: Double,
+    lowRateFraction: Double = 0
+  ) {
     let clean = Self.cleanScore(bitsPerSecond: bitsPerSecond)
-    let share = min(max(concealedFraction, 0), 1)
+    let share = min(max(concealedFraction + Self.lowRateWeight * lowRateFraction, 0), 1)
     let run = max(meanConcealedRun, 1)
     score = 1 + (clean - 1) * exp(-10.3 * pow(share, 0.934) * pow(run, -0.10))
   }
@@ -32,6 +36,9 @@ package struct MOSEstimate: Equatable, Sendable {
   package static func restoredFrameWeight(bitsPerSecond: Int) -> Double {
     bitsPerSecond >= 28_000 ? 0.1 : 0.2
   }
+
+  /// A frame from a copy at 12 kbit/s harms this share of what a concealed one does.
+  private static let lowRateWeight = 0.04
 
   /// The score without loss, between the measured rates linearly.
   static func cleanScore(bitsPerSecond: Int) -> Double {

@@ -10,6 +10,13 @@ package struct PlayoutStatistics: Sendable {
   /// Of these, the ones that were not Opus.
   package internal(set) var packetsMalformed: UInt64 = 0
   package internal(set) var packetsDuplicated: UInt64 = 0
+  /// Copies that rode in later packets, needed or not; in webrtc-stats `fecPacketsReceived`.
+  package internal(set) var copiesReceived: UInt64 = 0
+  /// Of these, the ones that were not needed or came too late (`fecPacketsDiscarded`).
+  package internal(set) var copiesDiscarded: UInt64 = 0
+  package internal(set) var retransmittedPacketsReceived: UInt64 = 0
+  /// When the newest packet arrived, in nanoseconds (`lastPacketReceivedTimestamp`).
+  package internal(set) var lastPacketReceivedNanoseconds: UInt64 = 0
   /// Audio that was passed over in playout, counted in packets of the size seen last.
   package internal(set) var packetsMissed: UInt64 = 0
   /// Interarrival jitter in nanoseconds (RFC 3550 §6.4.1).
@@ -26,6 +33,13 @@ package struct PlayoutStatistics: Sendable {
   /// Packets restored from the copy in the one that followed.
   package internal(set) var packetsRecoveredByForwardErrorCorrection: UInt64 = 0
   package internal(set) var samplesRecoveredByForwardErrorCorrection: UInt64 = 0
+  /// Decoded from low-rate copies.
+  package internal(set) var samplesFromLowRateCopies: UInt64 = 0
+  /// Made up for packets that came after all, but too late.
+  package internal(set) var delayedPacketOutageSamples: UInt64 = 0
+  /// Concealments of 150 ms and more.
+  package internal(set) var interruptionCount: UInt64 = 0
+  package internal(set) var totalInterruptionSamples: UInt64 = 0
   package internal(set) var insertedSamplesForDeceleration: UInt64 = 0
   package internal(set) var removedSamplesForAcceleration: UInt64 = 0
   /// Times the sender began a new time line.
@@ -35,6 +49,11 @@ package struct PlayoutStatistics: Sendable {
   /// Sum over all emitted samples of the time from arrival to emission, in sample-nanoseconds.
   package internal(set) var jitterBufferDelay: Double = 0
   package internal(set) var jitterBufferEmittedCount: UInt64 = 0
+  /// The same sum of the delay aimed at, and of the least that the path would allow.
+  package internal(set) var jitterBufferTargetDelay: Double = 0
+  package internal(set) var jitterBufferMinimumDelay: Double = 0
+  /// Sum over packets of how much later they came than the fastest of late, in nanoseconds.
+  package internal(set) var relativePacketArrivalDelay: Double = 0
   /// What the delay of a packet on its best behaviour should be now, in nanoseconds.
   package internal(set) var targetDelayNanoseconds: Int64 = 0
   /// One record for each packet: from arrival to the sounding of its first sample.
@@ -58,6 +77,14 @@ package struct PlayoutStatistics: Sendable {
     totalSamplesReceived == 0 ? 0 : Double(concealedSamples) / Double(totalSamplesReceived)
   }
 
+  /// Seconds of sound given out (`totalSamplesDuration`).
+  package var totalSamplesDuration: Double { Double(totalSamplesReceived) / 48_000 }
+
+  /// Share of all samples that came from low-rate copies, 0...1.
+  package var lowRateFraction: Double {
+    totalSamplesReceived == 0 ? 0 : Double(samplesFromLowRateCopies) / Double(totalSamplesReceived)
+  }
+
   /// Mean length of a concealment in milliseconds; 0 without any.
   package var meanConcealmentMilliseconds: Double {
     concealmentEvents == 0 ? 0 : Double(concealedSamples) / Double(concealmentEvents) / 48
@@ -77,6 +104,6 @@ package struct PlayoutStatistics: Sendable {
     let weight = MOSEstimate.restoredFrameWeight(bitsPerSecond: bitsPerSecond)
     return MOSEstimate(
       bitsPerSecond: bitsPerSecond, concealedFraction: concealedFraction + weight * restored,
-      meanConcealedRun: meanConcealmentMilliseconds / 20)
+      meanConcealedRun: meanConcealmentMilliseconds / 20, lowRateFraction: lowRateFraction)
   }
 }

@@ -2,7 +2,7 @@ import Audio
 import Primitives
 
 extension FuzzTarget {
-  static let audio: [FuzzTarget] = [opusPacket, jitterBuffer]
+  static let audio: [FuzzTarget] = [opusPacket, jitterBuffer, arrivalRecording]
 
   private static let opusPacket = FuzzTarget(
     "opus-packet", maximumByteCount: 1300, seeds: { opusPayloads() },
@@ -41,7 +41,10 @@ extension FuzzTarget {
         switch choice & 3 {
         case 0:
           guard let payload = try? packet(&reader, &mediaTime, &now) else { return }
-          buffer.insert(payload.span, mediaTime: mediaTime, arrival: Instant(nanoseconds: now))
+          buffer.insert(
+            payload.span, mediaTime: mediaTime &- UInt16(choice >> 6) &* 2,
+            arrival: Instant(nanoseconds: now), origin: origin(choice >> 2),
+            isMarked: choice & 0x20 != 0)
         case 1: now &+= 10_000_000
         case 2: now &+= UInt64((try? reader.readUInt8("leap")) ?? 0) &* 40_000_000
         default: now &-= min(now, UInt64((try? reader.readUInt8("back")) ?? 0) &* 5_000_000)
@@ -51,6 +54,44 @@ extension FuzzTarget {
         pulls += 1
       }
       let statistics = buffer.statistics
+      expect(statistics.concealedSamples <= statistics.totalSamplesReceived, "counts add up")
+    })
+
+  private static func origin(_ bits: UInt8) -> PacketOrigin {
+    switch bits & 7 {
+    case 1: .copy(steps: 2, isLowRate: true)
+    case 2: .copy(steps: 4, isLowRate: false)
+    case 3: .retransmission
+    default: .primary
+    }
+  }
+
+  /// What a file of a call's arrivals says, played.
+  private static let arrivalRecording = FuzzTarget(
+    "arrival-recording", maximumByteCount: 1200,
+    seeds: {
+      guard var buffer = try? JitterBuffer(channels: 1) else { return [] }
+      buffer.recording = ArrivalRecording(channels: 1)
+      var sound = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
+      for (index, payload) in opusPayloads().enumerated() {
+        buffer.insert(
+          payload.span, mediaTime: UInt16(index * 2),
+          arrival: Instant(nanoseconds: UInt64(index) * 20_000_000), origin: origin(UInt8(index)))
+        for _ in 0..<2 {
+          var span = sound.mutableSpan
+          _ = buffer.pull(into: &span, now: Instant(nanoseconds: UInt64(index) * 20_000_000))
+        }
+      }
+      return [buffer.recording?.bytes ?? []]
+    },
+    run: { bytes in
+      guard var replay = try? ArrivalReplay(bytes) else { return }
+      var sound = [Int16](repeating: 0, count: 2 * AudioFormat.stepSampleCount)
+      for _ in 0..<60 {
+        var span = sound.mutableSpan
+        guard (try? replay.pull(into: &span)) == true else { break }
+      }
+      let statistics = replay.buffer.statistics
       expect(statistics.concealedSamples <= statistics.totalSamplesReceived, "counts add up")
     })
 

@@ -1,0 +1,101 @@
+package import Primitives
+
+/// Hears an `ArrivalRecording` again.
+package struct ArrivalReplay: ~Copyable {
+  package var buffer: JitterBuffer
+  private let bytes: [UInt8]
+  private var offset: Int
+  private var time: Int64 = 0
+  private var mediaTime: UInt16 = 0
+
+  /// - Throws: `WireError` when `bytes` do not begin as a recording does.
+  package init(_ bytes: [UInt8]) throws(WireError) {
+    var reader = ByteReader(bytes.span)
+    guard try reader.readBytes(4, "magic") == ArrivalRecording.magic else {
+      throw WireError(.invalid, "magic", at: 0)
+    }
+    guard try reader.readUInt8("version") == ArrivalRecording.version else {
+      throw WireError(.invalid, "version", at: 4)
+    }
+    let channels = Int(try reader.readUInt8("channels"))
+    guard (1...2).contains(channels), let buffer = try? JitterBuffer(channels: channels) else {
+      throw WireError(.invalid, "channels", at: 5)
+    }
+    self.buffer = buffer
+    self.bytes = bytes
+    offset = reader.offset
+  }
+
+  /// Goes on to the next pull, and gives what it gave.
+  ///
+  /// - Parameter output: at least 480 samples for each channel.
+  /// - Returns: `false` at the end, and where a recording that was cut off ends.
+  /// - Throws: `WireError` for a record that is none.
+  @_lifetime(output: copy output)
+  package mutating func pull(into output: inout MutableSpan<Int16>) throws(WireError) -> Bool {
+    let bytes = self.bytes
+    while offset < bytes.count {
+      var reader = ByteReader(bytes.span.extracting(offset..<bytes.count))
+      let kind = try reader.readUInt8("kind")
+      if kind == 0 {
+        time &+= try Self.readSigned(&reader)
+        offset += reader.offset
+        _ = buffer.pull(into: &output, now: Self.instant(time))
+        return true
+      }
+      if kind == 5 {
+        buffer.hold(atLeast: try Self.readSigned(&reader))
+        offset += reader.offset
+      } else {
+        let packet = try readPacket(kind, &reader)
+        let start = offset
+        offset += reader.offset
+        buffer.insert(
+          bytes.span.extracting((start + packet.payload.lowerBound)..<offset),
+          mediaTime: mediaTime, arrival: Self.instant(time), origin: packet.origin,
+          isMarked: kind & ArrivalRecording.mark != 0)
+      }
+    }
+    return false
+  }
+
+  @_lifetime(reader: copy reader)
+  private mutating func readPacket(
+    _ kind: UInt8, _ reader: inout ByteReader
+  ) throws(WireError) -> (origin: PacketOrigin, payload: Range<Int>) {
+    let origin: PacketOrigin
+    switch kind & ~ArrivalRecording.mark {
+    case 1: origin = .primary
+    case 2, 3:
+      let steps = UInt16(truncatingIfNeeded: try Self.read(&reader))
+      origin = .copy(steps: steps, isLowRate: kind & ~ArrivalRecording.mark == 3)
+    case 4: origin = .retransmission
+    default: throw WireError(.invalid, "kind", at: offset)
+    }
+    time &+= try Self.readSigned(&reader)
+    mediaTime &+= UInt16(truncatingIfNeeded: try Self.readSigned(&reader))
+    let length = Int(truncatingIfNeeded: min(try Self.read(&reader), 1 << 16))
+    return (origin, try reader.readRange(length, "payload"))
+  }
+
+  @_lifetime(reader: copy reader)
+  private static func readSigned(_ reader: inout ByteReader) throws(WireError) -> Int64 {
+    let value = try read(&reader)
+    return Int64(bitPattern: value >> 1) ^ -Int64(value & 1)
+  }
+
+  @_lifetime(reader: copy reader)
+  private static func read(_ reader: inout ByteReader) throws(WireError) -> UInt64 {
+    var value: UInt64 = 0
+    for shift in stride(from: UInt64(0), to: 64, by: 7) {
+      let byte = try reader.readUInt8("number")
+      value |= UInt64(byte & 0x7F) &<< shift
+      if byte & 0x80 == 0 { return value }
+    }
+    throw WireError(.invalid, "number", at: reader.offset)
+  }
+
+  private static func instant(_ time: Int64) -> Instant {
+    Instant(nanoseconds: UInt64(max(0, time)))
+  }
+}

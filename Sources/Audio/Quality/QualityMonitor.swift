@@ -1,0 +1,180 @@
+/// Follows the quality of one received stream through its call: in windows of two seconds, the
+/// worst five seconds, the times when it was frozen, and the moment when it becomes bad, and why.
+///
+/// Fed with the totals of `PlayoutStatistics` at each pull; allocates nothing.
+package struct QualityMonitor: Sendable {
+  /// Totals that a window is the difference of.
+  struct Totals: Sendable {
+    var samples: UInt64 = 0
+    var concealed: UInt64 = 0
+    var concealmentEvents: UInt64 = 0
+    /// Of the concealed, those whose packet came after all.
+    var concealedByDelay: UInt64 = 0
+    var lowRate: UInt64 = 0
+    var framesExpected: UInt64 = 0
+    var framesLost: UInt64 = 0
+    var packetsReceived: UInt64 = 0
+  }
+
+  /// The estimate for the last window, 1...4.6; `nil` before the first is over.
+  package private(set) var lastScore: Double?
+  /// The least of all windows.
+  package private(set) var leastScore: Double?
+  /// The estimate for the worst five seconds, and where they began, in seconds of sound.
+  package private(set) var worstFiveSeconds: (score: Double, begin: Double)?
+  /// Seconds of windows in which more than 4 % of the frames were lost before repair (Agora's
+  /// `totalFrozenTime`), and of all windows.
+  package private(set) var frozenSeconds = 0.0
+  package private(set) var activeSeconds = 0.0
+  /// How often the quality became bad.
+  package private(set) var changesToBad = 0
+  package private(set) var isBad = false
+
+  private var scoreSum = 0.0
+  private var scoreCounts = InlineArray<80, UInt32>(repeating: 0)
+  private var windows: UInt32 = 0
+  private var windowStart = Totals()
+  private var halves = InlineArray<11, Totals>(repeating: Totals())
+  private var halfCount = 0
+  private var change: QualityChange?
+
+  package init() {}
+
+  /// Mean over all windows; `nil` before the first is over.
+  package var meanScore: Double? { windows == 0 ? nil : scoreSum / Double(windows) }
+
+  /// What one window in ten does not reach; `nil` before the first is over.
+  package var tenthPercentile: Double? {
+    guard windows > 0 else { return nil }
+    var rest = Int(windows) / 10
+    for bucket in scoreCounts.indices {
+      rest -= Int(scoreCounts[bucket])
+      if rest < 0 { return 1 + (Double(bucket) + 0.5) / 20 }
+    }
+    return nil
+  }
+
+  /// Share of the active time that was frozen, 0...1.
+  package var frozenRate: Double { activeSeconds == 0 ? 0 : frozenSeconds / activeSeconds }
+
+  /// The change that was noticed last, once.
+  package mutating func pollChange() -> QualityChange? { change.take() }
+
+  mutating func record(_ totals: Totals, _ surroundings: QualitySurroundings) {
+    let half = Int(totals.samples / Self.halfSecond)
+    if half > halfCount { closeHalf(totals, half) }
+    guard totals.samples &- windowStart.samples >= 4 * Self.halfSecond else { return }
+    closeWindow(totals, surroundings)
+    windowStart = totals
+  }
+
+  private mutating func closeHalf(_ totals: Totals, _ half: Int) {
+    halfCount = half
+    halves[half % halves.count] = totals
+    // Eleven marks, half a second apart; at the first five seconds there is none for the start.
+    guard half >= 10 else { return }
+    let first = half == 10 ? Totals() : halves[(half + 1) % halves.count]
+    let score = Self.score(from: first, to: totals, QualitySurroundings())
+    if worstFiveSeconds.map({ score < $0.score }) ?? true {
+      worstFiveSeconds = (score, Double(first.samples) / 48_000)
+    }
+  }
+
+  private mutating func closeWindow(_ totals: Totals, _ surroundings: QualitySurroundings) {
+    let seconds = Double(totals.samples &- windowStart.samples) / 48_000
+    let score = Self.score(from: windowStart, to: totals, surroundings)
+    lastScore = score
+    leastScore = min(leastScore ?? score, score)
+    scoreSum += score
+    windows &+= 1
+    scoreCounts[min(max(Int((score - 1) * 20), 0), scoreCounts.count - 1)] &+= 1
+    activeSeconds += seconds
+    let expected = totals.framesExpected &- windowStart.framesExpected
+    let lost = totals.framesLost &- min(windowStart.framesLost, totals.framesLost)
+    if expected > 0, lost * 25 > expected { frozenSeconds += seconds }
+    noteChange(score, totals, surroundings)
+  }
+
+  private mutating func noteChange(
+    _ score: Double, _ totals: Totals, _ surroundings: QualitySurroundings
+  ) {
+    let isLate = surroundings.mouthToEarMilliseconds > Self.longDelay
+    if !isBad, score < Self.bad || isLate {
+      isBad = true
+      changesToBad += 1
+      let cause = Self.cause(from: windowStart, to: totals, surroundings)
+      change = QualityChange(isBad: true, score: score, cause: cause)
+    } else if isBad, score >= Self.good, !isLate {
+      isBad = false
+      change = QualityChange(isBad: false, score: score, cause: nil)
+    }
+  }
+
+  private static func score(
+    from first: Totals, to last: Totals, _ surroundings: QualitySurroundings
+  ) -> Double {
+    let samples = Double(max(1, last.samples &- first.samples))
+    let concealed = Double(last.concealed &- first.concealed)
+    let events = Double(last.concealmentEvents &- first.concealmentEvents)
+    return MOSEstimate(
+      bitsPerSecond: surroundings.bitsPerSecond, concealedFraction: concealed / samples,
+      meanConcealedRun: concealed / max(1, events) / 960,
+      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples
+    ).score
+  }
+
+  private static func cause(
+    from first: Totals, to last: Totals, _ surroundings: QualitySurroundings
+  ) -> QualityChange.Cause {
+    if surroundings.mouthToEarMilliseconds > longDelay { return .delay }
+    if last.packetsReceived == first.packetsReceived { return .farEnd }
+    let concealed = last.concealed &- first.concealed
+    let late = last.concealedByDelay &- min(first.concealedByDelay, last.concealedByDelay)
+    if concealed * 100 < last.samples &- first.samples {
+      return surroundings.bitsPerSecond < 16_000 ? .bandwidth : .farEnd
+    }
+    if late * 2 > concealed { return .jitter }
+    return surroundings.isBandwidthShort ? .bandwidth : .loss
+  }
+
+  private static let halfSecond: UInt64 = 24_000
+  private static let bad = 3.0
+  private static let good = 3.5
+  /// ITU-T G.114: never more.
+  private static let longDelay = 400.0
+}
+
+/// What the receiver of a stream is told by others, for the estimate and for causes.
+package struct QualitySurroundings: Equatable, Sendable {
+  /// What the sender spends on the frames themselves.
+  package var bitsPerSecond = 32_000
+  /// 0 while it is not known.
+  package var mouthToEarMilliseconds = 0.0
+  /// Whether the sender says that the path carries less than it would send.
+  package var isBandwidthShort = false
+
+  package init() {}
+}
+
+/// The quality has become bad, or good again.
+package struct QualityChange: Equatable, Sendable {
+  /// Why it is bad, as far as the receiver can tell.
+  package enum Cause: String, Sendable {
+    /// Frames do not arrive, and nothing repairs them in time.
+    case loss
+    /// They arrive, but too late.
+    case jitter
+    /// It sounds well, but more than 400 ms later.
+    case delay
+    /// The path carries too little.
+    case bandwidth
+    /// Nothing is sent, or what is sent is bad.
+    case farEnd
+  }
+
+  package let isBad: Bool
+  /// The estimate for the window that decided, 1...4.6.
+  package let score: Double
+  /// `nil` when it is good again.
+  package let cause: Cause?
+}

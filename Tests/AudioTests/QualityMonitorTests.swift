@@ -1,0 +1,109 @@
+import Audio
+import Testing
+
+struct QualityMonitorTests {
+  @Test func `finds nothing to complain of on a clean line`() throws {
+    let outcome = try Line(JitterBufferTests.voice(seconds: 12)).play()
+    let quality = outcome.quality
+    #expect(outcome.changes.isEmpty && !quality.isBad && quality.changesToBad == 0)
+    #expect(try #require(quality.leastScore) > 4.4)
+    #expect(try #require(quality.worstFiveSeconds).score > 4.4)
+    #expect(quality.frozenSeconds == 0 && quality.activeSeconds > 9)
+  }
+
+  @Test func `says when it became bad, why, and where it was worst`() throws {
+    let seed: UInt64 = 8
+    let stream = try JitterBufferTests.voice(seconds: 20)
+    let lost = Chance.losses(fraction: 0.2, seed: seed, count: stream.packets.count)
+    let outcome = try Line(stream, isLost: { (350..<550).contains($0) && lost[$0] }).play()
+    let quality = outcome.quality
+    #expect(outcome.changes.map(\.isBad) == [true, false], "EARSHOT_SEED=\(seed)")
+    #expect(outcome.changes.first?.cause == QualityChange.Cause.loss)
+    let worst = try #require(quality.worstFiveSeconds)
+    #expect(worst.score < 2.5 && (5...10).contains(worst.begin), "\(worst)")
+    #expect(quality.frozenSeconds >= 3.9 && quality.frozenSeconds <= 6.1)
+    #expect(try #require(quality.leastScore) < 2.5)
+    #expect(try #require(quality.tenthPercentile) < #require(quality.meanScore))
+    var split = DelaySplit()
+    split.network = 20
+    split.jitterBuffer = 15
+    let remote = RemoteAudioStatistics(
+      outcome.statistics, quality, outcome.report, delay: split, channels: 1,
+      receivedBitrate: 32_000, cause: outcome.changes.first?.cause)
+    #expect(remote.quality == 1 && remote.qualityChangedReason == nil)
+    #expect(remote.e2eDelay.total == 35 && remote.frozenRate > 15 && remote.frozenRate < 40)
+    #expect((3...6).contains(remote.audioLossRate) && (300...450).contains(remote.mosValue))
+  }
+
+  @Test func `tells lateness from loss`() throws {
+    let stream = try JitterBufferTests.voice(seconds: 10)
+    // Each second all packets of 400 ms come at its end, once more late every time.
+    let outcome = try Line(
+      stream,
+      delay: { number, _ in
+        let phase = number % 50
+        return number > 250 && phase >= 20 && phase < 40 ? Int64(40 - phase) * 20_000_000 : 0
+      }
+    ).play()
+    #expect(outcome.changes.first?.cause == QualityChange.Cause.jitter)
+    #expect(outcome.statistics.delayedPacketOutageSamples > 4800)
+    #expect(outcome.statistics.interruptionCount >= 1)
+    #expect(outcome.statistics.totalInterruptionSamples >= 7200)
+  }
+}
+
+struct ClickTests {
+  /// Where a signal jumps: by more than eight times what it moves in the 4 ms around, second
+  /// differences taken, and by more than 400 of 32 768.
+  static func clicks(_ samples: [Int16]) -> [Int] {
+    var differences = [Int](repeating: 0, count: max(0, samples.count - 2))
+    for index in differences.indices {
+      differences[index] = abs(
+        Int(samples[index]) - 2 * Int(samples[index + 1]) + Int(samples[index + 2]))
+    }
+    var found: [Int] = []
+    for index in stride(from: 100, to: differences.count - 100, by: 1)
+    where differences[index] > 400 {
+      var sum = 0
+      for offset in 5..<100 { sum += differences[index - offset] + differences[index + offset] }
+      if differences[index] * 190 > 8 * sum, index - (found.last ?? -1000) > 240 {
+        found.append(index)
+      }
+    }
+    return found
+  }
+
+  @Test func `hears the clicks it must`() {
+    var tone = TestSignal.tone(hertz: 300, seconds: 2)
+    #expect(Self.clicks(tone).isEmpty)
+    // A sample missing, a hole of silence (two edges), and a phase that leaps.
+    tone.removeSubrange(20_000..<20_040)
+    for index in 40_000..<40_100 { tone[index] = 0 }
+    tone.replaceSubrange(60_000..<60_080, with: [])
+    #expect(Self.clicks(tone).count >= 3)
+  }
+
+  @Test(arguments: [0.05, 0.2], [0, 50])
+  func `never clicks, whatever the line does`(loss: Double, jitter: Int64) throws {
+    let seed: UInt64 = 77
+    let tone = try EncodedStream(
+      TestSignal.tone(hertz: 300, seconds: 20), settings: JitterBufferTests.settings)
+    let count = tone.packets.count
+    let lost = Chance.losses(fraction: loss, seed: seed, count: count)
+    let delays = Chance.exponential(
+      percentile95: max(jitter, 1) * 1_000_000, seed: seed, count: count)
+    let outcome = try Line(tone, isLost: { lost[$0] }, delay: { number, _ in delays[number] })
+      .play(until: 19_500_000_000)
+    let heard = Array(outcome.samples.dropFirst(9600))
+    let found = Self.clicks(heard)
+    #expect(found.isEmpty, "EARSHOT_SEED=\(seed): at \(found.map { Double($0) / 48_000 })")
+    // No digital silence inside the sound.
+    var longest = 0
+    var run = 0
+    for sample in heard {
+      run = sample == 0 ? run + 1 : 0
+      longest = max(longest, run)
+    }
+    #expect(longest < 240, "\(longest) samples of nothing")
+  }
+}
