@@ -119,8 +119,8 @@ private struct Asked {
         status = Asked.status(asked.drain()) ?? status
       }
     }
-    #expect(asked.sentBytes <= 200_000)
-    #expect(asked.sentBytes > 190_000)
+    #expect(asked.sentPackets * 1228 <= 200_000)
+    #expect(asked.sentPackets * 1228 > 185_000)
     #expect(status == .budgetSpent)
   }
 

@@ -58,7 +58,7 @@ package struct ReflectorRun: Sendable {
 
   package mutating func handle(_ request: ProbeRequestFrame, now: Instant) {
     guard request.run == run else { return }
-    if isOver { return repeatEnding(request) }
+    if isOver { return repeatEnding(request, now: now) }
     if request.number == number, nextSequence == 0 {
       lastRequest = now
       return repeatAnswer()
@@ -80,8 +80,9 @@ package struct ReflectorRun: Sendable {
   }
 
   /// Who goes on to ask for a run that is over is told so again; who has ended it is not.
-  private mutating func repeatEnding(_ request: ProbeRequestFrame) {
+  private mutating func repeatEnding(_ request: ProbeRequestFrame, now: Instant) {
     guard !hasLeft, !request.isOver else { return }
+    lastRequest = now
     answer = ProbeAnswerFrame(run: run, number: request.number, status: ending)
   }
 
