@@ -72,11 +72,8 @@ extension CallLink {
         case .pathResponse(let response): take(response, from: source, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
-          let byteCount =
-            packet.count + SealedPacket.minimumByteCount + source.headerByteCount
           takeProbe(
-            frame, in: packet,
-            ProbeArrival(source: source, byteCount: byteCount, ecn: marks.ecn), now: now)
+            frame, in: packet, ProbeArrival(of: packet.count, from: source, marks), now: now)
           findings.insert(.probe)
         case .message:
           _ = association?.handle(frame, in: packet, from: source, now: now)

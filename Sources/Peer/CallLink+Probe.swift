@@ -91,4 +91,11 @@ struct ProbeArrival: BitwiseCopyable {
   /// Of the IP packet.
   var byteCount: Int
   var ecn: UInt8
+
+  /// - Parameter frameByteCount: Of the packet's frames, all together.
+  init(of frameByteCount: Int, from source: SocketAddress, _ marks: DatagramMarks) {
+    self.source = source
+    byteCount = frameByteCount + SealedPacket.minimumByteCount + source.headerByteCount
+    ecn = marks.ecn
+  }
 }

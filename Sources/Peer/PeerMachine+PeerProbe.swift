@@ -15,7 +15,8 @@ struct PeerProbe: Sendable {
 
 extension PeerMachine {
   /// Measures the line to a peer; progress and the result come as events, the result within the
-  /// plan's duration. The other side answers by itself, unless it is in a call or does not allow it.
+  /// plan's duration. The other side answers by itself, unless it is in a call or does not allow
+  /// it.
   package mutating func probe(
     _ target: CallTarget, _ plan: ProbePlan, _ options: InviteOptions = InviteOptions(),
     now: Instant

@@ -30,7 +30,7 @@ import Wire
 
   private func ending(_ prober: inout Prober) -> LineReport.Ending? {
     var ending: LineReport.Ending?
-    while let event = prober.pollEvent() {
+    while let event: ProbeProgress = prober.pollEvent() {
       if case .finished(let report) = event { ending = report.ending }
     }
     return ending

@@ -97,7 +97,8 @@ private struct Asked {
       asked.request(rate: 5_000_000, train: 1)
       asked.pass(.milliseconds(40))
     }
-    #expect(asked.sentBytes * 8 < 2 * 345_000)
+    // Two seconds at the rate that a train begins with, and a tenth.
+    #expect(asked.sentBytes * 8 < 2 * 330_000 * 11 / 10)
     let before = asked.sentBytes
     for _ in 0..<50 {
       asked.request(rate: 5_000_000, train: 1, received: UInt32(asked.sentPackets))
@@ -118,8 +119,8 @@ private struct Asked {
         status = Asked.status(asked.drain()) ?? status
       }
     }
-    #expect(asked.sentBytes <= 200_000)
-    #expect(asked.sentBytes > 190_000)
+    #expect(asked.sentPackets * 1228 <= 200_000)
+    #expect(asked.sentPackets * 1228 > 185_000)
     #expect(status == .budgetSpent)
   }
 
@@ -129,10 +130,15 @@ private struct Asked {
     asked.request(rate: 300_000, train: 1)
     asked.pass(.milliseconds(100))
     #expect(asked.sentPackets > 0)
-    asked.reflector.drop(asked.client.session)
+    asked.reflector.stop(asked.client.session)
     let before = asked.sentBytes
-    asked.pass(.seconds(1))
+    asked.pass(.milliseconds(200))
     #expect(asked.sentBytes == before)
+    asked.request(rate: 300_000, train: 2)
+    #expect(Asked.status(asked.drain()) == .over, "the run does not begin anew")
+    asked.reflector.drop(asked.client.session)
+    asked.pass(.seconds(1))
+    #expect(asked.sentBytes < before + 100)
   }
 
   @Test func `who asks too often, or while all places are taken, is told so`() {

@@ -1,5 +1,5 @@
-/// Every test packet of one direction: when it was sent and when it arrived. Times are nanoseconds of
-/// two clocks that need not agree.
+/// Every test packet of one direction: when it was sent and when it arrived. Times are nanoseconds
+/// of two clocks that need not agree.
 package struct TestPackets: Sendable {
   /// What a packet was sent for.
   package enum Part: UInt8, Sendable, BitwiseCopyable {

@@ -1,8 +1,8 @@
 package import Primitives
 package import Wire
 
-/// Measures the line to the other end of a session (docs/protocol/probe.md). Its owner seals what it
-/// writes and hands it what comes.
+/// Measures the line to the other end of a session (docs/protocol/probe.md). Its owner seals what
+/// it writes and hands it what comes.
 package struct Prober: Sendable {
   package let plan: ProbePlan
   package let run: UInt32
@@ -28,7 +28,6 @@ package struct Prober: Sendable {
   var pacer = TrainPacer()
   var nextEcho: Instant?
   var echoInterval: Duration
-  /// Whether the echo that is due is to be written.
   var requestNumber: UInt32 = 0
   var nextRequest: Instant
   var lastHeard: Instant
@@ -182,7 +181,7 @@ package struct Prober: Sendable {
   }
 
   /// The probe's deadline.
-  var deadline: Instant { began + .nanoseconds(Int64(plan.seconds * 1e9)) }
+  var deadline: Instant { began + .nanoseconds(Int64(plan.seconds * 1e9)) - Self.tick - Self.tick }
 
   /// The most that one side may send in a probe, in bytes of IP packets.
   package static let byteBudget = 2_500_000

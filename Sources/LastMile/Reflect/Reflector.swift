@@ -57,6 +57,7 @@ package struct Reflector: Sendable {
     }
     // A run that is over, or one of which we know nothing any more, is not begun anew.
     guard !request.isOver else { return }
+    places.removeAll { $0.client.session == client.session && $0.run.isOver && !$0.run.hasWords }
     if let status = refusal(request, client, now: now) {
       refusedCount &+= 1
       guard refusals.count < Self.refusalLimit else { return }
@@ -75,8 +76,9 @@ package struct Reflector: Sendable {
     _ request: ProbeRequestFrame, _ client: Client, now: Instant
   ) -> ProbeAnswerFrame.Status? {
     if let closedFor { return closedFor }
-    let ofSource = places.count { $0.client.prefix == client.prefix }
-    guard index(of: client.session) == nil, places.count < limits.runs,
+    let ofSource = places.count { !$0.run.isOver && $0.client.prefix == client.prefix }
+    guard index(of: client.session) == nil, runCount < limits.runs,
+      places.count < 4 * limits.runs,
       ofSource < limits.runsPerSource, request.number <= Self.latestFirst
     else { return .busy }
     return takeMeter(request, client, now: now) ? nil : .busy
@@ -110,12 +112,19 @@ package struct Reflector: Sendable {
 
   package mutating func handleTimeout(now: Instant) {
     for index in places.indices { places[index].run.handleTimeout(now: now) }
-    places.removeAll { $0.run.isOver && !$0.run.hasWords }
+    places.removeAll { $0.run.isForgotten(now: now) }
   }
 
   // MARK: - Commands
 
-  /// The session is over, or its address is no longer the proven one: nothing more is sent.
+  /// The session's packets come from another address: nothing that was asked for goes on.
+  package mutating func stop(_ session: UInt32) {
+    for index in places.indices where places[index].client.session == session {
+      places[index].run.stop()
+    }
+  }
+
+  /// The session is over: nothing more is sent.
   package mutating func drop(_ session: UInt32) {
     if places.isEmpty && refusals.isEmpty { return }
     places.removeAll { $0.client.session == session }
@@ -166,7 +175,8 @@ package struct Reflector: Sendable {
 
   // MARK: - Getters
 
-  package var runCount: Int { places.count }
+  /// Runs under way.
+  package var runCount: Int { places.count { !$0.run.isOver } }
 
   private func index(of session: UInt32) -> Int? {
     places.firstIndex { $0.client.session == session }

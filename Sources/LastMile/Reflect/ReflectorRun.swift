@@ -31,6 +31,10 @@ package struct ReflectorRun: Sendable {
   /// Bytes of IP packets sent.
   package private(set) var bytesSent: UInt64 = 0
   package private(set) var isOver = false
+  /// The prober ended it.
+  private var hasLeft = false
+  /// Why it is over, if not so.
+  private var ending = ProbeAnswerFrame.Status.over
 
   package init(
     _ request: ProbeRequestFrame, limits: ReflectorLimits, overhead: Int, now: Instant
@@ -53,7 +57,8 @@ package struct ReflectorRun: Sendable {
   // MARK: - Inputs
 
   package mutating func handle(_ request: ProbeRequestFrame, now: Instant) {
-    guard request.run == run, !isOver else { return }
+    guard request.run == run else { return }
+    if isOver { return repeatEnding(request, now: now) }
     if request.number == number, nextSequence == 0 {
       lastRequest = now
       return repeatAnswer()
@@ -66,11 +71,19 @@ package struct ReflectorRun: Sendable {
     take(reportInterval: request.reportInterval)
     if request.isOver {
       isOver = true
+      hasLeft = true
       return
     }
     // Until a packet came, the prober may not have our answer.
     if arrivals.receivedCount == 0 { repeatAnswer() }
     steer(request, now: now)
+  }
+
+  /// Who goes on to ask for a run that is over is told so again; who has ended it is not.
+  private mutating func repeatEnding(_ request: ProbeRequestFrame, now: Instant) {
+    guard !hasLeft, !request.isOver else { return }
+    lastRequest = now
+    answer = ProbeAnswerFrame(run: run, number: request.number, status: ending)
   }
 
   private mutating func repeatAnswer() {
@@ -126,7 +139,21 @@ package struct ReflectorRun: Sendable {
   package mutating func end(_ status: ProbeAnswerFrame.Status) {
     guard !isOver else { return }
     pacer.stop()
+    ending = status
     answer = ProbeAnswerFrame(run: run, number: number, status: status)
+  }
+
+  /// Ends the run without a word: its prober is somewhere else now. It is told when it asks.
+  package mutating func stop() {
+    pacer.stop()
+    answer = nil
+    wantsReport = false
+    isOver = true
+  }
+
+  /// A run that is over is remembered for a while, so that what comes late does not begin it anew.
+  package func isForgotten(now: Instant) -> Bool {
+    isOver && answer == nil && now >= lastRequest + limits.silence
   }
 
   // MARK: - Outputs
@@ -210,8 +237,8 @@ package struct ReflectorRun: Sendable {
   }
 
   package var nextDeadline: Instant? {
-    if answer != nil || wantsReport { return .zero }
-    guard !isOver else { return nil }
+    if answer != nil || (wantsReport && !isOver) { return .zero }
+    guard !isOver else { return lastRequest + limits.silence }
     var next = earliest(pacer.nextDeadline, reportDeadline)
     if !echoes.isEmpty, pacer.remaining == 0 { next = .zero }
     if pacer.remaining > 0 { next = earliest(next, lastRequest + limits.patience) }

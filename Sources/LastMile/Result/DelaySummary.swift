@@ -43,7 +43,7 @@ public struct DelaySummary: Sendable, Equatable {
 /// Round trips while the line is idle.
 public struct RoundTripReport: Sendable, Equatable {
   /// Percentiles of the round trips; the minimum is the sum of the two directions' least delays,
-  /// which meet more often than in one packet and its answer (docs/protocol/probe.md §6).
+  /// which meet more often than in one packet and its answer (docs/protocol/probe.md §5).
   public var delay: DelaySummary
   /// Echoes sent.
   public var sent: Int

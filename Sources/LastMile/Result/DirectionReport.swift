@@ -43,7 +43,7 @@ public struct DirectionReport: Sendable, Equatable {
 }
 
 /// Sustained rate of one direction, in bits of IP packets a second: payload, seal, UDP and IP
-/// headers (28 bytes for IPv4, 48 for IPv6), nothing of the link below (docs/protocol/probe.md §6).
+/// headers (28 bytes for IPv4, 48 for IPv6), nothing of the link below (docs/protocol/probe.md §5).
 public struct BandwidthEstimate: Sendable, Equatable {
   /// The estimate, never above the expected rate.
   public var bitsPerSecond: Double

@@ -1,5 +1,6 @@
-/// What a probe found out about the line between two hosts: a plain value, made once at the end and,
-/// in part, as the first grade. What was not measured is absent, never 0 (docs/protocol/probe.md §6).
+/// What a probe found out about the line between two hosts: a plain value, made once at the end
+/// and, in part, as the first grade. What was not measured is absent, never 0
+/// (docs/protocol/probe.md §5).
 public struct LineReport: Sendable, Equatable {
   /// How much of what was asked for could be measured.
   public enum State: String, Sendable, CaseIterable {

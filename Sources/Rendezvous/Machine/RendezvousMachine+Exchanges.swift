@@ -104,7 +104,7 @@ extension RendezvousMachine {
   mutating func noteMove(of slot: UInt32, to source: SocketAddress, now: Instant) {
     guard !source.isUnsendable else { return }
     // Nothing that was asked for at the old address may go on to a host that moved away.
-    reflector.drop(slot)
+    reflector.stop(slot)
     let token = random.next()
     withExchange(of: slot) { exchange in
       if exchange.move?.address == source {

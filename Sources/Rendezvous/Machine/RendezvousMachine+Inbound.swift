@@ -109,12 +109,8 @@ extension RendezvousMachine {
     case .pathResponse(let response):
       finishMove(of: slot, response, from: packet.source, now: now)
       return true
-    case .close:
-      remove(slot, .closed)
-      return false
-    case .probeRequest, .probePacket:
-      reflect(frame, of: packet, now: now)
-      return true
+    case .close: return leave(slot)
+    case .probeRequest, .probePacket: return reflect(frame, of: packet, now: now)
     // What only a reflector says draws nothing from another one.
     case .probeAnswer, .probeReport: return true
     case .signal, .audio, .audioReport, .audioRequest, .skipped:
@@ -122,6 +118,12 @@ extension RendezvousMachine {
       counters.framesInvalid &+= 1
       return addStrike(to: slot, now: now)
     }
+  }
+
+  /// The client said good-bye; the session has ended.
+  private mutating func leave(_ slot: UInt32) -> Bool {
+    remove(slot, .closed)
+    return false
   }
 
   /// A message's fragment; `false` when the session has ended.

@@ -4,9 +4,10 @@ import Wire
 
 /// The server as a reflector of its clients' probes (docs/protocol/probe.md §3). It never probes.
 extension RendezvousMachine {
-  /// Only what comes from the proven address counts, and everything goes there.
-  mutating func reflect(_ frame: Frame, of packet: InboundPacket, now: Instant) {
-    guard packet.isProven else { return }
+  /// Only what comes from the proven address counts, and everything goes there. Always `true`: the
+  /// session goes on.
+  mutating func reflect(_ frame: Frame, of packet: InboundPacket, now: Instant) -> Bool {
+    guard packet.isProven else { return true }
     switch frame {
     case .probeRequest(let request):
       let address = registry[packet.slot].address
@@ -20,6 +21,7 @@ extension RendezvousMachine {
         test, from: packet.slot, ecn: packet.isCongestionExperienced ? 3 : 0, now: now)
     default: break
     }
+    return true
   }
 
   @_lifetime(packet: copy packet)

@@ -1,6 +1,7 @@
 package import Primitives
 
-/// PROBE_REQUEST: what a prober wants from now on, and what has arrived (docs/protocol/probe.md §1).
+/// PROBE_REQUEST: what a prober wants from now on, and what has arrived (docs/protocol/probe.md
+/// §1).
 package struct ProbeRequestFrame: Equatable, Sendable, BitwiseCopyable {
   package static let byteCount = 36
 

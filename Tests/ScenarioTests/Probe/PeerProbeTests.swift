@@ -117,7 +117,8 @@ import Wire
     link.isProbe = true
     let request = ProbeRequestFrame(run: 1, number: 1, payloadByteCount: 72, byteBudget: 1000)
     let arrival = ProbeArrival(
-      source: SocketAddress(v4: 192, 0, 2, 1, port: 9), byteCount: 100, ecn: 0)
+      of: 36, from: SocketAddress(v4: 192, 0, 2, 1, port: 9), DatagramMarks())
+    #expect(arrival.byteCount == 36 + 25 + 28)
     let empty: [UInt8] = []
     link.takeProbe(.probeRequest(request), in: empty.span, arrival, now: .zero)
     #expect(link.reflection == nil && link.probeRefusal == nil)
@@ -126,5 +127,8 @@ import Wire
   @Test func `the wait for a session is part of a probe's time`() {
     let waiting = WaitingProbe(plan: ProbePlan(), run: 1, began: .zero)
     #expect(waiting.expires == .zero + .seconds(8))
+    var random = RandomSource(seed: 1)
+    let probe = PeerProbe(callID: CallID(from: &random), plan: ProbePlan(), began: .zero)
+    #expect(probe.expires == waiting.expires)
   }
 }

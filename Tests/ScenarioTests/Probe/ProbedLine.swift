@@ -32,7 +32,8 @@ final class ProbedLine {
   }
 
   func begin(_ plan: ProbePlan = plan) throws {
-    try alice.host.command(now: world.now) { machine, now throws(PeerRefusal) in
+    let host: SimulatedHost<PeerMachine> = alice.host
+    try host.command(now: world.now) { machine, now throws(PeerRefusal) in
       try machine.probe(plan, now: now)
     }
   }
