@@ -58,6 +58,9 @@ struct Association: ~Copyable {
     return Instant(nanoseconds: answered &+ wait)
   }
 
+  /// Whether a probe may use it: nobody has begun to say CLOSE.
+  func carriesProbes() -> Bool { closing == nil }
+
   func hasMessagesUnderWay() -> Bool { !messages.isIdle }
 
   /// Media needs reports: after 15 s without any it stops (docs/protocol/calling.md §4).

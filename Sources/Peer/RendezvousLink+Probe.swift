@@ -97,7 +97,7 @@ extension RendezvousLink {
   }
 
   var probeDeadline: Instant? {
-    guard association != nil else { return waitingProbe?.expires }
+    guard association?.carriesProbes() ?? false else { return waitingProbe?.expires }
     return earliest(prober?.nextDeadline, waitingProbe?.expires)
   }
 }
