@@ -25,47 +25,70 @@ package enum ProbeTable {
 
   package typealias Row = (title: String, up: String, down: String)
 
+  private typealias Cell = (DirectionReport, LineDirection) -> String?
+
   /// The table; rows in which neither side has a figure are left out.
   package static func rows(_ report: LineReport, _ rating: LineRating) -> [Row] {
-    var rows: [Row] = [("", heading(report, .uplink), heading(report, .downlink))]
-    func add(_ title: String, _ cell: (DirectionReport, LineDirection) -> String?) {
-      let cells = [LineDirection.uplink, .downlink].map { direction in
-        report[direction].flatMap { cell($0, direction) }
-      }
-      if cells.contains(where: { $0 != nil }) {
-        rows.append((title, cells[0] ?? "-", cells[1] ?? "-"))
-      }
-    }
-    add("grade") { _, direction in
+    let grade: Cell = { _, direction in
       let grade = direction == .uplink ? rating.uplinkGrade : rating.downlinkGrade
       return "\(grade.rawValue) \(grade.word)"
     }
-    add("bandwidth") { side, _ in side.bandwidth.map(bandwidth) }
-    add("  95 % interval") { side, _ in side.bandwidth.map(interval) }
-    add("loss") { side, _ in side.loss.map { "\(Figures.percent($0.share))" } }
-    add("  95 % interval") { side, _ in side.loss.map(interval) }
-    add("  in a row") { side, _ in side.meanLossBurst.map { "\(Figures.short($0)) packets" } }
-    add("loss when full") { side, _ in side.overloadLoss.map { Figures.percent($0.share) } }
-    add("jitter") { side, _ in side.delayVariation.map { Figures.milliseconds($0.p50Ms) } }
-    add("  95 %, 99 %") { side, _ in
-      side.delayVariation.map {
-        "\(Figures.milliseconds($0.p95Ms)), \(Figures.milliseconds($0.p99Ms))"
+    let heading: Row = ("", heading(report, .uplink), heading(report, .downlink))
+    return [heading]
+      + ([("grade", grade)] + quantities + delays + oddities).compactMap { title, cell in
+        let cells = [LineDirection.uplink, .downlink].map { direction in
+          report[direction].flatMap { cell($0, direction) }
+        }
+        guard cells.contains(where: { $0 != nil }) else { return nil }
+        return (title, cells[0] ?? "-", cells[1] ?? "-")
       }
-    }
-    add("round trip, full") { side, _ in
-      side.loadedRoundTrip.map { Figures.milliseconds($0.p50Ms) }
-    }
-    add("  95 %") { side, _ in side.loadedRoundTrip.map { Figures.milliseconds($0.p95Ms) } }
-    add("  RPM") { side, _ in
-      side.loadedRoundTrip.flatMap {
-        $0.p50Ms > 0 ? "\(Int((60_000 / $0.p50Ms).rounded()))" : nil
-      }
-    }
-    add("reordered") { side, _ in side.reordered > 0 ? "\(side.reordered)" : nil }
-    add("duplicated") { side, _ in side.duplicated > 0 ? "\(side.duplicated)" : nil }
-    add("ECN") { side, _ in side.ecn?.rawValue }
-    add("packets") { side, _ in "\(side.received) of \(side.sent)" }
-    return rows
+  }
+
+  private static var quantities: [(String, Cell)] {
+    [
+      ("bandwidth", { side, _ in side.bandwidth.map(bandwidth) }),
+      ("  95 % interval", { side, _ in side.bandwidth.map(interval) }),
+      ("loss", { side, _ in side.loss.map { Figures.percent($0.share) } }),
+      ("  95 % interval", { side, _ in side.loss.map(interval) }),
+      ("  in a row", { side, _ in side.meanLossBurst.map { "\(Figures.short($0)) packets" } }),
+      ("loss when full", { side, _ in side.overloadLoss.map { Figures.percent($0.share) } }),
+    ]
+  }
+
+  private static var delays: [(String, Cell)] {
+    [
+      ("jitter", { side, _ in side.delayVariation.map { Figures.milliseconds($0.p50Ms) } }),
+      (
+        "  95 %, 99 %",
+        { side, _ in
+          side.delayVariation.map {
+            "\(Figures.milliseconds($0.p95Ms)), \(Figures.milliseconds($0.p99Ms))"
+          }
+        }
+      ),
+      (
+        "round trip, full",
+        { side, _ in side.loadedRoundTrip.map { Figures.milliseconds($0.p50Ms) } }
+      ),
+      ("  95 %", { side, _ in side.loadedRoundTrip.map { Figures.milliseconds($0.p95Ms) } }),
+      (
+        "  RPM",
+        { side, _ in
+          side.loadedRoundTrip.flatMap {
+            $0.p50Ms > 0 ? "\(Int((60_000 / $0.p50Ms).rounded()))" : nil
+          }
+        }
+      ),
+    ]
+  }
+
+  private static var oddities: [(String, Cell)] {
+    [
+      ("reordered", { side, _ in side.reordered > 0 ? "\(side.reordered)" : nil }),
+      ("duplicated", { side, _ in side.duplicated > 0 ? "\(side.duplicated)" : nil }),
+      ("ECN", { side, _ in side.ecn?.rawValue }),
+      ("packets", { side, _ in "\(side.received) of \(side.sent)" }),
+    ]
   }
 
   private static func heading(_ report: LineReport, _ direction: LineDirection) -> String {
