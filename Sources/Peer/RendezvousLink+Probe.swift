@@ -34,8 +34,11 @@ extension RendezvousLink {
       prober.map({ $0.isOver }) ?? true
     else { return }
     waitingProbe = nil
+    // The wait for the session is part of the duration.
+    var plan = waiting.plan
+    plan.seconds = max(1, plan.seconds - Double(now.nanoseconds(since: waiting.began)) / 1e9)
     prober = Prober(
-      waiting.plan, run: waiting.run, overhead: address.headerByteCount, path: probedPath, now: now)
+      plan, run: waiting.run, overhead: address.headerByteCount, path: probedPath, now: now)
   }
 
   private var probedPath: PathFacts {

@@ -26,7 +26,7 @@ enum ProbeSample {
     report.cost.receiveBudget = 2_500_000
     report.phases = [
       PhaseSpan(phase: .idle, from: 0.1, to: 1.3), PhaseSpan(phase: .ramp, from: 1.3, to: 3),
-      PhaseSpan(phase: .loadedUplink, from: 4, to: 5.5),
+      PhaseSpan(phase: .loadedUplink, from: 4, to: 7.8),
     ]
     report.timeline = timeline
     return report

@@ -21,15 +21,17 @@ import Testing
 
                           uplink                    downlink
       grade               2 good                    1 excellent
-      bandwidth           1.1 Mbit/s                at least 2.5 Mbit/s
-        95 % interval     1.08 to 1.13 Mbit/s       from 2.48 Mbit/s
+      bandwidth           1104 kbit/s               at least 2500 kbit/s
+        95 % interval     1080 to 1130 kbit/s       from 2480 kbit/s
       loss                2 %                       0 %
         95 % interval     1.23 to 3.22 %            0.00 to 0.32 %
         in a row          1.6 packets               -
       loss when full      2 %                       -
       jitter              1.5 ms                    1 ms
         95 %, 99 %        8 ms, 13 ms               3 ms, 4 ms
-      round trip, full    240 ms, 95 % 260 ms (250 RPM) 48 ms, 95 % 55 ms (1250 RPM)
+      round trip, full    240 ms                    48 ms
+        95 %              260 ms                    55 ms
+        RPM               250                       1250
       reordered           3                         -
       duplicated          1                         -
       ECN                 survives                  cleared

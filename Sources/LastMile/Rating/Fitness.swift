@@ -19,6 +19,7 @@ public struct Fitness: Sendable, Equatable {
     /// It will not work.
     case no
 
+    /// Whether the one is better than the other.
     public static func < (left: Verdict, right: Verdict) -> Bool { left.rank < right.rank }
     private var rank: Int { self == .yes ? 0 : self == .maybe ? 1 : 2 }
   }

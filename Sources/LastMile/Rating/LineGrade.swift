@@ -60,6 +60,7 @@ public enum LineGrade: Int, Sendable, CaseIterable, Comparable {
     }
   }
 
+  /// Whether the one is better than the other.
   public static func < (left: LineGrade, right: LineGrade) -> Bool {
     left.rawValue < right.rawValue
   }

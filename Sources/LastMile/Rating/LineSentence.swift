@@ -110,7 +110,12 @@ enum LineSentence {
   private static func unavailable(_ report: LineReport) -> String {
     let seconds = Figures.short(report.plan.seconds)
     switch report.ending {
-    case .noAnswer: return "The other end did not answer within \(seconds) s."
+    case .noAnswer:
+      // Whoever is not known, or not online, is told of at once.
+      let isEarly = report.cost.seconds > 0 && report.cost.seconds < 0.9 * report.plan.seconds
+      return isEarly
+        ? "The other end is not there, or fell silent."
+        : "The other end did not answer within \(seconds) s."
     case .busy: return "The other end is busy with a call or with other probes; try again later."
     case .notAllowed: return "The other end does not let itself be probed."
     case .callInProgress: return "A call is in progress here, and has priority."

@@ -32,7 +32,8 @@ package struct ProbeCommand: Sendable {
       page: ProbePage.html(report, rating, target: options.target), isDone ? .done : code)
   }
 
-  /// Serves what happens until the probe is over. The wait for the rendezvous is part of its time.
+  /// Serves what happens until the probe is over. The wait for the rendezvous is part of its time;
+  /// a peer can be looked up only then.
   ///
   /// - Returns: Why nothing could be measured, where that is known.
   private func follow(
@@ -41,7 +42,7 @@ package struct ProbeCommand: Sendable {
     var failure: CommandFailure?
     var isRegistered = false
     var probe: LineProbe?
-    var wish = ProbeRun.Wish.begin
+    var wish = options.isRendezvous ? ProbeRun.Wish.begin : .nothing
     while !run.hasAborted {
       switch wish {
       case .nothing: break
@@ -59,7 +60,9 @@ package struct ProbeCommand: Sendable {
       guard !run.isOver, let happening = await session.next() else { break }
       wish = .nothing
       switch happening {
-      case .endpoint(.registrationChanged(.registered)): isRegistered = true
+      case .endpoint(.registrationChanged(.registered)):
+        isRegistered = true
+        if probe == nil { wish = .begin }
       case .endpoint(.registrationChanged(.failed(let error))):
         failure = CommandFailure(error)
         run.giveUp(.noAnswer, now: SystemClock.now)

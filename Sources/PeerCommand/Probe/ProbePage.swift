@@ -23,11 +23,12 @@ package enum ProbePage {
 
   package static func plots(_ report: LineReport) -> [Plot] {
     let directions = LineDirection.allCases.filter { report.plan.probes($0) }
+    let timeline = ProbeTable.settled(report)
     func lines(_ value: (TimelinePoint) -> Double?) -> [Plot.Line] {
       directions.map { direction in
         Plot.Line(
           direction.word,
-          report.timeline.filter { $0.direction == direction }
+          timeline.filter { $0.direction == direction }
             .compactMap { point in value(point).map { (point.at, $0) } })
       }
     }

@@ -140,6 +140,7 @@ package final class ProbeRun {
   private func finish(_ report: LineReport, isTold: Bool = false, now: Instant) {
     guard !isOver else { return }
     var report = report
+    report.plan = options.plan
     if report.cost.seconds == 0 {
       report.cost.seconds = Double(now.nanoseconds(since: began)) / 1e9
     }

@@ -25,39 +25,70 @@ package enum ProbeTable {
 
   package typealias Row = (title: String, up: String, down: String)
 
+  private typealias Cell = (DirectionReport, LineDirection) -> String?
+
   /// The table; rows in which neither side has a figure are left out.
   package static func rows(_ report: LineReport, _ rating: LineRating) -> [Row] {
-    var rows: [Row] = [("", heading(report, .uplink), heading(report, .downlink))]
-    func add(_ title: String, _ cell: (DirectionReport, LineDirection) -> String?) {
-      let cells = [LineDirection.uplink, .downlink].map { direction in
-        report[direction].flatMap { cell($0, direction) }
-      }
-      if cells.contains(where: { $0 != nil }) {
-        rows.append((title, cells[0] ?? "-", cells[1] ?? "-"))
-      }
-    }
-    add("grade") { _, direction in
+    let grade: Cell = { _, direction in
       let grade = direction == .uplink ? rating.uplinkGrade : rating.downlinkGrade
       return "\(grade.rawValue) \(grade.word)"
     }
-    add("bandwidth") { side, _ in side.bandwidth.map(bandwidth) }
-    add("  95 % interval") { side, _ in side.bandwidth.map(interval) }
-    add("loss") { side, _ in side.loss.map { "\(Figures.percent($0.share))" } }
-    add("  95 % interval") { side, _ in side.loss.map(interval) }
-    add("  in a row") { side, _ in side.meanLossBurst.map { "\(Figures.short($0)) packets" } }
-    add("loss when full") { side, _ in side.overloadLoss.map { Figures.percent($0.share) } }
-    add("jitter") { side, _ in side.delayVariation.map { Figures.milliseconds($0.p50Ms) } }
-    add("  95 %, 99 %") { side, _ in
-      side.delayVariation.map {
-        "\(Figures.milliseconds($0.p95Ms)), \(Figures.milliseconds($0.p99Ms))"
+    let heading: Row = ("", heading(report, .uplink), heading(report, .downlink))
+    return [heading]
+      + ([("grade", grade)] + quantities + delays + oddities).compactMap { title, cell in
+        let cells = [LineDirection.uplink, .downlink].map { direction in
+          report[direction].flatMap { cell($0, direction) }
+        }
+        guard cells.contains(where: { $0 != nil }) else { return nil }
+        return (title, cells[0] ?? "-", cells[1] ?? "-")
       }
-    }
-    add("round trip, full") { side, _ in side.loadedRoundTrip.map(loaded) }
-    add("reordered") { side, _ in side.reordered > 0 ? "\(side.reordered)" : nil }
-    add("duplicated") { side, _ in side.duplicated > 0 ? "\(side.duplicated)" : nil }
-    add("ECN") { side, _ in side.ecn?.rawValue }
-    add("packets") { side, _ in "\(side.received) of \(side.sent)" }
-    return rows
+  }
+
+  private static var quantities: [(String, Cell)] {
+    [
+      ("bandwidth", { side, _ in side.bandwidth.map(bandwidth) }),
+      ("  95 % interval", { side, _ in side.bandwidth.map(interval) }),
+      ("loss", { side, _ in side.loss.map { Figures.percent($0.share) } }),
+      ("  95 % interval", { side, _ in side.loss.map(interval) }),
+      ("  in a row", { side, _ in side.meanLossBurst.map { "\(Figures.short($0)) packets" } }),
+      ("loss when full", { side, _ in side.overloadLoss.map { Figures.percent($0.share) } }),
+    ]
+  }
+
+  private static var delays: [(String, Cell)] {
+    [
+      ("jitter", { side, _ in side.delayVariation.map { Figures.milliseconds($0.p50Ms) } }),
+      (
+        "  95 %, 99 %",
+        { side, _ in
+          side.delayVariation.map {
+            "\(Figures.milliseconds($0.p95Ms)), \(Figures.milliseconds($0.p99Ms))"
+          }
+        }
+      ),
+      (
+        "round trip, full",
+        { side, _ in side.loadedRoundTrip.map { Figures.milliseconds($0.p50Ms) } }
+      ),
+      ("  95 %", { side, _ in side.loadedRoundTrip.map { Figures.milliseconds($0.p95Ms) } }),
+      (
+        "  RPM",
+        { side, _ in
+          side.loadedRoundTrip.flatMap {
+            $0.p50Ms > 0 ? "\(Int((60_000 / $0.p50Ms).rounded()))" : nil
+          }
+        }
+      ),
+    ]
+  }
+
+  private static var oddities: [(String, Cell)] {
+    [
+      ("reordered", { side, _ in side.reordered > 0 ? "\(side.reordered)" : nil }),
+      ("duplicated", { side, _ in side.duplicated > 0 ? "\(side.duplicated)" : nil }),
+      ("ECN", { side, _ in side.ecn?.rawValue }),
+      ("packets", { side, _ in "\(side.received) of \(side.sent)" }),
+    ]
   }
 
   private static func heading(_ report: LineReport, _ direction: LineDirection) -> String {
@@ -65,24 +96,24 @@ package enum ProbeTable {
   }
 
   private static func bandwidth(_ estimate: BandwidthEstimate) -> String {
-    let rate = Figures.rate(estimate.bitsPerSecond)
+    let rate = "\(kilobits(estimate.bitsPerSecond)) kbit/s"
     return (estimate.limitedByTest ? "at least \(rate)" : rate)
       + (estimate.isUnsteady ? ", unsteady" : "")
   }
 
   private static func interval(_ estimate: BandwidthEstimate) -> String {
-    let low = precise(estimate.low / 1e6)
+    let low = kilobits(estimate.low)
     return estimate.limitedByTest
-      ? "from \(low) Mbit/s" : "\(low) to \(precise(estimate.high / 1e6)) Mbit/s"
+      ? "from \(low) kbit/s" : "\(low) to \(kilobits(estimate.high)) kbit/s"
+  }
+
+  private static func kilobits(_ bitsPerSecond: Double) -> String {
+    guard bitsPerSecond.isFinite, abs(bitsPerSecond) < 1e15 else { return "-" }
+    return String(Int((max(0, bitsPerSecond) / 1000).rounded()))
   }
 
   private static func interval(_ estimate: ShareEstimate) -> String {
     "\(precise(estimate.low * 100)) to \(precise(estimate.high * 100)) %"
-  }
-
-  private static func loaded(_ delay: DelaySummary) -> String {
-    let text = "\(Figures.milliseconds(delay.p50Ms)), 95 % \(Figures.milliseconds(delay.p95Ms))"
-    return delay.p50Ms > 0 ? text + " (\(Int((60_000 / delay.p50Ms).rounded())) RPM)" : text
   }
 
   /// Two decimals: intervals are narrow.
@@ -97,9 +128,10 @@ package enum ProbeTable {
 
   /// Added delay and loss of each direction as sparklines; `nil` when there are none.
   package static func overTime(_ report: LineReport) -> String? {
-    guard let end = report.timeline.map(\.at).max() else { return nil }
+    let timeline = settled(report)
+    guard let end = timeline.map(\.at).max() else { return nil }
     func columns(_ direction: LineDirection, _ value: (TimelinePoint) -> Double?) -> [Double?] {
-      let points = report.timeline.filter { $0.direction == direction }
+      let points = timeline.filter { $0.direction == direction }
       return Sparkline.columns(
         points.compactMap { point in value(point).map { (point.at, $0) } },
         count: sparkWidth, until: end)
@@ -126,6 +158,15 @@ package enum ProbeTable {
         + "\(Figures.milliseconds(max(topDelay, 10))) above the least delay, "
         + "\(Figures.percent(max(topLoss, 0.01))) loss")
     return lines.map(trimmed).joined(separator: "\n")
+  }
+
+  /// The test over time without its last moments: of what was sent while the last reports were
+  /// awaited nobody knows whether it arrived.
+  static func settled(_ report: LineReport) -> [TimelinePoint] {
+    let end = report.phases.last { $0.phase == .finishing }?.from
+    let last = report.phases.last { $0.phase != .finishing }?.to
+    guard let end = end ?? last else { return report.timeline }
+    return report.timeline.filter { $0.at < end }
   }
 
   // MARK: - Facts and advice
