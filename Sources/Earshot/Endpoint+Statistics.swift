@@ -103,16 +103,17 @@ extension CallStatistics {
     received.jitterMs = Double(playout.jitterNanoseconds) / 1e6
     received.audioLevel = playout.audioLevel
     guard playout.jitterBufferEmittedCount > 0, let p50 = playout.delays.quantile(0.5),
-      let p95 = playout.delays.quantile(0.95)
+      let p95 = playout.delays.quantile(0.95), let total50 = playout.playoutDelays.quantile(0.5),
+      let total95 = playout.playoutDelays.quantile(0.95)
     else { return }
     received.jitterBufferDelayMs = Milliseconds(p50: p50, p95: p95)
     if let rtt = rttMs {
-      // One way is half the round trip: nobody has synchronised clocks.
-      let fixed = audio.senderDelayMilliseconds
-      received.mouthToEarMs = Milliseconds(
-        p50: rtt.p50 / 2 + fixed + p50, p95: rtt.p95 / 2 + fixed + p95)
+      // One way is half the round trip, as nobody has synchronised clocks: of the fastest packets,
+      // from whose arrival the playout delay counts.
+      let fixed = audio.senderDelayMilliseconds + (rtt.min ?? rtt.p50) / 2
+      received.mouthToEarMs = Milliseconds(p50: fixed + total50, p95: fixed + total95)
     }
-    let bitrate = received.bitrateBps > 0 ? Int(received.bitrateBps) : audio.bitrate
+    let bitrate = playout.primaryBitsPerSecond ?? audio.bitrate
     let estimate = playout.mosEstimate(bitsPerSecond: bitrate)
     received.mos = (estimate.score * 100).rounded() / 100
     received.mosBasis = MOSEstimate.basis

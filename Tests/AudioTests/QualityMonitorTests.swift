@@ -9,6 +9,8 @@ struct QualityMonitorTests {
     #expect(try #require(quality.leastScore) > 4.4)
     #expect(try #require(quality.worstFiveSeconds).score > 4.4)
     #expect(quality.frozenSeconds == 0 && quality.activeSeconds > 9)
+    let rate = try #require(outcome.statistics.primaryBitsPerSecond)
+    #expect((30_000...32_000).contains(rate))
   }
 
   @Test func `says when it became bad, why, and where it was worst`() throws {
@@ -49,6 +51,35 @@ struct QualityMonitorTests {
     #expect(outcome.statistics.delayedPacketOutageSamples > 4800)
     #expect(outcome.statistics.interruptionCount >= 1)
     #expect(outcome.statistics.totalInterruptionSamples >= 7200)
+  }
+}
+
+struct DelayTruthTests {
+  /// Method: a tone burst a second; from when its packet could be sent to when it is heard: the
+  /// line's 20 ms, 6.5 ms that the codec looks ahead, and the buffer.
+  @Test(arguments: [0, 50] as [Int64])
+  func `books the delay that is heard`(jitter: Int64) throws {
+    let seed: UInt64 = 12
+    var samples = [Int16](repeating: 0, count: 30 * 48_000)
+    let burst = TestSignal.tone(hertz: 400, seconds: 0.2)
+    for second in 0..<30 {
+      let start = second * 48_000 + 24_000
+      samples.replaceSubrange(start..<(start + burst.count), with: burst)
+    }
+    let stream = try EncodedStream(samples, settings: JitterBufferTests.settings)
+    let delays = Chance.exponential(
+      percentile95: max(1, jitter * 1_000_000), seed: seed, count: stream.packets.count)
+    let outcome = try Line(stream, delay: { number, _ in delays[number] }).play()
+    var heard: [Double] = []
+    for second in 5..<29 {
+      // Pulls begin 3 ms after the first packet was sent.
+      let spoken = second * 48_000 + 24_000 - 3 * 48
+      let place = outcome.samples[spoken...].firstIndex { abs(Int($0)) > 2000 } ?? spoken
+      heard.append(Double(place - spoken) / 48 - 1)
+    }
+    let truth = heard.sorted()[heard.count / 2]
+    let booked = try #require(outcome.statistics.playoutDelays.quantile(0.5)) + 20 + 6.5
+    #expect(abs(truth - booked) < 5, "EARSHOT_SEED=\(seed): \(truth) heard, \(booked) booked")
   }
 }
 

@@ -9,6 +9,8 @@ extension JitterBuffer {
     let wait = max(0, clock.time &+ clock.mostEarliness &+ offset)
     let target = estimator.targetDelay &+ clock.mostEarliness
     statistics.delays.record(nanoseconds: wait)
+    let transit = entry.arrival &- AudioFormat.nanoseconds(samples: entry.timestamp)
+    statistics.playoutDelays.record(nanoseconds: wait &+ transit &- estimator.leastTransit)
     statistics.jitterBufferDelay += Double(wait) * Double(count)
     statistics.jitterBufferTargetDelay += Double(target) * Double(count)
     statistics.jitterBufferMinimumDelay += Double(estimator.usualLateness) * Double(count)
@@ -27,6 +29,7 @@ extension JitterBuffer {
     let square = Double(sum) / Double(count * channels) / (32_768 * 32_768)
     statistics.audioLevel = square.squareRoot()
     statistics.totalAudioEnergy += square * 0.01
+    surroundings.bitsPerSecond = statistics.primaryBitsPerSecond ?? surroundings.bitsPerSecond
     quality.record(totals, surroundings)
   }
 
@@ -37,6 +40,7 @@ extension JitterBuffer {
     totals.concealmentEvents = statistics.concealmentEvents
     totals.concealedByDelay = statistics.delayedPacketOutageSamples
     totals.lowRate = statistics.samplesFromLowRateCopies
+    totals.stretched = statistics.stretchedSamples
     totals.framesExpected = ledger.framesExpected
     totals.framesLost = ledger.framesLost
     totals.packetsReceived = statistics.packetsReceived

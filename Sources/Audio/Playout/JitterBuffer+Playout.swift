@@ -164,7 +164,7 @@ extension JitterBuffer {
     guard length > 0, concealed <= Self.longestCatchUp, !entry.isMarked else { return false }
     let offset = queue.count
     guard
-      let overlap = try? queue.append(  // Without it there is nothing to fade from.
+      let overlap = try? queue.append(  // Without it no fade; what fails next is counted.
         concealing: Self.join, with: &decoder, through: &fader, towards: fader.gain,
         noise: &background)
     else { return false }

@@ -126,6 +126,7 @@ package struct JitterBuffer: ~Copyable {
       statistics.packetsDiscarded += 1
     case .restart(let timestamp), .place(let timestamp):
       if placement == .restart(timestamp) { restart(at: timestamp) }
+      if origin == .primary { statistics.primaryBytes += UInt64(payload.count) }
       let isFirst = measure(packet, timestamp, arrival, origin, isMarked)
       store(payload, packet, timestamp, arrival, (origin, isMarked, isFirst))
     }
@@ -176,6 +177,7 @@ package struct JitterBuffer: ~Copyable {
       isPrimary: isPrimary, isMarked: isMarked, arrival: arrival)
     let transit = arrival &- AudioFormat.nanoseconds(samples: timestamp)
     if isPrimary {
+      statistics.primarySamples += UInt64(packet.sampleCount)
       jitter.record(transit: transit)
       statistics.jitterNanoseconds = jitter.nanoseconds
     }

@@ -93,12 +93,14 @@ struct StretchPolicy: Sendable {
     let longest = min(max(amount, TimeStretch.shortest), TimeStretch.longest)
     if situation.isPassive {
       return StretchDecision(
-        direction: .lengthen, leastCorrelation: nil, shortest: longest * 3 / 4, longest: longest)
+        direction: .lengthen, leastCorrelation: nil, shortest: longest, longest: longest)
     }
     guard situation.pullsSinceLast >= 4, let least = Self.correlation(toAdd: -situation.excess)
     else { return nil }
+    // No more than a pull is wanted: what goes beyond would have to be taken out again.
+    let farthest = situation.excess < -20 * Self.millisecond ? TimeStretch.longest : longest
     return StretchDecision(
-      direction: .lengthen, leastCorrelation: least, shortest: 0, longest: TimeStretch.longest)
+      direction: .lengthen, leastCorrelation: least, shortest: 0, longest: farthest)
   }
 
   /// How alike the two sides of a splice in speech must be. One and a half seconds without a pause,

@@ -21,12 +21,16 @@ package struct MOSEstimate: Equatable, Sendable {
   ///     from a low-rate copy counts as a fraction: see `restoredFrameWeight`.
   ///   - meanConcealedRun: mean length of a concealment, in frames of 20 ms.
   ///   - lowRateFraction: share of the samples that came from low-rate copies, 0...1.
+  ///   - stretchedFraction: samples put in or taken out to change the delay, as a share of all.
   package init(
     bitsPerSecond: Int, concealedFraction: Double, meanConcealedRun: Double,
-    lowRateFraction: Double = 0
+    lowRateFraction: Double = 0, stretchedFraction: Double = 0
   ) {
     let clean = Self.cleanScore(bitsPerSecond: bitsPerSecond)
-    let share = min(max(concealedFraction + Self.lowRateWeight * lowRateFraction, 0), 1)
+    let harm =
+      concealedFraction + Self.lowRateWeight * lowRateFraction
+      + Self.stretchedWeight * stretchedFraction
+    let share = min(max(harm, 0), 1)
     let run = max(meanConcealedRun, 1)
     score = 1 + (clean - 1) * exp(-10.3 * pow(share, 0.934) * pow(run, -0.10))
   }
@@ -39,6 +43,8 @@ package struct MOSEstimate: Equatable, Sendable {
 
   /// A frame from a copy at 12 kbit/s harms this share of what a concealed one does.
   private static let lowRateWeight = 0.04
+  /// What is put in or taken out harms half as much, in speech and pauses taken together.
+  private static let stretchedWeight = 0.5
 
   /// The score without loss, between the measured rates linearly.
   static func cleanScore(bitsPerSecond: Int) -> Double {

@@ -14,6 +14,9 @@ package struct PlayoutStatistics: Sendable {
   package internal(set) var copiesReceived: UInt64 = 0
   /// Of these, the ones that were not needed or came too late (`fecPacketsDiscarded`).
   package internal(set) var copiesDiscarded: UInt64 = 0
+  /// Payload and duration of the packets that were sent for their own frame.
+  package internal(set) var primaryBytes: UInt64 = 0
+  package internal(set) var primarySamples: UInt64 = 0
   package internal(set) var retransmittedPacketsReceived: UInt64 = 0
   /// When the newest packet arrived, in nanoseconds (`lastPacketReceivedTimestamp`).
   package internal(set) var lastPacketReceivedNanoseconds: UInt64 = 0
@@ -58,6 +61,9 @@ package struct PlayoutStatistics: Sendable {
   package internal(set) var targetDelayNanoseconds: Int64 = 0
   /// One record for each packet: from arrival to the sounding of its first sample.
   package internal(set) var delays = DelayHistogram()
+  /// The same from when the frame would have arrived on the fastest packet's way: with half the
+  /// least round trip this is the delay of the line, whatever brought the frame, and when.
+  package internal(set) var playoutDelays = DelayHistogram()
 
   // How loud it was.
   /// Root mean square of the last 10 ms given out, 0...1.
@@ -85,6 +91,21 @@ package struct PlayoutStatistics: Sendable {
     totalSamplesReceived == 0 ? 0 : Double(samplesFromLowRateCopies) / Double(totalSamplesReceived)
   }
 
+  /// What the sender spends on the frames themselves, copies left out; `nil` before the first.
+  package var primaryBitsPerSecond: Int? {
+    primarySamples == 0
+      ? nil : Int(Double(primaryBytes) * 8 * 48_000 / Double(primarySamples))
+  }
+
+  /// Samples that were put in or taken out to change the delay.
+  package var stretchedSamples: UInt64 {
+    insertedSamplesForDeceleration + removedSamplesForAcceleration
+  }
+
+  package var stretchedFraction: Double {
+    totalSamplesReceived == 0 ? 0 : Double(stretchedSamples) / Double(totalSamplesReceived)
+  }
+
   /// Mean length of a concealment in milliseconds; 0 without any.
   package var meanConcealmentMilliseconds: Double {
     concealmentEvents == 0 ? 0 : Double(concealedSamples) / Double(concealmentEvents) / 48
@@ -104,6 +125,7 @@ package struct PlayoutStatistics: Sendable {
     let weight = MOSEstimate.restoredFrameWeight(bitsPerSecond: bitsPerSecond)
     return MOSEstimate(
       bitsPerSecond: bitsPerSecond, concealedFraction: concealedFraction + weight * restored,
-      meanConcealedRun: meanConcealmentMilliseconds / 20, lowRateFraction: lowRateFraction)
+      meanConcealedRun: meanConcealmentMilliseconds / 20, lowRateFraction: lowRateFraction,
+      stretchedFraction: stretchedFraction)
   }
 }

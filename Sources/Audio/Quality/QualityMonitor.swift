@@ -11,6 +11,7 @@ package struct QualityMonitor: Sendable {
     /// Of the concealed, those whose packet came after all.
     var concealedByDelay: UInt64 = 0
     var lowRate: UInt64 = 0
+    var stretched: UInt64 = 0
     var framesExpected: UInt64 = 0
     var framesLost: UInt64 = 0
     var packetsReceived: UInt64 = 0
@@ -62,19 +63,21 @@ package struct QualityMonitor: Sendable {
 
   mutating func record(_ totals: Totals, _ surroundings: QualitySurroundings) {
     let half = Int(totals.samples / Self.halfSecond)
-    if half > halfCount { closeHalf(totals, half) }
+    if half > halfCount { closeHalf(totals, half, surroundings) }
     guard totals.samples &- windowStart.samples >= 4 * Self.halfSecond else { return }
     closeWindow(totals, surroundings)
     windowStart = totals
   }
 
-  private mutating func closeHalf(_ totals: Totals, _ half: Int) {
+  private mutating func closeHalf(
+    _ totals: Totals, _ half: Int, _ surroundings: QualitySurroundings
+  ) {
     halfCount = half
     halves[half % halves.count] = totals
     // Eleven marks, half a second apart; at the first five seconds there is none for the start.
     guard half >= 10 else { return }
     let first = half == 10 ? Totals() : halves[(half + 1) % halves.count]
-    let score = Self.score(from: first, to: totals, QualitySurroundings())
+    let score = Self.score(from: first, to: totals, surroundings)
     if worstFiveSeconds.map({ score < $0.score }) ?? true {
       worstFiveSeconds = (score, Double(first.samples) / 48_000)
     }
@@ -119,7 +122,8 @@ package struct QualityMonitor: Sendable {
     return MOSEstimate(
       bitsPerSecond: surroundings.bitsPerSecond, concealedFraction: concealed / samples,
       meanConcealedRun: concealed / max(1, events) / 960,
-      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples
+      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples,
+      stretchedFraction: Double(last.stretched &- first.stretched) / samples
     ).score
   }
 
@@ -146,7 +150,7 @@ package struct QualityMonitor: Sendable {
 
 /// What the receiver of a stream is told by others, for the estimate and for causes.
 package struct QualitySurroundings: Equatable, Sendable {
-  /// What the sender spends on the frames themselves.
+  /// What the sender spends on the frames themselves; the jitter buffer fills it in.
   package var bitsPerSecond = 32_000
   /// 0 while it is not known.
   package var mouthToEarMilliseconds = 0.0
