@@ -154,7 +154,7 @@ let package = Package(
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
     program(
-      "CongestionReportCommand", ["CongestionLab", "Congestion", "Arguments"],
+      "CongestionReportCommand", ["CongestionLab", "Arguments"],
       path: "Tests/CongestionReportCommand"),
     tests("CongestionTests", ["Congestion", "CongestionLab", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),

@@ -61,8 +61,6 @@ struct CaseResult {
   let figures: [FigureResult]
 
   init(_ lab: LabCase, seeds: Int) {
-    var lab = lab
-    for i in lab.flows.indices { lab.flows[i].tuning = environmentTuning() }
     self.lab = lab
     var figures = lab.measures.map { FigureResult(measure: $0, values: []) }
     if lab.missing == nil {

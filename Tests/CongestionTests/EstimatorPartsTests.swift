@@ -88,6 +88,34 @@ import Testing
     #expect(account.lostInReport == 0)  // Still the same run.
   }
 
+  @Test func `a trial tells a policer from a line that loses`() {
+    for isPolicer in [true, false] {
+      var trial = LossTrial()
+      var losses = LossAccount()
+      var now = Instant(nanoseconds: 1_000_000_000)
+      var most: Double?
+      var sawTrial = false
+      for _ in 0..<400 {
+        now = now + .milliseconds(20)
+        for index in 0..<10 {
+          if index < 2, !isPolicer || trial.rate == nil {
+            losses.addLost()
+          } else {
+            losses.addArrived()
+          }
+        }
+        losses.finishReport(isQueued: false)
+        most = trial.update(
+          losses, estimate: 2e6, delivered: 1e6, cycle: 50_000, now: now)
+        if trial.rate != nil { sawTrial = true }
+        if sawTrial, trial.rate == nil { break }
+      }
+      #expect(sawTrial)
+      #expect(most == (isPolicer ? 0.9e6 : 2e6))
+      #expect(trial.ceiling == (isPolicer ? 0.9e6 : .infinity))
+    }
+  }
+
   @Test func `marks are weighed and forgotten`() {
     var account = MarkAccount()
     let begin = Instant(nanoseconds: 5_000_000_000)

@@ -28,7 +28,7 @@ extension BandwidthEstimator {
     if let rates = arrivals.rates(over: 100_000, atLeast: 4, notBefore: drain.firstArrival),
       freshDelay > 4_000
     {
-      capacity = rates.arrival / (1 - min(losses.inherent, 0.5))
+      capacity = rates.arrival * correction
       drain.capacity = capacity
       estimate = min(max(capacity * 0.9, limits.least), limits.most)
     }
@@ -45,11 +45,21 @@ extension BandwidthEstimator {
   mutating func adjust(elapsed: Double, now: Instant) {
     let share = elapsed / cycle
     if state == .starting {
-      guard standingDelay > targetDelay else { return grow(share: share, now: now) }
+      guard standingDelay > targetDelay || losses.recent > tuning.startLoss else {
+        return grow(share: share, now: now)
+      }
       capacity = min(acknowledgedRate, estimate)
       state = .holding
     }
     isCalm = now < calmUntil
+    let most = trial.update(
+      losses, estimate: estimate, delivered: deliveredRate, cycle: cycle, now: now)
+    if let most, !isBusy || trial.rate != nil {
+      estimate = most
+      reason = .policer
+      state = .holding
+      return
+    }
     if isMarking, standingDelay < targetDelay * 1.5 { return obeyMarks(share: share) }
     guard isBusy else { return grow(share: share, now: now) }
     velocity = tuning.leastVelocity

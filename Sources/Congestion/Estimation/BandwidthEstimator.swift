@@ -41,12 +41,13 @@ package struct BandwidthEstimator: Sendable {
   var roundTrip = RoundTripFloor()
   var losses = LossAccount()
   var marks = MarkAccount()
+  var trial = LossTrial()
 
   /// Between reports, smoothed, in microseconds.
   var reportInterval = 25_000.0
   var lastReport: Instant?
   /// When last nothing was under way.
-  var lastIdle = Instant.zero
+  var lastIdle: Instant?
   /// Queueing delay, in microseconds: the least of the last moments, and of the last packets.
   package internal(set) var standingDelay = 0.0
   var freshDelay = 0.0
@@ -67,6 +68,8 @@ package struct BandwidthEstimator: Sendable {
   var slowDelay = 0.0
   /// What arrived over a few frames.
   var provenRate = 0.0
+  /// The same, without what the line loses.
+  var deliveredRate = 0.0
   /// The path marks packets rather than queue them.
   var isMarking = false
   /// While draining.
@@ -134,8 +137,9 @@ package struct BandwidthEstimator: Sendable {
 
   /// Notices that nothing is reported any more; call it every 100 ms or so.
   package mutating func handleTimeout(bytesInFlight: Int, now: Instant) {
-    if bytesInFlight == 0 { lastIdle = now }
-    let since = max(lastReport ?? .zero, lastIdle)
+    let idle = bytesInFlight == 0 ? now : lastIdle ?? now
+    lastIdle = idle
+    let since = max(lastReport ?? .zero, idle)
     guard state != .silent, Double(now.nanoseconds(since: since)) / 1_000 > tuning.silence + cycle
     else { return }
     state = .silent
@@ -169,8 +173,10 @@ package struct BandwidthEstimator: Sendable {
 
   /// What the fallback machines are told.
   package func sighting(now: Instant) -> FallbackMachine.Sighting {
-    FallbackMachine.Sighting(
-      estimate: estimate, loss: max(0, losses.recent), queueDelay: standingDelay,
+    // Whoever competes asks for more than is known to come.
+    let known = state == .competing ? min(estimate, acknowledgedRate * 1.3) : estimate
+    return FallbackMachine.Sighting(
+      estimate: known, loss: max(0, losses.recent), queueDelay: standingDelay,
       isHeard: lastReport.map { now.nanoseconds(since: $0) < 1_000_000_000 } ?? true,
       proven: provenRate)
   }
@@ -196,12 +202,18 @@ package struct BandwidthEstimator: Sendable {
     scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
     if let rates = arrivals.rates(over: Int64(tuning.rateSpan), atLeast: 8) {
-      acknowledgedRate = rates.arrival / (1 - min(losses.inherent, 0.5))
+      acknowledgedRate = rates.arrival * correction
     }
-    if let rates = arrivals.rates(over: 150_000, atLeast: 8) { provenRate = rates.arrival }
+    if let rates = arrivals.rates(over: 150_000, atLeast: 8) {
+      provenRate = rates.arrival
+      deliveredRate = rates.arrival
+    }
     losses.finishReport(isQueued: standingDelay > 2 * targetDelay)
     return min(elapsed, 200_000)
   }
+
+  /// What the line loses has used the bottleneck all the same.
+  var correction: Double { 1 / (1 - min(losses.inherent, 0.4)) }
 
   /// From a change of the rate to the report that shows its effect, in microseconds.
   var cycle: Double { max(roundTrip.value + reportInterval, 20_000) }

@@ -25,6 +25,8 @@ struct Competition: Sendable, BitwiseCopyable {
   var testBegan: Instant?
   var testDelay = 0.0
   var nextTest = Instant.zero
+  /// Tests in a row after which the queue fell.
+  var positiveTests = 0
 
   /// - Parameter roundTrip: With the queue, in seconds.
   mutating func begin(rate: Double, roundTrip: Double, now: Instant) {
@@ -41,7 +43,7 @@ struct Competition: Sendable, BitwiseCopyable {
 
   mutating func grow(elapsed: Double, roundTrip: Double, now: Instant) {
     if isSearching {
-      window *= 1 + 0.5 * min(1, elapsed / roundTrip)
+      if stuckSince == nil { window *= 1 + 0.5 * min(1, elapsed / roundTrip) }
       return
     }
     let began = epoch ?? now
@@ -100,7 +102,8 @@ extension BandwidthEstimator {
     {
       lastOverflow = now
     }
-    return now - longSince > .seconds(2) && lastOverflow > longSince
+    return now - longSince > .seconds(2) && now >= competition.barredUntil
+      && lastOverflow > longSince
       && now - lastOverflow < .seconds(4)
   }
 
@@ -118,7 +121,7 @@ extension BandwidthEstimator {
     if standingDelay > targetDelay {
       competition.shortSince = nil
     } else if let since = competition.shortSince {
-      if now - since > .milliseconds(1_000) { return endCompetition(reason: .room) }
+      if now - since > .milliseconds(2_500) { return endCompetition(reason: .room) }
     } else {
       competition.shortSince = now
     }
@@ -146,7 +149,7 @@ extension BandwidthEstimator {
       competition.stuckSince = now
       return false
     }
-    return Double(now.nanoseconds(since: since)) / 1e9 > roundTrip
+    return Double(now.nanoseconds(since: since)) / 1e9 > 2 * roundTrip + 0.1
   }
 
   /// Every few seconds less is sent for a moment: if the queue falls as it does for one who is
@@ -158,11 +161,12 @@ extension BandwidthEstimator {
       let waited = Double(now.nanoseconds(since: began)) / 1_000
       guard waited > span + cycle + standingDelay else { return }
       competition.testBegan = nil
-      competition.nextTest = now + .seconds(6)
       let fell = competition.testDelay - standingDelay
-      if fell > 0.75 * 0.4 * (waited - cycle) || standingDelay < 2 * targetDelay {
-        endCompetition(reason: .queue)
-      }
+      let isPositive = fell > 0.75 * 0.4 * (waited - cycle)
+      competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
+      // The rival may have given way just then: twice is no accident.
+      competition.nextTest = now + (isPositive ? .seconds(1) : .seconds(6))
+      if competition.positiveTests >= 2 { endCompetition(reason: .queue) }
     } else if now >= competition.nextTest {
       competition.testBegan = now
       competition.testDelay = standingDelay

@@ -2,7 +2,7 @@
 /// microseconds.
 package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var pacingGain = 1.1
-  package var slack = 1_000.0
+  package var slack = 0.0
   package var rateSpan = 60_000.0
   package var startVelocity = 1.0
   package var leastVelocity = 0.05
@@ -17,23 +17,25 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var mostRaise = 0.1
   package var overloadGuard = 10_000.0
   package var reference = 2_000_000.0
-  package var targetAtReference = 7_000.0
+  package var targetAtReference = 7_300.0
   package var leastTarget = 3_000.0
   package var calmShare = 0.5
-  package var mostTarget = 14_000.0
+  package var mostTarget = 13_500.0
   /// How much of the scatter beyond the usual of frames is added to the target.
   package var scatterShare = 0.5
   package var scatterFree = 4_000.0
-  package var markWeight = 0.125
+  /// Of the packets; above it the start is over.
+  package var startLoss = 0.3
+  package var markWeight = 0.06
   /// Without a report, after which the path counts as silent.
   package var silence = 600_000.0
   package var priorShare = 0.95
-  package var markedPacingGain = 1.05
+  package var markedPacingGain = 1.02
   package var markedGrowth = 0.015
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
-  package var flightShare = 1.0
-  package var growthShare = 1.5
+  package var flightShare = 0.97
+  package var growthShare = 1.45
   package var reportShare = 1.2
 
   /// IPv4 and UDP.

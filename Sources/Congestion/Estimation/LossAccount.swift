@@ -11,6 +11,8 @@ struct LossAccount: Sendable, BitwiseCopyable {
   private(set) var inherent = 0.0
   /// Packets that the last report gave out as lost.
   private(set) var lostInReport = 0.0
+  /// Packets whose fate it settled.
+  private(set) var settledInReport = 0.0
   private var weight = 0.0
   /// Losses one after another; of a long run, which is an outage, only the first count.
   private var run = 0
@@ -34,6 +36,7 @@ struct LossAccount: Sendable, BitwiseCopyable {
   mutating func finishReport(isQueued: Bool) {
     let all = arrived + lost
     lostInReport = lost
+    settledInReport = all
     guard all > 0 else { return }
     recent += (lost / all - recent) * min(1, all / 200)
     if !isQueued {

@@ -34,6 +34,7 @@ package final class MediaFlow {
     limits.most = spec.hasVideo ? (spec.videoMost + spec.audioRate) * 1.1 : 200_000
     estimator = BandwidthEstimator(limits)
     pacer = Pacer(rate: limits.start)
+    if !spec.hasVideo { recorder.interval = FeedbackRecorder.audioInterval }
     let audio = spec.audioRate + Double(Self.overhead) * 400
     fallback = FallbackMachine(
       FallbackLimits(audio: audio, leastVideo: spec.videoLeast * 356 / 300))
