@@ -49,6 +49,7 @@ let package = Package(
     // 0: C headers, and the nouns everyone shares
     clang("CLinux"), clang("CSodium", links: ["sodium"]), clang("COpus", links: ["opus"]),
     clang("CSndFile", links: ["sndfile", "samplerate"]), clang("CSQLite", links: ["sqlite3"]),
+    clang("CVPX", links: ["vpx"]),
     layer("Primitives"),
     layer("Arguments"),
     // 1: bytes
@@ -60,6 +61,7 @@ let package = Package(
     layer("Messaging", ["Primitives", "Wire"]),
     layer("Congestion", ["Primitives", "Wire"]),
     layer("Audio", ["Primitives", "Wire", "COpus"]),
+    layer("Video", ["Primitives", "Wire", "CVPX"]),
     layer("Calling", ["Primitives", "Wire"]),
     // 3: composition, still pure
     layer(
@@ -117,6 +119,10 @@ let package = Package(
     program(
       "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
+    program(
+      "VideoQuality",
+      ["Video", "MediaFiles", "Arguments", "AllocationCounter", "Wire", "Primitives"],
+      path: "Benchmarks/VideoQuality"),
     // proof: the simulated world, and a test target for each target above
     layer(
       "Simulation",
@@ -140,6 +146,7 @@ let package = Package(
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     tests("CongestionTests", ["Congestion", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
+    tests("VideoTests", ["Video", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
     tests(
       "RendezvousTests",
@@ -177,7 +184,7 @@ let package = Package(
       "Fuzzing",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "Calling", "Audio", "Peer", "Rendezvous", "MediaFiles", "Storage",
+        "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

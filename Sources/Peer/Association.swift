@@ -93,7 +93,7 @@ struct Association: ~Copyable {
     case .message(let message, let bytes): handle(message, packet.bytes(at: bytes), now: now)
     case .credit(let credit): messages.handle(credit)
     case .close(let close, _): endedBy = endedBy ?? .remoteClose(code: close.code)
-    case .audio, .pathChallenge, .pathResponse, .signal: return false
+    case .audio, .video, .videoNack, .pathChallenge, .pathResponse, .signal: return false
     }
     return true
   }

@@ -68,7 +68,7 @@ extension CallLink {
         case .feedback:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
-        case .padding, .ping, .pong, .credit, .close, .skipped:
+        case .padding, .ping, .pong, .credit, .close, .video, .videoNack, .skipped:
           _ = association?.handle(frame, in: packet, from: source, now: now)
         }
       }
@@ -132,7 +132,9 @@ extension CallLink {
           signals.append(Array(copying: packet.bytes(at: body)))
           findings.insert(.signal)
         case .padding: break
-        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .skipped: return findings
+        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .video, .videoNack,
+          .skipped:
+          return findings
         }
       }
     } catch {

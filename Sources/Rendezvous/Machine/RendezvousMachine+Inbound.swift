@@ -112,7 +112,7 @@ extension RendezvousMachine {
     case .close:
       remove(slot, .closed)
       return false
-    case .signal, .audio, .skipped:
+    case .signal, .audio, .video, .videoNack, .skipped:
       // Nothing that a rendezvous takes (docs/protocol/rendezvous.md §1).
       counters.framesInvalid &+= 1
       return addStrike(to: slot, now: now)

@@ -15,15 +15,20 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case signal(body: PacketRange)
   case close(CloseFrame, text: PacketRange)
   case audio(AudioMediaFrame, payload: PacketRange)
-  /// An AUDIO frame of a kind that is reserved (§5, bits 0 and 1); it reached the packet's end.
+  case video(VideoMediaFrame, payload: PacketRange)
+  case videoNack(VideoNackFrame)
+  /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bits 0 and 1, §10 bits 6 and 7); it
+  /// reached the packet's end.
   case skipped(type: UInt8)
 
   /// How soon a receiver of this frame owes a FEEDBACK.
   package var demand: FeedbackDemand {
     switch self {
     case .ping, .message: .soon
-    case .audio, .skipped: .interval
-    case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close: .none
+    case .audio, .video, .skipped: .interval
+    case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
+      .videoNack:
+      .none
     }
   }
 }
@@ -51,10 +56,12 @@ package enum FrameType {
   package static let feedback: UInt8 = 0x03
   package static let message: UInt8 = 0x04
   package static let credit: UInt8 = 0x05
+  package static let video: UInt8 = 0x06
   package static let pathChallenge: UInt8 = 0x07
   package static let pathResponse: UInt8 = 0x08
   package static let signal: UInt8 = 0x09
   package static let close: UInt8 = 0x0A
+  package static let videoNack: UInt8 = 0x0D
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }
