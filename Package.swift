@@ -121,7 +121,7 @@ let package = Package(
       path: "Benchmarks/SteadyCall"),
     program(
       "VideoQuality",
-      ["Video", "MediaFiles", "Arguments", "AllocationCounter", "Wire", "Primitives"],
+      ["Video", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/VideoQuality"),
     // proof: the simulated world, and a test target for each target above
     layer(

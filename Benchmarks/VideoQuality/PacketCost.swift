@@ -47,14 +47,30 @@ enum PacketCost {
       for _ in bytes.count..<6000 { bytes.append(5) }
       sender.handle(encoded, bytes: &bytes, mediaTime: 3, now: now)
       while sender.hasFragment {
-        packet.removeAll(keepingCapacity: true)
-        packet.append(addingCapacity: 1200) { _ = sender.pollFragment(into: &$0, now: now) }
+        fill(.fragment)
         packetCount += 1
         // One in fifty is lost and sent again.
         if packetCount % 50 != 7 { deliver() }
       }
       repair()
       while assembler.poll(into: &frame, now: now) != nil { frameCount += 1 }
+    }
+
+    private enum Content { case fragment, retransmission, request }
+
+    /// The next packet of this kind, in the memory of the one before.
+    private mutating func fill(_ content: Content) {
+      var bytes: [UInt8] = []
+      swap(&bytes, &packet)
+      bytes.removeAll(keepingCapacity: true)
+      bytes.append(addingCapacity: 1200) { output in
+        switch content {
+        case .fragment: _ = sender.pollFragment(into: &output, now: now)
+        case .retransmission: _ = sender.pollRetransmission(into: &output, now: now)
+        case .request: _ = assembler.pollRequest(into: &output, now: now)
+        }
+      }
+      swap(&bytes, &packet)
     }
 
     private mutating func deliver() {
@@ -65,15 +81,13 @@ enum PacketCost {
 
     private mutating func repair() {
       assembler.roundTrip = .milliseconds(20)
-      packet.removeAll(keepingCapacity: true)
-      packet.append(addingCapacity: 1200) { _ = assembler.pollRequest(into: &$0, now: now) }
+      fill(.request)
       var reader = FrameReader(packet.span)
       if case .videoNack(let nack)? = try? reader.next() {
         sender.handle(nack, in: packet.span, roundTrip: .milliseconds(20), now: now)
       }
       while sender.hasRetransmission {
-        packet.removeAll(keepingCapacity: true)
-        packet.append(addingCapacity: 1200) { _ = sender.pollRetransmission(into: &$0, now: now) }
+        fill(.retransmission)
         deliver()
       }
     }

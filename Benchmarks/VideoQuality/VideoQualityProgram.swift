@@ -22,12 +22,12 @@ enum VideoQualityProgram {
         try SavedStream.write(
           arguments[1], kilobits: arguments.dropFirst(2).first.flatMap(Int.init) ?? 600)
       default:
-        unsafe fputs(usage, stderr)
+        print(usage, terminator: "")
         return 2
       }
       return 0
     } catch {
-      unsafe fputs("\(error)\n", stderr)
+      print("VideoQuality: \(error)")
       return 1
     }
   }

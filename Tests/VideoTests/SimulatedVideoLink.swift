@@ -6,7 +6,7 @@ import Wire
 /// picture, so what was shown can be told from the decoded pictures alone.
 struct SimulatedVideoLink: ~Copyable {
   struct Conditions {
-    var bitsPerSecond = 600_000
+    var bitsPerSecond = 700_000
     var lossPercent = 0
     var roundTrip = 40
     var layers = 2
@@ -44,7 +44,7 @@ struct SimulatedVideoLink: ~Copyable {
   init(seed: UInt64, _ conditions: Conditions) throws {
     let source = TestPicture(PictureTests.size(640, 480))
     let encoder = try AdaptiveEncoder(
-      size: source.size, framesPerSecond: 30, bitsPerSecond: conditions.bitsPerSecond * 9 / 10,
+      size: source.size, framesPerSecond: 30, bitsPerSecond: conditions.bitsPerSecond * 8 / 10,
       temporalLayers: conditions.layers)
     self.init(seed: seed, conditions, source, encoder, try VP8Decoder())
   }
@@ -80,7 +80,7 @@ struct SimulatedVideoLink: ~Copyable {
       TestPicture.Stamp(number: UInt16(pictureNumber), clock: UInt32(time)), into: &picture)
     pictureNumber += 1
     let demand = AdaptiveEncoder.Demand(
-      bitsPerSecond: conditions.bitsPerSecond * 9 / 10,
+      bitsPerSecond: conditions.bitsPerSecond * 8 / 10,
       needsKeyFrame: sender.pollKeyFrame(now: now))
     let frame = try encoder.encode(
       picture, milliseconds: Int64(time), demand: demand, now: now, into: &bytes)

@@ -180,11 +180,15 @@ package struct VideoAssembler: Sendable {
 
   /// Newer frames have come: what is not here of those before is missing.
   private mutating func extend(to number: Int64, now: Instant) {
-    for passed in max(newest ?? 0, last + 1)..<number {
+    let first = max(newest ?? 0, last + 1)
+    let isOutage = number - first > Int64(VideoLimits.gap)
+    if isOutage { requester.want(now: now) }
+    for passed in first..<number {
       let index = slotIndex(passed)
       if slots[index].number != passed {
         slots[index] = FrameSlot()
         slots[index].number = passed
+        if isOutage { slots[index].requests = VideoLimits.requests }
       }
       if !slots[index].isComplete, slots[index].noticed == nil {
         slots[index].noticed = now
