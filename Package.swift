@@ -49,6 +49,7 @@ let package = Package(
     // 0: C headers, and the nouns everyone shares
     clang("CLinux"), clang("CSodium", links: ["sodium"]), clang("COpus", links: ["opus"]),
     clang("CSndFile", links: ["sndfile", "samplerate"]), clang("CSQLite", links: ["sqlite3"]),
+    clang("CVPX", links: ["vpx"]),
     layer("Primitives"),
     layer("Arguments"),
     // 1: bytes
@@ -60,6 +61,7 @@ let package = Package(
     layer("Messaging", ["Primitives", "Wire"]),
     layer("Congestion", ["Primitives", "Wire"]),
     layer("Audio", ["Primitives", "Wire", "COpus"]),
+    layer("Video", ["Primitives", "Wire", "CVPX"]),
     layer("Calling", ["Primitives", "Wire"]),
     layer("LastMile", ["Primitives", "Wire"]),
     // 3: composition, still pure
@@ -122,6 +124,10 @@ let package = Package(
     program(
       "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
+    program(
+      "VideoQuality",
+      ["Video", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
+      path: "Benchmarks/VideoQuality"),
     // proof: the simulated world, and a test target for each target above
     layer("LinkModel", ["Primitives"], path: "Tests/LinkModel"),
     tests("LinkModelTests", ["LinkModel", "Primitives"]),
@@ -158,6 +164,7 @@ let package = Package(
       path: "Tests/CongestionReportCommand"),
     tests("CongestionTests", ["Congestion", "CongestionLab", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
+    tests("VideoTests", ["Video", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),
     tests("LastMileTests", ["LastMile", "Wire", "Primitives"]),
     tests(
@@ -197,7 +204,7 @@ let package = Package(
       "Fuzzing",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "Calling", "Audio", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
+        "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

@@ -5,6 +5,7 @@ package struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertib
   package enum Code: String, CaseIterable, Sendable {
     case missing, isDirectory, unreadable, unknownFormat, damaged, empty, unusableRate
     case tooManyChannels, unknownExtension, cannotCreate, cannotWrite, notCapture
+    case notVideo, unusablePicture
   }
 
   package let code: Code
@@ -86,6 +87,18 @@ extension MediaFileError {
     MediaFileError(
       code: .notCapture, message: "\(path) is not a pcapng file that can be read: \(reason).",
       advice: "Give a file that --pcap, Wireshark or dumpcap wrote; editcap -F pcapng converts.")
+  }
+
+  static func notVideo(_ path: String, reason: String) -> MediaFileError {
+    MediaFileError(
+      code: .notVideo, message: "\(path) is not a YUV4MPEG2 file: \(reason).",
+      advice: "ffmpeg -i \(path) -pix_fmt yuv420p NEW.y4m converts.")
+  }
+
+  static func unusablePicture(_ path: String, reason: String) -> MediaFileError {
+    MediaFileError(
+      code: .unusablePicture, message: "\(path) has pictures that cannot be sent: \(reason).",
+      advice: "ffmpeg -i \(path) -vf scale=1280:-2,fps=30 -pix_fmt yuv420p NEW.y4m converts.")
   }
 
   static func text(_ errorNumber: Int32) -> String { unsafe String(cString: strerror(errorNumber)) }

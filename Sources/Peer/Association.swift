@@ -97,7 +97,9 @@ struct Association: ~Copyable {
     case .message(let message, let bytes): handle(message, packet.bytes(at: bytes), now: now)
     case .credit(let credit): messages.handle(credit)
     case .close(let close, _): endedBy = endedBy ?? .remoteClose(code: close.code)
-    case .audio, .audioReport, .audioRequest, .pathChallenge, .pathResponse, .signal: return false
+    case .audio, .audioReport, .audioRequest, .video, .videoNack, .pathChallenge, .pathResponse,
+      .signal:
+      return false
     }
     return true
   }

@@ -75,7 +75,7 @@ extension CallLink {
         case .message, .feedback:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
-        case .padding, .ping, .pong, .credit, .close, .skipped:
+        case .padding, .ping, .pong, .credit, .close, .video, .videoNack, .skipped:
           _ = association?.handle(frame, in: packet, from: source, now: now)
         }
       }
@@ -145,7 +145,8 @@ extension CallLink {
           findings.insert(.signal)
         case .padding: break
         case .ping, .pong, .feedback, .message, .credit, .close, .audio, .audioReport,
-          .audioRequest, .skipped, .probeRequest, .probeAnswer, .probePacket, .probeReport:
+          .audioRequest, .video, .videoNack, .skipped, .probeRequest, .probeAnswer, .probePacket,
+          .probeReport:
           return findings
         }
       }

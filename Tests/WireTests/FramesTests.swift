@@ -81,7 +81,7 @@ func readAll(_ packet: [UInt8]) -> (frames: [Frame], error: WireError?) {
   }
 
   @Test func `a frame that does not parse voids the rest`() throws {
-    let packet: [UInt8] = [0x05, 1, 0, 0, 0, 0x06, 0x05, 2, 0, 0, 0]
+    let packet: [UInt8] = [0x05, 1, 0, 0, 0, 0x7F, 0x05, 2, 0, 0, 0]
     var reader = FrameReader(packet.span)
     #expect(try reader.next() == .credit(CreditFrame(total: 1)))
     var thrown: WireError?
@@ -90,7 +90,7 @@ func readAll(_ packet: [UInt8]) -> (frames: [Frame], error: WireError?) {
     #expect(try reader.next() == nil)
   }
 
-  @Test(arguments: [0x06, 0x0D, 0x14, 0x1F, 0x20, 0x7F] as [UInt8])
+  @Test(arguments: [0x0E, 0x0F, 0x14, 0x1F, 0x20, 0x7F] as [UInt8])
   func `refuses a reserved type`(type: UInt8) {
     #expect(readAll([type] + Array(repeating: 0, count: 40)).error?.field == "frame type")
   }

@@ -113,7 +113,7 @@ extension RendezvousMachine {
     case .probeRequest, .probePacket: return reflect(frame, of: packet, now: now)
     // What only a reflector says draws nothing from another one.
     case .probeAnswer, .probeReport: return true
-    case .signal, .audio, .audioReport, .audioRequest, .skipped:
+    case .signal, .audio, .audioReport, .audioRequest, .video, .videoNack, .skipped:
       // Nothing that a rendezvous takes (docs/protocol/rendezvous.md §1).
       counters.framesInvalid &+= 1
       return addStrike(to: slot, now: now)

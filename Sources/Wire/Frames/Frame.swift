@@ -24,16 +24,20 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case probeAnswer(ProbeAnswerFrame)
   case probePacket(ProbePacketFrame)
   case probeReport(ProbeReportFrame)
-  /// An AUDIO frame of a kind that is reserved (§5, bit 0); it reached the packet's end.
+  case video(VideoMediaFrame, payload: PacketRange)
+  case videoNack(VideoNackFrame)
+  /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bit 0, §10 bits 6 and 7); it reached the
+  /// packet's end.
   case skipped(type: UInt8)
 
   /// How soon a receiver of this frame owes a FEEDBACK.
   package var demand: FeedbackDemand {
     switch self {
     case .ping, .message: .soon
-    case .audio, .skipped: .interval
+    case .audio, .video, .skipped: .interval
     case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
-      .audioReport, .audioRequest, .probeRequest, .probeAnswer, .probePacket, .probeReport:
+      .audioReport, .audioRequest, .videoNack, .probeRequest, .probeAnswer, .probePacket,
+      .probeReport:
       .none
     }
   }
@@ -62,12 +66,14 @@ package enum FrameType {
   package static let feedback: UInt8 = 0x03
   package static let message: UInt8 = 0x04
   package static let credit: UInt8 = 0x05
+  package static let video: UInt8 = 0x06
   package static let pathChallenge: UInt8 = 0x07
   package static let pathResponse: UInt8 = 0x08
   package static let signal: UInt8 = 0x09
   package static let close: UInt8 = 0x0A
   package static let audioReport: UInt8 = 0x0B
   package static let audioRequest: UInt8 = 0x0C
+  package static let videoNack: UInt8 = 0x0D
   package static let probeRequest: UInt8 = 0x10
   package static let probeAnswer: UInt8 = 0x11
   package static let probePacket: UInt8 = 0x12

@@ -47,6 +47,8 @@ package struct FrameReader: ~Escapable {
     case FrameType.close: return try readClose()
     case FrameType.audioReport: return try readAudioReport()
     case FrameType.audioRequest: return try readAudioRequest()
+    case FrameType.video: return try readVideo()
+    case FrameType.videoNack: return .videoNack(try VideoNackFrame(parsing: &reader))
     case FrameType.audio...: return try readAudio(type)
     case FrameType.probeRequest: return .probeRequest(try ProbeRequestFrame(parsing: &reader))
     case FrameType.probeAnswer: return .probeAnswer(try ProbeAnswerFrame(parsing: &reader))
@@ -73,6 +75,21 @@ package struct FrameReader: ~Escapable {
       throw .invalid("close text", at: text.start)
     }
     return .close(frame, text: text)
+  }
+
+  /// VIDEO reaches to the end of the packet (§1).
+  @_lifetime(self: copy self) @inline(__always)
+  private mutating func readVideo() throws(WireError) -> Frame {
+    guard let frame = try VideoMediaFrame(parsing: &reader) else {
+      _ = try reader.readRange(reader.remaining, "reserved video")
+      return .skipped(type: FrameType.video)
+    }
+    let start = reader.offset
+    let payload = PacketRange(try reader.readRange(reader.remaining, "video payload"))
+    guard VideoMediaFrame.payloadByteCounts.contains(payload.count) else {
+      throw .invalid("video payload", at: start)
+    }
+    return .video(frame, payload: payload)
   }
 
   /// AUDIO reaches to the end of the packet (§1).

@@ -50,6 +50,12 @@ extension FuzzTarget {
       expect(
         ProbePacketFrame.payloadByteCounts.contains(Int(request.payloadByteCount)),
         "a train's packets have a length that a packet may have")
+    case .video(let video, let payload):
+      expectInside(payload, packet)
+      expect(payload.range.upperBound == packet.count, "video stands last")
+      expect(video.isPlausible, "a fragment is plausible")
+      expectSame(video, payload, in: packet)
+    case .videoNack(let nack): visit(nack, in: packet)
     case .ping, .pong, .credit, .pathChallenge, .pathResponse, .skipped, .probeAnswer,
       .probePacket:
       break
@@ -128,6 +134,26 @@ extension FuzzTarget {
     expect(written.count == body.count, "a request has one length")
   }
 
+  private static func expectSame(
+    _ video: VideoMediaFrame, _ payload: PacketRange, in packet: Span<UInt8>
+  ) {
+    let written = bytes { video.writeHeader(to: &$0) }
+    let start = payload.start - VideoMediaFrame.headerByteCount
+    for index in written.indices {
+      expect(written[index] == packet[start + index], "a video frame has one encoding")
+    }
+  }
+
+  private static func visit(_ nack: VideoNackFrame, in packet: Span<UInt8>) {
+    expectInside(nack.entries, packet)
+    expect(nack.entryCount <= VideoNackFrame.maximumEntryCount, "a request has few entries")
+    for index in 0..<nack.entryCount {
+      guard let entry = nack.entry(index, in: packet) else { continue }
+      expect(entry.first <= entry.last, "an entry does not end before it begins")
+    }
+    expect(nack.entry(nack.entryCount, in: packet) == nil, "there is nothing after the last")
+  }
+
   private static func visitSignal(_ body: Span<UInt8>) {
     if let signal = try? SignalBody(parsing: body) {
       expect(signal.bytes.count <= SignalBody.maximumByteCount + 16, "a body stays small")
@@ -162,12 +188,26 @@ extension FuzzTarget {
       bytes { SignalFrame.write(text.span, to: &$0) },
       feedbackSeed,
     ]
+    let key = VideoMediaFrame(
+      number: 9, mediaTime: 70_000, isKeyFrame: true, temporalLayer: 0, references: (0, 0))
+    let delta = VideoMediaFrame(
+      number: 11, mediaTime: 80_000, isKeyFrame: false, temporalLayer: 2, references: (2, 1))
+    let video = [key, delta].map { frame in
+      bytes { packet in
+        frame.writeHeader(to: &packet)
+        packet.append(span: text.span)
+      }
+    }
+    let entries = [VideoNackFrame.Entry(number: 10, first: 0, last: 255)]
+    let nack = bytes { packet in
+      VideoNackFrame.write(wantsKeyFrame: true, newest: 11, entries: entries.span, to: &packet)
+    }
     let audio = bytes { packet in
       AudioMediaFrame(length: .milliseconds20, isMarked: true, mediaTime: 99)
         .write(text.span, to: &packet)
     }
-    return control + audioSeeds + [
-      audio, control.flatMap { $0 } + audio, control[0] + [0, 0, 0, 0],
+    return control + audioSeeds + video + [
+      nack, nack + video[0], audio, control.flatMap { $0 } + audio, control[0] + [0, 0, 0, 0],
     ]
   }
 

@@ -115,7 +115,7 @@ extension FuzzTarget {
   }
 
   /// Runs `body` with a private file of these bytes, in memory where the host has such a place.
-  private static func withFile(_ name: String, _ bytes: [UInt8], _ body: (String) -> Void) {
+  static func withFile(_ name: String, _ bytes: [UInt8], _ body: (String) -> Void) {
     let parent = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
     let path = "\(parent)/earshot-fuzz-\(name)-\(getpid())"
     let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)

@@ -1,0 +1,47 @@
+import Glibc
+
+/// Each step prints a table in Markdown.
+enum VideoQualityProgram {
+  static let usage = """
+    usage: VideoQuality speed | psnr | packets | ivf FILE [KBPS]
+
+      speed    milliseconds of CPU to encode and decode a picture, by size
+      psnr     bitrate, frame rate, PSNR and SSIM of the test picture, by bitrate and ladder
+      packets  nanoseconds and allocations a packet, in the sender and the receiver
+      ivf      ten seconds of the test picture, encoded, for a player
+
+    """
+
+  static func run(_ arguments: [String]) -> Int32 {
+    do {
+      switch arguments.first {
+      case "speed" where arguments.count == 1: print(try CodecSpeed.table(), terminator: "")
+      case "psnr" where arguments.count == 1: print(try PictureFidelity.table(), terminator: "")
+      case "packets" where arguments.count == 1: print(PacketCost.table(), terminator: "")
+      case "ivf" where (2...3).contains(arguments.count):
+        try SavedStream.write(
+          arguments[1], kilobits: arguments.dropFirst(2).first.flatMap(Int.init) ?? 600)
+      default:
+        print(usage, terminator: "")
+        return 2
+      }
+      return 0
+    } catch {
+      print("VideoQuality: \(error)")
+      return 1
+    }
+  }
+
+  static func threadNanoseconds() -> UInt64 {
+    var time = timespec()
+    _ = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+
+  /// With two digits behind the point.
+  static func text(_ value: Double) -> String {
+    let hundredths = Int((value * 100).rounded())
+    let rest = hundredths % 100
+    return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
+  }
+}

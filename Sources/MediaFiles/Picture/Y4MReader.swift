@@ -1,0 +1,98 @@
+internal import Glibc
+
+/// Reads the pictures of a YUV4MPEG2 file: 8 bits, 4:2:0, any frame rate.
+@safe package struct Y4MReader: ~Copyable {
+  package let path: String
+  package let header: Y4MHeader
+  /// Pictures read since the beginning or the last `rewind`.
+  package private(set) var position = 0
+
+  private let file: UnsafeMutablePointer<FILE>
+  private let firstPicture: Int
+
+  package init(_ path: String) throws(MediaFileError) {
+    let file = try unsafe Self.open(path)
+    do throws(MediaFileError) {
+      guard let line = unsafe Self.line(file, most: Self.longestLine) else {
+        throw MediaFileError.notVideo(path, reason: "its first line does not end")
+      }
+      header = try Self.header(path, line)
+      firstPicture = line.count + 1
+    } catch {
+      unsafe fclose(file)
+      throw error
+    }
+    unsafe self.file = unsafe file
+    self.path = path
+  }
+
+  deinit { unsafe fclose(file) }
+
+  /// Reads the next picture; its planes, one after the other, replace those of `picture`.
+  ///
+  /// - Returns: `false` at the end of the file.
+  package mutating func read(into picture: inout [UInt8]) throws(MediaFileError) -> Bool {
+    guard let line = unsafe Self.line(file, most: Self.longestLine) else {
+      // Nothing at all is an end; half a line is not.
+      if unsafe feof(file) != 0 { return false }
+      throw .damaged(path, reason: "picture \(position + 1) has no header.")
+    }
+    guard line.starts(with: "FRAME".utf8), line.count == 5 || line[5] == UInt8(ascii: " ") else {
+      throw .damaged(path, reason: "picture \(position + 1) does not begin with FRAME.")
+    }
+    let wanted = header.pictureByteCount
+    if picture.count != wanted { picture = Array(repeating: 0, count: wanted) }
+    let file = unsafe file
+    let count = unsafe picture.withUnsafeMutableBytes {
+      unsafe fread($0.baseAddress, 1, wanted, file)
+    }
+    guard count == wanted else {
+      throw .damaged(path, reason: "it ends within picture \(position + 1).")
+    }
+    position += 1
+    return true
+  }
+
+  /// Goes back to the first picture.
+  package mutating func rewind() throws(MediaFileError) {
+    guard unsafe fseek(file, firstPicture, SEEK_SET) == 0 else {
+      throw .unreadable(path, errorNumber: errno)
+    }
+    position = 0
+  }
+
+  private static func open(_ path: String) throws(MediaFileError) -> UnsafeMutablePointer<FILE> {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else {
+      throw errno == ENOENT ? .missing(path) : .unreadable(path, errorNumber: errno)
+    }
+    guard status.st_mode & S_IFMT != S_IFDIR else { throw .isDirectory(path) }
+    guard let file = unsafe fopen(path, "rbe") else {
+      throw .unreadable(path, errorNumber: errno)
+    }
+    return unsafe file
+  }
+
+  private static func header(_ path: String, _ line: [UInt8]) throws(MediaFileError) -> Y4MHeader {
+    do throws(Y4MHeader.Refusal) {
+      return try Y4MHeader(line: line)
+    } catch {
+      throw error.isAboutPictures
+        ? .unusablePicture(path, reason: error.reason) : .notVideo(path, reason: error.reason)
+    }
+  }
+
+  /// What stands before the next line feed; `nil` if there is none in the next `most` bytes.
+  private static func line(_ file: UnsafeMutablePointer<FILE>, most: Int) -> [UInt8]? {
+    var line: [UInt8] = []
+    while line.count < most {
+      let byte = unsafe getc(file)
+      guard byte != EOF else { return nil }
+      if byte == 10 { return line }
+      line.append(UInt8(truncatingIfNeeded: byte))
+    }
+    return nil
+  }
+
+  private static let longestLine = 1024
+}

@@ -1,0 +1,70 @@
+package import Primitives
+
+/// From a source's pictures to frames at the bitrate of the moment: leaves pictures out, makes them
+/// smaller and encodes them, as the ladder has it.
+///
+/// Belongs on the worker thread. What it is told of the network (bitrate, key frame wanted) comes
+/// with each picture, so a new bitrate holds from the next picture on.
+package struct AdaptiveEncoder: ~Copyable {
+  /// What the network side wants at the time of a picture.
+  package struct Demand: Equatable, Sendable {
+    package var bitsPerSecond: Int
+    package var needsKeyFrame: Bool
+
+    package init(bitsPerSecond: Int, needsKeyFrame: Bool = false) {
+      self.bitsPerSecond = bitsPerSecond
+      self.needsKeyFrame = needsKeyFrame
+    }
+  }
+
+  package private(set) var ladder: VideoLadder
+  private var encoder: VP8Encoder
+  private let temporalLayers: Int
+  /// Of the source, at the most.
+  private let framesPerSecond: Int
+  private var decimator = PictureDecimator()
+  private var scaler = PictureScaler()
+  private var scaled: I420Picture
+
+  /// - Parameter size: of the source's pictures, until others come.
+  package init(
+    size: PictureSize, framesPerSecond: Int, bitsPerSecond: Int, temporalLayers: Int = 2
+  ) throws(VPXError) {
+    ladder = VideoLadder(bitsPerSecond: bitsPerSecond)
+    self.temporalLayers = temporalLayers
+    self.framesPerSecond = framesPerSecond
+    let fitted = size.fitted(into: ladder.rung.box)
+    scaled = I420Picture(fitted)
+    encoder = try VP8Encoder(
+      VP8Encoder.Settings(
+        size: fitted, bitsPerSecond: bitsPerSecond,
+        framesPerSecond: min(framesPerSecond, ladder.rung.framesPerSecond),
+        temporalLayers: temporalLayers))
+  }
+
+  /// Takes the next picture of the source; the frame's bytes replace those of `output`.
+  ///
+  /// - Parameter milliseconds: the picture's time in the source, rising.
+  /// - Returns: `nil` when this picture is left out.
+  package mutating func encode(
+    _ picture: I420Picture, milliseconds: Int64, demand: Demand, now: Instant,
+    into output: inout [UInt8]
+  ) throws(VPXError) -> EncodedFrame? {
+    output.removeAll(keepingCapacity: true)
+    _ = ladder.handle(bitsPerSecond: demand.bitsPerSecond, now: now)
+    let rate = min(framesPerSecond, ladder.rung.framesPerSecond)
+    if demand.needsKeyFrame { encoder.requestKeyFrame() }
+    guard decimator.takes(milliseconds: milliseconds, framesPerSecond: rate) else { return nil }
+    let size = picture.size.fitted(into: ladder.rung.box)
+    try encoder.reconfigure(
+      VP8Encoder.Settings(
+        size: size, bitsPerSecond: demand.bitsPerSecond, framesPerSecond: rate,
+        temporalLayers: temporalLayers))
+    guard size != picture.size else {
+      return try encoder.encode(picture, milliseconds: milliseconds, into: &output)
+    }
+    if scaled.size != size { scaled = I420Picture(size) }
+    scaler.scale(picture, into: &scaled)
+    return try encoder.encode(scaled, milliseconds: milliseconds, into: &output)
+  }
+}

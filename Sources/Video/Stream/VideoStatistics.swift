@@ -1,0 +1,46 @@
+/// What a sender counts, by the names of W3C webrtc-stats (RTCOutboundRtpStreamStats).
+package struct VideoSendStatistics: Equatable, Sendable {
+  package var framesEncoded = 0
+  package var keyFramesEncoded = 0
+  package var framesSent = 0
+  /// More than 2.5 times the mean of the frames before.
+  package var hugeFramesSent = 0
+  /// Encoded, but left out because the path was behind; not in the standard.
+  package var framesDiscarded = 0
+  package var packetsSent = 0
+  /// Of fragments, without headers.
+  package var bytesSent = 0
+  package var retransmittedPacketsSent = 0
+  package var retransmittedBytesSent = 0
+  /// VIDEO_NACK frames with entries.
+  package var nackCount = 0
+  /// VIDEO_NACK frames that wanted a key frame.
+  package var pliCount = 0
+  package var qpSum = 0
+
+  package init() {}
+}
+
+/// What a receiver counts, by the names of W3C webrtc-stats (RTCInboundRtpStreamStats).
+package struct VideoReceiveStatistics: Equatable, Sendable {
+  package var packetsReceived = 0
+  /// Of fragments, without headers.
+  package var bytesReceived = 0
+  package var retransmittedPacketsReceived = 0
+  /// Twice, or too late to be of use, or contradicting others of the frame.
+  package var packetsDiscarded = 0
+  /// Whole frames.
+  package var framesReceived = 0
+  package var keyFramesReceived = 0
+  /// Numbers that were passed by without a frame to decode.
+  package var framesDropped = 0
+  package var framesAssembledFromMultiplePackets = 0
+  /// VIDEO_NACK frames with entries that were made.
+  package var nackCount = 0
+  /// VIDEO_NACK frames that asked for a key frame.
+  package var pliCount = 0
+  /// Times that everything held was thrown away; not in the standard.
+  package var resetCount = 0
+
+  package init() {}
+}

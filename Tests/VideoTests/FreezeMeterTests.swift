@@ -1,0 +1,49 @@
+import Primitives
+import Testing
+import Video
+
+@Suite struct FreezeMeterTests {
+  private func moment(_ milliseconds: Int) -> Instant { VideoLadderTests.moment(milliseconds) }
+
+  @Test func `a gap of 400 ms is no freeze and one of 600 ms is`() {
+    var meter = FreezeMeter()
+    for time in stride(from: 0, through: 660, by: 66) { meter.handlePicture(now: moment(time)) }
+    #expect(meter.handlePicture(now: moment(1060)) == nil)
+    #expect(meter.handleTimeout(now: moment(1560)) == false)
+    #expect(meter.nextDeadline == Instant(nanoseconds: 1_560_000_001))
+    #expect(meter.handleTimeout(now: Instant(nanoseconds: 1_560_000_001)) == true)
+    #expect(meter.isFrozen && meter.nextDeadline == nil)
+    #expect(meter.handleTimeout(now: moment(1600)) == false, "told once")
+    #expect(meter.handlePicture(now: moment(1660)) == .milliseconds(600))
+    #expect(meter.freezeCount == 1 && meter.totalFreezesDuration == .milliseconds(600))
+    #expect(abs(meter.frozenFraction - 600.0 / 1660) < 1e-9)
+    #expect(!meter.isFrozen)
+  }
+
+  @Test func `what was muted is not frozen`() {
+    var meter = FreezeMeter()
+    meter.handlePicture(now: moment(0))
+    meter.pause(now: moment(300))
+    #expect(meter.nextDeadline == nil)
+    #expect(meter.handlePicture(now: moment(9000)) == nil)
+    #expect(meter.handleTimeout(now: moment(9700)) == true)
+    meter.pause(now: moment(9800))
+    #expect(meter.totalFreezesDuration == .milliseconds(800))
+    #expect(meter.freezeCount == 1)
+  }
+
+  @Test func `pictures are shown with the sound they belong to`() throws {
+    var sync = LipSync()
+    #expect(sync.showTime(of: 5000, now: moment(10)) == moment(10))
+    sync.handleHeard(mediaTime: 65_535, now: moment(1000))
+    // 100 ms later in the stream, across the wrap.
+    let later = UInt32(9 << 8)
+    let due = sync.showTime(of: later, now: moment(1020))
+    #expect(abs((due - moment(1100)).milliseconds) <= 1)
+    #expect(sync.showTime(of: later, now: moment(1150)) == moment(1150))
+    let offset = try #require(sync.offset(of: later, now: moment(1150)))
+    #expect(abs(offset.milliseconds - 50) <= 1)
+    #expect(sync.showTime(of: 600 << 8, now: moment(1020)) == moment(1020), "far ahead: at once")
+    #expect(sync.offset(of: later, now: moment(3500)) == nil, "no sound any more")
+  }
+}
