@@ -61,11 +61,8 @@ extension CallLink {
         case .audio(let audio, let body):
           take(audio, packet.bytes(at: body), now: now)
           findings.insert(.audio)
-        case .audioReport(let body):
-          takeControl(.report, packet.bytes(at: body), now: now)
-          findings.insert(.audioControl)
-        case .audioRequest(let body):
-          takeControl(.request, packet.bytes(at: body), now: now)
+        case .audioReport(let body), .audioRequest(let body):
+          takeControl(frame, packet.bytes(at: body), now: now)
           findings.insert(.audioControl)
         case .pathChallenge(let challenge):
           take(challenge, from: source, byteCount: packet.count, now: now)
@@ -78,10 +75,7 @@ extension CallLink {
             frame, in: packet,
             ProbeArrival(source: source, byteCount: byteCount, ecn: marks.ecn), now: now)
           findings.insert(.probe)
-        case .message:
-          _ = association?.handle(frame, in: packet, from: source, now: now)
-          findings.insert(.messages)
-        case .feedback:
+        case .message, .feedback:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
         case .padding, .ping, .pong, .credit, .close, .skipped:
@@ -108,8 +102,11 @@ extension CallLink {
         hasCopies: audio.hasCopies, time: now))
   }
 
-  private func takeControl(_ kind: AudioKind, _ body: Span<UInt8>, now: Instant) {
-    _ = incomingAudio.push(body, AudioFrameQueue.Entry(kind: kind, time: now))
+  /// An AUDIO_REPORT or AUDIO_REQUEST: for the pipeline.
+  private func takeControl(_ frame: Frame, _ body: Span<UInt8>, now: Instant) {
+    var entry = AudioFrameQueue.Entry(kind: .request, time: now)
+    if case .audioReport = frame { entry.kind = .report }
+    _ = incomingAudio.push(body, entry)
   }
 
   /// Before both have agreed to look for a path nothing is answered (calling.md §4).

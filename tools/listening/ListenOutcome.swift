@@ -94,14 +94,17 @@ struct ListenOutcome: Sendable {
     let head = "\"line\":\"\(options.lineText)\",\"seed\":\(options.seed)"
     let numbers = members.map { "\"\($0.0)\":\(Self.rounded($0.1))" }
     var parts = [head] + numbers
-    if options.traces {
-      let rows = traced.map {
-        "[\($0.second),\(Self.rounded($0.target)),\(Self.rounded($0.delay))]"
-      }
-      parts.append("\"plans\":[\(plans.joined(separator: ","))]")
-      parts.append("\"trace\":[\(rows.joined(separator: ","))]")
-    }
+    if options.traces { parts += traces }
     json = "{\(parts.joined(separator: ","))}"
+  }
+
+  private var traces: [String] {
+    let rows = traced.map {
+      "[\($0.second),\(Self.rounded($0.target)),\(Self.rounded($0.delay))]"
+    }
+    return [
+      "\"plans\":[\(plans.joined(separator: ","))]", "\"trace\":[\(rows.joined(separator: ","))]",
+    ]
   }
 
   private static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }

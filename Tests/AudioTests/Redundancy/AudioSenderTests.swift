@@ -50,14 +50,14 @@ import Wire
     var sender = try Self.sender(Self.plan([(1, false), (3, true)]))
     var bodies: [Sent] = []
     for number in 0..<6 { bodies.append(try Self.send(number, with: &sender)) }
-    let before = try AudioBody(bodies[4].body.span, hasCopies: true)
-    let after = try AudioBody(bodies[5].body.span, hasCopies: true)
+    let (fourth, fifth) = (bodies[4].body, bodies[5].body)
+    let before = try AudioBody(fourth.span, hasCopies: true)
+    let after = try AudioBody(fifth.span, hasCopies: true)
     #expect(after.copyCount == 2)
     #expect(after.copy(0).coding == .primary && after.copy(0).distance == 2)
     #expect(after.copy(1).coding == .lowRate && after.copy(1).distance == 6)
     #expect(
-      Array(bodies[5].body[after.copy(0).payload.range])
-        == Array(bodies[4].body[before.primary.range]))
+      Array(fifth[after.copy(0).payload.range]) == Array(fourth[before.primary.range]))
     #expect(after.copy(1).payload.count < after.primary.count)
   }
 

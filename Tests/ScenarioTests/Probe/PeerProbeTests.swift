@@ -118,7 +118,8 @@ import Wire
     let request = ProbeRequestFrame(run: 1, number: 1, payloadByteCount: 72, byteBudget: 1000)
     let arrival = ProbeArrival(
       source: SocketAddress(v4: 192, 0, 2, 1, port: 9), byteCount: 100, ecn: 0)
-    link.takeProbe(.probeRequest(request), in: [].span, arrival, now: .zero)
+    let nothing: [UInt8] = []
+    link.takeProbe(.probeRequest(request), in: nothing.span, arrival, now: .zero)
     #expect(link.reflection == nil && link.probeRefusal == nil)
   }
 
