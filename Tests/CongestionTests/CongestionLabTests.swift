@@ -4,7 +4,7 @@ import Testing
 /// A quick subset of `tools/congestion-report`: the rows that matter most, two seeds each.
 @Suite struct CongestionLabTests {
   static let names: Set<String> = [
-    "const", "step", "rfc51", "loss10", "outage", "prior", "pause", "rfc54", "rfc56", "squeeze",
+    "const", "step", "rfc51", "loss10", "outage", "prior", "pause", "rfc54", "rfc58", "squeeze",
   ]
   static let cases = (LabCase.single + LabCase.several + LabCase.fallback).filter {
     names.contains($0.name)
