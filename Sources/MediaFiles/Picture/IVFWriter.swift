@@ -8,28 +8,41 @@ internal import Primitives
 /// may change their size; the header has that of the first.
 package struct IVFWriter: ~Copyable {
   package let path: String
-  package private(set) var frameCount = 0
+  package private(set) var frameCount: Int
   private var descriptor: Int32
-  private var block: [UInt8] = []
-  private var lastTime: Int64 = -1
+  private var block: [UInt8]
+  private var lastTime: Int64
 
   /// Creates the file, or empties the one that is there.
   package init(_ path: String, width: Int, height: Int) throws(MediaFileError) {
+    let header = Self.header(width: width, height: height)
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw .cannotCreate(path, errorNumber: errno) }
+    do throws(MediaFileError) {
+      try Self.write(header, to: descriptor, at: path)
+    } catch {
+      _ = Glibc.close(descriptor)
+      throw error
+    }
     self.path = path
     self.descriptor = descriptor
-    block = Array("DKIF".utf8)
-    block.append(littleEndian: UInt16(0))
-    block.append(littleEndian: UInt16(Self.headerByteCount))
-    block += Array("VP80".utf8)
-    block.append(littleEndian: UInt16(clamping: width))
-    block.append(littleEndian: UInt16(clamping: height))
+    frameCount = 0
+    block = []
+    lastTime = -1
+  }
+
+  private static func header(width: Int, height: Int) -> [UInt8] {
+    var header = Array("DKIF".utf8)
+    header.append(littleEndian: UInt16(0))
+    header.append(littleEndian: UInt16(headerByteCount))
+    header += Array("VP80".utf8)
+    header.append(littleEndian: UInt16(clamping: width))
+    header.append(littleEndian: UInt16(clamping: height))
     // Times count milliseconds.
-    block.append(littleEndian: UInt32(1000))
-    block.append(littleEndian: UInt32(1))
-    block.append(littleEndian: UInt64(0))  // frames, and four bytes that mean nothing
-    try writeBlock()
+    header.append(littleEndian: UInt32(1000))
+    header.append(littleEndian: UInt32(1))
+    header.append(littleEndian: UInt64(0))  // frames, and four bytes that mean nothing
+    return header
   }
 
   deinit {
@@ -46,7 +59,7 @@ package struct IVFWriter: ~Copyable {
     block.append(littleEndian: UInt32(clamping: frame.count))
     block.append(littleEndian: UInt64(time))
     for index in frame.indices { block.append(frame[index]) }
-    try writeBlock()
+    try Self.write(block, to: descriptor, at: path)
     frameCount += 1
     let isKeyFrame = !frame.isEmpty && frame[0] & 1 == 0
     if isKeyFrame || frameCount % 30 == 0 { try writeCount() }
@@ -68,7 +81,9 @@ package struct IVFWriter: ~Copyable {
     else { throw .cannotWrite(path, reason: MediaFileError.text(errno)) }
   }
 
-  private func writeBlock() throws(MediaFileError) {
+  private static func write(
+    _ block: [UInt8], to descriptor: Int32, at path: String
+  ) throws(MediaFileError) {
     var written = 0
     while written < block.count {
       let count = unsafe block.withUnsafeBytes { bytes -> Int in
