@@ -74,17 +74,19 @@ enum PacketCost {
     }
 
     private mutating func deliver() {
-      var reader = FrameReader(packet.span)
+      let bytes = packet
+      var reader = FrameReader(bytes.span)
       guard case .video(let video, let payload)? = try? reader.next() else { return }
-      assembler.handle(video, packet.span.bytes(at: payload), now: now)
+      assembler.handle(video, bytes.span.bytes(at: payload), now: now)
     }
 
     private mutating func repair() {
       assembler.roundTrip = .milliseconds(20)
       fill(.request)
-      var reader = FrameReader(packet.span)
+      let bytes = packet
+      var reader = FrameReader(bytes.span)
       if case .videoNack(let nack)? = try? reader.next() {
-        sender.handle(nack, in: packet.span, roundTrip: .milliseconds(20), now: now)
+        sender.handle(nack, in: bytes.span, roundTrip: .milliseconds(20), now: now)
       }
       while sender.hasRetransmission {
         fill(.retransmission)

@@ -17,9 +17,7 @@ package struct IVFWriter: ~Copyable {
   package init(_ path: String, width: Int, height: Int) throws(MediaFileError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw .cannotCreate(path, errorNumber: errno) }
-    self.path = path
-    self.descriptor = descriptor
-    block = Array("DKIF".utf8)
+    var block = Array("DKIF".utf8)
     block.append(littleEndian: UInt16(0))
     block.append(littleEndian: UInt16(Self.headerByteCount))
     block += Array("VP80".utf8)
@@ -29,7 +27,14 @@ package struct IVFWriter: ~Copyable {
     block.append(littleEndian: UInt32(1000))
     block.append(littleEndian: UInt32(1))
     block.append(littleEndian: UInt64(0))  // frames, and four bytes that mean nothing
-    try writeBlock()
+    do throws(MediaFileError) {
+      try Self.write(block, to: descriptor, path)
+    } catch {
+      _ = Glibc.close(descriptor)
+      throw error
+    }
+    self.path = path
+    self.descriptor = descriptor
   }
 
   deinit {
@@ -46,7 +51,7 @@ package struct IVFWriter: ~Copyable {
     block.append(littleEndian: UInt32(clamping: frame.count))
     block.append(littleEndian: UInt64(time))
     for index in frame.indices { block.append(frame[index]) }
-    try writeBlock()
+    try Self.write(block, to: descriptor, path)
     frameCount += 1
     let isKeyFrame = !frame.isEmpty && frame[0] & 1 == 0
     if isKeyFrame || frameCount % 30 == 0 { try writeCount() }
@@ -68,12 +73,14 @@ package struct IVFWriter: ~Copyable {
     else { throw .cannotWrite(path, reason: MediaFileError.text(errno)) }
   }
 
-  private func writeBlock() throws(MediaFileError) {
+  private static func write(
+    _ bytes: [UInt8], to descriptor: Int32, _ path: String
+  ) throws(MediaFileError) {
     var written = 0
-    while written < block.count {
-      let count = unsafe block.withUnsafeBytes { bytes -> Int in
-        guard let start = bytes.baseAddress else { return 0 }
-        return unsafe Glibc.write(descriptor, start + written, bytes.count - written)
+    while written < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { buffer -> Int in
+        guard let start = buffer.baseAddress else { return 0 }
+        return unsafe Glibc.write(descriptor, start + written, buffer.count - written)
       }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw .cannotWrite(path, reason: MediaFileError.text(errno)) }
