@@ -4,7 +4,8 @@ internal import Primitives
 /// Saves encoded VP8 frames as they came (`--save-video`): IVF, which ffmpeg and vpxdec play.
 ///
 /// Each frame is in the file when `write` returns, and the count in the header is brought up to
-/// date with every key frame and every 30 frames: what a killed program leaves can be played. Frames
+/// date with every key frame and every 30 frames: what a killed program leaves can be
+/// played. Frames
 /// may change their size; the header has that of the first.
 package struct IVFWriter: ~Copyable {
   package let path: String
