@@ -83,14 +83,18 @@ enum PacketCost {
     private mutating func repair() {
       assembler.roundTrip = .milliseconds(20)
       fill(.request)
+      answer()
+      while sender.hasRetransmission {
+        fill(.retransmission)
+        deliver()
+      }
+    }
+
+    private mutating func answer() {
       let bytes = packet
       var reader = FrameReader(bytes.span)
       if case .videoNack(let nack)? = try? reader.next() {
         sender.handle(nack, in: bytes.span, roundTrip: .milliseconds(20), now: now)
-      }
-      while sender.hasRetransmission {
-        fill(.retransmission)
-        deliver()
       }
     }
   }

@@ -6,8 +6,8 @@ package import Wire
 /// A frame is given out when it is whole and the frames that it refers to have been given out; so a
 /// decoder never sees one whose references are missing. What is missing is asked for again while
 /// that can help (`VideoAssembler+Repair.swift`), and a key frame when it cannot. A frame
-/// of an upper layer holds up the next one only for a moment. Nothing here allocates but `poll`, where `output`
-/// is too small.
+/// of an upper layer holds up the next one only for a moment. Nothing here allocates but `poll`,
+/// where `output` is too small.
 package struct VideoAssembler: Sendable {
   /// From the path's estimate; says how soon asking again makes sense.
   package var roundTrip = Duration.milliseconds(100)
