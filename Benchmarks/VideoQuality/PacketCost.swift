@@ -74,21 +74,27 @@ enum PacketCost {
     }
 
     private mutating func deliver() {
-      var reader = FrameReader(packet.span)
+      let bytes = packet
+      var reader = FrameReader(bytes.span)
       guard case .video(let video, let payload)? = try? reader.next() else { return }
-      assembler.handle(video, packet.span.bytes(at: payload), now: now)
+      assembler.handle(video, bytes.span.bytes(at: payload), now: now)
     }
 
     private mutating func repair() {
       assembler.roundTrip = .milliseconds(20)
       fill(.request)
-      var reader = FrameReader(packet.span)
-      if case .videoNack(let nack)? = try? reader.next() {
-        sender.handle(nack, in: packet.span, roundTrip: .milliseconds(20), now: now)
-      }
+      answer()
       while sender.hasRetransmission {
         fill(.retransmission)
         deliver()
+      }
+    }
+
+    private mutating func answer() {
+      let bytes = packet
+      var reader = FrameReader(bytes.span)
+      if case .videoNack(let nack)? = try? reader.next() {
+        sender.handle(nack, in: bytes.span, roundTrip: .milliseconds(20), now: now)
       }
     }
   }

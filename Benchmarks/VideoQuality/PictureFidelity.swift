@@ -11,6 +11,14 @@ enum PictureFidelity {
     var ssim = 0.0
     /// PSNR where each source picture is compared with what is seen at its time.
     var shownPSNR = 0.0
+
+    /// From sums to means.
+    mutating func finish(count: Int, byteCount: Int, seconds: Double) {
+      psnr /= Double(max(count, 1))
+      ssim /= Double(max(count, 1))
+      bitsPerSecond = Double(byteCount * 8) / seconds
+      picturesPerSecond = Double(count) / seconds
+    }
   }
 
   static func table() throws -> String {
@@ -39,19 +47,17 @@ enum PictureFidelity {
   private static func measure(
     _ rung: VideoLadder.Rung, _ bitsPerSecond: Int, seconds: Int
   ) throws -> Result {
-    let full = VideoLadder.rungs[0].box
-    let size = full.fitted(into: rung.box)
+    let (full, size) = (VideoLadder.rungs[0].box, VideoLadder.rungs[0].box.fitted(into: rung.box))
     var encoder = try VP8Encoder(
       .init(size: size, bitsPerSecond: bitsPerSecond, framesPerSecond: rung.framesPerSecond))
     var decoder = try VP8Decoder()
     var (down, up) = (PictureScaler(), PictureScaler())
     let source = TestPicture(full)
     var (picture, small, seen) = (I420Picture(full), I420Picture(size), I420Picture(full))
-    var decoded = small
-    var bytes: [UInt8] = []
+    var (decoded, bytes) = (small, [UInt8]())
     var decimator = PictureDecimator()
     var result = Result()
-    var (count, byteCount, shown) = (0, 0, 0)
+    var (count, byteCount) = (0, 0)
     for index in 0..<(seconds * 30) {
       let time = Int64(index * 1000 / 30)
       source.draw(TestPicture.Stamp(number: UInt16(index), clock: UInt32(time)), into: &picture)
@@ -67,19 +73,14 @@ enum PictureFidelity {
       // The first two seconds are the rate control's.
       guard index >= 60 else { continue }
       let psnr = PictureQuality.psnr(seen, picture) ?? 0
-      shown += 1
-      result.shownPSNR += psnr
+      result.shownPSNR += psnr / Double((seconds - 2) * 30)
       guard isNew else { continue }
       count += 1
       byteCount += bytes.count
       result.psnr += psnr
       result.ssim += PictureQuality.ssim(seen, picture) ?? 0
     }
-    result.shownPSNR /= Double(shown)
-    result.psnr /= Double(max(count, 1))
-    result.ssim /= Double(max(count, 1))
-    result.bitsPerSecond = Double(byteCount * 8) / Double(seconds - 2)
-    result.picturesPerSecond = Double(count) / Double(seconds - 2)
+    result.finish(count: count, byteCount: byteCount, seconds: Double(seconds - 2))
     return result
   }
 }

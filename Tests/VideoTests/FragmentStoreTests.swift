@@ -9,7 +9,8 @@ import Wire
     var assembler = VideoAssembler()
     let now = VideoLadderTests.moment(1)
     let payload = [UInt8](repeating: 1, count: 1150)
-    // Five frames of 256 fragments each, of which the last never comes: one more than there is room.
+    // Five frames of 256 fragments each, of which the last never comes: one more than
+    // there is room.
     for number in 0..<5 as Range<UInt16> {
       for index in 0..<255 as Range<UInt8> {
         var frame = VideoMediaFrame(

@@ -156,12 +156,14 @@ struct TestStream: ~Copyable {
   @Test func `refuses what is no frame, and waits for a key frame after`() throws {
     var stream = try TestStream(Self.settings(160, 120, 100_000))
     try stream.run(pictures: 5)
+    let first = stream.frames[0].bytes
+    let second = stream.frames[1].bytes
     var decoder = try VP8Decoder()
     var picture = I420Picture(PictureTests.size(16, 16))
     #expect(throws: VPXError.self) {
-      _ = try decoder.decode(stream.frames[1].bytes.span, into: &picture)
+      _ = try decoder.decode(second.span, into: &picture)
     }
-    let isFirst = try decoder.decode(stream.frames[0].bytes.span, into: &picture)
+    let isFirst = try decoder.decode(first.span, into: &picture)
     #expect(isFirst)
     let isReady = !decoder.needsKeyFrame
     #expect(isReady)
@@ -170,9 +172,9 @@ struct TestStream: ~Copyable {
     let isLost = decoder.needsKeyFrame
     #expect(isLost)
     #expect(throws: VPXError.self) {
-      _ = try decoder.decode(stream.frames[1].bytes.span, into: &picture)
+      _ = try decoder.decode(second.span, into: &picture)
     }
-    let isAgain = try decoder.decode(stream.frames[0].bytes.span, into: &picture)
+    let isAgain = try decoder.decode(first.span, into: &picture)
     #expect(isAgain)
     #expect(throws: VPXError.self) {
       _ = try VP8Encoder(Self.settings(160, 120, 1)).encodeWrongSize()

@@ -14,7 +14,8 @@ import Video
     #expect(link.delayPercentile(0.95) <= 40 / 2 + 60)
     #expect(sent.keyFramesEncoded == 1 && sent.framesDiscarded == 0)
     #expect(sent.retransmittedPacketsSent == 0)
-    #expect(sent.framesEncoded == sent.framesSent && sent.qpSum > 0)
+    // The last ones may still wait when the run ends.
+    #expect(sent.framesEncoded - sent.framesSent <= 2 && sent.qpSum > 0)
   }
 
   /// Method: 10 s at 700 kbit/s. Nothing may be shown that is not whole: the stamps tell.

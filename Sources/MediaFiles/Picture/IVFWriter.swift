@@ -4,45 +4,38 @@ internal import Primitives
 /// Saves encoded VP8 frames as they came (`--save-video`): IVF, which ffmpeg and vpxdec play.
 ///
 /// Each frame is in the file when `write` returns, and the count in the header is brought up to
-/// date with every key frame and every 30 frames: what a killed program leaves can be played. Frames
+/// date with every key frame and every 30 frames: what a killed program leaves can be
+/// played. Frames
 /// may change their size; the header has that of the first.
 package struct IVFWriter: ~Copyable {
   package let path: String
-  package private(set) var frameCount: Int
+  package private(set) var frameCount = 0
   private var descriptor: Int32
-  private var block: [UInt8]
-  private var lastTime: Int64
+  private var block: [UInt8] = []
+  private var lastTime: Int64 = -1
 
   /// Creates the file, or empties the one that is there.
   package init(_ path: String, width: Int, height: Int) throws(MediaFileError) {
-    let header = Self.header(width: width, height: height)
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw .cannotCreate(path, errorNumber: errno) }
+    var block = Array("DKIF".utf8)
+    block.append(littleEndian: UInt16(0))
+    block.append(littleEndian: UInt16(Self.headerByteCount))
+    block += Array("VP80".utf8)
+    block.append(littleEndian: UInt16(clamping: width))
+    block.append(littleEndian: UInt16(clamping: height))
+    // Times count milliseconds.
+    block.append(littleEndian: UInt32(1000))
+    block.append(littleEndian: UInt32(1))
+    block.append(littleEndian: UInt64(0))  // frames, and four bytes that mean nothing
     do throws(MediaFileError) {
-      try Self.write(header, to: descriptor, at: path)
+      try Self.write(block, to: descriptor, path)
     } catch {
       _ = Glibc.close(descriptor)
       throw error
     }
     self.path = path
     self.descriptor = descriptor
-    frameCount = 0
-    block = []
-    lastTime = -1
-  }
-
-  private static func header(width: Int, height: Int) -> [UInt8] {
-    var header = Array("DKIF".utf8)
-    header.append(littleEndian: UInt16(0))
-    header.append(littleEndian: UInt16(headerByteCount))
-    header += Array("VP80".utf8)
-    header.append(littleEndian: UInt16(clamping: width))
-    header.append(littleEndian: UInt16(clamping: height))
-    // Times count milliseconds.
-    header.append(littleEndian: UInt32(1000))
-    header.append(littleEndian: UInt32(1))
-    header.append(littleEndian: UInt64(0))  // frames, and four bytes that mean nothing
-    return header
   }
 
   deinit {
@@ -59,7 +52,7 @@ package struct IVFWriter: ~Copyable {
     block.append(littleEndian: UInt32(clamping: frame.count))
     block.append(littleEndian: UInt64(time))
     for index in frame.indices { block.append(frame[index]) }
-    try Self.write(block, to: descriptor, at: path)
+    try Self.write(block, to: descriptor, path)
     frameCount += 1
     let isKeyFrame = !frame.isEmpty && frame[0] & 1 == 0
     if isKeyFrame || frameCount % 30 == 0 { try writeCount() }
@@ -82,13 +75,13 @@ package struct IVFWriter: ~Copyable {
   }
 
   private static func write(
-    _ block: [UInt8], to descriptor: Int32, at path: String
+    _ bytes: [UInt8], to descriptor: Int32, _ path: String
   ) throws(MediaFileError) {
     var written = 0
-    while written < block.count {
-      let count = unsafe block.withUnsafeBytes { bytes -> Int in
-        guard let start = bytes.baseAddress else { return 0 }
-        return unsafe Glibc.write(descriptor, start + written, bytes.count - written)
+    while written < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { buffer -> Int in
+        guard let start = buffer.baseAddress else { return 0 }
+        return unsafe Glibc.write(descriptor, start + written, buffer.count - written)
       }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw .cannotWrite(path, reason: MediaFileError.text(errno)) }

@@ -12,18 +12,17 @@ internal import Glibc
 
   package init(_ path: String) throws(MediaFileError) {
     let file = try unsafe Self.open(path)
+    let first: (header: Y4MHeader, byteCount: Int)
     do throws(MediaFileError) {
-      guard let line = unsafe Self.line(file, most: Self.longestLine) else {
-        throw MediaFileError.notVideo(path, reason: "its first line does not end")
-      }
-      header = try Self.header(path, line)
-      firstPicture = line.count + 1
+      first = try unsafe Self.firstLine(file, path)
     } catch {
       unsafe fclose(file)
       throw error
     }
     unsafe self.file = unsafe file
     self.path = path
+    header = first.header
+    firstPicture = first.byteCount
   }
 
   deinit { unsafe fclose(file) }
@@ -71,6 +70,15 @@ internal import Glibc
       throw .unreadable(path, errorNumber: errno)
     }
     return unsafe file
+  }
+
+  private static func firstLine(
+    _ file: UnsafeMutablePointer<FILE>, _ path: String
+  ) throws(MediaFileError) -> (Y4MHeader, Int) {
+    guard let line = unsafe line(file, most: longestLine) else {
+      throw .notVideo(path, reason: "its first line does not end")
+    }
+    return (try header(path, line), line.count + 1)
   }
 
   private static func header(_ path: String, _ line: [UInt8]) throws(MediaFileError) -> Y4MHeader {

@@ -11,9 +11,9 @@ package struct VideoLadder: Sendable {
     /// A box that the source's picture is fitted into.
     package let box: PictureSize
     package let framesPerSecond: Int
-    /// Bitrate from which it is entered, and below which it is left. Luma PSNR of the test picture
-    /// is within 1 dB of the rung below's at the first (Benchmarks/README.md); otherwise guesses,
-    /// near what others recommend for these sizes.
+    /// Bitrate from which it is entered, and below which it is left: near what others recommend
+    /// for these sizes. The test picture, which is easy to code, would bear the rung above at each
+    /// of them (Benchmarks/README.md); it has not been measured with camera pictures.
     package let enterBitsPerSecond: Int
     package let leaveBitsPerSecond: Int
 

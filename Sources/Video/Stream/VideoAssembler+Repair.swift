@@ -8,6 +8,10 @@ extension VideoAssembler {
   package mutating func pollRequest(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> Bool {
+    let most =
+      VideoNackFrame.headerByteCount
+      + VideoNackFrame.maximumEntryCount * VideoNackFrame.Entry.byteCount
+    guard packet.freeCapacity >= most else { return false }
     giveUpIfBlocked(now: now)
     collect(now: now)
     let wantsKeyFrame = requester.poll(roundTrip: roundTrip, now: now)

@@ -5,9 +5,9 @@ package import Wire
 ///
 /// A frame is given out when it is whole and the frames that it refers to have been given out; so a
 /// decoder never sees one whose references are missing. What is missing is asked for again while
-/// that can help (`VideoAssembler+Repair.swift`), and a key frame when it cannot. A frame of an upper
-/// layer holds up the next one only for a moment. Nothing here allocates but `poll`, where `output`
-/// is too small.
+/// that can help (`VideoAssembler+Repair.swift`), and a key frame when it cannot. A frame
+/// of an upper layer holds up the next one only for a moment. Nothing here allocates but `poll`,
+/// where `output` is too small.
 package struct VideoAssembler: Sendable {
   /// From the path's estimate; says how soon asking again makes sense.
   package var roundTrip = Duration.milliseconds(100)
@@ -135,10 +135,13 @@ package struct VideoAssembler: Sendable {
   func isLost(_ slot: FrameSlot) -> Bool {
     guard let header = slot.header, !header.isKeyFrame else { return false }
     if needsKeyFrame { return true }
-    return [header.baseDistance, header.otherDistance].contains { distance in
-      let reference = slot.number - Int64(distance)
-      return distance > 0 && reference <= last && !wasGivenOut(reference)
-    }
+    return isLost(slot.number, back: header.baseDistance)
+      || isLost(slot.number, back: header.otherDistance)
+  }
+
+  private func isLost(_ number: Int64, back distance: UInt8) -> Bool {
+    let reference = number - Int64(distance)
+    return distance > 0 && reference <= last && !wasGivenOut(reference)
   }
 
   private func wasGivenOut(_ number: Int64) -> Bool {

@@ -15,7 +15,8 @@ package enum VideoLimits {
     VideoMediaFrame.maximumFragmentCount * VideoMediaFrame.payloadByteCounts.upperBound
   /// Times that a fragment is asked for; after these the frame is given up.
   package static let requests = 6
-  /// Frames in a row of which nothing came, from which on that was an outage: to send them all again
+  /// Frames in a row of which nothing came, from which on that was an outage: to send them
+  /// all again
   /// would take longer than a key frame, and nobody waits for them.
   package static let gap = 12
   /// How long a fragment that went another way may take: a guess for Wi-Fi and multi-path links.

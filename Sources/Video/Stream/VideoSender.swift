@@ -23,6 +23,9 @@ package struct VideoSender: Sendable {
   private var oldest: Int64 = 0
   /// What was left out was needed.
   private var hasBroken = false
+  /// A VIDEO frame takes no more than this.
+  private static let largestFrame =
+    VideoMediaFrame.headerByteCount + VideoMediaFrame.payloadByteCounts.upperBound
 
   package init() {}
 
@@ -92,7 +95,7 @@ package struct VideoSender: Sendable {
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> Bool {
     discardStale(now: now)
-    guard unsent < next else { return false }
+    guard unsent < next, packet.freeCapacity >= Self.largestFrame else { return false }
     let index = slotIndex(unsent)
     let fragment = slots[index].sentCount
     slots[index].write(fragment, isRetransmission: false, to: &packet)
@@ -112,6 +115,7 @@ package struct VideoSender: Sendable {
   package mutating func pollRetransmission(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> Bool {
+    guard packet.freeCapacity >= Self.largestFrame else { return false }
     while let repair = repairs.pop() {
       let index = slotIndex(repair.number)
       // It may have made room for newer ones meanwhile.

@@ -55,7 +55,7 @@ extension FuzzTarget {
           expect(last != taken.number, "no frame comes out twice in a row")
           last = taken.number
         }
-        let asked = self.bytes { _ = assembler.pollRequest(into: &$0, now: now) }
+        let asked = FuzzTarget.bytes { _ = assembler.pollRequest(into: &$0, now: now) }
         expect(asked.count <= 5 + 4 * VideoNackFrame.maximumEntryCount, "a request is short")
         _ = assembler.nextDeadline
       }
@@ -87,7 +87,9 @@ extension FuzzTarget {
           isKeyFrame: number == 0, size: VideoLadder.rungs[0].box,
           place: place, quantizer: 3, byteCount: frame.count)
         sender.handle(encoded, bytes: &frame, mediaTime: 0, now: now)
-        while sender.hasFragment { _ = self.bytes { _ = sender.pollFragment(into: &$0, now: now) } }
+        while sender.hasFragment {
+          _ = FuzzTarget.bytes { _ = sender.pollFragment(into: &$0, now: now) }
+        }
       }
       var reader = FrameReader(bytes.span)
       while let frame = try? reader.next() {
@@ -96,7 +98,7 @@ extension FuzzTarget {
         sender.handle(nack, in: bytes.span, roundTrip: .milliseconds(40), now: now)
         var count = 0
         while sender.hasRetransmission {
-          _ = self.bytes { _ = sender.pollRetransmission(into: &$0, now: now) }
+          _ = FuzzTarget.bytes { _ = sender.pollRetransmission(into: &$0, now: now) }
           count += 1
         }
         expect(count <= 12, "what was sent goes again once at the most")
