@@ -88,14 +88,7 @@ struct Line {
         buffer.pull(into: &span, now: Instant(nanoseconds: UInt64(now))))
       if keepsSamples { outcome.samples.append(contentsOf: step) }
       if let change = buffer.quality.pollChange() { outcome.changes.append(change) }
-      if outcome.operations.count % 100 == 0 {
-        let statistics = buffer.statistics
-        outcome.targets.append(statistics.targetDelayNanoseconds)
-        let count = statistics.jitterBufferEmittedCount - seen.count
-        let sum = statistics.jitterBufferDelay - seen.delay
-        outcome.delays.append(count == 0 ? 0 : sum / Double(count) / 1_000_000)
-        seen = (statistics.jitterBufferDelay, statistics.jitterBufferEmittedCount)
-      }
+      if outcome.operations.count % 100 == 0 { outcome.note(buffer.statistics, &seen) }
       nominal += 10_000_000
     }
     outcome.statistics = buffer.statistics
@@ -103,6 +96,19 @@ struct Line {
     outcome.quality = buffer.quality
     outcome.recording = buffer.recording?.bytes ?? []
     return outcome
+  }
+}
+
+extension Line.Outcome {
+  /// The delay aimed at and the mean delay of the second that is over.
+  fileprivate mutating func note(
+    _ statistics: PlayoutStatistics, _ seen: inout (delay: Double, count: UInt64)
+  ) {
+    targets.append(statistics.targetDelayNanoseconds)
+    let count = statistics.jitterBufferEmittedCount - seen.count
+    let sum = statistics.jitterBufferDelay - seen.delay
+    delays.append(count == 0 ? 0 : sum / Double(count) / 1_000_000)
+    seen = (statistics.jitterBufferDelay, statistics.jitterBufferEmittedCount)
   }
 }
 

@@ -66,8 +66,8 @@ struct HouseTourTests {
     }
     #expect(payload == expected)
     try tour.pass(3, "OpusEncoder")
-    let numbers = try #require(label).second
-    #expect(numbers & 0xFFFF == 0 && numbers >> 16 & 0xFFFF == 2 && numbers >> 32 == 1)
+    let time = AudioLabel(try #require(label))
+    #expect(time.mediaTime == 0 && time.length == .milliseconds20 && time.isMarked)
     try tour.pass(4, "AudioPipeline")
     return payload
   }

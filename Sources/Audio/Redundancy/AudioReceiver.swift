@@ -54,8 +54,8 @@ package struct AudioReceiver: ~Copyable {
     }
   }
 
-  /// While frames get lost, every frame must wait for the farthest copy: known from the first packet
-  /// that has copies, not from the first one that was needed.
+  /// While frames get lost, every frame must wait for the farthest copy: known from the first
+  /// packet that has copies, not from the first one that was needed.
   private mutating func holdForCopies(_ parts: AudioBody, now: Instant) {
     var farthest = 0
     for index in 0..<parts.copyCount where parts.copy(index).coding != .retransmission {

@@ -8,11 +8,11 @@ package import Wire
 ///       └─ 10 s without ────┘ └──────── 10 s below 11 % ─────────┘
 ///
 /// Up within one report, down slowly. A call begins at `light` with one low-rate copy: nobody knows
-/// the path yet, and three seconds of that are cheaper than the first losses. Where losses come alone, the packet after carries the frame
-/// as it was first sent, and the ones after that a low-rate copy; where they come in runs, low-rate
-/// copies spread over 140 ms outlast the run (Benchmarks/audio has the measurements). A copy costs
-/// what it costs the frames themselves: the whole stays within a multiple of the bitrate, and
-/// within what the path carries. Loss that comes with a growing queue is our own doing: then the
+/// the path yet, and three seconds of that are cheaper than the first losses. Where losses come
+/// alone, the packet after carries the frame as it was first sent, and the ones after that a
+/// low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
+/// (Benchmarks/audio has the measurements). A copy costs what it costs the frames themselves: the
+/// whole stays within a multiple of the bitrate, and within what the path carries. Loss that comes with a growing queue is our own doing: then the
 /// rate goes down first.
 package struct RedundancyPolicy: Sendable {
   /// How much the path loses.

@@ -3,7 +3,8 @@ internal import Earshot
 internal import Primitives
 package import Reactor
 
-/// `earshot probe TARGET`: measures the line to a rendezvous or a peer, and says what it is fit for.
+/// `earshot probe TARGET`: measures the line to a rendezvous or a peer, and says what it is fit
+/// for.
 package struct ProbeCommand: Sendable {
   package var options: ProbeOptions
 

@@ -45,11 +45,7 @@ extension FuzzTarget {
     case .probeReport(let report):
       expectInside(report.entries, packet)
       visit(report, in: packet)
-    case .probeRequest(let request):
-      expect(request.run != 0, "a run has a name")
-      expect(
-        ProbePacketFrame.payloadByteCounts.contains(Int(request.payloadByteCount)),
-        "a train's packets have a length that a packet may have")
+    case .probeRequest(let request): visit(request)
     case .video(let video, let payload):
       expectInside(payload, packet)
       expect(payload.range.upperBound == packet.count, "video stands last")
@@ -98,6 +94,13 @@ extension FuzzTarget {
     for index in written.indices {
       expect(written[index] == packet[start + index], "an audio frame has one encoding")
     }
+  }
+
+  private static func visit(_ request: ProbeRequestFrame) {
+    expect(request.run != 0, "a run has a name")
+    expect(
+      ProbePacketFrame.payloadByteCounts.contains(Int(request.payloadByteCount)),
+      "a train's packets have a length that a packet may have")
   }
 
   private static func visitBody(_ body: Span<UInt8>, hasCopies: Bool) {
