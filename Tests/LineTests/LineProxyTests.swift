@@ -67,8 +67,8 @@ import Testing
     #expect(LineProgram.counts(proxy).contains("\"rebindings\":1"))
   }
 
-  /// The server answers, a stranger writes to the port that the server sees; the client speaks again
-  /// after a rebinding, and the third datagram that it gets is the last.
+  /// The server answers, a stranger writes to the port that the server sees; the client speaks
+  /// again after a rebinding, and the third datagram that it gets is the last.
   private func play(
     _ client: Program, _ server: Program, _ stranger: Program, _ proxy: LineProxy,
     on loop: EventLoop

@@ -12,8 +12,8 @@ package import Wire
 /// alone, the packet after carries the frame as it was first sent, and the ones after that a
 /// low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
 /// (Benchmarks/audio has the measurements). A copy costs what it costs the frames themselves: the
-/// whole stays within a multiple of the bitrate, and within what the path carries. Loss that comes with a growing queue is our own doing: then the
-/// rate goes down first.
+/// whole stays within a multiple of the bitrate, and within what the path carries. Loss that comes
+/// with a growing queue is our own doing: then the rate goes down first.
 package struct RedundancyPolicy: Sendable {
   /// How much the path loses.
   package enum Level: Int, Comparable, Sendable {
