@@ -13,7 +13,7 @@ import Simulation
 /// | reorder | | jitter does not keep the order |
 /// | freeze=N/M | ms | nothing moves for N ms, every M ms |
 /// | spike=N@M | ms | nothing moves for N ms, once, M ms after the start |
-/// | rate=N, queue=N | kbit/s, ms | a transmitter, and the longest wait before it; 200 unless given |
+/// | rate=N, queue=N | kbit/s, ms | a transmitter, and the longest wait before it (200) |
 /// | until=N | s | all but `delay` ends then |
 struct LineWords: Sendable {
   var conditions = LinkConditions(delay: .milliseconds(20))
