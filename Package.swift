@@ -69,7 +69,7 @@ let package = Package(
       "Peer",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Messaging",
-        "Congestion", "Calling", "LastMile",
+        "Congestion", "Video", "Calling", "LastMile",
       ]),
     layer(
       "Rendezvous",
@@ -89,11 +89,12 @@ let package = Package(
       "Earshot",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
-        "Messaging", "Calling", "LastMile", "Peer", "Audio", "Reactor", "Storage",
+        "Messaging", "Calling", "LastMile", "Peer", "Audio", "Video", "Reactor", "Storage",
       ]),
     // 6: programs
     program(
-      "PeerCommand", ["Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
+      "PeerCommand",
+      ["Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Primitives", "Wire"]),
     program(
       "RendezvousCommand",
       [
@@ -180,7 +181,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
-        "Peer",
+        "Peer", "Video",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
@@ -192,7 +193,10 @@ let package = Package(
       ]),
     tests(
       "PeerCommandTests",
-      ["PeerCommand", "Earshot", "MediaFiles", "Reactor", "Arguments", "Primitives", "Wire"]),
+      [
+        "PeerCommand", "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Primitives",
+        "Wire",
+      ]),
     tests(
       "HouseTourTests",
       [

@@ -14,14 +14,21 @@ struct AudioLabel {
   var hasCopies = false
   /// When the kernel took the packet, in nanoseconds.
   var arrival: UInt64 = 0
+  /// Of a report: what the line allows the audio, in bit/s on the line; `nil` where nothing limits
+  /// it. Kept to 1 kbit/s, and from 511 kbit/s on `nil`, as Opus never needs as much.
+  var allowance: Int?
   /// The round trip, smoothed and least, in milliseconds; `nil` before it was measured.
   var roundTrip: (smoothed: UInt16, minimum: UInt16)?
 
   init() {}
 
   /// What came in, and the round trip in nanoseconds.
-  init(_ frame: ReceivedAudio, _ roundTrip: (smoothed: UInt64, minimum: UInt64)?) {
+  init(
+    _ frame: ReceivedAudio, _ roundTrip: (smoothed: UInt64, minimum: UInt64)?,
+    allowance: Int? = nil
+  ) {
     kind = frame.kind
+    self.allowance = allowance
     mediaTime = frame.mediaTime
     length = frame.length
     isMarked = frame.isMarked
@@ -40,6 +47,8 @@ struct AudioLabel {
     isMarked = bits >> 18 & 1 == 1
     hasCopies = bits >> 19 & 1 == 1
     kind = AudioKind(rawValue: UInt8(bits >> 20 & 3)) ?? .frame
+    let thousands = Int(bits >> 23 & 511)
+    allowance = thousands == 0 ? nil : thousands * 1000
     if bits >> 22 & 1 == 1 {
       roundTrip = (
         UInt16(truncatingIfNeeded: bits >> 32), UInt16(truncatingIfNeeded: bits >> 48)
@@ -51,6 +60,7 @@ struct AudioLabel {
     var bits = UInt64(mediaTime) | UInt64(length.rawValue) << 16 | UInt64(kind.rawValue) << 20
     if isMarked { bits |= 1 << 18 }
     if hasCopies { bits |= 1 << 19 }
+    if let allowance, allowance < 511_000 { bits |= UInt64(max(1, allowance / 1000)) << 23 }
     if let roundTrip {
       bits |= 1 << 22 | UInt64(roundTrip.smoothed) << 32 | UInt64(roundTrip.minimum) << 48
     }

@@ -25,6 +25,8 @@ struct AudioPipeline: ~Copyable {
   /// Media time of the next frame, in steps of 10 ms (frames.md §5).
   private var mediaTime: UInt16 = 0
   private var untilNextFrame = 0
+  /// Of all ticks, in nanoseconds: the media time that the present one begins with.
+  private var elapsed: Int64 = 0
   private var isMarked = true
   private var silentMilliseconds = 0
   /// Something was put into the ring since the loop was woken.
@@ -68,12 +70,17 @@ struct AudioPipeline: ~Copyable {
     packet.reserveCapacity(AudioFormat.maxPayloadByteCount)
   }
 
-  /// Twenty milliseconds, both ways.
-  mutating func tick(now: Instant) {
+  /// Twenty milliseconds, both ways; `due` is when they began.
+  mutating func tick(now: Instant, due: Instant) {
+    rings.sentClock.note(elapsed, at: due)
+    elapsed &+= 20_000_000
     takeArrivals(now: now)
     answer(now: now)
     play(now: now)
     play(now: now)
+    if let heard = receiver.buffer.heardNanoseconds {
+      rings.heardClock.note(heard, at: due + .milliseconds(20))
+    }
     untilNextFrame -= 20
     // Frames of 10 ms go two a tick, frames of 40 ms every other tick.
     while untilNextFrame <= 0, source != nil {
@@ -126,7 +133,9 @@ struct AudioPipeline: ~Copyable {
         RedundancyPolicy.RoundTrip(
           smoothed: UInt64($0.smoothed) * 1_000_000, minimum: UInt64($0.minimum) * 1_000_000)
       }
-      if policy.handle(report, roundTrip: roundTrip, now: now) { try sender.follow(policy.plan) }
+      let isNew = policy.handle(
+        report, roundTrip: roundTrip, allowedWireBitrate: label.allowance, now: now)
+      if isNew { try sender.follow(policy.plan) }
     } catch {
       rings.encodeFailures.add(1)
     }
@@ -307,6 +316,9 @@ struct AudioRings: Sendable {
   let toSend = SPSCRing(slotCount: 16, slotByteCount: AudioFormat.maxPayloadByteCount)
   let wake: LoopWake
   let encodeFailures = FailureCount()
+  /// The media time of what is read, and of what is heard: video keeps to them.
+  let sentClock = MediaClock(start: SystemClock.now)
+  let heardClock = MediaClock(start: .zero)
 
   init(wake: LoopWake) { self.wake = wake }
 }

@@ -25,6 +25,16 @@ public struct Call: Sendable, Identifiable {
     try await endpoint.setAudioMuted(id, isMuted)
   }
 
+  /// Stops or resumes sending video; the other side is told. Nothing is encoded meanwhile.
+  public func setVideoMuted(_ isMuted: Bool) async throws(EarshotError) {
+    try await endpoint.setVideoMuted(id, isMuted)
+  }
+
+  /// Stops or resumes showing the other side's video.
+  public func setRemoteVideoMuted(_ isMuted: Bool) async throws(EarshotError) {
+    try await endpoint.setRemoteVideoMuted(id, isMuted)
+  }
+
   /// Sends a reliable, ordered message of at most 65 536 bytes on a stream of the application.
   ///
   /// - Parameter stream: 8...127.

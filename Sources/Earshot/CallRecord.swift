@@ -17,6 +17,21 @@ final class CallRecord {
   var audio: CallAudio?
   /// The loop's watch over what the audio's thread has encoded, until the audio ends.
   var audioWatch: EventLoop.Token?
+  var video: CallVideo?
+  /// The same watch over what the video's threads have put down.
+  var videoWatch: EventLoop.Token?
+  /// Memory that goes round between the loop and the video's threads.
+  var videoBytes: [UInt8] = []
+  var remoteVideo = RemoteVideo()
+  var isRemoteAudioMuted = false
+  /// The application does not want to see the other side's video now.
+  var isRemoteVideoUnwanted = false
+  var hasSentVideo = false
+  /// Number of the next outgoing video frame in a capture.
+  var nextCapturedVideo: UInt16 = 0
+  var network = NetworkHistory()
+  var fallbacks: [FallbackChange] = []
+  static let mostFallbacks = 1000
   var userExtension: String?
   /// The zero point, for numbers read while the call runs.
   let began: Instant
@@ -52,7 +67,7 @@ final class CallAudio: Sendable {
       let guarded = Guarded(made)
       pipeline = guarded
       worker = try MediaWorker { tick in
-        guarded.withLock { pipeline in pipeline.tick(now: tick.now) }
+        guarded.withLock { pipeline in pipeline.tick(now: tick.now, due: tick.due) }
       }
     } catch {
       throw .systemFailure("starting the audio", detail: "\(error)")

@@ -122,6 +122,14 @@ public struct CallStatistics: Sendable {
   public var sent = Outbound()
   /// Received audio.
   public var received = Inbound()
+  /// Sent video; `nil` where there is none.
+  public var videoSent: VideoOutbound?
+  /// Received video; `nil` where there is none.
+  public var videoReceived: VideoInbound?
+  /// The way out as congestion control knows it; `nil` before there was a session.
+  public var congestion: Congestion?
+  /// Every change between video and audio alone so far, the first thousand of them.
+  public var fallbacks: [FallbackChange] = []
   /// The path; `nil` before one is proven.
   public var path: Path?
   /// Round-trip time.

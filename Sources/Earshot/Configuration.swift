@@ -48,6 +48,28 @@ public struct CallOptions: Sendable {
   public var userExtension: String?
   /// How long it may ring; `nil` without end. 15 s unless set.
   public var ringTimeout: Duration?
+  /// Where the own video comes from; `nil` sends none.
+  public var videoSource: (any VideoSource)?
+  /// Where the other side's video goes; `nil` asks for none.
+  public var videoSink: (any VideoSink)?
+  /// Bits a second of video at the most, 30 000...20 000 000; 2 500 000 unless set. What is sent
+  /// follows the line below that.
+  public var maxVideoBitrate: Int
+  /// What happens where the line does not hold video.
+  public var fallback: VideoFallback
+  /// Whether the own video starts muted.
+  public var startsVideoMuted: Bool
+
+  /// What happens where the line does not hold audio and video.
+  public enum VideoFallback: String, Sendable, CaseIterable {
+    /// Video gives way, and returns when it fits again.
+    case audioOnly
+    /// Video goes on as badly as it must; the audio comes first all the same.
+    case disabled
+  }
+
+  /// What `maxVideoBitrate` may be.
+  public static let videoBitrates = 30_000...20_000_000
 
   /// Audio of 32 kbit/s in 20 ms packets with FEC.
   public init(source: (any AudioSource)? = nil, sink: (any AudioSink)? = nil) {
@@ -59,5 +81,8 @@ public struct CallOptions: Sendable {
     usesNACK = true
     startsMuted = false
     ringTimeout = .seconds(15)
+    maxVideoBitrate = 2_500_000
+    fallback = .audioOnly
+    startsVideoMuted = false
   }
 }

@@ -14,6 +14,7 @@ extension Endpoint {
       record.audioWatch = try wake.attach(to: loop) { self.sendAudio(callID) }
       record.audio = audio
       takeAudio(callID)
+      startVideo(callID, record, audio.rings)
     } catch {
       publish(.callProgress(CallID(callID), .audioFailed("\(error)")))
     }
@@ -23,6 +24,7 @@ extension Endpoint {
   /// Ends the thread, closes the sink's file, and gives the loop its place back. Harmless when
   /// repeated, and when no audio was begun.
   func stopAudio(_ record: CallRecord) {
+    stopVideo(record)
     record.audio?.stop()
     if let watch = record.audioWatch.take() { loop.unwatch(watch) }
   }
@@ -30,6 +32,7 @@ extension Endpoint {
   /// The pipeline has encoded something.
   private func sendAudio(_ callID: Wire.CallID) {
     guard let audio = calls[callID]?.audio else { return }
+    sampleNetwork(callID)
     let capture = self.capture
     driver.withMachine { machine, now in
       var isThere = true
@@ -62,6 +65,7 @@ extension Endpoint {
     _ callID: Wire.CallID, _ audio: CallAudio, _ machine: inout PeerMachine
   ) {
     let roundTrip = machine.roundTrip(of: callID)
+    let allowance = machine.audioAllowance(of: callID)
     while true {
       arrived.removeAll(keepingCapacity: true)
       var frame: ReceivedAudio?
@@ -72,7 +76,8 @@ extension Endpoint {
       if let capture, frame.kind == .frame {
         self.capture(arrived, frame, of: callID, machine, to: capture)
       }
-      _ = audio.rings.received.push(arrived.span, AudioLabel(frame, roundTrip).packed)
+      _ = audio.rings.received.push(
+        arrived.span, AudioLabel(frame, roundTrip, allowance: allowance).packed)
     }
   }
 

@@ -69,10 +69,7 @@ extension Endpoint {
     case .replaced(let old, let new): replace(old, by: new)
     case .interrupted(let callID): publish(.callProgress(CallID(callID), .interrupted))
     case .resumed(let callID): publish(.callProgress(CallID(callID), .resumed))
-    case .remoteMediaChanged(let callID, let media):
-      let isMuted = !media.contains(.audio)
-      calls[callID]?.audio?.setRemoteMuted(isMuted)
-      publish(.callProgress(CallID(callID), .remoteAudioMuted(isMuted)))
+    case .remoteMediaChanged(let callID, let media): take(media, of: callID)
     case .ended(let summary): end(summary)
     case .refused(let callID, _, _): calls[callID] = nil
     }
@@ -121,6 +118,7 @@ extension Endpoint {
   private func take(_ step: LinkStep, of callID: Wire.CallID) {
     // What comes with each packet comes first: it allocates nothing, not even the ID of the API.
     if case .audioArrived = step { return takeAudio(callID) }
+    if case .videoArrived = step { return takeVideo(callID) }
     let id = CallID(callID)
     switch step {
     case .peerFound(let peer, _): learn(peer, of: callID)
@@ -132,7 +130,10 @@ extension Endpoint {
       publish(.callProgress(id, .pathChanged(PathKind(kind), remote: remote)))
     case .shortCode(let letters): publish(.callProgress(id, .shortCode(letters)))
     case .mediaMayFlow: startAudio(callID)
-    case .audioArrived: break
+    case .audioArrived, .videoArrived: break
+    case .publishFallback(let change): take(change, .publish, of: callID)
+    case .subscribeFallback(let change): take(change, .subscribe, of: callID)
+    case .remoteMediaChanged(let media): take(media, of: callID)
     case .mediaMustStop: if let record = calls[callID] { stopAudio(record) }
     case .firstFrameSent: publish(.callProgress(id, .firstFrameSent))
     case .firstFrameReceived: publish(.callProgress(id, .firstFrameReceived))

@@ -47,6 +47,7 @@ extension Endpoint {
         changes: link.pathChanges)
     }
     if let audio = record.audio { numbers.complete(with: audio) }
+    numbers.fillVideo(with: link, record, now: now)
     numbers.grade()
     return numbers
   }

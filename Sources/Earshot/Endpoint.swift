@@ -142,6 +142,7 @@ public actor Endpoint {
       try machine.invite(place, invite, now: now)
     }
     calls[callID] = record
+    configureVideo(callID, options)
     publish(.callStateChanged(CallID(callID), .calling, .localInvite))
     return Call(id: CallID(callID), endpoint: self)
   }
@@ -154,6 +155,7 @@ public actor Endpoint {
     let callID = resolve(id)
     guard let record = calls[callID] else { throw .callState("There is no such call.") }
     record.options = options
+    configureVideo(callID, options)
     var answer = AnswerOptions()
     answer.userExtension = options.userExtension
     try command { machine, now throws(PeerRefusal) in
@@ -214,6 +216,7 @@ public actor Endpoint {
       throw .invalidArgument(
         "\(options.bitrate) bit/s is out of range.", advice: "Use 6000 to 510000.")
     }
+    try checkVideo(options)
     if let text = options.userExtension, text.utf8.count > 1024 {
       throw .invalidArgument(
         "The extension has \(text.utf8.count) bytes.", advice: "Keep it to 1024.")
@@ -290,12 +293,16 @@ private final class TimerBox {
 public protocol MediaCapture: AnyObject, Sendable {
   /// One audio frame that leaves or that came in; on the event loop, must return at once.
   func capture(_ frame: CapturedFrame, payload: [UInt8])
+  /// The same of video: a whole encoded frame. Does nothing unless it is written.
+  func capture(_ frame: CapturedVideoFrame, payload: [UInt8])
   /// What is known of a call's audio, every 2 s; on the event loop, must return at once. Does
   /// nothing unless it is written.
   func capture(_ report: CapturedReport)
 }
 
 extension MediaCapture {
+  /// Does nothing.
+  public func capture(_ frame: CapturedVideoFrame, payload: [UInt8]) {}
   /// Does nothing.
   public func capture(_ report: CapturedReport) {}
 }

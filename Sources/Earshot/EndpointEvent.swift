@@ -161,6 +161,22 @@ public enum CallProgress: Sendable, Equatable {
   case replaced(by: CallID)
   /// The audio of this side could not be started; the call goes on without it.
   case audioFailed(String)
+  /// The other side muted or unmuted its video, or fell back to audio alone and returned.
+  case remoteVideoMuted(Bool)
+  /// What becomes of the other side's video at this side, and why.
+  case remoteVideoChanged(RemoteVideoState, RemoteVideoReason)
+  /// The first picture of the other side was shown, or the first after 15 s without any.
+  case firstVideoFrameDecoded(width: Int, height: Int)
+  /// The other side's pictures have another size.
+  case remoteVideoSizeChanged(width: Int, height: Int)
+  /// The first own video frame left.
+  case firstVideoFrameSent
+  /// The own video's source has no more pictures; the call goes on without.
+  case videoSourceEnded
+  /// The own video, or a part of it, does not work; the call goes on.
+  case videoFailed(String)
+  /// Video gave way to audio, or returned.
+  case fallback(FallbackChange)
   /// A message was delivered, or given up.
   case messageDelivery(tag: UInt64, delivered: Bool)
 }

@@ -1,0 +1,139 @@
+internal import Congestion
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Video
+internal import Wire
+
+/// What a call's line looked like through time, for percentiles; a sample every 100 ms.
+struct NetworkHistory {
+  private(set) var estimates = SampleReservoir()
+  private(set) var queueDelays = SampleReservoir()
+  private var last: Instant?
+
+  /// Whether another sample is due.
+  func isDue(now: Instant) -> Bool { last.map { now - $0 >= .milliseconds(100) } ?? true }
+
+  /// - Parameters:
+  ///   - estimate: in bit/s.
+  ///   - queueDelay: in milliseconds.
+  mutating func add(estimate: Double, queueDelay: Double, now: Instant) {
+    last = now
+    estimates.add(estimate)
+    queueDelays.add(queueDelay)
+  }
+}
+
+extension Endpoint {
+  /// Looks at the line now and then; called with the audio, fifty times a second.
+  func sampleNetwork(_ callID: Wire.CallID) {
+    let now = SystemClock.now
+    guard let record = calls[callID], record.network.isDue(now: now),
+      let link = driver.readMachine({ $0.statistics(of: callID) })
+    else { return }
+    record.network.add(
+      estimate: link.congestion.estimate, queueDelay: link.congestion.queueDelay / 1000, now: now)
+  }
+}
+
+extension CallStatistics {
+  mutating func fillVideo(with link: LinkStatistics, _ record: CallRecord, now: Instant) {
+    fillCongestion(with: link, record.network)
+    fallbacks = record.fallbacks
+    guard let video = record.video else { return }
+    let seconds = max(0.001, Double(now.nanoseconds(since: record.began)) / 1e9)
+    if video.isSending {
+      var sent = VideoOutbound()
+      sent.fill(with: video.rings.sent.withLock { $0 }, seconds: seconds)
+      if let numbers = link.video?.sent { sent.fill(with: numbers, seconds: seconds) }
+      videoSent = sent
+    }
+    guard video.isReceiving else { return }
+    var received = VideoInbound()
+    received.fill(with: video.rings.received.withLock { $0 })
+    if let numbers = link.video?.received { received.fill(with: numbers, seconds: seconds) }
+    videoReceived = received
+  }
+
+  private mutating func fillCongestion(with link: LinkStatistics, _ history: NetworkHistory) {
+    let numbers = link.congestion
+    var congestion = Congestion(
+      estimateBps: numbers.estimate, acknowledgedBps: numbers.acknowledged,
+      queueDelayMs: numbers.queueDelay / 1000, state: "\(numbers.state)",
+      reason: "\(numbers.reason)")
+    congestion.estimateP50Bps = history.estimates.percentile(0.5)
+    if let p50 = history.queueDelays.percentile(0.5),
+      let p95 = history.queueDelays.percentile(0.95)
+    {
+      congestion.queueDelays = Milliseconds(p50: p50, p95: p95)
+    }
+    self.congestion = congestion
+  }
+}
+
+extension CallStatistics.VideoOutbound {
+  mutating func fill(with numbers: VideoSendNumbers, seconds: Double) {
+    framesCaptured = numbers.framesCaptured
+    framesEncoded = numbers.framesEncoded
+    keyFramesEncoded = numbers.keyFramesEncoded
+    totalEncodeTime = numbers.totalEncodeTime / .seconds(1)
+    framesPerSecond = numbers.framesPerSecond
+    frameWidth = numbers.size?.width ?? 0
+    frameHeight = numbers.size?.height ?? 0
+    targetBitrateBps = Double(numbers.targetBitsPerSecond)
+    qualityLimitationReason =
+      numbers.isLimitedByProcessor ? "cpu" : numbers.isLimitedByBandwidth ? "bandwidth" : "none"
+    qualityLimitationDurations = [
+      "none": numbers.unlimited / .seconds(1), "cpu": numbers.limitedByProcessor / .seconds(1),
+      "bandwidth": numbers.limitedByBandwidth / .seconds(1),
+    ]
+    qualityLimitationResolutionChanges = numbers.resolutionChanges
+  }
+
+  mutating func fill(with numbers: VideoSendStatistics, seconds: Double) {
+    framesSent = numbers.framesSent
+    framesDiscarded = numbers.framesDiscarded
+    hugeFramesSent = numbers.hugeFramesSent
+    packetsSent = numbers.packetsSent
+    bytesSent = numbers.bytesSent
+    retransmittedPacketsSent = numbers.retransmittedPacketsSent
+    retransmittedBytesSent = numbers.retransmittedBytesSent
+    nackCount = numbers.nackCount
+    pliCount = numbers.pliCount
+    qpSum = numbers.qpSum
+    bitrateBps = Double(numbers.bytesSent) * 8 / seconds
+  }
+}
+
+extension CallStatistics.VideoInbound {
+  mutating func fill(with numbers: VideoReceiveNumbers) {
+    framesDecoded = numbers.framesDecoded
+    keyFramesDecoded = numbers.keyFramesDecoded
+    decodeFailures = numbers.decodeFailures
+    freezeCount = numbers.freezeCount
+    totalFreezesDuration = numbers.totalFreezes / .seconds(1)
+    activeTime = numbers.activeTime / .seconds(1)
+    totalDecodeTime = numbers.totalDecodeTime / .seconds(1)
+    totalProcessingDelay = numbers.totalProcessingDelay / .seconds(1)
+    totalHold = numbers.totalHold / .seconds(1)
+    framesPerSecond = numbers.framesPerSecond
+    frameWidth = numbers.size?.width ?? 0
+    frameHeight = numbers.size?.height ?? 0
+    if let p50 = numbers.lipOffset.percentile(0.5), let p95 = numbers.lipOffset.percentile(0.95) {
+      lipOffsetMs = CallStatistics.Milliseconds(
+        min: numbers.lipOffset.percentile(0.05), p50: p50, p95: p95)
+    }
+  }
+
+  mutating func fill(with numbers: VideoReceiveStatistics, seconds: Double) {
+    packetsReceived = numbers.packetsReceived
+    bytesReceived = numbers.bytesReceived
+    retransmittedPacketsReceived = numbers.retransmittedPacketsReceived
+    packetsDiscarded = numbers.packetsDiscarded
+    framesReceived = numbers.framesReceived
+    framesDropped = numbers.framesDropped
+    nackCount = numbers.nackCount
+    pliCount = numbers.pliCount
+    bitrateBps = Double(numbers.bytesReceived) * 8 / seconds
+  }
+}

@@ -1,0 +1,111 @@
+internal import Video
+internal import Wire
+
+/// What becomes of the other side's video: from what its MEDIA_STATE says, what this side wants,
+/// and what the decoder's thread notes, the events of the API. Pure.
+struct RemoteVideo {
+  private(set) var state = RemoteVideoState.stopped
+  private(set) var reason = RemoteVideoReason.remoteUnmuted
+  private(set) var size: PictureSize?
+  /// As the other side said last; nobody has said anything before the first MEDIA_STATE.
+  private(set) var isMuted: Bool?
+  private var isPausedByOther = false
+  private var isPausedHere = false
+  private var isUnwanted = false
+
+  /// Whether pictures are to be expected at all.
+  var isExpected: Bool { isMuted != true && !isPausedByOther && !isPausedHere && !isUnwanted }
+
+  /// The other side says what it sends.
+  ///
+  /// - Parameter isPaused: it has fallen back to audio alone.
+  mutating func handle(sends: Bool, isPaused: Bool) -> [CallProgress] {
+    var steps: [CallProgress] = []
+    let isMuted = !sends || isPaused
+    // That there is none from the beginning is not muting.
+    if isMuted != (self.isMuted ?? !sends) || (self.isMuted == nil && isPaused) {
+      steps.append(.remoteVideoMuted(isMuted))
+    }
+    self.isMuted = isMuted
+    let wasPaused = isPausedByOther
+    isPausedByOther = isPaused
+    guard state != .stopped || isPaused || wasPaused else { return steps }
+    if isPaused {
+      steps += enter(.frozen, .audioFallback)
+    } else if !sends {
+      steps += enter(.stopped, .remoteMuted)
+    } else if wasPaused {
+      // The next picture makes it decoding.
+      reason = .audioFallbackRecovery
+    }
+    return steps
+  }
+
+  /// This side has asked for audio alone, or for video again.
+  mutating func handle(subscribesAudioOnly isOn: Bool) -> [CallProgress] {
+    isPausedHere = isOn
+    guard isOn else {
+      reason = .audioFallbackRecovery
+      return []
+    }
+    return enter(.frozen, .audioFallback)
+  }
+
+  /// This side does not want it, or wants it again.
+  mutating func handle(isUnwanted: Bool) -> [CallProgress] {
+    guard isUnwanted != self.isUnwanted else { return [] }
+    self.isUnwanted = isUnwanted
+    guard isUnwanted else {
+      reason = .localUnmuted
+      return []
+    }
+    return enter(.stopped, .localMuted)
+  }
+
+  /// The first packets of a frame have come.
+  mutating func handleArrival() -> [CallProgress] {
+    guard state == .stopped, isExpected else { return [] }
+    return enter(.starting, reason == .localUnmuted ? .localUnmuted : .remoteUnmuted)
+  }
+
+  /// A picture was shown that begins something.
+  mutating func handle(_ shown: ShownPicture) -> [CallProgress] {
+    var steps: [CallProgress] = []
+    if isExpected, state != .decoding { steps += enter(.decoding, recovery) }
+    if shown.isFirst {
+      steps.append(.firstVideoFrameDecoded(width: shown.size.width, height: shown.size.height))
+    } else if let size, size != shown.size {
+      steps.append(
+        .remoteVideoSizeChanged(width: shown.size.width, height: shown.size.height))
+    }
+    size = shown.size
+    return steps
+  }
+
+  /// The last picture stands.
+  mutating func handleFreeze() -> [CallProgress] {
+    state == .decoding ? enter(.frozen, .networkCongestion) : []
+  }
+
+  /// There is no decoder.
+  mutating func handleFailure() -> [CallProgress] { enter(.failed, .internalFailure) }
+
+  /// Why it is decoding (again).
+  private var recovery: RemoteVideoReason {
+    switch (state, reason) {
+    case (_, .localUnmuted), (_, .audioFallbackRecovery), (_, .remoteUnmuted): reason
+    case (.frozen, .audioFallback): .audioFallbackRecovery
+    case (.frozen, _), (.failed, _): .networkRecovery
+    case (.stopped, _), (.starting, _), (.decoding, _): .remoteUnmuted
+    }
+  }
+
+  private mutating func enter(
+    _ state: RemoteVideoState, _ reason: RemoteVideoReason
+  ) -> [CallProgress] {
+    guard state != self.state || reason != self.reason else { return [] }
+    self.state = state
+    self.reason = reason
+    return [.remoteVideoChanged(state, reason)]
+  }
+}

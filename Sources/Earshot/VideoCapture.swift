@@ -1,0 +1,61 @@
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Video
+internal import Wire
+
+/// What is known of a captured video frame besides its bytes.
+public struct CapturedVideoFrame: Sendable {
+  /// Whether it leaves.
+  public var isOutgoing: Bool
+  /// The own address.
+  public var local: SocketAddress
+  /// The other side's address.
+  public var remote: SocketAddress
+  /// Media time, 24 bits in 10 ms / 256; × 900 / 256 it is the RTP timestamp at 90 kHz.
+  public var mediaTime: UInt32
+  /// Counts the frames of the stream, as received; of what leaves, as captured.
+  public var number: UInt16
+  /// 0, or higher for what may be left out.
+  public var temporalLayer: UInt8
+  /// Whether it refers to nothing.
+  public var isKeyFrame: Bool
+  /// Bytes of a packet's payload at the most: how the frame is cut.
+  public var fragmentByteCount: Int
+  /// Nanoseconds since 1970 UTC.
+  public var wallNanoseconds: UInt64
+}
+
+extension Endpoint {
+  func captureVideo(
+    _ frame: EncodedFrame, _ mediaTime: UInt32, _ bytes: [UInt8], of callID: Wire.CallID,
+    _ machine: borrowing PeerMachine, to capture: any MediaCapture
+  ) {
+    guard let remote = machine.statistics(of: callID)?.remote, let record = calls[callID] else {
+      return
+    }
+    capture.capture(
+      CapturedVideoFrame(
+        isOutgoing: true, local: localAddress(toward: remote), remote: remote,
+        mediaTime: mediaTime, number: record.nextCapturedVideo, temporalLayer: frame.temporalLayer,
+        isKeyFrame: frame.isKeyFrame,
+        fragmentByteCount: VideoMediaFrame.payloadByteCounts.upperBound,
+        wallNanoseconds: SystemClock.wallNanoseconds), payload: bytes)
+    record.nextCapturedVideo &+= 1
+  }
+
+  func captureVideo(
+    _ frame: AssembledFrame, _ bytes: [UInt8], of callID: Wire.CallID,
+    _ machine: borrowing PeerMachine, to capture: any MediaCapture
+  ) {
+    guard let remote = machine.statistics(of: callID)?.remote else { return }
+    let age = SystemClock.now.nanoseconds(since: frame.completed)
+    capture.capture(
+      CapturedVideoFrame(
+        isOutgoing: false, local: localAddress(toward: remote), remote: remote,
+        mediaTime: frame.mediaTime, number: frame.number, temporalLayer: frame.temporalLayer,
+        isKeyFrame: frame.isKeyFrame,
+        fragmentByteCount: VideoMediaFrame.payloadByteCounts.upperBound,
+        wallNanoseconds: SystemClock.wallNanoseconds &- age), payload: bytes)
+  }
+}

@@ -1,0 +1,88 @@
+/// What becomes of the other side's video at this side.
+public enum RemoteVideoState: String, Sendable, Equatable {
+  /// None is sent, or none is wanted.
+  case stopped
+  /// The first frames arrive; nothing has been decoded.
+  case starting
+  /// Pictures are shown.
+  case decoding
+  /// The last picture stands: none has come for more than 500 ms, or a side fell back to audio.
+  case frozen
+  /// It cannot be decoded.
+  case failed
+}
+
+/// Why the other side's video is in its state.
+public enum RemoteVideoReason: String, Sendable, Equatable {
+  /// The decoder failed.
+  case internalFailure
+  /// The path does not carry it.
+  case networkCongestion
+  /// The path carries it again.
+  case networkRecovery
+  /// This side does not want it (`Call.setRemoteVideoMuted`).
+  case localMuted
+  /// This side wants it again.
+  case localUnmuted
+  /// The other side muted it.
+  case remoteMuted
+  /// The other side sends it.
+  case remoteUnmuted
+  /// A side fell back to audio alone.
+  case audioFallback
+  /// And has returned.
+  case audioFallbackRecovery
+}
+
+/// A change between video with audio, and audio alone.
+public struct FallbackChange: Sendable, Equatable {
+  /// Whose doing it is.
+  public enum Direction: String, Sendable, Equatable {
+    /// What this side sends: its uplink does not hold it.
+    case publish
+    /// What this side asks of the other: the downlink does not hold it.
+    case subscribe
+  }
+
+  /// What brought it about.
+  public enum Reason: String, Sendable, Equatable {
+    /// The estimate does not hold audio and the smallest video.
+    case rate
+    /// Of the packets too many are lost.
+    case loss
+    /// The queue is far too long.
+    case delay
+    /// Nothing is reported.
+    case silence
+    /// Video was shown to fit again.
+    case recovered
+  }
+
+  /// Whose doing it is.
+  public var direction: Direction
+  /// Audio alone from now on, or video again.
+  public var isAudioOnly: Bool
+  /// What brought it about.
+  public var reason: Reason
+  /// The estimate that it was decided on, in bit/s.
+  public var estimateBps: Double
+  /// What that was held against, in bit/s.
+  public var neededBps: Double
+  /// The share of packets lost, 0...1.
+  public var loss: Double
+  /// When, in milliseconds since the call's zero point.
+  public var atMs: Int
+
+  package init(
+    _ direction: Direction, isAudioOnly: Bool, reason: Reason, estimateBps: Double,
+    neededBps: Double, loss: Double, atMs: Int
+  ) {
+    self.direction = direction
+    self.isAudioOnly = isAudioOnly
+    self.reason = reason
+    self.estimateBps = estimateBps
+    self.neededBps = neededBps
+    self.loss = loss
+    self.atMs = atMs
+  }
+}

@@ -1,0 +1,205 @@
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Synchronization
+internal import Video
+
+/// One call's video from the other side as its thread runs it: decoded when it comes, shown when
+/// the sound of its time is heard.
+struct VideoReceiving: ~Copyable {
+  private let sink: any VideoSink
+  private let rings: VideoRings
+  private let clocks: Clocks
+  private var decoder: VP8Decoder?
+  private var bytes: [UInt8] = []
+  /// Decoded and not yet shown, the next one at `first`; few, as each has a picture's memory.
+  private var waiting: [Waiting]
+  private var first = 0
+  private var count = 0
+  private var lip = LipSync()
+  private var freezes = FreezeMeter()
+  private var numbers = VideoReceiveNumbers()
+  private var lastShown: Instant?
+  private var lastDue = Instant.zero
+  /// The next picture ends something: a freeze, a failure, a pause.
+  private var hasToTell = true
+  private var second = (start: Instant.zero, count: 0)
+
+  /// What the thread looks at.
+  struct Clocks: Sendable {
+    /// What is heard of the other side's sound, by its media time.
+    var heard: MediaClock
+    /// Since the first sample that was heard.
+    var recording: MediaClock
+    /// Whether pictures are to be expected: not while the other side is muted.
+    var expects: Expectation
+  }
+
+  /// Said by the loop.
+  final class Expectation: Sendable {
+    private let value = Atomic<Bool>(true)
+    var isOn: Bool { value.load(ordering: .relaxed) }
+    func set(_ isOn: Bool) { value.store(isOn, ordering: .relaxed) }
+  }
+
+  private struct Waiting {
+    var picture: VideoPicture
+    var frame: AssembledFrame?
+    var due = Instant.zero
+  }
+
+  init(_ sink: any VideoSink, clocks: Clocks, rings: VideoRings) {
+    self.sink = sink
+    self.clocks = clocks
+    self.rings = rings
+    let small = I420Picture(VideoLadder.rungs[VideoLadder.rungs.count - 1].box)
+    waiting = (0..<Self.capacity).map { _ in Waiting(picture: VideoPicture(small)) }
+  }
+
+  /// Decodes what has come and shows what is due.
+  ///
+  /// - Returns: when it must run again without being told.
+  mutating func run(now: Instant) -> Instant? {
+    if !clocks.expects.isOn {
+      freezes.pause(now: now)
+      hasToTell = true
+    }
+    listen()
+    showDue(now: now)
+    while count < Self.capacity, decodeNext(now: now) { showDue(now: now) }
+    if clocks.expects.isOn, freezes.handleTimeout(now: now) {
+      hasToTell = true
+      rings.note(.frozen)
+    }
+    publish()
+    let show = count > 0 ? waiting[first].due : nil
+    guard let freeze = freezes.nextDeadline else { return show }
+    return show.map { min($0, freeze) } ?? freeze
+  }
+
+  mutating func finish() {
+    while count > 0 { show(now: SystemClock.now) }
+    publish()
+    sink.finish()
+  }
+
+  private mutating func listen() {
+    guard let heard = clocks.heard.lastNote else { return }
+    // Both wrap; a negative time is one before the sender's first.
+    let step = heard.media / 10_000_000
+    lip.handleHeard(
+      mediaTime: UInt16(truncatingIfNeeded: step),
+      now: heard.at - .nanoseconds(heard.media % 10_000_000))
+  }
+
+  // MARK: - Decoding
+
+  /// - Returns: whether there was a frame.
+  private mutating func decodeNext(now: Instant) -> Bool {
+    guard let frame = Self.take(&bytes, from: rings) else { return false }
+    do throws(VPXError) {
+      if decoder == nil { decoder = try VP8Decoder() }
+      let place = (first + count) % Self.capacity
+      let began = SystemClock.now
+      let isPicture = try Self.decode(bytes, with: &decoder, into: &waiting[place].picture)
+      let done = SystemClock.now
+      numbers.totalDecodeTime += done - began
+      numbers.totalProcessingDelay += done - frame.firstArrival
+      numbers.framesDecoded += 1
+      if frame.isKeyFrame { numbers.keyFramesDecoded += 1 }
+      let due = max(lip.showTime(of: frame.mediaTime, now: done), lastDue)
+      lastDue = due
+      sink.record(bytes, moment(of: frame, waiting[place].picture, at: due))
+      guard isPicture else { return true }
+      waiting[place].frame = frame
+      waiting[place].due = due
+      count += 1
+    } catch {
+      fail(error)
+    }
+    return true
+  }
+
+  private static func decode(
+    _ bytes: [UInt8], with decoder: inout VP8Decoder?, into picture: inout VideoPicture
+  ) throws(VPXError) -> Bool {
+    try decoder?.decode(bytes.span, into: &picture.i420) ?? false
+  }
+
+  private static func take(_ bytes: inout [UInt8], from rings: VideoRings) -> AssembledFrame? {
+    var content: [UInt8] = []
+    swap(&content, &bytes)
+    let (handed, wasFull) = rings.inbox.withLock { queue in
+      let wasFull = queue.isFull
+      return (queue.pop(into: &content), wasFull)
+    }
+    swap(&content, &bytes)
+    // The loop has left frames where they were.
+    if wasFull { rings.wake.signal() }
+    guard case .incoming(let frame)? = handed else { return nil }
+    return frame
+  }
+
+  private mutating func fail(_ error: VPXError) {
+    numbers.decodeFailures += 1
+    hasToTell = true
+    rings.note(
+      error.call == .createDecoder ? .noDecoder("\(error)") : .decodeFailed("\(error)"))
+  }
+
+  private func moment(
+    of frame: AssembledFrame, _ picture: borrowing VideoPicture, at time: Instant
+  ) -> VideoMoment {
+    VideoMoment(
+      time: .nanoseconds(clocks.recording.nanoseconds(at: time)),
+      mediaTime: MediaClock.duration(ofTicks: frame.mediaTime), isKeyFrame: frame.isKeyFrame,
+      width: picture.width, height: picture.height)
+  }
+
+  // MARK: - Showing
+
+  private mutating func showDue(now: Instant) {
+    while count > 0, waiting[first].due <= now { show(now: now) }
+  }
+
+  private mutating func show(now: Instant) {
+    guard let frame = waiting[first].frame else { return }
+    let size = waiting[first].picture.i420.size
+    sink.show(waiting[first].picture, moment(of: frame, waiting[first].picture, at: now))
+    if let offset = lip.offset(of: frame.mediaTime, now: now) {
+      numbers.lipOffset.add(Double(offset.nanoseconds) / 1e6)
+    }
+    numbers.totalHold += now - frame.completed
+    freezes.handlePicture(now: now)
+    if !clocks.expects.isOn { freezes.pause(now: now) }
+    let isFirst = lastShown.map { now - $0 > Self.offline } ?? true
+    if isFirst || hasToTell || numbers.size != size {
+      rings.note(.shown(ShownPicture(size: size, isFirst: isFirst)))
+    }
+    hasToTell = false
+    lastShown = now
+    numbers.size = size
+    second.count += 1
+    if now - second.start >= .seconds(1) {
+      numbers.framesPerSecond = now - second.start < .seconds(2) ? second.count : 0
+      second = (now, 0)
+    }
+    waiting[first].frame = nil
+    first = (first + 1) % Self.capacity
+    count -= 1
+  }
+
+  private mutating func publish() {
+    numbers.freezeCount = freezes.freezeCount
+    numbers.totalFreezes = freezes.totalFreezesDuration
+    numbers.activeTime = freezes.activeDuration
+    let numbers = self.numbers
+    rings.received.withLock { $0 = numbers }
+  }
+
+  /// Pictures that wait for their sound: at 30 a second a tenth of a second, as in ordinary playout
+  /// delays; what comes sooner waits undecoded.
+  private static let capacity = 4
+  /// After so long without a picture the next one is a first one again.
+  private static let offline = Duration.seconds(15)
+}

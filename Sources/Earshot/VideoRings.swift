@@ -1,0 +1,137 @@
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Video
+
+/// What a video thread tells the loop besides frames.
+enum VideoNote: Sendable, Equatable {
+  /// The source has no more pictures.
+  case sourceEnded
+  /// A picture could not be encoded.
+  case encodeFailed(String)
+  /// A frame could not be decoded: only a key frame helps.
+  case decodeFailed(String)
+  /// There is no decoder.
+  case noDecoder(String)
+  /// A picture was shown that deserves mention.
+  case shown(ShownPicture)
+  /// The last picture has stood for more than 500 ms.
+  case frozen
+}
+
+/// The picture that begins something.
+struct ShownPicture: Sendable, Equatable {
+  var size: PictureSize
+  /// The first, or the first after 15 s without any.
+  var isFirst: Bool
+}
+
+/// What the loop and a call's video threads hand to each other. Nobody holds a lock while he
+/// encodes, decodes or sends.
+final class VideoRings: Sendable {
+  let outbox = Guarded(FrameQueue(capacity: 4))
+  let inbox = Guarded(FrameQueue(capacity: 32))
+  let sent = Guarded(VideoSendNumbers())
+  let received = Guarded(VideoReceiveNumbers())
+  let wake: LoopWake
+  private let demand = Guarded(Wish())
+  private let notes = Guarded(Notes())
+
+  private struct Wish {
+    var demand: VideoDemand?
+  }
+  private struct Notes {
+    var waiting: [VideoNote] = []
+  }
+
+  init(wake: LoopWake) { self.wake = wake }
+
+  // MARK: - What the encoder is to do
+
+  /// Loop: what holds from the next picture on. A key frame that was wanted stays wanted.
+  func setDemand(_ demand: VideoDemand?) {
+    self.demand.withLock { wish in
+      let isOwed = wish.demand?.needsKeyFrame == true
+      wish.demand = demand
+      if isOwed { wish.demand?.needsKeyFrame = true }
+    }
+  }
+
+  /// Video thread: the same; the wish for a key frame is taken.
+  func takeDemand() -> VideoDemand? {
+    demand.withLock { wish in
+      let demand = wish.demand
+      wish.demand?.needsKeyFrame = false
+      return demand
+    }
+  }
+
+  // MARK: - What is to be told
+
+  /// Video thread; at most 64 wait.
+  func note(_ note: VideoNote) {
+    notes.withLock { notes in
+      if notes.waiting.count < 64 { notes.waiting.append(note) }
+    }
+    wake.signal()
+  }
+
+  /// Loop.
+  func takeNotes() -> [VideoNote] {
+    notes.withLock { notes in
+      guard !notes.waiting.isEmpty else { return [] }
+      let waiting = notes.waiting
+      notes.waiting.removeAll(keepingCapacity: true)
+      return waiting
+    }
+  }
+}
+
+/// What the encoder's thread counts; by the names of W3C webrtc-stats where it has them.
+struct VideoSendNumbers: Sendable {
+  /// Pictures that the source gave.
+  var framesCaptured = 0
+  var framesEncoded = 0
+  var keyFramesEncoded = 0
+  var totalEncodeTime = Duration.zero
+  /// Pictures that were not encoded because frames still waited for the loop.
+  var framesWaitedOut = 0
+  /// Of the source.
+  var sourceSize: PictureSize?
+  /// Of the last frame.
+  var size: PictureSize?
+  /// Encoded in the last whole second.
+  var framesPerSecond = 0
+  var targetBitsPerSecond = 0
+  var resolutionChanges = 0
+  /// Whether the bitrate makes the picture smaller, or leaves some out.
+  var isLimitedByBandwidth = false
+  /// Whether encoding takes longer than there is time.
+  var isLimitedByProcessor = false
+  /// How long each of these held.
+  var limitedByBandwidth = Duration.zero
+  var limitedByProcessor = Duration.zero
+  var unlimited = Duration.zero
+}
+
+/// What the decoder's thread counts.
+struct VideoReceiveNumbers: Sendable {
+  var framesDecoded = 0
+  var keyFramesDecoded = 0
+  /// Frames that could not be decoded.
+  var decodeFailures = 0
+  var totalDecodeTime = Duration.zero
+  /// From the first packet of a frame to its picture.
+  var totalProcessingDelay = Duration.zero
+  /// From the frame being whole to its picture being shown.
+  var totalHold = Duration.zero
+  var size: PictureSize?
+  /// Shown in the last whole second.
+  var framesPerSecond = 0
+  var freezeCount = 0
+  var totalFreezes = Duration.zero
+  var activeTime = Duration.zero
+  /// How far pictures were from their sound when they were shown, in milliseconds; positive: behind
+  /// it.
+  var lipOffset = SampleReservoir()
+}

@@ -1,0 +1,153 @@
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Video
+
+/// One call's video at this end as its thread runs it for each picture of the source: read, made
+/// smaller, encoded, handed to the loop. What the network wants of it is read anew for each
+/// picture.
+struct VideoSending: ~Copyable {
+  private let source: any VideoSource
+  private let rings: VideoRings
+  private let clock: MediaClock
+  private let framesPerSecond: Int
+  private var encoder: AdaptiveEncoder?
+  private var picture: VideoPicture
+  private var bytes: [UInt8] = []
+  private var numbers = VideoSendNumbers()
+  private var failuresInARow = 0
+  private var hasEnded = false
+  private var second = (start: Instant.zero, count: 0)
+  private var lastTick: Instant?
+  private var lastLate: Instant?
+
+  /// - Parameter clock: says what media time the own audio is at.
+  init(_ source: any VideoSource, clock: MediaClock, rings: VideoRings) {
+    self.source = source
+    self.clock = clock
+    self.rings = rings
+    framesPerSecond = Int(min(max(source.framesPerSecond, 1), 60).rounded())
+    picture = VideoPicture(I420Picture(VideoLadder.rungs[0].box))
+  }
+
+  /// The time of one picture.
+  ///
+  /// - Parameter due: when the tick was due; `now` is later.
+  mutating func tick(now: Instant, due: Instant) {
+    guard !hasEnded else { return }
+    noteTime(now: now, due: due)
+    let media = max(0, clock.nanoseconds(at: due))
+    switch source.read(into: &picture, at: .nanoseconds(media)) {
+    case .picture:
+      numbers.framesCaptured += 1
+      numbers.sourceSize = picture.i420.size
+      if failuresInARow < Self.mostFailures { encode(media, now: now) }
+    case .nothingNew: break
+    case .ended:
+      hasEnded = true
+      rings.note(.sourceEnded)
+    }
+    let numbers = self.numbers
+    rings.sent.withLock { $0 = numbers }
+    // Also without a frame: the loop then says what it wants of the next picture.
+    rings.wake.signal()
+  }
+
+  private mutating func encode(_ media: Int64, now: Instant) {
+    if rings.outbox.withLock({ $0.isFull }) {
+      // To leave out an encoded frame would cost a key frame; to leave out a picture costs nothing.
+      numbers.framesWaitedOut += 1
+      return
+    }
+    guard let demand = rings.takeDemand() else {
+      numbers.targetBitsPerSecond = 0
+      numbers.framesPerSecond = 0
+      return
+    }
+    numbers.targetBitsPerSecond = demand.bitsPerSecond
+    do throws(VPXError) {
+      let began = SystemClock.now
+      guard let frame = try run(demand, media, now: now) else { return }
+      numbers.totalEncodeTime += SystemClock.now - began
+      failuresInARow = 0
+      count(frame, now: now)
+      let time = MediaClock.ticks(media)
+      _ = Self.hand(frame, time, &bytes, to: rings)
+    } catch {
+      fail(error)
+    }
+  }
+
+  private mutating func run(
+    _ demand: VideoDemand, _ media: Int64, now: Instant
+  ) throws(VPXError) -> EncodedFrame? {
+    if encoder == nil {
+      encoder = try AdaptiveEncoder(
+        size: picture.i420.size, framesPerSecond: framesPerSecond,
+        bitsPerSecond: demand.bitsPerSecond)
+    }
+    return try encoder?.encode(
+      picture.i420, milliseconds: media / 1_000_000,
+      demand: AdaptiveEncoder.Demand(
+        bitsPerSecond: demand.bitsPerSecond, needsKeyFrame: demand.needsKeyFrame),
+      now: now, into: &bytes) ?? nil
+  }
+
+  private static func hand(
+    _ frame: EncodedFrame, _ mediaTime: UInt32, _ bytes: inout [UInt8], to rings: VideoRings
+  ) -> Bool {
+    var content: [UInt8] = []
+    swap(&content, &bytes)
+    let isTaken = rings.outbox.withLock { queue in
+      queue.push(.outgoing(frame, mediaTime: mediaTime), &content)
+    }
+    swap(&content, &bytes)
+    return isTaken
+  }
+
+  /// The next picture gets a new encoder, a few times: then it is no accident.
+  private mutating func fail(_ error: VPXError) {
+    encoder = nil
+    failuresInARow += 1
+    if failuresInARow == 1 || failuresInARow == Self.mostFailures {
+      rings.note(.encodeFailed("\(error)"))
+    }
+  }
+
+  private mutating func count(_ frame: EncodedFrame, now: Instant) {
+    numbers.framesEncoded += 1
+    if frame.isKeyFrame { numbers.keyFramesEncoded += 1 }
+    numbers.size = frame.size
+    if let ladder = encoder?.ladder {
+      numbers.resolutionChanges = ladder.changeCount
+      numbers.isLimitedByBandwidth =
+        frame.size != picture.i420.size || ladder.rung.framesPerSecond < framesPerSecond
+    }
+    second.count += 1
+    let elapsed = now - second.start
+    guard elapsed >= .seconds(1) else { return }
+    numbers.framesPerSecond = elapsed < .seconds(2) ? second.count : 0
+    second = (now, 0)
+  }
+
+  /// A thread that is often too late has too much to do.
+  private mutating func noteTime(now: Instant, due: Instant) {
+    if now - due > .milliseconds(1000 / Int64(framesPerSecond)) { lastLate = now }
+    numbers.isLimitedByProcessor = lastLate.map { now - $0 < .seconds(2) } ?? false
+    guard let lastTick else {
+      lastTick = now
+      return
+    }
+    let passed = now - lastTick
+    self.lastTick = now
+    if numbers.isLimitedByProcessor {
+      numbers.limitedByProcessor += passed
+    } else if numbers.isLimitedByBandwidth {
+      numbers.limitedByBandwidth += passed
+    } else {
+      numbers.unlimited += passed
+    }
+  }
+
+  private static let mostFailures = 5
+}
