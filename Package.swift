@@ -189,7 +189,7 @@ let package = Package(
       "ScenarioTests",
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
-        "Calling", "Peer", "Rendezvous", "LastMile", "Audio",
+        "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion",
       ]),
     tests(
       "PeerCommandTests",

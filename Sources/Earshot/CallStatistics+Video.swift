@@ -49,6 +49,8 @@ extension CallStatistics {
     public var qualityLimitationDurations: [String: Double] = [:]
     /// How often the size changed.
     public var qualityLimitationResolutionChanges = 0
+    /// Whether none goes out at the moment: muted, not wanted, or fallen back to audio alone.
+    public var isPaused = false
 
     package init() {}
   }
@@ -109,6 +111,8 @@ extension CallStatistics {
     public var estimateBps: Double
     /// What the other side acknowledges, in bit/s on the line.
     public var acknowledgedBps: Double
+    /// At which packets leave, in bit/s on the line.
+    public var pacingRateBps: Double = 0
     /// What the own packets wait on the path, in milliseconds.
     public var queueDelayMs: Double
     /// What the estimator does.

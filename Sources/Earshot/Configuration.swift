@@ -59,6 +59,9 @@ public struct CallOptions: Sendable {
   public var fallback: VideoFallback
   /// Whether the own video starts muted.
   public var startsVideoMuted: Bool
+  /// What a probe found a moment ago that the way out carries, in bit/s: the call then need not
+  /// find it again (`LineReport`).
+  public var knownUplinkBitrate: Int?
 
   /// What happens where the line does not hold audio and video.
   public enum VideoFallback: String, Sendable, CaseIterable {

@@ -133,7 +133,8 @@ extension Endpoint {
     case .audioArrived, .videoArrived: break
     case .publishFallback(let change): take(change, .publish, of: callID)
     case .subscribeFallback(let change): take(change, .subscribe, of: callID)
-    case .remoteMediaChanged(let media): take(media, of: callID)
+    case .remoteWants(let media):
+      publish(.callProgress(id, .remoteWantsVideo(media.contains(.video))))
     case .mediaMustStop: if let record = calls[callID] { stopAudio(record) }
     case .firstFrameSent: publish(.callProgress(id, .firstFrameSent))
     case .firstFrameReceived: publish(.callProgress(id, .firstFrameReceived))

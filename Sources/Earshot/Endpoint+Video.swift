@@ -7,13 +7,17 @@ internal import Wire
 
 /// Video between the machine on the loop and the two threads of a call.
 extension Endpoint {
-  /// Tells the machine what the application wants, before media may flow.
-  func configureVideo(_ callID: Wire.CallID, _ options: CallOptions) {
-    let settings = VideoSettings(
-      sends: options.videoSource != nil && !options.startsVideoMuted,
-      receives: options.videoSink != nil, mostBitsPerSecond: options.maxVideoBitrate,
-      fallback: options.fallback == .audioOnly ? .audioOnly : .disabled)
-    driver.withMachine { machine, _ in machine.setVideoSettings(settings, of: callID) }
+  /// What the application wants of video; `nil` for a call with audio alone.
+  static func videoSettings(_ options: CallOptions) -> VideoSettings? {
+    guard options.videoSource != nil || options.videoSink != nil else { return nil }
+    var settings = VideoSettings()
+    settings.sends = options.videoSource != nil && !options.startsVideoMuted
+    settings.mostBitsPerSecond = options.maxVideoBitrate
+    settings.audioBitsPerSecond = options.bitrate
+    settings.audioFrameMilliseconds = options.frameMilliseconds
+    settings.fallsBack = options.fallback == .audioOnly
+    settings.priorRate = options.knownUplinkBitrate.map(Double.init)
+    return settings
   }
 
   /// Begins with the audio, whose media time it keeps to.
@@ -112,7 +116,7 @@ extension Endpoint {
   private func take(_ note: VideoNote, of callID: Wire.CallID, _ record: CallRecord) {
     switch note {
     case .sourceEnded:
-      driver.withMachine { machine, now in machine.setVideo(sends: false, of: callID, now: now) }
+      setVideo(sends: false, of: callID)
       publish(.callProgress(CallID(callID), .videoSourceEnded))
     case .encodeFailed(let text): publish(.callProgress(CallID(callID), .videoFailed(text)))
     case .decodeFailed:
@@ -169,7 +173,17 @@ extension Endpoint {
       throw .callState("The call has no video source.")
     }
     record.options.startsVideoMuted = isMuted
-    driver.withMachine { machine, now in machine.setVideo(sends: !isMuted, of: callID, now: now) }
+    setVideo(sends: !isMuted, of: callID)
+  }
+
+  private func setVideo(sends: Bool, of callID: Wire.CallID) {
+    do throws(EarshotError) {
+      try command { machine, now throws(PeerRefusal) in
+        try machine.setVideo(sends: sends, of: callID, now: now)
+      }
+    } catch {
+      // The call has no video any more: the other side wanted none, or it is over.
+    }
   }
 
   func setRemoteVideoMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {

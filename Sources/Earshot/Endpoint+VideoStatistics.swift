@@ -5,22 +5,18 @@ internal import Reactor
 internal import Video
 internal import Wire
 
-/// What a call's line looked like through time, for percentiles; a sample every 100 ms.
+/// What the line was believed to carry through time; a sample every 100 ms.
 struct NetworkHistory {
   private(set) var estimates = SampleReservoir()
-  private(set) var queueDelays = SampleReservoir()
   private var last: Instant?
 
   /// Whether another sample is due.
   func isDue(now: Instant) -> Bool { last.map { now - $0 >= .milliseconds(100) } ?? true }
 
-  /// - Parameters:
-  ///   - estimate: in bit/s.
-  ///   - queueDelay: in milliseconds.
-  mutating func add(estimate: Double, queueDelay: Double, now: Instant) {
+  /// - Parameter estimate: in bit/s.
+  mutating func add(estimate: Double, now: Instant) {
     last = now
     estimates.add(estimate)
-    queueDelays.add(queueDelay)
   }
 }
 
@@ -29,10 +25,9 @@ extension Endpoint {
   func sampleNetwork(_ callID: Wire.CallID) {
     let now = SystemClock.now
     guard let record = calls[callID], record.network.isDue(now: now),
-      let link = driver.readMachine({ $0.statistics(of: callID) })
+      let line = driver.readMachine({ $0.statistics(of: callID)?.congestion })
     else { return }
-    record.network.add(
-      estimate: link.congestion.estimate, queueDelay: link.congestion.queueDelay / 1000, now: now)
+    record.network.add(estimate: line.estimate, now: now)
   }
 }
 
@@ -46,6 +41,7 @@ extension CallStatistics {
       var sent = VideoOutbound()
       sent.fill(with: video.rings.sent.withLock { $0 }, seconds: seconds)
       if let numbers = link.video?.sent { sent.fill(with: numbers, seconds: seconds) }
+      sent.isPaused = link.video?.isPublishing == false
       videoSent = sent
     }
     guard video.isReceiving else { return }
@@ -56,16 +52,15 @@ extension CallStatistics {
   }
 
   private mutating func fillCongestion(with link: LinkStatistics, _ history: NetworkHistory) {
-    let numbers = link.congestion
+    guard let numbers = link.congestion else { return }
     var congestion = Congestion(
-      estimateBps: numbers.estimate, acknowledgedBps: numbers.acknowledged,
+      estimateBps: numbers.estimate, acknowledgedBps: numbers.acknowledgedRate,
       queueDelayMs: numbers.queueDelay / 1000, state: "\(numbers.state)",
       reason: "\(numbers.reason)")
     congestion.estimateP50Bps = history.estimates.percentile(0.5)
-    if let p50 = history.queueDelays.percentile(0.5),
-      let p95 = history.queueDelays.percentile(0.95)
-    {
-      congestion.queueDelays = Milliseconds(p50: p50, p95: p95)
+    congestion.pacingRateBps = numbers.pacingRate
+    if let p50 = numbers.queueDelayP50, let p95 = numbers.queueDelayP95 {
+      congestion.queueDelays = Milliseconds(p50: p50 / 1000, p95: p95 / 1000)
     }
     self.congestion = congestion
   }

@@ -136,13 +136,13 @@ public actor Endpoint {
     var invite = InviteOptions()
     invite.ringTimeout = options.ringTimeout
     invite.userExtension = options.userExtension
+    invite.video = Self.videoSettings(options)
     if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
     let record = CallRecord(.caller, options, target: target)
     let callID = try command { machine, now throws(PeerRefusal) in
       try machine.invite(place, invite, now: now)
     }
     calls[callID] = record
-    configureVideo(callID, options)
     publish(.callStateChanged(CallID(callID), .calling, .localInvite))
     return Call(id: CallID(callID), endpoint: self)
   }
@@ -155,8 +155,8 @@ public actor Endpoint {
     let callID = resolve(id)
     guard let record = calls[callID] else { throw .callState("There is no such call.") }
     record.options = options
-    configureVideo(callID, options)
     var answer = AnswerOptions()
+    answer.video = Self.videoSettings(options)
     answer.userExtension = options.userExtension
     try command { machine, now throws(PeerRefusal) in
       try machine.accept(callID, answer, now: now)

@@ -175,6 +175,8 @@ public enum CallProgress: Sendable, Equatable {
   case videoSourceEnded
   /// The own video, or a part of it, does not work; the call goes on.
   case videoFailed(String)
+  /// The other side asks for no video, or for it again.
+  case remoteWantsVideo(Bool)
   /// Video gave way to audio, or returned.
   case fallback(FallbackChange)
   /// A message was delivered, or given up.
