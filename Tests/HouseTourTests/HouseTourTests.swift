@@ -52,7 +52,7 @@ struct HouseTourTests {
 
     let rings = AudioRings(wake: try LoopWake())
     var pipeline = try AudioPipeline.make(options, channels: 1, rings: rings)
-    pipeline.tick(now: .zero)
+    pipeline.tick(now: .zero, due: .zero)
     #expect(source.given == Array(voice.prefix(960)))
     var payload: [UInt8] = []
     let label = rings.toSend.pop { bytes, label in
@@ -140,7 +140,10 @@ struct HouseTourTests {
     let arrival = Instant.zero + .seconds(1)
     let isTaken = rings.received.push(payload.span, SPSCRing.Label(arrival.nanoseconds, 7))
     #expect(isTaken)
-    for tick in 0..<10 { pipeline.tick(now: arrival + .milliseconds(20 * tick)) }
+    for tick in 0..<10 {
+      let now = arrival + .milliseconds(20 * tick)
+      pipeline.tick(now: now, due: now)
+    }
     #expect(pipeline.statistics.playout.packetsReceived == 1)
     try tour.pass(18, "JitterBuffer", "PacketBuffer")
     #expect(pipeline.statistics.playout.jitterBufferEmittedCount == 960)

@@ -73,10 +73,12 @@ struct OptionsTests {
     ["bob", "--rendezvous", "h:1", "--turn", "turn:h:3478"],
     ["bob", "--rendezvous", "h:1", "--turn-user", "u"],
     ["bob", "--rendezvous", "h:1", "--turn-password", "p"],
-    ["bob", "--rendezvous", "h:1", "--video", "test"],
-    ["bob", "--rendezvous", "h:1", "--save-video", "v.ivf"],
-    ["bob", "--rendezvous", "h:1", "--max-video-bitrate", "100000"],
-    ["bob", "--rendezvous", "h:1", "--fallback", "disabled"],
+    ["bob", "--rendezvous", "h:1", "--video", ""],
+    ["bob", "--rendezvous", "h:1", "--loop", "--video", "test"],
+    ["bob", "--rendezvous", "h:1", "--save-video", "v.webm"],
+    ["bob", "--rendezvous", "h:1", "--max-video-bitrate", "29999"],
+    ["bob", "--rendezvous", "h:1", "--max-video-bitrate", "20000001"],
+    ["bob", "--rendezvous", "h:1", "--fallback", "none"],
     ["bob", "--rendezvous", "h:1", "--unknown"],
   ])
   func `a wrong call is refused with a sentence`(words: [String]) {

@@ -42,6 +42,15 @@ package struct IVFWriter: ~Copyable {
     if descriptor >= 0 { _ = Glibc.close(descriptor) }
   }
 
+  /// Puts another size into the header: that of the first frame, where it was not known at once.
+  package mutating func setSize(width: Int, height: Int) throws(MediaFileError) {
+    var size: [UInt8] = []
+    size.append(littleEndian: UInt16(clamping: width))
+    size.append(littleEndian: UInt16(clamping: height))
+    guard unsafe pwrite(descriptor, size, size.count, off_t(Self.sizeOffset)) == size.count
+    else { throw .cannotWrite(path, reason: MediaFileError.text(errno)) }
+  }
+
   /// Appends a frame.
   ///
   /// - Parameter milliseconds: when it is shown, from any origin; made to rise where it does not.
@@ -90,5 +99,6 @@ package struct IVFWriter: ~Copyable {
   }
 
   private static let headerByteCount = 32
+  private static let sizeOffset = 12
   private static let countOffset = 24
 }

@@ -29,6 +29,7 @@ package final class CallRun {
   private var source: PlayedSource?
   private var sink: HeardSink?
   private var saveName: String?
+  private var video: OpenedVideo?
   private var view = CallView()
   private var began = SystemClock.now
   private var connected: Instant?
@@ -68,6 +69,8 @@ package final class CallRun {
     source = ends.source
     sink = ends.sink
     saveName = ends.saveName
+    video = ends.video
+    view.hasVideo = ends.video?.source != nil
     view.isMuted = sound.startsMuted
   }
 
@@ -157,7 +160,7 @@ package final class CallRun {
     case .connected:
       connected = SystemClock.now
       view.state = "connected"
-      view.hint = session.inbox.hasKeys ? "m mute   q hang up   s statistics" : ""
+      view.hint = session.inbox.hasKeys ? Self.keys(view) : ""
       session.console.say("Connected with \(view.peer).")
       if let duration = sound.duration {
         deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
@@ -166,8 +169,13 @@ package final class CallRun {
     }
   }
 
+  private static func keys(_ view: CallView) -> String {
+    "m mute   \(view.hasVideo ? "v video   " : "")q hang up   s statistics"
+  }
+
   private func take(_ step: CallProgress) {
     let console = session.console
+    if let words = VideoWords.sentence(step) { console.say(words) }
     switch step {
     case .delivered:
       view.state = "ringing"
@@ -185,7 +193,12 @@ package final class CallRun {
       id = new
       console.say("Both called each other: one call goes on.")
     case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
-    case .firstFrameSent, .firstFrameReceived, .message, .messageDelivery: break
+    case .remoteVideoMuted(let isMuted): view.isRemoteVideoMuted = isMuted
+    case .videoFailed(let text): session.remember("The video does not work: \(text)")
+    case .firstFrameSent, .firstFrameReceived, .message, .messageDelivery, .remoteVideoChanged,
+      .firstVideoFrameDecoded, .remoteVideoSizeChanged, .firstVideoFrameSent, .videoSourceEnded,
+      .remoteWantsVideo, .fallback:
+      break
     }
   }
 
@@ -197,7 +210,7 @@ package final class CallRun {
     if !session.console.hasRegion, second - lastPlain >= Self.plainPeriod {
       lastPlain = second
       refresh()
-      session.console.say(StatusRegion.lines(view, columns: 200).prefix(2).joined(separator: "  "))
+      session.console.say(StatusRegion.lines(view, columns: 200).prefix(3).joined(separator: "  "))
     }
   }
 
@@ -208,6 +221,8 @@ package final class CallRun {
     sink?.finish()
     session.remember(source?.fault)
     session.remember(sink?.fault)
+    session.remember(video?.source?.fault)
+    session.remember(video?.sink.fault)
     if let last = report.statistics { samples.append(last) }
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)
@@ -215,7 +230,9 @@ package final class CallRun {
     let probed = memory.entry(for: names, now: now)
     prediction = report.statistics.flatMap { probed?.comparison(with: $0, now: now) }
     SummaryLine.write(report, prediction: probed?.prediction(now: now), to: session.lines)
-    session.console.say(EndTable.text(report, savedTo: saveName, prediction: prediction))
+    session.console.say(
+      EndTable.text(
+        report, savedTo: saveName, videoSavedTo: video?.saveName, prediction: prediction))
     if let error = report.error { session.console.complain(CommandFailure(error)) }
   }
 
@@ -231,12 +248,23 @@ package final class CallRun {
       } catch {
         session.console.log(.warning, error.message)
       }
-    case "v", "V": session.console.say("This version has no video yet.")
+    case "v", "V": await toggleVideo()
     case "q", "Q": await end()
     case "s", "S": await showStatistics()
     default: break
     }
     refresh()
+  }
+
+  private func toggleVideo() async {
+    guard view.hasVideo else { return session.console.say("No video is sent.") }
+    let wanted = !view.isVideoMuted
+    do throws(EarshotError) {
+      try await session.endpoint.call(id).setVideoMuted(wanted)
+      view.isVideoMuted = wanted
+    } catch {
+      session.console.log(.warning, error.message)
+    }
   }
 
   private func showStatistics() async {
@@ -247,7 +275,7 @@ package final class CallRun {
     StatsLine.write(numbers, id, to: session.lines)
     view.numbers = numbers
     refresh()
-    session.console.say(StatusRegion.lines(view, columns: 200).prefix(2).joined(separator: "\n"))
+    session.console.say(StatusRegion.lines(view, columns: 200).prefix(3).joined(separator: "\n"))
   }
 
   /// The file is at its end; what was read last is still on its way to the other ear.

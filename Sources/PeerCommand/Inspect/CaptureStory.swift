@@ -133,13 +133,18 @@ package struct RTPStream: Equatable, Sendable {
 
   private mutating func measure(_ header: RTPMapping, at time: UInt64) {
     // Arrival in ticks of the stream's clock, as a difference that may wrap.
-    let ticks = Int64(bitPattern: (time &- firstTime) / 1000) &* 48 / 1000
+    let kilohertz = Double(clockKilohertz)
+    let ticks = Int64(bitPattern: (time &- firstTime) / 1000) &* clockKilohertz / 1000
     let transit = ticks &- Int64(header.timestamp)
     defer { lastTransit = transit }
-    guard let lastTransit, !header.isMarked else { return }
-    let change = Double(Int32(truncatingIfNeeded: transit &- lastTransit)).magnitude / 48
+    // The mark of sound comes after a pause; that of video ends each frame.
+    guard let lastTransit, isVideo || !header.isMarked else { return }
+    let change = Double(Int32(truncatingIfNeeded: transit &- lastTransit)).magnitude / kilohertz
     jitterMs += (change - jitterMs) / 16
   }
+
+  private var isVideo: Bool { payloadType == VP8Descriptor.payloadType }
+  private var clockKilohertz: Int64 { isVideo ? 90 : 48 }
 
   /// Packets missing between the first and the last.
   package var lost: Int { max(0, Int(clamping: highest - lowest + 1) - packets) }
@@ -148,7 +153,8 @@ package struct RTPStream: Equatable, Sendable {
     let all = packets + lost
     let seconds = Double(lastTime &- firstTime) / 1e9
     let rate = seconds > 0 ? Double(bytes) * 8 / seconds : 0
-    let codec = payloadType == RTPMapping.opusPayloadType ? "Opus" : "type \(payloadType)"
+    let isOpus = payloadType == RTPMapping.opusPayloadType
+    let codec = isOpus ? "Opus" : isVideo ? "VP8" : "type \(payloadType)"
     var text = "RTP 0x\(String(source, radix: 16)), \(codec), \(from) to \(to): "
     text += "\(packets) packets in \(Wording.decimal(seconds)) s, \(Wording.bitrate(rate)), "
     text += "lost \(lost) of \(all) (\(Wording.percent(all == 0 ? 0 : Double(lost) / Double(all))))"

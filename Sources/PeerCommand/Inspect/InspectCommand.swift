@@ -5,6 +5,8 @@ internal import Reactor
 /// `earshot inspect FILE`: explains a capture, an events file or a packet in hex.
 package struct InspectCommand: Sendable {
   package var subject: String
+  /// Where the plots of an events file go.
+  package var report: String?
 
   /// Larger files are captures, which are read piece by piece, or not ours.
   package static let maxTextByteCount = 64 << 20
@@ -13,13 +15,35 @@ package struct InspectCommand: Sendable {
 
   package init(_ arguments: consuming Arguments) throws(UsageError) {
     var arguments = arguments
+    report = try arguments.option("--report")
     subject = try arguments.positional("file")
     try arguments.finish()
   }
 
   package func run() throws(CommandFailure) -> ExitCode {
     print(try explanation())
+    if let report { try plot(to: report) }
     return .done
+  }
+
+  private func plot(to report: String) throws(CommandFailure) {
+    let text: String
+    do throws(ReactorError) {
+      let bytes = try ProcessSurroundings.contents(of: subject, limit: Self.maxTextByteCount)
+      text = String(decoding: bytes, as: UTF8.self)
+    } catch {
+      throw CommandFailure(file: error)
+    }
+    guard let page = EventPlots.html(text) else {
+      throw CommandFailure(
+        .file, "\(subject) has no statistics to plot.",
+        advice: "Give what --events or --json wrote in a call.")
+    }
+    do throws(ReactorError) {
+      try OutputFile(creating: report).write(page)
+    } catch {
+      throw CommandFailure(file: error)
+    }
   }
 
   package func explanation() throws(CommandFailure) -> String {

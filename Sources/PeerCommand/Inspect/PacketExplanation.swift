@@ -1,5 +1,6 @@
 internal import MediaFiles
 internal import Primitives
+internal import Video
 internal import Wire
 
 /// One datagram, field by field; what is sealed is said to be sealed.
@@ -128,15 +129,41 @@ package enum PacketExplanation {
 
   private static func rtp(_ header: RTPMapping, _ start: Int, _ walk: inout Walk) {
     walk.takeByte("version, flags") { "2, \($0 & 0x3F) " }
+    let isVideo = header.payloadType == VP8Descriptor.payloadType
     walk.takeByte("marker, payload type") { _ in
-      let opus = header.payloadType == RTPMapping.opusPayloadType ? ", as Opus is" : ""
-      return "\(header.isMarked ? "first after silence, " : "")\(header.payloadType)\(opus)"
+      let isOpus = header.payloadType == RTPMapping.opusPayloadType
+      let codec = isOpus ? ", as Opus is" : isVideo ? ", as VP8 is" : ""
+      let mark = isVideo ? "ends a frame, " : "first after silence, "
+      return "\(header.isMarked ? mark : "")\(header.payloadType)\(codec)"
     }
     walk.take(2, "sequence number") { "\(header.sequenceNumber)" }
-    walk.take(4, "timestamp") { "\(header.timestamp) of 48 000 a second" }
+    walk.take(4, "timestamp") { "\(header.timestamp) of \(isVideo ? "90" : "48") 000 a second" }
     walk.take(4, "SSRC") { "0x\(String(header.source, radix: 16))" }
     if start > 12 { walk.take(start - 12, "sources, extension") { "" } }
+    if isVideo { video(&walk) }
     walk.take(walk.remaining, "payload") { "in clear" }
+  }
+
+  /// What RFC 7741 §4.2 puts before a VP8 frame, and the frame's own header (RFC 6386 §9.1).
+  private static func video(_ walk: inout Walk) {
+    let payload = walk.rest
+    guard let (descriptor, start) = VP8Descriptor.parse(payload.span) else { return }
+    walk.take(start, "VP8 descriptor") {
+      "picture \(descriptor.pictureID), layer \(descriptor.temporalLayer)"
+        + (descriptor.isNonReference ? ", may be left out" : "")
+        + (descriptor.isStart ? ", begins a frame" : ", goes on with a frame")
+    }
+    guard descriptor.isStart else { return }
+    let frame = walk.rest
+    do throws(WireError) {
+      let header = try VP8Header(parsing: frame.span)
+      walk.take(header.size == nil ? 3 : 10, "VP8 frame header") {
+        guard let size = header.size else { return "refers to frames before it" }
+        return "key frame of \(size.width)x\(size.height)"
+      }
+    } catch {
+      walk.take(3, "VP8 frame header") { "cannot be read" }
+    }
   }
 
   private static func purpose(_ value: UInt8) -> String {

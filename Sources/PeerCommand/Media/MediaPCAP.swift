@@ -12,6 +12,8 @@ package final class MediaPCAP: MediaCapture {
     var writer: PCAPNGWriter?
     var outgoing = RTPNumbering(source: 0x4553_0001)
     var incoming = RTPNumbering(source: 0x4553_0002)
+    var outgoingVideo = VideoNumbering(source: 0x4553_0003)
+    var incomingVideo = VideoNumbering(source: 0x4553_0004)
     /// When our last sender report went, in nanoseconds since 1970 UTC.
     var lastReport: UInt64?
     var lastFlush: UInt64 = 0
@@ -27,6 +29,8 @@ package final class MediaPCAP: MediaCapture {
 
   /// What ended the capture, in a sentence.
   package var fault: String? { state.withLock { $0.fault } }
+
+  func withState(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
 
   package func capture(_ frame: CapturedFrame, payload: [UInt8]) {
     state.withLock { state in

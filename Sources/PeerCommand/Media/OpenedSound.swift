@@ -1,12 +1,14 @@
 internal import Earshot
 package import MediaFiles
 
-/// The two ends of a call's sound, open.
+/// The two ends of a call's sound, and of its picture where it has one, open.
 package struct OpenedSound: Sendable {
   package let source: PlayedSource
   package let sink: HeardSink
   /// The file that is written; `nil` when nothing is saved.
   package let saveName: String?
+  /// `nil` for a call without video.
+  package let video: OpenedVideo?
   private let end: SourceEnd
 
   /// Opens both for call `number`, 1 upwards.
@@ -18,6 +20,15 @@ package struct OpenedSound: Sendable {
     // Two channels are heard where two are sent: nobody knows what the other side sends.
     let isStereo = source.channelCount == 2 && options.bitrate >= 48_000
     sink = try HeardSink(saveName, channelCount: isStereo ? 2 : 1)
+    guard options.video.isWanted else {
+      video = nil
+      return
+    }
+    // A file of pictures ends the call where no file of sound does: the test tone has no end.
+    let endsCall = options.play == nil
+    video = try OpenedVideo(options.video, isLooped: options.isLooped, call: number) {
+      if endsCall { end.report() }
+    }
   }
 
   /// From here on the end of the source is told.

@@ -15,9 +15,10 @@ package struct SoundOptions: Sendable {
   package var usesNACK: Bool
   package var userExtension: String?
   package var leastMOS: Double?
+  package var video: VideoOptions
 
   package init(_ arguments: inout Arguments) throws(UsageError) {
-    try Self.refuseVideo(&arguments)
+    video = try VideoOptions(&arguments)
     play = try arguments.option("--play")
     isLooped = try arguments.flag("--loop")
     startsMuted = try arguments.flag("--mute")
@@ -36,7 +37,7 @@ package struct SoundOptions: Sendable {
       text.utf8.count <= 1024 && JSONReader.value(of: text) != nil ? text : nil
     }
     leastMOS = try arguments.number("--min-mos", "points", in: 1...5)
-    if isLooped, play == nil || play == "-" {
+    if isLooped, play == nil || play == "-", !playsVideoFile {
       throw UsageError("--loop needs a file to play.", advice: "Add --play FILE.")
     }
     try checkRate()
@@ -52,28 +53,20 @@ package struct SoundOptions: Sendable {
       advice: "Use at most \(most), or a shorter frame.")
   }
 
-  /// Video is in the contract, and not yet in this version: never silently ignored.
-  private static func refuseVideo(_ arguments: inout Arguments) throws(UsageError) {
-    for name in ["--video", "--save-video", "--max-video-bitrate", "--fallback"] {
-      guard try arguments.option(name) == nil else {
-        throw UsageError(
-          "\(name): this version has no video yet.", advice: "Leave it out: the call is audio.")
-      }
-    }
+  /// Whether what is sent has an end because of its picture.
+  package var playsVideoFile: Bool {
+    if case .file? = video.picture { return true }
+    return false
   }
 
-  /// The name for the recording of call `number`, 1 upwards: `{n}` is replaced; where there is no
-  /// `{n}`, later calls get `-2`, `-3` before the ending, so that none is written over.
+  /// The name for the recording of call `number`, 1 upwards.
   package func saveName(call number: Int) -> String? {
-    guard let save else { return nil }
-    if let place = save.firstRange(of: "{n}") {
-      return String(save[..<place.lowerBound]) + "\(number)" + save[place.upperBound...]
-    }
-    guard number > 1, let dot = save.lastIndex(of: ".") else { return save }
-    return save[..<dot] + "-\(number)" + save[dot...]
+    save.map { SaveName.of($0, call: number) }
   }
 
-  package func callOptions(source: PlayedSource, sink: HeardSink) -> CallOptions {
+  package func callOptions(
+    source: PlayedSource, sink: HeardSink, video ends: OpenedVideo? = nil
+  ) -> CallOptions {
     var options = CallOptions(source: source, sink: sink)
     options.bitrate = bitrate
     options.frameMilliseconds = frame
@@ -81,6 +74,7 @@ package struct SoundOptions: Sendable {
     options.usesNACK = usesNACK
     options.startsMuted = startsMuted
     options.userExtension = userExtension
+    video.apply(ends, to: &options)
     return options
   }
 }

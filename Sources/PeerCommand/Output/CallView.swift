@@ -13,6 +13,10 @@ package struct CallView: Sendable {
   package var playedLevel = -90.0
   package var isMuted = false
   package var isRemoteMuted = false
+  /// Whether a picture is sent at all, and whether it is held back now.
+  package var hasVideo = false
+  package var isVideoMuted = false
+  package var isRemoteVideoMuted = false
   /// The latest numbers.
   package var numbers: CallStatistics?
   /// How much of the file was played, 0...1, and how long it is in seconds.

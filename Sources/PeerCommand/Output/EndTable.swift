@@ -5,9 +5,10 @@ internal import Primitives
 package enum EndTable {
   /// - Parameter prediction: What a probe had said, against what was.
   package static func text(
-    _ report: CallReport, savedTo file: String?, prediction: String? = nil
+    _ report: CallReport, savedTo file: String?, videoSavedTo videoFile: String? = nil,
+    prediction: String? = nil
   ) -> String {
-    rows(report, savedTo: file, prediction: prediction)
+    rows(report, savedTo: file, videoSavedTo: videoFile, prediction: prediction)
       .map { title, text in
         "  " + title + String(repeating: " ", count: max(1, 11 - title.count)) + text
       }
@@ -15,7 +16,8 @@ package enum EndTable {
   }
 
   package static func rows(
-    _ report: CallReport, savedTo file: String?, prediction: String? = nil
+    _ report: CallReport, savedTo file: String?, videoSavedTo videoFile: String? = nil,
+    prediction: String? = nil
   ) -> [(title: String, text: String)] {
     var rows = [(title: "call", text: "\(report.outcome.rawValue): \(report.reason)")]
     rows.append(("with", peer(report)))
@@ -25,6 +27,7 @@ package enum EndTable {
     guard let numbers = report.statistics else { return rows }
     if numbers.received.totalSamplesReceived > 0 { rows += heard(numbers, file) }
     if numbers.sent.packetsSent > 0 { rows.append(("sent", sent(numbers))) }
+    rows += VideoWords.rows(numbers, savedTo: videoFile)
     if let path = numbers.path {
       let changes =
         path.changes == 0

@@ -75,9 +75,31 @@ package enum EventLine {
       case .messageDelivery(let tag, let isDelivered):
         object.add("tag", tag)
         object.add("delivered", isDelivered)
-      case .delivered, .firstFrameSent, .firstFrameReceived, .interrupted, .resumed: break
+      case .remoteVideoMuted(let isMuted): object.add("muted", isMuted)
+      case .remoteVideoChanged(let state, let reason):
+        object.add("state", state.rawValue)
+        object.add("reason", reason.rawValue)
+      case .firstVideoFrameDecoded(let width, let height),
+        .remoteVideoSizeChanged(let width, let height):
+        object.add("width", width)
+        object.add("height", height)
+      case .videoFailed(let text): object.add("message", text)
+      case .remoteWantsVideo(let isWanted): object.add("wanted", isWanted)
+      case .fallback(let change): fill(&object, change)
+      case .delivered, .firstFrameSent, .firstFrameReceived, .interrupted, .resumed,
+        .firstVideoFrameSent, .videoSourceEnded:
+        break
       }
     }
+  }
+
+  private static func fill(_ object: inout JSONObject, _ change: FallbackChange) {
+    object.add("on", change.isAudioOnly)
+    object.add("reason", change.reason.rawValue)
+    object.add("atMs", change.atMs)
+    object.add("estimateBps", change.estimateBps.rounded())
+    object.add("neededBps", change.neededBps.rounded())
+    object.add("loss", change.loss)
   }
 
   package static func name(of step: CallProgress) -> String {
@@ -95,6 +117,17 @@ package enum EventLine {
     case .replaced: "replaced"
     case .audioFailed: "audioFailed"
     case .messageDelivery: "messageDelivery"
+    case .remoteVideoMuted: "remoteVideoMuted"
+    case .remoteVideoChanged: "remoteVideoChanged"
+    case .firstVideoFrameDecoded: "firstVideoFrameDecoded"
+    case .remoteVideoSizeChanged: "remoteVideoSizeChanged"
+    case .firstVideoFrameSent: "firstVideoFrameSent"
+    case .videoSourceEnded: "videoSourceEnded"
+    case .videoFailed: "videoFailed"
+    case .remoteWantsVideo: "remoteWantsVideo"
+    case .fallback(let change):
+      change.direction == .publish
+        ? "localPublishFallbackToAudioOnly" : "remoteSubscribeFallbackToAudioOnly"
     }
   }
 

@@ -166,6 +166,11 @@ extension JSONValue {
     }
   }
 
+  package var asBoolean: Bool? {
+    if case .boolean(let value) = self { return value }
+    return nil
+  }
+
   /// The elements of an array.
   package var elements: [JSONValue]? {
     guard case .array(let values) = self else { return nil }

@@ -30,7 +30,7 @@ package struct Plot: Sendable {
   private static let left = 62.0
   private static let bottom = 24.0
   private static let top = 12.0
-  private static let colors = ["#1f6feb", "#d1572a"]
+  private static let colors = ["#1f6feb", "#d1572a", "#3a8f4d"]
   /// More points than pixels show nothing more.
   private static let maxPoints = 1440
 

@@ -9,7 +9,7 @@ package enum ReportPage {
     let rows = EndTable.rows(report, savedTo: nil, prediction: prediction).map { title, text in
       "<tr><th>\(Markup.escaped(title))</th><td>\(Markup.escaped(text))</td></tr>\n"
     }
-    let drawings = plots(samples).map(\.svg).joined()
+    let drawings = (plots(samples) + LinePlots.plots(samples)).map(\.svg).joined()
     let body =
       "<table>\n\(rows.joined())\(steps(report.timeline))</table>\n"
       + (drawings.isEmpty ? "<p>Nothing was measured: no media flowed.</p>\n" : drawings)

@@ -15,6 +15,7 @@ package enum StatsLine {
   package static func objects(_ numbers: CallStatistics) -> [JSONObject] {
     var objects = [inbound(numbers.received), outbound(numbers.sent)]
     objects += [remoteInbound(numbers), path(numbers), playout(numbers.received)].compactMap(\.self)
+    objects += VideoLines.objects(numbers)
     return objects
   }
 
@@ -74,6 +75,7 @@ package enum StatsLine {
     object.add("state", "succeeded")
     object.add("nominated", true)
     object.add("currentRoundTripTime", numbers.currentRttMs.map { $0 / 1000 })
+    object.add("availableOutgoingBitrate", numbers.congestion?.estimateBps)
     object.add("earshotKind", path.kind.rawValue)
     object.add("earshotLocal", "\(path.local)")
     object.add("earshotRemote", "\(path.remote)")

@@ -42,6 +42,7 @@ package struct StatusRegion {
     let width = max(1, columns - 1)
     var lines = ["\(view.state)  \(view.peer)  \(Timestamp.clock(seconds: view.seconds))"]
     if view.isMuted { lines[0] += "  muted" }
+    if view.isVideoMuted { lines[0] += "  video muted" }
     if view.isRemoteMuted { lines[0] += "  the other side is muted" }
     if let numbers = view.numbers {
       lines[0] += "  heard " + bar(level: view.heardLevel, width: min(12, width / 6))
@@ -49,6 +50,7 @@ package struct StatusRegion {
         lines[0] += "  sent " + bar(level: view.playedLevel, width: min(12, width / 6))
       }
       lines.append(Self.line(numbers))
+      if let line = VideoWords.line(numbers) { lines.append(line) }
     }
     if let progress = view.progress {
       lines.append(Self.line(progress.fraction, of: progress.seconds, width: width))

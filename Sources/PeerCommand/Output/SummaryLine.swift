@@ -28,8 +28,10 @@ package enum SummaryLine {
     if numbers.sent.packetsSent > 0 { audio.add("sent", sent(numbers.sent)) }
     if numbers.received.totalSamplesReceived > 0 { audio.add("received", received(numbers)) }
     object.add("audio", audio)
+    object.add("video", VideoLines.summary(numbers))
     var network = JSONObject()
     network.add("rttMs", milliseconds(numbers.rttMs))
+    VideoLines.fill(&network, numbers)
     object.add("network", network)
     var quality = JSONObject()
     quality.add("tx", numbers.qualityTx)

@@ -61,11 +61,13 @@ package enum Help {
     """
 
   private static let inspect = """
-    usage: earshot inspect FILE|HEX|-
+    usage: earshot inspect FILE|HEX|- [--report FILE.html]
 
     Explains a capture (pcapng), an events file (JSON Lines) or a packet in hex: what each field
     of the header means, what is sealed, and how the call went. FILE may hold the hex; - reads it
     from standard input.
+
+      --report FILE.html   of an events file: plots of the line, its queue, loss and fallbacks
 
     example: earshot inspect call.pcapng
     """
@@ -121,14 +123,20 @@ package enum Help {
   private static let sound = """
       --play FILE          WAV, FLAC, Ogg, Opus, MP3, AIFF; - is raw s16le 48 kHz mono on standard
                            input                           (default: a test tone)
-      --loop               play the file again and again
+      --loop               play the files again and again
       --mute               begin muted
       --save FILE          what is heard, as .wav or .opus; {n} is the number of the call
-      --duration SECONDS   hang up after                   (default: when the played file ends)
+      --duration SECONDS   hang up after      (default: when the played file, or the video's, ends)
       --bitrate BPS        6000...510000                   (default: 32000)
       --frame MS           10, 20, 40 or 60                (default: 20)
       --no-fec             send no copies of what may get lost
       --no-nack            do not ask again for what got lost
+      --video FILE|test    y4m (YUV4MPEG2, 8 bits 4:2:0), sent at its frame rate; test is a moving
+                           picture with its number and time   (default: none)
+      --save-video FILE    what is seen, as .ivf (VP8); {n} as above
+      --max-video-bitrate BPS  30000...20000000            (default: 2500000)
+      --fallback WHAT      audio-only: video gives way where the line does not hold it, and returns;
+                           disabled: it goes on             (default: audio-only)
       --extension JSON     data for the other side, at most 1024 bytes
       --min-mos POINTS     1...5: exit 6 when it sounded worse
 
@@ -152,8 +160,8 @@ package enum Help {
     onlineOptions + """
 
 
-      Keys while a call runs on a terminal: m mute, q hang up, s statistics now. SIGINT hangs up and
-      still prints the report; SIGUSR1 prints statistics.
+      Keys while a call runs on a terminal: m mute, v video on and off, q hang up, s statistics
+      now. SIGINT hangs up and still prints the report; SIGUSR1 prints statistics.
 
       example: earshot call bob --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav
                earshot answer --name bob --rendezvous 192.0.2.1:7400 --accept
