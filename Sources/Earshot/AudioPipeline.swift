@@ -34,6 +34,11 @@ struct AudioPipeline: ~Copyable {
   var isMuted: Bool
   /// The other side said that it sends no audio: what is missing then is silence, not loss.
   var isRemoteMuted = false
+  /// Silence is played instead of what comes.
+  var isUnwanted = false
+  /// The least playout delay that goes with the picture, and the delay there was before one had to.
+  private var pictureHold: Int64 = 0
+  private var delayBefore: Int64 = 0
   private(set) var pausedSamples: UInt64 = 0
 
   static func make(
@@ -76,6 +81,7 @@ struct AudioPipeline: ~Copyable {
     elapsed &+= 20_000_000
     takeArrivals(now: now)
     answer(now: now)
+    holdForPicture()
     play(now: now)
     play(now: now)
     if let heard = receiver.buffer.heardNanoseconds {
@@ -153,12 +159,25 @@ struct AudioPipeline: ~Copyable {
     }
   }
 
+  /// Sound that is ahead of its picture waits for it (`LipBalance`).
+  private mutating func holdForPicture() {
+    let wanted = rings.pictureHold.value
+    guard wanted != pictureHold else { return }
+    if pictureHold == 0 {
+      delayBefore = Int64(clamping: receiver.buffer.statistics.targetDelayNanoseconds)
+    }
+    pictureHold = wanted
+    let least = wanted == 0 ? 0 : delayBefore &+ wanted
+    receiver.buffer.delayRange = least...1_000_000_000
+  }
+
   private mutating func play(now: Instant) {
     if isRemoteMuted, receiver.buffer.isEmpty {
       pausedSamples &+= UInt64(AudioFormat.stepSampleCount)
       for index in playoutSamples.indices { playoutSamples[index] = 0 }
     } else {
       Self.pull(from: &receiver, into: &playoutSamples, now: now)
+      if isUnwanted { for index in playoutSamples.indices { playoutSamples[index] = 0 } }
     }
     sink?.write(playoutSamples, frameCount: AudioFormat.stepSampleCount)
   }
@@ -319,6 +338,8 @@ struct AudioRings: Sendable {
   /// The media time of what is read, and of what is heard: video keeps to them.
   let sentClock = MediaClock(start: SystemClock.now)
   let heardClock = MediaClock(start: .zero)
+  /// What the picture wants the sound to wait for it.
+  let pictureHold = PictureHold()
 
   init(wake: LoopWake) { self.wake = wake }
 }

@@ -30,9 +30,25 @@ public struct Call: Sendable, Identifiable {
     try await endpoint.setVideoMuted(id, isMuted)
   }
 
-  /// Stops or resumes showing the other side's video.
+  /// Stops or resumes showing the other side's video; the other side is asked not to send it.
   public func setRemoteVideoMuted(_ isMuted: Bool) async throws(EarshotError) {
     try await endpoint.setRemoteVideoMuted(id, isMuted)
+  }
+
+  /// Stops or resumes playing the other side's audio: the sink gets silence meanwhile.
+  public func setRemoteAudioMuted(_ isMuted: Bool) async throws(EarshotError) {
+    try await endpoint.setRemoteAudioMuted(id, isMuted)
+  }
+
+  /// Switches the whole of video: nothing is sent and nothing shown while it is off.
+  public func setVideoEnabled(_ isEnabled: Bool) async throws(EarshotError) {
+    try await endpoint.setVideoEnabled(id, isEnabled)
+  }
+
+  /// Switches the whole of audio: nothing is sent and nothing played while it is off.
+  public func setAudioEnabled(_ isEnabled: Bool) async throws(EarshotError) {
+    try await endpoint.setAudioMuted(id, !isEnabled)
+    try await endpoint.setRemoteAudioMuted(id, !isEnabled)
   }
 
   /// Sends a reliable, ordered message of at most 65 536 bytes on a stream of the application.

@@ -26,6 +26,7 @@ final class CallRecord {
   var isRemoteAudioMuted = false
   /// The application does not want to see the other side's video now.
   var isRemoteVideoUnwanted = false
+  var isRemoteAudioUnwanted = false
   var hasSentVideo = false
   /// Number of the next outgoing video frame in a capture.
   var nextCapturedVideo: UInt16 = 0
@@ -75,6 +76,7 @@ final class CallAudio: Sendable {
   }
 
   func setMuted(_ isMuted: Bool) { pipeline.withLock { $0.isMuted = isMuted } }
+  func setUnwanted(_ isUnwanted: Bool) { pipeline.withLock { $0.isUnwanted = isUnwanted } }
   func setRemoteMuted(_ isMuted: Bool) { pipeline.withLock { $0.isRemoteMuted = isMuted } }
 
   var statistics: AudioNumbers { pipeline.withLock { $0.statistics } }

@@ -19,7 +19,8 @@ final class CallVideo: Sendable {
     self.rings = rings
     if let sink = options.videoSink {
       let clocks = VideoReceiving.Clocks(
-        heard: audio.heardClock, recording: audio.sentClock, expects: expectation)
+        heard: audio.heardClock, recording: audio.sentClock, expects: expectation,
+        hold: audio.pictureHold)
       let receiving = Guarded(VideoReceiving(sink, clocks: clocks, rings: rings))
       self.receiving = receiving
       receiver = try PromptWorker(named: "earshot-decode") { now in

@@ -176,6 +176,23 @@ extension Endpoint {
     setVideo(sends: !isMuted, of: callID)
   }
 
+  /// Silence instead of the other side's sound, or the sound again.
+  func setRemoteAudioMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
+    let (_, record) = try open(id)
+    record.isRemoteAudioUnwanted = isMuted
+    record.audio?.setUnwanted(isMuted)
+  }
+
+  /// Neither sent nor shown.
+  func setVideoEnabled(_ id: CallID, _ isEnabled: Bool) throws(EarshotError) {
+    let (_, record) = try open(id)
+    guard record.options.videoSource != nil || record.options.videoSink != nil else {
+      throw .callState("The call has no video.")
+    }
+    if record.options.videoSource != nil { try setVideoMuted(id, !isEnabled) }
+    if record.options.videoSink != nil { try setRemoteVideoMuted(id, !isEnabled) }
+  }
+
   private func setVideo(sends: Bool, of callID: Wire.CallID) {
     do throws(EarshotError) {
       try command { machine, now throws(PeerRefusal) in
@@ -193,9 +210,8 @@ extension Endpoint {
     }
     guard isMuted != record.isRemoteVideoUnwanted else { return }
     record.isRemoteVideoUnwanted = isMuted
-    // What came meanwhile was not decoded: only a key frame helps.
-    if !isMuted {
-      driver.withMachine { machine, now in machine.videoDecodeFailed(of: callID, now: now) }
+    driver.withMachine { machine, now in
+      machine.setWantsVideo(!isMuted, of: callID, now: now)
     }
     publish(record.remoteVideo.handle(isUnwanted: isMuted), of: callID)
   }

@@ -22,7 +22,12 @@ struct RemoteVideo {
   mutating func handle(sends: Bool, isPaused: Bool) -> [CallProgress] {
     var steps: [CallProgress] = []
     let isMuted = !sends || isPaused
-    // That there is none from the beginning is not muting.
+    // That there is none from the beginning is not muting; nor is what this side asked for.
+    if isUnwanted {
+      let mutes = !sends && !isPaused
+      defer { self.isMuted = mutes }
+      return mutes != (self.isMuted ?? mutes) ? [.remoteVideoMuted(mutes)] : []
+    }
     if isMuted != (self.isMuted ?? !sends) || (self.isMuted == nil && isPaused) {
       steps.append(.remoteVideoMuted(isMuted))
     }

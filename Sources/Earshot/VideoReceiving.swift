@@ -18,6 +18,7 @@ struct VideoReceiving: ~Copyable {
   private var count = 0
   private var lip = LipSync()
   private var freezes = FreezeMeter()
+  private var balance = LipBalance()
   private var numbers = VideoReceiveNumbers()
   private var lastShown: Instant?
   private var lastDue = Instant.zero
@@ -33,6 +34,8 @@ struct VideoReceiving: ~Copyable {
     var recording: MediaClock
     /// Whether pictures are to be expected: not while the other side is muted.
     var expects: Expectation
+    /// Where it says that the sound is to wait.
+    var hold: PictureHold
   }
 
   /// Said by the loop.
@@ -66,7 +69,8 @@ struct VideoReceiving: ~Copyable {
     }
     listen()
     showDue(now: now)
-    while count < Self.capacity, decodeNext(now: now) { showDue(now: now) }
+    var now = now
+    while count < Self.capacity, decodeNext(now: &now) { showDue(now: now) }
     if clocks.expects.isOn, freezes.handleTimeout(now: now) {
       hasToTell = true
       rings.note(.frozen)
@@ -94,20 +98,27 @@ struct VideoReceiving: ~Copyable {
 
   // MARK: - Decoding
 
+  /// - Parameter now: moves on by what the decoder took.
   /// - Returns: whether there was a frame.
-  private mutating func decodeNext(now: Instant) -> Bool {
+  private mutating func decodeNext(now: inout Instant) -> Bool {
     guard let frame = Self.take(&bytes, from: rings) else { return false }
     do throws(VPXError) {
       if decoder == nil { decoder = try VP8Decoder() }
       let place = (first + count) % Self.capacity
       let began = SystemClock.now
       let isPicture = try Self.decode(bytes, with: &decoder, into: &waiting[place].picture)
-      let done = SystemClock.now
-      numbers.totalDecodeTime += done - began
-      numbers.totalProcessingDelay += done - frame.firstArrival
+      let taken = SystemClock.now - began
+      now = now + taken
+      numbers.totalDecodeTime += taken
+      numbers.totalProcessingDelay += now - frame.firstArrival
       numbers.framesDecoded += 1
       if frame.isKeyFrame { numbers.keyFramesDecoded += 1 }
-      let due = max(lip.showTime(of: frame.mediaTime, now: done), lastDue)
+      if let offset = lip.offset(of: frame.mediaTime, now: now),
+        let hold = balance.note(offset, now: now)
+      {
+        clocks.hold.set(hold.nanoseconds)
+      }
+      let due = max(lip.showTime(of: frame.mediaTime, now: now), lastDue)
       lastDue = due
       sink.record(bytes, moment(of: frame, waiting[place].picture, at: due))
       guard isPicture else { return true }

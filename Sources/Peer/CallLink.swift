@@ -92,6 +92,8 @@ final class CallLink {
   var isAudioMuted = false
   /// Where both or one of the sides have video.
   var video: VideoLink?
+  /// Its numbers, when it is over.
+  var lastVideo: VideoNumbers?
 
   init(
     _ callID: CallID, _ role: CallRole, peer: PeerID, peerStatic: Bytes32, limits: PeerLimits,
@@ -131,6 +133,7 @@ final class CallLink {
     mayStartMedia = false
     isFindingPath = false
     outgoingAudio.removeAll()
+    lastVideo = videoNumbers(now: now)
     video = nil
     pathSignal = []
     prober = nil

@@ -134,7 +134,7 @@ extension PeerMachine {
     return LinkStatistics(
       media: link.counters, quality: numbers.quality, roundTrip: roundTrip,
       pathKind: link.agent.kind, remote: link.agent.selected, pathChanges: link.agent.changes,
-      congestion: link.congestion, video: link.videoNumbers(now: latest),
+      congestion: link.congestion, video: link.videoNumbers(now: latest) ?? link.lastVideo,
       failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)
   }
 }

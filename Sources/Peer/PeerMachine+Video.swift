@@ -65,6 +65,19 @@ extension PeerMachine {
     settle(now: now)
   }
 
+  /// Asks the other side to leave its video out, or to send it again, because the user says so.
+  package mutating func setWantsVideo(_ isWanted: Bool, of callID: CallID, now: Instant) {
+    guard let link = link(callID), let video = link.video, video.isRefused == isWanted else {
+      return
+    }
+    video.isRefused = !isWanted
+    let isPossible = isWanted && video.subscribing.mode == .audioAndVideo
+    sendControl(.mediaWanted(isPossible ? [.audio, .video] : .audio), on: link, now: now)
+    // What is on its way is not decoded: only a key frame helps.
+    if isWanted { video.assembler.handleDecodeFailure(now: now) }
+    settle(now: now)
+  }
+
   /// What audio may take of the line at the moment, IP and UDP included, in bit/s; `nil` before
   /// anything is known. Copies of audio go before video, but do not push it out.
   package func audioAllowance(of callID: CallID) -> Int? {
@@ -101,6 +114,7 @@ extension PeerMachine {
     }
     if let change = changes.subscribing {
       tell(link, .subscribeFallback(change))
+      guard link.video?.isRefused == false else { return }
       let wanted: MediaState = change.mode == .audioOnly ? .audio : [.audio, .video]
       sendControl(.mediaWanted(wanted), on: link, now: now)
     }

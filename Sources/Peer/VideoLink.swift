@@ -19,6 +19,8 @@ final class VideoLink {
   var isEnabled: Bool
   /// The other side wants it.
   var isWanted = true
+  /// This side's user does not want the other's.
+  var isRefused = false
   /// What the other side says that it sends.
   var remote = MediaState.audio
   var hasToldArrival = false

@@ -32,7 +32,9 @@ package struct EventStory {
 
   private static func event(_ object: JSONValue) -> String {
     var text = short(object["name"])
-    let known = ["type", "ts", "name", "callId", "state"]
+    // The state of the call is the name of its event.
+    var known = ["type", "ts", "name", "callId"]
+    if object["state"]?.asString == text { known.append("state") }
     guard case .object(let members) = object else { return text }
     let details = members.filter { !known.contains($0.key) }
       .map { "\(plain($0.key)) \(short($0.value))" }

@@ -1,0 +1,227 @@
+import Earshot
+import Foundation
+import Primitives
+import Synchronization
+import Testing
+import Video
+
+/// Calls with a picture between two endpoints of this process, over the loopback address.
+@Suite(.serialized) struct VideoCallTests {
+  /// A folder, a rendezvous, and two who know each other's name.
+  private struct Pair {
+    let folder: URL
+    let rendezvous: LoopbackRendezvous
+    let alice: Endpoint
+    let bob: Endpoint
+
+    init() async throws {
+      folder = FileManager.default.temporaryDirectory.appending(
+        path: "earshot-\(UUID().uuidString)")
+      rendezvous = try LoopbackRendezvous()
+      bob = try await Self.endpoint("bob", rendezvous, folder)
+      alice = try await Self.endpoint("alice", rendezvous, folder)
+      #expect(try await bob.waitUntilRegistered() == .granted)
+      #expect(try await alice.waitUntilRegistered() == .granted)
+    }
+
+    func close() async {
+      await alice.close()
+      await bob.close()
+      rendezvous.stop()
+      try? FileManager.default.removeItem(at: folder)
+    }
+
+    private static func endpoint(
+      _ name: String, _ rendezvous: LoopbackRendezvous, _ folder: URL
+    ) async throws -> Endpoint {
+      var configuration = Configuration(rendezvous: rendezvous.address.description)
+      configuration.name = name
+      configuration.bind = "127.0.0.1:0"
+      configuration.identityFile = folder.appending(path: name + "/identity").path
+      return try await Endpoint.open(configuration)
+    }
+  }
+
+  /// Accepts, and returns what happened.
+  private static func answer(
+    _ endpoint: Endpoint, _ events: AsyncStream<EndpointEvent>, _ options: CallOptions
+  ) async throws -> (steps: [CallProgress], report: CallReport?) {
+    var steps: [CallProgress] = []
+    for await event in events {
+      switch event {
+      case .incomingCall(let incoming):
+        try await endpoint.call(incoming.id).accept(options)
+      case .callProgress(_, let step): steps.append(step)
+      case .callEnded(_, let report): return (steps, report)
+      default: break
+      }
+    }
+    return (steps, nil)
+  }
+
+  private static func options(_ camera: Camera?, _ eye: Eye?) -> CallOptions {
+    var options = CallOptions(source: Tone(), sink: Ear())
+    options.videoSource = camera
+    options.videoSink = eye
+    options.maxVideoBitrate = 400_000
+    return options
+  }
+
+  /// Goal: the picture goes both ways; muted, none is sent and the other side knows; it returns;
+  /// unwanted, none is sent either.
+  @Test(.timeLimit(.minutes(2)))
+  func `two endpoints see each other, mute, and see each other again`() async throws {
+    let size = try #require(PictureSize(width: 320, height: 180))
+    let pair = try await Pair()
+    let (camera, alicesEye, bobsEye) = (Camera(size), Eye(), Eye())
+    let bobsEvents = await pair.bob.events()
+    let bobs = Task {
+      try await Self.answer(pair.bob, bobsEvents, Self.options(Camera(size), bobsEye))
+    }
+    let events = await pair.alice.events()
+    let call = try await pair.alice.call("bob", options: Self.options(camera, alicesEye))
+    var play = MutePlay(call: call, alicesEye: alicesEye, bobsEye: bobsEye)
+    var alicesSteps: [CallProgress] = []
+    var report: CallReport?
+    for await event in events {
+      switch event {
+      case .statistics: try await play.next()
+      case .callProgress(_, let step): alicesSteps.append(step)
+      case .callEnded(_, let ended): report = ended
+      default: break
+      }
+      if report != nil { break }
+    }
+    let (bobsSteps, bobsReport) = try await bobs.value
+    await pair.close()
+    Self.check(bobsSteps)
+    #expect(alicesSteps.contains(.firstVideoFrameSent))
+    #expect(alicesSteps.contains(.remoteVideoChanged(.stopped, .localMuted)))
+    #expect(alicesSteps.contains(.remoteVideoChanged(.decoding, .localUnmuted)))
+    #expect(bobsSteps.contains(.remoteWantsVideo(false)))
+    Self.check(bobsEye, camera, play)
+    let sent = try #require(report?.statistics?.videoSent)
+    let received = try #require(bobsReport?.statistics?.videoReceived)
+    #expect(received.framesDecoded > 30 && received.framesDecoded <= sent.framesSent)
+    #expect(sent.framesSent <= sent.framesEncoded && sent.packetsSent >= sent.framesSent)
+    #expect(received.packetsReceived == sent.packetsSent && received.freezeCount == 0)
+    #expect(received.frameWidth <= 320 && received.decodeFailures == 0)
+    let line = try #require(report?.statistics?.congestion)
+    #expect(line.estimateBps > 100_000 && line.estimateP50Bps != nil && line.queueDelays != nil)
+    #expect(bobsEye.isFinished.withLock { $0 })
+  }
+
+  /// What the callee hears of the caller's muting.
+  private static func check(_ steps: [CallProgress]) {
+    let wanted: [CallProgress] = [
+      .remoteVideoChanged(.starting, .remoteUnmuted),
+      .remoteVideoChanged(.decoding, .remoteUnmuted),
+      .remoteVideoMuted(true), .remoteVideoChanged(.stopped, .remoteMuted),
+      .remoteVideoMuted(false), .remoteVideoChanged(.starting, .remoteUnmuted),
+      .remoteVideoChanged(.decoding, .remoteUnmuted),
+    ]
+    let heard = steps.filter { step in
+      switch step {
+      case .remoteVideoMuted, .remoteVideoChanged: true
+      default: false
+      }
+    }
+    #expect(Array(heard.prefix(wanted.count)) == wanted)
+    #expect(
+      steps.contains { step in
+        if case .firstVideoFrameDecoded = step { true } else { false }
+      })
+  }
+
+  /// The burnt-in numbers come in order, none twice; media time goes with the source's; and what is
+  /// shown was there a moment ago.
+  private static func check(_ eye: Eye, _ camera: Camera, _ play: MutePlay) {
+    let sights = eye.sights.withLock { $0 }
+    #expect(zip(sights, sights.dropFirst()).allSatisfy { $0.stamp.number < $1.stamp.number })
+    #expect(eye.unreadable.withLock { $0 } == 0)
+    #expect(play.shownWhileMuted <= 2, "what was on its way")
+    let delays = sights.compactMap { sight in
+      camera.moment(of: sight.stamp.number).map { Double(sight.at.nanoseconds(since: $0)) / 1e6 }
+    }
+    // A bound against nonsense only: the figure itself is measured on a quiet host.
+    #expect(delays.percentile(0.5) < 250, "\(delays.percentile(0.5)) ms")
+    for sight in sights {
+      #expect(
+        abs(Double(sight.stamp.clock) - sight.moment.mediaTime / .milliseconds(1)) <= 1)
+    }
+  }
+
+  /// What the caller does, a step with each reading of the numbers, two seconds apart.
+  private struct MutePlay {
+    let call: Call
+    let alicesEye: Eye
+    let bobsEye: Eye
+    private var stage = 0
+    private var before = 0
+    private(set) var shownWhileMuted = 0
+
+    init(call: Call, alicesEye: Eye, bobsEye: Eye) {
+      self.call = call
+      self.alicesEye = alicesEye
+      self.bobsEye = bobsEye
+    }
+
+    mutating func next() async throws {
+      switch stage {
+      case 0 where bobsEye.count >= 20 && alicesEye.count >= 20:
+        before = bobsEye.count
+        try await call.setVideoMuted(true)
+      case 1:
+        shownWhileMuted = bobsEye.count - before
+        before = bobsEye.count
+        try await call.setVideoMuted(false)
+      case 2 where bobsEye.count > before + 10:
+        try await call.setRemoteVideoMuted(true)
+      case 3:
+        before = alicesEye.count
+        try await call.setRemoteVideoMuted(false)
+      case 4 where alicesEye.count > before + 10: await call.hangUp()
+      default: return
+      }
+      stage += 1
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `a side without video makes it a call of sound alone`() async throws {
+    let size = try #require(PictureSize(width: 160, height: 120))
+    let pair = try await Pair()
+    let bobsEvents = await pair.bob.events()
+    let bobs = Task { try await Self.answer(pair.bob, bobsEvents, Self.options(nil, nil)) }
+    let events = await pair.alice.events()
+    let eye = Eye()
+    let call = try await pair.alice.call("bob", options: Self.options(Camera(size), eye))
+    var report: CallReport?
+    for await event in events {
+      if case .statistics = event { await call.hangUp() }
+      if case .callEnded(_, let ended) = event { report = ended }
+      if report != nil { break }
+    }
+    let (steps, _) = try await bobs.value
+    await pair.close()
+    #expect(report?.outcome == .completed && eye.count == 0)
+    #expect(report?.statistics?.videoSent?.framesSent == 0)
+    #expect((report?.statistics?.received.packetsReceived ?? 0) > 50)
+    let isAboutVideo = steps.contains { "\($0)".contains("ideo") }
+    #expect(!isAboutVideo, "\(steps)")
+  }
+
+  @Test func `what cannot be is refused`() async throws {
+    let size = try #require(PictureSize(width: 160, height: 120))
+    let pair = try await Pair()
+    var options = Self.options(Camera(size), nil)
+    options.maxVideoBitrate = 1000
+    await #expect(throws: EarshotError.self) { try await pair.alice.call("bob", options: options) }
+    options = Self.options(Camera(size, framesPerSecond: 200), nil)
+    await #expect(throws: EarshotError.self) { try await pair.alice.call("bob", options: options) }
+    let call = try await pair.alice.call("nobody-there", options: Self.options(nil, nil))
+    await #expect(throws: EarshotError.self) { try await call.setVideoMuted(true) }
+    await #expect(throws: EarshotError.self) { try await call.setVideoEnabled(false) }
+    await pair.close()
+  }
+}

@@ -1,0 +1,220 @@
+import Peer
+import Primitives
+import Reactor
+import Testing
+import Video
+
+@testable import Earshot
+
+/// Both threads' work without threads, network or waiting.
+@Suite struct VideoPipelineTests {
+  private static let start = Instant(nanoseconds: 1_000_000_000_000)
+  private static let size = I420Picture(VideoLadder.rungs[4].box).size
+
+  /// One way from a source to a sink; the network in between is a loop of this test.
+  private struct Way: ~Copyable {
+    let camera = Camera(VideoPipelineTests.size)
+    let eye = Eye()
+    let rings: VideoRings
+    let sentClock = MediaClock(start: VideoPipelineTests.start)
+    let heardClock = MediaClock(start: .zero)
+    let expectation = VideoReceiving.Expectation()
+    let hold = PictureHold()
+    var sending: VideoSending
+    var receiving: VideoReceiving
+    var now = VideoPipelineTests.start
+    var number: UInt16 = 0
+    var frames: [EncodedFrame] = []
+
+    init() throws {
+      rings = VideoRings(wake: try LoopWake())
+      sending = VideoSending(camera, clock: sentClock, rings: rings)
+      receiving = VideoReceiving(
+        eye,
+        clocks: VideoReceiving.Clocks(
+          heard: heardClock, recording: sentClock, expects: expectation, hold: hold),
+        rings: rings)
+      rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: false))
+    }
+
+    /// A thirtieth of a second; every frame that comes out arrives at once, unless it is lost.
+    mutating func step(loses: (EncodedFrame) -> Bool = { _ in false }) {
+      sending.tick(now: now, due: now)
+      var bytes: [UInt8] = []
+      while case .outgoing(let frame, let mediaTime)? = rings.outbox.withLock({
+        $0.pop(into: &bytes)
+      }) {
+        frames.append(frame)
+        number &+= 1
+        guard !loses(frame) else { continue }
+        let assembled = AssembledFrame(
+          number: number, isKeyFrame: frame.isKeyFrame, temporalLayer: frame.temporalLayer,
+          mediaTime: mediaTime, byteCount: bytes.count, firstArrival: now, completed: now)
+        _ = rings.inbox.withLock { $0.push(.incoming(assembled), &bytes) }
+      }
+      if let next = receiving.run(now: now), next < now + .milliseconds(33) {
+        _ = receiving.run(now: max(next, now))
+      }
+      now = now + .nanoseconds(33_333_333)
+    }
+
+    var notes: [VideoNote] { rings.takeNotes() }
+  }
+
+  @Test func `pictures go from a source to a sink with their numbers and times`() throws {
+    var way = try Way()
+    for _ in 0..<60 { way.step() }
+    way.receiving.finish()
+    let sights = way.eye.sights.withLock { $0 }
+    #expect(sights.count >= 28, "half of 30 a second at this bitrate, for two seconds")
+    #expect(way.eye.unreadable.withLock { $0 } == 0)
+    for sight in sights {
+      // The burnt-in time is the frame's own media time, to a millisecond.
+      let media = sight.moment.mediaTime / .milliseconds(1)
+      #expect(abs(Double(sight.stamp.clock) - media) <= 1)
+    }
+    #expect(zip(sights, sights.dropFirst()).allSatisfy { $0.stamp.number < $1.stamp.number })
+    #expect(way.eye.recorded.withLock { $0.count } == sights.count)
+    #expect(way.eye.isFinished.withLock { $0 })
+    #expect(
+      way.notes.contains(.shown(ShownPicture(size: way.frames[0].size, isFirst: true))))
+  }
+
+  @Test func `nothing is encoded while nobody wants it`() throws {
+    var way = try Way()
+    way.rings.setDemand(nil)
+    for _ in 0..<30 { way.step() }
+    #expect(way.frames.isEmpty && way.eye.count == 0)
+    #expect(way.rings.sent.withLock { $0.framesCaptured } == 30)
+    way.rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: true))
+    way.step()
+    #expect(way.frames.first?.isKeyFrame == true)
+  }
+
+  @Test func `a wish for a key frame is kept until a picture is encoded`() throws {
+    var way = try Way()
+    for _ in 0..<4 { way.step() }
+    let before = way.frames.count
+    way.rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: true))
+    way.rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: false))
+    for _ in 0..<3 { way.step() }
+    #expect(way.frames[before].isKeyFrame)
+  }
+
+  @Test func `a full hand-over leaves pictures out and breaks no reference`() throws {
+    var way = try Way()
+    for _ in 0..<60 {
+      way.sending.tick(now: way.now, due: way.now)
+      way.now = way.now + .nanoseconds(33_333_333)
+    }
+    #expect(way.rings.outbox.withLock { $0.count } == 4)
+    #expect(way.rings.sent.withLock { $0.framesWaitedOut } > 20)
+    #expect(way.rings.sent.withLock { $0.framesEncoded } == 4)
+    for _ in 0..<10 { way.step() }
+    #expect(way.rings.received.withLock { $0.decodeFailures } == 0)
+  }
+
+  /// Method: sound of the same media time is heard 80 ms after it was made.
+  @Test func `a picture waits for its sound`() throws {
+    var way = try Way()
+    for tick in 0..<60 {
+      let media = Int64(tick) * 33_333_333 - 80_000_000
+      way.heardClock.note(media, at: way.now)
+      way.step()
+      // What became due before the next picture.
+      while let next = way.receiving.run(now: way.now), next <= way.now {}
+    }
+    let offset = try #require(way.rings.received.withLock { $0.lipOffset.percentile(0.5) })
+    // Looked at every 33 ms, so up to that much late, and never early.
+    #expect((-1...34).contains(offset), "\(offset) ms")
+    let waited = way.rings.received.withLock { $0.totalHold / Double($0.framesDecoded) }
+    #expect((.milliseconds(60)...(.milliseconds(120))).contains(waited), "\(waited)")
+  }
+
+  @Test func `a frame that cannot be decoded is told, and a key frame mends it`() throws {
+    var way = try Way()
+    for _ in 0..<10 { way.step() }
+    _ = way.notes
+    var junk: [UInt8] = [0x31, 0, 0, 1, 2, 3]
+    let frame = AssembledFrame(
+      number: 99, isKeyFrame: false, temporalLayer: 0, mediaTime: 0, byteCount: 6,
+      firstArrival: way.now, completed: way.now)
+    _ = way.rings.inbox.withLock { $0.push(.incoming(frame), &junk) }
+    _ = way.receiving.run(now: way.now)
+    let isTold = way.notes.contains { note in
+      if case .decodeFailed = note { true } else { false }
+    }
+    #expect(isTold)
+    way.rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: true))
+    let before = way.eye.count
+    for _ in 0..<10 { way.step() }
+    #expect(way.eye.count > before)
+  }
+
+  @Test func `a picture that stands is a freeze, but not while none is expected`() throws {
+    var way = try Way()
+    for _ in 0..<30 { way.step() }
+    _ = way.notes
+    _ = way.receiving.run(now: way.now + .milliseconds(600))
+    #expect(way.notes == [.frozen])
+    for _ in 0..<4 { way.step() }
+    #expect(way.notes.count == 1, "that it moves again")
+    way.expectation.set(false)
+    _ = way.receiving.run(now: way.now)
+    _ = way.receiving.run(now: way.now + .seconds(5))
+    #expect(way.notes.isEmpty)
+    #expect(way.rings.received.withLock { $0.freezeCount } == 1)
+  }
+}
+
+@Suite struct HandOverTests {
+  @Test func `memory goes round, and a full queue refuses`() {
+    var queue = FrameQueue(capacity: 2)
+    let frame = HandedFrame.incoming(
+      AssembledFrame(
+        number: 1, isKeyFrame: true, temporalLayer: 0, mediaTime: 2, byteCount: 3,
+        firstArrival: .zero, completed: .zero))
+    for round in 0..<3 as Range<UInt8> {
+      var (one, two, three): ([UInt8], [UInt8], [UInt8]) = ([round, 1], [round, 2], [round, 3])
+      #expect(queue.push(frame, &one) && queue.push(frame, &two))
+      #expect(!queue.push(frame, &three) && three == [round, 3])
+      #expect(queue.isFull)
+      #expect(queue.pop(into: &three) != nil && three == [round, 1])
+      #expect(queue.pop(into: &three) != nil && three == [round, 2])
+      #expect(queue.pop(into: &three) == nil && queue.count == 0)
+    }
+  }
+
+  @Test func `percentiles are those of all numbers, however many there are`() throws {
+    var samples = SampleReservoir()
+    #expect(samples.percentile(0.5) == nil)
+    for value in 1...100 { samples.add(Double(value)) }
+    #expect(samples.percentile(0.5) == 50 && samples.percentile(0.95) == 95)
+    #expect(samples.percentile(0) == 1 && samples.percentile(1) == 100)
+    samples.add(.nan)
+    for value in 0..<100_000 { samples.add(Double(value % 1000)) }
+    let middle = try #require(samples.percentile(0.5))
+    #expect(abs(middle - 500) < 40)
+    #expect(samples.last == 999)
+  }
+
+  @Test func `media time is told from one thread to the other`() {
+    let clock = MediaClock(start: Instant(nanoseconds: 500))
+    #expect(clock.lastNote == nil && clock.nanoseconds(at: Instant(nanoseconds: 700)) == 200)
+    clock.note(-30, at: Instant(nanoseconds: 1000))
+    #expect(clock.nanoseconds(at: Instant(nanoseconds: 1100)) == 70)
+    #expect(clock.lastNote?.media == -30)
+    #expect(MediaClock.ticks(10_000_000) == 256)
+    #expect(MediaClock.ticks(655_360_000_000 + 5_000_000) == 128)
+    #expect(MediaClock.duration(ofTicks: 384) == .milliseconds(15))
+  }
+
+  @Test func `a line's history takes a sample every tenth of a second`() {
+    var history = NetworkHistory()
+    for millisecond in 0..<1000 {
+      let now = Instant(nanoseconds: 1_000_000_000) + .milliseconds(millisecond)
+      if history.isDue(now: now) { history.add(estimate: Double(millisecond), now: now) }
+    }
+    #expect(history.estimates.percentile(1) == 900 && history.estimates.last == 900)
+  }
+}
