@@ -24,6 +24,22 @@ public struct CapturedVideoFrame: Sendable {
   public var fragmentByteCount: Int
   /// Nanoseconds since 1970 UTC.
   public var wallNanoseconds: UInt64
+
+  package init(
+    isOutgoing: Bool, local: SocketAddress, remote: SocketAddress, mediaTime: UInt32,
+    number: UInt16, temporalLayer: UInt8, isKeyFrame: Bool, fragmentByteCount: Int,
+    wallNanoseconds: UInt64
+  ) {
+    self.isOutgoing = isOutgoing
+    self.local = local
+    self.remote = remote
+    self.mediaTime = mediaTime
+    self.number = number
+    self.temporalLayer = temporalLayer
+    self.isKeyFrame = isKeyFrame
+    self.fragmentByteCount = fragmentByteCount
+    self.wallNanoseconds = wallNanoseconds
+  }
 }
 
 extension Endpoint {

@@ -100,6 +100,17 @@ import Testing
     #expect(bytes[24] == 2 && writer.frameCount == 2)
   }
 
+  @Test func `the size may be said when it is known`() throws {
+    let path = folder.file("b.ivf")
+    var writer = try IVFWriter(path, width: 0, height: 0)
+    try writer.setSize(width: 640, height: 360)
+    let key: [UInt8] = [0x10, 2, 3]
+    try writer.write(key.span, milliseconds: 0)
+    let bytes = try folder.bytes(of: "b.ivf")
+    #expect(Array(bytes[12..<16]) == [0x80, 2, 0x68, 1] && bytes.count == 47)
+    try writer.close()
+  }
+
   @Test func `says where a file cannot be saved`() {
     #expect(throws: (any Error).self) {
       _ = try IVFWriter(folder.file("no/a.ivf"), width: 16, height: 16).frameCount

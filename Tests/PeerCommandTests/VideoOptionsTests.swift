@@ -52,7 +52,7 @@ struct VideoOptionsTests {
   @Test func `a file that is no video is a failure of the file`() throws {
     let folder = try TemporaryFolder()
     for name in ["missing.y4m", "bad.y4m"] {
-      if name == "bad.y4m" { try folder.write("YUV4MPEG2 W16\n", to: name) }
+      if name == "bad.y4m" { try folder.write(Array("YUV4MPEG2 W16\n".utf8), to: name) }
       let sound = try Self.call(["--video", folder.file(name)]).sound
       let failure = #expect(throws: MediaFileError.self) { try OpenedSound(sound, call: 1) }
       #expect(failure.map { CommandFailure($0).code } == .file)
