@@ -27,6 +27,7 @@ final class CallRecord {
   /// The application does not want to see the other side's video now.
   var isRemoteVideoUnwanted = false
   var isRemoteAudioUnwanted = false
+  var hasToldMediaStart = false
   var hasSentVideo = false
   /// Number of the next outgoing video frame in a capture.
   var nextCapturedVideo: UInt16 = 0

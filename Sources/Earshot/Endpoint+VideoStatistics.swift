@@ -28,6 +28,20 @@ extension Endpoint {
       let line = driver.readMachine({ $0.statistics(of: callID)?.congestion })
     else { return }
     record.network.add(estimate: line.estimate, now: now)
+    tellMediaStart(callID, record, now: now)
+  }
+}
+
+extension Endpoint {
+  private func tellMediaStart(_ callID: Wire.CallID, _ record: CallRecord, now: Instant) {
+    guard !record.hasToldMediaStart, let clock = record.audio?.rings.sentClock,
+      clock.lastNote != nil
+    else { return }
+    record.hasToldMediaStart = true
+    let age = UInt64(clamping: clock.nanoseconds(at: now))
+    publish(
+      .callProgress(
+        CallID(callID), .mediaStarted(wallNanoseconds: SystemClock.wallNanoseconds &- age)))
   }
 }
 

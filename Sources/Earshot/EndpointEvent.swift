@@ -169,6 +169,9 @@ public enum CallProgress: Sendable, Equatable {
   case firstVideoFrameDecoded(width: Int, height: Int)
   /// The other side's pictures have another size.
   case remoteVideoSizeChanged(width: Int, height: Int)
+  /// Audio and video have begun here: the moment, in nanoseconds since 1970 UTC, of the first own
+  /// sample, which is media time 0, and of the first sample that the sinks get.
+  case mediaStarted(wallNanoseconds: UInt64)
   /// The first own video frame left.
   case firstVideoFrameSent
   /// The own video's source has no more pictures; the call goes on without.

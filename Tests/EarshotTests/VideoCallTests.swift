@@ -75,8 +75,9 @@ import Video
     let pair = try await Pair()
     let (camera, alicesEye, bobsEye) = (Camera(size), Eye(), Eye())
     let bobsEvents = await pair.bob.events()
+    let bob = pair.bob
     let bobs = Task {
-      try await Self.answer(pair.bob, bobsEvents, Self.options(Camera(size), bobsEye))
+      try await Self.answer(bob, bobsEvents, Self.options(Camera(size), bobsEye))
     }
     let events = await pair.alice.events()
     let call = try await pair.alice.call("bob", options: Self.options(camera, alicesEye))
@@ -192,7 +193,8 @@ import Video
     let size = try #require(PictureSize(width: 160, height: 120))
     let pair = try await Pair()
     let bobsEvents = await pair.bob.events()
-    let bobs = Task { try await Self.answer(pair.bob, bobsEvents, Self.options(nil, nil)) }
+    let bob = pair.bob
+    let bobs = Task { try await Self.answer(bob, bobsEvents, Self.options(nil, nil)) }
     let events = await pair.alice.events()
     let eye = Eye()
     let call = try await pair.alice.call("bob", options: Self.options(Camera(size), eye))

@@ -22,14 +22,16 @@ struct VideoCaptureTests {
       Self.keyFrame + [UInt8](repeating: 7, count: 2490))
     #expect(packets.map(\.count) == [834 + 17, 834 + 17, 832 + 17])
     let headers = try packets.map { try #require(RTPMapping.parse($0.span)).header }
-    #expect(headers.map(\.sequenceNumber) == [0, 1, 2] && headers.map(\.payloadType) == [96, 96, 96])
+    #expect(
+      headers.map(\.sequenceNumber) == [0, 1, 2] && headers.map(\.payloadType) == [96, 96, 96])
     #expect(headers.map(\.isMarked) == [false, false, true])
     #expect(Set(headers.map(\.timestamp)) == [UInt32(0xFF_FF00 * 900 / 256)])
     let parts = try packets.map { packet in
       try #require(VP8Descriptor.parse(Array(packet.dropFirst(12)).span))
     }
     #expect(parts.map { $0.0.isStart } == [true, false, false])
-    #expect(parts.map { $0.0.pictureID } == [300, 300, 300] && parts.map { $0.start } == [5, 5, 5])
+    #expect(
+      parts.map { $0.0.pictureID } == [300, 300, 300] && parts.map { $0.start } == [5, 5, 5])
     // 10 ms later, over the wrap of the wire's 24 bits.
     let next = numbering.packets(of: Self.frame(number: 301, ticks: 0), [1])
     let header = try #require(RTPMapping.parse(next[0].span)).header
@@ -51,7 +53,8 @@ struct VideoCaptureTests {
     let capture = try MediaPCAP(folder.file("a.pcapng"))
     for number in 0..<30 {
       capture.capture(
-        Self.frame(number: number, ticks: number * 845), payload: [UInt8](repeating: 1, count: 2000))
+        Self.frame(number: number, ticks: number * 845), payload: [UInt8](repeating: 1, count: 2000)
+      )
     }
     capture.finish()
     let story = try CaptureStory(folder.file("a.pcapng"))

@@ -129,6 +129,10 @@ struct VideoLinesTests {
         #""name":"remoteVideoSizeChanged","callId":"ID","width":16,"height":18}"#
       ),
       (.firstVideoFrameSent, #""name":"firstVideoFrameSent","callId":"ID"}"#),
+      (
+        .mediaStarted(wallNanoseconds: 5_999_999),
+        #""name":"mediaStarted","callId":"ID","wallMs":5}"#
+      ),
       (.videoSourceEnded, #""name":"videoSourceEnded","callId":"ID"}"#),
       (.videoFailed("x"), #""name":"videoFailed","callId":"ID","message":"x"}"#),
       (.remoteWantsVideo(false), #""name":"remoteWantsVideo","callId":"ID","wanted":false}"#),

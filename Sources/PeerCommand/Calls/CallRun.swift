@@ -197,7 +197,7 @@ package final class CallRun {
     case .videoFailed(let text): session.remember("The video does not work: \(text)")
     case .firstFrameSent, .firstFrameReceived, .message, .messageDelivery, .remoteVideoChanged,
       .firstVideoFrameDecoded, .remoteVideoSizeChanged, .firstVideoFrameSent, .videoSourceEnded,
-      .remoteWantsVideo, .fallback:
+      .mediaStarted, .remoteWantsVideo, .fallback:
       break
     }
   }

@@ -84,6 +84,7 @@ package enum EventLine {
         object.add("width", width)
         object.add("height", height)
       case .videoFailed(let text): object.add("message", text)
+      case .mediaStarted(let wall): object.add("wallMs", Int(clamping: wall / 1_000_000))
       case .remoteWantsVideo(let isWanted): object.add("wanted", isWanted)
       case .fallback(let change): fill(&object, change)
       case .delivered, .firstFrameSent, .firstFrameReceived, .interrupted, .resumed,
@@ -123,6 +124,7 @@ package enum EventLine {
     case .remoteVideoSizeChanged: "remoteVideoSizeChanged"
     case .firstVideoFrameSent: "firstVideoFrameSent"
     case .videoSourceEnded: "videoSourceEnded"
+    case .mediaStarted: "mediaStarted"
     case .videoFailed: "videoFailed"
     case .remoteWantsVideo: "remoteWantsVideo"
     case .fallback(let change):

@@ -42,4 +42,17 @@ package struct AssembledFrame: Equatable, Sendable, BitwiseCopyable {
   package var byteCount: Int
   package var firstArrival: Instant
   package var completed: Instant
+
+  package init(
+    number: UInt16, isKeyFrame: Bool, temporalLayer: UInt8, mediaTime: UInt32, byteCount: Int,
+    firstArrival: Instant, completed: Instant
+  ) {
+    self.number = number
+    self.isKeyFrame = isKeyFrame
+    self.temporalLayer = temporalLayer
+    self.mediaTime = mediaTime
+    self.byteCount = byteCount
+    self.firstArrival = firstArrival
+    self.completed = completed
+  }
 }
