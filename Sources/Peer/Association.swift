@@ -140,6 +140,7 @@ final class Association {
     settleOutcomes()
     uplink?.finishReport(
       roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
+    if let interval = uplink?.reportInterval { recorder.leastInterval = interval }
   }
 
   private func handle(_ message: MessageFrame, _ bytes: Span<UInt8>, now: Instant) {
@@ -247,7 +248,7 @@ final class Association {
         SentPacket(
           number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
           hasMessages: hasMessages))
-      uplink?.noteSent(byteCount: packet.count, now: now)
+      uplink?.noteSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
       settleOutcomes()
       lastSent = now
       return true

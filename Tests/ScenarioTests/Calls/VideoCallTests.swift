@@ -3,6 +3,7 @@ import Peer
 import Primitives
 import Simulation
 import Testing
+import Video
 import Wire
 
 /// Video beside audio through whole machines: what the path carries is used and no more, and where
@@ -41,8 +42,6 @@ import Wire
         bob.tick()
       }
     }
-
-    var seconds: Double { Double(pair.world.now.nanoseconds(since: began)) / 1e9 }
   }
 
   static func setUplink(_ pair: TwoPeers, _ bitsPerSecond: UInt64) {
