@@ -30,7 +30,8 @@ struct Uplink: Sendable {
   mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {
     estimator.finishReport(roundTrip: roundTrip, bytesInFlight: bytesInFlight, now: now)
     queueDelays.add(UInt64(max(0, estimator.standingDelay) * 1_000))
-    estimator.insistentRate = audioRate + Self.reportBits / Double(max(reportInterval, 25_000_000)) * 1e9
+    let reportRate = Self.reportBits * 1e9 / Double(max(reportInterval, 25_000_000))
+    estimator.insistentRate = audioRate + reportRate
     setCeiling(now: now)
     setGate()
   }

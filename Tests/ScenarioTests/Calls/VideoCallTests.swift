@@ -15,7 +15,6 @@ import Wire
     let pair: TwoPeers
     let alice: VideoEnd
     let bob: VideoEnd
-    let began: Instant
 
     /// - Parameters:
     ///   - uplink: Alice's, bit/s, with 300 ms of queue.
@@ -32,7 +31,6 @@ import Wire
       pair.world.mediaInterval = .seconds(3600)
       alice = VideoEnd(pair.alice, call, in: pair.world)
       bob = VideoEnd(pair.bob, call, in: pair.world)
-      began = pair.world.now
     }
 
     func run(_ duration: Duration) {
