@@ -109,7 +109,7 @@ final class Association {
 
   /// Notes an opened packet after its frames.
   ///
-  /// - Parameter byteCount: the datagram's, where media comes: the more of it, the sooner the report.
+  /// - Parameter byteCount: the datagram's, where media comes: the more, the sooner the report.
   func didReceive(
     _ opened: OpenedPacket, byteCount: Int = 0, demand: FeedbackDemand, marks: DatagramMarks,
     now: Instant

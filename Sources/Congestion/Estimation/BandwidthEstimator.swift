@@ -33,8 +33,8 @@ package struct BandwidthEstimator: Sendable {
     case policer, prior
   }
 
-  /// What its owner sends whatever the estimate, in bit/s: audio and reports. A queue that this alone
-  /// keeps full is nobody else's.
+  /// What its owner sends whatever the estimate, in bit/s: audio and reports. A queue that this
+  /// alone keeps full is nobody else's.
   package var insistentRate = 0.0
 
   var tuning: EstimatorTuning { limits.tuning }
