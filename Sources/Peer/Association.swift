@@ -109,7 +109,7 @@ final class Association {
 
   /// Notes an opened packet after its frames.
   ///
-  /// - Parameter byteCount: the datagram's, where media comes: the more of it, the sooner the report.
+  /// - Parameter byteCount: the datagram's, where media comes: the more, the sooner the report.
   func didReceive(
     _ opened: OpenedPacket, byteCount: Int = 0, demand: FeedbackDemand, marks: DatagramMarks,
     now: Instant
@@ -140,6 +140,7 @@ final class Association {
     settleOutcomes()
     uplink?.finishReport(
       roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
+    if let interval = uplink?.reportInterval { recorder.leastInterval = interval }
   }
 
   private func handle(_ message: MessageFrame, _ bytes: Span<UInt8>, now: Instant) {
@@ -247,7 +248,7 @@ final class Association {
         SentPacket(
           number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
           hasMessages: hasMessages))
-      uplink?.noteSent(byteCount: packet.count, now: now)
+      uplink?.noteSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
       settleOutcomes()
       lastSent = now
       return true

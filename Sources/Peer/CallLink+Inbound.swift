@@ -79,10 +79,7 @@ extension CallLink {
         case .message, .feedback:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
-        case .video(let frame, let payload):
-          take(frame, packet.bytes(at: payload), now: now)
-          findings.insert(.video)
-        case .videoNack(let nack): take(nack, in: packet, now: now)
+        case .video, .videoNack: findings.formUnion(takeVideo(frame, in: packet, now: now))
         case .padding, .ping, .pong, .credit, .close, .skipped:
           _ = association?.handle(frame, in: packet, from: source, now: now)
         }

@@ -9,14 +9,16 @@ import Wire
 extension CallLink {
   // MARK: - In
 
-  func take(_ frame: VideoMediaFrame, _ payload: Span<UInt8>, now: Instant) {
-    guard frame.stream == 0 else { return }
-    video?.assembler.handle(frame, payload, now: now)
-  }
-
-  func take(_ nack: VideoNackFrame, in packet: Span<UInt8>, now: Instant) {
-    guard nack.stream == 0 else { return }
-    video?.sender.handle(nack, in: packet, roundTrip: smoothedRoundTrip, now: now)
+  func takeVideo(_ frame: Frame, in packet: Span<UInt8>, now: Instant) -> Findings {
+    switch frame {
+    case .video(let fragment, let payload) where fragment.stream == 0:
+      video?.assembler.handle(fragment, packet.bytes(at: payload), now: now)
+      return .video
+    case .videoNack(let nack) where nack.stream == 0:
+      video?.sender.handle(nack, in: packet, roundTrip: smoothedRoundTrip, now: now)
+      return []
+    default: return []
+    }
   }
 
   private var smoothedRoundTrip: Duration {

@@ -82,7 +82,7 @@ extension PeerMachine {
   /// anything is known. Copies of audio go before video, but do not push it out.
   package func audioAllowance(of callID: CallID) -> Int? {
     guard let link = link(callID), let uplink = link.association?.uplink else { return nil }
-    let estimate = min(uplink.estimator.estimate, 1e9)
+    let estimate = min(uplink.audioAllowance(now: latest), 1e9)
     guard let video = link.video, video.isPublishing else { return Int(estimate) }
     let rest = estimate - video.settings.fallbackLimits.needed + video.settings.audioLineRate
     return Int(max(video.settings.audioLineRate, min(estimate * 0.6, rest)))

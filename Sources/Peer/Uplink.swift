@@ -11,6 +11,10 @@ struct Uplink: Sendable {
   /// The standing queue, as each report found it.
   private(set) var queueDelays = DurationHistogram()
   private var lastAudio: Instant?
+  /// What audio must make do with, since it alone was too much: bit/s, until when, and how long the
+  /// next time.
+  private var ceiling: (rate: Double, until: Instant)?
+  private var ceilingTime = Self.shortestCeiling
   private var nextCheck = Instant.zero
 
   init(_ limits: EstimatorLimits) {
@@ -26,6 +30,9 @@ struct Uplink: Sendable {
   mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {
     estimator.finishReport(roundTrip: roundTrip, bytesInFlight: bytesInFlight, now: now)
     queueDelays.add(UInt64(max(0, estimator.standingDelay) * 1_000))
+    let reportRate = Self.reportBits * 1e9 / Double(max(reportInterval, 25_000_000))
+    estimator.insistentRate = audioRate + reportRate
+    setCeiling(now: now)
     setGate()
   }
 
@@ -38,8 +45,14 @@ struct Uplink: Sendable {
   }
 
   /// A packet of any class has left.
-  mutating func noteSent(byteCount: Int, now: Instant) {
-    gate.noteSent(byteCount: byteCount + Self.headerByteCount, now: now)
+  mutating func noteSent(byteCount: Int, hasMessages: Bool, now: Instant) {
+    gate.noteSent(
+      byteCount: byteCount + Self.headerByteCount, hasMessages: hasMessages, now: now)
+  }
+
+  /// How far apart reports must be, in nanoseconds, to take a tenth of what may be sent.
+  var reportInterval: UInt64 {
+    UInt64(Self.reportBits / (Self.reportShare * max(estimator.knownRate, 10_000)) * 1e9)
   }
 
   /// One that carried audio: what video may use is what audio leaves.
@@ -53,6 +66,28 @@ struct Uplink: Sendable {
   /// The path is another one: nothing that was known holds.
   mutating func restart() { self = Uplink(estimator.limits) }
 
+  /// What audio may take, in bit/s.
+  func audioAllowance(now: Instant) -> Double {
+    guard let ceiling, now < ceiling.until else { return estimator.knownRate }
+    return min(estimator.knownRate, ceiling.rate)
+  }
+
+  /// Audio alone fills the path: it has to shrink, and not to grow back at the first free moment.
+  private mutating func setCeiling(now: Instant) {
+    if estimator.isOverburdened {
+      let rate = estimator.acknowledgedRate * 0.85
+      if let ceiling, now < ceiling.until {
+        self.ceiling = (min(rate, ceiling.rate), ceiling.until)
+      } else {
+        let isRelapse = ceiling.map { now - $0.until < Self.relapse } ?? false
+        ceilingTime = isRelapse ? min(ceilingTime * 2, Self.longestCeiling) : Self.shortestCeiling
+        ceiling = (rate, now + ceilingTime)
+      }
+    } else if let ceiling, estimator.acknowledgedRate > 1.5 * ceiling.rate {
+      self.ceiling = nil
+    }
+  }
+
   private mutating func setGate() {
     gate.rate = estimator.pacingRate
     gate.inFlightLimit = estimator.inFlightLimit
@@ -61,6 +96,12 @@ struct Uplink: Sendable {
   /// IPv4 and UDP.
   static let headerByteCount = 28
   static let checkInterval = Duration.milliseconds(100)
+  /// A report as it is on the line, about.
+  private static let reportBits = 1_200.0
+  private static let reportShare = 0.1
   /// Seconds.
   private static let audioMemory = 1.0
+  private static let shortestCeiling = Duration.seconds(10)
+  private static let longestCeiling = Duration.seconds(60)
+  private static let relapse = Duration.seconds(20)
 }

@@ -24,7 +24,6 @@ enum UntestedFiles {
     "Sources/Messaging/OutgoingMessage.swift",
     "Sources/Messaging/Reassembly.swift",
     "Sources/Messaging/ReceiveStream.swift",
-    "Sources/Peer/PeerEvent.swift",
     "Sources/Primitives/Bytes/ZBase32.swift",
     "Sources/Primitives/Network/Drain.swift",
     "Sources/Primitives/Numbers/SequenceUnwrapper.swift",

@@ -88,6 +88,7 @@ extension BandwidthEstimator {
   /// A drain that should long be over: what we had in the queue has left, and it is as long as
   /// before.
   func isDrainHopeless(now: Instant) -> Bool {
+    if isBurdened { return false }
     let waited = Double(now.nanoseconds(since: drain.began)) / 1_000
     return waited > 2 * drain.mostDelay + 3 * cycle
       && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
@@ -102,7 +103,7 @@ extension BandwidthEstimator {
     {
       lastOverflow = now
     }
-    return now - longSince > .seconds(2) && now >= competition.barredUntil
+    return now - longSince > .seconds(2) && now >= competition.barredUntil && !isBurdened
       && lastOverflow > longSince
       && now - lastOverflow < .seconds(4)
   }
@@ -125,10 +126,12 @@ extension BandwidthEstimator {
     } else {
       competition.shortSince = now
     }
+    if isBurdened { return endCompetition(reason: .queue) }
     let roundTrip = loadedRoundTrip
     if losses.lostInReport > 0, losses.recent > losses.inherent + 0.001 {
       if competition.reduce(roundTrip: roundTrip, now: now) { reason = .loss }
-    } else {
+    } else if acknowledgedRate > 0.4 * estimate {
+      // What is not used says nothing of what there is (RFC 9438 §5.8).
       competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
     }
     if isAlone(roundTrip: roundTrip, now: now) {

@@ -15,22 +15,32 @@ package struct PacingGate: Sendable, BitwiseCopyable {
   private var lineFree: UInt64 = 0
   /// When something last left while the limit was reached.
   private var lastProbe: UInt64 = 0
+  /// When a message last left.
+  private var lastMessage: UInt64 = 0
 
   /// Sent ahead of time at once, in nanoseconds of the rate: what a timer may be late by.
   private static let burst: UInt64 = 1_000_000
   /// With the limit reached one packet goes each 100 ms, so that the end of an outage is seen.
   private static let probeInterval: UInt64 = 100_000_000
+  /// What audio has borrowed is paid back no later: in nanoseconds.
+  private static let mostDebt: UInt64 = 100_000_000
+  /// Where audio takes all there is a message goes this often, so that the other side is told.
+  private static let messageInterval: UInt64 = 200_000_000
 
   package init(rate: Double) { self.rate = rate }
 
   // MARK: Inputs
 
-  /// A packet of any class has left.
-  package mutating func noteSent(byteCount: Int, now: Instant) {
+  /// A packet has left.
+  package mutating func noteSent(
+    byteCount: Int, hasMessages: Bool = false, now: Instant
+  ) {
     let time = now.nanoseconds
     lastProbe = max(lastProbe, time)
+    if hasMessages { lastMessage = time }
     let start = max(lineFree, time &- min(time, Self.burst))
-    lineFree = start &+ duration(byteCount)
+    let length = duration(byteCount)
+    lineFree = min(start &+ length, time &+ max(length, Self.mostDebt))
   }
 
   // MARK: Outputs
@@ -38,6 +48,7 @@ package struct PacingGate: Sendable, BitwiseCopyable {
   /// Whether a packet of this class may leave now.
   package func admits(_ sendClass: SendClass, bytesInFlight: Int, now: Instant) -> Bool {
     let time = now.nanoseconds
+    if sendClass == .message, time &- min(time, lastMessage) >= Self.messageInterval { return true }
     if sendClass.isPaced, lineFree > time &+ Self.burst { return false }
     guard sendClass.isLimited, bytesInFlight >= inFlightLimit else { return true }
     return time &- min(time, lastProbe) >= Self.probeInterval
@@ -47,6 +58,7 @@ package struct PacingGate: Sendable, BitwiseCopyable {
   package func admission(of sendClass: SendClass, bytesInFlight: Int, now: Instant) -> Instant {
     guard sendClass.isPaced else { return now }
     var time = lineFree > Self.burst ? lineFree - Self.burst : 0
+    if sendClass == .message { time = min(time, lastMessage &+ Self.messageInterval) }
     if sendClass.isLimited, bytesInFlight >= inFlightLimit {
       time = max(time, lastProbe &+ Self.probeInterval)
     }

@@ -3,6 +3,7 @@ import Peer
 import Primitives
 import Simulation
 import Testing
+import Video
 import Wire
 
 /// Video beside audio through whole machines: what the path carries is used and no more, and where
@@ -14,7 +15,6 @@ import Wire
     let pair: TwoPeers
     let alice: VideoEnd
     let bob: VideoEnd
-    let began: Instant
 
     /// - Parameters:
     ///   - uplink: Alice's, bit/s, with 300 ms of queue.
@@ -31,7 +31,6 @@ import Wire
       pair.world.mediaInterval = .seconds(3600)
       alice = VideoEnd(pair.alice, call, in: pair.world)
       bob = VideoEnd(pair.bob, call, in: pair.world)
-      began = pair.world.now
     }
 
     func run(_ duration: Duration) {
@@ -41,8 +40,6 @@ import Wire
         bob.tick()
       }
     }
-
-    var seconds: Double { Double(pair.world.now.nanoseconds(since: began)) / 1e9 }
   }
 
   static func setUplink(_ pair: TwoPeers, _ bitsPerSecond: UInt64) {

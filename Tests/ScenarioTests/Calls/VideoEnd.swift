@@ -1,3 +1,4 @@
+import Calling
 import Congestion
 import Peer
 import Primitives
@@ -19,7 +20,9 @@ final class VideoEnd {
   private(set) var demands: [(at: Instant, bitsPerSecond: Int)] = []
   private var mediaTime: UInt16 = 0
   private var untilPicture = 0
-  private var pattern: Int = 0
+  private var pattern = TemporalPattern(layerCount: 1)
+  private var hasBegun = false
+  private let size = PictureSize(width: 320, height: 240)
   private var bytes: [UInt8] = []
   private let call: CallID
   private let world: CallWorld
@@ -28,7 +31,7 @@ final class VideoEnd {
     self.peer = peer
     self.call = call
     self.world = world
-    peer.host.observe = { [unowned self] event, _ in observe(event) }
+    peer.host.observe = { [unowned self] event, now in observe(event) }
   }
 
   private func observe(_ event: PeerEvent) {
@@ -70,32 +73,35 @@ final class VideoEnd {
     }
   }
 
+  /// 32 kbit/s in frames of 20 ms or, where that is more than audio may take, 24 in frames of 40.
   private func sendAudio(_ machine: inout PeerMachine, _ now: Instant) {
-    let payload = [UInt8](repeating: 7, count: 80)
+    let isNarrow = machine.audioAllowance(of: call).map { $0 < 58_000 } ?? false
+    defer { mediaTime &+= 2 }
+    if isNarrow, mediaTime & 3 != 0 { return }
+    let payload = [UInt8](repeating: 7, count: isNarrow ? 120 : 80)
     if machine.sendAudio(
-      payload.span, mediaTime: mediaTime, length: .milliseconds20, isMarked: mediaTime == 0,
-      on: call, now: now)
+      payload.span, mediaTime: mediaTime, length: isNarrow ? .milliseconds40 : .milliseconds20,
+      isMarked: mediaTime == 0, on: call, now: now)
     {
       audioSent += 1
     }
-    mediaTime &+= 2
   }
 
   private func sendPicture(_ machine: inout PeerMachine, _ now: Instant) {
     let demand = machine.videoDemand(of: call, now: now)
     demands.append((world.now, demand?.bitsPerSecond ?? 0))
-    guard let demand else { return }
-    let isKey = demand.needsKeyFrame || pattern == 0
-    let size = demand.bitsPerSecond / 8 / 30 * (isKey ? 3 : 1)
-    bytes = [UInt8](repeating: 9, count: max(20, size))
-    let place = TemporalPattern.Place(layer: 0, references: (base: isKey ? 0 : 1, other: 0))
+    guard let demand, let size else { return }
+    let isKey = demand.needsKeyFrame || !hasBegun
+    let byteCount = demand.bitsPerSecond / 8 / 30 * (isKey ? 3 : 1)
+    bytes = [UInt8](repeating: 9, count: max(20, byteCount))
+    let place = pattern.place(isKeyFrame: isKey)
     let frame = EncodedFrame(
-      isKeyFrame: isKey, size: PictureSize(unchecked: 320, 240), place: place, quantizer: 30,
-      byteCount: bytes.count)
+      isKeyFrame: isKey, size: size, place: place, quantizer: 30, byteCount: bytes.count)
     if machine.sendVideo(
       frame, bytes: &bytes, mediaTime: UInt32(mediaTime) << 8, on: call, now: now)
     {
-      pattern += 1
+      pattern.advance(past: place)
+      hasBegun = true
     }
   }
 
