@@ -84,12 +84,13 @@ struct VideoSending: ~Copyable {
     if encoder == nil {
       encoder = try AdaptiveEncoder(
         size: picture.i420.size, framesPerSecond: framesPerSecond,
-        bitsPerSecond: demand.bitsPerSecond)
+        bitsPerSecond: demand.steadyBitsPerSecond)
     }
     return try encoder?.encode(
       picture.i420, milliseconds: media / 1_000_000,
       demand: AdaptiveEncoder.Demand(
-        bitsPerSecond: demand.bitsPerSecond, needsKeyFrame: demand.needsKeyFrame),
+        bitsPerSecond: demand.bitsPerSecond, steadyBitsPerSecond: demand.steadyBitsPerSecond,
+        needsKeyFrame: demand.needsKeyFrame),
       now: now, into: &bytes) ?? nil
   }
 

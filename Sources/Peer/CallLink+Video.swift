@@ -130,11 +130,14 @@ extension CallLink {
     let share = payload / (payload + Self.fragmentOverhead)
     let room = (uplink.estimator.estimate - uplink.audioRate) * share
     let correction = 1 - 0.5 * Double(waiting) / Double(Self.frameTime)
-    let bits = min(
-      max(room * correction, Double(video.settings.leastBitsPerSecond)),
-      Double(video.settings.mostBitsPerSecond))
+    let within = { (bits: Double) -> Int in
+      let settings = video.settings
+      return Int(
+        min(max(bits, Double(settings.leastBitsPerSecond)), Double(settings.mostBitsPerSecond)))
+    }
     return VideoDemand(
-      bitsPerSecond: Int(bits), needsKeyFrame: video.sender.pollKeyFrame(now: now))
+      bitsPerSecond: within(room * correction), steadyBitsPerSecond: within(room),
+      needsKeyFrame: video.sender.pollKeyFrame(now: now))
   }
 
   /// Small fragments where one of 1200 bytes would hold up the audio for more than 12 ms.

@@ -7,10 +7,13 @@ package import Wire
 /// What the encoder is to do with its next picture.
 package struct VideoDemand: Equatable, Sendable {
   package var bitsPerSecond: Int
+  /// The same without what a queue of the moment takes off: what the picture's size may follow.
+  package var steadyBitsPerSecond: Int
   package var needsKeyFrame: Bool
 
-  package init(bitsPerSecond: Int, needsKeyFrame: Bool) {
+  package init(bitsPerSecond: Int, steadyBitsPerSecond: Int? = nil, needsKeyFrame: Bool) {
     self.bitsPerSecond = bitsPerSecond
+    self.steadyBitsPerSecond = steadyBitsPerSecond ?? bitsPerSecond
     self.needsKeyFrame = needsKeyFrame
   }
 }

@@ -26,6 +26,17 @@ import Testing
     #expect(memory.entries().first?.target == "peer99")
   }
 
+  @Test func `a rate that was found just now is where a call begins`() throws {
+    var entry = try Self.entry("bob", at: 1000)
+    entry.uplinkBps = 1_234_567
+    let folder = try TemporaryFolder()
+    let memory = ProbeMemory(besideIdentity: folder.file("me"))
+    memory.remember(entry)
+    let read = try #require(memory.entry(for: ["bob"], now: 1060))
+    #expect(read == entry && read.knownUplinkBitrate(now: 1060) == 1_234_567)
+    #expect(read.knownUplinkBitrate(now: 1121) == nil && read.knownUplinkBitrate(now: 999) == nil)
+  }
+
   @Test func `a damaged file is an empty one`() throws {
     let folder = try TemporaryFolder()
     try OutputFile(creating: folder.file("me.probes")).write(

@@ -41,11 +41,11 @@ struct PromptWorkerTests {
     let count = Mutex(0)
     try run { _, wake in
       let worker = try PromptWorker(named: "test-prompt") { _ in
-        if count.withLock({
-          $0 += 1; return $0
-        }) == 2 {
-          wake.signal()
+        let runs = count.withLock { count in
+          count += 1
+          return count
         }
+        if runs == 2 { wake.signal() }
         return nil
       }
       // It has begun, or will see the signal when it begins: at most one more run is owed.

@@ -1,6 +1,6 @@
 """Scenarios of calls with a picture: seen, saved, read back; and a line too narrow for it."""
-import glob, json, os, shutil, struct, subprocess, wave
-from lab import ADDRESS, BIN, sh
+import os, shutil, struct, subprocess, wave
+from lab import ADDRESS, BIN, ROOT, sh
 from probes import Skip, shape
 from scenarios import equal, outcome, ready, scenario
 
@@ -257,7 +257,11 @@ def narrow_line_falls_back_to_audio_and_returns(lab):
     one, two = outcome(alice, "completed", 0, 60), outcome(bob, "completed", 0, 5)
     equal([change["on"] for change in one["network"]["fallbacks"]], [True, False], "changes")
     concealed = two["audio"]["received"]["concealedFraction"]
-    sh(os.path.join(os.path.dirname(BIN), "..", "..", "tools", "plot"), lab.path("a.jsonl"), lab.path("a.html"), check=False)
+    plotted = subprocess.run([os.path.join(ROOT, "tools", "plot"), lab.path("a.jsonl"), lab.path("plot.html")],
+                             capture_output=True, text=True, env=dict(os.environ, EARSHOT_BIN=BIN))
+    equal(plotted.returncode, 0, f"tools/plot: {plotted.stderr}")
+    for page in ("a.html", "plot.html"):
+        assert "audio only: rate" in open(lab.path(page)).read(), f"  {page} does not show the fallback"
     return (f"audio alone {took:.1f} s after the drop, video again {returned:.1f} s after the rise, decoded "
             f"{at(again) - at(back):.1f} s later, audio concealed {concealed:.1%} of the whole call")
 

@@ -45,6 +45,9 @@ package struct CallCommand: Sendable {
     }
     var options = sound.callOptions(source: ends.source, sink: ends.sink, video: ends.video)
     options.ringTimeout = .milliseconds(Int64(ringTimeout * 1000))
+    let now = SystemClock.wallNanoseconds / 1_000_000_000
+    options.knownUplinkBitrate = ProbeMemory(besideIdentity: online.identity)
+      .entry(for: [target], now: now)?.knownUplinkBitrate(now: now)
     let call: Call
     do throws(EarshotError) {
       call = try await session.endpoint.call(target, options: options)

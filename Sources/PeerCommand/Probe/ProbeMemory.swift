@@ -22,6 +22,8 @@ package struct ProbeMemory: Sendable {
     package var roundTripMs: Double?
     package var uplinkLoss: Double?
     package var downlinkLoss: Double?
+    /// What the way out carries at the least, in bit/s.
+    package var uplinkBps: Double?
 
     package init(target: String, at: UInt64, quality: Int) {
       self.target = target
@@ -29,6 +31,9 @@ package struct ProbeMemory: Sendable {
       self.quality = quality
     }
   }
+
+  /// Longer ago a rate is no place to begin a call at: somebody else may use the line by now.
+  package static let freshSeconds: UInt64 = 120
 
   private let path: String?
 
@@ -81,6 +86,7 @@ extension ProbeMemory.Entry {
     // As the file keeps them.
     mos = rating.speech.map { ($0.mos * 100).rounded() / 100 }
     roundTripMs = report.idleRoundTrip.map { ($0.delay.p50Ms * 1000).rounded() / 1000 }
+    uplinkBps = report.uplink?.bandwidth.map { $0.low.rounded() }
     uplinkLoss = report.uplink?.loss.map { ($0.share * 1e6).rounded() / 1e6 }
     downlinkLoss = report.downlink?.loss.map { ($0.share * 1e6).rounded() / 1e6 }
   }
@@ -93,6 +99,7 @@ extension ProbeMemory.Entry {
     mos = value["mos"]?.asNumber
     roundTripMs = value["rttMs"]?.asNumber
     uplinkLoss = value["uplinkLossRate"]?.asNumber
+    uplinkBps = value["uplinkBps"]?.asNumber.flatMap { (1...1e9).contains($0) ? $0 : nil }
     downlinkLoss = value["downlinkLossRate"]?.asNumber
   }
 
@@ -102,7 +109,14 @@ extension ProbeMemory.Entry {
     object.add("at", at)
     object.add("quality", quality)
     add(to: &object)
+    object.add("uplinkBps", uplinkBps)
     return object
+  }
+
+  /// The rate to begin a call at; `nil` where none was found, or too long ago.
+  package func knownUplinkBitrate(now: UInt64) -> Int? {
+    guard at <= now, now - at <= ProbeMemory.freshSeconds else { return nil }
+    return uplinkBps.map { Int($0) }
   }
 
   private func add(to object: inout JSONObject) {

@@ -9,10 +9,15 @@ package struct AdaptiveEncoder: ~Copyable {
   /// What the network side wants at the time of a picture.
   package struct Demand: Equatable, Sendable {
     package var bitsPerSecond: Int
+    /// What resolution and frame rate follow: the same, without what the moment takes off or adds.
+    package var steadyBitsPerSecond: Int
     package var needsKeyFrame: Bool
 
-    package init(bitsPerSecond: Int, needsKeyFrame: Bool = false) {
+    package init(
+      bitsPerSecond: Int, steadyBitsPerSecond: Int? = nil, needsKeyFrame: Bool = false
+    ) {
       self.bitsPerSecond = bitsPerSecond
+      self.steadyBitsPerSecond = steadyBitsPerSecond ?? bitsPerSecond
       self.needsKeyFrame = needsKeyFrame
     }
   }
@@ -22,6 +27,7 @@ package struct AdaptiveEncoder: ~Copyable {
   private let temporalLayers: Int
   /// Of the source, at the most.
   private let framesPerSecond: Int
+  private var recent = RecentMost()
   private var decimator = PictureDecimator()
   private var scaler = PictureScaler()
   private var scaled: I420Picture
@@ -51,7 +57,8 @@ package struct AdaptiveEncoder: ~Copyable {
     into output: inout [UInt8]
   ) throws(VPXError) -> EncodedFrame? {
     output.removeAll(keepingCapacity: true)
-    _ = ladder.handle(bitsPerSecond: demand.bitsPerSecond, now: now)
+    _ = ladder.handle(
+      bitsPerSecond: recent.handle(demand.steadyBitsPerSecond, now: now), now: now)
     let rate = min(framesPerSecond, ladder.rung.framesPerSecond)
     if demand.needsKeyFrame { encoder.requestKeyFrame() }
     guard decimator.takes(milliseconds: milliseconds, framesPerSecond: rate) else { return nil }
