@@ -79,7 +79,7 @@ extension CallLink {
     return writeProbing(into: &packet, video, association, now: now)
   }
 
-  /// While video is left out: padding in packets as small as the audio's, so that it is not held up.
+  /// While video is left out: padding in packets as small as the audio's, which is not held up.
   @_lifetime(packet: copy packet)
   private func writeProbing(
     into packet: inout OutputSpan<UInt8>, _ video: VideoLink, _ association: Association,

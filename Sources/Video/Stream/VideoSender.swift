@@ -8,8 +8,8 @@ package import Wire
 /// allocates per fragment.
 package struct VideoSender: Sendable {
   package private(set) var statistics = VideoSendStatistics()
-  /// Bytes of a fragment of the frames to come: fewer on a slow path, where a long packet would hold
-  /// up the audio.
+  /// Bytes of a fragment of the frames to come: fewer on a slow path, where a long packet would
+  /// hold up the audio.
   package var mostFragmentByteCount = VideoMediaFrame.payloadByteCounts.upperBound {
     didSet {
       let range = VideoMediaFrame.payloadByteCounts

@@ -1,7 +1,7 @@
-import Congestion
 import Primitives
 import Testing
 
+@testable import Congestion
 @testable import Peer
 
 @Suite struct UplinkTests {
