@@ -128,10 +128,7 @@ extension CallStatistics.VideoInbound {
     framesPerSecond = numbers.framesPerSecond
     frameWidth = numbers.size?.width ?? 0
     frameHeight = numbers.size?.height ?? 0
-    if let p50 = numbers.lipOffset.percentile(0.5), let p95 = numbers.lipOffset.percentile(0.95) {
-      lipOffsetMs = CallStatistics.Milliseconds(
-        min: numbers.lipOffset.percentile(0.05), p50: p50, p95: p95)
-    }
+    lipOffsetMs = numbers.lipOffset
   }
 
   mutating func fill(with numbers: VideoReceiveStatistics, seconds: Double) {

@@ -4,8 +4,8 @@ internal import Synchronization
 /// Decides how long sound must wait for its pictures: those take longer to encode, to pace and to
 /// put together, and a picture can only be held, never hurried.
 ///
-/// Once a second it looks at how late nine of ten pictures were. Sound waits only where that is more
-/// than people would bear, and gives the time back slowly.
+/// Once a second it looks at how late nine of ten pictures were. Sound waits only where that is
+/// more than people would bear, and gives the time back slowly.
 struct LipBalance: Sendable {
   /// What the sound is to wait beyond its own needs.
   private(set) var hold = Duration.zero

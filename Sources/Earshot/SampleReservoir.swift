@@ -6,6 +6,8 @@ struct SampleReservoir: Sendable {
   private var sinceKept = 0
   private(set) var last: Double?
 
+  init() { kept.reserveCapacity(Self.capacity) }
+
   mutating func add(_ value: Double) {
     guard value.isFinite else { return }
     last = value

@@ -19,6 +19,8 @@ struct VideoReceiving: ~Copyable {
   private var lip = LipSync()
   private var freezes = FreezeMeter()
   private var balance = LipBalance()
+  /// In milliseconds.
+  private var lipOffsets = SampleReservoir()
   private var numbers = VideoReceiveNumbers()
   private var lastShown: Instant?
   private var lastDue = Instant.zero
@@ -83,6 +85,7 @@ struct VideoReceiving: ~Copyable {
 
   mutating func finish() {
     while count > 0 { show(now: SystemClock.now) }
+    measureLips()
     publish()
     sink.finish()
   }
@@ -178,7 +181,7 @@ struct VideoReceiving: ~Copyable {
     let size = waiting[first].picture.i420.size
     sink.show(waiting[first].picture, moment(of: frame, waiting[first].picture, at: now))
     if let offset = lip.offset(of: frame.mediaTime, now: now) {
-      numbers.lipOffset.add(Double(offset.nanoseconds) / 1e6)
+      lipOffsets.add(Double(offset.nanoseconds) / 1e6)
     }
     numbers.totalHold += now - frame.completed
     freezes.handlePicture(now: now)
@@ -194,10 +197,19 @@ struct VideoReceiving: ~Copyable {
     if now - second.start >= .seconds(1) {
       numbers.framesPerSecond = now - second.start < .seconds(2) ? second.count : 0
       second = (now, 0)
+      measureLips()
     }
     waiting[first].frame = nil
     first = (first + 1) % Self.capacity
     count -= 1
+  }
+
+  private mutating func measureLips() {
+    guard let p50 = lipOffsets.percentile(0.5), let p95 = lipOffsets.percentile(0.95) else {
+      return
+    }
+    numbers.lipOffset = CallStatistics.Milliseconds(
+      min: lipOffsets.percentile(0.05), p50: p50, p95: p95)
   }
 
   private mutating func publish() {

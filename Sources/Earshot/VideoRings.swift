@@ -133,5 +133,5 @@ struct VideoReceiveNumbers: Sendable {
   var activeTime = Duration.zero
   /// How far pictures were from their sound when they were shown, in milliseconds; positive: behind
   /// it.
-  var lipOffset = SampleReservoir()
+  var lipOffset: CallStatistics.Milliseconds?
 }

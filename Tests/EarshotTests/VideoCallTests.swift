@@ -103,12 +103,12 @@ import Video
     Self.check(bobsEye, camera, play)
     let sent = try #require(report?.statistics?.videoSent)
     let received = try #require(bobsReport?.statistics?.videoReceived)
-    #expect(received.framesDecoded > 30 && received.framesDecoded <= sent.framesSent)
-    #expect(sent.framesSent <= sent.framesEncoded && sent.packetsSent >= sent.framesSent)
+    #expect((31...sent.framesSent).contains(received.framesDecoded))
+    #expect((sent.framesSent...sent.packetsSent).contains(sent.framesEncoded))
     #expect(received.packetsReceived == sent.packetsSent && received.freezeCount == 0)
     #expect(received.frameWidth <= 320 && received.decodeFailures == 0)
-    let line = try #require(report?.statistics?.congestion)
-    #expect(line.estimateBps > 100_000 && line.estimateP50Bps != nil && line.queueDelays != nil)
+    let line = report?.statistics?.congestion
+    #expect(line?.estimateP50Bps ?? 0 > 100_000 && line?.queueDelays != nil)
     #expect(bobsEye.isFinished.withLock { $0 })
   }
 

@@ -261,7 +261,7 @@ def narrow_line_falls_back_to_audio_and_returns(lab):
                              capture_output=True, text=True, env=dict(os.environ, EARSHOT_BIN=BIN))
     equal(plotted.returncode, 0, f"tools/plot: {plotted.stderr}")
     for page in ("a.html", "plot.html"):
-        assert "audio only: rate" in open(lab.path(page)).read(), f"  {page} does not show the fallback"
+        assert "audio only: " in open(lab.path(page)).read(), f"  {page} does not show the fallback"
     return (f"audio alone {took:.1f} s after the drop, video again {returned:.1f} s after the rise, decoded "
             f"{at(again) - at(back):.1f} s later, audio concealed {concealed:.1%} of the whole call")
 

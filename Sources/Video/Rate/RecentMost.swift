@@ -20,7 +20,7 @@ package struct RecentMost: Sendable {
       return value
     }
     if now - began >= Self.period {
-      before = now - began < 2 * Self.period ? present : value
+      before = now - began < Self.period * 2 ? present : value
       present = value
       self.began = now
     }

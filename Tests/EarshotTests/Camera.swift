@@ -1,0 +1,35 @@
+import Earshot
+import Primitives
+import Reactor
+import Synchronization
+import Video
+
+/// Test pictures with their number and media time, which remembers when it gave each.
+final class Camera: VideoSource {
+  let framesPerSecond: Double
+  private let picture: TestPicture
+  private let state = Mutex((number: UInt16(0), given: [UInt16: Instant]()))
+
+  init(_ size: PictureSize, framesPerSecond: Double = 30) {
+    picture = TestPicture(size)
+    self.framesPerSecond = framesPerSecond
+  }
+
+  func read(into picture: inout VideoPicture, at mediaTime: Duration) -> VideoSupply {
+    if picture.i420.size != self.picture.size {
+      picture = VideoPicture(I420Picture(self.picture.size))
+    }
+    let number = state.withLock { state in
+      defer { state.number &+= 1 }
+      state.given[state.number] = SystemClock.now
+      return state.number
+    }
+    self.picture.draw(
+      TestPicture.Stamp(number: number, clock: UInt32(mediaTime / .milliseconds(1))),
+      into: &picture.i420)
+    return .picture
+  }
+
+  /// When the picture of that number was given.
+  func moment(of number: UInt16) -> Instant? { state.withLock { $0.given[number] } }
+}
