@@ -173,8 +173,9 @@ package struct BandwidthEstimator: Sendable {
       let isKnown = state != .starting && proven > 0
       bits = (isKnown ? min(estimate, proven + tuning.growthRate) : estimate) * time / 1e6
     }
-    // Two packets more, which are short where a long one would take long.
-    return Int(min(bits / 8, 1e9)) + 2 * Int(min(1_200, max(300, estimate * 0.0015)))
+    // Two packets more; while a queue empties short ones, where a long one would take long.
+    let packet = state == .draining ? min(1_200, max(300, estimate * 0.0015)) : 1_200
+    return Int(min(bits / 8, 1e9)) + 2 * Int(packet)
   }
 
   /// The estimate as far as it is known: whoever competes asks for more than is sure to come.

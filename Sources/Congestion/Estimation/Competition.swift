@@ -88,9 +88,10 @@ extension BandwidthEstimator {
   /// A drain that should long be over: what we had in the queue has left, and it is as long as
   /// before.
   func isDrainHopeless(now: Instant) -> Bool {
-    if isBurdened { return false }
     let waited = Double(now.nanoseconds(since: drain.began)) / 1_000
-    return waited > 2 * drain.mostDelay + 3 * cycle
+    // Beside audio and reports, which go on, it empties the slower.
+    let share = min(insistentRate / max(drain.capacity, 1), 0.9)
+    return waited > max(2, 1.5 / (1 - share)) * drain.mostDelay + 3 * cycle
       && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
       && now >= competition.barredUntil
   }
@@ -103,7 +104,7 @@ extension BandwidthEstimator {
     {
       lastOverflow = now
     }
-    return now - longSince > .seconds(2) && now >= competition.barredUntil && !isBurdened
+    return now - longSince > .seconds(2) && now >= competition.barredUntil && !isOverburdened
       && lastOverflow > longSince
       && now - lastOverflow < .seconds(4)
   }
@@ -126,11 +127,10 @@ extension BandwidthEstimator {
     } else {
       competition.shortSince = now
     }
-    if isBurdened { return endCompetition(reason: .queue) }
     let roundTrip = loadedRoundTrip
     if losses.lostInReport > 0, losses.recent > losses.inherent + 0.001 {
       if competition.reduce(roundTrip: roundTrip, now: now) { reason = .loss }
-    } else if acknowledgedRate > 0.4 * estimate {
+    } else if acknowledgedRate > 0.2 * estimate {
       // What is not used says nothing of what there is (RFC 9438 §5.8).
       competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
     }
@@ -165,7 +165,9 @@ extension BandwidthEstimator {
       guard waited > span + cycle + standingDelay else { return }
       competition.testBegan = nil
       let fell = competition.testDelay - standingDelay
-      let isPositive = fell > 0.75 * 0.4 * (waited - cycle)
+      // Audio goes on all the same, and what it leaves may be too little to see anything by.
+      let share = min(0.4, 1 - insistentRate / max(acknowledgedRate, 1))
+      let isPositive = share > 0.1 && fell > 0.75 * share * (waited - cycle)
       competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
       // The rival may have given way just then: twice is no accident.
       competition.nextTest = now + (isPositive ? .seconds(1) : .seconds(6))
