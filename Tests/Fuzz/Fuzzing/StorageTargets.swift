@@ -74,6 +74,9 @@ extension FuzzTarget {
           if let rtp = RTPMapping.parse(datagram.payload.span) {
             expect(rtp.payloadStart <= datagram.payload.count, "RTP's payload is in the packet")
           }
+          if let video = VP8Descriptor.parse(datagram.payload.span) {
+            expect(video.start <= datagram.payload.count, "the frame begins in the packet")
+          }
         }
         expect(count <= bytes.count, "every datagram takes at least a byte")
       }
