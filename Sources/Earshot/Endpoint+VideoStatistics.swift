@@ -59,6 +59,8 @@ extension CallStatistics {
       videoSent = sent
     }
     guard video.isReceiving else { return }
+    // For the next time: a thread that has nothing to show does not look at the clock by itself.
+    video.signalArrival()
     var received = VideoInbound()
     received.fill(with: video.rings.received.withLock { $0 })
     if let numbers = link.video?.received { received.fill(with: numbers, seconds: seconds) }

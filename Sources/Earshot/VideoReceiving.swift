@@ -213,6 +213,8 @@ struct VideoReceiving: ~Copyable {
   }
 
   private mutating func publish() {
+    // Nothing was shown for so long that the last count says nothing any more.
+    if SystemClock.now - second.start > .seconds(3) { numbers.framesPerSecond = 0 }
     numbers.freezeCount = freezes.freezeCount
     numbers.totalFreezes = freezes.totalFreezesDuration
     numbers.activeTime = freezes.activeDuration
