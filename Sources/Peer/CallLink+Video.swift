@@ -40,6 +40,7 @@ extension CallLink {
     video.nextCheck = now + Uplink.checkInterval
     video.assembler.roundTrip = smoothedRoundTrip
     association.checkUplink(now: now)
+    association.uplink?.setElastic(video.isPublishing)
     guard let sighting = association.uplink?.estimator.sighting(now: now) else {
       return (nil, nil)
     }

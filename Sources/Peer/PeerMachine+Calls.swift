@@ -169,6 +169,7 @@ extension PeerMachine {
     let hasVideo = link.hasCommonVideo
     if !hasVideo { link.video = nil }
     link.association?.uplink = Uplink(EstimatorLimits(link.video?.settings))
+    link.association?.uplink?.setElastic(link.video?.isPublishing ?? false)
     link.association?.recorder.interval =
       hasVideo ? FeedbackRecorder.usualInterval : FeedbackRecorder.audioInterval
   }

@@ -63,8 +63,15 @@ struct Uplink: Sendable {
     lastAudio = now
   }
 
+  /// Whether anything but audio goes out.
+  mutating func setElastic(_ isElastic: Bool) { estimator.isElastic = isElastic }
+
   /// The path is another one: nothing that was known holds.
-  mutating func restart() { self = Uplink(estimator.limits) }
+  mutating func restart() {
+    let isElastic = estimator.isElastic
+    self = Uplink(estimator.limits)
+    estimator.isElastic = isElastic
+  }
 
   /// What audio may take, in bit/s.
   func audioAllowance(now: Instant) -> Double {

@@ -36,6 +36,9 @@ package struct BandwidthEstimator: Sendable {
   /// What its owner sends whatever the estimate, in bit/s: audio and reports. A queue that this
   /// alone keeps full is nobody else's.
   package var insistentRate = 0.0
+  /// Whether there is more than that, which follows the estimate: without it there is nothing to
+  /// compete with.
+  package var isElastic = true
 
   var tuning: EstimatorTuning { limits.tuning }
 

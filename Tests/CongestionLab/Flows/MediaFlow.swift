@@ -130,6 +130,7 @@ package final class MediaFlow {
     let now = Instant(nanoseconds: world.now)
     guard let change = fallback.update(estimator.sighting(now: now), now: now) else { return }
     tally.changes.append((Double(world.now) / 1e9, change))
+    estimator.isElastic = change.mode == .audioAndVideo
     if change.mode == .audioOnly {
       pacer.removeAll(.video)
     } else {
