@@ -14,8 +14,10 @@ struct BandwidthFit: Sendable {
   ///   - base: Delay without a queue at this pace, in ns.
   ///   - calm: Packets lost, of how many, at rates that the line carries.
   ///   - longest: The longest delay seen anywhere in the test, in ns.
+  ///   - before: What was sent before, at a rate that the line carries.
   init?(
-    _ entries: [TestPackets.Entry], base: Double, calm: (lost: Int, sent: Int), longest: Double
+    _ entries: [TestPackets.Entry], base: Double, calm: (lost: Int, sent: Int), longest: Double,
+    before: [TestPackets.Entry] = []
   ) {
     guard let size = entries.first?.byteCount else { return nil }
     let points = Self.points(entries)
@@ -29,10 +31,75 @@ struct BandwidthFit: Sendable {
         busy: busy, bits: Double(size) * 8e9, calm: calm,
         mayOverflow: most > 0.75 * (longest - base))
     } else {
-      fit = Self(carried: points, bits: Double(size) * 8e9)
+      // The load grows while no queue shows.
+      let late = Array(points.suffix(max(Self.fewest, points.count / 2)))
+      fit = Self(carried: late, bits: Double(size) * 8e9)
     }
-    guard let fit else { return nil }
+    guard var fit else { return nil }
+    if fit.isBusy {
+      let same = before.filter { $0.byteCount == size }
+      let settled = (lost: same.count { !$0.isReceived }, sent: same.count)
+      let sent = max(0, calm.sent - settled.sent)
+      fit.refine(
+        Self.packets(same + entries), busy: busy, bits: Double(size) * 8e9,
+        longestWait: max(Self.longestDelay(points[...]) - base, 1e6),
+        calm: (min(sent, max(0, calm.lost - settled.lost)), sent))
+    }
     self = fit
+  }
+
+  /// Replays what was sent, and takes that for the answer unless it explains the times far worse
+  /// than a straight line does: then the bottleneck is no queue of constant rate.
+  private mutating func refine(
+    _ packets: [QueueReplay.Packet], busy: ArraySlice<Point>, bits: Double, longestWait: Double,
+    calm: (lost: Int, sent: Int)
+  ) {
+    guard let overSent = LineFit(busy.map { ($0.number, $0.arrival) }),
+      let overReceived = LineFit(busy.map { ($0.rank, $0.arrival) }),
+      overSent.slope > 0, overReceived.slope > 0.9 * overSent.slope,
+      let replay = QueueReplay(
+        packets, services: (0.93 * overSent.slope)...(1.07 * overReceived.slope),
+        gap: Self.gap(busy), longestWait: longestWait, calm: calm)
+    else { return }
+    let line = min(overSent.residual, overReceived.residual) / Double(busy.count)
+    guard replay.variance < Self.worse * line + Self.alike else { return }
+    rate = bits / replay.service
+    let half = max(replay.longest - replay.service, replay.service - replay.shortest)
+    error = half / replay.service + Self.resolution
+    isUnsteady = error > Self.unsteady
+  }
+
+  /// Between two packets next to each other behind which a queue stood: what is usual. Exact where
+  /// nothing jitters.
+  private static func gap(_ points: ArraySlice<Point>) -> Double? {
+    let gaps = zip(points, points.dropFirst()).compactMap { early, late in
+      late.number == early.number + 1 ? late.arrival - early.arrival : nil
+    }.sorted()
+    guard gaps.count >= 8 else { return nil }
+    let middle = gaps[gaps.count / 2]
+    let near = gaps.filter { abs($0 - middle) <= 0.1 * middle }
+    return near.reduce(0, +) / Double(near.count)
+  }
+
+  /// Where a lost packet's time of sending is not known, it was sent evenly between its neighbours.
+  private static func packets(_ entries: [TestPackets.Entry]) -> [QueueReplay.Packet] {
+    guard let first = entries.first(where: \.isReceived) else { return [] }
+    var packets = entries.map {
+      QueueReplay.Packet(
+        sent: Double($0.sent - first.sent),
+        arrival: $0.isReceived ? Double($0.arrival - first.arrival) : .nan)
+    }
+    var known: Int?
+    for index in entries.indices where entries[index].hasSent {
+      if let from = known, index > from + 1 {
+        let step = (packets[index].sent - packets[from].sent) / Double(index - from)
+        for between in (from + 1)..<index {
+          packets[between].sent = packets[from].sent + step * Double(between - from)
+        }
+      }
+      known = index
+    }
+    return packets
   }
 
   /// From packets behind which a queue stood.
@@ -144,6 +211,9 @@ struct BandwidthFit: Sendable {
   /// 97.5th percentile of Student's t with 8 degrees of freedom.
   private static let quantile = 2.306
   /// What the wire's steps and single packets leave open.
-  private static let resolution = 0.002
+  private static let resolution = 0.0003
+  /// A replay may be so much worse than a line, as a factor and in ns².
+  private static let worse = 2.0
+  private static let alike = 4e12
   private static let unsteady = 0.05
 }

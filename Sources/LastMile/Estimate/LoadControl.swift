@@ -12,6 +12,7 @@ struct LoadControl: Sendable {
   /// Delay without a queue at this pace, in ns.
   private let base: Double
   private let loss: Double
+  private let firstAdvance: Double
   /// The longest queue seen before, in ns: the bottleneck may hold no more.
   private let full: Double
   /// Where the queue last began to stand, as an index of the entries given.
@@ -20,7 +21,7 @@ struct LoadControl: Sendable {
   private var target = firstTarget
   private var lastChange: Instant
   /// How much the next step goes up, as a share: more, the longer no queue shows.
-  private var advance = firstAdvance
+  private var advance: Double
   /// The queue overflowed: then loss says nothing of the line.
   private(set) var hasOverflowed = false
 
@@ -31,6 +32,9 @@ struct LoadControl: Sendable {
     self.centre = centre
     self.ceiling = ceiling
     floor = centre / 4
+    // The more the line loses, the further off may the ramp have been.
+    firstAdvance = Self.leastAdvance + 0.4 * min(0.2, loss)
+    advance = firstAdvance
     self.base = base
     self.loss = loss
     self.full = full
@@ -48,7 +52,7 @@ struct LoadControl: Sendable {
       centre = max(floor, centre * Self.retreat)
       lastChange = now
     } else if queue > Self.busyAbove {
-      advance = Self.firstAdvance
+      advance = firstAdvance
       busyFrom = busyFrom ?? max(entries.startIndex, entries.endIndex - Self.window)
       if let served = served(entries) { centre = min(max(floor, served), ceiling) }
     } else {
@@ -131,7 +135,7 @@ struct LoadControl: Sendable {
   private static let shortestFit = 120e6
   /// Packets.
   private static let window = 24
-  private static let firstAdvance = 0.07
+  private static let leastAdvance = 0.07
   private static let longestAdvance = 0.25
   private static let retreat = 0.94
 }

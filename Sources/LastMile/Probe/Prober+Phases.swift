@@ -140,6 +140,11 @@ extension Prober {
       self[direction].nextRampRate = nil
       return
     }
+    if verdict.isDoubtful, side.doubtedRate != train.rate {
+      // The same once more: a line that loses much must not look like a slow one.
+      self[direction].doubtedRate = train.rate
+      return
+    }
     self[direction].rough = max(verdict.rate, (side.rough ?? 0) * 0.4)
     self[direction].isSaturated = verdict.isSaturated
     let isTop = verdict.sentRate >= side.expected * 0.97
@@ -204,8 +209,9 @@ extension Prober {
 
   private mutating func leaveSteady(now: Instant) {
     stopTrains()
-    if up.isProbed { wantsReport = true }
     let (hasDown, hasUp) = (down.rough != nil, up.rough != nil)
+    // A report now would be in the way of the downlink's load.
+    if up.isProbed, !hasDown { wantsReport = true }
     if plan.loading == .atOnce, hasDown, hasUp {
       enter(.loadedBoth, now: now)
     } else if hasDown {
@@ -224,7 +230,7 @@ extension Prober {
     let control = LoadControl(
       centre: min(rough, side.expected), ceiling: side.expected * 1.05, base: base,
       loss: side.idleLoss, full: (side.packets.longestDelay ?? base) - base,
-      opening: roundTrip > .milliseconds(120) || side.isSaturated == false ? 1.02 : 1.06, now: now)
+      opening: side.isSaturated ? 1.06 + min(0.15, 0.6 * side.idleLoss) : 1.02, now: now)
     self[direction].control = control
     self[direction].loadedFrom = side.packets.entries.count
     let size = ProbeSide.payloadByteCount(rate: min(rough, side.expected), overhead: overhead)
@@ -237,6 +243,7 @@ extension Prober {
     guard now < loadEnds else {
       stopTrains()
       let isNext = phase == .loadedDownlink && up.rough != nil
+      if up.isProbed { wantsReport = true }
       return enter(isNext ? .loadedUplink : .finishing, now: now)
     }
     for direction in LineDirection.allCases where self[direction].train?.part == .loaded {

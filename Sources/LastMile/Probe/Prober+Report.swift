@@ -39,8 +39,8 @@ extension Prober {
 
   private var idleRoundTrip: RoundTripReport? {
     guard var delay = DelaySummary(nanoseconds: roundTrips) else { return nil }
-    let upward = up.packets.leastDelay { $0.part != .loaded }
-    let downward = down.packets.leastDelay { $0.part != .loaded }
+    let upward = up.packets.limitingDelay { $0.part != .loaded }
+    let downward = down.packets.limitingDelay { $0.part != .loaded }
     if let upward, let downward {
       // The two were unwrapped from different origins: only the remainder means anything.
       let least = ((upward &+ downward) % Self.commonRange &+ Self.commonRange) % Self.commonRange
@@ -113,7 +113,9 @@ extension Prober {
     let loaded = side.packets.entries.filter { $0.part == .loaded }
     guard loaded.count >= 20, let base = side.base,
       let longest = side.packets.longestDelay,
-      let fit = BandwidthFit(loaded, base: base, calm: side.calmLoss, longest: longest)
+      let fit = BandwidthFit(
+        loaded, base: base, calm: side.calmLoss, longest: longest,
+        before: side.packets.entries.filter { $0.part == .steady })
     else { return nil }
     let limit = side.expected
     let rate = min(limit, fit.rate)

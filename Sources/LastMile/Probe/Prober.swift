@@ -180,14 +180,15 @@ package struct Prober: Sendable {
     return earliest(next, nextEcho)
   }
 
-  /// The probe's deadline.
-  var deadline: Instant { began + .nanoseconds(Int64(plan.seconds * 1e9)) - Self.tick - Self.tick }
+  /// The probe's deadline, with time to reckon.
+  var deadline: Instant { began + .nanoseconds(Int64(plan.seconds * 1e9)) - Self.reckoning }
 
   /// The most that one side may send in a probe, in bytes of IP packets.
   package static let byteBudget = 2_500_000
   /// The same without bandwidth.
   package static let smallByteBudget = 60_000
   static let tick = Duration.milliseconds(20)
+  private static let reckoning = Duration.milliseconds(100)
   /// UDP payload of an echo, with room for a request beside it.
   static let echoByteCount = 84
   static let heldBack: UInt32 = 64
