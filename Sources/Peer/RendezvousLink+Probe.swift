@@ -48,8 +48,10 @@ extension RendezvousLink {
     facts.family = address.family
     if let seenAddress {
       facts.seenAs = seenAddress
-      let isOwn = configuration.hostCandidates.contains { $0 == seenAddress }
-      facts.mapping = isOwn || seenAddress.isLoopback ? PathFacts.Mapping.none : .translated
+      facts.mapping = PathFacts.Mapping(
+        [SeenAddress(by: address, seen: seenAddress)], own: configuration.hostCandidates)
+      // A peer saw the same socket behind the same mapping: that has told more.
+      if let known = knownMapping, known.seen == seenAddress { facts.mapping = known.mapping }
     }
     return facts
   }
@@ -66,11 +68,11 @@ extension RendezvousLink {
 
   /// A frame that no other part of the link takes.
   mutating func takeProbe(
-    _ frame: Frame, in packet: Span<UInt8>, byteCount: Int, now: Instant
+    _ frame: Frame, in packet: Span<UInt8>, byteCount: Int, ecn: UInt8, now: Instant
   ) {
     switch frame {
     case .probeAnswer(let answer): prober?.handle(answer, now: now)
-    case .probePacket(let test): prober?.handle(test, byteCount: byteCount, now: now)
+    case .probePacket(let test): prober?.handle(test, byteCount: byteCount, ecn: ecn, now: now)
     case .probeReport(let report): prober?.handle(report, in: packet, now: now)
     // A rendezvous does not probe.
     default: return

@@ -54,6 +54,21 @@ import Testing
     #expect(told.lines[1]["cost"]?["seconds"]?.asNumber == 8)
   }
 
+  @Test func `a result that is late is asked for, and what is known stands for it`() throws {
+    let told = try Self.play { run in
+      run.begin(now: .zero)
+      run.take(.firstGrade(ProbeSample.report()), now: .zero + .seconds(2))
+      let due = run.nextDeadline ?? .zero
+      #expect(due == .zero + .milliseconds(8_250))
+      #expect(run.wake(now: due) == .stop && !run.isOver)
+      #expect(run.wake(now: due + .milliseconds(250)) == .nothing && run.isOver)
+      run.take(.finished(ProbeSample.report()), now: due + .seconds(1))
+    }
+    #expect(told.result.state == ProbeSample.report().state && told.result.ending == .noAnswer)
+    #expect(told.lines.last?["state"]?.asString != "unavailable")
+    #expect(told.lines.last?["rttMs"] != nil)
+  }
+
   @Test func `a signal asks for the end once, a second one ends at once`() throws {
     let told = try Self.play { run in
       #expect(run.stop() == .stop)

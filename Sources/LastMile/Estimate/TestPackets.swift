@@ -4,6 +4,8 @@ package struct TestPackets: Sendable {
   /// What a packet was sent for.
   package enum Part: UInt8, Sendable, BitwiseCopyable {
     case idle, ramp, steady, loaded
+    /// Echoes after the last load.
+    case last
   }
 
   package struct Entry: Sendable, BitwiseCopyable {
@@ -27,6 +29,9 @@ package struct TestPackets: Sendable {
   package private(set) var receivedCount = 0
   package var duplicated = 0
   package var reordered = 0
+  /// Came with Congestion Experienced, and without an ECN-capable mark.
+  package var marked = 0
+  package var bleached = 0
   /// More are not kept: 30 s of the smallest packets at the highest rate stay below.
   package static let limit = 16_384
 

@@ -6,7 +6,8 @@ extension Prober {
   /// What small packets count as, now.
   var echoPart: TestPackets.Part {
     switch phase {
-    case .asking, .idle, .finishing: .idle
+    case .asking, .idle: .idle
+    case .finishing: plan.measuresBandwidth ? .last : .idle
     case .ramp: .ramp
     // The other direction's load does not touch them; their own train's does.
     case .steady, .loadedDownlink, .loadedUplink, .loadedBoth: .ramp
@@ -77,6 +78,8 @@ extension Prober {
     case .finishing:
       stopTrains()
       wantsReport = true
+      // The clocks' drift shows in what the same packets need now.
+      if plan.measuresBandwidth { nextEcho = now + Self.drain }
     case .asking: break
     }
   }
@@ -287,6 +290,8 @@ extension Prober {
   }
 
   private static let retreat = 0.7
+  /// Until the queue of the last load is gone.
+  private static let drain = Duration.milliseconds(100)
 
   // MARK: - Trains
 

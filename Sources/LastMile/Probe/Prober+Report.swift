@@ -12,8 +12,9 @@ extension Prober {
     if down.isProbed { report.downlink = directionReport(down, now: now) }
     report.path.largestUplinkPacket = largest(up)
     report.path.largestDownlinkPacket = largest(down)
+    let drift = ClockDrift(up: up.packets.entries, down: down.packets.entries)
     report.clock = ClockQuality(
-      resolutionUs: 16,
+      resolutionUs: 16, driftPpm: drift?.partsPerMillion, driftUncertaintyPpm: drift?.uncertainty,
       sendLatenessP95Us: DelaySummary(nanoseconds: lateness).map { $0.p95Ms * 1000 })
     report.timeline = Timeline.points(up: up, down: down, began: began)
     let lacksBandwidth =
@@ -65,10 +66,13 @@ extension Prober {
       switch entry.part {
       case .idle, .steady: calm.add(entry)
       case .loaded: loaded.add(entry)
-      case .ramp: break
+      case .ramp, .last: break
       }
     }
     report.loss = calm.estimate
+    report.ecn = ECNSurvival(
+      received: side.packets.receivedCount, marked: side.packets.marked,
+      bleached: side.packets.bleached)
     report.meanLossBurst = calm.meanBurst
     report.overloadLoss = loaded.estimate
     report.delayVariation = delayVariation(side)

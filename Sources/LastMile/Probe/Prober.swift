@@ -88,11 +88,17 @@ package struct Prober: Sendable {
     }
   }
 
-  /// - Parameter byteCount: Of the IP packet.
-  package mutating func handle(_ packet: ProbePacketFrame, byteCount: Int, now: Instant) {
+  /// - Parameters:
+  ///   - byteCount: Of the IP packet.
+  ///   - ecn: Of its header (RFC 3168 §5).
+  package mutating func handle(
+    _ packet: ProbePacketFrame, byteCount: Int, ecn: UInt8, now: Instant
+  ) {
     guard packet.run == run, ending == nil else { return }
     lastHeard = now
     if packet.train == down.train?.id { down.lastNews = now }
+    if ecn == ECNField.congestionExperienced { down.packets.marked += 1 }
+    if ecn == ECNField.notCapable { down.packets.bleached += 1 }
     let sent = sentClock.unwrap(packet.sent)
     let part = packet.train == 0 ? echoPart : down.parts[packet.train] ?? .ramp
     down.packets.noteReceived(
@@ -125,6 +131,8 @@ package struct Prober: Sendable {
     lastHeard = now
     up.packets.duplicated = max(up.packets.duplicated, Int(report.duplicateCount))
     up.packets.reordered = max(up.packets.reordered, Int(report.reorderedCount))
+    up.packets.marked = max(up.packets.marked, Int(report.markedCount))
+    up.packets.bleached = max(up.packets.bleached, Int(report.bleachedCount))
     if phase == .finishing { down.packets.noteSentCount(report.sentCount) }
     var end = report.first
     var arrivals = report.arrivals(in: packet)
