@@ -124,7 +124,8 @@ struct AccuracySummary {
       let cells = [
         line.lines, "\(line.directions)", "\(line.withoutRate)", percent(line.errorP50),
         percent(line.errorP95), percent(line.errorMean), percent(line.coverage),
-        percent(line.halfWidthP50), percent(line.unsteady), percent(line.lossCoverage), percent(line.lossErrorP95),
+        percent(line.halfWidthP50), percent(line.unsteady), percent(line.lossCoverage),
+        percent(line.lossErrorP95),
         percent(line.roundTripInside), String(format: "%.2f ms", line.roundTripErrorP95Ms),
         String(format: "%.2f s", line.secondsMax),
         String(format: "%.2f s", line.firstGradeSecondsMax),

@@ -34,6 +34,7 @@ extension RendezvousLink {
       prober.map({ $0.isOver }) ?? true
     else { return }
     waitingProbe = nil
+    while let event = prober?.pollEvent() { events.append(.probe(event)) }
     // The wait for the session is part of the duration.
     var plan = waiting.plan
     plan.seconds = max(1, plan.seconds - Double(now.nanoseconds(since: waiting.began)) / 1e9)
@@ -90,6 +91,8 @@ extension RendezvousLink {
 
   @_lifetime(packet: copy packet)
   mutating func writeProbe(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    // The last word of a probe that was stopped is out: the next one need not wait any longer.
+    if prober?.isOver == true { beginWaitingProbe(now: now) }
     guard prober != nil, association?.isClosing == false else { return false }
     Session.beginPacket(&packet)
     let hasWritten = prober?.writeFrames(

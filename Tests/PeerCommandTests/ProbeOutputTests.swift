@@ -34,7 +34,7 @@ import Testing
         RPM               250                       1250
       reordered           3                         -
       duplicated          1                         -
-      ECN                 survives                  cleared
+      ECN                 survived                  bleached
       packets             980 of 1000               1500 of 1500
     """
 

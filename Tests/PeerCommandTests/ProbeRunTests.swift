@@ -93,7 +93,7 @@ import Testing
         #expect(run.wake(now: began + .seconds(2)) == .begin)
         run.begin(now: began + .seconds(2))
       }
-      #expect(run.nextDeadline == .zero + .milliseconds(14_500))
+      #expect(run.nextDeadline == .zero + .milliseconds(14_250))
       run.take(.finished(ProbeSample.unavailable(.noAnswer)), now: .zero + .seconds(20))
       #expect(run.stop() == .nothing)
     }

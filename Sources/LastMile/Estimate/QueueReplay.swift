@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// The rate of a bottleneck whose queue may have overflowed, by Bayes' rule: the times of sending
 /// are played through queues of many rates and lengths, and each such queue is as likely as what
 /// came of it is like what really came (docs/protocol/probe.md §5).
@@ -117,7 +115,7 @@ struct ReplaySearch: Sendable {
     for _ in 0..<Self.refinements {
       step /= Self.zoom
       lengthStep /= 2
-      area -= log(2 * Self.zoom)
+      area -= Logarithm.of(2 * Self.zoom)
       for start in best(4, apart: 2 * step) {
         for offset in -Self.reach...Self.reach {
           let service = start.service + Double(offset) * step
@@ -184,14 +182,15 @@ struct ReplaySearch: Sendable {
     let hits = Double(lost + calm.lost)
     let rest = Double(receivedCount + calm.sent - calm.lost)
     guard hits > 0, rest > 0 else { return 0 }
-    return hits * log(hits / (hits + rest)) + rest * log(rest / (hits + rest))
+    return hits * Logarithm.of(hits / (hits + rest)) + rest * Logarithm.of(rest / (hits + rest))
   }
 
   // MARK: - What is likely
 
   private func likelihood(_ trial: Trial) -> Double {
     let count = Double(max(1, receivedCount))
-    return trial.losses - 0.5 * count / correlation * log(trial.squares / count + Self.leastVariance)
+    let variance = trial.squares / count + Self.leastVariance
+    return trial.losses - 0.5 * count / correlation * Logarithm.of(variance)
   }
 
   /// The likeliest trials, no two of which are within `apart` ns.
@@ -230,11 +229,11 @@ struct ReplaySearch: Sendable {
     let weights = trials.map { likelihood($0) + $0.area }
     guard let most = weights.max() else { return nil }
     let order = trials.indices.sorted { trials[$0].service < trials[$1].service }
-    let total = weights.reduce(0) { $0 + exp($1 - most) }
+    let total = weights.reduce(0) { $0 + Logarithm.exponential($1 - most) }
     var sum = 0.0
     var found: [Double] = []
     for index in order {
-      sum += exp(weights[index] - most)
+      sum += Logarithm.exponential(weights[index] - most)
       while found.count < Self.quantiles.count, sum >= Self.quantiles[found.count] * total {
         found.append(trials[index].service)
       }

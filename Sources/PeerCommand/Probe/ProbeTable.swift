@@ -239,7 +239,8 @@ package enum ProbeTable {
         text += drift < 0 ? "slow" : "fast"
       }
       if let stamps = clock.stamps {
-        text += stamps == .kernel
+        text +=
+          stamps == .kernel
           ? ", arrivals stamped by the kernel" : ", arrivals stamped by this program"
       }
     }

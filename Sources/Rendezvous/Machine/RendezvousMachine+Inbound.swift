@@ -21,6 +21,7 @@ extension RendezvousMachine {
     counters.packetsOpened &+= 1
     if !registry[slot].isConfirmed { confirm(slot, now: now) }
     let isProven = source == registry[slot].address
+    if isProven { registry[slot].flags.insert(.isHeard) }
     if !isProven, isHighest, bytes.count >= Self.challengeByteCount {
       noteMove(of: slot, to: source, now: now)
     }

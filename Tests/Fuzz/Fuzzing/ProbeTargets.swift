@@ -43,7 +43,8 @@ extension FuzzTarget {
     }
     add { packet in
       ProbeReportFrame(
-        run: 7, first: 0, arrival: 5, duplicateCount: 0, reorderedCount: 0, sentCount: 6, markedCount: 1
+        run: 7, first: 0, arrival: 5, duplicateCount: 0, reorderedCount: 0, sentCount: 6,
+        markedCount: 1
       ).writeHeader(to: &packet, count: 4)
       for entry in [16384, 17000, 0xFFFF, 16000] as [UInt16] {
         packet.append(littleEndian: entry)
