@@ -33,7 +33,7 @@ struct BandwidthFit: Sendable {
     } else {
       // The load grows while no queue shows.
       let late = Array(points.suffix(max(Self.fewest, points.count / 2)))
-      fit = Self(carried: late, bits: Double(size) * 8e9)
+      fit = Self(carried: late, bits: Double(size) * 8e9, calm: calm)
     }
     guard var fit else { return nil }
     if fit.isBusy {
@@ -134,8 +134,9 @@ struct BandwidthFit: Sendable {
     isUnsteady = error > Self.unsteady
   }
 
-  /// From packets that met no queue: at least that much.
-  private init?(carried points: [Point], bits: Double) {
+  /// From packets that met no queue: at least that much. Where far more is lost than on the calm
+  /// line, the rate is limited without a queue (a policer, RFC 2475 §2.3.3.4): then that is it.
+  private init?(carried points: [Point], bits: Double, calm: (lost: Int, sent: Int)) {
     guard let carried = LineFit(points.map { ($0.sent, $0.arrival) }),
       let offered = LineFit(points.map { ($0.number, $0.sent) }), carried.slope > 0,
       offered.slope > 0
@@ -144,6 +145,30 @@ struct BandwidthFit: Sendable {
     error = Self.quantile * carried.standardError + Self.resolution
     isBusy = false
     isUnsteady = false
+    guard let first = points.first, let last = points.last else { return }
+    let doubt = LossDoubt(
+      received: points.count, of: Int(last.number - first.number) + 1, calm: calm)
+    guard doubt.lost > doubt.share + 3.5 * doubt.chance + 0.02 else { return }
+    isBusy = true
+    rate *= (1 - doubt.lost) / max(0.2, 1 - doubt.share)
+    error += 1.96 * doubt.chance / max(0.2, 1 - doubt.share)
+  }
+
+  /// Loss under load beside that of the calm line.
+  private struct LossDoubt {
+    var lost: Double
+    var share: Double
+    /// Standard deviation of their difference, if both are one.
+    var chance: Double
+
+    init(received: Int, of count: Int, calm: (lost: Int, sent: Int)) {
+      lost = 1 - Double(received) / Double(max(1, count))
+      let calmCount = Double(max(1, calm.sent))
+      share = Double(calm.lost) / calmCount
+      let pooled = max(share, 1 / calmCount)
+      chance =
+        (pooled * max(0, 1 - pooled) * (1 / Double(max(1, count)) + 1 / calmCount)).squareRoot()
+    }
   }
 
   private struct Point {

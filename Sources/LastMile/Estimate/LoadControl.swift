@@ -12,6 +12,8 @@ struct LoadControl: Sendable {
   /// Delay without a queue at this pace, in ns.
   private let base: Double
   private let loss: Double
+  /// What jitter alone may seem to be of a queue, in ns.
+  private let noise: Double
   private let firstAdvance: Double
   /// The longest queue seen before, in ns: the bottleneck may hold no more.
   private let full: Double
@@ -26,9 +28,10 @@ struct LoadControl: Sendable {
   private(set) var hasOverflowed = false
 
   init(
-    centre: Double, ceiling: Double, base: Double, loss: Double, full: Double, opening: Double,
-    now: Instant
+    centre: Double, ceiling: Double, base: Double, spread: Double = 0, loss: Double, full: Double,
+    opening: Double, now: Instant
   ) {
+    noise = Self.noiseShare * spread
     self.centre = centre
     self.ceiling = ceiling
     floor = centre / 4
@@ -51,12 +54,12 @@ struct LoadControl: Sendable {
       busyFrom = nil
       centre = max(floor, centre * Self.retreat)
       lastChange = now
-    } else if queue > Self.busyAbove {
+    } else if queue > Self.busyAbove + noise {
       advance = firstAdvance
       busyFrom = busyFrom ?? max(entries.startIndex, entries.endIndex - Self.window)
       if let served = served(entries) { centre = min(max(floor, served), ceiling) }
     } else {
-      if queue < Self.idleBelow { busyFrom = nil }
+      if queue < Self.idleBelow + noise { busyFrom = nil }
       let patience = Duration.nanoseconds(Int64(roundTrip) + 100_000_000)
       if busyFrom == nil, now >= lastChange + patience {
         centre = min(ceiling, centre * (1 + advance))
@@ -126,6 +129,8 @@ struct LoadControl: Sendable {
   private static let leastTarget = 6e6
   /// So much more sent than served cannot be chance.
   private static let overflow = 1.08
+  /// Of the delays' standard deviation, for the mean of a window of neighbours.
+  private static let noiseShare = 0.35
   private static let busyAbove = 5e6
   private static let idleBelow = 3e6
   /// ns in which an error of the queue is made good, beside the round trip.

@@ -108,6 +108,16 @@ struct ProbeSide: Sendable {
     return min(steady.delay, idle.delay + longer + Self.baseAllowance)
   }
 
+  /// Standard deviation of the delays without a queue, in ns.
+  var spread: Double {
+    let delays = packets.entries.filter { $0.part == .steady && $0.isReceived }
+      .map { Double($0.delay) }
+    guard delays.count >= 8 else { return 0 }
+    let mean = delays.reduce(0, +) / Double(delays.count)
+    let sum = delays.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
+    return (sum / Double(delays.count)).squareRoot()
+  }
+
   private func meanDelay(of part: TestPackets.Part) -> (delay: Double, byteCount: Double)? {
     var delay = 0.0
     var bytes = 0.0

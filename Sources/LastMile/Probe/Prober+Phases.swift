@@ -232,6 +232,7 @@ extension Prober {
     loadEnds = now + loadTime
     let control = LoadControl(
       centre: min(rough, side.expected), ceiling: side.expected * 1.05, base: base,
+      spread: side.spread,
       loss: side.idleLoss, full: (side.packets.longestDelay ?? base) - base,
       opening: side.isSaturated ? 1.06 + min(0.15, 0.6 * side.idleLoss) : 1.02, now: now)
     self[direction].control = control
