@@ -22,30 +22,27 @@ struct BandwidthFit: Sendable {
     guard let size = entries.first?.byteCount else { return nil }
     let points = Self.points(entries)
     let busy = Self.longestBusy(points, base: base)
-    let fit: BandwidthFit?
-    if let last = busy.last, let first = busy.first, busy.count >= Self.fewest,
+    guard let last = busy.last, let first = busy.first, busy.count >= Self.fewest,
       last.arrival - first.arrival >= Self.shortest
-    {
-      let most = Self.longestDelay(busy) - base
-      fit = Self(
-        busy: busy, bits: Double(size) * 8e9, calm: calm,
-        mayOverflow: most > 0.75 * (longest - base))
-    } else {
+    else {
       // The load grows while no queue shows.
       let late = Array(points.suffix(max(Self.fewest, points.count / 2)))
-      fit = Self(carried: late, bits: Double(size) * 8e9, calm: calm)
+      guard let fit = Self(carried: late, bits: Double(size) * 8e9, calm: calm) else { return nil }
+      self = fit
+      return
     }
-    guard var fit else { return nil }
-    if fit.isBusy {
-      let same = before.filter { $0.byteCount == size }
-      let settled = (lost: same.count { !$0.isReceived }, sent: same.count)
-      let sent = max(0, calm.sent - settled.sent)
-      fit.refine(
-        Self.packets(same + entries), busy: busy, bits: Double(size) * 8e9,
-        longestWait: max(Self.longestDelay(points[...]) - base, 1e6),
-        calm: (min(sent, max(0, calm.lost - settled.lost)), sent))
-    }
+    let most = Self.longestDelay(busy) - base
+    let fit = Self(
+      busy: busy, bits: Double(size) * 8e9, calm: calm,
+      mayOverflow: most > 0.75 * (longest - base))
+    guard let fit else { return nil }
     self = fit
+    let same = before.filter { $0.byteCount == size }
+    let sent = max(0, calm.sent - same.count)
+    refine(
+      Self.packets(same + entries), busy: busy, bits: Double(size) * 8e9,
+      longestWait: max(Self.longestDelay(points[...]) - base, 1e6),
+      calm: (min(sent, max(0, calm.lost - same.count { !$0.isReceived })), sent))
   }
 
   /// Replays what was sent, and takes that for the answer unless it explains the times far worse
