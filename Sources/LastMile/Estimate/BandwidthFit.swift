@@ -62,8 +62,8 @@ struct BandwidthFit: Sendable {
     guard replay.variance < Self.worse * line + Self.alike else { return }
     rate = bits / replay.service
     let half = max(replay.longest - replay.service, replay.service - replay.shortest)
-    error = half / replay.service + Self.resolution
-    isUnsteady = error > Self.unsteady
+    error = max(half / replay.service + Self.resolution, isUnsteady ? error : 0)
+    isUnsteady = isUnsteady || error > Self.unsteady
   }
 
   /// Between two packets next to each other behind which a queue stood: what is usual. Exact where
@@ -121,14 +121,15 @@ struct BandwidthFit: Sendable {
       let own = Self.quantile * overReceived.standardError / overReceived.slope
       let others = 1.96 * chance / max(0.2, 1 - share)
       error = (own * own + others * others).squareRoot() + Self.resolution
+      isUnsteady = own > Self.unsteady
     } else {
       // Lost before the bottleneck only if that explains the times far better.
       let isLostBefore = overReceived.residual < 0.25 * overSent.residual
       let fit = isLostBefore ? overReceived : overSent
       rate = bits / fit.slope
       error = Self.quantile * fit.standardError / fit.slope + Self.resolution
+      isUnsteady = error > Self.unsteady
     }
-    isUnsteady = error > Self.unsteady
   }
 
   /// From packets that met no queue: at least that much. Where far more is lost than on the calm
@@ -237,5 +238,6 @@ struct BandwidthFit: Sendable {
   /// A replay may be so much worse than a line, as a factor and in ns².
   private static let worse = 2.0
   private static let alike = 4e12
+  /// A half width, of a line's or a replay's interval, beyond which the rate was not steady.
   private static let unsteady = 0.05
 }
