@@ -180,7 +180,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
-        "Peer",
+        "Peer", "Audio",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),

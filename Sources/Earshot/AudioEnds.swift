@@ -11,8 +11,8 @@ public protocol AudioSource: AnyObject, Sendable {
   func read(into samples: inout [Int16], frameCount: Int) -> Int
 }
 
-/// Where the arrivals of a call go, so that it can be heard again (`CallReplay`). They hold the audio
-/// itself: they are as private as the call.
+/// Where the arrivals of a call go, so that it can be heard again (`CallReplay`). They hold the
+/// audio itself: they are as private as the call.
 ///
 /// Called on the call's media thread; must not block for longer than a frame.
 public protocol ArrivalSink: AnyObject, Sendable {

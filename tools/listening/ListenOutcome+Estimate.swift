@@ -1,14 +1,16 @@
 import Audio
 
-/// What the receiver itself would say of the run, beside what was measured: tools/mos-check compares
-/// the two.
+/// What the receiver itself would say of the run, beside what was measured: tools/mos-check
+/// compares the two.
 extension ListenOutcome {
   /// - Parameters:
   ///   - fixed: milliseconds of one frame and of what the encoder looks ahead.
-  ///   - leastTransit: milliseconds of the fastest packet, as half the least round trip gives them.
-  static func estimates(
-    _ playout: PlayoutStatistics, fixed: Double, leastTransit: Double, bitrate: Int
+  ///   - bitrate: of the encoder.
+  func estimates(
+    _ playout: PlayoutStatistics, fixed: Double, bitrate: Int
   ) -> [(String, Double)] {
+    // As half the least round trip gives it.
+    let leastTransit = transitCount == 0 ? 0 : Double(self.leastTransit) / 1e6
     let rate = playout.primaryBitsPerSecond ?? bitrate
     let total = Double(max(playout.totalSamplesReceived, 1))
     var members: [(String, Double)] = [
@@ -20,6 +22,7 @@ extension ListenOutcome {
         "restored_percent",
         100 * Double(playout.samplesRecoveredByForwardErrorCorrection) / total
       ),
+      ("never_came_percent", 100 * fates.lostFraction),
     ]
     if let p50 = playout.playoutDelays.quantile(0.5) {
       members.append(("delay_estimate_ms", fixed + leastTransit + p50))

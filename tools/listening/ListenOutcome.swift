@@ -14,8 +14,8 @@ struct ListenOutcome: Sendable {
   /// Reports and requests.
   var backBytes = 0
   private var transitSum: UInt64 = 0
-  private var transitCount: UInt64 = 0
-  private var leastTransit = UInt64.max
+  private(set) var transitCount: UInt64 = 0
+  private(set) var leastTransit = UInt64.max
   private var seen = (delay: 0.0, count: UInt64(0), second: UInt64(0))
   private var traced: [(second: UInt64, target: Double, delay: Double)] = []
   private(set) var json = ""
@@ -92,10 +92,7 @@ struct ListenOutcome: Sendable {
       ("decelerated_ms", Double(playout.insertedSamplesForDeceleration) / 48),
       ("buffer_ms", waited), ("booked_ms", fixed + transit + waited),
     ]
-    members += Self.estimates(
-      playout, fixed: fixed, leastTransit: transitCount == 0 ? 0 : Double(leastTransit) / 1e6,
-      bitrate: options.plan.bitrate)
-    members.append(("never_came_percent", 100 * fates.lostFraction))
+    members += estimates(playout, fixed: fixed, bitrate: options.plan.bitrate)
     if let p50 = playout.delays.quantile(0.5), let p95 = playout.delays.quantile(0.95) {
       members += [("buffer_p50_ms", p50), ("buffer_p95_ms", p95)]
     }
