@@ -125,6 +125,9 @@ let package = Package(
       "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
     program(
+      "AudioPath", ["Audio", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
+      path: "Benchmarks/AudioPath"),
+    program(
       "VideoQuality",
       ["Video", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/VideoQuality"),

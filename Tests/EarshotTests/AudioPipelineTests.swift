@@ -106,6 +106,22 @@ import Testing
     #expect(wait >= 140, "\(wait)")
   }
 
+  /// Goal: the first sample is heard within a round trip and 70 ms after the first packet was sent,
+  /// and in the first two seconds nothing is made up, and no more than a pull spliced away.
+  @Test func `begins at once, and clean`() throws {
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 2)
+    let heard = pair.ear.heard.withLock { $0 }
+    let first = try #require(heard.firstIndex { abs(Int($0)) > 300 })
+    // The two ends' first ticks are 3 ms apart, and the first packet leaves in the first one.
+    let milliseconds = Double(first) / 48 + 3
+    #expect(milliseconds <= 40 + 70, "\(milliseconds) ms")
+    let playout = pair.received.playout
+    #expect(playout.concealedSamples == 0)
+    #expect(playout.insertedSamplesForDeceleration == 0)
+    #expect(playout.removedSamplesForAcceleration <= 480)
+  }
+
   @Test func `refuses what is no recording`() {
     #expect(throws: EarshotError.self) { _ = try CallReplay([1, 2, 3]) }
     #expect(throws: EarshotError.self) { _ = try Self.hear(Array("ESAR".utf8) + [1, 1, 0, 2, 77]) }

@@ -63,7 +63,8 @@ struct ReplayCommandTests {
   @Test func `each call has a capture of its own`() throws {
     var arguments = Arguments(["--capture", "a.arrivals", "--save", "{n}.wav"])
     let sound = try SoundOptions(&arguments)
-    #expect(sound.captureName(call: 1) == "a.arrivals" && sound.captureName(call: 2) == "a-2.arrivals")
+    #expect(sound.captureName(call: 1) == "a.arrivals")
+    #expect(sound.captureName(call: 2) == "a-2.arrivals")
     #expect(sound.saveName(call: 3) == "3.wav")
   }
 }

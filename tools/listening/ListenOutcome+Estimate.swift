@@ -22,6 +22,7 @@ extension ListenOutcome {
         "restored_percent",
         100 * Double(playout.samplesRecoveredByForwardErrorCorrection) / total
       ),
+      ("delayed_percent", 100 * Double(playout.delayedPacketOutageSamples) / total),
       ("never_came_percent", 100 * fates.lostFraction),
     ]
     if let p50 = playout.playoutDelays.quantile(0.5) {

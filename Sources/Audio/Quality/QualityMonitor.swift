@@ -161,4 +161,3 @@ package struct QualitySurroundings: Equatable, Sendable {
 
   package init() {}
 }
-
