@@ -26,7 +26,8 @@ struct AudioPipeline: ~Copyable {
 
   /// Media time of the next frame, in steps of 10 ms (frames.md §5).
   private var mediaTime: UInt16 = 0
-  private var untilNextFrame = 0
+  /// Milliseconds; half a tick at first: the first tick sends one frame of 20 ms, and not two.
+  private var untilNextFrame = 10
   private var isMarked = true
   private var silentMilliseconds = 0
   /// Something was put into the ring since the loop was woken.

@@ -124,8 +124,7 @@ package struct QualityMonitor: Sendable {
     return MOSEstimate(
       bitsPerSecond: surroundings.bitsPerSecond, concealedFraction: concealed / samples,
       meanConcealedRun: concealed / max(1, events) / 960,
-      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples,
-      stretchedFraction: Double(last.stretched &- first.stretched) / samples
+      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples
     ).score
   }
 
