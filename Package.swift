@@ -125,6 +125,9 @@ let package = Package(
       "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
     program(
+      "AudioPath", ["Audio", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
+      path: "Benchmarks/AudioPath"),
+    program(
       "VideoQuality",
       ["Video", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/VideoQuality"),
@@ -180,7 +183,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
-        "Peer",
+        "Peer", "Audio",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),

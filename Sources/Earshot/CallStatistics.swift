@@ -122,6 +122,8 @@ public struct CallStatistics: Sendable {
   public var sent = Outbound()
   /// Received audio.
   public var received = Inbound()
+  /// The rest of what is known of audio; `nil` before audio began.
+  public var audio: AudioDetails?
   /// The path; `nil` before one is proven.
   public var path: Path?
   /// Round-trip time.

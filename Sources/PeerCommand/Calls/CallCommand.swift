@@ -43,7 +43,7 @@ package struct CallCommand: Sendable {
     if status == .taken, let name = online.name {
       console.log(.warning, EarshotError.nameTaken(name).message)
     }
-    var options = sound.callOptions(source: ends.source, sink: ends.sink)
+    var options = sound.callOptions(ends)
     options.ringTimeout = .milliseconds(Int64(ringTimeout * 1000))
     let call: Call
     do throws(EarshotError) {

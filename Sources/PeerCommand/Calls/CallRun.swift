@@ -28,6 +28,7 @@ package final class CallRun {
   private let role: CallReport.Role
   private var source: PlayedSource?
   private var sink: HeardSink?
+  private var arrivals: ArrivalFile?
   private var saveName: String?
   private var view = CallView()
   private var began = SystemClock.now
@@ -67,6 +68,7 @@ package final class CallRun {
   package func use(_ ends: OpenedSound) {
     source = ends.source
     sink = ends.sink
+    arrivals = ends.arrivals
     saveName = ends.saveName
     view.isMuted = sound.startsMuted
   }
@@ -134,6 +136,8 @@ package final class CallRun {
     case .callStateChanged(let call, let state, _) where call == id: enter(state)
     case .callProgress(let call, let step) where call == id: take(step)
     case .statistics(let call, let numbers) where call == id: take(numbers)
+    case .audioQualityChanged(let call, let change) where call == id:
+      session.console.say(QualityLine.text(change))
     case .callEnded(let call, let report) where call == id: finish(report)
     case .incomingCall(let other) where role == .caller && other.id != id:
       do throws(EarshotError) {
@@ -208,6 +212,7 @@ package final class CallRun {
     sink?.finish()
     session.remember(source?.fault)
     session.remember(sink?.fault)
+    session.remember(arrivals?.fault)
     if let last = report.statistics { samples.append(last) }
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)

@@ -7,6 +7,7 @@ package struct SoundOptions: Sendable {
   package var isLooped: Bool
   package var startsMuted: Bool
   package var save: String?
+  package var capture: String?
   /// Seconds; `nil` until the played file ends.
   package var duration: Double?
   package var bitrate: Int
@@ -25,6 +26,7 @@ package struct SoundOptions: Sendable {
       let lowered = name.lowercased()
       return lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
     }
+    capture = try arguments.option("--capture")
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
     bitrate = try arguments.integer("--bitrate", "bits a second", in: 6000...510_000) ?? 32_000
     let frame = try arguments.choice("--frame", of: ["10", "20", "40", "60"])
@@ -65,16 +67,26 @@ package struct SoundOptions: Sendable {
   /// The name for the recording of call `number`, 1 upwards: `{n}` is replaced; where there is no
   /// `{n}`, later calls get `-2`, `-3` before the ending, so that none is written over.
   package func saveName(call number: Int) -> String? {
-    guard let save else { return nil }
-    if let place = save.firstRange(of: "{n}") {
-      return String(save[..<place.lowerBound]) + "\(number)" + save[place.upperBound...]
-    }
-    guard number > 1, let dot = save.lastIndex(of: ".") else { return save }
-    return save[..<dot] + "-\(number)" + save[dot...]
+    save.map { Self.numbered($0, number) }
   }
 
-  package func callOptions(source: PlayedSource, sink: HeardSink) -> CallOptions {
-    var options = CallOptions(source: source, sink: sink)
+  /// The same for what `--capture` takes down.
+  package func captureName(call number: Int) -> String? {
+    capture.map { Self.numbered($0, number) }
+  }
+
+  private static func numbered(_ name: String, _ number: Int) -> String {
+    if let place = name.firstRange(of: "{n}") {
+      return String(name[..<place.lowerBound]) + "\(number)" + name[place.upperBound...]
+    }
+    guard number > 1 else { return name }
+    guard let dot = name.lastIndex(of: ".") else { return name + "-\(number)" }
+    return name[..<dot] + "-\(number)" + name[dot...]
+  }
+
+  package func callOptions(_ ends: OpenedSound) -> CallOptions {
+    var options = CallOptions(source: ends.source, sink: ends.sink)
+    options.arrivals = ends.arrivals
     options.bitrate = bitrate
     options.frameMilliseconds = frame
     options.usesFEC = usesFEC
