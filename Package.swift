@@ -126,6 +126,9 @@ let package = Package(
       "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
     program(
+      "AudioPath", ["Audio", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
+      path: "Benchmarks/AudioPath"),
+    program(
       "VideoQuality",
       ["Video", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/VideoQuality"),
@@ -181,7 +184,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
-        "Peer", "Video",
+        "Peer", "Audio", "Video",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),

@@ -11,6 +11,17 @@ public protocol AudioSource: AnyObject, Sendable {
   func read(into samples: inout [Int16], frameCount: Int) -> Int
 }
 
+/// Where the arrivals of a call go, so that it can be heard again (`CallReplay`). They hold the
+/// audio itself: they are as private as the call.
+///
+/// Called on the call's media thread; must not block for longer than a frame.
+public protocol ArrivalSink: AnyObject, Sendable {
+  /// Takes the next bytes of the recording.
+  func write(_ bytes: [UInt8])
+  /// The call is over; nothing comes after this.
+  func finish()
+}
+
 /// Where the audio of the other side goes. The last station of the house tour.
 ///
 /// Called on the call's media thread, in real time, gapless from the first second to the last.

@@ -17,6 +17,8 @@ struct AudioPipeline: ~Copyable {
   private var policy: RedundancyPolicy
   private let asksAgain: Bool
   private let rings: AudioRings
+  private let arrivals: (any ArrivalSink)?
+  private var account = AudioAccount()
 
   private var sourceSamples: [Int16]
   private var packet: [UInt8] = []
@@ -24,7 +26,8 @@ struct AudioPipeline: ~Copyable {
 
   /// Media time of the next frame, in steps of 10 ms (frames.md §5).
   private var mediaTime: UInt16 = 0
-  private var untilNextFrame = 0
+  /// Milliseconds; half a tick at first: the first tick sends one frame of 20 ms, and not two.
+  private var untilNextFrame = 10
   /// Of all ticks, in nanoseconds: the media time that the present one begins with.
   private var elapsed: Int64 = 0
   private var isMarked = true
@@ -67,9 +70,14 @@ struct AudioPipeline: ~Copyable {
     self.rings = rings
     isMuted = options.startsMuted
     asksAgain = options.usesNACK
+    arrivals = options.arrivals
     self.policy = policy
     self.sender = sender
     self.receiver = receiver
+    if arrivals != nil {
+      self.receiver.buffer.recording = ArrivalRecording(
+        channels: self.receiver.buffer.channels, limit: Self.longestRecording)
+    }
     sourceSamples = Array(repeating: 0, count: FrameLength.milliseconds60.sampleCount * 2)
     playoutSamples = Array(repeating: 0, count: AudioFormat.stepSampleCount * 2)
     packet.reserveCapacity(AudioFormat.maxPayloadByteCount)
@@ -87,6 +95,8 @@ struct AudioPipeline: ~Copyable {
     if let heard = receiver.buffer.heardNanoseconds {
       rings.heardClock.note(heard, at: due + .milliseconds(20))
     }
+    if let change = account.tick(&receiver.buffer) { tell(change) }
+    if let arrivals { Self.drain(&receiver.buffer.recording, to: arrivals) }
     untilNextFrame -= 20
     // Frames of 10 ms go two a tick, frames of 40 ms every other tick.
     while untilNextFrame <= 0, source != nil {
@@ -115,6 +125,7 @@ struct AudioPipeline: ~Copyable {
     if asksAgain, let trip = label.roundTrip {
       receiver.roundTripMilliseconds = Int(trip.smoothed)
     }
+    account.note(bytes, label)
     switch label.kind {
     case .frame:
       let frame = AudioMediaFrame(
@@ -135,6 +146,7 @@ struct AudioPipeline: ~Copyable {
   private mutating func follow(_ bytes: Span<UInt8>, _ label: AudioLabel, now: Instant) {
     do {
       let report = try AudioReportFrame(body: bytes)
+      account.take(report)
       let roundTrip = label.roundTrip.map {
         RedundancyPolicy.RoundTrip(
           smoothed: UInt64($0.smoothed) * 1_000_000, minimum: UInt64($0.minimum) * 1_000_000)
@@ -167,15 +179,17 @@ struct AudioPipeline: ~Copyable {
       delayBefore = Int64(clamping: receiver.buffer.statistics.targetDelayNanoseconds)
     }
     pictureHold = wanted
-    let least = wanted == 0 ? 0 : delayBefore &+ wanted
-    receiver.buffer.delayRange = least...1_000_000_000
+    receiver.leastDelay = wanted == 0 ? 0 : delayBefore &+ wanted
   }
 
   private mutating func play(now: Instant) {
     if isRemoteMuted, receiver.buffer.isEmpty {
       pausedSamples &+= UInt64(AudioFormat.stepSampleCount)
       for index in playoutSamples.indices { playoutSamples[index] = 0 }
+      receiver.buffer.recording?.pause()
     } else {
+      let began = SystemClock.now
+      defer { account.notePull(began: began) }
       Self.pull(from: &receiver, into: &playoutSamples, now: now)
       if isUnwanted { for index in playoutSamples.indices { playoutSamples[index] = 0 } }
     }
@@ -209,6 +223,7 @@ struct AudioPipeline: ~Copyable {
     } else {
       silentMilliseconds = 0
     }
+    account.noteSource(sourceSamples, frameCount: wanted, channels: channels)
     if channels > sender.channels { downmix(wanted) }
     encode(frame)
   }
@@ -290,32 +305,43 @@ struct AudioPipeline: ~Copyable {
   // MARK: - Numbers
 
   var statistics: AudioNumbers {
-    AudioNumbers(
-      playout: receiver.buffer.statistics, sent: sender.statistics,
-      repairedByCopies: receiver.framesRepairedByCopies,
-      repairedByRetransmissions: receiver.framesRepairedByRetransmissions,
-      requested: receiver.framesRequested)
-  }
-  /// What the encoder looks ahead, and the frame itself, in milliseconds.
-  var senderDelayMilliseconds: Double {
-    Double(sender.plan.frameLength.milliseconds) + Double(sender.lookaheadSampleCount) / 48
+    var numbers = AudioNumbers(receiver.buffer)
+    numbers.account = account
+    numbers.sent = sender.statistics
+    numbers.targetBitrate = sender.plan.payloadBitrate
+    numbers.isMuted = isMuted
+    numbers.repairedByCopies = receiver.framesRepairedByCopies
+    numbers.repairedByRetransmissions = receiver.framesRepairedByRetransmissions
+    numbers.requested = receiver.framesRequested
+    return numbers
   }
 
-  func finish() { sink?.finish() }
+  private mutating func tell(_ change: QualityChange) {
+    rings.qualityChange.withLock { $0 = change }
+    hasToWake = true
+  }
+
+  mutating func finish() {
+    sink?.finish()
+    guard let arrivals else { return }
+    Self.drain(&receiver.buffer.recording, to: arrivals, isLast: true)
+    arrivals.finish()
+  }
+
+  private static func drain(
+    _ recording: inout ArrivalRecording?, to arrivals: any ArrivalSink, isLast: Bool = false
+  ) {
+    guard let bytes = recording?.bytes, bytes.count >= (isLast ? 1 : drainedAtOnce) else { return }
+    arrivals.write(bytes)
+    recording?.removeBytes()
+  }
+
+  private static let drainedAtOnce = 4096
+  /// 1 GiB: a day of speech with copies.
+  private static let longestRecording = 1 << 30
 
   /// Silence that goes out after muting, so that the other side's last sound is not concealment.
   private static let muteFadeMilliseconds = 200
-}
-
-/// What a call's audio has been through, both ways.
-struct AudioNumbers: Sendable {
-  var playout: PlayoutStatistics
-  var sent: RedundancyStatistics
-  /// Frames whose own packet was lost, and that a copy or a repetition brought.
-  var repairedByCopies: UInt64
-  var repairedByRetransmissions: UInt64
-  /// Frames that this side asked for.
-  var requested: UInt64
 }
 
 extension AudioMediaFrame.Length {
@@ -340,6 +366,8 @@ struct AudioRings: Sendable {
   let heardClock = MediaClock(start: .zero)
   /// What the picture wants the sound to wait for it.
   let pictureHold = PictureHold()
+  /// The last change, until the loop has told it.
+  let qualityChange = Guarded<QualityChange?>(nil)
 
   init(wake: LoopWake) { self.wake = wake }
 }

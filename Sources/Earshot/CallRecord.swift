@@ -53,7 +53,6 @@ final class CallAudio: Sendable {
   let rings: AudioRings
   private let pipeline: Guarded<AudioPipeline>
   private let worker: MediaWorker
-  let senderDelayMilliseconds: Double
   let bitrate: Int
 
   /// Begins at once: the first tick is due now.
@@ -65,7 +64,6 @@ final class CallAudio: Sendable {
     let channels = sourceChannels == 2 && options.bitrate >= Self.leastStereoBitrate ? 2 : 1
     do {
       let made = try AudioPipeline.make(options, channels: channels, rings: rings)
-      senderDelayMilliseconds = made.senderDelayMilliseconds
       let guarded = Guarded(made)
       pipeline = guarded
       worker = try MediaWorker { tick in

@@ -130,6 +130,8 @@ public struct CallStatistics: Sendable {
   public var congestion: Congestion?
   /// Every change between video and audio alone so far, the first thousand of them.
   public var fallbacks: [FallbackChange] = []
+  /// The rest of what is known of audio; `nil` before audio began.
+  public var audio: AudioDetails?
   /// The path; `nil` before one is proven.
   public var path: Path?
   /// Round-trip time.

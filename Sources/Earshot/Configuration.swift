@@ -34,6 +34,8 @@ public struct CallOptions: Sendable {
   public var source: (any AudioSource)?
   /// Where the other side's audio goes; `nil` drops it.
   public var sink: (any AudioSink)?
+  /// Where what arrives is taken down for `CallReplay`; `nil` takes down nothing.
+  public var arrivals: (any ArrivalSink)?
   /// Bits a second of Opus, 6 000...510 000; 32 000 is transparent for speech.
   public var bitrate: Int
   /// Milliseconds of audio in a packet: 10, 20, 40 or 60.

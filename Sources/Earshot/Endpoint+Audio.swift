@@ -1,3 +1,4 @@
+internal import Audio
 internal import Peer
 internal import Primitives
 internal import Reactor
@@ -52,6 +53,13 @@ extension Endpoint {
           } ?? false
       }
     }
+    tellQuality(callID, audio)
+  }
+
+  private func tellQuality(_ callID: Wire.CallID, _ audio: CallAudio) {
+    guard let change = audio.rings.qualityChange.withLock({ $0.take() }) else { return }
+    let jitter = Double(audio.statistics.playout.jitterNanoseconds) / 1e6
+    publish(.audioQualityChanged(CallID(callID), AudioQualityChange(change, jitterMs: jitter)))
   }
 
   /// Something came in: on to the pipeline, which looks when it next plays.

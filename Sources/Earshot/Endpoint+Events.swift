@@ -192,7 +192,9 @@ extension Endpoint {
     let numbers = statistics(of: callID, record)
     stopAudio(record)
     var final = numbers
-    if let audio = record.audio { final?.complete(with: audio) }
+    if let audio = record.audio {
+      final?.complete(with: audio.statistics, bitrate: audio.bitrate, now: SystemClock.now)
+    }
     var report = CallReport(summary, record, statistics: final)
     report.peerName = record.peerName
     publish(.callStateChanged(CallID(callID), .ended, CallStateReason(summary.cause)))

@@ -46,7 +46,9 @@ extension Endpoint {
         kind: PathKind(kind), local: localAddress(toward: remote, isFresh: true), remote: remote,
         changes: link.pathChanges)
     }
-    if let audio = record.audio { numbers.complete(with: audio) }
+    if let audio = record.audio {
+      numbers.complete(with: audio.statistics, bitrate: audio.bitrate, now: now)
+    }
     numbers.fillVideo(with: link, record, now: now)
     numbers.grade()
     return numbers
@@ -82,8 +84,10 @@ extension CallStatistics {
     return Double(bytes) * 8e9 / Double(now.nanoseconds(since: first))
   }
 
-  mutating func complete(with audio: CallAudio) {
-    let numbers = audio.statistics
+  /// - Parameters:
+  ///   - bitrate: what the other side is taken to spend while nothing has come.
+  ///   - now: by the clock that the arrivals have; `nil` for those of another time.
+  mutating func complete(with numbers: AudioNumbers, bitrate: Int, now: Instant?) {
     let playout = numbers.playout
     sent.copyBytesSent = Int(clamping: numbers.sent.copyBytesSent)
     sent.retransmittedPacketsSent = Int(clamping: numbers.sent.framesRetransmitted)
@@ -103,6 +107,20 @@ extension CallStatistics {
     received.removedSamplesForAcceleration = playout.removedSamplesForAcceleration
     received.jitterMs = Double(playout.jitterNanoseconds) / 1e6
     received.audioLevel = playout.audioLevel
+    let headers = max(0, sent.wireBytesSent - sent.bytesSent)
+    audio = AudioDetails(numbers, now: now, headerBytesSent: headers)
+    fillDelay(numbers)
+    audio?.agora = RemoteAudioStats(
+      numbers, received, network: rttMs.map { ($0.min ?? $0.p50) / 2 })
+    guard playout.jitterBufferEmittedCount > 0 else { return }
+    let estimate = playout.mosEstimate(
+      bitsPerSecond: playout.primaryBitsPerSecond ?? bitrate)
+    received.mos = AudioQuality.rounded(estimate.score)
+    received.mosBasis = MOSEstimate.basis
+  }
+
+  private mutating func fillDelay(_ numbers: AudioNumbers) {
+    let playout = numbers.playout
     guard playout.jitterBufferEmittedCount > 0, let p50 = playout.delays.quantile(0.5),
       let p95 = playout.delays.quantile(0.95), let total50 = playout.playoutDelays.quantile(0.5),
       let total95 = playout.playoutDelays.quantile(0.95)
@@ -111,13 +129,9 @@ extension CallStatistics {
     if let rtt = rttMs {
       // One way is half the round trip, as nobody has synchronised clocks: of the fastest packets,
       // from whose arrival the playout delay counts.
-      let fixed = audio.senderDelayMilliseconds + (rtt.min ?? rtt.p50) / 2
+      let fixed = numbers.packetisationMilliseconds + (rtt.min ?? rtt.p50) / 2
       received.mouthToEarMs = Milliseconds(p50: fixed + total50, p95: fixed + total95)
     }
-    let bitrate = playout.primaryBitsPerSecond ?? audio.bitrate
-    let estimate = playout.mosEstimate(bitsPerSecond: bitrate)
-    received.mos = (estimate.score * 100).rounded() / 100
-    received.mosBasis = MOSEstimate.basis
   }
 
   /// Grades both directions by the worst of loss, round trip and jitter.

@@ -12,6 +12,9 @@ public protocol EndpointDelegate: AnyObject, Sendable {
   func endpoint(_ endpoint: Endpoint, call: CallID, didProgress step: CallProgress) async
   /// Two seconds of a call in numbers.
   func endpoint(_ endpoint: Endpoint, call: CallID, didMeasure statistics: CallStatistics) async
+  /// Received audio has become bad, or good again.
+  func endpoint(
+    _ endpoint: Endpoint, call: CallID, didChangeAudioQuality change: AudioQualityChange) async
   /// A call is over.
   func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async
 }
@@ -33,6 +36,10 @@ extension EndpointDelegate {
     async
   {}
   /// Does nothing.
+  public func endpoint(
+    _ endpoint: Endpoint, call: CallID, didChangeAudioQuality change: AudioQualityChange
+  ) async {}
+  /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async {}
 }
 
@@ -50,6 +57,8 @@ extension Endpoint {
         await delegate.endpoint(self, call: id, didProgress: step)
       case .statistics(let id, let numbers):
         await delegate.endpoint(self, call: id, didMeasure: numbers)
+      case .audioQualityChanged(let id, let change):
+        await delegate.endpoint(self, call: id, didChangeAudioQuality: change)
       case .callEnded(let id, let report): await delegate.endpoint(self, call: id, didEnd: report)
       }
     }

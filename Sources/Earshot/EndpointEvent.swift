@@ -10,6 +10,8 @@ public enum EndpointEvent: Sendable {
   case callProgress(CallID, CallProgress)
   /// Two seconds of a call in numbers.
   case statistics(CallID, CallStatistics)
+  /// Received audio has become bad, or good again, and why.
+  case audioQualityChanged(CallID, AudioQualityChange)
   /// A call is over: the last event of that call.
   case callEnded(CallID, CallReport)
 }

@@ -71,7 +71,7 @@ extension MediaFileError {
       advice: "End the name in .wav (16 bit, 48 kHz) or .opus (Ogg Opus).")
   }
 
-  static func cannotCreate(_ path: String, errorNumber: Int32) -> MediaFileError {
+  package static func cannotCreate(_ path: String, errorNumber: Int32) -> MediaFileError {
     MediaFileError(
       code: .cannotCreate, message: "\(path) cannot be created: \(text(errorNumber)).",
       advice: "Choose a directory that exists and that you may write to.")

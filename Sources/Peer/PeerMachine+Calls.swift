@@ -112,6 +112,7 @@ extension PeerMachine {
     link.pathChanges = []
     for change in changes {
       if change.cause == .found {
+        noteMapping(of: link, change.to)
         tell(link, .pathReady(change.kind, remote: change.to))
         ledger.handlePathReady(link.callID, now: now)
       } else {

@@ -21,6 +21,9 @@ struct QualityMonitorTests {
     let quality = outcome.quality
     #expect(outcome.changes.map(\.isBad) == [true, false], "EARSHOT_SEED=\(seed)")
     #expect(outcome.changes.first?.cause == QualityChange.Cause.loss)
+    let first = try #require(outcome.changes.first)
+    #expect((0.03...0.35).contains(first.lostFraction) && first.concealedFraction > 0.02)
+    #expect((28_000...33_000).contains(first.bitsPerSecond))
     let worst = try #require(quality.worstFiveSeconds)
     #expect(worst.score < 2.5 && (5...10).contains(worst.begin), "\(worst)")
     #expect(quality.frozenSeconds >= 3.9 && quality.frozenSeconds <= 6.1)

@@ -52,6 +52,32 @@ struct ReplayTests {
     #expect(throws: WireError.self) { try Self.hear(changed) }
   }
 
+  @Test func `goes on where its bytes were taken away, and over a pause`() throws {
+    let stream = try JitterBufferTests.voice(seconds: 2)
+    var buffer = try JitterBuffer(channels: 1)
+    buffer.recording = ArrivalRecording(channels: 1)
+    var heard: [Int16] = []
+    var taken: [UInt8] = []
+    for (number, packet) in stream.packets.enumerated() {
+      let now = Instant(nanoseconds: 1_000_000_000 + UInt64(number) * 20_000_000)
+      buffer.insert(packet.span, mediaTime: UInt16(2 * number), arrival: now)
+      for _ in 0..<2 {
+        var step = [Int16](repeating: 0, count: 480)
+        if number == 40 {
+          buffer.recording?.pause()
+        } else {
+          var span = step.mutableSpan
+          _ = buffer.pull(into: &span, now: now)
+        }
+        heard += step
+      }
+      taken += buffer.recording?.bytes ?? []
+      buffer.recording?.removeBytes()
+    }
+    #expect(buffer.recording?.bytes.isEmpty == true)
+    #expect(try Self.hear(taken) == heard)
+  }
+
   @Test func `stops at its limit`() throws {
     var buffer = try JitterBuffer(channels: 1)
     buffer.recording = ArrivalRecording(channels: 1, limit: 100)

@@ -88,7 +88,7 @@ final class Ear: AudioSink {
     rendezvous.stop()
   }
 
-  private func endpoint(
+  func endpoint(
     _ name: String, _ rendezvous: LoopbackRendezvous, _ folder: URL, bind: String = "127.0.0.1:0"
   ) async throws -> Endpoint {
     var configuration = Configuration(rendezvous: rendezvous.address.description)
@@ -98,7 +98,7 @@ final class Ear: AudioSink {
     return try await Endpoint.open(configuration)
   }
 
-  private static func answer(
+  static func answer(
     _ endpoint: Endpoint, _ events: AsyncStream<EndpointEvent>, _ options: CallOptions
   ) async throws -> CallReport? {
     for await event in events {

@@ -79,6 +79,67 @@ struct LinesTests {
     #expect(objects[4]["totalSamplesDuration"]?.asNumber == 4)
   }
 
+  @Test func `statistics have the names of webrtc-stats, and Agora's set`() throws {
+    let line = try #require(
+      try Self.lines { StatsLine.write(Sample.detailed(), Sample.id, to: $0) }.last)
+    let objects = try #require(line["stats"]?.elements)
+    #expect(
+      objects.map { $0["type"]?.asString } == [
+        "inbound-rtp", "outbound-rtp", "remote-inbound-rtp", "candidate-pair", "media-playout",
+        "media-source",
+      ])
+    let inbound = objects[0]
+    for name in [
+      "packetsReceived", "packetsLost", "jitter", "packetsDiscarded", "bytesReceived", "nackCount",
+      "lastPacketReceivedTimestamp", "fecPacketsReceived", "fecBytesReceived",
+      "fecPacketsDiscarded", "retransmittedPacketsReceived", "retransmittedBytesReceived",
+      "jitterBufferDelay", "jitterBufferTargetDelay", "jitterBufferMinimumDelay",
+      "jitterBufferEmittedCount", "totalSamplesReceived", "concealedSamples",
+      "silentConcealedSamples", "concealmentEvents", "insertedSamplesForDeceleration",
+      "removedSamplesForAcceleration", "audioLevel", "totalAudioEnergy", "totalSamplesDuration",
+      "totalProcessingDelay",
+    ] { #expect(inbound[name]?.asNumber != nil, "\(name)") }
+    #expect(inbound["jitterBufferDelay"]?.asNumber == 7680)
+    #expect(inbound["earshotAudioQuality"]?["worstFiveSeconds"]?["beginMs"]?.asNumber == 61_500)
+    #expect(inbound["earshotRemoteAudioStats"]?["mosValue"]?.asNumber == 410)
+    #expect(objects[1]["targetBitrate"]?.asNumber == 56_000)
+    #expect(objects[2]["packetsLost"]?.asNumber == 3 && objects[2]["jitter"]?.asNumber == 0.004)
+    #expect(objects[2]["fractionLost"]?.asNumber == 0.015)
+    let summary = try #require(
+      try Self.lines { lines in
+        var report = Sample.report()
+        report.statistics = Sample.detailed()
+        SummaryLine.write(report, to: lines)
+      }.last)
+    let received = summary["audio"]?["received"]
+    #expect(received?["audioQuality"]?["timesBad"]?.asNumber == 1)
+    #expect(received?["remoteAudioStats"]?["delaySplit"]?["packetisation"]?.asNumber == 26.5)
+  }
+
+  @Test func `that audio became bad is told with its reason and numbers`() throws {
+    let line = try #require(
+      try Self.lines {
+        EventLine.write(.audioQualityChanged(Sample.id, Sample.change()), to: $0)
+      }.last)
+    #expect(
+      Self.keys(line) == [
+        "type", "ts", "name", "callId", "bad", "reason", "mos", "lostFraction",
+        "concealedFraction", "jitterMs", "mouthToEarMs", "bitrateBps",
+      ])
+    #expect(line["name"]?.asString == "audioQualityChanged")
+    #expect(line["reason"]?.asString == "loss" && line["mos"]?.asNumber == 2.31)
+    #expect(
+      QualityLine.text(Sample.change())
+        == "It sounds bad, as packets get lost: MOS 2.3, 14.3 % of the packets lost, "
+        + "9.0 % of the sound made up, jitter 3.0 ms, mouth to ear 131 ms.")
+    #expect(QualityLine.text(Sample.change(isBad: false)) == "It sounds well again (MOS 2.3).")
+    #expect(
+      QualityLine.worst(Sample.detailed())
+        == "MOS 2.3 in the five seconds from 1:01, became bad once, interrupted 2 times, "
+        + "420 ms in all, lost more than 4 % for 6.0 s (10.0 %)")
+    #expect(QualityLine.worst(Sample.statistics()) == nil)
+  }
+
   @Test func `events have their names`() throws {
     let events: [(EndpointEvent, String)] = [
       (.registrationChanged(.connecting), "registrationConnecting"),

@@ -35,6 +35,49 @@ enum Sample {
     return numbers
   }
 
+  /// The same with all that is known of audio.
+  static func detailed() -> CallStatistics {
+    var numbers = statistics()
+    var audio = AudioDetails()
+    audio.inbound.lastPacketReceivedTimestamp = 1_772_366_400_123.5
+    audio.inbound.jitterBufferDelay = 7680
+    audio.inbound.jitterBufferTargetDelay = 5760
+    audio.inbound.jitterBufferEmittedCount = 192_000
+    audio.inbound.totalProcessingDelay = 7700
+    audio.inbound.fecPacketsReceived = 12
+    audio.inbound.interruptionCount = 2
+    audio.outbound.targetBitrate = 56_000
+    var remote = AudioDetails.Remote()
+    remote.packetsLost = 3
+    remote.fractionLost = 0.015
+    remote.jitter = 0.004
+    audio.remote = remote
+    audio.quality.meanMos = 4.1
+    audio.quality.worstFiveSeconds = AudioQuality.Spell(mos: 2.25, beginMs: 61_500)
+    audio.quality.timesBad = 1
+    audio.quality.interruptionCount = 2
+    audio.quality.totalInterruptionMs = 420
+    audio.quality.frozenMs = 6000
+    audio.quality.frozenRate = 0.1
+    audio.quality.reason = .loss
+    audio.agora.mosValue = 410
+    audio.agora.e2eDelay = 80
+    audio.agora.delay.packetisation = 26.5
+    audio.agora.qualityChangedReason = .loss
+    numbers.audio = audio
+    return numbers
+  }
+
+  static func change(isBad: Bool = true) -> AudioQualityChange {
+    var change = AudioQualityChange(isBad: isBad, reason: isBad ? .loss : nil, mos: 2.31)
+    change.lostFraction = 0.143
+    change.concealedFraction = 0.09
+    change.jitterMs = 3
+    change.mouthToEarMs = 131
+    change.bitrateBps = 30_100
+    return change
+  }
+
   static func report(_ outcome: CallReport.Outcome = .completed) -> CallReport {
     var report = CallReport(callID: id, outcome: outcome, reason: "It ended.", role: .caller)
     report.peerName = "bob"

@@ -25,7 +25,7 @@ struct VideoOptionsTests {
     #expect(!sound.video.isWanted && sound.video.fallback == .audioOnly)
     #expect(sound.video.maxBitrate == 2_500_000)
     let ends = try OpenedSound(sound, call: 1)
-    let options = sound.callOptions(source: ends.source, sink: ends.sink, video: ends.video)
+    let options = sound.callOptions(ends)
     #expect(options.videoSource == nil && options.videoSink == nil)
   }
 
@@ -37,7 +37,7 @@ struct VideoOptionsTests {
     ]).sound
     let ends = try OpenedSound(sound, call: 3)
     #expect(ends.video?.saveName == folder.file("3.ivf"))
-    let options = sound.callOptions(source: ends.source, sink: ends.sink, video: ends.video)
+    let options = sound.callOptions(ends)
     #expect(options.videoSource != nil && options.videoSink != nil)
     #expect(options.fallback == .disabled && options.maxVideoBitrate == 70_000)
     #expect(!options.startsVideoMuted)
@@ -46,7 +46,7 @@ struct VideoOptionsTests {
   @Test func `recordings of later calls get names of their own`() {
     #expect(SaveName.of("a{n}.ivf", call: 2) == "a2.ivf")
     #expect(SaveName.of("a.ivf", call: 1) == "a.ivf" && SaveName.of("a.ivf", call: 2) == "a-2.ivf")
-    #expect(SaveName.of("a", call: 2) == "a")
+    #expect(SaveName.of("a", call: 2) == "a-2")
   }
 
   @Test func `a file that is no video is a failure of the file`() throws {

@@ -14,7 +14,6 @@ enum UntestedFiles {
     "Sources/Earshot/Exports.swift",
     "Sources/Earshot/KnownIdentities.swift",
     "Sources/Earshot/LocalIdentityFile.swift",
-    "Sources/Earshot/Mapping.swift",
     "Sources/MediaFiles/Sound/Resampler.swift",
     "Sources/MediaFiles/Sound/WAVHeader.swift",
     "Sources/Messaging/FlowCredit.swift",

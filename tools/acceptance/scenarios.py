@@ -1,6 +1,6 @@
 """Each function plays one scenario and returns a line about what it measured; a wrong result raises."""
 import os, shutil, signal, struct, time, wave, math
-from lab import ADDRESS, PORT, sh
+from lab import ADDRESS, BIN, PORT, sh
 
 ALL = []
 
@@ -53,7 +53,7 @@ def same_call(a, b):
 def call_and_answer(lab):
     lab.rendezvous()
     speech(lab.path("in.wav"), 4)
-    bob = ready(lab, "--accept", "--calls", "1", "--save", lab.path("out.wav"))
+    bob = ready(lab, "--accept", "--calls", "1", "--save", lab.path("out.wav"), "--capture", lab.path("arrivals"))
     alice = lab.peer("a", "call", "bob", "--play", lab.path("in.wav"), "--save", lab.path("back.wav"), name="alice")
     one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
     same_call(one, two)
@@ -62,6 +62,9 @@ def call_and_answer(lab):
     with wave.open(lab.path("out.wav")) as file:
         seconds = file.getnframes() / file.getframerate()
     assert seconds >= 4, f"  the saved file lasts {seconds} s"
+    sh(f"{BIN}/earshot", "replay", lab.path("arrivals"), "--save", lab.path("again.wav"))
+    with open(lab.path("out.wav"), "rb") as first, open(lab.path("again.wav"), "rb") as again:
+        assert first.read() == again.read(), "  the call heard again from its arrivals is another"
     return f"accept→connected {one['timeline']['connectedMs'] - one['timeline']['acceptedMs']} ms, MOS {two['audio']['received']['mos']}"
 
 

@@ -9,10 +9,13 @@ struct ListenOutcome: Sendable {
   var packetsLost = 0
   /// Bodies of AUDIO frames, copies and their headers included.
   var payloadBytes = 0
+  /// Of the frames, whatever the receiver made of them.
+  var fates = FrameFates()
   /// Reports and requests.
   var backBytes = 0
   private var transitSum: UInt64 = 0
-  private var transitCount: UInt64 = 0
+  private(set) var transitCount: UInt64 = 0
+  private(set) var leastTransit = UInt64.max
   private var seen = (delay: 0.0, count: UInt64(0), second: UInt64(0))
   private var traced: [(second: UInt64, target: Double, delay: Double)] = []
   private(set) var json = ""
@@ -32,6 +35,7 @@ struct ListenOutcome: Sendable {
   }
 
   mutating func noteTransit(_ nanoseconds: UInt64) {
+    leastTransit = min(leastTransit, nanoseconds)
     transitSum += nanoseconds
     transitCount += 1
   }
@@ -88,6 +92,7 @@ struct ListenOutcome: Sendable {
       ("decelerated_ms", Double(playout.insertedSamplesForDeceleration) / 48),
       ("buffer_ms", waited), ("booked_ms", fixed + transit + waited),
     ]
+    members += estimates(playout, fixed: fixed, bitrate: options.plan.bitrate)
     if let p50 = playout.delays.quantile(0.5), let p95 = playout.delays.quantile(0.95) {
       members += [("buffer_p50_ms", p50), ("buffer_p95_ms", p95)]
     }

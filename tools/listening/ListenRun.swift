@@ -114,7 +114,9 @@ struct ListenRun: ~Copyable {
     switch event {
     case .capture: try capture(now)
     case .tick: tick(now)
-    case .audio(let frame, let body): receiver.receive(body.span, frame, arrival: now)
+    case .audio(let frame, let body):
+      outcome.fates.noteArrived(frame, body)
+      receiver.receive(body.span, frame, arrival: now)
     case .report(let report, let transit):
       noteRoundTrip(transit)
       guard options.adapts else { return }
@@ -146,6 +148,7 @@ struct ListenRun: ~Copyable {
       isMarked: frameStart == 0,
       mediaTime: UInt16(truncatingIfNeeded: frameStart / AudioFormat.stepSampleCount))
     var body: [UInt8] = []
+    outcome.fates.noteSent(frame.mediaTime)
     frame.hasCopies = try Self.encode(samples, range, frame.mediaTime, with: &sender, into: &body)
     send(frame, body, now)
     frameStart = range.upperBound

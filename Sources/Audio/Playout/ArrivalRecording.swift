@@ -12,13 +12,16 @@
 ///       3 low-rate copy   the same
 ///       4 retransmission  as a primary
 ///       5 hold            delay, not a difference
+///       6 pause           10 ms were given out without a pull: the sender had muted itself
 ///       +8 (1 to 4)       the packet is marked
 package struct ArrivalRecording: Sendable {
+  /// What was taken down and not removed since.
   package private(set) var bytes: [UInt8]
   /// Whether `limit` ended it; what came before is whole.
   package private(set) var isFull = false
 
   private let limit: Int
+  private var removed = 0
   private var time: Int64 = 0
   private var mediaTime: UInt16 = 0
 
@@ -29,6 +32,15 @@ package struct ArrivalRecording: Sendable {
     self.limit = limit
     bytes = Self.magic + [Self.version, UInt8(clamping: channels)]
   }
+
+  /// Forgets `bytes`, which the owner has written elsewhere; the recording goes on behind them.
+  package mutating func removeBytes() {
+    removed += bytes.count
+    bytes.removeAll(keepingCapacity: true)
+  }
+
+  /// 10 ms were given out that the jitter buffer was not asked for: silence.
+  package mutating func pause() { _ = begin(kind: 6, room: 1) }
 
   mutating func pull(now: Int64) {
     guard begin(kind: 0, room: 11) else { return }
@@ -62,7 +74,7 @@ package struct ArrivalRecording: Sendable {
   }
 
   private mutating func begin(kind: UInt8, room: Int) -> Bool {
-    isFull = isFull || bytes.count + room > limit
+    isFull = isFull || removed + bytes.count + room > limit
     guard !isFull else { return false }
     bytes.append(kind)
     return true

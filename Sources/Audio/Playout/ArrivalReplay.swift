@@ -1,8 +1,11 @@
 package import Primitives
 
-/// Hears an `ArrivalRecording` again.
+/// Hears an `ArrivalRecording` again: as it was, or as it would have been with other settings.
 package struct ArrivalReplay: ~Copyable {
   package var buffer: JitterBuffer
+  /// Whether copies, and frames that were sent again, are handed to the buffer.
+  package var usesCopies = true
+  package var usesRetransmissions = true
   private let bytes: [UInt8]
   private var offset: Int
   private var time: Int64 = 0
@@ -35,6 +38,7 @@ package struct ArrivalReplay: ~Copyable {
   @_lifetime(output: copy output)
   package mutating func pull(into output: inout MutableSpan<Int16>) throws(WireError) -> Bool {
     let bytes = self.bytes
+    let size = AudioFormat.stepSampleCount * buffer.channels
     while offset < bytes.count {
       var reader = ByteReader(bytes.span.extracting(offset..<bytes.count))
       let kind = try reader.readUInt8("kind")
@@ -44,6 +48,11 @@ package struct ArrivalReplay: ~Copyable {
         _ = buffer.pull(into: &output, now: Self.instant(time))
         return true
       }
+      if kind == 6 {
+        offset += reader.offset
+        for index in 0..<size { output[index] = 0 }
+        return true
+      }
       if kind == 5 {
         buffer.hold(atLeast: try Self.readSigned(&reader))
         offset += reader.offset
@@ -51,6 +60,7 @@ package struct ArrivalReplay: ~Copyable {
         let packet = try readPacket(kind, &reader)
         let start = offset
         offset += reader.offset
+        guard uses(packet.origin) else { continue }
         buffer.insert(
           bytes.span.extracting((start + packet.payload.lowerBound)..<offset),
           mediaTime: mediaTime, arrival: Self.instant(time), origin: packet.origin,
@@ -58,6 +68,14 @@ package struct ArrivalReplay: ~Copyable {
       }
     }
     return false
+  }
+
+  private func uses(_ origin: PacketOrigin) -> Bool {
+    switch origin {
+    case .primary: true
+    case .copy: usesCopies
+    case .retransmission: usesRetransmissions
+    }
   }
 
   @_lifetime(reader: copy reader)

@@ -2,6 +2,9 @@
 package struct DelayHistogram: Sendable {
   private var buckets = [UInt32](repeating: 0, count: Self.bucketCount)
   package private(set) var count: UInt64 = 0
+  /// Of all records, each within 0...1 s, in nanoseconds: the difference of two sums is the mean of
+  /// what lies between.
+  package private(set) var sum: UInt64 = 0
 
   package init() {}
 
@@ -10,6 +13,7 @@ package struct DelayHistogram: Sendable {
     let bucket = min(max(nanoseconds / 1_000_000, 0), Int64(Self.bucketCount - 1))
     buckets[Int(bucket)] &+= 1
     count &+= 1
+    sum &+= UInt64(min(max(nanoseconds, 0), 1_000_000_000))
   }
 
   /// The delay in milliseconds that `fraction` (0...1) of the records do not exceed; `nil` without

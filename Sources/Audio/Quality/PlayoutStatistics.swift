@@ -125,7 +125,6 @@ package struct PlayoutStatistics: Sendable {
     let weight = MOSEstimate.restoredFrameWeight(bitsPerSecond: bitsPerSecond)
     return MOSEstimate(
       bitsPerSecond: bitsPerSecond, concealedFraction: concealedFraction + weight * restored,
-      meanConcealedRun: meanConcealmentMilliseconds / 20, lowRateFraction: lowRateFraction,
-      stretchedFraction: stretchedFraction)
+      meanConcealedRun: meanConcealmentMilliseconds / 20, lowRateFraction: lowRateFraction)
   }
 }

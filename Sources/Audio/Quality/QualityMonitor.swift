@@ -106,10 +106,12 @@ package struct QualityMonitor: Sendable {
       isBad = true
       changesToBad += 1
       let cause = Self.cause(from: windowStart, to: totals, surroundings)
-      change = QualityChange(isBad: true, score: score, cause: cause)
+      change = QualityChange(
+        isBad: true, score: score, cause: cause, from: windowStart, to: totals, surroundings)
     } else if isBad, score >= Self.good, !isLate {
       isBad = false
-      change = QualityChange(isBad: false, score: score, cause: nil)
+      change = QualityChange(
+        isBad: false, score: score, cause: nil, from: windowStart, to: totals, surroundings)
     }
   }
 
@@ -122,8 +124,7 @@ package struct QualityMonitor: Sendable {
     return MOSEstimate(
       bitsPerSecond: surroundings.bitsPerSecond, concealedFraction: concealed / samples,
       meanConcealedRun: concealed / max(1, events) / 960,
-      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples,
-      stretchedFraction: Double(last.stretched &- first.stretched) / samples
+      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples
     ).score
   }
 
@@ -158,27 +159,4 @@ package struct QualitySurroundings: Equatable, Sendable {
   package var isBandwidthShort = false
 
   package init() {}
-}
-
-/// The quality has become bad, or good again.
-package struct QualityChange: Equatable, Sendable {
-  /// Why it is bad, as far as the receiver can tell.
-  package enum Cause: String, Sendable {
-    /// Frames do not arrive, and nothing repairs them in time.
-    case loss
-    /// They arrive, but too late.
-    case jitter
-    /// It sounds well, but more than 400 ms later.
-    case delay
-    /// The path carries too little.
-    case bandwidth
-    /// Nothing is sent, or what is sent is bad.
-    case farEnd
-  }
-
-  package let isBad: Bool
-  /// The estimate for the window that decided, 1...4.6.
-  package let score: Double
-  /// `nil` when it is good again.
-  package let cause: Cause?
 }

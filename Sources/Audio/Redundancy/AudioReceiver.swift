@@ -12,6 +12,9 @@ package struct AudioReceiver: ~Copyable {
   /// Round trip to the sender in milliseconds; `nil` while it is not known, and nothing is asked
   /// for.
   package var roundTripMilliseconds: Int?
+  /// What sound is to be held at the least so that it does not run ahead of its picture, in
+  /// nanoseconds beyond the fastest packet; of it 200 ms count.
+  package var leastDelay: Int64 = 0
 
   private var missing = MissingFrames()
   /// The farthest copy in use, in steps of 10 ms, and how many packets ago it was seen.
@@ -67,7 +70,8 @@ package struct AudioReceiver: ~Copyable {
       packetsSinceFarthest = 0
     }
     let isNeeded = lastGap.map { now.nanoseconds(since: $0) < Self.quiet } ?? false
-    buffer.hold(atLeast: isNeeded ? Int64(copyDistance) * AudioFormat.stepNanoseconds : 0)
+    let copies = isNeeded ? Int64(copyDistance) * AudioFormat.stepNanoseconds : 0
+    buffer.hold(atLeast: max(copies, leastDelay))
   }
 
   private mutating func insert(

@@ -132,6 +132,6 @@ package struct AnswerCommand: Sendable {
   }
 
   private func accept(_ run: CallRun, _ ends: OpenedSound) async {
-    await run.accept(sound.callOptions(source: ends.source, sink: ends.sink, video: ends.video))
+    await run.accept(sound.callOptions(ends))
   }
 }

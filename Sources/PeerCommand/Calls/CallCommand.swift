@@ -43,7 +43,7 @@ package struct CallCommand: Sendable {
     if status == .taken, let name = online.name {
       console.log(.warning, EarshotError.nameTaken(name).message)
     }
-    var options = sound.callOptions(source: ends.source, sink: ends.sink, video: ends.video)
+    var options = sound.callOptions(ends)
     options.ringTimeout = .milliseconds(Int64(ringTimeout * 1000))
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     options.knownUplinkBitrate = ProbeMemory(besideIdentity: online.identity)

@@ -28,6 +28,7 @@ package final class CallRun {
   private let role: CallReport.Role
   private var source: PlayedSource?
   private var sink: HeardSink?
+  private var arrivals: ArrivalFile?
   private var saveName: String?
   private var video: OpenedVideo?
   private var view = CallView()
@@ -68,6 +69,7 @@ package final class CallRun {
   package func use(_ ends: OpenedSound) {
     source = ends.source
     sink = ends.sink
+    arrivals = ends.arrivals
     saveName = ends.saveName
     video = ends.video
     view.hasVideo = ends.video?.source != nil
@@ -137,6 +139,8 @@ package final class CallRun {
     case .callStateChanged(let call, let state, _) where call == id: enter(state)
     case .callProgress(let call, let step) where call == id: take(step)
     case .statistics(let call, let numbers) where call == id: take(numbers)
+    case .audioQualityChanged(let call, let change) where call == id:
+      session.console.say(QualityLine.text(change))
     case .callEnded(let call, let report) where call == id: finish(report)
     case .incomingCall(let other) where role == .caller && other.id != id:
       do throws(EarshotError) {
@@ -223,6 +227,7 @@ package final class CallRun {
     session.remember(sink?.fault)
     session.remember(video?.source?.fault)
     session.remember(video?.sink.fault)
+    session.remember(arrivals?.fault)
     if let last = report.statistics { samples.append(last) }
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)

@@ -1,4 +1,5 @@
 package import Arguments
+internal import Earshot
 internal import MediaFiles
 internal import Reactor
 
@@ -65,7 +66,18 @@ package struct InspectCommand: Sendable {
         throw CommandFailure(error)
       }
     }
+    if bytes == ReplayStory.magic, subject != "-" { return try recording() }
     return try text(beginning: bytes)
+  }
+
+  private func recording() throws(CommandFailure) -> String {
+    let bytes: [UInt8]
+    do throws(ReactorError) {
+      bytes = try ProcessSurroundings.contents(of: subject, limit: CallReplay.maximumByteCount)
+    } catch {
+      throw CommandFailure(file: error)
+    }
+    return "What arrived in a call, heard again (earshot replay):\n" + (try ReplayStory(bytes).text)
   }
 
   private func text(beginning: [UInt8]) throws(CommandFailure) -> String {

@@ -1,10 +1,13 @@
 internal import Earshot
 package import MediaFiles
+internal import Reactor
 
 /// The two ends of a call's sound, and of its picture where it has one, open.
 package struct OpenedSound: Sendable {
   package let source: PlayedSource
   package let sink: HeardSink
+  /// What arrives is taken down here; `nil` without `--capture`.
+  package let arrivals: ArrivalFile?
   /// The file that is written; `nil` when nothing is saved.
   package let saveName: String?
   /// `nil` for a call without video.
@@ -16,6 +19,13 @@ package struct OpenedSound: Sendable {
     let end = SourceEnd()
     self.end = end
     source = try PlayedSource(options.play, isLooped: options.isLooped) { end.report() }
+    do throws(ReactorError) {
+      arrivals = try options.captureName(call: number).map { path throws(ReactorError) in
+        try ArrivalFile(path)
+      }
+    } catch {
+      throw MediaFileError.cannotCreate(error.subject, errorNumber: error.errno)
+    }
     saveName = options.saveName(call: number)
     // Two channels are heard where two are sent: nobody knows what the other side sends.
     let isStereo = source.channelCount == 2 && options.bitrate >= 48_000

@@ -7,6 +7,7 @@ package struct SoundOptions: Sendable {
   package var isLooped: Bool
   package var startsMuted: Bool
   package var save: String?
+  package var capture: String?
   /// Seconds; `nil` until the played file ends.
   package var duration: Double?
   package var bitrate: Int
@@ -26,6 +27,7 @@ package struct SoundOptions: Sendable {
       let lowered = name.lowercased()
       return lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
     }
+    capture = try arguments.option("--capture")
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
     bitrate = try arguments.integer("--bitrate", "bits a second", in: 6000...510_000) ?? 32_000
     let frame = try arguments.choice("--frame", of: ["10", "20", "40", "60"])
@@ -64,17 +66,21 @@ package struct SoundOptions: Sendable {
     save.map { SaveName.of($0, call: number) }
   }
 
-  package func callOptions(
-    source: PlayedSource, sink: HeardSink, video ends: OpenedVideo? = nil
-  ) -> CallOptions {
-    var options = CallOptions(source: source, sink: sink)
+  /// The same for what `--capture` takes down.
+  package func captureName(call number: Int) -> String? {
+    capture.map { SaveName.of($0, call: number) }
+  }
+
+  package func callOptions(_ ends: OpenedSound) -> CallOptions {
+    var options = CallOptions(source: ends.source, sink: ends.sink)
+    options.arrivals = ends.arrivals
     options.bitrate = bitrate
     options.frameMilliseconds = frame
     options.usesFEC = usesFEC
     options.usesNACK = usesNACK
     options.startsMuted = startsMuted
     options.userExtension = userExtension
-    video.apply(ends, to: &options)
+    video.apply(ends.video, to: &options)
     return options
   }
 }

@@ -51,7 +51,8 @@ package enum SaveName {
     if let place = name.firstRange(of: "{n}") {
       return String(name[..<place.lowerBound]) + "\(number)" + name[place.upperBound...]
     }
-    guard number > 1, let dot = name.lastIndex(of: ".") else { return name }
+    guard number > 1 else { return name }
+    guard let dot = name.lastIndex(of: ".") else { return name + "-\(number)" }
     return name[..<dot] + "-\(number)" + name[dot...]
   }
 }

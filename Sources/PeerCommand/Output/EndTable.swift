@@ -8,11 +8,22 @@ package enum EndTable {
     _ report: CallReport, savedTo file: String?, videoSavedTo videoFile: String? = nil,
     prediction: String? = nil
   ) -> String {
-    rows(report, savedTo: file, videoSavedTo: videoFile, prediction: prediction)
-      .map { title, text in
-        "  " + title + String(repeating: " ", count: max(1, 11 - title.count)) + text
-      }
-      .joined(separator: "\n")
+    text(rows(report, savedTo: file, videoSavedTo: videoFile, prediction: prediction))
+  }
+
+  static func text(_ rows: [(title: String, text: String)]) -> String {
+    rows.map { title, text in
+      "  " + title + String(repeating: " ", count: max(1, 11 - title.count)) + text
+    }
+    .joined(separator: "\n")
+  }
+
+  /// What is known of the received sound alone.
+  static func received(
+    _ numbers: CallStatistics, savedTo file: String?
+  ) -> [(title: String, text: String)] {
+    numbers.received.totalSamplesReceived > 0
+      ? heard(numbers, file) : [("heard", "nothing: no packet came")]
   }
 
   package static func rows(
@@ -71,12 +82,8 @@ package enum EndTable {
       (
         "heard", "\(Wording.decimal(seconds)) s at \(Wording.bitrate(received.bitrateBps))\(saved)"
       ))
-    var good = "the line was \(Wording.grade(numbers.qualityRx))"
-    if let mos = received.mos {
-      good = "MOS \(Wording.decimal(mos)) of 5, \(good)"
-      if let basis = received.mosBasis { good += " (\(basis))" }
-    }
-    rows.append(("how good", good))
+    rows.append(("how good", good(numbers)))
+    if let worst = QualityLine.worst(numbers) { rows.append(("worst", worst)) }
     let all = received.packetsReceived + received.packetsLost
     var why = "lost \(received.packetsLost) of \(all) packets"
     why += " (\(Wording.percent(received.lostFraction)))"
@@ -86,6 +93,16 @@ package enum EndTable {
     rows.append(("why", why))
     if let delay = delay(numbers) { rows.append(("delay", delay)) }
     return rows
+  }
+
+  private static func good(_ numbers: CallStatistics) -> String {
+    var parts: [String] = []
+    if let mos = numbers.received.mos { parts.append("MOS \(Wording.decimal(mos)) of 5") }
+    if numbers.qualityRx > 0 {
+      parts.append("the line was \(Wording.grade(numbers.qualityRx))")
+    }
+    let text = parts.joined(separator: ", ")
+    return numbers.received.mosBasis.map { "\(text) (\($0))" } ?? text
   }
 
   private static func delay(_ numbers: CallStatistics) -> String? {

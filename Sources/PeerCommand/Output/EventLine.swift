@@ -13,11 +13,12 @@ package enum EventLine {
     case .callStateChanged(let id, let state, let reason): write(state, reason, id, to: lines)
     case .callProgress(let id, let step): write(step, id, to: lines)
     case .statistics(let id, let numbers): StatsLine.write(numbers, id, to: lines)
+    case .audioQualityChanged(let id, let change): QualityLine.write(change, id, to: lines)
     case .callEnded: break  // The summary says it.
     }
   }
 
-  private static func line(
+  static func line(
     _ name: String, _ id: CallID? = nil, to lines: JSONLines,
     _ fill: (inout JSONObject) -> Void = { _ in }
   ) {

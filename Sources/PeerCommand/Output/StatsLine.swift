@@ -13,13 +13,14 @@ package enum StatsLine {
   }
 
   package static func objects(_ numbers: CallStatistics) -> [JSONObject] {
-    var objects = [inbound(numbers.received), outbound(numbers.sent)]
+    var objects = [inbound(numbers), outbound(numbers)]
     objects += [remoteInbound(numbers), path(numbers), playout(numbers.received)].compactMap(\.self)
+    if let source = numbers.audio.map(mediaSource) { objects.append(source) }
     objects += VideoLines.objects(numbers)
     return objects
   }
 
-  private static func object(_ type: String, _ id: String, kind: String? = "audio") -> JSONObject {
+  static func object(_ type: String, _ id: String, kind: String? = "audio") -> JSONObject {
     var object = JSONObject()
     object.add("type", type)
     object.add("id", id)
@@ -27,7 +28,8 @@ package enum StatsLine {
     return object
   }
 
-  private static func inbound(_ numbers: CallStatistics.Inbound) -> JSONObject {
+  private static func inbound(_ all: CallStatistics) -> JSONObject {
+    let numbers = all.received
     var object = object("inbound-rtp", "audio-in")
     object.add("packetsReceived", numbers.packetsReceived)
     object.add("packetsLost", numbers.packetsLost)
@@ -41,6 +43,8 @@ package enum StatsLine {
     object.add("insertedSamplesForDeceleration", numbers.insertedSamplesForDeceleration)
     object.add("removedSamplesForAcceleration", numbers.removedSamplesForAcceleration)
     object.add("audioLevel", numbers.audioLevel)
+    object.add("nackCount", numbers.nackCount)
+    if let audio = all.audio { add(audio.inbound, to: &object) }
     object.add("earshotBitrate", numbers.bitrateBps)
     object.add("earshotRecoveredByFec", numbers.recoveredByFec)
     object.add("earshotRecoveredByRetransmission", numbers.recoveredByRetransmission)
@@ -48,13 +52,20 @@ package enum StatsLine {
     object.add("earshotMouthToEar", seconds(numbers.mouthToEarMs))
     object.add("earshotMos", numbers.mos)
     object.add("earshotMosBasis", numbers.mosBasis)
+    if let audio = all.audio {
+      object.add("earshotAudioQuality", QualityLine.quality(audio.quality))
+      object.add("earshotRemoteAudioStats", QualityLine.agora(audio.agora))
+    }
     return object
   }
 
-  private static func outbound(_ numbers: CallStatistics.Outbound) -> JSONObject {
+  private static func outbound(_ all: CallStatistics) -> JSONObject {
+    let numbers = all.sent
     var object = object("outbound-rtp", "audio-out")
     object.add("packetsSent", numbers.packetsSent)
     object.add("bytesSent", numbers.bytesSent)
+    object.add("retransmittedPacketsSent", numbers.retransmittedPacketsSent)
+    if let audio = all.audio { add(audio.outbound, to: &object) }
     object.add("earshotBitrate", numbers.bitrateBps)
     object.add("earshotWireBytesSent", numbers.wireBytesSent)
     return object
@@ -64,7 +75,11 @@ package enum StatsLine {
     guard numbers.sent.fractionLost != nil || numbers.currentRttMs != nil else { return nil }
     var object = object("remote-inbound-rtp", "audio-out-remote")
     object.add("localId", "audio-out")
-    object.add("fractionLost", numbers.sent.fractionLost)
+    if let remote = numbers.audio?.remote {
+      add(remote, to: &object)
+    } else {
+      object.add("fractionLost", numbers.sent.fractionLost)
+    }
     object.add("roundTripTime", numbers.currentRttMs.map { $0 / 1000 })
     return object
   }

@@ -69,7 +69,7 @@ package enum SummaryLine {
     return object
   }
 
-  private static func received(_ all: CallStatistics) -> JSONObject {
+  static func received(_ all: CallStatistics) -> JSONObject {
     let numbers = all.received
     var object = JSONObject()
     object.add("packets", numbers.packetsReceived)
@@ -83,6 +83,7 @@ package enum SummaryLine {
     object.add("mouthToEarMs", milliseconds(numbers.mouthToEarMs))
     object.add("mos", numbers.mos)
     object.add("mosBasis", numbers.mosBasis)
+    if let audio = all.audio { QualityLine.add(audio, to: &object) }
     return object
   }
 

@@ -10,7 +10,9 @@ package enum Help {
       earshot probe TARGET         measures the line to a rendezvous or a peer
       earshot call NAME|ID         invites, talks, prints how it was
       earshot answer               registers, and waits for calls
-      earshot inspect FILE         explains a pcapng, an events file or a packet in hex
+      earshot inspect FILE         explains a pcapng, an events file, a capture of arrivals or a
+                                   packet in hex
+      earshot replay FILE          hears a call again that --capture took down
 
     earshot COMMAND --help shows the options of each.
 
@@ -30,6 +32,7 @@ package enum Help {
     case .call: call + sound + online
     case .answer: answer + sound + online
     case .inspect: inspect
+    case .replay: replay
     }
   }
 
@@ -63,13 +66,29 @@ package enum Help {
   private static let inspect = """
     usage: earshot inspect FILE|HEX|- [--report FILE.html]
 
-    Explains a capture (pcapng), an events file (JSON Lines) or a packet in hex: what each field
-    of the header means, what is sealed, and how the call went. FILE may hold the hex; - reads it
-    from standard input.
+    Explains a capture (pcapng, or what --capture wrote), an events file (JSON Lines) or a packet in
+    hex: what each field of the header means, what is sealed, and how the call went. FILE may hold
+    the hex; - reads it from standard input.
 
       --report FILE.html   of an events file: plots of the line, its queue, loss and fallbacks
 
     example: earshot inspect call.pcapng
+    """
+
+  private static let replay = """
+    usage: earshot replay FILE [options]
+
+    Hears a call again from what arrived in it, as --capture of call and answer took it down: without
+    options bit for bit what was heard, with them what would have been.
+
+      --save FILE          what is heard, as .wav or .opus
+      --least-delay MS     0...1000: the least delay to aim at  (default: 0)
+      --most-delay MS      0...1000: the greatest               (default: 1000)
+      --without-copies     as if no packet had carried copies of earlier frames
+      --without-retransmissions   as if nothing had been sent again
+      --json               print one JSON object
+
+    example: earshot replay call.arrivals --most-delay 40 --save shorter.wav
     """
 
   private static let probe = """
@@ -126,6 +145,7 @@ package enum Help {
       --loop               play the files again and again
       --mute               begin muted
       --save FILE          what is heard, as .wav or .opus; {n} is the number of the call
+      --capture FILE       what arrives, for earshot replay; as private as the call
       --duration SECONDS   hang up after      (default: when the played file, or the video's, ends)
       --bitrate BPS        6000...510000                   (default: 32000)
       --frame MS           10, 20, 40 or 60                (default: 20)

@@ -54,6 +54,7 @@ package enum PeerProgram {
     case .keygen: return try parse { () throws(UsageError) in try KeygenCommand(arguments) }.run()
     case .card: return try parse { () throws(UsageError) in try CardCommand(arguments) }.run()
     case .inspect: return try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
+    case .replay: return try parse { () throws(UsageError) in try ReplayCommand(arguments) }.run()
     case .probe:
       return try await parse { () throws(UsageError) in
         try ProbeCommand(arguments, variable: ProcessSurroundings.variable)
@@ -104,5 +105,5 @@ package enum PeerProgram {
 
 /// What `earshot` can do.
 package enum Subcommand: String, CaseIterable, Sendable {
-  case keygen, card, probe, call, answer, inspect
+  case keygen, card, probe, call, answer, inspect, replay
 }

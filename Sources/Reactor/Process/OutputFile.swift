@@ -32,8 +32,10 @@ package final class OutputFile: Sendable {
   package var isTerminal: Bool { isatty(number) == 1 }
 
   /// Writes all of `text`, or throws what the kernel said; a part of it may then be written.
-  package func write(_ text: String) throws(ReactorError) {
-    let bytes = Array(text.utf8)
+  package func write(_ text: String) throws(ReactorError) { try write(Array(text.utf8)) }
+
+  /// The same of bytes.
+  package func write(_ bytes: [UInt8]) throws(ReactorError) {
     var written = 0
     while written < bytes.count {
       let number = number

@@ -2,7 +2,9 @@ import Audio
 import Primitives
 
 extension FuzzTarget {
-  static let audio: [FuzzTarget] = [opusPacket, jitterBuffer, arrivalRecording]
+  static let audio: [FuzzTarget] = [
+    opusPacket, jitterBuffer, audioReceiver, arrivalRecording,
+  ]
 
   private static let opusPacket = FuzzTarget(
     "opus-packet", maximumByteCount: 1300, seeds: { opusPayloads() },
@@ -82,10 +84,13 @@ extension FuzzTarget {
           _ = buffer.pull(into: &span, now: Instant(nanoseconds: UInt64(index) * 20_000_000))
         }
       }
+      buffer.recording?.pause()
       return [buffer.recording?.bytes ?? []]
     },
     run: { bytes in
       guard var replay = try? ArrivalReplay(bytes) else { return }
+      replay.usesCopies = bytes.count % 2 == 0
+      replay.usesRetransmissions = bytes.count % 3 > 0
       var sound = [Int16](repeating: 0, count: 2 * AudioFormat.stepSampleCount)
       for _ in 0..<60 {
         var span = sound.mutableSpan

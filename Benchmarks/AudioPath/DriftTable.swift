@@ -1,0 +1,71 @@
+import Audio
+import Primitives
+
+/// An hour of a call whose sender's clock runs fast or slow, in simulated time.
+enum DriftTable {
+  static func table(_ samples: [Int16]) throws -> String {
+    let packets = try encoded(samples)
+    var text = """
+      | drift, ppm | concealments | concealed, ms | spliced out, ms | put in, ms | delay, ms | wander |
+      | --- | --- | --- | --- | --- | --- | --- |
+
+      """
+    for drift in [300.0, 100, 0, -100, -200, -300] {
+      let (statistics, least, most) = try run(packets, drift)
+      func milliseconds(_ samples: UInt64) -> Int { Int(samples / 48) }
+      text += "| \(Int(drift)) | \(statistics.concealmentEvents) "
+      text += "| \(milliseconds(statistics.concealedSamples)) "
+      text += "| \(milliseconds(statistics.removedSamplesForAcceleration)) "
+      text += "| \(milliseconds(statistics.insertedSamplesForDeceleration)) "
+      text += "| \(AudioPathProgram.text(least)) to \(AudioPathProgram.text(most)) "
+      text += "| \(AudioPathProgram.text(most - least)) |\n"
+    }
+    return text
+  }
+
+  private static func encoded(_ samples: [Int16]) throws -> [[UInt8]] {
+    var encoder = try OpusEncoder(OpusEncoder.Settings())
+    return try stride(from: 0, through: samples.count - 960, by: 960).map { start in
+      var packet: [UInt8] = []
+      try packet.append(addingCapacity: AudioFormat.maxPayloadByteCount) {
+        (output) throws(OpusError) in
+        _ = try encoder.encode(samples.span.extracting(start..<(start + 960)), into: &output)
+      }
+      return packet
+    }
+  }
+
+  /// The least and the greatest mean delay of a second, without the first ten.
+  private static func run(
+    _ packets: [[UInt8]], _ drift: Double
+  ) throws -> (PlayoutStatistics, least: Double, most: Double) {
+    var buffer = try JitterBuffer(channels: 1)
+    var step = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
+    var number = 0
+    var seen = (delay: 0.0, count: UInt64(0))
+    var range = (least: Double.infinity, most: 0.0)
+    for pull in 0..<360_000 {
+      let now = 1_003_000_000 + UInt64(pull) * 10_000_000
+      while case let sent = 1_000_000_000 + Double(number) * 20e6 * (1 - drift / 1e6),
+        sent + 20e6 <= Double(now)
+      {
+        let packet = packets[number % packets.count]
+        buffer.insert(
+          packet.span, mediaTime: UInt16(truncatingIfNeeded: number * 2),
+          arrival: Instant(nanoseconds: UInt64(sent + 20e6)))
+        number += 1
+      }
+      var span = step.mutableSpan
+      _ = buffer.pull(into: &span, now: Instant(nanoseconds: now))
+      guard pull % 100 == 99 else { continue }
+      let statistics = buffer.statistics
+      let count = Double(statistics.jitterBufferEmittedCount - seen.count)
+      if pull > 1000, count > 0 {
+        let delay = (statistics.jitterBufferDelay - seen.delay) / count / 1e6
+        range = (min(range.least, delay), max(range.most, delay))
+      }
+      seen = (statistics.jitterBufferDelay, statistics.jitterBufferEmittedCount)
+    }
+    return (buffer.statistics, range.least, range.most)
+  }
+}

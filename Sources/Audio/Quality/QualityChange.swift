@@ -1,0 +1,46 @@
+/// The quality has become bad, or good again: why, and the numbers of the two seconds that decided.
+package struct QualityChange: Equatable, Sendable {
+  /// Why it is bad, as far as the receiver can tell.
+  package enum Cause: String, Sendable {
+    /// Frames do not arrive, and nothing repairs them in time.
+    case loss
+    /// They arrive, but too late.
+    case jitter
+    /// It sounds well, but more than 400 ms later.
+    case delay
+    /// The path carries too little.
+    case bandwidth
+    /// Nothing is sent, or what is sent is bad.
+    case farEnd
+  }
+
+  package let isBad: Bool
+  /// The estimate for the window that decided, 1...4.6.
+  package let score: Double
+  /// `nil` when it is good again.
+  package let cause: Cause?
+  /// Share of frames lost before anything repaired them, 0...1.
+  package let lostFraction: Double
+  /// Share of the sound that was made up, 0...1.
+  package let concealedFraction: Double
+  /// 0 while it is not known.
+  package let mouthToEarMilliseconds: Double
+  /// What the sender spends on the frames themselves.
+  package let bitsPerSecond: Int
+
+  init(
+    isBad: Bool, score: Double, cause: Cause?, from first: QualityMonitor.Totals,
+    to last: QualityMonitor.Totals, _ surroundings: QualitySurroundings
+  ) {
+    self.isBad = isBad
+    self.score = score
+    self.cause = cause
+    let expected = last.framesExpected &- first.framesExpected
+    let lost = last.framesLost &- min(first.framesLost, last.framesLost)
+    lostFraction = expected == 0 ? 0 : Double(lost) / Double(expected)
+    let samples = Double(max(1, last.samples &- first.samples))
+    concealedFraction = Double(last.concealed &- first.concealed) / samples
+    mouthToEarMilliseconds = surroundings.mouthToEarMilliseconds
+    bitsPerSecond = surroundings.bitsPerSecond
+  }
+}

@@ -1,0 +1,91 @@
+internal import Audio
+internal import Primitives
+
+/// A call heard again from its arrivals (`CallOptions.arrivals`): bit for bit what its sink was
+/// given, or what it would have been given with other settings.
+public struct CallReplay: ~Copyable {
+  /// What may be otherwise than it was.
+  public struct Settings: Sendable, Equatable {
+    /// The least delay to aim at beyond the fastest packet, in milliseconds, 0...1000.
+    public var leastDelayMs = 0
+    /// The greatest, in milliseconds, 0...1000.
+    public var mostDelayMs = 1000
+    /// Whether copies of frames in later packets are used.
+    public var usesCopies = true
+    /// Whether frames that were sent again are used.
+    public var usesRetransmissions = true
+
+    /// As it was.
+    public init() {}
+  }
+
+  /// 1 mono, 2 stereo.
+  public let channelCount: Int
+  /// Sound given out so far.
+  public private(set) var milliseconds = 0
+  private var replay: ArrivalReplay
+
+  /// - Throws: When `recording` is none, or not of this version.
+  public init(
+    _ recording: [UInt8], settings: Settings = Settings()
+  ) throws(EarshotError) {
+    var replay: ArrivalReplay
+    do throws(WireError) {
+      replay = try ArrivalReplay(recording)
+    } catch {
+      throw Self.damaged(error)
+    }
+    if settings != Settings() {
+      let least = Int64(min(max(settings.leastDelayMs, 0), 1000)) * 1_000_000
+      let most = Int64(min(max(settings.mostDelayMs, 0), 1000)) * 1_000_000
+      replay.buffer.delayRange = least...max(least, most)
+      replay.usesCopies = settings.usesCopies
+      replay.usesRetransmissions = settings.usesRetransmissions
+    }
+    channelCount = replay.buffer.channels
+    self.replay = replay
+  }
+
+  /// Puts the next 10 ms at the front of `samples`, 480 of them a channel, interleaved.
+  ///
+  /// - Parameter samples: at least 960 long.
+  /// - Returns: `false` at the end.
+  /// - Throws: Where the recording is damaged; what came before was true.
+  public mutating func read(into samples: inout [Int16]) throws(EarshotError) -> Bool {
+    precondition(samples.count >= 2 * AudioFormat.stepSampleCount, "room for 10 ms of stereo")
+    var isThere = false
+    do throws(WireError) {
+      isThere = try Self.pull(from: &replay, into: &samples)
+    } catch {
+      throw Self.damaged(error)
+    }
+    if isThere { milliseconds += 10 }
+    return isThere
+  }
+
+  private static func pull(
+    from replay: inout ArrivalReplay, into samples: inout [Int16]
+  ) throws(WireError) -> Bool {
+    var span = samples.mutableSpan
+    return try replay.pull(into: &span)
+  }
+
+  /// What was received so far; nothing of what was sent, nor of the way.
+  public var statistics: CallStatistics {
+    var statistics = CallStatistics(atMs: milliseconds)
+    let numbers = AudioNumbers(replay.buffer)
+    statistics.received.bytesReceived = Int(clamping: numbers.playout.primaryBytes)
+    statistics.received.bitrateBps = Double(numbers.playout.primaryBitsPerSecond ?? 0)
+    statistics.complete(with: numbers, bitrate: 32_000, now: nil)
+    return statistics
+  }
+
+  /// The longest recording that is read, in bytes: 1 GiB.
+  public static let maximumByteCount = 1 << 30
+
+  private static func damaged(_ error: WireError) -> EarshotError {
+    EarshotError(
+      .fileUnusable, "The recording of arrivals is damaged: \(error).",
+      advice: "Give a file that --capture wrote.")
+  }
+}

@@ -1,0 +1,119 @@
+package import Arguments
+package import Earshot
+internal import MediaFiles
+internal import Reactor
+
+/// `earshot replay FILE`: hears a call again that `--capture` took down, as it was or with other
+/// settings.
+package struct ReplayCommand: Sendable {
+  package var file: String
+  package var save: String?
+  package var isJSON: Bool
+  package var settings: CallReplay.Settings
+
+  package init(_ arguments: consuming Arguments) throws(UsageError) {
+    var arguments = arguments
+    save = try arguments.option("--save", wants: "a file name that ends in .wav or .opus") { name in
+      let lowered = name.lowercased()
+      return lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
+    }
+    isJSON = try arguments.flag("--json")
+    settings = CallReplay.Settings()
+    let least = try arguments.integer("--least-delay", "milliseconds", in: 0...1000)
+    let most = try arguments.integer("--most-delay", "milliseconds", in: 0...1000)
+    settings.leastDelayMs = least ?? 0
+    settings.mostDelayMs = most ?? 1000
+    settings.usesCopies = try !arguments.flag("--without-copies")
+    settings.usesRetransmissions = try !arguments.flag("--without-retransmissions")
+    file = try arguments.positional("file")
+    try arguments.finish()
+    guard settings.leastDelayMs <= settings.mostDelayMs else {
+      throw UsageError("--least-delay is above --most-delay.", advice: "Swap the two.")
+    }
+  }
+
+  package func run() throws(CommandFailure) -> ExitCode {
+    let story = try ReplayStory(try Self.contents(of: file), settings: settings, savedTo: save)
+    print(isJSON ? story.json : story.text)
+    return .done
+  }
+
+  private static func contents(of file: String) throws(CommandFailure) -> [UInt8] {
+    do throws(ReactorError) {
+      return try ProcessSurroundings.contents(of: file, limit: CallReplay.maximumByteCount)
+    } catch {
+      throw CommandFailure(
+        .file, "Cannot read \(file): \(error.reason).", advice: "Name a file that --capture wrote.")
+    }
+  }
+}
+
+/// What is in a recording of arrivals: how the call sounds when it is heard again.
+package struct ReplayStory {
+  /// The first bytes of every such file.
+  package static let magic: [UInt8] = Array("ESAR".utf8)
+
+  package let statistics: CallStatistics
+  private let savedTo: String?
+
+  /// - Parameter path: where the sound goes; `nil` saves none.
+  package init(
+    _ recording: [UInt8], settings: CallReplay.Settings = CallReplay.Settings(),
+    savedTo path: String? = nil
+  ) throws(CommandFailure) {
+    savedTo = path
+    let sink: HeardSink
+    var replay: CallReplay
+    do throws(EarshotError) {
+      replay = try CallReplay(recording, settings: settings)
+    } catch {
+      throw CommandFailure(error)
+    }
+    do throws(MediaFileError) {
+      sink = try HeardSink(path, channelCount: replay.channelCount)
+    } catch {
+      throw CommandFailure(error)
+    }
+    defer { sink.finish() }
+    do throws(EarshotError) {
+      var samples = [Int16](repeating: 0, count: 960)
+      while try replay.read(into: &samples) { sink.write(samples, frameCount: 480) }
+    } catch {
+      throw CommandFailure(error)
+    }
+    statistics = replay.statistics
+    sink.finish()
+    if let fault = sink.fault { throw CommandFailure(.file, fault) }
+  }
+
+  /// The story in lines.
+  package var text: String {
+    var rows = EndTable.received(statistics, savedTo: savedTo)
+    if let inbound = statistics.audio?.inbound {
+      var text = "\(statistics.received.packetsReceived) packets"
+      text += ", \(inbound.fecPacketsReceived) copies (\(inbound.fecPacketsDiscarded) not needed)"
+      text += ", \(inbound.retransmittedPacketsReceived) sent again"
+      text += ", \(inbound.packetsDuplicated) twice"
+      rows.append(("came", text))
+      if inbound.jitterBufferEmittedCount > 0 {
+        let count = Double(inbound.jitterBufferEmittedCount) / 1000
+        rows.append(
+          (
+            "wanted",
+            "\(Wording.milliseconds(inbound.jitterBufferTargetDelay / count)) of jitter buffer on "
+              + "average, was \(Wording.milliseconds(inbound.jitterBufferDelay / count))"
+          ))
+      }
+    }
+    return EndTable.text(rows)
+  }
+
+  /// One object: the received part of a call's `summary`.
+  package var json: String {
+    var object = JSONObject()
+    object.add("type", "replay")
+    object.add("durationMs", statistics.atMs)
+    object.add("received", SummaryLine.received(statistics))
+    return object.value.text
+  }
+}

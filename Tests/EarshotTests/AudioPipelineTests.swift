@@ -1,0 +1,140 @@
+import Audio
+import Primitives
+import Synchronization
+import Testing
+
+@testable import Earshot
+
+/// The audio of both ends, without network or threads.
+@Suite struct AudioPipelineTests {
+  private static func losses(_ fraction: Double, seed: UInt64) -> [Bool] {
+    var random = RandomSource(seed: seed)
+    return (0..<10_000).map { _ in random.unit() < fraction }
+  }
+
+  @Test func `tells when audio becomes bad, why, and when it is good again`() throws {
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 8)
+    #expect(pair.changes.isEmpty)
+    // Runs of ten, which no copy spans.
+    pair.run(seconds: 8) { $0 % 50 < 20 }
+    pair.run(seconds: 12)
+    let changes = pair.changes
+    #expect(changes.map(\.isBad) == [true, false])
+    let first = try #require(changes.first)
+    #expect(first.reason == .loss && first.mos < 3)
+    #expect((0.2...0.6).contains(first.lostFraction), "\(first)")
+    #expect(first.concealedFraction > 0.05)
+    // 20 ms of frame, 6.5 of look-ahead, 20 of way, and the buffer.
+    #expect((50...400).contains(try #require(first.mouthToEarMs)), "\(first)")
+    #expect(changes.last?.reason == nil)
+    let account: AudioAccount = pair.received.account
+    #expect(account.cause == nil)
+  }
+
+  @Test func `counts what webrtc-stats has names for`() throws {
+    let lost = Self.losses(0.1, seed: 3)
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 20) { lost[$0] }
+    let details = AudioDetails(pair.received, now: nil, headerBytesSent: 1234)
+    let inbound = details.inbound
+    #expect(inbound.lastPacketReceivedTimestamp == nil)
+    #expect(inbound.fecPacketsReceived > 500 && inbound.fecBytesReceived > 20_000)
+    #expect(inbound.fecPacketsDiscarded < inbound.fecPacketsReceived)
+    #expect(inbound.jitterBufferEmittedCount > 800_000)
+    #expect(inbound.jitterBufferDelay > inbound.jitterBufferMinimumDelay)
+    #expect(inbound.totalProcessingDelay > inbound.jitterBufferDelay)
+    #expect((19...20).contains(inbound.totalSamplesDuration))
+    #expect(inbound.totalAudioEnergy > 0)
+    #expect(details.outbound.headerBytesSent == 1234 && details.outbound.active)
+    let quality = details.quality
+    #expect(quality.activeMs >= 18_000 && quality.frozenMs > 10_000)
+    #expect(try #require(quality.worstFiveSeconds).mos <= #require(quality.meanMos))
+
+    // What the receiver lost the sender knows from reports, a second late at most.
+    let spoken = AudioDetails(pair.sent, now: nil, headerBytesSent: 0)
+    let remote = try #require(spoken.remote)
+    #expect((70...130).contains(remote.packetsLost), "\(remote)")
+    #expect(remote.fractionLost <= 1 && remote.jitterBufferTarget > 0)
+    #expect(spoken.outbound.targetBitrate > 32_000)
+    #expect((0.1...0.3).contains(spoken.outbound.audioLevel))
+    #expect((19.9...20.1).contains(spoken.outbound.totalSamplesDuration))
+  }
+
+  @Test func `fills Agora's set`() throws {
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 10)
+    var received = CallStatistics.Inbound()
+    received.bitrateBps = 31_000
+    let stats = RemoteAudioStats(pair.received, received, network: 20)
+    #expect(stats.quality == 1 && stats.mosValue > 400 && stats.qualityChangedReason == nil)
+    #expect(stats.receivedBitrate == 31_000 && stats.numChannels == 1)
+    #expect(stats.e2eDelay == 20 + 26.5 + stats.delay.jitterBuffer)
+    #expect(RemoteAudioStats(pair.received, received, network: nil).e2eDelay == 0)
+  }
+
+  @Test func `hears a call again, bit for bit, and otherwise with other settings`() throws {
+    let lost = Self.losses(0.15, seed: 5)
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 6) { lost[$0] }
+    pair.setMuted(true)
+    pair.run(seconds: 2)
+    pair.setMuted(false)
+    pair.run(seconds: 4) { lost[$0] }
+    pair.finish()
+    #expect(pair.arrivals.isFinished)
+    let heard = pair.ear.heard.withLock { $0 }
+    #expect(heard.count == 12 * 48_000)
+    #expect(pair.received.requested > 0 || pair.received.repairedByCopies > 0)
+
+    let recording = pair.arrivals.bytes
+    let again = try Self.hear(recording)
+    #expect(again.samples == heard)
+    #expect(again.statistics.received.concealedSamples == pair.received.playout.concealedSamples)
+    #expect(again.statistics.received.mos != nil && again.statistics.audio != nil)
+
+    var settings = CallReplay.Settings()
+    settings.usesCopies = false
+    settings.usesRetransmissions = false
+    let bare = try Self.hear(recording, settings)
+    #expect(bare.samples.count == heard.count)
+    #expect(bare.statistics.received.concealedSamples > 10_000)
+    settings = CallReplay.Settings()
+    settings.leastDelayMs = 150
+    let late = try Self.hear(recording, settings)
+    let wait = try #require(late.statistics.received.jitterBufferDelayMs).p50
+    #expect(wait >= 140, "\(wait)")
+  }
+
+  /// Goal: the first sample is heard within a round trip and 70 ms after the first packet was sent,
+  /// and in the first two seconds nothing is made up, and no more than a pull spliced away.
+  @Test func `begins at once, and clean`() throws {
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 2)
+    let heard = pair.ear.heard.withLock { $0 }
+    let first = try #require(heard.firstIndex { abs(Int($0)) > 300 })
+    // The two ends' first ticks are 3 ms apart, and the first packet leaves in the first one.
+    let milliseconds = Double(first) / 48 + 3
+    #expect(milliseconds <= 40 + 70, "\(milliseconds) ms")
+    let playout = pair.received.playout
+    #expect(playout.concealedSamples == 0)
+    #expect(playout.insertedSamplesForDeceleration == 0)
+    #expect(playout.removedSamplesForAcceleration <= 480)
+  }
+
+  @Test func `refuses what is no recording`() {
+    #expect(throws: EarshotError.self) { _ = try CallReplay([1, 2, 3]) }
+    #expect(throws: EarshotError.self) { _ = try Self.hear(Array("ESAR".utf8) + [1, 1, 0, 2, 77]) }
+  }
+
+  private static func hear(
+    _ recording: [UInt8], _ settings: CallReplay.Settings = CallReplay.Settings()
+  ) throws -> (samples: [Int16], statistics: CallStatistics) {
+    var replay = try CallReplay(recording, settings: settings)
+    var samples = [Int16](repeating: 0, count: 960)
+    var heard: [Int16] = []
+    while try replay.read(into: &samples) { heard += samples.prefix(480) }
+    #expect(replay.milliseconds == heard.count / 48)
+    return (heard, replay.statistics)
+  }
+}

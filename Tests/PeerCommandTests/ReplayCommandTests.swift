@@ -1,0 +1,70 @@
+import Arguments
+import Earshot
+import Foundation
+import PeerCommand
+import Reactor
+import Testing
+
+struct ReplayCommandTests {
+  /// A recording of the corpus (Tests/Corpora/arrival-recording).
+  private static let recording: [UInt8] = {
+    var folder = URL(fileURLWithPath: #filePath)
+    folder.deleteLastPathComponent()
+    folder.deleteLastPathComponent()
+    let file = folder.appendingPathComponent("Corpora/arrival-recording/whole-call")
+    return (try? Data(contentsOf: file)).map(Array.init) ?? []
+  }()
+
+  @Test func `hears a recording again, saves it, and says how it was`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("call.arrivals")
+    try OutputFile(creating: path).write(Self.recording)
+    let wav = folder.file("again.wav")
+    let command = try ReplayCommand(Arguments([path, "--save", wav]))
+    #expect(try command.run() == .done)
+    let story = try ReplayStory(Self.recording, savedTo: nil)
+    #expect(story.statistics.atMs > 0)
+    let header = try folder.bytes(of: "again.wav").count - story.statistics.atMs * 96
+    #expect((44...128).contains(header))
+    #expect(story.text.contains("heard") && story.text.contains("packets, "))
+    #expect(story.json.hasPrefix(#"{"type":"replay","durationMs":"#))
+    // Twice the same, byte for byte.
+    #expect(try ReplayCommand(Arguments([path, "--save", folder.file("b.wav")])).run() == .done)
+    #expect(try folder.bytes(of: "again.wav") == folder.bytes(of: "b.wav"))
+    let explained = try InspectCommand(Arguments([path])).explanation()
+    #expect(explained.hasSuffix(story.text))
+  }
+
+  @Test func `takes settings, and refuses what makes no sense`() throws {
+    let command = try ReplayCommand(
+      Arguments([
+        "x", "--least-delay", "40", "--most-delay", "80", "--without-copies",
+        "--without-retransmissions", "--json",
+      ]))
+    #expect(command.settings.leastDelayMs == 40 && command.settings.mostDelayMs == 80)
+    #expect(!command.settings.usesCopies && !command.settings.usesRetransmissions)
+    #expect(command.isJSON)
+    #expect(throws: UsageError.self) {
+      try ReplayCommand(Arguments(["x", "--least-delay", "80", "--most-delay", "40"]))
+    }
+    #expect(throws: UsageError.self) { try ReplayCommand(Arguments([])) }
+    #expect(throws: CommandFailure.self) { try ReplayCommand(Arguments(["/nowhere/x"])).run() }
+    #expect(throws: CommandFailure.self) { try ReplayStory([1, 2, 3]) }
+  }
+
+  @Test func `a full disk ends the capture, is told once, and harms nothing else`() throws {
+    let file = try ArrivalFile("/dev/full")
+    file.write(Self.recording)
+    file.write(Self.recording)
+    #expect(file.fault == "/dev/full cannot be written to the end: No space left on device.")
+    file.finish()
+  }
+
+  @Test func `each call has a capture of its own`() throws {
+    var arguments = Arguments(["--capture", "a.arrivals", "--save", "{n}.wav"])
+    let sound = try SoundOptions(&arguments)
+    #expect(sound.captureName(call: 1) == "a.arrivals")
+    #expect(sound.captureName(call: 2) == "a-2.arrivals")
+    #expect(sound.saveName(call: 3) == "3.wav")
+  }
+}
