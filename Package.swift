@@ -69,7 +69,7 @@ let package = Package(
       "Peer",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Messaging",
-        "Congestion", "Calling", "LastMile",
+        "Congestion", "Video", "Calling", "LastMile",
       ]),
     layer(
       "Rendezvous",
@@ -191,7 +191,7 @@ let package = Package(
       "ScenarioTests",
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
-        "Calling", "Peer", "Rendezvous", "LastMile", "Audio",
+        "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion",
       ]),
     tests(
       "PeerCommandTests",

@@ -99,6 +99,7 @@ struct AccuracyProbe: Sendable, Codable {
     var low: Double?
     var high: Double?
     var isLimited: Bool?
+    var isUnsteady: Bool?
     var loss: Double?
     var lossLow: Double?
     var lossHigh: Double?
@@ -109,6 +110,7 @@ struct AccuracyProbe: Sendable, Codable {
       low = report?.bandwidth?.low
       high = report?.bandwidth?.high
       isLimited = report?.bandwidth?.limitedByTest
+      isUnsteady = report?.bandwidth?.isUnsteady
       loss = report?.loss?.share
       lossLow = report?.loss?.low
       lossHigh = report?.loss?.high

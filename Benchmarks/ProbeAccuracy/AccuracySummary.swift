@@ -12,6 +12,7 @@ struct AccuracySummary {
     var errorMean: Double
     var coverage: Double
     var halfWidthP50: Double
+    var unsteady: Double
     var lossCoverage: Double
     var lossErrorP95: Double
     var roundTripInside: Double
@@ -92,6 +93,7 @@ struct AccuracySummary {
       errorMean: signed.reduce(0, +) / Double(max(1, signed.count)),
       coverage: Double(covered) / Double(max(1, rated.count)),
       halfWidthP50: quantile(widths, 0.5),
+      unsteady: Double(rated.count { $0.way.isUnsteady == true }) / Double(max(1, rated.count)),
       lossCoverage: Double(lossCovered) / Double(max(1, lossy.count)),
       lossErrorP95: quantile(lossErrors, 0.95),
       roundTripInside: Double(tripsInside) / Double(max(1, samples.count)),
@@ -111,9 +113,10 @@ struct AccuracySummary {
   func markdown(seeds: Int, seconds: Int) -> String {
     var text = """
       | lines | n | no rate | rate error p50 | p95 | mean | in the interval | half width p50 \
+      | unsteady \
       | loss in its interval | loss error p95 | RTT min inside | RTT error p95 | longest | grade \
       | peak | most bytes |
-      |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+      |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 
       """
     func percent(_ value: Double) -> String { String(format: "%.1f %%", 100 * value) }
@@ -121,7 +124,8 @@ struct AccuracySummary {
       let cells = [
         line.lines, "\(line.directions)", "\(line.withoutRate)", percent(line.errorP50),
         percent(line.errorP95), percent(line.errorMean), percent(line.coverage),
-        percent(line.halfWidthP50), percent(line.lossCoverage), percent(line.lossErrorP95),
+        percent(line.halfWidthP50), percent(line.unsteady), percent(line.lossCoverage),
+        percent(line.lossErrorP95),
         percent(line.roundTripInside), String(format: "%.2f ms", line.roundTripErrorP95Ms),
         String(format: "%.2f s", line.secondsMax),
         String(format: "%.2f s", line.firstGradeSecondsMax),

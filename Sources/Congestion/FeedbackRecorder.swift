@@ -14,6 +14,8 @@ package struct FeedbackRecorder: Sendable {
 
   /// Between two reports however much arrives.
   package static let shortestInterval: UInt64 = 20_000_000
+  /// Between two reports however little the way back carries.
+  package static let longestLeast: UInt64 = 250_000_000
   /// For what arrives in one go, such as a Wi-Fi burst: the report covers all of it.
   private static let gatheringDelay: UInt64 = 2_000_000
   /// A report in a packet of its own: UDP and IPv4 headers 28, ours and the tag 25, the frame 13.
@@ -25,6 +27,11 @@ package struct FeedbackRecorder: Sendable {
 
   /// Nanoseconds between reports while nothing asks for one sooner.
   package var interval: UInt64
+  /// Nanoseconds between reports that are brought forward because much arrives: longer where the
+  /// way back carries little, because reports must not push out what else goes there.
+  package var leastInterval: UInt64 = shortestInterval {
+    didSet { leastInterval = min(max(leastInterval, Self.shortestInterval), Self.longestLeast) }
+  }
 
   private var current: ArrivalLog
   /// The epoch before, while its packets still come (docs/protocol/session.md §7).
@@ -72,7 +79,7 @@ package struct FeedbackRecorder: Sendable {
     case .none: break
     case .soon: deadline = earliest(deadline, Self.add(Self.soonDelay, to: arrival))
     case .interval:
-      let usual = lastReport.map { Self.add(interval, to: $0) }
+      let usual = lastReport.map { Self.add(max(interval, leastInterval), to: $0) }
       deadline = earliest(deadline, max(usual ?? .zero, Self.add(Self.soonDelay, to: arrival)))
       bringForward(at: arrival)
     }
@@ -87,7 +94,7 @@ package struct FeedbackRecorder: Sendable {
       bytesSinceReport >= cost * Self.costDivisor
         || packetsSinceReport >= Self.reportedPacketLimit
     else { return }
-    let soonest = Self.add(Self.shortestInterval, to: lastReport)
+    let soonest = Self.add(leastInterval, to: lastReport)
     deadline = earliest(deadline, max(soonest, Self.add(Self.gatheringDelay, to: arrival)))
   }
 

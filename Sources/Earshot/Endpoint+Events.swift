@@ -132,7 +132,7 @@ extension Endpoint {
       publish(.callProgress(id, .pathChanged(PathKind(kind), remote: remote)))
     case .shortCode(let letters): publish(.callProgress(id, .shortCode(letters)))
     case .mediaMayFlow: startAudio(callID)
-    case .audioArrived: break
+    case .audioArrived, .videoArrived, .publishFallback, .subscribeFallback, .remoteWants: break
     case .mediaMustStop: if let record = calls[callID] { stopAudio(record) }
     case .firstFrameSent: publish(.callProgress(id, .firstFrameSent))
     case .firstFrameReceived: publish(.callProgress(id, .firstFrameReceived))

@@ -83,11 +83,31 @@ extension Endpoint {
     driver.withMachine { machine, now in machine.cancelProbe(now: now) }
   }
 
+  /// Who notes when packets arrive here.
+  private var stamps: ClockQuality.Stamps {
+    let statistics = driver.statistics
+    return 2 * statistics.stampedMessages > statistics.receivedMessages ? .kernel : .user
+  }
+
   func take(_ progress: ProbeProgress) {
     guard let observer = probeObserver else { return }
-    observer.yield(progress)
+    observer.yield(progress.with(stamps))
     guard case .finished = progress else { return }
     probeObserver = nil
     observer.finish()
+  }
+}
+
+extension ProbeProgress {
+  fileprivate func with(_ stamps: ClockQuality.Stamps) -> ProbeProgress {
+    switch self {
+    case .phaseBegan, .progressed: return self
+    case .firstGrade(var report):
+      report.clock?.stamps = stamps
+      return .firstGrade(report)
+    case .finished(var report):
+      report.clock?.stamps = stamps
+      return .finished(report)
+    }
   }
 }

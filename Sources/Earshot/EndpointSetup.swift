@@ -71,7 +71,9 @@ struct EndpointSetup: ~Copyable {
     var options = UDPSocket.Options()
     options.slotCount = 8
     do throws(ReactorError) {
-      return try UDPSocket(binding: bind, options)
+      let socket = try UDPSocket(binding: bind, options)
+      socket.sendECNCapable()
+      return socket
     } catch {
       throw error.isAddressInUse
         ? .addressInUse(bind) : .systemFailure("opening UDP \(bind)", detail: error.reason)

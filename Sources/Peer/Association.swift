@@ -8,12 +8,15 @@ import Wire
 /// reliable messages, pings. The rendezvous is one, and each peer in a call.
 ///
 /// Routing only: each frame goes to the part that owns it; frames that mean something only in a
-/// call are left to `CallLink`.
-struct Association: ~Copyable {
+/// call are left to `CallLink`. A class, because optional values that cannot be copied are moved as
+/// a whole at each use; one `CallLink` or `RendezvousLink` owns it.
+final class Association {
   var session: Session
   var messages: MessageChannel
   var recorder: FeedbackRecorder
   var history = SentPacketHistory(capacity: 1024)
+  /// Where media goes out: how much of it the path carries.
+  var uplink: Uplink?
   private(set) var roundTrips = DurationHistogram()
 
   /// When a packet last opened, and when one was last sealed.
@@ -74,7 +77,7 @@ struct Association: ~Copyable {
 
   /// Opens a DATA packet in place; `nil` if it does not open.
   @_lifetime(bytes: copy bytes)
-  mutating func open(_ bytes: inout MutableSpan<UInt8>, now: Instant) -> OpenedPacket? {
+  func open(_ bytes: inout MutableSpan<UInt8>, now: Instant) -> OpenedPacket? {
     do throws(SessionError) {
       return try session.open(&bytes, now: now)
     } catch {
@@ -83,7 +86,7 @@ struct Association: ~Copyable {
   }
 
   /// Takes a frame that means the same in every session; `false` if it does not.
-  mutating func handle(
+  func handle(
     _ frame: Frame, in packet: Span<UInt8>, from source: SocketAddress, now: Instant
   ) -> Bool {
     switch frame {
@@ -105,22 +108,25 @@ struct Association: ~Copyable {
   }
 
   /// Notes an opened packet after its frames.
-  mutating func didReceive(
-    _ opened: OpenedPacket, demand: FeedbackDemand, marks: DatagramMarks, now: Instant
+  ///
+  /// - Parameter byteCount: the datagram's, where media comes: the more, the sooner the report.
+  func didReceive(
+    _ opened: OpenedPacket, byteCount: Int = 0, demand: FeedbackDemand, marks: DatagramMarks,
+    now: Instant
   ) {
     lastReceived = now
     recorder.record(
       opened.number, at: now, isCongestionExperienced: marks.isCongestionExperienced,
-      demand: demand)
+      demand: demand, byteCount: byteCount)
   }
 
   /// A frame did not parse.
-  mutating func noteViolation() {
+  func noteViolation() {
     violations += 1
     if violations >= Self.violationLimit { endedBy = endedBy ?? .violation }
   }
 
-  private mutating func handle(_ feedback: FeedbackFrame, in packet: Span<UInt8>, now: Instant) {
+  private func handle(_ feedback: FeedbackFrame, in packet: Span<UInt8>, now: Instant) {
     do throws(WireError) {
       try history.handle(feedback, in: packet, now: now)
     } catch {
@@ -132,9 +138,12 @@ struct Association: ~Copyable {
       messages.updateProbeTimeout(history.roundTrip.probeTimeout)
     }
     settleOutcomes()
+    uplink?.finishReport(
+      roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
+    if let interval = uplink?.reportInterval { recorder.leastInterval = interval }
   }
 
-  private mutating func handle(_ message: MessageFrame, _ bytes: Span<UInt8>, now: Instant) {
+  private func handle(_ message: MessageFrame, _ bytes: Span<UInt8>, now: Instant) {
     do throws(MessageFault) {
       try messages.handle(message, bytes: bytes, now: now)
     } catch {
@@ -142,8 +151,9 @@ struct Association: ~Copyable {
     }
   }
 
-  private mutating func settleOutcomes() {
+  private func settleOutcomes() {
     while let outcome = history.poll() {
+      uplink?.handle(outcome)
       guard outcome.packet.hasMessages else { continue }
       switch outcome.fate {
       case .acknowledged, .acknowledgedLate: messages.packetAcknowledged(outcome.packet.number)
@@ -153,22 +163,38 @@ struct Association: ~Copyable {
   }
 
   /// Does what is due inside the session, except the rekey, which its owner carries.
-  mutating func handleTimeout(now: Instant) {
+  func handleTimeout(now: Instant) {
     history.handleTimeout(now: now)
     settleOutcomes()
     messages.handleTimeout(now: now)
     if closing == nil, now.nanoseconds(since: lastSent) >= pingAfter { wantsPing = true }
   }
 
+  // MARK: - Pacing
+
+  /// Whether a packet of this class may leave now; always where no media goes out.
+  func admits(_ sendClass: SendClass, now: Instant) -> Bool {
+    uplink?.gate.admits(sendClass, bytesInFlight: history.bytesInFlight, now: now) ?? true
+  }
+
+  /// When it may leave.
+  func admission(of sendClass: SendClass) -> Instant {
+    uplink?.gate.admission(of: sendClass, bytesInFlight: history.bytesInFlight, now: .zero) ?? .zero
+  }
+
+  func checkUplink(now: Instant) {
+    uplink?.check(bytesInFlight: history.bytesInFlight, now: now)
+  }
+
   // MARK: - Commands
 
-  mutating func ping() { wantsPing = true }
+  func ping() { wantsPing = true }
 
   /// The keys are too old.
-  mutating func expire() { endedBy = endedBy ?? .expired }
+  func expire() { endedBy = endedBy ?? .expired }
 
   /// Says CLOSE three times, 50 ms apart; nothing else is sent from now on.
-  mutating func close(code: CloseCode, text: String = "", now: Instant) {
+  func close(code: CloseCode, text: String = "", now: Instant) {
     guard closing == nil else { return }
     messages.failAll()
     closing = (CloseFrame(code: code), Array(text.utf8.prefix(128)), 3, now)
@@ -180,19 +206,20 @@ struct Association: ~Copyable {
 
   /// Writes the next packet that is not media; `false` when there is none.
   @_lifetime(packet: copy packet)
-  mutating func writePacket(
+  func writePacket(
     into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
   ) -> Bool {
     if closing != nil { return writeClose(into: &packet, now: now) }
     let reports = recorder.isDue(now: now)
-    guard reports || pong != nil || wantsPing || messages.hasFramesToSend else { return false }
+    let speaks = messages.hasFramesToSend && admits(.message, now: now)
+    guard reports || pong != nil || wantsPing || speaks else { return false }
     Session.beginPacket(&packet)
     var elicits = false
     if let pong {
       pong.write(to: &packet)
       self.pong = nil
     }
-    if reports || (recorder.hasUnreported && messages.hasFramesToSend) {
+    if reports || (recorder.hasUnreported && speaks) {
       _ = recorder.writeReport(into: &packet, room: Self.reportRoom, now: now)
       messages.takeCredit()?.write(to: &packet)
     }
@@ -202,7 +229,7 @@ struct Association: ~Copyable {
       elicits = true
     }
     let room = Datagram.maximumByteCount - SealedPacket.tagByteCount - packet.count
-    let hasMessages = messages.writeFrames(into: &packet, room: room)
+    let hasMessages = speaks && messages.writeFrames(into: &packet, room: room)
     guard packet.count > SealedPacket.headerByteCount else { return abandon(&packet) }
     // A PING is long enough to earn a RESET from a rendezvous that was restarted (session.md §8).
     if elicits { packet.append(zeros: max(0, Self.leastPingByteCount - packet.count)) }
@@ -211,7 +238,7 @@ struct Association: ~Copyable {
 
   /// Seals a packet whose frames are there; its number is then in the history.
   @_lifetime(packet: copy packet)
-  mutating func seal(
+  func seal(
     _ packet: inout OutputSpan<UInt8>, elicits: Bool, hasMessages: Bool, now: Instant
   ) -> Bool {
     do throws(SessionError) {
@@ -221,6 +248,7 @@ struct Association: ~Copyable {
         SentPacket(
           number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
           hasMessages: hasMessages))
+      uplink?.noteSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
       settleOutcomes()
       lastSent = now
       return true
@@ -237,7 +265,7 @@ struct Association: ~Copyable {
   }
 
   @_lifetime(packet: copy packet)
-  private mutating func writeClose(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+  private func writeClose(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
     guard let closing, closing.left > 0, closing.next <= now else { return false }
     Session.beginPacket(&packet)
     // What came last is acknowledged, because nothing will be after this.
@@ -263,6 +291,9 @@ struct Association: ~Copyable {
     var deadline = earliest(messages.nextDeadline, history.nextDeadline)
     deadline = earliest(deadline, recorder.nextDeadline)
     deadline = earliest(deadline, session.nextDeadline)
+    if uplink != nil, messages.hasFramesToSend {
+      deadline = earliest(deadline, admission(of: .message))
+    }
     let (sum, overflow) = lastSent.nanoseconds.addingReportingOverflow(pingAfter)
     return earliest(deadline, overflow ? nil : Instant(nanoseconds: sum))
   }

@@ -10,7 +10,7 @@ import Wire
 extension CallLink {
   /// What the owner must look at after a packet.
   struct Findings: OptionSet {
-    let rawValue: UInt8
+    let rawValue: UInt16
     /// A packet opened under the session's keys.
     static let heard = Findings(rawValue: 1)
     static let audio = Findings(rawValue: 2)
@@ -24,6 +24,7 @@ extension CallLink {
     static let probe = Findings(rawValue: 64)
     /// The other pipeline has said something to ours.
     static let audioControl = Findings(rawValue: 128)
+    static let video = Findings(rawValue: 256)
   }
 
   /// Takes a DATA packet that carries one of our connection IDs.
@@ -35,11 +36,14 @@ extension CallLink {
     if ringSession != nil, SealedPacket.connectionID(of: bytes.span) == localRingID {
       return receiveRing(&bytes, from: source, signals: &signals, now: now)
     }
+    let byteCount = bytes.count
     guard let opened = association?.open(&bytes, now: now) else { return [] }
+    video?.noteArrival(opened.number)
     let wasConfirmed = isSessionConfirmed
     isSessionConfirmed = true
     var findings = readFrames(
-      bytes.span.extracting(opened.frames), opened, from: source, marks: marks, now: now)
+      bytes.span.extracting(opened.frames), opened, of: byteCount, from: source, marks: marks,
+      now: now)
     agent.handleAuthenticatedPacket(from: source, isHighestYet: opened.isHighestYet, now: now)
     if !wasConfirmed || !pathChanges.isEmpty { findings.insert(.path) }
     if opened.switchedEpoch { association?.recorder.forgetPreviousEpoch() }
@@ -48,7 +52,7 @@ extension CallLink {
   }
 
   private func readFrames(
-    _ packet: Span<UInt8>, _ opened: OpenedPacket, from source: SocketAddress,
+    _ packet: Span<UInt8>, _ opened: OpenedPacket, of byteCount: Int, from source: SocketAddress,
     marks: DatagramMarks, now: Instant
   ) -> Findings {
     var findings = Findings()
@@ -75,14 +79,15 @@ extension CallLink {
         case .message, .feedback:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
-        case .padding, .ping, .pong, .credit, .close, .video, .videoNack, .skipped:
+        case .video, .videoNack: findings.formUnion(takeVideo(frame, in: packet, now: now))
+        case .padding, .ping, .pong, .credit, .close, .skipped:
           _ = association?.handle(frame, in: packet, from: source, now: now)
         }
       }
     } catch {
       association?.noteViolation()
     }
-    association?.didReceive(opened, demand: demand, marks: marks, now: now)
+    association?.didReceive(opened, byteCount: byteCount, demand: demand, marks: marks, now: now)
     return findings
   }
 

@@ -4,8 +4,9 @@ import Primitives
 import SecureSession
 import Wire
 
-/// What goes out next, in this order: path checks, signals on the path, audio, the rest. Station 7
-/// of the house tour; next is `SecureSession/Session/Session.swift`.
+/// What goes out next, in this order: path checks, signals on the path, audio, reports and
+/// messages, video, probes. Station 7 of the house tour; next is
+/// `SecureSession/Session/Session.swift`.
 extension CallLink {
   @_lifetime(packet: copy packet)
   func pollTransmit(
@@ -18,6 +19,7 @@ extension CallLink {
     if association?.writePacket(into: &packet, random: &random, now: now) == true {
       return destination
     }
+    if writeVideo(into: &packet, now: now) { return destination }
     return writeProbe(into: &packet, now: now) ? destination : nil
   }
 
@@ -97,6 +99,8 @@ extension CallLink {
     counters.payloadBytesSent &+= UInt64(frame.byteCount)
     counters.wireBytesSent &+= UInt64(packet.count - controls)
     if counters.firstSent == nil { counters.firstSent = now }
+    association?.uplink?.noteAudio(byteCount: packet.count, now: now)
+    association?.checkUplink(now: now)
     return true
   }
 

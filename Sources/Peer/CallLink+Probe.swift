@@ -16,7 +16,7 @@ extension CallLink {
     case .probeRequest(let request): takeRequest(request, arrival, now: now)
     case .probePacket(let test):
       if prober?.run == test.run {
-        prober?.handle(test, byteCount: arrival.byteCount, now: now)
+        prober?.handle(test, byteCount: arrival.byteCount, ecn: arrival.ecn, now: now)
       } else if arrival.source == agent.selected {
         reflection?.handle(test, ecn: arrival.ecn, now: now)
       }

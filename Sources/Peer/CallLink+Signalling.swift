@@ -192,6 +192,7 @@ extension CallLink {
         remoteCandidates = answer.offer.candidates.candidates
       }
       remoteUserExtension = answer.offer.userExtension
+      remoteMedia = answer.offer.media
       sessionKeys = read.establish()
       return .accept
     case .rejected(let reason, let text) where !isAccept:

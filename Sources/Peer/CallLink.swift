@@ -38,7 +38,9 @@ final class CallLink {
   var commitment = Bytes32.zero
   var calleeNumber = Bytes16.zero
   var answerOptions = AnswerOptions()
-  var offeredMedia = MediaDescription()
+  /// What this side takes part with, and what the other has said that it does.
+  var ownMedia = MediaDescription([.init(.opus, stream: 0)])
+  var remoteMedia = MediaDescription()
   var remoteUserExtension: String?
 
   // MARK: Connection IDs (calling.md §4)
@@ -87,6 +89,9 @@ final class CallLink {
   var outgoingAudio: AudioFrameQueue
   var incomingAudio: AudioFrameQueue
   var counters = MediaCounters()
+  var isAudioMuted = false
+  /// Where both or one of the sides have video.
+  var video: VideoLink?
 
   init(
     _ callID: CallID, _ role: CallRole, peer: PeerID, peerStatic: Bytes32, limits: PeerLimits,
@@ -126,6 +131,7 @@ final class CallLink {
     mayStartMedia = false
     isFindingPath = false
     outgoingAudio.removeAll()
+    video = nil
     pathSignal = []
     prober = nil
     reflection = nil
@@ -135,6 +141,7 @@ final class CallLink {
   var nextDeadline: Instant? {
     var deadline = association?.wakeUp(canSend: agent.selected != nil) ?? nil
     if isFindingPath, canSealChecks { deadline = earliest(deadline, agent.nextDeadline) }
+    deadline = earliest(deadline, videoDeadline)
     return earliest(deadline, probeDeadline)
   }
 }

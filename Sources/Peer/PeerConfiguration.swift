@@ -63,6 +63,8 @@ package struct InviteOptions: Sendable {
   package var ringTimeout: Duration? = .seconds(15)
   package var userExtension: String?
   package var media = MediaDescription([.init(.opus, stream: 0)])
+  /// `nil` = audio alone, both ways.
+  package var video: VideoSettings?
 
   package init() {}
 }
@@ -71,6 +73,8 @@ package struct InviteOptions: Sendable {
 package struct AnswerOptions: Sendable {
   package var userExtension: String?
   package var media = MediaDescription([.init(.opus, stream: 0)])
+  /// `nil` = audio alone, both ways.
+  package var video: VideoSettings?
 
   package init() {}
 }

@@ -1,4 +1,5 @@
 package import Calling
+package import Congestion
 package import Connectivity
 package import LastMile
 package import Primitives
@@ -80,6 +81,14 @@ package enum LinkStep: Sendable {
   case mediaMustStop
   /// Frames wait for `pollAudio`; said once until they were polled.
   case audioArrived
+  /// Frames wait for `pollVideo`; said once until they were polled.
+  case videoArrived
+  /// What this side sends fell back to audio alone, or returned to video.
+  case publishFallback(FallbackMachine.Change)
+  /// What this side asks the other to send did.
+  case subscribeFallback(FallbackMachine.Change)
+  /// What the other side asks this one to send.
+  case remoteWants(MediaState)
   case firstFrameSent
   case firstFrameReceived
   case messageReceived(stream: UInt8, [UInt8])

@@ -29,6 +29,7 @@ extension PeerMachine {
     case .notify(let event):
       if case .remoteMediaChanged(let callID, let media) = event {
         link(callID)?.agent.setExpectsMedia(media.contains(.audio), now: now)
+        link(callID)?.video?.remote = media
       }
       publish(.calling(event))
     }
@@ -76,6 +77,10 @@ extension PeerMachine {
     case .mediaState(let media): control = .mediaState(media)
     case .invite, .ringing, .reject, .cancel, .timeout, .receipt, .unsupported: return
     }
+    sendControl(control, on: link, now: now)
+  }
+
+  func sendControl(_ control: CallControlMessage, on link: CallLink, now: Instant) {
     do throws(MessageError) {
       let tag = try link.association?.messages.send(
         control.bytes, on: .callControl, life: Self.controlLife, now: now)
@@ -107,6 +112,7 @@ extension PeerMachine {
     link.pathChanges = []
     for change in changes {
       if change.cause == .found {
+        noteMapping(of: link, change.to)
         tell(link, .pathReady(change.kind, remote: change.to))
         ledger.handlePathReady(link.callID, now: now)
       } else {
@@ -114,6 +120,7 @@ extension PeerMachine {
         link.reflection = nil
         tell(link, .pathChanged(change.kind, remote: change.to))
         link.association?.session.requestRekey(now: now, random: &random)
+        link.association?.uplink?.restart()
       }
     }
     tellMedia(link)
@@ -149,18 +156,31 @@ extension PeerMachine {
       now: now, random: &random)
     link.association = Association(
       session, limits: .peer, pingAfter: Self.pingAfterInCall, now: now)
-    link.association?.recorder.interval = FeedbackRecorder.audioInterval
+    prepareUplink(link)
     if let text = link.remoteUserExtension, link.role == .caller {
       publish(.link(callID, .answered(userExtension: text)))
     }
     if link.isFindingPath { link.agent.addCandidates(link.remoteCandidates, now: now) }
+    tellMediaState(link)
     tellMedia(link)
+  }
+
+  private func prepareUplink(_ link: CallLink) {
+    guard !link.isProbe else { return }
+    let hasVideo = link.hasCommonVideo
+    if !hasVideo { link.video = nil }
+    link.association?.uplink = Uplink(EstimatorLimits(link.video?.settings))
+    link.association?.uplink?.setElastic(link.video?.isPublishing ?? false)
+    link.association?.recorder.interval =
+      hasVideo ? FeedbackRecorder.usualInterval : FeedbackRecorder.audioInterval
   }
 
   private mutating func accept(_ link: CallLink, now: Instant) -> Bool {
     let options = link.answerOptions
+    link.ownMedia = options.media
+    prepareVideo(link, options.video)
     let offer = CallOffer(
-      card: [], candidates: ownCandidates, media: options.media,
+      card: [], candidates: ownCandidates, media: link.ownMedia,
       userExtension: options.userExtension)
     do throws(HandshakeError) {
       try link.makeAccept(offer: offer, random: &random)
@@ -218,6 +238,7 @@ extension PeerMachine {
     link.association?.handleTimeout(now: now)
     link.handleProbeTimeout(now: now)
     if link.isProbe { noteProbe(link, hasHeard: false, now: now) }
+    handleVideoTimeout(link, now: now)
     while let action = link.association?.session.handleTimeout(now: now) {
       switch action {
       case .startRekey: startRekey(link, now: now)
@@ -307,6 +328,7 @@ extension PeerMachine {
       ledger.handle(.hangUp(reason, text), link.callID, from: link.peer, now: now)
     case .mediaState(let media):
       ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)
+    case .mediaWanted(let media): noteWanted(media, link, now: now)
     }
   }
 

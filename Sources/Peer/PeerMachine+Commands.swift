@@ -79,9 +79,9 @@ extension PeerMachine {
   package mutating func setAudioMuted(
     _ callID: CallID, _ isMuted: Bool, now: Instant
   ) throws(PeerRefusal) {
-    try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
-      try ledger.setMedia(callID, isMuted ? [] : .audio)
-    }
+    guard ledger.openCallID == callID, let link = link(callID) else { throw .call(.unknownCall) }
+    link.isAudioMuted = isMuted
+    tellMediaState(link)
     settle(now: now)
   }
 

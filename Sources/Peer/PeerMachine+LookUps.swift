@@ -80,6 +80,7 @@ extension PeerMachine {
     while let action = ledger.pollAction() { perform(action, now: now) }
     link.answerOptions.userExtension = lookup.options.userExtension
     link.answerOptions.media = lookup.options.media
+    link.answerOptions.video = lookup.options.video
     publish(.calling(.replaced(lookup.callID, by: theirs)))
     do throws(CallRefusal) {
       try ledger.accept(theirs, now: now)
@@ -98,8 +99,10 @@ extension PeerMachine {
     link.isProbe = peerProbe?.callID == lookup.callID
     link.localRingID = makeConnectionID()
     link.localSessionID = makeConnectionID()
+    link.ownMedia = lookup.options.media
+    prepareVideo(link, lookup.options.video)
     let offer = CallOffer(
-      card: rendezvous.ownCard, candidates: inviteCandidates, media: lookup.options.media,
+      card: rendezvous.ownCard, candidates: inviteCandidates, media: link.ownMedia,
       userExtension: lookup.options.userExtension)
     do {
       try link.makeInvite(

@@ -116,6 +116,9 @@ package struct LinkStatistics: Sendable {
   package var pathKind: PathKind?
   package var remote: SocketAddress?
   package var pathChanges: Int
+  /// `nil` before the session stands.
+  package var congestion: CongestionNumbers?
+  package var video: VideoNumbers?
   package var failedOpenings: UInt64
   package var epoch: UInt32
 }
@@ -135,6 +138,7 @@ extension PeerMachine {
     return LinkStatistics(
       media: link.counters, quality: numbers.quality, roundTrip: roundTrip,
       pathKind: link.agent.kind, remote: link.agent.selected, pathChanges: link.agent.changes,
+      congestion: link.congestion, video: link.videoNumbers(now: latest),
       failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)
   }
 }

@@ -89,13 +89,28 @@ extension PeerMachine {
     path.remote = remote
     path.family = remote.family
     path.seenAs = link.agent.seenAs ?? rendezvous.seenAddress
-    if let seen = path.seenAs {
-      let isOwn = configuration.hostCandidates.contains(seen) || seen.isLoopback
-      path.mapping = isOwn ? PathFacts.Mapping.none : .translated
-    }
+    path.mapping = mapping(of: link, remote)
     link.prober = Prober(
       plan, run: UInt32(truncatingIfNeeded: random.next()), overhead: remote.headerByteCount,
       path: path, now: now)
+  }
+
+  /// How the translator on the way to a peer maps: the rendezvous saw the same socket.
+  func mapping(of link: CallLink, _ remote: SocketAddress) -> PathFacts.Mapping? {
+    var sightings: [SeenAddress] = []
+    if let seen = link.agent.seenAs { sightings.append(SeenAddress(by: remote, seen: seen)) }
+    if let seen = rendezvous.seenAddress {
+      sightings.append(SeenAddress(by: rendezvous.address, seen: seen))
+    }
+    return PathFacts.Mapping(sightings, own: configuration.hostCandidates)
+  }
+
+  /// Keeps what a proven path shows of our translator, for a later probe of the rendezvous.
+  mutating func noteMapping(of link: CallLink, _ remote: SocketAddress) {
+    guard let seen = rendezvous.seenAddress, let found = mapping(of: link, remote),
+      found != .none, found != .translated
+    else { return }
+    rendezvous.knownMapping = (seen, found)
   }
 
   /// PROBE frames came, or time passed.
@@ -153,7 +168,7 @@ extension PeerMachine {
     case .calling(.ended(let summary)):
       finish(probe, LineReport.Ending(summary), now: latest)
     case .unresolved(_, let failure):
-      finish(probe, failure == .cancelled ? .cancelled : .noAnswer, now: latest)
+      finish(probe, LineReport.Ending(failure), now: latest)
     default: break
     }
     return true
@@ -198,9 +213,23 @@ extension LineReport.Ending {
     switch summary.outcome {
     case .busy: self = .busy
     case .rejected: self = summary.cause == .notAllowed ? .notAllowed : .callInProgress
+    case .unreachable where summary.cause == .notOnline: self = .notOnline
     case .timeout, .unreachable: self = .noAnswer
     case .cancelled: self = .cancelled
+    case .failed where summary.cause == .unsupportedVersion: self = .notSupported
+    case .failed where summary.cause == .identityChanged: self = .identityChanged
     case .completed, .lost, .failed: self = .sessionLost
+    }
+  }
+
+  fileprivate init(_ failure: LookUpFailure) {
+    switch failure {
+    case .unknown: self = .unknownPeer
+    case .notOnline: self = .notOnline
+    case .identityChanged, .badCard: self = .identityChanged
+    case .tooManyRequests: self = .busy
+    case .noAnswer: self = .noAnswer
+    case .cancelled: self = .cancelled
     }
   }
 }

@@ -109,7 +109,7 @@ extension PeerMachine {
     link.localRingID = makeConnectionID()
     link.remoteRingID = ConnectionID(rawValue: payload.ringConnectionID)
     link.remoteCandidates = payload.offer.candidates.candidates
-    link.offeredMedia = payload.offer.media
+    link.remoteMedia = payload.offer.media
     link.remoteUserExtension = payload.offer.userExtension
     link.openRingSession()
     link.isProbe = payload.offer.media.entries.map(\.codec) == [.probe]
@@ -125,7 +125,7 @@ extension PeerMachine {
         .invitation(
           InvitationNotice(
             peer: link.peer, card: card.bytes, claimedName: card.content.name?.description,
-            userExtension: link.remoteUserExtension, media: link.offeredMedia))))
+            userExtension: link.remoteUserExtension, media: link.remoteMedia))))
   }
 
   private mutating func announce(_ payload: InvitePayload, _ link: CallLink, now: Instant) {

@@ -82,8 +82,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     if findings.contains(.heard) { ledger.handlePeerHeard(link.callID, now: now) }
     if findings.contains(.audio) { noteAudio(link, now: now) }
     if findings.contains(.audioControl) { tellAudio(link) }
+    if findings.contains(.video) { tellVideo(link) }
     // The steady state of a call ends here: audio came in, and nothing else needs attention.
-    guard !findings.subtracting([.heard, .audio, .audioControl]).isEmpty else {
+    guard !findings.subtracting([.heard, .audio, .audioControl, .video]).isEmpty else {
       return settle(now: now)
     }
     for body in signals { handleSignal(body, from: link.peer, now: now) }

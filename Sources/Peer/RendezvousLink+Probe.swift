@@ -34,6 +34,7 @@ extension RendezvousLink {
       prober.map({ $0.isOver }) ?? true
     else { return }
     waitingProbe = nil
+    while let event = prober?.pollEvent() { events.append(.probe(event)) }
     // The wait for the session is part of the duration.
     var plan = waiting.plan
     plan.seconds = max(1, plan.seconds - Double(now.nanoseconds(since: waiting.began)) / 1e9)
@@ -48,8 +49,10 @@ extension RendezvousLink {
     facts.family = address.family
     if let seenAddress {
       facts.seenAs = seenAddress
-      let isOwn = configuration.hostCandidates.contains { $0 == seenAddress }
-      facts.mapping = isOwn || seenAddress.isLoopback ? PathFacts.Mapping.none : .translated
+      facts.mapping = PathFacts.Mapping(
+        [SeenAddress(by: address, seen: seenAddress)], own: configuration.hostCandidates)
+      // A peer saw the same socket behind the same mapping: that has told more.
+      if let known = knownMapping, known.seen == seenAddress { facts.mapping = known.mapping }
     }
     return facts
   }
@@ -66,11 +69,11 @@ extension RendezvousLink {
 
   /// A frame that no other part of the link takes.
   mutating func takeProbe(
-    _ frame: Frame, in packet: Span<UInt8>, byteCount: Int, now: Instant
+    _ frame: Frame, in packet: Span<UInt8>, byteCount: Int, ecn: UInt8, now: Instant
   ) {
     switch frame {
     case .probeAnswer(let answer): prober?.handle(answer, now: now)
-    case .probePacket(let test): prober?.handle(test, byteCount: byteCount, now: now)
+    case .probePacket(let test): prober?.handle(test, byteCount: byteCount, ecn: ecn, now: now)
     case .probeReport(let report): prober?.handle(report, in: packet, now: now)
     // A rendezvous does not probe.
     default: return
@@ -88,6 +91,8 @@ extension RendezvousLink {
 
   @_lifetime(packet: copy packet)
   mutating func writeProbe(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    // The last word of a probe that was stopped is out: the next one need not wait any longer.
+    if prober?.isOver == true { beginWaitingProbe(now: now) }
     guard prober != nil, association?.isClosing == false else { return false }
     Session.beginPacket(&packet)
     let hasWritten = prober?.writeFrames(

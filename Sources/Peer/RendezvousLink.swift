@@ -51,6 +51,8 @@ struct RendezvousLink: ~Copyable {
   /// The probe of the line to the rendezvous, and one that waits for the session.
   var prober: Prober?
   var waitingProbe: WaitingProbe?
+  /// What a path to a peer showed of our translator, while it mapped to `seen`.
+  var knownMapping: (seen: SocketAddress, mapping: PathFacts.Mapping)?
   private var expectedID: PeerID?
   /// Our address as the rendezvous sees it.
   private(set) var seenAddress: SocketAddress?
@@ -196,7 +198,7 @@ struct RendezvousLink: ~Copyable {
         if case .pathChallenge(let challenge) = frame {
           if responses.count < Self.responseLimit { responses.append((challenge.token, source)) }
         } else if association?.handle(frame, in: packet, from: source, now: now) == false {
-          takeProbe(frame, in: packet, byteCount: byteCount, now: now)
+          takeProbe(frame, in: packet, byteCount: byteCount, ecn: marks.ecn, now: now)
         }
       }
     } catch {

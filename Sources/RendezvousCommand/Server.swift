@@ -57,6 +57,7 @@ final class Server {
       socketOptions.slotCount = 64
       socketOptions.kernelBufferByteCount = 4 << 20
       let socket = try UDPSocket(binding: listen, socketOptions)
+      socket.sendECNCapable()
       driver = MachineDriver(machine, socket: socket, on: loop)
     } catch { throw .reactor(error, option: "--listen") }
     events = try Self.events(options)

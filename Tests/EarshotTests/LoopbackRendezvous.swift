@@ -21,6 +21,7 @@ final class LoopbackRendezvous {
       wallMilliseconds: wall - SystemClock.now.nanoseconds / 1_000_000)
     let machine = RendezvousMachine(settings, store: MemoryStore(), random: .system)
     let socket = try UDPSocket(binding: SocketAddress(v4: 127, 0, 0, 1, port: 0))
+    socket.sendECNCapable()
     address = socket.localAddress
     loop = try EventLoop()
     driver = MachineDriver(machine, socket: socket, on: loop)

@@ -59,6 +59,16 @@ private struct Line {
     #expect(verdict.isSaturated && abs(verdict.rate / 1e6 - 1) < 0.05)
   }
 
+  @Test func `what chance may have done is doubted, what it cannot is not`() throws {
+    var line = Line(rate: 10e6)
+    let unlucky = line.entries(20, sentAt: 2e6) { $0 % 4 == 3 }
+    let doubtful = try #require(TrainVerdict(unlucky, idleLoss: 0.01))
+    #expect(doubtful.isSaturated && doubtful.isDoubtful)
+    let half = line.entries(20, sentAt: 2e6) { $0 % 2 == 1 }
+    let clear = try #require(TrainVerdict(half, idleLoss: 0.01))
+    #expect(clear.isSaturated && !clear.isDoubtful)
+  }
+
   @Test func `nothing is said of a train of which nearly nothing came`() {
     var line = Line(rate: 1e6)
     #expect(TrainVerdict(line.entries(40, sentAt: 1e6) { $0 > 2 }, idleLoss: 0) == nil)
@@ -81,6 +91,25 @@ private struct Line {
     let entries = line.entries(300, sentAt: 2e6)
     let fit = try #require(
       BandwidthFit(entries, base: 31e6, calm: (0, 500), longest: 40e6))
+    #expect(!fit.isBusy && abs(fit.rate / 2e6 - 1) < 0.01)
+  }
+
+  /// Of 1.5 Mbit/s every third packet, and nothing of a queue: 1 Mbit/s passes.
+  @Test func `what a policer drops is not carried`() throws {
+    var line = Line(rate: 10e6)
+    let entries = line.entries(300, sentAt: 1.5e6) { $0 % 3 == 2 }
+    let fit = try #require(
+      BandwidthFit(entries, base: 31e6, calm: (0, 500), longest: 40e6))
+    #expect(fit.isBusy && abs(fit.rate / 1e6 - 1) < 0.02)
+    #expect(abs(fit.rate / 1e6 - 1) <= fit.error)
+  }
+
+  @Test func `what chance may have lost of a fast line was carried`() throws {
+    var line = Line(rate: 10e6)
+    var dice = RandomSource(seed: 5)
+    let entries = line.entries(300, sentAt: 2e6) { _ in dice.next() % 5 == 0 }
+    let fit = try #require(
+      BandwidthFit(entries, base: 31e6, calm: (100, 500), longest: 40e6))
     #expect(!fit.isBusy && abs(fit.rate / 2e6 - 1) < 0.01)
   }
 }

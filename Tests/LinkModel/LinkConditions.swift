@@ -73,6 +73,8 @@ package struct LinkConditions: Sendable {
   /// Takes the place of `rate`: what a recorded line could carry, millisecond by millisecond.
   package var trace: TracedRate?
   package var blackouts: [Blackout] = []
+  /// Datagrams come out as not ECN-capable, whatever they were.
+  package var clearsECN = false
 
   package init(delay: Duration) { self.delay = delay }
 

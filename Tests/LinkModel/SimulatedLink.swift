@@ -17,6 +17,7 @@ package struct SimulatedLink: Sendable {
     /// Not zero: which bits to flip, see `flipBits`.
     package var corruption: UInt64 = 0
     package var isMarked = false
+    package var isBleached = false
   }
 
   package struct Counters: Sendable, BitwiseCopyable {
@@ -61,6 +62,7 @@ package struct SimulatedLink: Sendable {
       return Passage(fate: .blackedOut)
     }
     var passage = Passage(fate: .arrives)
+    passage.isBleached = conditions.clearsECN
     guard let departure = depart(byteCount, at: now, isECNCapable, &passage) else {
       counters.queueFull += 1
       return Passage(fate: .queueFull)

@@ -18,7 +18,9 @@ enum ProbeSample {
     report.path.mapping = .translated
     report.path.largestUplinkPacket = 1228
     report.path.largestDownlinkPacket = 1228
-    report.clock = ClockQuality(resolutionUs: 16, driftPpm: -2.5, sendLatenessP95Us: 120)
+    report.clock = ClockQuality(
+      resolutionUs: 16, driftPpm: -2.5, driftUncertaintyPpm: 4, sendLatenessP95Us: 120,
+      stamps: .kernel)
     report.cost.seconds = 7.8
     report.cost.bytesSent = 812_345
     report.cost.bytesReceived = 1_734_567
@@ -45,7 +47,7 @@ enum ProbeSample {
       minimumMs: 0, p50Ms: 1.5, p95Ms: 8, p99Ms: 12.5, sampleCount: 784)
     side.loadedRoundTrip = DelaySummary(
       minimumMs: 60, p50Ms: 240, p95Ms: 260, p99Ms: 270, sampleCount: 100)
-    side.ecn = .survives
+    side.ecn = .survived
     side.bandwidth = BandwidthEstimate(
       bitsPerSecond: 1_104_321.5, low: 1_080_000, high: 1_130_000, limitedByTest: false)
     return side
@@ -58,7 +60,7 @@ enum ProbeSample {
       minimumMs: 0, p50Ms: 1, p95Ms: 3, p99Ms: 4, sampleCount: 1200)
     side.loadedRoundTrip = DelaySummary(
       minimumMs: 41, p50Ms: 48, p95Ms: 55, p99Ms: 60, sampleCount: 100)
-    side.ecn = .cleared
+    side.ecn = .bleached
     side.bandwidth = BandwidthEstimate(
       bitsPerSecond: 2_500_000, low: 2_480_000, high: 2_500_000, limitedByTest: true)
     return side

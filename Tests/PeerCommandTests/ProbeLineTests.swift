@@ -53,6 +53,18 @@ import Testing
     #expect(line["cost"]?["seconds"]?.asNumber == 7.8)
   }
 
+  @Test func `what became of ECN, and what the clocks did, are told`() {
+    let line = Self.line(ProbeSample.report())
+    #expect(line["uplink"]?["ecn"]?.asString == "survived")
+    #expect(line["downlink"]?["ecn"]?.asString == "bleached")
+    #expect(
+      Self.keys(line["clock"]) == [
+        "resolutionUs", "driftPpm", "driftUncertaintyPpm", "sendLatenessP95Us", "arrivalStamps",
+      ])
+    #expect(line["clock"]?["driftPpm"]?.asNumber == -2.5)
+    #expect(line["clock"]?["arrivalStamps"]?.asString == "kernel")
+  }
+
   @Test func `what was not measured is absent`() {
     var report = ProbeSample.report()
     report.state = .incompleteNoBandwidth

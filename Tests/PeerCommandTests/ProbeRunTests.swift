@@ -54,6 +54,21 @@ import Testing
     #expect(told.lines[1]["cost"]?["seconds"]?.asNumber == 8)
   }
 
+  @Test func `a result that is late is asked for, and what is known stands for it`() throws {
+    let told = try Self.play { run in
+      run.begin(now: .zero)
+      run.take(.firstGrade(ProbeSample.report()), now: .zero + .seconds(2))
+      let due = run.nextDeadline ?? .zero
+      #expect(due == .zero + .milliseconds(8_250))
+      #expect(run.wake(now: due) == .stop && !run.isOver)
+      #expect(run.wake(now: due + .milliseconds(250)) == .nothing && run.isOver)
+      run.take(.finished(ProbeSample.report()), now: due + .seconds(1))
+    }
+    #expect(told.result.state == ProbeSample.report().state && told.result.ending == .noAnswer)
+    #expect(told.lines.last?["state"]?.asString != "unavailable")
+    #expect(told.lines.last?["rttMs"] != nil)
+  }
+
   @Test func `a signal asks for the end once, a second one ends at once`() throws {
     let told = try Self.play { run in
       #expect(run.stop() == .stop)
@@ -78,7 +93,7 @@ import Testing
         #expect(run.wake(now: began + .seconds(2)) == .begin)
         run.begin(now: began + .seconds(2))
       }
-      #expect(run.nextDeadline == .zero + .milliseconds(14_500))
+      #expect(run.nextDeadline == .zero + .milliseconds(14_250))
       run.take(.finished(ProbeSample.unavailable(.noAnswer)), now: .zero + .seconds(20))
       #expect(run.stop() == .nothing)
     }

@@ -57,17 +57,20 @@ import Wire
 
   @Test func `a report's arrivals come back`() throws {
     let report = ProbeReportFrame(
-      run: 1, first: 10, arrival: 1000, duplicateCount: 0, reorderedCount: 1, sentCount: 7, ecn: 0)
+      run: 1, first: 10, arrival: 1000, duplicateCount: 0, reorderedCount: 1, sentCount: 7,
+      markedCount: 0x0201, bleachedCount: 0x0403)
     let entries: [UInt16] = [0xFFFF, 16384, 16384 + 100, 0xFFFF, 16384 - 50]
     let bytes = written { packet in
       report.writeHeader(to: &packet, count: entries.count)
       for entry in entries { packet.append(littleEndian: entry) }
     }
     #expect(bytes.count == ProbeReportFrame.headerByteCount + 2 * entries.count)
+    #expect(bytes[21..<27] == [1, 2, 3, 4, 5, 0])
     guard case .probeReport(let parsed) = try read(bytes) else {
       Issue.record("a report is read as one")
       return
     }
+    #expect(parsed.markedCount == 0x0201 && parsed.bleachedCount == 0x0403)
     var arrivals = parsed.arrivals(in: bytes.span)
     var ticks: [UInt32?] = []
     while let arrival = arrivals.next() {
@@ -90,10 +93,10 @@ import Wire
     }
     var report = written {
       ProbeReportFrame(
-        run: 1, first: 0, arrival: 0, duplicateCount: 0, reorderedCount: 0, sentCount: 0, ecn: 0
+        run: 1, first: 0, arrival: 0, duplicateCount: 0, reorderedCount: 0, sentCount: 0
       ).writeHeader(to: &$0, count: 0)
     }
-    report[21] = 4
+    report[25] = 1  // An entry that is not there.
     #expect(throws: WireError.self) { try read(report) }
   }
 }

@@ -208,6 +208,28 @@ def probe_of_a_peer_then_a_call(lab):
 
 
 @scenario
+def probe_of_a_name_that_nobody_has(lab):
+    lab.rendezvous()
+    found = result(lab.peer("a", "probe", "nobody", identity="alice"), 3, 6)
+    equal((found["state"], found["ending"]), ("unavailable", "unknownPeer"), "state")
+    return found["sentence"]
+
+
+@scenario
+def probe_tells_ecn_and_clocks(lab):
+    lab.rendezvous()
+    found = result(probe(lab, SERVER))
+    for way in ("uplink", "downlink"):
+        equal(found[way]["ecn"], "survived", f"ECN of the {way}")
+    clock = found["clock"]
+    equal(clock["arrivalStamps"], "kernel", "who stamps")
+    # Both programs have one clock.
+    assert abs(clock["driftPpm"]) <= clock["driftUncertaintyPpm"] < 30, clock
+    equal(found["path"]["mapping"], "no translation", "mapping")
+    return f"drift {clock['driftPpm']} ± {clock['driftUncertaintyPpm']} ppm"
+
+
+@scenario
 def probe_of_a_peer_in_a_call(lab):
     lab.rendezvous()
     bob = ready(lab, "--accept", "--calls", "1")

@@ -32,7 +32,8 @@ extension BandwidthEstimator {
       drain.capacity = capacity
       estimate = min(max(capacity * 0.9, limits.least), limits.most)
     }
-    if freshDelay < targetDelay * 0.8 {
+    // A packet of audio takes its time as well, where it is slow.
+    if freshDelay < targetDelay * 0.8 + 1.2e9 / max(drain.capacity, 10_000) {
       state = .holding
       reason = .drained
       estimate = max(drain.capacity * 0.95, limits.least)

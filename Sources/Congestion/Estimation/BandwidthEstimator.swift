@@ -33,6 +33,13 @@ package struct BandwidthEstimator: Sendable {
     case policer, prior
   }
 
+  /// What its owner sends whatever the estimate, in bit/s: audio and reports. A queue that this
+  /// alone keeps full is nobody else's.
+  package var insistentRate = 0.0
+  /// Whether there is more than that, which follows the estimate: without it there is nothing to
+  /// compete with.
+  package var isElastic = true
+
   var tuning: EstimatorTuning { limits.tuning }
 
   var arrivals = ArrivalWindow()
@@ -158,6 +165,7 @@ package struct BandwidthEstimator: Sendable {
   package var inFlightLimit: Int {
     let bits: Double
     if state == .draining {
+      if isBurdened { return 0 }
       bits = drain.capacity * (roundTrip.value + reportInterval * 0.5) / 1e6 * 0.9
     } else if state == .competing {
       bits = estimate * (roundTrip.value + standingDelay + reportInterval * 1.2) / 1e6
@@ -168,17 +176,31 @@ package struct BandwidthEstimator: Sendable {
       let isKnown = state != .starting && proven > 0
       bits = (isKnown ? min(estimate, proven + tuning.growthRate) : estimate) * time / 1e6
     }
-    return Int(min(bits / 8, 1e9)) + 2 * 1_200
+    // Two packets more; while a queue empties short ones, where a long one would take long.
+    let packet = state == .draining ? min(1_200, max(300, estimate * 0.0015)) : 1_200
+    return Int(min(bits / 8, 1e9)) + 2 * Int(packet)
+  }
+
+  /// The estimate as far as it is known: whoever competes asks for more than is sure to come.
+  package var knownRate: Double {
+    state == .competing ? min(estimate, acknowledgedRate * 1.3) : estimate
   }
 
   /// What the fallback machines are told.
   package func sighting(now: Instant) -> FallbackMachine.Sighting {
-    // Whoever competes asks for more than is known to come.
-    let known = state == .competing ? min(estimate, acknowledgedRate * 1.3) : estimate
     return FallbackMachine.Sighting(
-      estimate: known, loss: max(0, losses.recent), queueDelay: standingDelay,
+      estimate: knownRate, loss: max(0, losses.recent), queueDelay: standingDelay,
       isHeard: lastReport.map { now.nanoseconds(since: $0) < 1_000_000_000 } ?? true,
       proven: provenRate)
+  }
+
+  /// What its owner insists on is so large a part of what the path carries that by the rest nothing
+  /// can be told about others, nor the queue emptied beside it.
+  var isBurdened: Bool { insistentRate > 0.5 * acknowledgedRate }
+
+  /// What its owner insists on is all that the path carries.
+  package var isOverburdened: Bool {
+    insistentRate > 0.85 * acknowledgedRate && standingDelay > 2.5 * targetDelay
   }
 
   /// Packets wait on the path.

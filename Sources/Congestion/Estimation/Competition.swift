@@ -33,10 +33,10 @@ struct Competition: Sendable, BitwiseCopyable {
     let barred = barredUntil
     self = Competition()
     barredUntil = barred
-    window = max(4, rate * roundTrip / Self.packetBits)
+    window = max(Self.least(4, roundTrip), rate * roundTrip / Self.packetBits)
     windowAtLoss = window
     lastReduction = now
-    nextTest = now + .seconds(4)
+    nextTest = now + .seconds(2)
   }
 
   func rate(roundTrip: Double) -> Double { window * Self.packetBits / max(roundTrip, 0.01) }
@@ -67,9 +67,15 @@ struct Competition: Sendable, BitwiseCopyable {
     lastReduction = now
     isSearching = false
     windowAtLoss = window < windowAtLoss ? window * (1 + Self.beta) / 2 : window
-    window = max(2, window * Self.beta)
+    window = max(Self.least(2, roundTrip), window * Self.beta)
     epoch = nil
     return true
+  }
+
+  /// So many packets, where they are not more than 25 kbit/s each: with a short round trip a few are
+  /// more than a slow path carries.
+  private static func least(_ packets: Double, _ roundTrip: Double) -> Double {
+    packets * min(1, 25_000 * roundTrip / packetBits)
   }
 
   private static func cubeRoot(_ value: Double) -> Double {
@@ -88,8 +94,11 @@ extension BandwidthEstimator {
   /// A drain that should long be over: what we had in the queue has left, and it is as long as
   /// before.
   func isDrainHopeless(now: Instant) -> Bool {
+    guard isElastic else { return false }
     let waited = Double(now.nanoseconds(since: drain.began)) / 1_000
-    return waited > 2 * drain.mostDelay + 3 * cycle
+    // Beside audio and reports, which go on, it empties the slower.
+    let share = min(insistentRate / max(drain.capacity, 1), 0.9)
+    return waited > max(2, 1.5 / (1 - share)) * drain.mostDelay + 3 * cycle
       && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
       && now >= competition.barredUntil
   }
@@ -102,7 +111,8 @@ extension BandwidthEstimator {
     {
       lastOverflow = now
     }
-    return now - longSince > .seconds(2) && now >= competition.barredUntil
+    return now - longSince > .seconds(2) && now >= competition.barredUntil && !isOverburdened
+      && isElastic
       && lastOverflow > longSince
       && now - lastOverflow < .seconds(4)
   }
@@ -125,10 +135,12 @@ extension BandwidthEstimator {
     } else {
       competition.shortSince = now
     }
+    guard isElastic else { return endCompetition(reason: .queue) }
     let roundTrip = loadedRoundTrip
     if losses.lostInReport > 0, losses.recent > losses.inherent + 0.001 {
       if competition.reduce(roundTrip: roundTrip, now: now) { reason = .loss }
-    } else {
+    } else if acknowledgedRate > 0.2 * estimate {
+      // What is not used says nothing of what there is (RFC 9438 §5.8).
       competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
     }
     if isAlone(roundTrip: roundTrip, now: now) {
@@ -162,7 +174,9 @@ extension BandwidthEstimator {
       guard waited > span + cycle + standingDelay else { return }
       competition.testBegan = nil
       let fell = competition.testDelay - standingDelay
-      let isPositive = fell > 0.75 * 0.4 * (waited - cycle)
+      // Audio goes on all the same, and what it leaves may be too little to see anything by.
+      let share = min(0.4, 1 - insistentRate / max(acknowledgedRate, 1))
+      let isPositive = share > 0.1 && fell > 0.75 * share * (waited - cycle)
       competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
       // The rival may have given way just then: twice is no accident.
       competition.nextTest = now + (isPositive ? .seconds(1) : .seconds(6))

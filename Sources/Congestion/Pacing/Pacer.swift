@@ -21,27 +21,26 @@ package struct PacedPacket: Equatable, Sendable, BitwiseCopyable {
 /// padding also wait while as much is under way as the path holds. Nothing is allocated after
 /// construction.
 package struct Pacer: Sendable {
-  /// In bit/s.
-  package var rate: Double
-  /// Bytes under way above which the classes from retransmission down wait.
-  package var inFlightLimit: Int = .max
-
+  private var gate: PacingGate
   private var queues: [PacketRing]
-  /// When the line will have carried, at `rate`, what left: nanoseconds.
-  private var lineFree: UInt64 = 0
-  /// When something last left while the limit was reached.
-  private var lastProbe: UInt64 = 0
   private(set) var queuedBytes = InlineArray<6, Int>(repeating: 0)
-
-  /// Sent ahead of time at once, in nanoseconds of the rate: what a timer may be late by.
-  private static let burst: UInt64 = 1_000_000
-  /// With the limit reached one packet goes each 100 ms, so that the end of an outage is seen.
-  private static let probeInterval: UInt64 = 100_000_000
 
   /// - Parameter capacity: Packets that wait in each class; a power of two.
   package init(rate: Double, capacity: Int = 1024) {
-    self.rate = rate
+    gate = PacingGate(rate: rate)
     queues = SendClass.allCases.map { _ in PacketRing(capacity: capacity) }
+  }
+
+  /// In bit/s.
+  package var rate: Double {
+    get { gate.rate }
+    set { gate.rate = newValue }
+  }
+
+  /// Bytes under way above which the classes from retransmission down wait.
+  package var inFlightLimit: Int {
+    get { gate.inFlightLimit }
+    set { gate.inFlightLimit = newValue }
   }
 
   // MARK: Inputs
@@ -70,16 +69,13 @@ package struct Pacer: Sendable {
 
   /// The next packet that may leave now.
   package mutating func next(now: Instant, bytesInFlight: Int) -> PacedPacket? {
-    let time = now.nanoseconds
-    for index in 0..<queues.count where !queues[index].isEmpty {
-      if index >= Self.firstPaced, lineFree > time &+ Self.burst { return nil }
-      if index >= Self.firstLimited, bytesInFlight >= inFlightLimit {
-        guard time &- lastProbe >= Self.probeInterval else { return nil }
-        lastProbe = time
-      }
+    for sendClass in SendClass.allCases {
+      let index = Int(sendClass.rawValue)
+      guard !queues[index].isEmpty else { continue }
+      guard gate.admits(sendClass, bytesInFlight: bytesInFlight, now: now) else { return nil }
       guard let packet = queues[index].removeFirst() else { continue }
       queuedBytes[index] -= packet.byteCount
-      charge(packet.byteCount, at: time)
+      gate.noteSent(byteCount: packet.byteCount, now: now)
       return packet
     }
     return nil
@@ -87,13 +83,8 @@ package struct Pacer: Sendable {
 
   /// When `next` could give something; `nil` while nothing waits.
   package func nextDeadline(now: Instant, bytesInFlight: Int) -> Instant? {
-    for index in 0..<queues.count where !queues[index].isEmpty {
-      if index < Self.firstPaced { return now }
-      var time = lineFree > Self.burst ? lineFree - Self.burst : 0
-      if index >= Self.firstLimited, bytesInFlight >= inFlightLimit {
-        time = max(time, lastProbe &+ Self.probeInterval)
-      }
-      return Instant(nanoseconds: max(now.nanoseconds, time))
+    for sendClass in SendClass.allCases where !queues[Int(sendClass.rawValue)].isEmpty {
+      return gate.admission(of: sendClass, bytesInFlight: bytesInFlight, now: now)
     }
     return nil
   }
@@ -103,25 +94,12 @@ package struct Pacer: Sendable {
     let bytes =
       queuedBytes[Int(SendClass.video.rawValue)]
       + queuedBytes[Int(SendClass.retransmission.rawValue)]
-    return Self.duration(bytes, rate)
+    return gate.duration(bytes)
   }
 
   package func isEmpty(_ sendClass: SendClass) -> Bool {
     queues[Int(sendClass.rawValue)].isEmpty
   }
-
-  private mutating func charge(_ byteCount: Int, at time: UInt64) {
-    lastProbe = max(lastProbe, time)
-    let start = max(lineFree, time &- min(time, Self.burst))
-    lineFree = start &+ Self.duration(byteCount, rate)
-  }
-
-  private static func duration(_ byteCount: Int, _ rate: Double) -> UInt64 {
-    UInt64(Double(byteCount) * 8e9 / max(rate, 1_000))
-  }
-
-  private static let firstPaced = Int(SendClass.message.rawValue)
-  private static let firstLimited = Int(SendClass.retransmission.rawValue)
 }
 
 /// A queue of fixed capacity.

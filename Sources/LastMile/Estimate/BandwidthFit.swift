@@ -14,25 +14,89 @@ struct BandwidthFit: Sendable {
   ///   - base: Delay without a queue at this pace, in ns.
   ///   - calm: Packets lost, of how many, at rates that the line carries.
   ///   - longest: The longest delay seen anywhere in the test, in ns.
+  ///   - before: What was sent before, at a rate that the line carries.
   init?(
-    _ entries: [TestPackets.Entry], base: Double, calm: (lost: Int, sent: Int), longest: Double
+    _ entries: [TestPackets.Entry], base: Double, calm: (lost: Int, sent: Int), longest: Double,
+    before: [TestPackets.Entry] = []
   ) {
     guard let size = entries.first?.byteCount else { return nil }
     let points = Self.points(entries)
     let busy = Self.longestBusy(points, base: base)
-    let fit: BandwidthFit?
-    if let last = busy.last, let first = busy.first, busy.count >= Self.fewest,
+    guard let last = busy.last, let first = busy.first, busy.count >= Self.fewest,
       last.arrival - first.arrival >= Self.shortest
-    {
-      let most = Self.longestDelay(busy) - base
-      fit = Self(
-        busy: busy, bits: Double(size) * 8e9, calm: calm,
-        mayOverflow: most > 0.75 * (longest - base))
-    } else {
-      fit = Self(carried: points, bits: Double(size) * 8e9)
+    else {
+      // The load grows while no queue shows.
+      let late = Array(points.suffix(max(Self.fewest, points.count / 2)))
+      guard let fit = Self(carried: late, bits: Double(size) * 8e9, calm: calm) else { return nil }
+      self = fit
+      return
     }
+    let most = Self.longestDelay(busy) - base
+    let fit = Self(
+      busy: busy, bits: Double(size) * 8e9, calm: calm,
+      mayOverflow: most > 0.75 * (longest - base))
     guard let fit else { return nil }
     self = fit
+    let same = before.filter { $0.byteCount == size }
+    let sent = max(0, calm.sent - same.count)
+    refine(
+      Self.packets(same + entries), busy: busy, bits: Double(size) * 8e9,
+      longestWait: max(Self.longestDelay(points[...]) - base, 1e6),
+      calm: (min(sent, max(0, calm.lost - same.count { !$0.isReceived })), sent))
+  }
+
+  /// Replays what was sent, and takes that for the answer unless it explains the times far worse
+  /// than a straight line does: then the bottleneck is no queue of constant rate.
+  private mutating func refine(
+    _ packets: [QueueReplay.Packet], busy: ArraySlice<Point>, bits: Double, longestWait: Double,
+    calm: (lost: Int, sent: Int)
+  ) {
+    guard let overSent = LineFit(busy.map { ($0.number, $0.arrival) }),
+      let overReceived = LineFit(busy.map { ($0.rank, $0.arrival) }),
+      overSent.slope > 0, overReceived.slope > 0.9 * overSent.slope,
+      let replay = QueueReplay(
+        packets, services: (0.93 * overSent.slope)...(1.07 * overReceived.slope),
+        gap: Self.gap(busy), longestWait: longestWait, calm: calm)
+    else { return }
+    let line = min(overSent.residual, overReceived.residual) / Double(busy.count)
+    guard replay.variance < Self.worse * line + Self.alike else { return }
+    rate = bits / replay.service
+    let half = max(replay.longest - replay.service, replay.service - replay.shortest)
+    error = max(half / replay.service + Self.resolution, isUnsteady ? error : 0)
+    isUnsteady = isUnsteady || error > Self.unsteady
+  }
+
+  /// Between two packets next to each other behind which a queue stood: what is usual. Exact where
+  /// nothing jitters.
+  private static func gap(_ points: ArraySlice<Point>) -> Double? {
+    let gaps = zip(points, points.dropFirst()).compactMap { early, late in
+      late.number == early.number + 1 ? late.arrival - early.arrival : nil
+    }.sorted()
+    guard gaps.count >= 8 else { return nil }
+    let middle = gaps[gaps.count / 2]
+    let near = gaps.filter { abs($0 - middle) <= 0.1 * middle }
+    return near.reduce(0, +) / Double(near.count)
+  }
+
+  /// Where a lost packet's time of sending is not known, it was sent evenly between its neighbours.
+  private static func packets(_ entries: [TestPackets.Entry]) -> [QueueReplay.Packet] {
+    guard let first = entries.first(where: \.isReceived) else { return [] }
+    var packets = entries.map {
+      QueueReplay.Packet(
+        sent: Double($0.sent - first.sent),
+        arrival: $0.isReceived ? Double($0.arrival - first.arrival) : .nan)
+    }
+    var known: Int?
+    for index in entries.indices where entries[index].hasSent {
+      if let from = known, index > from + 1 {
+        let step = (packets[index].sent - packets[from].sent) / Double(index - from)
+        for between in (from + 1)..<index {
+          packets[between].sent = packets[from].sent + step * Double(between - from)
+        }
+      }
+      known = index
+    }
+    return packets
   }
 
   /// From packets behind which a queue stood.
@@ -57,18 +121,20 @@ struct BandwidthFit: Sendable {
       let own = Self.quantile * overReceived.standardError / overReceived.slope
       let others = 1.96 * chance / max(0.2, 1 - share)
       error = (own * own + others * others).squareRoot() + Self.resolution
+      isUnsteady = own > Self.unsteady
     } else {
       // Lost before the bottleneck only if that explains the times far better.
       let isLostBefore = overReceived.residual < 0.25 * overSent.residual
       let fit = isLostBefore ? overReceived : overSent
       rate = bits / fit.slope
       error = Self.quantile * fit.standardError / fit.slope + Self.resolution
+      isUnsteady = error > Self.unsteady
     }
-    isUnsteady = error > Self.unsteady
   }
 
-  /// From packets that met no queue: at least that much.
-  private init?(carried points: [Point], bits: Double) {
+  /// From packets that met no queue: at least that much. Where far more is lost than on the calm
+  /// line, the rate is limited without a queue (a policer, RFC 2475 §2.3.3.4): then that is it.
+  private init?(carried points: [Point], bits: Double, calm: (lost: Int, sent: Int)) {
     guard let carried = LineFit(points.map { ($0.sent, $0.arrival) }),
       let offered = LineFit(points.map { ($0.number, $0.sent) }), carried.slope > 0,
       offered.slope > 0
@@ -77,6 +143,30 @@ struct BandwidthFit: Sendable {
     error = Self.quantile * carried.standardError + Self.resolution
     isBusy = false
     isUnsteady = false
+    guard let first = points.first, let last = points.last else { return }
+    let doubt = LossDoubt(
+      received: points.count, of: Int(last.number - first.number) + 1, calm: calm)
+    guard doubt.lost > doubt.share + 3.5 * doubt.chance + 0.02 else { return }
+    isBusy = true
+    rate *= (1 - doubt.lost) / max(0.2, 1 - doubt.share)
+    error += 1.96 * doubt.chance / max(0.2, 1 - doubt.share)
+  }
+
+  /// Loss under load beside that of the calm line.
+  private struct LossDoubt {
+    var lost: Double
+    var share: Double
+    /// Standard deviation of their difference, if both are one.
+    var chance: Double
+
+    init(received: Int, of count: Int, calm: (lost: Int, sent: Int)) {
+      lost = 1 - Double(received) / Double(max(1, count))
+      let calmCount = Double(max(1, calm.sent))
+      share = Double(calm.lost) / calmCount
+      let pooled = max(share, 1 / calmCount)
+      chance =
+        (pooled * max(0, 1 - pooled) * (1 / Double(max(1, count)) + 1 / calmCount)).squareRoot()
+    }
   }
 
   private struct Point {
@@ -144,6 +234,10 @@ struct BandwidthFit: Sendable {
   /// 97.5th percentile of Student's t with 8 degrees of freedom.
   private static let quantile = 2.306
   /// What the wire's steps and single packets leave open.
-  private static let resolution = 0.002
+  private static let resolution = 0.0003
+  /// A replay may be so much worse than a line, as a factor and in ns².
+  private static let worse = 2.0
+  private static let alike = 4e12
+  /// A half width, of a line's or a replay's interval, beyond which the rate was not steady.
   private static let unsteady = 0.05
 }

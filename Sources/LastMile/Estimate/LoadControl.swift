@@ -12,6 +12,9 @@ struct LoadControl: Sendable {
   /// Delay without a queue at this pace, in ns.
   private let base: Double
   private let loss: Double
+  /// What jitter alone may seem to be of a queue, in ns.
+  private let noise: Double
+  private let firstAdvance: Double
   /// The longest queue seen before, in ns: the bottleneck may hold no more.
   private let full: Double
   /// Where the queue last began to stand, as an index of the entries given.
@@ -20,17 +23,21 @@ struct LoadControl: Sendable {
   private var target = firstTarget
   private var lastChange: Instant
   /// How much the next step goes up, as a share: more, the longer no queue shows.
-  private var advance = firstAdvance
+  private var advance: Double
   /// The queue overflowed: then loss says nothing of the line.
   private(set) var hasOverflowed = false
 
   init(
-    centre: Double, ceiling: Double, base: Double, loss: Double, full: Double, opening: Double,
-    now: Instant
+    centre: Double, ceiling: Double, base: Double, spread: Double = 0, loss: Double, full: Double,
+    opening: Double, now: Instant
   ) {
+    noise = Self.noiseShare * spread
     self.centre = centre
     self.ceiling = ceiling
     floor = centre / 4
+    // The more the line loses, the further off may the ramp have been.
+    firstAdvance = Self.leastAdvance + 0.4 * min(0.2, loss)
+    advance = firstAdvance
     self.base = base
     self.loss = loss
     self.full = full
@@ -47,12 +54,12 @@ struct LoadControl: Sendable {
       busyFrom = nil
       centre = max(floor, centre * Self.retreat)
       lastChange = now
-    } else if queue > Self.busyAbove {
-      advance = Self.firstAdvance
+    } else if queue > Self.busyAbove + noise {
+      advance = firstAdvance
       busyFrom = busyFrom ?? max(entries.startIndex, entries.endIndex - Self.window)
       if let served = served(entries) { centre = min(max(floor, served), ceiling) }
     } else {
-      if queue < Self.idleBelow { busyFrom = nil }
+      if queue < Self.idleBelow + noise { busyFrom = nil }
       let patience = Duration.nanoseconds(Int64(roundTrip) + 100_000_000)
       if busyFrom == nil, now >= lastChange + patience {
         centre = min(ceiling, centre * (1 + advance))
@@ -122,6 +129,8 @@ struct LoadControl: Sendable {
   private static let leastTarget = 6e6
   /// So much more sent than served cannot be chance.
   private static let overflow = 1.08
+  /// Of the delays' standard deviation, for the mean of a window of neighbours.
+  private static let noiseShare = 0.35
   private static let busyAbove = 5e6
   private static let idleBelow = 3e6
   /// ns in which an error of the queue is made good, beside the round trip.
@@ -131,7 +140,7 @@ struct LoadControl: Sendable {
   private static let shortestFit = 120e6
   /// Packets.
   private static let window = 24
-  private static let firstAdvance = 0.07
+  private static let leastAdvance = 0.07
   private static let longestAdvance = 0.25
   private static let retreat = 0.94
 }

@@ -4,6 +4,8 @@ package struct TestPackets: Sendable {
   /// What a packet was sent for.
   package enum Part: UInt8, Sendable, BitwiseCopyable {
     case idle, ramp, steady, loaded
+    /// Echoes after the last load.
+    case last
   }
 
   package struct Entry: Sendable, BitwiseCopyable {
@@ -27,6 +29,9 @@ package struct TestPackets: Sendable {
   package private(set) var receivedCount = 0
   package var duplicated = 0
   package var reordered = 0
+  /// Came with Congestion Experienced, and without an ECN-capable mark.
+  package var marked = 0
+  package var bleached = 0
   /// More are not kept: 30 s of the smallest packets at the highest rate stay below.
   package static let limit = 16_384
 
@@ -116,5 +121,15 @@ package struct TestPackets: Sendable {
       least = min(least ?? .max, entry.delay)
     }
     return least
+  }
+
+  /// What the least delay would be in a test without end: the least that was seen, less the mean
+  /// step between the five least. Without jitter that is nothing; with it, they lie about as far
+  /// from each other as the least does from its limit.
+  package func limitingDelay(where matches: (Entry) -> Bool) -> Int64? {
+    let delays = entries.filter { $0.isReceived && matches($0) }.map(\.delay).sorted()
+    guard let least = delays.first else { return nil }
+    guard delays.count >= 5 else { return least }
+    return least &- (delays[4] &- least) / 4
   }
 }

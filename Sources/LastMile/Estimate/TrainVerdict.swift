@@ -2,6 +2,8 @@
 struct TrainVerdict: Sendable, Equatable {
   /// Packets came out slower than they went in, or far more were lost than on the idle line.
   var isSaturated: Bool
+  /// It is saturated by so little that losses or jitter may have done it by chance.
+  var isDoubtful: Bool
   /// Bits of IP packets a second that the line seems to carry; at most the train's own rate.
   var rate: Double
   /// At which the train was really sent.
@@ -25,9 +27,13 @@ struct TrainVerdict: Sendable, Equatable {
     sentRate = Double(first.byteCount) * 8e9 / offering.slope
     let count = Double(train.count)
     let lost = 1 - Double(received.count) / count
-    let chance = 2.5 * (idleLoss * (1 - idleLoss) / count).squareRoot() + 0.07
+    // What the idle line did not lose, it may lose yet.
+    let share = min(1, idleLoss + 0.02)
+    let chance = 2.5 * (share * (1 - share) / count).squareRoot() + 0.09
     let isStretched = sending.slope - 1 > max(Self.stretch, 4 * sending.plainError)
     isSaturated = isStretched || lost > idleLoss + chance
+    isDoubtful =
+      isSaturated && sending.slope - 1 < Self.clearStretch && lost < idleLoss + Self.clearLoss
     guard isSaturated, serving.slope > 0 else {
       rate = sentRate
       return
@@ -38,4 +44,7 @@ struct TrainVerdict: Sendable, Equatable {
 
   /// By so much more than its sending time jitter alone seldom stretches a train.
   private static let stretch = 0.15
+  /// More than so much above the idle line's loss is no chance, even of 20 packets.
+  private static let clearStretch = 0.5
+  private static let clearLoss = 0.4
 }

@@ -28,6 +28,8 @@ struct ProbeSide: Sendable {
   var sizes: [UInt8: Int] = [:]
   /// What the next train of the ramp will have, in bit/s; `nil` when the ramp is over.
   var nextRampRate: Double?
+  /// What a train of the ramp had that was sent again, because it may have had bad luck.
+  var doubtedRate: Double?
   /// What the ramp showed.
   var rough: Double?
   var isSaturated = false
@@ -96,19 +98,36 @@ struct ProbeSide: Sendable {
     return Array(own[...last])
   }
 
-  /// Mean delay in the steady part, else the idle one's, in ns: what the bottleneck adds when no
-  /// queue stands.
+  /// Mean delay in the steady part, in ns: what the bottleneck adds when no queue stands. Not more
+  /// than the idle part's by much: the steady part may have been too much for the line.
   var base: Double? {
-    for part in [TestPackets.Part.steady, .idle] {
-      var sum = 0.0
-      var count = 0
-      for entry in packets.entries where entry.part == part && entry.isReceived {
-        sum += Double(entry.delay)
-        count += 1
-      }
-      if count >= 8 { return sum / Double(count) }
+    let idle = meanDelay(of: .idle)
+    guard let steady = meanDelay(of: .steady) else { return idle?.delay }
+    guard let idle, let rough else { return steady.delay }
+    let longer = max(0, steady.byteCount - idle.byteCount) * 8e9 / rough
+    return min(steady.delay, idle.delay + longer + Self.baseAllowance)
+  }
+
+  /// Standard deviation of the delays without a queue, in ns.
+  var spread: Double {
+    let delays = packets.entries.filter { $0.part == .steady && $0.isReceived }
+      .map { Double($0.delay) }
+    guard delays.count >= 8 else { return 0 }
+    let mean = delays.reduce(0, +) / Double(delays.count)
+    let sum = delays.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
+    return (sum / Double(delays.count)).squareRoot()
+  }
+
+  private func meanDelay(of part: TestPackets.Part) -> (delay: Double, byteCount: Double)? {
+    var delay = 0.0
+    var bytes = 0.0
+    var count = 0
+    for entry in packets.entries where entry.part == part && entry.isReceived {
+      delay += Double(entry.delay)
+      bytes += Double(entry.byteCount)
+      count += 1
     }
-    return nil
+    return count >= 8 ? (delay / Double(count), bytes / Double(count)) : nil
   }
 
   /// Whether the steady part is too much for the line: its delay is far above the idle one, or it
@@ -145,6 +164,8 @@ struct ProbeSide: Sendable {
   }
 
   private static let firstRate = 250_000.0
+  /// ns by which jitter alone delays close packets longer than those that are far apart.
+  private static let baseAllowance = 5e6
   private static let arrivalGrace = Duration.milliseconds(50)
   private static let reportGrace = Duration.milliseconds(80)
 }

@@ -6,7 +6,8 @@ extension Prober {
   /// What small packets count as, now.
   var echoPart: TestPackets.Part {
     switch phase {
-    case .asking, .idle, .finishing: .idle
+    case .asking, .idle: .idle
+    case .finishing: plan.measuresBandwidth ? .last : .idle
     case .ramp: .ramp
     // The other direction's load does not touch them; their own train's does.
     case .steady, .loadedDownlink, .loadedUplink, .loadedBoth: .ramp
@@ -77,6 +78,8 @@ extension Prober {
     case .finishing:
       stopTrains()
       wantsReport = true
+      // The clocks' drift shows in what the same packets need now.
+      if plan.measuresBandwidth { nextEcho = now + Self.drain }
     case .asking: break
     }
   }
@@ -138,6 +141,11 @@ extension Prober {
     else {
       // Nearly nothing came: far too much, or the line is down.
       self[direction].nextRampRate = nil
+      return
+    }
+    if verdict.isDoubtful, side.doubtedRate != train.rate {
+      // The same once more: a line that loses much must not look like a slow one.
+      self[direction].doubtedRate = train.rate
       return
     }
     self[direction].rough = max(verdict.rate, (side.rough ?? 0) * 0.4)
@@ -204,8 +212,9 @@ extension Prober {
 
   private mutating func leaveSteady(now: Instant) {
     stopTrains()
-    if up.isProbed { wantsReport = true }
     let (hasDown, hasUp) = (down.rough != nil, up.rough != nil)
+    // A report now would be in the way of the downlink's load.
+    if up.isProbed, !hasDown { wantsReport = true }
     if plan.loading == .atOnce, hasDown, hasUp {
       enter(.loadedBoth, now: now)
     } else if hasDown {
@@ -223,8 +232,9 @@ extension Prober {
     loadEnds = now + loadTime
     let control = LoadControl(
       centre: min(rough, side.expected), ceiling: side.expected * 1.05, base: base,
+      spread: side.spread,
       loss: side.idleLoss, full: (side.packets.longestDelay ?? base) - base,
-      opening: roundTrip > .milliseconds(120) || side.isSaturated == false ? 1.02 : 1.06, now: now)
+      opening: side.isSaturated ? 1.06 + min(0.15, 0.6 * side.idleLoss) : 1.02, now: now)
     self[direction].control = control
     self[direction].loadedFrom = side.packets.entries.count
     let size = ProbeSide.payloadByteCount(rate: min(rough, side.expected), overhead: overhead)
@@ -237,6 +247,7 @@ extension Prober {
     guard now < loadEnds else {
       stopTrains()
       let isNext = phase == .loadedDownlink && up.rough != nil
+      if up.isProbed { wantsReport = true }
       return enter(isNext ? .loadedUplink : .finishing, now: now)
     }
     for direction in LineDirection.allCases where self[direction].train?.part == .loaded {
@@ -280,6 +291,8 @@ extension Prober {
   }
 
   private static let retreat = 0.7
+  /// Until the queue of the last load is gone.
+  private static let drain = Duration.milliseconds(100)
 
   // MARK: - Trains
 

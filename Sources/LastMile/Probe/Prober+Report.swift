@@ -12,8 +12,9 @@ extension Prober {
     if down.isProbed { report.downlink = directionReport(down, now: now) }
     report.path.largestUplinkPacket = largest(up)
     report.path.largestDownlinkPacket = largest(down)
+    let drift = ClockDrift(up: up.packets.entries, down: down.packets.entries)
     report.clock = ClockQuality(
-      resolutionUs: 16,
+      resolutionUs: 16, driftPpm: drift?.partsPerMillion, driftUncertaintyPpm: drift?.uncertainty,
       sendLatenessP95Us: DelaySummary(nanoseconds: lateness).map { $0.p95Ms * 1000 })
     report.timeline = Timeline.points(up: up, down: down, began: began)
     let lacksBandwidth =
@@ -39,8 +40,8 @@ extension Prober {
 
   private var idleRoundTrip: RoundTripReport? {
     guard var delay = DelaySummary(nanoseconds: roundTrips) else { return nil }
-    let upward = up.packets.leastDelay { $0.part != .loaded }
-    let downward = down.packets.leastDelay { $0.part != .loaded }
+    let upward = up.packets.limitingDelay { $0.part != .loaded }
+    let downward = down.packets.limitingDelay { $0.part != .loaded }
     if let upward, let downward {
       // The two were unwrapped from different origins: only the remainder means anything.
       let least = ((upward &+ downward) % Self.commonRange &+ Self.commonRange) % Self.commonRange
@@ -65,10 +66,13 @@ extension Prober {
       switch entry.part {
       case .idle, .steady: calm.add(entry)
       case .loaded: loaded.add(entry)
-      case .ramp: break
+      case .ramp, .last: break
       }
     }
     report.loss = calm.estimate
+    report.ecn = ECNSurvival(
+      received: side.packets.receivedCount, marked: side.packets.marked,
+      bleached: side.packets.bleached)
     report.meanLossBurst = calm.meanBurst
     report.overloadLoss = loaded.estimate
     report.delayVariation = delayVariation(side)
@@ -113,7 +117,9 @@ extension Prober {
     let loaded = side.packets.entries.filter { $0.part == .loaded }
     guard loaded.count >= 20, let base = side.base,
       let longest = side.packets.longestDelay,
-      let fit = BandwidthFit(loaded, base: base, calm: side.calmLoss, longest: longest)
+      let fit = BandwidthFit(
+        loaded, base: base, calm: side.calmLoss, longest: longest,
+        before: side.packets.entries.filter { $0.part == .steady })
     else { return nil }
     let limit = side.expected
     let rate = min(limit, fit.rate)

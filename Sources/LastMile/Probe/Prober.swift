@@ -88,11 +88,17 @@ package struct Prober: Sendable {
     }
   }
 
-  /// - Parameter byteCount: Of the IP packet.
-  package mutating func handle(_ packet: ProbePacketFrame, byteCount: Int, now: Instant) {
+  /// - Parameters:
+  ///   - byteCount: Of the IP packet.
+  ///   - ecn: Of its header (RFC 3168 §5).
+  package mutating func handle(
+    _ packet: ProbePacketFrame, byteCount: Int, ecn: UInt8, now: Instant
+  ) {
     guard packet.run == run, ending == nil else { return }
     lastHeard = now
     if packet.train == down.train?.id { down.lastNews = now }
+    if ecn == ECNField.congestionExperienced { down.packets.marked += 1 }
+    if ecn == ECNField.notCapable { down.packets.bleached += 1 }
     let sent = sentClock.unwrap(packet.sent)
     let part = packet.train == 0 ? echoPart : down.parts[packet.train] ?? .ramp
     down.packets.noteReceived(
@@ -125,6 +131,8 @@ package struct Prober: Sendable {
     lastHeard = now
     up.packets.duplicated = max(up.packets.duplicated, Int(report.duplicateCount))
     up.packets.reordered = max(up.packets.reordered, Int(report.reorderedCount))
+    up.packets.marked = max(up.packets.marked, Int(report.markedCount))
+    up.packets.bleached = max(up.packets.bleached, Int(report.bleachedCount))
     if phase == .finishing { down.packets.noteSentCount(report.sentCount) }
     var end = report.first
     var arrivals = report.arrivals(in: packet)
@@ -180,14 +188,15 @@ package struct Prober: Sendable {
     return earliest(next, nextEcho)
   }
 
-  /// The probe's deadline.
-  var deadline: Instant { began + .nanoseconds(Int64(plan.seconds * 1e9)) - Self.tick - Self.tick }
+  /// The probe's deadline, with time to reckon.
+  var deadline: Instant { began + .nanoseconds(Int64(plan.seconds * 1e9)) - Self.reckoning }
 
   /// The most that one side may send in a probe, in bytes of IP packets.
   package static let byteBudget = 2_500_000
   /// The same without bandwidth.
   package static let smallByteBudget = 60_000
   static let tick = Duration.milliseconds(20)
+  private static let reckoning = Duration.milliseconds(100)
   /// UDP payload of an echo, with room for a request beside it.
   static let echoByteCount = 84
   static let heldBack: UInt32 = 64

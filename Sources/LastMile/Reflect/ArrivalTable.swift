@@ -19,7 +19,8 @@ struct ArrivalTable: Sendable {
   private(set) var receivedCount: UInt32 = 0
   private var duplicateCount: UInt32 = 0
   private var reorderedCount: UInt32 = 0
-  private var ecn: UInt8 = 0
+  private var markedCount: UInt32 = 0
+  private var bleachedCount: UInt32 = 0
   private(set) var oldestUnreported: Instant?
 
   init() {}
@@ -28,7 +29,6 @@ struct ArrivalTable: Sendable {
     guard sequence < Self.none, UInt64(sequence) < UInt64(end) + UInt64(Self.capacity) else {
       return
     }
-    self.ecn = ecn
     if sequence < end {
       guard end - sequence <= Self.capacity else { return }
       if find(sequence) != nil {
@@ -43,6 +43,8 @@ struct ArrivalTable: Sendable {
     ring[Int(sequence % Self.capacity)] = Arrival(
       sequence: sequence, ticks: UInt32(truncatingIfNeeded: ticks))
     receivedCount &+= 1
+    if ecn == ECNField.congestionExperienced { markedCount &+= 1 }
+    if ecn == ECNField.notCapable { bleachedCount &+= 1 }
     oldestUnreported = oldestUnreported ?? now
   }
 
@@ -66,7 +68,8 @@ struct ArrivalTable: Sendable {
     ProbeReportFrame(
       run: run, first: first, arrival: arrival ?? 0,
       duplicateCount: UInt16(clamping: duplicateCount),
-      reorderedCount: UInt16(clamping: reorderedCount), sentCount: sentCount, ecn: ecn
+      reorderedCount: UInt16(clamping: reorderedCount), sentCount: sentCount,
+      markedCount: UInt16(clamping: markedCount), bleachedCount: UInt16(clamping: bleachedCount)
     ).writeHeader(to: &packet, count: entries.count)
     for entry in entries { packet.append(littleEndian: entry) }
     oldestUnreported = nil

@@ -69,12 +69,35 @@ public struct BandwidthEstimate: Sendable, Equatable {
   }
 }
 
-/// What became of the ECN field (RFC 3168 §5) of packets that were sent as ECN-capable.
+/// What became of the ECN field (RFC 3168 §5) of packets that were sent as ECT(0).
 public enum ECNSurvival: String, Sendable, CaseIterable {
   /// Arrived as sent.
-  case survives
+  case survived
   /// Arrived, and some were marked CE by a congested queue.
   case marked
   /// The line cleared it.
-  case cleared
+  case bleached
+
+  /// `nil` when too few came to say.
+  ///
+  /// - Parameters:
+  ///   - received: Packets that came.
+  ///   - marked: Of these, with CE.
+  ///   - bleached: Of these, as not ECN-capable.
+  package init?(received: Int, marked: Int, bleached: Int) {
+    guard received >= Self.fewest, marked >= 0, bleached >= 0 else { return nil }
+    if 2 * bleached > received {
+      self = .bleached
+    } else {
+      self = marked > 0 ? .marked : .survived
+    }
+  }
+
+  private static let fewest = 8
+}
+
+/// The two bits of the IP header (RFC 3168 §5).
+enum ECNField {
+  static let notCapable: UInt8 = 0
+  static let congestionExperienced: UInt8 = 3
 }

@@ -34,6 +34,12 @@ public struct LineReport: Sendable, Equatable {
     case budgetSpent
     /// The other end does not know probes.
     case notSupported
+    /// Nobody has the name or ID that was to be probed.
+    case unknownPeer
+    /// The peer is known, and not online.
+    case notOnline
+    /// The peer is another than it was, or its card is not good.
+    case identityChanged
   }
 
   /// How much could be measured.

@@ -128,8 +128,10 @@ package enum ProbeLine {
   private static func clock(_ clock: ClockQuality) -> JSONObject {
     var object = JSONObject()
     object.add("resolutionUs", clock.resolutionUs)
-    object.add("driftPpm", clock.driftPpm)
+    object.add("driftPpm", clock.driftPpm.map { rounded($0, 10) })
+    object.add("driftUncertaintyPpm", clock.driftUncertaintyPpm.map { rounded($0, 10) })
     object.add("sendLatenessP95Us", clock.sendLatenessP95Us)
+    object.add("arrivalStamps", clock.stamps?.rawValue)
     return object
   }
 

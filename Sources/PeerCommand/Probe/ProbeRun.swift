@@ -7,7 +7,9 @@ internal import Reactor
 package final class ProbeRun {
   /// From the beginning of one grade of a watched line to that of the next.
   static let watchPeriod = Duration.seconds(2)
-  /// How long after its time a result is still waited for.
+  /// How long after its time a result is waited for before it is asked for, and then once more.
+  static let patience = Duration.milliseconds(250)
+  /// How long after a signal the result is waited for.
   static let grace = Duration.milliseconds(500)
 
   /// The result; while a line is watched, the last one.
@@ -24,6 +26,10 @@ package final class ProbeRun {
   private let began: Instant
   /// The probe that runs, or ran last.
   private var runBegan: Instant
+  /// What the probe that runs has told so far.
+  private var first: LineReport?
+  private var hasBegun = false
+  private var wasAskedToEnd = false
   private var view: ProbeView
   private var deadlines = Deadlines<Timer>()
 
@@ -61,7 +67,11 @@ package final class ProbeRun {
   /// What the exit code and the page are made of; a probe of which nothing came is one without an
   /// answer.
   package var result: LineReport {
-    report ?? LineReport(plan: options.plan, ending: wasStopped ? .cancelled : .noAnswer)
+    if let report { return report }
+    let ending = wasStopped ? LineReport.Ending.cancelled : .noAnswer
+    guard var partial = first else { return LineReport(plan: options.plan, ending: ending) }
+    partial.ending = ending
+    return partial
   }
 
   // MARK: - What happens
@@ -102,7 +112,15 @@ package final class ProbeRun {
       case .status:
         console.show(view)
         deadlines.set(.status, at: now + .milliseconds(100))
-      case .overdue: finish(result, now: now)
+      case .overdue:
+        if hasBegun, !wasStopped, !wasAskedToEnd {
+          // What is known is better than nothing; a machine that was held up will tell it.
+          wasAskedToEnd = true
+          deadlines.set(.overdue, at: now + Self.patience)
+          wish = .stop
+        } else {
+          finish(result, now: now)
+        }
       case .again: wish = .begin
       }
     }
@@ -116,6 +134,7 @@ package final class ProbeRun {
   }
 
   private func takeFirst(_ report: LineReport) {
+    first = report
     let rating = report.rating
     view.grade = rating.grade
     guard !options.watches else { return }
@@ -164,8 +183,11 @@ package final class ProbeRun {
   /// The probe begins: contact was made; or another one of a watched line.
   package func begin(now: Instant) {
     runBegan = now
+    hasBegun = true
+    wasAskedToEnd = false
+    first = nil
     deadlines.set(
-      .overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)) + Self.grace)
+      .overdue, at: now + .milliseconds(Int64(options.plan.seconds * 1000)) + Self.patience)
   }
 
   private func end() {
@@ -214,7 +236,7 @@ package enum ProbeSummary {
     case .cancelled: "cancelled"
     case .busy, .callInProgress: "busy"
     case .notAllowed: "rejected"
-    case .notSupported: "failed"
+    case .notSupported, .identityChanged: "failed"
     default: report.state == .unavailable ? "unreachable" : "completed"
     }
   }

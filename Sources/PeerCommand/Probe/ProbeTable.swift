@@ -234,6 +234,15 @@ package enum ProbeTable {
       if let late = clock.sendLatenessP95Us {
         text += ", packets left up to \(Figures.short(late / 1000)) ms late (95 %)"
       }
+      if let drift = clock.driftPpm, let doubt = clock.driftUncertaintyPpm {
+        text += ", the other clock \(Figures.short(abs(drift))) ± \(Figures.short(doubt)) ppm "
+        text += drift < 0 ? "slow" : "fast"
+      }
+      if let stamps = clock.stamps {
+        text +=
+          stamps == .kernel
+          ? ", arrivals stamped by the kernel" : ", arrivals stamped by this program"
+      }
     }
     return text
   }

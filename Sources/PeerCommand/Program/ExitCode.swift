@@ -41,7 +41,9 @@ package enum ExitCode: Int32, Sendable {
     case .busy, .notAllowed, .callInProgress: self = .refused
     case .cancelled: self = .interrupted
     case .notSupported: self = .failed
-    case .finished, .underWay, .noAnswer, .sessionLost, .budgetSpent: self = .unreachable
+    case .identityChanged: self = .identity
+    case .finished, .underWay, .noAnswer, .sessionLost, .budgetSpent, .unknownPeer, .notOnline:
+      self = .unreachable
     }
   }
 

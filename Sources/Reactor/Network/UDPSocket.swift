@@ -58,6 +58,16 @@ package import Primitives
   /// For `EventLoop.watch`; the socket still owns it.
   package var fileNumber: Int32 { descriptor.number }
 
+  /// Everything sent from now on is ECT(0), so that a queue may mark it instead of dropping it
+  /// (RFC 3168 §5); a kernel that does not let us leaves it not ECN-capable.
+  package borrowing func sendECNCapable() {
+    do throws(ReactorError) {
+      try setECN(2)
+    } catch {
+      // Then queues drop, as ever.
+    }
+  }
+
   /// The ECN bits of everything sent from now on (RFC 3168 §5); 0, not-ECT, at first.
   package borrowing func setECN(_ bits: UInt8) throws(ReactorError) {
     _ = try earshot_udp_set_ecn(descriptor.number, isV6 ? 1 : 0, Int32(bits & 3))
@@ -137,6 +147,7 @@ extension UDPSocket {
     statistics.receivedDatagrams &+= UInt64(
       byteCount <= segment ? 1 : (byteCount &+ segment &- 1) / segment)
     statistics.receivedBytes &+= UInt64(byteCount)
+    if result.arrival_ns != 0 { statistics.stampedMessages &+= 1 }
     return unsafe ReceivedMessage(
       bytes: slots.bytes + index * slots.byteCount, byteCount: byteCount, segmentByteCount: segment,
       source: source, marks: DatagramMarks(ecn: result.ecn),

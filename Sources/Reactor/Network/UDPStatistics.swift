@@ -20,6 +20,8 @@ package struct UDPStatistics: Sendable, Equatable {
   package internal(set) var receivedBytes: UInt64 = 0
   /// Messages, each of one or more datagrams (`UDP_GRO`).
   package internal(set) var receivedMessages: UInt64 = 0
+  /// Of these, messages whose arrival the kernel noted.
+  package internal(set) var stampedMessages: UInt64 = 0
   /// Empty, or too long to be ours.
   package internal(set) var ignoredDatagrams: UInt64 = 0
   package internal(set) var receiveErrors: UInt64 = 0

@@ -21,12 +21,13 @@ extension RendezvousMachine {
     counters.packetsOpened &+= 1
     if !registry[slot].isConfirmed { confirm(slot, now: now) }
     let isProven = source == registry[slot].address
+    if isProven { registry[slot].flags.insert(.isHeard) }
     if !isProven, isHighest, bytes.count >= Self.challengeByteCount {
       noteMove(of: slot, to: source, now: now)
     }
     let packet = InboundPacket(
       slot: slot, number: number, byteCount: bytes.count, source: source, isProven: isProven,
-      isCongestionExperienced: marks.isCongestionExperienced)
+      marks: marks)
     readFrames(bytes.span.extracting(range), of: packet, now: now)
   }
 
@@ -38,7 +39,7 @@ extension RendezvousMachine {
     let source: SocketAddress
     /// It came from the address that has been proven.
     let isProven: Bool
-    let isCongestionExperienced: Bool
+    let marks: DatagramMarks
   }
 
   /// The order of docs/protocol/session.md §6: nothing changes unless the tag is right.
@@ -189,7 +190,7 @@ extension RendezvousMachine {
     guard let index else { return }
     exchanges.with(index) { exchange in
       exchange.arrivals.record(
-        packet.number, at: now, isCongestionExperienced: packet.isCongestionExperienced,
+        packet.number, at: now, isCongestionExperienced: packet.marks.isCongestionExperienced,
         demand: demand)
     }
   }

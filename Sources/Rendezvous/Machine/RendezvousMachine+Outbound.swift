@@ -52,6 +52,7 @@ extension RendezvousMachine {
     packet.append(zeros: SealedPacket.headerByteCount)
     let start = packet.count
     var destination = registry[slot].address
+    let isHeard = registry[slot].isHeard
     var hasMessages = false
     exchanges.with(index) { exchange in
       if let move = exchange.move, move.isChallengeDue {
@@ -61,7 +62,7 @@ extension RendezvousMachine {
       } else if let stray = exchange.strayResponse.take() {
         destination = stray.to
         stray.frame.write(to: &packet)
-      } else {
+      } else if isHeard {
         hasMessages = exchange.writeFrames(into: &packet, now: now)
       }
     }
@@ -96,7 +97,7 @@ extension RendezvousMachine {
   mutating func close(
     _ slot: UInt32, _ code: CloseCode, _ departure: ServerEvent.Departure, now: Instant
   ) {
-    if registry[slot].isConfirmed {
+    if registry[slot].isConfirmed, registry[slot].isHeard {
       let destination = registry[slot].address
       for round in 0..<Farewells.roundCount {
         var bytes: [UInt8] = []
@@ -132,7 +133,7 @@ extension RendezvousMachine {
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> SocketAddress? {
     while let slot = goingAway?.nextSlot(of: registry.slotLimit, now: now) {
-      guard registry.isUsed(slot), registry[slot].isConfirmed,
+      guard registry.isUsed(slot), registry[slot].isConfirmed, registry[slot].isHeard,
         writeClose(.goingAway, to: slot, into: &packet)
       else { continue }
       return registry[slot].address

@@ -18,7 +18,7 @@ extension RendezvousMachine {
           prefix: address.limitPrefix, overhead: address.headerByteCount), now: now)
     case .probePacket(let test):
       reflector.handle(
-        test, from: packet.slot, ecn: packet.isCongestionExperienced ? 3 : 0, now: now)
+        test, from: packet.slot, ecn: packet.marks.ecn, now: now)
     default: break
     }
     return true

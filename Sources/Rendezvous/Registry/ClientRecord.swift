@@ -44,6 +44,8 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     static let isQueued = Flags(rawValue: 2)
     /// The place in the slab is in use.
     static let isUsed = Flags(rawValue: 4)
+    /// A sealed packet has come from the address: who sent INIT may have written another's there.
+    static let isHeard = Flags(rawValue: 8)
   }
 
   init(
@@ -82,6 +84,7 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     }
   }
 
+  var isHeard: Bool { flags.contains(.isHeard) }
   var isConfirmed: Bool { flags.contains(.isConfirmed) }
 
   /// Seconds since the client was last heard of.

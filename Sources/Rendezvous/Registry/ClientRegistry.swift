@@ -115,5 +115,6 @@ struct ClientRegistry {
     sourceCounts.remove(slab[slot].address.limitPrefix)
     sourceCounts.add(address.limitPrefix)
     slab[slot].address = address
+    slab[slot].flags.insert(.isHeard)
   }
 }

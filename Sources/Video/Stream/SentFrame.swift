@@ -13,12 +13,16 @@ struct SentFrame: Sendable {
   private var fragmentByteCount = 1
 
   /// Takes `bytes` and gives its own memory back, empty.
+  ///
+  /// - Parameter most: bytes of a fragment.
   mutating func begin(
-    _ header: VideoMediaFrame, number: Int64, bytes: inout [UInt8], now: Instant
+    _ header: VideoMediaFrame, number: Int64, bytes: inout [UInt8], most: Int, now: Instant
   ) {
     swap(&self.bytes, &bytes)
     bytes.removeAll(keepingCapacity: true)
-    let most = VideoMediaFrame.payloadByteCounts.upperBound
+    // Never more than there are indices for.
+    let indices = VideoMediaFrame.maximumFragmentCount
+    let most = max(most, (self.bytes.count + indices - 1) / indices)
     let count = max(1, (self.bytes.count + most - 1) / most)
     fragmentByteCount = max(1, (self.bytes.count + count - 1) / count)
     self.header = header

@@ -8,6 +8,14 @@ package import Wire
 /// allocates per fragment.
 package struct VideoSender: Sendable {
   package private(set) var statistics = VideoSendStatistics()
+  /// Bytes of a fragment of the frames to come: fewer on a slow path, where a long packet would
+  /// hold up the audio.
+  package var mostFragmentByteCount = VideoMediaFrame.payloadByteCounts.upperBound {
+    didSet {
+      let range = VideoMediaFrame.payloadByteCounts
+      mostFragmentByteCount = min(max(mostFragmentByteCount, range.lowerBound), range.upperBound)
+    }
+  }
   private var slots = [SentFrame](repeating: SentFrame(), count: VideoLimits.frames)
   /// When each fragment was sent last, in ms of the first frame's clock, by slot and index.
   private var sentAt = [UInt32](
@@ -60,7 +68,8 @@ package struct VideoSender: Sendable {
       references: (frame.baseDistance, frame.otherDistance))
     makeRoom(for: bytes.count)
     let index = slotIndex(next)
-    slots[index].begin(header, number: next, bytes: &bytes, now: now)
+    slots[index].begin(
+      header, number: next, bytes: &bytes, most: mostFragmentByteCount, now: now)
     keptByteCount += slots[index].bytes.count
     next += 1
     return number
@@ -79,6 +88,12 @@ package struct VideoSender: Sendable {
       guard let entry = nack.entry(place, in: packet) else { continue }
       repair(entry, roundTrip: roundTrip, now: now)
     }
+  }
+
+  /// Video is no longer sent: what waits is left out, and a key frame comes first when it is again.
+  package mutating func discardWaiting() {
+    while unsent < next { discard() }
+    hasBroken = true
   }
 
   // MARK: - Outputs

@@ -6,6 +6,8 @@ package enum CallControlMessage: Equatable, Sendable {
   case confirm(opening: [UInt8])
   case hangUp(CallReason, ReasonText)
   case mediaState(MediaState)
+  /// What the sender of this wants to be sent.
+  case mediaWanted(MediaState)
 
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
@@ -17,6 +19,8 @@ package enum CallControlMessage: Equatable, Sendable {
       self = .hangUp(reason, try ReasonText(parsing: &reader))
     case TypeCode.mediaState:
       self = .mediaState(MediaState(rawValue: try reader.readUInt8("media state")))
+    case TypeCode.mediaWanted:
+      self = .mediaWanted(MediaState(rawValue: try reader.readUInt8("media wanted")))
     default: throw .invalid("call control type", at: start)
     }
     try reader.expectEnd("call control")
@@ -30,6 +34,7 @@ package enum CallControlMessage: Equatable, Sendable {
       text.write(to: &bytes)
       return bytes
     case .mediaState(let state): return [TypeCode.mediaState, state.rawValue]
+    case .mediaWanted(let state): return [TypeCode.mediaWanted, state.rawValue]
     }
   }
 
@@ -37,14 +42,17 @@ package enum CallControlMessage: Equatable, Sendable {
     static let confirm: UInt8 = 1
     static let hangUp: UInt8 = 2
     static let mediaState: UInt8 = 3
+    static let mediaWanted: UInt8 = 4
   }
 }
 
 /// What a side sends at the moment: the opposite of muted.
 package struct MediaState: OptionSet, Hashable, Sendable {
   package let rawValue: UInt8
-  package init(rawValue: UInt8) { self.rawValue = rawValue & 0b11 }
+  package init(rawValue: UInt8) { self.rawValue = rawValue & 0b111 }
 
   package static let audio = MediaState(rawValue: 1)
   package static let video = MediaState(rawValue: 2)
+  /// Video is left out because the path does not carry it, or because it was asked for; not muted.
+  package static let videoPaused = MediaState(rawValue: 4)
 }

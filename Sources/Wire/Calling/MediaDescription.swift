@@ -62,6 +62,12 @@ package struct MediaDescription: Equatable, Sendable {
     return bytes
   }
 
+  /// With `codec` on stream 0 as well.
+  package func adding(_ codec: Codec) -> MediaDescription {
+    guard !entries.contains(where: { $0.codec == codec }) else { return self }
+    return MediaDescription(entries + [Entry(codec, stream: 0)])
+  }
+
   /// Whether both sides speak `codec`; without a common audio codec a call is rejected (§6).
   package func shares(_ codec: Codec, with other: MediaDescription) -> Bool {
     entries.contains { $0.codec == codec } && other.entries.contains { $0.codec == codec }

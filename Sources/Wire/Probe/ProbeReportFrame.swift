@@ -3,7 +3,7 @@ package import Primitives
 /// PROBE_REPORT: when PROBE_PACKETs arrived (docs/protocol/probe.md §1); its entries stay in the
 /// packet.
 package struct ProbeReportFrame: Equatable, Sendable, BitwiseCopyable {
-  package static let headerByteCount = 24
+  package static let headerByteCount = 27
   package static let maximumCount = 480
   /// The step of its times.
   package static let nanosecondsPerTick: UInt64 = 16_000
@@ -23,13 +23,14 @@ package struct ProbeReportFrame: Equatable, Sendable, BitwiseCopyable {
   package var reorderedCount: UInt16
   /// PROBE_PACKETs that the reflector has sent.
   package var sentCount: UInt32
-  /// ECN field of the packet that came last.
-  package var ecn: UInt8
+  /// PROBE_PACKETs that came with Congestion Experienced, and with no ECN-capable mark at all.
+  package var markedCount: UInt16
+  package var bleachedCount: UInt16
   package var entries: PacketRange
 
   package init(
     run: UInt32, first: UInt32, arrival: UInt32, duplicateCount: UInt16, reorderedCount: UInt16,
-    sentCount: UInt32, ecn: UInt8
+    sentCount: UInt32, markedCount: UInt16 = 0, bleachedCount: UInt16 = 0
   ) {
     self.run = run
     self.first = first
@@ -37,7 +38,8 @@ package struct ProbeReportFrame: Equatable, Sendable, BitwiseCopyable {
     self.duplicateCount = duplicateCount
     self.reorderedCount = reorderedCount
     self.sentCount = sentCount
-    self.ecn = ecn
+    self.markedCount = markedCount
+    self.bleachedCount = bleachedCount
     entries = PacketRange(0..<0)
   }
 
@@ -50,9 +52,10 @@ package struct ProbeReportFrame: Equatable, Sendable, BitwiseCopyable {
     duplicateCount = try reader.readUInt16("probe duplicates")
     reorderedCount = try reader.readUInt16("probe reordered")
     sentCount = try reader.readUInt32("probe sent")
-    ecn = try reader.readUInt8("probe ecn")
+    markedCount = try reader.readUInt16("probe marked")
+    bleachedCount = try reader.readUInt16("probe bleached")
     let count = Int(try reader.readUInt16("probe entries"))
-    guard run != 0, ecn <= 3, count <= Self.maximumCount else {
+    guard run != 0, count <= Self.maximumCount else {
       throw .invalid("probe report", at: start)
     }
     entries = PacketRange(try reader.readRange(2 * count, "probe entries"))
@@ -68,7 +71,8 @@ package struct ProbeReportFrame: Equatable, Sendable, BitwiseCopyable {
     packet.append(littleEndian: duplicateCount)
     packet.append(littleEndian: reorderedCount)
     packet.append(littleEndian: sentCount)
-    packet.append(ecn & 3)
+    packet.append(littleEndian: markedCount)
+    packet.append(littleEndian: bleachedCount)
     packet.append(littleEndian: UInt16(clamping: count))
   }
 

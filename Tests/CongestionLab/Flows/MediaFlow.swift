@@ -33,6 +33,7 @@ package final class MediaFlow {
     limits.weight = spec.weight
     limits.most = spec.hasVideo ? (spec.videoMost + spec.audioRate) * 1.1 : 200_000
     estimator = BandwidthEstimator(limits)
+    estimator.insistentRate = spec.audioRate + Double(Self.overhead) * 400
     pacer = Pacer(rate: limits.start)
     if !spec.hasVideo { recorder.interval = FeedbackRecorder.audioInterval }
     let audio = spec.audioRate + Double(Self.overhead) * 400
@@ -129,6 +130,7 @@ package final class MediaFlow {
     let now = Instant(nanoseconds: world.now)
     guard let change = fallback.update(estimator.sighting(now: now), now: now) else { return }
     tally.changes.append((Double(world.now) / 1e9, change))
+    estimator.isElastic = change.mode == .audioAndVideo
     if change.mode == .audioOnly {
       pacer.removeAll(.video)
     } else {

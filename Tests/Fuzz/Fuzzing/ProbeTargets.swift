@@ -43,7 +43,8 @@ extension FuzzTarget {
     }
     add { packet in
       ProbeReportFrame(
-        run: 7, first: 0, arrival: 5, duplicateCount: 0, reorderedCount: 0, sentCount: 6, ecn: 0
+        run: 7, first: 0, arrival: 5, duplicateCount: 0, reorderedCount: 0, sentCount: 6,
+        markedCount: 1
       ).writeHeader(to: &packet, count: 4)
       for entry in [16384, 17000, 0xFFFF, 16000] as [UInt16] {
         packet.append(littleEndian: entry)
@@ -79,7 +80,7 @@ private struct ProbeScene {
       case .probeAnswer(let answer): prober.handle(answer, now: now)
       case .probePacket(let packet):
         reflector.handle(packet, from: 1, ecn: 0, now: now)
-        prober.handle(packet, byteCount: frames.count, now: now)
+        prober.handle(packet, byteCount: frames.count, ecn: 2, now: now)
       case .probeReport(let report): prober.handle(report, in: frames.span, now: now)
       default: break
       }

@@ -100,6 +100,20 @@ import Wire
     _ = try pair.connect()
   }
 
+  @Test func `a name that nobody has is said at once`() throws {
+    let pair = pair()
+    let name = try #require(PeerName("nobody-of-this-name"))
+    let began = pair.world.now
+    try pair.alice.host.command(now: began) { machine, now throws(PeerRefusal) in
+      try machine.probe(.name(name), ProbePlan(), now: now)
+    }
+    pair.world.run(.seconds(2))
+    let report = try #require(ProbedLine.reports(of: pair.alice).last)
+    #expect(report.state == .unavailable && report.ending == .unknownPeer)
+    pair.world.run(.seconds(10))
+    #expect(ProbedLine.reports(of: pair.alice).count == 1)
+  }
+
   @Test func `nobody at the other end is said in time`() throws {
     let pair = pair()
     pair.bob.crash()

@@ -55,6 +55,57 @@ import Testing
     #expect(meter.last[new] == nil, "the run is over: nothing large goes to the new address")
   }
 
+  /// The same between peers: what bob sends to alice.
+  private func peers(_ seed: UInt64) throws -> TwoPeers {
+    let pair = TwoPeers(
+      seed: seed, roundTrip: .milliseconds(60),
+      change: { $0.rate = .init(4_000_000, queue: .time(.milliseconds(100))) })
+    var plan = ProbedLine.plan
+    plan.probesUplink = false
+    try pair.alice.host.command(now: pair.world.now) { machine, now throws(PeerRefusal) in
+      try machine.probe(.id(pair.bob.id), plan, now: now)
+    }
+    return pair
+  }
+
+  @Test func `a peer's train stops within 250 ms of the last feedback`() throws {
+    for (index, after) in [2_500, 4_000, 5_500].enumerated() {
+      let pair = try peers(UInt64(index + 1))
+      var last = Instant.zero
+      let bob = pair.bob.hostID
+      pair.world.network.tap = { if $0.host == bob, $0.bytes.count > 300 { last = $0.now } }
+      pair.world.run(.milliseconds(Int64(after)))
+      let cut = pair.world.now
+      #expect(last > cut - .milliseconds(100), "a train runs when it is cut off")
+      pair.world.network.setDown(up: true, down: false, of: pair.alice.site, now: cut)
+      pair.world.run(.seconds(5))
+      #expect(last <= cut + .milliseconds(250 + 35), "cut after \(after) ms")
+    }
+  }
+
+  @Test func `a peer's train never follows its prober to another address`() throws {
+    let pair = try peers(4)
+    pair.world.run(.milliseconds(4_500))
+    let old = pair.world.network.address(of: pair.alice.hostID)
+    var last: [SocketAddress: Instant] = [:]
+    var sizes: [SocketAddress: [Int]] = [:]
+    let bob = pair.bob.hostID
+    pair.world.network.tap = {
+      // The train's; a new key, or a report, goes to the new address as it should.
+      guard $0.host == bob, $0.bytes.count > 1000 else { return }
+      last[$0.destination] = $0.now
+      sizes[$0.destination, default: []].append($0.bytes.count)
+    }
+    pair.world.run(.milliseconds(100))
+    #expect(last[old] != nil, "a train runs when its prober moves")
+    let moved = pair.world.now
+    pair.alice.move(to: pair.world.network.addSite(.clean(oneWay: .milliseconds(15))))
+    let new = pair.world.network.address(of: pair.alice.hostID)
+    pair.world.run(.seconds(5))
+    #expect((last[old] ?? .zero) <= moved + .milliseconds(250 + 65))
+    #expect((sizes[new] ?? []).isEmpty, "\(sizes[new] ?? []), last after \(moved)")
+  }
+
   @Test func `no more than the budget is ever sent`() throws {
     let line = ProbedLine(up: 20_000_000, down: 20_000_000)
     var plan = ProbedLine.plan

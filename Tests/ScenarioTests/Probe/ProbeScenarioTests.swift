@@ -62,6 +62,18 @@ import Testing
     #expect(grade.cost.bytesSent < 20_000)
   }
 
+  @Test func `both directions are loaded at once where that is asked for`() throws {
+    let line = ProbedLine()
+    var plan = ProbedLine.plan
+    plan.loading = .atOnce
+    let report = try line.run(plan)
+    #expect(report.state == .complete)
+    #expect(report.phases.contains { $0.phase == .loadedBoth })
+    #expect(!report.phases.contains { $0.phase == .loadedUplink || $0.phase == .loadedDownlink })
+    #expect(abs((report.uplink?.bandwidth?.bitsPerSecond ?? 0) / 1e6 - 1) < 0.05)
+    #expect(abs((report.downlink?.bandwidth?.bitsPerSecond ?? 0) / 2e6 - 1) < 0.05)
+  }
+
   @Test func `a silent rendezvous is unavailable, in time`() throws {
     let line = ProbedLine()
     line.world.network.setDown(up: true, down: true, of: line.alice.site, now: line.world.now)
@@ -83,6 +95,15 @@ import Testing
       if case .probe = $0.event { true } else { false }
     }
     #expect(late.isEmpty)
+  }
+
+  @Test func `a probe may follow a cancelled one at once`() throws {
+    let line = ProbedLine()
+    try line.begin()
+    line.world.run(.seconds(3))
+    line.alice.host.command(now: line.world.now) { machine, now in machine.cancelProbe(now: now) }
+    #expect(try line.run().ending == .finished)
+    #expect(ProbedLine.reports(of: line.alice).map(\.ending) == [.cancelled, .finished])
   }
 
   @Test func `two probes at once, or one with an impossible plan, are refused`() throws {

@@ -58,8 +58,8 @@ extension SimulatedPeer {
     case .firstFrameSent: world.testimony.note(.firstFrameSent, call, at: hostID, now: now)
     case .firstFrameReceived: world.testimony.note(.firstFrameReceived, call, at: hostID, now: now)
     case .mediaMayFlow: pumpAtOnce(call)
-    case .audioArrived, .peerFound, .invitation, .answered, .pathChanged, .shortCode,
-      .mediaMustStop,
+    case .audioArrived, .videoArrived, .publishFallback, .subscribeFallback, .remoteWants,
+      .peerFound, .invitation, .answered, .pathChanged, .shortCode, .mediaMustStop,
       .messageReceived, .messageFinished:
       break
     }

@@ -24,6 +24,8 @@ package final class SimulatedPeer {
   /// Accepted by the machine for sending, over all calls.
   package internal(set) var framesSent = 0
   package var userExtension: String?
+  /// What it offers and takes part in of video.
+  package var video: VideoSettings?
   /// Has no microphone: offers no frames.
   package var isSilent = false
   /// Changes what a new machine is configured with.
@@ -117,6 +119,7 @@ package final class SimulatedPeer {
     world.noteAct()
     var options = InviteOptions()
     options.userExtension = userExtension
+    options.video = video
     do throws(PeerRefusal) {
       return try host.command(now: world.now) { machine, now throws(PeerRefusal) in
         let call = try machine.invite(target, options, now: now)
@@ -137,6 +140,7 @@ package final class SimulatedPeer {
     act("accepts", call) { machine, now throws(PeerRefusal) in
       var options = AnswerOptions()
       options.userExtension = userExtension
+      options.video = video
       try machine.accept(call, options, now: now)
     }
   }

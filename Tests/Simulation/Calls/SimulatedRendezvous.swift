@@ -18,7 +18,9 @@ package final class SimulatedRendezvous {
   private var bootCounter: UInt64 = 0
   private var random: RandomSource
 
-  init(on host: SimulatedNetwork.HostID, simulator: Simulator, random: RandomSource) {
+  package init(
+    on host: SimulatedNetwork.HostID, simulator: Simulator, random: RandomSource
+  ) {
     self.simulator = simulator
     var random = random
     let clock = SimulatedClock(

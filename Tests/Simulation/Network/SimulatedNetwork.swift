@@ -211,6 +211,7 @@ package final class SimulatedNetwork {
     }
     var flight = flight
     if passage.isMarked { flight.ecn = 3 }
+    if passage.isBleached { flight.ecn = 0 }
     launch(flight, bytes, stage, at: passage.arrival, corruption: passage.corruption)
     if let second = passage.duplicate { launch(flight, bytes, stage, at: second, corruption: 0) }
   }

@@ -120,7 +120,7 @@ package struct ProbeLine {
       } else {
         reflector?.handle(request, now: local)
       }
-    case .probePacket(let packet): reflector?.handle(packet, ecn: 0, now: local)
+    case .probePacket(let packet): reflector?.handle(packet, ecn: 2, now: local)
     default: break
     }
   }
@@ -128,7 +128,7 @@ package struct ProbeLine {
   private mutating func take(_ frame: Frame, in bytes: Span<UInt8>, byteCount: Int) {
     switch frame {
     case .probeAnswer(let answer): prober.handle(answer, now: now)
-    case .probePacket(let packet): prober.handle(packet, byteCount: byteCount, now: now)
+    case .probePacket(let packet): prober.handle(packet, byteCount: byteCount, ecn: 2, now: now)
     case .probeReport(let report): prober.handle(report, in: bytes, now: now)
     default: break
     }

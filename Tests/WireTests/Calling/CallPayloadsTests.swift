@@ -151,6 +151,7 @@ import Testing
   @Test(arguments: [
     CallControlMessage.confirm(opening: Array(0..<32)),
     .hangUp(.userHungUp, ReasonText(clipping: "bye")), .mediaState([.audio, .video]),
+    .mediaWanted([.audio, .videoPaused]),
   ])
   func `reads the call control that it wrote`(message: CallControlMessage) throws {
     func parse(_ bytes: [UInt8]) throws(WireError) -> CallControlMessage {
@@ -163,7 +164,7 @@ import Testing
       #expect(throws: WireError.self) { try parse(Array(bytes.prefix(count))) }
     }
     #expect(throws: WireError.self) { try parse(bytes + [0]) }
-    #expect(throws: WireError.self) { try parse([4] + bytes.dropFirst()) }
+    #expect(throws: WireError.self) { try parse([5] + bytes.dropFirst()) }
   }
 }
 

@@ -1,0 +1,79 @@
+package import Primitives
+
+/// When the next packet of a class may leave: a rate, and a limit on what is under way.
+///
+/// Audio and feedback go at once and are charged to those behind them. The rest leaves at `rate`;
+/// retransmissions, video and padding also wait while as much is under way as the path holds. For
+/// owners that keep the packets themselves; `Pacer` is this with queues.
+package struct PacingGate: Sendable, BitwiseCopyable {
+  /// In bit/s.
+  package var rate: Double
+  /// Bytes under way above which the classes from retransmission down wait.
+  package var inFlightLimit: Int = .max
+
+  /// When the line will have carried, at `rate`, what left: nanoseconds.
+  private var lineFree: UInt64 = 0
+  /// When something last left while the limit was reached.
+  private var lastProbe: UInt64 = 0
+  /// When a message last left.
+  private var lastMessage: UInt64 = 0
+
+  /// Sent ahead of time at once, in nanoseconds of the rate: what a timer may be late by.
+  private static let burst: UInt64 = 1_000_000
+  /// With the limit reached one packet goes each 100 ms, so that the end of an outage is seen.
+  private static let probeInterval: UInt64 = 100_000_000
+  /// What audio has borrowed is paid back no later: in nanoseconds.
+  private static let mostDebt: UInt64 = 100_000_000
+  /// Where audio takes all there is a message goes this often, so that the other side is told.
+  private static let messageInterval: UInt64 = 200_000_000
+
+  package init(rate: Double) { self.rate = rate }
+
+  // MARK: Inputs
+
+  /// A packet has left.
+  package mutating func noteSent(
+    byteCount: Int, hasMessages: Bool = false, now: Instant
+  ) {
+    let time = now.nanoseconds
+    lastProbe = max(lastProbe, time)
+    if hasMessages { lastMessage = time }
+    let start = max(lineFree, time &- min(time, Self.burst))
+    let length = duration(byteCount)
+    lineFree = min(start &+ length, time &+ max(length, Self.mostDebt))
+  }
+
+  // MARK: Outputs
+
+  /// Whether a packet of this class may leave now.
+  package func admits(_ sendClass: SendClass, bytesInFlight: Int, now: Instant) -> Bool {
+    let time = now.nanoseconds
+    if sendClass == .message, time &- min(time, lastMessage) >= Self.messageInterval { return true }
+    if sendClass.isPaced, lineFree > time &+ Self.burst { return false }
+    guard sendClass.isLimited, bytesInFlight >= inFlightLimit else { return true }
+    return time &- min(time, lastProbe) >= Self.probeInterval
+  }
+
+  /// When a packet of this class may leave, if nothing changes.
+  package func admission(of sendClass: SendClass, bytesInFlight: Int, now: Instant) -> Instant {
+    guard sendClass.isPaced else { return now }
+    var time = lineFree > Self.burst ? lineFree - Self.burst : 0
+    if sendClass == .message { time = min(time, lastMessage &+ Self.messageInterval) }
+    if sendClass.isLimited, bytesInFlight >= inFlightLimit {
+      time = max(time, lastProbe &+ Self.probeInterval)
+    }
+    return Instant(nanoseconds: max(now.nanoseconds, time))
+  }
+
+  /// How long so many bytes need at the present rate, in nanoseconds.
+  package func duration(_ byteCount: Int) -> UInt64 {
+    UInt64(Double(byteCount) * 8e9 / max(rate, 1_000))
+  }
+}
+
+extension SendClass {
+  /// It leaves at the rate, not at once.
+  var isPaced: Bool { rawValue >= SendClass.message.rawValue }
+  /// It waits while as much is under way as the path holds.
+  var isLimited: Bool { rawValue >= SendClass.retransmission.rawValue }
+}

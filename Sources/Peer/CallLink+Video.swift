@@ -1,0 +1,156 @@
+import Congestion
+import Connectivity
+import Primitives
+import SecureSession
+import Video
+import Wire
+
+/// Video's packets: in at once, out when the gate is open (docs/protocol/frames.md §10, §11).
+extension CallLink {
+  // MARK: - In
+
+  func takeVideo(_ frame: Frame, in packet: Span<UInt8>, now: Instant) -> Findings {
+    switch frame {
+    case .video(let fragment, let payload) where fragment.stream == 0:
+      video?.assembler.handle(fragment, packet.bytes(at: payload), now: now)
+      return .video
+    case .videoNack(let nack) where nack.stream == 0:
+      video?.sender.handle(nack, in: packet, roundTrip: smoothedRoundTrip, now: now)
+      return []
+    default: return []
+    }
+  }
+
+  private var smoothedRoundTrip: Duration {
+    guard let estimator = association?.history.roundTrip, estimator.hasSample else {
+      return .milliseconds(100)
+    }
+    return .nanoseconds(Int64(clamping: estimator.smoothed))
+  }
+
+  /// Every 100 ms: whether the path still carries video, or carries it again.
+  ///
+  /// - Returns: the changes, for the owner to tell.
+  func checkVideo(
+    now: Instant
+  ) -> (publishing: FallbackMachine.Change?, subscribing: FallbackMachine.Change?) {
+    guard let video, let association, mayStartMedia, now >= video.nextCheck else {
+      return (nil, nil)
+    }
+    video.nextCheck = now + Uplink.checkInterval
+    video.assembler.roundTrip = smoothedRoundTrip
+    association.checkUplink(now: now)
+    association.uplink?.setElastic(video.isPublishing)
+    guard let sighting = association.uplink?.estimator.sighting(now: now) else {
+      return (nil, nil)
+    }
+    return video.update(sighting, now: now)
+  }
+
+  // MARK: - Out
+
+  /// What is missing, at once; then what was missing there, new fragments, padding.
+  @_lifetime(packet: copy packet)
+  func writeVideo(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    guard let video, let association, mayStartMedia, association.maySendMedia(now: now) else {
+      return false
+    }
+    if let deadline = video.requestDeadline, deadline <= now {
+      video.noteRequest(now: now)
+      Session.beginPacket(&packet)
+      if video.assembler.pollRequest(into: &packet, now: now) {
+        return association.seal(&packet, elicits: false, hasMessages: false, now: now)
+      }
+      packet.removeAll()
+    }
+    if video.sender.hasRetransmission, association.admits(.retransmission, now: now) {
+      Session.beginPacket(&packet)
+      if video.sender.pollRetransmission(into: &packet, now: now) {
+        return association.seal(&packet, elicits: true, hasMessages: false, now: now)
+      }
+      packet.removeAll()
+    }
+    if video.sender.hasFragment, association.admits(.video, now: now) {
+      Session.beginPacket(&packet)
+      if video.sender.pollFragment(into: &packet, now: now) {
+        return association.seal(&packet, elicits: true, hasMessages: false, now: now)
+      }
+      packet.removeAll()
+    }
+    return writeProbing(into: &packet, video, association, now: now)
+  }
+
+  /// While video is left out: padding in packets as small as the audio's, which is not held up.
+  @_lifetime(packet: copy packet)
+  private func writeProbing(
+    into packet: inout OutputSpan<UInt8>, _ video: VideoLink, _ association: Association,
+    now: Instant
+  ) -> Bool {
+    guard now >= video.nextPadding, let rate = paddingRate(video, association, now: now),
+      association.admits(.padding, now: now)
+    else { return false }
+    Session.beginPacket(&packet)
+    packet.append(zeros: Self.paddingByteCount)
+    let lineBits = Double(packet.count + SealedPacket.tagByteCount + Uplink.headerByteCount) * 8
+    let last = max(video.nextPadding, now - .milliseconds(20))
+    video.nextPadding = last + .nanoseconds(Int64(lineBits / rate * 1e9))
+    return association.seal(&packet, elicits: true, hasMessages: false, now: now)
+  }
+
+  private func paddingRate(
+    _ video: VideoLink, _ association: Association, now: Instant
+  ) -> Double? {
+    guard let most = video.probeRate(now: now), let uplink = association.uplink else { return nil }
+    let rate = min(most, uplink.estimator.estimate * 1.02) - uplink.audioRate
+    return rate > 4_000 ? rate : nil
+  }
+
+  var videoDeadline: Instant? {
+    guard let video, let association, mayStartMedia, association.carriesProbes() else { return nil }
+    var deadline = earliest(video.nextCheck, video.requestDeadline)
+    guard agent.selected != nil else { return deadline }
+    if video.sender.hasRetransmission {
+      deadline = earliest(deadline, association.admission(of: .retransmission))
+    }
+    if video.sender.hasFragment { deadline = earliest(deadline, association.admission(of: .video)) }
+    // `latest` of the last check: a probe lasts seconds.
+    if paddingRate(video, association, now: video.nextCheck) != nil {
+      deadline = earliest(deadline, max(video.nextPadding, association.admission(of: .padding)))
+    }
+    return deadline
+  }
+
+  /// What the encoder is to do with its next picture; see `PeerMachine.videoDemand`.
+  func videoDemand(now: Instant) -> VideoDemand? {
+    guard let video, video.isPublishing, mayStartMedia, hasCommonVideo,
+      let uplink = association?.uplink
+    else { return nil }
+    let waiting = uplink.gate.duration(video.sender.queuedByteCount)
+    guard waiting < 2 * Self.frameTime else { return nil }
+    let payload = Double(fragmentByteCount(uplink))
+    let share = payload / (payload + Self.fragmentOverhead)
+    let room = (uplink.estimator.estimate - uplink.audioRate) * share
+    let correction = 1 - 0.5 * Double(waiting) / Double(Self.frameTime)
+    let bits = min(
+      max(room * correction, Double(video.settings.leastBitsPerSecond)),
+      Double(video.settings.mostBitsPerSecond))
+    return VideoDemand(
+      bitsPerSecond: Int(bits), needsKeyFrame: video.sender.pollKeyFrame(now: now))
+  }
+
+  /// Small fragments where one of 1200 bytes would hold up the audio for more than 12 ms.
+  func fragmentByteCount(_ uplink: Uplink) -> Int {
+    min(
+      VideoMediaFrame.payloadByteCounts.upperBound,
+      max(300, Int(min(uplink.estimator.estimate, 1e9) * 0.012 / 8)))
+  }
+
+  /// Both sides have said that they can.
+  var hasCommonVideo: Bool { ownMedia.shares(.vp8, with: remoteMedia) }
+
+  /// IP and UDP, DATA header and tag, and the VIDEO frame's own.
+  private static let fragmentOverhead = 28.0 + 25 + 10
+  /// In nanoseconds, at 30 pictures a second.
+  private static let frameTime: UInt64 = 33_000_000
+  private static let paddingByteCount = 200
+}

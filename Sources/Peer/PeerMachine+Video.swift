@@ -1,0 +1,182 @@
+import Calling
+package import Congestion
+package import Primitives
+package import Video
+package import Wire
+
+/// What the encoder is to do with its next picture.
+package struct VideoDemand: Equatable, Sendable {
+  package var bitsPerSecond: Int
+  package var needsKeyFrame: Bool
+
+  package init(bitsPerSecond: Int, needsKeyFrame: Bool) {
+    self.bitsPerSecond = bitsPerSecond
+    self.needsKeyFrame = needsKeyFrame
+  }
+}
+
+/// Encoded video in and out.
+extension PeerMachine {
+  /// What is asked of the next picture of `callID`; `nil` while none is to be encoded: the call
+  /// carries no video from here, it is muted or fallen back to audio alone, or more than two frames
+  /// wait to be sent. Asking takes the wish for a key frame.
+  package mutating func videoDemand(of callID: CallID, now: Instant) -> VideoDemand? {
+    link(callID)?.videoDemand(now: now)
+  }
+
+  /// Queues one encoded frame; `bytes` comes back with other memory, to be used again.
+  ///
+  /// - Parameter mediaTime: in 10 ms / 256 of the audio's media time (frames.md §10).
+  /// - Returns: `false` if it is not sent: no video flows, or it needs a frame that was left out.
+  package mutating func sendVideo(
+    _ frame: EncodedFrame, bytes: inout [UInt8], mediaTime: UInt32, on callID: CallID,
+    now: Instant
+  ) -> Bool {
+    guard let link = link(callID), let video = link.video, video.isPublishing, link.mayStartMedia,
+      link.hasCommonVideo, let uplink = link.association?.uplink
+    else { return false }
+    video.sender.mostFragmentByteCount = link.fragmentByteCount(uplink)
+    return video.sender.handle(frame, bytes: &bytes, mediaTime: mediaTime, now: now) != nil
+  }
+
+  /// The next frame to decode, whose bytes replace those of `output`; `nil` when there is none.
+  package mutating func pollVideo(
+    of callID: CallID, into output: inout [UInt8], now: Instant
+  ) -> AssembledFrame? {
+    guard let video = link(callID)?.video else { return nil }
+    let frame = video.assembler.poll(into: &output, now: now)
+    if frame == nil { video.hasToldArrival = false }
+    return frame
+  }
+
+  /// The decoder could not use a frame: only a key frame helps.
+  package mutating func videoDecodeFailed(of callID: CallID, now: Instant) {
+    link(callID)?.video?.assembler.handleDecodeFailure(now: now)
+  }
+
+  /// Whether this side sends video at all from now on; the other side is told.
+  package mutating func setVideo(
+    sends: Bool, of callID: CallID, now: Instant
+  ) throws(PeerRefusal) {
+    guard let link = link(callID), let video = link.video else { throw .call(.unknownCall) }
+    video.isEnabled = sends
+    if !sends { video.sender.discardWaiting() }
+    tellMediaState(link)
+    settle(now: now)
+  }
+
+  /// What audio may take of the line at the moment, IP and UDP included, in bit/s; `nil` before
+  /// anything is known. Copies of audio go before video, but do not push it out.
+  package func audioAllowance(of callID: CallID) -> Int? {
+    guard let link = link(callID), let uplink = link.association?.uplink else { return nil }
+    let estimate = min(uplink.audioAllowance(now: latest), 1e9)
+    guard let video = link.video, video.isPublishing else { return Int(estimate) }
+    let rest = estimate - video.settings.fallbackLimits.needed + video.settings.audioLineRate
+    return Int(max(video.settings.audioLineRate, min(estimate * 0.6, rest)))
+  }
+
+  // MARK: - Routing
+
+  /// Prepares the video of a call both sides of which can have one.
+  func prepareVideo(_ link: CallLink, _ settings: VideoSettings?) {
+    guard let settings, link.video == nil else { return }
+    link.video = VideoLink(settings)
+    link.ownMedia = link.ownMedia.adding(.vp8)
+  }
+
+  /// Frames may wait for `pollVideo`.
+  mutating func tellVideo(_ link: CallLink) {
+    guard let video = link.video, !video.hasToldArrival else { return }
+    video.hasToldArrival = true
+    tell(link, .videoArrived)
+  }
+
+  mutating func handleVideoTimeout(_ link: CallLink, now: Instant) {
+    guard let video = link.video else { return }
+    if let deadline = video.requestDeadline, deadline <= now { tellVideo(link) }
+    let changes = link.checkVideo(now: now)
+    if let change = changes.publishing {
+      tell(link, .publishFallback(change))
+      tellMediaState(link)
+    }
+    if let change = changes.subscribing {
+      tell(link, .subscribeFallback(change))
+      let wanted: MediaState = change.mode == .audioOnly ? .audio : [.audio, .video]
+      sendControl(.mediaWanted(wanted), on: link, now: now)
+    }
+  }
+
+  /// The other side no longer wants video, or wants it again.
+  mutating func noteWanted(_ wanted: MediaState, _ link: CallLink, now: Instant) {
+    guard let video = link.video, video.isWanted != wanted.contains(.video) else { return }
+    video.isWanted = wanted.contains(.video)
+    video.sender.discardWaiting()
+    tellMediaState(link)
+    tell(link, .remoteWants(wanted))
+  }
+
+  /// Says what is sent from now on, if the other side does not know it.
+  mutating func tellMediaState(_ link: CallLink) {
+    var state: MediaState = link.isAudioMuted ? [] : .audio
+    if let video = link.video { state.formUnion(video.state) }
+    do throws(CallRefusal) {
+      try ledger.setMedia(link.callID, state)
+    } catch {
+      // The call is over: there is nobody to tell.
+    }
+  }
+}
+
+// MARK: - Numbers
+
+/// What is known of the path that media goes out on.
+package struct CongestionNumbers: Sendable {
+  /// Rates in bit/s on the line, IP and UDP included.
+  package var estimate: Double
+  package var acknowledgedRate: Double
+  package var audioRate: Double
+  package var pacingRate: Double
+  /// In microseconds: standing now, and its percentiles over the call.
+  package var queueDelay: Double
+  package var queueDelayP50: Double?
+  package var queueDelayP95: Double?
+  package var state: BandwidthEstimator.State
+  package var reason: BandwidthEstimator.Reason
+  package var bytesInFlight: Int
+}
+
+/// Both halves of a call's video.
+package struct VideoNumbers: Sendable {
+  package var sent: VideoSendStatistics
+  package var received: VideoReceiveStatistics
+  /// In bytes, and for how long the oldest waits.
+  package var queuedByteCount: Int
+  package var queueDelay: Duration
+  package var isPublishing: Bool
+  /// What the other side says that it sends.
+  package var remote: MediaState
+}
+
+extension CallLink {
+  var congestion: CongestionNumbers? {
+    guard let association, let uplink = association.uplink else { return nil }
+    let percentile = { (share: Double) -> Double? in
+      uplink.queueDelays.percentile(share).map { Double($0) / 1_000 }
+    }
+    return CongestionNumbers(
+      estimate: uplink.estimator.estimate, acknowledgedRate: uplink.estimator.acknowledgedRate,
+      audioRate: uplink.audioRate, pacingRate: uplink.gate.rate,
+      queueDelay: uplink.estimator.standingDelay, queueDelayP50: percentile(0.5),
+      queueDelayP95: percentile(0.95), state: uplink.estimator.state,
+      reason: uplink.estimator.reason, bytesInFlight: association.history.bytesInFlight)
+  }
+
+  func videoNumbers(now: Instant) -> VideoNumbers? {
+    guard let video else { return nil }
+    return VideoNumbers(
+      sent: video.sender.statistics, received: video.assembler.statistics,
+      queuedByteCount: video.sender.queuedByteCount,
+      queueDelay: video.sender.queueDelay(now: now), isPublishing: video.isPublishing,
+      remote: video.remote)
+  }
+}

@@ -1,0 +1,114 @@
+import Congestion
+import Primitives
+
+/// What a path may be used for: the estimate that its reports lead to, and the gate that spreads
+/// packets by it (docs/decisions/0012). One for each session that carries media.
+struct Uplink: Sendable {
+  private(set) var estimator: BandwidthEstimator
+  private(set) var gate: PacingGate
+  /// What audio took of the line lately, IP and UDP included: bit/s.
+  private(set) var audioRate = 0.0
+  /// The standing queue, as each report found it.
+  private(set) var queueDelays = DurationHistogram()
+  private var lastAudio: Instant?
+  /// What audio must make do with, since it alone was too much: bit/s, until when, and how long the
+  /// next time.
+  private var ceiling: (rate: Double, until: Instant)?
+  private var ceilingTime = Self.shortestCeiling
+  private var nextCheck = Instant.zero
+
+  init(_ limits: EstimatorLimits) {
+    estimator = BandwidthEstimator(limits)
+    gate = PacingGate(rate: limits.start)
+  }
+
+  // MARK: Inputs
+
+  mutating func handle(_ outcome: PacketOutcome) { estimator.handle(outcome) }
+
+  /// All that one FEEDBACK said has been handled.
+  mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {
+    estimator.finishReport(roundTrip: roundTrip, bytesInFlight: bytesInFlight, now: now)
+    queueDelays.add(UInt64(max(0, estimator.standingDelay) * 1_000))
+    let reportRate = Self.reportBits * 1e9 / Double(max(reportInterval, 25_000_000))
+    estimator.insistentRate = audioRate + reportRate
+    setCeiling(now: now)
+    setGate()
+  }
+
+  /// Notices silence, at most each 100 ms.
+  mutating func check(bytesInFlight: Int, now: Instant) {
+    guard now >= nextCheck else { return }
+    nextCheck = now + Self.checkInterval
+    estimator.handleTimeout(bytesInFlight: bytesInFlight, now: now)
+    setGate()
+  }
+
+  /// A packet of any class has left.
+  mutating func noteSent(byteCount: Int, hasMessages: Bool, now: Instant) {
+    gate.noteSent(
+      byteCount: byteCount + Self.headerByteCount, hasMessages: hasMessages, now: now)
+  }
+
+  /// How far apart reports must be, in nanoseconds, to take a tenth of what may be sent.
+  var reportInterval: UInt64 {
+    UInt64(Self.reportBits / (Self.reportShare * max(estimator.knownRate, 10_000)) * 1e9)
+  }
+
+  /// One that carried audio: what video may use is what audio leaves.
+  mutating func noteAudio(byteCount: Int, now: Instant) {
+    let bits = Double(byteCount + Self.headerByteCount) * 8
+    let elapsed = lastAudio.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 0
+    audioRate = audioRate * max(0, 1 - elapsed / Self.audioMemory) + bits / Self.audioMemory
+    lastAudio = now
+  }
+
+  /// Whether anything but audio goes out.
+  mutating func setElastic(_ isElastic: Bool) { estimator.isElastic = isElastic }
+
+  /// The path is another one: nothing that was known holds.
+  mutating func restart() {
+    let isElastic = estimator.isElastic
+    self = Uplink(estimator.limits)
+    estimator.isElastic = isElastic
+  }
+
+  /// What audio may take, in bit/s.
+  func audioAllowance(now: Instant) -> Double {
+    guard let ceiling, now < ceiling.until else { return estimator.knownRate }
+    return min(estimator.knownRate, ceiling.rate)
+  }
+
+  /// Audio alone fills the path: it has to shrink, and not to grow back at the first free moment.
+  private mutating func setCeiling(now: Instant) {
+    if estimator.isOverburdened {
+      let rate = estimator.acknowledgedRate * 0.85
+      if let ceiling, now < ceiling.until {
+        self.ceiling = (min(rate, ceiling.rate), ceiling.until)
+      } else {
+        let isRelapse = ceiling.map { now - $0.until < Self.relapse } ?? false
+        ceilingTime = isRelapse ? min(ceilingTime * 2, Self.longestCeiling) : Self.shortestCeiling
+        ceiling = (rate, now + ceilingTime)
+      }
+    } else if let ceiling, estimator.acknowledgedRate > 1.5 * ceiling.rate {
+      self.ceiling = nil
+    }
+  }
+
+  private mutating func setGate() {
+    gate.rate = estimator.pacingRate
+    gate.inFlightLimit = estimator.inFlightLimit
+  }
+
+  /// IPv4 and UDP.
+  static let headerByteCount = 28
+  static let checkInterval = Duration.milliseconds(100)
+  /// A report as it is on the line, about.
+  private static let reportBits = 1_200.0
+  private static let reportShare = 0.1
+  /// Seconds.
+  private static let audioMemory = 1.0
+  private static let shortestCeiling = Duration.seconds(10)
+  private static let longestCeiling = Duration.seconds(60)
+  private static let relapse = Duration.seconds(20)
+}

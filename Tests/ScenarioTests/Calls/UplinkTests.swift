@@ -1,0 +1,51 @@
+import Primitives
+import Testing
+
+@testable import Congestion
+@testable import Peer
+
+@Suite struct UplinkTests {
+  private static func at(_ milliseconds: UInt64) -> Instant {
+    Instant(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000)
+  }
+
+  @Test func `audio is counted with IP and UDP, over a second`() {
+    var uplink = Uplink(EstimatorLimits())
+    for tick in 0..<250 as Range<UInt64> {
+      uplink.noteAudio(byteCount: 108, now: Self.at(tick * 20))
+    }
+    #expect(abs(uplink.audioRate - 54_400) < 1_500, "\(uplink.audioRate)")
+  }
+
+  @Test func `reports take a tenth of what may be sent`() {
+    var limits = EstimatorLimits()
+    limits.start = 60_000
+    #expect(Uplink(limits).reportInterval == 200_000_000)
+    limits.start = 6_000_000
+    #expect(Uplink(limits).reportInterval == 2_000_000)
+  }
+
+  /// The line carries 60 kbit/s, the audio takes 64 with its headers: the queue is its own.
+  @Test func `audio that fills the path by itself is told to take less`() {
+    var uplink = Uplink(EstimatorLimits())
+    var lineFree: UInt64 = 0
+    for tick in 0..<150 as Range<UInt64> {
+      let now = Self.at(tick * 20)
+      uplink.noteAudio(byteCount: 132, now: now)
+      let begun = max(lineFree, now.nanoseconds)
+      lineFree = begun + 160 * 8_000_000_000 / 60_000
+      uplink.handle(
+        PacketOutcome(
+          packet: SentPacket(
+            number: tick, sent: now, byteCount: 132, elicitsFeedback: true, hasMessages: false),
+          fate: .acknowledged, arrivalTicks: Int64(lineFree / 250_000),
+          isCongestionExperienced: false))
+      if tick % 5 == 4 { uplink.finishReport(roundTrip: 50_000_000, bytesInFlight: 500, now: now) }
+    }
+    #expect(uplink.estimator.state != .competing)
+    let allowance = uplink.audioAllowance(now: Self.at(3_000))
+    #expect(allowance > 40_000 && allowance < 56_000, "\(allowance)")
+    uplink.restart()
+    #expect(uplink.audioAllowance(now: Self.at(3_000)) == EstimatorLimits().start)
+  }
+}

@@ -1,0 +1,115 @@
+import Congestion
+import Peer
+import Primitives
+import Simulation
+import Testing
+import Video
+import Wire
+
+/// Video beside audio through whole machines: what the path carries is used and no more, and where
+/// it carries too little audio goes on alone.
+@Suite struct VideoCallTests {
+  private static let settings = VideoSettings()
+
+  private final class Talk {
+    let pair: TwoPeers
+    let alice: VideoEnd
+    let bob: VideoEnd
+
+    /// - Parameters:
+    ///   - uplink: Alice's, bit/s, with 300 ms of queue.
+    init(seed: UInt64, uplink: UInt64, fallsBack: Bool = true) throws {
+      pair = TwoPeers(seed: seed, roundTrip: .milliseconds(50))
+      var settings = VideoCallTests.settings
+      settings.fallsBack = fallsBack
+      pair.alice.video = settings
+      pair.bob.video = settings
+      VideoCallTests.setUplink(pair, uplink)
+      let call = try pair.connect()
+      pair.alice.isSilent = true
+      pair.bob.isSilent = true
+      pair.world.mediaInterval = .seconds(3600)
+      alice = VideoEnd(pair.alice, call, in: pair.world)
+      bob = VideoEnd(pair.bob, call, in: pair.world)
+    }
+
+    func run(_ duration: Duration) {
+      for _ in 0..<Int(duration.milliseconds / 20) {
+        pair.world.run(.milliseconds(20))
+        alice.tick()
+        bob.tick()
+      }
+    }
+  }
+
+  static func setUplink(_ pair: TwoPeers, _ bitsPerSecond: UInt64) {
+    var access = pair.world.network.conditions(of: pair.alice.site)
+    access.up.rate = LinkConditions.Rate(bitsPerSecond, queue: .time(.milliseconds(300)))
+    pair.world.network.setConditions(access, of: pair.alice.site, now: pair.world.now)
+  }
+
+  @Test(arguments: [1, 2, 3] as [UInt64])
+  func `video takes what the uplink carries beside the audio`(seed: UInt64) throws {
+    let talk = try Talk(seed: seed, uplink: 1_000_000)
+    talk.run(.seconds(20))
+    let now = talk.pair.world.now
+    let rate = talk.bob.receivedRate(from: now - .seconds(10), to: now)
+    #expect(rate > 750_000, "\(rate)")
+    let numbers = try #require(talk.alice.statistics?.congestion)
+    #expect(try #require(numbers.queueDelayP95) < 60_000, "\(numbers)")
+    #expect(talk.bob.audioReceived >= talk.alice.audioSent - 10)
+    #expect(talk.alice.changes.isEmpty && talk.bob.changes.isEmpty)
+    // The other way nothing is in the way.
+    #expect(talk.alice.receivedRate(from: now - .seconds(10), to: now) > 1_800_000)
+  }
+
+  @Test(arguments: [1, 2, 3] as [UInt64])
+  func `audio goes on alone where video has no room, and video comes back`(seed: UInt64) throws {
+    let talk = try Talk(seed: seed, uplink: 2_000_000)
+    talk.run(.seconds(10))
+    let dropped = talk.pair.world.now
+    let audioBefore = (talk.alice.audioSent, talk.bob.audioReceived)
+    Self.setUplink(talk.pair, 60_000)
+    talk.run(.seconds(30))
+    let back = talk.pair.world.now
+    let audioLost =
+      (talk.alice.audioSent - audioBefore.0) - (talk.bob.audioReceived - audioBefore.1)
+    Self.setUplink(talk.pair, 2_000_000)
+    talk.run(.seconds(15))
+    let own = talk.alice.changes.filter(\.isPublishing)
+    try #require(own.map(\.change.mode) == [.audioOnly, .audioAndVideo], "\(own)")
+    #expect((own[0].at - dropped).milliseconds <= 3_000, "\((own[0].at - dropped).milliseconds)")
+    #expect((own[1].at - back).milliseconds <= 10_000, "\((own[1].at - back).milliseconds)")
+    #expect(audioLost <= 75, "\(audioLost) of 1500")
+    // The other side sees it as a pause, and a key frame soon after.
+    #expect(talk.bob.remoteStates.map(\.state).contains([.audio, .videoPaused]))
+    let key = talk.bob.framesReceived.first { $0.at > own[1].at && $0.frame.isKeyFrame }
+    #expect((try #require(key).at - own[1].at).milliseconds <= 1_000)
+    #expect(talk.bob.changes.isEmpty, "\(talk.bob.changes)")
+  }
+
+  @Test func `no picture leaves while audio is alone`() throws {
+    let talk = try Talk(seed: 4, uplink: 2_000_000)
+    talk.run(.seconds(5))
+    Self.setUplink(talk.pair, 60_000)
+    talk.run(.seconds(5))
+    let fell = try #require(talk.alice.statistics?.video)
+    #expect(!fell.isPublishing)
+    talk.run(.seconds(10))
+    let later = try #require(talk.alice.statistics?.video)
+    #expect(later.sent.packetsSent == fell.sent.packetsSent)
+  }
+
+  @Test func `with fallback disabled nothing is said and audio is kept`() throws {
+    let talk = try Talk(seed: 5, uplink: 2_000_000, fallsBack: false)
+    talk.run(.seconds(10))
+    Self.setUplink(talk.pair, 80_000)
+    talk.run(.seconds(2))
+    let before = (talk.alice.audioSent, talk.bob.audioReceived)
+    talk.run(.seconds(20))
+    let lost = (talk.alice.audioSent - before.0) - (talk.bob.audioReceived - before.1)
+    // Ten per cent as it is; one is the goal (Benchmarks/congestion/report.md, `unforced`).
+    #expect(lost < 150, "\(lost) of 1000")
+    #expect(talk.alice.changes.isEmpty && talk.bob.changes.isEmpty)
+  }
+}
