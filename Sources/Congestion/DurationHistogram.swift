@@ -7,6 +7,8 @@ package struct DurationHistogram: Sendable, BitwiseCopyable {
 
   private var counts = InlineArray<128, UInt32>(repeating: 0)
   package private(set) var count: UInt64 = 0
+  /// Of all durations, in nanoseconds.
+  package private(set) var sum: UInt64 = 0
 
   package init() {}
 
@@ -14,6 +16,7 @@ package struct DurationHistogram: Sendable, BitwiseCopyable {
     let step = Self.step(of: nanoseconds)
     if counts[step] < .max { counts[step] += 1 }
     count += 1
+    sum &+= nanoseconds
   }
 
   /// The duration, in nanoseconds, that `share` (0...1) of all do not exceed; `nil` without any.

@@ -1,5 +1,9 @@
 /// What webrtc-stats knows of a call's audio beyond `CallStatistics`, with its names; times are
 /// seconds, as there. Samples are counted a channel.
+///
+/// Of its names for audio these are missing, as nothing measures them: `headerBytesReceived`,
+/// `estimatedPlayoutTimestamp` (no common clock), `packetsReceivedWithCe` (no ECN),
+/// `totalPacketSendDelay`, `totalPlayoutDelay` and echo (no sound devices).
 public struct AudioDetails: Sendable, Equatable {
   /// `inbound-rtp`.
   public struct Inbound: Sendable, Equatable {

@@ -138,6 +138,11 @@ public struct CallStatistics: Sendable {
   public var rttMs: Milliseconds?
   /// Round-trip time now, smoothed, in milliseconds.
   public var currentRttMs: Double?
+  /// Sum of all measured round trips in milliseconds (`totalRoundTripTime`), and how many there
+  /// were (`roundTripTimeMeasurements`).
+  public var totalRttMs = 0.0
+  /// See `totalRttMs`.
+  public var rttMeasurements = 0
   /// UDP payload bytes above the codec, for each audio packet.
   public var overheadBytesPerAudioPacket: Double?
   /// Grade of the own sending, 0...6 (0 unknown, 1 excellent ... 5 very bad, 6 down).

@@ -76,6 +76,8 @@ extension CallStatistics {
       rttMs = Milliseconds(
         min: Double(trip.minimum) / 1e6, p50: Double(trip.p50) / 1e6, p95: Double(trip.p95) / 1e6)
       currentRttMs = Double(trip.smoothed) / 1e6
+      totalRttMs = Double(trip.sum) / 1e6
+      rttMeasurements = Int(clamping: trip.count)
     }
   }
 

@@ -105,6 +105,9 @@ package struct LinkStatistics: Sendable {
     package var smoothed: UInt64
     package var p50: UInt64
     package var p95: UInt64
+    /// Of all samples.
+    package var sum: UInt64 = 0
+    package var count: UInt64 = 0
   }
 
   package var media: MediaCounters
@@ -129,7 +132,8 @@ extension PeerMachine {
       let p95 = numbers.roundTrips.percentile(0.95)
     {
       roundTrip = LinkStatistics.RoundTrip(
-        minimum: estimator.minimum, smoothed: estimator.smoothed, p50: p50, p95: p95)
+        minimum: estimator.minimum, smoothed: estimator.smoothed, p50: p50, p95: p95,
+        sum: numbers.roundTrips.sum, count: numbers.roundTrips.count)
     }
     return LinkStatistics(
       media: link.counters, quality: numbers.quality, roundTrip: roundTrip,

@@ -105,6 +105,8 @@ struct LinesTests {
     #expect(objects[1]["targetBitrate"]?.asNumber == 56_000)
     #expect(objects[2]["packetsLost"]?.asNumber == 3 && objects[2]["jitter"]?.asNumber == 0.004)
     #expect(objects[2]["fractionLost"]?.asNumber == 0.015)
+    #expect(objects[2]["totalRoundTripTime"]?.asNumber == 4.1)
+    #expect(objects[2]["roundTripTimeMeasurements"]?.asNumber == 200)
     let summary = try #require(
       try Self.lines { lines in
         var report = Sample.report()

@@ -38,6 +38,8 @@ enum Sample {
   /// The same with all that is known of audio.
   static func detailed() -> CallStatistics {
     var numbers = statistics()
+    numbers.totalRttMs = 4100
+    numbers.rttMeasurements = 200
     var audio = AudioDetails()
     audio.inbound.lastPacketReceivedTimestamp = 1_772_366_400_123.5
     audio.inbound.jitterBufferDelay = 7680

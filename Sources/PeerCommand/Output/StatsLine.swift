@@ -81,6 +81,10 @@ package enum StatsLine {
       object.add("fractionLost", numbers.sent.fractionLost)
     }
     object.add("roundTripTime", numbers.currentRttMs.map { $0 / 1000 })
+    if numbers.rttMeasurements > 0 {
+      object.add("totalRoundTripTime", numbers.totalRttMs / 1000)
+      object.add("roundTripTimeMeasurements", numbers.rttMeasurements)
+    }
     return object
   }
 
