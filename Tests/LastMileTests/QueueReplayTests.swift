@@ -134,3 +134,23 @@ private struct Bottleneck {
     #expect(Logarithm.of(0) == -.infinity && Logarithm.exponential(-1000) == 0)
   }
 }
+
+@Suite struct ForeignQueueTests {
+  private func idle(_ delay: (Int) -> Double) -> [TestPackets.Entry] {
+    (0..<100).map { index in
+      let sent = Int64(index) * 10_000_000
+      return TestPackets.Entry(
+        sent: sent, arrival: sent + Int64(delay(index) * 1e6), byteCount: 112, part: .idle, train: 0
+      )
+    }
+  }
+
+  @Test func `a queue that rises and falls is somebody's, jitter is nobody's`() {
+    var random = RandomSource(seed: 2)
+    let jitter = idle { _ in 30 + Double(random.next() % 40) }
+    #expect(!ForeignQueue.isSeen(in: jitter))
+    #expect(!ForeignQueue.isSeen(in: idle { _ in 30 }))
+    #expect(ForeignQueue.isSeen(in: idle { 30 + Double($0 % 50) }))
+    #expect(!ForeignQueue.isSeen(in: Array(idle { 30 + Double($0 % 50) }.prefix(40))))
+  }
+}

@@ -127,7 +127,9 @@ extension Prober {
     return BandwidthEstimate(
       bitsPerSecond: rate, low: max(0, min(limit, fit.rate * (1 - fit.error))),
       high: isLimited || !fit.isBusy ? limit : min(limit, fit.rate * (1 + fit.error)),
-      limitedByTest: isLimited, isUnsteady: fit.isUnsteady)
+      limitedByTest: isLimited,
+      isUnsteady: fit.isUnsteady
+        || ForeignQueue.isSeen(in: side.packets.entries.filter { $0.part == .idle }))
   }
 }
 
