@@ -98,6 +98,9 @@ struct StretchPolicyTests {
     #expect(policy.cut(pause: 960, before: 9600, surplus: 480) == 480)
     #expect(policy.cut(pause: 4800, before: 0, surplus: 480) == 0)
     #expect(policy.cut(pause: 4800, before: 0, surplus: 4800) == 4800 - 1920)
+    #expect(policy.cut(pause: 7000, before: 0, surplus: 4800, mayWait: true) == 0)
+    #expect(policy.cut(pause: 9600, before: 0, surplus: 4800, mayWait: true) == 4800)
+    #expect(policy.cut(pause: 9600, before: 0, surplus: 9600, mayWait: true) == 4800)
   }
 
   @Test func `asks less of a splice in speech the more there is to gain`() {
@@ -110,12 +113,26 @@ struct StretchPolicyTests {
     var hasty = Self.situation(excess: 60)
     hasty.haste = 100_000
     #expect(policy.decide(hasty)?.leastCorrelation == 0.9)
+    hasty.mayWait = true
+    #expect(policy.decide(hasty) == nil)
+  }
+
+  @Test func `lengthens in pauses, and in speech only for a clock that drifts`() {
+    let policy = StretchPolicy()
     var early = Self.situation(excess: -30)
+    #expect(policy.decide(early) == nil)
+    early.shortage = 100_000
     #expect(policy.decide(early)?.direction == .lengthen)
     early.pullsSinceLast = 2
     #expect(policy.decide(early) == nil)
     early.isPassive = true
+    #expect(policy.decide(early) == nil)
+    early.passiveRun = 960
+    #expect(policy.decide(early)?.direction == .lengthen)
     #expect(policy.decide(early)?.leastCorrelation == nil)
+    var far = Self.situation(excess: -60)
+    far.shortage = 100_000
+    #expect(policy.decide(far) == nil)
   }
 }
 
@@ -261,6 +278,17 @@ struct PlayoutClockTests {
     #expect(abs(clock.mostEarliness - 5_000_000) < 500_000)
     #expect(abs(clock.earliness(ahead: 0) - 5_000_000) < 500_000)
     #expect(abs(clock.earliness(ahead: 1) + 5_000_000) < 500_000)
+  }
+
+  @Test func `the first pulls, whose even time was not known yet, are not early for long`() {
+    var clock = PlayoutClock()
+    for tick in 0..<25 {
+      clock.tick(now: Int64(tick) * 20_000_000)
+      clock.tick(now: Int64(tick) * 20_000_000)
+    }
+    // Half a second on, the earliest time of either pull is when it comes.
+    #expect(abs(clock.earliness(ahead: 0) &- clock.earliness(ahead: 1) - 10_000_000) < 2_500_000)
+    #expect(clock.mostEarliness < 7_500_000)
   }
 }
 

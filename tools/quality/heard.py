@@ -130,8 +130,10 @@ def zeros(reference, degraded, whole):
     return round(total, 1)
 
 
-def clicks(reference, degraded, whole):
-    """Times in s."""
+def clicks(reference, degraded, whole, track=()):
+    """Times in s. What PLAYED has itself is looked for where `track` says that it is heard."""
+    times = np.array([time + lag for time, lag in track] or [0.0])
+    delays = np.array([lag for _, lag in track] or [whole])
     sections = butter(4, 3000, "high", fs=RATE, output="sos")
 
     def peaks(samples):
@@ -140,13 +142,14 @@ def clicks(reference, degraded, whole):
         return steps[: count * 96].reshape(count, 96).max(axis=1)
 
     heard, spoken = peaks(degraded), peaks(reference)
-    shift = int(round(whole * 500))
     found = []
     for index in np.flatnonzero(heard > 0.006):
         low, high = max(0, index - 12), index + 13
         around = np.concatenate([heard[low : max(low, index - 1)], heard[index + 2 : high]])
         if len(around) == 0 or heard[index] < 8 * np.median(around):
             continue
+        nearest = int(np.argmin(np.abs(times - index * 0.002)))
+        shift = int(round(delays[nearest] * 500))
         there = spoken[max(0, low - shift - 15) : max(0, high - shift + 15)]
         if len(there) and heard[index] < 4 * there.max():
             continue
@@ -189,7 +192,7 @@ def measure(reference, degraded, given=None):
     values = [1000 * lag for _, lag in track] or [1000 * whole]
     moved = follow(degraded, len(reference), track, whole)
     scores = score(reference, degraded, track, whole, given or [0, len(reference)])
-    found = clicks(reference, degraded, whole)
+    found = clicks(reference, degraded, whole, track)
     return {
         "pesq_wb": round(float(np.mean(scores)), 3) if scores else None,
         "pieces": scores,

@@ -8,6 +8,9 @@ internal import COpus
   /// 1 or 2.
   package let channels: Int
   private let decoder: OpaquePointer
+  /// What `keep` put aside: a decoder is one block without pointers into itself (opus.h).
+  private let kept: UnsafeMutableRawPointer
+  private let byteCount: Int
 
   package init(channels: Int) throws(OpusError) {
     guard (1...2).contains(channels) else { throw .badArgument(.createDecoder) }
@@ -18,9 +21,25 @@ internal import COpus
     else { throw OpusError(.createDecoder, code: code) }
     unsafe self.decoder = unsafe decoder
     self.channels = channels
+    byteCount = Int(opus_decoder_get_size(Int32(channels)))
+    unsafe kept = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16)
+    unsafe kept.copyMemory(from: UnsafeRawPointer(decoder), byteCount: byteCount)
   }
 
-  deinit { unsafe opus_decoder_destroy(decoder) }
+  deinit {
+    unsafe kept.deallocate()
+    unsafe opus_decoder_destroy(decoder)
+  }
+
+  /// Puts the state aside, before something is made up in place of a packet that may be only late.
+  package mutating func keep() {
+    unsafe kept.copyMemory(from: UnsafeRawPointer(decoder), byteCount: byteCount)
+  }
+
+  /// Goes back to the state of the last `keep`: nothing was made up.
+  package mutating func restore() {
+    unsafe UnsafeMutableRawPointer(decoder).copyMemory(from: kept, byteCount: byteCount)
+  }
 
   /// Decodes a whole packet to the start of `output`.
   ///

@@ -129,6 +129,21 @@ internal import COpus
   /// Forgets everything encoded so far, as at the start of a stream.
   package mutating func reset() { _ = unsafe earshot_opus_encoder_reset(encoder) }
 
+  /// Takes over what `other`, of as many channels, has encoded so far, but neither its bitrate nor
+  /// its choice of band: the next frame is coded as `other` would code it with fewer bits, so that
+  /// a decoder that has heard `other` may take either.
+  package mutating func follow(_ other: borrowing OpusEncoder) throws(OpusError) {
+    guard other.settings.channels == settings.channels else { throw .badArgument(.configure) }
+    unsafe UnsafeMutableRawPointer(encoder).copyMemory(
+      from: UnsafeRawPointer(other.encoder),
+      byteCount: Int(opus_encoder_get_size(Int32(settings.channels))))
+    var band: Int32 = 0
+    let code = unsafe earshot_opus_encoder_get(encoder, OPUS_GET_BANDWIDTH_REQUEST, &band)
+    guard code == 0 else { throw OpusError(.configure, code: code) }
+    try set(OPUS_SET_BANDWIDTH_REQUEST, Int(band))
+    try set(OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond)
+  }
+
   /// Takes effect with the next frame. Values outside `bitsPerSecondRange` are clamped.
   package mutating func setBitrate(bitsPerSecond: Int) throws(OpusError) {
     let rate = Self.clamped(bitsPerSecond)

@@ -23,11 +23,14 @@ struct DelayEstimator: Sendable {
   private var least = InlineArray<2, Int>(repeating: 255)
   private var leastCount = 0
   private var spells = LatenessSpells()
+  private var stalls = StallRhythm()
 
   /// The least transit remembered, in nanoseconds: what the path does when it is at its best.
   var leastTransit: Int64 { floor.value }
   /// Transit at which a packet should be played, in nanoseconds.
   var targetTransit: Int64 { floor.value &+ targetDelay }
+  /// Whether some of the delay is for stalls, and may be had when it costs nothing.
+  var isInsuring: Bool { stalls.isInsuring }
   /// Lateness that one in twenty frames exceeds, in nanoseconds.
   var usualLateness: Int64 { Int64(history.quantile(0.95)) * Self.step }
 
@@ -46,9 +49,13 @@ struct DelayEstimator: Sendable {
     let lateness = transit &- floor.value &+ delayInside
     let level = Int(min(max(lateness, 0) / Self.step, 255))
     let frame = max(frame, AudioFormat.stepNanoseconds / 4)
-    history.record(level, limit: Int(Self.memory / frame))
-    spells.record(lateness: lateness, time: arrival)
-    if isPrimary {
+    let usual = Int64(recent.quantile(0.9)) * Self.step
+    let isHeldUp = stalls.record(lateness: lateness, usual: usual, arrival: arrival)
+    if !isHeldUp {
+      history.record(level, limit: Int(Self.memory / frame))
+      spells.record(lateness: lateness, time: arrival)
+    }
+    if isPrimary, !isHeldUp {
       recent.record(level, limit: Self.recentFrames)
       noteLeast(level)
     }
@@ -58,18 +65,17 @@ struct DelayEstimator: Sendable {
     }
     let sufficient = max(
       history.sufficientDelay(frameSteps: Int(frame / Self.step)), extrapolated)
-    let wanted = max(Int64(sufficient) * Self.step, repairDelay)
+    let wanted = max(Int64(sufficient) * Self.step, repairDelay, stalls.delay(at: arrival))
     targetDelay = min(max(wanted, range.lowerBound), range.upperBound)
   }
 
   /// What the packets of the last four seconds let expect, in steps: where delays are exponential,
-  /// one in four hundred exceeds five times what three in ten exceed. Rare freezes leave it alone,
+  /// one in two hundred and fifty exceeds 4.6 times what three in ten exceed. Rare freezes leave it alone,
   /// and so does a path that became longer: its packets are late, but evenly.
   private var extrapolated: Int {
     guard recent.count >= Self.fewest else { return 0 }
     let spread = max(0, recent.quantile(0.7) - min(least[0], least[1]))
-    // The more has been seen, the less must be guessed.
-    return spread * (1150 - min(history.count, 1000) / 4) / 250
+    return spread * 23 / 5
   }
 
   private mutating func noteLeast(_ level: Int) {

@@ -130,8 +130,9 @@ extension JitterBuffer {
     if follows, entry.timestamp == nextTimestamp {
       statistics.delayedPacketOutageSamples += UInt64(concealed)
     }
+    let isLate = follows && entry.timestamp == nextTimestamp && !entry.isMarked
     passOver(until: entry.timestamp, isPause: entry.isMarked)
-    if follows, catchUp(entry, excess: excess) { return .merge }
+    if isLate, resume(excess: excess) { return .merge }
     let leftover = queue.count
     let ahead = AudioFormat.nanoseconds(samples: Int64(leftover))
     let count: Int
@@ -154,20 +155,28 @@ extension JitterBuffer {
       ?? (follows ? .merge : .normal)
   }
 
-  /// After a short wait for late packets: goes over from what is made up to where the sound would
-  /// be without the wait, so that the delay stays as it was. After a longer one what came late is
-  /// played, and the delay given back in pauses: no more than a syllable is lost.
-  private mutating func catchUp(_ entry: PacketBuffer.Entry, excess: Int64) -> Bool {
+  /// Goes on with a packet that came late, as if nothing had been made up in its place: from the
+  /// decoder's state of before.
+  ///
+  /// After a short wait it fades over to where the sound would be without the wait, so that the
+  /// delay stays as it was; after a longer one what came late is played from its start, and the
+  /// delay given back in pauses. In a pause the wait may be longer, and where stalls are expected:
+  /// there the delay is as long as it may be already.
+  private mutating func resume(excess: Int64) -> Bool {
     let step = AudioFormat.stepSampleCount
+    let skipped = skipBacklog()
     let late = Int(clamping: AudioFormat.samples(nanoseconds: max(0, excess)))
-    var length = min(late, concealed) / step * step
-    guard length > 0, concealed <= Self.longestCatchUp, !entry.isMarked else { return false }
+    let isCheap = passiveRun > 0 || estimator.isInsuring
+    let isShort = concealed <= (isCheap ? Self.longCatchUp : Self.shortCatchUp)
+    var length = isShort ? min(late, concealed) / step * step : skipped
     let offset = queue.count
+    let join = lastPacketSampleCount < step ? Self.shortestJoin : Self.join
     guard
       let overlap = try? queue.append(  // Without it no fade; what fails next is counted.
-        concealing: Self.join, with: &decoder, through: &fader, towards: fader.gain,
+        concealing: join, with: &decoder, through: &fader, towards: fader.gain,
         noise: &background)
     else { return false }
+    decoder.restore()
     while queue.count < offset + 2 * overlap + length, let next = packets.first,
       next.timestamp == nextTimestamp, queue.hasRoom
     {
@@ -178,6 +187,23 @@ extension JitterBuffer {
     concealed = 0
     pullsSinceSplice = 0
     return true
+  }
+
+  /// After a stall that is longer than anyone would wait for: most of what it held up is left out,
+  /// or the delay would stay long for seconds, or all that follows be hurried.
+  ///
+  /// - Returns: how much of what comes next only brings the decoder up to date, in samples.
+  private mutating func skipBacklog() -> Int {
+    guard let late = packets.first, excess(of: late) > Self.longestBacklog else { return 0 }
+    while packets.count > 2, let first = packets.first, excess(of: first) > Self.keptBacklog {
+      nextTimestamp = first.end
+      packets.removeFirst()
+      statistics.packetsDiscarded += 1
+      statistics.packetsDiscardedLate += 1
+    }
+    guard let first = packets.first else { return 0 }
+    nextTimestamp = first.timestamp
+    return first.packet.sampleCount
   }
 
   /// Decodes `entry` behind what waits, and nothing else.
@@ -222,7 +248,10 @@ extension JitterBuffer {
 
   private mutating func conceal() -> PlayoutOperation {
     let step = AudioFormat.stepSampleCount
-    if concealed == 0 { statistics.concealmentEvents += 1 }
+    if concealed == 0 {
+      statistics.concealmentEvents += 1
+      decoder.keep()
+    }
     let target = concealed >= Self.fadeAfterSampleCount ? 0 : Fader.full
     guard !fader.isSilent,
       let count = try? queue.append(  // A failure is counted as silence.
@@ -258,19 +287,8 @@ extension JitterBuffer {
   ) -> PlayoutOperation? {
     let isPassive = noise.isPassive(energy: queue.energy(last: decoded))
     if isPassive, !follows { queue.teach(&background, frames: decoded) }
-    var situation = StretchSituation()
-    situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
-    let ahead = leftover / AudioFormat.stepSampleCount
-    let change = earliness(of: ahead) &- earliness(of: ahead + 1)
-    situation.gainByOne = Int(clamping: AudioFormat.samples(nanoseconds: change))
-    situation.leftover = leftover % AudioFormat.stepSampleCount
-    situation.passiveRun = passiveRun
-    situation.pullsSinceLast = pullsSinceSplice
+    var situation = stretchSituation(excess: excess, leftover: leftover, decoded: decoded)
     situation.isMerge = follows
-    situation.target = Int(clamping: AudioFormat.samples(nanoseconds: estimator.targetDelay))
-    surplus = policy.surplus(situation)
-    hasteSince = surplus >= StretchPolicy.noticeable ? min(hasteSince + 1, 1 << 40) : 0
-    situation.haste = hasteSince * decoded
     passiveRun = isPassive ? min(passiveRun + decoded, 1 << 40) : 0
     if surplus > 0, cutPause() { return .accelerate }
     situation.isPassive = isPassive
@@ -287,8 +305,38 @@ extension JitterBuffer {
       surplus = max(0, surplus - splice.jump)
       return .accelerate
     }
-    statistics.insertedSamplesForDeceleration += UInt64(-splice.jump)
+    // A pause may be over with the next packet: what is wanted more is put in at once.
+    let length = -splice.jump
+    var inserted = length
+    let wanted = isPassive ? min(-situation.excess, Self.mostPauseAtOnce) : 0
+    while inserted + length <= wanted, queue.hasRoom {
+      queue.splice(jump: splice.jump, overlap: splice.overlap)
+      inserted += length
+    }
+    statistics.insertedSamplesForDeceleration += UInt64(inserted)
     return .preemptiveExpand
+  }
+
+  /// How the delay stands to its target, now and for how long.
+  private mutating func stretchSituation(
+    excess: Int64, leftover: Int, decoded: Int
+  ) -> StretchSituation {
+    var situation = StretchSituation()
+    situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
+    let ahead = leftover / AudioFormat.stepSampleCount
+    let change = earliness(of: ahead) &- earliness(of: ahead + 1)
+    situation.gainByOne = Int(clamping: AudioFormat.samples(nanoseconds: change))
+    situation.leftover = leftover % AudioFormat.stepSampleCount
+    situation.passiveRun = passiveRun
+    situation.pullsSinceLast = pullsSinceSplice
+    situation.mayWait = estimator.isInsuring
+    situation.target = Int(clamping: AudioFormat.samples(nanoseconds: estimator.targetDelay))
+    surplus = policy.surplus(situation)
+    hasteSince = surplus >= StretchPolicy.noticeable ? min(hasteSince + 1, 1 << 40) : 0
+    situation.haste = hasteSince * decoded
+    shortage = policy.isShort(situation) ? min(shortage + decoded, 1 << 40) : 0
+    situation.shortage = shortage
+    return situation
   }
 
   /// Shortens a pause, if one is in sight.
@@ -298,7 +346,9 @@ extension JitterBuffer {
     else { return false }
     // What was heard of the pause before counts to its length.
     let before = pause.start == 0 ? passiveBefore : 0
-    let length = policy.cut(pause: pause.count, before: before, surplus: surplus)
+    let length = policy.cut(
+      pause: pause.count, before: before, surplus: surplus,
+      mayWait: estimator.isInsuring)
     guard length > 0 else { return false }
     let overlap = min(480, (pause.count - length) / 2)
     queue.cut(length, at: pause.start + (pause.count - length - overlap) / 2, overlap: overlap)
@@ -310,16 +360,23 @@ extension JitterBuffer {
 
   /// One second.
   private static let hopeless: Int64 = 1_000_000_000
+  /// 350 ms, and 150 ms.
+  private static let longestBacklog: Int64 = 350_000_000
+  private static let keptBacklog: Int64 = 150_000_000
   /// 60 ms of concealment by the codec; after that it only hums.
   private static let fadeAfterSampleCount = 2880
   /// 3 ms for the way from the socket to the buffer.
   private static let margin: Int64 = 3_000_000
-  /// 120 ms.
-  private static let longestCatchUp = 5760
+  /// 20 ms, and 130 ms.
+  private static let shortCatchUp = 960
+  private static let longCatchUp = 6240
   /// 150 ms.
   private static let interruption = 7200
-  /// 5 ms.
+  /// 5 ms, and 2.5 ms for frames below 10 ms.
   private static let join = 240
+  private static let shortestJoin = 120
+  /// 60 ms.
+  private static let mostPauseAtOnce = 2880
   /// 30 ms.
   private static let worthLookingAhead = 1440
   /// 150 ms.

@@ -51,6 +51,8 @@ package struct JitterBuffer: ~Copyable {
   /// Delay that could be given back, in samples, and for how many packets there has been some.
   var surplus = 0
   var hasteSince = 0
+  /// For how long there has been less delay than wanted, in samples.
+  var shortage = 0
   /// When the last pull happened, in nanoseconds.
   var lastPull: Int64 = 0
   /// How much earlier than needed a primary comes that is as late as nineteen of twenty.

@@ -29,7 +29,7 @@ struct PlayoutClock: Sendable {
       pulls = 0
       return
     }
-    time &+= error / min(Self.gain, 8 + pulls / 2)
+    correct(by: error / min(Self.gain, 8 + pulls / 2))
     pulls = min(pulls + 1, 1 << 40)
     isOdd.toggle()
     noteEarliness(time &- now)
@@ -40,6 +40,13 @@ struct PlayoutClock: Sendable {
 
   /// How early any pull may come: even sound is then at least so much later.
   var mostEarliness: Int64 { max(0, earliness[0], earliness[1]) }
+
+  /// What was noted before is as much earlier against the time that is now known better.
+  private mutating func correct(by change: Int64) {
+    time &+= change
+    guard pulls < Self.pullsToSettle else { return }
+    for index in earliest.indices where earliest[index] != .min { earliest[index] &+= change }
+  }
 
   private mutating func noteEarliness(_ value: Int64) {
     let parity = isOdd ? 1 : 0
@@ -56,6 +63,8 @@ struct PlayoutClock: Sendable {
   /// Beyond half a second the puller has not been late but away.
   private static let maxError: Int64 = 500_000_000
   private static let pullsInBlock: Int64 = 64
+  /// Five seconds: after that, what changes is a clock that drifts.
+  private static let pullsToSettle: Int64 = 512
   /// 20 ms: a puller that catches up on more than that has stalled, which is no habit.
   private static let maxEarliness: Int64 = 20_000_000
 }

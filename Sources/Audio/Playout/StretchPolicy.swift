@@ -27,6 +27,10 @@ struct StretchSituation: Sendable {
   var pullsSinceLast = 0
   /// For how long there has been more delay than wanted.
   var haste = 0
+  /// For how long there has been less.
+  var shortage = 0
+  /// Whether the delay need not change before a pause.
+  var mayWait = false
   /// Whether the head of the queue follows something made up.
   var isMerge = false
 }
@@ -54,14 +58,29 @@ struct StretchPolicy: Sendable {
       + (pulls & 1 == 0 ? 0 : situation.gainByOne)
   }
 
+  /// Whether there is less delay than wanted.
+  func isShort(_ situation: StretchSituation) -> Bool {
+    situation.excess < -Self.tolerance(situation)
+  }
+
   /// How much of a pause of `count` samples to leave out.
   ///
-  /// - Parameter before: samples of the same pause that were heard already.
-  func cut(pause count: Int, before: Int, surplus: Int) -> Int {
+  /// - Parameters:
+  ///   - before: samples of the same pause that were heard already.
+  ///   - mayWait: whether a longer pause may be waited for: only 100 ms that stay are a pause to
+  ///     PESQ, and to the ear.
+  func cut(pause count: Int, before: Int, surplus: Int, mayWait: Bool = false) -> Int {
+    if mayWait {
+      guard count + before >= Self.longPause else { return 0 }
+      return cut(count, keeping: Self.realPause - before, surplus)
+    }
     let whole = surplus >= Self.much ? Self.shortPause : Self.deepPause
     guard count + before >= whole else { return 0 }
-    let kept = max(Self.join, whole / 2 - before)
-    let length = min(surplus, count - kept)
+    return cut(count, keeping: whole / 2 - before, surplus)
+  }
+
+  private func cut(_ count: Int, keeping kept: Int, _ surplus: Int) -> Int {
+    let length = min(surplus, count - max(Self.join, kept))
     return length >= min(surplus, Self.worthwhile) ? length : 0
   }
 
@@ -76,6 +95,7 @@ struct StretchPolicy: Sendable {
   }
 
   private func shorten(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
+    if situation.mayWait { return nil }
     let longest = min(amount, TimeStretch.longest)
     if situation.isMerge, amount >= 8 * Self.millisecond {
       return StretchDecision(
@@ -92,10 +112,14 @@ struct StretchPolicy: Sendable {
   private func lengthen(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
     let longest = min(max(amount, TimeStretch.shortest), TimeStretch.longest)
     if situation.isPassive {
+      if situation.passiveRun < Self.briefPause { return nil }
       return StretchDecision(
         direction: .lengthen, leastCorrelation: nil, shortest: longest, longest: longest)
     }
-    guard situation.pullsSinceLast >= 4, let least = Self.correlation(toAdd: -situation.excess)
+    // Each splice in speech costs a little, and a packet that comes too late costs once what a few
+    // splices cost: only a drifting clock is followed by them, where no pause comes.
+    guard situation.pullsSinceLast >= 4, situation.shortage >= Self.patience,
+      -situation.excess <= Self.drift, let least = Self.correlation(toAdd: -situation.excess)
     else { return nil }
     // No more than a pull is wanted: what goes beyond would have to be taken out again.
     let farthest = situation.excess < -20 * Self.millisecond ? TimeStretch.longest : longest
@@ -138,6 +162,15 @@ struct StretchPolicy: Sendable {
   static let noticeable = 720
   /// 60 ms.
   private static let much = 2880
+  /// 20 ms.
+  private static let briefPause = 960
+  /// 160 ms, and 100 ms.
+  private static let longPause = 7680
+  private static let realPause = 4800
+  /// Two seconds without a pause.
+  private static let patience = 96_000
+  /// 30 ms.
+  private static let drift = 1440
   /// 120 ms, and 80 ms.
   private static let deepPause = 5760
   private static let shortPause = 3840

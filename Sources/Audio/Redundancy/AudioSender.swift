@@ -16,7 +16,6 @@ package struct AudioSender: ~Copyable {
   private var frames = SentFrames()
   private var primary: [UInt8] = []
   private var lowRate: [UInt8] = []
-  private var isCopyEncoderFresh = true
   private var newestMediaTime: UInt16 = 0
 
   /// - Parameter settings: of the frames themselves; a plan may change rate and frame length.
@@ -68,15 +67,14 @@ package struct AudioSender: ~Copyable {
   package mutating func encode(
     _ samples: Span<Int16>, mediaTime: UInt16, into body: inout OutputSpan<UInt8>
   ) throws(OpusError) -> Bool {
-    try Self.encode(samples, with: &encoder, into: &primary)
     if plan.usesLowRateCopies {
-      if isCopyEncoderFresh { copyEncoder.reset() }
-      isCopyEncoderFresh = false
+      // As the frame itself would be with fewer bits: the decoder has heard the frames before it.
+      try copyEncoder.follow(encoder)
       try Self.encode(samples, with: &copyEncoder, into: &lowRate)
     } else {
-      isCopyEncoderFresh = true
       lowRate.removeAll(keepingCapacity: true)
     }
+    try Self.encode(samples, with: &encoder, into: &primary)
     newestMediaTime = mediaTime
     var parcel = Parcel(
       mediaTime: mediaTime, room: Self.maximumBodyByteCount - primary.count)

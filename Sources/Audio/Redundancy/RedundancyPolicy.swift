@@ -8,7 +8,7 @@ package import Wire
 ///       └─ 10 s without ────┘ └──────── 10 s below 11 % ─────────┘
 ///
 /// Up within one report, down slowly. A call begins at `light` with one low-rate copy: nobody knows
-/// the path yet, and three seconds of that are cheaper than the first losses. Where losses come
+/// the path yet, and a second and a half of that is cheaper than the first losses. Where losses come
 /// alone, the packet after carries the frame as it was first sent, and the ones after that a
 /// low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
 /// (Benchmarks/audio has the measurements). A copy costs what it costs the frames themselves: the
@@ -124,7 +124,7 @@ package struct RedundancyPolicy: Sendable {
       if level != .heavy || (mayLeave && all.fraction < 0.11) { level = .light }
     } else if let lastLoss {
       if now.nanoseconds(since: lastLoss) > Self.memory { level = .none }
-    } else if let firstReport, now.nanoseconds(since: firstReport) > Self.shortMemory {
+    } else if let firstReport, now.nanoseconds(since: firstReport) > Self.trial {
       level = .none
     }
   }
@@ -202,6 +202,14 @@ package struct RedundancyPolicy: Sendable {
     payload = max(payload, Self.leastBitrate)
     var plan = RedundancyPlan(frameLength: length, bitrate: min(limits.bitrate, payload))
     guard limits.makesCopies, level != .none else { return plan }
+    if lastLoss == nil {
+      // Nobody knows the path yet: one cheap copy, and no more than a line of 64 kbit/s carries.
+      let first = min(payload, Self.firstPayload) - plan.copyBitrate
+      let rest = first - Self.copyHeaderBitrate(length)
+      let scale = max(1, length.milliseconds / 20)
+      if rest >= Self.goodBitrate { set(&plan, rest, low: [1], scale) }
+      return plan
+    }
     addCopies(to: &plan, payload: payload)
     return plan
   }
@@ -278,6 +286,9 @@ package struct RedundancyPolicy: Sendable {
   private static let memory: UInt64 = 10_000_000_000
   /// Three seconds.
   private static let shortMemory: UInt64 = 3_000_000_000
+  /// A second and a half.
+  private static let trial: UInt64 = 1_500_000_000
+  private static let firstPayload = 40_000
   private static let settling: UInt64 = 1_000_000_000
   private static let longQueue: UInt64 = 80_000_000
   private static let shortQueue: UInt64 = 40_000_000

@@ -1,0 +1,81 @@
+/// Notices when nothing comes for a while and then all of it at once (a radio that scans, a host
+/// that is busy), and whether that has a rhythm.
+///
+/// One stall that a conversation can afford to wait for is insured against for some seconds; a
+/// longer one is a mishap that is not paid for twice. From the second on, the delay that would have
+/// hidden the stall is wanted where the next is due, and a part of it all the time.
+struct StallRhythm: Sendable {
+  /// When the last stall began, in nanoseconds; `.min` while there is none to remember.
+  private var last: Int64 = .min
+  /// From the one before the last to the last; 0 while that one is alone.
+  private var interval: Int64 = 0
+  /// How late the last stalls made what they held up.
+  private var depth: Int64 = 0
+  private var lastArrival: Int64 = .min
+  /// When the burst arrived that ended the last stall.
+  private var thaw: Int64 = .min
+
+  /// Whether stalls are insured against.
+  var isInsuring: Bool { last != .min && (interval > 0 || depth <= Self.affordable) }
+
+  /// Takes a packet.
+  ///
+  /// - Parameters:
+  ///   - lateness: in nanoseconds, as the others.
+  ///   - usual: what nine in ten packets of late do not exceed.
+  ///   - arrival: in nanoseconds.
+  /// - Returns: whether a stall is why it is late.
+  mutating func record(lateness: Int64, usual: Int64, arrival: Int64) -> Bool {
+    let gap = lastArrival == .min ? 0 : arrival &- lastArrival
+    lastArrival = max(lastArrival, arrival)
+    if last != .min, arrival &- last > Self.patience(interval) { last = .min }
+    if lateness >= max(Self.shortest, 4 &* usual), gap >= Self.shortest {
+      note(lateness, began: arrival &- lateness)
+      thaw = arrival
+      return true
+    }
+    return thaw != .min && arrival &- thaw <= Self.burst && lateness > usual
+  }
+
+  private mutating func note(_ lateness: Int64, began: Int64) {
+    interval = last == .min ? 0 : max(began &- last, 1)
+    depth = last == .min ? lateness : max(lateness, depth / 4 * 3)
+    last = began
+  }
+
+  /// The delay to hold, in nanoseconds; 0 for none.
+  func delay(at now: Int64) -> Int64 {
+    guard isInsuring else { return 0 }
+    let age = now &- last
+    guard age <= Self.patience(interval) else { return 0 }
+    let always = min(depth, Self.always)
+    let whole = min(depth, Self.affordable)
+    if interval == 0 { return always }
+    if interval <= Self.frequent { return whole }
+    let lead = min(Self.lead, interval / 2)
+    let isDue = age >= interval &- lead && age <= interval &+ interval / 8
+    return isDue ? whole : always
+  }
+
+  /// How long after a stall another one is waited for.
+  private static func patience(_ interval: Int64) -> Int64 {
+    interval == 0 ? alone : min(max(interval / 2 * 5, leastPatience), mostPatience)
+  }
+
+  /// 100 ms.
+  private static let shortest: Int64 = 100_000_000
+  /// 320 ms.
+  private static let affordable: Int64 = 320_000_000
+  /// 160 ms.
+  private static let always: Int64 = 160_000_000
+  /// 3 s.
+  private static let frequent: Int64 = 3_000_000_000
+  /// 1.5 s.
+  private static let lead: Int64 = 1_500_000_000
+  /// 7 s, 3 s and 20 s.
+  private static let alone: Int64 = 7_000_000_000
+  private static let leastPatience: Int64 = 3_000_000_000
+  private static let mostPatience: Int64 = 20_000_000_000
+  /// 30 ms.
+  private static let burst: Int64 = 30_000_000
+}
