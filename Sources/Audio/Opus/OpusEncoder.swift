@@ -140,8 +140,15 @@ internal import COpus
     var band: Int32 = 0
     let code = unsafe earshot_opus_encoder_get(encoder, OPUS_GET_BANDWIDTH_REQUEST, &band)
     guard code == 0 else { throw OpusError(.configure, code: code) }
+    try set(OPUS_SET_INBAND_FEC_REQUEST, settings.usesForwardErrorCorrection ? 1 : 0)
     try set(OPUS_SET_BANDWIDTH_REQUEST, Int(band))
     try set(OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond)
+  }
+
+  /// Begins a stream of its own after `follow`, with its own choice of band.
+  package mutating func goAlone() throws(OpusError) {
+    reset()
+    try set(OPUS_SET_BANDWIDTH_REQUEST, Int(OPUS_AUTO))
   }
 
   /// Takes effect with the next frame. Values outside `bitsPerSecondRange` are clamped.

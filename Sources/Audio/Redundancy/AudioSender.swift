@@ -16,6 +16,9 @@ package struct AudioSender: ~Copyable {
   private var frames = SentFrames()
   private var primary: [UInt8] = []
   private var lowRate: [UInt8] = []
+  private var isCopyEncoderFresh = true
+  /// Whether the last copy was coded from the state of the frames.
+  private var followed = false
   private var newestMediaTime: UInt16 = 0
 
   /// - Parameter settings: of the frames themselves; a plan may change rate and frame length.
@@ -68,10 +71,16 @@ package struct AudioSender: ~Copyable {
     _ samples: Span<Int16>, mediaTime: UInt16, into body: inout OutputSpan<UInt8>
   ) throws(OpusError) -> Bool {
     if plan.usesLowRateCopies {
-      // As the frame itself would be with fewer bits: the decoder has heard the frames before it.
-      try copyEncoder.follow(encoder)
+      if plan.copiesFollowFrames {
+        try copyEncoder.follow(encoder)
+      } else if isCopyEncoderFresh || followed {
+        try copyEncoder.goAlone()
+      }
+      followed = plan.copiesFollowFrames
+      isCopyEncoderFresh = false
       try Self.encode(samples, with: &copyEncoder, into: &lowRate)
     } else {
+      isCopyEncoderFresh = true
       lowRate.removeAll(keepingCapacity: true)
     }
     try Self.encode(samples, with: &encoder, into: &primary)

@@ -24,6 +24,9 @@ package struct RedundancyPlan: Equatable, Sendable, BitwiseCopyable {
   package var copyBitrate: Int
   /// Loss announced to the encoder, in per cent: more than 0 lets it make copies of its own.
   package var announcedLossPercent = 0
+  /// Whether each low-rate copy is coded from the state of the frames, as the decoder has it that
+  /// lacks a lone frame; where copies often follow copies they are better coded by themselves.
+  package var copiesFollowFrames = false
   package private(set) var copyCount = 0
   private var copies = InlineArray<4, Copy>(repeating: Copy(distance: 1, isLowRate: true))
 
@@ -64,6 +67,7 @@ package struct RedundancyPlan: Equatable, Sendable, BitwiseCopyable {
     left.frameLength == right.frameLength && left.bitrate == right.bitrate
       && left.copyBitrate == right.copyBitrate && left.copyCount == right.copyCount
       && left.announcedLossPercent == right.announcedLossPercent
+      && left.copiesFollowFrames == right.copiesFollowFrames
       && (0..<left.copyCount).allSatisfy { left.copies[$0] == right.copies[$0] }
   }
 }

@@ -8,8 +8,8 @@ package import Wire
 ///       └─ 10 s without ────┘ └──────── 10 s below 11 % ─────────┘
 ///
 /// Up within one report, down slowly. A call begins at `light` with one low-rate copy: nobody knows
-/// the path yet, and a second and a half of that is cheaper than the first losses. Where losses come
-/// alone, the packet after carries the frame as it was first sent, and the ones after that a
+/// the path yet, and a second and a half of that is cheaper than the first losses. Where losses
+/// come alone, the packet after carries the frame as it was first sent, and the ones after that a
 /// low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
 /// (Benchmarks/audio has the measurements). A copy costs what it costs the frames themselves: the
 /// whole stays within a multiple of the bitrate, and within what the path carries. Loss that comes
@@ -207,6 +207,7 @@ package struct RedundancyPolicy: Sendable {
       let first = min(payload, Self.firstPayload) - plan.copyBitrate
       let rest = first - Self.copyHeaderBitrate(length)
       let scale = max(1, length.milliseconds / 20)
+      plan.copiesFollowFrames = true
       if rest >= Self.goodBitrate { set(&plan, rest, low: [1], scale) }
       return plan
     }
@@ -257,6 +258,7 @@ package struct RedundancyPolicy: Sendable {
     _ plan: inout RedundancyPlan, _ payload: Int, _ header: Int, _ distances: [Int], _ scale: Int
   ) {
     plan.copyBitrate = 12_000
+    plan.copiesFollowFrames = !isBursty
     for count in (1...distances.count).reversed() {
       let rest = payload - count * (plan.copyBitrate + header)
       guard rest >= Self.fairBitrate else { continue }
