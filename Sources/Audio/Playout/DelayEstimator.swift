@@ -70,8 +70,8 @@ struct DelayEstimator: Sendable {
   }
 
   /// What the packets of the last four seconds let expect, in steps: where delays are exponential,
-  /// one in two hundred and fifty exceeds 4.6 times what three in ten exceed. Rare freezes leave it alone,
-  /// and so does a path that became longer: its packets are late, but evenly.
+  /// one in two hundred and fifty exceeds 4.6 times what three in ten exceed. Rare freezes leave it
+  /// alone, and so does a path that became longer: its packets are late, but evenly.
   private var extrapolated: Int {
     guard recent.count >= Self.fewest else { return 0 }
     let spread = max(0, recent.quantile(0.7) - min(least[0], least[1]))

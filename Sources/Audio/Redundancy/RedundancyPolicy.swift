@@ -8,8 +8,8 @@ package import Wire
 ///       └─ 10 s without ────┘ └──────── 10 s below 11 % ─────────┘
 ///
 /// Up within one report, down slowly. A call begins at `light` with one low-rate copy: nobody knows
-/// the path yet, and a second and a half of that is cheaper than the first losses. Where losses come
-/// alone, the packet after carries the frame as it was first sent, and the ones after that a
+/// the path yet, and a second and a half of that is cheaper than the first losses. Where losses
+/// come alone, the packet after carries the frame as it was first sent, and the ones after that a
 /// low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
 /// (Benchmarks/audio has the measurements). A copy costs what it costs the frames themselves: the
 /// whole stays within a multiple of the bitrate, and within what the path carries. Loss that comes

@@ -1,0 +1,68 @@
+import Testing
+
+@testable import Audio
+
+struct StretchPolicyTests {
+  static func situation(excess: Int, leftover: Int = 0) -> StretchSituation {
+    var situation = StretchSituation()
+    situation.excess = excess * 48
+    situation.leftover = leftover * 48
+    situation.pullsSinceLast = 10
+    return situation
+  }
+
+  @Test func `counts what could be saved in whole pulls`() {
+    let policy = StretchPolicy()
+    #expect(policy.surplus(Self.situation(excess: 9)) == 0)
+    #expect(policy.surplus(Self.situation(excess: 9, leftover: 6)) == 6 * 48)
+    #expect(policy.surplus(Self.situation(excess: 25, leftover: 6)) == 26 * 48)
+    #expect(policy.surplus(Self.situation(excess: -5, leftover: 6)) == 0)
+    // Pulls in pairs: one pull less costs nothing, the next one 20 ms.
+    var paired = Self.situation(excess: 9)
+    paired.gainByOne = 480
+    #expect(policy.surplus(paired) == 480)
+  }
+
+  @Test func `cuts long pauses for little and shorter ones for much`() {
+    let policy = StretchPolicy()
+    #expect(policy.cut(pause: 960, before: 0, surplus: 480) == 0)
+    #expect(policy.cut(pause: 960, before: 9600, surplus: 480) == 480)
+    #expect(policy.cut(pause: 4800, before: 0, surplus: 480) == 0)
+    #expect(policy.cut(pause: 4800, before: 0, surplus: 4800) == 4800 - 1920)
+    #expect(policy.cut(pause: 7000, before: 0, surplus: 4800, mayWait: true) == 0)
+    #expect(policy.cut(pause: 9600, before: 0, surplus: 4800, mayWait: true) == 4800)
+    #expect(policy.cut(pause: 9600, before: 0, surplus: 9600, mayWait: true) == 4800)
+  }
+
+  @Test func `asks less of a splice in speech the more there is to gain`() {
+    let policy = StretchPolicy()
+    #expect(policy.decide(Self.situation(excess: 60)) == nil)
+    let large = policy.decide(Self.situation(excess: 150))
+    #expect(large?.leastCorrelation == 0.9 && large?.direction == .shorten)
+    let larger = policy.decide(Self.situation(excess: 400))
+    #expect(larger?.leastCorrelation == 0.6)
+    var hasty = Self.situation(excess: 60)
+    hasty.haste = 100_000
+    #expect(policy.decide(hasty)?.leastCorrelation == 0.9)
+    hasty.mayWait = true
+    #expect(policy.decide(hasty) == nil)
+  }
+
+  @Test func `lengthens in pauses, and in speech only for a clock that drifts`() {
+    let policy = StretchPolicy()
+    var early = Self.situation(excess: -30)
+    #expect(policy.decide(early) == nil)
+    early.shortage = 100_000
+    #expect(policy.decide(early)?.direction == .lengthen)
+    early.pullsSinceLast = 2
+    #expect(policy.decide(early) == nil)
+    early.isPassive = true
+    #expect(policy.decide(early) == nil)
+    early.passiveRun = 960
+    #expect(policy.decide(early)?.direction == .lengthen)
+    #expect(policy.decide(early)?.leastCorrelation == nil)
+    var far = Self.situation(excess: -60)
+    far.shortage = 100_000
+    #expect(policy.decide(far) == nil)
+  }
+}
