@@ -85,9 +85,9 @@ package struct MissingFrames: Sendable {
     while index < count {
       let entry = entries[index]
       let due =
-        Int64(clamping: newest.arrival.nanoseconds) - (newest.step - entry.step) * 10_000_000
-        + Int64(slack) * 1_000_000
-      if Int64(clamping: now.nanoseconds) + wait > due {
+        Int64(clamping: newest.arrival.nanoseconds) &- (newest.step &- entry.step) &* 10_000_000
+        &+ Int64(slack) &* 1_000_000
+      if Int64(clamping: now.nanoseconds) &+ wait > due {
         remove(entry.step)  // It cannot come in time any more.
         continue
       }
