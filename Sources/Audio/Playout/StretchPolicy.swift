@@ -117,9 +117,11 @@ struct StretchPolicy: Sendable {
         direction: .lengthen, leastCorrelation: nil, shortest: longest, longest: longest)
     }
     // Each splice in speech costs a little, and a packet that comes too late costs once what a few
-    // splices cost: only a drifting clock is followed by them, where no pause comes.
+    // splices cost: only a drifting clock is followed by them, where no pause comes; and whatever
+    // never pauses.
     guard situation.pullsSinceLast >= 4, situation.shortage >= Self.patience,
-      -situation.excess <= Self.drift, let least = Self.correlation(toAdd: -situation.excess)
+      -situation.excess <= Self.drift || situation.shortage >= Self.endless,
+      let least = Self.correlation(toAdd: -situation.excess)
     else { return nil }
     // No more than a pull is wanted: what goes beyond would have to be taken out again.
     let farthest = situation.excess < -20 * Self.millisecond ? TimeStretch.longest : longest
@@ -140,7 +142,7 @@ struct StretchPolicy: Sendable {
 
   private static func correlation(toAdd amount: Int) -> Float? {
     switch amount / millisecond {
-    case ..<4: nil
+    case ..<2: nil
     case ..<20: 0.85
     case ..<60: 0.7
     default: 0.6
@@ -169,6 +171,8 @@ struct StretchPolicy: Sendable {
   private static let realPause = 4800
   /// Two seconds without a pause.
   private static let patience = 96_000
+  /// Five seconds without one: music.
+  private static let endless = 240_000
   /// 30 ms.
   private static let drift = 1440
   /// 120 ms, and 80 ms.

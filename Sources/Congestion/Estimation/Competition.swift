@@ -72,8 +72,8 @@ struct Competition: Sendable, BitwiseCopyable {
     return true
   }
 
-  /// So many packets, where they are not more than 25 kbit/s each: with a short round trip a few are
-  /// more than a slow path carries.
+  /// So many packets, where they are not more than 25 kbit/s each: with a short round trip a few
+  /// are more than a slow path carries.
   private static func least(_ packets: Double, _ roundTrip: Double) -> Double {
     packets * min(1, 25_000 * roundTrip / packetBits)
   }
