@@ -229,7 +229,9 @@ package struct JitterBuffer: ~Copyable {
     }
     if insertion == .storedInPlaceOfOldest { statistics.packetsDiscarded += 1 }
     lateInARow = 0
-    if phase == .idle { phase = .buffering(until: arrival &+ Self.startDelay) }
+    if phase == .idle {
+      phase = .buffering(until: arrival &+ max(Self.startDelay, estimator.range.lowerBound))
+    }
     if case .buffering = phase, let first = packets.first { nextTimestamp = first.timestamp }
   }
 
