@@ -155,8 +155,8 @@ struct StretchPolicy: Sendable {
 
   // In samples.
   private static let millisecond = 48
-  /// 1.5 ms, and 2.5 ms.
-  private static let tolerance = 72
+  /// 0.5 ms, and 2.5 ms.
+  private static let tolerance = 24
   private static let reserve = 120
   /// 4 ms.
   static let worthwhile = 192

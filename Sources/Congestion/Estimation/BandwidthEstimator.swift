@@ -196,7 +196,7 @@ package struct BandwidthEstimator: Sendable {
 
   /// What its owner insists on is so large a part of what the path carries that by the rest nothing
   /// can be told about others, nor the queue emptied beside it.
-  var isBurdened: Bool { insistentRate > 0.5 * acknowledgedRate }
+  var isBurdened: Bool { insistentRate > 0.65 * acknowledgedRate }
 
   /// What its owner insists on is all that the path carries.
   package var isOverburdened: Bool {

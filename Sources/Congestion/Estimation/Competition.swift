@@ -98,7 +98,7 @@ extension BandwidthEstimator {
     let waited = Double(now.nanoseconds(since: drain.began)) / 1_000
     // Beside audio and reports, which go on, it empties the slower.
     let share = min(insistentRate / max(drain.capacity, 1), 0.9)
-    return waited > max(2, 1.5 / (1 - share)) * drain.mostDelay + 3 * cycle
+    return waited > max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle
       && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
       && now >= competition.barredUntil
   }
