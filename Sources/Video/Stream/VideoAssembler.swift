@@ -3,11 +3,11 @@ package import Wire
 
 /// Puts fragments together to frames and gives out those that can be decoded, in order.
 ///
-/// A frame is given out when it is whole and the frames that it refers to have been given out; so a
-/// decoder never sees one whose references are missing. What is missing is asked for again while
-/// that can help (`VideoAssembler+Repair.swift`), and a key frame when it cannot. A frame
-/// of an upper layer holds up the next one only for a moment. Nothing here allocates but `poll`,
-/// where `output` is too small.
+/// A frame is given out when it is whole and the frames that it refers to have been given out
+/// (docs/decisions/0013); so a decoder never sees one whose references are missing. What is
+/// missing is asked for again while that can help (`VideoAssembler+Repair.swift`), and a key frame
+/// when it cannot. A frame of an upper layer holds up the next one only for a moment. Nothing here
+/// allocates but `poll`, where `output` is too small.
 package struct VideoAssembler: Sendable {
   /// From the path's estimate; says how soon asking again makes sense.
   package var roundTrip = Duration.milliseconds(100)
