@@ -168,8 +168,9 @@ package struct RedundancyPolicy: Sendable {
     } else if queue < Self.shortQueue, let limit = wireBitrate {
       guard lastRise.map({ now.nanoseconds(since: $0) > Self.settling }) ?? true else { return }
       lastRise = now
-      // Near where a queue grew before, slowly.
-      let isNear = congestedBitrate.map { limit > $0 * 85 / 100 } ?? false
+      // Near where a queue grew not long ago, slowly.
+      let isRecent = lastCut.map { now.nanoseconds(since: $0) < Self.caution } ?? false
+      let isNear = isRecent && congestedBitrate.map { limit > $0 * 85 / 100 } ?? false
       let risen = limit * (isNear ? 101 : 106) / 100
       wireBitrate = risen > 4 * limits.bitrate + Self.headerBitrate(.milliseconds20) ? nil : risen
     }
@@ -292,6 +293,8 @@ package struct RedundancyPolicy: Sendable {
   private static let trial: UInt64 = 1_500_000_000
   private static let firstPayload = 40_000
   private static let settling: UInt64 = 1_000_000_000
+  /// Half a minute: the line may be another one by then.
+  private static let caution: UInt64 = 30_000_000_000
   private static let longQueue: UInt64 = 80_000_000
   private static let shortQueue: UInt64 = 40_000_000
   /// Below these frames themselves sound bad, and worse than copies can mend.

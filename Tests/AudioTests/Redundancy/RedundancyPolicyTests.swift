@@ -95,7 +95,7 @@ import Wire
     #expect(limit < 54_400)
     #expect(RedundancyPolicy.wireBitrate(of: reporter.policy.plan) <= limit)
     reporter.roundTrip.smoothed = 40_000_000
-    reporter.run(seconds: 150, lost: 0)
+    reporter.run(seconds: 60, lost: 0)
     #expect(reporter.policy.plan == RedundancyPlan())
     reporter.run(seconds: 240, lost: 0)
     #expect(reporter.policy.wireBitrate == nil, "slowly, near where a queue grew")
