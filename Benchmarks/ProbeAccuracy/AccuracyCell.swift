@@ -110,7 +110,7 @@ struct AccuracyProbe: Sendable, Codable {
       low = report?.bandwidth?.low
       high = report?.bandwidth?.high
       isLimited = report?.bandwidth?.limitedByTest
-      isUnsteady = report?.bandwidth?.isUnsteady
+      isUnsteady = report?.isShared
       loss = report?.loss?.share
       lossLow = report?.loss?.low
       lossHigh = report?.loss?.high

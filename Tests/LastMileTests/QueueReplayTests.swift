@@ -154,3 +154,57 @@ private struct Bottleneck {
     #expect(!ForeignQueue.isSeen(in: Array(idle { 30 + Double($0 % 50) }.prefix(40))))
   }
 }
+
+@Suite struct ForeignGapsTests {
+  /// Packets sent every 2 ms through a line that needs 4 ms for each, and for every one of somebody
+  /// else's before it as much as `foreign` says; then delayed by `jitter`. All in ms.
+  private func loaded(
+    foreign: (Int) -> Double, jitter: () -> Double
+  ) -> [TestPackets.Entry] {
+    var free = 0.0
+    return (0..<400).map { index in
+      let sent = Double(index) * 2
+      free = max(free, sent) + foreign(index) + 4
+      return TestPackets.Entry(
+        sent: Int64(sent * 1e6), arrival: Int64((free + 20 + jitter()) * 1e6), byteCount: 1200,
+        part: .loaded, train: 0)
+    }
+  }
+
+  @Test func `packets between ours are somebody's`() {
+    var random = RandomSource(seed: 3)
+    for share: UInt64 in [30, 50, 70] {
+      let crossed = loaded(foreign: { _ in random.next() % 100 < share ? 5 : 0 }, jitter: { 0 })
+      #expect(ForeignGaps.isSeen(in: crossed, base: 24e6))
+    }
+    let inTurns = loaded(foreign: { $0 % 2 == 0 ? 5 : 0 }, jitter: { 0 })
+    #expect(ForeignGaps.isSeen(in: inTurns, base: 24e6))
+    let seldom = loaded(foreign: { $0 % 16 == 3 ? 12 : 0 }, jitter: { 0 })
+    #expect(ForeignGaps.isSeen(in: seldom, base: 24e6))
+  }
+
+  @Test func `jitter of every size and shape is nobody's`() {
+    var random = RandomSource(seed: 4)
+    func uniform() -> Double { Double(random.next() >> 11) / Double(1 << 53) }
+    for size in [0.0, 0.1, 0.3, 0.5, 1, 1.5, 2, 3, 5, 10, 20] {
+      let shapes: [() -> Double] = [
+        { size * uniform() },
+        { -size * Logarithm.of(1 - uniform()) },
+        { size * (uniform() + uniform() + uniform() + uniform()) },
+      ]
+      for shape in shapes {
+        let packets = loaded(foreign: { _ in 0 }, jitter: shape)
+        #expect(!ForeignGaps.isSeen(in: packets, base: 24e6), "jitter of \(size) ms")
+      }
+    }
+  }
+
+  @Test func `packets that come in bundles, as over Wi-Fi, are nobody's`() {
+    let bundles = loaded(foreign: { _ in 0 }, jitter: { 0 }).map { entry in
+      var entry = entry
+      entry.arrival = (entry.arrival / 20_000_000 + 1) * 20_000_000 + entry.arrival % 20_000_000 / 50
+      return entry
+    }
+    #expect(!ForeignGaps.isSeen(in: bundles, base: 24e6))
+  }
+}

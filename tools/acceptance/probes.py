@@ -113,6 +113,8 @@ def probe_beside_a_download(lab):
     rate = [found["downlink"].get("availableBandwidthBps", 0) / 1e6 for found in (alone, beside)]
     assert rtt[1] > rtt[0] + 50, f"  round trip {rtt[0]:.0f} ms alone, {rtt[1]:.0f} ms beside a download"
     assert rate[1] < 0.85 * rate[0], f"  downlink {rate[0]:.2f} Mbit/s alone, {rate[1]:.2f} beside a download"
+    assert beside["downlink"]["shared"] and "somebody else" in beside["sentence"], f"  {beside['sentence']}"
+    assert not alone["downlink"]["shared"], f"  alone: {alone['sentence']}"
     return f"rtt {rtt[0]:.0f} → {rtt[1]:.0f} ms, downlink {rate[0]:.2f} → {rate[1]:.2f} Mbit/s: {beside['sentence']}"
 
 

@@ -78,6 +78,7 @@ extension Prober {
     report.delayVariation = delayVariation(side)
     report.bandwidth = bandwidth(side)
     report.loadedRoundTrip = loadedRoundTrip(side)
+    report.isShared = isShared(side) || report.bandwidth?.isUnsteady == true
     return report
   }
 
@@ -128,8 +129,16 @@ extension Prober {
       bitsPerSecond: rate, low: max(0, min(limit, fit.rate * (1 - fit.error))),
       high: isLimited || !fit.isBusy ? limit : min(limit, fit.rate * (1 + fit.error)),
       limitedByTest: isLimited,
-      isUnsteady: fit.isUnsteady
-        || ForeignQueue.isSeen(in: side.packets.entries.filter { $0.part == .idle }))
+      isUnsteady: fit.isUnsteady)
+  }
+
+  /// The mean delay of a shared line holds somebody else's queue; the least may not.
+  private func isShared(_ side: ProbeSide) -> Bool {
+    let entries = side.packets.entries
+    if ForeignQueue.isSeen(in: entries.filter { $0.part == .idle }) { return true }
+    guard let base = side.base else { return false }
+    let least = side.packets.leastDelay { $0.part == .steady }.map { Double($0) } ?? base
+    return ForeignGaps.isSeen(in: entries.filter { $0.part == .loaded }, base: min(base, least))
   }
 }
 

@@ -8,9 +8,7 @@ enum LineSentence {
     var parts = [use(fitness)]
     if let side = side(report, uplink, downlink) { parts.append(side) }
     if let bloat = bloat(report) { parts.append(bloat) }
-    if report.uplink?.bandwidth?.isUnsteady == true
-      || report.downlink?.bandwidth?.isUnsteady == true
-    {
+    if report.uplink?.isShared == true || report.downlink?.isShared == true {
       parts.append("somebody else seems to use the line")
     }
     if let missing = missing(report) { parts.append(missing) }

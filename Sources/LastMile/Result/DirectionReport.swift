@@ -32,6 +32,8 @@ public struct DirectionReport: Sendable, Equatable {
   public var ecn: ECNSurvival?
   /// Sustained rate; `nil` when it could not be measured.
   public var bandwidth: BandwidthEstimate?
+  /// Somebody else's packets were seen in its queue (docs/probe.md §2).
+  public var isShared = false
 
   /// Counts without any estimate.
   public init(sent: Int, received: Int, reordered: Int = 0, duplicated: Int = 0) {

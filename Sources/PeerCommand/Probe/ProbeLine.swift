@@ -66,6 +66,7 @@ package enum ProbeLine {
       object.add("cappedByTest", bandwidth.limitedByTest)
       object.add("unsteady", bandwidth.isUnsteady)
     }
+    object.add("shared", side.isShared)
     object.add("quality", grade.rawValue)
     object.add("overloadLossRate", side.overloadLoss.map { rounded($0.share, 1e6) })
     object.add("loadedRttMs", side.loadedRoundTrip.map(milliseconds))

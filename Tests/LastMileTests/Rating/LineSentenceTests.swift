@@ -37,6 +37,17 @@ import Testing
     #expect(sentence.hasSuffix("; a full uplink adds 800 ms of delay."))
   }
 
+  @Test func `somebody else's use of the line is said, whether there is a rate or not`() {
+    for rate in [1_100_000, nil] as [Double?] {
+      let sentence = Self.sentence {
+        $0.down.rate = rate
+        $0.down.isShared = true
+      }
+      #expect(sentence.contains("; somebody else seems to use the line"))
+    }
+    #expect(!Self.sentence { _ in }.contains("somebody"))
+  }
+
   @Test func `what stands against a use is named`() {
     #expect(
       Self.sentence { $0.down.rate = 200_000 }.hasPrefix(

@@ -10,6 +10,7 @@ struct RatedLine {
     var burst = 1.0
     var jitterMs = 5.0
     var loadedMs: Double?
+    var isShared = false
   }
 
   var roundTripMs = 40.0
@@ -45,6 +46,7 @@ struct RatedLine {
     report.meanLossBurst = hits == 0 ? nil : side.burst
     report.delayVariation = summary(side.jitterMs)
     report.loadedRoundTrip = side.loadedMs.map(summary)
+    report.isShared = side.isShared
     report.bandwidth = side.rate.map { rate in
       BandwidthEstimate(
         bitsPerSecond: rate, low: rate * 0.97, high: rate * 1.03,
