@@ -61,7 +61,9 @@ extension BandwidthEstimator {
       state = .holding
       return
     }
-    if isMarking, standingDelay < targetDelay * 1.5 { return obeyMarks(share: share) }
+    if isMarking, standingDelay < targetDelay * tuning.markedDelay {
+      return obeyMarks(share: share, now: now)
+    }
     guard isBusy else { return grow(share: share, now: now) }
     velocity = tuning.leastVelocity
     nextVelocity = now
@@ -77,16 +79,30 @@ extension BandwidthEstimator {
     state = .holding
   }
 
-  /// A path that marks: less by the share of marks each round trip, or a little more.
-  private mutating func obeyMarks(share: Double) {
+  /// A path that marks says so before there is a queue: what arrives while it marks is what it
+  /// carries. Then less, by the share of the packets that were marked; else back to that at once
+  /// and on from there slowly, faster the longer nothing is marked.
+  private mutating func obeyMarks(share: Double, now: Instant) {
     if marks.isMarked {
-      estimate *= 1 - min(marks.share, 1) / 2 * min(share, 1)
-      capacity = estimate
+      capacity += (acknowledgedRate - capacity) * min(1, share * tuning.markedMemory)
+      let cut = min(max(marks.share, marks.latest), 1) * tuning.markedCut * min(share, 1)
+      let least = min(estimate, capacity * tuning.markedLeast)
+      estimate = max(min(estimate, capacity) * (1 - cut), least)
+      // The slower of two flows grows the faster: their shares become equal.
+      let ratio = estimate / limits.weight / tuning.reference
+      velocity = min(tuning.markedGrowth * EstimatorTuning.powerLaw(ratio), tuning.leastVelocity)
+      nextVelocity = now
       reason = .congestionMarks
       state = .holding
     } else {
+      if now >= nextVelocity {
+        if estimate > capacity * 1.03 { velocity = min(velocity * 2, tuning.mostVelocity) }
+        nextVelocity = Instant(nanoseconds: now.nanoseconds &+ UInt64(cycle * 1_000))
+      }
+      let isBelow = estimate < capacity * tuning.markedReturn
+      let speed = isBelow ? tuning.leastVelocity : velocity
       let room = max(acknowledgedRate, provenRate) * tuning.growthShare + tuning.growthRate
-      estimate = max(estimate, min(estimate * (1 + tuning.markedGrowth * share), room))
+      estimate = max(estimate, min(estimate * (1 + speed * min(share, 1)), room))
       reason = .room
       state = .growing
     }

@@ -31,7 +31,12 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var silence = 600_000.0
   package var priorShare = 0.95
   package var markedPacingGain = 1.02
-  package var markedGrowth = 0.015
+  package var markedGrowth = 0.01
+  package var markedMemory = 1.0
+  package var markedCut = 0.4
+  package var markedLeast = 0.88
+  package var markedReturn = 0.95
+  package var markedDelay = 4.0
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
   package var flightShare = 0.97
