@@ -71,6 +71,12 @@ extension BandwidthEstimator {
       capacity += (acknowledgedRate - capacity) * min(1, elapsed / tuning.capacityMemory)
     }
     if standingDelay < targetDelay { capacity = max(capacity, min(provenRate, estimate)) }
+    if isSounding(now: now) {
+      estimate = min(estimate, capacity * tuning.soundingShare)
+      reason = .queue
+      state = .holding
+      return
+    }
     let quick = tuning.pull * (targetDelay - standingDelay) / cycle
     let slow = tuning.fairness * (targetDelay - slowDelay) / max(targetDelay, slowDelay)
     let wanted = capacity * (1 + min(max(quick + slow, -tuning.mostCut), tuning.mostRaise))
@@ -106,6 +112,19 @@ extension BandwidthEstimator {
       reason = .room
       state = .growing
     }
+  }
+
+  /// For a moment less is sent, because the least delay has not been seen for long: a queue that
+  /// never empties would be taken for the path itself once that is forgotten.
+  private mutating func isSounding(now: Instant) -> Bool {
+    if now < soundingEnd { return freshDelay > 1_000 }
+    guard let newest = arrivals.newest, now >= nextSounding,
+      newest.arrival &- least.lastTouched > tuning.mostUntouched
+    else { return false }
+    let needed = standingDelay / (1 - tuning.soundingShare) + cycle
+    soundingEnd = now + .microseconds(Int64(min(needed, 1_000_000)))
+    nextSounding = now + .seconds(4)
+    return true
   }
 
   /// Whether packets wait, beyond what scatters.

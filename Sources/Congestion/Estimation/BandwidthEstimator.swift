@@ -71,6 +71,9 @@ package struct BandwidthEstimator: Sendable {
   /// After a drain the queue is kept shorter until then, so that its floor is seen.
   var calmUntil = Instant.zero
   var isCalm = false
+  /// Until then less is sent, to see the least delay again; and when that may be next.
+  var soundingEnd = Instant.zero
+  var nextSounding = Instant.zero
   /// The standing delay over the last seconds.
   var slowDelay = 0.0
   /// What arrived over a few frames.

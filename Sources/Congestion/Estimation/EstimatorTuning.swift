@@ -37,6 +37,9 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var markedLeast = 0.88
   package var markedReturn = 0.95
   package var markedDelay = 4.0
+  /// Since the least delay was last seen, after which it is looked for; it is forgotten in 30 s.
+  package var mostUntouched: Int64 = 12_000_000
+  package var soundingShare = 0.7
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
   package var flightShare = 0.97
