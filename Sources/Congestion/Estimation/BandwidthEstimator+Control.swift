@@ -24,6 +24,11 @@ extension BandwidthEstimator {
 
   mutating func continueDrain(now: Instant) {
     drain.mostDelay = max(drain.mostDelay, standingDelay)
+    if standingDelay < targetDelay {
+      // The queue was gone; if it is there again that is another one.
+      drain.began = now
+      drain.mostDelay = standingDelay
+    }
     if isDrainHopeless(now: now) { return beginCompetition(now: now) }
     if let rates = arrivals.rates(over: 100_000, atLeast: 4, notBefore: drain.firstArrival),
       freshDelay > 4_000

@@ -111,7 +111,8 @@ extension BandwidthEstimator {
     {
       lastOverflow = now
     }
-    return now - longSince > .seconds(2) && now >= competition.barredUntil && !isOverburdened
+    return now - longSince > .seconds(2) && standingDelay > max(2 * targetDelay, 0.6 * slowDelay)
+      && now >= competition.barredUntil && !isOverburdened
       && isElastic
       && lastOverflow > longSince
       && now - lastOverflow < .seconds(4)
