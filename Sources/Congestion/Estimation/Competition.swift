@@ -21,9 +21,11 @@ struct Competition: Sendable, BitwiseCopyable {
   var barredUntil = Instant.zero
   /// Since when the queue has been short.
   var shortSince: Instant?
-  /// When the last test began whether the queue is our own, and the delay then, in microseconds.
+  /// When the last test began whether the queue is our own, what is sent meanwhile, and what
+  /// arrived before: bit/s.
   var testBegan: Instant?
-  var testDelay = 0.0
+  var testRate = 0.0
+  var rateBefore = 0.0
   var nextTest = Instant.zero
   /// Tests in a row after which the queue fell.
   var positiveTests = 0
@@ -168,24 +170,34 @@ extension BandwidthEstimator {
   /// Every few seconds less is sent for a moment: if the queue falls as it does for one who is
   /// alone, nobody else is there.
   private mutating func test(now: Instant) {
-    let span = max(2 * cycle, 150_000)
-    if let began = competition.testBegan {
-      estimate = min(estimate, acknowledgedRate) * 0.6
-      let waited = Double(now.nanoseconds(since: began)) / 1_000
-      guard waited > span + cycle + standingDelay else { return }
-      competition.testBegan = nil
-      let fell = competition.testDelay - standingDelay
-      // Audio goes on all the same, and what it leaves may be too little to see anything by.
-      let share = min(0.4, 1 - insistentRate / max(acknowledgedRate, 1))
-      let isPositive = share > 0.1 && fell > 0.75 * share * (waited - cycle)
-      competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
-      // The rival may have given way just then: twice is no accident.
-      competition.nextTest = now + (isPositive ? .seconds(1) : .seconds(6))
-      if competition.positiveTests >= 2 { endCompetition(reason: .queue) }
-    } else if now >= competition.nextTest {
-      competition.testBegan = now
-      competition.testDelay = standingDelay
+    guard let began = competition.testBegan else {
+      if now >= competition.nextTest {
+        competition.testBegan = now
+        competition.testRate = min(estimate, acknowledgedRate) * 0.6
+        competition.rateBefore = provenRate
+      }
+      return
     }
+    let span = Int64(max(2 * cycle, 150_000))
+    let from = Int64(clamping: began.nanoseconds / 1_000)
+    let waited = Int64(clamping: now.nanoseconds(since: began) / 1_000)
+    if waited < span { estimate = min(estimate, competition.testRate) }
+    // What was sent at its end has arrived.
+    guard let newest = arrivals.newest, newest.sent >= from &+ span || waited > span &+ 3_000_000
+    else { return }
+    competition.testBegan = nil
+    let isPositive = arrivals.fall(sentFrom: from, to: from &+ span).map(isOurOwn) ?? false
+    competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
+    // The rival may have given way just then: twice is no accident.
+    competition.nextTest = now + (isPositive ? .milliseconds(500) : .seconds(6))
+    if competition.positiveTests >= 2 { endCompetition(reason: .queue) }
+  }
+
+  /// The queue fell by as much as was sent less than the path carries.
+  private func isOurOwn(_ fall: ArrivalWindow.Fall) -> Bool {
+    let expected = Double(fall.span) - fall.bits * 1e6 / max(competition.rateBefore, 1)
+    // Audio goes on all the same, and what it leaves may be too little to see anything by.
+    return expected > 0.1 * Double(fall.span) && Double(fall.delay) > 0.75 * expected
   }
 
   private mutating func endCompetition(reason: Reason) {
