@@ -38,7 +38,7 @@ struct Competition: Sendable, BitwiseCopyable {
     window = max(Self.least(4, roundTrip), rate * roundTrip / Self.packetBits)
     windowAtLoss = window
     lastReduction = now
-    nextTest = now + .seconds(2)
+    nextTest = now + .seconds(1)
   }
 
   func rate(roundTrip: Double) -> Double { window * Self.packetBits / max(roundTrip, 0.01) }
@@ -189,7 +189,7 @@ extension BandwidthEstimator {
     let isPositive = arrivals.fall(sentFrom: from, to: from &+ span).map(isOurOwn) ?? false
     competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
     // The rival may have given way just then: twice is no accident.
-    competition.nextTest = now + (isPositive ? .milliseconds(500) : .seconds(6))
+    competition.nextTest = now + (isPositive ? .milliseconds(500) : competition.isSearching ? .seconds(2) : .seconds(6))
     if competition.positiveTests >= 2 { endCompetition(reason: .queue) }
   }
 
