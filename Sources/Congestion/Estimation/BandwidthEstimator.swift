@@ -85,8 +85,10 @@ package struct BandwidthEstimator: Sendable {
   /// While draining.
   var drain = Drain()
   var competition = Competition()
-  /// When the queue last was as short as we want it, over seconds, and when it last overflowed.
+  /// When the queue last was as short as we want it, over seconds and for a moment, and when it
+  /// last overflowed.
   var longSince = Instant.zero
+  var fullSince = Instant.zero
   var lastOverflow = Instant.zero
 
   package init(_ limits: EstimatorLimits = EstimatorLimits()) {
@@ -216,7 +218,10 @@ package struct BandwidthEstimator: Sendable {
     if let lastReport {
       elapsed = Double(now.nanoseconds(since: lastReport)) / 1_000
       // A silence says nothing of whose the queue is.
-      if elapsed > tuning.silence / 2 { drain.began = now }
+      if elapsed > tuning.silence / 2 {
+        drain.began = now
+        fullSince = now
+      }
       reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125
     }
     guard let floor = least.value, let newest = arrivals.newest else { return elapsed }

@@ -105,23 +105,27 @@ extension BandwidthEstimator {
       && now >= competition.barredUntil
   }
 
-  /// For seconds the queue has been longer than we want it, and it overflows although we give way.
+  /// For seconds the queue has been longer than we want it, and it overflows although we give way;
+  /// or it was so without a break, which a queue of our own never is.
   mutating func isContested(now: Instant) -> Bool {
     if slowDelay < 2 * targetDelay { longSince = now }
+    if standingDelay < 1.5 * targetDelay || state == .silent { fullSince = now }
     if losses.lostInReport > 0, losses.recent > 2 * losses.inherent + 0.002,
       standingDelay > 2.5 * targetDelay
     {
       lastOverflow = now
     }
-    return now - longSince > .seconds(2) && standingDelay > max(2 * targetDelay, 0.6 * slowDelay)
-      && now >= competition.barredUntil && !isOverburdened
-      && isElastic
-      && lastOverflow > longSince
-      && now - lastOverflow < .seconds(4)
+    guard isElastic, !isOverburdened, now >= competition.barredUntil,
+      standingDelay > max(2 * targetDelay, 0.6 * slowDelay)
+    else { return false }
+    let isOverflowing = lastOverflow > longSince && now - lastOverflow < .seconds(4)
+    return isOverflowing && now - longSince > .seconds(2)
+      || now - fullSince > .seconds(3)
   }
 
   mutating func beginCompetition(now: Instant) {
     longSince = now
+    fullSince = now
     state = .competing
     reason = .competition
     least.isHeld = true
@@ -190,7 +194,11 @@ extension BandwidthEstimator {
     competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
     // The rival may have given way just then: twice is no accident.
     competition.nextTest = now + (isPositive ? .milliseconds(500) : competition.isSearching ? .seconds(2) : .seconds(6))
-    if competition.positiveTests >= 2 { endCompetition(reason: .queue) }
+    guard competition.positiveTests >= 2 else { return }
+    // Time for what is in the queue to leave.
+    let time = 2 * standingDelay + 3_000_000
+    competition.barredUntil = now + .microseconds(Int64(min(time, 10_000_000)))
+    endCompetition(reason: .queue)
   }
 
   /// The queue fell by as much as was sent less than the path carries.
