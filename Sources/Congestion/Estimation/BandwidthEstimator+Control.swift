@@ -9,6 +9,25 @@ extension BandwidthEstimator {
     return freshDelay > targetDelay + guarding
   }
 
+  private var isInSpell: Bool { isBusy || freshDelay > busyDelay || state == .draining }
+
+  mutating func noteSpell(now: Instant) {
+    guard spell == nil, isInSpell else { return }
+    spell = (began: now, estimate: estimate, capacity: capacity)
+  }
+
+  /// A queue that is gone before our answer to it can have reached the path went by itself: the line
+  /// was served in bursts, and carries what it did.
+  mutating func endSpell(now: Instant) {
+    guard let spell, !isInSpell else { return }
+    self.spell = nil
+    guard state != .competing, state != .starting,
+      Double(now.nanoseconds(since: spell.began)) / 1_000 < tuning.spellShare * cycle
+    else { return }
+    estimate = max(estimate, spell.estimate * tuning.spellReturn)
+    capacity = max(capacity, min(spell.capacity, spell.estimate))
+  }
+
   mutating func beginDrain(now: Instant) {
     let rates = arrivals.rates(over: 30_000, atLeast: 3)
     capacity = min(rates?.arrival ?? estimate, estimate)

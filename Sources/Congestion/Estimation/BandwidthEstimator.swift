@@ -71,6 +71,8 @@ package struct BandwidthEstimator: Sendable {
   /// After a drain the queue is kept shorter until then, so that its floor is seen.
   var calmUntil = Instant.zero
   var isCalm = false
+  /// The present queue: since when, and what the rates were before it.
+  var spell: (began: Instant, estimate: Double, capacity: Double)?
   /// Until then less is sent, to see the least delay again; and when that may be next.
   var soundingEnd = Instant.zero
   var nextSounding = Instant.zero
@@ -135,6 +137,7 @@ package struct BandwidthEstimator: Sendable {
     isMarking = marks.isInUse(now: now)
     slowDelay += (standingDelay - slowDelay) * min(1, elapsed / tuning.slowMemory)
     if state != .competing, isContested(now: now) { beginCompetition(now: now) }
+    noteSpell(now: now)
     lastReport = now
     if state == .silent { state = .holding }
     switch state {
@@ -144,6 +147,7 @@ package struct BandwidthEstimator: Sendable {
       if isOverloaded { return beginDrain(now: now) }
       adjust(elapsed: elapsed, now: now)
     }
+    endSpell(now: now)
     estimate = min(max(estimate, limits.least), limits.most)
   }
 

@@ -40,6 +40,8 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   /// Since the least delay was last seen, after which it is looked for; it is forgotten in 30 s.
   package var mostUntouched: Int64 = 12_000_000
   package var soundingShare = 0.7
+  package var spellShare = 0.9
+  package var spellReturn = 0.95
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
   package var flightShare = 0.97
