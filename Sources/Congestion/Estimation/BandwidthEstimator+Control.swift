@@ -33,7 +33,7 @@ extension BandwidthEstimator {
     capacity = min(rates?.arrival ?? estimate, estimate)
     let isRelapse = now < calmUntil
     drain = Drain(
-      capacity: capacity, began: now, firstArrival: arrivals.count,
+      capacity: capacity, firstArrival: arrivals.count,
       before: isRelapse ? max(estimate, drain.before) : estimate)
     state = .draining
     reason = .overload
@@ -41,11 +41,13 @@ extension BandwidthEstimator {
     estimate = max(capacity * 0.9, limits.least)
   }
 
-  mutating func continueDrain(now: Instant) {
+  mutating func continueDrain(elapsed: Double, now: Instant) {
+    // A pause of the reports is the path's, and says nothing of whose the queue is.
+    drain.waited += min(elapsed, 2 * reportInterval)
     drain.mostDelay = max(drain.mostDelay, standingDelay)
     if standingDelay < targetDelay {
       // The queue was gone; if it is there again that is another one.
-      drain.began = now
+      drain.waited = 0
       drain.mostDelay = standingDelay
     }
     if isDrainHopeless(now: now) { return beginCompetition(now: now) }
@@ -179,7 +181,8 @@ extension BandwidthEstimator {
 struct Drain: Sendable, BitwiseCopyable {
   /// What the path carries, in bit/s.
   var capacity = 0.0
-  var began = Instant.zero
+  /// How long it has lasted, in microseconds.
+  var waited = 0.0
   /// Arrivals before this one say nothing of it.
   var firstArrival = 0
   /// The estimate before it.

@@ -141,7 +141,7 @@ package struct BandwidthEstimator: Sendable {
     lastReport = now
     if state == .silent { state = .holding }
     switch state {
-    case .draining: continueDrain(now: now)
+    case .draining: continueDrain(elapsed: elapsed, now: now)
     case .competing: compete(elapsed: elapsed, now: now)
     case .starting, .growing, .holding, .silent:
       if isOverloaded { return beginDrain(now: now) }
@@ -223,7 +223,7 @@ package struct BandwidthEstimator: Sendable {
       elapsed = Double(now.nanoseconds(since: lastReport)) / 1_000
       // A silence says nothing of whose the queue is.
       if elapsed > tuning.silence / 2 {
-        drain.began = now
+        drain.waited = 0
         fullSince = now
       }
       reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125

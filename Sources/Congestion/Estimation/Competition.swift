@@ -24,6 +24,8 @@ struct Competition: Sendable, BitwiseCopyable {
   /// When the last test began whether the queue is our own, what is sent meanwhile, and what
   /// arrived before: bit/s.
   var testBegan: Instant?
+  /// In microseconds: the longer the queue, the less it costs.
+  var testSpan: Int64 = 0
   var testRate = 0.0
   var rateBefore = 0.0
   var nextTest = Instant.zero
@@ -97,10 +99,9 @@ extension BandwidthEstimator {
   /// before.
   func isDrainHopeless(now: Instant) -> Bool {
     guard isElastic else { return false }
-    let waited = Double(now.nanoseconds(since: drain.began)) / 1_000
     // Beside audio and reports, which go on, it empties the slower.
     let share = min(insistentRate / max(drain.capacity, 1), 0.9)
-    return waited > max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle
+    return drain.waited > max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle
       && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
       && now >= competition.barredUntil
   }
@@ -177,14 +178,15 @@ extension BandwidthEstimator {
     guard let began = competition.testBegan else {
       if now >= competition.nextTest {
         competition.testBegan = now
+        competition.testSpan = Int64(max(2 * cycle, 150_000, min(standingDelay / 2, 500_000)))
         competition.testRate = min(estimate, acknowledgedRate) * 0.6
         competition.rateBefore = provenRate
       }
       return
     }
-    let span = Int64(max(2 * cycle, 150_000))
     let from = Int64(clamping: began.nanoseconds / 1_000)
     let waited = Int64(clamping: now.nanoseconds(since: began) / 1_000)
+    let span = competition.testSpan
     if waited < span { estimate = min(estimate, competition.testRate) }
     // What was sent at its end has arrived.
     guard let newest = arrivals.newest, newest.sent >= from &+ span || waited > span &+ 3_000_000
