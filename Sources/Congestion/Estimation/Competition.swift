@@ -7,6 +7,9 @@ struct Competition: Sendable, BitwiseCopyable {
   private static let beta = 0.7
   private static let scale = 0.4
 
+  /// A shorter queue than this, in microseconds, nobody need compete for.
+  static let leastDelay = 30_000.0
+
   private(set) var window = 4.0
   private var windowAtLoss = 0.0
   private var friendly = 0.0
@@ -29,6 +32,8 @@ struct Competition: Sendable, BitwiseCopyable {
   var testRate = 0.0
   var rateBefore = 0.0
   var nextTest = Instant.zero
+  /// The queue as it was found, in microseconds.
+  var delayBefore = 0.0
   /// Tests in a row after which the queue fell.
   var positiveTests = 0
 
@@ -102,7 +107,7 @@ extension BandwidthEstimator {
     // Beside audio and reports, which go on, it empties the slower.
     let share = min(insistentRate / max(drain.capacity, 1), 0.9)
     return drain.waited > max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle
-      && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
+      && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay, Competition.leastDelay)
       && now >= competition.barredUntil
   }
 
@@ -117,7 +122,7 @@ extension BandwidthEstimator {
       lastOverflow = now
     }
     guard isElastic, !isOverburdened, now >= competition.barredUntil,
-      standingDelay > max(2 * targetDelay, 0.6 * slowDelay)
+      standingDelay > max(2 * targetDelay, 0.6 * slowDelay, Competition.leastDelay)
     else { return false }
     let isOverflowing = lastOverflow > longSince && now - lastOverflow < .seconds(4)
     return isOverflowing && now - longSince > .seconds(2)
@@ -132,6 +137,7 @@ extension BandwidthEstimator {
     least.isHeld = true
     let rate = max(acknowledgedRate, min(drain.before * 0.4, acknowledgedRate * 2))
     competition.begin(rate: rate, roundTrip: loadedRoundTrip, now: now)
+    competition.delayBefore = max(standingDelay, drain.mostDelay)
     estimate = competition.rate(roundTrip: loadedRoundTrip)
   }
 
@@ -150,6 +156,10 @@ extension BandwidthEstimator {
     } else if acknowledgedRate > 0.2 * estimate {
       // What is not used says nothing of what there is (RFC 9438 §5.8).
       competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
+    }
+    if competition.isSearching, standingDelay > 3 * competition.delayBefore + 100_000 {
+      // Before anything was lost the queue is several times what it was: we made it.
+      return endCompetition(barredFor: 2 * standingDelay, now: now)
     }
     if isAlone(roundTrip: roundTrip, now: now) {
       competition.barredUntil = now + .seconds(20)
@@ -197,10 +207,7 @@ extension BandwidthEstimator {
     // The rival may have given way just then: twice is no accident.
     competition.nextTest = now + (isPositive ? .milliseconds(500) : competition.isSearching ? .seconds(2) : .seconds(6))
     guard competition.positiveTests >= 2 else { return }
-    // Time for what is in the queue to leave.
-    let time = 2 * standingDelay + 3_000_000
-    competition.barredUntil = now + .microseconds(Int64(min(time, 10_000_000)))
-    endCompetition(reason: .queue)
+    endCompetition(barredFor: 2 * standingDelay + 3_000_000, now: now)
   }
 
   /// The queue fell by as much as was sent less than the path carries.
@@ -208,6 +215,12 @@ extension BandwidthEstimator {
     let expected = Double(fall.span) - fall.bits * 1e6 / max(competition.rateBefore, 1)
     // Audio goes on all the same, and what it leaves may be too little to see anything by.
     return expected > 0.1 * Double(fall.span) && Double(fall.delay) > 0.75 * expected
+  }
+
+  /// - Parameter time: For what is in the queue to leave, in microseconds.
+  private mutating func endCompetition(barredFor time: Double, now: Instant) {
+    competition.barredUntil = now + .microseconds(Int64(min(time, 10_000_000)))
+    endCompetition(reason: .queue)
   }
 
   private mutating func endCompetition(reason: Reason) {
