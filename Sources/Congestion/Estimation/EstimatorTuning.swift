@@ -5,7 +5,7 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var slack = 0.0
   package var rateSpan = 60_000.0
   package var startVelocity = 1.0
-  package var leastVelocity = 0.05
+  package var leastVelocity = 0.07
   package var mostVelocity = 0.5
   package var returnVelocity = 0.5
   package var slowMemory = 2_000_000.0
@@ -40,13 +40,13 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   /// Since the least delay was last seen, after which it is looked for; it is forgotten in 30 s.
   package var mostUntouched: Int64 = 12_000_000
   package var soundingShare = 0.7
-  package var spellShare = 0.9
+  package var spellShare = 1.05
   package var spellReturn = 0.95
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
   package var flightShare = 0.97
-  package var growthShare = 1.45
-  package var reportShare = 1.2
+  package var growthShare = 1.6
+  package var reportShare = 1.05
 
   /// IPv4 and UDP.
   static let headerByteCount = 28
