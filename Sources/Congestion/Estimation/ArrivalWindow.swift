@@ -85,4 +85,37 @@ struct ArrivalWindow: Sendable {
       arrival: bits / Double(elapsed), sending: bits / Double(sent), span: elapsed,
       packetCount: used)
   }
+
+  /// How the delay fell from the packets sent at one moment to those sent at another.
+  struct Fall: Equatable {
+    /// In microseconds; negative where it rose.
+    var delay: Int64
+    /// Between the two moments, in microseconds.
+    var span: Int64
+    /// Sent meanwhile.
+    var bits: Double
+  }
+
+  /// `nil` where nothing that was sent near one of the two moments is among what arrived.
+  func fall(sentFrom from: Int64, to: Int64) -> Fall? {
+    var before: ArrivedPacket?
+    var after: ArrivedPacket?
+    var bytes: Int64 = 0
+    for age in 0..<held {
+      let packet = packet(age)
+      if packet.sent >= to {
+        after = packet
+      } else if packet.sent >= from {
+        bytes += packet.byteCount
+        before = packet
+      } else {
+        before = packet
+        break
+      }
+    }
+    guard let before, let after, after.sent > before.sent else { return nil }
+    return Fall(
+      delay: before.delay &- after.delay, span: after.sent &- before.sent,
+      bits: Double(bytes) * 8)
+  }
 }

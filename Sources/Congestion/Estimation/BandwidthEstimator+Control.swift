@@ -9,12 +9,31 @@ extension BandwidthEstimator {
     return freshDelay > targetDelay + guarding
   }
 
+  private var isInSpell: Bool { isBusy || freshDelay > busyDelay || state == .draining }
+
+  mutating func noteSpell(now: Instant) {
+    guard spell == nil, isInSpell else { return }
+    spell = (began: now, estimate: estimate, capacity: capacity)
+  }
+
+  /// A queue that is gone before our answer to it can have reached the path went by itself: the line
+  /// was served in bursts, and carries what it did.
+  mutating func endSpell(now: Instant) {
+    guard let spell, !isInSpell else { return }
+    self.spell = nil
+    guard state != .competing, state != .starting,
+      Double(now.nanoseconds(since: spell.began)) / 1_000 < tuning.spellShare * cycle
+    else { return }
+    estimate = max(estimate, spell.estimate * tuning.spellReturn)
+    capacity = max(capacity, min(spell.capacity, spell.estimate))
+  }
+
   mutating func beginDrain(now: Instant) {
     let rates = arrivals.rates(over: 30_000, atLeast: 3)
     capacity = min(rates?.arrival ?? estimate, estimate)
     let isRelapse = now < calmUntil
     drain = Drain(
-      capacity: capacity, began: now, firstArrival: arrivals.count,
+      capacity: capacity, firstArrival: arrivals.count,
       before: isRelapse ? max(estimate, drain.before) : estimate)
     state = .draining
     reason = .overload
@@ -22,8 +41,15 @@ extension BandwidthEstimator {
     estimate = max(capacity * 0.9, limits.least)
   }
 
-  mutating func continueDrain(now: Instant) {
+  mutating func continueDrain(elapsed: Double, now: Instant) {
+    // A pause of the reports is the path's, and says nothing of whose the queue is.
+    drain.waited += min(elapsed, 2 * reportInterval)
     drain.mostDelay = max(drain.mostDelay, standingDelay)
+    if standingDelay < targetDelay {
+      // The queue was gone; if it is there again that is another one.
+      drain.waited = 0
+      drain.mostDelay = standingDelay
+    }
     if isDrainHopeless(now: now) { return beginCompetition(now: now) }
     if let rates = arrivals.rates(over: 100_000, atLeast: 4, notBefore: drain.firstArrival),
       freshDelay > 4_000
@@ -61,7 +87,9 @@ extension BandwidthEstimator {
       state = .holding
       return
     }
-    if isMarking, standingDelay < targetDelay * 1.5 { return obeyMarks(share: share) }
+    if isMarking, standingDelay < targetDelay * tuning.markedDelay {
+      return obeyMarks(share: share, now: now)
+    }
     guard isBusy else { return grow(share: share, now: now) }
     velocity = tuning.leastVelocity
     nextVelocity = now
@@ -69,6 +97,12 @@ extension BandwidthEstimator {
       capacity += (acknowledgedRate - capacity) * min(1, elapsed / tuning.capacityMemory)
     }
     if standingDelay < targetDelay { capacity = max(capacity, min(provenRate, estimate)) }
+    if isSounding(now: now) {
+      estimate = min(estimate, capacity * tuning.soundingShare)
+      reason = .queue
+      state = .holding
+      return
+    }
     let quick = tuning.pull * (targetDelay - standingDelay) / cycle
     let slow = tuning.fairness * (targetDelay - slowDelay) / max(targetDelay, slowDelay)
     let wanted = capacity * (1 + min(max(quick + slow, -tuning.mostCut), tuning.mostRaise))
@@ -77,19 +111,46 @@ extension BandwidthEstimator {
     state = .holding
   }
 
-  /// A path that marks: less by the share of marks each round trip, or a little more.
-  private mutating func obeyMarks(share: Double) {
+  /// A path that marks says so before there is a queue: what arrives while it marks is what it
+  /// carries. Then less, by the share of the packets that were marked; else back to that at once
+  /// and on from there slowly, faster the longer nothing is marked.
+  private mutating func obeyMarks(share: Double, now: Instant) {
     if marks.isMarked {
-      estimate *= 1 - min(marks.share, 1) / 2 * min(share, 1)
-      capacity = estimate
+      capacity += (acknowledgedRate - capacity) * min(1, share * tuning.markedMemory)
+      let cut = min(max(marks.share, marks.latest), 1) * tuning.markedCut * min(share, 1)
+      let least = min(estimate, capacity * tuning.markedLeast)
+      estimate = max(min(estimate, capacity) * (1 - cut), least)
+      // The slower of two flows grows the faster: their shares become equal.
+      let ratio = estimate / limits.weight / tuning.reference
+      velocity = min(tuning.markedGrowth * EstimatorTuning.powerLaw(ratio), tuning.leastVelocity)
+      nextVelocity = now
       reason = .congestionMarks
       state = .holding
     } else {
+      if now >= nextVelocity {
+        if estimate > capacity * 1.03 { velocity = min(velocity * 2, tuning.mostVelocity) }
+        nextVelocity = Instant(nanoseconds: now.nanoseconds &+ UInt64(cycle * 1_000))
+      }
+      let isBelow = estimate < capacity * tuning.markedReturn
+      let speed = isBelow ? tuning.leastVelocity : velocity
       let room = max(acknowledgedRate, provenRate) * tuning.growthShare + tuning.growthRate
-      estimate = max(estimate, min(estimate * (1 + tuning.markedGrowth * share), room))
+      estimate = max(estimate, min(estimate * (1 + speed * min(share, 1)), room))
       reason = .room
       state = .growing
     }
+  }
+
+  /// For a moment less is sent, because the least delay has not been seen for long: a queue that
+  /// never empties would be taken for the path itself once that is forgotten.
+  private mutating func isSounding(now: Instant) -> Bool {
+    if now < soundingEnd { return freshDelay > 1_000 }
+    guard let newest = arrivals.newest, now >= nextSounding,
+      newest.arrival &- least.lastTouched > tuning.mostUntouched
+    else { return false }
+    let needed = standingDelay / (1 - tuning.soundingShare) + cycle
+    soundingEnd = now + .microseconds(Int64(min(needed, 1_000_000)))
+    nextSounding = now + .seconds(4)
+    return true
   }
 
   /// Whether packets wait, beyond what scatters.
@@ -120,7 +181,8 @@ extension BandwidthEstimator {
 struct Drain: Sendable, BitwiseCopyable {
   /// What the path carries, in bit/s.
   var capacity = 0.0
-  var began = Instant.zero
+  /// How long it has lasted, in microseconds.
+  var waited = 0.0
   /// Arrivals before this one say nothing of it.
   var firstArrival = 0
   /// The estimate before it.

@@ -71,6 +71,11 @@ package struct BandwidthEstimator: Sendable {
   /// After a drain the queue is kept shorter until then, so that its floor is seen.
   var calmUntil = Instant.zero
   var isCalm = false
+  /// The present queue: since when, and what the rates were before it.
+  var spell: (began: Instant, estimate: Double, capacity: Double)?
+  /// Until then less is sent, to see the least delay again; and when that may be next.
+  var soundingEnd = Instant.zero
+  var nextSounding = Instant.zero
   /// The standing delay over the last seconds.
   var slowDelay = 0.0
   /// What arrived over a few frames.
@@ -82,8 +87,10 @@ package struct BandwidthEstimator: Sendable {
   /// While draining.
   var drain = Drain()
   var competition = Competition()
-  /// When the queue last was as short as we want it, over seconds, and when it last overflowed.
+  /// When the queue last was as short as we want it, over seconds and for a moment, and when it
+  /// last overflowed.
   var longSince = Instant.zero
+  var fullSince = Instant.zero
   var lastOverflow = Instant.zero
 
   package init(_ limits: EstimatorLimits = EstimatorLimits()) {
@@ -130,15 +137,17 @@ package struct BandwidthEstimator: Sendable {
     isMarking = marks.isInUse(now: now)
     slowDelay += (standingDelay - slowDelay) * min(1, elapsed / tuning.slowMemory)
     if state != .competing, isContested(now: now) { beginCompetition(now: now) }
+    noteSpell(now: now)
     lastReport = now
     if state == .silent { state = .holding }
     switch state {
-    case .draining: continueDrain(now: now)
+    case .draining: continueDrain(elapsed: elapsed, now: now)
     case .competing: compete(elapsed: elapsed, now: now)
     case .starting, .growing, .holding, .silent:
       if isOverloaded { return beginDrain(now: now) }
       adjust(elapsed: elapsed, now: now)
     }
+    endSpell(now: now)
     estimate = min(max(estimate, limits.least), limits.most)
   }
 
@@ -213,7 +222,10 @@ package struct BandwidthEstimator: Sendable {
     if let lastReport {
       elapsed = Double(now.nanoseconds(since: lastReport)) / 1_000
       // A silence says nothing of whose the queue is.
-      if elapsed > tuning.silence / 2 { drain.began = now }
+      if elapsed > tuning.silence / 2 {
+        drain.waited = 0
+        fullSince = now
+      }
       reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125
     }
     guard let floor = least.value, let newest = arrivals.newest else { return elapsed }

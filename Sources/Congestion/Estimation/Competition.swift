@@ -7,6 +7,9 @@ struct Competition: Sendable, BitwiseCopyable {
   private static let beta = 0.7
   private static let scale = 0.4
 
+  /// A shorter queue than this, in microseconds, nobody need compete for.
+  static let leastDelay = 30_000.0
+
   private(set) var window = 4.0
   private var windowAtLoss = 0.0
   private var friendly = 0.0
@@ -21,10 +24,16 @@ struct Competition: Sendable, BitwiseCopyable {
   var barredUntil = Instant.zero
   /// Since when the queue has been short.
   var shortSince: Instant?
-  /// When the last test began whether the queue is our own, and the delay then, in microseconds.
+  /// When the last test began whether the queue is our own, what is sent meanwhile, and what
+  /// arrived before: bit/s.
   var testBegan: Instant?
-  var testDelay = 0.0
+  /// In microseconds: the longer the queue, the less it costs.
+  var testSpan: Int64 = 0
+  var testRate = 0.0
+  var rateBefore = 0.0
   var nextTest = Instant.zero
+  /// The queue as it was found, in microseconds.
+  var delayBefore = 0.0
   /// Tests in a row after which the queue fell.
   var positiveTests = 0
 
@@ -36,7 +45,7 @@ struct Competition: Sendable, BitwiseCopyable {
     window = max(Self.least(4, roundTrip), rate * roundTrip / Self.packetBits)
     windowAtLoss = window
     lastReduction = now
-    nextTest = now + .seconds(2)
+    nextTest = now + .seconds(1)
   }
 
   func rate(roundTrip: Double) -> Double { window * Self.packetBits / max(roundTrip, 0.01) }
@@ -95,35 +104,40 @@ extension BandwidthEstimator {
   /// before.
   func isDrainHopeless(now: Instant) -> Bool {
     guard isElastic else { return false }
-    let waited = Double(now.nanoseconds(since: drain.began)) / 1_000
     // Beside audio and reports, which go on, it empties the slower.
     let share = min(insistentRate / max(drain.capacity, 1), 0.9)
-    return waited > max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle
-      && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay)
+    return drain.waited > max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle
+      && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay, Competition.leastDelay)
       && now >= competition.barredUntil
   }
 
-  /// For seconds the queue has been longer than we want it, and it overflows although we give way.
+  /// For seconds the queue has been longer than we want it, and it overflows although we give way;
+  /// or it was so without a break, which a queue of our own never is.
   mutating func isContested(now: Instant) -> Bool {
     if slowDelay < 2 * targetDelay { longSince = now }
+    if standingDelay < 1.5 * targetDelay || state == .silent { fullSince = now }
     if losses.lostInReport > 0, losses.recent > 2 * losses.inherent + 0.002,
       standingDelay > 2.5 * targetDelay
     {
       lastOverflow = now
     }
-    return now - longSince > .seconds(2) && now >= competition.barredUntil && !isOverburdened
-      && isElastic
-      && lastOverflow > longSince
-      && now - lastOverflow < .seconds(4)
+    guard isElastic, !isOverburdened, now >= competition.barredUntil,
+      standingDelay > max(2 * targetDelay, 0.6 * slowDelay, Competition.leastDelay)
+    else { return false }
+    let isOverflowing = lastOverflow > longSince && now - lastOverflow < .seconds(4)
+    return isOverflowing && now - longSince > .seconds(2)
+      || now - fullSince > .seconds(3)
   }
 
   mutating func beginCompetition(now: Instant) {
     longSince = now
+    fullSince = now
     state = .competing
     reason = .competition
     least.isHeld = true
     let rate = max(acknowledgedRate, min(drain.before * 0.4, acknowledgedRate * 2))
     competition.begin(rate: rate, roundTrip: loadedRoundTrip, now: now)
+    competition.delayBefore = max(standingDelay, drain.mostDelay)
     estimate = competition.rate(roundTrip: loadedRoundTrip)
   }
 
@@ -142,6 +156,10 @@ extension BandwidthEstimator {
     } else if acknowledgedRate > 0.2 * estimate {
       // What is not used says nothing of what there is (RFC 9438 §5.8).
       competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
+    }
+    if competition.isSearching, standingDelay > 3 * competition.delayBefore + 100_000 {
+      // Before anything was lost the queue is several times what it was: we made it.
+      return endCompetition(barredFor: 2 * standingDelay, now: now)
     }
     if isAlone(roundTrip: roundTrip, now: now) {
       competition.barredUntil = now + .seconds(20)
@@ -167,24 +185,42 @@ extension BandwidthEstimator {
   /// Every few seconds less is sent for a moment: if the queue falls as it does for one who is
   /// alone, nobody else is there.
   private mutating func test(now: Instant) {
-    let span = max(2 * cycle, 150_000)
-    if let began = competition.testBegan {
-      estimate = min(estimate, acknowledgedRate) * 0.6
-      let waited = Double(now.nanoseconds(since: began)) / 1_000
-      guard waited > span + cycle + standingDelay else { return }
-      competition.testBegan = nil
-      let fell = competition.testDelay - standingDelay
-      // Audio goes on all the same, and what it leaves may be too little to see anything by.
-      let share = min(0.4, 1 - insistentRate / max(acknowledgedRate, 1))
-      let isPositive = share > 0.1 && fell > 0.75 * share * (waited - cycle)
-      competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
-      // The rival may have given way just then: twice is no accident.
-      competition.nextTest = now + (isPositive ? .seconds(1) : .seconds(6))
-      if competition.positiveTests >= 2 { endCompetition(reason: .queue) }
-    } else if now >= competition.nextTest {
-      competition.testBegan = now
-      competition.testDelay = standingDelay
+    guard let began = competition.testBegan else {
+      if now >= competition.nextTest {
+        competition.testBegan = now
+        competition.testSpan = Int64(max(2 * cycle, 150_000, min(standingDelay / 2, 500_000)))
+        competition.testRate = min(estimate, acknowledgedRate) * 0.6
+        competition.rateBefore = provenRate
+      }
+      return
     }
+    let from = Int64(clamping: began.nanoseconds / 1_000)
+    let waited = Int64(clamping: now.nanoseconds(since: began) / 1_000)
+    let span = competition.testSpan
+    if waited < span { estimate = min(estimate, competition.testRate) }
+    // What was sent at its end has arrived.
+    guard let newest = arrivals.newest, newest.sent >= from &+ span || waited > span &+ 3_000_000
+    else { return }
+    competition.testBegan = nil
+    let isPositive = arrivals.fall(sentFrom: from, to: from &+ span).map(isOurOwn) ?? false
+    competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
+    // The rival may have given way just then: twice is no accident.
+    competition.nextTest = now + (isPositive ? .milliseconds(500) : competition.isSearching ? .seconds(2) : .seconds(6))
+    guard competition.positiveTests >= 2 else { return }
+    endCompetition(barredFor: 2 * standingDelay + 3_000_000, now: now)
+  }
+
+  /// The queue fell by as much as was sent less than the path carries.
+  private func isOurOwn(_ fall: ArrivalWindow.Fall) -> Bool {
+    let expected = Double(fall.span) - fall.bits * 1e6 / max(competition.rateBefore, 1)
+    // Audio goes on all the same, and what it leaves may be too little to see anything by.
+    return expected > 0.1 * Double(fall.span) && Double(fall.delay) > 0.75 * expected
+  }
+
+  /// - Parameter time: For what is in the queue to leave, in microseconds.
+  private mutating func endCompetition(barredFor time: Double, now: Instant) {
+    competition.barredUntil = now + .microseconds(Int64(min(time, 10_000_000)))
+    endCompetition(reason: .queue)
   }
 
   private mutating func endCompetition(reason: Reason) {

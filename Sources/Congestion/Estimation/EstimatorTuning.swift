@@ -5,7 +5,7 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var slack = 0.0
   package var rateSpan = 60_000.0
   package var startVelocity = 1.0
-  package var leastVelocity = 0.05
+  package var leastVelocity = 0.07
   package var mostVelocity = 0.5
   package var returnVelocity = 0.5
   package var slowMemory = 2_000_000.0
@@ -31,12 +31,22 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var silence = 600_000.0
   package var priorShare = 0.95
   package var markedPacingGain = 1.02
-  package var markedGrowth = 0.015
+  package var markedGrowth = 0.01
+  package var markedMemory = 1.0
+  package var markedCut = 0.4
+  package var markedLeast = 0.88
+  package var markedReturn = 0.95
+  package var markedDelay = 4.0
+  /// Since the least delay was last seen, after which it is looked for; it is forgotten in 30 s.
+  package var mostUntouched: Int64 = 12_000_000
+  package var soundingShare = 0.7
+  package var spellShare = 1.05
+  package var spellReturn = 0.95
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
   package var flightShare = 0.97
-  package var growthShare = 1.45
-  package var reportShare = 1.2
+  package var growthShare = 1.6
+  package var reportShare = 1.05
 
   /// IPv4 and UDP.
   static let headerByteCount = 28

@@ -56,6 +56,8 @@ struct MarkAccount: Sendable, BitwiseCopyable {
   private var all = 0.0
   /// Of the packets of the last round trips.
   private(set) var share = 0.0
+  /// Of those in the last report.
+  private(set) var latest = 0.0
   /// In the last report.
   private(set) var isMarked = false
   private(set) var lastMark: Instant?
@@ -70,7 +72,8 @@ struct MarkAccount: Sendable, BitwiseCopyable {
     guard all > 0 else { return }
     isMarked = marked > 0
     if isMarked { lastMark = now }
-    share += (marked / all - share) * min(1, weight)
+    latest = marked / all
+    share += (latest - share) * min(1, weight)
     marked = 0
     all = 0
   }

@@ -29,12 +29,16 @@ package struct FallbackLimits: Sendable, BitwiseCopyable {
   package var settledTime = Duration.seconds(120)
   /// How long a probe lasts while it shows nothing yet.
   package var probeTime = Duration.seconds(3)
-  /// Between two probes.
+  /// Between the first two probes; half as long again after each that was in vain.
   package var probePause = Duration.seconds(2)
+  /// The longest that the pause becomes so.
+  package var mostVainProbePause = Duration.seconds(4)
   /// The longest that the pause becomes with the relapses: the way back is always found in time.
   package var mostProbePause = Duration.seconds(5)
   /// Above this queueing delay a probe stops: the audio comes first.
   package var mostProbeDelay = 40_000.0
+  /// The same while it has not shown the rate yet: a queue before that says that it will not.
+  package var mostVainProbeDelay = 20_000.0
 
   package init(audio: Double, leastVideo: Double) {
     needed = audio + leastVideo

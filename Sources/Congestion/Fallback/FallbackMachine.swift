@@ -69,6 +69,7 @@ package struct FallbackMachine: Sendable {
   /// While in audio-only: when the present probe ends, and when the next begins.
   private var probeEnd: Instant?
   private var nextProbe: Instant?
+  private var vainPause = Duration.zero
   private var provenBest = 0.0
 
   package init(_ limits: FallbackLimits) {
@@ -128,6 +129,7 @@ package struct FallbackMachine: Sendable {
     goodSince = nil
     probeEnd = nil
     nextProbe = now + limits.probePause
+    vainPause = limits.probePause
     return Change(
       mode: mode, reason: reason, estimate: sighting.estimate, needed: limits.needed,
       loss: sighting.loss)
@@ -136,11 +138,12 @@ package struct FallbackMachine: Sendable {
   // MARK: Without video
 
   private mutating func probe(_ sighting: Sighting, now: Instant) -> Change? {
+    let isShown = min(sighting.estimate, sighting.proven * 1.05) >= limits.returnRate
+    let mostDelay = isShown ? limits.mostProbeDelay : limits.mostVainProbeDelay
     let isHurt =
-      sighting.queueDelay > limits.mostProbeDelay || sighting.loss > limits.mostReturnLoss
+      sighting.queueDelay > mostDelay || sighting.loss > limits.mostReturnLoss
       || !sighting.isHeard
-    let holds =
-      min(sighting.estimate, sighting.proven * 1.05) >= limits.returnRate && !isHurt
+    let holds = isShown && !isHurt
     if let end = probeEnd {
       if isHurt {
         endProbe(now: now)
@@ -163,8 +166,8 @@ package struct FallbackMachine: Sendable {
     probeEnd = nil
     goodSince = nil
     // A link whose return was tried in vain is probed less often as well.
-    let pause = min(max(limits.probePause, returnTime), limits.mostProbePause)
-    nextProbe = now + pause
+    nextProbe = now + min(max(vainPause, returnTime), limits.mostProbePause)
+    vainPause = min(vainPause * 1.5, limits.mostVainProbePause)
   }
 
   private mutating func leave(_ sighting: Sighting, now: Instant) -> Change {

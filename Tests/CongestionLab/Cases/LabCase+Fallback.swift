@@ -58,6 +58,11 @@ extension LabCase {
         Measure("changes in 10 min, mean", "", .atMost(1)) { _, world in
           Double(changes(world).count) / 6
         },
+        Measure("changes in any 10 min, most", "", .atMost(1)) { _, world in
+          let times = changes(world).map(\.0)
+          let counts = times.map { time in times.count { $0 >= time && $0 < time + 600 } }
+          return Double(counts.max() ?? 0)
+        },
         .audioWait(), .audioLoss(),
       ])
   }

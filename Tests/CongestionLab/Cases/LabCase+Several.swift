@@ -2,7 +2,7 @@
 extension LabCase {
   package static let several: [LabCase] = [
     fiveTwo, fiveThree, fiveThreeClean, fiveFour, fiveFive, fiveSix, fiveSixDeep, fiveSeven,
-    fiveEight, priority, twoBottlenecks,
+    fiveEight, priority, twoBottlenecks, marked,
   ]
 
   private static let fiveTwo = LabCase(
@@ -139,6 +139,16 @@ extension LabCase {
   ).with {
     $0.links += [LinkSpec(.constant(8e6), delay: 20), LinkSpec(.constant(1.5e6), delay: 40)]
   }
+
+  private static let marked = LabCase(
+    "l4s2", "two flows, 5 → 2 → 5 Mbit/s, RTT 20, CE above 5 ms",
+    LinkSpec(.schedule([(0, 5), (40, 2), (80, 5)]), delay: 10).with { $0.marksAbove = 5_000_000 },
+    flows: staggered([0, 10]).map { flow in flow.with { $0.isECT = true } }, seconds: 120,
+    [
+      .jain([0, 1], from: 20, to: 40), .jain([0, 1], from: 60, to: 80),
+      .jain([0, 1], from: 100, to: 120), .drain(at: 40, until: 80), .rise(at: 80, until: 120),
+      .utilisation(), .wait(),
+    ])
 
   static func staggered(_ starts: [Double]) -> [FlowSpec] {
     starts.map { start in FlowSpec.media.with { $0.start = start } }
