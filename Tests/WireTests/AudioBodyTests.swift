@@ -42,6 +42,39 @@ import Wire
         == length + 3 + 80 + 2 + AudioCopy.headerByteCount(distance: distance, byteCount: length))
   }
 
+  @Test(arguments: [1, 80, 252, 1272], [2, 40] as [UInt8])
+  func `a parity says which frames and what lengths`(count: Int, distance: UInt8) throws {
+    let length = count + AudioCopy.parityLeadByteCount
+    let body = Self.bytes { output in
+      AudioCopy.writeHeader(
+        .parity, distance: distance, byteCount: length, isLast: true, to: &output)
+      AudioCopy.writeParityLead(secondDistance: 6, lengths: (count, 3), to: &output)
+      output.append(repeating: 7, count: count)
+      output.append(repeating: 9, count: 80)
+    }
+    let parts = try AudioBody(body.span, hasCopies: true)
+    let parity = parts.copy(0)
+    #expect(parity.coding == .parity && parity.distance == distance)
+    #expect(parity.secondDistance == 6 && Int(parity.lengthSum) == count ^ 3)
+    #expect(Array(body[parity.payload.range]) == [UInt8](repeating: 7, count: count))
+    #expect(parts.primary.count == 80)
+    #expect(
+      body.count
+        == length + 80
+        + AudioCopy.headerByteCount(.parity, distance: distance, byteCount: length))
+  }
+
+  @Test(
+    arguments: [
+      [0x62, 1, 3, 6, 0, 0], [0x62, 1, 4, 0, 0, 0, 5], [0x62, 1, 4, 2, 0, 0, 5],
+    ] as [[UInt8]])
+  func `a parity that makes no sense is stepped over`(head: [UInt8]) throws {
+    let body = head + [9, 9]
+    let parts = try AudioBody(body.span, hasCopies: true)
+    #expect(parts.copy(0).coding == .other)
+    #expect(parts.primary.count == 2)
+  }
+
   @Test func `a codec that is not known is stepped over`() throws {
     let body: [UInt8] = [0b0110_0010, 0x55, 2, 1, 1, 9, 9, 9]
     let parts = try AudioBody(body.span, hasCopies: true)

@@ -42,7 +42,9 @@ struct ListenOutcome: Sendable {
 
   mutating func notePlan(_ plan: RedundancyPlan, _ now: Instant) {
     let copies = (0..<plan.copyCount).map { index in
-      "\(plan.copy(index).distance)" + (plan.copy(index).isLowRate ? "" : "f")
+      let copy = plan.copy(index)
+      let parity = copy.parityDistance > 0 ? "^\(copy.parityDistance)" : ""
+      return "\(copy.distance)" + (copy.isLowRate ? "" : parity.isEmpty ? "f" : parity)
     }
     let second = Self.rounded(Double(now.nanoseconds) / 1e9)
     let rates = "\(plan.bitrate)/\(plan.copyBitrate)/\(plan.frameLength.milliseconds)"

@@ -18,7 +18,8 @@ enum ListenProgram {
       --bitrate N      of the encoder, bits/s       (default: 32000)
       --frame N        milliseconds a packet        (default: 20)
       --announce N     loss announced to the encoder, for its own error correction (default: 0)
-      --copies LIST    distances in frames of copies in each packet, f for full ones: 2,4,7 or 1f
+      --copies LIST    distances in frames of copies in each packet, f for full ones, ^ for the XOR
+                       of two frames: 2,4,7 or 1f or 1^3
       --copy-bitrate N of copies that are not full, bits/s (default: 12000)
       --adapt          the sender chooses copies, rates and frame length from reports
       --payload N      the most that all payload may take then, bits/s
@@ -95,13 +96,29 @@ enum ListenProgram {
       try arguments.integer("--copy-bitrate", "bits/s", in: rates) ?? plan.copyBitrate
     plan.announcedLossPercent = try arguments.integer("--announce", "per cent", in: 0...100) ?? 0
     for word in (try arguments.option("--copies") ?? "").split(separator: ",") {
-      let isFull = word.hasSuffix("f")
-      guard let distance = Int(isFull ? word.dropLast() : word), (1...15).contains(distance) else {
-        throw UsageError("--copies wants distances in frames, 1 to 15, f for full ones: 1f,2,4")
+      guard let copy = copy(word) else {
+        throw UsageError(
+          "--copies wants distances in frames, 1 to 15, f for full ones, ^ for the XOR of two: "
+            + "1f,2,4 or 1^3")
       }
-      plan.add(RedundancyPlan.Copy(distance: distance, isLowRate: !isFull))
+      plan.add(copy)
     }
     return plan
+  }
+
+  private static func copy(_ word: Substring) -> RedundancyPlan.Copy? {
+    let parts = word.split(separator: "^").map(String.init)
+    if parts.count == 2, let near = distance(parts[0]), let far = distance(parts[1]), near != far {
+      return RedundancyPlan.Copy(parityOf: near, and: far)
+    }
+    let isFull = word.hasSuffix("f")
+    return distance(String(isFull ? word.dropLast() : word)).map {
+      RedundancyPlan.Copy(distance: $0, isLowRate: !isFull)
+    }
+  }
+
+  private static func distance(_ text: String) -> Int? {
+    Int(text).flatMap { (1...15).contains($0) ? $0 : nil }
   }
 }
 

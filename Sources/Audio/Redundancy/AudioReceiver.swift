@@ -17,6 +17,7 @@ package struct AudioReceiver: ~Copyable {
   package var leastDelay: Int64 = 0
 
   private var missing = MissingFrames()
+  private var parities = ParityRepair()
   /// The farthest copy in use, in steps of 10 ms, and how many packets ago it was seen.
   private var copyDistance = 0
   private var lastGap: Instant?
@@ -49,12 +50,33 @@ package struct AudioReceiver: ~Copyable {
       buffer.insert(
         body.bytes(at: parts.primary), mediaTime: frame.mediaTime, arrival: arrival,
         origin: .primary, isMarked: frame.isMarked)
+      parities.note(body.bytes(at: parts.primary), mediaTime: frame.mediaTime)
     }
     holdForCopies(parts, now: arrival)
     for index in 0..<parts.copyCount {
       let copy = parts.copy(index)
       insert(copy, body.bytes(at: copy.payload), of: frame, arrival: arrival)
     }
+    restore(in: frame, arrival: arrival)
+  }
+
+  /// What all parities so far and all frames so far give beside them.
+  private mutating func restore(in frame: AudioMediaFrame, arrival: Instant) {
+    while let restored = parities.next() {
+      if missing.noteRepair(mediaTime: restored.mediaTime) { framesRepairedByCopies += 1 }
+      let steps = frame.mediaTime &- restored.mediaTime
+      Self.insert(
+        restored, of: parities, .copy(steps: steps, isLowRate: false), arrival, into: &buffer)
+    }
+  }
+
+  private static func insert(
+    _ restored: ParityRepair.Restored, of parities: borrowing ParityRepair,
+    _ origin: PacketOrigin, _ arrival: Instant, into buffer: inout JitterBuffer
+  ) {
+    buffer.insert(
+      parities.payload(of: restored), mediaTime: restored.mediaTime, arrival: arrival,
+      origin: origin)
   }
 
   /// While frames get lost, every frame must wait for the farthest copy: known from the first
@@ -62,7 +84,8 @@ package struct AudioReceiver: ~Copyable {
   private mutating func holdForCopies(_ parts: AudioBody, now: Instant) {
     var farthest = 0
     for index in 0..<parts.copyCount where parts.copy(index).coding != .retransmission {
-      farthest = max(farthest, Int(parts.copy(index).distance))
+      let copy = parts.copy(index)
+      farthest = max(farthest, Int(copy.distance), Int(copy.secondDistance))
     }
     packetsSinceFarthest += 1
     if farthest >= copyDistance || packetsSinceFarthest > Self.packetsToForget {
@@ -84,8 +107,14 @@ package struct AudioReceiver: ~Copyable {
     case .lowRate: origin = .copy(steps: UInt16(copy.distance), isLowRate: true)
     case .retransmission:
       origin = .retransmission
+    case .parity:
+      parities.add(
+        payload, lengthSum: copy.lengthSum, of: mediaTime,
+        and: frame.mediaTime &- UInt16(copy.secondDistance))
+      return
     case .other: return
     }
+    if copy.coding != .lowRate { parities.note(payload, mediaTime: mediaTime) }
     if missing.noteRepair(mediaTime: mediaTime) {
       if copy.coding == .retransmission {
         framesRepairedByRetransmissions += 1

@@ -137,10 +137,15 @@ package struct AudioSender: ~Copyable {
     var room: Int
     var count = 0
     var slots = InlineArray<12, Int>(repeating: 0)
+    /// Of parities: the second frame.
+    var seconds = InlineArray<12, Int>(repeating: 0)
     var codings = InlineArray<12, AudioCopy.Coding>(repeating: .primary)
 
-    mutating func add(_ slot: Int, _ coding: AudioCopy.Coding, byteCount: Int) {
+    mutating func add(
+      _ slot: Int, second: Int = 0, _ coding: AudioCopy.Coding, byteCount: Int
+    ) {
       slots[count] = slot
+      seconds[count] = second
       codings[count] = coding
       count += 1
       room -= byteCount
@@ -158,6 +163,11 @@ package struct AudioSender: ~Copyable {
       guard let slot = frames.slot(mediaTime: parcel.mediaTime &- distance),
         !parcel.contains(slot)
       else { continue }
+      let second = UInt16(truncatingIfNeeded: copy.parityDistance) &* steps
+      if second > 0, let other = frames.slot(mediaTime: parcel.mediaTime &- second) {
+        add(parityOf: slot, other, to: &parcel)
+        continue
+      }
       let hasLowRate = frames[slot].lowRateByteCount > 0
       let isLowRate = copy.isLowRate && hasLowRate
       add(slot, isLowRate ? .lowRate : .primary, to: &parcel)
@@ -192,23 +202,63 @@ package struct AudioSender: ~Copyable {
     }
   }
 
+  private mutating func add(parityOf slot: Int, _ second: Int, to parcel: inout Parcel) {
+    let length = parityByteCount(slot, second)
+    let distance = parcel.mediaTime &- frames[slot].mediaTime
+    let farther = parcel.mediaTime &- frames[second].mediaTime
+    guard (1...255).contains(distance), (1...255).contains(farther),
+      parcel.count < AudioBody.maximumCopyCount
+    else { return }
+    let total =
+      length + AudioCopy.headerByteCount(.parity, distance: UInt8(distance), byteCount: length)
+    guard length <= AudioFormat.maxPayloadByteCount, total <= parcel.room else { return }
+    parcel.add(slot, second: second, .parity, byteCount: total)
+    statistics.copiesSent += 1
+    statistics.copyBytesSent += UInt64(total)
+  }
+
+  private func parityByteCount(_ slot: Int, _ second: Int) -> Int {
+    AudioCopy.parityLeadByteCount
+      + max(frames[slot].primaryByteCount, frames[second].primaryByteCount)
+  }
+
   @_lifetime(body: copy body)
   private func write(_ parcel: Parcel, into body: inout OutputSpan<UInt8>) {
     for index in 0..<parcel.count {
-      let frame = frames[parcel.slots[index]]
+      let slot = parcel.slots[index]
       let coding = parcel.codings[index]
+      let byteCount =
+        switch coding {
+        case .lowRate: frames[slot].lowRateByteCount
+        case .parity: parityByteCount(slot, parcel.seconds[index])
+        default: frames[slot].primaryByteCount
+        }
       AudioCopy.writeHeader(
-        coding, distance: UInt8(truncatingIfNeeded: parcel.mediaTime &- frame.mediaTime),
-        byteCount: coding == .lowRate ? frame.lowRateByteCount : frame.primaryByteCount,
-        isLast: index == parcel.count - 1, to: &body)
+        coding, distance: UInt8(truncatingIfNeeded: parcel.mediaTime &- frames[slot].mediaTime),
+        byteCount: byteCount, isLast: index == parcel.count - 1, to: &body)
     }
     for index in 0..<parcel.count {
       let slot = parcel.slots[index]
-      if parcel.codings[index] == .lowRate {
-        body.append(span: frames.lowRate(slot))
-      } else {
-        body.append(span: frames.primary(slot))
+      switch parcel.codings[index] {
+      case .lowRate: body.append(span: frames.lowRate(slot))
+      case .parity: writeParity(slot, parcel.seconds[index], parcel.mediaTime, into: &body)
+      default: body.append(span: frames.primary(slot))
       }
+    }
+  }
+
+  @_lifetime(body: copy body)
+  private func writeParity(
+    _ slot: Int, _ second: Int, _ mediaTime: UInt16, into body: inout OutputSpan<UInt8>
+  ) {
+    let (first, other) = (frames.primary(slot), frames.primary(second))
+    AudioCopy.writeParityLead(
+      secondDistance: UInt8(truncatingIfNeeded: mediaTime &- frames[second].mediaTime),
+      lengths: (first.count, other.count), to: &body)
+    for index in 0..<max(first.count, other.count) {
+      let left = index < first.count ? first[index] : 0
+      let right = index < other.count ? other[index] : 0
+      body.append(left ^ right)
     }
   }
 

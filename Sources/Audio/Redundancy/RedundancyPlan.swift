@@ -7,10 +7,18 @@ package struct RedundancyPlan: Equatable, Sendable, BitwiseCopyable {
     package var distance: Int
     /// Encoded anew at `copyBitrate`, or the bytes that were first sent.
     package var isLowRate: Bool
+    /// How many frames earlier the frame is whose bytes are added bit by bit, 1...15; 0 for none.
+    package var parityDistance = 0
 
     package init(distance: Int, isLowRate: Bool) {
       self.distance = distance
       self.isLowRate = isLowRate
+    }
+
+    /// The XOR of two packets as they were first sent: either is had again from it and the other.
+    package init(parityOf distance: Int, and second: Int) {
+      self.init(distance: distance, isLowRate: false)
+      parityDistance = second
     }
   }
 
@@ -55,13 +63,23 @@ package struct RedundancyPlan: Equatable, Sendable, BitwiseCopyable {
 
   /// The farthest copy, in frames; 0 without any.
   package var longestDistance: Int {
-    (0..<copyCount).reduce(0) { max($0, copies[$1].distance) }
+    (0..<copyCount).reduce(0) { max($0, copies[$1].distance, copies[$1].parityDistance) }
   }
 
   /// What codec payload takes on average, copies included, in bits a second.
   package var payloadBitrate: Int {
-    (0..<copyCount).reduce(bitrate) { $0 + (copies[$1].isLowRate ? copyBitrate : bitrate) }
+    (0..<copyCount).reduce(bitrate) { $0 + bitrate(of: copies[$1]) }
   }
+
+  private func bitrate(of copy: Copy) -> Int {
+    if copy.isLowRate { return copyBitrate }
+    guard copy.parityDistance > 0 else { return bitrate }
+    // As long as the longer of two packets, and a lead of four bytes.
+    return bitrate * Self.parityShare / 100 + 4 * 8 * 1000 / frameLength.milliseconds
+  }
+
+  /// What a parity of packets takes, in per cent of one of them: they have three lengths.
+  static let parityShare = 106
 
   package static func == (left: RedundancyPlan, right: RedundancyPlan) -> Bool {
     left.frameLength == right.frameLength && left.bitrate == right.bitrate

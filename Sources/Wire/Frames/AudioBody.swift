@@ -18,6 +18,10 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
     /// The Opus packet that was first sent, because it was asked for (§5.3).
     case retransmission = 2
     case other = 3
+    /// The XOR of two Opus packets as they were first sent (§5.1.1); on the wire coding 3, codec 1.
+    case parity = 4
+
+    fileprivate var bits: UInt8 { self == .parity ? Coding.other.rawValue : rawValue }
   }
 
   package var coding: Coding
@@ -25,6 +29,10 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
   package var distance: UInt8
   /// Where its bytes are in the body, 1..1275 of them.
   package var payload: PacketRange
+  /// Of a parity: how much later the carrying frame is than the second of the two, in 10 ms, and
+  /// the XOR of their lengths; 0 otherwise.
+  package private(set) var secondDistance: UInt8 = 0
+  package private(set) var lengthSum: UInt16 = 0
 
   package init(_ coding: Coding, distance: UInt8, payload: PacketRange) {
     self.coding = coding
@@ -44,8 +52,9 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
     to packet: inout OutputSpan<UInt8>
   ) {
     let short = distance <= Bits.distance ? distance : 0
-    packet.append((isLast ? 0 : Bits.more) | coding.rawValue << 5 | short)
+    packet.append((isLast ? 0 : Bits.more) | coding.bits << 5 | short)
     if short == 0 { packet.append(distance) }
+    if coding == .parity { packet.append(Self.parityCodec) }
     if byteCount <= Self.shortest {
       packet.append(UInt8(truncatingIfNeeded: byteCount))
     } else {
@@ -55,9 +64,21 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
     }
   }
 
-  /// How long the header of such a copy is, in bytes: 2 to 4.
-  package static func headerByteCount(distance: UInt8, byteCount: Int) -> Int {
-    2 + (distance > Bits.distance ? 1 : 0) + (byteCount > shortest ? 1 : 0)
+  /// Writes what stands in front of the bytes of a parity; the header counts these three too.
+  @_lifetime(packet: copy packet)
+  package static func writeParityLead(
+    secondDistance: UInt8, lengths: (Int, Int), to packet: inout OutputSpan<UInt8>
+  ) {
+    packet.append(secondDistance)
+    packet.append(littleEndian: UInt16(truncatingIfNeeded: lengths.0 ^ lengths.1))
+  }
+
+  /// How long the header of such a copy is, in bytes: 2 to 5.
+  package static func headerByteCount(
+    _ coding: Coding = .primary, distance: UInt8, byteCount: Int
+  ) -> Int {
+    2 + (coding == .parity ? 1 : 0) + (distance > Bits.distance ? 1 : 0)
+      + (byteCount > shortest ? 1 : 0)
   }
 
   /// Reads one header; the copy's place is not known yet, only its length.
@@ -70,14 +91,35 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
     var distance = first & Bits.distance
     if distance == 0 { distance = try reader.readUInt8("audio copy distance") }
     guard distance > 0 else { throw .invalid("audio copy distance", at: start) }
-    let coding = Coding(rawValue: first >> 5 & 3) ?? .other
-    if coding == .other { _ = try reader.readUInt8("audio copy codec") }
+    var coding = Coding(rawValue: first >> 5 & 3) ?? .other
+    if coding == .other, try reader.readUInt8("audio copy codec") == parityCodec {
+      coding = .parity
+    }
     var byteCount = Int(try reader.readUInt8("audio copy length"))
     if byteCount > shortest { byteCount += 4 * Int(try reader.readUInt8("audio copy length")) }
     guard byteCount > 0 else { throw .invalid("audio copy length", at: start) }
     let copy = AudioCopy(coding, distance: distance, payload: PacketRange(0..<0))
     return (copy, byteCount, first & Bits.more == 0)
   }
+
+  /// Takes the lead of a parity off its bytes; one that makes no sense is stepped over.
+  mutating func takeParityLead(from body: Span<UInt8>) {
+    var reader = ByteReader(body.bytes(at: payload))
+    guard let second = try? reader.readUInt8("audio parity distance"),  // Too short: stepped over.
+      let sum = try? reader.readUInt16("audio parity lengths"),
+      second > 0, second != distance, reader.remaining > 0
+    else {
+      coding = .other
+      return
+    }
+    secondDistance = second
+    lengthSum = sum
+    let start = payload.start &+ Self.parityLeadByteCount
+    payload = PacketRange(start..<(start &+ reader.remaining))
+  }
+
+  package static let parityLeadByteCount = 3
+  private static let parityCodec: UInt8 = 1
 
   private enum Bits {
     static let more: UInt8 = 0b1000_0000
@@ -119,6 +161,7 @@ package struct AudioBody: Sendable, BitwiseCopyable {
     }
     for index in 0..<copyCount {
       copies[index].payload = PacketRange(try reader.readRange(lengths[index], "audio copy"))
+      if copies[index].coding == .parity { copies[index].takeParityLead(from: body) }
     }
     let start = reader.offset
     primary = PacketRange(try reader.readRange(reader.remaining, "audio payload"))

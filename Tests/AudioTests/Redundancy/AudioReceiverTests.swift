@@ -22,6 +22,7 @@ import Wire
         var plan = RedundancyPlan(frameLength: length, bitrate: rate)
         plan.add(RedundancyPlan.Copy(distance: 1, isLowRate: false))
         plan.add(RedundancyPlan.Copy(distance: 3, isLowRate: true))
+        plan.add(RedundancyPlan.Copy(parityOf: 2, and: 4))
         try sender.follow(plan)
         let mono = TestSignal.voice(seconds: 0.5)
         let samples = channels == 1 ? mono : mono.flatMap { [$0, $0 / 2] }

@@ -75,6 +75,24 @@ import Wire
     #expect(receiver.buffer.statistics.concealedFraction < 0.06)
   }
 
+  @Test func `two packets lost in a row come back from parities as they were sent`() throws {
+    var plan = RedundancyPlan()
+    plan.add(RedundancyPlan.Copy(parityOf: 1, and: 3))
+    var sender = try Self.sender(plan)
+    var receiver = try AudioReceiver(channels: 1)
+    for number in 0..<96 {
+      let sent = try Self.send(number, with: &sender)
+      let now = Instant(nanoseconds: 1_000_000_000 + UInt64(number) * 20_000_000)
+      let isLost = number % 12 == 6 || number % 12 == 7
+      if !isLost { receiver.receive(sent.body.span, sent.frame, arrival: now) }
+      for step in 0..<2 { Self.pull(&receiver, now + .milliseconds(Int64(step) * 10)) }
+    }
+    #expect(receiver.framesRepairedByCopies == 16)
+    // The first two teach the buffer how long to wait.
+    #expect(receiver.buffer.statistics.packetsMissed <= 2)
+    #expect(receiver.buffer.statistics.concealedFraction < 0.05)
+  }
+
   @Test func `what is asked for comes with the next packet, once`() throws {
     var sender = try Self.sender(RedundancyPlan())
     var bodies: [Sent] = []

@@ -48,7 +48,7 @@ import Wire
     reporter.run(seconds: 20, lost: 0)
     reporter.run(seconds: 0.2, lost: 1)
     #expect(reporter.policy.level == .light)
-    #expect(reporter.policy.plan.copyCount >= 2)
+    #expect(reporter.policy.plan.longestDistance == 3)
     reporter.run(seconds: 8, lost: 0)
     #expect(reporter.policy.level == .light)
     reporter.run(seconds: 4, lost: 0)
@@ -70,6 +70,26 @@ import Wire
         #expect(plan.bitrate <= 32_000)
       }
     }
+  }
+
+  @Test func `rare losses get a parity, more of them copies, and back`() {
+    var reporter = Reporter()
+    for _ in 0..<30 {
+      reporter.run(seconds: 0.2, lost: 1)
+      reporter.run(seconds: 0.2, lost: 0)
+    }
+    let rare = reporter.policy.plan
+    #expect(rare.copyCount == 1 && rare.copy(0).distance == 1 && rare.copy(0).parityDistance == 3)
+    #expect(rare.bitrate == 32_000 && rare.payloadBitrate <= 70_400)
+    #expect(!rare.usesLowRateCopies, "nothing is encoded twice")
+    reporter.run(seconds: 4, lost: 1)
+    #expect(Self.distances(reporter.policy.plan) == [1, 2])
+    #expect(reporter.policy.plan.copiesFollowFrames)
+    for _ in 0..<30 {
+      reporter.run(seconds: 0.2, lost: 1)
+      reporter.run(seconds: 0.2, lost: 0)
+    }
+    #expect(reporter.policy.plan == rare)
   }
 
   @Test func `losses in runs get copies that are spread`() {

@@ -81,13 +81,14 @@ extension FuzzTarget {
     return [choice, 2, UInt8(kept.count)] + kept
   }
 
-  /// Frames with a copy of the one before, and one that was sent again.
+  /// Frames with a copy of the one before and a parity, and one that was sent again.
   private static func audioBodies() -> [(length: UInt8, hasCopies: Bool, bytes: [UInt8])] {
     var settings = OpusEncoder.Settings(channels: 1, bitsPerSecond: 12_000)
     settings.complexity = 0
     guard var sender = try? AudioSender(settings) else { return [] }
     var plan = RedundancyPlan(bitrate: 12_000)
     plan.add(RedundancyPlan.Copy(distance: 1, isLowRate: false))
+    plan.add(RedundancyPlan.Copy(parityOf: 1, and: 3))
     guard (try? sender.follow(plan)) != nil else { return [] }
     var bodies: [(length: UInt8, hasCopies: Bool, bytes: [UInt8])] = []
     for frame in 0..<8 {

@@ -222,8 +222,12 @@ extension FuzzTarget {
     for mediaTime in [100, 102, 900] as [UInt16] { _ = request.add(mediaTime: mediaTime) }
     let copies = bytes { packet in
       AudioCopy.writeHeader(.primary, distance: 2, byteCount: 3, isLast: false, to: &packet)
+      AudioCopy.writeHeader(.parity, distance: 4, byteCount: 9, isLast: false, to: &packet)
       AudioCopy.writeHeader(.lowRate, distance: 80, byteCount: 300, isLast: true, to: &packet)
-      packet.append(repeating: 1, count: 303)
+      packet.append(repeating: 1, count: 3)
+      AudioCopy.writeParityLead(secondDistance: 8, lengths: (6, 4), to: &packet)
+      packet.append(repeating: 5, count: 6)
+      packet.append(repeating: 1, count: 300)
       packet.append(repeating: 2, count: 20)
     }
     return [
