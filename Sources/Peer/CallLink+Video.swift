@@ -41,6 +41,11 @@ extension CallLink {
     video.assembler.roundTrip = smoothedRoundTrip
     association.checkUplink(now: now)
     association.uplink?.setElastic(video.isPublishing)
+    if let losses = association.uplink?.losses, video.settings.protects {
+      video.sender.parity.update(
+        ParityPolicy.Line(
+          loss: losses.share, run: losses.run, roundTrip: video.assembler.roundTrip))
+    }
     guard let sighting = association.uplink?.estimator.sighting(now: now) else {
       return (nil, nil)
     }
@@ -129,7 +134,8 @@ extension CallLink {
     guard waiting < 2 * Self.frameTime else { return nil }
     let payload = Double(fragmentByteCount(uplink))
     let share = payload / (payload + Self.fragmentOverhead)
-    let room = (uplink.estimator.estimate - uplink.audioRate) * share
+    let room =
+      (uplink.estimator.estimate - uplink.audioRate) * share * (1 - video.sender.parity.share)
     let correction = 1 - 0.5 * Double(waiting) / Double(Self.frameTime)
     let within = { (bits: Double) -> Int in
       let settings = video.settings

@@ -62,6 +62,16 @@ import Video
     var notes: [VideoNote] { rings.takeNotes() }
   }
 
+  @Test func `a key frame that was wanted stays wanted while no picture is`() throws {
+    let rings = VideoRings(wake: try LoopWake())
+    rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: true))
+    rings.setDemand(nil)
+    #expect(rings.takeDemand() == nil)
+    rings.setDemand(VideoDemand(bitsPerSecond: 300_000, needsKeyFrame: false))
+    #expect(rings.takeDemand() == VideoDemand(bitsPerSecond: 300_000, needsKeyFrame: true))
+    #expect(rings.takeDemand() == VideoDemand(bitsPerSecond: 300_000, needsKeyFrame: false))
+  }
+
   @Test func `pictures go from a source to a sink with their numbers and times`() throws {
     let way = try Way()
     for _ in 0..<60 { way.step() }

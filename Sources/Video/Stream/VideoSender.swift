@@ -16,6 +16,8 @@ package struct VideoSender: Sendable {
       mostFragmentByteCount = min(max(mostFragmentByteCount, range.lowerBound), range.upperBound)
     }
   }
+  /// How much parity the frames to come get.
+  package var parity = ParityPolicy()
   private var slots = [SentFrame](repeating: SentFrame(), count: VideoLimits.frames)
   /// When each fragment was sent last, in ms of the first frame's clock, by slot and index.
   private var sentAt = [UInt32](
@@ -33,7 +35,7 @@ package struct VideoSender: Sendable {
   private var hasBroken = false
   /// A VIDEO frame takes no more than this.
   private static let largestFrame =
-    VideoMediaFrame.headerByteCount + VideoMediaFrame.payloadByteCounts.upperBound
+    VideoMediaFrame.parityHeaderByteCount + VideoMediaFrame.payloadByteCounts.upperBound
 
   package init() {}
 
@@ -70,6 +72,9 @@ package struct VideoSender: Sendable {
     let index = slotIndex(next)
     slots[index].begin(
       header, number: next, bytes: &bytes, most: mostFragmentByteCount, now: now)
+    slots[index].parityCount = parity.count(
+      fragments: slots[index].fragmentCount, byteCount: slots[index].bytes.count,
+      isKeyFrame: frame.isKeyFrame, temporalLayer: frame.temporalLayer)
     keptByteCount += slots[index].bytes.count
     next += 1
     return number
@@ -104,7 +109,8 @@ package struct VideoSender: Sendable {
     return isAsked || hasBroken
   }
 
-  /// Writes the oldest fragment that has not been sent; it ends the packet.
+  /// Writes the oldest fragment that has not been sent, or of parity when all of its frame have
+  /// been; it ends the packet.
   @_lifetime(packet: copy packet)
   package mutating func pollFragment(
     into packet: inout OutputSpan<UInt8>, now: Instant
@@ -112,17 +118,27 @@ package struct VideoSender: Sendable {
     discardStale(now: now)
     guard unsent < next, packet.freeCapacity >= Self.largestFrame else { return false }
     let index = slotIndex(unsent)
+    if slots[index].isWhole {
+      writeParity(index, into: &packet)
+      return true
+    }
     let fragment = slots[index].sentCount
     slots[index].write(fragment, isRetransmission: false, to: &packet)
     noteSent(index, fragment, now: now)
     slots[index].sentCount += 1
     statistics.packetsSent += 1
     statistics.bytesSent += slots[index].fragmentRange(fragment).count
-    if slots[index].isSent {
-      statistics.framesSent += 1
-      skipSent()
-    }
+    if slots[index].isWhole { statistics.framesSent += 1 }
+    skipSent()
     return true
+  }
+
+  @_lifetime(packet: copy packet)
+  private mutating func writeParity(_ index: Int, into packet: inout OutputSpan<UInt8>) {
+    slots[index].writeParity(to: &packet)
+    statistics.fecPacketsSent += 1
+    statistics.fecBytesSent += slots[index].fragmentByteCount
+    skipSent()
   }
 
   /// Writes a fragment that was asked for again; it ends the packet.
@@ -183,6 +199,12 @@ package struct VideoSender: Sendable {
   /// Leaves out the oldest frame that is not sent.
   private mutating func discard() {
     let index = slotIndex(unsent)
+    guard !slots[index].isWhole else {
+      // Only parity is left of it.
+      slots[index].parityCount = slots[index].paritySentCount
+      unsent += 1
+      return
+    }
     keptByteCount -= slots[index].bytes.count
     slots[index].clear()
     statistics.framesDiscarded += 1
@@ -199,12 +221,13 @@ package struct VideoSender: Sendable {
       next - oldest >= Int64(VideoLimits.frames)
         || keptByteCount + byteCount > VideoLimits.sentByteCount
     {
-      if oldest >= unsent {
+      if oldest >= unsent, !slots[slotIndex(oldest)].isWhole {
         hasBroken = hasBroken || slots[slotIndex(oldest)].header?.temporalLayer == 0
         discard()
       } else {
         keptByteCount -= slots[slotIndex(oldest)].bytes.count
         slots[slotIndex(oldest)].clear()
+        unsent = max(unsent, oldest + 1)
       }
       oldest += 1
     }

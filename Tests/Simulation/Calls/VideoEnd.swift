@@ -1,34 +1,38 @@
 import Calling
-import Congestion
-import Peer
-import Primitives
-import Simulation
-import Video
-import Wire
+package import Congestion
+package import Peer
+package import Primitives
+package import Video
+package import Wire
 
 /// One end's media as a program would bring it: an audio frame each 20 ms, a picture each 33 ms in
 /// as many bytes as the machine asks for. What the bytes are does not matter to those who carry
 /// them.
-final class VideoEnd {
-  let peer: SimulatedPeer
-  private(set) var audioReceived = 0
-  private(set) var audioSent = 0
-  private(set) var framesReceived: [(at: Instant, frame: AssembledFrame)] = []
-  private(set) var changes: [(at: Instant, isPublishing: Bool, change: FallbackMachine.Change)] = []
-  private(set) var remoteStates: [(at: Instant, state: MediaState)] = []
+package final class VideoEnd {
+  package let peer: SimulatedPeer
+  package private(set) var audioReceived = 0
+  package private(set) var audioSent = 0
+  package private(set) var framesReceived: [(at: Instant, frame: AssembledFrame)] = []
+  /// By their media time, which is no other frame's.
+  package private(set) var framesSent: [(at: Instant, mediaTime: UInt32)] = []
+  package private(set) var changes: [(
+    at: Instant, isPublishing: Bool, change: FallbackMachine.Change
+  )] = []
+  package private(set) var remoteStates: [(at: Instant, state: MediaState)] = []
   /// What the encoder was asked for, bit/s; 0 for no picture.
-  private(set) var demands: [(at: Instant, bitsPerSecond: Int)] = []
+  package private(set) var demands: [(at: Instant, bitsPerSecond: Int)] = []
   private var mediaTime: UInt16 = 0
   private var untilPicture = 0
-  private var pattern = TemporalPattern(layerCount: 1)
+  private var pattern: TemporalPattern
   private var hasBegun = false
   private let size = PictureSize(width: 320, height: 240)
   private var bytes: [UInt8] = []
   private let call: CallID
   private let world: CallWorld
 
-  init(_ peer: SimulatedPeer, _ call: CallID, in world: CallWorld) {
+  package init(_ peer: SimulatedPeer, _ call: CallID, in world: CallWorld, layers: Int = 1) {
     self.peer = peer
+    pattern = TemporalPattern(layerCount: layers)
     self.call = call
     self.world = world
     peer.host.observe = { [unowned self] event, now in observe(event) }
@@ -43,8 +47,13 @@ final class VideoEnd {
     }
   }
 
+  /// Looks for what has come, as a decoder's thread would at once.
+  package func look() {
+    peer.host.command(now: world.now) { machine, now in takeArrivals(&machine, now) }
+  }
+
   /// Twenty milliseconds.
-  func tick() {
+  package func tick() {
     peer.host.command(now: world.now) { machine, now in
       takeArrivals(&machine, now)
       sendAudio(&machine, now)
@@ -97,18 +106,18 @@ final class VideoEnd {
     let place = pattern.place(isKeyFrame: isKey)
     let frame = EncodedFrame(
       isKeyFrame: isKey, size: size, place: place, quantizer: 30, byteCount: bytes.count)
-    if machine.sendVideo(
-      frame, bytes: &bytes, mediaTime: UInt32(mediaTime) << 8, on: call, now: now)
-    {
+    let time = UInt32(mediaTime) << 8
+    if machine.sendVideo(frame, bytes: &bytes, mediaTime: time, on: call, now: now) {
+      framesSent.append((world.now, time))
       pattern.advance(past: place)
       hasBegun = true
     }
   }
 
-  var statistics: LinkStatistics? { peer.statistics(of: call) }
+  package var statistics: LinkStatistics? { peer.statistics(of: call) }
 
   /// Of the video that came within a time, bit/s of payload.
-  func receivedRate(from start: Instant, to end: Instant) -> Double {
+  package func receivedRate(from start: Instant, to end: Instant) -> Double {
     var byteCount = 0
     for entry in framesReceived where entry.at >= start && entry.at < end {
       byteCount += entry.frame.byteCount
