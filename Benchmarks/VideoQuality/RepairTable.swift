@@ -63,7 +63,13 @@ enum RepairTable {
     private var frozen = 0.0
 
     mutating func add(_ line: Line, _ isProtected: Bool, seed: UInt64, seconds: Int) {
-      guard let talk = LossyTalk(seed: seed, line, isProtected: isProtected) else { return }
+      var settings = VideoSettings()
+      settings.protects = isProtected
+      let call = SimulatedTalk(seed: seed, roundTrip: line.roundTrip, settings) { conditions in
+        conditions.rate = LinkConditions.Rate(2_000_000, queue: .time(.milliseconds(300)))
+        conditions.loss = line.loss
+      }
+      guard let talk = call else { return }
       // The estimator's begin is not what is asked about.
       talk.run(.seconds(10))
       let from = talk.now
@@ -84,7 +90,7 @@ enum RepairTable {
       count(talk, from: from, to: to)
     }
 
-    private mutating func count(_ talk: LossyTalk, from: Instant, to: Instant) {
+    private mutating func count(_ talk: SimulatedTalk, from: Instant, to: Instant) {
       var shown: [UInt32: Instant] = [:]
       var freezes = FreezeMeter()
       for entry in talk.bob.framesReceived {
@@ -115,57 +121,6 @@ enum RepairTable {
         percentile(0.95), percentile(0.99), 100 * late / Double(max(1, sorted.count)),
         Double(freezeCount) * 60 / seconds, 100 * frozen / seconds,
       ].map(VideoQualityProgram.text).joined(separator: " | ")
-    }
-  }
-}
-
-/// A call with video both ways on a line that loses.
-private final class LossyTalk {
-  let alice: VideoEnd
-  let bob: VideoEnd
-  /// Half a round trip in ms.
-  let leastWait: Double
-  private let world: CallWorld
-
-  init?(seed: UInt64, _ line: RepairTable.Line, isProtected: Bool) {
-    leastWait = Double(line.roundTrip.milliseconds) / 2
-    let access = AccessConditions.clean(oneWay: line.roundTrip / 4)
-    world = CallWorld(seed: seed, rendezvousAccess: .clean(oneWay: line.roundTrip / 4))
-    let caller = world.addPeer(CallWorld.names[0], access)
-    let callee = world.addPeer(CallWorld.names[1], access)
-    var settings = VideoSettings()
-    settings.protects = isProtected
-    (caller.video, callee.video) = (settings, settings)
-    caller.habits.talk = nil
-    callee.habits.answer = .accept(after: .seconds(1))
-    world.run(atMost: .seconds(20)) { caller.isRegistered && callee.isRegistered }
-    world.run(.seconds(1))
-    guard let call = caller.call(.id(callee.id)) else { return nil }
-    alice = VideoEnd(caller, call, in: world, layers: 2)
-    bob = VideoEnd(callee, call, in: world, layers: 2)
-    world.run(.seconds(4))
-    (caller.isSilent, callee.isSilent) = (true, true)
-    world.mediaInterval = .seconds(3600)
-    var lossy = world.network.conditions(of: caller.site)
-    lossy.up.rate = LinkConditions.Rate(2_000_000, queue: .time(.milliseconds(300)))
-    lossy.down.rate = lossy.up.rate
-    lossy.up.loss = line.loss
-    lossy.down.loss = line.loss
-    world.network.setConditions(lossy, of: caller.site, now: world.now)
-  }
-
-  var now: Instant { world.now }
-
-  func run(_ duration: Duration) {
-    for _ in 0..<Int(duration.milliseconds / 20) {
-      for _ in 0..<3 {
-        world.run(.milliseconds(5))
-        alice.look()
-        bob.look()
-      }
-      world.run(.milliseconds(5))
-      alice.tick()
-      bob.tick()
     }
   }
 }

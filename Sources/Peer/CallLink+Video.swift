@@ -134,8 +134,9 @@ extension CallLink {
     guard waiting < 2 * Self.frameTime else { return nil }
     let payload = Double(fragmentByteCount(uplink))
     let share = payload / (payload + Self.fragmentOverhead)
-    let room =
-      (uplink.estimator.estimate - uplink.audioRate) * share * (1 - video.sender.parity.share)
+    let free = share * (1 - video.sender.parity.share)
+    let room = (uplink.estimator.estimate - uplink.audioRate) * free
+    let supported = video.supportedRate(uplink.estimator, now: now) - uplink.audioRate
     let correction = 1 - 0.5 * Double(waiting) / Double(Self.frameTime)
     let within = { (bits: Double) -> Int in
       let settings = video.settings
@@ -143,7 +144,7 @@ extension CallLink {
         min(max(bits, Double(settings.leastBitsPerSecond)), Double(settings.mostBitsPerSecond)))
     }
     return VideoDemand(
-      bitsPerSecond: within(room * correction), steadyBitsPerSecond: within(room),
+      bitsPerSecond: within(room * correction), steadyBitsPerSecond: within(supported * free),
       needsKeyFrame: video.sender.pollKeyFrame(now: now))
   }
 

@@ -27,6 +27,8 @@ final class VideoLink {
   var nextCheck = Instant.zero
   var nextPadding = Instant.zero
   private(set) var arrivals = ArrivalCount()
+  /// When the first picture was asked for.
+  private var firstDemand: Instant?
   private var lastRequest = Instant.zero
 
   init(_ settings: VideoSettings) {
@@ -63,6 +65,14 @@ final class VideoLink {
     let received = FallbackMachine.Sighting(
       estimate: .infinity, loss: loss, queueDelay: 0, isHeard: true, proven: .infinity)
     return (published, subscribing.update(received, now: now))
+  }
+
+  /// What resolution and frame rate may follow: in the first seconds no more than what has arrived.
+  func supportedRate(_ estimator: borrowing BandwidthEstimator, now: Instant) -> Double {
+    let first = firstDemand ?? now
+    firstDemand = first
+    // An encoder that needs less than it may have would otherwise hold itself down.
+    return now - first < .seconds(2) ? estimator.supportedRate : estimator.estimate
   }
 
   func noteArrival(_ number: UInt64) { arrivals.note(number) }

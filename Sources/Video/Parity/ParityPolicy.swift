@@ -1,3 +1,4 @@
+import Glibc
 import Primitives
 import Wire
 
@@ -44,11 +45,12 @@ package struct ParityPolicy: Sendable {
 
   /// Takes what has been measured; to be called now and then.
   package mutating func update(_ line: Line) {
-    let (loss, trip) = (min(max(line.loss, 0), 0.5), line.roundTrip)
+    let loss = min(max(line.loss, 0), 0.5)
+    let time = Self.repairTime(loss, line.roundTrip)
     if isOn {
-      isOn = trip > Self.tripOff && loss > Self.lossOff
+      isOn = time > Self.timeOff && loss > Self.lossOff
     } else {
-      isOn = trip > Self.tripOn && loss > Self.lossOn
+      isOn = time > Self.timeOn && loss > Self.lossOn
     }
     // Chance alone makes runs of 1 / (1 - loss).
     let run = min(max(line.run, 1 / (1 - loss)), Self.longestRun)
@@ -66,6 +68,13 @@ package struct ParityPolicy: Sendable {
     parity = parity * Self.memory + Double(byteCount * count) / Double(max(1, fragments))
     share = parity / max(1, media + parity)
     return count
+  }
+
+  /// How long it takes, asking again and again, until 99 of 100 lost fragments have come; in
+  /// seconds.
+  private static func repairTime(_ loss: Double, _ roundTrip: Duration) -> Double {
+    let attempts = loss > 0.01 ? log(0.01) / log(loss) : 1
+    return attempts * (roundTrip / .seconds(1) + Self.asking)
   }
 
   // MARK: - How many
@@ -128,10 +137,12 @@ package struct ParityPolicy: Sendable {
   private static let key = Goal(failure: 0.002, most: 1)
   private static let base = Goal(failure: 0.01, most: 0.7)
   private static let upper = Goal(failure: 0.06, most: 0.34)
-  /// A fragment comes again after a round trip, the wait for reordering and a place in the queue:
-  /// up to here within about four pictures.
-  private static let tripOn = Duration.milliseconds(110)
-  private static let tripOff = Duration.milliseconds(90)
+  /// What an attempt takes besides the round trip: the wait for reordering, and for room.
+  private static let asking = 0.02
+  /// Up to here asking is soon enough: four pictures, as long as a receiver may well hold them for
+  /// their sound.
+  private static let timeOn = 0.13
+  private static let timeOff = 0.11
   private static let lossOn = 0.005
   private static let lossOff = 0.002
   private static let longestRun = 8.0

@@ -21,6 +21,13 @@ package final class VideoEnd {
   package private(set) var remoteStates: [(at: Instant, state: MediaState)] = []
   /// What the encoder was asked for, bit/s; 0 for no picture.
   package private(set) var demands: [(at: Instant, bitsPerSecond: Int)] = []
+  /// Whether the ladder goes up soon in its first seconds; `nil` has no ladder. Each change of the
+  /// picture's size takes a key frame.
+  package var hurries: Bool?
+  private var ladder: VideoLadder?
+  /// The places on the ladder, from when on.
+  package private(set) var rungs: [(at: Instant, index: Int)] = []
+  private var recent = RecentMost()
   private var mediaTime: UInt16 = 0
   private var untilPicture = 0
   private var pattern: TemporalPattern
@@ -100,7 +107,7 @@ package final class VideoEnd {
     let demand = machine.videoDemand(of: call, now: now)
     demands.append((world.now, demand?.bitsPerSecond ?? 0))
     guard let demand, let size else { return }
-    let isKey = demand.needsKeyFrame || !hasBegun
+    let isKey = climb(demand) || demand.needsKeyFrame || !hasBegun
     let byteCount = demand.bitsPerSecond / 8 / 30 * (isKey ? 3 : 1)
     bytes = [UInt8](repeating: 9, count: max(20, byteCount))
     let place = pattern.place(isKeyFrame: isKey)
@@ -112,6 +119,20 @@ package final class VideoEnd {
       pattern.advance(past: place)
       hasBegun = true
     }
+  }
+
+  /// Whether the picture's size changes.
+  private func climb(_ demand: VideoDemand) -> Bool {
+    guard let hurries else { return false }
+    let rate = recent.handle(demand.steadyBitsPerSecond, now: world.now)
+    if ladder == nil {
+      let first = VideoLadder(bitsPerSecond: rate, hurries: hurries)
+      ladder = first
+      rungs.append((world.now, first.index))
+    }
+    guard ladder?.handle(bitsPerSecond: rate, now: world.now) == true else { return false }
+    rungs.append((world.now, ladder?.index ?? 0))
+    return true
   }
 
   package var statistics: LinkStatistics? { peer.statistics(of: call) }
