@@ -123,7 +123,7 @@ let package = Package(
       path: "Benchmarks/PacketPath"),
     .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
     program(
-      "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
+      "SteadyCall", ["Earshot", "Audio", "Video", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
     program(
       "AudioPath", ["Audio", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],

@@ -44,7 +44,8 @@ enum StartTable {
       let line = LinkConditions.Rate(
         UInt64(kilobits) * 1000, queue: .time(.milliseconds(300)))
       let call = SimulatedTalk(
-        seed: seed, roundTrip: .milliseconds(Int64(trip)), settings) { $0.rate = line }
+        seed: seed, roundTrip: .milliseconds(Int64(trip)), settings
+      ) { $0.rate = line }
       guard let talk = call else { return }
       let began = talk.now
       talk.alice.hurries = hurries

@@ -112,6 +112,24 @@ import Video
     #expect(way.frames[before].isKeyFrame)
   }
 
+  /// Seeds' `firstRemoteVideoDecoded`: again after 15 s without a picture, and not before.
+  @Test func `a picture after fifteen seconds is a first one again`() throws {
+    let way = try Way()
+    for _ in 0..<10 { way.step() }
+    let firsts = {
+      way.notes.filter { note in
+        if case .shown(let picture) = note { picture.isFirst } else { false }
+      }.count
+    }
+    #expect(firsts() == 1)
+    way.now = way.now + .seconds(14)
+    for _ in 0..<10 { way.step() }
+    #expect(firsts() == 0)
+    way.now = way.now + .seconds(16)
+    for _ in 0..<10 { way.step() }
+    #expect(firsts() == 1)
+  }
+
   @Test func `a full hand-over leaves pictures out and breaks no reference`() throws {
     let way = try Way()
     for _ in 0..<60 {

@@ -179,9 +179,11 @@ def video_capture_reads_as_rtp(lab):
     ended = tshark(f"vp8 && ip.src == {ADDRESS['a']} && rtp.marker == 1", "frame.number").split()
     equal(len(begun), len(ended), "frames that begin and end")
     equal([int(number, 0) for number in begun], list(range(len(begun))), "picture IDs")
+    reports = tshark("rtcp.pt == 200 && rtcp.senderssrc == 0x45530003", "frame.number").split()
+    assert reports, "  no sender report on video"
     sent = one["video"]["sent"]["framesSent"]
     assert sent <= len(begun) <= sent + 3, f"  {len(begun)} frames in the capture, {sent} sent"
-    return f"{len(begun)} VP8 frames sent"
+    return f"{len(begun)} VP8 frames sent, {len(reports)} reports on them"
 
 
 @scenario

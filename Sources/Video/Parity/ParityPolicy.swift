@@ -1,4 +1,3 @@
-import Glibc
 import Primitives
 import Wire
 
@@ -73,8 +72,13 @@ package struct ParityPolicy: Sendable {
   /// How long it takes, asking again and again, until 99 of 100 lost fragments have come; in
   /// seconds.
   private static func repairTime(_ loss: Double, _ roundTrip: Duration) -> Double {
-    let attempts = loss > 0.01 ? log(0.01) / log(loss) : 1
+    let attempts = loss > 0.01 ? logarithm(0.01) / logarithm(loss) : 1
     return attempts * (roundTrip / .seconds(1) + Self.asking)
+  }
+
+  /// To the base 2, to a tenth.
+  private static func logarithm(_ value: Double) -> Double {
+    Double(value.exponent) + value.significand - 1
   }
 
   // MARK: - How many

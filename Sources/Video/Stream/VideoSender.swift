@@ -24,6 +24,8 @@ package struct VideoSender: Sendable {
     repeating: 0, count: VideoLimits.frames * VideoMediaFrame.maximumFragmentCount)
   private var repairs = RetransmissionQueue(capacity: VideoLimits.retransmissions)
   private var gate = KeyFrameGate()
+  /// Frames of which something was asked for again, for whoever captures it.
+  private var requestedFrames: [UInt16] = []
   private var origin: Instant?
   private var keptByteCount = 0
   private var meanByteCount = 0.0
@@ -37,7 +39,7 @@ package struct VideoSender: Sendable {
   private static let largestFrame =
     VideoMediaFrame.parityHeaderByteCount + VideoMediaFrame.payloadByteCounts.upperBound
 
-  package init() {}
+  package init() { requestedFrames.reserveCapacity(VideoNackFrame.maximumEntryCount) }
 
   // MARK: - Inputs
 
@@ -91,6 +93,7 @@ package struct VideoSender: Sendable {
     if nack.entryCount > 0 { statistics.nackCount += 1 }
     for place in 0..<nack.entryCount {
       guard let entry = nack.entry(place, in: packet) else { continue }
+      noteRequested(entry.number)
       repair(entry, roundTrip: roundTrip, now: now)
     }
   }
@@ -240,6 +243,20 @@ package struct VideoSender: Sendable {
   }
 
   // MARK: - Repair
+
+  /// Frames of which something was asked for since this was last called; at most 32.
+  package mutating func takeRequestedFrames() -> [UInt16] {
+    let frames = requestedFrames
+    requestedFrames.removeAll(keepingCapacity: true)
+    return frames
+  }
+
+  private mutating func noteRequested(_ number: UInt16) {
+    guard requestedFrames.last != number,
+      requestedFrames.count < VideoNackFrame.maximumEntryCount
+    else { return }
+    requestedFrames.append(number)
+  }
 
   private mutating func repair(
     _ entry: VideoNackFrame.Entry, roundTrip: Duration, now: Instant

@@ -46,6 +46,12 @@ import Wire
     run(20)
     let to = pair.world.now
     run(2)
+    return try outcome(alice, bob, from: from, to: to, roundTrip: roundTrip)
+  }
+
+  private static func outcome(
+    _ alice: VideoEnd, _ bob: VideoEnd, from: Instant, to: Instant, roundTrip: Int
+  ) throws -> Outcome {
     var outcome = Outcome()
     let shown = Dictionary(
       bob.framesReceived.map { ($0.frame.mediaTime, $0.at) }, uniquingKeysWith: { $1 })

@@ -15,9 +15,10 @@ package final class VideoEnd {
   package private(set) var framesReceived: [(at: Instant, frame: AssembledFrame)] = []
   /// By their media time, which is no other frame's.
   package private(set) var framesSent: [(at: Instant, mediaTime: UInt32)] = []
-  package private(set) var changes: [(
-    at: Instant, isPublishing: Bool, change: FallbackMachine.Change
-  )] = []
+  package private(set) var changes:
+    [(
+      at: Instant, isPublishing: Bool, change: FallbackMachine.Change
+    )] = []
   package private(set) var remoteStates: [(at: Instant, state: MediaState)] = []
   /// What the encoder was asked for, bit/s; 0 for no picture.
   package private(set) var demands: [(at: Instant, bitsPerSecond: Int)] = []
@@ -114,7 +115,8 @@ package final class VideoEnd {
     let frame = EncodedFrame(
       isKeyFrame: isKey, size: size, place: place, quantizer: 30, byteCount: bytes.count)
     let time = UInt32(mediaTime) << 8
-    if machine.sendVideo(frame, bytes: &bytes, mediaTime: time, on: call, now: now) {
+    let number = machine.sendVideo(frame, bytes: &bytes, mediaTime: time, on: call, now: now)
+    if number != nil {
       framesSent.append((world.now, time))
       pattern.advance(past: place)
       hasBegun = true
