@@ -69,10 +69,20 @@ final class VideoLink {
 
   /// What resolution and frame rate may follow: in the first seconds no more than what has arrived.
   func supportedRate(_ estimator: borrowing BandwidthEstimator, now: Instant) -> Double {
-    let first = firstDemand ?? now
-    firstDemand = first
+    firstDemand = firstDemand ?? now
     // An encoder that needs less than it may have would otherwise hold itself down.
-    return now - first < .seconds(2) ? estimator.supportedRate : estimator.estimate
+    return isBeginning(now: now) ? estimator.supportedRate : estimator.estimate
+  }
+
+  /// Whether pictures have been sent for no longer than the estimate needs to be found.
+  func isBeginning(now: Instant) -> Bool {
+    firstDemand.map { now - $0 < .seconds(2) } ?? false
+  }
+
+  /// Whether the estimate is being found, and pictures, small as they are, leave room for more.
+  func fillsUp(_ estimator: borrowing BandwidthEstimator, now: Instant) -> Bool {
+    isPublishing && isBeginning(now: now) && estimator.state == .starting
+      && estimator.supportedRate < Double(settings.mostBitsPerSecond) * 1.2
   }
 
   func noteArrival(_ number: UInt64) { arrivals.note(number) }

@@ -109,7 +109,7 @@ package final class VideoEnd {
     demands.append((world.now, demand?.bitsPerSecond ?? 0))
     guard let demand, let size else { return }
     let isKey = climb(demand) || demand.needsKeyFrame || !hasBegun
-    let byteCount = demand.bitsPerSecond / 8 / 30 * (isKey ? 3 : 1)
+    let byteCount = min(demand.bitsPerSecond, mostOfRung) / 8 / 30 * (isKey ? 3 : 1)
     bytes = [UInt8](repeating: 9, count: max(20, byteCount))
     let place = pattern.place(isKeyFrame: isKey)
     let frame = EncodedFrame(
@@ -121,6 +121,12 @@ package final class VideoEnd {
       pattern.advance(past: place)
       hasBegun = true
     }
+  }
+
+  /// What an encoder can make of a picture of this size, as measured with the test picture: bit/s.
+  private var mostOfRung: Int {
+    guard let index = ladder?.index, index > 0 else { return .max }
+    return VideoLadder.rungs[index - 1].enterBitsPerSecond / 5 * 7
   }
 
   /// Whether the picture's size changes.
