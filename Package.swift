@@ -123,14 +123,16 @@ let package = Package(
       path: "Benchmarks/PacketPath"),
     .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
     program(
-      "SteadyCall", ["Earshot", "Audio", "Arguments", "AllocationCounter"],
+      "SteadyCall", ["Earshot", "Audio", "Video", "Arguments", "AllocationCounter"],
       path: "Benchmarks/SteadyCall"),
     program(
       "AudioPath", ["Audio", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/AudioPath"),
     program(
       "VideoQuality",
-      ["Video", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
+      [
+        "Video", "MediaFiles", "AllocationCounter", "Simulation", "Peer", "Wire", "Primitives",
+      ],
       path: "Benchmarks/VideoQuality"),
     // proof: the simulated world, and a test target for each target above
     layer("LinkModel", ["Primitives"], path: "Tests/LinkModel"),
@@ -142,7 +144,7 @@ let package = Package(
       "Simulation",
       [
         "LinkModel", "LastMile", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer",
-        "Rendezvous", "Calling",
+        "Rendezvous", "Calling", "Congestion", "Video",
       ],
       path: "Tests/Simulation"),
     program(

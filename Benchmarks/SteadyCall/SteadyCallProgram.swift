@@ -13,6 +13,7 @@ enum SteadyCallProgram {
       --identity FILE   made on first use        (default: ./steady-call-identity)
       --seconds S       measured                 (default: 20)
       --warm-up S       before that              (default: 5)
+      --video KBPS      1280x720 at 30 pictures a second as well, each way
       --traces FILE     where allocations of the measured time come from
     """
 
@@ -38,6 +39,7 @@ enum SteadyCallProgram {
       options.identity = try arguments.option("--identity") ?? "steady-call-identity"
       options.seconds = try arguments.number("--seconds", "seconds", in: 1...600) ?? 20
       options.warmUp = try arguments.number("--warm-up", "seconds", in: 1...60) ?? 5
+      options.videoKilobits = try arguments.number("--video", "kbit/s", in: 30...20_000)
       options.traces = try arguments.option("--traces")
       if command == "call" { options.peer = try arguments.positional("NAME") }
       try arguments.finish()
@@ -61,6 +63,8 @@ struct SteadyCallOptions {
   var seconds = 20.0
   var warmUp = 5.0
   var traces: String?
+  /// `nil` is sound alone.
+  var videoKilobits: Double?
   /// Whom to call; `nil` to answer.
   var peer: String?
 }
@@ -83,13 +87,19 @@ struct CallEnd {
     let endpoint = try await Endpoint.open(configuration)
     let events = await endpoint.events()
     _ = try await endpoint.waitUntilRegistered()
-    let sound = CallOptions(source: Speech(watch: watch), sink: ear)
-    if let peer = options.peer { _ = try await endpoint.call(peer, options: sound) }
+    var media = CallOptions(source: Speech(watch: watch), sink: ear)
+    if let kilobits = options.videoKilobits {
+      media.videoSource = Screen()
+      media.videoSink = Viewer()
+      media.maxVideoBitrate = Int(kilobits * 1000)
+    }
+    let wanted = media
+    if let peer = options.peer { _ = try await endpoint.call(peer, options: wanted) }
     var measurement: Task<String, any Error>?
     for await event in events {
       switch event {
       case .incomingCall(let incoming):
-        try await endpoint.call(incoming.id).accept(sound)
+        try await endpoint.call(incoming.id).accept(wanted)
       case .callStateChanged(let id, .connected, _):
         let call = await endpoint.call(id)
         measurement = Task { try await measure(call) }
@@ -167,7 +177,34 @@ struct CallEnd {
       ("ticksWithAllocations", "\(watch.ticksWithAllocations)"),
       ("loudness", "\(rounded(ear.loudness))"),
     ]
-    return "{" + fields.map { "\"\($0.0)\": \($0.1)" }.joined(separator: ", ") + "}"
+    let all = fields + video(first, last, used, wall)
+    return "{" + all.map { "\"\($0.0)\": \($0.1)" }.joined(separator: ", ") + "}"
+  }
+
+  /// What there is beside the sound's numbers, with pictures.
+  private func video(
+    _ first: CallStatistics, _ last: CallStatistics,
+    _ used: [(name: String, nanoseconds: UInt64)], _ wall: Double
+  ) -> [(String, String)] {
+    guard let sent = last.videoSent, let received = last.videoReceived else { return [] }
+    func percent(_ thread: String) -> Double {
+      let time = used.filter { $0.name == thread }.reduce(0) { $0 + $1.nanoseconds }
+      return rounded(100 * Double(time) / wall)
+    }
+    let before = (sent: first.videoSent, received: first.videoReceived)
+    let bytes = sent.bytesSent - (before.sent?.bytesSent ?? 0)
+    return [
+      ("encodePercent", "\(percent("earshot-video"))"),
+      ("decodePercent", "\(percent("earshot-decode"))"),
+      ("videoSize", "\"\(sent.frameWidth)x\(sent.frameHeight)\""),
+      ("videoFramesSent", "\(sent.framesSent - (before.sent?.framesSent ?? 0))"),
+      (
+        "videoFramesDecoded",
+        "\(received.framesDecoded - (before.received?.framesDecoded ?? 0))"
+      ),
+      ("videoPacketsSent", "\(sent.packetsSent - (before.sent?.packetsSent ?? 0))"),
+      ("videoKilobits", "\(rounded(Double(bytes) * 8e6 / wall))"),
+    ]
   }
 
   private func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }

@@ -3,11 +3,14 @@ import Glibc
 /// Each step prints a table in Markdown.
 enum VideoQualityProgram {
   static let usage = """
-    usage: VideoQuality speed | psnr | packets | ivf FILE [KBPS]
+    usage: VideoQuality speed | psnr | packets | repair [SECONDS [SEEDS]] | start [SEEDS]
+                        | ivf FILE [KBPS]
 
       speed    milliseconds of CPU to encode and decode a picture, by size
       psnr     bitrate, frame rate, PSNR and SSIM of the test picture, by bitrate and ladder
       packets  nanoseconds and allocations a packet, in the sender and the receiver
+      repair   what parity does on lines with loss: simulated calls, with and without
+      start    how soon a call has the picture that its line carries: simulated calls
       ivf      ten seconds of the test picture, encoded, for a player
 
     """
@@ -18,6 +21,13 @@ enum VideoQualityProgram {
       case "speed" where arguments.count == 1: print(try CodecSpeed.table(), terminator: "")
       case "psnr" where arguments.count == 1: print(try PictureFidelity.table(), terminator: "")
       case "packets" where arguments.count == 1: print(PacketCost.table(), terminator: "")
+      case "repair" where arguments.count <= 3:
+        let numbers = arguments.dropFirst().compactMap(Int.init)
+        let (seconds, seeds) = (numbers.first ?? 40, numbers.dropFirst().first ?? 5)
+        print(RepairTable.table(seconds: seconds, seeds: seeds), terminator: "")
+      case "start" where arguments.count <= 2:
+        let seeds = arguments.dropFirst().first.flatMap(Int.init) ?? 5
+        print(StartTable.table(seeds: seeds), terminator: "")
       case "ivf" where (2...3).contains(arguments.count):
         try SavedStream.write(
           arguments[1], kilobits: arguments.dropFirst(2).first.flatMap(Int.init) ?? 600)

@@ -29,8 +29,8 @@ final class CallRecord {
   var isRemoteAudioUnwanted = false
   var hasToldMediaStart = false
   var hasSentVideo = false
-  /// Number of the next outgoing video frame in a capture.
-  var nextCapturedVideo: UInt16 = 0
+  /// Requests for key frames that a capture has: the other side's, and the own.
+  var capturedKeyFrameRequests = (theirs: 0, own: 0)
   var network = NetworkHistory()
   var fallbacks: [FallbackChange] = []
   static let mostFallbacks = 1000

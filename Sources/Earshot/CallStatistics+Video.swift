@@ -25,6 +25,10 @@ extension CallStatistics {
     public var retransmittedPacketsSent = 0
     /// The same in bytes.
     public var retransmittedBytesSent = 0
+    /// Packets of parity, from which lost ones can be made anew; `packetsSent` has not got them.
+    public var fecPacketsSent = 0
+    /// The same in bytes.
+    public var fecBytesSent = 0
     /// Requests for lost packets.
     public var nackCount = 0
     /// Requests for a key frame.
@@ -65,6 +69,14 @@ extension CallStatistics {
     public var retransmittedPacketsReceived = 0
     /// Packets of no use: twice, too late.
     public var packetsDiscarded = 0
+    /// Packets of parity; `packetsReceived` has not got them.
+    public var fecPacketsReceived = 0
+    /// The same in bytes.
+    public var fecBytesReceived = 0
+    /// Of these packets, those that nothing was missing for any more.
+    public var fecPacketsDiscarded = 0
+    /// Frames that were whole only by parity.
+    public var framesRecovered = 0
     /// Whole frames.
     public var framesReceived = 0
     /// Frames that were decoded.

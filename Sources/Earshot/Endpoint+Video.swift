@@ -59,11 +59,17 @@ extension Endpoint {
     var hasSent = false
     driver.withMachine { machine, now in
       while case .outgoing(let frame, let mediaTime)? = Self.pop(from: video, into: &bytes) {
-        if let capture { captureVideo(frame, mediaTime, bytes, of: callID, machine, to: capture) }
-        let isTaken = machine.sendVideo(
+        // Sending takes the bytes.
+        let kept = capture == nil ? [] : bytes
+        let number = machine.sendVideo(
           frame, bytes: &bytes, mediaTime: mediaTime, on: callID, now: now)
-        hasSent = hasSent || isTaken
+        guard let number else { continue }
+        hasSent = true
+        if let capture {
+          captureVideo(frame, number, mediaTime, kept, of: callID, machine, to: capture)
+        }
       }
+      if let capture { captureRequests(callID, record, &machine, to: capture) }
       video.rings.setDemand(machine.videoDemand(of: callID, now: now))
     }
     swap(&bytes, &record.videoBytes)
@@ -97,6 +103,7 @@ extension Endpoint {
         Self.push(frame, &bytes, to: video)
         count += 1
       }
+      if let capture { captureRequests(callID, record, &machine, to: capture) }
     }
     swap(&bytes, &record.videoBytes)
     guard count > 0 else { return }

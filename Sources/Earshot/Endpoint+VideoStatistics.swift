@@ -109,6 +109,8 @@ extension CallStatistics.VideoOutbound {
     bytesSent = numbers.bytesSent
     retransmittedPacketsSent = numbers.retransmittedPacketsSent
     retransmittedBytesSent = numbers.retransmittedBytesSent
+    fecPacketsSent = numbers.fecPacketsSent
+    fecBytesSent = numbers.fecBytesSent
     nackCount = numbers.nackCount
     pliCount = numbers.pliCount
     qpSum = numbers.qpSum
@@ -138,6 +140,10 @@ extension CallStatistics.VideoInbound {
     bytesReceived = numbers.bytesReceived
     retransmittedPacketsReceived = numbers.retransmittedPacketsReceived
     packetsDiscarded = numbers.packetsDiscarded
+    fecPacketsReceived = numbers.fecPacketsReceived
+    fecBytesReceived = numbers.fecBytesReceived
+    fecPacketsDiscarded = numbers.fecPacketsDiscarded
+    framesRecovered = numbers.framesRecovered
     framesReceived = numbers.framesReceived
     framesDropped = numbers.framesDropped
     nackCount = numbers.nackCount

@@ -295,7 +295,9 @@ public protocol MediaCapture: AnyObject, Sendable {
   func capture(_ frame: CapturedFrame, payload: [UInt8])
   /// The same of video: a whole encoded frame. Does nothing unless it is written.
   func capture(_ frame: CapturedVideoFrame, payload: [UInt8])
-  /// What is known of a call's audio, every 2 s; on the event loop, must return at once. Does
+  /// Parts of video frames asked for again, or a key frame. Does nothing unless it is written.
+  func capture(_ request: CapturedVideoRequest)
+  /// What is known of a call's media, every 2 s; on the event loop, must return at once. Does
   /// nothing unless it is written.
   func capture(_ report: CapturedReport)
 }
@@ -303,6 +305,8 @@ public protocol MediaCapture: AnyObject, Sendable {
 extension MediaCapture {
   /// Does nothing.
   public func capture(_ frame: CapturedVideoFrame, payload: [UInt8]) {}
+  /// Does nothing.
+  public func capture(_ request: CapturedVideoRequest) {}
   /// Does nothing.
   public func capture(_ report: CapturedReport) {}
 }

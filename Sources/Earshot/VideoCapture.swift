@@ -14,7 +14,7 @@ public struct CapturedVideoFrame: Sendable {
   public var remote: SocketAddress
   /// Media time, 24 bits in 10 ms / 256; × 900 / 256 it is the RTP timestamp at 90 kHz.
   public var mediaTime: UInt32
-  /// Counts the frames of the stream, as received; of what leaves, as captured.
+  /// Counts the frames of the stream, as on the wire.
   public var number: UInt16
   /// 0, or higher for what may be left out.
   public var temporalLayer: UInt8
@@ -42,22 +42,49 @@ public struct CapturedVideoFrame: Sendable {
   }
 }
 
+/// What one side asks of the other's video: parts of frames again, or a key frame.
+public struct CapturedVideoRequest: Sendable {
+  /// Whether this side asks.
+  public var isOutgoing: Bool
+  /// The own address.
+  public var local: SocketAddress
+  /// The other side's address.
+  public var remote: SocketAddress
+  /// A key frame is asked for.
+  public var wantsKeyFrame: Bool
+  /// Numbers of frames of which something was missing. Of what comes in they are not known: a
+  /// capture has whole frames.
+  public var frames: [UInt16]
+  /// Nanoseconds since 1970 UTC.
+  public var wallNanoseconds: UInt64
+
+  package init(
+    isOutgoing: Bool, local: SocketAddress, remote: SocketAddress, wantsKeyFrame: Bool,
+    frames: [UInt16] = [], wallNanoseconds: UInt64
+  ) {
+    self.isOutgoing = isOutgoing
+    self.local = local
+    self.remote = remote
+    self.wantsKeyFrame = wantsKeyFrame
+    self.frames = frames
+    self.wallNanoseconds = wallNanoseconds
+  }
+}
+
 extension Endpoint {
   func captureVideo(
-    _ frame: EncodedFrame, _ mediaTime: UInt32, _ bytes: [UInt8], of callID: Wire.CallID,
+    _ frame: EncodedFrame, _ number: UInt16, _ mediaTime: UInt32, _ bytes: [UInt8],
+    of callID: Wire.CallID,
     _ machine: borrowing PeerMachine, to capture: any MediaCapture
   ) {
-    guard let remote = machine.statistics(of: callID)?.remote, let record = calls[callID] else {
-      return
-    }
+    guard let remote = machine.statistics(of: callID)?.remote else { return }
     capture.capture(
       CapturedVideoFrame(
         isOutgoing: true, local: localAddress(toward: remote), remote: remote,
-        mediaTime: mediaTime, number: record.nextCapturedVideo, temporalLayer: frame.temporalLayer,
+        mediaTime: mediaTime, number: number, temporalLayer: frame.temporalLayer,
         isKeyFrame: frame.isKeyFrame,
         fragmentByteCount: VideoMediaFrame.payloadByteCounts.upperBound,
         wallNanoseconds: SystemClock.wallNanoseconds), payload: bytes)
-    record.nextCapturedVideo &+= 1
   }
 
   func captureVideo(
@@ -73,5 +100,30 @@ extension Endpoint {
         isKeyFrame: frame.isKeyFrame,
         fragmentByteCount: VideoMediaFrame.payloadByteCounts.upperBound,
         wallNanoseconds: SystemClock.wallNanoseconds &- age), payload: bytes)
+  }
+
+  /// What was asked for since the last picture.
+  func captureRequests(
+    _ callID: Wire.CallID, _ record: CallRecord, _ machine: inout PeerMachine,
+    to capture: any MediaCapture
+  ) {
+    guard let requests = machine.takeVideoRequests(of: callID) else { return }
+    let captured = record.capturedKeyFrameRequests
+    record.capturedKeyFrameRequests = (requests.keyFramesAsked, requests.keyFramesWanted)
+    let isAsked = requests.keyFramesAsked > captured.theirs
+    let isWanted = requests.keyFramesWanted > captured.own
+    guard isAsked || isWanted || !requests.frames.isEmpty,
+      let remote = machine.statistics(of: callID)?.remote
+    else { return }
+    var request = CapturedVideoRequest(
+      isOutgoing: false, local: localAddress(toward: remote), remote: remote,
+      wantsKeyFrame: isAsked, frames: requests.frames,
+      wallNanoseconds: SystemClock.wallNanoseconds)
+    if isAsked || !requests.frames.isEmpty { capture.capture(request) }
+    guard isWanted else { return }
+    request.isOutgoing = true
+    request.wantsKeyFrame = true
+    request.frames = []
+    capture.capture(request)
   }
 }

@@ -39,6 +39,8 @@ final class VideoRings: Sendable {
 
   private struct Wish {
     var demand: VideoDemand?
+    /// A key frame was wanted and none has been begun; also while no picture is wanted at all.
+    var owesKeyFrame = false
   }
   private struct Notes {
     var waiting: [VideoNote] = []
@@ -51,17 +53,17 @@ final class VideoRings: Sendable {
   /// Loop: what holds from the next picture on. A key frame that was wanted stays wanted.
   func setDemand(_ demand: VideoDemand?) {
     self.demand.withLock { wish in
-      let isOwed = wish.demand?.needsKeyFrame == true
       wish.demand = demand
-      if isOwed { wish.demand?.needsKeyFrame = true }
+      if demand?.needsKeyFrame == true { wish.owesKeyFrame = true }
     }
   }
 
   /// Video thread: the same; the wish for a key frame is taken.
   func takeDemand() -> VideoDemand? {
     demand.withLock { wish in
-      let demand = wish.demand
-      wish.demand?.needsKeyFrame = false
+      guard var demand = wish.demand else { return nil }
+      demand.needsKeyFrame = wish.owesKeyFrame
+      wish.owesKeyFrame = false
       return demand
     }
   }

@@ -41,6 +41,11 @@ extension CallLink {
     video.assembler.roundTrip = smoothedRoundTrip
     association.checkUplink(now: now)
     association.uplink?.setElastic(video.isPublishing)
+    if let losses = association.uplink?.losses, video.settings.protects {
+      video.sender.parity.update(
+        ParityPolicy.Line(
+          loss: losses.share, run: losses.run, roundTrip: video.assembler.roundTrip))
+    }
     guard let sighting = association.uplink?.estimator.sighting(now: now) else {
       return (nil, nil)
     }
@@ -80,7 +85,8 @@ extension CallLink {
     return writeProbing(into: &packet, video, association, now: now)
   }
 
-  /// While video is left out: padding in packets as small as the audio's, which is not held up.
+  /// While video is left out: padding in packets as small as the audio's, which is not held up. At
+  /// the beginning, while the estimate is being found: what the first, small pictures leave of it.
   @_lifetime(packet: copy packet)
   private func writeProbing(
     into packet: inout OutputSpan<UInt8>, _ video: VideoLink, _ association: Association,
@@ -90,16 +96,30 @@ extension CallLink {
       association.admits(.padding, now: now)
     else { return false }
     Session.beginPacket(&packet)
-    packet.append(zeros: Self.paddingByteCount)
+    packet.append(zeros: paddingByteCount(video, association, now: now))
     let lineBits = Double(packet.count + SealedPacket.tagByteCount + Uplink.headerByteCount) * 8
     let last = max(video.nextPadding, now - .milliseconds(20))
     video.nextPadding = last + .nanoseconds(Int64(lineBits / rate * 1e9))
     return association.seal(&packet, elicits: true, hasMessages: false, now: now)
   }
 
+  private func paddingByteCount(
+    _ video: VideoLink, _ association: Association, now: Instant
+  ) -> Int {
+    guard let estimator = association.uplink?.estimator, video.fillsUp(estimator, now: now) else {
+      return Self.paddingByteCount
+    }
+    // A frame that comes now waits 5 ms for it.
+    return min(1_100, max(Self.paddingByteCount, Int(estimator.estimate * 0.005 / 8)))
+  }
+
   private func paddingRate(
     _ video: VideoLink, _ association: Association, now: Instant
   ) -> Double? {
+    if let estimator = association.uplink?.estimator, video.fillsUp(estimator, now: now) {
+      // The gate alone holds it back.
+      return .infinity
+    }
     guard let most = video.probeRate(now: now), let uplink = association.uplink else { return nil }
     let rate = min(most, uplink.estimator.estimate * 1.02) - uplink.audioRate
     return rate > 4_000 ? rate : nil
@@ -129,7 +149,9 @@ extension CallLink {
     guard waiting < 2 * Self.frameTime else { return nil }
     let payload = Double(fragmentByteCount(uplink))
     let share = payload / (payload + Self.fragmentOverhead)
-    let room = (uplink.estimator.estimate - uplink.audioRate) * share
+    let free = share * (1 - video.sender.parity.share)
+    let room = (uplink.estimator.estimate - uplink.audioRate) * free
+    let supported = video.supportedRate(uplink.estimator, now: now) - uplink.audioRate
     let correction = 1 - 0.5 * Double(waiting) / Double(Self.frameTime)
     let within = { (bits: Double) -> Int in
       let settings = video.settings
@@ -137,7 +159,7 @@ extension CallLink {
         min(max(bits, Double(settings.leastBitsPerSecond)), Double(settings.mostBitsPerSecond)))
     }
     return VideoDemand(
-      bitsPerSecond: within(room * correction), steadyBitsPerSecond: within(room),
+      bitsPerSecond: within(room * correction), steadyBitsPerSecond: within(supported * free),
       needsKeyFrame: video.sender.pollKeyFrame(now: now))
   }
 

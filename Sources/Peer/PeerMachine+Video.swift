@@ -30,16 +30,25 @@ extension PeerMachine {
   /// Queues one encoded frame; `bytes` comes back with other memory, to be used again.
   ///
   /// - Parameter mediaTime: in 10 ms / 256 of the audio's media time (frames.md §10).
-  /// - Returns: `false` if it is not sent: no video flows, or it needs a frame that was left out.
+  /// - Returns: its number; `nil` if it is not sent: no video flows, or it needs a frame that was
+  ///   left out.
   package mutating func sendVideo(
     _ frame: EncodedFrame, bytes: inout [UInt8], mediaTime: UInt32, on callID: CallID,
     now: Instant
-  ) -> Bool {
+  ) -> UInt16? {
     guard let link = link(callID), let video = link.video, video.isPublishing, link.mayStartMedia,
       link.hasCommonVideo, let uplink = link.association?.uplink
-    else { return false }
+    else { return nil }
     video.sender.mostFragmentByteCount = link.fragmentByteCount(uplink)
-    return video.sender.handle(frame, bytes: &bytes, mediaTime: mediaTime, now: now) != nil
+    return video.sender.handle(frame, bytes: &bytes, mediaTime: mediaTime, now: now)
+  }
+
+  /// What was asked for since this was last called.
+  package mutating func takeVideoRequests(of callID: CallID) -> VideoRequests? {
+    guard let video = link(callID)?.video else { return nil }
+    return VideoRequests(
+      frames: video.sender.takeRequestedFrames(), keyFramesAsked: video.sender.statistics.pliCount,
+      keyFramesWanted: video.assembler.statistics.pliCount)
   }
 
   /// The next frame to decode, whose bytes replace those of `output`; `nil` when there is none.
@@ -142,6 +151,15 @@ extension PeerMachine {
       // The call is over: there is nobody to tell.
     }
   }
+}
+
+/// What both sides have asked each other for.
+package struct VideoRequests: Sendable {
+  /// Numbers of own frames of which the other side lacked something, at most 32.
+  package var frames: [UInt16]
+  /// Requests for a key frame since the call began: the other side's, and this one's.
+  package var keyFramesAsked: Int
+  package var keyFramesWanted: Int
 }
 
 // MARK: - Numbers

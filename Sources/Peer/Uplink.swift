@@ -10,6 +10,7 @@ struct Uplink: Sendable {
   private(set) var audioRate = 0.0
   /// The standing queue, as each report found it.
   private(set) var queueDelays = DurationHistogram()
+  private(set) var losses = LossPattern()
   private var lastAudio: Instant?
   /// What audio must make do with, since it alone was too much: bit/s, until when, and how long the
   /// next time.
@@ -24,7 +25,10 @@ struct Uplink: Sendable {
 
   // MARK: Inputs
 
-  mutating func handle(_ outcome: PacketOutcome) { estimator.handle(outcome) }
+  mutating func handle(_ outcome: PacketOutcome) {
+    estimator.handle(outcome)
+    losses.add(outcome)
+  }
 
   /// All that one FEEDBACK said has been handled.
   mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {

@@ -27,6 +27,8 @@ final class VideoLink {
   var nextCheck = Instant.zero
   var nextPadding = Instant.zero
   private(set) var arrivals = ArrivalCount()
+  /// When the first picture was asked for.
+  private var firstDemand: Instant?
   private var lastRequest = Instant.zero
 
   init(_ settings: VideoSettings) {
@@ -63,6 +65,24 @@ final class VideoLink {
     let received = FallbackMachine.Sighting(
       estimate: .infinity, loss: loss, queueDelay: 0, isHeard: true, proven: .infinity)
     return (published, subscribing.update(received, now: now))
+  }
+
+  /// What resolution and frame rate may follow: in the first seconds no more than what has arrived.
+  func supportedRate(_ estimator: borrowing BandwidthEstimator, now: Instant) -> Double {
+    firstDemand = firstDemand ?? now
+    // An encoder that needs less than it may have would otherwise hold itself down.
+    return isBeginning(now: now) ? estimator.supportedRate : estimator.estimate
+  }
+
+  /// Whether pictures have been sent for no longer than the estimate needs to be found.
+  func isBeginning(now: Instant) -> Bool {
+    firstDemand.map { now - $0 < .seconds(2) } ?? false
+  }
+
+  /// Whether the estimate is being found, and pictures, small as they are, leave room for more.
+  func fillsUp(_ estimator: borrowing BandwidthEstimator, now: Instant) -> Bool {
+    isPublishing && isBeginning(now: now) && estimator.state == .starting
+      && estimator.supportedRate < Double(settings.mostBitsPerSecond) * 1.2
   }
 
   func noteArrival(_ number: UInt64) { arrivals.note(number) }

@@ -15,6 +15,8 @@ package struct VideoSettings: Equatable, Sendable {
   package var audioFrameMilliseconds = 20
   /// Whether video is left out where the path cannot carry it beside the audio.
   package var fallsBack = true
+  /// Whether frames get parity where asking again takes too long.
+  package var protects = true
   /// What a test of the line has found a moment ago, bit/s.
   package var priorRate: Double?
 

@@ -218,6 +218,49 @@ import Video
     #expect(!isAboutVideo, "\(steps)")
   }
 
+  /// Goal: each medium can be turned off and on at either side, and the other side is told which.
+  @Test(.timeLimit(.minutes(2)))
+  func `each medium is turned off and on, and the other side hears of it`() async throws {
+    let size = try #require(PictureSize(width: 160, height: 120))
+    let pair = try await Pair()
+    let (alicesEye, bobsEye) = (Eye(), Eye())
+    let bobsEvents = await pair.bob.events()
+    let bob = pair.bob
+    let bobs = Task {
+      try await Self.answer(bob, bobsEvents, Self.options(Camera(size), bobsEye))
+    }
+    let events = await pair.alice.events()
+    let call = try await pair.alice.call("bob", options: Self.options(Camera(size), alicesEye))
+    var alicesSteps: [CallProgress] = []
+    var stage = 0
+    for await event in events {
+      if case .callProgress(_, let step) = event { alicesSteps.append(step) }
+      if case .callEnded = event { break }
+      guard case .statistics = event, alicesEye.count > 5, bobsEye.count > 5 else { continue }
+      switch stage {
+      case 0: try await call.setAudioMuted(true)
+      case 1: try await call.setAudioMuted(false)
+      case 2: try await call.setVideoEnabled(false)
+      case 3: try await call.setVideoEnabled(true)
+      case 4: try await call.setAudioEnabled(false)
+      case 5: try await call.setAudioEnabled(true)
+      default: await call.hangUp()
+      }
+      stage += 1
+    }
+    let (bobsSteps, _) = try await bobs.value
+    await pair.close()
+    let audio = [true, false, true, false].map(CallProgress.remoteAudioMuted)
+    #expect(bobsSteps.filter(audio.contains) == audio)
+    let video = [true, false].map(CallProgress.remoteVideoMuted)
+    #expect(bobsSteps.filter(video.contains) == video)
+    let wishes = [false, true].map(CallProgress.remoteWantsVideo)
+    #expect(bobsSteps.filter(wishes.contains) == wishes)
+    let states = alicesSteps.filter { if case .remoteVideoChanged = $0 { true } else { false } }
+    #expect(states.contains(.remoteVideoChanged(.stopped, .localMuted)), "\(states)")
+    #expect(states.last == .remoteVideoChanged(.decoding, .localUnmuted), "\(states)")
+  }
+
   @Test func `what cannot be is refused`() async throws {
     let size = try #require(PictureSize(width: 160, height: 120))
     let pair = try await Pair()

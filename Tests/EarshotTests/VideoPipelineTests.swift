@@ -62,6 +62,16 @@ import Video
     var notes: [VideoNote] { rings.takeNotes() }
   }
 
+  @Test func `a key frame that was wanted stays wanted while no picture is`() throws {
+    let rings = VideoRings(wake: try LoopWake())
+    rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: true))
+    rings.setDemand(nil)
+    #expect(rings.takeDemand() == nil)
+    rings.setDemand(VideoDemand(bitsPerSecond: 300_000, needsKeyFrame: false))
+    #expect(rings.takeDemand() == VideoDemand(bitsPerSecond: 300_000, needsKeyFrame: true))
+    #expect(rings.takeDemand() == VideoDemand(bitsPerSecond: 300_000, needsKeyFrame: false))
+  }
+
   @Test func `pictures go from a source to a sink with their numbers and times`() throws {
     let way = try Way()
     for _ in 0..<60 { way.step() }
@@ -100,6 +110,24 @@ import Video
     way.rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: false))
     for _ in 0..<3 { way.step() }
     #expect(way.frames[before].isKeyFrame)
+  }
+
+  /// Seeds' `firstRemoteVideoDecoded`: again after 15 s without a picture, and not before.
+  @Test func `a picture after fifteen seconds is a first one again`() throws {
+    let way = try Way()
+    for _ in 0..<10 { way.step() }
+    let firsts = {
+      way.notes.filter { note in
+        if case .shown(let picture) = note { picture.isFirst } else { false }
+      }.count
+    }
+    #expect(firsts() == 1)
+    way.now = way.now + .seconds(14)
+    for _ in 0..<10 { way.step() }
+    #expect(firsts() == 0)
+    way.now = way.now + .seconds(16)
+    for _ in 0..<10 { way.step() }
+    #expect(firsts() == 1)
   }
 
   @Test func `a full hand-over leaves pictures out and breaks no reference`() throws {

@@ -78,6 +78,17 @@ struct CaptureTests {
     }
   }
 
+  @Test func `writes requests as RTCP`() {
+    // Seventeen numbers go in an entry, over the wrap; the eighteenth does not, nor one twice.
+    let numbers: [UInt16] = [0xFFFF, 0, 15, 15, 16, 40]
+    #expect(
+      RTCPFeedback.nack(sender: 1, media: 2, sequenceNumbers: numbers) == [
+        0x81, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0xFF, 0xFF, 0x80, 1, 0, 16, 0, 0, 0, 40, 0, 0,
+      ])
+    #expect(
+      RTCPFeedback.pictureLoss(sender: 1, media: 2) == [0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2])
+  }
+
   @Test func `writes reports as RTCP, in whole words, with a name`() {
     let report = RTCPReport(
       source: 0x0102_0304, name: "here",

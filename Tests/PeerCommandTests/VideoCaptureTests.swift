@@ -47,6 +47,89 @@ struct VideoCaptureTests {
     #expect(numbering.packets(of: Self.frame(number: 302, ticks: 1), []).isEmpty)
   }
 
+  /// Goal: one packet in some thousands, of which tshark complained, is cut otherwise: it ended where
+  /// the first partition of its frame did.
+  @Test(arguments: [(997, 2000), (1147, 2300)] as [(Int, Int)])
+  func `no packet ends where the first partition does`(partition: Int, byteCount: Int) throws {
+    var numbering = VideoNumbering(source: 9)
+    let tag = partition << 5 | 0x11
+    let head = [UInt8(tag & 255), UInt8(tag >> 8 & 255), UInt8(tag >> 16)]
+    let frame = head + [UInt8](repeating: 7, count: byteCount - 3)
+    let packets = numbering.packets(of: Self.frame(number: 1, ticks: 0), frame)
+    // 3 bytes of the tag stand before the partition, 12 of RTP and 5 of the descriptor before them.
+    #expect(packets.count >= 2 && packets[0].count != 17 + 3 + partition)
+    #expect(packets.allSatisfy { $0.count <= 17 + 1150 })
+    #expect(packets.flatMap { $0.dropFirst(17) } == frame)
+    let marks = packets.map { $0[1] & 0x80 != 0 }
+    #expect(marks == Array(repeating: false, count: packets.count - 1) + [true])
+  }
+
+  @Test func `requests for parts of frames and for key frames are RTCP`() throws {
+    let folder = try TemporaryFolder()
+    let capture = try MediaPCAP(folder.file("a.pcapng"))
+    for number in 0..<20 {
+      capture.capture(
+        Self.frame(number: 500 + number, ticks: number * 845),
+        payload: [UInt8](repeating: 1, count: 2000))
+    }
+    let ends = Self.frame(number: 0, ticks: 0)
+    var request = CapturedVideoRequest(
+      isOutgoing: false, local: ends.local, remote: ends.remote, wantsKeyFrame: true,
+      frames: [501, 502, 515, 9], wallNanoseconds: 1_000_000_000)
+    capture.capture(request)
+    request.isOutgoing = true
+    request.frames = []
+    capture.capture(request)
+    capture.finish()
+    var reader = try PCAPNGReader(folder.file("a.pcapng"))
+    var found: [[UInt8]] = []
+    while let datagram = try reader.next() {
+      if [205, 206].contains(datagram.payload[1]) { found.append(datagram.payload) }
+    }
+    let (here, there): ([UInt8], [UInt8]) = ([0x45, 0x53, 0, 3], [0x45, 0x53, 0, 4])
+    // Two packets a frame: 2 to 5, and 30 and 31; frame 9 is long gone.
+    #expect(
+      found == [
+        [0x81, 206, 0, 2] + there + here,
+        [0x81, 205, 0, 4] + there + here + [0, 2, 0, 7, 0, 30, 0, 1],
+        [0x81, 206, 0, 2] + here + there,
+      ])
+  }
+
+  @Test func `video has reports of its own`() throws {
+    let folder = try TemporaryFolder()
+    let capture = try MediaPCAP(folder.file("a.pcapng"))
+    for number in 0..<60 {
+      capture.capture(
+        Self.frame(number: number, ticks: number * 845),
+        payload: [UInt8](repeating: 1, count: 2000))
+      guard number % 30 == 29 else { continue }
+      let ends = Self.frame(number: number, ticks: 0)
+      var numbers = CallStatistics(atMs: 0)
+      numbers.sent.fractionLost = 0.02
+      numbers.currentRttMs = 40
+      capture.capture(
+        CapturedReport(
+          local: ends.local, remote: ends.remote, statistics: numbers,
+          wallNanoseconds: ends.wallNanoseconds))
+    }
+    capture.finish()
+    var reader = try PCAPNGReader(folder.file("a.pcapng"))
+    var own: [[UInt8]] = []
+    var theirs: [[UInt8]] = []
+    while let datagram = try reader.next() {
+      let bytes = datagram.payload
+      if bytes[1] == 200, bytes[7] == 3 { own.append(bytes) }
+      if bytes[1] == 201, bytes[7] == 4 { theirs.append(bytes) }
+    }
+    try #require(own.count == 2 && theirs.count == 2)
+    // 120 packets; 120 000 bytes with 5 of a descriptor each.
+    #expect(own[1][20..<28] == [0, 0, 0, 120, 0, 1, 0xD7, 0x18])
+    // Of our stream: 2 % lost, number 119, and the round trip by the first report's time.
+    #expect(theirs[1][8..<20] == [0x45, 0x53, 0, 3, 5, 0, 0, 0, 0, 0, 0, 119])
+    #expect(Array(theirs[1][24..<28]) == Array(own[0][10..<14]))
+  }
+
   @Test func `inspect explains a video packet and a capture's stream`() throws {
     var numbering = VideoNumbering(source: 9)
     let packets = numbering.packets(

@@ -81,7 +81,7 @@ import Video
   }
 
   @Test func `rises after two seconds, and later after a relapse`() {
-    var ladder = VideoLadder(bitsPerSecond: 100_000)
+    var ladder = VideoLadder(bitsPerSecond: 100_000, hurries: false)
     #expect(Self.feed(&ladder, seconds: 3, from: 0) { _ in 600_000 } == [2000])
     Self.feed(&ladder, seconds: 1, from: 3000) { _ in 100_000 }
     #expect(Self.feed(&ladder, seconds: 6, from: 4000) { _ in 600_000 } == [8000])
@@ -91,5 +91,21 @@ import Video
     #expect(Self.feed(&ladder, seconds: 6, from: 31_000) { _ in 600_000 } == [33_000])
     #expect(ladder.changeCount == 5)
     #expect(VideoLadder.leastBitsPerSecond < VideoLadder.rungs[5].leaveBitsPerSecond)
+  }
+
+  @Test func `in the first seconds it follows an estimate that has found its level`() {
+    var ladder = VideoLadder(bitsPerSecond: 200_000)
+    // It doubles each 200 ms and stays at 2 Mbit/s: no rung on the way is worth a key frame.
+    let ramp = { (time: Int) in min(200_000 << (time / 200), 2_000_000) }
+    let changes = Self.feed(&ladder, seconds: 3, from: 0, ramp)
+    #expect(changes == [800] && ladder.rung.box == PictureTests.size(1280, 720))
+    // What had to be left is not entered in a hurry.
+    var other = VideoLadder(bitsPerSecond: 200_000)
+    let fall = { (time: Int) in time >= 1000 && time < 1600 ? 500_000 : 2_000_000 }
+    #expect(Self.feed(&other, seconds: 5, from: 0, fall) == [200, 1000])
+    // Later it is patient.
+    var late = VideoLadder(bitsPerSecond: 200_000)
+    let rise = { (time: Int) in time >= 4000 ? 2_000_000 : 200_000 }
+    #expect(Self.feed(&late, seconds: 8, from: 0, rise) == [6000])
   }
 }

@@ -26,6 +26,21 @@ import Wire
     #expect(readAll(packet).frames.first?.demand == .interval)
   }
 
+  @Test func `lays out parity as the page says`() {
+    var frame = Self.frame
+    frame.isParity = true
+    frame.fragmentIndex = 31
+    frame.lastFragmentIndex = 9
+    frame.lastFragmentByteCount = 0x0201
+    let packet = Self.packet(frame, [UInt8](repeating: 0xAA, count: 600))
+    #expect(
+      Array(packet.prefix(13)) == [
+        6, 0b0100_1001, 0xEF, 0xBE, 0x13, 0x03, 0x02, 0x01, 31, 9, 1, 2, 0xAA,
+      ])
+    #expect(readAll(packet).frames == [.video(frame, payload: PacketRange(12..<612))])
+    #expect(VideoMediaFrame.parityHeaderByteCount == 12)
+  }
+
   @Test(
     arguments: [
       [6, 0, 1, 0, 1, 0, 0, 0, 1, 0, 9],  // index beyond the last
@@ -35,13 +50,18 @@ import Wire
       [6, 0x10, 1, 0, 0, 0, 0, 0, 0, 0],  // no bytes
       [6, 0x10, 1, 0, 0, 0, 0, 0, 0],  // truncated
       [6, 0x10, 1, 0, 0, 0, 0, 0, 0, 0] + Array(repeating: 1, count: 1151),  // too long
+      [6, 0x50, 1, 0, 0, 0, 0, 0, 32, 9, 1, 0, 1],  // parity beyond the last there may be
+      [6, 0x50, 1, 0, 0, 0, 0, 0, 0, 224, 1, 0, 1],  // parity over too many
+      [6, 0x50, 1, 0, 0, 0, 0, 0, 0, 9, 0, 0, 1],  // a last fragment of no bytes
+      [6, 0x50, 1, 0, 0, 0, 0, 0, 0, 9, 2, 0, 1],  // a last fragment longer than the others
+      [6, 0x50, 1, 0, 0, 0, 0, 0, 0, 9, 1, 0],  // parity of no bytes
     ] as [[UInt8]])
   func `refuses an impossible VIDEO`(packet: [UInt8]) {
     #expect(readAll(packet).frames.isEmpty)
     #expect(readAll(packet).error != nil)
   }
 
-  @Test(arguments: [0x40, 0x80] as [UInt8]) func `skips reserved video`(flag: UInt8) {
+  @Test(arguments: [0x60, 0x80] as [UInt8]) func `skips reserved video`(flag: UInt8) {
     #expect(readAll([6, flag, 0, 0, 0, 0, 0, 0, 0, 0, 1]).frames == [.skipped(type: 6)])
   }
 

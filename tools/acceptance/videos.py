@@ -27,8 +27,9 @@ def stamps(path):
     if not shutil.which("ffmpeg"):
         raise Skip("ffmpeg is not installed")
     width, height = 320, 180
-    # Every picture, at one size, without making any up.
-    raw = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-fps_mode", "passthrough", "-vf",
+    # Every picture, at one size, without making any up; in milliseconds, as two may be shown within a thirtieth of
+    # a second.
+    raw = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-fps_mode", "passthrough", "-enc_time_base", "-1", "-vf",
                           f"scale={width}:{height}:flags=area", "-pix_fmt", "gray", "-f", "rawvideo", "-"],
                          capture_output=True)
     equal(raw.stderr.decode(), "", f"what ffmpeg says of {path}")
@@ -65,6 +66,16 @@ def stamps(path):
             number ^= number >> shift
         found.append((time, number, content & 0xFFFFFF))
     return found
+
+
+def size_after(path, width):
+    """Milliseconds from the first picture to the first that is so wide; None without one. A key frame has its size in
+    bytes 6 to 9 (RFC 6386 §9.1)."""
+    _, found = frames(path)
+    for time, frame in found:
+        if frame[0] & 1 == 0 and struct.unpack("<H", frame[6:8])[0] & 0x3FFF == width:
+            return time - found[0][0]
+    return None
 
 
 def percentile(values, share):
@@ -140,9 +151,11 @@ def video_call_seen_and_saved(lab):
     lip = sorted(abs(offset) for offset in offsets)
     assert percentile(lip, 0.95) <= 80, f"  sound and picture are apart by {percentile(lip, 0.95):.0f} ms (95 %)"
     delay = capture_delay(alice, bob, seen)
+    full = [size_after(lab.path(f"{name}.ivf"), 1280) for name in ("alice", "bob")]
+    assert all(time is not None and time <= 2000 for time in full), f"  1280x720 after {full} ms"
     page = open(lab.path("bob.html")).read()
     assert "The line out" in page and "Video seen" in page, "  the report has no plots of video"
-    return (f"{len(seen)} pictures read back, capture to shown p50 {percentile(delay, 0.5):.0f} ms, p95 "
+    return (f"{len(seen)} pictures read back, 1280x720 after {full[0]} and {full[1]} ms, capture to shown p50 {percentile(delay, 0.5):.0f} ms, p95 "
             f"{percentile(delay, 0.95):.0f} ms; sound and picture apart p50 {percentile(lip, 0.5):.0f} ms, "
             f"p95 {percentile(lip, 0.95):.0f} ms")
 
@@ -179,9 +192,11 @@ def video_capture_reads_as_rtp(lab):
     ended = tshark(f"vp8 && ip.src == {ADDRESS['a']} && rtp.marker == 1", "frame.number").split()
     equal(len(begun), len(ended), "frames that begin and end")
     equal([int(number, 0) for number in begun], list(range(len(begun))), "picture IDs")
+    reports = tshark("rtcp.pt == 200 && rtcp.senderssrc == 0x45530003", "frame.number").split()
+    assert reports, "  no sender report on video"
     sent = one["video"]["sent"]["framesSent"]
     assert sent <= len(begun) <= sent + 3, f"  {len(begun)} frames in the capture, {sent} sent"
-    return f"{len(begun)} VP8 frames sent"
+    return f"{len(begun)} VP8 frames sent, {len(reports)} reports on them"
 
 
 @scenario

@@ -195,6 +195,11 @@ package struct BandwidthEstimator: Sendable {
     state == .competing ? min(estimate, acknowledgedRate * 1.3) : estimate
   }
 
+  /// The estimate as far as something of it has arrived: at its start it asks for twice as much.
+  package var supportedRate: Double {
+    state == .starting ? min(estimate, max(acknowledgedRate, limits.start)) : estimate
+  }
+
   /// What the fallback machines are told.
   package func sighting(now: Instant) -> FallbackMachine.Sighting {
     return FallbackMachine.Sighting(

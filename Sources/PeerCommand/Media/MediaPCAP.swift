@@ -48,17 +48,20 @@ package final class MediaPCAP: MediaCapture {
 
   package func capture(_ report: CapturedReport) {
     state.withLock { state in
+      let lastReport = state.lastReport
       let theirs = state.theirReport(report)
       let own = state.ownReport(report)
       state.write(
         CapturedDatagram(
           time: report.wallNanoseconds, source: report.local, destination: report.remote,
           direction: .outbound, payload: own.packet))
-      guard let theirs else { return }
-      state.write(
-        CapturedDatagram(
-          time: report.wallNanoseconds, source: report.remote, destination: report.local,
-          direction: .inbound, payload: theirs.packet))
+      if let theirs {
+        state.write(
+          CapturedDatagram(
+            time: report.wallNanoseconds, source: report.remote, destination: report.local,
+            direction: .inbound, payload: theirs.packet))
+      }
+      state.writeVideo(report, lastReport: lastReport)
     }
   }
 
@@ -109,15 +112,19 @@ extension MediaPCAP.State {
     var block = RTCPReport.Received(
       source: outgoing.source, fractionLost: fractionLost, lost: sent.packetsLost ?? 0,
       highestSequence: outgoing.highestSequence, jitter: 0)
-    if let lastReport, let trip = report.statistics.currentRttMs {
-      let delay = Double(report.wallNanoseconds &- lastReport) / 1e9 - trip / 1000
-      if delay >= 0, delay < 3600 {
-        block.lastReport = RTCPReport.middle(
-          of: RTCPReport.networkTime(wallNanoseconds: lastReport))
-        block.delay = UInt32(delay * 65_536)
-      }
-    }
+    block.answer(lastReport, report)
     return RTCPReport(source: incoming.source, name: "there", received: block)
+  }
+}
+
+extension RTCPReport.Received {
+  /// Puts the times so that they give the round trip that was measured.
+  mutating func answer(_ sent: UInt64?, _ report: CapturedReport) {
+    guard let sent, let trip = report.statistics.currentRttMs else { return }
+    let seconds = Double(report.wallNanoseconds &- sent) / 1e9 - trip / 1000
+    guard seconds >= 0, seconds < 3600 else { return }
+    lastReport = RTCPReport.middle(of: RTCPReport.networkTime(wallNanoseconds: sent))
+    delay = UInt32(seconds * 65_536)
   }
 }
 

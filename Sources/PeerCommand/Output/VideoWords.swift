@@ -64,6 +64,7 @@ package enum VideoWords {
     if numbers.retransmittedPacketsSent > 0 {
       text += ", \(numbers.retransmittedPacketsSent) packets sent again"
     }
+    if numbers.fecPacketsSent > 0 { text += ", \(numbers.fecPacketsSent) packets of parity" }
     let limited = numbers.qualityLimitationDurations
     if let seconds = limited["bandwidth"], seconds >= 1 {
       text += ", smaller for \(Wording.decimal(seconds)) s because of the line"

@@ -4,7 +4,8 @@ package import Primitives
 ///
 /// A step up needs a quarter more than the step down leaves, for a while; so no steady bitrate, nor
 /// one that swings by a tenth, makes it flap. A step up that had to be taken back makes the next
-/// one wait twice as long.
+/// one wait twice as long. Only in its first seconds, when the bitrate is that of an estimate which
+/// has just begun, it goes up as soon as the same rung has been worth it for a moment.
 package struct VideoLadder: Sendable {
   /// A resolution with a frame rate.
   package struct Rung: Equatable, Sendable {
@@ -46,9 +47,17 @@ package struct VideoLadder: Sendable {
   private var fallenSince: Instant?
   private var lastRise: Instant?
   private var patience = Self.firstPatience
+  /// When the first bitrate came.
+  private var began: Instant?
+  /// Until a rung had to be left, or the beginning is over.
+  private var mayHurry: Bool
+  /// The better rung that `risenSince` is about.
+  private var risenTarget = 0
 
-  package init(bitsPerSecond: Int) {
+  /// - Parameter hurries: goes up soon in the first seconds.
+  package init(bitsPerSecond: Int, hurries: Bool = true) {
     index = Self.entered(bitsPerSecond)
+    mayHurry = hurries
   }
 
   package var rung: Rung { Self.rungs[index] }
@@ -58,6 +67,9 @@ package struct VideoLadder: Sendable {
   /// - Returns: whether the rung changed.
   package mutating func handle(bitsPerSecond: Int, now: Instant) -> Bool {
     let before = index
+    let start = began ?? now
+    began = start
+    if now - start >= Self.beginning { mayHurry = false }
     if bitsPerSecond < rung.leaveBitsPerSecond {
       risenSince = nil
       fall(bitsPerSecond, now: now)
@@ -76,6 +88,7 @@ package struct VideoLadder: Sendable {
     let isUrgent = bitsPerSecond < rung.leaveBitsPerSecond / 10 * 7
     guard isUrgent || now - since >= Self.fallAfter else { return }
     fallenSince = nil
+    mayHurry = false
     index = Self.rungs.firstIndex { bitsPerSecond >= $0.leaveBitsPerSecond } ?? index
     if let lastRise, now - lastRise < Self.relapse {
       patience = min(patience + patience, Self.longestPatience)
@@ -90,9 +103,11 @@ package struct VideoLadder: Sendable {
       risenSince = nil
       return
     }
-    let since = risenSince ?? now
+    let isNew = mayHurry && target != risenTarget
+    let since = isNew ? now : risenSince ?? now
     risenSince = since
-    guard now - since >= patience else { return }
+    risenTarget = target
+    guard now - since >= (mayHurry ? Self.hurry : patience) else { return }
     index = target
     risenSince = nil
     lastRise = now
@@ -107,6 +122,8 @@ package struct VideoLadder: Sendable {
   /// bitrate.
   private static let firstPatience = Duration.seconds(2)
   private static let longestPatience = Duration.seconds(32)
+  private static let beginning = Duration.seconds(4)
+  private static let hurry = Duration.milliseconds(200)
   private static let fallAfter = Duration.milliseconds(500)
   /// A fall this soon after a rise says that the rise was a mistake.
   private static let relapse = Duration.seconds(15)

@@ -41,6 +41,34 @@ struct FragmentStore: Sendable {
 
   func byteCount(_ place: UInt16) -> Int { place == Self.none ? 0 : Int(lengths[Int(place)]) }
 
+  // MARK: - Parity
+
+  /// Adds `factor` times one fragment's bytes to another's, in GF(2⁸); what is beyond the end of
+  /// either is left alone.
+  mutating func add(_ factor: UInt8, times source: UInt16, to target: UInt16) {
+    let count = min(byteCount(source), byteCount(target))
+    guard count > 0, source != target else { return }
+    let multiply = GaloisMultiplier(factor)
+    let (from, to) = (Int(source) * slotByteCount, Int(target) * slotByteCount)
+    var all = bytes.mutableSpan
+    for index in 0..<count { all[to &+ index] ^= multiply(all[from &+ index]) }
+  }
+
+  mutating func scale(_ place: UInt16, by factor: UInt8) {
+    let count = byteCount(place)
+    guard count > 0 else { return }
+    let multiply = GaloisMultiplier(factor)
+    let start = Int(place) * slotByteCount
+    var all = bytes.mutableSpan
+    for index in start..<(start + count) { all[index] = multiply(all[index]) }
+  }
+
+  /// Leaves the first `count` bytes of a fragment.
+  mutating func cut(_ place: UInt16, to count: Int) {
+    guard place != Self.none else { return }
+    lengths[Int(place)] = min(lengths[Int(place)], UInt16(clamping: count))
+  }
+
   @_lifetime(output: copy output)
   func append(_ place: UInt16, to output: inout OutputSpan<UInt8>) {
     guard place != Self.none else { return }

@@ -9,6 +9,10 @@ struct FrameSlot: Sendable, BitwiseCopyable {
   var header: VideoMediaFrame?
   var received = 0
   var byteCount = 0
+  /// Fragments of parity that are held, the length of each, and of the frame's last fragment.
+  var parityCount = 0
+  var parityByteCount = 0
+  var lastByteCount = 0
   /// Of the fragments that came; those before it are missing by now.
   var highestIndex = -1
   var firstArrival = Instant.zero

@@ -9,8 +9,11 @@ struct SentFrame: Sendable {
   private(set) var queued = Instant.zero
   /// Fragments sent so far.
   var sentCount = 0
+  /// Fragments of parity that follow the others.
+  var parityCount = 0
+  var paritySentCount = 0
   /// Of every fragment but the last.
-  private var fragmentByteCount = 1
+  private(set) var fragmentByteCount = 1
 
   /// Takes `bytes` and gives its own memory back, empty.
   ///
@@ -32,6 +35,8 @@ struct SentFrame: Sendable {
     self.number = number
     queued = now
     sentCount = 0
+    parityCount = 0
+    paritySentCount = 0
   }
 
   mutating func clear() {
@@ -39,11 +44,19 @@ struct SentFrame: Sendable {
     header = nil
     number = -1
     sentCount = 0
+    parityCount = 0
+    paritySentCount = 0
   }
 
-  var isSent: Bool { header.map { sentCount >= $0.fragmentCount } ?? true }
+  var fragmentCount: Int { header?.fragmentCount ?? 0 }
+  /// Without parity.
+  var isWhole: Bool { sentCount >= fragmentCount }
+  var isSent: Bool { isWhole && paritySentCount >= parityCount }
 
-  var unsentByteCount: Int { max(0, bytes.count - sentCount * fragmentByteCount) }
+  var unsentByteCount: Int {
+    max(0, bytes.count - sentCount * fragmentByteCount)
+      + (parityCount - paritySentCount) * fragmentByteCount
+  }
 
   func fragmentRange(_ fragment: Int) -> Range<Int> {
     let start = min(fragment * fragmentByteCount, bytes.count)
@@ -57,6 +70,21 @@ struct SentFrame: Sendable {
     header.isRetransmission = isRetransmission
     header.writeHeader(to: &packet)
     packet.append(span: bytes.span.extracting(fragmentRange(fragment)))
+  }
+}
+
+extension SentFrame {
+  /// The next of its fragments of parity (docs/protocol/frames.md §10.1).
+  @_lifetime(packet: copy packet)
+  mutating func writeParity(to packet: inout OutputSpan<UInt8>) {
+    guard var header else { return }
+    header.isParity = true
+    header.fragmentIndex = UInt8(clamping: paritySentCount)
+    header.lastFragmentByteCount = UInt16(clamping: fragmentRange(fragmentCount - 1).count)
+    header.writeHeader(to: &packet)
+    ParityCode.append(
+      paritySentCount, of: bytes.span, length: fragmentByteCount, to: &packet)
+    paritySentCount += 1
   }
 }
 

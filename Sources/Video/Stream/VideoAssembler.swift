@@ -15,9 +15,15 @@ package struct VideoAssembler: Sendable {
 
   var slots = [FrameSlot](repeating: FrameSlot(), count: VideoLimits.frames)
   /// For each slot, where its fragments are.
-  private var places = [UInt16](
+  var places = [UInt16](
     repeating: FragmentStore.none, count: VideoLimits.frames * VideoMediaFrame.maximumFragmentCount)
-  private var store = FragmentStore(
+  /// The same of parity.
+  var parityPlaces = [UInt16](
+    repeating: FragmentStore.none, count: VideoLimits.frames * VideoMediaFrame.maximumParityCount)
+  var solver = ParitySolver()
+  /// When parity last came.
+  var lastParity: Instant?
+  var store = FragmentStore(
     capacity: VideoLimits.fragments,
     slotByteCount: VideoMediaFrame.payloadByteCounts.upperBound)
   private var unwrapper = SequenceUnwrapper()
@@ -42,6 +48,7 @@ package struct VideoAssembler: Sendable {
 
   /// Takes one VIDEO frame.
   package mutating func handle(_ frame: VideoMediaFrame, _ payload: Span<UInt8>, now: Instant) {
+    if frame.isParity { return handleParity(frame, payload, now: now) }
     statistics.packetsReceived += 1
     statistics.bytesReceived += payload.count
     if frame.isRetransmission { statistics.retransmittedPacketsReceived += 1 }
@@ -58,6 +65,23 @@ package struct VideoAssembler: Sendable {
     }
     places[place(slot, frame.fragmentIndex)] = kept
     note(frame, payload.count, in: slot, now: now)
+    recover(slot, now: now)
+  }
+
+  private mutating func handleParity(
+    _ frame: VideoMediaFrame, _ payload: Span<UInt8>, now: Instant
+  ) {
+    statistics.fecPacketsReceived += 1
+    statistics.fecBytesReceived += payload.count
+    lastParity = now
+    guard let slot = slot(for: unwrapper.unwrap(frame.number), now: now),
+      keepParity(frame, payload, in: slot, now: now)
+    else {
+      statistics.fecPacketsDiscarded += 1
+      return
+    }
+    if needsKeyFrame, !frame.isKeyFrame { requester.want(now: now) }
+    recover(slot, now: now)
   }
 
   /// The decoder could not use a frame: only a key frame helps.
@@ -193,10 +217,7 @@ package struct VideoAssembler: Sendable {
         slots[index].number = passed
         if isOutage { slots[index].requests = VideoLimits.requests }
       }
-      if !slots[index].isComplete, slots[index].noticed == nil {
-        slots[index].noticed = now
-        slots[index].nextRequest = now + VideoLimits.reordering
-      }
+      noticeGap(index, wait: VideoLimits.reordering, now: now)
     }
     slots[slotIndex(number)] = FrameSlot()
     slots[slotIndex(number)].number = number
@@ -212,21 +233,22 @@ package struct VideoAssembler: Sendable {
       slot.firstArrival = now
     }
     let fragment = Int(frame.fragmentIndex)
-    if fragment > slot.highestIndex + 1, slot.noticed == nil {
-      slot.noticed = now
-      slot.nextRequest = now + VideoLimits.reordering
-    }
+    let hasGap = fragment > slot.highestIndex + 1
     slot.highestIndex = max(slot.highestIndex, fragment)
     slot.received += 1
     slot.byteCount += byteCount
-    if slot.received == frame.fragmentCount {
-      slot.completed = now
-      statistics.framesReceived += 1
-      if frame.isKeyFrame { statistics.keyFramesReceived += 1 }
-      if frame.fragmentCount > 1 { statistics.framesAssembledFromMultiplePackets += 1 }
-    }
     slots[index] = slot
+    if slot.received == frame.fragmentCount { complete(index, frame, now: now) }
+    if hasGap { noticeGap(index, wait: gapWait(now: now), now: now) }
     if needsKeyFrame, !frame.isKeyFrame { requester.want(now: now) }
+  }
+
+  mutating func complete(_ index: Int, _ frame: VideoMediaFrame, now: Instant) {
+    slots[index].completed = now
+    statistics.framesReceived += 1
+    if frame.isKeyFrame { statistics.keyFramesReceived += 1 }
+    if frame.fragmentCount > 1 { statistics.framesAssembledFromMultiplePackets += 1 }
+    releaseParity(index)
   }
 
   private mutating func empty(_ index: Int, _ number: Int64) {
@@ -237,6 +259,7 @@ package struct VideoAssembler: Sendable {
         store.release(places[place])
         places[place] = FragmentStore.none
       }
+      releaseParity(index)
     }
     slots[index] = FrameSlot()
   }

@@ -21,6 +21,11 @@ package enum VideoLimits {
   package static let gap = 12
   /// How long a fragment that went another way may take: a guess for Wi-Fi and multi-path links.
   package static let reordering = Duration.milliseconds(10)
+  /// How long after the last parity a stream counts as one that has it.
+  package static let parityMemory = Duration.seconds(1)
+  /// How long a gap in a frame may wait for the frame's parity before it is asked for, unless the
+  /// next frame comes first: two pictures' time at 30 a second.
+  package static let parityWait = Duration.milliseconds(66)
   /// How long a frame of an upper layer, which nothing needs, may hold up the next one.
   package static let patience = Duration.milliseconds(60)
   /// How long a frame may stay undecodable before a key frame is asked for, besides two round

@@ -16,12 +16,16 @@ package struct VideoSender: Sendable {
       mostFragmentByteCount = min(max(mostFragmentByteCount, range.lowerBound), range.upperBound)
     }
   }
+  /// How much parity the frames to come get.
+  package var parity = ParityPolicy()
   private var slots = [SentFrame](repeating: SentFrame(), count: VideoLimits.frames)
   /// When each fragment was sent last, in ms of the first frame's clock, by slot and index.
   private var sentAt = [UInt32](
     repeating: 0, count: VideoLimits.frames * VideoMediaFrame.maximumFragmentCount)
   private var repairs = RetransmissionQueue(capacity: VideoLimits.retransmissions)
   private var gate = KeyFrameGate()
+  /// Frames of which something was asked for again, for whoever captures it.
+  private var requestedFrames: [UInt16] = []
   private var origin: Instant?
   private var keptByteCount = 0
   private var meanByteCount = 0.0
@@ -33,9 +37,9 @@ package struct VideoSender: Sendable {
   private var hasBroken = false
   /// A VIDEO frame takes no more than this.
   private static let largestFrame =
-    VideoMediaFrame.headerByteCount + VideoMediaFrame.payloadByteCounts.upperBound
+    VideoMediaFrame.parityHeaderByteCount + VideoMediaFrame.payloadByteCounts.upperBound
 
-  package init() {}
+  package init() { requestedFrames.reserveCapacity(VideoNackFrame.maximumEntryCount) }
 
   // MARK: - Inputs
 
@@ -70,6 +74,9 @@ package struct VideoSender: Sendable {
     let index = slotIndex(next)
     slots[index].begin(
       header, number: next, bytes: &bytes, most: mostFragmentByteCount, now: now)
+    slots[index].parityCount = parity.count(
+      fragments: slots[index].fragmentCount, byteCount: slots[index].bytes.count,
+      isKeyFrame: frame.isKeyFrame, temporalLayer: frame.temporalLayer)
     keptByteCount += slots[index].bytes.count
     next += 1
     return number
@@ -86,6 +93,7 @@ package struct VideoSender: Sendable {
     if nack.entryCount > 0 { statistics.nackCount += 1 }
     for place in 0..<nack.entryCount {
       guard let entry = nack.entry(place, in: packet) else { continue }
+      noteRequested(entry.number)
       repair(entry, roundTrip: roundTrip, now: now)
     }
   }
@@ -104,7 +112,8 @@ package struct VideoSender: Sendable {
     return isAsked || hasBroken
   }
 
-  /// Writes the oldest fragment that has not been sent; it ends the packet.
+  /// Writes the oldest fragment that has not been sent, or of parity when all of its frame have
+  /// been; it ends the packet.
   @_lifetime(packet: copy packet)
   package mutating func pollFragment(
     into packet: inout OutputSpan<UInt8>, now: Instant
@@ -112,17 +121,27 @@ package struct VideoSender: Sendable {
     discardStale(now: now)
     guard unsent < next, packet.freeCapacity >= Self.largestFrame else { return false }
     let index = slotIndex(unsent)
+    if slots[index].isWhole {
+      writeParity(index, into: &packet)
+      return true
+    }
     let fragment = slots[index].sentCount
     slots[index].write(fragment, isRetransmission: false, to: &packet)
     noteSent(index, fragment, now: now)
     slots[index].sentCount += 1
     statistics.packetsSent += 1
     statistics.bytesSent += slots[index].fragmentRange(fragment).count
-    if slots[index].isSent {
-      statistics.framesSent += 1
-      skipSent()
-    }
+    if slots[index].isWhole { statistics.framesSent += 1 }
+    skipSent()
     return true
+  }
+
+  @_lifetime(packet: copy packet)
+  private mutating func writeParity(_ index: Int, into packet: inout OutputSpan<UInt8>) {
+    slots[index].writeParity(to: &packet)
+    statistics.fecPacketsSent += 1
+    statistics.fecBytesSent += slots[index].fragmentByteCount
+    skipSent()
   }
 
   /// Writes a fragment that was asked for again; it ends the packet.
@@ -183,6 +202,12 @@ package struct VideoSender: Sendable {
   /// Leaves out the oldest frame that is not sent.
   private mutating func discard() {
     let index = slotIndex(unsent)
+    guard !slots[index].isWhole else {
+      // Only parity is left of it.
+      slots[index].parityCount = slots[index].paritySentCount
+      unsent += 1
+      return
+    }
     keptByteCount -= slots[index].bytes.count
     slots[index].clear()
     statistics.framesDiscarded += 1
@@ -199,12 +224,13 @@ package struct VideoSender: Sendable {
       next - oldest >= Int64(VideoLimits.frames)
         || keptByteCount + byteCount > VideoLimits.sentByteCount
     {
-      if oldest >= unsent {
+      if oldest >= unsent, !slots[slotIndex(oldest)].isWhole {
         hasBroken = hasBroken || slots[slotIndex(oldest)].header?.temporalLayer == 0
         discard()
       } else {
         keptByteCount -= slots[slotIndex(oldest)].bytes.count
         slots[slotIndex(oldest)].clear()
+        unsent = max(unsent, oldest + 1)
       }
       oldest += 1
     }
@@ -217,6 +243,20 @@ package struct VideoSender: Sendable {
   }
 
   // MARK: - Repair
+
+  /// Frames of which something was asked for since this was last called; at most 32.
+  package mutating func takeRequestedFrames() -> [UInt16] {
+    let frames = requestedFrames
+    requestedFrames.removeAll(keepingCapacity: true)
+    return frames
+  }
+
+  private mutating func noteRequested(_ number: UInt16) {
+    guard requestedFrames.last != number,
+      requestedFrames.count < VideoNackFrame.maximumEntryCount
+    else { return }
+    requestedFrames.append(number)
+  }
 
   private mutating func repair(
     _ entry: VideoNackFrame.Entry, roundTrip: Duration, now: Instant

@@ -12,6 +12,9 @@ package struct VideoSendStatistics: Equatable, Sendable {
   package var bytesSent = 0
   package var retransmittedPacketsSent = 0
   package var retransmittedBytesSent = 0
+  /// Parity, which `packetsSent` does not count; not in the standard, which has it of a receiver.
+  package var fecPacketsSent = 0
+  package var fecBytesSent = 0
   /// VIDEO_NACK frames with entries.
   package var nackCount = 0
   /// VIDEO_NACK frames that wanted a key frame.
@@ -27,6 +30,13 @@ package struct VideoReceiveStatistics: Equatable, Sendable {
   /// Of fragments, without headers.
   package var bytesReceived = 0
   package var retransmittedPacketsReceived = 0
+  /// Parity, which `packetsReceived` does not count.
+  package var fecPacketsReceived = 0
+  package var fecBytesReceived = 0
+  /// Of these, what came too late, twice, or after the frame was whole.
+  package var fecPacketsDiscarded = 0
+  /// Frames that were put together by parity; not in the standard.
+  package var framesRecovered = 0
   /// Twice, or too late to be of use, or contradicting others of the frame.
   package var packetsDiscarded = 0
   /// Whole frames.

@@ -26,8 +26,8 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case probeReport(ProbeReportFrame)
   case video(VideoMediaFrame, payload: PacketRange)
   case videoNack(VideoNackFrame)
-  /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bit 0, §10 bits 6 and 7); it reached
-  /// the packet's end.
+  /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bit 0, §10); it reached the
+  /// packet's end.
   case skipped(type: UInt8)
 
   /// How soon a receiver of this frame owes a FEEDBACK.

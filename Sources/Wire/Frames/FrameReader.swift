@@ -86,9 +86,9 @@ package struct FrameReader: ~Escapable {
     }
     let start = reader.offset
     let payload = PacketRange(try reader.readRange(reader.remaining, "video payload"))
-    guard VideoMediaFrame.payloadByteCounts.contains(payload.count) else {
-      throw .invalid("video payload", at: start)
-    }
+    guard VideoMediaFrame.payloadByteCounts.contains(payload.count),
+      Int(frame.lastFragmentByteCount) <= payload.count
+    else { throw .invalid("video payload", at: start) }
     return .video(frame, payload: payload)
   }
 

@@ -141,7 +141,10 @@ extension FuzzTarget {
     _ video: VideoMediaFrame, _ payload: PacketRange, in packet: Span<UInt8>
   ) {
     let written = bytes { video.writeHeader(to: &$0) }
-    let start = payload.start - VideoMediaFrame.headerByteCount
+    let start =
+      payload.start
+      - (video.isParity ? VideoMediaFrame.parityHeaderByteCount : VideoMediaFrame.headerByteCount)
+    expect(Int(video.lastFragmentByteCount) <= payload.count, "no fragment is longer than parity")
     for index in written.indices {
       expect(written[index] == packet[start + index], "a video frame has one encoding")
     }
@@ -195,7 +198,11 @@ extension FuzzTarget {
       number: 9, mediaTime: 70_000, isKeyFrame: true, temporalLayer: 0, references: (0, 0))
     let delta = VideoMediaFrame(
       number: 11, mediaTime: 80_000, isKeyFrame: false, temporalLayer: 2, references: (2, 1))
-    let video = [key, delta].map { frame in
+    var parity = delta
+    parity.isParity = true
+    parity.lastFragmentIndex = 4
+    parity.lastFragmentByteCount = 2
+    let video = [key, delta, parity].map { frame in
       bytes { packet in
         frame.writeHeader(to: &packet)
         packet.append(span: text.span)

@@ -32,7 +32,9 @@ extension FuzzTarget {
   /// VIDEO frames of a hostile sender, and time: nothing comes out before what it refers to.
   private static let videoAssembler = FuzzTarget(
     "video-assembler", maximumByteCount: 1200,
-    seeds: { [assemblerScript(lost: false), assemblerScript(lost: true)] },
+    seeds: {
+      [assemblerScript(lost: false), assemblerScript(lost: true), parityScript()]
+    },
     run: { bytes in
       var assembler = VideoAssembler()
       var reader = ByteReader(bytes.span)
@@ -42,9 +44,7 @@ extension FuzzTarget {
       while let step = try? reader.readUInt8("step") {
         now = now + .milliseconds(Int64(step & 0x7F))
         if step & 0x80 == 0 {
-          guard let packet = try? reader.readBytes(min(14, reader.remaining), "packet") else {
-            return
-          }
+          guard let packet = try? readPacket(&reader) else { return }
           var frames = FrameReader(packet.span)
           if case .video(let video, let payload)? = try? frames.next() {
             assembler.handle(video, packet.span.bytes(at: payload), now: now)
@@ -129,6 +129,13 @@ extension FuzzTarget {
       }
     })
 
+  /// A fragment of 4 bytes, or parity of as many.
+  private static func readPacket(_ reader: inout ByteReader) throws(WireError) -> [UInt8] {
+    let head = try reader.readBytes(min(2, reader.remaining), "packet")
+    let length = head.last.map { $0 & 0x40 != 0 } == true ? 14 : 12
+    return head + (try reader.readBytes(min(length, reader.remaining), "packet"))
+  }
+
   private static func script(_ frames: [[UInt8]]) -> [UInt8] {
     frames.flatMap { [UInt8($0.count & 0xFF), UInt8($0.count >> 8)] + $0 }
   }
@@ -166,6 +173,32 @@ extension FuzzTarget {
         script += [5] + packet
       }
       script += [0x80 | 30]
+    }
+    return script
+  }
+
+  /// Frames of three fragments with two of parity, of which two packets are lost.
+  private static func parityScript() -> [UInt8] {
+    var sender = VideoSender()
+    sender.parity.update(.init(loss: 0.2, run: 1, roundTrip: .milliseconds(300)))
+    sender.mostFragmentByteCount = 4
+    var script: [UInt8] = []
+    var pattern = TemporalPattern(layerCount: 1)
+    for number in 0..<4 {
+      var content: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+      let place = pattern.place(isKeyFrame: number == 0)
+      pattern.advance(past: place)
+      let frame = EncodedFrame(
+        isKeyFrame: number == 0, size: VideoLadder.rungs[0].box, place: place, quantizer: 3,
+        byteCount: content.count)
+      let now = Instant(nanoseconds: UInt64(number + 1) * 33_000_000)
+      sender.handle(frame, bytes: &content, mediaTime: 0, now: now)
+      var sent = 0
+      while sender.hasFragment {
+        let packet = bytes { _ = sender.pollFragment(into: &$0, now: now) }
+        sent += 1
+        if sent != 1 + number % 3, sent != 3 { script += [5] + packet }
+      }
     }
     return script
   }

@@ -56,11 +56,14 @@ final class TwoPeers {
   }
 
   func summary(of call: CallID, at peer: SimulatedPeer) -> CallSummary? {
-    for case (_, .calling(.ended(let summary))) in peer.events where summary.callID == call {
+    for case .calling(.ended(let summary)) in events(of: peer) where summary.callID == call {
       return summary
     }
     return nil
   }
+
+  /// What a peer was told so far.
+  func events(of peer: SimulatedPeer) -> [PeerEvent] { peer.events.map(\.event) }
 
   /// From one moment to another in ms; huge when one of them never came.
   static func milliseconds(_ from: Instant?, _ to: Instant?) -> Int64 {

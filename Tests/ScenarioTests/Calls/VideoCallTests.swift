@@ -112,4 +112,18 @@ import Wire
     #expect(lost < 150, "\(lost) of 1000")
     #expect(talk.alice.changes.isEmpty && talk.bob.changes.isEmpty)
   }
+
+  /// Goal: the picture is as large as the line carries within a second, not after the two that a
+  /// step up waits for later; and a line that carries less is not asked for more.
+  @Test(arguments: [(2_000_000, 0, 800), (1_000_000, 1, 900)] as [(UInt64, Int, Int64)])
+  func `the first size that holds comes soon`(rate: UInt64, index: Int, after: Int64) throws {
+    let talk = try Talk(seed: 6, uplink: rate)
+    talk.alice.hurries = true
+    let began = talk.pair.world.now
+    talk.run(.seconds(6))
+    let rungs = talk.alice.rungs
+    let first = try #require(rungs.first { $0.index <= index })
+    #expect((first.at - began).milliseconds <= after, "\(rungs)")
+    #expect(rungs.allSatisfy { $0.index >= index } && rungs.count <= 3, "\(rungs)")
+  }
 }
