@@ -133,8 +133,8 @@ let package = Package(
       ["Video", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/VideoQuality"),
     // proof: the simulated world, and a test target for each target above
-    layer("LinkModel", ["Primitives"], path: "Tests/LinkModel"),
-    tests("LinkModelTests", ["LinkModel", "Primitives"]),
+    layer("LinkModel", ["Arguments", "Primitives"], path: "Tests/LinkModel"),
+    tests("LinkModelTests", ["LinkModel", "Arguments", "Primitives"]),
     program(
       "LineCommand", ["LinkModel", "Reactor", "Arguments", "Primitives"], path: "tools/line"),
     tests("LineTests", ["LineCommand", "LinkModel", "Reactor", "Arguments", "Primitives"]),
@@ -150,6 +150,14 @@ let package = Package(
       path: "Benchmarks/ProbeAccuracy"),
     program(
       "SimulateCommand", ["Simulation", "Arguments", "Primitives"], path: "Tests/SimulateCommand"),
+    program(
+      "RehearsalCommand",
+      [
+        "Simulation", "LinkModel", "Peer", "Audio", "Video", "Congestion", "MediaFiles", "Wire",
+        "Arguments", "Primitives",
+      ],
+      path: "Tests/RehearsalCommand"),
+    tests("RehearsalTests", ["RehearsalCommand", "LinkModel", "Arguments"]),
     tests("ArgumentsTests", ["Arguments"]),
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
