@@ -64,7 +64,8 @@ extension Endpoint {
           frame, bytes: &bytes, mediaTime: mediaTime, on: callID, now: now)
         hasSent = hasSent || isTaken
       }
-      video.rings.setDemand(machine.videoDemand(of: callID, now: now))
+      video.rings.setDemand(
+        machine.videoDemand(of: callID, now: now, ahead: video.pictureInterval))
     }
     swap(&bytes, &record.videoBytes)
     if hasSent, !record.hasSentVideo {

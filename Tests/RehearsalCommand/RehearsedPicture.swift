@@ -33,7 +33,7 @@ struct RehearsedPicture: ~Copyable {
     }
     // As the loop says it when the thread has signalled; a key frame that is owed stays owed.
     let isOwed = demand?.needsKeyFrame == true
-    demand = machine.videoDemand(of: call, now: now)
+    demand = machine.videoDemand(of: call, now: now, ahead: Self.interval)
     if isOwed { demand?.needsKeyFrame = true }
   }
 

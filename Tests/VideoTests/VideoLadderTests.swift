@@ -80,15 +80,24 @@ import Video
     #expect(changes == [500])
   }
 
+  @Test func `rises after half a second while the call begins`() {
+    var ladder = VideoLadder(bitsPerSecond: 250_000)
+    #expect(Self.feed(&ladder, seconds: 2, from: 0) { $0 < 400 ? 250_000 : 600_000 } == [900])
+    #expect(Self.feed(&ladder, seconds: 1, from: 2000) { _ in 1_600_000 } == [2500])
+    #expect(Self.feed(&ladder, seconds: 1, from: 3000) { _ in 300_000 } == [3000])
+    #expect(Self.feed(&ladder, seconds: 5, from: 4000) { _ in 600_000 } == [8000])
+  }
+
   @Test func `rises after two seconds, and later after a relapse`() {
     var ladder = VideoLadder(bitsPerSecond: 100_000)
-    #expect(Self.feed(&ladder, seconds: 3, from: 0) { _ in 600_000 } == [2000])
-    Self.feed(&ladder, seconds: 1, from: 3000) { _ in 100_000 }
-    #expect(Self.feed(&ladder, seconds: 6, from: 4000) { _ in 600_000 } == [8000])
+    Self.feed(&ladder, seconds: 3, from: 0) { _ in 100_000 }
+    #expect(Self.feed(&ladder, seconds: 3, from: 3000) { _ in 600_000 } == [5000])
+    Self.feed(&ladder, seconds: 1, from: 6000) { _ in 100_000 }
+    #expect(Self.feed(&ladder, seconds: 6, from: 7000) { _ in 600_000 } == [11_000])
     // It held for 15 s: the next rise is quick again.
-    Self.feed(&ladder, seconds: 20, from: 10_000) { _ in 600_000 }
-    Self.feed(&ladder, seconds: 1, from: 30_000) { _ in 100_000 }
-    #expect(Self.feed(&ladder, seconds: 6, from: 31_000) { _ in 600_000 } == [33_000])
+    Self.feed(&ladder, seconds: 20, from: 13_000) { _ in 600_000 }
+    Self.feed(&ladder, seconds: 1, from: 33_000) { _ in 100_000 }
+    #expect(Self.feed(&ladder, seconds: 6, from: 34_000) { _ in 600_000 } == [36_000])
     #expect(ladder.changeCount == 5)
     #expect(VideoLadder.leastBitsPerSecond < VideoLadder.rungs[5].leaveBitsPerSecond)
   }

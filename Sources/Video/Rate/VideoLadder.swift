@@ -4,7 +4,7 @@ package import Primitives
 ///
 /// A step up needs a quarter more than the step down leaves, for a while; so no steady bitrate, nor
 /// one that swings by a tenth, makes it flap. A step up that had to be taken back makes the next
-/// one wait twice as long.
+/// one wait twice as long. In the first three seconds a step up needs half a second only.
 package struct VideoLadder: Sendable {
   /// A resolution with a frame rate.
   package struct Rung: Equatable, Sendable {
@@ -46,6 +46,8 @@ package struct VideoLadder: Sendable {
   private var fallenSince: Instant?
   private var lastRise: Instant?
   private var patience = Self.firstPatience
+  /// When the first bitrate came.
+  private var began: Instant?
 
   package init(bitsPerSecond: Int) {
     index = Self.entered(bitsPerSecond)
@@ -58,6 +60,8 @@ package struct VideoLadder: Sendable {
   /// - Returns: whether the rung changed.
   package mutating func handle(bitsPerSecond: Int, now: Instant) -> Bool {
     let before = index
+    let began = self.began ?? now
+    self.began = began
     if bitsPerSecond < rung.leaveBitsPerSecond {
       risenSince = nil
       fall(bitsPerSecond, now: now)
@@ -92,7 +96,8 @@ package struct VideoLadder: Sendable {
     }
     let since = risenSince ?? now
     risenSince = since
-    guard now - since >= patience else { return }
+    let isOpening = began.map { now - $0 < Self.opening } ?? false
+    guard now - since >= (isOpening ? Self.openingPatience : patience) else { return }
     index = target
     risenSince = nil
     lastRise = now
@@ -106,6 +111,10 @@ package struct VideoLadder: Sendable {
   /// Guesses: a change of size costs a key frame, which at any rung is about a third of a second of
   /// bitrate.
   private static let firstPatience = Duration.seconds(2)
+  /// A call begins with what every line carries, and mostly finds out within a second that there
+  /// is more: until then small pictures would leave the line half empty.
+  private static let opening = Duration.seconds(3)
+  private static let openingPatience = Duration.milliseconds(500)
   private static let longestPatience = Duration.seconds(32)
   private static let fallAfter = Duration.milliseconds(500)
   /// A fall this soon after a rise says that the rise was a mistake.
