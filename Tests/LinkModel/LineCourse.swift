@@ -1,7 +1,8 @@
 package import Arguments
 internal import Primitives
 
-/// A line, and what becomes of it over time, from a command line: `--up`, `--down`, `--both`, `--at`.
+/// A line, and what becomes of it over time, from a command line: `--up`, `--down`,
+/// `--both`, `--at`.
 ///
 /// The emulator and whoever plays the same line in simulated time read the same words.
 package struct LineCourse: Sendable {

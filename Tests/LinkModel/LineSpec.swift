@@ -43,7 +43,8 @@ package struct LineSpec: Sendable {
   }
 
   package static let advice =
-    "Keys: rate, queue, delay, jitter, stall, order, loss, reorder, duplicate, corrupt, trace, mark."
+    "Keys: rate, queue, delay, jitter, stall, order, loss, reorder, duplicate, corrupt, trace, "
+    + "mark."
 
   private mutating func change(
     _ key: String, _ value: String, _ words: [String]
