@@ -52,6 +52,7 @@ let package = Package(
     clang("CVPX", links: ["vpx"]),
     layer("Primitives"),
     layer("Arguments"),
+    layer("Plotting", ["Primitives"]),
     // 1: bytes
     layer("Wire", ["Primitives"]),
     layer("Cryptography", ["Primitives", "CSodium"]),
@@ -94,7 +95,9 @@ let package = Package(
     // 6: programs
     program(
       "PeerCommand",
-      ["Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Primitives", "Wire"]),
+      [
+        "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting", "Primitives", "Wire",
+      ]),
     program(
       "RendezvousCommand",
       [
@@ -159,6 +162,7 @@ let package = Package(
       path: "Tests/RehearsalCommand"),
     tests("RehearsalTests", ["RehearsalCommand", "LinkModel", "Arguments"]),
     tests("ArgumentsTests", ["Arguments"]),
+    tests("PlottingTests", ["Plotting"]),
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
     layer("Vectors", path: "Tests/Vectors"),
@@ -172,7 +176,7 @@ let package = Package(
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
     program(
-      "CongestionReportCommand", ["CongestionLab", "Arguments"],
+      "CongestionReportCommand", ["CongestionLab", "Congestion", "Plotting", "Arguments"],
       path: "Tests/CongestionReportCommand"),
     tests("CongestionTests", ["Congestion", "CongestionLab", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
@@ -205,8 +209,8 @@ let package = Package(
     tests(
       "PeerCommandTests",
       [
-        "PeerCommand", "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Primitives",
-        "Wire",
+        "PeerCommand", "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting",
+        "Primitives", "Wire",
       ]),
     tests(
       "HouseTourTests",
