@@ -52,6 +52,7 @@ let package = Package(
     clang("CVPX", links: ["vpx"]),
     layer("Primitives"),
     layer("Arguments"),
+    layer("Plotting", ["Primitives"]),
     // 1: bytes
     layer("Wire", ["Primitives"]),
     layer("Cryptography", ["Primitives", "CSodium"]),
@@ -94,7 +95,9 @@ let package = Package(
     // 6: programs
     program(
       "PeerCommand",
-      ["Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Primitives", "Wire"]),
+      [
+        "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting", "Primitives", "Wire",
+      ]),
     program(
       "RendezvousCommand",
       [
@@ -135,8 +138,8 @@ let package = Package(
       ],
       path: "Benchmarks/VideoQuality"),
     // proof: the simulated world, and a test target for each target above
-    layer("LinkModel", ["Primitives"], path: "Tests/LinkModel"),
-    tests("LinkModelTests", ["LinkModel", "Primitives"]),
+    layer("LinkModel", ["Arguments", "Primitives"], path: "Tests/LinkModel"),
+    tests("LinkModelTests", ["LinkModel", "Arguments", "Primitives"]),
     program(
       "LineCommand", ["LinkModel", "Reactor", "Arguments", "Primitives"], path: "tools/line"),
     tests("LineTests", ["LineCommand", "LinkModel", "Reactor", "Arguments", "Primitives"]),
@@ -152,7 +155,16 @@ let package = Package(
       path: "Benchmarks/ProbeAccuracy"),
     program(
       "SimulateCommand", ["Simulation", "Arguments", "Primitives"], path: "Tests/SimulateCommand"),
+    program(
+      "RehearsalCommand",
+      [
+        "Simulation", "LinkModel", "Peer", "Audio", "Video", "Congestion", "MediaFiles", "Wire",
+        "Arguments", "Primitives",
+      ],
+      path: "Tests/RehearsalCommand"),
+    tests("RehearsalTests", ["RehearsalCommand", "LinkModel", "Arguments"]),
     tests("ArgumentsTests", ["Arguments"]),
+    tests("PlottingTests", ["Plotting"]),
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
     layer("Vectors", path: "Tests/Vectors"),
@@ -166,7 +178,7 @@ let package = Package(
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
     program(
-      "CongestionReportCommand", ["CongestionLab", "Arguments"],
+      "CongestionReportCommand", ["CongestionLab", "Congestion", "Plotting", "Arguments"],
       path: "Tests/CongestionReportCommand"),
     tests("CongestionTests", ["Congestion", "CongestionLab", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
@@ -199,8 +211,8 @@ let package = Package(
     tests(
       "PeerCommandTests",
       [
-        "PeerCommand", "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Primitives",
-        "Wire",
+        "PeerCommand", "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting",
+        "Primitives", "Wire",
       ]),
     tests(
       "HouseTourTests",

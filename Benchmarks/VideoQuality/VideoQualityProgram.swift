@@ -4,7 +4,7 @@ import Glibc
 enum VideoQualityProgram {
   static let usage = """
     usage: VideoQuality speed | psnr | packets | repair [SECONDS [SEEDS]] | start [SEEDS]
-                        | ivf FILE [KBPS]
+                        | ivf FILE [KBPS] | seen FILE [N]
 
       speed    milliseconds of CPU to encode and decode a picture, by size
       psnr     bitrate, frame rate, PSNR and SSIM of the test picture, by bitrate and ladder
@@ -12,6 +12,8 @@ enum VideoQualityProgram {
       repair   what parity does on lines with loss: simulated calls, with and without
       start    how soon a call has the picture that its line carries: simulated calls
       ivf      ten seconds of the test picture, encoded, for a player
+      seen     each picture of what --save-video left of --video test: when it was shown, its stamp,
+               its size, and of one in N (10) PSNR and SSIM against the original; comma-separated
 
     """
 
@@ -31,6 +33,9 @@ enum VideoQualityProgram {
       case "ivf" where (2...3).contains(arguments.count):
         try SavedStream.write(
           arguments[1], kilobits: arguments.dropFirst(2).first.flatMap(Int.init) ?? 600)
+      case "seen" where (2...3).contains(arguments.count):
+        let every = arguments.dropFirst(2).first.flatMap(Int.init) ?? 10
+        print(try SavedPictures.table(arguments[1], every: max(1, every)), terminator: "")
       default:
         print(usage, terminator: "")
         return 2

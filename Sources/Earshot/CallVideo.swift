@@ -5,6 +5,8 @@ internal import Reactor
 final class CallVideo: Sendable {
   let rings: VideoRings
   let expectation = VideoReceiving.Expectation()
+  /// From one picture of the source to the next.
+  let pictureInterval: Duration
   private let sender: MediaWorker?
   private let receiver: PromptWorker?
   private let receiving: Guarded<VideoReceiving>?
@@ -30,14 +32,15 @@ final class CallVideo: Sendable {
       receiving = nil
       receiver = nil
     }
+    let rate = min(max(options.videoSource?.framesPerSecond ?? 30, 1), 60)
+    pictureInterval = .nanoseconds(Int64((1e9 / rate).rounded()))
     guard let source = options.videoSource else {
       sender = nil
       return
     }
     var worker = MediaWorker.Options()
     worker.name = "earshot-video"
-    let rate = min(max(source.framesPerSecond, 1), 60)
-    worker.period = .nanoseconds(Int64((1e9 / rate).rounded()))
+    worker.period = pictureInterval
     worker.catchUpLimit = 1
     // Late pictures are left out; late sound is heard.
     worker.wantsRealTime = false

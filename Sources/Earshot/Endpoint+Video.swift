@@ -70,7 +70,8 @@ extension Endpoint {
         }
       }
       if let capture { captureRequests(callID, record, &machine, to: capture) }
-      video.rings.setDemand(machine.videoDemand(of: callID, now: now))
+      video.rings.setDemand(
+        machine.videoDemand(of: callID, now: now, ahead: video.pictureInterval))
     }
     swap(&bytes, &record.videoBytes)
     if hasSent, !record.hasSentVideo {

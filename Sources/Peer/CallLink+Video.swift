@@ -141,11 +141,12 @@ extension CallLink {
   }
 
   /// What the encoder is to do with its next picture; see `PeerMachine.videoDemand`.
-  func videoDemand(now: Instant) -> VideoDemand? {
+  func videoDemand(now: Instant, ahead: Duration) -> VideoDemand? {
     guard let video, video.isPublishing, mayStartMedia, hasCommonVideo,
       let uplink = association?.uplink
     else { return nil }
-    let waiting = uplink.gate.duration(video.sender.queuedByteCount)
+    let all = uplink.gate.duration(video.sender.queuedByteCount)
+    let waiting = all - min(all, UInt64(max(0, ahead.nanoseconds)))
     guard waiting < 2 * Self.frameTime else { return nil }
     let payload = Double(fragmentByteCount(uplink))
     let share = payload / (payload + Self.fragmentOverhead)

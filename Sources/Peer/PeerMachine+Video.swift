@@ -23,8 +23,13 @@ extension PeerMachine {
   /// What is asked of the next picture of `callID`; `nil` while none is to be encoded: the call
   /// carries no video from here, it is muted or fallen back to audio alone, or more than two frames
   /// wait to be sent. Asking takes the wish for a key frame.
-  package mutating func videoDemand(of callID: CallID, now: Instant) -> VideoDemand? {
-    link(callID)?.videoDemand(now: now)
+  ///
+  /// - Parameter ahead: in what time that picture will be here; until then what waits goes on
+  ///   leaving. Who asks when a frame was just handed over says the time from picture to picture.
+  package mutating func videoDemand(
+    of callID: CallID, now: Instant, ahead: Duration = .zero
+  ) -> VideoDemand? {
+    link(callID)?.videoDemand(now: now, ahead: ahead)
   }
 
   /// Queues one encoded frame; `bytes` comes back with other memory, to be used again.

@@ -102,9 +102,12 @@ package final class LabWorld {
     let passage = links[link].carry(packet.byteCount, at: now, isECT: packet.isECT)
     logs[link].offered[flow] += 1
     switch passage.fate {
-    case .queueFull, .policed: logs[link].dropped[flow] += 1
+    case .queueFull, .policed:
+      logs[link].dropped[flow] += 1
+      logs[link].droppedAt.append(now)
     case .blackedOut:
       logs[link].lost[flow] += 1
+      logs[link].droppedAt.append(now)
       mediaByIndex[flow]?.noteOutage(packet.byteCount)
     case .lost, .passes:
       logs[link].entries.append(
@@ -112,7 +115,10 @@ package final class LabWorld {
           entered: now, departure: passage.departure, wait: passage.wait,
           byteCount: Int32(packet.byteCount), flow: Int16(flow),
           content: packet.content.rawValue))
-      if passage.fate == .lost { logs[link].lost[flow] += 1 }
+      if passage.fate == .lost {
+        logs[link].lost[flow] += 1
+        logs[link].lostAt.append(now)
+      }
     }
     guard passage.fate == .passes else {
       if packet.content == .audio { mediaByIndex[flow]?.noteAudioLost() }

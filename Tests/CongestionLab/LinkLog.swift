@@ -10,6 +10,9 @@ package struct LinkLog: Sendable {
   }
 
   package internal(set) var entries: [Entry] = []
+  /// When something was dropped, and when something was lost that is among the entries.
+  package internal(set) var droppedAt: [UInt64] = []
+  package internal(set) var lostAt: [UInt64] = []
   /// Of each flow: offered, dropped by the queue, lost on the line.
   package internal(set) var offered: [Int]
   package internal(set) var dropped: [Int]

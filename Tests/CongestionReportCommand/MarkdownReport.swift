@@ -30,7 +30,7 @@ enum MarkdownReport {
       let unit = figure.measure.unit.isEmpty ? "" : " \(figure.measure.unit)"
       let mark = figure.hasGoal ? (figure.isMet ? "met" : "**missed**") : ""
       let seeds = figure.hasGoal ? "\(figure.goodSeeds)/\(figure.values.count)" : ""
-      return "| \(index == 0 ? result.lab.title : "") | \(figure.measure.name) | "
+      return "| \(index == 0 ? PlotFile.linked(result.lab) : "") | \(figure.measure.name) | "
         + "\(FigureResult.text(figure.mean))\(unit) | \(FigureResult.text(figure.worst)) | "
         + "\(figure.goalText) | \(mark) | \(seeds) |"
     }

@@ -9,7 +9,8 @@ import Foundation
 
       --seeds N      runs of each case, with seeds 1 to N                 (default: 10)
       --case NAME    only this case; may be repeated; `list` names them
-      --output DIR   writes report.md and report.json there
+      --output DIR   writes report.md and report.json there, and drawings to DIR/plots
+      --plots DIR    writes the first seed of each main case as SVG: rates, queue, loss, fallbacks
       --series DIR   writes the first seed of each case as CSV: time, rates, delay, state, reason
 
     exit status: 0 ran, whatever the figures; 2 usage
@@ -26,15 +27,18 @@ import Foundation
       let names = try arguments.options("--case")
       let output = try arguments.option("--output")
       let series = try arguments.option("--series")
+      let plots = try arguments.option("--plots") ?? output.map { $0 + "/plots" }
       try arguments.finish()
-      run(seeds: seeds, names: names, output: output, series: series)
+      run(seeds: seeds, names: names, output: output, series: series, plots: plots)
     } catch {
       FileHandle.standardError.write(Data("congestion-report: \(error)\n".utf8))
       exit(2)
     }
   }
 
-  static func run(seeds: Int, names: [String], output: String?, series: String?) {
+  static func run(
+    seeds: Int, names: [String], output: String?, series: String?, plots: String?
+  ) {
     if names == ["list"] {
       for part in ReportPart.all { for lab in part.cases { print("\(lab.name): \(lab.title)") } }
       return
@@ -47,6 +51,7 @@ import Foundation
         let result = CaseResult(lab, seeds: seeds)
         print(result.line)
         if let series { SeriesFile.write(lab, into: series) }
+        if let plots { PlotFile.write(lab, into: plots) }
         results.append(result)
       }
       if !results.isEmpty { parts.append((part, results)) }

@@ -48,6 +48,12 @@ import Testing
     }
   }
 
+  @Test func `stalls have a mean and a length`() throws {
+    let line = try Self.conditions("stall=2000ms:60ms")
+    #expect(line.stalls?.mean == .seconds(2) && line.stalls?.length == .milliseconds(60))
+    #expect(try Self.conditions("stall=none").stalls == nil)
+  }
+
   @Test(arguments: ["bursts:2%:5", "gilbert:0.01:0.2:0:1", "spells:900ms:100ms:80%"])
   func `loss comes in bursts`(text: String) throws {
     let line = try Self.conditions("loss=\(text)")
@@ -57,6 +63,7 @@ import Testing
   @Test(arguments: [
     "rate", "rate=-1", "rate=fast", "delay=1s", "loss=101%", "loss=bursts:2%", "jitter=20ms",
     "speed=1", "order=some", "queue=B", "reorder=2", "loss=", "rate=nan",
+    "stall=60ms", "stall=0:60ms",
   ])
   func `nonsense is refused with advice`(text: String) {
     #expect(throws: UsageError.self) { try Self.conditions(text) }
@@ -72,8 +79,10 @@ import Testing
         "--both", "delay=20ms", "--up", "rate=1M", "--at", "5:both:rate=300k", "--rebind-at",
         "2,4.5", "--seed", "7",
       ])
-    #expect(read.up.rate != nil && read.down.rate == nil && read.down.delay == .milliseconds(20))
-    #expect(read.changes.count == 2 && read.rebindAt == [.seconds(2), .milliseconds(4500)])
+    let course = read.course
+    #expect(course.up.rate != nil && course.down.rate == nil)
+    #expect(course.down.delay == .milliseconds(20) && !read.waitsForSignal)
+    #expect(course.changes.count == 2 && read.rebindAt == [.seconds(2), .milliseconds(4500)])
     #expect(read.seed == 7 && read.forwards[0].target.port == 7400)
     for words in [[], ["--forward", "x"], forward + ["--at", "5:sideways:rate=1"]] {
       #expect(throws: UsageError.self) { try options(words) }

@@ -45,6 +45,19 @@ package struct LinkConditions: Sendable {
     }
   }
 
+  /// Times in which nothing is delivered; what would have been comes at their end, all at once, as
+  /// on a radio link that scans or waits for its turn.
+  package struct Stalls: Sendable {
+    /// From the end of one to the begin of the next, exponential.
+    package var mean: Duration
+    package var length: Duration
+
+    package init(every mean: Duration, length: Duration) {
+      self.mean = mean
+      self.length = length
+    }
+  }
+
   /// A time in which nothing passes.
   package struct Blackout: Sendable {
     package var from: Instant
@@ -59,6 +72,7 @@ package struct LinkConditions: Sendable {
   /// Propagation, one way.
   package var delay: Duration
   package var jitter = Jitter.none
+  package var stalls: Stalls?
   /// Whether jitter leaves datagrams in the order in which they were sent, as most queues do.
   package var keepsOrder = true
   package var loss = Loss.none

@@ -11,6 +11,10 @@ package struct SimulatedLink: Sendable {
     }
 
     package var fate: Fate
+    /// In the queue before the first bit was sent; of a trace, until the last one was.
+    package var wait = Duration.zero
+    /// When the last bit has left the transmitter.
+    package var departure = Instant.zero
     package var arrival = Instant.zero
     /// When a second copy arrives, if one does.
     package var duplicate: Instant?
@@ -47,6 +51,8 @@ package struct SimulatedLink: Sendable {
   private var transmitterFree = Instant.zero
   private var tracePlace = DeliveryTrace.Place()
   private var newestArrival = Instant.zero
+  /// The stall that is, or the next one.
+  private var stall: (from: Instant, to: Instant)?
 
   package init(_ conditions: LinkConditions, random: RandomSource) {
     self.conditions = conditions
@@ -67,9 +73,11 @@ package struct SimulatedLink: Sendable {
       counters.queueFull += 1
       return Passage(fate: .queueFull)
     }
+    passage.departure = departure
     if isLost(at: now) {
       counters.lost += 1
-      return Passage(fate: .lost)
+      passage.fate = .lost
+      return passage
     }
     passage.arrival = arrival(of: departure)
     if random.happens(conditions.corruption) {
@@ -107,7 +115,9 @@ package struct SimulatedLink: Sendable {
     _ byteCount: Int, at now: Instant, _ isECNCapable: Bool, _ passage: inout Passage
   ) -> Instant? {
     if let traced = conditions.trace {
-      return tracePlace.depart(byteCount + Self.headerByteCount, at: now, over: traced)
+      let departure = tracePlace.depart(byteCount + Self.headerByteCount, at: now, over: traced)
+      if let departure { passage.wait = departure - now }
+      return departure
     }
     guard let rate = conditions.rate else { return now }
     let bits = UInt64(byteCount + Self.headerByteCount) * 8
@@ -125,6 +135,7 @@ package struct SimulatedLink: Sendable {
       counters.marked += 1
     }
     let start = max(now, transmitterFree)
+    passage.wait = start - now
     transmitterFree = Instant(
       nanoseconds: start.nanoseconds + bits * 1_000_000_000 / rate.bitsPerSecond)
     return transmitterFree
@@ -164,7 +175,8 @@ package struct SimulatedLink: Sendable {
     case .exponential(let mean): delay += random.exponential() * Double(mean.nanoseconds)
     case .normal(let deviation): delay += abs(random.normal()) * Double(deviation.nanoseconds)
     }
-    let arrival = Instant(nanoseconds: departure.nanoseconds + UInt64(max(0, delay)))
+    var arrival = Instant(nanoseconds: departure.nanoseconds + UInt64(max(0, delay)))
+    if let stalls = conditions.stalls { arrival = afterStall(arrival, stalls) }
     if random.happens(conditions.reordering) {
       counters.reordered += 1
       return arrival + random.duration(.zero...conditions.reorderingDelay)
@@ -172,5 +184,17 @@ package struct SimulatedLink: Sendable {
     guard conditions.keepsOrder else { return arrival }
     newestArrival = max(newestArrival, arrival)
     return newestArrival
+  }
+
+  private mutating func afterStall(_ arrival: Instant, _ stalls: LinkConditions.Stalls) -> Instant {
+    func next(after time: Instant) -> (from: Instant, to: Instant) {
+      let wait = Int64(random.exponential() * Double(stalls.mean.nanoseconds))
+      let from = time + .nanoseconds(wait)
+      return (from, from + stalls.length)
+    }
+    var present = stall ?? next(after: arrival)
+    while present.to <= arrival { present = next(after: present.to) }
+    stall = present
+    return arrival >= present.from ? present.to : arrival
   }
 }

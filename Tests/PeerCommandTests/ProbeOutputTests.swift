@@ -2,6 +2,7 @@ import Earshot
 import Foundation
 import PeerCommand
 import Reactor
+import Plotting
 import Testing
 
 #if canImport(FoundationXML)

@@ -2,6 +2,7 @@ import Earshot
 import PeerCommand
 import Primitives
 import Reactor
+import Plotting
 import Testing
 
 /// Video and congestion in every kind of output.

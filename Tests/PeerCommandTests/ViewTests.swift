@@ -82,15 +82,6 @@ struct ViewTests {
     #expect(page.contains("estimated &lt;for&gt; &quot;tests&quot; &amp; such"))
   }
 
-  @Test func `a plot of anything is finite`() {
-    let odd = Plot(
-      "x", unit: "y", [Plot.Line("a", [(0, .nan), (1, .infinity), (2, 1e9), (3, -4)])])
-    #expect(odd.svg.contains("<polyline"))
-    #expect(!odd.svg.contains("nan") && !odd.svg.contains("inf"))
-    #expect(Plot("x", unit: "y", []).svg.isEmpty)
-    #expect(Markup.escaped("<&>\"\u{1}") == "&lt;&amp;&gt;&quot; ")
-  }
-
   @Test(arguments: [(0.0, "0.0"), (31.94, "31.9"), (-2.25, "-2.3"), (123.4, "123"), (.nan, "-")])
   func `numbers are short`(value: Double, text: String) {
     #expect(Wording.decimal(value) == text)

@@ -4,19 +4,14 @@ internal import Primitives
 
 /// The command line of the emulator.
 package struct LineOptions: Sendable {
-  /// A change of the line while it runs.
-  package struct Change: Sendable {
-    package var at: Duration
-    package var direction: LineRelay.Direction
-    package var spec: LineSpec
-  }
-
   package var forwards: [LineProxy.Forward] = []
-  package var up: LinkConditions
-  package var down: LinkConditions
-  package var changes: [Change] = []
+  package var course: LineCourse
   package var rebindAt: [Duration] = []
   package var seed: UInt64
+  /// Where each datagram is written down.
+  package var journal: String?
+  /// Whether the course begins at SIGUSR1 and not at once.
+  package var waitsForSignal: Bool
   /// `nil` until a signal comes.
   package var duration: Duration?
 
@@ -25,27 +20,16 @@ package struct LineOptions: Sendable {
   ) throws(UsageError) {
     var arguments = arguments
     for text in try arguments.options("--forward") { forwards.append(try Self.forward(text)) }
-    var conditions = LinkConditions(delay: .zero)
-    for text in try arguments.options("--both") {
-      try LineSpec(text, readTrace: readTrace).apply(to: &conditions)
-    }
-    (up, down) = (conditions, conditions)
-    for text in try arguments.options("--up") {
-      try LineSpec(text, readTrace: readTrace).apply(to: &up)
-    }
-    for text in try arguments.options("--down") {
-      try LineSpec(text, readTrace: readTrace).apply(to: &down)
-    }
-    for text in try arguments.options("--at") {
-      changes += try Self.changes(text, readTrace: readTrace)
-    }
+    course = try LineCourse(&arguments, readTrace: readTrace)
     for text in try arguments.options("--rebind-at") {
-      for part in text.split(separator: ",") { rebindAt.append(try Self.seconds(part)) }
+      for part in text.split(separator: ",") { rebindAt.append(try LineCourse.seconds(part)) }
     }
     seed = UInt64(try arguments.integer("--seed", "seed", in: 0...Int.max) ?? 1)
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400).map {
       .milliseconds(Int64($0 * 1000))
     }
+    journal = try arguments.option("--log")
+    waitsForSignal = try arguments.flag("--at-signal")
     try arguments.finish()
     guard !forwards.isEmpty else {
       throw UsageError("Nothing is to be forwarded.", advice: "Add --forward LISTEN=TARGET.")
@@ -60,31 +44,5 @@ package struct LineOptions: Sendable {
         advice: "For example 127.0.0.1:7500=127.0.0.1:7400.")
     }
     return LineProxy.Forward(listen: listen, target: target)
-  }
-
-  /// `SECONDS:up|down|both:SPEC`.
-  private static func changes(
-    _ text: String, readTrace: (String) throws(UsageError) -> String
-  ) throws(UsageError) -> [Change] {
-    let parts = text.split(separator: ":", maxSplits: 2)
-    let directions: [String: [LineRelay.Direction]] = [
-      "up": [.up], "down": [.down], "both": [.up, .down],
-    ]
-    guard parts.count == 3, let affected = directions[String(parts[1])] else {
-      throw UsageError(
-        "--at wants SECONDS:up|down|both:SPEC, not '\(text)'.",
-        advice: "For example 5:up:rate=300k.")
-    }
-    let at = try seconds(parts[0])
-    let spec = try LineSpec(String(parts[2]), readTrace: readTrace)
-    return affected.map { Change(at: at, direction: $0, spec: spec) }
-  }
-
-  private static func seconds(_ text: Substring) throws(UsageError) -> Duration {
-    let isPlain = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
-    guard isPlain, let value = Double(String(text)), value <= 86_400 else {
-      throw UsageError("'\(text)' is not a number of seconds.")
-    }
-    return .milliseconds(Int64(value * 1000))
   }
 }

@@ -18,6 +18,7 @@ package enum LineProgram {
           queue=200ms|30000B    tail drop                                    (default: 200ms)
           delay=30ms            one way                                      (default: 0)
           jitter=uniform:20ms|exponential:5ms|normal:8ms|none
+          stall=2000ms:60ms         nothing comes for 60 ms, about every 2 s   (default: none)
           order=keep|free       whether jitter lets datagrams overtake       (default: keep)
           loss=5%|bursts:SHARE%:LENGTH|gilbert:P:R:GOOD:BAD|spells:CLEARms:LOSSYms:LOSS%|none
           reorder=1%:50ms       share held back, and for how long at most
@@ -26,6 +27,8 @@ package enum LineProgram {
           mark=5ms              ECN: CE for what waits longer
       --at SECONDS:up|down|both:SPEC   changes the line while it runs; repeatable
       --rebind-at S[,S...]      gives every program a new outer port
+      --at-signal               the times above count from SIGUSR1, not from the start
+      --log FILE                every datagram: when, which way, bytes, wait in the queue, fate
       --seed N                  (default: 1)
       --duration SECONDS        (default: until a signal)
 
@@ -60,16 +63,20 @@ package enum LineProgram {
   private static func carry(_ options: LineOptions) throws(UsageError) -> Int32 {
     do throws(ReactorError) {
       let loop = try EventLoop()
-      let relay = LineRelay(up: options.up, down: options.down, seed: options.seed)
+      let relay = LineRelay(up: options.course.up, down: options.course.down, seed: options.seed)
       let proxy = try LineProxy(options.forwards, relay, on: loop)
-      let signals = try SignalWatch(on: loop) { signal in
-        if signal != .user1 { loop.stop() }
+      if let path = options.journal {
+        proxy.journal = LineJournal(to: try OutputFile(creating: path))
       }
       let schedule = try LineSchedule(options, proxy, on: loop)
+      let signals = try SignalWatch(on: loop) { signal in
+        if signal == .user1 { schedule.begin() } else { loop.stop() }
+      }
       OutputFile.standardOutput.complain(listening(proxy))
       loop.run()
       signals.stop()
       withExtendedLifetime(schedule) {}
+      proxy.journal?.finish()
       OutputFile.standardOutput.complain(counts(proxy))
       return proxy.faults.isEmpty ? 0 : 1
     } catch {
@@ -101,5 +108,14 @@ extension OutputFile {
   /// A line, if anybody still reads.
   fileprivate func complain(_ text: String) {
     do throws(ReactorError) { try write(text + "\n") } catch {}
+  }
+}
+
+extension LineJournal {
+  /// What cannot be written is left out: the line goes on.
+  fileprivate convenience init(to file: OutputFile) {
+    self.init { text in
+      do throws(ReactorError) { try file.write(text) } catch {}
+    }
   }
 }

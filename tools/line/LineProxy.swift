@@ -30,6 +30,8 @@ package final class LineProxy {
   package private(set) var latest = Duration.zero
   /// What could not be opened on the way, once for each.
   package private(set) var faults: [ReactorError] = []
+  /// Writes down what crosses, while there is one.
+  package var journal: LineJournal?
   private let loop: EventLoop
   private var timer: EventLoop.Token?
   private var portals: [ProxySocket] = []
@@ -106,7 +108,8 @@ package final class LineProxy {
       return
     }
     let route = LineRelay.Route(client: client, portal: portal)
-    relay.take(bytes, .up, route, ecn: ecn, now: now)
+    let passage = relay.take(bytes, .up, route, ecn: ecn, now: now)
+    journal?.note(passage, .up, byteCount: bytes.count, at: now)
   }
 
   private func take(
@@ -116,7 +119,8 @@ package final class LineProxy {
       return
     }
     let route = LineRelay.Route(client: client, portal: portal)
-    relay.take(bytes, .down, route, ecn: ecn, now: now)
+    let passage = relay.take(bytes, .down, route, ecn: ecn, now: now)
+    journal?.note(passage, .down, byteCount: bytes.count, at: now)
   }
 
   private func place(of partner: SocketAddress, in sockets: [ProxySocket]) -> Int? {

@@ -4,7 +4,7 @@ package import Primitives
 /// Both directions of a line, and the datagrams on it: takes them in, and gives them out when they
 /// have crossed. Knows no sockets; a seed reproduces what it does to the same datagrams.
 package struct LineRelay {
-  package enum Direction: UInt8, Sendable, CaseIterable { case up, down }
+  package typealias Direction = LineDirection
 
   /// Whose datagram it is, and whom it is for: places in the tables of whoever owns the relay.
   package struct Route: Equatable, Sendable, BitwiseCopyable {
@@ -45,17 +45,18 @@ package struct LineRelay {
 
   // MARK: - Inputs
 
-  /// Takes a datagram in at `now`.
+  /// Takes a datagram in at `now`; gives what becomes of it.
+  @discardableResult
   package mutating func take(
     _ bytes: Span<UInt8>, _ direction: Direction, _ route: Route, ecn: UInt8, now: Instant
-  ) {
+  ) -> SimulatedLink.Passage {
     let isECNCapable = ecn & 3 != 0
     let passage =
       switch direction {
       case .up: up.carry(byteCount: bytes.count, at: now, isECNCapable: isECNCapable)
       case .down: down.carry(byteCount: bytes.count, at: now, isECNCapable: isECNCapable)
       }
-    guard passage.fate == .arrives else { return }
+    guard passage.fate == .arrives else { return passage }
     var delivery = Delivery(
       direction: direction, route: route, ecn: passage.isMarked ? 3 : ecn & 3,
       due: passage.arrival)
@@ -64,6 +65,7 @@ package struct LineRelay {
       delivery.due = second
       launch(delivery, bytes, corruption: 0)
     }
+    return passage
   }
 
   /// Changes what the line is like from now on.

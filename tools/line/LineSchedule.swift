@@ -1,15 +1,18 @@
+internal import LinkModel
 internal import Primitives
 internal import Reactor
 
 /// What happens to a line while it runs: changes, rebindings, the end.
 final class LineSchedule {
   private enum Step {
-    case change(LineOptions.Change)
+    case change(LineCourse.Change)
     case rebind
     case end
   }
 
   private var steps: [(at: Instant, step: Step)] = []
+  private var hasBegun = false
+  private let options: LineOptions
   private let proxy: LineProxy
   private let loop: EventLoop
   private var timer: EventLoop.Token?
@@ -17,12 +20,21 @@ final class LineSchedule {
   init(_ options: LineOptions, _ proxy: LineProxy, on loop: EventLoop) throws(ReactorError) {
     self.proxy = proxy
     self.loop = loop
+    self.options = options
+    timer = try loop.addTimer { [unowned self] now in play(now: now) }
+    if !options.waitsForSignal { begin() }
+  }
+
+  /// The course and everything else counts from now on; only the first time counts.
+  func begin() {
+    guard !hasBegun else { return }
+    hasBegun = true
     let start = SystemClock.now
-    steps += options.changes.map { (start + $0.at, .change($0)) }
+    proxy.journal?.noteZero(at: start)
+    steps += options.course.changes.map { (start + $0.at, .change($0)) }
     steps += options.rebindAt.map { (start + $0, .rebind) }
     if let duration = options.duration { steps.append((start + duration, .end)) }
     steps.sort { $0.at < $1.at }
-    timer = try loop.addTimer { [unowned self] now in play(now: now) }
     arm()
   }
 

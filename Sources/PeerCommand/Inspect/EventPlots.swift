@@ -1,4 +1,5 @@
 internal import Earshot
+internal import Plotting
 
 /// The plots of `--report` from an events file: rates, queue, loss and the times of audio alone.
 package enum EventPlots {

@@ -1,4 +1,5 @@
 package import Earshot
+package import Plotting
 
 /// What the line carried and why video came and went, over time: from the statistics of a call, or
 /// from the lines that it wrote.

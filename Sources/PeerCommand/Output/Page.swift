@@ -1,3 +1,5 @@
+internal import Plotting
+
 /// The frame of every page that the program writes: one style, nothing fetched from anywhere.
 package enum Page {
   /// - Parameter body: Markup, escaped already; `title` and `heading` are text.

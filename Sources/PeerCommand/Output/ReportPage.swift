@@ -1,5 +1,6 @@
 package import Earshot
 internal import Glibc
+package import Plotting
 
 /// `--report`: one page that needs nothing else, with plots over the call and its table.
 package enum ReportPage {

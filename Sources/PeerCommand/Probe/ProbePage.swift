@@ -1,4 +1,5 @@
 package import Earshot
+package import Plotting
 
 /// `--report` of a probe: the sentence, the tables and the test over time, on one page that needs
 /// nothing else.

@@ -80,6 +80,8 @@ package final class SimulatedNetwork {
   package var hostsSendECT = true
   /// Sees every datagram as it leaves its host, before any line.
   package var tap: ((borrowing Sighting) -> Void)?
+  /// Sees what becomes of every datagram on every line.
+  package var lineTap: ((SiteID, LineDirection, SimulatedLink.Passage, Int, Instant) -> Void)?
   package private(set) var dropCounts = [Int](repeating: 0, count: 8)
   package private(set) var sentCount = 0
 
@@ -130,6 +132,7 @@ package final class SimulatedNetwork {
     }
     let passage = sites[sender.site.index].up.carry(
       byteCount: bytes.count, at: now, isECNCapable: flight.ecn != 0)
+    lineTap?(sender.site, .up, passage, bytes.count, now)
     dispatch(flight, bytes, passage, .core, now)
   }
 
@@ -196,6 +199,7 @@ package final class SimulatedNetwork {
     flight.to = site
     let passage = sites[site.index].down.carry(
       byteCount: bytes.count, at: now, isECNCapable: flight.ecn != 0)
+    lineTap?(site, .down, passage, bytes.count, now)
     dispatch(flight, bytes.span, passage, .arrival, now)
   }
 

@@ -1,5 +1,4 @@
 package import Arguments
-package import LinkModel
 internal import Primitives
 
 /// One direction of a line as text: `rate=1M,queue=200ms,delay=30ms,jitter=uniform:20ms,loss=5%`.
@@ -44,7 +43,8 @@ package struct LineSpec: Sendable {
   }
 
   package static let advice =
-    "Keys: rate, queue, delay, jitter, order, loss, reorder, duplicate, corrupt, trace, mark."
+    "Keys: rate, queue, delay, jitter, stall, order, loss, reorder, duplicate, corrupt, trace, "
+    + "mark."
 
   private mutating func change(
     _ key: String, _ value: String, _ words: [String]
@@ -66,6 +66,9 @@ package struct LineSpec: Sendable {
     case "order":
       let keeps = try Self.read(value, key) { $0 == "keep" ? true : $0 == "free" ? false : nil }
       changes.append { $0.keepsOrder = keeps }
+    case "stall":
+      let stalls = try Self.read(words, key, Self.stalls)
+      changes.append { $0.stalls = stalls }
     case "loss":
       let loss = try Self.read(words, key, Self.loss)
       changes.append { $0.loss = loss }
@@ -110,6 +113,7 @@ package struct LineSpec: Sendable {
     "queue": "Write a time or a size, as 200ms or 30000B.",
     "delay": "Write milliseconds, as 30ms.",
     "jitter": "Write none, uniform:20ms, exponential:5ms or normal:8ms.",
+    "stall": "Write none, or MEANms:LENGTHms, as 2000ms:60ms.",
     "order": "Write keep or free.",
     "loss": "Write 5%, bursts:SHARE%:LENGTH, gilbert:P:R:GOOD:BAD or spells:CLEARms:LOSSYms:LOSS%.",
     "reorder": "Write SHARE% or SHARE%:DELAYms.",
@@ -165,6 +169,14 @@ extension LineSpec {
     case "normal": return .normal(deviation: size)
     default: return nil
     }
+  }
+
+  private static func stalls(_ words: [String]) -> LinkConditions.Stalls?? {
+    if words == ["none"] { return .some(nil) }
+    guard words.count == 2, let mean = duration(words[0]), mean > .zero,
+      let length = duration(words[1]), length > .zero
+    else { return nil }
+    return LinkConditions.Stalls(every: mean, length: length)
   }
 
   private static func loss(_ words: [String]) -> LinkConditions.Loss? {

@@ -1,6 +1,6 @@
 internal import Primitives
 
-/// A line plot over time as inline SVG.
+/// A line plot over time as SVG, in a page or as a file.
 package struct Plot: Sendable {
   package struct Line: Sendable {
     package var name: String
@@ -30,21 +30,48 @@ package struct Plot: Sendable {
   private static let left = 62.0
   private static let bottom = 24.0
   private static let top = 12.0
-  private static let colors = ["#1f6feb", "#d1572a", "#3a8f4d"]
+  private static let captionHeight = 24.0
+  private static let colors = ["#1f6feb", "#d1572a", "#3a8f4d", "#8250df"]
   /// More points than pixels show nothing more.
   private static let maxPoints = 1440
 
-  /// The drawing; empty when nothing was measured.
+  /// The drawing, to stand in a page; empty when nothing was measured.
   package var svg: String {
+    guard let drawing else { return "" }
+    return """
+      <figure><figcaption>\(Markup.escaped(title)) in \(Markup.escaped(unit))\(legend)</figcaption>
+      <svg viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img">\n
+      """ + drawing + "</svg></figure>\n"
+  }
+
+  /// Drawings below one another as a file that needs no page.
+  package static func document(_ title: String, _ plots: [Plot]) -> String {
+    let panels = plots.compactMap { plot in plot.drawing.map { (plot, $0) } }
+    let step = height + captionHeight
+    let all = Int(captionHeight + Double(panels.count) * step)
+    var text = """
+      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Int(width)) \(all)" \
+      font-family="sans-serif" font-size="11" fill="#59636e">
+      <rect width="100%" height="100%" fill="#ffffff"/>
+      <text x="8" y="16" font-size="14" fill="#1f2328">\(Markup.escaped(title))</text>\n
+      """
+    for (index, panel) in panels.enumerated() {
+      let top = captionHeight + Double(index) * step
+      text += "<text x=\"8\" y=\"\(short(top + 14))\" fill=\"#1f2328\">\(panel.0.caption)</text>\n"
+      text += "<svg y=\"\(short(top + captionHeight))\" width=\"\(Int(width))\" "
+      text += "height=\"\(Int(height))\">\n\(panel.1)</svg>\n"
+    }
+    return text + "</svg>\n"
+  }
+
+  /// What stands between the tags; `nil` when nothing was measured.
+  private var drawing: String? {
     let points = lines.flatMap(\.points).filter { $0.x.isFinite && $0.y.isFinite }
     guard let lastX = points.map(\.x).max(), let highest = points.map(\.y).max(),
       let lowest = points.map(\.y).min()
-    else { return "" }
+    else { return nil }
     let scale = Scale(lastX: max(lastX, 1), low: min(0, lowest), high: highest)
-    var text = """
-      <figure><figcaption>\(Markup.escaped(title)) in \(Markup.escaped(unit))\(legend)</figcaption>
-      <svg viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img">\n
-      """
+    var text = ""
     for (index, span) in spans.enumerated() { text += shade(span, index, scale) }
     for value in scale.ticks { text += gridLine(at: value, scale) }
     for part in 0...4 {
@@ -54,7 +81,15 @@ package struct Plot: Sendable {
         y: Self.height - 6, anchor: "middle")
     }
     for (index, line) in lines.enumerated() { text += path(line, index, scale) }
-    return text + "</svg></figure>\n"
+    return text
+  }
+
+  private var caption: String {
+    let names = zip(lines, Self.colors).map { line, color in
+      " <tspan fill=\"\(color)\">&#9632; \(Markup.escaped(line.name))</tspan>"
+    }
+    return "\(Markup.escaped(title)) in \(Markup.escaped(unit))"
+      + (lines.count > 1 ? names.joined() : "")
   }
 
   private var legend: String {
@@ -85,7 +120,7 @@ package struct Plot: Sendable {
     let end = Self.short(Self.width - 8)
     return """
       <line x1="\(Self.short(Self.left))" y1="\(y)" x2="\(end)" y2="\(y)" stroke="#d8dee4"/>\n
-      """ + label(Wording.decimal(value), x: Self.left - 6, y: scale.y(value) + 4, anchor: "end")
+      """ + label(Self.decimal(value), x: Self.left - 6, y: scale.y(value) + 4, anchor: "end")
   }
 
   private func label(_ text: String, x: Double, y: Double, anchor: String) -> String {
@@ -110,6 +145,13 @@ package struct Plot: Sendable {
     }
     return "<polyline fill=\"none\" stroke=\"\(color)\" stroke-width=\"1.6\" "
       + "points=\"\(places.joined(separator: " "))\"/>\n"
+  }
+
+  /// One decimal below a hundred, none above.
+  private static func decimal(_ value: Double) -> String {
+    if abs(value) >= 100 { return String(Int(min(max(value, -1e15), 1e15).rounded())) }
+    let tenths = Int((value * 10).rounded())
+    return "\(tenths < 0 ? "-" : "")\(abs(tenths) / 10).\(abs(tenths) % 10)"
   }
 
   private static func short(_ value: Double) -> String {
@@ -147,23 +189,5 @@ package struct Plot: Sendable {
       let room = Plot.height - Plot.top - Plot.bottom
       return Plot.top + (high - value) / (high - low) * room
     }
-  }
-}
-
-/// Text that comes from others, in a page.
-package enum Markup {
-  package static func escaped(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      case "\"": result += "&quot;"
-      case _ where scalar.value < 0x20 && scalar != "\n": result += " "
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
   }
 }

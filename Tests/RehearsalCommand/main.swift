@@ -1,0 +1,3 @@
+import Foundation
+
+exit(RehearsalProgram.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,76 @@
+import Arguments
+import LinkModel
+import Testing
+
+@testable import RehearsalCommand
+
+/// The simulated half of `tools/congestion-check`.
+@Suite struct RehearsedCallTests {
+  private static func course(_ words: [String]) throws -> LineCourse {
+    var arguments = Arguments(words)
+    return try LineCourse(&arguments) { _ throws(UsageError) in "" }
+  }
+
+  private static func play(
+    _ words: [String], seconds: Double, seed: UInt64 = 1
+  ) throws -> (outcome: RehearsalOutcome, log: String) {
+    var settings = RehearsedCall.Settings()
+    settings.seed = seed
+    var log = ""
+    let call = try RehearsedCall(
+      try course(words), settings, journal: LineJournal { log += $0 })
+    try call.run(seconds)
+    return (call.outcome, log)
+  }
+
+  /// Bits that left the line upwards between two moments, in seconds from zero.
+  private static func carried(_ log: String, from: Double, to: Double, zero: UInt64) -> Double {
+    var bits = 0.0
+    for line in log.split(separator: "\n") {
+      let fields = line.split(separator: ",", omittingEmptySubsequences: false)
+      guard fields.count == 6, fields[1] == "up", let size = Double(fields[2]),
+        let departure = Double(fields[4])
+      else { continue }
+      let at = (departure - Double(zero)) / 1e9
+      if at >= from, at < to { bits += size * 8 }
+    }
+    return bits
+  }
+
+  @Test func `video and audio fill a line of 500 kbit per second, and what is heard is whole`()
+    throws
+  {
+    let (outcome, log) = try Self.play(
+      ["--up", "rate=500k,queue=300ms,delay=25ms", "--down", "delay=25ms"], seconds: 12)
+    let rate = Self.carried(log, from: 6, to: 12, zero: outcome.zero) / 6
+    #expect(rate > 425_000 && rate <= 500_500, "\(rate)")
+    let last = try #require(outcome.samples.last)
+    #expect(last.samplesHeard > 11 * 48_000)
+    let settled = try #require(outcome.samples.first { $0.at >= 5 })
+    #expect(last.samplesConcealed - settled.samplesConcealed < 480)
+    #expect(outcome.framesReceived > 100 && !outcome.keyFrames.isEmpty)
+    #expect(outcome.fallbacks.isEmpty)
+  }
+
+  @Test func `a line too narrow for a picture leaves the audio alone, and takes it back`() throws {
+    let (outcome, _) = try Self.play(
+      [
+        "--up", "rate=1M,queue=300ms,delay=25ms", "--down", "delay=25ms", "--at", "4:up:rate=60k",
+        "--at", "14:up:rate=1M",
+      ], seconds: 26)
+    try #require(outcome.fallbacks.map(\.isOn) == [true, false], "\(outcome.fallbacks)")
+    #expect(outcome.fallbacks[0].at < 8 && outcome.fallbacks[1].at > 14)
+    let during = outcome.samples.filter {
+      $0.at > outcome.fallbacks[0].at && $0.at < outcome.fallbacks[1].at
+    }
+    #expect(Set(during.map(\.videoPacketsSent)).count == 1, "\(during.map(\.videoPacketsSent))")
+    #expect(outcome.keyFrames.contains { $0 > outcome.fallbacks[1].at })
+  }
+
+  @Test func `a seed reproduces every datagram`() throws {
+    let words = ["--both", "rate=300k,delay=20ms,loss=2%"]
+    let first = try Self.play(words, seconds: 3, seed: 7)
+    #expect(try Self.play(words, seconds: 3, seed: 7) == first)
+    #expect(try Self.play(words, seconds: 3, seed: 8).log != first.log)
+  }
+}
