@@ -132,6 +132,9 @@ let package = Package(
       "AudioPath", ["Audio", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/AudioPath"),
     program(
+      "CongestionPath", ["Congestion", "AllocationCounter", "Wire", "Primitives"],
+      path: "Benchmarks/CongestionPath"),
+    program(
       "VideoQuality",
       [
         "Video", "MediaFiles", "AllocationCounter", "Simulation", "Peer", "Wire", "Primitives",

@@ -10,6 +10,8 @@ package final class LabWorld {
   package private(set) var logs: [LinkLog]
   package internal(set) var media: [Int: MediaFlow] = [:]
   var cubics: [Int: CubicFlow] = [:]
+  /// Of those flows that say so.
+  var uplink = SharedUplink()
   private var mediaByIndex: [MediaFlow?] = []
   private let specs: [FlowSpec]
   private var calendar = LabCalendar()

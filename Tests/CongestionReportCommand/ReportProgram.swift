@@ -83,8 +83,10 @@ struct ReportPart {
   static let all: [ReportPart] = [
     ReportPart(title: "One flow", cases: LabCase.single),
     ReportPart(title: "Several flows, and TCP", cases: LabCase.several),
+    ReportPart(title: "Two links of one endpoint", cases: LabCase.links),
     ReportPart(title: "Audio-only fallback", cases: LabCase.fallback),
     ReportPart(title: "RFC 8867 with its own encoder", cases: LabCase.standard),
     ReportPart(title: "The ends of the range", cases: LabCase.extremes),
+    ReportPart(title: "Cellular lines held out", cases: LabCase.heldOut),
   ]
 }

@@ -5,10 +5,12 @@ import Testing
 @Suite struct CongestionLabTests {
   static let names: Set<String> = [
     "const", "step", "rfc51", "loss10", "outage", "prior", "pause", "rfc54", "rfc58", "squeeze",
+    "l4s", "rfc56", "unforced", "links weighted", "links asked",
   ]
-  static let cases = (LabCase.single + LabCase.several + LabCase.fallback).filter {
-    names.contains($0.name)
-  }
+  static let cases =
+    (LabCase.single + LabCase.several + LabCase.links + LabCase.fallback).filter {
+      names.contains($0.name)
+    }
 
   @Test func `the subset is there`() { #expect(Self.cases.count == Self.names.count) }
 
@@ -28,6 +30,29 @@ import Testing
           #expect(value <= goal * 1.6 + 0.01, "\(lab.name), seed \(seed): \(measure.name)")
         }
       }
+    }
+  }
+
+  /// For minutes the line carries no more than audio and the smallest video: a queue never empties,
+  /// and must not be taken for the path.
+  @Test func `a standing queue is not forgotten`() {
+    let lab = LabCase(
+      "narrow", "190 kbit/s", LinkSpec(.constant(190e3), delay: 25), seconds: 400, [])
+    let world = lab.run(seed: 1)
+    let reader = LogReader(world.logs[0], lab.links[0].capacity)
+    let late = reader.waitPercentile(
+      0.5, from: 300_000_000_000, to: 400_000_000_000, content: 0)
+    #expect(late < 40, "audio waits \(late) ms after five minutes")
+  }
+
+  /// No rival is there, whatever the line does: then no queue of seconds is built.
+  @Test(arguments: LabCase.heldOut.indices) func `nobody is competed with alone`(index: Int) {
+    let lab = LabCase.heldOut[index]
+    for seed in 1...2 as ClosedRange<UInt64> {
+      let world = lab.run(seed: seed)
+      let figures = LogReader(world.logs[0], lab.links[0].capacity).figures(
+        from: 0, to: world.endTime)
+      #expect(figures.p95 < 250, "\(lab.name), seed \(seed): \(figures.p95) ms")
     }
   }
 

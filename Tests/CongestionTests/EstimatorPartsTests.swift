@@ -43,6 +43,19 @@ import Testing
     #expect(window.leastDelay(over: 1_000_000, atLeast: 1) == 10)
   }
 
+  @Test func `how far a queue fell is read from the packets of both moments`() {
+    var window = ArrivalWindow()
+    #expect(window.fall(sentFrom: 0, to: 100_000) == nil)
+    for index in 0..<20 as Range<Int64> {
+      let sent = index * 10_000
+      window.add(packet(sent: sent, arrival: sent + 80_000 - index * 4_000))
+    }
+    // Sent from 50 to 150 ms: ten packets, and what came at 150 ms waited 40 ms less.
+    let fall = window.fall(sentFrom: 50_000, to: 150_000)
+    #expect(fall == ArrivalWindow.Fall(delay: 44_000, span: 110_000, bits: 80_000))
+    #expect(window.fall(sentFrom: 150_000, to: 400_000) == nil)
+  }
+
   @Test func `the floor is forgotten after half a minute, unless it is held`() {
     var least = LeastDelay()
     least.add(packet(sent: 0, arrival: 20_000))

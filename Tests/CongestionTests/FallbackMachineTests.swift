@@ -70,6 +70,36 @@ import Testing
     #expect(machine.probeRate(now: Instant(nanoseconds: 6_400 * 1_000_000)) == nil)
   }
 
+  @Test func `a probe that has shown nothing ends at half the queue`() {
+    for (proven, isOver) in [(60_000.0, true), (240_000, false)] {
+      var machine = FallbackMachine(Self.limits)
+      _ = Self.feed(&machine, from: 0, milliseconds: 4_300, estimate: 60_000)
+      _ = Self.feed(
+        &machine, from: 4_300, milliseconds: 200, estimate: 300_000, delay: 30_000, proven: proven)
+      let now = Instant(nanoseconds: 5_600 * 1_000_000)
+      #expect((machine.probeRate(now: now) == nil) == isOver)
+    }
+  }
+
+  @Test func `what is probed in vain is probed less often, and still every few seconds`() {
+    var machine = FallbackMachine(Self.limits)
+    _ = Self.feed(&machine, from: 0, milliseconds: 2_100, estimate: 60_000)
+    var starts: [UInt64] = []
+    var isProbing = false
+    for time in stride(from: 2_100, to: 40_000, by: 100) as StrideTo<UInt64> {
+      // Half a second into the probe the queue is there.
+      let isHurt = isProbing && starts.last.map { time - $0 >= 500 } ?? false
+      _ = Self.feed(
+        &machine, from: time, milliseconds: 100, estimate: 60_000, delay: isHurt ? 30_000 : 0)
+      let isNow = machine.probeRate(now: Instant(nanoseconds: (time + 1_000) * 1_000_000)) != nil
+      if isNow, !isProbing { starts.append(time) }
+      isProbing = isNow
+    }
+    let pauses = zip(starts.dropFirst(), starts).map { $0 - $1 }
+    #expect(pauses.first.map { $0 < 3_000 } == true)
+    #expect(pauses.last.map { $0 >= 4_000 && $0 < 5_500 } == true)
+  }
+
   @Test func `each relapse doubles the way back, up to a minute`() {
     var machine = FallbackMachine(Self.limits)
     var time: UInt64 = 0

@@ -45,4 +45,33 @@ import Testing
     grader.noteHeard(now: now)
     #expect(grader.nextDeadline == now + .seconds(2))
   }
+
+  /// Both ways are graded by machines of their own; each sees its line get worse and worse, in
+  /// steps that chance chooses, until nothing comes any more.
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
+  func `grades never improve while the line worsens`(seed: UInt64) {
+    var random = RandomSource(seed: seed)
+    for _ in 0..<50 {
+      var now = Instant(nanoseconds: 0)
+      var grader = NetworkGrader(now: now)
+      var line = NetworkGrader.Measurement(loss: 0, roundTrip: 20, jitter: 1, headroom: 2)
+      var grades: [NetworkGrade] = []
+      let silence = 20 + random.next() % 60
+      for step in 0..<120 as Range<UInt64> {
+        now = now + .seconds(1)
+        line.loss = min(1, line.loss + random.unit() * 0.01)
+        line.roundTrip += random.unit() * 20
+        line.jitter += random.unit() * 3
+        line.headroom = line.headroom.map { $0 - random.unit() * 0.05 }
+        let isMeasured = step < silence && random.unit() < 0.9
+        if step < silence { grader.noteHeard(now: now) }
+        if let grade = grader.handleTimeout(isMeasured ? line : nil, now: now) {
+          grades.append(grade)
+        }
+      }
+      let known = grades.drop { $0 == .unknown }
+      #expect(known.count > 20 && known.last == .down)
+      #expect(zip(known, known.dropFirst()).allSatisfy { $0 <= $1 }, "seed \(seed): \(grades)")
+    }
+  }
 }

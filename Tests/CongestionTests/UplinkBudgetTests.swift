@@ -46,6 +46,33 @@ import Testing
     #expect(abs((0..<3).map { budget.share(of: $0) }.reduce(0, +) - budget.total) < 1)
   }
 
+  @Test func `a note between two divisions takes nothing away`() {
+    var budget = UplinkBudget()
+    let now = Instant(nanoseconds: 1_000_000_000)
+    _ = budget.addLink()
+    #expect(budget.share(of: 0) == .infinity)
+    budget.note(0, link(1e6, acknowledged: 5e5, isQueued: false), now: now)
+    budget.divide(now: now)
+    budget.note(0, link(8e5, acknowledged: 5e5, isQueued: false), now: now)
+    #expect(budget.share(of: 0) == 8e5)
+  }
+
+  @Test func `what more there is, is found within two seconds`() {
+    var budget = UplinkBudget()
+    var now = Instant(nanoseconds: 1_000_000_000)
+    for _ in 0..<2 { _ = budget.addLink() }
+    for step in 0..<80 {
+      now = now + .milliseconds(50)
+      for index in 0..<2 {
+        let share = min(budget.share(of: index), 5e5)
+        budget.note(index, link(3e6, acknowledged: share, isQueued: step < 40), now: now)
+      }
+      budget.divide(now: now)
+      if step == 39 { #expect(abs(budget.total - 1e6) < 1e4) }
+    }
+    #expect(budget.total == .infinity)
+  }
+
   @Test func `never more than the estimate, the need or the whole`() {
     var random = RandomSource(seed: 5)
     var budget = UplinkBudget()

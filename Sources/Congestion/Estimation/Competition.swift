@@ -205,7 +205,8 @@ extension BandwidthEstimator {
     let isPositive = arrivals.fall(sentFrom: from, to: from &+ span).map(isOurOwn) ?? false
     competition.positiveTests = isPositive ? competition.positiveTests + 1 : 0
     // The rival may have given way just then: twice is no accident.
-    competition.nextTest = now + (isPositive ? .milliseconds(500) : competition.isSearching ? .seconds(2) : .seconds(6))
+    competition.nextTest =
+      now + (isPositive ? .milliseconds(500) : competition.isSearching ? .seconds(2) : .seconds(6))
     guard competition.positiveTests >= 2 else { return }
     endCompetition(barredFor: 2 * standingDelay + 3_000_000, now: now)
   }

@@ -28,6 +28,8 @@ package struct UplinkBudget: Sendable {
   /// What the uplink carries, in bit/s; infinite while no two links meet in it.
   package private(set) var total = Double.infinity
   private var lastUpdate: Instant?
+  /// What all of them carried lately, in bit/s.
+  private var together = 0.0
 
   package init() { links = Array(repeating: Link(), count: Self.mostLinks) }
 
@@ -37,6 +39,7 @@ package struct UplinkBudget: Sendable {
   package mutating func addLink() -> Int? {
     guard linkCount < Self.mostLinks else { return nil }
     links[linkCount] = Link()
+    links[linkCount].share = .infinity
     linkCount += 1
     return linkCount - 1
   }
@@ -44,31 +47,36 @@ package struct UplinkBudget: Sendable {
   /// Notes what a link's estimator says.
   package mutating func note(_ index: Int, _ link: Link, now: Instant) {
     guard index >= 0, index < linkCount else { return }
-    let lastQueued = link.isQueued ? now : links[index].lastQueued
+    let before = links[index]
     links[index] = link
-    links[index].lastQueued = lastQueued
+    links[index].lastQueued = link.isQueued ? now : before.lastQueued
+    // Until the next division it has what the last one gave it.
+    links[index].share = min(before.share, link.estimate, link.demand)
   }
 
   /// Divides what there is; call it after the notes of a moment.
   package mutating func divide(now: Instant) {
     let elapsed = lastUpdate.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 0
+    let isFirst = lastUpdate == nil
     lastUpdate = now
-    var together = 0.0
+    var sum = 0.0
     var queued = 0
     for index in 0..<linkCount {
-      together += links[index].acknowledged
+      sum += links[index].acknowledged
       if now.nanoseconds(since: links[index].lastQueued) < Self.simultaneous,
         links[index].lastQueued > .zero
       {
         queued += 1
       }
     }
+    together = isFirst ? sum : together + (sum - together) * min(1, elapsed / Self.memory)
     if queued >= 2, queued * 2 > linkCount {
-      total = min(total, max(together, 1)) * 0.9 + max(together, 1) * 0.1
+      let most = max(together, 1)
+      total = total.isFinite ? total + (most - total) * min(1, elapsed / Self.memory) : most
     } else if total.isFinite {
       // Nobody waits any more: there may be more than there was.
       total *= 1 + Self.growth * min(elapsed, 1)
-      if total > 4 * max(together, 1) { total = .infinity }
+      if total > 2 * max(together, 1) { total = .infinity }
     }
     fill()
   }
@@ -116,5 +124,7 @@ package struct UplinkBudget: Sendable {
   /// Queues seen within this many nanoseconds are one queue.
   private static let simultaneous: UInt64 = 500_000_000
   /// A second, while no queue is seen.
-  private static let growth = 0.1
+  private static let growth = 1.0
+  /// In seconds.
+  private static let memory = 0.3
 }

@@ -27,6 +27,10 @@ package struct FlowSpec: Sendable {
   package var forward = [0]
   package var reverse = [1]
   package var fallsBack = false
+  /// Its receiver asks for audio alone, by what it sees of the losses.
+  package var isAskedFor = false
+  /// It shares the uplink of its endpoint by `UplinkBudget`.
+  package var sharesUplink = false
   package var tuning = EstimatorTuning()
 
   package init() {}

@@ -22,6 +22,7 @@ package final class MediaFlow {
   private var audioInterval: UInt64 = 20_000_000
   private var fallback: FallbackMachine
   private var audioCount = 0
+  private var subscription: Subscription?
 
   init(_ index: Int, _ spec: FlowSpec, start: UInt64, random: inout RandomSource) {
     self.index = index
@@ -39,6 +40,7 @@ package final class MediaFlow {
     let audio = spec.audioRate + Double(Self.overhead) * 400
     fallback = FallbackMachine(
       FallbackLimits(audio: audio, leastVideo: spec.videoLeast * 356 / 300))
+    if spec.isAskedFor { subscription = Subscription(fallback.limits) }
     source = VideoSource(random: random.split())
   }
 
@@ -88,7 +90,9 @@ package final class MediaFlow {
 
   private func makeFrame(in world: LabWorld) {
     world.schedule(.frame, flow: index, at: world.now + VideoSource.interval)
-    guard !isPaused(world.now), fallback.mode == .audioAndVideo else { return }
+    guard !isPaused(world.now), fallback.mode == .audioAndVideo,
+      subscription?.isVideoWanted(at: world.now) ?? true
+    else { return }
     // What already waits comes off; more than two frames of it, and this one is not encoded.
     let waiting = pacer.videoDelay
     guard waiting < 2 * VideoSource.interval else {
@@ -96,7 +100,7 @@ package final class MediaFlow {
       return
     }
     let payloadShare = Double(packetPayload) / Double(packetPayload + Self.overhead)
-    let room = (estimator.estimate - audioLineRate) * payloadShare
+    let room = (allowance(in: world) - audioLineRate) * payloadShare
     let correction = 1 - 0.5 * Double(waiting) / Double(VideoSource.interval)
     let rate = min(max(room * correction, spec.videoLeast), spec.videoMost)
     var left = source.nextFrame(rate: rate)
@@ -139,6 +143,24 @@ package final class MediaFlow {
     }
   }
 
+  /// What it may use: its estimate, and of a shared uplink its share.
+  private func allowance(in world: LabWorld) -> Double {
+    guard spec.sharesUplink else { return estimator.estimate }
+    return min(estimator.estimate, world.uplink.share(of: index))
+  }
+
+  /// What the endpoint's budget is told of this link.
+  var uplinkLink: UplinkBudget.Link {
+    var link = UplinkBudget.Link()
+    link.estimate = estimator.estimate
+    link.acknowledged = estimator.acknowledgedRate
+    link.isQueued = estimator.isQueued
+    let isAudioOnly = fallback.mode == .audioOnly || subscription?.isAsking == true
+    link.demand = isAudioOnly ? audioLineRate * 2 : (spec.videoMost * 1.05 + audioLineRate)
+    link.weight = spec.weight
+    return link
+  }
+
   private func enqueue(_ sendClass: SendClass, byteCount: Int, in world: LabWorld) {
     _ = pacer.enqueue(
       sendClass, byteCount: byteCount, token: UInt32(sendClass.rawValue),
@@ -156,7 +178,8 @@ package final class MediaFlow {
 
   private func pump(in world: LabWorld) {
     let now = Instant(nanoseconds: world.now)
-    pacer.rate = estimator.pacingRate
+    let share = allowance(in: world) / max(estimator.estimate, 1)
+    pacer.rate = estimator.pacingRate * share
     pacer.inFlightLimit = estimator.inFlightLimit
     while let packet = pacer.next(now: now, bytesInFlight: history.bytesInFlight) {
       transmit(packet, in: world)
@@ -197,6 +220,10 @@ package final class MediaFlow {
     while let outcome = history.poll() { estimator.handle(outcome) }
     estimator.handleTimeout(bytesInFlight: history.bytesInFlight, now: now)
     checkFallback(in: world)
+    if let change = subscription?.update(at: world.now) {
+      tally.changes.append((Double(world.now) / 1e9, change))
+    }
+    if spec.sharesUplink { world.uplink.note(self, at: world.now) }
     if keepsSeries { note(world.now) }
     pump(in: world)
   }
@@ -216,6 +243,7 @@ package final class MediaFlow {
   func receive(_ packet: LabPacket, in world: LabWorld) {
     if packet.isReverse { return takeReport(packet.bytes, in: world) }
     if packet.content == .audio { tally.audioReceived += 1 }
+    subscription?.note(packet.number)
     tally.receivedBytes[Int(packet.content.rawValue)] += packet.byteCount
     recorder.record(
       packet.number, at: local(world.now), isCongestionExperienced: packet.isMarked,

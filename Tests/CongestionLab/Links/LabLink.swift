@@ -47,7 +47,9 @@ struct LabLink {
     backlog.append(byteCount, until: end)
     var passage = Passage(fate: .passes, wait: start - now, departure: end)
     if isECT, let threshold = spec.marksAbove { passage.isMarked = passage.wait > threshold }
-    if spec.loss > 0, random.unit() < spec.loss {
+    let lossy = spec.lossy.first { $0.from <= now && now < $0.to }
+    let loss = max(spec.loss, lossy?.share ?? 0)
+    if loss > 0, random.unit() < loss {
       passage.fate = .lost
       return passage
     }

@@ -7,6 +7,8 @@ package struct LinkSpec: Sendable {
   package var queue: UInt64
   /// Independent loss after the bottleneck.
   package var loss = 0.0
+  /// More of it at times: from, to, share.
+  package var lossy: [(from: UInt64, to: UInt64, share: Double)] = []
   package var jitter = Jitter.none
   /// Deliveries are held for `length` about every `mean` ns, then come together.
   package var stalls: (mean: UInt64, length: UInt64)?
