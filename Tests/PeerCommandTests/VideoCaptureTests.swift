@@ -47,7 +47,7 @@ struct VideoCaptureTests {
     #expect(numbering.packets(of: Self.frame(number: 302, ticks: 1), []).isEmpty)
   }
 
-  /// Goal: one packet in some thousands, of which tshark complained, is cut otherwise: it ended where
+  /// Goal: one packet in thousands, of which tshark complained, is cut otherwise: it ended where
   /// the first partition of its frame did.
   @Test(arguments: [(997, 2000), (1147, 2300)] as [(Int, Int)])
   func `no packet ends where the first partition does`(partition: Int, byteCount: Int) throws {

@@ -209,6 +209,21 @@ extension VideoAssembler {
     #expect(assembler.statistics.framesDropped == 37)
   }
 
+  /// Found by fuzzing, which took it for one frame twice.
+  @Test func `after all numbers have gone round the same number is another frame`() {
+    var assembler = VideoAssembler()
+    let bytes: [UInt8] = [1, 2]
+    var numbers: [UInt16] = []
+    for (time, number) in [5, 30_005, 60_005, 5].enumerated() {
+      let frame = VideoMediaFrame(
+        number: UInt16(number), mediaTime: 0, isKeyFrame: true, temporalLayer: 0,
+        references: (0, 0))
+      assembler.handle(frame, bytes.span, now: moment(time * 100))
+      numbers += assembler.takeFrames(now: moment(time * 100 + 50)).map(\.0.number)
+    }
+    #expect(numbers == [5, 30_005, 60_005, 5])
+  }
+
   @Test func `a lost frame of an upper layer holds nothing up for long`() {
     var stream = MadeStream(layers: 2)
     var assembler = VideoAssembler()
