@@ -137,6 +137,7 @@ extension CallStatistics.VideoInbound {
     packetsReceived = numbers.packetsReceived
     bytesReceived = numbers.bytesReceived
     retransmittedPacketsReceived = numbers.retransmittedPacketsReceived
+    packetsLost = numbers.packetsLost
     packetsDiscarded = numbers.packetsDiscarded
     framesReceived = numbers.framesReceived
     framesDropped = numbers.framesDropped

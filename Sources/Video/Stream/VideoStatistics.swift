@@ -27,6 +27,9 @@ package struct VideoReceiveStatistics: Equatable, Sendable {
   /// Of fragments, without headers.
   package var bytesReceived = 0
   package var retransmittedPacketsReceived = 0
+  /// Fragments that had not come, nor when asked for again, when their frame was passed by; of a
+  /// frame none of which came one, as nobody knows how many it had.
+  package var packetsLost = 0
   /// Twice, or too late to be of use, or contradicting others of the frame.
   package var packetsDiscarded = 0
   /// Whole frames.
