@@ -12,8 +12,9 @@ enum SavedPictures {
     var bytes: [UInt8]
   }
 
-  /// Lines of `shown ms,number,clock ms,width,height,PSNR,SSIM`; number and clock are empty where no
-  /// stamp could be read, the last two where the picture was not compared: all but one in `every`.
+  /// Lines of `shown ms,number,clock ms,width,height,PSNR,SSIM`; number and clock are empty where
+  /// no stamp could be read, the last two where the picture was not compared: all but one in
+  /// `every`.
   static func table(_ path: String, every: Int) throws -> String {
     let full = VideoLadder.rungs[0].box
     let source = TestPicture(full)

@@ -67,6 +67,9 @@ extension CallStatistics {
     public var bytesReceived = 0
     /// Packets that were sent again.
     public var retransmittedPacketsReceived = 0
+    /// Packets that never came, nor when they were asked for again; of a frame none of which came
+    /// one, as nobody knows how many it had.
+    public var packetsLost = 0
     /// Packets of no use: twice, too late.
     public var packetsDiscarded = 0
     /// Packets of parity; `packetsReceived` has not got them.
@@ -113,6 +116,12 @@ extension CallStatistics {
     public var bitrateBps = 0.0
     /// How far pictures were from their sound, in milliseconds; positive: behind it.
     public var lipOffsetMs: Milliseconds?
+
+    /// Of all packets that were of use or would have been, 0...1.
+    public var lostFraction: Double {
+      let all = max(0, packetsReceived - packetsDiscarded) + packetsLost
+      return all == 0 ? 0 : Double(packetsLost) / Double(all)
+    }
 
     package init() {}
   }

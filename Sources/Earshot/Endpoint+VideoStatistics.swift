@@ -139,6 +139,7 @@ extension CallStatistics.VideoInbound {
     packetsReceived = numbers.packetsReceived
     bytesReceived = numbers.bytesReceived
     retransmittedPacketsReceived = numbers.retransmittedPacketsReceived
+    packetsLost = numbers.packetsLost
     packetsDiscarded = numbers.packetsDiscarded
     fecPacketsReceived = numbers.fecPacketsReceived
     fecBytesReceived = numbers.fecBytesReceived

@@ -34,6 +34,8 @@ struct VideoLinesTests {
     sent.qualityLimitationDurations = ["none": 3, "bandwidth": 1, "cpu": 0]
     numbers.videoSent = sent
     var received = CallStatistics.VideoInbound()
+    received.packetsReceived = 297
+    received.packetsLost = 3
     received.framesDecoded = 100
     received.frameWidth = 640
     received.frameHeight = 360
@@ -104,6 +106,7 @@ struct VideoLinesTests {
     #expect(sent?["framesSent"]?.asNumber == 120 && sent?["fps"]?.asNumber == 30)
     let received = summary["video"]?["received"]
     #expect(received?["framesDecoded"]?.asNumber == 100 && received?["width"]?.asNumber == 640)
+    #expect(received?["lost"]?.asNumber == 3 && received?["lostFraction"]?.asNumber == 0.01)
     #expect(received?["totalFreezesMs"]?.asNumber == 750 && received?["fps"]?.asNumber == 25)
     let network = summary["network"]
     #expect(Self.keys(network) == ["rttMs", "uplinkEstimateBps", "queueDelayMs", "fallbacks"])

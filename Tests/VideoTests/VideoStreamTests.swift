@@ -206,7 +206,23 @@ extension VideoAssembler {
       assembler.take(packet, now: now)
     }
     #expect(assembler.takeFrames(now: moment(2020)).map(\.0.isKeyFrame) == [true])
-    #expect(assembler.statistics.framesDropped == 37)
+    #expect(assembler.statistics.framesDropped == 37 && assembler.statistics.packetsLost == 1)
+  }
+
+  @Test func `packets that never came are counted when their frame is passed by`() {
+    var stream = MadeStream()
+    var assembler = VideoAssembler()
+    for number in 0..<3 {
+      let packets = stream.packets(
+        isKeyFrame: number != 1, byteCount: 3000, now: moment(33 * number))
+      #expect(packets.count > 2)
+      for packet in number == 1 ? packets.dropLast(2) : packets[...] {
+        assembler.take(packet, now: moment(33 * number))
+      }
+    }
+    #expect(assembler.statistics.packetsLost == 0, "they may still come")
+    #expect(assembler.takeFrames(now: moment(500)).map(\.0.number) == [0, 2])
+    #expect(assembler.statistics.packetsLost == 2 && assembler.statistics.framesDropped == 1)
   }
 
   /// Found by fuzzing, which took it for one frame twice.

@@ -1,11 +1,18 @@
 """A caller behind a line of the emulator: host x reaches the others through `LineCommand` on host a, and in no other way."""
-import os, signal, time
+import itertools, os, signal, time
 from lab import ADDRESS, BIN, PORT, Lab, sh
 
 INNER, OUTER, LINE_PORT = "10.78.0.1", "10.78.0.254", 7500
 
 
 class LinedLab(Lab):
+    """Several may stand at one time."""
+    numbers = itertools.count()
+
+    def __init__(self):
+        super().__init__()
+        self.prefix += f"n{next(LinedLab.numbers)}"
+
     def __enter__(self):
         super().__enter__()
         far, near = self.ns("a"), self.ns("x")

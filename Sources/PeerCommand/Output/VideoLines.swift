@@ -22,6 +22,7 @@ package enum VideoLines {
   private static func inbound(_ numbers: CallStatistics.VideoInbound) -> JSONObject {
     var object = object("inbound-rtp", "video-in")
     object.add("packetsReceived", numbers.packetsReceived)
+    object.add("packetsLost", numbers.packetsLost)
     object.add("packetsDiscarded", numbers.packetsDiscarded)
     object.add("bytesReceived", numbers.bytesReceived)
     object.add("retransmittedPacketsReceived", numbers.retransmittedPacketsReceived)
@@ -142,6 +143,8 @@ package enum VideoLines {
   private static func received(_ numbers: CallStatistics.VideoInbound) -> JSONObject {
     var object = JSONObject()
     object.add("packets", numbers.packetsReceived)
+    object.add("lost", numbers.packetsLost)
+    object.add("lostFraction", numbers.lostFraction)
     object.add("bytes", numbers.bytesReceived)
     object.add("bitrateBps", numbers.bitrateBps.rounded())
     object.add("recoveredByRetransmission", numbers.retransmittedPacketsReceived)

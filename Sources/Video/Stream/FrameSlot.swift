@@ -25,6 +25,8 @@ struct FrameSlot: Sendable, BitwiseCopyable {
   var requests = 0
 
   var isComplete: Bool { completed != nil }
+  /// Fragments that are not here, as far as is known.
+  var missingCount: Int { header.map { max(0, $0.fragmentCount - received) } ?? 1 }
 
   /// What all the fragments of a frame have in common.
   func agrees(with other: VideoMediaFrame) -> Bool {

@@ -253,6 +253,7 @@ package struct VideoAssembler: Sendable {
 
   private mutating func empty(_ index: Int, _ number: Int64) {
     guard slots[index].number >= 0, slots[index].number <= number else { return }
+    statistics.packetsLost += slots[index].missingCount
     if let header = slots[index].header {
       let start = index * VideoMediaFrame.maximumFragmentCount
       for place in start..<(start + header.fragmentCount) {

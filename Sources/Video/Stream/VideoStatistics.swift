@@ -37,6 +37,9 @@ package struct VideoReceiveStatistics: Equatable, Sendable {
   package var fecPacketsDiscarded = 0
   /// Frames that were put together by parity; not in the standard.
   package var framesRecovered = 0
+  /// Fragments that had not come, nor when asked for again, when their frame was passed by; of a
+  /// frame none of which came one, as nobody knows how many it had.
+  package var packetsLost = 0
   /// Twice, or too late to be of use, or contradicting others of the frame.
   package var packetsDiscarded = 0
   /// Whole frames.
