@@ -16,8 +16,8 @@ extension BandwidthEstimator {
     spell = (began: now, estimate: estimate, capacity: capacity)
   }
 
-  /// A queue that is gone before our answer to it can have reached the path went by itself: the line
-  /// was served in bursts, and carries what it did.
+  /// A queue that is gone before our answer to it can have reached the path went by itself: the
+  /// line was served in bursts, and carries what it did.
   mutating func endSpell(now: Instant) {
     guard let spell, !isInSpell else { return }
     self.spell = nil
@@ -97,18 +97,16 @@ extension BandwidthEstimator {
       capacity += (acknowledgedRate - capacity) * min(1, elapsed / tuning.capacityMemory)
     }
     if standingDelay < targetDelay { capacity = max(capacity, min(provenRate, estimate)) }
+    reason = .queue
+    state = .holding
     if isSounding(now: now) {
       estimate = min(estimate, capacity * tuning.soundingShare)
-      reason = .queue
-      state = .holding
       return
     }
     let quick = tuning.pull * (targetDelay - standingDelay) / cycle
     let slow = tuning.fairness * (targetDelay - slowDelay) / max(targetDelay, slowDelay)
     let wanted = capacity * (1 + min(max(quick + slow, -tuning.mostCut), tuning.mostRaise))
     estimate += (wanted - estimate) * min(1, share * 2)
-    reason = .queue
-    state = .holding
   }
 
   /// A path that marks says so before there is a queue: what arrives while it marks is what it

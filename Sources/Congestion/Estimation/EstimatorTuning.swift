@@ -31,15 +31,23 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var silence = 600_000.0
   package var priorShare = 0.95
   package var markedPacingGain = 1.02
+  /// A round trip, at the reference rate, on a path that marks.
   package var markedGrowth = 0.01
+  /// Of the capacity that marks tell of, how fast it is taken over: a part of it a round trip.
   package var markedMemory = 1.0
+  /// A round trip, times the share of marked packets.
   package var markedCut = 0.4
+  /// Of the capacity: no cut goes below the one, and up to the other the way back is quick.
   package var markedLeast = 0.88
   package var markedReturn = 0.95
+  /// Of the target: with a longer queue marks are not enough.
   package var markedDelay = 4.0
   /// Since the least delay was last seen, after which it is looked for; it is forgotten in 30 s.
   package var mostUntouched: Int64 = 12_000_000
+  /// Of the capacity, while it is looked for.
   package var soundingShare = 0.7
+  /// Of a round trip and a report's interval: a queue that is gone sooner went by itself; and what
+  /// of the rate before it holds then.
   package var spellShare = 1.05
   package var spellReturn = 0.95
   /// What may always be added to what was acknowledged, in bit/s.

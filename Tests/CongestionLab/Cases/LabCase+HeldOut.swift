@@ -1,5 +1,5 @@
-/// Cellular lines that no constant of the estimator was chosen by. They have no goals: their figures
-/// say whether it is fitted to the two recorded traces.
+/// Cellular lines made up for judging the estimator. They have no goals: their figures say whether
+/// it is fitted to the recorded traces.
 extension LabCase {
   package static let heldOut: [LabCase] = [
     synthetic("walk", "dwells of 0.5 s", SyntheticTrace(dwell: 500, scatter: 0.2, seed: 101)),
