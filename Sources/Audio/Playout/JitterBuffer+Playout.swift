@@ -287,11 +287,11 @@ extension JitterBuffer {
   ) -> PlayoutOperation? {
     let isPassive = noise.isPassive(energy: queue.energy(last: decoded))
     if isPassive, !follows { queue.teach(&background, frames: decoded) }
-    var situation = stretchSituation(
-      excess: excess, leftover: leftover, decoded: decoded, isPassive: isPassive)
+    var situation = stretchSituation(excess: excess, leftover: leftover, decoded: decoded)
     situation.isMerge = follows
     passiveRun = isPassive ? min(passiveRun + decoded, 1 << 40) : 0
     if surplus > 0, cutPause() { return .accelerate }
+    situation.isPassive = isPassive
     guard let wish = policy.decide(situation) else { return nil }
     pullsSinceSplice = 0
     guard
@@ -319,10 +319,9 @@ extension JitterBuffer {
 
   /// How the delay stands to its target, now and for how long.
   private mutating func stretchSituation(
-    excess: Int64, leftover: Int, decoded: Int, isPassive: Bool
+    excess: Int64, leftover: Int, decoded: Int
   ) -> StretchSituation {
     var situation = StretchSituation()
-    situation.isPassive = isPassive
     situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
     let ahead = leftover / AudioFormat.stepSampleCount
     let change = earliness(of: ahead) &- earliness(of: ahead + 1)

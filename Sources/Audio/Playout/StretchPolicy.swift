@@ -150,7 +150,7 @@ struct StretchPolicy: Sendable {
   }
 
   private static func tolerance(_ situation: StretchSituation) -> Int {
-    max(tolerance, situation.target / (situation.isPassive ? 32 : 8))
+    max(tolerance, situation.target / 8)
   }
 
   // In samples.

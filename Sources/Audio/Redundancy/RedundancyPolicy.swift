@@ -9,8 +9,9 @@ package import Wire
 ///
 /// Up within one report, down slowly. A call begins at `light` with one low-rate copy: nobody knows
 /// the path yet, and a second and a half of that is cheaper than the first losses. Where losses
-/// come alone, the packet after carries the frame as it was first sent, and the ones after that a
-/// low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
+/// are few and alone, each packet carries a parity of two earlier ones (docs/decisions/0017); where
+/// they are more, the packet after carries the frame as it was first sent, and the ones after that
+/// a low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
 /// (Benchmarks/audio has the measurements). A copy costs what it costs the frames themselves: the
 /// whole stays within a multiple of the bitrate, and within what the path carries. Loss that comes
 /// with a growing queue is our own doing: then the rate goes down first.
@@ -147,9 +148,9 @@ package struct RedundancyPolicy: Sendable {
 
   private mutating func adaptSparseness(_ now: Instant) {
     let all = history.recent(frames: .max, within: Self.memory, now: now)
-    if all.lost > all.expected * 75 / 1000 + 3 {
+    if all.lost > all.expected * 75 / 1000 + 1 {
       isSparse = false
-    } else if all.lost <= all.expected * 60 / 1000 {
+    } else if all.expected >= Self.sureFrames, all.lost <= all.expected * 60 / 1000 {
       isSparse = true
     }
   }
@@ -257,7 +258,7 @@ package struct RedundancyPolicy: Sendable {
       return setCheap(&plan, payload, header, [3, 7], scale)
     }
     if level == .light, isSparse, setParity(&plan, payload, scale) { return }
-    plan.copyBitrate = level == .heavy ? 14_000 : 10_500
+    plan.copyBitrate = level == .heavy ? 14_000 : 10_000
     let lows = level == .heavy ? [2, 3] : [2]
     let shared = room - lows.count * plan.copyBitrate
     guard shared / 2 >= Self.goodBitrate else {
@@ -271,8 +272,8 @@ package struct RedundancyPolicy: Sendable {
     for distance in lows { plan.add(low: distance, scale) }
   }
 
-  /// The XOR of the frames 20 and 60 ms before: alone a lost frame is back with the next packet, and
-  /// of two that follow each other both are within 60 ms, exactly as they were sent.
+  /// The XOR of the frames 20 and 60 ms before: a lone lost frame is back with the next packet, and
+  /// of two that follow each other both are back within 60 ms, exactly as they were sent.
   private func setParity(_ plan: inout RedundancyPlan, _ payload: Int, _ scale: Int) -> Bool {
     let far = max(2, (3 + scale - 1) / scale)
     let room = payload - Self.parityHeaderBitrate(plan.frameLength)
@@ -326,6 +327,8 @@ package struct RedundancyPolicy: Sendable {
   /// A second and a half.
   private static let trial: UInt64 = 1_500_000_000
   private static let firstPayload = 40_000
+  /// Three seconds of 20 ms frames.
+  private static let sureFrames = 150
   private static let settling: UInt64 = 1_000_000_000
   /// Half a minute: the line may be another one by then.
   private static let caution: UInt64 = 30_000_000_000

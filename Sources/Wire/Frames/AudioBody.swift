@@ -105,9 +105,10 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
   /// Takes the lead of a parity off its bytes; one that makes no sense is stepped over.
   mutating func takeParityLead(from body: Span<UInt8>) {
     var reader = ByteReader(body.bytes(at: payload))
-    guard let second = try? reader.readUInt8("audio parity distance"),  // Too short: stepped over.
-      let sum = try? reader.readUInt16("audio parity lengths"),
-      second > 0, second != distance, reader.remaining > 0
+    guard reader.remaining > Self.parityLeadByteCount,
+      let second = try? reader.readUInt8("audio parity distance"),  // Its bytes were counted.
+      let sum = try? reader.readUInt16("audio parity lengths"),  // Its bytes were counted.
+      second > 0, second != distance
     else {
       coding = .other
       return

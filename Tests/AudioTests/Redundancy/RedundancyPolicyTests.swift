@@ -82,7 +82,7 @@ import Wire
     #expect(rare.copyCount == 1 && rare.copy(0).distance == 1 && rare.copy(0).parityDistance == 3)
     #expect(rare.bitrate == 32_000 && rare.payloadBitrate <= 70_400)
     #expect(!rare.usesLowRateCopies, "nothing is encoded twice")
-    reporter.run(seconds: 4, lost: 1)
+    reporter.run(seconds: 8, lost: 1)
     #expect(Self.distances(reporter.policy.plan) == [1, 2])
     #expect(reporter.policy.plan.copiesFollowFrames)
     for _ in 0..<30 {
