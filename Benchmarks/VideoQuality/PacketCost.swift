@@ -7,7 +7,18 @@ import Wire
 /// costs, and how often the heap was asked, once everything has its size.
 enum PacketCost {
   static func table() -> String {
+    """
+    | parity | packets | frames out | ns a packet, both ends | allocations |
+    | --- | --- | --- | --- | --- |
+
+    """ + row(hasParity: false) + row(hasParity: true)
+  }
+
+  private static func row(hasParity: Bool) -> String {
     var line = Line()
+    if hasParity {
+      line.sender.parity.update(.init(loss: 0.02, run: 1, roundTrip: .milliseconds(300)))
+    }
     for _ in 0..<200 { line.carryFrame() }
     let allocations = allocation_total()
     let before = VideoQualityProgram.threadNanoseconds()
@@ -16,12 +27,8 @@ enum PacketCost {
     let spent = VideoQualityProgram.threadNanoseconds() - before
     let allocated = allocation_total() - allocations
     let count = line.packetCount - packets
-    return """
-      | packets | frames out | ns a packet, both ends | allocations |
-      | --- | --- | --- | --- |
-      | \(count) | \(line.frameCount) | \(spent / UInt64(count)) | \(allocated) |
-
-      """
+    let cells = ["\(count)", "\(line.frameCount)", "\(spent / UInt64(count))", "\(allocated)"]
+    return "| \(hasParity ? "yes" : "no") | " + cells.joined(separator: " | ") + " |\n"
   }
 
   private struct Line {

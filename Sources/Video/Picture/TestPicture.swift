@@ -127,11 +127,9 @@ package struct TestPicture: Sendable {
 
   private func drawDigits(_ stamp: Stamp, into picture: inout I420Picture) {
     let dot = max(1, size.width / 80)
-    let seconds = stamp.clock / 1000
-    let digits =
-      Self.digits(UInt32(stamp.number), 5) + [10] + Self.digits(seconds / 60, 3) + [11]
-      + Self.digits(seconds % 60, 2) + [12] + Self.digits(stamp.clock % 1000, 3)
-    for (place, digit) in digits.enumerated() {
+    let digits = Self.digits(stamp)
+    for place in digits.indices {
+      let digit = digits[place]
       for row in 0..<7 {
         for column in 0..<4 {
           let isInk =
@@ -180,15 +178,32 @@ package struct TestPicture: Sendable {
     return root
   }
 
-  /// The last `count` decimal digits.
-  private static func digits(_ value: UInt32, _ count: Int) -> [Int] {
-    var digits: [Int] = []
-    var rest = Int(value)
-    for _ in 0..<count {
-      digits.insert(rest % 10, at: 0)
+  /// The number, minutes, seconds and milliseconds, as places in `font`.
+  private static func digits(_ stamp: Stamp) -> InlineArray<16, Int> {
+    let seconds = Int(stamp.clock / 1000)
+    let parts = (
+      number: Int(stamp.number), minutes: seconds / 60, seconds: seconds % 60,
+      milliseconds: Int(stamp.clock % 1000)
+    )
+    var digits = InlineArray<16, Int>(repeating: 10)
+    write(parts.number, to: &digits, 0..<5)
+    write(parts.minutes, to: &digits, 6..<9)
+    digits[9] = 11
+    write(parts.seconds, to: &digits, 10..<12)
+    digits[12] = 12
+    write(parts.milliseconds, to: &digits, 13..<16)
+    return digits
+  }
+
+  /// The last decimal digits of a value.
+  private static func write(
+    _ value: Int, to digits: inout InlineArray<16, Int>, _ places: Range<Int>
+  ) {
+    var rest = value
+    for place in places.reversed() {
+      digits[place] = rest % 10
       rest /= 10
     }
-    return digits
   }
 
   /// Pixels after which the background repeats.
