@@ -4,7 +4,7 @@ import Wire
 
 @testable import Video
 
-/// What parity brings back, and how much of it there is (docs/decisions/0020).
+/// What parity brings back, and how much of it there is (docs/decisions/0019).
 @Suite struct ParityTests {
   private func moment(_ milliseconds: Int) -> Instant { VideoLadderTests.moment(milliseconds) }
 

@@ -22,6 +22,8 @@ struct ParityRepair: Sendable {
     var lengthSum: UInt16 = 0
     /// 0 when there is nothing more to be had from it.
     var byteCount = 0
+    /// The frames remembered so far when it came.
+    var noted: UInt64 = 0
   }
 
   /// More than any distance that pays: 480 ms of 20 ms frames, and as many parities as may wait for
@@ -35,6 +37,7 @@ struct ParityRepair: Sendable {
   private var nextFrame = 0
   private var nextParity = 0
   private var waiting = 0
+  private var noted: UInt64 = 0
   private var bytes = [UInt8](
     repeating: 0, count: (Self.frameCapacity + Self.parityCapacity) * Self.slotByteCount)
 
@@ -47,6 +50,7 @@ struct ParityRepair: Sendable {
     let start = nextFrame * Self.slotByteCount
     for index in 0..<payload.count { bytes[start + index] = payload[index] }
     nextFrame = (nextFrame + 1) % Self.frameCapacity
+    noted &+= 1
   }
 
   /// Takes the parity of the frames of `first` and `second`; it takes the place of the oldest.
@@ -57,22 +61,24 @@ struct ParityRepair: Sendable {
     guard slot(first) == nil || slot(second) == nil else { return }
     if parities[nextParity].byteCount == 0 { waiting += 1 }
     parities[nextParity] = Parity(
-      first: first, second: second, lengthSum: lengthSum, byteCount: payload.count)
+      first: first, second: second, lengthSum: lengthSum, byteCount: payload.count, noted: noted)
     let start = Self.start(ofParity: nextParity)
     for index in 0..<payload.count { bytes[start + index] = payload[index] }
     nextParity = (nextParity + 1) % Self.parityCapacity
   }
 
   /// One more frame that can be had; `nil` when there is none. It is remembered like the others.
+  /// Old parities go: the media times that they are about come round.
   mutating func next() -> Restored? {
     guard waiting > 0 else { return nil }
     for index in 0..<Self.parityCapacity where parities[index].byteCount > 0 {
       let parity = parities[index]
+      let isOld = noted &- parity.noted > UInt64(Self.frameCapacity)
       let (first, second) = (slot(parity.first), slot(parity.second))
-      guard let known = first ?? second else { continue }
+      guard isOld || first != nil || second != nil else { continue }
       parities[index].byteCount = 0
       waiting -= 1
-      guard first == nil || second == nil else { continue }
+      guard !isOld, let known = first ?? second, first == nil || second == nil else { continue }
       let mediaTime = first == nil ? parity.first : parity.second
       if let restored = restore(mediaTime, from: index, parity, and: known) { return restored }
     }

@@ -1,7 +1,7 @@
 import Primitives
 import Wire
 
-/// How many fragments of parity a frame gets (docs/decisions/0020): none where nothing is lost, or
+/// How many fragments of parity a frame gets (docs/decisions/0019): none where nothing is lost, or
 /// where a fragment can be asked for and come again in time; elsewhere as few as make it likely
 /// that the frame can be put together without asking.
 ///

@@ -79,6 +79,22 @@ import Testing
     #expect(Self.drain(&repair).isEmpty, "both are there")
   }
 
+  @Test func `media times come round, old parities do not`() {
+    var random = RandomSource(seed: 5)
+    let packets = (0..<40).map { Self.packet(7 * $0, &random) }
+    for (others, isKept) in [(20, true), (30, false)] {
+      var repair = ParityRepair()
+      Self.add((2, packets[1]), (4, packets[2]), to: &repair)
+      for number in 0..<others {
+        let packet = packets[3 + number]
+        repair.note(packet.span, mediaTime: UInt16(6 + 2 * number))
+      }
+      let late = packets[1]
+      repair.note(late.span, mediaTime: 2)
+      #expect(Self.drain(&repair) == (isKept ? [4: packets[2]] : [:]))
+    }
+  }
+
   @Test func `lengths that cannot be give nothing`() {
     var repair = ParityRepair()
     let packet = [UInt8](repeating: 3, count: 80)

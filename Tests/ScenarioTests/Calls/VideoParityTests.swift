@@ -5,7 +5,7 @@ import Testing
 import Video
 import Wire
 
-/// Parity through whole machines (docs/decisions/0020); the table is `VideoQuality repair`.
+/// Parity through whole machines (docs/decisions/0019); the table is `VideoQuality repair`.
 @Suite struct VideoParityTests {
   private struct Outcome {
     /// Of the frames sent.
