@@ -159,10 +159,10 @@ private struct Bottleneck {
   /// Packets sent every 2 ms through a line that needs 4 ms for each, and for every one of somebody
   /// else's before it as much as `foreign` says; then delayed by `jitter`. All in ms.
   private func loaded(
-    foreign: (Int) -> Double, jitter: () -> Double
+    count: Int = 400, foreign: (Int) -> Double, jitter: () -> Double
   ) -> [TestPackets.Entry] {
     var free = 0.0
-    return (0..<400).map { index in
+    return (0..<count).map { index in
       let sent = Double(index) * 2
       free = max(free, sent) + foreign(index) + 4
       return TestPackets.Entry(
@@ -177,6 +177,8 @@ private struct Bottleneck {
       let crossed = loaded(foreign: { _ in random.next() % 100 < share ? 5 : 0 }, jitter: { 0 })
       #expect(ForeignGaps.isSeen(in: crossed, base: 24e6))
     }
+    let few = loaded(count: 45, foreign: { _ in random.next() % 2 == 0 ? 12 : 0 }, jitter: { 0 })
+    #expect(ForeignGaps.isSeen(in: few, base: 24e6))
     let inTurns = loaded(foreign: { $0 % 2 == 0 ? 5 : 0 }, jitter: { 0 })
     #expect(ForeignGaps.isSeen(in: inTurns, base: 24e6))
     let seldom = loaded(foreign: { $0 % 16 == 3 ? 12 : 0 }, jitter: { 0 })
@@ -195,6 +197,8 @@ private struct Bottleneck {
       for shape in shapes {
         let packets = loaded(foreign: { _ in 0 }, jitter: shape)
         #expect(!ForeignGaps.isSeen(in: packets, base: 24e6), "jitter of \(size) ms")
+        let few = loaded(count: 45, foreign: { _ in 0 }, jitter: shape)
+        #expect(!ForeignGaps.isSeen(in: few, base: 24e6), "jitter of \(size) ms, few packets")
       }
     }
   }

@@ -24,12 +24,13 @@ enum ForeignGaps {
     let count = Double(gaps.count)
     let short = densest(gaps, from: 0.25 * mean, to: 0.85 * mean, width: 0.1 * mean) / count
     let long = Double(gaps.count { $0 > 1.15 * mean }) / count
-    if short >= leastShare && long >= 0.1 { return true }
+    let chance = 0.65 / count.squareRoot()
+    if short >= max(leastShare, 0.1 + chance) && long >= 0.1 { return true }
     // Most of them ours alone, and a few with a long packet between. A host that was late makes up
     // for it by some that come at once.
     let alone = densest(gaps, from: 0.5 * mean, to: 0.93 * mean, width: 0.1 * mean) / count
     let hurried = Double(gaps.count { $0 < 0.5 * mean }) / count
-    return alone >= 0.5 && long >= 0.03 && hurried < 0.25 * long
+    return alone >= 0.5 && long >= 0.03 + chance / 8 && hurried < 0.25 * long
   }
 
   /// The most values that lie within `width` of each other, between two bounds.
@@ -47,8 +48,8 @@ enum ForeignGaps {
     return Double(most)
   }
 
-  private static let fewest = 60
+  private static let fewest = 24
   /// Of all gaps, in the short kind. Normal, exponential and uniform jitter of any size has less
-  /// than 0.1 in any window of this width there.
+  /// than 0.1 in any window of this width there; of few gaps by chance more.
   private static let leastShare = 0.15
 }
