@@ -206,7 +206,8 @@ private struct Bottleneck {
   @Test func `packets that come in bundles, as over Wi-Fi, are nobody's`() {
     let bundles = loaded(foreign: { _ in 0 }, jitter: { 0 }).map { entry in
       var entry = entry
-      entry.arrival = (entry.arrival / 20_000_000 + 1) * 20_000_000 + entry.arrival % 20_000_000 / 50
+      entry.arrival =
+        (entry.arrival / 20_000_000 + 1) * 20_000_000 + entry.arrival % 20_000_000 / 50
       return entry
     }
     #expect(!ForeignGaps.isSeen(in: bundles, base: 24e6))

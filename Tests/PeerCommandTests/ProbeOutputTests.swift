@@ -1,8 +1,8 @@
 import Earshot
 import Foundation
 import PeerCommand
-import Reactor
 import Plotting
+import Reactor
 import Testing
 
 #if canImport(FoundationXML)

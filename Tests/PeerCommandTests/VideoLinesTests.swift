@@ -1,8 +1,8 @@
 import Earshot
 import PeerCommand
+import Plotting
 import Primitives
 import Reactor
-import Plotting
 import Testing
 
 /// Video and congestion in every kind of output.
