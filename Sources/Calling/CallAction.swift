@@ -52,7 +52,7 @@ package struct CallSummary: Hashable, Sendable {
 
 /// Why a command was refused; nothing has changed.
 package enum CallRefusal: Error, Hashable, Sendable {
-  /// There is a call already.
+  /// There is a call already: with this peer, or as many as the policy allows.
   case busy
   /// One cannot call oneself.
   case ownID

@@ -12,23 +12,23 @@ extension CallLedger {
   package mutating func call(
     _ callID: CallID, to peer: PeerID, ringTimeout: Duration?, zero: Instant? = nil, now: Instant
   ) throws(CallRefusal) {
-    guard open == nil else { throw .busy }
+    guard room > 0, openCall(with: peer) == nil else { throw .busy }
     guard peer != ownID else { throw .ownID }
     guard !seen.contains(callID) else { throw .callIDInUse }
     seen.insert(callID, now: now)
     var call = OpenCall(callID, peer, .caller, zero: zero ?? now)
     call.outgoing = OutgoingInvitation(ringTimeout: ringTimeout, now: now)
-    open = call
+    open[callID] = call
     notify(.stateChanged(callID, .calling, .localCall))
-    send(.invite)
+    send(.invite, about: callID)
     updateDeadline()
   }
 
   /// Accepts the call that rings.
   package mutating func accept(_ callID: CallID, now: Instant) throws(CallRefusal) {
     try requireOpen(callID)
-    guard let action = open?.incoming?.accept() else { throw .wrongState }
-    apply(action, now: now)
+    guard let action = open[callID]?.incoming?.accept() else { throw .wrongState }
+    apply(action, to: callID, now: now)
     updateDeadline()
   }
 
@@ -37,16 +37,16 @@ extension CallLedger {
     _ callID: CallID, _ reason: CallReason = .declined, text: ReasonText = .empty, now: Instant
   ) throws(CallRefusal) {
     try requireOpen(callID)
-    guard let action = open?.incoming?.reject(reason, text) else { throw .wrongState }
-    apply(action, now: now)
+    guard let action = open[callID]?.incoming?.reject(reason, text) else { throw .wrongState }
+    apply(action, to: callID, now: now)
     updateDeadline()
   }
 
   /// Withdraws an invitation that was not answered.
   package mutating func cancel(_ callID: CallID, now: Instant) throws(CallRefusal) {
     try requireOpen(callID)
-    guard let action = open?.outgoing?.cancel(.userCancelled) else { throw .wrongState }
-    apply(action, now: now)
+    guard let action = open[callID]?.outgoing?.cancel(.userCancelled) else { throw .wrongState }
+    apply(action, to: callID, now: now)
     updateDeadline()
   }
 
@@ -55,8 +55,8 @@ extension CallLedger {
     _ callID: CallID, _ reason: CallReason = .userHungUp, text: ReasonText = .empty, now: Instant
   ) throws(CallRefusal) {
     try requireOpen(callID)
-    guard let action = open?.ongoing?.hangUp(reason, text) else { throw .wrongState }
-    apply(action, now: now)
+    guard let action = open[callID]?.ongoing?.hangUp(reason, text) else { throw .wrongState }
+    apply(action, to: callID, now: now)
     updateDeadline()
   }
 
@@ -66,12 +66,12 @@ extension CallLedger {
     _ callID: CallID, _ reason: CallReason = .userHungUp, text: ReasonText = .empty, now: Instant
   ) throws(CallRefusal) {
     try requireOpen(callID)
-    if let action = open?.ongoing?.hangUp(reason, text) {
-      apply(action, now: now)
-    } else if let action = open?.incoming?.reject(reason.ofRejection, text) {
-      apply(action, now: now)
-    } else if let action = open?.outgoing?.cancel(reason.ofCancellation) {
-      apply(action, now: now)
+    if let action = open[callID]?.ongoing?.hangUp(reason, text) {
+      apply(action, to: callID, now: now)
+    } else if let action = open[callID]?.incoming?.reject(reason.ofRejection, text) {
+      apply(action, to: callID, now: now)
+    } else if let action = open[callID]?.outgoing?.cancel(reason.ofCancellation) {
+      apply(action, to: callID, now: now)
     }
     updateDeadline()
   }
@@ -81,13 +81,13 @@ extension CallLedger {
     _ callID: CallID, _ media: MediaState
   ) throws(CallRefusal) {
     try requireOpen(callID)
-    guard open?.ownMedia != media else { return }
-    open?.ownMedia = media
-    if open?.ongoing != nil { send(.mediaState(media), .path) }
+    guard open[callID]?.ownMedia != media else { return }
+    open[callID]?.ownMedia = media
+    if open[callID]?.ongoing != nil { send(.mediaState(media), .path, about: callID) }
   }
 
   private func requireOpen(_ callID: CallID) throws(CallRefusal) {
-    guard open?.callID == callID else { throw .unknownCall }
+    guard open[callID] != nil else { throw .unknownCall }
   }
 }
 

@@ -66,7 +66,7 @@ extension CallLedger {
     seen.insert(invitation.callID, now: now)
     if let reason = invitation.refusal {
       refuse(invitation, reason, now: now)
-    } else if let ours = open, ours.peer == invitation.from, ours.outgoing?.isDelivered == false {
+    } else if let ours = ownInvitation(to: invitation.from) {
       // A callee that has sent RINGING was not inviting us: what comes then from it is no glare.
       resolveGlare(ours, invitation, now: now)
     } else if makeRoom(for: invitation, now: now) {
@@ -75,6 +75,12 @@ extension CallLedger {
       refuse(invitation, .busy, now: now)
     }
     updateDeadline()
+  }
+
+  /// What this side has sent to `peer` and what does not ring there yet.
+  private func ownInvitation(to peer: PeerID) -> OpenCall? {
+    guard let call = openCall(with: peer).flatMap({ open[$0] }) else { return nil }
+    return call.outgoing?.isDelivered == false ? call : nil
   }
 
   private mutating func drop(_ reason: IgnoredSignal) -> InviteAdmission {
@@ -99,23 +105,27 @@ extension CallLedger {
     return age > runningFor ? .beforeStart : nil
   }
 
-  /// Whether the invitation may ring: nothing else is open, or what is open is void.
+  /// Whether the invitation may ring: there is room for another call, and none with this peer, or
+  /// one that is void.
   ///
-  /// An honest peer invites us only when it has no call. So a new invitation of the peer that we
+  /// An honest peer invites us only when it has no call with us. So a new invitation of the peer that we
   /// are in a call with says that this call is dead over there (its program was restarted): that
   /// is believed when nothing was heard in the old call for 4 s, and of an invitation that still
   /// rings when it is 3 s old. Sooner it is answered "busy", so that a flood does not ring twice,
   /// and a message held back by the network does not end a live call.
   private mutating func makeRoom(for invitation: Invitation, now: Instant) -> Bool {
-    guard let call = open else { return true }
-    guard call.peer == invitation.from else { return false }
-    if call.incoming?.canBeRecalled(after: policy.recallAfter, now: now) == true {
-      if let action = open?.incoming?.giveWayToRecall() { apply(action, now: now) }
-    } else if call.ongoing?.isSilent(now: now) == true {
-      endOpen(
-        CallEnding(call.state == .connected ? .lost : .unreachable, .recalled), now: now)
+    guard let callID = openCall(with: invitation.from), let call = open[callID] else {
+      return room > 0
     }
-    return open == nil
+    if call.incoming?.canBeRecalled(after: policy.recallAfter, now: now) == true {
+      if let action = open[callID]?.incoming?.giveWayToRecall() {
+        apply(action, to: callID, now: now)
+      }
+    } else if call.ongoing?.isSilent(now: now) == true {
+      let outcome: CallOutcome = call.state == .connected ? .lost : .unreachable
+      endOpen(callID, CallEnding(outcome, .recalled), now: now)
+    }
+    return open[callID] == nil
   }
 
   private mutating func ring(_ invitation: Invitation, now: Instant) {
@@ -124,9 +134,9 @@ extension CallLedger {
       ringTimeout: invitation.ringTimeout, policy: policy, now: now)
     call.incoming = incoming
     call.timeline.note(.delivered, now: now)
-    open = call
-    send(incoming.ringing)
-    if case .ringing(isPrepared: true) = incoming.ringing { seekPath() }
+    open[call.callID] = call
+    send(incoming.ringing, about: call.callID)
+    if case .ringing(isPrepared: true) = incoming.ringing { seekPath(call.callID) }
     notify(.incoming(call.callID, from: call.peer))
     notify(.stateChanged(call.callID, .calling, .remoteCall))
   }
@@ -163,8 +173,9 @@ extension CallLedger {
     act(.close(ours.callID))
     var call = OpenCall(invitation.callID, invitation.from, .callee, zero: ours.timeline.zero)
     call.ownMedia = ours.ownMedia
-    open = call
+    open[ours.callID] = nil
+    open[call.callID] = call
     notify(.replaced(ours.callID, by: call.callID))
-    connect(.glare, now: now)
+    connect(call.callID, .glare, now: now)
   }
 }

@@ -9,8 +9,8 @@ extension CallLedger {
   ) {
     guard let known = self.peer(of: callID) else { return ignored.count(.unknownCall) }
     guard known == peer else { return ignored.count(.wrongPeer) }
-    if open?.callID == callID {
-      handleOpen(signal, now: now)
+    if open[callID] != nil {
+      handleOpen(signal, callID, now: now)
     } else if let index = ended.firstIndex(where: { $0.callID == callID }) {
       handleEnded(signal, index)
     }
@@ -21,37 +21,41 @@ extension CallLedger {
   package mutating func handleForwardFailure(
     _ failure: ForwardFailure, of type: SignalType, _ callID: CallID, now: Instant
   ) {
-    guard type == .invite, open?.callID == callID else { return }
-    if let action = open?.outgoing?.handleForwardFailure(failure) { apply(action, now: now) }
+    guard type == .invite else { return }
+    if let action = open[callID]?.outgoing?.handleForwardFailure(failure) {
+      apply(action, to: callID, now: now)
+    }
     updateDeadline()
   }
 
   /// An address of the peer has become valid.
   package mutating func handlePathReady(_ callID: CallID, now: Instant) {
-    guard open?.callID == callID else { return }
-    open?.hasPath = true
-    open?.timeline.note(.pathReady, now: now)
-    if let action = open?.ongoing?.handlePathReady() { apply(action, now: now) }
+    guard open[callID] != nil else { return }
+    open[callID]?.hasPath = true
+    open[callID]?.timeline.note(.pathReady, now: now)
+    if let action = open[callID]?.ongoing?.handlePathReady() {
+      apply(action, to: callID, now: now)
+    }
   }
 
   /// A packet of the peer opened under the session's keys. Cheap: called for every packet.
   package mutating func handlePeerHeard(_ callID: CallID, now: Instant) {
-    guard open?.callID == callID, open?.ongoing?.handlePeerHeard(now: now) == true else { return }
+    guard open[callID]?.ongoing?.handlePeerHeard(now: now) == true else { return }
     notify(.resumed(callID))
     updateDeadline()
   }
 
   package mutating func handleFirstFrameSent(_ callID: CallID, now: Instant) {
-    guard open?.callID == callID, open?.ongoing != nil else { return }
-    open?.timeline.note(.firstFrameSent, now: now)
+    guard open[callID]?.ongoing != nil else { return }
+    open[callID]?.timeline.note(.firstFrameSent, now: now)
   }
 
   /// The first frame of the peer; called for later ones it changes nothing.
   package mutating func handleFirstFrameReceived(_ callID: CallID, now: Instant) {
-    guard open?.callID == callID, open?.ongoing != nil else { return }
-    open?.timeline.note(.firstFrameReceived, now: now)
-    open?.ongoing?.handleFirstFrame()
-    settle(now: now)
+    guard open[callID]?.ongoing != nil else { return }
+    open[callID]?.timeline.note(.firstFrameReceived, now: now)
+    open[callID]?.ongoing?.handleFirstFrame()
+    settle(callID, now: now)
     updateDeadline()
   }
 
@@ -60,27 +64,27 @@ extension CallLedger {
 
   // MARK: Parts
 
-  private mutating func handleOpen(_ signal: CallSignal, now: Instant) {
-    guard let call = open else { return }
+  private mutating func handleOpen(_ signal: CallSignal, _ callID: CallID, now: Instant) {
+    guard let call = open[callID] else { return }
     if call.outgoing != nil {
-      guard let action = open?.outgoing?.handle(signal) else {
+      guard let action = open[callID]?.outgoing?.handle(signal) else {
         return ignored.count(.withoutEffect)
       }
-      apply(action, now: now)
+      apply(action, to: callID, now: now)
     } else if call.incoming != nil {
-      guard let action = open?.incoming?.handle(signal, now: now) else {
+      guard let action = open[callID]?.incoming?.handle(signal, now: now) else {
         return ignored.count(.withoutEffect)
       }
-      apply(action, now: now)
+      apply(action, to: callID, now: now)
     } else {
-      if let action = open?.ongoing?.handle(signal) {
-        apply(action, now: now)
+      if let action = open[callID]?.ongoing?.handle(signal) {
+        apply(action, to: callID, now: now)
       } else if signal != .confirm, signal != .receipt(of: .accept) {
         ignored.count(.withoutEffect)
       }
-      settle(now: now)
+      settle(callID, now: now)
     }
-    if open == nil, signal.endsCall, let type = signal.type {
+    if open[callID] == nil, signal.endsCall, let type = signal.type {
       act(.send(.receipt(of: type), call.callID, to: call.peer, .rendezvous))
     }
   }
@@ -93,73 +97,75 @@ extension CallLedger {
     if signal.endsCall, wasClosing, !ended[index].isClosing { act(.close(ended[index].callID)) }
   }
 
-  mutating func apply(_ action: OutgoingInvitation.Action, now: Instant) {
+  mutating func apply(
+    _ action: OutgoingInvitation.Action, to callID: CallID, now: Instant
+  ) {
     switch action {
-    case .send(let signal): send(signal)
+    case .send(let signal): send(signal, about: callID)
     case .notifyDelivered(let isPrepared):
-      guard let callID = open?.callID else { return }
-      open?.timeline.note(.delivered, now: now)
+      open[callID]?.timeline.note(.delivered, now: now)
       notify(.delivered(callID))
-      if isPrepared { seekPath() }
-    case .connect: connect(.remoteAccepted, now: now)
-    case .end(let ending): endOpen(ending, now: now)
+      if isPrepared { seekPath(callID) }
+    case .connect: connect(callID, .remoteAccepted, now: now)
+    case .end(let ending): endOpen(callID, ending, now: now)
     }
   }
 
-  mutating func apply(_ action: IncomingInvitation.Action, now: Instant) {
+  mutating func apply(
+    _ action: IncomingInvitation.Action, to callID: CallID, now: Instant
+  ) {
     switch action {
-    case .send(let signal): send(signal)
-    case .connect: connect(.localAccepted, now: now)
-    case .end(let ending): endOpen(ending, now: now)
+    case .send(let signal): send(signal, about: callID)
+    case .connect: connect(callID, .localAccepted, now: now)
+    case .end(let ending): endOpen(callID, ending, now: now)
     }
   }
 
-  mutating func apply(_ action: OngoingCall.Action, now: Instant) {
-    guard let callID = open?.callID else { return }
+  mutating func apply(_ action: OngoingCall.Action, to callID: CallID, now: Instant) {
     switch action {
-    case .send(let signal, let route): send(signal, route)
+    case .send(let signal, let route): send(signal, route, about: callID)
     case .notifyInterrupted: notify(.interrupted(callID))
     case .notifyRemoteMedia(let media): notify(.remoteMediaChanged(callID, media))
-    case .end(let ending): endOpen(ending, now: now)
+    case .end(let ending): endOpen(callID, ending, now: now)
     }
   }
 
   /// Both have agreed.
-  mutating func connect(_ cause: CallCause, now: Instant) {
-    guard let call = open else { return }
-    open?.outgoing = nil
-    open?.incoming = nil
-    open?.ongoing = OngoingCall(call.role, hasPath: call.hasPath, policy: policy, now: now)
-    open?.timeline.note(.accepted, now: now)
-    act(.openSession(call.callID))
-    notify(.stateChanged(call.callID, .connecting, cause))
+  mutating func connect(_ callID: CallID, _ cause: CallCause, now: Instant) {
+    guard let call = open[callID] else { return }
+    open[callID]?.outgoing = nil
+    open[callID]?.incoming = nil
+    open[callID]?.ongoing = OngoingCall(call.role, hasPath: call.hasPath, policy: policy, now: now)
+    open[callID]?.timeline.note(.accepted, now: now)
+    act(.openSession(callID))
+    notify(.stateChanged(callID, .connecting, cause))
     switch call.role {
-    case .callee: send(.accept, .both)
+    case .callee: send(.accept, .both, about: callID)
     case .caller:
-      send(.receipt(of: .accept))
-      send(.confirm, .path)
+      send(.receipt(of: .accept), about: callID)
+      send(.confirm, .path, about: callID)
     }
-    seekPath()
-    if call.ownMedia != .audio { send(.mediaState(call.ownMedia), .path) }
-    settle(now: now)
+    seekPath(callID)
+    if call.ownMedia != .audio { send(.mediaState(call.ownMedia), .path, about: callID) }
+    settle(callID, now: now)
   }
 
-  mutating func seekPath() {
-    guard let call = open, !call.isPathSought else { return }
-    open?.isPathSought = true
-    act(.findPath(call.callID))
+  mutating func seekPath(_ callID: CallID) {
+    guard let call = open[callID], !call.isPathSought else { return }
+    open[callID]?.isPathSought = true
+    act(.findPath(callID))
   }
 
   /// Draws the conclusions of what a call in progress has learned.
-  private mutating func settle(now: Instant) {
-    guard let call = open, let ongoing = call.ongoing else { return }
+  private mutating func settle(_ callID: CallID, now: Instant) {
+    guard let call = open[callID], let ongoing = call.ongoing else { return }
     if ongoing.canSendMedia, !call.hasStartedMedia {
-      open?.hasStartedMedia = true
-      act(.startMedia(call.callID))
+      open[callID]?.hasStartedMedia = true
+      act(.startMedia(callID))
     }
-    guard open?.ongoing?.becomesConnected(now: now) == true else { return }
-    open?.timeline.note(.connected, now: now)
-    open?.connectedAt = now
-    notify(.stateChanged(call.callID, .connected, .firstFrame))
+    guard open[callID]?.ongoing?.becomesConnected(now: now) == true else { return }
+    open[callID]?.timeline.note(.connected, now: now)
+    open[callID]?.connectedAt = now
+    notify(.stateChanged(callID, .connected, .firstFrame))
   }
 }

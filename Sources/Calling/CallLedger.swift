@@ -1,11 +1,12 @@
 package import Primitives
 package import Wire
 
-/// All calls of one identity, and the rules between them (docs/protocol/calling.md §3): one call at
-/// a time, busy, glare, recall, age, IDs seen before, last words, receipts.
+/// All calls of one identity, and the rules between them (docs/protocol/calling.md §3): how many at a
+/// time, busy, glare, recall, age, IDs seen before, last words, receipts.
 ///
-/// One call is open at most; ended ones are kept until their keys are of no more use. Call an input
-/// or a command, then `pollAction` until it gives `nil`; wake at `nextDeadline`.
+/// As many calls are open as the policy allows, one unless it says otherwise, each with another peer;
+/// ended ones are kept until their keys are of no more use. Call an input or a command, then
+/// `pollAction` until it gives `nil`; wake at `nextDeadline`.
 ///
 /// The owner hands in only signals whose call ID, sender, direction and MAC or seal are right, with
 /// `from` as the rendezvous or the path proves it.
@@ -13,7 +14,8 @@ package struct CallLedger: Sendable {
   package let ownID: PeerID
   package var policy: CallPolicy
   let startedAt: Instant
-  var open: OpenCall?
+  /// At most `mostCalls`.
+  var open: [CallID: OpenCall] = [:]
   /// At most `CallLimits.endedCalls`, in the order in which they ended.
   var ended: [EndedCall] = []
   var seen = SeenCalls()
@@ -35,28 +37,42 @@ package struct CallLedger: Sendable {
 
   // MARK: Getters
 
-  /// `idle` when there is no call, and as soon as one has ended.
-  package var state: CallState { open?.state ?? .idle }
+  /// `idle` when it is over, or never was.
+  package func state(of callID: CallID) -> CallState { open[callID]?.state ?? .idle }
 
-  package var openCallID: CallID? { open?.callID }
+  package func isOpen(_ callID: CallID) -> Bool { open[callID] != nil }
+
+  package var hasOpenCalls: Bool { !open.isEmpty }
+
+  /// In the order of their bytes.
+  package var openCallIDs: [CallID] { open.keys.sorted() }
+
+  /// How many more calls there may be.
+  package var room: Int {
+    max(0, min(max(1, policy.mostCalls), CallLimits.mostCalls) - open.count)
+  }
+
+  /// The call that is open with `peer`: one at most.
+  package func openCall(with peer: PeerID) -> CallID? {
+    open.first { $0.value.peer == peer }?.key
+  }
 
   package func peer(of callID: CallID) -> PeerID? {
-    if let open, open.callID == callID { return open.peer }
-    return ended.first { $0.callID == callID }?.peer
+    open[callID]?.peer ?? ended.first { $0.callID == callID }?.peer
   }
 
   /// Whether the last word of an ended call is still being delivered.
   package var isDelivering: Bool { ended.contains { $0.isClosing } }
 
   package func canSendMedia(_ callID: CallID) -> Bool {
-    open?.callID == callID && open?.ongoing?.canSendMedia == true
+    open[callID]?.ongoing?.canSendMedia == true
   }
 
   // MARK: Time
 
   /// Does whatever is due. Harmless when nothing is.
   package mutating func handleTimeout(now: Instant) {
-    handleOpenTimeouts(now: now)
+    for callID in openCallIDs { handleTimeout(callID, now: now) }
     for callID in ended.map(\.callID) {
       while let index = ended.firstIndex(where: { $0.callID == callID }),
         let action = ended[index].handleTimeout(now: now)
@@ -67,16 +83,23 @@ package struct CallLedger: Sendable {
     updateDeadline()
   }
 
-  private mutating func handleOpenTimeouts(now: Instant) {
-    while let action = open?.outgoing?.handleTimeout(now: now) { apply(action, now: now) }
-    while let action = open?.incoming?.handleTimeout(now: now) { apply(action, now: now) }
-    while let action = open?.ongoing?.handleTimeout(now: now) { apply(action, now: now) }
+  private mutating func handleTimeout(_ callID: CallID, now: Instant) {
+    while let action = open[callID]?.outgoing?.handleTimeout(now: now) {
+      apply(action, to: callID, now: now)
+    }
+    while let action = open[callID]?.incoming?.handleTimeout(now: now) {
+      apply(action, to: callID, now: now)
+    }
+    while let action = open[callID]?.ongoing?.handleTimeout(now: now) {
+      apply(action, to: callID, now: now)
+    }
   }
 
   // MARK: Parts
 
   mutating func updateDeadline() {
-    var deadline = open?.nextDeadline
+    var deadline: Instant?
+    for call in open.values { deadline = earliest(deadline, call.nextDeadline) }
     for call in ended { deadline = earliest(deadline, call.nextDeadline) }
     nextDeadline = deadline
   }
@@ -85,16 +108,17 @@ package struct CallLedger: Sendable {
 
   mutating func notify(_ event: CallEvent) { actions.push(.notify(event)) }
 
-  /// To the peer of the open call.
-  mutating func send(_ signal: CallSignal, _ route: SignalRoute = .rendezvous) {
-    guard let open else { return }
-    actions.push(.send(signal, open.callID, to: open.peer, route))
+  /// To the peer of an open call.
+  mutating func send(
+    _ signal: CallSignal, _ route: SignalRoute = .rendezvous, about callID: CallID
+  ) {
+    guard let call = open[callID] else { return }
+    actions.push(.send(signal, callID, to: call.peer, route))
   }
 
-  /// Ends the open call: the user is told once, the peer until it knows.
-  mutating func endOpen(_ ending: CallEnding, now: Instant) {
-    guard let call = open else { return }
-    open = nil
+  /// Ends an open call: the user is told once, the peer until it knows.
+  mutating func endOpen(_ callID: CallID, _ ending: CallEnding, now: Instant) {
+    guard let call = open.removeValue(forKey: callID) else { return }
     if call.hasStartedMedia { act(.stopMedia(call.callID)) }
     let repeatsAccept = call.ongoing?.isAcceptPending ?? false
     keep(

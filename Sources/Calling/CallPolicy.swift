@@ -12,6 +12,8 @@ package struct CallPolicy: Hashable, Sendable {
   package static let standard = CallPolicy()
 
   package var preparation = Preparation.onRinging
+  /// Calls at once, 1...16, each with another peer; one more is answered "busy".
+  package var mostCalls = 1
   /// From INVITE until the answer; `nil` = as long as the two users like.
   package var ringTimeout: Duration? = .seconds(15)
   /// The callee's own limit, so that a caller who asked for no timeout and is gone does not ring
@@ -36,6 +38,8 @@ package struct CallPolicy: Hashable, Sendable {
 
 /// How many of everything at most.
 package enum CallLimits {
+  /// Calls at once, whatever the policy says.
+  package static let mostCalls = 16
   /// Call IDs that start nothing again, for 5 minutes.
   package static let seenCalls = 1024
   /// Ended calls whose repeated signals are answered; the oldest makes room.

@@ -1,7 +1,7 @@
 import Primitives
 import Wire
 
-/// The one call that is not over: exactly one of its three machines is there.
+/// A call that is not over: exactly one of its three machines is there.
 struct OpenCall: Sendable {
   let callID: CallID
   let peer: PeerID

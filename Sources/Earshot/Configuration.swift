@@ -11,6 +11,9 @@ public struct Configuration: Sendable {
   public var bind: String
   /// When paths are checked for calls that come in.
   public var pathPolicy: PathPolicy
+  /// Calls at once, 1...16, each with another peer; one more is answered "busy". They share the
+  /// uplink by `CallOptions.uplinkWeight`. 1 unless set.
+  public var maximumCalls: Int
 
   /// When a callee lets paths be checked.
   public enum PathPolicy: Sendable {
@@ -20,11 +23,15 @@ public struct Configuration: Sendable {
     case prepareOnAccept
   }
 
+  /// What `maximumCalls` may be.
+  public static let callCounts = 1...16
+
   /// A configuration with the defaults.
   public init(rendezvous: String) {
     self.rendezvous = rendezvous
     bind = "0.0.0.0:0"
     pathPolicy = .prepareOnRinging
+    maximumCalls = 1
   }
 }
 
@@ -61,6 +68,9 @@ public struct CallOptions: Sendable {
   public var fallback: VideoFallback
   /// Whether the own video starts muted.
   public var startsVideoMuted: Bool
+  /// The call's part of the uplink against that of other calls of the same endpoint at the same
+  /// time, 0.1...10: with 2 it gets twice what one with 1 gets, where both can use it. 1 unless set.
+  public var uplinkWeight: Double
   /// What a probe found a moment ago that the way out carries, in bit/s: the call then need not
   /// find it again (`LineReport`).
   public var knownUplinkBitrate: Int?
@@ -73,6 +83,8 @@ public struct CallOptions: Sendable {
     case disabled
   }
 
+  /// What `uplinkWeight` may be.
+  public static let uplinkWeights = 0.1...10
   /// What `maxVideoBitrate` may be.
   public static let videoBitrates = 30_000...20_000_000
 
@@ -89,5 +101,6 @@ public struct CallOptions: Sendable {
     maxVideoBitrate = 2_500_000
     fallback = .audioOnly
     startsVideoMuted = false
+    uplinkWeight = 1
   }
 }

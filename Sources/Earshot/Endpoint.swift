@@ -10,8 +10,8 @@ internal import SecureSession
 internal import Storage
 internal import Wire
 
-/// This program's presence in the network: one identity, one socket, any number of calls one after
-/// the other.
+/// This program's presence in the network: one identity, one socket, and calls: one after the other,
+/// or up to `Configuration.maximumCalls` at once, which share the uplink.
 ///
 /// An actor that lives on its event loop's own thread: its methods run where the socket is read, so
 /// there is one owner of all state and no lock.
@@ -137,6 +137,7 @@ public actor Endpoint {
     invite.ringTimeout = options.ringTimeout
     invite.userExtension = options.userExtension
     invite.video = Self.videoSettings(options)
+    invite.uplinkWeight = options.uplinkWeight
     if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
     let record = CallRecord(.caller, options, target: target)
     let callID = try command { machine, now throws(PeerRefusal) in
@@ -157,6 +158,7 @@ public actor Endpoint {
     record.options = options
     var answer = AnswerOptions()
     answer.video = Self.videoSettings(options)
+    answer.uplinkWeight = options.uplinkWeight
     answer.userExtension = options.userExtension
     try command { machine, now throws(PeerRefusal) in
       try machine.accept(callID, answer, now: now)
@@ -215,6 +217,10 @@ public actor Endpoint {
     guard OpusEncoder.bitsPerSecondRange.contains(options.bitrate) else {
       throw .invalidArgument(
         "\(options.bitrate) bit/s is out of range.", advice: "Use 6000 to 510000.")
+    }
+    guard CallOptions.uplinkWeights.contains(options.uplinkWeight) else {
+      throw .invalidArgument(
+        "A weight of \(options.uplinkWeight) is out of range.", advice: "Use 0.1 to 10.")
     }
     try checkVideo(options)
     if let text = options.userExtension, text.utf8.count > 1024 {

@@ -21,6 +21,10 @@ struct EndpointSetup: ~Copyable {
 
   static func make(_ configuration: Configuration) async throws(EarshotError) -> EndpointSetup {
     let target = try RendezvousTarget(configuration.rendezvous)
+    guard Configuration.callCounts.contains(configuration.maximumCalls) else {
+      throw .invalidArgument(
+        "\(configuration.maximumCalls) calls at once are out of range.", advice: "Use 1 to 16.")
+    }
     var name: PeerName?
     if let text = configuration.name {
       guard let valid = PeerName(text) else { throw .invalidName(text) }
@@ -58,6 +62,7 @@ struct EndpointSetup: ~Copyable {
     if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }
     settings.policy.preparation =
       configuration.pathPolicy == .prepareOnRinging ? .onRinging : .onAccept
+    settings.policy.mostCalls = configuration.maximumCalls
     let id = identity.id
     let local = socket.localAddress
     return EndpointSetup(

@@ -46,9 +46,10 @@ extension CallLink {
         ParityPolicy.Line(
           loss: losses.share, run: losses.run, roundTrip: video.assembler.roundTrip))
     }
-    guard let sighting = association.uplink?.estimator.sighting(now: now) else {
+    guard var sighting = association.uplink?.estimator.sighting(now: now) else {
       return (nil, nil)
     }
+    sighting.estimate = min(sighting.estimate, association.uplink?.share ?? .infinity)
     return video.update(sighting, now: now)
   }
 
@@ -121,7 +122,7 @@ extension CallLink {
       return .infinity
     }
     guard let most = video.probeRate(now: now), let uplink = association.uplink else { return nil }
-    let rate = min(most, uplink.estimator.estimate * 1.02) - uplink.audioRate
+    let rate = min(most, uplink.allowance * 1.02) - uplink.audioRate
     return rate > 4_000 ? rate : nil
   }
 
@@ -151,8 +152,9 @@ extension CallLink {
     let payload = Double(fragmentByteCount(uplink))
     let share = payload / (payload + Self.fragmentOverhead)
     let free = share * (1 - video.sender.parity.share)
-    let room = (uplink.estimator.estimate - uplink.audioRate) * free
-    let supported = video.supportedRate(uplink.estimator, now: now) - uplink.audioRate
+    let room = (uplink.allowance - uplink.audioRate) * free
+    let supported =
+      min(video.supportedRate(uplink.estimator, now: now), uplink.share) - uplink.audioRate
     let correction = 1 - 0.5 * Double(waiting) / Double(Self.frameTime)
     let within = { (bits: Double) -> Int in
       let settings = video.settings

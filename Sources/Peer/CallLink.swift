@@ -90,6 +90,10 @@ final class CallLink {
   var incomingAudio: AudioFrameQueue
   var counters = MediaCounters()
   var isAudioMuted = false
+  /// Its part of an uplink that it shares with other calls, against theirs.
+  var uplinkWeight = 1.0
+  /// Its number in the endpoint's `UplinkBudget`, while two calls or more have media.
+  var budgetNumber: Int?
   /// Where both or one of the sides have video.
   var video: VideoLink?
   /// Its numbers, when it is over.

@@ -65,6 +65,8 @@ package struct InviteOptions: Sendable {
   package var media = MediaDescription([.init(.opus, stream: 0)])
   /// `nil` = audio alone, both ways.
   package var video: VideoSettings?
+  /// The call's part of the uplink against that of other calls of the same time: 0.1...10.
+  package var uplinkWeight = 1.0
 
   package init() {}
 }
@@ -75,6 +77,8 @@ package struct AnswerOptions: Sendable {
   package var media = MediaDescription([.init(.opus, stream: 0)])
   /// `nil` = audio alone, both ways.
   package var video: VideoSettings?
+  /// The call's part of the uplink against that of other calls of the same time: 0.1...10.
+  package var uplinkWeight = 1.0
 
   package init() {}
 }

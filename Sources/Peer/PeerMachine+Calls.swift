@@ -23,6 +23,7 @@ extension PeerMachine {
     case .stopMedia(let callID):
       guard let link = link(callID) else { return }
       link.mayStartMedia = false
+      leave(link)
       if link.hasToldMedia { publish(.link(callID, .mediaMustStop)) }
     case .close(let callID): link(callID)?.close(now: now)
     case .erase(let callID): links.removeAll { $0.callID == callID }
@@ -178,6 +179,7 @@ extension PeerMachine {
   private mutating func accept(_ link: CallLink, now: Instant) -> Bool {
     let options = link.answerOptions
     link.ownMedia = options.media
+    link.uplinkWeight = options.uplinkWeight
     prepareVideo(link, options.video)
     let offer = CallOffer(
       card: [], candidates: ownCandidates, media: link.ownMedia,
@@ -210,7 +212,7 @@ extension PeerMachine {
   /// The session said CLOSE, broke the protocol, or its keys are too old.
   mutating func endSession(_ link: CallLink, now: Instant) {
     guard let ending = link.association?.endedBy else { return }
-    guard ledger.openCallID == link.callID else {
+    guard ledger.isOpen(link.callID) else {
       if link.hangUpTag != nil { receiptHangUp(link, now: now) }
       return
     }
@@ -219,7 +221,8 @@ extension PeerMachine {
     case .remoteClose:
       // In order only after HANGUP; without it the other side is gone all the same.
       // (Before that, a hang-up reads as reason 6 anyway: calling.md §3.)
-      let reason: CallReason = ledger.state == .connected ? .none : .userCancelled
+      let isConnected = ledger.state(of: link.callID) == .connected
+      let reason: CallReason = isConnected ? .none : .userCancelled
       ledger.handle(.hangUp(reason, .empty), link.callID, from: link.peer, now: now)
     case .violation, .expired:
       do throws(CallRefusal) {

@@ -20,12 +20,15 @@ extension PeerMachine {
   ) throws(PeerRefusal) -> CallID {
     // A call goes before any probe, our own to a peer or a peer's to us.
     endPeerProbe(.callInProgress, now: now)
-    guard ledger.openCallID == nil, lookups.isEmpty else { throw .call(.busy) }
-    guard links.count < configuration.limits.calls || evictLink() else { throw .tooManyCalls }
+    guard ledger.room > lookups.count else { throw .call(.busy) }
+    guard hasRoomForLink() else { throw .tooManyCalls }
     if let text = options.userExtension, text.utf8.count > CallOffer.maximumExtensionByteCount {
       throw .extensionTooLong
     }
-    if case .id(let id) = target, id == identity.id { throw .call(.ownID) }
+    if case .id(let id) = target {
+      guard id != identity.id else { throw .call(.ownID) }
+      guard ledger.openCall(with: id) == nil else { throw .call(.busy) }
+    }
     let callID = CallID(from: &random)
     let request = UInt32(truncatingIfNeeded: random.next())
     lookups.append(
@@ -79,7 +82,7 @@ extension PeerMachine {
   package mutating func setAudioMuted(
     _ callID: CallID, _ isMuted: Bool, now: Instant
   ) throws(PeerRefusal) {
-    guard ledger.openCallID == callID, let link = link(callID) else { throw .call(.unknownCall) }
+    guard ledger.isOpen(callID), let link = link(callID) else { throw .call(.unknownCall) }
     link.isAudioMuted = isMuted
     tellMediaState(link)
     settle(now: now)
@@ -91,7 +94,7 @@ extension PeerMachine {
   package mutating func send(
     _ message: [UInt8], stream: UInt8, on callID: CallID, life: Duration, now: Instant
   ) throws(PeerRefusal) -> MessageTag {
-    guard let link = link(callID), link.association != nil, ledger.openCallID == callID else {
+    guard let link = link(callID), link.association != nil, ledger.isOpen(callID) else {
       throw .noSession
     }
     do throws(MessageError) {
@@ -112,7 +115,7 @@ extension PeerMachine {
     if peerProbe != nil { endPeerProbe(.cancelled, now: now) }
     for lookup in lookups { publish(.unresolved(lookup.callID, .cancelled)) }
     lookups.removeAll()
-    if let callID = ledger.openCallID {
+    for callID in ledger.openCallIDs {
       do throws(CallRefusal) {
         try ledger.end(callID, .shuttingDown, now: now)
       } catch {

@@ -61,7 +61,7 @@ extension PeerMachine {
       throw LookUpRefusal(failure: .identityChanged(expected: expected, found: card.id))
     }
     if joinTheirs(lookup, card.id, now: now) { return }
-    guard card.id != identity.id, ledger.openCallID == nil else {
+    guard card.id != identity.id, ledger.room > 0, ledger.openCall(with: card.id) == nil else {
       throw LookUpRefusal(failure: .cancelled)
     }
     publish(.link(lookup.callID, .peerFound(card.id, card: card.bytes)))
@@ -73,14 +73,15 @@ extension PeerMachine {
   private mutating func joinTheirs(
     _ lookup: PendingLookUp, _ peer: PeerID, now: Instant
   ) -> Bool {
-    guard let theirs = ledger.openCallID, ledger.peer(of: theirs) == peer,
-      ledger.state == .calling, let link = link(theirs), link.role == .callee
+    guard let theirs = ledger.openCall(with: peer), ledger.state(of: theirs) == .calling,
+      let link = link(theirs), link.role == .callee
     else { return false }
     // That it rings is told before that it was accepted.
     while let action = ledger.pollAction() { perform(action, now: now) }
     link.answerOptions.userExtension = lookup.options.userExtension
     link.answerOptions.media = lookup.options.media
     link.answerOptions.video = lookup.options.video
+    link.answerOptions.uplinkWeight = lookup.options.uplinkWeight
     publish(.calling(.replaced(lookup.callID, by: theirs)))
     do throws(CallRefusal) {
       try ledger.accept(theirs, now: now)
@@ -100,6 +101,7 @@ extension PeerMachine {
     link.localRingID = makeConnectionID()
     link.localSessionID = makeConnectionID()
     link.ownMedia = lookup.options.media
+    link.uplinkWeight = lookup.options.uplinkWeight
     prepareVideo(link, lookup.options.video)
     let offer = CallOffer(
       card: rendezvous.ownCard, candidates: inviteCandidates, media: link.ownMedia,

@@ -23,6 +23,7 @@ extension PeerMachine {
   ) throws(PeerRefusal) {
     guard plan.isValid else { throw .badPlan }
     guard !rendezvous.isProbing, peerProbe == nil else { throw .probing }
+    guard !ledger.hasOpenCalls, lookups.isEmpty else { throw .call(.busy) }
     var options = options
     options.media = MediaDescription([.init(.probe, stream: 0)])
     options.ringTimeout = .nanoseconds(Int64(plan.seconds * 1e9))
@@ -39,14 +40,14 @@ extension PeerMachine {
         lookups.remove(at: index)
       }
       hangUpProbe(probe.callID, now: now)
-    } else if let open = ledger.openCallID, link(open)?.isProbe == true {
-      link(open)?.reflection = nil
-      hangUpProbe(open, now: now)
+    } else if let link = links.first(where: { $0.isProbe && ledger.isOpen($0.callID) }) {
+      link.reflection = nil
+      hangUpProbe(link.callID, now: now)
     }
   }
 
   private mutating func hangUpProbe(_ callID: CallID, now: Instant) {
-    guard ledger.openCallID == callID else { return }
+    guard ledger.isOpen(callID) else { return }
     do throws(CallRefusal) {
       try ledger.end(callID, .userHungUp, now: now)
     } catch {
@@ -142,12 +143,12 @@ extension PeerMachine {
   /// Whether an invitation is a probe's, and what to say to it; `nil` as a refusal = it is served.
   func probeRefusal(_ offer: CallOffer) -> CallReason? {
     guard configuration.allowsProbes else { return .notAllowed }
-    return rendezvous.isProbing || peerProbe != nil || ledger.openCallID != nil ? .busy : nil
+    return rendezvous.isProbing || peerProbe != nil || ledger.hasOpenCalls ? .busy : nil
   }
 
   /// Accepts what rings for a probe; nobody is asked.
   mutating func acceptProbe(_ link: CallLink, now: Instant) {
-    guard ledger.openCallID == link.callID else { return }
+    guard ledger.isOpen(link.callID) else { return }
     link.answerOptions.media = MediaDescription([.init(.probe, stream: 0)])
     do throws(CallRefusal) {
       try ledger.accept(link.callID, now: now)

@@ -9,7 +9,7 @@ extension PeerMachine {
   /// the result come as events, the result within the plan's duration.
   package mutating func probe(_ plan: ProbePlan, now: Instant) throws(PeerRefusal) {
     guard plan.isValid else { throw .badPlan }
-    guard ledger.openCallID == nil, lookups.isEmpty else { throw .call(.busy) }
+    guard !ledger.hasOpenCalls, lookups.isEmpty else { throw .call(.busy) }
     guard !rendezvous.isProbing, peerProbe == nil else { throw .probing }
     let run = max(1, UInt32(truncatingIfNeeded: random.next()))
     rendezvous.probe(plan, run: run, now: now)
@@ -25,7 +25,7 @@ extension PeerMachine {
 
   /// A call began, from either side: it gets the line at once.
   mutating func yieldToCalls(now: Instant) {
-    guard rendezvous.isProbing, ledger.openCallID != nil || !lookups.isEmpty else { return }
+    guard rendezvous.isProbing, ledger.hasOpenCalls || !lookups.isEmpty else { return }
     rendezvous.endProbe(.callInProgress, now: now)
     while let event = rendezvous.pollEvent() { handle(event, now: now) }
   }

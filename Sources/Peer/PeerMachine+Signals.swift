@@ -75,7 +75,7 @@ extension PeerMachine {
     now: Instant
   ) {
     guard case .open = ledger.admitInvite(callID, from: peer, now: now) else { return }
-    guard links.count < configuration.limits.calls || evictLink() else {
+    guard hasRoomForLink() else {
       return ledger.countIgnored(.tooMany)
     }
     let responder: CallResponder
@@ -169,11 +169,11 @@ extension PeerMachine {
     }
   }
 
-  /// Makes room by giving up a lingering call, the oldest first; never the open one.
-  mutating func evictLink() -> Bool {
-    guard let index = links.firstIndex(where: { $0.callID != ledger.openCallID }) else {
-      return false
-    }
+  /// Makes room, if need be, by giving up a lingering call, the oldest first; never an open one.
+  mutating func hasRoomForLink() -> Bool {
+    let most = configuration.limits.calls + max(1, configuration.policy.mostCalls) - 1
+    guard links.count >= most else { return true }
+    guard let index = links.firstIndex(where: { !ledger.isOpen($0.callID) }) else { return false }
     links.remove(at: index)
     return true
   }

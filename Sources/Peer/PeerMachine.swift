@@ -20,10 +20,14 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var random: RandomSource
   var rendezvous: RendezvousLink
   package internal(set) var ledger: CallLedger
-  /// At most `PeerLimits.calls`, the lingering ones included.
+  /// At most `PeerLimits.calls`, and one for each further call that the policy allows; the lingering
+  /// ones included.
   var links: [CallLink] = []
   /// Calls by name whose look-up is under way.
   var lookups: [PendingLookUp] = []
+  /// The uplink, where several calls have media.
+  var uplink = UplinkBudget()
+  var nextDivision = Instant.zero
   /// The probe of the line to a peer that this side began.
   var peerProbe: PeerProbe?
   /// When the machine last had something to do.
@@ -96,11 +100,12 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   }
 
   package mutating func handleTimeout(now: Instant) {
-    rendezvous.handleTimeout(now: now, identity: &identity, isInCall: ledger.openCallID != nil)
+    rendezvous.handleTimeout(now: now, identity: &identity, isInCall: ledger.hasOpenCalls)
     if let deadline = ledger.nextDeadline, deadline <= now { ledger.handleTimeout(now: now) }
     expireLookUps(now: now)
     expirePeerProbe(now: now)
     for link in links { handleTimeout(link, now: now) }
+    shareUplink(now: now)
     settle(now: now)
   }
 
@@ -134,6 +139,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     for link in links { deadline = earliest(deadline, link.nextDeadline) }
     for lookup in lookups { deadline = earliest(deadline, lookup.expires) }
     deadline = earliest(deadline, peerProbe?.expires)
+    if sharesUplink { deadline = earliest(deadline, nextDivision) }
     if let shutDownBegan, !hasSaidGoodbye {
       deadline = earliest(deadline, shutDownBegan + .milliseconds(500))
     }
@@ -150,7 +156,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
 
   /// A step of a call that is not over for its user; of one that is, nobody wants to hear.
   mutating func tell(_ link: CallLink, _ step: LinkStep) {
-    guard ledger.openCallID == link.callID else { return }
+    guard ledger.isOpen(link.callID) else { return }
     publish(.link(link.callID, step))
   }
 

@@ -11,6 +11,10 @@ struct Uplink: Sendable {
   /// The standing queue, as each report found it.
   private(set) var queueDelays = DurationHistogram()
   private(set) var losses = LossPattern()
+  /// What the endpoint's other links leave this one of the uplink: bit/s. See `PeerMachine+Sharing`.
+  var share = Double.infinity {
+    didSet { if share != oldValue { setGate() } }
+  }
   private var lastAudio: Instant?
   /// What audio must make do with, since it alone was too much: bit/s, until when, and how long the
   /// next time.
@@ -77,10 +81,14 @@ struct Uplink: Sendable {
     estimator.isElastic = isElastic
   }
 
+  /// What all media of the link may take, in bit/s.
+  var allowance: Double { min(estimator.estimate, share) }
+
   /// What audio may take, in bit/s.
   func audioAllowance(now: Instant) -> Double {
-    guard let ceiling, now < ceiling.until else { return estimator.knownRate }
-    return min(estimator.knownRate, ceiling.rate)
+    let most = min(estimator.knownRate, share)
+    guard let ceiling, now < ceiling.until else { return most }
+    return min(most, ceiling.rate)
   }
 
   /// Audio alone fills the path: it has to shrink, and not to grow back at the first free moment.
@@ -100,7 +108,7 @@ struct Uplink: Sendable {
   }
 
   private mutating func setGate() {
-    gate.rate = estimator.pacingRate
+    gate.rate = estimator.pacingRate * allowance / max(estimator.estimate, 1)
     gate.inFlightLimit = estimator.inFlightLimit
   }
 

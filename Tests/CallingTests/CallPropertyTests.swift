@@ -190,7 +190,7 @@ extension CallCause {
     world.run(until: start + .seconds(3) + world.conditions.delay * 3 + .milliseconds(250))
     for side in world.sides {
       #expect(side.ledger.state == .connected, "EARSHOT_SEED=\(seed)")
-      let timeline = side.ledger.open?.timeline
+      let timeline = side.ledger.onlyOpen?.timeline
       for step in CallTimeline.Step.allCases {
         #expect(timeline?[step] != nil, "\(step)")
         for earlier in step.presupposes {
@@ -198,7 +198,7 @@ extension CallCause {
         }
       }
     }
-    #expect(world.sides[1].ledger.open?.timeline[.delivered] == 0)
+    #expect(world.sides[1].ledger.onlyOpen?.timeline[.delivered] == 0)
   }
 }
 

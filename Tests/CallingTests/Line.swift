@@ -102,3 +102,10 @@ struct Party {
     return party
   }
 }
+
+/// What most tests have: one call at a time.
+extension CallLedger {
+  var onlyOpen: OpenCall? { open.count == 1 ? open.first?.value : nil }
+  var openCallID: CallID? { onlyOpen?.callID }
+  var state: CallState { onlyOpen?.state ?? .idle }
+}

@@ -226,7 +226,7 @@ struct SimulatedCalls {
       return dice < 5 ? call(side) : ()
     }
     let state = sides[side].ledger.state
-    let isCaller = sides[side].ledger.open?.role == .caller
+    let isCaller = sides[side].ledger.onlyOpen?.role == .caller
     switch (state, isCaller, dice) {
     case (.calling, false, 0..<6): try? sides[side].ledger.accept(callID, now: now)
     case (.calling, false, 6..<8): try? sides[side].ledger.reject(callID, now: now)

@@ -18,6 +18,7 @@ package struct UplinkBudget: Sendable {
     /// What it may use: the result.
     package fileprivate(set) var share = 0.0
     fileprivate var lastQueued = Instant.zero
+    fileprivate var isUsed = false
 
     package init() {}
   }
@@ -37,18 +38,33 @@ package struct UplinkBudget: Sendable {
 
   /// Takes another link; its number, or `nil` when there are too many.
   package mutating func addLink() -> Int? {
-    guard linkCount < Self.mostLinks else { return nil }
-    links[linkCount] = Link()
-    links[linkCount].share = .infinity
+    guard let index = links.firstIndex(where: { !$0.isUsed }) else { return nil }
+    links[index] = Link()
+    links[index].isUsed = true
+    links[index].share = .infinity
     linkCount += 1
-    return linkCount - 1
+    return index
+  }
+
+  /// Forgets a link: what it used is the others' with the next division.
+  package mutating func removeLink(_ index: Int) {
+    guard isLink(index) else { return }
+    links[index] = Link()
+    linkCount -= 1
+    // One alone has what its own estimator says.
+    if linkCount < 2 { total = .infinity }
+  }
+
+  private func isLink(_ index: Int) -> Bool {
+    index >= 0 && index < links.count && links[index].isUsed
   }
 
   /// Notes what a link's estimator says.
   package mutating func note(_ index: Int, _ link: Link, now: Instant) {
-    guard index >= 0, index < linkCount else { return }
+    guard isLink(index) else { return }
     let before = links[index]
     links[index] = link
+    links[index].isUsed = true
     links[index].lastQueued = link.isQueued ? now : before.lastQueued
     // Until the next division it has what the last one gave it.
     links[index].share = min(before.share, link.estimate, link.demand)
@@ -61,7 +77,7 @@ package struct UplinkBudget: Sendable {
     lastUpdate = now
     var sum = 0.0
     var queued = 0
-    for index in 0..<linkCount {
+    for index in links.indices where links[index].isUsed {
       sum += links[index].acknowledged
       if now.nanoseconds(since: links[index].lastQueued) < Self.simultaneous,
         links[index].lastQueued > .zero
@@ -85,7 +101,7 @@ package struct UplinkBudget: Sendable {
 
   /// What a link may use, in bit/s.
   package func share(of index: Int) -> Double {
-    index >= 0 && index < linkCount ? links[index].share : 0
+    isLink(index) ? links[index].share : 0
   }
 
   // MARK: Water filling
@@ -94,16 +110,20 @@ package struct UplinkBudget: Sendable {
   private mutating func fill() {
     var left = total
     var open = 0.0
-    for index in 0..<linkCount {
+    var settled: UInt32 = 0
+    for index in links.indices {
+      guard links[index].isUsed else {
+        settled |= 1 << UInt32(index)
+        continue
+      }
       links[index].share = 0
       open += links[index].weight
     }
-    var settled: UInt32 = 0
     for _ in 0..<linkCount {
       guard open > 0 else { return }
       let level = left / open
       var isChanged = false
-      for index in 0..<linkCount where settled & (1 << UInt32(index)) == 0 {
+      for index in links.indices where settled & (1 << UInt32(index)) == 0 {
         let most = min(links[index].estimate, links[index].demand)
         guard !level.isFinite || most <= level * links[index].weight else { continue }
         links[index].share = most
@@ -113,7 +133,7 @@ package struct UplinkBudget: Sendable {
         isChanged = true
       }
       if !isChanged {
-        for index in 0..<linkCount where settled & (1 << UInt32(index)) == 0 {
+        for index in links.indices where settled & (1 << UInt32(index)) == 0 {
           links[index].share = max(0, level * links[index].weight)
         }
         return
