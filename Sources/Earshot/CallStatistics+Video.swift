@@ -134,6 +134,9 @@ extension CallStatistics {
     public var acknowledgedBps: Double
     /// At which packets leave, in bit/s on the line.
     public var pacingRateBps: Double = 0
+    /// What the endpoint's other calls leave this one of the uplink, in bit/s on the line; `nil`
+    /// while it is the only one.
+    public var uplinkShareBps: Double?
     /// What the own packets wait on the path, in milliseconds.
     public var queueDelayMs: Double
     /// What the estimator does.

@@ -75,6 +75,7 @@ extension CallStatistics {
       reason: "\(numbers.reason)")
     congestion.estimateP50Bps = history.estimates.percentile(0.5)
     congestion.pacingRateBps = numbers.pacingRate
+    if numbers.share.isFinite { congestion.uplinkShareBps = numbers.share }
     if let p50 = numbers.queueDelayP50, let p95 = numbers.queueDelayP95 {
       congestion.queueDelays = Milliseconds(p50: p50 / 1000, p95: p95 / 1000)
     }

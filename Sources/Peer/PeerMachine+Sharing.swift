@@ -23,6 +23,8 @@ extension PeerMachine {
         continue
       }
       link.budgetNumber = link.budgetNumber ?? uplink.addLink()
+      // What the queue leaves each estimator has the same proportions.
+      link.association?.uplink?.weight = need.weight
       if let number = link.budgetNumber { uplink.note(number, need, now: now) }
     }
     uplink.divide(now: now)
@@ -41,6 +43,7 @@ extension PeerMachine {
   /// What the call used is the others' from now on.
   mutating func leave(_ link: CallLink) {
     link.association?.uplink?.share = .infinity
+    link.association?.uplink?.weight = 1
     guard let number = link.budgetNumber.take() else { return }
     uplink.removeLink(number)
   }

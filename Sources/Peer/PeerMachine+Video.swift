@@ -176,6 +176,8 @@ package struct CongestionNumbers: Sendable {
   package var acknowledgedRate: Double
   package var audioRate: Double
   package var pacingRate: Double
+  /// What other calls at the same time leave this one; infinite while it is alone.
+  package var share: Double
   /// In microseconds: standing now, and its percentiles over the call.
   package var queueDelay: Double
   package var queueDelayP50: Double?
@@ -206,7 +208,7 @@ extension CallLink {
     return CongestionNumbers(
       estimate: uplink.estimator.estimate, acknowledgedRate: uplink.estimator.acknowledgedRate,
       audioRate: uplink.audioRate, pacingRate: uplink.gate.rate,
-      queueDelay: uplink.estimator.standingDelay, queueDelayP50: percentile(0.5),
+      share: uplink.share, queueDelay: uplink.estimator.standingDelay, queueDelayP50: percentile(0.5),
       queueDelayP95: percentile(0.95), state: uplink.estimator.state,
       reason: uplink.estimator.reason, bytesInFlight: association.history.bytesInFlight)
   }

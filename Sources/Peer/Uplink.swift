@@ -81,6 +81,12 @@ struct Uplink: Sendable {
     estimator.isElastic = isElastic
   }
 
+  /// Its part of a queue that it shares, against the other flows there; 1 is usual.
+  var weight: Double {
+    get { estimator.weight }
+    set { estimator.weight = newValue }
+  }
+
   /// What all media of the link may take, in bit/s.
   var allowance: Double { min(estimator.estimate, share) }
 

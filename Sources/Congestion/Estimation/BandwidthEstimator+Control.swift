@@ -119,7 +119,7 @@ extension BandwidthEstimator {
       let least = min(estimate, capacity * tuning.markedLeast)
       estimate = max(min(estimate, capacity) * (1 - cut), least)
       // The slower of two flows grows the faster: their shares become equal.
-      let ratio = estimate / limits.weight / tuning.reference
+      let ratio = estimate / weight / tuning.reference
       velocity = min(tuning.markedGrowth * EstimatorTuning.powerLaw(ratio), tuning.leastVelocity)
       nextVelocity = now
       reason = .congestionMarks

@@ -7,6 +7,8 @@ package import Primitives
 /// `pacingRate` and `inFlightLimit`. Nothing is allocated after construction.
 package struct BandwidthEstimator: Sendable {
   package let limits: EstimatorLimits
+  /// Of flows that share a queue each gets a share by its weight; at first that of the limits.
+  package var weight: Double
   /// What media and padding together may use.
   package internal(set) var estimate: Double
   package internal(set) var state = State.starting
@@ -95,6 +97,7 @@ package struct BandwidthEstimator: Sendable {
 
   package init(_ limits: EstimatorLimits = EstimatorLimits()) {
     self.limits = limits
+    weight = limits.weight
     estimate = limits.start
     velocity = limits.tuning.startVelocity
     guard let prior = limits.prior else { return }
@@ -260,7 +263,7 @@ package struct BandwidthEstimator: Sendable {
   /// The queueing delay to be held, in microseconds: it falls with the rate, so that flows that
   /// share a queue find equal shares.
   var targetDelay: Double {
-    let rate = estimate / limits.weight
+    let rate = estimate / weight
     let delay = tuning.targetAtReference * EstimatorTuning.powerLaw(rate / tuning.reference)
     var target = max(delay, tuning.leastTarget)
     // Slow flows wait longer anyway; still a slower one's is longer than a faster one's.

@@ -124,9 +124,9 @@ package struct UplinkBudget: Sendable {
       let level = left / open
       var isChanged = false
       for index in links.indices where settled & (1 << UInt32(index)) == 0 {
-        let most = min(links[index].estimate, links[index].demand)
+        let most = min(links[index].estimate * Self.reserve, links[index].demand)
         guard !level.isFinite || most <= level * links[index].weight else { continue }
-        links[index].share = most
+        links[index].share = min(links[index].estimate, links[index].demand)
         settled |= 1 << UInt32(index)
         left -= most
         open -= links[index].weight
@@ -134,7 +134,7 @@ package struct UplinkBudget: Sendable {
       }
       if !isChanged {
         for index in links.indices where settled & (1 << UInt32(index)) == 0 {
-          links[index].share = max(0, level * links[index].weight)
+          links[index].share = max(0, min(level * links[index].weight, links[index].estimate))
         }
         return
       }
@@ -147,4 +147,7 @@ package struct UplinkBudget: Sendable {
   private static let growth = 1.0
   /// In seconds.
   private static let memory = 0.3
+  /// What a link's own estimate leaves of its part is not given to the others at once: in one queue
+  /// estimators pull towards equal parts, and those who take would keep it.
+  private static let reserve = 1.35
 }

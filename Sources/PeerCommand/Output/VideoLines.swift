@@ -104,6 +104,7 @@ package enum VideoLines {
     object.add("estimate", numbers.estimateBps)
     object.add("acknowledged", numbers.acknowledgedBps)
     object.add("pacingRate", numbers.pacingRateBps)
+    object.add("uplinkShare", numbers.uplinkShareBps)
     object.add("queueDelay", numbers.queueDelayMs / 1000)
     object.add("state", numbers.state)
     object.add("reason", numbers.reason)

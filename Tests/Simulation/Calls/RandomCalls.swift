@@ -49,7 +49,13 @@ package enum RandomCalls {
   private static func preparation(
     _ random: inout RandomSource
   ) -> ((inout PeerConfiguration) -> Void)? {
-    random.happens(0.25) ? { $0.policy.preparation = .onAccept } : nil
+    let isOnAccept = random.happens(0.25)
+    // Most have one call at a time, some several.
+    let mostCalls = random.happens(0.3) ? 2 + Int(random.below(3)) : 1
+    return {
+      if isOnAccept { $0.policy.preparation = .onAccept }
+      $0.policy.mostCalls = mostCalls
+    }
   }
 
   private static func translator(_ random: inout RandomSource) -> SimulatedNAT.Behaviour? {

@@ -26,6 +26,8 @@ package final class SimulatedPeer {
   package var userExtension: String?
   /// What it offers and takes part in of video.
   package var video: VideoSettings?
+  /// Of the calls that it makes.
+  package var uplinkWeight = 1.0
   /// Has no microphone: offers no frames.
   package var isSilent = false
   /// Changes what a new machine is configured with.
@@ -120,6 +122,7 @@ package final class SimulatedPeer {
     var options = InviteOptions()
     options.userExtension = userExtension
     options.video = video
+    options.uplinkWeight = uplinkWeight
     do throws(PeerRefusal) {
       return try host.command(now: world.now) { machine, now throws(PeerRefusal) in
         let call = try machine.invite(target, options, now: now)

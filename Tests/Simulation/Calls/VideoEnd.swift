@@ -37,9 +37,16 @@ package final class VideoEnd {
   private var bytes: [UInt8] = []
   private let call: CallID
   private let world: CallWorld
+  /// The end of another call of the same peer.
+  private let other: VideoEnd?
 
-  package init(_ peer: SimulatedPeer, _ call: CallID, in world: CallWorld, layers: Int = 1) {
+  /// - Parameter other: the end of another call of `peer`, made before.
+  package init(
+    _ peer: SimulatedPeer, _ call: CallID, in world: CallWorld, layers: Int = 1,
+    beside other: VideoEnd? = nil
+  ) {
     self.peer = peer
+    self.other = other
     pattern = TemporalPattern(layerCount: layers)
     self.call = call
     self.world = world
@@ -47,10 +54,11 @@ package final class VideoEnd {
   }
 
   private func observe(_ event: PeerEvent) {
+    other?.observe(event)
     switch event {
-    case .link(_, .publishFallback(let change)): changes.append((world.now, true, change))
-    case .link(_, .subscribeFallback(let change)): changes.append((world.now, false, change))
-    case .calling(.remoteMediaChanged(_, let state)): remoteStates.append((world.now, state))
+    case .link(call, .publishFallback(let change)): changes.append((world.now, true, change))
+    case .link(call, .subscribeFallback(let change)): changes.append((world.now, false, change))
+    case .calling(.remoteMediaChanged(call, let state)): remoteStates.append((world.now, state))
     default: break
     }
   }
