@@ -108,8 +108,8 @@ extension CallLedger {
   /// Whether the invitation may ring: there is room for another call, and none with this peer, or
   /// one that is void.
   ///
-  /// An honest peer invites us only when it has no call with us. So a new invitation of the peer that we
-  /// are in a call with says that this call is dead over there (its program was restarted): that
+  /// An honest peer invites us only when it has no call with us. So a new invitation of a peer that
+  /// we are in a call with says that this call is dead over there (its program was restarted): that
   /// is believed when nothing was heard in the old call for 4 s, and of an invitation that still
   /// rings when it is 3 s old. Sooner it is answered "busy", so that a flood does not ring twice,
   /// and a message held back by the network does not end a live call.

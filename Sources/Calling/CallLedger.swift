@@ -1,11 +1,11 @@
 package import Primitives
 package import Wire
 
-/// All calls of one identity, and the rules between them (docs/protocol/calling.md §3): how many at a
-/// time, busy, glare, recall, age, IDs seen before, last words, receipts.
+/// All calls of one identity, and the rules between them (docs/protocol/calling.md §3): how many at
+/// a time, busy, glare, recall, age, IDs seen before, last words, receipts.
 ///
-/// As many calls are open as the policy allows, one unless it says otherwise, each with another peer;
-/// ended ones are kept until their keys are of no more use. Call an input or a command, then
+/// As many calls are open as the policy allows, one unless it says otherwise, each with another
+/// peer; ended ones are kept until their keys are of no more use. Call an input or a command, then
 /// `pollAction` until it gives `nil`; wake at `nextDeadline`.
 ///
 /// The owner hands in only signals whose call ID, sender, direction and MAC or seal are right, with

@@ -20,7 +20,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var random: RandomSource
   var rendezvous: RendezvousLink
   package internal(set) var ledger: CallLedger
-  /// At most `PeerLimits.calls`, and one for each further call that the policy allows; the lingering
+  /// At most `PeerLimits.calls`, and one for each further call that the policy allows; lingering
   /// ones included.
   var links: [CallLink] = []
   /// Calls by name whose look-up is under way.

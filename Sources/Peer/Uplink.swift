@@ -11,7 +11,7 @@ struct Uplink: Sendable {
   /// The standing queue, as each report found it.
   private(set) var queueDelays = DurationHistogram()
   private(set) var losses = LossPattern()
-  /// What the endpoint's other links leave this one of the uplink: bit/s. See `PeerMachine+Sharing`.
+  /// What the endpoint's other links leave this one of the uplink: bit/s (`PeerMachine+Sharing`).
   var share = Double.infinity {
     didSet { if share != oldValue { setGate() } }
   }

@@ -46,6 +46,52 @@ import Testing
     #expect(abs((0..<3).map { budget.share(of: $0) }.reduce(0, +) - budget.total) < 1)
   }
 
+  /// Estimators in one queue pull towards equal parts: what the first does not take yet stays there
+  /// for it.
+  @Test func `what one leaves of its part is kept for it, within reason`() {
+    var budget = UplinkBudget()
+    var now = Instant(nanoseconds: 1_000_000_000)
+    for _ in 0..<2 { _ = budget.addLink() }
+    for (first, second) in [(1.1e6, 0.7e6), (0.4e6, 1.56e6)] {
+      for _ in 0..<100 {
+        now = now + .milliseconds(50)
+        budget.note(0, link(first, acknowledged: 1e6, isQueued: true, weight: 2), now: now)
+        budget.note(1, link(1.9e6, acknowledged: 1.1e6, isQueued: true), now: now)
+        budget.divide(now: now)
+      }
+      #expect(budget.share(of: 0) == first)
+      #expect(abs(budget.share(of: 1) - second) < 1e3, "\(budget.share(of: 1))")
+    }
+  }
+
+  @Test func `who leaves makes room, and its place is taken again`() {
+    var budget = UplinkBudget()
+    var now = Instant(nanoseconds: 1_000_000_000)
+    for _ in 0..<3 { _ = budget.addLink() }
+    for _ in 0..<50 {
+      now = now + .milliseconds(50)
+      for index in 0..<3 {
+        budget.note(index, link(2e6, acknowledged: 5e5, isQueued: true), now: now)
+      }
+      budget.divide(now: now)
+    }
+    #expect(abs(budget.share(of: 1) - 5e5) < 1)
+    budget.removeLink(0)
+    budget.removeLink(0)
+    budget.removeLink(-1)
+    budget.removeLink(99)
+    #expect(budget.linkCount == 2 && budget.share(of: 0) == 0)
+    now = now + .milliseconds(50)
+    for index in 1..<3 {
+      budget.note(index, link(2e6, acknowledged: 7.5e5, isQueued: true), now: now)
+    }
+    budget.divide(now: now)
+    #expect(abs(budget.share(of: 1) - budget.total / 2) < 1)
+    budget.removeLink(2)
+    #expect(budget.total == .infinity)
+    #expect(budget.addLink() == 0 && budget.share(of: 0) == .infinity)
+  }
+
   @Test func `a note between two divisions takes nothing away`() {
     var budget = UplinkBudget()
     let now = Instant(nanoseconds: 1_000_000_000)

@@ -4,7 +4,6 @@ enum UntestedFiles {
   static let paths: Set<String> = [
     "Sources/Audio/Playout/InterarrivalJitter.swift",
     "Sources/Audio/Playout/NoiseFloor.swift",
-    "Sources/Calling/OpenCall.swift",
     "Sources/Calling/SeenCalls.swift",
     "Sources/Congestion/ArrivalLog.swift",
     "Sources/Connectivity/RemotePath.swift",

@@ -1,6 +1,7 @@
 package import Primitives
 
-/// One uplink for all links of an endpoint: what each of them may use of it.
+/// One uplink for all links of an endpoint: what each of them may use of it (docs/decisions/0020;
+/// coupled congestion control, RFC 8699).
 ///
 /// Each link's estimator sees only its own packets. Where several see a queue at once the uplink is
 /// what they share; then together they get what they carried together, by weight, and nobody more
