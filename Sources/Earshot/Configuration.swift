@@ -69,7 +69,8 @@ public struct CallOptions: Sendable {
   /// Whether the own video starts muted.
   public var startsVideoMuted: Bool
   /// The call's part of the uplink against that of other calls of the same endpoint at the same
-  /// time, 0.1...10: with 2 it gets twice what one with 1 gets, where both can use it. 1 unless set.
+  /// time, 0.1...10: with 2 it gets twice what one with 1 gets, where both can use it. 1 unless
+  /// set.
   public var uplinkWeight: Double
   /// What a probe found a moment ago that the way out carries, in bit/s: the call then need not
   /// find it again (`LineReport`).

@@ -10,8 +10,8 @@ internal import SecureSession
 internal import Storage
 internal import Wire
 
-/// This program's presence in the network: one identity, one socket, and calls: one after the other,
-/// or up to `Configuration.maximumCalls` at once, which share the uplink.
+/// This program's presence in the network: one identity, one socket, and calls: one after the
+/// other, or up to `Configuration.maximumCalls` at once, which share the uplink.
 ///
 /// An actor that lives on its event loop's own thread: its methods run where the socket is read, so
 /// there is one owner of all state and no lock.
