@@ -66,7 +66,7 @@ package struct Plot: Sendable {
 
   /// What stands between the tags; `nil` when nothing was measured.
   private var drawing: String? {
-    let points = lines.flatMap(\.points).filter { $0.x.isFinite && $0.y.isFinite }
+    let points = lines.flatMap(\.points).filter(Self.canBeShown)
     guard let lastX = points.map(\.x).max(), let highest = points.map(\.y).max(),
       let lowest = points.map(\.y).min()
     else { return nil }
@@ -82,6 +82,12 @@ package struct Plot: Sendable {
     }
     for (index, line) in lines.enumerated() { text += path(line, index, scale) }
     return text
+  }
+
+  /// Numbers from a file may be anything: more than thirty years, or what no axis has a scale for,
+  /// was not measured.
+  private static func canBeShown(_ point: (x: Double, y: Double)) -> Bool {
+    abs(point.x) <= 1e9 && abs(point.y) <= 1e15
   }
 
   private var caption: String {
@@ -130,7 +136,7 @@ package struct Plot: Sendable {
   }
 
   private func path(_ line: Line, _ index: Int, _ scale: Scale) -> String {
-    let finite = line.points.filter { $0.x.isFinite && $0.y.isFinite }
+    let finite = line.points.filter(Self.canBeShown)
     guard !finite.isEmpty else { return "" }
     let step = max(1, finite.count / Self.maxPoints)
     let places = stride(from: 0, to: finite.count, by: step).map { place in
@@ -170,9 +176,10 @@ package struct Plot: Sendable {
       // Steps of 1, 2 or 5 times a power of ten, four or so of them.
       let span = max(high - low, 1e-3)
       var step = 1e-3
+      var factors = [2, 2.5, 2][...]
       while span / step > 5 {
-        let isTwo = String(step).contains("2")
-        step *= isTwo ? 2.5 : 2
+        step *= factors.first ?? 1
+        factors = factors.count > 1 ? factors.dropFirst() : [2, 2.5, 2]
       }
       let first = (low / step).rounded(.down)
       let last = max((high / step).rounded(.up), first + 1)

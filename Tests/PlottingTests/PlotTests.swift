@@ -38,6 +38,29 @@ import Testing
     #expect(Plot("x", unit: "y", []).svg.isEmpty)
   }
 
+  /// Goal: an events file may hold any numbers, and none of them ends the program.
+  @Test func `numbers out of all reason are left out`() {
+    let values = [
+      0, 1, -1, 1e9, -1e9, 1e15, -1e15, 1e16, 1e300, -1e300, .greatestFiniteMagnitude,
+      -.greatestFiniteMagnitude, .leastNonzeroMagnitude, .nan, .infinity, -.infinity,
+    ]
+    for x in values {
+      for y in values {
+        var plot = Plot("x", unit: "y", [Plot.Line("a", [(x, y), (y, x), (1, 2)])])
+        plot.spans = [("span", x, y)]
+        #expect(plot.svg.contains("<svg") && !plot.svg.contains("inf"))
+      }
+    }
+    #expect(Plot("x", unit: "y", [Plot.Line("a", [(1e300, 1), (1, -1e300)])]).svg.isEmpty)
+  }
+
+  @Test func `a scale has steps of one, two or five`() {
+    for (most, step) in [(4.0, "1.0"), (9, "2.0"), (20, "5.0"), (45, "10.0"), (900, "200")] {
+      let plot = Plot("x", unit: "y", [Plot.Line("a", [(0, 0), (1, most)])])
+      #expect(plot.svg.contains(">\(step)</text>"), "\(most)")
+    }
+  }
+
   @Test func `markup of others stays text`() {
     #expect(Markup.escaped("<a href=\"x\">&\u{7}") == "&lt;a href=&quot;x&quot;&gt;&amp; ")
   }
