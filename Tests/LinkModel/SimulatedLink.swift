@@ -50,7 +50,7 @@ package struct SimulatedLink: Sendable {
   private var spellEnd: Instant?
   private var transmitterFree = Instant.zero
   private var tracePlace = DeliveryTrace.Place()
-  private var newestArrival = Instant.zero
+  private var earliestArrival = Instant.zero
   /// The stall that is, or the next one.
   private var stall: (from: Instant, to: Instant)?
 
@@ -79,7 +79,7 @@ package struct SimulatedLink: Sendable {
       passage.fate = .lost
       return passage
     }
-    passage.arrival = arrival(of: departure)
+    passage.arrival = arrival(of: departure, byteCount)
     if random.happens(conditions.corruption) {
       counters.corrupted += 1
       passage.corruption = random.next() | 1
@@ -167,7 +167,9 @@ package struct SimulatedLink: Sendable {
     spellEnd = end
   }
 
-  private mutating func arrival(of departure: Instant) -> Instant {
+  /// Where the delay varies no datagram overtakes another, nor comes sooner behind it than the line
+  /// carries it: what a late one held up follows at the line's rate (NR-BPDV of RFC 8868).
+  private mutating func arrival(of departure: Instant, _ byteCount: Int) -> Instant {
     var delay = Double(conditions.delay.nanoseconds)
     switch conditions.jitter {
     case .none: break
@@ -182,8 +184,14 @@ package struct SimulatedLink: Sendable {
       return arrival + random.duration(.zero...conditions.reorderingDelay)
     }
     guard conditions.keepsOrder else { return arrival }
-    newestArrival = max(newestArrival, arrival)
-    return newestArrival
+    arrival = max(arrival, earliestArrival)
+    earliestArrival = arrival
+    if case .none = conditions.jitter { return arrival }
+    if let rate = conditions.rate, rate.bitsPerSecond > 0 {
+      let bits = UInt64(byteCount + Self.headerByteCount) * 8
+      earliestArrival = arrival + .nanoseconds(Int64(bits * 1_000_000_000 / rate.bitsPerSecond))
+    }
+    return arrival
   }
 
   private mutating func afterStall(_ arrival: Instant, _ stalls: LinkConditions.Stalls) -> Instant {

@@ -46,6 +46,7 @@ package struct BandwidthEstimator: Sendable {
 
   var arrivals = ArrivalWindow()
   var least = LeastDelay()
+  var foreign = ForeignDelay()
   /// Round trips without their queues, in microseconds.
   var roundTrip = RoundTripFloor()
   var losses = LossAccount()
@@ -119,6 +120,7 @@ package struct BandwidthEstimator: Sendable {
         sent: Int64(clamping: outcome.packet.sent.nanoseconds / 1_000),
         arrival: outcome.arrivalTicks &* 250, byteCount: Int64(byteCount))
       arrivals.add(packet)
+      foreign.add(packet, rate: estimate, tuning)
       least.add(packet)
       losses.addArrived()
       marks.add(isMarked: outcome.isCongestionExperienced)
@@ -241,6 +243,8 @@ package struct BandwidthEstimator: Sendable {
     standingDelay = Double((arrivals.leastDelay(over: window, atLeast: 2) ?? floor) &- floor)
     freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
     let newestDelay = Double(newest.delay &- floor)
+    standingDelay = max(0, standingDelay - foreign.value)
+    freshDelay = max(0, freshDelay - foreign.value)
     scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
     if let rates = arrivals.rates(over: Int64(tuning.rateSpan), atLeast: 8) {

@@ -52,6 +52,13 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var spellReturn = 0.95
   /// What may always be added to what was acknowledged, in bit/s.
   package var growthRate = 20_000.0
+  /// Of delay that came at once: from what on; against the time that the packets behind take on the
+  /// line, how slow and how fast they may come; how much is believed, and how fast it must go.
+  package var leastForeign = 3_000.0
+  package var foreignSlowness = 1.25
+  package var foreignHaste = 0.5
+  package var mostForeign = 70_000.0
+  package var foreignLeak = 0.05
   package var flightShare = 0.97
   package var growthShare = 1.6
   package var reportShare = 1.05

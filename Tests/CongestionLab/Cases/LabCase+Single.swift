@@ -1,7 +1,7 @@
 /// One flow on one link: the rows of the goals that `../shared/tools/linkemu/case` names.
 extension LabCase {
   package static let single: [LabCase] =
-    constants + steps + losses + interruptions + cellular + [wifi, lowRate, prior, pause, marked]
+    constants + steps + losses + interruptions + cellular + wifi + [lowRate, prior, pause, marked]
 
   private static let constants: [LabCase] = [
     LabCase(
@@ -57,12 +57,21 @@ extension LabCase {
       [.utilisation(0.9), .wait(25), .start(), .audioLoss()]),
   ]
 
-  private static let wifi = LabCase(
-    "wifi", "Wi-Fi: exponential 4 ms jitter, 60 ms stalls about every 2 s, 2 Mbit/s",
-    LinkSpec(.constant(2e6), delay: 25).with {
+  private static let wifi = [
+    wifi("wifi", "Wi-Fi: exponential 4 ms jitter, 60 ms stalls about every 2 s, 2 Mbit/s") { _ in },
+    wifi("wifi aggregated", "the same, what was held up comes at once") { $0.aggregates = true },
+  ]
+
+  private static func wifi(
+    _ name: String, _ title: String, _ change: (inout LinkSpec) -> Void
+  ) -> LabCase {
+    let link = LinkSpec(.constant(2e6), delay: 25).with {
       $0.jitter = .exponential(mean: 4e6, most: 40e6)
       $0.stalls = (2_000_000_000, 60_000_000)
-    }, seconds: 60, [.utilisation(0.93), .wait(20), .start()])
+      change(&$0)
+    }
+    return LabCase(name, title, link, seconds: 60, [.utilisation(0.93), .wait(20), .start()])
+  }
 
   private static let interruptions: [LabCase] = [
     LabCase(

@@ -19,7 +19,7 @@ struct LabLink {
   private var jitterRandom: RandomSource
   private var stallRandom: RandomSource
   private var backlog = ByteQueue()
-  private var newestArrival: UInt64 = 0
+  private var earliestArrival: UInt64 = 0
   private var stall: (from: UInt64, to: UInt64) = (0, 0)
   private var tokens = 0.0
   private var tokenTime: UInt64 = 0
@@ -53,7 +53,7 @@ struct LabLink {
       passage.fate = .lost
       return passage
     }
-    passage.arrival = arrival(of: end)
+    passage.arrival = arrival(of: end, byteCount)
     return passage
   }
 
@@ -66,7 +66,9 @@ struct LabLink {
     return true
   }
 
-  private mutating func arrival(of departure: UInt64) -> UInt64 {
+  /// Where the delay varies no packet overtakes another, nor comes sooner behind it than the line
+  /// carries it: what a late one held up follows at the line's rate (NR-BPDV of RFC 8868 §4.5.1).
+  private mutating func arrival(of departure: UInt64, _ byteCount: Int) -> UInt64 {
     var time = departure + spec.delay
     switch spec.jitter {
     case .none: break
@@ -82,8 +84,17 @@ struct LabLink {
       }
       if time >= stall.from { time = stall.to }
     }
-    newestArrival = max(newestArrival + 10_000, time)
-    return newestArrival
+    time = max(time, earliestArrival)
+    earliestArrival = time + gap(behind: byteCount, at: departure)
+    return time
+  }
+
+  private func gap(behind byteCount: Int, at time: UInt64) -> UInt64 {
+    if case .none = spec.jitter { return 10_000 }
+    if spec.aggregates { return 10_000 }
+    guard case .steps = spec.capacity else { return 10_000 }
+    let rate = spec.served.nominalRate(at: time)
+    return rate > 0 ? UInt64(Double(byteCount) * 8e9 / rate) : 10_000
   }
 
   private static func exponential(_ random: inout RandomSource, _ mean: UInt64) -> UInt64 {

@@ -12,6 +12,8 @@ package struct LinkSpec: Sendable {
   package var jitter = Jitter.none
   /// Deliveries are held for `length` about every `mean` ns, then come together.
   package var stalls: (mean: UInt64, length: UInt64)?
+  /// What was held up comes at once, not as fast as the line is: frames that Wi-Fi aggregates.
+  package var aggregates = false
   /// The server stops, the queue fills: from, to.
   package var holds: [(UInt64, UInt64)] = []
   /// Everything is lost: from, to.
