@@ -1,7 +1,7 @@
 import Congestion
 import Primitives
 
-/// One uplink for all calls of an endpoint: what each may use of it (docs/decisions/0020). With one
+/// One uplink for all calls of an endpoint: what each may use of it (docs/decisions/0024). With one
 /// call nothing here does anything.
 extension PeerMachine {
   /// Whether two calls or more have media.

@@ -1,6 +1,6 @@
 package import Primitives
 
-/// One uplink for all links of an endpoint: what each of them may use of it (docs/decisions/0020;
+/// One uplink for all links of an endpoint: what each of them may use of it (docs/decisions/0024;
 /// coupled congestion control, RFC 8699).
 ///
 /// Each link's estimator sees only its own packets. Where several see a queue at once the uplink is
