@@ -1,6 +1,7 @@
 import Congestion
 import Primitives
 import Testing
+import Wire
 
 /// Audio in an outage, and the reports that tell of one.
 @Suite struct AudioHoldTests {
