@@ -67,13 +67,14 @@ struct ArrivalLog: Sendable {
 
   // MARK: Writing
 
+  /// - Parameter isRepeat: Nothing new need have arrived: the last report is made again.
   @_lifetime(packet: copy packet)
   mutating func writeReport(
-    into packet: inout OutputSpan<UInt8>, room: Int, now: Instant
+    into packet: inout OutputSpan<UInt8>, room: Int, isRepeat: Bool = false, now: Instant
   ) -> Bool {
-    guard let largest, let newest = arrival(largest), let low = lowestUnreported else {
-      return false
-    }
+    guard let largest, let newest = arrival(largest),
+      let low = lowestUnreported ?? (isRepeat ? largest : nil)
+    else { return false }
     let wanted = min(
       UInt64(largest - min(low, lowestOfLastReport ?? low)) + 1,
       UInt64(FeedbackHeader.maximumCount))
@@ -87,7 +88,7 @@ struct ArrivalLog: Sendable {
     ).write(to: &packet)
     writeEntries(from: newest, count: extent.count, to: &packet)
     if extent.hasMarks { writeMarks(largest, count: extent.count, to: &packet) }
-    lowestOfLastReport = low
+    if lowestUnreported != nil { lowestOfLastReport = low }
     lowestUnreported = nil
     return true
   }

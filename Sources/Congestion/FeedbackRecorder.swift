@@ -41,6 +41,7 @@ package struct FeedbackRecorder: Sendable {
   /// Since the last report: what arrived, of which media may bring the next one forward.
   private var bytesSinceReport = 0
   private var packetsSinceReport = 0
+  private var silence = StreamSilence()
 
   package init(epoch: UInt32 = 0, interval: UInt64 = usualInterval) {
     current = ArrivalLog(epoch: epoch)
@@ -79,6 +80,7 @@ package struct FeedbackRecorder: Sendable {
     case .none: break
     case .soon: deadline = earliest(deadline, Self.add(Self.soonDelay, to: arrival))
     case .interval:
+      silence.noteArrival(now: arrival)
       let usual = lastReport.map { Self.add(max(interval, leastInterval), to: $0) }
       deadline = earliest(deadline, max(usual ?? .zero, Self.add(Self.soonDelay, to: arrival)))
       bringForward(at: arrival)
@@ -113,10 +115,10 @@ package struct FeedbackRecorder: Sendable {
   // MARK: Outputs
 
   /// When a FEEDBACK is due; `nil` while nothing that wants one has arrived.
-  package var nextDeadline: Instant? { deadline }
+  package var nextDeadline: Instant? { earliest(deadline, silence.nextDeadline) }
 
   package func isDue(now: Instant) -> Bool {
-    guard let deadline else { return false }
+    guard let deadline = nextDeadline else { return false }
     return deadline <= now
   }
 
@@ -139,7 +141,11 @@ package struct FeedbackRecorder: Sendable {
       }
       deadline = current.hasUnreported ? earliest(deadline, now) : nil
     } else {
-      guard current.writeReport(into: &packet, room: room, now: now) else { return false }
+      let isRepeat = silence.isDue(now: now)
+      if isRepeat { silence.noteRepeat(now: now) }
+      guard current.writeReport(into: &packet, room: room, isRepeat: isRepeat, now: now) else {
+        return false
+      }
       deadline = nil
     }
     lastReport = now

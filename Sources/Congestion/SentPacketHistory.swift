@@ -12,6 +12,11 @@ package struct SentPacketHistory: Sendable {
   package private(set) var bytesInFlight = 0
   /// The sample that the last FEEDBACK gave, in nanoseconds.
   package private(set) var latestSample: UInt64?
+  /// Whether the last FEEDBACK told of any packet for the first time.
+  package private(set) var hasNews = false
+  /// For how long, by the last FEEDBACK, something has been missing that was sent after all that
+  /// arrived: nanoseconds. As long as nothing has news the path carries nothing.
+  package private(set) var overdue: UInt64 = 0
 
   private var ring: [SentPacketEntry]
   private let mask: UInt64
@@ -56,6 +61,8 @@ package struct SentPacketHistory: Sendable {
     _ frame: FeedbackFrame, in packet: Span<UInt8>, now: Instant
   ) throws(WireError) {
     latestSample = nil
+    hasNews = false
+    overdue = 0
     let header = frame.header
     let epoch = Int(header.epoch & 3)
     guard epochs[epoch].isUsed else { throw .invalid("feedback epoch", at: 0) }
@@ -73,6 +80,7 @@ package struct SentPacketHistory: Sendable {
         entry.number, in: epoch, ticks: ticks,
         isCongestionExperienced: entry.isCongestionExperienced)
     }
+    if !hasNews { overdue = missingTime(header, in: epoch) }
     detectLosses(now: now)
   }
 
@@ -154,6 +162,22 @@ package struct SentPacketHistory: Sendable {
     roundTrip.add(elapsed - delay)
   }
 
+  /// How long before the report the first packet after the largest reported one should have come,
+  /// had it taken the same time.
+  private func missingTime(_ header: FeedbackHeader, in epoch: Int) -> UInt64 {
+    guard let serial = serial(of: header.largest, in: epoch) else { return 0 }
+    let waited = UInt64(header.delay) * FeedbackHeader.nanosecondsPerTick
+    var next = serial + 1
+    while next < nextSerial {
+      let entry = ring[slot(next)]
+      next += 1
+      guard entry.state != .none, entry.elicitsFeedback else { continue }
+      let behind = entry.sent &- min(entry.sent, ring[slot(serial)].sent)
+      return waited &- min(waited, behind)
+    }
+    return 0
+  }
+
   private mutating func acknowledge(
     _ number: UInt32, in epoch: Int, ticks: Int64, isCongestionExperienced: Bool
   ) {
@@ -176,6 +200,7 @@ package struct SentPacketHistory: Sendable {
       ring[index].state = .acknowledgedLate
     case .none, .acknowledged, .acknowledgedLate, .told: return
     }
+    hasNews = true
     ring[index].arrival = ticks
     ring[index].isCongestionExperienced = isCongestionExperienced
     willPoll(serial)

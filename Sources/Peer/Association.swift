@@ -132,12 +132,15 @@ final class Association {
     } catch {
       return noteViolation()
     }
-    lastFeedback = now
+    uplink?.noteReport(hasNews: history.hasNews, overdue: history.overdue, now: now)
     if let sample = history.latestSample {
       roundTrips.add(sample)
       messages.updateProbeTimeout(history.roundTrip.probeTimeout)
     }
     settleOutcomes()
+    // That nothing comes proves no path, and says nothing of what it carries.
+    guard history.hasNews else { return }
+    lastFeedback = now
     uplink?.finishReport(
       roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
     if let interval = uplink?.reportInterval { recorder.leastInterval = interval }

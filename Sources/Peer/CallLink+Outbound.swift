@@ -1,4 +1,5 @@
 import Calling
+import Congestion
 import Connectivity
 import Primitives
 import SecureSession
@@ -81,9 +82,8 @@ extension CallLink {
 
   @_lifetime(packet: copy packet)
   private func writeAudio(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
-    guard mayStartMedia, !outgoingAudio.isEmpty, association?.maySendMedia(now: now) == true else {
-      return false
-    }
+    guard mayStartMedia, hasAudioToSend(now: now), association?.maySendMedia(now: now) == true
+    else { return false }
     Session.beginPacket(&packet)
     let controls = writeAudioControls(into: &packet)
     let frame = writeAudioFrame(into: &packet)
@@ -102,6 +102,21 @@ extension CallLink {
     association?.uplink?.noteAudio(byteCount: packet.count, now: now)
     association?.checkUplink(now: now)
     return true
+  }
+
+  /// Whether audio may leave now; in an outage what would come too late gives way (decision 0022).
+  private func hasAudioToSend(now: Instant) -> Bool {
+    guard let hold = association?.uplink?.hold else { return !outgoingAudio.isEmpty }
+    while let head = outgoingAudio.head {
+      switch hold.verdict(queued: head.time, now: now) {
+      case .send: return true
+      case .wait: return false
+      case .drop:
+        outgoingAudio.removeFirst()
+        counters.packetsHeldBack &+= 1
+      }
+    }
+    return false
   }
 
   /// What the pipeline says to the other one goes with the next frame, if one waits as well.

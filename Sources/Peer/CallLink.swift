@@ -162,6 +162,8 @@ package struct MediaCounters: Equatable, Sendable {
   package var controlBytesSent: UInt64 = 0
   package var packetsReceived: UInt64 = 0
   package var payloadBytesReceived: UInt64 = 0
+  /// Frames and what goes with them that an outage made too late to be sent.
+  package var packetsHeldBack: UInt64 = 0
   package var firstSent: Instant?
   package var firstReceived: Instant?
   package var lastReceived: Instant?

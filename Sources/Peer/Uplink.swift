@@ -15,6 +15,8 @@ struct Uplink: Sendable {
   var share = Double.infinity {
     didSet { if share != oldValue { setGate() } }
   }
+  /// While the path carries nothing audio waits, and looks for the end of it.
+  private(set) var hold = AudioHold()
   private var lastAudio: Instant?
   /// What audio must make do with, since it alone was too much: bit/s, until when, and how long the
   /// next time.
@@ -44,11 +46,19 @@ struct Uplink: Sendable {
     setGate()
   }
 
+  /// Each FEEDBACK, also one that says that nothing has come.
+  mutating func noteReport(hasNews: Bool, overdue: UInt64, now: Instant) {
+    hold.handleReport(
+      hasNews: hasNews, overdue: overdue, roundTrip: estimator.baseRoundTrip, now: now)
+    gate.isProbed = hold.isProbing(now: now)
+  }
+
   /// Notices silence, at most each 100 ms.
   mutating func check(bytesInFlight: Int, now: Instant) {
     guard now >= nextCheck else { return }
     nextCheck = now + Self.checkInterval
     estimator.handleTimeout(bytesInFlight: bytesInFlight, now: now)
+    gate.isProbed = hold.isProbing(now: now)
     setGate()
   }
 
@@ -69,6 +79,7 @@ struct Uplink: Sendable {
     let elapsed = lastAudio.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 0
     audioRate = audioRate * max(0, 1 - elapsed / Self.audioMemory) + bits / Self.audioMemory
     lastAudio = now
+    hold.noteSent(now: now)
   }
 
   /// Whether anything but audio goes out.

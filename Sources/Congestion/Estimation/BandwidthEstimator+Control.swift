@@ -2,10 +2,11 @@ import Primitives
 
 /// What follows from a report.
 extension BandwidthEstimator {
-  /// A queue that grows fast, and is not just scatter.
-  var isOverloaded: Bool {
+  /// A queue that grows fast, and is not just scatter, nor what waited for the end of an outage.
+  func isOverloaded(now: Instant) -> Bool {
+    guard now >= resumption else { return false }
     let packets = 2 * 9_600e6 / estimate
-    let guarding = tuning.overloadGuard + min(packets, 60_000) + 3 * scatter
+    let guarding = tuning.overloadGuard + min(packets, 60_000) + scatterGuard * scatter
     return freshDelay > targetDelay + guarding
   }
 
@@ -92,6 +93,7 @@ extension BandwidthEstimator {
     }
     guard isBusy else { return grow(share: share, now: now) }
     velocity = tuning.leastVelocity
+    velocity += (tuning.mostVelocity - tuning.leastVelocity) * restlessness
     nextVelocity = now
     if freshDelay > busyDelay {
       capacity += (acknowledgedRate - capacity) * min(1, elapsed / tuning.capacityMemory)
@@ -169,6 +171,10 @@ extension BandwidthEstimator {
     let speed = estimate < capacity * 0.97 ? tuning.returnVelocity : velocity
     var wanted = estimate * (1 + speed * min(elapsed, 1))
     if estimate < capacity, state != .starting { wanted = min(wanted, capacity * 1.01) }
+    // What a drain has just measured holds for a moment.
+    if now + .milliseconds(350) < calmUntil, restlessness == 0 {
+      wanted = min(wanted, max(estimate, capacity))
+    }
     estimate = wanted <= room ? wanted : max(estimate, room)
     if state != .starting { state = .growing }
     reason = .room

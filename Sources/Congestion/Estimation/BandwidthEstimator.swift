@@ -63,6 +63,8 @@ package struct BandwidthEstimator: Sendable {
   var freshDelay = 0.0
   /// How far packets are scattered above the standing delay, in microseconds.
   var scatter = 0.0
+  /// The same over many seconds.
+  var usualScatter = 0.0
   /// What was acknowledged lately.
   package internal(set) var acknowledgedRate = 0.0
 
@@ -85,8 +87,13 @@ package struct BandwidthEstimator: Sendable {
   var provenRate = 0.0
   /// The same, without what the line loses.
   var deliveredRate = 0.0
+  /// The same over seconds.
+  var usualRate = 0.0
   /// The path marks packets rather than queue them.
   var isMarking = false
+  /// After an outage what was before it is tried until then.
+  var resumption = Instant.zero
+  var isResuming = false
   /// While draining.
   var drain = Drain()
   var competition = Competition()
@@ -138,6 +145,7 @@ package struct BandwidthEstimator: Sendable {
     roundTrip sample: UInt64?, bytesInFlight: Int, now: Instant
   ) {
     let elapsed = measure(sample, now: now)
+    isResuming = now < resumption
     marks.finishReport(weight: tuning.markWeight * elapsed / cycle, now: now)
     isMarking = marks.isInUse(now: now)
     slowDelay += (standingDelay - slowDelay) * min(1, elapsed / tuning.slowMemory)
@@ -149,8 +157,8 @@ package struct BandwidthEstimator: Sendable {
     case .draining: continueDrain(elapsed: elapsed, now: now)
     case .competing: compete(elapsed: elapsed, now: now)
     case .starting, .growing, .holding, .silent:
-      if isOverloaded { return beginDrain(now: now) }
-      adjust(elapsed: elapsed, now: now)
+      if isOverloaded(now: now) { return beginDrain(now: now) }
+      if now >= resumption { adjust(elapsed: elapsed, now: now) }
     }
     endSpell(now: now)
     estimate = min(max(estimate, limits.least), limits.most)
@@ -171,7 +179,8 @@ package struct BandwidthEstimator: Sendable {
 
   /// What the pacer may send at: frames leave a little faster than they come.
   package var pacingRate: Double {
-    let gain = isMarking ? tuning.markedPacingGain : tuning.pacingGain
+    let plain = tuning.pacingGain + tuning.restlessGain * restlessness
+    let gain = isMarking ? tuning.markedPacingGain : plain
     return estimate * (state == .draining ? 1.0 : gain)
   }
 
@@ -184,11 +193,12 @@ package struct BandwidthEstimator: Sendable {
     } else if state == .competing {
       bits = estimate * (roundTrip.value + standingDelay + reportInterval * 1.2) / 1e6
     } else {
-      let time =
-        roundTrip.value + reportInterval * tuning.reportShare + targetDelay + tuning.slack
+      let reportShare = tuning.reportShare - tuning.restlessReportShare * restlessness
+      let time = roundTrip.value + reportInterval * reportShare + targetDelay + tuning.slack
       let proven = max(acknowledgedRate, provenRate) * tuning.flightShare
-      let isKnown = state != .starting && proven > 0
-      bits = (isKnown ? min(estimate, proven + tuning.growthRate) : estimate) * time / 1e6
+      let isKnown = state != .starting && proven > 0 && !isResuming
+      let rate = isKnown ? min(estimate, proven + tuning.growthRate) : estimate
+      bits = min(rate * time, mostRestlessFlight) / 1e6
     }
     // Two packets more; while a queue empties short ones, where a long one would take long.
     let packet = state == .draining ? min(1_200, max(300, estimate * 0.0015)) : 1_200
@@ -222,6 +232,9 @@ package struct BandwidthEstimator: Sendable {
     insistentRate > 0.85 * acknowledgedRate && standingDelay > 2.5 * targetDelay
   }
 
+  /// Without our own queue, in nanoseconds.
+  package var baseRoundTrip: UInt64 { UInt64(roundTrip.value * 1_000) }
+
   /// Packets wait on the path.
   package var isQueued: Bool { isBusy }
 
@@ -235,6 +248,9 @@ package struct BandwidthEstimator: Sendable {
       if elapsed > tuning.silence / 2 {
         drain.waited = 0
         fullSince = now
+        if state == .growing || state == .holding || state == .silent {
+          resumption = now + .microseconds(Int64(min(cycle * tuning.resumption, 300_000)))
+        }
       }
       reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125
     }
@@ -245,7 +261,10 @@ package struct BandwidthEstimator: Sendable {
     let newestDelay = Double(newest.delay &- floor)
     standingDelay = max(0, standingDelay - foreign.value)
     freshDelay = max(0, freshDelay - foreign.value)
-    scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
+    let distance = abs(newestDelay - standingDelay)
+    scatter += (min(distance, 50_000) - scatter) * 0.03
+    usualScatter +=
+      (min(distance, 50_000) - usualScatter) * min(1, elapsed / tuning.restlessMemory)
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
     if let rates = arrivals.rates(over: Int64(tuning.rateSpan), atLeast: 8) {
       acknowledgedRate = rates.arrival * correction
@@ -253,6 +272,7 @@ package struct BandwidthEstimator: Sendable {
     if let rates = arrivals.rates(over: 150_000, atLeast: 8) {
       provenRate = rates.arrival
       deliveredRate = rates.arrival
+      usualRate += (deliveredRate - usualRate) * min(1, elapsed / tuning.usualMemory)
     }
     losses.finishReport(isQueued: standingDelay > 2 * targetDelay)
     return min(elapsed, 200_000)
@@ -260,6 +280,26 @@ package struct BandwidthEstimator: Sendable {
 
   /// What the line loses has used the bottleneck all the same.
   var correction: Double { 1 / (1 - min(losses.inherent, 0.4)) }
+
+  /// How restless the line is, 0...1: by how far the delay scatters beyond what frames, Wi-Fi and
+  /// other flows make it. Its capacity then changes faster than reports can tell.
+  var restlessness: Double {
+    let packet = 9_600e6 / max(estimate, limits.start / 2)
+    let free = tuning.restlessFrom + tuning.restlessPackets * packet
+    return min(max((usualScatter - free) / tuning.restlessSpan, 0), 1)
+  }
+
+  /// Bits × 10⁶ that may be under way on a restless line: where its peak ends, what is under way
+  /// leaves at the usual rate.
+  private var mostRestlessFlight: Double {
+    guard restlessness > 0, usualRate > 0 else { return .infinity }
+    return usualRate * (roundTrip.value + tuning.usualFlight) / restlessness
+  }
+
+  /// More scatter counts for less where there always is some.
+  var scatterGuard: Double {
+    tuning.scatterGuard + tuning.restlessScatterGuard * restlessness
+  }
 
   /// From a change of the rate to the report that shows its effect, in microseconds.
   var cycle: Double { max(roundTrip.value + reportInterval, 20_000) }
@@ -275,6 +315,7 @@ package struct BandwidthEstimator: Sendable {
       target = tuning.mostTarget * (target / tuning.mostTarget).squareRoot().squareRoot()
     }
     target += tuning.scatterShare * min(max(scatter - tuning.scatterFree, 0), 10_000)
-    return isCalm ? target * tuning.calmShare : target
+    let calmShare = tuning.calmShare + tuning.restlessCalm * restlessness
+    return isCalm ? target * calmShare : target
   }
 }

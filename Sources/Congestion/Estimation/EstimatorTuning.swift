@@ -62,6 +62,25 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var flightShare = 0.97
   package var growthShare = 1.6
   package var reportShare = 1.05
+  package var scatterGuard = 3.0
+  /// Scatter with which restlessness begins: this, and so many packets at the estimate; and from
+  /// there to the whole of it. Over how long it is seen: one change of the capacity is none.
+  package var restlessFrom = 5_000.0
+  package var restlessPackets = 0.3
+  package var restlessSpan = 5_000.0
+  package var restlessMemory = 10_000_000.0
+  /// On a restless line frames leave faster, so that what it carries shows; less waits for reports;
+  /// more scatter is no overload; under way is no more than a round trip and this time at the
+  /// usual rate; the target is halved less after a drain.
+  package var restlessGain = 1.4
+  package var restlessReportShare = 0.35
+  package var restlessScatterGuard = 3.0
+  package var usualFlight = 130_000.0
+  package var restlessCalm = 0.15
+  /// Of the usual rate.
+  package var usualMemory = 2_000_000.0
+  /// A round trip and a report's interval, after an outage, in which what was before it is tried.
+  package var resumption = 1.0
 
   /// IPv4 and UDP.
   static let headerByteCount = 28

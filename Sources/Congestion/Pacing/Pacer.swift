@@ -43,6 +43,12 @@ package struct Pacer: Sendable {
     set { gate.inFlightLimit = newValue }
   }
 
+  /// Audio looks for the end of an outage (`AudioHold`).
+  package var isProbed: Bool {
+    get { gate.isProbed }
+    set { gate.isProbed = newValue }
+  }
+
   // MARK: Inputs
 
   /// `false` when the class's queue is full.

@@ -10,6 +10,8 @@ package struct PacingGate: Sendable, BitwiseCopyable {
   package var rate: Double
   /// Bytes under way above which the classes from retransmission down wait.
   package var inFlightLimit: Int = .max
+  /// Audio looks for the end of an outage (`AudioHold`): the others need not.
+  package var isProbed = false
 
   /// When the line will have carried, at `rate`, what left: nanoseconds.
   private var lineFree: UInt64 = 0
@@ -21,7 +23,8 @@ package struct PacingGate: Sendable, BitwiseCopyable {
   /// Sent ahead of time at once, in nanoseconds of the rate: what a timer may be late by.
   private static let burst: UInt64 = 1_000_000
   /// With the limit reached one packet goes each 100 ms, so that the end of an outage is seen.
-  private static let probeInterval: UInt64 = 100_000_000
+  private static let usualProbeInterval: UInt64 = 100_000_000
+  private static let longProbeInterval: UInt64 = 300_000_000
   /// What audio has borrowed is paid back no later: in nanoseconds.
   private static let mostDebt: UInt64 = 100_000_000
   /// Where audio takes all there is a message goes this often, so that the other side is told.
@@ -51,7 +54,7 @@ package struct PacingGate: Sendable, BitwiseCopyable {
     if sendClass == .message, time &- min(time, lastMessage) >= Self.messageInterval { return true }
     if sendClass.isPaced, lineFree > time &+ Self.burst { return false }
     guard sendClass.isLimited, bytesInFlight >= inFlightLimit else { return true }
-    return time &- min(time, lastProbe) >= Self.probeInterval
+    return time &- min(time, lastProbe) >= probeInterval
   }
 
   /// When a packet of this class may leave, if nothing changes.
@@ -60,9 +63,13 @@ package struct PacingGate: Sendable, BitwiseCopyable {
     var time = lineFree > Self.burst ? lineFree - Self.burst : 0
     if sendClass == .message { time = min(time, lastMessage &+ Self.messageInterval) }
     if sendClass.isLimited, bytesInFlight >= inFlightLimit {
-      time = max(time, lastProbe &+ Self.probeInterval)
+      time = max(time, lastProbe &+ probeInterval)
     }
     return Instant(nanoseconds: max(now.nanoseconds, time))
+  }
+
+  private var probeInterval: UInt64 {
+    isProbed ? Self.longProbeInterval : Self.usualProbeInterval
   }
 
   /// How long so many bytes need at the present rate, in nanoseconds.

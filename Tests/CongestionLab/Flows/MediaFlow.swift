@@ -21,7 +21,9 @@ package final class MediaFlow {
   private var reportTime = UInt64.max
   private var audioInterval: UInt64 = 20_000_000
   private var fallback: FallbackMachine
-  private var audioCount = 0
+  private var hold = AudioHold()
+  /// When the frames that are held were made.
+  private var heldAudio: [UInt64] = []
   private var subscription: Subscription?
 
   init(_ index: Int, _ spec: FlowSpec, start: UInt64, random: inout RandomSource) {
@@ -78,14 +80,27 @@ package final class MediaFlow {
   private func makeAudio(in world: LabWorld) {
     world.schedule(.audio, flow: index, at: world.now + audioInterval)
     guard !isPaused(world.now) else { return }
-    audioCount += 1
     tally.audioSent += 1
-    // What nobody hears in time is not sent; one in five looks for the end of the silence.
-    guard estimator.state != .silent || audioCount % 5 == 0 else { return tally.audioLost += 1 }
+    heldAudio.append(world.now)
+    pump(in: world)
     let payload = Int(spec.audioRate * Double(audioInterval) / 8e9)
-    enqueue(.audio, byteCount: payload + Self.overhead, in: world)
     pad(in: world, beside: payload + Self.overhead)
     pump(in: world)
+  }
+
+  private func releaseAudio(in world: LabWorld) {
+    let now = Instant(nanoseconds: world.now)
+    let payload = Int(spec.audioRate * Double(audioInterval) / 8e9)
+    while let made = heldAudio.first {
+      switch hold.verdict(queued: Instant(nanoseconds: made), now: now) {
+      case .wait: return
+      case .drop: tally.audioLost += 1
+      case .send:
+        enqueue(.audio, byteCount: payload + Self.overhead, in: world)
+        hold.noteSent(now: now)
+      }
+      heldAudio.removeFirst()
+    }
   }
 
   private func makeFrame(in world: LabWorld) {
@@ -178,6 +193,8 @@ package final class MediaFlow {
 
   private func pump(in world: LabWorld) {
     let now = Instant(nanoseconds: world.now)
+    releaseAudio(in: world)
+    pacer.isProbed = hold.isProbing(now: now)
     let share = allowance(in: world) / max(estimator.estimate, 1)
     pacer.rate = estimator.pacingRate * share
     pacer.inFlightLimit = estimator.inFlightLimit
@@ -265,12 +282,13 @@ package final class MediaFlow {
   }
 
   private func report(in world: LabWorld) {
-    let now = local(world.now)
+    let now = local(world.now) + .microseconds(1)
     reportTime = .max
-    guard recorder.isDue(now: now + .microseconds(1)) else { return scheduleReport(in: world) }
+    guard recorder.isDue(now: now) else { return scheduleReport(in: world) }
     let bytes = [UInt8](capacity: 700) { output in
       _ = recorder.writeReport(into: &output, room: 600, now: now)
     }
+    scheduleReport(in: world)
     guard !bytes.isEmpty else { return }
     var packet = LabPacket()
     packet.flow = Int32(index)
@@ -289,6 +307,10 @@ package final class MediaFlow {
       (try? history.handle(feedback, in: bytes.span, now: now)) != nil
     else { return tally.badReports += 1 }
     while let outcome = history.poll() { estimator.handle(outcome) }
+    hold.handleReport(
+      hasNews: history.hasNews, overdue: history.overdue,
+      roundTrip: estimator.baseRoundTrip, now: now)
+    guard history.hasNews else { return }
     estimator.finishReport(
       roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
     pump(in: world)

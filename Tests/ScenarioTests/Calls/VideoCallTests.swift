@@ -88,6 +88,37 @@ import Wire
     #expect(talk.bob.changes.isEmpty, "\(talk.bob.changes)")
   }
 
+  /// Only the way there is cut: reports say that nothing comes.
+  @Test func `audio waits while its way is dead, and goes on when it is back`() throws {
+    let talk = try Talk(seed: 6, uplink: 2_000_000)
+    talk.run(.seconds(8))
+    let site = talk.pair.alice.site
+    let before = try #require(talk.alice.statistics?.media)
+    talk.pair.world.network.setDown(up: true, down: false, of: site, now: talk.pair.world.now)
+    talk.run(.seconds(2))
+    let cut = try #require(talk.alice.statistics?.media)
+    // A few before it is known, and one each 100 or 200 ms, instead of 100.
+    let probes = cut.packetsSent - before.packetsSent
+    #expect((10...40).contains(probes), "\(probes)")
+    #expect(cut.packetsHeldBack >= 50, "\(cut.packetsHeldBack)")
+    talk.pair.world.network.setDown(up: false, down: false, of: site, now: talk.pair.world.now)
+    talk.run(.milliseconds(500))
+    let heard = talk.bob.audioReceived
+    talk.run(.seconds(2))
+    #expect(talk.bob.audioReceived - heard >= 98, "\(talk.bob.audioReceived - heard)")
+  }
+
+  /// The other way is cut as well, or only that: what is said may be heard, and is said.
+  @Test func `audio goes on while nothing at all comes back`() throws {
+    let talk = try Talk(seed: 7, uplink: 2_000_000)
+    talk.run(.seconds(8))
+    let before = talk.bob.audioReceived
+    talk.pair.world.network.setDown(
+      up: false, down: true, of: talk.pair.alice.site, now: talk.pair.world.now)
+    talk.run(.seconds(2))
+    #expect(talk.bob.audioReceived - before >= 95, "\(talk.bob.audioReceived - before)")
+  }
+
   @Test func `no picture leaves while audio is alone`() throws {
     let talk = try Talk(seed: 4, uplink: 2_000_000)
     talk.run(.seconds(5))
