@@ -8,8 +8,8 @@ private struct LawfulEncoder {
   var random = RandomSource(seed: 31)
   var bitsPerSecond = 1_000_000.0
   var pixelCount = 640 * 480
-  /// What the average frame of 640×480 at 1 Mbit/s would cost at a step of 40, of its bits, and how
-  /// fast that falls with the step.
+  /// What a frame of 640×480 costs at a step of 40, of the average at 1 Mbit/s, and how fast that
+  /// falls with the step.
   var cost = 1.0
   var exponent = 0.75
   var scatter = 0.2
@@ -90,7 +90,7 @@ private struct LawfulEncoder {
     encoder.run(frames: 60)
     encoder.pixelCount = 960 * 540
     encoder.make(.key, share: 4)
-    // Four pictures' bits were asked for, of a kind of which one had been seen, at another quantizer.
+    // Four pictures' bits were asked for; of its kind one had been seen, at another quantizer.
     #expect((2...8).contains(encoder.carried(last: 1) / 1_000_000))
     encoder.run(frames: 6)
     #expect((0.8...1.25).contains(encoder.carried(last: 6) / 1_000_000))
