@@ -32,8 +32,11 @@ package struct QuantizerControl: Sendable {
   private var isMeasured = [false, false, false]
   /// What was saved, in pictures' average bits; negative what was overdrawn.
   package private(set) var saved = 0.0
-  /// The last one of the layer that all refer to.
-  private var baseQuantizer = range.upperBound
+  /// The last ones; that of layer 0 is a key frame's as well.
+  private var last = [range.upperBound, range.upperBound, range.upperBound]
+  /// For so many frames it becomes finer step by step only: noise costs nothing down to some
+  /// quantizer, and very much from there.
+  private var caution = 0
 
   package init() {}
 
@@ -45,8 +48,10 @@ package struct QuantizerControl: Sendable {
   ) {
     let bits = Double(max(1, byteCount) * 8)
     let seen = bits / Double(budget.pixelCount) * Self.power(quantizer)
+    noteSurprise(seen, kind)
     adopt(seen, kind)
-    if kind != .upper { baseQuantizer = quantizer }
+    last[kind.rawValue] = quantizer
+    if kind == .key { last[Kind.base.rawValue] = quantizer }
     // What a key frame takes beyond the others is seen in the queue, and not paid back twice.
     guard kind != .key else { return }
     saved += budget.share - bits / budget.bitsPerPicture
@@ -69,7 +74,8 @@ package struct QuantizerControl: Sendable {
     }
     let wanted = budget.bitsPerPicture * share
     var found = finest(costs[kind.rawValue] * Double(budget.pixelCount), wanted)
-    if kind == .upper { found = max(found, baseQuantizer) }
+    if caution > 0, kind != .key { found = max(found, nextFiner(last[kind.rawValue])) }
+    if kind == .upper { found = max(found, last[Kind.base.rawValue]) }
     // A picture that has nothing in common with the last one must not take for ever.
     let most = budget.bitsPerPicture * Self.mostPictures
     return max(found, finest(costs[Kind.key.rawValue] * Double(budget.pixelCount), most))
@@ -81,6 +87,22 @@ package struct QuantizerControl: Sendable {
   private func finest(_ cost: Double, _ bits: Double) -> Int {
     for quantizer in Self.range where cost <= bits * Self.power(quantizer) { return quantizer }
     return Self.range.upperBound
+  }
+
+  /// A frame many times larger than it should be: another scene, or noise. The other layer's will
+  /// be as well.
+  private mutating func noteSurprise(_ seen: Double, _ kind: Kind) {
+    caution = max(0, caution - 1)
+    let place = kind.rawValue
+    guard kind != .key, isMeasured[place], seen > costs[place] * Self.surprise else { return }
+    caution = Self.cautiousFrames
+    let other = kind == .base ? Kind.upper.rawValue : Kind.base.rawValue
+    costs[other] = max(costs[other], seen)
+  }
+
+  private func nextFiner(_ quantizer: Int) -> Int {
+    let least = Self.steps[quantizer] * Self.cautiousStep
+    return Self.range.first { Self.steps[$0] >= least } ?? quantizer
   }
 
   private mutating func adopt(_ seen: Double, _ kind: Kind) {
@@ -113,6 +135,9 @@ package struct QuantizerControl: Sendable {
     35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 60, 64, 68, 72, 78, 84, 90, 96, 102, 108, 114,
     122, 131, 140, 149, 158, 167, 177, 189, 201, 213, 225, 239, 254, 269, 284,
   ]
+  private static let surprise = 4.0
+  private static let cautiousFrames = 300
+  private static let cautiousStep = 0.87
   private static let leastLikeness = 0.5
   /// Too much is believed more readily than too little.
   private static let quickShare = 0.7
