@@ -52,8 +52,8 @@ public struct CapturedVideoRequest: Sendable {
   public var remote: SocketAddress
   /// A key frame is asked for.
   public var wantsKeyFrame: Bool
-  /// Numbers of frames of which something was missing. Of what comes in they are not known: a
-  /// capture has whole frames.
+  /// Numbers of frames of which something was missing: of one's own frames where the other side
+  /// asks, else of the other side's.
   public var frames: [UInt16]
   /// Nanoseconds since 1970 UTC.
   public var wallNanoseconds: UInt64
@@ -112,7 +112,8 @@ extension Endpoint {
     record.capturedKeyFrameRequests = (requests.keyFramesAsked, requests.keyFramesWanted)
     let isAsked = requests.keyFramesAsked > captured.theirs
     let isWanted = requests.keyFramesWanted > captured.own
-    guard isAsked || isWanted || !requests.frames.isEmpty,
+    let isWanting = isWanted || !requests.framesWanted.isEmpty
+    guard isAsked || isWanting || !requests.frames.isEmpty,
       let remote = machine.statistics(of: callID)?.remote
     else { return }
     var request = CapturedVideoRequest(
@@ -120,10 +121,10 @@ extension Endpoint {
       wantsKeyFrame: isAsked, frames: requests.frames,
       wallNanoseconds: SystemClock.wallNanoseconds)
     if isAsked || !requests.frames.isEmpty { capture.capture(request) }
-    guard isWanted else { return }
+    guard isWanting else { return }
     request.isOutgoing = true
-    request.wantsKeyFrame = true
-    request.frames = []
+    request.wantsKeyFrame = isWanted
+    request.frames = requests.framesWanted
     capture.capture(request)
   }
 }

@@ -205,11 +205,7 @@ struct VideoReceiving: ~Copyable {
   }
 
   private mutating func measureLips() {
-    guard let p50 = lipOffsets.percentile(0.5), let p95 = lipOffsets.percentile(0.95) else {
-      return
-    }
-    numbers.lipOffset = CallStatistics.Milliseconds(
-      min: lipOffsets.percentile(0.05), p50: p50, p95: p95)
+    if let spread = lipOffsets.spread() { numbers.lipOffset = spread }
   }
 
   private mutating func publish() {

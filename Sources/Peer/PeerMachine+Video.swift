@@ -52,7 +52,9 @@ extension PeerMachine {
   package mutating func takeVideoRequests(of callID: CallID) -> VideoRequests? {
     guard let video = link(callID)?.video else { return nil }
     return VideoRequests(
-      frames: video.sender.takeRequestedFrames(), keyFramesAsked: video.sender.statistics.pliCount,
+      frames: video.sender.takeRequestedFrames(),
+      framesWanted: video.assembler.takeRequestedFrames(),
+      keyFramesAsked: video.sender.statistics.pliCount,
       keyFramesWanted: video.assembler.statistics.pliCount)
   }
 
@@ -162,6 +164,8 @@ extension PeerMachine {
 package struct VideoRequests: Sendable {
   /// Numbers of own frames of which the other side lacked something, at most 32.
   package var frames: [UInt16]
+  /// Numbers of the other side's frames of which something was asked for here, at most 32.
+  package var framesWanted: [UInt16]
   /// Requests for a key frame since the call began: the other side's, and this one's.
   package var keyFramesAsked: Int
   package var keyFramesWanted: Int

@@ -258,6 +258,8 @@ import Video
     for value in 1...100 { samples.add(Double(value)) }
     #expect(samples.percentile(0.5) == 50 && samples.percentile(0.95) == 95)
     #expect(samples.percentile(0) == 1 && samples.percentile(1) == 100)
+    let spread = samples.spread()
+    #expect(spread?.min == 5 && spread?.p50 == 50 && spread?.p95 == 95)
     samples.add(.nan)
     for value in 0..<100_000 { samples.add(Double(value % 1000)) }
     let middle = try #require(samples.percentile(0.5))

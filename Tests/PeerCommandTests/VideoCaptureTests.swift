@@ -64,6 +64,16 @@ struct VideoCaptureTests {
     #expect(marks == Array(repeating: false, count: packets.count - 1) + [true])
   }
 
+  /// Of a capture, what is no report and no media.
+  private static func feedback(_ path: String) throws -> [[UInt8]] {
+    var reader = try PCAPNGReader(path)
+    var found: [[UInt8]] = []
+    while let datagram = try reader.next() {
+      if [205, 206].contains(datagram.payload[1]) { found.append(datagram.payload) }
+    }
+    return found
+  }
+
   @Test func `requests for parts of frames and for key frames are RTCP`() throws {
     let folder = try TemporaryFolder()
     let capture = try MediaPCAP(folder.file("a.pcapng"))
@@ -80,12 +90,17 @@ struct VideoCaptureTests {
     request.isOutgoing = true
     request.frames = []
     capture.capture(request)
-    capture.finish()
-    var reader = try PCAPNGReader(folder.file("a.pcapng"))
-    var found: [[UInt8]] = []
-    while let datagram = try reader.next() {
-      if [205, 206].contains(datagram.payload[1]) { found.append(datagram.payload) }
+    // What this side asks for is not in the capture yet: the next numbers are asked for.
+    for number in 0..<3 {
+      var incoming = Self.frame(number: 70 + number, ticks: number * 845)
+      incoming.isOutgoing = false
+      capture.capture(incoming, payload: [UInt8](repeating: 1, count: 2000))
     }
+    request.wantsKeyFrame = false
+    request.frames = [73, 75]
+    capture.capture(request)
+    capture.finish()
+    let found = try Self.feedback(folder.file("a.pcapng"))
     let (here, there): ([UInt8], [UInt8]) = ([0x45, 0x53, 0, 3], [0x45, 0x53, 0, 4])
     // Two packets a frame: 2 to 5, and 30 and 31; frame 9 is long gone.
     #expect(
@@ -93,6 +108,7 @@ struct VideoCaptureTests {
         [0x81, 206, 0, 2] + there + here,
         [0x81, 205, 0, 4] + there + here + [0, 2, 0, 7, 0, 30, 0, 1],
         [0x81, 206, 0, 2] + here + there,
+        [0x81, 205, 0, 3] + here + there + [0, 6, 0, 2],
       ])
   }
 

@@ -34,7 +34,9 @@ extension MediaPCAP {
       if request.wantsKeyFrame {
         packets.append(RTCPFeedback.pictureLoss(sender: asker, media: media.source))
       }
-      let missing = request.frames.flatMap(media.sequenceNumbers)
+      let missing = request.frames.flatMap {
+        request.isOutgoing ? media.expectedNumbers($0) : media.sequenceNumbers($0)
+      }
       if !missing.isEmpty {
         packets.append(
           RTCPFeedback.nack(sender: asker, media: media.source, sequenceNumbers: missing))
@@ -100,6 +102,15 @@ package struct VideoNumbering {
   func sequenceNumbers(_ frame: UInt16) -> [UInt16] {
     guard let entry = recent.last(where: { $0.frame == frame }) else { return [] }
     return (0..<entry.count).map { entry.first &+ $0 }
+  }
+
+  /// Of a frame that is not whole yet, and so not in the capture: the number that its first packet
+  /// will have, if those before it that are missing as well have one packet each.
+  func expectedNumbers(_ frame: UInt16) -> [UInt16] {
+    guard let newest = recent.last else { return [UInt16(truncatingIfNeeded: packetCount)] }
+    let ahead = frame &- newest.frame &- 1
+    guard ahead < UInt16(Self.recentCount) else { return sequenceNumbers(frame) }
+    return [UInt16(truncatingIfNeeded: packetCount) &+ ahead]
   }
 
   /// The RTP timestamp at a moment, reckoned from the last frame.

@@ -57,9 +57,9 @@ package struct AdaptiveEncoder: ~Copyable {
     into output: inout [UInt8]
   ) throws(VPXError) -> EncodedFrame? {
     output.removeAll(keepingCapacity: true)
-    _ = ladder.handle(
-      bitsPerSecond: recent.handle(demand.steadyBitsPerSecond, now: now), now: now)
-    let rate = min(framesPerSecond, ladder.rung.framesPerSecond)
+    let steady = recent.handle(demand.steadyBitsPerSecond, now: now)
+    _ = ladder.handle(bitsPerSecond: steady, now: now)
+    let rate = min(framesPerSecond, ladder.framesPerSecond(bitsPerSecond: steady))
     if demand.needsKeyFrame { encoder.requestKeyFrame() }
     guard decimator.takes(milliseconds: milliseconds, framesPerSecond: rate) else { return nil }
     let size = picture.size.fitted(into: ladder.rung.box)

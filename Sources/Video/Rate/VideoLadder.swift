@@ -41,8 +41,14 @@ package struct VideoLadder: Sendable {
   package private(set) var index: Int
   /// How often it changed.
   package private(set) var changeCount = 0
-  /// Since when the bitrate has been enough for a better rung.
-  private var risenSince: Instant?
+  /// For how long the bitrate has been enough for a better rung, less the times between at which
+  /// it was not; and of all that time its sum, in bits, and length.
+  private var risen = Duration.zero
+  private var risenBits = 0.0
+  private var risenTime = 0.0
+  private var isRising = false
+  /// When the last bitrate came.
+  private var last: Instant?
   /// Since when it has been too little for this one.
   private var fallenSince: Instant?
   private var lastRise: Instant?
@@ -51,7 +57,7 @@ package struct VideoLadder: Sendable {
   private var began: Instant?
   /// Until a rung had to be left, or the beginning is over.
   private var mayHurry: Bool
-  /// The better rung that `risenSince` is about.
+  /// The better rung that `risen` is about.
   private var risenTarget = 0
 
   /// - Parameter hurries: goes up soon in the first seconds.
@@ -62,6 +68,14 @@ package struct VideoLadder: Sendable {
 
   package var rung: Rung { Self.rungs[index] }
 
+  /// How many pictures a second a bitrate is worth at the present size: more where it would do for
+  /// the size above, since a change of the frame rate costs nothing.
+  package func framesPerSecond(bitsPerSecond: Int) -> Int {
+    var best = index
+    while best > 0, bitsPerSecond >= Self.rungs[best - 1].enterBitsPerSecond { best -= 1 }
+    return Self.rungs[best].framesPerSecond
+  }
+
   /// Takes the bitrate that the encoder has from now on.
   ///
   /// - Returns: whether the rung changed.
@@ -70,12 +84,14 @@ package struct VideoLadder: Sendable {
     let start = began ?? now
     began = start
     if now - start >= Self.beginning { mayHurry = false }
+    let passed = min(now - (last ?? now), Self.longestStep)
+    last = now
     if bitsPerSecond < rung.leaveBitsPerSecond {
-      risenSince = nil
+      noteWorse(bitsPerSecond, passed)
       fall(bitsPerSecond, now: now)
     } else {
       fallenSince = nil
-      rise(bitsPerSecond, now: now)
+      rise(bitsPerSecond, passed, now: now)
     }
     if index != before { changeCount += 1 }
     return index != before
@@ -85,9 +101,10 @@ package struct VideoLadder: Sendable {
     let since = fallenSince ?? now
     fallenSince = since
     // Far too little leaves no time: the encoder cannot go below its coarsest quantizer.
-    let isUrgent = bitsPerSecond < rung.leaveBitsPerSecond / 10 * 7
+    let isUrgent = bitsPerSecond < rung.leaveBitsPerSecond / 2
     guard isUrgent || now - since >= Self.fallAfter else { return }
     fallenSince = nil
+    forgetRise()
     mayHurry = false
     index = Self.rungs.firstIndex { bitsPerSecond >= $0.leaveBitsPerSecond } ?? index
     if let lastRise, now - lastRise < Self.relapse {
@@ -96,21 +113,53 @@ package struct VideoLadder: Sendable {
     lastRise = nil
   }
 
-  private mutating func rise(_ bitsPerSecond: Int, now: Instant) {
+  private mutating func rise(_ bitsPerSecond: Int, _ passed: Duration, now: Instant) {
     if let lastRise, now - lastRise >= Self.relapse { patience = Self.firstPatience }
     let target = Self.entered(bitsPerSecond)
-    guard target < index else {
-      risenSince = nil
-      return
-    }
-    let isNew = mayHurry && target != risenTarget
-    let since = isNew ? now : risenSince ?? now
-    risenSince = since
+    guard target < index else { return noteWorse(bitsPerSecond, passed) }
+    if mayHurry, target != risenTarget { forgetRise() }
     risenTarget = target
-    guard now - since >= (mayHurry ? Self.hurry : patience) else { return }
-    index = target
-    risenSince = nil
+    note(bitsPerSecond, passed)
+    if isRising { risen += passed }
+    isRising = true
+    guard risen >= wait else { return }
+    index = mayHurry ? target : min(risenMean, index - 1)
+    forgetRise()
     lastRise = now
+  }
+
+  /// For how long a better rung has to be worth it.
+  private var wait: Duration {
+    if mayHurry { return Self.hurry }
+    // A picture that is far too small is worse than a key frame more.
+    return risenMean + 2 <= index ? min(patience, Self.mostPatienceFarBelow) : patience
+  }
+
+  /// The bitrate is not enough for a better rung at the moment: one that swings has to be for most
+  /// of the time.
+  private mutating func noteWorse(_ bitsPerSecond: Int, _ passed: Duration) {
+    guard isRising else { return }
+    note(bitsPerSecond, passed)
+    risen -= passed * 2
+    if risen <= .zero { forgetRise() }
+  }
+
+  private mutating func note(_ bitsPerSecond: Int, _ passed: Duration) {
+    let seconds = Double(passed.milliseconds) / 1000
+    risenBits += Double(bitsPerSecond) * seconds
+    risenTime += seconds
+  }
+
+  /// The rung that the bitrate has been worth on average while it was worth a better one.
+  private var risenMean: Int {
+    risenTime > 0 ? Self.entered(Int(risenBits / risenTime)) : index
+  }
+
+  private mutating func forgetRise() {
+    isRising = false
+    risen = .zero
+    risenBits = 0
+    risenTime = 0
   }
 
   /// The best rung that may be entered with this bitrate.
@@ -122,6 +171,9 @@ package struct VideoLadder: Sendable {
   /// bitrate.
   private static let firstPatience = Duration.seconds(2)
   private static let longestPatience = Duration.seconds(32)
+  private static let mostPatienceFarBelow = Duration.seconds(4)
+  /// From one bitrate to the next; a longer pause says nothing of the bitrate.
+  private static let longestStep = Duration.milliseconds(500)
   private static let beginning = Duration.seconds(4)
   private static let hurry = Duration.milliseconds(200)
   private static let fallAfter = Duration.milliseconds(500)

@@ -71,9 +71,22 @@ extension VideoAssembler {
       let index = slotIndex(number)
       guard mayAsk(for: slots[index]), now >= slots[index].nextRequest else { continue }
       guard add(index, isNewest: number == newest) else { continue }
+      noteRequested(UInt16(truncatingIfNeeded: number))
       slots[index].requests += 1
       slots[index].nextRequest = now + roundTrip + VideoLimits.reordering * 2
     }
+  }
+
+  /// Frames of which something was asked for since this was last called; at most 32.
+  package mutating func takeRequestedFrames() -> [UInt16] {
+    let frames = requestedFrames
+    requestedFrames.removeAll(keepingCapacity: true)
+    return frames
+  }
+
+  private mutating func noteRequested(_ number: UInt16) {
+    guard requestedFrames.count < VideoNackFrame.maximumEntryCount else { return }
+    requestedFrames.append(number)
   }
 
   private func mayAsk(for slot: FrameSlot) -> Bool {

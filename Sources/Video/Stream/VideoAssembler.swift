@@ -39,9 +39,12 @@ package struct VideoAssembler: Sendable {
   /// Since when something has been here that could not be given out.
   var blockedSince: Instant?
   var entries: [VideoNackFrame.Entry] = []
+  /// Frames of which something was asked for again, for whoever captures it.
+  var requestedFrames: [UInt16] = []
 
   package init() {
     entries.reserveCapacity(VideoNackFrame.maximumEntryCount)
+    requestedFrames.reserveCapacity(VideoNackFrame.maximumEntryCount)
   }
 
   // MARK: - Inputs

@@ -45,6 +45,15 @@ package struct TemporalPattern: Equatable, Sendable {
     }
   }
 
+  /// What a frame of layer 0 gets of the average picture's bits, and one of the others.
+  package var baseShare: Double {
+    Double(shares[0]) / 100 * Double(period.count)
+  }
+  package var upperShare: Double {
+    guard layerCount > 1 else { return 1 }
+    return (1 - Double(shares[0]) / 100) * Double(period.count) / Double(period.count - 1)
+  }
+
   /// Where the next frame stands.
   package func place(isKeyFrame: Bool) -> Place {
     if isKeyFrame {

@@ -60,22 +60,26 @@ import Primitives
       return false
     }
     if picture.size != size { picture = I420Picture(size) }
-    let planes: [(I420Picture.Plane, UnsafeMutablePointer<UInt8>?, Int32)] = unsafe [
-      (.luma, image.planes.0, image.stride.0), (.blue, image.planes.1, image.stride.1),
-      (.red, image.planes.2, image.stride.2),
-    ]
-    for unsafe(plane, source, stride) in unsafe planes {
-      guard let source = unsafe source else { return false }
-      let width = picture.width(of: plane)
-      let start = picture.range(of: plane).lowerBound
-      for row in 0..<picture.height(of: plane) {
-        unsafe picture.bytes.withUnsafeMutableBufferPointer { bytes in
-          guard let target = bytes.baseAddress else { return }
-          unsafe (target + start + row * width).update(
-            from: source + row * Int(stride), count: width)
-        }
+    // No array of the three: it would be the one allocation of a picture.
+    return unsafe copy(image.planes.0, image.stride.0, .luma, &picture)
+      && copy(image.planes.1, image.stride.1, .blue, &picture)
+      && copy(image.planes.2, image.stride.2, .red, &picture)
+  }
+
+  private static func copy(
+    _ source: UnsafeMutablePointer<UInt8>?, _ stride: Int32, _ plane: I420Picture.Plane,
+    _ picture: inout I420Picture
+  ) -> Bool {
+    guard let source = unsafe source else { return false }
+    let width = picture.width(of: plane)
+    let start = picture.range(of: plane).lowerBound
+    let height = picture.height(of: plane)
+    return unsafe picture.bytes.withUnsafeMutableBufferPointer { bytes in
+      guard let target = bytes.baseAddress else { return false }
+      for row in 0..<height {
+        unsafe (target + start + row * width).update(from: source + row * Int(stride), count: width)
       }
+      return true
     }
-    return true
   }
 }

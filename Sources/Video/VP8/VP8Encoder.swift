@@ -2,9 +2,9 @@ internal import CVPX
 
 /// Turns pictures into VP8 frames at a bitrate that may change with every frame.
 ///
-/// Constant-bitrate control with a buffer of 600 ms that leaves frames out rather than exceed it;
-/// a fixed speed; no look-ahead. A new size or number of layers makes a new encoder inside, which
-/// begins with a key frame. Belongs on a worker thread: a picture takes milliseconds.
+/// The quantizer of each frame is ours (`QuantizerControl`); a fixed speed; no look-ahead. A new
+/// size or number of layers makes a new encoder inside, which begins with a key frame. Belongs on a
+/// worker thread: a picture takes milliseconds.
 @safe package struct VP8Encoder: ~Copyable {
   package struct Settings: Equatable, Sendable {
     package var size: PictureSize
@@ -32,6 +32,8 @@ internal import CVPX
 
   package private(set) var settings: Settings
   private var pattern: TemporalPattern
+  private var control = QuantizerControl()
+  private var quantizer = QuantizerControl.range.upperBound
   private var owesKeyFrame = true
   /// Of the last picture, in 90 kHz; libvpx wants them to rise.
   private var lastTime: Int64 = -1
@@ -68,9 +70,6 @@ internal import CVPX
       pattern = TemporalPattern(layerCount: settings.temporalLayers)
       return try open()
     }
-    unsafe fill(&configuration.pointee)
-    let code = unsafe vpx_codec_enc_config_set(codec, configuration)
-    guard code == VPX_CODEC_OK else { throw VPXError(.configure, code: Int32(code.rawValue)) }
   }
 
   /// The next frame will be a key frame.
@@ -85,9 +84,10 @@ internal import CVPX
   ) throws(VPXError) -> EncodedFrame? {
     guard picture.size == settings.size else { throw .badArgument(.encode) }
     let place = pattern.place(isKeyFrame: owesKeyFrame)
+    output.removeAll(keepingCapacity: true)
+    guard try prepare(place) else { return nil }
     let time = max(milliseconds * 90, lastTime + 1)
     let duration = UInt(max(1, 90_000 / max(1, settings.framesPerSecond)))
-    output.removeAll(keepingCapacity: true)
     let result = run(picture, time, duration, flags(for: place))
     guard result == VPX_CODEC_OK else { throw VPXError(.encode, code: Int32(result.rawValue)) }
     lastTime = time
@@ -96,11 +96,45 @@ internal import CVPX
     let taken = isKeyFrame ? pattern.place(isKeyFrame: true) : place
     pattern.advance(past: taken)
     if isKeyFrame { owesKeyFrame = false }
-    var quantizer: Int32 = 0
-    _ = unsafe earshot_vpx_get(codec, Int32(VP8E_GET_LAST_QUANTIZER_64.rawValue), &quantizer)
+    let kind = kind(of: taken, isKeyFrame: isKeyFrame)
+    control.note(kind, byteCount: output.count, quantizer: quantizer, budget(of: kind))
     return EncodedFrame(
       isKeyFrame: isKeyFrame, size: settings.size, place: taken,
       quantizer: UInt8(clamping: quantizer), byteCount: output.count)
+  }
+
+  // MARK: - Size
+
+  /// Sets the quantizer of the next frame; `false` if the picture is to be left out.
+  private mutating func prepare(_ place: TemporalPattern.Place) throws(VPXError) -> Bool {
+    let kind = kind(of: place, isKeyFrame: owesKeyFrame)
+    if control.leavesOut(kind) {
+      control.noteLeftOut()
+      return false
+    }
+    quantizer = control.quantizer(for: kind, budget(of: kind))
+    unsafe fill(&configuration.pointee)
+    let code = unsafe vpx_codec_enc_config_set(codec, configuration)
+    guard code == VPX_CODEC_OK else { throw VPXError(.configure, code: Int32(code.rawValue)) }
+    return true
+  }
+
+  private func kind(of place: TemporalPattern.Place, isKeyFrame: Bool) -> QuantizerControl.Kind {
+    isKeyFrame ? .key : place.layer == 0 ? .base : .upper
+  }
+
+  private func budget(of kind: QuantizerControl.Kind) -> QuantizerControl.Budget {
+    let rate = Double(max(1, settings.framesPerSecond))
+    let share =
+      switch kind {
+      // What 130 ms bring, so that it does not stand in the way for long.
+      case .key: max(3, 0.13 * rate)
+      case .base: pattern.baseShare
+      case .upper: pattern.upperShare
+      }
+    return QuantizerControl.Budget(
+      bitsPerPicture: Double(settings.bitsPerSecond) / rate, share: share,
+      pixelCount: settings.size.pixelCount)
   }
 
   private mutating func run(
@@ -164,13 +198,10 @@ internal import CVPX
     code = unsafe earshot_vp8_encoder_init(codec, configuration)
     guard code == 0 else { throw VPXError(.createEncoder, code: code) }
     let speed = settings.speed ?? (settings.size.pixelCount < 640 * 480 ? 8 : 12)
-    // A key frame may take up to what 450 ms bring, so that it does not stand in the way for long.
-    let most = max(300, 45 * settings.framesPerSecond / 3)
     let choices: [(vp8e_enc_control_id, Int)] = [
       // Negative: a fixed speed. Positive ones adapt to measured time and are never this fast.
       (VP8E_SET_CPUUSED, -speed), (VP8E_SET_STATIC_THRESHOLD, 1),
       (VP8E_SET_NOISE_SENSITIVITY, 0), (VP8E_SET_TOKEN_PARTITIONS, 0),
-      (VP8E_SET_MAX_INTRA_BITRATE_PCT, most),
     ]
     for (control, value) in choices {
       code = unsafe earshot_vpx_set(codec, Int32(control.rawValue), Int32(value))
@@ -189,14 +220,9 @@ internal import CVPX
     unsafe configuration.g_error_resilient = settings.temporalLayers > 1 ? 1 : 0
     unsafe configuration.rc_end_usage = VPX_CBR
     unsafe configuration.rc_target_bitrate = UInt32(rate / 1000)
-    unsafe configuration.rc_min_quantizer = 2
-    unsafe configuration.rc_max_quantizer = 56
-    unsafe configuration.rc_undershoot_pct = 100
-    unsafe configuration.rc_overshoot_pct = 15
-    unsafe configuration.rc_buf_initial_sz = 500
-    unsafe configuration.rc_buf_optimal_sz = 600
-    unsafe configuration.rc_buf_sz = 1000
-    unsafe configuration.rc_dropframe_thresh = 30
+    unsafe configuration.rc_min_quantizer = UInt32(quantizer)
+    unsafe configuration.rc_max_quantizer = UInt32(quantizer)
+    unsafe configuration.rc_dropframe_thresh = 0
     unsafe configuration.kf_mode = VPX_KF_DISABLED
     unsafe fillLayers(&configuration)
   }
