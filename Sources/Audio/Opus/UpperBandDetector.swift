@@ -1,9 +1,9 @@
-/// Whether speech has anything above 8 kHz that can be heard, so that the encoder spends nothing on a
-/// band in which there is nothing: much of what is spoken came through something that samples at
+/// Whether speech has anything above 8 kHz that can be heard, so that the encoder spends nothing on
+/// a band in which there is nothing: much of what is spoken came through something that samples at
 /// 16 kHz (docs/decisions/0021).
 ///
-/// It listens through a high pass at 9 kHz, in steps of 10 ms, and compares with the loudest step of
-/// late. A voice that has the upper band is above `audible` at each s and f, several times a
+/// It listens through a high pass at 9 kHz, in steps of 10 ms, and compares with the loudest step
+/// of late. A voice that has the upper band is above `audible` at each s and f, several times a
 /// second; what resamplers and dither leave of a narrower one stays below it.
 package struct UpperBandDetector: Sendable, BitwiseCopyable {
   /// Whether there was something above 8 kHz of late; not before half a second of sound was heard.
@@ -76,7 +76,7 @@ package struct UpperBandDetector: Sendable, BitwiseCopyable {
   private static let forgetting: Float = 0.998
   /// -65 dBFS.
   private static let silence: Float = 3.2e-7
-  /// -42 dB. Four voices that were sampled at 16 kHz have at most -48 dB there in any step; eight
+  /// -42 dB. Five voices that were sampled at 16 kHz have at most -48 dB there in any step; seven
   /// that have the band are above -31 dB in every hundredth step (`tools/quality/upper-band.py`).
   private static let audible: Float = 6.3e-5
   /// -30 dB.
