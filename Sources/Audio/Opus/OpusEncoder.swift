@@ -77,7 +77,7 @@ internal import COpus
     self.settings = settings
     self.settings.bitsPerSecond = rate
     self.sizes = sizes
-    unused = sizes.mostUnused
+    unused = sizes.firstUnused
   }
 
   deinit { unsafe opus_encoder_destroy(encoder) }
@@ -227,7 +227,7 @@ internal import COpus
       (OPUS_SET_COMPLEXITY_REQUEST, settings.complexity),
       (OPUS_SET_INBAND_FEC_REQUEST, settings.usesForwardErrorCorrection ? 1 : 0),
       (OPUS_SET_PACKET_LOSS_PERC_REQUEST, 0),
-      (OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond(unused: sizes.mostUnused)),
+      (OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond(unused: sizes.firstUnused)),
     ]
     for choice in choices {
       let code = unsafe earshot_opus_encoder_set(encoder, choice.request, Int32(choice.value))

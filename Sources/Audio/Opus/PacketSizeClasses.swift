@@ -21,13 +21,17 @@ package struct PacketSizeClasses: Equatable, Sendable {
   }
 
   /// What to ask of the encoder, in bit/s: 28/32 of the bitrate where nothing is left over, as the
-  /// rest is padding, and up to 33/32 after pauses.
+  /// rest is padding, and up to 32/32 after pauses.
   ///
   /// - Parameter unused: bytes that the packets so far left of the bitrate.
   package func encoderBitsPerSecond(unused: Int) -> Int {
     let share = min(max(unused, 0), mostUnused)
-    return bitsPerSecond * 28 / 32 + bitsPerSecond * 5 / 32 * share / max(mostUnused, 1)
+    return bitsPerSecond * 28 / 32 + bitsPerSecond * 4 / 32 * share / max(mostUnused, 1)
   }
+
+  /// What a call begins with of `mostUnused`, so that a narrow line is not met with more than the
+  /// bitrate.
+  package var firstUnused: Int { mostUnused / 4 }
 
   /// How far the packets of a call may run ahead of the bitrate, in bytes: 32 of the large ones.
   package var mostUnused: Int { 32 * (large - middle) }
