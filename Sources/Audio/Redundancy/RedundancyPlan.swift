@@ -28,7 +28,7 @@ package struct RedundancyPlan: Equatable, Sendable, BitwiseCopyable {
   /// Of the frames themselves, in bits a second.
   package var bitrate: Int
   /// Of low-rate copies, in bits a second. Below 12 000 libopus 1.3.1 narrows the band of copies
-  /// that are coded by themselves: at 20 % random loss 3.90 of PESQ-WB with 10 000, 3.98 with 12 000.
+  /// that are coded by themselves: 3.90 of PESQ-WB at 20 % random loss with 10 000, 3.98 with it.
   package var copyBitrate: Int
   /// Loss announced to the encoder, in per cent: more than 0 lets it make copies of its own.
   package var announcedLossPercent = 0
