@@ -14,6 +14,8 @@ import threading
 import time
 import wave
 
+import toxav_end
+
 RATE = 48000
 BLOCK = 960
 PORT = 7500
@@ -257,6 +259,10 @@ def main(peer, role, folder, path, seconds):
         {"say": gstreamer_say, "hear": gstreamer_hear}[role](peer, folder, path, seconds)
     elif peer == "aiortc":
         asyncio.run(aiortc_end(role, folder, path, seconds))
+    elif peer == "toxav" and role == "say":
+        toxav_end.say(folder, speech(path), seconds, note, now)
+    elif peer == "toxav":
+        toxav_end.hear(folder, seconds, Ear(folder), now)
     else:
         {"say": earshot_say, "hear": earshot_hear}[role](peer, folder, path, seconds)
 

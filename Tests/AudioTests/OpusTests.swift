@@ -43,6 +43,13 @@ struct OpusTests {
     #expect(least.small <= least.middle && least.middle <= least.large)
   }
 
+  @Test func `asks more of the encoder after pauses, less when nothing is left over`() {
+    let sizes = PacketSizeClasses(bitsPerSecond: 32_000, frameLength: .milliseconds20)
+    let most = sizes.mostUnused
+    let asked = [-most, 0, most / 2, most, 2 * most].map(sizes.encoderBitsPerSecond)
+    #expect(asked == [28_000, 28_000, 30_000, 32_000, 32_000])
+  }
+
   @Test(arguments: FrameLength.allCases)
   func `makes packets of the length asked for`(frameLength: FrameLength) throws {
     let settings = OpusEncoder.Settings(frameLength: frameLength)

@@ -11,6 +11,17 @@ struct QualityTests {
       MOSEstimate(bitsPerSecond: 6000, concealedFraction: 0, meanConcealedRun: 0).score == 2.67)
   }
 
+  @Test func `knows that frames without an upper band sound better at the same rate`() {
+    func score(_ rate: Int, _ fraction: Double) -> Double {
+      MOSEstimate(
+        bitsPerSecond: rate, concealedFraction: 0, meanConcealedRun: 0, upperBandFraction: fraction
+      ).score
+    }
+    #expect(abs(score(32_000, 0) - 4.52) < 0.001 && abs(score(20_000, 0) - 4.36) < 0.001)
+    #expect(abs(score(32_000, 0.5) - 4.475) < 0.001)
+    #expect(score(32_000, 7) == score(32_000, 1) && score(100_000, -1) == score(40_000, 0))
+  }
+
   // The measured scores of libopus with concealment alone at 32 kbit/s.
   @Test(arguments: [(0.048, 2.91), (0.097, 2.19), (0.196, 1.51), (0.299, 1.29)])
   func `comes near the measured scores`(concealed: Double, measured: Double) {

@@ -49,6 +49,13 @@ def same_call(a, b):
     equal(a["callId"], b["callId"], "callId")
 
 
+def heard_again(lab, arrivals, saved):
+    """A replay of what arrived is what was heard, to the bit."""
+    sh(f"{BIN}/earshot", "replay", lab.path(arrivals), "--save", lab.path("again.wav"))
+    with open(lab.path(saved), "rb") as first, open(lab.path("again.wav"), "rb") as again:
+        assert first.read() == again.read(), "  the call heard again from its arrivals is another"
+
+
 @scenario
 def call_and_answer(lab):
     lab.rendezvous()
@@ -62,9 +69,7 @@ def call_and_answer(lab):
     with wave.open(lab.path("out.wav")) as file:
         seconds = file.getnframes() / file.getframerate()
     assert seconds >= 4, f"  the saved file lasts {seconds} s"
-    sh(f"{BIN}/earshot", "replay", lab.path("arrivals"), "--save", lab.path("again.wav"))
-    with open(lab.path("out.wav"), "rb") as first, open(lab.path("again.wav"), "rb") as again:
-        assert first.read() == again.read(), "  the call heard again from its arrivals is another"
+    heard_again(lab, "arrivals", "out.wav")
     return f"accept→connected {one['timeline']['connectedMs'] - one['timeline']['acceptedMs']} ms, MOS {two['audio']['received']['mos']}"
 
 

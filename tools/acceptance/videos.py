@@ -3,7 +3,7 @@ import os, shutil, struct, subprocess, wave
 from lab import ADDRESS, BIN, ROOT, sh
 from lined import LinedLab, ensure_possible
 from probes import Skip, shape
-from scenarios import equal, outcome, ready, scenario
+from scenarios import equal, heard_again, outcome, ready, scenario
 
 
 def frames(path):
@@ -134,7 +134,7 @@ def video_call_seen_and_saved(lab):
     lab.rendezvous()
     clicks(lab.path("clicks.wav"), 14)
     bob = ready(lab, "--accept", "--calls", "1", "--video", "test", "--save-video", lab.path("bob.ivf"), "--save",
-                lab.path("bob.wav"), "--report", lab.path("bob.html"))
+                lab.path("bob.wav"), "--report", lab.path("bob.html"), "--capture", lab.path("bob.arrivals"))
     alice = lab.peer("a", "call", "bob", "--video", "test", "--save-video", lab.path("alice.ivf"), "--duration", "12",
                      "--play", lab.path("clicks.wav"), "--pcap", lab.path("call.pcapng"), name="alice")
     one, two = outcome(alice, "completed", 0, 30), outcome(bob, "completed", 0, 5)
@@ -143,6 +143,7 @@ def video_call_seen_and_saved(lab):
         assert received["framesDecoded"] > 200, f"  frames decoded: {received}"
         equal(received["freezeCount"], 0, "freezes")
         equal(side["network"]["fallbacks"], [], "fallbacks")
+    heard_again(lab, "bob.arrivals", "bob.wav")
     seen = stamps(lab.path("bob.ivf"))
     equal(len(seen), two["video"]["received"]["framesDecoded"], "pictures with a stamp that can be read")
     numbers = [number for _, number, _ in seen]
@@ -302,7 +303,8 @@ def narrow_line_falls_back_to_audio_and_returns(lab):
     import time
     lab.rendezvous()
     shape(lab, "a", "tbf", 2_000_000, 5_000_000, queue_ms=300)
-    bob = ready(lab, "--accept", "--calls", "1", "--video", "test", "--save-video", lab.path("bob.ivf"))
+    bob = ready(lab, "--accept", "--calls", "1", "--video", "test", "--save-video", lab.path("bob.ivf"), "--save",
+                lab.path("bob.wav"), "--capture", lab.path("bob.arrivals"))
     alice = lab.peer("a", "call", "bob", "--duration", "75", "--video", "test", "--report", lab.path("a.html"),
                      "--events", lab.path("a.jsonl"))
     bob.wait_event("firstVideoFrameDecoded")
@@ -321,6 +323,8 @@ def narrow_line_falls_back_to_audio_and_returns(lab):
                           and line["reason"] == "audioFallbackRecovery", 10)
     one, two = outcome(alice, "completed", 0, 60), outcome(bob, "completed", 0, 5)
     equal([change["on"] for change in one["network"]["fallbacks"]], [True, False], "changes")
+    # Sound that waited for its picture, repeated frames and all.
+    heard_again(lab, "bob.arrivals", "bob.wav")
     concealed = two["audio"]["received"]["concealedFraction"]
     plotted = subprocess.run([os.path.join(ROOT, "tools", "plot"), lab.path("a.jsonl"), lab.path("plot.html")],
                              capture_output=True, text=True, env=dict(os.environ, EARSHOT_BIN=BIN))

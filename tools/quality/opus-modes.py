@@ -2,8 +2,9 @@
 """opus-modes.py CLIP.wav...: what libopus makes of speech at 32 kbit/s, by its ways to spend bits.
 
 For each mode: PESQ-WB of every clip (48 kHz) encoded and decoded again, mean and greatest length of
-a packet, and thread CPU time to encode a frame. The mode "classes" is what Earshot does: variable
-bitrate at 29/32 of the rate, at most 5/4 of the mean length, padded to 4/5, 1 or 5/4 of it.
+a packet, and thread CPU time to encode a frame. "classes" is variable bitrate at 29/32 of the rate,
+at most 5/4 of the mean length, padded to 4/5, 1 or 5/4 of it (docs/decisions/0011); "up to 8 kHz"
+codes nothing above, which is right where nothing is there (docs/decisions/0021).
 
 Needs, in a virtual environment of the caller's: pip install pesq numpy scipy soundfile
 """
@@ -23,25 +24,30 @@ from scipy.signal import resample_poly  # noqa: E402
 OPUS = ctypes.CDLL(ctypes.util.find_library("opus") or "libopus.so.0")
 VOIP, FRAME, LOOKAHEAD = 2048, 960, 312
 SET_BITRATE, SET_VBR, SET_COMPLEXITY, SET_FEC, SET_CONSTRAINT = 4002, 4006, 4010, 4012, 4020
-# name: bit/s asked for, variable, most bytes, lengths padded to
+MAX_BANDWIDTH, WIDEBAND, FULLBAND = 4004, 1103, 1105
+# name: bit/s asked for, variable, most bytes, lengths padded to, what band at most
 MODES = {
-    "constant": (32_000, 0, 1275, ()),
-    "variable": (32_000, 1, 1275, ()),
-    "variable, padded": (32_000, 1, 1275, (64, 80, 100)),
-    "one length": (28_000, 1, 80, (80,)),
-    "classes": (29_000, 1, 100, (64, 80, 100)),
+    "constant": (32_000, 0, 1275, (), FULLBAND),
+    "variable": (32_000, 1, 1275, (), FULLBAND),
+    "variable, padded": (32_000, 1, 1275, (64, 80, 100), FULLBAND),
+    "one length": (28_000, 1, 80, (80,), FULLBAND),
+    "classes": (29_000, 1, 100, (64, 80, 100), FULLBAND),
+    "constant, up to 8 kHz": (32_000, 0, 1275, (), WIDEBAND),
+    "variable, up to 8 kHz": (32_000, 1, 1275, (), WIDEBAND),
+    "classes, up to 8 kHz": (29_000, 1, 100, (64, 80, 100), WIDEBAND),
+    "24 kbit/s, classes, up to 8 kHz": (21_750, 1, 75, (48, 60, 75), WIDEBAND),
 }
 OPUS.opus_encoder_create.restype = ctypes.c_void_p
 OPUS.opus_decoder_create.restype = ctypes.c_void_p
 
 
-def through(samples, rate, variable, most, classes):
+def through(samples, rate, variable, most, classes, band):
     """-> what is heard, lengths, seconds of CPU a frame"""
     error = ctypes.c_int()
     encoder = ctypes.c_void_p(OPUS.opus_encoder_create(48000, 1, VOIP, ctypes.byref(error)))
     decoder = ctypes.c_void_p(OPUS.opus_decoder_create(48000, 1, ctypes.byref(error)))
     for request, value in ((SET_BITRATE, rate), (SET_VBR, variable), (SET_COMPLEXITY, 9),
-                           (SET_FEC, 1), (SET_CONSTRAINT, 0)):
+                           (SET_FEC, 1), (SET_CONSTRAINT, 0), (MAX_BANDWIDTH, band)):
         OPUS.opus_encoder_ctl(encoder, request, ctypes.c_int(value))
     packet, heard, lengths, spent = ctypes.create_string_buffer(1500), [], [], 0.0
     output = np.zeros(FRAME, dtype=np.int16)

@@ -5,7 +5,9 @@ internal import COpus
 /// Variable bitrate, padded to one of three lengths, no discontinuous transmission: the length of a
 /// packet says little about what is spoken (RFC 6562). At 32 kbit/s and 20 ms they are 64, 80 and
 /// 100 bytes, 80 on average. Constant bitrate sounds no better and costs twice the time, because
-/// libopus then codes each frame several times over (docs/decisions/0011).
+/// libopus then codes each frame several times over (docs/decisions/0011). What pauses leave of the
+/// bitrate goes to the speech after them, and nothing goes to the band above 8 kHz of speech that
+/// has none (docs/decisions/0021).
 @safe package struct OpusEncoder: ~Copyable {
   package struct Settings: Equatable, Sendable {
     /// 1 or 2.
@@ -20,6 +22,9 @@ internal import COpus
     package var usesForwardErrorCorrection: Bool
     /// The encoder tunes itself for speech; `false` for music, and for stereo.
     package var isSpeech: Bool
+    /// Whether the band above 8 kHz is left out where there is nothing in it, as in speech that was
+    /// sampled at 16 kHz; otherwise it is what was said by `followBand` last.
+    package var detectsUpperBand: Bool
 
     /// Mono speech at 32 kbit/s in packets of 20 ms; stereo is coded as music.
     package init(
@@ -32,6 +37,7 @@ internal import COpus
       self.complexity = complexity
       self.usesForwardErrorCorrection = usesForwardErrorCorrection
       isSpeech = channels == 1
+      detectsUpperBand = isSpeech
     }
   }
 
@@ -45,6 +51,9 @@ internal import COpus
   /// What the packets so far left unused of the bitrate, in bytes: a packet above the mean takes of
   /// it, so that over a second or more the bitrate is never exceeded, whatever the sound.
   private var unused: Int
+  private var upperBand = UpperBandDetector()
+  /// Whether the band above 8 kHz may be coded.
+  private var codesUpperBand = true
   private let encoder: OpaquePointer
 
   package init(_ settings: Settings = Settings()) throws(OpusError) {
@@ -68,7 +77,7 @@ internal import COpus
     self.settings = settings
     self.settings.bitsPerSecond = rate
     self.sizes = sizes
-    unused = sizes.mostUnused
+    unused = sizes.firstUnused
   }
 
   deinit { unsafe opus_encoder_destroy(encoder) }
@@ -84,6 +93,8 @@ internal import COpus
   ) throws(OpusError) -> Int {
     let frame = settings.frameLength.sampleCount
     guard samples.count == frame * settings.channels else { throw .badArgument(.encode) }
+    if settings.detectsUpperBand { try setUpperBand(upperBand.note(samples)) }
+    try set(OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond(unused: unused))
     let encoder = unsafe encoder
     let sizes = sizes
     let most = unused < sizes.large - sizes.middle ? sizes.middle : sizes.large
@@ -142,7 +153,7 @@ internal import COpus
     guard code == 0 else { throw OpusError(.configure, code: code) }
     try set(OPUS_SET_INBAND_FEC_REQUEST, settings.usesForwardErrorCorrection ? 1 : 0)
     try set(OPUS_SET_BANDWIDTH_REQUEST, Int(band))
-    try set(OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond)
+    codesUpperBand = other.codesUpperBand
   }
 
   /// Begins a stream of its own after `follow`, with its own choice of band.
@@ -151,12 +162,22 @@ internal import COpus
     try set(OPUS_SET_BANDWIDTH_REQUEST, Int(OPUS_AUTO))
   }
 
+  /// Leaves out what `other` leaves out, from the next frame on.
+  package mutating func followBand(of other: borrowing OpusEncoder) throws(OpusError) {
+    try setUpperBand(other.codesUpperBand)
+  }
+
+  private mutating func setUpperBand(_ isCoded: Bool) throws(OpusError) {
+    guard isCoded != codesUpperBand else { return }
+    let band = isCoded ? OPUS_BANDWIDTH_FULLBAND : OPUS_BANDWIDTH_WIDEBAND
+    try set(OPUS_SET_MAX_BANDWIDTH_REQUEST, Int(band))
+    codesUpperBand = isCoded
+  }
+
   /// Takes effect with the next frame. Values outside `bitsPerSecondRange` are clamped.
   package mutating func setBitrate(bitsPerSecond: Int) throws(OpusError) {
     let rate = Self.clamped(bitsPerSecond)
-    let sizes = PacketSizeClasses(bitsPerSecond: rate, frameLength: settings.frameLength)
-    try set(OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond)
-    self.sizes = sizes
+    sizes = PacketSizeClasses(bitsPerSecond: rate, frameLength: settings.frameLength)
     unused = min(unused, sizes.mostUnused)
     settings.bitsPerSecond = rate
   }
@@ -206,7 +227,7 @@ internal import COpus
       (OPUS_SET_COMPLEXITY_REQUEST, settings.complexity),
       (OPUS_SET_INBAND_FEC_REQUEST, settings.usesForwardErrorCorrection ? 1 : 0),
       (OPUS_SET_PACKET_LOSS_PERC_REQUEST, 0),
-      (OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond),
+      (OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond(unused: sizes.firstUnused)),
     ]
     for choice in choices {
       let code = unsafe earshot_opus_encoder_set(encoder, choice.request, Int32(choice.value))

@@ -6,6 +6,8 @@ package struct OpusPacket: Equatable, Sendable, BitwiseCopyable {
   package let sampleCount: Int
   /// Whether the packet was coded in stereo.
   package let isStereo: Bool
+  /// Whether it was coded beyond 8 kHz: super-wideband or fullband (RFC 6716 §3.1, table 2).
+  package let hasUpperBand: Bool
   /// Whether it carries a low-rate copy of the frame before it (RFC 6716 §4.2.4).
   package let carriesForwardErrorCorrection: Bool
 
@@ -37,6 +39,8 @@ package struct OpusPacket: Equatable, Sendable, BitwiseCopyable {
     guard parsed.count > 0 else { return nil }
     sampleCount = Int(parsed.count)
     self.isStereo = isStereo
+    let configuration = contents >> 3
+    hasUpperBand = (12..<16).contains(configuration) || configuration >= 24
     carriesForwardErrorCorrection = parsed.flag
   }
 

@@ -30,6 +30,7 @@ extension JitterBuffer {
     statistics.audioLevel = square.squareRoot()
     statistics.totalAudioEnergy += square * 0.01
     surroundings.bitsPerSecond = statistics.primaryBitsPerSecond ?? surroundings.bitsPerSecond
+    surroundings.upperBandFraction = statistics.upperBandFraction
     quality.record(totals, surroundings)
   }
 

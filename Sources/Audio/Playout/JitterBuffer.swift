@@ -180,6 +180,7 @@ package struct JitterBuffer: ~Copyable {
     let transit = arrival &- AudioFormat.nanoseconds(samples: timestamp)
     if isPrimary {
       statistics.primarySamples += UInt64(packet.sampleCount)
+      if packet.hasUpperBand { statistics.upperBandSamples += UInt64(packet.sampleCount) }
       jitter.record(transit: transit)
       statistics.jitterNanoseconds = jitter.nanoseconds
     }

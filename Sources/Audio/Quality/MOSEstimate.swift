@@ -23,11 +23,16 @@ package struct MOSEstimate: Equatable, Sendable {
   ///     from a low-rate copy counts as a fraction: see `restoredFrameWeight`.
   ///   - meanConcealedRun: mean length of a concealment, in frames of 20 ms.
   ///   - lowRateFraction: share of the samples that came from low-rate copies, 0...1.
+  ///   - upperBandFraction: share of the frames that are coded beyond 8 kHz, 0...1: the others have
+  ///     all their bits below.
   package init(
     bitsPerSecond: Int, concealedFraction: Double, meanConcealedRun: Double,
-    lowRateFraction: Double = 0
+    lowRateFraction: Double = 0, upperBandFraction: Double = 1
   ) {
-    let clean = Self.cleanScore(bitsPerSecond: bitsPerSecond)
+    let part = min(max(upperBandFraction, 0), 1)
+    let clean =
+      part * Self.score(atRate: bitsPerSecond, of: Self.fullBand)
+      + (1 - part) * Self.score(atRate: bitsPerSecond, of: Self.wideBand)
     let share = min(max(concealedFraction + Self.lowRateWeight * lowRateFraction, 0), 1)
     let run = max(meanConcealedRun, 1)
     score = 1 + (clean - 1) * exp(-10.4 * pow(share, 0.905) * pow(run, -0.06))
@@ -45,7 +50,9 @@ package struct MOSEstimate: Equatable, Sendable {
   private static let lowRateWeight = 0.05
 
   /// The score without loss, between the measured rates linearly.
-  static func cleanScore(bitsPerSecond: Int) -> Double {
+  private static func score(
+    atRate bitsPerSecond: Int, of measured: [(rate: Double, score: Double)]
+  ) -> Double {
     let rate = Double(bitsPerSecond)
     guard let first = measured.first, let last = measured.last, rate > first.rate else {
       return measured.first?.score ?? 1
@@ -57,7 +64,12 @@ package struct MOSEstimate: Equatable, Sendable {
     return last.score
   }
 
-  private static let measured: [(rate: Double, score: Double)] = [
+  private static let fullBand: [(rate: Double, score: Double)] = [
     (8_000, 2.67), (12_000, 3.84), (16_000, 4.02), (24_000, 4.34), (32_000, 4.43), (48_000, 4.53),
+  ]
+  /// `tools/listen --line clean --bitrate N`.
+  private static let wideBand: [(rate: Double, score: Double)] = [
+    (8_000, 2.53), (10_000, 3.10), (12_000, 3.62), (14_000, 3.94), (16_000, 4.15), (20_000, 4.36),
+    (24_000, 4.43), (28_000, 4.49), (32_000, 4.52), (40_000, 4.56),
   ]
 }

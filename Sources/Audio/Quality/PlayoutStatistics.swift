@@ -17,6 +17,8 @@ package struct PlayoutStatistics: Sendable {
   /// Payload and duration of the packets that were sent for their own frame.
   package internal(set) var primaryBytes: UInt64 = 0
   package internal(set) var primarySamples: UInt64 = 0
+  /// Of these, the ones coded beyond 8 kHz.
+  package internal(set) var upperBandSamples: UInt64 = 0
   package internal(set) var retransmittedPacketsReceived: UInt64 = 0
   /// When the newest packet arrived, in nanoseconds (`lastPacketReceivedTimestamp`).
   package internal(set) var lastPacketReceivedNanoseconds: UInt64 = 0
@@ -97,6 +99,11 @@ package struct PlayoutStatistics: Sendable {
       ? nil : Int(Double(primaryBytes) * 8 * 48_000 / Double(primarySamples))
   }
 
+  /// Share of what was sent that is coded beyond 8 kHz, 0...1; 1 before the first packet.
+  package var upperBandFraction: Double {
+    primarySamples == 0 ? 1 : Double(upperBandSamples) / Double(primarySamples)
+  }
+
   /// Samples that were put in or taken out to change the delay.
   package var stretchedSamples: UInt64 {
     insertedSamplesForDeceleration + removedSamplesForAcceleration
@@ -125,6 +132,7 @@ package struct PlayoutStatistics: Sendable {
     let weight = MOSEstimate.restoredFrameWeight(bitsPerSecond: bitsPerSecond)
     return MOSEstimate(
       bitsPerSecond: bitsPerSecond, concealedFraction: concealedFraction + weight * restored,
-      meanConcealedRun: meanConcealmentMilliseconds / 20, lowRateFraction: lowRateFraction)
+      meanConcealedRun: meanConcealmentMilliseconds / 20, lowRateFraction: lowRateFraction,
+      upperBandFraction: upperBandFraction)
   }
 }

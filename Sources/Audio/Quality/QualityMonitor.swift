@@ -124,7 +124,8 @@ package struct QualityMonitor: Sendable {
     return MOSEstimate(
       bitsPerSecond: surroundings.bitsPerSecond, concealedFraction: concealed / samples,
       meanConcealedRun: concealed / max(1, events) / 960,
-      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples
+      lowRateFraction: Double(last.lowRate &- first.lowRate) / samples,
+      upperBandFraction: surroundings.upperBandFraction
     ).score
   }
 
@@ -153,6 +154,8 @@ package struct QualityMonitor: Sendable {
 package struct QualitySurroundings: Equatable, Sendable {
   /// What the sender spends on the frames themselves; the jitter buffer fills it in.
   package var bitsPerSecond = 32_000
+  /// Share of them that are coded beyond 8 kHz, 0...1; filled in likewise.
+  package var upperBandFraction = 1.0
   /// 0 while it is not known.
   package var mouthToEarMilliseconds = 0.0
   /// Whether the sender says that the path carries less than it would send.

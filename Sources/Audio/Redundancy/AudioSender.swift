@@ -25,6 +25,7 @@ package struct AudioSender: ~Copyable {
   package init(_ settings: OpusEncoder.Settings) throws(OpusError) {
     var copySettings = settings
     copySettings.usesForwardErrorCorrection = false
+    copySettings.detectsUpperBand = false
     copySettings.bitsPerSecond = RedundancyPlan().copyBitrate
     let encoder = try OpusEncoder(settings)
     let copyEncoder = try OpusEncoder(copySettings)
@@ -73,8 +74,9 @@ package struct AudioSender: ~Copyable {
     if plan.usesLowRateCopies {
       if plan.copiesFollowFrames {
         try copyEncoder.follow(encoder)
-      } else if isCopyEncoderFresh || followed {
-        try copyEncoder.goAlone()
+      } else {
+        if isCopyEncoderFresh || followed { try copyEncoder.goAlone() }
+        try copyEncoder.followBand(of: encoder)
       }
       followed = plan.copiesFollowFrames
       isCopyEncoderFresh = false

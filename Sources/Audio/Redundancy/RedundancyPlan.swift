@@ -27,8 +27,8 @@ package struct RedundancyPlan: Equatable, Sendable, BitwiseCopyable {
   package var frameLength: FrameLength
   /// Of the frames themselves, in bits a second.
   package var bitrate: Int
-  /// Of low-rate copies, in bits a second. Below 12 000 libopus 1.3.1 narrows the band, which is
-  /// worse than nothing: at 20 % random loss 2.58 of PESQ-WB with 10 000, 3.84 with 12 000.
+  /// Of low-rate copies, in bits a second. Below 12 000 libopus 1.3.1 narrows the band of copies
+  /// that are coded by themselves: 3.90 of PESQ-WB at 20 % random loss with 10 000, 3.98 with it.
   package var copyBitrate: Int
   /// Loss announced to the encoder, in per cent: more than 0 lets it make copies of its own.
   package var announcedLossPercent = 0

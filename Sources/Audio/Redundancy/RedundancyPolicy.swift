@@ -326,7 +326,7 @@ package struct RedundancyPolicy: Sendable {
   private static let shortMemory: UInt64 = 3_000_000_000
   /// A second and a half.
   private static let trial: UInt64 = 1_500_000_000
-  private static let firstPayload = 40_000
+  private static let firstPayload = 38_000
   /// Three seconds of 20 ms frames.
   private static let sureFrames = 150
   private static let settling: UInt64 = 1_000_000_000
