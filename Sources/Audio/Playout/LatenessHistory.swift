@@ -60,6 +60,30 @@ struct LatenessHistory: Sendable {
     return level
   }
 
+  /// The lateness, in steps, that one frame in 285 would exceed if the tail were exponential: beyond
+  /// what a fifth of the frames exceed, 4 times what those exceed it by on average. Of few frames
+  /// the half is taken, and 5 times; 0 while there are next to none.
+  ///
+  /// Where delays are exponential, as in a queue, this wanders half as much as the worst of so many
+  /// frames; an even delay, however long, has no tail.
+  var expectedExtreme: Int {
+    guard count >= Self.fewestForTail else { return 0 }
+    let isYoung = count < Self.fewest
+    let later = count / (isYoung ? 2 : 5)
+    var rest = later
+    var level = counts.count - 1
+    var sum = 0
+    // Frames above `level`, and by how much; those of `level` itself exceed it by nothing.
+    while level > 0, rest >= Int(counts[level]) {
+      rest -= Int(counts[level])
+      sum += level * Int(counts[level])
+      level -= 1
+    }
+    let excess = sum + rest * level - later * level
+    let factor = isYoung ? Self.youngTail : Self.tail
+    return level + excess * factor / (100 * max(later, 1))
+  }
+
   /// The least delay, in steps, with which no more frames would have come too late than such a
   /// delay is worth.
   ///
@@ -97,6 +121,10 @@ struct LatenessHistory: Sendable {
     }
   }
 
+  private static let fewestForTail = 8
+  /// In hundredths: the natural logarithms of 0.2 and of 0.5 times 285.
+  private static let tail = 404
+  private static let youngTail = 496
   /// Five seconds of 20 ms frames: before that, a share says little.
   private static let fewest = 250
 }
