@@ -60,28 +60,18 @@ struct LatenessHistory: Sendable {
     return level
   }
 
-  /// The lateness, in steps, that one frame in 285 would exceed if the tail were exponential: beyond
-  /// what a fifth of the frames exceed, 4 times what those exceed it by on average. Of few frames
-  /// the half is taken, and 5 times; 0 while there are next to none.
+  /// The lateness, in steps, that one frame in 400 would exceed if the tail were exponential, as it
+  /// is behind a queue: from what a fifth of the frames exceed and what 7 % do; of few frames from
+  /// the half and a tenth. 0 while there are next to none.
   ///
-  /// Where delays are exponential, as in a queue, this wanders half as much as the worst of so many
-  /// frames; an even delay, however long, has no tail.
+  /// One spell of up to 7 % of the frames moves it by nothing, and it wanders half as much as the
+  /// worst of so many frames does; an even delay, however long, has no tail.
   var expectedExtreme: Int {
     guard count >= Self.fewestForTail else { return 0 }
     let isYoung = count < Self.fewest
-    let later = count / (isYoung ? 2 : 5)
-    var rest = later
-    var level = counts.count - 1
-    var sum = 0
-    // Frames above `level`, and by how much; those of `level` itself exceed it by nothing.
-    while level > 0, rest >= Int(counts[level]) {
-      rest -= Int(counts[level])
-      sum += level * Int(counts[level])
-      level -= 1
-    }
-    let excess = sum + rest * level - later * level
-    let factor = isYoung ? Self.youngTail : Self.tail
-    return level + excess * factor / (100 * max(later, 1))
+    let low = quantile(isYoung ? 0.5 : 0.8)
+    let high = quantile(isYoung ? 0.9 : 0.93)
+    return low + (high - low) * (isYoung ? Self.youngTail : Self.tail) / 100
   }
 
   /// The least delay, in steps, with which no more frames would have come too late than such a
@@ -122,9 +112,9 @@ struct LatenessHistory: Sendable {
   }
 
   private static let fewestForTail = 8
-  /// In hundredths: the natural logarithms of 0.2 and of 0.5 times 285.
-  private static let tail = 404
-  private static let youngTail = 496
+  /// In hundredths: ln(0.2 · 400) / ln(0.2 / 0.07), and ln(0.5 · 400) / ln(0.5 / 0.1).
+  private static let tail = 417
+  private static let youngTail = 329
   /// Five seconds of 20 ms frames: before that, a share says little.
   private static let fewest = 250
 }
