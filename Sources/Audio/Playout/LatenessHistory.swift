@@ -62,15 +62,15 @@ struct LatenessHistory: Sendable {
 
   /// The lateness, in steps, that one frame in 400 would exceed if the tail were exponential, as it
   /// is behind a queue: from what a fifth of the frames exceed and what 7 % do; of few frames from
-  /// the half and a tenth. 0 while there are next to none.
+  /// the half and a fifth. 0 while there are next to none.
   ///
-  /// One spell of up to 7 % of the frames moves it by nothing, and it wanders half as much as the
+  /// One spell of up to 7 % of the frames (a fifth of few) moves it by nothing, and it wanders half as much as the
   /// worst of so many frames does; an even delay, however long, has no tail.
   var expectedExtreme: Int {
     guard count >= Self.fewestForTail else { return 0 }
     let isYoung = count < Self.fewest
     let low = quantile(isYoung ? 0.5 : 0.8)
-    let high = quantile(isYoung ? 0.9 : 0.93)
+    let high = quantile(isYoung ? 0.8 : 0.93)
     return low + (high - low) * (isYoung ? Self.youngTail : Self.tail) / 100
   }
 
@@ -112,9 +112,9 @@ struct LatenessHistory: Sendable {
   }
 
   private static let fewestForTail = 8
-  /// In hundredths: ln(0.2 · 400) / ln(0.2 / 0.07), and ln(0.5 · 400) / ln(0.5 / 0.1).
+  /// In hundredths: ln(0.2 · 400) / ln(0.2 / 0.07), and ln(0.5 · 400) / ln(0.5 / 0.2).
   private static let tail = 417
-  private static let youngTail = 329
+  private static let youngTail = 578
   /// Five seconds of 20 ms frames: before that, a share says little.
   private static let fewest = 250
 }
