@@ -64,8 +64,8 @@ struct LatenessHistory: Sendable {
   /// is behind a queue: from what a fifth of the frames exceed and what 7 % do; of few frames from
   /// the half and a fifth. 0 while there are next to none.
   ///
-  /// One spell of up to 7 % of the frames (a fifth of few) moves it by nothing, and it wanders half as much as the
-  /// worst of so many frames does; an even delay, however long, has no tail.
+  /// One spell of up to 7 % of the frames (a fifth of few) moves it by nothing, and it wanders half
+  /// as much as the worst of so many frames does; an even delay, however long, has no tail.
   var expectedExtreme: Int {
     guard count >= Self.fewestForTail else { return 0 }
     let isYoung = count < Self.fewest
