@@ -52,5 +52,5 @@ struct AudioAccount: Sendable {
   }
 
   /// A second.
-  private static let ticksBetweenUpdates = 50
+  private static let ticksBetweenUpdates = 100
 }

@@ -4,7 +4,7 @@ internal import Primitives
 internal import Reactor
 internal import Wire
 
-/// One call's audio at this end, as the media thread runs it every 20 ms: what came in is played,
+/// One call's audio at this end, as the media thread runs it every 10 ms: what came in is played,
 /// what is to go out is encoded, and the two pipelines tell each other what got lost. Station 4 of
 /// the house tour; before it `OpusEncoder`, after it `Peer/PeerMachine+Media.swift`.
 ///
@@ -26,8 +26,8 @@ struct AudioPipeline: ~Copyable {
 
   /// Media time of the next frame, in steps of 10 ms (frames.md §5).
   private var mediaTime: UInt16 = 0
-  /// Milliseconds; half a tick at first: the first tick sends one frame of 20 ms, and not two.
-  private var untilNextFrame = 10
+  /// Milliseconds; a tick at first: the first tick sends a frame.
+  private var untilNextFrame = Self.tickMilliseconds
   /// Of all ticks, in nanoseconds: the media time that the present one begins with.
   private var elapsed: Int64 = 0
   private var isMarked = true
@@ -83,22 +83,21 @@ struct AudioPipeline: ~Copyable {
     packet.reserveCapacity(AudioFormat.maxPayloadByteCount)
   }
 
-  /// Twenty milliseconds, both ways; `due` is when they began.
+  /// Ten milliseconds, both ways; `due` is when they began.
   mutating func tick(now: Instant, due: Instant) {
     rings.sentClock.note(elapsed, at: due)
-    elapsed &+= 20_000_000
+    elapsed &+= AudioFormat.stepNanoseconds
     takeArrivals(now: now)
     answer(now: now)
     holdForPicture()
     play(now: now)
-    play(now: now)
     if let heard = receiver.buffer.heardNanoseconds {
-      rings.heardClock.note(heard, at: due + .milliseconds(20))
+      rings.heardClock.note(heard, at: due + Self.tickLength)
     }
     if let change = account.tick(&receiver.buffer) { tell(change) }
     if let arrivals { Self.drain(&receiver.buffer.recording, to: arrivals) }
-    untilNextFrame -= 20
-    // Frames of 10 ms go two a tick, frames of 40 ms every other tick.
+    untilNextFrame -= Self.tickMilliseconds
+    // Frames of 20 ms go every other tick.
     while untilNextFrame <= 0, source != nil {
       untilNextFrame += sender.plan.frameLength.milliseconds
       sendFrame()
@@ -266,9 +265,9 @@ struct AudioPipeline: ~Copyable {
     return hasCopies
   }
 
-  /// What was asked for and no frame of this tick took along goes by itself.
+  /// What was asked for goes by itself when no frame is soon to take it along.
   private mutating func repeatFrames() {
-    guard sender.hasRepetitions else { return }
+    guard sender.hasRepetitions, isMuted || untilNextFrame > Self.patience else { return }
     var mediaTime: UInt16?
     Self.repeatFrames(of: &sender, into: &packet, &mediaTime)
     guard let mediaTime else { return }
@@ -342,6 +341,12 @@ struct AudioPipeline: ~Copyable {
 
   /// Silence that goes out after muting, so that the other side's last sound is not concealment.
   private static let muteFadeMilliseconds = 200
+
+  /// From one visit of the media thread to the next.
+  static let tickMilliseconds = 10
+  static let tickLength = Duration.milliseconds(10)
+  /// How soon a frame must be due to take repetitions along, in milliseconds.
+  private static let patience = 20
 }
 
 extension AudioMediaFrame.Length {

@@ -97,6 +97,23 @@ struct DelayEstimatorTests {
     #expect(often.targetDelay == 80 * Self.millisecond)
   }
 
+  @Test func `holds still where delays are exponential`() {
+    let seed: UInt64 = 31
+    let delays = Chance.exponential(percentile95: 50_000_000, seed: seed, count: 6000)
+    var estimator = DelayEstimator()
+    var targets: [Int64] = []
+    for number in delays.indices {
+      estimator.record(
+        transit: delays[number], arrival: Int64(number) * 20 * Self.millisecond + delays[number],
+        delayInside: 0, isPrimary: true, frame: 20 * Self.millisecond)
+      if number >= 1000 { targets.append(estimator.targetDelay / Self.millisecond) }
+    }
+    // One in 400 is later than 6 times the mean: 100 ms, and a third more behind others in line.
+    let mean = targets.reduce(0, +) / Int64(targets.count)
+    #expect((95...115).contains(mean), "EARSHOT_SEED=\(seed): \(mean)")
+    #expect(targets.allSatisfy { (75...150).contains($0) }, "EARSHOT_SEED=\(seed)")
+  }
+
   @Test func `forgets a bad time within two seconds`() {
     let bad = Self.estimate(seconds: 20) { Int64($0 % 5 * 20) }
     #expect(bad.targetDelay >= 80 * Self.millisecond)

@@ -100,4 +100,16 @@ struct StallTests {
     }
     #expect(isSame)
   }
+
+  @Test(arguments: [15, 25, 35] as [Int64])
+  func `what comes a little late is caught up in place`(milliseconds: Int64) throws {
+    let stream = try JitterBufferTests.voice(seconds: 8)
+    let outcome = try Line(
+      stream, delay: { number, _ in number == 160 ? milliseconds * 1_000_000 : 0 }
+    ).play()
+    #expect(outcome.statistics.concealmentEvents == 1)
+    let before = try #require(outcome.delays.prefix(3).last)
+    let after = try #require(outcome.delays.dropFirst(5).first)
+    #expect(abs(after - before) < 1, "\(outcome.delays)")
+  }
 }

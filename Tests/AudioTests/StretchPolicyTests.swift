@@ -65,4 +65,15 @@ struct StretchPolicyTests {
     far.shortage = 100_000
     #expect(policy.decide(far) == nil)
   }
+
+  @Test func `is exact in pauses, and lets a little pass in speech`() {
+    let policy = StretchPolicy()
+    var early = Self.situation(excess: -5)
+    early.target = 100 * 48
+    early.shortage = 100_000
+    #expect(policy.decide(early) == nil)
+    early.isPassive = true
+    early.passiveRun = 960
+    #expect(policy.decide(early)?.direction == .lengthen)
+  }
 }

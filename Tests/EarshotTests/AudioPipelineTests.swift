@@ -25,8 +25,8 @@ import Testing
     #expect(first.reason == .loss && first.mos < 3)
     #expect((0.2...0.6).contains(first.lostFraction), "\(first)")
     #expect(first.concealedFraction > 0.05)
-    // 20 ms of frame, 6.5 of look-ahead, 20 of way, and the buffer.
-    #expect((50...400).contains(try #require(first.mouthToEarMs)), "\(first)")
+    // 20 ms of frame, 6.5 of look-ahead, 10 of way, and the buffer.
+    #expect((40...400).contains(try #require(first.mouthToEarMs)), "\(first)")
     #expect(changes.last?.reason == nil)
     let account: AudioAccount = pair.received.account
     #expect(account.cause == nil)

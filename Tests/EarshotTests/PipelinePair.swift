@@ -17,7 +17,7 @@ final class Arrivals: ArrivalSink {
   func finish() { state.withLock { $0.isFinished = true } }
 }
 
-/// The audio of both ends of a call in simulated time: what one encodes the other is given 20 ms
+/// The audio of both ends of a call in simulated time: what one encodes the other is given 10 ms
 /// later, unless the line loses it.
 struct PipelinePair: ~Copyable {
   let ear: Ear
@@ -57,13 +57,13 @@ struct PipelinePair: ~Copyable {
   ///   - isLost: told the number of each packet of audio toward the receiver, in this run.
   mutating func run(seconds: Int, isLost: (Int) -> Bool = { _ in false }) {
     var number = 0
-    for _ in 0..<(seconds * 50) {
+    for _ in 0..<(seconds * 100) {
       ticks += 1
-      let now = UInt64(1_000_000_000 + ticks * 20_000_000)
+      let now = UInt64(1_000_000_000 + ticks * 10_000_000)
       let (own, later) = (Instant(nanoseconds: now), Instant(nanoseconds: now + 3_000_000))
       sender.tick(now: own, due: own)
       receiver.tick(now: later, due: later)
-      let arrival = now + 20_000_000
+      let arrival = now + 10_000_000
       Self.carry(fromRings, toRings, arrival) { kind in
         guard kind == .frame else { return false }
         number += 1

@@ -75,10 +75,10 @@ final class RehearsedCall {
         sample()
       }
       if due[0] == next {
-        due[0] = next + .milliseconds(20)
+        due[0] = next + .milliseconds(10)
         tickCaller()
       } else if due[1] == next {
-        due[1] = next + .milliseconds(20)
+        due[1] = next + .milliseconds(10)
         tickCallee()
       } else {
         due[2] = next + RehearsedPicture.interval

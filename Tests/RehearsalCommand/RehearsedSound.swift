@@ -4,7 +4,7 @@ import Peer
 import Primitives
 import Wire
 
-/// One end's sound as its media thread runs it every 20 ms (`Earshot/AudioPipeline.swift`), with
+/// One end's sound as its media thread runs it every 10 ms (`Earshot/AudioPipeline.swift`), with
 /// the encoder, the copies, the requests and the playout that ship: sends the test tone, plays what
 /// comes to nobody.
 final class RehearsedSound {
@@ -14,7 +14,7 @@ final class RehearsedSound {
   private var tone = TestTone()
   private var packet: [UInt8] = []
   private var mediaTime: UInt16 = 0
-  /// Milliseconds; half a tick at first.
+  /// Milliseconds; a tick at first.
   private var untilNextFrame = 10
   private var isMarked = true
 
@@ -31,12 +31,12 @@ final class RehearsedSound {
     return (numbers.totalSamplesReceived, numbers.concealedSamples)
   }
 
-  /// Twenty milliseconds, both ways.
+  /// Ten milliseconds, both ways.
   func tick(_ machine: inout PeerMachine, of call: CallID, now: Instant) {
     takeArrivals(&machine, call, now)
     answer(&machine, call, now)
-    for _ in 0..<2 { play(now) }
-    untilNextFrame -= 20
+    play(now)
+    untilNextFrame -= 10
     while untilNextFrame <= 0 {
       untilNextFrame += sender.plan.frameLength.milliseconds
       sendFrame(&machine, call, now)
@@ -130,7 +130,7 @@ final class RehearsedSound {
   }
 
   private func repeatFrames(_ machine: inout PeerMachine, _ call: CallID, _ now: Instant) {
-    guard sender.hasRepetitions else { return }
+    guard sender.hasRepetitions, untilNextFrame > 20 else { return }
     var time: UInt16?
     var body: [UInt8] = []
     body.append(addingCapacity: AudioFormat.maxPayloadByteCount) {

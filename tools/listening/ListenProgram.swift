@@ -24,7 +24,8 @@ enum ListenProgram {
       --adapt          the sender chooses copies, rates and frame length from reports
       --payload N      the most that all payload may take then, bits/s
       --nack           the receiver asks for what is missing
-      --tick N         milliseconds between visits of the receiver, 10 or 20 (default: 20)
+      --delay N        milliseconds that the fastest packet is held, whatever comes; learnt otherwise
+      --tick N         milliseconds between visits of the receiver, 10 or 20 (default: 10)
       --drift N        how much faster the sender's clock runs, in parts per million
       --trace          adds the delay at each second
 
@@ -79,7 +80,10 @@ enum ListenProgram {
       "--payload", "bits/s", in: 6_000...1_000_000)
     if options.adapts { options.plan = RedundancyPolicy(options.limits).plan }
     options.asksAgain = try arguments.flag("--nack")
-    options.tick = try arguments.integer("--tick", "milliseconds", in: 10...20) ?? 20
+    if let delay = try arguments.number("--delay", "milliseconds", in: 0...1000) {
+      options.delay = Int64(delay * 1e6)
+    }
+    options.tick = try arguments.integer("--tick", "milliseconds", in: 10...20) ?? 10
     options.drift =
       try arguments.number("--drift", "parts per million", in: -1000...1000) ?? 0
     options.traces = try arguments.flag("--trace")
@@ -136,8 +140,10 @@ struct ListenOptions: Sendable {
   var limits = RedundancyPolicy.Limits()
   /// Whether the receiver asks for what is missing.
   var asksAgain = false
+  /// What the playout delay is held at, in nanoseconds; `nil` has the receiver learn it.
+  var delay: Int64?
   /// Milliseconds.
-  var tick = 20
+  var tick = 10
   /// Parts per million.
   var drift = 0.0
   var traces = false

@@ -89,6 +89,7 @@ struct ListenRun: ~Copyable {
 
   mutating func listen() throws -> ListenOutcome {
     try sender.follow(options.plan)
+    if let delay = options.delay { receiver.buffer.delayRange = delay...delay }
     if options.asksAgain {
       // What a session knows of its path; a call measures it.
       let delays = options.line.conditions.delay + options.back.conditions.delay

@@ -3,7 +3,8 @@
 /// Works on *transit*: arrival minus media time, whose origin is arbitrary but common to all
 /// packets of a stream. The delay is counted from the least transit of late (`TransitFloor`); it is
 /// the least that would have been enough for the frames of the last twenty seconds
-/// (`LatenessHistory`), without those whose spell is over (`LatenessSpells`).
+/// (`LatenessHistory`), without those whose spell is over (`LatenessSpells`), and no less than what
+/// their tail lets expect.
 ///
 /// Compare libwebrtc's NetEQ: worst of 500 ms, buckets of 20 ms, a memory of half a minute, and
 /// redundancy that counts as reordering.
@@ -18,10 +19,9 @@ struct DelayEstimator: Sendable {
 
   private var floor = TransitFloor()
   private var history = LatenessHistory()
+  /// Of primaries alone: what the path does, of the last twenty seconds and of the last four.
+  private var path = LatenessHistory()
   private var recent = LatenessHistory()
-  /// The least lateness of the last 16 to 32 packets, in steps.
-  private var least = InlineArray<2, Int>(repeating: 255)
-  private var leastCount = 0
   private var spells = LatenessSpells()
   private var stalls = StallRhythm()
 
@@ -56,41 +56,32 @@ struct DelayEstimator: Sendable {
       spells.record(lateness: lateness, time: arrival)
     }
     if isPrimary, !isHeldUp {
+      path.record(level, limit: Int(Self.memory / frame))
       recent.record(level, limit: Self.recentFrames)
-      noteLeast(level)
     }
     if let calm = spells.takeExpired(time: arrival) {
       history.forget(above: Int(calm / Self.step))
+      // Its tail goes with the distribution, not before.
+      if Int(calm / Self.step) <= path.quantile(0.8) { path.forget(above: Int(calm / Self.step)) }
       recent.forget(above: Int(calm / Self.step))
     }
     let sufficient = max(
-      history.sufficientDelay(frameSteps: Int(frame / Self.step)), extrapolated)
+      history.sufficientDelay(frameSteps: Int(frame / Self.step)), foreseen)
     let wanted = max(Int64(sufficient) * Self.step, repairDelay, stalls.delay(at: arrival))
     targetDelay = min(max(wanted, range.lowerBound), range.upperBound)
   }
 
-  /// What the packets of the last four seconds let expect, in steps: where delays are exponential,
-  /// one in two hundred and fifty exceeds 4.6 times what three in ten exceed. Rare freezes leave it
-  /// alone, and so does a path that became longer: its packets are late, but evenly.
-  private var extrapolated: Int {
-    guard recent.count >= Self.fewest else { return 0 }
-    let spread = max(0, recent.quantile(0.7) - min(least[0], least[1]))
-    return spread * 23 / 5
+  /// What the path alone lets expect, in steps: the tail of the last twenty seconds, or that of the
+  /// last four where it has become much longer.
+  private var foreseen: Int {
+    let usual = path.expectedExtreme
+    let latest = recent.expectedExtreme
+    return latest > usual / 2 * 3 + Self.notable ? latest : usual
   }
 
-  private mutating func noteLeast(_ level: Int) {
-    leastCount += 1
-    if leastCount > Self.leastFrames {
-      least[1] = least[0]
-      least[0] = level
-      leastCount = 1
-    }
-    least[0] = min(least[0], level)
-  }
-
-  private static let leastFrames = 16
   private static let recentFrames = 200
-  private static let fewest = 8
+  /// 4 ms.
+  private static let notable = 2
   /// Twenty seconds.
   private static let memory: Int64 = 20_000_000_000
   private static let step: Int64 = 2_000_000

@@ -367,8 +367,8 @@ extension JitterBuffer {
   private static let fadeAfterSampleCount = 2880
   /// 3 ms for the way from the socket to the buffer.
   private static let margin: Int64 = 3_000_000
-  /// 20 ms, and 130 ms.
-  private static let shortCatchUp = 960
+  /// 40 ms, and 130 ms.
+  private static let shortCatchUp = 1920
   private static let longCatchUp = 6240
   /// 150 ms.
   private static let interruption = 7200

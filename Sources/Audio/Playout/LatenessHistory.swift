@@ -60,6 +60,20 @@ struct LatenessHistory: Sendable {
     return level
   }
 
+  /// The lateness, in steps, that one frame in 400 would exceed if the tail were exponential, as it
+  /// is behind a queue: from what a fifth of the frames exceed and what 7 % do; of few frames from
+  /// the half and a fifth. 0 while there are next to none.
+  ///
+  /// One spell of up to 7 % of the frames (a fifth of few) moves it by nothing, and it wanders half
+  /// as much as the worst of so many frames does; an even delay, however long, has no tail.
+  var expectedExtreme: Int {
+    guard count >= Self.fewestForTail else { return 0 }
+    let isYoung = count < Self.fewest
+    let low = quantile(isYoung ? 0.5 : 0.8)
+    let high = quantile(isYoung ? 0.8 : 0.93)
+    return low + (high - low) * (isYoung ? Self.youngTail : Self.tail) / 100
+  }
+
   /// The least delay, in steps, with which no more frames would have come too late than such a
   /// delay is worth.
   ///
@@ -97,6 +111,10 @@ struct LatenessHistory: Sendable {
     }
   }
 
+  private static let fewestForTail = 8
+  /// In hundredths: ln(0.2 · 400) / ln(0.2 / 0.07), and ln(0.5 · 400) / ln(0.5 / 0.2).
+  private static let tail = 417
+  private static let youngTail = 578
   /// Five seconds of 20 ms frames: before that, a share says little.
   private static let fewest = 250
 }

@@ -85,7 +85,9 @@ struct StretchPolicy: Sendable {
   }
 
   func decide(_ situation: StretchSituation) -> StretchDecision? {
-    if situation.excess < -Self.tolerance(situation) {
+    // In a pause it costs nothing to be exact.
+    let tolerance = situation.isPassive ? Self.tolerance : Self.tolerance(situation)
+    if situation.excess < -tolerance {
       let step = AudioFormat.stepSampleCount
       var pulls = 1
       while pulls < 100, Self.excess(situation, afterPulls: pulls) < 0 { pulls += 1 }
