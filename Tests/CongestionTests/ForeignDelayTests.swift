@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func `it must go as fast as a line with a little room empties itself`() {
-    let steady = [0, 0, 0] + Array(repeating: 20.0, count: 80)
+    let steady = [0, 0, 0] + Array(repeating: 20.0, count: 100)
     #expect(left(Array(steady.prefix(8))) > 15)
     #expect(left(steady) == 0)
   }

@@ -259,12 +259,12 @@ package struct BandwidthEstimator: Sendable {
     standingDelay = Double((arrivals.leastDelay(over: window, atLeast: 2) ?? floor) &- floor)
     freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
     let newestDelay = Double(newest.delay &- floor)
+    // Standstills that are known for what they are make no line restless.
+    let unrest = min(abs(newestDelay - standingDelay), 50_000)
+    usualScatter += (unrest - usualScatter) * min(1, elapsed / tuning.restlessMemory)
     standingDelay = max(0, standingDelay - foreign.value)
     freshDelay = max(0, freshDelay - foreign.value)
-    let distance = abs(newestDelay - standingDelay)
-    scatter += (min(distance, 50_000) - scatter) * 0.03
-    usualScatter +=
-      (min(distance, 50_000) - usualScatter) * min(1, elapsed / tuning.restlessMemory)
+    scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
     if let rates = arrivals.rates(over: Int64(tuning.rateSpan), atLeast: 8) {
       acknowledgedRate = rates.arrival * correction

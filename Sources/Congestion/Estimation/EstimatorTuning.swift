@@ -54,28 +54,28 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var growthRate = 20_000.0
   /// Of delay that came at once: from what on; against the time that the packets behind take on the
   /// line, how slow and how fast they may come; how much is believed, and how fast it must go.
-  package var leastForeign = 3_000.0
+  package var leastForeign = 2_500.0
   package var foreignSlowness = 1.25
-  package var foreignHaste = 0.5
+  package var foreignHaste = 0.65
   package var mostForeign = 70_000.0
-  package var foreignLeak = 0.05
+  package var foreignLeak = 0.09
   package var flightShare = 0.97
   package var growthShare = 1.6
   package var reportShare = 1.05
   package var scatterGuard = 3.0
   /// Scatter with which restlessness begins: this, and so many packets at the estimate; and from
   /// there to the whole of it. Over how long it is seen: one change of the capacity is none.
-  package var restlessFrom = 5_000.0
+  package var restlessFrom = 6_500.0
   package var restlessPackets = 0.3
   package var restlessSpan = 5_000.0
   package var restlessMemory = 10_000_000.0
   /// On a restless line frames leave faster, so that what it carries shows; less waits for reports;
   /// more scatter is no overload; under way is no more than a round trip and this time at the
   /// usual rate; the target is halved less after a drain.
-  package var restlessGain = 1.4
+  package var restlessGain = 1.5
   package var restlessReportShare = 0.35
   package var restlessScatterGuard = 3.0
-  package var usualFlight = 130_000.0
+  package var usualFlight = 126_000.0
   package var restlessCalm = 0.15
   /// Of the usual rate.
   package var usualMemory = 2_000_000.0
