@@ -40,7 +40,9 @@ extension CallLedger {
 
   /// A packet of the peer opened under the session's keys. Cheap: called for every packet.
   package mutating func handlePeerHeard(_ callID: CallID, now: Instant) {
-    guard open[callID]?.ongoing?.handlePeerHeard(now: now) == true else { return }
+    guard let index = open.index(of: callID),
+      open.calls[index].ongoing?.handlePeerHeard(now: now) == true
+    else { return }
     notify(.resumed(callID))
     updateDeadline()
   }

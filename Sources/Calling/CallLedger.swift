@@ -14,8 +14,7 @@ package struct CallLedger: Sendable {
   package let ownID: PeerID
   package var policy: CallPolicy
   let startedAt: Instant
-  /// At most `mostCalls`.
-  var open: [CallID: OpenCall] = [:]
+  var open = OpenCalls()
   /// At most `CallLimits.endedCalls`, in the order in which they ended.
   var ended: [EndedCall] = []
   var seen = SeenCalls()
@@ -40,12 +39,12 @@ package struct CallLedger: Sendable {
   /// `idle` when it is over, or never was.
   package func state(of callID: CallID) -> CallState { open[callID]?.state ?? .idle }
 
-  package func isOpen(_ callID: CallID) -> Bool { open[callID] != nil }
+  package func isOpen(_ callID: CallID) -> Bool { open.index(of: callID) != nil }
 
   package var hasOpenCalls: Bool { !open.isEmpty }
 
   /// In the order of their bytes.
-  package var openCallIDs: [CallID] { open.keys.sorted() }
+  package var openCallIDs: [CallID] { open.ids }
 
   /// How many more calls there may be.
   package var room: Int {
@@ -54,7 +53,7 @@ package struct CallLedger: Sendable {
 
   /// The call that is open with `peer`: one at most.
   package func openCall(with peer: PeerID) -> CallID? {
-    open.first { $0.value.peer == peer }?.key
+    open.calls.first { $0.peer == peer }?.callID
   }
 
   package func peer(of callID: CallID) -> PeerID? {
@@ -99,7 +98,7 @@ package struct CallLedger: Sendable {
 
   mutating func updateDeadline() {
     var deadline: Instant?
-    for call in open.values { deadline = earliest(deadline, call.nextDeadline) }
+    for call in open.calls { deadline = earliest(deadline, call.nextDeadline) }
     for call in ended { deadline = earliest(deadline, call.nextDeadline) }
     nextDeadline = deadline
   }
@@ -118,7 +117,7 @@ package struct CallLedger: Sendable {
 
   /// Ends an open call: the user is told once, the peer until it knows.
   mutating func endOpen(_ callID: CallID, _ ending: CallEnding, now: Instant) {
-    guard let call = open.removeValue(forKey: callID) else { return }
+    guard let call = open.remove(callID) else { return }
     if call.hasStartedMedia { act(.stopMedia(call.callID)) }
     let repeatsAccept = call.ongoing?.isAcceptPending ?? false
     keep(

@@ -105,7 +105,7 @@ struct Party {
 
 /// What most tests have: one call at a time.
 extension CallLedger {
-  var onlyOpen: OpenCall? { open.count == 1 ? open.first?.value : nil }
+  var onlyOpen: OpenCall? { open.count == 1 ? open.calls.first : nil }
   var openCallID: CallID? { onlyOpen?.callID }
   var state: CallState { onlyOpen?.state ?? .idle }
 }
