@@ -39,7 +39,7 @@ struct Uplink: Sendable {
   /// All that one FEEDBACK said has been handled.
   mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {
     estimator.finishReport(roundTrip: roundTrip, bytesInFlight: bytesInFlight, now: now)
-    queueDelays.add(UInt64(max(0, estimator.standingDelay) * 1_000))
+    queueDelays.add(UInt64(estimator.standingDelay * 1_000))
     let reportRate = Self.reportBits * 1e9 / Double(max(reportInterval, 25_000_000))
     estimator.insistentRate = audioRate + reportRate
     setCeiling(now: now)

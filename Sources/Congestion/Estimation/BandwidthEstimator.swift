@@ -262,8 +262,9 @@ package struct BandwidthEstimator: Sendable {
     // Standstills that are known for what they are make no line restless.
     let unrest = min(abs(newestDelay - standingDelay), 50_000)
     usualScatter += (unrest - usualScatter) * min(1, elapsed / tuning.restlessMemory)
-    standingDelay = max(0, standingDelay - foreign.value)
-    freshDelay = max(0, freshDelay - foreign.value)
+    // A peer may report any times of arrival.
+    standingDelay = min(max(0, standingDelay - foreign.value), RoundTripFloor.most)
+    freshDelay = min(max(0, freshDelay - foreign.value), RoundTripFloor.most)
     scatter += (min(abs(newestDelay - standingDelay), 50_000) - scatter) * 0.03
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
     if let rates = arrivals.rates(over: Int64(tuning.rateSpan), atLeast: 8) {

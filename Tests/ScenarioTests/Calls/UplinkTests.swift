@@ -48,4 +48,24 @@ import Testing
     uplink.restart()
     #expect(uplink.audioAllowance(now: Self.at(3_000)) == EstimatorLimits().start)
   }
+
+  /// Goal: whatever times of arrival a peer reports, nothing here stops.
+  @Test func `absurd arrivals are numbers like others`() {
+    var uplink = Uplink(EstimatorLimits())
+    let ticks: [Int64] = [0, .max, .min, -1, 1 << 40, .max / 250, .min / 250, 1 << 62]
+    for round in 0..<40 as Range<UInt64> {
+      for (index, arrival) in ticks.enumerated() {
+        let now = Self.at(round * 80 + UInt64(index) * 10)
+        uplink.handle(
+          PacketOutcome(
+            packet: SentPacket(
+              number: round * 8 + UInt64(index), sent: now, byteCount: 1_200,
+              elicitsFeedback: true, hasMessages: false),
+            fate: .acknowledged, arrivalTicks: arrival, isCongestionExperienced: false))
+        uplink.noteReport(hasNews: index % 2 == 0, overdue: .max, now: now)
+        uplink.finishReport(roundTrip: round % 2 == 0 ? .max : 0, bytesInFlight: 1_200, now: now)
+      }
+    }
+    #expect(uplink.estimator.estimate.isFinite && uplink.estimator.baseRoundTrip <= 60_000_000_000)
+  }
 }
