@@ -47,9 +47,7 @@ package struct CallLedger: Sendable {
   package var openCallIDs: [CallID] { open.ids }
 
   /// How many more calls there may be.
-  package var room: Int {
-    max(0, min(max(1, policy.mostCalls), CallLimits.mostCalls) - open.count)
-  }
+  package var room: Int { max(0, policy.mostCalls - open.count) }
 
   /// The call that is open with `peer`: one at most.
   package func openCall(with peer: PeerID) -> CallID? {

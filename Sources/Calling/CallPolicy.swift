@@ -12,8 +12,11 @@ package struct CallPolicy: Hashable, Sendable {
   package static let standard = CallPolicy()
 
   package var preparation = Preparation.onRinging
-  /// Calls at once, 1...16, each with another peer; one more is answered "busy".
-  package var mostCalls = 1
+  /// Calls at once, each with another peer; one more is answered "busy". Values outside
+  /// 1...`CallLimits.mostCalls` are clamped.
+  package var mostCalls = 1 {
+    didSet { mostCalls = min(max(mostCalls, 1), CallLimits.mostCalls) }
+  }
   /// From INVITE until the answer; `nil` = as long as the two users like.
   package var ringTimeout: Duration? = .seconds(15)
   /// The callee's own limit, so that a caller who asked for no timeout and is gone does not ring

@@ -21,7 +21,7 @@ extension PeerMachine {
     // A call goes before any probe, our own to a peer or a peer's to us.
     endPeerProbe(.callInProgress, now: now)
     guard ledger.room > lookups.count else { throw .call(.busy) }
-    guard hasRoomForLink() else { throw .tooManyCalls }
+    guard makeRoomForLink() else { throw .tooManyCalls }
     if let text = options.userExtension, text.utf8.count > CallOffer.maximumExtensionByteCount {
       throw .extensionTooLong
     }

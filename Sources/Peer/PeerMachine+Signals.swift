@@ -75,9 +75,7 @@ extension PeerMachine {
     now: Instant
   ) {
     guard case .open = ledger.admitInvite(callID, from: peer, now: now) else { return }
-    guard hasRoomForLink() else {
-      return ledger.countIgnored(.tooMany)
-    }
+    guard makeRoomForLink() else { return ledger.countIgnored(.tooMany) }
     let responder: CallResponder
     do throws(HandshakeError) {
       responder = try CallResponder(
@@ -170,8 +168,10 @@ extension PeerMachine {
   }
 
   /// Makes room, if need be, by giving up a lingering call, the oldest first; never an open one.
-  mutating func hasRoomForLink() -> Bool {
-    let most = configuration.limits.calls + max(1, configuration.policy.mostCalls) - 1
+  ///
+  /// - Returns: whether there is room.
+  mutating func makeRoomForLink() -> Bool {
+    let most = configuration.limits.calls + configuration.policy.mostCalls - 1
     guard links.count >= most else { return true }
     guard let index = links.firstIndex(where: { !ledger.isOpen($0.callID) }) else { return false }
     links.remove(at: index)
