@@ -27,6 +27,8 @@ public struct CallStatistics: Sendable {
     public var copyBytesSent = 0
     /// Frames sent again because the other side asked for them (`retransmittedPacketsSent`).
     public var retransmittedPacketsSent = 0
+    /// Frames and what goes with them that an outage made too late to be sent.
+    public var packetsHeldBack = 0
     /// UDP payload bytes of those packets.
     public var wireBytesSent = 0
     /// Codec payload, bits a second since the first packet.

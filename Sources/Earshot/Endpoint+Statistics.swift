@@ -59,6 +59,7 @@ extension CallStatistics {
   mutating func fill(with link: LinkStatistics, now: Instant) {
     let media = link.media
     sent.packetsSent = Int(clamping: media.packetsSent)
+    sent.packetsHeldBack = Int(clamping: media.packetsHeldBack)
     sent.bytesSent = Int(clamping: media.payloadBytesSent)
     sent.wireBytesSent = Int(clamping: media.wireBytesSent)
     sent.fractionLost = link.quality.lossFraction

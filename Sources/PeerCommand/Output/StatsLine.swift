@@ -65,6 +65,7 @@ package enum StatsLine {
     object.add("packetsSent", numbers.packetsSent)
     object.add("bytesSent", numbers.bytesSent)
     object.add("retransmittedPacketsSent", numbers.retransmittedPacketsSent)
+    object.add("earshotPacketsHeldBack", numbers.packetsHeldBack)
     if let audio = all.audio { add(audio.outbound, to: &object) }
     object.add("earshotBitrate", numbers.bitrateBps)
     object.add("earshotWireBytesSent", numbers.wireBytesSent)
