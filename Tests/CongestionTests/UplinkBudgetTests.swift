@@ -16,6 +16,15 @@ import Testing
     return link
   }
 
+  /// What links with these numbers say, and 50 ms later the division.
+  private func pass(
+    _ budget: inout UplinkBudget, _ now: inout Instant, _ links: [Int: UplinkBudget.Link]
+  ) {
+    now = now + .milliseconds(50)
+    for (number, link) in links { budget.note(number, link, now: now) }
+    budget.divide(now: now)
+  }
+
   @Test func `links that do not meet have what they estimate`() {
     var budget = UplinkBudget()
     let now = Instant(nanoseconds: 1_000_000_000)
@@ -54,10 +63,12 @@ import Testing
     for _ in 0..<2 { _ = budget.addLink() }
     for (first, second) in [(1.1e6, 0.7e6), (0.4e6, 1.56e6)] {
       for _ in 0..<100 {
-        now = now + .milliseconds(50)
-        budget.note(0, link(first, acknowledged: 1e6, isQueued: true, weight: 2), now: now)
-        budget.note(1, link(1.9e6, acknowledged: 1.1e6, isQueued: true), now: now)
-        budget.divide(now: now)
+        pass(
+          &budget, &now,
+          [
+            0: link(first, acknowledged: 1e6, isQueued: true, weight: 2),
+            1: link(1.9e6, acknowledged: 1.1e6, isQueued: true),
+          ])
       }
       #expect(budget.share(of: 0) == first)
       #expect(abs(budget.share(of: 1) - second) < 1e3, "\(budget.share(of: 1))")
@@ -68,24 +79,16 @@ import Testing
     var budget = UplinkBudget()
     var now = Instant(nanoseconds: 1_000_000_000)
     for _ in 0..<3 { _ = budget.addLink() }
-    for _ in 0..<50 {
-      now = now + .milliseconds(50)
-      for index in 0..<3 {
-        budget.note(index, link(2e6, acknowledged: 5e5, isQueued: true), now: now)
-      }
-      budget.divide(now: now)
-    }
+    let third = link(2e6, acknowledged: 5e5, isQueued: true)
+    for _ in 0..<50 { pass(&budget, &now, [0: third, 1: third, 2: third]) }
     #expect(abs(budget.share(of: 1) - 5e5) < 1)
     budget.removeLink(0)
     budget.removeLink(0)
     budget.removeLink(-1)
     budget.removeLink(99)
     #expect(budget.linkCount == 2 && budget.share(of: 0) == 0)
-    now = now + .milliseconds(50)
-    for index in 1..<3 {
-      budget.note(index, link(2e6, acknowledged: 7.5e5, isQueued: true), now: now)
-    }
-    budget.divide(now: now)
+    let half = link(2e6, acknowledged: 7.5e5, isQueued: true)
+    pass(&budget, &now, [1: half, 2: half])
     #expect(abs(budget.share(of: 1) - budget.total / 2) < 1)
     budget.removeLink(2)
     #expect(budget.total == .infinity)
@@ -108,12 +111,10 @@ import Testing
     var now = Instant(nanoseconds: 1_000_000_000)
     for _ in 0..<2 { _ = budget.addLink() }
     for step in 0..<80 {
-      now = now + .milliseconds(50)
-      for index in 0..<2 {
-        let share = min(budget.share(of: index), 5e5)
-        budget.note(index, link(3e6, acknowledged: share, isQueued: step < 40), now: now)
+      let links = (0..<2).map { index in
+        link(3e6, acknowledged: min(budget.share(of: index), 5e5), isQueued: step < 40)
       }
-      budget.divide(now: now)
+      pass(&budget, &now, [0: links[0], 1: links[1]])
       if step == 39 { #expect(abs(budget.total - 1e6) < 1e4) }
     }
     #expect(budget.total == .infinity)
