@@ -41,6 +41,7 @@ extension CallLink {
     video.assembler.roundTrip = smoothedRoundTrip
     association.checkUplink(now: now)
     association.uplink?.setElastic(video.isPublishing)
+    association.uplink?.setFilled(video.isPublishing && video.fill.isOpen)
     if let losses = association.uplink?.losses, video.settings.protects {
       video.sender.parity.update(
         ParityPolicy.Line(
@@ -79,51 +80,13 @@ extension CallLink {
     if video.sender.hasFragment, association.admits(.video, now: now) {
       Session.beginPacket(&packet)
       if video.sender.pollFragment(into: &packet, now: now) {
+        let rate = association.uplink?.allowance ?? 0
+        video.fill.noteMedia(byteCount: packet.count, rate: rate)
         return association.seal(&packet, elicits: true, hasMessages: false, now: now)
       }
       packet.removeAll()
     }
-    return writeProbing(into: &packet, video, association, now: now)
-  }
-
-  /// While video is left out: padding in packets as small as the audio's, which is not held up. At
-  /// the beginning, while the estimate is being found: what the first, small pictures leave of it.
-  @_lifetime(packet: copy packet)
-  private func writeProbing(
-    into packet: inout OutputSpan<UInt8>, _ video: VideoLink, _ association: Association,
-    now: Instant
-  ) -> Bool {
-    guard now >= video.nextPadding, let rate = paddingRate(video, association, now: now),
-      association.admits(.padding, now: now)
-    else { return false }
-    Session.beginPacket(&packet)
-    packet.append(zeros: paddingByteCount(video, association, now: now))
-    let lineBits = Double(packet.count + SealedPacket.tagByteCount + Uplink.headerByteCount) * 8
-    let last = max(video.nextPadding, now - .milliseconds(20))
-    video.nextPadding = last + .nanoseconds(Int64(lineBits / rate * 1e9))
-    return association.seal(&packet, elicits: true, hasMessages: false, now: now)
-  }
-
-  private func paddingByteCount(
-    _ video: VideoLink, _ association: Association, now: Instant
-  ) -> Int {
-    guard let estimator = association.uplink?.estimator, video.fillsUp(estimator, now: now) else {
-      return Self.paddingByteCount
-    }
-    // A frame that comes now waits 5 ms for it.
-    return min(1_100, max(Self.paddingByteCount, Int(estimator.estimate * 0.005 / 8)))
-  }
-
-  private func paddingRate(
-    _ video: VideoLink, _ association: Association, now: Instant
-  ) -> Double? {
-    if let estimator = association.uplink?.estimator, video.fillsUp(estimator, now: now) {
-      // The gate alone holds it back.
-      return .infinity
-    }
-    guard let most = video.probeRate(now: now), let uplink = association.uplink else { return nil }
-    let rate = min(most, uplink.allowance * 1.02) - uplink.audioRate
-    return rate > 4_000 ? rate : nil
+    return writeFill(into: &packet, video, association, now: now)
   }
 
   var videoDeadline: Instant? {
@@ -135,7 +98,7 @@ extension CallLink {
     }
     if video.sender.hasFragment { deadline = earliest(deadline, association.admission(of: .video)) }
     // `latest` of the last check: a probe lasts seconds.
-    if paddingRate(video, association, now: video.nextCheck) != nil {
+    if fillRate(video, association, now: video.nextCheck) != nil {
       deadline = earliest(deadline, max(video.nextPadding, association.admission(of: .padding)))
     }
     return deadline
@@ -180,5 +143,4 @@ extension CallLink {
   private static let fragmentOverhead = 28.0 + 25 + 10
   /// In nanoseconds, at 30 pictures a second.
   private static let frameTime: UInt64 = 33_000_000
-  private static let paddingByteCount = 200
 }

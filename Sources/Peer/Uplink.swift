@@ -85,6 +85,9 @@ struct Uplink: Sendable {
   /// Whether anything but audio goes out.
   mutating func setElastic(_ isElastic: Bool) { estimator.isElastic = isElastic }
 
+  /// Whether padding fills what media leaves of the estimate.
+  mutating func setFilled(_ isFilled: Bool) { estimator.isFilled = isFilled }
+
   /// The path is another one: nothing that was known holds.
   mutating func restart() {
     let isElastic = estimator.isElastic
@@ -125,7 +128,9 @@ struct Uplink: Sendable {
   }
 
   private mutating func setGate() {
-    gate.rate = estimator.pacingRate * allowance / max(estimator.estimate, 1)
+    let part = allowance / max(estimator.estimate, 1)
+    gate.rate = estimator.pacingRate * part
+    gate.fillRate = estimator.fillRate * part
     gate.inFlightLimit = estimator.inFlightLimit
   }
 

@@ -26,6 +26,8 @@ final class VideoLink {
   var hasToldArrival = false
   var nextCheck = Instant.zero
   var nextPadding = Instant.zero
+  /// What may be sent beside the pictures.
+  var fill = FillBudget()
   private(set) var arrivals = ArrivalCount()
   /// When the first picture was asked for.
   private var firstDemand: Instant?
@@ -79,10 +81,18 @@ final class VideoLink {
     firstDemand.map { now - $0 < .seconds(2) } ?? false
   }
 
-  /// Whether the estimate is being found, and pictures, small as they are, leave room for more.
+  /// Whether what pictures leave of the estimate is filled: while it is being found, because they
+  /// are small as yet; later a part of it, because an encoder that is behind would otherwise hold
+  /// the estimate down with itself. Not where the estimate is beyond all that pictures can use.
   func fillsUp(_ estimator: borrowing BandwidthEstimator, now: Instant) -> Bool {
-    isPublishing && isBeginning(now: now) && estimator.state == .starting
-      && estimator.supportedRate < Double(settings.mostBitsPerSecond) * 1.2
+    guard isPublishing,
+      estimator.supportedRate < Double(settings.mostBitsPerSecond) * Self.mostFill
+    else { return false }
+    switch estimator.state {
+    case .starting: return isBeginning(now: now)
+    case .growing, .holding, .competing: return fill.isOpen || isBeginning(now: now)
+    case .draining, .silent: return false
+    }
   }
 
   func noteArrival(_ number: UInt64) { arrivals.note(number) }
@@ -98,6 +108,9 @@ final class VideoLink {
   }
 
   func noteRequest(now: Instant) { lastRequest = now }
+
+  /// Of the most that pictures take: with headers, audio, and a little to see that there is more.
+  private static let mostFill = 1.2
 }
 
 /// How many of the other side's packets came, by their numbers, in the last second.

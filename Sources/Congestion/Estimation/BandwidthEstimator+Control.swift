@@ -95,7 +95,7 @@ extension BandwidthEstimator {
     velocity = tuning.leastVelocity
     velocity += (tuning.mostVelocity - tuning.leastVelocity) * restlessness
     nextVelocity = now
-    if freshDelay > busyDelay {
+    if freshDelay > busyDelay, isUsed {
       capacity += (acknowledgedRate - capacity) * min(1, elapsed / tuning.capacityMemory)
     }
     if standingDelay < targetDelay { capacity = max(capacity, min(provenRate, estimate)) }
@@ -109,6 +109,12 @@ extension BandwidthEstimator {
     let slow = tuning.fairness * (targetDelay - slowDelay) / max(targetDelay, slowDelay)
     let wanted = capacity * (1 + min(max(quick + slow, -tuning.mostCut), tuning.mostRaise))
     estimate += (wanted - estimate) * min(1, share * 2)
+  }
+
+  /// Enough is sent, or queued, for what arrives to be what the path carries.
+  private var isUsed: Bool {
+    acknowledgedRate > min(tuning.usedShare * estimate, capacity)
+      || standingDelay > 2 * targetDelay
   }
 
   /// A path that marks says so before there is a queue: what arrives while it marks is what it

@@ -41,6 +41,8 @@ package struct BandwidthEstimator: Sendable {
   /// Whether there is more than that, which follows the estimate: without it there is nothing to
   /// compete with.
   package var isElastic = true
+  /// Whether padding fills what media leaves of it.
+  package var isFilled = false
 
   var tuning: EstimatorTuning { limits.tuning }
 
@@ -179,9 +181,21 @@ package struct BandwidthEstimator: Sendable {
 
   /// What the pacer may send at: frames leave a little faster than they come.
   package var pacingRate: Double {
-    let plain = tuning.pacingGain + tuning.restlessGain * restlessness
+    let plain = tuning.pacingGain + (isFilled ? 0 : tuning.restlessGain * restlessness)
     let gain = isMarking ? tuning.markedPacingGain : plain
     return estimate * (state == .draining ? 1.0 : gain)
+  }
+
+  /// What padding may fill the path up to, in bit/s: a little more than the estimate, as long as it
+  /// is the queue that says when that is too much.
+  package var fillRate: Double {
+    switch state {
+    case .starting: .infinity
+    case .growing, .holding:
+      isMarking || reason == .policer ? estimate : estimate * tuning.fillGain
+    case .competing: knownRate
+    case .draining, .silent: estimate
+    }
   }
 
   /// Bytes that may be under way before less urgent packets wait.
@@ -256,7 +270,8 @@ package struct BandwidthEstimator: Sendable {
     }
     guard let floor = least.value, let newest = arrivals.newest else { return elapsed }
     let window = Int64(min(max(cycle / 2, 10 * scatter, 40_000), 100_000))
-    standingDelay = Double((arrivals.leastDelay(over: window, atLeast: 2) ?? floor) &- floor)
+    let seen = state == .starting ? 2 : tuning.leastSeen
+    standingDelay = Double((arrivals.leastDelay(over: window, atLeast: seen) ?? floor) &- floor)
     freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
     let newestDelay = Double(newest.delay &- floor)
     // Standstills that are known for what they are make no line restless.

@@ -2,6 +2,8 @@
 /// microseconds.
 package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var pacingGain = 1.1
+  /// Of padding that fills up what the encoder leaves.
+  package var fillGain = 1.07
   package var slack = 0.0
   package var rateSpan = 60_000.0
   package var startVelocity = 1.0
@@ -11,6 +13,11 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var slowMemory = 2_000_000.0
   package var fairness = 0.1
   package var leastBusy = 3_000.0
+  /// Packets that a standing queue must have been seen by: where few are sent a line that serves in
+  /// turns would seem to have one.
+  package var leastSeen = 6
+  /// Of the estimate: where less arrives, and the queue is short, it says nothing of the capacity.
+  package var usedShare = 0.65
   package var capacityMemory = 120_000.0
   package var pull = 0.3
   package var mostCut = 0.25
@@ -58,7 +65,7 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var foreignSlowness = 1.25
   package var foreignHaste = 0.65
   package var mostForeign = 70_000.0
-  package var foreignLeak = 0.09
+  package var foreignLeak = 0.1
   package var flightShare = 0.97
   package var growthShare = 1.6
   package var reportShare = 1.05
@@ -69,13 +76,14 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var restlessPackets = 0.3
   package var restlessSpan = 5_000.0
   package var restlessMemory = 10_000_000.0
-  /// On a restless line frames leave faster, so that what it carries shows; less waits for reports;
+  /// On a restless line frames leave faster, so that what it carries shows, unless what they leave
+  /// is filled; less waits for reports;
   /// more scatter is no overload; under way is no more than a round trip and this time at the
   /// usual rate; the target is halved less after a drain.
   package var restlessGain = 1.5
   package var restlessReportShare = 0.35
   package var restlessScatterGuard = 3.0
-  package var usualFlight = 126_000.0
+  package var usualFlight = 115_000.0
   package var restlessCalm = 0.15
   /// Of the usual rate.
   package var usualMemory = 2_000_000.0

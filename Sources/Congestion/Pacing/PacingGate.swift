@@ -12,9 +12,13 @@ package struct PacingGate: Sendable, BitwiseCopyable {
   package var inFlightLimit: Int = .max
   /// Audio looks for the end of an outage (`AudioHold`): the others need not.
   package var isProbed = false
+  /// In bit/s: padding leaves only when all that left before has had its time at this rate.
+  package var fillRate = Double.infinity
 
   /// When the line will have carried, at `rate`, what left: nanoseconds.
   private var lineFree: UInt64 = 0
+  /// The same at `fillRate`.
+  private var filled: UInt64 = 0
   /// When something last left while the limit was reached.
   private var lastProbe: UInt64 = 0
   /// When a message last left.
@@ -44,6 +48,8 @@ package struct PacingGate: Sendable, BitwiseCopyable {
     let start = max(lineFree, time &- min(time, Self.burst))
     let length = duration(byteCount)
     lineFree = min(start &+ length, time &+ max(length, Self.mostDebt))
+    let share = UInt64(Double(byteCount) * 8e9 / max(fillRate, 1_000))
+    filled = min(max(filled, time) &+ share, time &+ max(share, Self.mostDebt))
   }
 
   // MARK: Outputs
@@ -53,6 +59,7 @@ package struct PacingGate: Sendable, BitwiseCopyable {
     let time = now.nanoseconds
     if sendClass == .message, time &- min(time, lastMessage) >= Self.messageInterval { return true }
     if sendClass.isPaced, lineFree > time &+ Self.burst { return false }
+    if sendClass == .padding, filled > time { return false }
     guard sendClass.isLimited, bytesInFlight >= inFlightLimit else { return true }
     return time &- min(time, lastProbe) >= probeInterval
   }
@@ -61,6 +68,7 @@ package struct PacingGate: Sendable, BitwiseCopyable {
   package func admission(of sendClass: SendClass, bytesInFlight: Int, now: Instant) -> Instant {
     guard sendClass.isPaced else { return now }
     var time = lineFree > Self.burst ? lineFree - Self.burst : 0
+    if sendClass == .padding { time = max(time, filled) }
     if sendClass == .message { time = min(time, lastMessage &+ Self.messageInterval) }
     if sendClass.isLimited, bytesInFlight >= inFlightLimit {
       time = max(time, lastProbe &+ probeInterval)

@@ -9,6 +9,8 @@ struct SentFrame: Sendable {
   private(set) var queued = Instant.zero
   /// Fragments sent so far.
   var sentCount = 0
+  /// Of these, how many have been sent again unasked.
+  var repeatedCount = 0
   /// Fragments of parity that follow the others.
   var parityCount = 0
   var paritySentCount = 0
@@ -35,6 +37,7 @@ struct SentFrame: Sendable {
     self.number = number
     queued = now
     sentCount = 0
+    repeatedCount = 0
     parityCount = 0
     paritySentCount = 0
   }
@@ -44,6 +47,7 @@ struct SentFrame: Sendable {
     header = nil
     number = -1
     sentCount = 0
+    repeatedCount = 0
     parityCount = 0
     paritySentCount = 0
   }

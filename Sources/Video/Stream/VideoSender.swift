@@ -163,6 +163,27 @@ package struct VideoSender: Sendable {
     return false
   }
 
+  /// Writes a fragment of the newest frame again, though nobody asked; it ends the packet.
+  ///
+  /// - Returns: `false` when all of it has been repeated, or something waits that was never sent.
+  @_lifetime(packet: copy packet)
+  package mutating func pollRepetition(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> Bool {
+    guard unsent == next, next > oldest, packet.freeCapacity >= Self.largestFrame else {
+      return false
+    }
+    let index = slotIndex(next - 1)
+    let fragment = slots[index].repeatedCount
+    guard fragment < slots[index].sentCount else { return false }
+    slots[index].repeatedCount += 1
+    slots[index].write(fragment, isRetransmission: true, to: &packet)
+    noteSent(index, fragment, now: now)
+    statistics.repeatedPacketsSent += 1
+    statistics.repeatedBytesSent += slots[index].fragmentRange(fragment).count
+    return true
+  }
+
   // MARK: - Getters
 
   package var hasFragment: Bool { unsent < next }

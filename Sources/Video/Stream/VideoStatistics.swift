@@ -12,6 +12,10 @@ package struct VideoSendStatistics: Equatable, Sendable {
   package var bytesSent = 0
   package var retransmittedPacketsSent = 0
   package var retransmittedBytesSent = 0
+  /// Sent again though nobody asked, to fill what the pictures leave of the path; not in the
+  /// standard.
+  package var repeatedPacketsSent = 0
+  package var repeatedBytesSent = 0
   /// Parity, which `packetsSent` does not count; not in the standard, which has it of a receiver.
   package var fecPacketsSent = 0
   package var fecBytesSent = 0
