@@ -24,6 +24,7 @@ struct VideoReceiving: ~Copyable {
   private var numbers = VideoReceiveNumbers()
   private var lastShown: Instant?
   private var lastDue = Instant.zero
+  private var lastFrame: (number: UInt16, mediaTime: UInt32)?
   /// The next picture ends something: a freeze, a failure, a pause.
   private var hasToTell = true
   private var second = (start: Instant.zero, count: 0)
@@ -184,7 +185,7 @@ struct VideoReceiving: ~Copyable {
       lipOffsets.add(Double(offset.nanoseconds) / 1e6)
     }
     numbers.totalHold += now - frame.completed
-    freezes.handlePicture(now: now)
+    freezes.handlePicture(now: now, interval: interval(to: frame))
     if !clocks.expects.isOn { freezes.pause(now: now) }
     let isFirst = lastShown.map { now - $0 > Self.offline } ?? true
     if isFirst || hasToTell || numbers.size != size {
@@ -195,13 +196,23 @@ struct VideoReceiving: ~Copyable {
     numbers.size = size
     second.count += 1
     if now - second.start >= .seconds(1) {
-      numbers.framesPerSecond = now - second.start < .seconds(2) ? second.count : 0
+      numbers.framesPerSecond = VideoRings.rate(second.count, in: now - second.start)
       second = (now, 0)
       measureLips()
     }
     waiting[first].frame = nil
     first = (first + 1) % Self.capacity
     count -= 1
+  }
+
+  /// From the picture shown last to this one as the sender counts, for each frame in between.
+  private mutating func interval(to frame: AssembledFrame) -> Duration? {
+    defer { lastFrame = (frame.number, frame.mediaTime) }
+    guard let lastFrame else { return nil }
+    let count = frame.number &- lastFrame.number
+    let ticks = (frame.mediaTime &- lastFrame.mediaTime) & 0xFF_FFFF
+    guard (1...Self.mostFramesBetween).contains(count) else { return nil }
+    return MediaClock.duration(ofTicks: ticks) / Int(count)
   }
 
   private mutating func measureLips() {
@@ -223,4 +234,6 @@ struct VideoReceiving: ~Copyable {
   private static let capacity = 4
   /// After so long without a picture the next one is a first one again.
   private static let offline = Duration.seconds(15)
+  /// Further apart frames say nothing of how far one is from the next.
+  private static let mostFramesBetween: UInt16 = 8
 }

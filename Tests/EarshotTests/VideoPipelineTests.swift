@@ -91,6 +91,16 @@ import Video
     #expect(notes.contains(.shown(ShownPicture(size: size, isFirst: true))))
   }
 
+  @Test func `the rate is that of a second, however the pictures fall in it`() throws {
+    #expect(VideoRings.rate(31, in: .milliseconds(1033)) == 30)
+    #expect(VideoRings.rate(9, in: .milliseconds(1120)) == 8)
+    #expect(VideoRings.rate(31, in: .seconds(2)) == 0)
+    let way = try Way()
+    way.rings.setDemand(VideoDemand(bitsPerSecond: 2_000_000, needsKeyFrame: false))
+    for _ in 0..<120 { way.step() }
+    #expect(way.rings.sent.withLock { $0.framesPerSecond } == 30)
+  }
+
   @Test func `nothing is encoded while nobody wants it`() throws {
     let way = try Way()
     way.rings.setDemand(nil)
