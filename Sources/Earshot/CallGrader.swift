@@ -57,6 +57,12 @@ struct CallGrader: Sendable {
     numbers.qualityRx = back.grade.rawValue
   }
 
+  /// A call that ends with a line that carries nothing ends so, however good it was before.
+  func adoptEnd(_ numbers: inout CallStatistics) {
+    if out.grade == .down { numbers.qualityTx = out.grade.rawValue }
+    if back.grade == .down { numbers.qualityRx = back.grade.rawValue }
+  }
+
   /// The mean of those measured since the last time.
   private mutating func roundTrip(_ numbers: CallStatistics) -> Double {
     let (sum, count) = (numbers.totalRttMs, numbers.rttMeasurements)

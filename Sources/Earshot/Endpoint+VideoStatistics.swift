@@ -72,6 +72,12 @@ extension CallStatistics {
     videoReceived = received
   }
 
+  /// What the threads have counted since, once they have ended.
+  mutating func completeVideo(_ record: CallRecord) {
+    guard let video = record.video else { return }
+    videoReceived?.fill(with: video.rings.received.withLock { $0 })
+  }
+
   private mutating func fillCongestion(with link: LinkStatistics, _ history: NetworkHistory) {
     guard let numbers = link.congestion else { return }
     var congestion = Congestion(

@@ -78,7 +78,7 @@ struct VideoReceiving: ~Copyable {
       hasToTell = true
       rings.note(.frozen)
     }
-    publish()
+    publish(now: now)
     let show = count > 0 ? waiting[first].due : nil
     guard let freeze = freezes.nextDeadline else { return show }
     return show.map { min($0, freeze) } ?? freeze
@@ -87,7 +87,9 @@ struct VideoReceiving: ~Copyable {
   mutating func finish() {
     while count > 0 { show(now: SystemClock.now) }
     measureLips()
-    publish()
+    let now = SystemClock.now
+    if clocks.expects.isOn { _ = freezes.handleTimeout(now: now) }
+    publish(now: now)
     sink.finish()
   }
 
@@ -219,12 +221,10 @@ struct VideoReceiving: ~Copyable {
     if let spread = lipOffsets.spread() { numbers.lipOffset = spread }
   }
 
-  private mutating func publish() {
+  private mutating func publish(now: Instant) {
     // Nothing was shown for so long that the last count says nothing any more.
     if SystemClock.now - second.start > .seconds(3) { numbers.framesPerSecond = 0 }
-    numbers.freezeCount = freezes.freezeCount
-    numbers.totalFreezes = freezes.totalFreezesDuration
-    numbers.activeTime = freezes.activeDuration
+    (numbers.freezeCount, numbers.totalFreezes, numbers.activeTime) = freezes.totals(now: now)
     let numbers = self.numbers
     rings.received.withLock { $0 = numbers }
   }

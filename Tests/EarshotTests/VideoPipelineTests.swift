@@ -197,6 +197,8 @@ import Video
     way.now = way.now + .milliseconds(600)
     _ = way.receiving.run(now: way.now)
     #expect(way.notes == [.frozen])
+    #expect(way.rings.received.withLock { $0.freezeCount } == 1, "also while it lasts")
+    #expect(way.rings.received.withLock { $0.totalFreezes } >= .milliseconds(600))
     for _ in 0..<4 { way.step() }
     #expect(way.notes.count == 1, "that it moves again")
     way.expectation.set(false)

@@ -14,6 +14,8 @@ import Video
     #expect(meter.handleTimeout(now: Instant(nanoseconds: 1_560_000_001)) == true)
     #expect(meter.isFrozen && meter.nextDeadline == nil)
     #expect(meter.handleTimeout(now: moment(1600)) == false, "told once")
+    #expect(meter.totals(now: moment(1600)) == (1, .milliseconds(540), .milliseconds(1600)))
+    #expect(meter.freezeCount == 0, "it is not over")
     #expect(meter.handlePicture(now: moment(1660)) == .milliseconds(600))
     #expect(meter.freezeCount == 1 && meter.totalFreezesDuration == .milliseconds(600))
     #expect(abs(meter.frozenFraction - 600.0 / 1660) < 1e-9)

@@ -63,6 +63,15 @@ package struct FreezeMeter: Sendable {
     isFrozen = false
   }
 
+  /// The freezes so far, with the present one up to now.
+  package func totals(now: Instant) -> (count: Int, duration: Duration, active: Duration) {
+    guard isFrozen, let last, now > last else {
+      return (freezeCount, totalFreezesDuration, activeDuration)
+    }
+    let gap = now - last
+    return (freezeCount + 1, totalFreezesDuration + gap, activeDuration + gap)
+  }
+
   /// When the present gap becomes a freeze.
   package var nextDeadline: Instant? {
     guard !isFrozen, let last else { return nil }
