@@ -30,8 +30,6 @@ extension CallStatistics {
 
       package init() {}
 
-      var best: Count { sound.expected > 0 ? sound : other }
-
       /// What was given up may come after all: then none was lost.
       func since(_ earlier: Way) -> Count {
         let sound = Self.difference(sound, earlier.sound)
@@ -77,19 +75,20 @@ extension CallStatistics {
   }
 
   /// Grades both directions by the worst of loss before repair, round trip and jitter, over the
-  /// whole call.
+  /// whole call, outages included.
   mutating func grade() {
-    let trip = rttMs?.p50 ?? 0
-    qualityTx = Self.grade(fates.sent.best, roundTripMs: trip, jitterMs: remoteJitterMs)
-    qualityRx = Self.grade(fates.received.best, roundTripMs: trip, jitterMs: received.jitterMs)
+    qualityTx = grade(
+      fates.sent, loss: fates.sent.other.lossFraction, jitterMs: remoteJitterMs)
+    // Sound that an outage held back was never sent, and yet is missing.
+    qualityRx = grade(
+      fates.received, loss: received.lostFraction, jitterMs: received.jitterMs)
   }
 
-  private static func grade(
-    _ count: Fates.Count, roundTripMs: Double, jitterMs: Double
-  ) -> Int {
-    guard count.expected > 0 else { return 0 }
+  private func grade(_ way: Fates.Way, loss: Double, jitterMs: Double) -> Int {
+    guard way.sound.expected > 0 || way.other.expected > 0 else { return 0 }
+    let first = way.sound.expected > 0 ? way.sound : way.other
     return LineGrade.of(
-      loss: count.lossFraction, roundTripMs: roundTripMs, jitterMs: jitterMs
+      loss: max(first.lossFraction, loss), roundTripMs: rttMs?.p50 ?? 0, jitterMs: jitterMs
     ).rawValue
   }
 }

@@ -48,6 +48,16 @@ import Testing
     }
   }
 
+  @Test func `an outage counts in the whole call, though what it held back was never sent`() {
+    var numbers = numbers()
+    #expect(numbers.qualityTx == 1 && numbers.qualityRx == 1)
+    numbers.received.packetsReceived = 450
+    numbers.received.packetsLost = 50
+    numbers.fates.sent.other = .init(expected: 1000, lost: 50)
+    numbers.grade()
+    #expect(numbers.qualityTx == 3 && numbers.qualityRx == 4)
+  }
+
   @Test func `without packets they are unknown`() {
     var numbers = CallStatistics(atMs: 10_000)
     numbers.grade()
