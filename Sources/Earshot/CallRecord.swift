@@ -29,9 +29,11 @@ final class CallRecord {
   var isRemoteAudioUnwanted = false
   var hasToldMediaStart = false
   var hasSentVideo = false
+  var hasVideoSourceEnded = false
   /// Requests for key frames that a capture has: the other side's, and the own.
   var capturedKeyFrameRequests = (theirs: 0, own: 0)
   var network = NetworkHistory()
+  var grader = CallGrader()
   var fallbacks: [FallbackChange] = []
   static let mostFallbacks = 1000
   var userExtension: String?

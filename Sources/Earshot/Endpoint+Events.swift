@@ -195,6 +195,11 @@ extension Endpoint {
     if let audio = record.audio {
       final?.complete(with: audio.statistics, bitrate: audio.bitrate, now: SystemClock.now)
     }
+    final?.completeVideo(record)
+    if var graded = final {
+      record.grader.adoptEnd(&graded)
+      final = graded
+    }
     var report = CallReport(summary, record, statistics: final)
     report.peerName = record.peerName
     publish(.callStateChanged(CallID(callID), .ended, CallStateReason(summary.cause)))

@@ -2,7 +2,6 @@ internal import Audio
 internal import Calling
 internal import Congestion
 internal import Connectivity
-internal import LastMile
 internal import Peer
 internal import Primitives
 internal import Reactor
@@ -12,14 +11,19 @@ internal import Wire
 extension Endpoint {
   func statistics(of id: CallID) -> CallStatistics? {
     let callID = resolve(id)
-    return calls[callID].flatMap { statistics(of: callID, $0) }
+    guard let record = calls[callID], var numbers = statistics(of: callID, record) else {
+      return nil
+    }
+    record.grader.adopt(&numbers)
+    return numbers
   }
 
   func publishStatistics(now: Instant) {
     for callID in calls.keys.sorted() {
       guard let record = calls[callID], record.audio != nil,
-        let numbers = statistics(of: callID, record)
+        var numbers = statistics(of: callID, record)
       else { continue }
+      record.grader.turn(&numbers, surroundings(of: record, numbers))
       publish(.statistics(CallID(callID), numbers))
       guard let capture, let path = numbers.path else { continue }
       capture.capture(
@@ -46,12 +50,34 @@ extension Endpoint {
         kind: PathKind(kind), local: localAddress(toward: remote, isFresh: true), remote: remote,
         changes: link.pathChanges)
     }
-    if let audio = record.audio {
-      numbers.complete(with: audio.statistics, bitrate: audio.bitrate, now: now)
+    let sound = record.audio?.statistics
+    if let audio = record.audio, let sound {
+      numbers.complete(with: sound, bitrate: audio.bitrate, now: now)
     }
     numbers.fillVideo(with: link, record, now: now)
+    numbers.fillFates(with: link, sound)
     numbers.grade()
     return numbers
+  }
+
+  /// What the grades of the next two seconds have to know besides numbers.
+  private func surroundings(
+    of record: CallRecord, _ numbers: CallStatistics
+  ) -> CallGrader.Surroundings {
+    let most = record.network.takeMost()
+    var around = CallGrader.Surroundings()
+    let sendsVideo = numbers.videoSent.map { !$0.isPaused } ?? false
+    around.sends = numbers.audio?.outbound.active != false || sendsVideo
+    let seesVideo = record.video?.isReceiving == true && record.remoteVideo.isExpected
+    around.receives = !record.isRemoteAudioMuted || seesVideo
+    if let sent = numbers.videoSent, let most {
+      let hasFallenBack =
+        numbers.fallbacks.last { $0.direction == .publish }?.isAudioOnly ?? false
+      let isBelowLimit = sent.targetBitrateBps < 0.95 * Double(record.options.maxVideoBitrate)
+      let isLimited = sent.qualityLimitationReason == "bandwidth" && isBelowLimit
+      if hasFallenBack || sendsVideo && isLimited { around.limitingBitsPerSecond = most }
+    }
+    return around
   }
 }
 
@@ -135,26 +161,5 @@ extension CallStatistics {
       let fixed = numbers.packetisationMilliseconds + (rtt.min ?? rtt.p50) / 2
       received.mouthToEarMs = Milliseconds(p50: fixed + total50, p95: fixed + total95)
     }
-  }
-
-  /// Grades both directions by the worst of loss, round trip and jitter.
-  mutating func grade() {
-    qualityTx =
-      sent.packetsSent == 0
-      ? 0
-      : QualityGrade.of(
-        loss: sent.fractionLost ?? 0, rttMs: rttMs?.p50 ?? 0, jitterMs: 0)
-    qualityRx =
-      received.packetsReceived == 0
-      ? 0
-      : QualityGrade.of(
-        loss: received.lostFraction, rttMs: rttMs?.p50 ?? 0, jitterMs: received.jitterMs)
-  }
-}
-
-/// The grade of a call: by the same limits as a probe's.
-enum QualityGrade {
-  static func of(loss: Double, rttMs: Double, jitterMs: Double) -> Int {
-    LineGrade.of(loss: loss, roundTripMs: rttMs, jitterMs: jitterMs).rawValue
   }
 }

@@ -124,6 +124,7 @@ extension Endpoint {
   private func take(_ note: VideoNote, of callID: Wire.CallID, _ record: CallRecord) {
     switch note {
     case .sourceEnded:
+      record.hasVideoSourceEnded = true
       setVideo(sends: false, of: callID)
       publish(.callProgress(CallID(callID), .videoSourceEnded))
     case .encodeFailed(let text): publish(.callProgress(CallID(callID), .videoFailed(text)))
@@ -180,6 +181,9 @@ extension Endpoint {
     guard record.options.videoSource != nil else {
       throw .callState("The call has no video source.")
     }
+    guard isMuted || !record.hasVideoSourceEnded else {
+      throw .callState("The video source has no more pictures.")
+    }
     record.options.startsVideoMuted = isMuted
     setVideo(sends: !isMuted, of: callID)
   }
@@ -197,7 +201,8 @@ extension Endpoint {
     guard record.options.videoSource != nil || record.options.videoSink != nil else {
       throw .callState("The call has no video.")
     }
-    if record.options.videoSource != nil { try setVideoMuted(id, !isEnabled) }
+    let canSend = record.options.videoSource != nil && !record.hasVideoSourceEnded
+    if canSend { try setVideoMuted(id, !isEnabled) }
     if record.options.videoSink != nil { try setRemoteVideoMuted(id, !isEnabled) }
   }
 

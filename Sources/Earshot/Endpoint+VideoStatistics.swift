@@ -9,6 +9,7 @@ internal import Wire
 struct NetworkHistory {
   private(set) var estimates = SampleReservoir()
   private var last: Instant?
+  private var most: Double?
 
   /// Whether another sample is due.
   func isDue(now: Instant) -> Bool { last.map { now - $0 >= .milliseconds(100) } ?? true }
@@ -16,8 +17,12 @@ struct NetworkHistory {
   /// - Parameter estimate: in bit/s.
   mutating func add(estimate: Double, now: Instant) {
     last = now
+    most = max(most ?? 0, estimate)
     estimates.add(estimate)
   }
+
+  /// The highest since this was last asked: what the line has carried, whatever a moment took off.
+  mutating func takeMost() -> Double? { most.take() }
 }
 
 extension Endpoint {
@@ -65,6 +70,12 @@ extension CallStatistics {
     received.fill(with: video.rings.received.withLock { $0 })
     if let numbers = link.video?.received { received.fill(with: numbers, seconds: seconds) }
     videoReceived = received
+  }
+
+  /// What the threads have counted since, once they have ended.
+  mutating func completeVideo(_ record: CallRecord) {
+    guard let video = record.video else { return }
+    videoReceived?.fill(with: video.rings.received.withLock { $0 })
   }
 
   private mutating func fillCongestion(with link: LinkStatistics, _ history: NetworkHistory) {

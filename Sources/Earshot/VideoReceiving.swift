@@ -24,6 +24,7 @@ struct VideoReceiving: ~Copyable {
   private var numbers = VideoReceiveNumbers()
   private var lastShown: Instant?
   private var lastDue = Instant.zero
+  private var lastFrame: (number: UInt16, mediaTime: UInt32)?
   /// The next picture ends something: a freeze, a failure, a pause.
   private var hasToTell = true
   private var second = (start: Instant.zero, count: 0)
@@ -77,7 +78,7 @@ struct VideoReceiving: ~Copyable {
       hasToTell = true
       rings.note(.frozen)
     }
-    publish()
+    publish(now: now)
     let show = count > 0 ? waiting[first].due : nil
     guard let freeze = freezes.nextDeadline else { return show }
     return show.map { min($0, freeze) } ?? freeze
@@ -86,7 +87,9 @@ struct VideoReceiving: ~Copyable {
   mutating func finish() {
     while count > 0 { show(now: SystemClock.now) }
     measureLips()
-    publish()
+    let now = SystemClock.now
+    if clocks.expects.isOn { _ = freezes.handleTimeout(now: now) }
+    publish(now: now)
     sink.finish()
   }
 
@@ -184,7 +187,7 @@ struct VideoReceiving: ~Copyable {
       lipOffsets.add(Double(offset.nanoseconds) / 1e6)
     }
     numbers.totalHold += now - frame.completed
-    freezes.handlePicture(now: now)
+    freezes.handlePicture(now: now, interval: interval(to: frame))
     if !clocks.expects.isOn { freezes.pause(now: now) }
     let isFirst = lastShown.map { now - $0 > Self.offline } ?? true
     if isFirst || hasToTell || numbers.size != size {
@@ -195,7 +198,7 @@ struct VideoReceiving: ~Copyable {
     numbers.size = size
     second.count += 1
     if now - second.start >= .seconds(1) {
-      numbers.framesPerSecond = now - second.start < .seconds(2) ? second.count : 0
+      numbers.framesPerSecond = VideoRings.rate(second.count, in: now - second.start)
       second = (now, 0)
       measureLips()
     }
@@ -204,16 +207,24 @@ struct VideoReceiving: ~Copyable {
     count -= 1
   }
 
+  /// From the picture shown last to this one as the sender counts, for each frame in between.
+  private mutating func interval(to frame: AssembledFrame) -> Duration? {
+    defer { lastFrame = (frame.number, frame.mediaTime) }
+    guard let lastFrame else { return nil }
+    let count = frame.number &- lastFrame.number
+    let ticks = (frame.mediaTime &- lastFrame.mediaTime) & 0xFF_FFFF
+    guard (1...Self.mostFramesBetween).contains(count) else { return nil }
+    return MediaClock.duration(ofTicks: ticks) / Int(count)
+  }
+
   private mutating func measureLips() {
     if let spread = lipOffsets.spread() { numbers.lipOffset = spread }
   }
 
-  private mutating func publish() {
+  private mutating func publish(now: Instant) {
     // Nothing was shown for so long that the last count says nothing any more.
     if SystemClock.now - second.start > .seconds(3) { numbers.framesPerSecond = 0 }
-    numbers.freezeCount = freezes.freezeCount
-    numbers.totalFreezes = freezes.totalFreezesDuration
-    numbers.activeTime = freezes.activeDuration
+    (numbers.freezeCount, numbers.totalFreezes, numbers.activeTime) = freezes.totals(now: now)
     let numbers = self.numbers
     rings.received.withLock { $0 = numbers }
   }
@@ -223,4 +234,6 @@ struct VideoReceiving: ~Copyable {
   private static let capacity = 4
   /// After so long without a picture the next one is a first one again.
   private static let offline = Duration.seconds(15)
+  /// Further apart frames say nothing of how far one is from the next.
+  private static let mostFramesBetween: UInt16 = 8
 }

@@ -89,6 +89,13 @@ final class VideoRings: Sendable {
   }
 }
 
+extension VideoRings {
+  /// Pictures a second, where `count` came in about one; a longer time says nothing of the last.
+  static func rate(_ count: Int, in time: Duration) -> Int {
+    time < .seconds(2) ? Int((Double(count) / (time / .seconds(1))).rounded()) : 0
+  }
+}
+
 /// What the encoder's thread counts; by the names of W3C webrtc-stats where it has them.
 struct VideoSendNumbers: Sendable {
   /// Pictures that the source gave.

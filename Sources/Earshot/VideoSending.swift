@@ -127,7 +127,7 @@ struct VideoSending: ~Copyable {
     second.count += 1
     let elapsed = now - second.start
     guard elapsed >= .seconds(1) else { return }
-    numbers.framesPerSecond = elapsed < .seconds(2) ? second.count : 0
+    numbers.framesPerSecond = VideoRings.rate(second.count, in: elapsed)
     second = (now, 0)
   }
 

@@ -22,7 +22,9 @@ final class VideoLink {
   /// This side's user does not want the other's.
   var isRefused = false
   /// What the other side says that it sends.
-  var remote = MediaState.audio
+  var remote = MediaState.audio {
+    didSet { if !remote.contains(.video) { assembler.handlePause() } }
+  }
   var hasToldArrival = false
   var nextCheck = Instant.zero
   var nextPadding = Instant.zero

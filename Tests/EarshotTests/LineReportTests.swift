@@ -26,9 +26,14 @@ import Testing
   }
 
   @Test func `a call and a probe grade alike`() {
-    for loss in stride(from: 0.0, through: 0.3, by: 0.01) {
-      let grade = QualityGrade.of(loss: loss, rttMs: 100, jitterMs: 10)
-      #expect(grade == LineGrade.of(loss: loss, roundTripMs: 100, jitterMs: 10).rawValue)
+    for lost in 0..<30 as Range<UInt64> {
+      var numbers = CallStatistics(atMs: 0)
+      numbers.fates.received.sound = .init(expected: 100, lost: lost)
+      numbers.received.jitterMs = 10
+      numbers.rttMs = CallStatistics.Milliseconds(p50: 100, p95: 110)
+      numbers.grade()
+      let grade = LineGrade.of(loss: Double(lost) / 100, roundTripMs: 100, jitterMs: 10)
+      #expect(numbers.qualityRx == grade.rawValue)
     }
   }
 }

@@ -261,6 +261,53 @@ import Video
     #expect(states.last == .remoteVideoChanged(.decoding, .localUnmuted), "\(states)")
   }
 
+  /// Thirty black pictures.
+  private final class Film: VideoSource {
+    let framesPerSecond = 30.0
+    private let given = Mutex(0)
+
+    func read(into picture: inout VideoPicture, at mediaTime: Duration) -> VideoSupply {
+      given.withLock { given in
+        given += 1
+        return given <= 30 ? .picture : .ended
+      }
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `a source that has ended is not turned on again`() async throws {
+    let pair = try await Pair()
+    let bobsEvents = await pair.bob.events()
+    let bob = pair.bob
+    let bobs = Task { try await Self.answer(bob, bobsEvents, Self.options(nil, Eye())) }
+    let events = await pair.alice.events()
+    var options = Self.options(nil, nil)
+    options.videoSource = Film()
+    let call = try await pair.alice.call("bob", options: options)
+    var refusals = 0
+    var stage = 0
+    for await event in events {
+      if case .callEnded = event { break }
+      if case .callProgress(_, .videoSourceEnded) = event { stage = 1 }
+      guard case .statistics = event, stage > 0 else { continue }
+      stage += 1
+      if stage == 2 {
+        try await call.setVideoMuted(true)
+        do { try await call.setVideoMuted(false) } catch { refusals += 1 }
+        try await call.setVideoEnabled(true)
+      } else {
+        await call.hangUp()
+      }
+    }
+    let (steps, _) = try await bobs.value
+    await pair.close()
+    #expect(refusals == 1)
+    let told = steps.compactMap {
+      if case .remoteVideoMuted(let isMuted) = $0 { isMuted } else { nil }
+    }
+    #expect(told == [true], "\(told)")
+  }
+
   @Test func `what cannot be is refused`() async throws {
     let size = try #require(PictureSize(width: 160, height: 120))
     let pair = try await Pair()

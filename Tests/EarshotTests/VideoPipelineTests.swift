@@ -91,6 +91,16 @@ import Video
     #expect(notes.contains(.shown(ShownPicture(size: size, isFirst: true))))
   }
 
+  @Test func `the rate is that of a second, however the pictures fall in it`() throws {
+    #expect(VideoRings.rate(31, in: .milliseconds(1033)) == 30)
+    #expect(VideoRings.rate(9, in: .milliseconds(1120)) == 8)
+    #expect(VideoRings.rate(31, in: .seconds(2)) == 0)
+    let way = try Way()
+    way.rings.setDemand(VideoDemand(bitsPerSecond: 2_000_000, needsKeyFrame: false))
+    for _ in 0..<120 { way.step() }
+    #expect(way.rings.sent.withLock { $0.framesPerSecond } == 30)
+  }
+
   @Test func `nothing is encoded while nobody wants it`() throws {
     let way = try Way()
     way.rings.setDemand(nil)
@@ -187,6 +197,8 @@ import Video
     way.now = way.now + .milliseconds(600)
     _ = way.receiving.run(now: way.now)
     #expect(way.notes == [.frozen])
+    #expect(way.rings.received.withLock { $0.freezeCount } == 1, "also while it lasts")
+    #expect(way.rings.received.withLock { $0.totalFreezes } >= .milliseconds(600))
     for _ in 0..<4 { way.step() }
     #expect(way.notes.count == 1, "that it moves again")
     way.expectation.set(false)

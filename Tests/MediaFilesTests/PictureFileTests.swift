@@ -76,6 +76,12 @@ import Testing
     _ = try other.read(into: &picture)
     do { _ = try other.read(into: &picture) } catch { message = error.message }
     #expect(message.contains("picture 3 does not begin"))
+    var half = try Y4MReader(try folder.write(bytes + Array("FRA".utf8), to: "e.y4m"))
+    _ = try half.read(into: &picture)
+    _ = try half.read(into: &picture)
+    message = ""
+    do { _ = try half.read(into: &picture) } catch { message = error.message }
+    #expect(message.contains("picture 3 has no whole header"))
     #expect(throws: (any Error).self) { _ = try Y4MReader(folder.file("none")).header }
   }
 

@@ -14,10 +14,32 @@ import Video
     #expect(meter.handleTimeout(now: Instant(nanoseconds: 1_560_000_001)) == true)
     #expect(meter.isFrozen && meter.nextDeadline == nil)
     #expect(meter.handleTimeout(now: moment(1600)) == false, "told once")
+    #expect(meter.totals(now: moment(1600)) == (1, .milliseconds(540), .milliseconds(1600)))
+    #expect(meter.freezeCount == 0, "it is not over")
     #expect(meter.handlePicture(now: moment(1660)) == .milliseconds(600))
     #expect(meter.freezeCount == 1 && meter.totalFreezesDuration == .milliseconds(600))
     #expect(abs(meter.frozenFraction - 600.0 / 1660) < 1e-9)
     #expect(!meter.isFrozen)
+  }
+
+  /// Slides, a picture a second: that is how they are made, and nothing stands still.
+  @Test func `a source of few pictures is not frozen between them`() {
+    var meter = FreezeMeter()
+    for time in stride(from: 0, through: 10_000, by: 1000) {
+      meter.handlePicture(
+        now: moment(time), interval: time == 0 ? nil : .milliseconds(1000))
+      #expect(meter.handleTimeout(now: moment(time + 999)) == (time == 0), "at \(time)")
+    }
+    #expect(meter.freezeCount == 1, "the first gap, before anything is known")
+    #expect(meter.limit == .milliseconds(2500))
+    #expect(meter.handleTimeout(now: moment(12_600)) == true)
+    // Losses make gaps, not intervals; and one long interval is a pause.
+    var quick = FreezeMeter()
+    for time in stride(from: 0, through: 330, by: 33) {
+      quick.handlePicture(now: moment(time), interval: .milliseconds(time == 99 ? 9000 : 33))
+    }
+    #expect(quick.limit == FreezeMeter.leastLimit)
+    #expect(quick.handlePicture(now: moment(900), interval: .milliseconds(33)) != nil)
   }
 
   @Test func `what was muted is not frozen`() {

@@ -225,6 +225,32 @@ extension VideoAssembler {
     #expect(assembler.statistics.packetsLost == 2 && assembler.statistics.framesDropped == 1)
   }
 
+  @Test func `what a sender left out as it stopped is not lost`() {
+    var stream = MadeStream()
+    var assembler = VideoAssembler()
+    for number in 0..<7 {
+      let packets = stream.packets(
+        isKeyFrame: number == 0 || number == 4, byteCount: 3000, now: moment(33 * number))
+      switch number {
+      // Muted in the midst of one; two more waited.
+      case 1:
+        for packet in packets.dropLast(2) { assembler.take(packet, now: moment(33)) }
+        assembler.handlePause()
+      case 2, 3: break
+      // What is missing of this one is lost.
+      case 5: for packet in packets.dropLast() { assembler.take(packet, now: moment(165)) }
+      default: for packet in packets { assembler.take(packet, now: moment(33 * number)) }
+      }
+    }
+    let frames = assembler.takeFrames(now: moment(500)).map(\.0.number)
+    #expect(frames.starts(with: [0, 4]), "\(frames)")
+    for packet in stream.packets(isKeyFrame: true, byteCount: 900, now: moment(600)) {
+      assembler.take(packet, now: moment(600))
+    }
+    #expect(assembler.takeFrames(now: moment(900)).last?.0.number == 7)
+    #expect(assembler.statistics.packetsLost == 1)
+  }
+
   /// Found by fuzzing, which took it for one frame twice.
   @Test func `after all numbers have gone round the same number is another frame`() {
     var assembler = VideoAssembler()

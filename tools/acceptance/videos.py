@@ -280,6 +280,30 @@ def video_that_cannot_be_read_stops_the_program(lab):
 
 
 @scenario
+def full_disk_ends_the_saving_and_not_the_call(lab):
+    disk = lab.path("disk")
+    os.mkdir(disk)
+    if sh("mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk, check=False).returncode != 0:
+        return "skipped: nothing can be mounted here"
+    try:
+        saved = os.path.join(disk, "bob.ivf")
+        lab.rendezvous()
+        bob = ready(lab, "--accept", "--calls", "1", "--save-video", saved)
+        alice = lab.peer("a", "call", "bob", "--video", "test", "--duration", "5")
+        outcome(alice, "completed", 0, 20)
+        two = outcome(bob, "completed", 8, 5)
+        equal(bob.stderr().count("bob.ivf cannot be written to the end"), 1, "complaints about the file")
+        count, found = frames(saved)
+        size = 32 + sum(12 + len(frame) for _, frame in found)
+        equal([count, size], [len(found), os.path.getsize(saved)], "frames and bytes of whole frames")
+        seen = two["video"]["received"]["framesDecoded"]
+        assert 1 <= count < seen and seen >= 60, f"  {count} frames saved, {seen} decoded"
+        return f"{count} of {seen} frames saved"
+    finally:
+        sh("umount", disk, check=False)
+
+
+@scenario
 def killed_by_sigterm_leaves_a_readable_video(lab):
     import signal, time
     lab.rendezvous()

@@ -13,6 +13,8 @@ package struct IVFWriter: ~Copyable {
   private var descriptor: Int32
   private var block: [UInt8] = []
   private var lastTime: Int64 = -1
+  /// Of whole frames, and the header.
+  private var byteCount = Self.headerByteCount
 
   /// Creates the file, or empties the one that is there.
   package init(_ path: String, width: Int, height: Int) throws(MediaFileError) {
@@ -61,10 +63,26 @@ package struct IVFWriter: ~Copyable {
     block.append(littleEndian: UInt32(clamping: frame.count))
     block.append(littleEndian: UInt64(time))
     for index in frame.indices { block.append(frame[index]) }
-    try Self.write(block, to: descriptor, path)
+    do throws(MediaFileError) {
+      try Self.write(block, to: descriptor, path)
+    } catch {
+      endWhole()
+      throw error
+    }
+    byteCount += block.count
     frameCount += 1
     let isKeyFrame = !frame.isEmpty && frame[0] & 1 == 0
     if isKeyFrame || frameCount % 30 == 0 { try writeCount() }
+  }
+
+  /// Leaves out what there was no room for, so that whole frames are all there is.
+  private func endWhole() {
+    guard ftruncate(descriptor, off_t(byteCount)) == 0 else { return }
+    do throws(MediaFileError) {
+      try writeCount()
+    } catch {
+      // Players count the frames themselves.
+    }
   }
 
   /// Completes the file.

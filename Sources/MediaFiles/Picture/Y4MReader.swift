@@ -31,10 +31,11 @@ internal import Glibc
   ///
   /// - Returns: `false` at the end of the file.
   package mutating func read(into picture: inout [UInt8]) throws(MediaFileError) -> Bool {
-    guard let line = unsafe Self.line(file, most: Self.longestLine) else {
-      // Nothing at all is an end; half a line is not.
-      if unsafe feof(file) != 0 { return false }
-      throw .damaged(path, reason: "picture \(position + 1) has no header.")
+    let line: [UInt8]
+    switch unsafe Self.line(file, most: Self.longestLine) {
+    case .whole(let found): line = found
+    case .nothing: return false
+    case .unended: throw .damaged(path, reason: "picture \(position + 1) has no whole header.")
     }
     guard line.starts(with: "FRAME".utf8), line.count == 5 || line[5] == UInt8(ascii: " ") else {
       throw .damaged(path, reason: "picture \(position + 1) does not begin with FRAME.")
@@ -75,7 +76,7 @@ internal import Glibc
   private static func firstLine(
     _ file: UnsafeMutablePointer<FILE>, _ path: String
   ) throws(MediaFileError) -> (Y4MHeader, Int) {
-    guard let line = unsafe line(file, most: longestLine) else {
+    guard case .whole(let line) = unsafe line(file, most: longestLine) else {
       throw .notVideo(path, reason: "its first line does not end")
     }
     return (try header(path, line), line.count + 1)
@@ -90,16 +91,25 @@ internal import Glibc
     }
   }
 
-  /// What stands before the next line feed; `nil` if there is none in the next `most` bytes.
-  private static func line(_ file: UnsafeMutablePointer<FILE>, most: Int) -> [UInt8]? {
+  private enum Line {
+    /// Without its line feed.
+    case whole([UInt8])
+    /// The file ends before it.
+    case nothing
+    /// There is no line feed in what is left, or not for long.
+    case unended
+  }
+
+  /// What stands before the next line feed, of which there must be one in the next `most` bytes.
+  private static func line(_ file: UnsafeMutablePointer<FILE>, most: Int) -> Line {
     var line: [UInt8] = []
     while line.count < most {
       let byte = unsafe getc(file)
-      guard byte != EOF else { return nil }
-      if byte == 10 { return line }
+      guard byte != EOF else { return line.isEmpty ? .nothing : .unended }
+      if byte == 10 { return .whole(line) }
       line.append(UInt8(truncatingIfNeeded: byte))
     }
-    return nil
+    return .unended
   }
 
   private static let longestLine = 1024

@@ -116,11 +116,15 @@ package final class OnlineSession {
     if let report, let page { write(page, to: report) }
     await endpoint.close()
     for fault in faults + lines.faults {
-      console.complain(
-        CommandFailure(.file, fault, advice: fault.contains("df -h") ? "" : "Make room (df -h)."))
+      console.complain(CommandFailure(.file, fault, advice: Self.advice(on: fault)))
     }
     let isClean = faults.isEmpty && lines.faults.isEmpty
     return isClean || code != .done && code != .quality ? code : .file
+  }
+
+  /// What was being written may have needed room; the others say by themselves what to do.
+  package static func advice(on fault: String) -> String {
+    fault.contains("cannot be written") && !fault.contains("df -h") ? "Make room (df -h)." : ""
   }
 
   private func write(_ page: String, to report: OutputFile) {

@@ -23,6 +23,8 @@ struct FrameSlot: Sendable, BitwiseCopyable {
   /// When to ask for what is missing.
   var nextRequest = Instant.zero
   var requests = 0
+  /// The sender said that it stops before all of it had come: what is missing was hardly sent.
+  var isLeftOut = false
 
   var isComplete: Bool { completed != nil }
   /// Fragments that are not here, as far as is known.

@@ -1,11 +1,16 @@
 package import Primitives
 
-/// Tells when the picture stood still: more than 500 ms from one shown picture to the next.
+/// Tells when the picture stood still: more than 500 ms from one shown picture to the next, or two
+/// and a half of the sender's intervals where it makes fewer than five pictures a second.
 ///
 /// The whole gap counts, from the last picture before it. W3C webrtc-stats `freezeCount` and
-/// `totalFreezesDuration`, with a fixed limit where that has three times the mean interval.
+/// `totalFreezesDuration`, with this limit where that has three times the mean interval.
 package struct FreezeMeter: Sendable {
-  package static let limit = Duration.milliseconds(500)
+  /// The shortest freeze, at five pictures a second and more.
+  package static let leastLimit = Duration.milliseconds(500)
+
+  /// The longest gap that is none.
+  package private(set) var limit = leastLimit
 
   /// Freezes that are over.
   package private(set) var freezeCount = 0
@@ -16,20 +21,28 @@ package struct FreezeMeter: Sendable {
   /// Whether the present gap has become a freeze.
   package private(set) var isFrozen = false
   private var last: Instant?
+  /// The sender's last intervals, in ms; -1 where none is known yet.
+  private var intervals = InlineArray<8, Int64>(repeating: -1)
+  private var intervalCount = 0
 
   package init() {}
 
   /// A picture was shown.
   ///
+  /// - Parameter interval: between the sender's pictures, by its own time; `nil` where that is not
+  ///   known.
   /// - Returns: how long the freeze was that it ended, if it ended one.
   @discardableResult
-  package mutating func handlePicture(now: Instant) -> Duration? {
-    defer { last = now }
+  package mutating func handlePicture(now: Instant, interval: Duration? = nil) -> Duration? {
+    defer {
+      last = now
+      note(interval)
+    }
     isFrozen = false
     guard let last else { return nil }
     let gap = now - last
     activeDuration += gap
-    guard gap > Self.limit else { return nil }
+    guard gap > limit else { return nil }
     freezeCount += 1
     totalFreezesDuration += gap
     return gap
@@ -37,7 +50,7 @@ package struct FreezeMeter: Sendable {
 
   /// - Returns: whether a freeze has just become one.
   package mutating func handleTimeout(now: Instant) -> Bool {
-    guard !isFrozen, let last, now - last > Self.limit else { return false }
+    guard !isFrozen, let last, now - last > limit else { return false }
     isFrozen = true
     return true
   }
@@ -50,10 +63,34 @@ package struct FreezeMeter: Sendable {
     isFrozen = false
   }
 
+  /// The freezes so far, with the present one up to now.
+  package func totals(now: Instant) -> (count: Int, duration: Duration, active: Duration) {
+    guard isFrozen, let last, now > last else {
+      return (freezeCount, totalFreezesDuration, activeDuration)
+    }
+    let gap = now - last
+    return (freezeCount + 1, totalFreezesDuration + gap, activeDuration + gap)
+  }
+
   /// When the present gap becomes a freeze.
   package var nextDeadline: Instant? {
     guard !isFrozen, let last else { return nil }
-    return last + Self.limit + .nanoseconds(1)
+    return last + limit + .nanoseconds(1)
+  }
+
+  /// The median counts: a sender that was muted for a while has not become slow.
+  private mutating func note(_ interval: Duration?) {
+    guard let interval else { return }
+    intervals[intervalCount % intervals.count] = interval.milliseconds
+    intervalCount += 1
+    let known = min(intervalCount, intervals.count)
+    var median: Int64 = 0
+    for place in 0..<known {
+      let below = (0..<known).count { intervals[$0] < intervals[place] }
+      let same = (0..<known).count { intervals[$0] == intervals[place] }
+      if below <= (known - 1) / 2, (known - 1) / 2 < below + same { median = intervals[place] }
+    }
+    limit = max(Self.leastLimit, .milliseconds(median * 5 / 2))
   }
 
   /// The share of the active time that was frozen, 0...1.

@@ -35,6 +35,8 @@ package struct VideoAssembler: Sendable {
   private var decoded = [Int64](repeating: -1, count: VideoLimits.frames)
   /// Until a key frame is given out nothing else is.
   private var needsKeyFrame = true
+  /// The sender has stopped for now, and nothing has come since.
+  private var isPaused = false
   var requester = KeyFrameRequester()
   /// Since when something has been here that could not be given out.
   var blockedSince: Instant?
@@ -92,6 +94,12 @@ package struct VideoAssembler: Sendable {
     needsKeyFrame = true
     for index in decoded.indices { decoded[index] = -1 }
     requester.want(now: now)
+  }
+
+  /// The sender says that it stops for now: what waited there was left out, and is not lost.
+  package mutating func handlePause() {
+    isPaused = true
+    for index in slots.indices where !slots[index].isComplete { slots[index].isLeftOut = true }
   }
 
   // MARK: - Outputs
@@ -218,6 +226,7 @@ package struct VideoAssembler: Sendable {
       if slots[index].number != passed {
         slots[index] = FrameSlot()
         slots[index].number = passed
+        slots[index].isLeftOut = isPaused
         if isOutage { slots[index].requests = VideoLimits.requests }
       }
       noticeGap(index, wait: VideoLimits.reordering, now: now)
@@ -225,6 +234,7 @@ package struct VideoAssembler: Sendable {
     slots[slotIndex(number)] = FrameSlot()
     slots[slotIndex(number)].number = number
     newest = number
+    isPaused = false
   }
 
   private mutating func note(
@@ -256,7 +266,7 @@ package struct VideoAssembler: Sendable {
 
   private mutating func empty(_ index: Int, _ number: Int64) {
     guard slots[index].number >= 0, slots[index].number <= number else { return }
-    statistics.packetsLost += slots[index].missingCount
+    if !slots[index].isLeftOut { statistics.packetsLost += slots[index].missingCount }
     if let header = slots[index].header {
       let start = index * VideoMediaFrame.maximumFragmentCount
       for place in start..<(start + header.fragmentCount) {

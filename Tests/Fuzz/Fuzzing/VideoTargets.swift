@@ -53,6 +53,8 @@ extension FuzzTarget {
             assembler.handle(video, packet.span.bytes(at: payload), now: now)
           }
         }
+        // The sender says that it stops.
+        if step == 0xFF { assembler.handlePause() }
         while let taken = assembler.poll(into: &frame, now: now) {
           expect(taken.byteCount == frame.count, "a frame is as long as it says")
           expect(last != taken.number, "no frame comes out twice in a row")

@@ -1,0 +1,73 @@
+internal import LastMile
+
+/// Grades what a call sends and what it receives, every 2 s.
+///
+/// Both ways go by the same measures: what was lost before any repair, the round trip and the
+/// jitter, as the receiver of the direction counts them. So both sides see nearly the same.
+struct CallGrader: Sendable {
+  /// What the call is doing, besides its numbers.
+  struct Surroundings: Sendable {
+    /// Sound or pictures are to be sent; to be received.
+    var sends = true
+    var receives = true
+    /// What the way out carries, in bit/s, where pictures would be better with more.
+    var limitingBitsPerSecond: Double?
+  }
+
+  private var out = DirectionGrader()
+  private var back = DirectionGrader()
+  private var last: CallStatistics.Fates?
+  private var lastTrips = (sum: 0.0, count: 0)
+
+  /// Takes the numbers of this moment; gives them its grades.
+  mutating func turn(_ numbers: inout CallStatistics, _ around: Surroundings) {
+    let fates = numbers.fates
+    let before = last ?? CallStatistics.Fates()
+    let trip = roundTrip(numbers)
+    let sent = fates.sent.since(before.sent)
+    if !around.sends {
+      out.noteIdle()
+    } else if before.acknowledged > 0, fates.acknowledged == before.acknowledged {
+      out.noteSilence()
+    } else {
+      out.take(
+        DirectionGrader.Window(
+          expected: sent.expected, lost: sent.lost, roundTripMs: trip,
+          jitterMs: numbers.remoteJitterMs, bitsPerSecond: around.limitingBitsPerSecond))
+    }
+    let received = fates.received.since(before.received)
+    if !around.receives {
+      back.noteIdle()
+    } else if before.heard > 0, fates.heard == before.heard {
+      back.noteSilence()
+    } else {
+      back.take(
+        DirectionGrader.Window(
+          expected: received.expected, lost: received.lost, roundTripMs: trip,
+          jitterMs: numbers.received.jitterMs))
+    }
+    last = fates
+    adopt(&numbers)
+  }
+
+  /// Gives numbers read in between the grades of the last time; before the first they keep theirs.
+  func adopt(_ numbers: inout CallStatistics) {
+    guard last != nil else { return }
+    numbers.qualityTx = out.grade.rawValue
+    numbers.qualityRx = back.grade.rawValue
+  }
+
+  /// A call that ends with a line that carries nothing ends so, however good it was before.
+  func adoptEnd(_ numbers: inout CallStatistics) {
+    if out.grade == .down { numbers.qualityTx = out.grade.rawValue }
+    if back.grade == .down { numbers.qualityRx = back.grade.rawValue }
+  }
+
+  /// The mean of those measured since the last time.
+  private mutating func roundTrip(_ numbers: CallStatistics) -> Double {
+    let (sum, count) = (numbers.totalRttMs, numbers.rttMeasurements)
+    defer { lastTrips = (sum, count) }
+    guard count > lastTrips.count else { return numbers.currentRttMs ?? 0 }
+    return (sum - lastTrips.sum) / Double(count - lastTrips.count)
+  }
+}
