@@ -137,7 +137,8 @@ extension CallStatistics {
     }
   }
 
-  /// Grades both directions by the worst of loss, round trip and jitter.
+  /// Grades both directions by the worst of loss, round trip and jitter. Of what is received, what was
+  /// made up counts as loss: what is lost in an outage that lasts is known by nothing else.
   mutating func grade() {
     qualityTx =
       sent.packetsSent == 0
@@ -148,7 +149,8 @@ extension CallStatistics {
       received.packetsReceived == 0
       ? 0
       : QualityGrade.of(
-        loss: received.lostFraction, rttMs: rttMs?.p50 ?? 0, jitterMs: received.jitterMs)
+        loss: max(received.lostFraction, received.concealedFraction), rttMs: rttMs?.p50 ?? 0,
+        jitterMs: received.jitterMs)
   }
 }
 

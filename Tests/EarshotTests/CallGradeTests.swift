@@ -35,6 +35,15 @@ import Testing
     }
   }
 
+  @Test func `an outage that lasts is no excellent line`() {
+    var numbers = CallStatistics(atMs: 20_000)
+    numbers.received.packetsReceived = 300
+    numbers.received.totalSamplesReceived = 20 * 48_000
+    numbers.received.concealedSamples = 14 * 48_000
+    numbers.grade()
+    #expect(numbers.qualityRx == 5)
+  }
+
   @Test func `without packets they are unknown`() {
     var numbers = CallStatistics(atMs: 10_000)
     numbers.grade()

@@ -246,11 +246,13 @@ package struct RedundancyPolicy: Sendable {
     let room = payload - header * (level == .heavy ? 3 : 2)
     let scale = max(1, plan.frameLength.milliseconds / 20)
     if isBursty {
-      plan.copyBitrate = level == .heavy ? 14_000 : 12_000
+      plan.copyBitrate = level == .heavy ? 16_000 : 13_500
       let spread = [2, 4, 7]
       if room - 3 * plan.copyBitrate - header >= Self.goodBitrate {
         set(&plan, payload - 3 * (plan.copyBitrate + header), low: spread, scale)
-        if level == .heavy, payload >= 2 * plan.bitrate + 2 * (plan.copyBitrate + header) {
+        let shared = (payload - 2 * plan.copyBitrate - 3 * header) / 2
+        if level == .heavy, shared >= plan.bitrate * 9 / 10 {
+          plan.bitrate = min(plan.bitrate, shared)
           replaceFirst(in: &plan)
         }
         return
@@ -258,7 +260,7 @@ package struct RedundancyPolicy: Sendable {
       return setCheap(&plan, payload, header, [3, 7], scale)
     }
     if level == .light, isSparse, setParity(&plan, payload, scale) { return }
-    plan.copyBitrate = level == .heavy ? 14_000 : 10_000
+    plan.copyBitrate = level == .heavy ? 16_000 : 11_000
     let lows = level == .heavy ? [2, 3] : [2]
     let shared = room - lows.count * plan.copyBitrate
     guard shared / 2 >= Self.goodBitrate else {
