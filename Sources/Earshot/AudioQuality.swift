@@ -5,8 +5,8 @@
 public struct AudioQuality: Sendable, Equatable {
   /// Why audio is bad, as far as its receiver can tell.
   public enum Reason: String, Sendable, Equatable, CaseIterable {
-    /// Frames do not arrive, and nothing repairs them in time; or nothing at all arrives, and whether
-    /// it is the path or the other host cannot be told.
+    /// Frames do not arrive, and nothing repairs them in time; or nothing at all arrives, and
+    /// whether it is the path or the other host cannot be told.
     case loss
     /// They arrive, but too late; or so irregularly that they are heard more than 400 ms after they
     /// were spoken.

@@ -137,8 +137,8 @@ extension CallStatistics {
     }
   }
 
-  /// Grades both directions by the worst of loss, round trip and jitter. Of what is received, what was
-  /// made up counts as loss: what is lost in an outage that lasts is known by nothing else.
+  /// Grades both directions by the worst of loss, round trip and jitter. Of what is received, what
+  /// was made up counts as loss: what is lost in an outage that lasts is known by nothing else.
   mutating func grade() {
     qualityTx =
       sent.packetsSent == 0

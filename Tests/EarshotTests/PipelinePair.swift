@@ -57,7 +57,7 @@ struct PipelinePair: ~Copyable {
   }
 
   /// - Parameters:
-  ///   - rate: of the line toward the receiver, in bit/s with 56 bytes of headers; none without one.
+  ///   - rate: of the line toward the receiver, in bit/s with 56 bytes of headers.
   ///   - isHeard: whether anything else of the sender comes meanwhile.
   ///   - isLost: told the number of each packet of audio toward the receiver, in this run.
   mutating func run(

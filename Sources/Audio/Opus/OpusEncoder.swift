@@ -141,8 +141,8 @@ internal import COpus
   package mutating func reset() { _ = unsafe earshot_opus_encoder_reset(encoder) }
 
   /// Takes over what `other`, of as many channels, has encoded so far, but neither its bitrate, its
-  /// complexity nor its choice of band: the next frame is coded as `other` would code it with fewer bits, so that
-  /// a decoder that has heard `other` may take either.
+  /// complexity nor its choice of band: the next frame is coded as `other` would code it with
+  /// fewer bits, so that a decoder that has heard `other` may take either.
   package mutating func follow(_ other: borrowing OpusEncoder) throws(OpusError) {
     guard other.settings.channels == settings.channels else { throw .badArgument(.configure) }
     unsafe UnsafeMutableRawPointer(encoder).copyMemory(

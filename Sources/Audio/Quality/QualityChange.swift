@@ -2,8 +2,8 @@
 package struct QualityChange: Equatable, Sendable {
   /// Why it is bad, as far as the receiver can tell.
   package enum Cause: String, Sendable {
-    /// Frames do not arrive, and nothing repairs them in time; or nothing at all arrives, and whether
-    /// it is the path or the other host cannot be told.
+    /// Frames do not arrive, and nothing repairs them in time; or nothing at all arrives, and
+    /// whether it is the path or the other host cannot be told.
     case loss
     /// They arrive, but too late; or so irregularly that they are heard more than 400 ms later.
     case jitter

@@ -150,6 +150,7 @@ package struct QualityMonitor: Sendable {
     // What waits in a queue is late, then lost: neither is where it begins.
     if surroundings.isQueueGrown { return .bandwidth }
     if surroundings.mouthToEarMilliseconds > Self.longDelay {
+      if surroundings.isBandwidthShort { return .bandwidth }
       return surroundings.jitterMilliseconds > Self.longJitter ? .jitter : .delay
     }
     let first = windowStart

@@ -1,8 +1,8 @@
 /// Tells a queue that grows from jitter, stalls and new paths, by the times of arrival alone.
 ///
 /// A queue grows by a little with each packet, and stays. What jitter and stalls delay comes in one
-/// leap and is caught up; another path is one leap that stays. So of each packet at most 40 ms count
-/// as growth, and whatever is caught up counts in full.
+/// leap and is caught up; another path is one leap that stays. So of each packet at most 40 ms
+/// count as growth, and whatever is caught up counts in full.
 package struct QueueWatch: Sendable, BitwiseCopyable {
   /// Whether packets have waited 80 ms and more, for four tenths of a second, in a queue that grew.
   package private(set) var isGrown = false

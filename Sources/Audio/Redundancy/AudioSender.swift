@@ -278,8 +278,8 @@ package struct AudioSender: ~Copyable {
   /// 1200 bytes less header, tag, the frame's own three and a report beside it.
   package static let maximumBodyByteCount = 1130
   private static let maximumRepetitions = 3
-  /// Of low-rate copies of speech: a third less time than 9, for a kilobit a second or two that a copy
-  /// has to have more (docs/decisions/0027).
+  /// Of low-rate copies of speech: a third less time than 9, for one or two kbit/s that copies have
+  /// to have more (docs/decisions/0027).
   private static let copyComplexity = 6
   private static let maximumRepetitionsAtOnce = 6
 }
