@@ -166,7 +166,9 @@ package struct RedundancyPolicy: Sendable {
     // The resting time may rise by a fiftieth each second, so that a new path is believed in time.
     let seconds = lastReport.map { now.nanoseconds(since: $0) / 1_000_000 } ?? 0
     let resting = restingRoundTrip.map { $0 + $0 / 50 * min(seconds, 1000) / 1000 }
-    restingRoundTrip = min(resting ?? roundTrip.smoothed, roundTrip.smoothed)
+    // A narrow line may have filled its queue before the first report: what is smoothed is long.
+    let first = roundTrip.minimum &+ Self.usualJitter
+    restingRoundTrip = min(resting ?? first, roundTrip.smoothed)
     lastReport = now
     let queue = roundTrip.smoothed - (restingRoundTrip ?? roundTrip.smoothed)
     let present = Self.wireBitrate(of: plan)
@@ -335,6 +337,8 @@ package struct RedundancyPolicy: Sendable {
   /// Half a minute: the line may be another one by then.
   private static let caution: UInt64 = 30_000_000_000
   private static let longQueue: UInt64 = 80_000_000
+  /// What jitter may add to the fastest packet's way there and back on average.
+  private static let usualJitter: UInt64 = 60_000_000
   private static let shortQueue: UInt64 = 40_000_000
   /// Below these frames themselves sound bad, and worse than copies can mend.
   private static let goodBitrate = 22_000
