@@ -32,15 +32,19 @@ struct AudioAccount: Sendable {
 
   mutating func note(_ body: Span<UInt8>, _ label: AudioLabel) {
     if let trip = label.roundTrip { leastRoundTrip = Int(trip.minimum) }
-    if label.kind == .frame { bytes.note(body, hasCopies: label.hasCopies) }
+    guard label.kind == .frame else { return }
+    bytes.note(body, hasCopies: label.hasCopies)
+    watch.note(mediaTime: label.mediaTime, arrival: label.arrival)
   }
 
   mutating func take(_ report: AudioReportFrame) { remote.take(report) }
 
   /// Once a tick, after playing.
   ///
+  /// - Parameter peerHeard: when anything of the other side came last, in nanoseconds.
   /// - Returns: that the quality has become bad, or good again.
-  mutating func tick(_ buffer: inout JitterBuffer) -> QualityChange? {
+  mutating func tick(_ buffer: inout JitterBuffer, peerHeard: UInt64) -> QualityChange? {
+    watch.followPackets(&buffer, peerHeard: peerHeard)
     ticks += 1
     if ticks >= Self.ticksBetweenUpdates {
       ticks = 0

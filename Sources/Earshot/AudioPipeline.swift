@@ -94,7 +94,8 @@ struct AudioPipeline: ~Copyable {
     if let heard = receiver.buffer.heardNanoseconds {
       rings.heardClock.note(heard, at: due + Self.tickLength)
     }
-    if let change = account.tick(&receiver.buffer) { tell(change) }
+    let peerHeard = rings.peerHeard.value
+    if let change = account.tick(&receiver.buffer, peerHeard: peerHeard) { tell(change) }
     if let arrivals { Self.drain(&receiver.buffer.recording, to: arrivals) }
     untilNextFrame -= Self.tickMilliseconds
     // Frames of 20 ms go every other tick.
@@ -371,6 +372,8 @@ struct AudioRings: Sendable {
   let heardClock = MediaClock(start: .zero)
   /// What the picture wants the sound to wait for it.
   let pictureHold = PictureHold()
+  /// When anything of the other side came last, while something is sent to it.
+  let peerHeard = PeerHeard()
   /// The last change, until the loop has told it.
   let qualityChange = Guarded<QualityChange?>(nil)
 

@@ -23,6 +23,9 @@ public struct CallReplay: ~Copyable {
   public let channelCount: Int
   /// Sound given out so far.
   public private(set) var milliseconds = 0
+  /// Whether the recording ended in the middle of a record, as where its program was killed; what
+  /// came before was heard.
+  public private(set) var isCutOff = false
   private var replay: ArrivalReplay
 
   /// - Throws: When `recording` is none, or not of this version.
@@ -33,7 +36,10 @@ public struct CallReplay: ~Copyable {
     do throws(WireError) {
       replay = try ArrivalReplay(recording)
     } catch {
-      throw Self.damaged(error)
+      throw Self.unusable(
+        error.field == "version"
+          ? "The recording of arrivals was written by another version of Earshot."
+          : "That is no recording of arrivals.")
     }
     if settings != Settings() {
       let least = Int64(min(max(settings.leastDelayMs, 0), 1000)) * 1_000_000
@@ -49,7 +55,7 @@ public struct CallReplay: ~Copyable {
   /// Puts the next 10 ms at the front of `samples`, 480 of them a channel, interleaved.
   ///
   /// - Parameter samples: at least 960 long.
-  /// - Returns: `false` at the end.
+  /// - Returns: `false` at the end, and where a recording was cut off.
   /// - Throws: Where the recording is damaged; what came before was true.
   public mutating func read(into samples: inout [Int16]) throws(EarshotError) -> Bool {
     precondition(samples.count >= 2 * AudioFormat.stepSampleCount, "room for 10 ms of stereo")
@@ -57,7 +63,11 @@ public struct CallReplay: ~Copyable {
     do throws(WireError) {
       isThere = try Self.pull(from: &replay, into: &samples)
     } catch {
-      throw Self.damaged(error)
+      guard error.reason == .truncated else {
+        throw Self.unusable(
+          "The recording of arrivals is damaged after \(milliseconds) ms of sound.")
+      }
+      isCutOff = true
     }
     if isThere { milliseconds += 10 }
     return isThere
@@ -83,9 +93,7 @@ public struct CallReplay: ~Copyable {
   /// The longest recording that is read, in bytes: 1 GiB.
   public static let maximumByteCount = 1 << 30
 
-  private static func damaged(_ error: WireError) -> EarshotError {
-    EarshotError(
-      .fileUnusable, "The recording of arrivals is damaged: \(error).",
-      advice: "Give a file that --capture wrote.")
+  private static func unusable(_ message: String) -> EarshotError {
+    EarshotError(.fileUnusable, message, advice: "Give a file that --capture wrote.")
   }
 }

@@ -36,6 +36,7 @@ extension Endpoint {
     sampleNetwork(callID)
     let capture = self.capture
     driver.withMachine { machine, now in
+      if let heard = machine.lastHeard(of: callID) { audio.rings.peerHeard.set(heard.nanoseconds) }
       var isThere = true
       while isThere {
         isThere =

@@ -56,6 +56,9 @@ extension PeerMachine {
     return (estimator.smoothed, estimator.minimum)
   }
 
+  /// When a packet of the other side was opened last, whatever was in it.
+  package func lastHeard(of callID: CallID) -> Instant? { link(callID)?.association?.lastReceived }
+
   /// Appends the oldest received frame of `callID` to `output`; `nil` when there is none.
   @_lifetime(output: copy output)
   package mutating func pollAudio(

@@ -32,6 +32,28 @@ import Testing
     #expect(account.cause == nil)
   }
 
+  @Test func `says that the line carries too little where a queue grows`() throws {
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 7)
+    pair.run(seconds: 4, rate: 40_000)
+    #expect(pair.changes.map(\.isBad) == [true])
+    #expect(pair.changes.first?.reason == .bandwidth, "\(pair.changes)")
+  }
+
+  @Test(arguments: [3, 7, 11])
+  func `says that the far end is silent only where it is heard of`(tenths: Int) throws {
+    for isHeard in [true, false] {
+      var pair = try PipelinePair.make()
+      pair.run(seconds: 6)
+      // The silence begins anywhere in a window.
+      pair.run(seconds: 1) { $0 >= tenths * 4 }
+      pair.run(seconds: 4, isHeard: isHeard) { _ in true }
+      #expect(pair.changes.map(\.isBad) == [true])
+      let first = try #require(pair.changes.first)
+      #expect(first.reason == (isHeard ? .farEnd : .loss), "\(tenths) \(first)")
+    }
+  }
+
   @Test func `counts what webrtc-stats has names for`() throws {
     let lost = Self.losses(0.1, seed: 3)
     var pair = try PipelinePair.make()

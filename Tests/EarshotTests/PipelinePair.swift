@@ -28,6 +28,9 @@ struct PipelinePair: ~Copyable {
   private var sender: AudioPipeline
   private var receiver: AudioPipeline
   private var ticks = 0
+  /// What a line of a rate holds: packets, and when each comes out, in nanoseconds.
+  private var queue: [(payload: [UInt8], label: AudioLabel)] = []
+  private var busyUntil: UInt64 = 0
 
   static func make() throws -> PipelinePair {
     let fromRings = AudioRings(wake: try LoopWake())
@@ -54,8 +57,12 @@ struct PipelinePair: ~Copyable {
   }
 
   /// - Parameters:
+  ///   - rate: of the line toward the receiver, in bit/s with 56 bytes of headers.
+  ///   - isHeard: whether anything else of the sender comes meanwhile.
   ///   - isLost: told the number of each packet of audio toward the receiver, in this run.
-  mutating func run(seconds: Int, isLost: (Int) -> Bool = { _ in false }) {
+  mutating func run(
+    seconds: Int, rate: Int? = nil, isHeard: Bool = false, isLost: (Int) -> Bool = { _ in false }
+  ) {
     var number = 0
     for _ in 0..<(seconds * 100) {
       ticks += 1
@@ -64,6 +71,9 @@ struct PipelinePair: ~Copyable {
       sender.tick(now: own, due: own)
       receiver.tick(now: later, due: later)
       let arrival = now + 10_000_000
+      if isHeard { toRings.peerHeard.set(now) }
+      if let rate { hold(rate, now) }
+      release(now)
       Self.carry(fromRings, toRings, arrival) { kind in
         guard kind == .frame else { return false }
         number += 1
@@ -86,6 +96,30 @@ struct PipelinePair: ~Copyable {
   /// Of the end that hears, and of the one that speaks.
   var received: AudioNumbers { receiver.statistics }
   var sent: AudioNumbers { sender.statistics }
+
+  /// What was just sent, into the queue of a line.
+  private mutating func hold(_ rate: Int, _ now: UInt64) {
+    var isThere = true
+    while isThere {
+      isThere =
+        fromRings.toSend.pop { payload, packed in
+          let bits = (payload.count + 56) * 8
+          busyUntil = max(busyUntil, now) + UInt64(bits * 1_000_000_000 / rate)
+          var label = AudioLabel(packed)
+          label.arrival = busyUntil + 10_000_000
+          label.roundTrip = (smoothed: 40, minimum: 40)
+          queue.append(((0..<payload.count).map { payload[$0] }, label))
+          return true
+        } ?? false
+    }
+  }
+
+  private mutating func release(_ now: UInt64) {
+    while let first = queue.first, first.label.arrival <= now + 10_000_000 {
+      _ = toRings.received.push(first.payload.span, first.label.packed)
+      queue.removeFirst()
+    }
+  }
 
   private static func carry(
     _ from: AudioRings, _ to: AudioRings, _ arrival: UInt64, isLost: (AudioKind) -> Bool

@@ -35,6 +35,36 @@ struct ReplayCommandTests {
     #expect(explained.hasSuffix(story.text))
   }
 
+  @Test func `hears what is there of a recording that was cut off, and says so`() throws {
+    let whole = try ReplayStory(Self.recording)
+    #expect(!whole.isCutOff && !whole.text.contains("cut off"))
+    var cuts = 0
+    for count in [Self.recording.count / 2, Self.recording.count - 1, 700, 701, 702] {
+      let story = try ReplayStory(Array(Self.recording.prefix(count)))
+      #expect(story.statistics.atMs <= whole.statistics.atMs)
+      guard story.isCutOff else { continue }
+      cuts += 1
+      #expect(story.text.contains("cut off") && story.json.contains(#""cutOff":true"#))
+    }
+    #expect(cuts > 0)
+  }
+
+  @Test func `names what is wrong with a recording in words`() throws {
+    var other = Self.recording
+    other[4] = 99
+    for (bytes, words) in [
+      ([1, 2, 3], "That is no recording"), (other, "another version"),
+      (Self.recording + [103], "is damaged after"),
+    ] {
+      do throws(CommandFailure) {
+        _ = try ReplayStory(bytes)
+        Issue.record("taken for good: \(words)")
+      } catch {
+        #expect("\(error)".contains(words), "\(error)")
+      }
+    }
+  }
+
   @Test func `takes settings, and refuses what makes no sense`() throws {
     let command = try ReplayCommand(
       Arguments([

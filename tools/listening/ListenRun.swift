@@ -90,11 +90,10 @@ struct ListenRun: ~Copyable {
   mutating func listen() throws -> ListenOutcome {
     try sender.follow(options.plan)
     if let delay = options.delay { receiver.buffer.delayRange = delay...delay }
-    if options.asksAgain {
-      // What a session knows of its path; a call measures it.
-      let delays = options.line.conditions.delay + options.back.conditions.delay
-      receiver.roundTripMilliseconds = Int(delays.milliseconds)
-    }
+    // What a session knows of its path; a call measures it before the first sound.
+    let delays = options.line.conditions.delay + options.back.conditions.delay
+    roundTrip.minimum = UInt64(delays.nanoseconds)
+    if options.asksAgain { receiver.roundTripMilliseconds = Int(delays.milliseconds) }
     events.push(.capture, at: captureTime())
     events.push(.tick, at: Instant(nanoseconds: phase))
     // What is heard before the first visit is silence.

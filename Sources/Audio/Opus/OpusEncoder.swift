@@ -140,9 +140,9 @@ internal import COpus
   /// Forgets everything encoded so far, as at the start of a stream.
   package mutating func reset() { _ = unsafe earshot_opus_encoder_reset(encoder) }
 
-  /// Takes over what `other`, of as many channels, has encoded so far, but neither its bitrate nor
-  /// its choice of band: the next frame is coded as `other` would code it with fewer bits, so that
-  /// a decoder that has heard `other` may take either.
+  /// Takes over what `other`, of as many channels, has encoded so far, but neither its bitrate, its
+  /// complexity nor its choice of band: the next frame is coded as `other` would code it with
+  /// fewer bits, so that a decoder that has heard `other` may take either.
   package mutating func follow(_ other: borrowing OpusEncoder) throws(OpusError) {
     guard other.settings.channels == settings.channels else { throw .badArgument(.configure) }
     unsafe UnsafeMutableRawPointer(encoder).copyMemory(
@@ -152,6 +152,7 @@ internal import COpus
     let code = unsafe earshot_opus_encoder_get(encoder, OPUS_GET_BANDWIDTH_REQUEST, &band)
     guard code == 0 else { throw OpusError(.configure, code: code) }
     try set(OPUS_SET_INBAND_FEC_REQUEST, settings.usesForwardErrorCorrection ? 1 : 0)
+    try set(OPUS_SET_COMPLEXITY_REQUEST, settings.complexity)
     try set(OPUS_SET_BANDWIDTH_REQUEST, Int(band))
     codesUpperBand = other.codesUpperBand
   }

@@ -2,15 +2,16 @@
 package struct QualityChange: Equatable, Sendable {
   /// Why it is bad, as far as the receiver can tell.
   package enum Cause: String, Sendable {
-    /// Frames do not arrive, and nothing repairs them in time.
+    /// Frames do not arrive, and nothing repairs them in time; or nothing at all arrives, and
+    /// whether it is the path or the other host cannot be told.
     case loss
-    /// They arrive, but too late.
+    /// They arrive, but too late; or so irregularly that they are heard more than 400 ms later.
     case jitter
-    /// It sounds well, but more than 400 ms later.
+    /// They arrive regularly, but are heard more than 400 ms later.
     case delay
-    /// The path carries too little.
+    /// The path carries too little: a queue grows, or the sender saves what headers cost.
     case bandwidth
-    /// Nothing is sent, or what is sent is bad.
+    /// The other side is there, but sends no sound, or bad sound.
     case farEnd
   }
 

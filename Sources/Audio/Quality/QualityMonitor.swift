@@ -1,4 +1,5 @@
-/// Follows the quality of one received stream through its call: in windows of two seconds, the
+/// Follows the quality of one received stream through its call: in windows of two seconds (or up to
+/// three, where one would end in a gap between packets), the
 /// worst five seconds, the times when it was frozen, and the moment when it becomes bad, and why.
 ///
 /// Fed with the totals of `PlayoutStatistics` at each pull; allocates nothing.
@@ -38,6 +39,10 @@ package struct QualityMonitor: Sendable {
   private var halves = InlineArray<11, Totals>(repeating: Totals())
   private var halfCount = 0
   private var change: QualityChange?
+  /// Packets received so far, and the sound given out when the last of them came.
+  private var newest = (packets: UInt64(0), samples: UInt64(0))
+  /// Samples given out since a packet came.
+  private var silence: UInt64 = 0
 
   package init() {}
 
@@ -58,13 +63,22 @@ package struct QualityMonitor: Sendable {
   /// Share of the active time that was frozen, 0...1.
   package var frozenRate: Double { activeSeconds == 0 ? 0 : frozenSeconds / activeSeconds }
 
+  /// Whether nothing has come for a second and more.
+  package var isSilent: Bool { silence >= 2 * Self.halfSecond }
+
   /// The change that was noticed last, once.
   package mutating func pollChange() -> QualityChange? { change.take() }
 
   mutating func record(_ totals: Totals, _ surroundings: QualitySurroundings) {
     let half = Int(totals.samples / Self.halfSecond)
     if half > halfCount { closeHalf(totals, half, surroundings) }
+    if totals.packetsReceived != newest.packets {
+      newest = (totals.packetsReceived, totals.samples)
+    }
+    silence = totals.samples &- newest.samples
     guard totals.samples &- windowStart.samples >= 4 * Self.halfSecond else { return }
+    // Whether a packet is late, or all of them stay away, shows within the second.
+    guard silence < Self.tenthOfSecond || isSilent else { return }
     closeWindow(totals, surroundings)
     windowStart = totals
   }
@@ -105,7 +119,7 @@ package struct QualityMonitor: Sendable {
     if !isBad, score < Self.bad || isLate {
       isBad = true
       changesToBad += 1
-      let cause = Self.cause(from: windowStart, to: totals, surroundings)
+      let cause = cause(to: totals, surroundings)
       change = QualityChange(
         isBad: true, score: score, cause: cause, from: windowStart, to: totals, surroundings)
     } else if isBad, score >= Self.good, !isLate {
@@ -129,11 +143,17 @@ package struct QualityMonitor: Sendable {
     ).score
   }
 
-  private static func cause(
-    from first: Totals, to last: Totals, _ surroundings: QualitySurroundings
+  private func cause(
+    to last: Totals, _ surroundings: QualitySurroundings
   ) -> QualityChange.Cause {
-    if surroundings.mouthToEarMilliseconds > longDelay { return .delay }
-    if last.packetsReceived == first.packetsReceived { return .farEnd }
+    if isSilent { return surroundings.isPeerHeard ? .farEnd : .loss }
+    // What waits in a queue is late, then lost: neither is where it begins.
+    if surroundings.isQueueGrown { return .bandwidth }
+    if surroundings.mouthToEarMilliseconds > Self.longDelay {
+      if surroundings.isBandwidthShort { return .bandwidth }
+      return surroundings.jitterMilliseconds > Self.longJitter ? .jitter : .delay
+    }
+    let first = windowStart
     let concealed = last.concealed &- first.concealed
     let late = last.concealedByDelay &- min(first.concealedByDelay, last.concealedByDelay)
     if concealed * 100 < last.samples &- first.samples {
@@ -144,10 +164,13 @@ package struct QualityMonitor: Sendable {
   }
 
   private static let halfSecond: UInt64 = 24_000
+  private static let tenthOfSecond: UInt64 = 4_800
   private static let bad = 3.0
   private static let good = 3.5
   /// ITU-T G.114: never more.
   private static let longDelay = 400.0
+  /// Where a playout that waits out the jitter makes a delay long by itself.
+  private static let longJitter = 20.0
 }
 
 /// What the receiver of a stream is told by others, for the estimate and for causes.
@@ -160,6 +183,12 @@ package struct QualitySurroundings: Equatable, Sendable {
   package var mouthToEarMilliseconds = 0.0
   /// Whether the sender says that the path carries less than it would send.
   package var isBandwidthShort = false
+  /// Whether packets wait in a queue that has grown by and by (`QueueWatch`).
+  package var isQueueGrown = false
+  /// Between arrivals (RFC 3550 §6.4.1).
+  package var jitterMilliseconds = 0.0
+  /// Whether the other side was heard of after its last sound.
+  package var isPeerHeard = false
 
   package init() {}
 }

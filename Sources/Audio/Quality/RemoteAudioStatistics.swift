@@ -42,7 +42,8 @@ package struct RemoteAudioStatistics: Equatable, Sendable {
     totalActiveTime = monitor.activeSeconds
     mosValue = Int(((monitor.meanScore ?? 0) * 100).rounded())
     qualityChangedReason = monitor.isBad ? cause : nil
-    quality = Self.grade(monitor.lastScore)
+    let isDown = monitor.isSilent && statistics.packetsReceived > 0
+    quality = isDown ? 6 : Self.grade(monitor.lastScore)
   }
 
   /// Agora's bands: above 400 excellent, then each 50 one worse.

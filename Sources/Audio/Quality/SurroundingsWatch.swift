@@ -3,8 +3,25 @@
 package struct SurroundingsWatch: Sendable {
   private var counted: (records: UInt64, sum: UInt64) = (0, 0)
   private var shortestFrame = Int.max
+  private var queue = QueueWatch()
+  private var lastArrival: UInt64 = 0
 
   package init() {}
+
+  /// Takes the arrival of a frame, in nanoseconds.
+  package mutating func note(mediaTime: UInt16, arrival: UInt64) {
+    queue.note(mediaTime: mediaTime, arrival: arrival)
+    lastArrival = max(lastArrival, arrival)
+  }
+
+  /// What changes from packet to packet: to be called with each pull.
+  ///
+  /// - Parameter peerHeard: when anything of the other side came last, in nanoseconds.
+  package mutating func followPackets(_ buffer: inout JitterBuffer, peerHeard: UInt64) {
+    buffer.surroundings.isQueueGrown = queue.isGrown
+    buffer.surroundings.isPeerHeard =
+      lastArrival > 0 && peerHeard > lastArrival && peerHeard - lastArrival > Self.sign
+  }
 
   /// To be called once a second or so.
   ///
@@ -20,6 +37,8 @@ package struct SurroundingsWatch: Sendable {
         Double(frame) + Self.lookahead + Double(leastRoundTripMilliseconds) / 2 + playout
     }
     counted = (records, sum)
+    buffer.surroundings.jitterMilliseconds =
+      Double(buffer.statistics.jitterNanoseconds) / 1e6
     guard buffer.statistics.packetsReceived > 0 else { return }
     // Nobody sends longer frames than at first but to save what headers cost.
     shortestFrame = min(shortestFrame, frame)
@@ -28,6 +47,8 @@ package struct SurroundingsWatch: Sendable {
 
   /// What Opus looks ahead, in milliseconds (RFC 6716 §2.1.7).
   private static let lookahead = 6.5
+  /// 300 ms: what was sent with the last sound is not heard of as late as this.
+  private static let sign: UInt64 = 300_000_000
 }
 
 extension JitterBuffer {

@@ -26,6 +26,7 @@ package struct AudioSender: ~Copyable {
     var copySettings = settings
     copySettings.usesForwardErrorCorrection = false
     copySettings.detectsUpperBand = false
+    if settings.isSpeech { copySettings.complexity = min(settings.complexity, Self.copyComplexity) }
     copySettings.bitsPerSecond = RedundancyPlan().copyBitrate
     let encoder = try OpusEncoder(settings)
     let copyEncoder = try OpusEncoder(copySettings)
@@ -277,6 +278,9 @@ package struct AudioSender: ~Copyable {
   /// 1200 bytes less header, tag, the frame's own three and a report beside it.
   package static let maximumBodyByteCount = 1130
   private static let maximumRepetitions = 3
+  /// Of low-rate copies of speech: a third less time than 9, for one or two kbit/s that copies have
+  /// to have more (docs/decisions/0027).
+  private static let copyComplexity = 6
   private static let maximumRepetitionsAtOnce = 6
 }
 

@@ -166,7 +166,9 @@ package struct RedundancyPolicy: Sendable {
     // The resting time may rise by a fiftieth each second, so that a new path is believed in time.
     let seconds = lastReport.map { now.nanoseconds(since: $0) / 1_000_000 } ?? 0
     let resting = restingRoundTrip.map { $0 + $0 / 50 * min(seconds, 1000) / 1000 }
-    restingRoundTrip = min(resting ?? roundTrip.smoothed, roundTrip.smoothed)
+    // A narrow line may have filled its queue before the first report: what is smoothed is long.
+    let first = roundTrip.minimum &+ Self.usualJitter
+    restingRoundTrip = min(resting ?? first, roundTrip.smoothed)
     lastReport = now
     let queue = roundTrip.smoothed - (restingRoundTrip ?? roundTrip.smoothed)
     let present = Self.wireBitrate(of: plan)
@@ -246,11 +248,13 @@ package struct RedundancyPolicy: Sendable {
     let room = payload - header * (level == .heavy ? 3 : 2)
     let scale = max(1, plan.frameLength.milliseconds / 20)
     if isBursty {
-      plan.copyBitrate = level == .heavy ? 14_000 : 12_000
+      plan.copyBitrate = level == .heavy ? 16_000 : 13_500
       let spread = [2, 4, 7]
       if room - 3 * plan.copyBitrate - header >= Self.goodBitrate {
         set(&plan, payload - 3 * (plan.copyBitrate + header), low: spread, scale)
-        if level == .heavy, payload >= 2 * plan.bitrate + 2 * (plan.copyBitrate + header) {
+        let shared = (payload - 2 * plan.copyBitrate - 3 * header) / 2
+        if level == .heavy, shared >= plan.bitrate * 9 / 10 {
+          plan.bitrate = min(plan.bitrate, shared)
           replaceFirst(in: &plan)
         }
         return
@@ -258,7 +262,7 @@ package struct RedundancyPolicy: Sendable {
       return setCheap(&plan, payload, header, [3, 7], scale)
     }
     if level == .light, isSparse, setParity(&plan, payload, scale) { return }
-    plan.copyBitrate = level == .heavy ? 14_000 : 10_000
+    plan.copyBitrate = level == .heavy ? 16_000 : 11_000
     let lows = level == .heavy ? [2, 3] : [2]
     let shared = room - lows.count * plan.copyBitrate
     guard shared / 2 >= Self.goodBitrate else {
@@ -333,6 +337,8 @@ package struct RedundancyPolicy: Sendable {
   /// Half a minute: the line may be another one by then.
   private static let caution: UInt64 = 30_000_000_000
   private static let longQueue: UInt64 = 80_000_000
+  /// What jitter may add to the fastest packet's way there and back on average.
+  private static let usualJitter: UInt64 = 60_000_000
   private static let shortQueue: UInt64 = 40_000_000
   /// Below these frames themselves sound bad, and worse than copies can mend.
   private static let goodBitrate = 22_000

@@ -54,6 +54,8 @@ package struct ReplayStory {
   package static let magic: [UInt8] = Array("ESAR".utf8)
 
   package let statistics: CallStatistics
+  /// Whether the recording ends in the middle of what came last.
+  package let isCutOff: Bool
   private let savedTo: String?
 
   /// - Parameter path: where the sound goes; `nil` saves none.
@@ -82,6 +84,7 @@ package struct ReplayStory {
       throw CommandFailure(error)
     }
     statistics = replay.statistics
+    isCutOff = replay.isCutOff
     sink.finish()
     if let fault = sink.fault { throw CommandFailure(.file, fault) }
   }
@@ -105,6 +108,7 @@ package struct ReplayStory {
           ))
       }
     }
+    if isCutOff { rows.append(("cut off", "the recording ends in the middle of a packet")) }
     return EndTable.text(rows)
   }
 
@@ -113,6 +117,7 @@ package struct ReplayStory {
     var object = JSONObject()
     object.add("type", "replay")
     object.add("durationMs", statistics.atMs)
+    if isCutOff { object.add("cutOff", true) }
     object.add("received", SummaryLine.received(statistics))
     return object.value.text
   }

@@ -121,6 +121,18 @@ import Wire
     #expect(reporter.policy.wireBitrate == nil, "slowly, near where a queue grew")
   }
 
+  @Test func `a line too narrow from the first packet on gets less, not copies`() {
+    var reporter = Reporter()
+    reporter.roundTrip = RedundancyPolicy.RoundTrip(smoothed: 350_000_000, minimum: 90_000_000)
+    reporter.run(seconds: 5, lost: 4)
+    #expect(RedundancyPolicy.wireBitrate(of: reporter.policy.plan) < 30_000)
+    // Jitter that is there from the first packet on is none.
+    reporter = Reporter()
+    reporter.roundTrip = RedundancyPolicy.RoundTrip(smoothed: 150_000_000, minimum: 40_000_000)
+    reporter.run(seconds: 5, lost: 1)
+    #expect(reporter.policy.wireBitrate == nil && reporter.policy.plan.copyCount == 2)
+  }
+
   @Test func `longer packets when headers would take the most`() {
     var policy = RedundancyPolicy(RedundancyPolicy.Limits())
     var report = AudioReportFrame()
