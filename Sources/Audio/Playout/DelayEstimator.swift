@@ -24,6 +24,9 @@ struct DelayEstimator: Sendable {
   private var recent = LatenessHistory()
   private var spells = LatenessSpells()
   private var stalls = StallRhythm()
+  /// When a frame came first in another packet than its own, and whether that was of late.
+  private var lastRepair: Int64 = .min
+  private var isRepairing = false
 
   /// The least transit remembered, in nanoseconds: what the path does when it is at its best.
   var leastTransit: Int64 { floor.value }
@@ -45,7 +48,8 @@ struct DelayEstimator: Sendable {
   mutating func record(
     transit: Int64, arrival: Int64, delayInside: Int64, isPrimary: Bool, frame: Int64
   ) {
-    if isPrimary { floor.record(transit: transit, arrival: arrival) }
+    if isPrimary { floor.record(transit: transit, arrival: arrival) } else { lastRepair = arrival }
+    isRepairing = lastRepair != .min && arrival &- lastRepair <= Self.repairMemory
     let lateness = transit &- floor.value &+ delayInside
     let level = Int(min(max(lateness, 0) / Self.step, 255))
     let frame = max(frame, AudioFormat.stepNanoseconds / 4)
@@ -74,12 +78,17 @@ struct DelayEstimator: Sendable {
   /// What the path alone lets expect, in steps: the tail of the last twenty seconds, or that of the
   /// last four where it has become much longer.
   private var foreseen: Int {
-    let usual = path.expectedExtreme
-    let latest = recent.expectedExtreme
+    let rarity = isRepairing ? Self.rarityInRepair : nil
+    let usual = path.expectedExtreme(rarity: rarity)
+    let latest = recent.expectedExtreme(rarity: rarity)
     return latest > usual / 2 * 3 + Self.notable ? latest : usual
   }
 
   private static let recentFrames = 200
+  /// One frame in 300: where frames are lost, what brings them back is later than they.
+  private static let rarityInRepair = 300.0
+  /// 4 s.
+  private static let repairMemory: Int64 = 4_000_000_000
   /// 4 ms.
   private static let notable = 2
   /// Twenty seconds.

@@ -105,7 +105,7 @@ struct StretchPolicy: Sendable {
     }
     let pace = amount > 150 * Self.millisecond ? 3 : 6
     guard situation.pullsSinceLast >= pace,
-      let least = Self.correlation(toRemove: amount, haste: situation.haste)
+      let least = Self.correlation(toRemove: amount, situation)
     else { return nil }
     return StretchDecision(
       direction: .shorten, leastCorrelation: least, shortest: 0, longest: longest)
@@ -132,12 +132,16 @@ struct StretchPolicy: Sendable {
   }
 
   /// How alike the two sides of a splice in speech must be. One and a half seconds without a pause,
-  /// and speech must do.
-  private static func correlation(toRemove amount: Int, haste: Int) -> Float? {
-    let isUrgent = haste > 72_000
+  /// and speech must do; for what is no more than the delay that stays, only where nothing pauses.
+  private static func correlation(
+    toRemove amount: Int, _ situation: StretchSituation
+  ) -> Float? {
+    let isMuch = amount > situation.target
+    let isUrgent = situation.haste > (isMuch ? hurry : endless)
     switch amount / millisecond {
-    case ..<(isUrgent ? 20 : 120): return nil
-    case ..<250: return 0.9
+    case ..<20: return nil
+    case ..<120: return isUrgent ? 0.9 : nil
+    case ..<250: return isMuch || isUrgent ? 0.9 : nil
     default: return 0.6
     }
   }
@@ -173,6 +177,8 @@ struct StretchPolicy: Sendable {
   private static let realPause = 4800
   /// Two seconds without a pause.
   private static let patience = 96_000
+  /// One and a half.
+  private static let hurry = 72_000
   /// Five seconds without one: music.
   private static let endless = 240_000
   /// 30 ms.
