@@ -19,7 +19,7 @@ struct DelayEstimator: Sendable {
 
   private var floor = TransitFloor()
   private var history = LatenessHistory()
-  /// Of primaries alone: what the path does, of the last twenty seconds and of the last four.
+  /// Of primaries alone: what the path does, of the last forty seconds and of the last four.
   private var path = LatenessHistory()
   private var recent = LatenessHistory()
   private var spells = LatenessSpells()
@@ -60,7 +60,7 @@ struct DelayEstimator: Sendable {
       spells.record(lateness: lateness, time: arrival)
     }
     if isPrimary, !isHeldUp {
-      path.record(level, limit: Int(Self.memory / frame))
+      path.record(level, limit: Int(Self.longMemory / frame))
       recent.record(level, limit: Self.recentFrames)
     }
     if let calm = spells.takeExpired(time: arrival) {
@@ -75,7 +75,7 @@ struct DelayEstimator: Sendable {
     targetDelay = min(max(wanted, range.lowerBound), range.upperBound)
   }
 
-  /// What the path alone lets expect, in steps: the tail of the last twenty seconds, or that of the
+  /// What the path alone lets expect, in steps: the tail of the last forty seconds, or that of the
   /// last four where it has become much longer.
   private var foreseen: Int {
     let rarity = isRepairing ? Self.rarityInRepair : nil
@@ -85,13 +85,14 @@ struct DelayEstimator: Sendable {
   }
 
   private static let recentFrames = 200
-  /// One frame in 300: where frames are lost, what brings them back is later than they.
-  private static let rarityInRepair = 300.0
+  /// One frame in 220: where frames are lost, what brings them back is later than they.
+  private static let rarityInRepair = 220.0
   /// 4 s.
   private static let repairMemory: Int64 = 4_000_000_000
   /// 4 ms.
   private static let notable = 2
-  /// Twenty seconds.
+  /// Forty seconds, and twenty.
+  private static let longMemory: Int64 = 40_000_000_000
   private static let memory: Int64 = 20_000_000_000
   private static let step: Int64 = 2_000_000
 }
