@@ -114,7 +114,8 @@ struct StretchPolicy: Sendable {
   private func lengthen(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
     let longest = min(max(amount, TimeStretch.shortest), TimeStretch.longest)
     if situation.isPassive {
-      if situation.passiveRun < Self.briefPause { return nil }
+      let pause = amount > Self.large ? Self.surePause : Self.briefPause
+      if situation.passiveRun < pause { return nil }
       return StretchDecision(
         direction: .lengthen, leastCorrelation: nil, shortest: longest, longest: longest)
     }
@@ -170,8 +171,10 @@ struct StretchPolicy: Sendable {
   static let noticeable = 720
   /// 60 ms.
   private static let much = 2880
-  /// 20 ms.
+  /// 20 ms; and 60 ms, which a stop within a word does not last, where more than 30 ms are wanted.
   private static let briefPause = 960
+  private static let surePause = 2880
+  private static let large = 1440
   /// 160 ms, and 100 ms.
   private static let longPause = 7680
   private static let realPause = 4800
