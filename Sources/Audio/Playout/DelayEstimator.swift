@@ -79,8 +79,8 @@ struct DelayEstimator: Sendable {
   /// last four where it has become much longer.
   private var foreseen: Int {
     let rarity = isRepairing ? Self.rarityInRepair : nil
-    let usual = path.expectedExtreme(rarity: rarity)
-    let latest = recent.expectedExtreme(rarity: rarity)
+    let usual = path.expectedExtreme(sparing: 0.07, rarity: rarity)
+    let latest = recent.expectedExtreme(sparing: 0.2, rarity: rarity)
     return latest > usual / 2 * 3 + Self.notable ? latest : usual
   }
 

@@ -66,20 +66,22 @@ struct LatenessHistory: Sendable {
   /// it is behind a queue. 0 while there are next to no frames.
   ///
   /// The later half says how long the tail is, by how much it exceeds the median on average; of the
-  /// latest 7 % it counts only that they are no earlier than the others. So one spell of up to
-  /// 7 % moves it by little, and an even delay, however long, has no tail. What few frames say is
-  /// taken for too little by one and a quarter of its standard error.
+  /// latest it counts only that they are no earlier than the others. So one spell of so many moves
+  /// it by little, and an even delay, however long, has no tail. What few frames say is taken for
+  /// too little by one and a quarter of its standard error.
   ///
-  /// - Parameter rarity: one frame in how many may be later; `nil` for what a longer delay is
-  ///   worth: what is late by twice as much makes twice as many frames late.
-  func expectedExtreme(rarity: Double?) -> Int {
+  /// - Parameters:
+  ///   - spared: what share of the frames the latest are, 0...0.5.
+  ///   - rarity: one frame in how many may be later; `nil` for what a longer delay is worth: what
+  ///     is late by twice as much makes twice as many frames late.
+  func expectedExtreme(sparing spared: Double, rarity: Double?) -> Int {
     guard count >= Self.fewestForTail else { return 0 }
     let median = quantile(0.5)
-    let latest = quantile(0.93)
+    let latest = quantile(1 - spared)
     var frames = 0
     var later = 0
     var excess = 0
-    for level in (median + 1)..<max(counts.count, median + 2) where level < counts.count {
+    for level in (median + 1)..<counts.count {
       let number = Int(counts[level])
       later += number
       excess += number * (min(level, latest) - median)
@@ -134,7 +136,7 @@ struct LatenessHistory: Sendable {
   /// One frame in 80, or in 5.5 for each millisecond that the tail is long.
   private static let leastRarity = 80.0
   private static let rarityByStep = 11.0
-  /// In standard errors: that of a mean of n is one in √n.
+  /// In standard errors: an exponential mean of n has one of 1/√n.
   private static let caution = 1.25
   /// Five seconds of 20 ms frames: before that, a share says little.
   private static let fewest = 250

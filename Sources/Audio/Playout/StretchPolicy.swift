@@ -171,10 +171,10 @@ struct StretchPolicy: Sendable {
   static let noticeable = 720
   /// 60 ms.
   private static let much = 2880
-  /// 20 ms; and 60 ms, which a stop within a word does not last, where more than 30 ms are wanted.
+  /// 20 ms; and 60 ms, which a stop within a word does not last, where more than that is wanted.
   private static let briefPause = 960
   private static let surePause = 2880
-  private static let large = 1440
+  private static let large = 2880
   /// 160 ms, and 100 ms.
   private static let longPause = 7680
   private static let realPause = 4800
