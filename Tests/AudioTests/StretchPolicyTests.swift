@@ -54,7 +54,7 @@ struct StretchPolicyTests {
     situation.target = 100 * 48
     situation.haste = 100_000
     #expect(policy.decide(situation) == nil)
-    situation.haste = 250_000
+    situation.haste = 500_000
     #expect(policy.decide(situation)?.leastCorrelation == 0.9)
     var large = Self.situation(excess: 150)
     large.target = 200 * 48

@@ -138,7 +138,7 @@ struct StretchPolicy: Sendable {
     toRemove amount: Int, _ situation: StretchSituation
   ) -> Float? {
     let isMuch = amount > situation.target
-    let isUrgent = situation.haste > (isMuch ? hurry : endless)
+    let isUrgent = situation.haste > (isMuch ? hurry : resignation)
     switch amount / millisecond {
     case ..<20: return nil
     case ..<120: return isUrgent ? 0.9 : nil
@@ -180,8 +180,9 @@ struct StretchPolicy: Sendable {
   private static let realPause = 4800
   /// Two seconds without a pause.
   private static let patience = 96_000
-  /// One and a half.
+  /// One and a half, and ten.
   private static let hurry = 72_000
+  private static let resignation = 480_000
   /// Five seconds without one: music.
   private static let endless = 240_000
   /// 30 ms.
