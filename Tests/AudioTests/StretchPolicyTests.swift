@@ -63,7 +63,7 @@ struct StretchPolicyTests {
 
   @Test func `puts much into sure pauses only`() {
     let policy = StretchPolicy()
-    var situation = Self.situation(excess: -60)
+    var situation = Self.situation(excess: -80)
     situation.isPassive = true
     situation.passiveRun = 1920
     #expect(policy.decide(situation) == nil)

@@ -62,8 +62,8 @@ struct LatenessHistory: Sendable {
     return level
   }
 
-  /// The lateness, in steps, that one frame in so many would exceed if the tail were exponential, as
-  /// it is behind a queue. 0 while there are next to no frames.
+  /// The lateness, in steps, that one frame in so many would exceed if the tail were exponential,
+  /// as it is behind a queue. 0 while there are next to no frames.
   ///
   /// The later half says how long the tail is, by how much it exceeds the median on average; of the
   /// latest it counts only that they are no earlier than the others. So one spell of so many moves
