@@ -28,7 +28,7 @@ struct StallRhythmTests {
 
   @Test func `insures against one stall for a few seconds`() {
     let delays = Self.delays(length: 300, starts: [5000], at: [5200, 5400, 11_000, 12_500])
-    #expect(delays == [0, 160, 160, 0])
+    #expect(delays == [0, 182, 182, 0])
     #expect(Self.delays(length: 120, starts: [5000], at: [5400]) == [120])
   }
 
@@ -39,7 +39,7 @@ struct StallRhythmTests {
   @Test func `expects what comes in a rhythm when it is due`() {
     let delays = Self.delays(
       length: 300, starts: [5000, 10_000], at: [10_400, 13_000, 13_600, 15_200, 15_800, 23_000])
-    #expect(delays == [160, 160, 300, 300, 160, 0])
+    #expect(delays == [182, 182, 300, 300, 182, 0])
     // More often than every three seconds: all the time.
     let often = Self.delays(length: 200, starts: [4000, 6000, 8000], at: [8300, 9000, 13_500])
     #expect(often == [200, 200, 0])

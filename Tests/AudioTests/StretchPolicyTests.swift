@@ -48,6 +48,29 @@ struct StretchPolicyTests {
     #expect(policy.decide(hasty) == nil)
   }
 
+  @Test func `waits for a pause with what is less than the delay that stays`() {
+    let policy = StretchPolicy()
+    var situation = Self.situation(excess: 60)
+    situation.target = 100 * 48
+    situation.haste = 100_000
+    #expect(policy.decide(situation) == nil)
+    situation.haste = 500_000
+    #expect(policy.decide(situation)?.leastCorrelation == 0.9)
+    var large = Self.situation(excess: 150)
+    large.target = 200 * 48
+    #expect(policy.decide(large) == nil)
+  }
+
+  @Test func `puts much into sure pauses only`() {
+    let policy = StretchPolicy()
+    var situation = Self.situation(excess: -80)
+    situation.isPassive = true
+    situation.passiveRun = 1920
+    #expect(policy.decide(situation) == nil)
+    situation.passiveRun = 2880
+    #expect(policy.decide(situation)?.direction == .lengthen)
+  }
+
   @Test func `lengthens in pauses, and in speech only for a clock that drifts`() {
     let policy = StretchPolicy()
     var early = Self.situation(excess: -30)

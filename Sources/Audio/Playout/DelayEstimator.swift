@@ -19,11 +19,14 @@ struct DelayEstimator: Sendable {
 
   private var floor = TransitFloor()
   private var history = LatenessHistory()
-  /// Of primaries alone: what the path does, of the last twenty seconds and of the last four.
+  /// Of primaries alone: what the path does, of the last forty seconds and of the last four.
   private var path = LatenessHistory()
   private var recent = LatenessHistory()
   private var spells = LatenessSpells()
   private var stalls = StallRhythm()
+  /// When a frame came first in another packet than its own, and whether that was of late.
+  private var lastRepair: Int64 = .min
+  private var isRepairing = false
 
   /// The least transit remembered, in nanoseconds: what the path does when it is at its best.
   var leastTransit: Int64 { floor.value }
@@ -45,7 +48,8 @@ struct DelayEstimator: Sendable {
   mutating func record(
     transit: Int64, arrival: Int64, delayInside: Int64, isPrimary: Bool, frame: Int64
   ) {
-    if isPrimary { floor.record(transit: transit, arrival: arrival) }
+    if isPrimary { floor.record(transit: transit, arrival: arrival) } else { lastRepair = arrival }
+    isRepairing = lastRepair != .min && arrival &- lastRepair <= Self.repairMemory
     let lateness = transit &- floor.value &+ delayInside
     let level = Int(min(max(lateness, 0) / Self.step, 255))
     let frame = max(frame, AudioFormat.stepNanoseconds / 4)
@@ -56,7 +60,7 @@ struct DelayEstimator: Sendable {
       spells.record(lateness: lateness, time: arrival)
     }
     if isPrimary, !isHeldUp {
-      path.record(level, limit: Int(Self.memory / frame))
+      path.record(level, limit: Int(Self.longMemory / frame))
       recent.record(level, limit: Self.recentFrames)
     }
     if let calm = spells.takeExpired(time: arrival) {
@@ -71,18 +75,24 @@ struct DelayEstimator: Sendable {
     targetDelay = min(max(wanted, range.lowerBound), range.upperBound)
   }
 
-  /// What the path alone lets expect, in steps: the tail of the last twenty seconds, or that of the
+  /// What the path alone lets expect, in steps: the tail of the last forty seconds, or that of the
   /// last four where it has become much longer.
   private var foreseen: Int {
-    let usual = path.expectedExtreme
-    let latest = recent.expectedExtreme
+    let rarity = isRepairing ? Self.rarityInRepair : nil
+    let usual = path.expectedExtreme(sparing: 0.07, rarity: rarity)
+    let latest = recent.expectedExtreme(sparing: 0.2, rarity: rarity)
     return latest > usual / 2 * 3 + Self.notable ? latest : usual
   }
 
   private static let recentFrames = 200
+  /// One frame in 220: where frames are lost, what brings them back is later than they.
+  private static let rarityInRepair = 220.0
+  /// 4 s.
+  private static let repairMemory: Int64 = 4_000_000_000
   /// 4 ms.
   private static let notable = 2
-  /// Twenty seconds.
+  /// Forty seconds, and twenty.
+  private static let longMemory: Int64 = 40_000_000_000
   private static let memory: Int64 = 20_000_000_000
   private static let step: Int64 = 2_000_000
 }

@@ -339,6 +339,15 @@ extension JitterBuffer {
     return situation
   }
 
+  /// How much of the surplus to cut from a pause. Where a path keeps time, a pull or less is cut in
+  /// halves, ten seconds apart: so a clock that drifts moves the delay by less than a pull.
+  private var cuttable: Int {
+    let step = AudioFormat.stepSampleCount
+    let isCalm = estimator.targetDelay < AudioFormat.stepNanoseconds
+    guard isCalm, surplus <= step else { return surplus }
+    return pullsSinceSplice >= Self.pullsBetweenHalves ? min(surplus, step / 2) : 0
+  }
+
   /// Shortens a pause, if one is in sight.
   private mutating func cutPause() -> Bool {
     guard surplus >= StretchPolicy.worthwhile,
@@ -347,7 +356,7 @@ extension JitterBuffer {
     // What was heard of the pause before counts to its length.
     let before = pause.start == 0 ? passiveBefore : 0
     let length = policy.cut(
-      pause: pause.count, before: before, surplus: surplus,
+      pause: pause.count, before: before, surplus: cuttable,
       mayWait: estimator.isInsuring)
     guard length > 0 else { return false }
     let overlap = min(480, (pause.count - length) / 2)
@@ -377,6 +386,8 @@ extension JitterBuffer {
   private static let shortestJoin = 120
   /// 60 ms.
   private static let mostPauseAtOnce = 2880
+  /// Ten seconds: no longer one is counted.
+  private static let pullsBetweenHalves = 1000
   /// 30 ms.
   private static let worthLookingAhead = 1440
   /// 150 ms.

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// How late the frames of the last twenty seconds came, in steps of 2 ms, and which delay would
 /// have been enough for them.
 ///
@@ -60,18 +62,37 @@ struct LatenessHistory: Sendable {
     return level
   }
 
-  /// The lateness, in steps, that one frame in 400 would exceed if the tail were exponential, as it
-  /// is behind a queue: from what a fifth of the frames exceed and what 7 % do; of few frames from
-  /// the half and a fifth. 0 while there are next to none.
+  /// The lateness, in steps, that one frame in so many would exceed if the tail were exponential,
+  /// as it is behind a queue. 0 while there are next to no frames.
   ///
-  /// One spell of up to 7 % of the frames (a fifth of few) moves it by nothing, and it wanders half
-  /// as much as the worst of so many frames does; an even delay, however long, has no tail.
-  var expectedExtreme: Int {
+  /// The later half says how long the tail is, by how much it exceeds the median on average; of the
+  /// latest it counts only that they are no earlier than the others. So one spell of so many moves
+  /// it by little, and an even delay, however long, has no tail. What few frames say is taken for
+  /// too little by one and a quarter of its standard error.
+  ///
+  /// - Parameters:
+  ///   - spared: what share of the frames the latest are, 0...0.5.
+  ///   - rarity: one frame in how many may be later; `nil` for what a longer delay is worth: what
+  ///     is late by twice as much makes twice as many frames late.
+  func expectedExtreme(sparing spared: Double, rarity: Double?) -> Int {
     guard count >= Self.fewestForTail else { return 0 }
-    let isYoung = count < Self.fewest
-    let low = quantile(isYoung ? 0.5 : 0.8)
-    let high = quantile(isYoung ? 0.8 : 0.93)
-    return low + (high - low) * (isYoung ? Self.youngTail : Self.tail) / 100
+    let median = quantile(0.5)
+    let latest = quantile(1 - spared)
+    var frames = 0
+    var later = 0
+    var excess = 0
+    for level in (median + 1)..<counts.count {
+      let number = Int(counts[level])
+      later += number
+      excess += number * (min(level, latest) - median)
+      if level <= latest { frames += number }
+    }
+    guard frames > 0 else { return median }
+    let mean = Double(excess) / Double(frames)
+    let bound = mean * (1 + Self.caution / Double(later).squareRoot())
+    let rarity = rarity ?? max(Self.leastRarity, Self.rarityByStep * mean)
+    let share = Double(later) / Double(count)
+    return median + Int((bound * max(0, log(share * rarity))).rounded())
   }
 
   /// The least delay, in steps, with which no more frames would have come too late than such a
@@ -112,9 +133,11 @@ struct LatenessHistory: Sendable {
   }
 
   private static let fewestForTail = 8
-  /// In hundredths: ln(0.2 · 400) / ln(0.2 / 0.07), and ln(0.5 · 400) / ln(0.5 / 0.2).
-  private static let tail = 417
-  private static let youngTail = 578
+  /// One frame in 80, or in 5.5 for each millisecond that the tail is long.
+  private static let leastRarity = 80.0
+  private static let rarityByStep = 11.0
+  /// In standard errors: an exponential mean of n has one of 1/√n.
+  private static let caution = 1.25
   /// Five seconds of 20 ms frames: before that, a share says little.
   private static let fewest = 250
 }

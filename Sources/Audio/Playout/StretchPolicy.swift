@@ -105,7 +105,7 @@ struct StretchPolicy: Sendable {
     }
     let pace = amount > 150 * Self.millisecond ? 3 : 6
     guard situation.pullsSinceLast >= pace,
-      let least = Self.correlation(toRemove: amount, haste: situation.haste)
+      let least = Self.correlation(toRemove: amount, situation)
     else { return nil }
     return StretchDecision(
       direction: .shorten, leastCorrelation: least, shortest: 0, longest: longest)
@@ -114,7 +114,8 @@ struct StretchPolicy: Sendable {
   private func lengthen(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
     let longest = min(max(amount, TimeStretch.shortest), TimeStretch.longest)
     if situation.isPassive {
-      if situation.passiveRun < Self.briefPause { return nil }
+      let pause = amount > Self.large ? Self.surePause : Self.briefPause
+      if situation.passiveRun < pause { return nil }
       return StretchDecision(
         direction: .lengthen, leastCorrelation: nil, shortest: longest, longest: longest)
     }
@@ -132,12 +133,16 @@ struct StretchPolicy: Sendable {
   }
 
   /// How alike the two sides of a splice in speech must be. One and a half seconds without a pause,
-  /// and speech must do.
-  private static func correlation(toRemove amount: Int, haste: Int) -> Float? {
-    let isUrgent = haste > 72_000
+  /// and speech must do; for what is no more than the delay that stays, only where nothing pauses.
+  private static func correlation(
+    toRemove amount: Int, _ situation: StretchSituation
+  ) -> Float? {
+    let isMuch = amount > situation.target
+    let isUrgent = situation.haste > (isMuch ? hurry : resignation)
     switch amount / millisecond {
-    case ..<(isUrgent ? 20 : 120): return nil
-    case ..<250: return 0.9
+    case ..<20: return nil
+    case ..<120: return isUrgent ? 0.9 : nil
+    case ..<250: return isMuch || isUrgent ? 0.9 : nil
     default: return 0.6
     }
   }
@@ -166,13 +171,18 @@ struct StretchPolicy: Sendable {
   static let noticeable = 720
   /// 60 ms.
   private static let much = 2880
-  /// 20 ms.
+  /// 20 ms; and 60 ms, which a stop within a word does not last, where more than that is wanted.
   private static let briefPause = 960
+  private static let surePause = 2880
+  private static let large = 2880
   /// 160 ms, and 100 ms.
   private static let longPause = 7680
   private static let realPause = 4800
   /// Two seconds without a pause.
   private static let patience = 96_000
+  /// One and a half, and ten.
+  private static let hurry = 72_000
+  private static let resignation = 480_000
   /// Five seconds without one: music.
   private static let endless = 240_000
   /// 30 ms.
