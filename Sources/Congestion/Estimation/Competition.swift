@@ -106,7 +106,10 @@ extension BandwidthEstimator {
     guard isElastic else { return false }
     // Beside audio and reports, which go on, it empties the slower.
     let share = min(insistentRate / max(drain.capacity, 1), 0.9)
-    return drain.waited > max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle
+    // Where the capacity falls by itself again and again it proves the less.
+    let unrest = min(max((usualScatter - tuning.restlessFrom) / tuning.restlessSpan, 0), 1)
+    let patience = 1 + tuning.restlessPatience * unrest
+    return drain.waited > (max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle) * patience
       && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay, Competition.leastDelay)
       && now >= competition.barredUntil
   }

@@ -85,6 +85,8 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var restlessScatterGuard = 3.0
   package var usualFlight = 115_000.0
   package var restlessCalm = 0.15
+  /// How much longer a drain may take there until somebody else must be in the queue.
+  package var restlessPatience = 2.0
   /// Of the usual rate.
   package var usualMemory = 2_000_000.0
   /// A round trip and a report's interval, after an outage, in which what was before it is tried.
