@@ -29,6 +29,9 @@ extension CallStatistics {
     public var fecPacketsSent = 0
     /// The same in bytes.
     public var fecBytesSent = 0
+    /// Packets sent again though nobody asked, in room that the pictures left; `packetsSent` has
+    /// not got them.
+    public var repeatedPacketsSent = 0
     /// Requests for lost packets.
     public var nackCount = 0
     /// Requests for a key frame.

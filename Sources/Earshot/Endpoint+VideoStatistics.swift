@@ -123,6 +123,7 @@ extension CallStatistics.VideoOutbound {
     retransmittedBytesSent = numbers.retransmittedBytesSent
     fecPacketsSent = numbers.fecPacketsSent
     fecBytesSent = numbers.fecBytesSent
+    repeatedPacketsSent = numbers.repeatedPacketsSent
     nackCount = numbers.nackCount
     pliCount = numbers.pliCount
     qpSum = numbers.qpSum

@@ -60,4 +60,24 @@ import Testing
       _ = gate.admission(of: sendClass, bytesInFlight: .max, now: Instant(nanoseconds: .max))
     }
   }
+
+  @Test func `padding waits until all that left has had its time at its rate`() {
+    var gate = PacingGate(rate: 1_600_000)
+    gate.fillRate = 800_000
+    gate.noteSent(byteCount: 1_000, now: Self.at(0))
+    #expect(gate.admits(.video, bytesInFlight: 0, now: Self.at(5)))
+    #expect(!gate.admits(.padding, bytesInFlight: 0, now: Self.at(9)))
+    #expect(gate.admission(of: .padding, bytesInFlight: 0, now: Self.at(1)) == Self.at(10))
+    #expect(gate.admits(.padding, bytesInFlight: 0, now: Self.at(10)))
+    // Filled all the time, and once a frame comes: no more than that in the end.
+    var sent = 0
+    for tick in 10..<1_010 as Range<UInt64> {
+      let isFrame = tick % 100 == 0
+      if isFrame || gate.admits(.padding, bytesInFlight: 0, now: Self.at(tick)) {
+        gate.noteSent(byteCount: isFrame ? 4_000 : 200, now: Self.at(tick))
+        sent += isFrame ? 4_000 : 200
+      }
+    }
+    #expect((98_000...104_500).contains(sent), "\(sent)")
+  }
 }

@@ -187,6 +187,31 @@ extension VideoAssembler {
     #expect(stream.sender.statistics.retransmittedPacketsSent == 2)
   }
 
+  @Test func `a fragment repeated unasked takes the place of one that was lost`() {
+    var stream = MadeStream()
+    var assembler = VideoAssembler()
+    let packets = stream.packets(isKeyFrame: true, byteCount: 3_000, now: moment(0))
+    for packet in packets.dropFirst() { assembler.take(packet, now: moment(20)) }
+    #expect(assembler.takeFrames(now: moment(20)).isEmpty)
+    var repeated = 0
+    while true {
+      let packet = MadeStream.packet {
+        _ = stream.sender.pollRepetition(into: &$0, now: moment(5))
+      }
+      if packet.isEmpty { break }
+      assembler.take(packet, now: moment(25))
+      repeated += 1
+    }
+    #expect(repeated == packets.count && repeated == 3)
+    #expect(assembler.takeFrames(now: moment(25)).first?.1 == stream.contents[0])
+    #expect(stream.sender.statistics.repeatedPacketsSent == 3)
+    #expect(stream.sender.statistics.packetsSent == 3)
+    // What was never sent goes before.
+    stream.add(isKeyFrame: false, byteCount: 900, now: moment(33))
+    let none = MadeStream.packet { _ = stream.sender.pollRepetition(into: &$0, now: moment(33)) }
+    #expect(none.isEmpty)
+  }
+
   @Test func `asks for a key frame when nothing else helps`() {
     var stream = MadeStream()
     var assembler = VideoAssembler()

@@ -67,6 +67,7 @@ package enum VideoLines {
     object.add("retransmittedBytesSent", numbers.retransmittedBytesSent)
     object.add("earshotFecPacketsSent", numbers.fecPacketsSent)
     object.add("earshotFecBytesSent", numbers.fecBytesSent)
+    object.add("earshotRepeatedPacketsSent", numbers.repeatedPacketsSent)
     object.add("framesEncoded", numbers.framesEncoded)
     object.add("keyFramesEncoded", numbers.keyFramesEncoded)
     object.add("framesSent", numbers.framesSent)

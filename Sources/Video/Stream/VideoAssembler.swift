@@ -54,13 +54,22 @@ package struct VideoAssembler: Sendable {
   /// Takes one VIDEO frame.
   package mutating func handle(_ frame: VideoMediaFrame, _ payload: Span<UInt8>, now: Instant) {
     if frame.isParity { return handleParity(frame, payload, now: now) }
+    let number = unwrapper.unwrap(frame.number)
+    let slot = slot(for: number, now: now)
+    let isNew =
+      slot.map {
+        slots[$0].agrees(with: frame)
+          && places[place($0, frame.fragmentIndex)] == FragmentStore.none
+      } ?? false
+    if frame.isRetransmission, !isNew {
+      // Senders repeat what they can, asked or not.
+      statistics.repeatedPacketsReceived += 1
+      return
+    }
     statistics.packetsReceived += 1
     statistics.bytesReceived += payload.count
     if frame.isRetransmission { statistics.retransmittedPacketsReceived += 1 }
-    let number = unwrapper.unwrap(frame.number)
-    guard let slot = slot(for: number, now: now), slots[slot].agrees(with: frame),
-      places[place(slot, frame.fragmentIndex)] == FragmentStore.none
-    else {
+    guard let slot, isNew else {
       statistics.packetsDiscarded += 1
       return
     }

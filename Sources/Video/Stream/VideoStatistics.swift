@@ -34,6 +34,8 @@ package struct VideoReceiveStatistics: Equatable, Sendable {
   /// Of fragments, without headers.
   package var bytesReceived = 0
   package var retransmittedPacketsReceived = 0
+  /// Sent again, and not needed; no other number has got them. Not in the standard.
+  package var repeatedPacketsReceived = 0
   /// Parity, which `packetsReceived` does not count.
   package var fecPacketsReceived = 0
   package var fecBytesReceived = 0
