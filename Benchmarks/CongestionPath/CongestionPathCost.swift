@@ -99,7 +99,10 @@ struct CongestionPathCost {
       nextAudio += 20_000_000
       send(Self.audioByteCount, moment)
     }
-    while gate.admits(.video, bytesInFlight: history.bytesInFlight, now: moment) {
+    // Its queue has no end, the memory for it has one.
+    while lineCount < line.count,
+      gate.admits(.video, bytesInFlight: history.bytesInFlight, now: moment)
+    {
       send(Self.videoByteCount, moment)
     }
   }

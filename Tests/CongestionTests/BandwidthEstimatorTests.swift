@@ -39,4 +39,78 @@ import Testing
       #expect(estimator.inFlightLimit > 0 && estimator.pacingRate.isFinite)
     }
   }
+
+  /// Behind one long packet everything waits for a tenth of a second: no sign of somebody else, for
+  /// whom more would be sent until the queue, which here has no end, is seconds long.
+  @Test(arguments: [70e3, 85e3, 100e3, 130e3, 200e3]) func `long packets are no rival`(
+    rate: Double
+  ) {
+    var line = LongPacketLine(rate: rate)
+    var longest: UInt64 = 0
+    for _ in 0..<120_000 { longest = max(longest, line.step()) }
+    #expect(longest < 500_000_000, "\(longest / 1_000_000) ms in the queue")
+    #expect(line.estimator.estimate > rate * 0.6)
+  }
+}
+
+/// Audio every 20 ms and packets of 1200 bytes whenever the gate lets one go, over a line that
+/// loses nothing.
+private struct LongPacketLine {
+  let rate: Double
+  var estimator: BandwidthEstimator
+  private var gate: PacingGate
+  private var now: UInt64 = 1_000_000_000
+  private var free: UInt64 = 0
+  private var number: UInt64 = 0
+  private var inFlight = 0
+  private var underWay: [(packet: SentPacket, arrival: UInt64)] = []
+
+  init(rate: Double) {
+    self.rate = rate
+    var limits = EstimatorLimits()
+    limits.prior = rate
+    estimator = BandwidthEstimator(limits)
+    estimator.insistentRate = 60_000
+    gate = PacingGate(rate: rate)
+  }
+
+  /// A millisecond; returns what the queue takes to leave.
+  mutating func step() -> UInt64 {
+    now += 1_000_000
+    let moment = Instant(nanoseconds: now)
+    gate.rate = estimator.pacingRate
+    gate.inFlightLimit = estimator.inFlightLimit
+    if now % 20_000_000 == 0 { send(136, moment) }
+    while underWay.count < 4_000, gate.admits(.video, bytesInFlight: inFlight, now: moment) {
+      send(1_200, moment)
+    }
+    if now % 50_000_000 == 0 { report(moment) }
+    return free > now ? free - now : 0
+  }
+
+  private mutating func send(_ byteCount: Int, _ moment: Instant) {
+    gate.noteSent(byteCount: byteCount + 28, now: moment)
+    free = max(free, now) + UInt64(Double(byteCount + 28) * 8e9 / rate)
+    let packet = SentPacket(
+      number: number, sent: moment, byteCount: byteCount, elicitsFeedback: true, hasMessages: false)
+    underWay.append((packet, free + 25_000_000))
+    inFlight += byteCount
+    number += 1
+  }
+
+  /// What arrived until half a round trip ago.
+  private mutating func report(_ moment: Instant) {
+    let reported = now - 25_000_000
+    var sample: UInt64?
+    while let (packet, arrival) = underWay.first, arrival <= reported {
+      underWay.removeFirst()
+      inFlight -= packet.byteCount
+      sample = arrival + 25_000_000 - packet.sent.nanoseconds
+      estimator.handle(
+        PacketOutcome(
+          packet: packet, fate: .acknowledged, arrivalTicks: Int64(arrival / 250_000),
+          isCongestionExperienced: false))
+    }
+    estimator.finishReport(roundTrip: sample, bytesInFlight: inFlight, now: moment)
+  }
 }

@@ -41,6 +41,10 @@ import Testing
     }
     #expect(window.leastDelay(over: 20_000, atLeast: 1) == 508)
     #expect(window.leastDelay(over: 1_000_000, atLeast: 1) == 10)
+    // So many packets as are usual, where they are not too old.
+    #expect(window.leastDelay(over: 20_000, atLeast: 1, usually: 6, within: 45_000) == 505)
+    #expect(window.leastDelay(over: 20_000, atLeast: 1, usually: 6, within: 90_000) == 504)
+    #expect(window.leastDelay(over: 45_000, atLeast: 1, usually: 2, within: 20_000) == 505)
   }
 
   @Test func `how far a queue fell is read from the packets of both moments`() {

@@ -34,13 +34,20 @@ struct ArrivalWindow: Sendable {
   var newest: ArrivedPacket? { held > 0 ? packet(0) : nil }
 
   /// The least delay among those that arrived in the last `span`, and at least `least` packets.
-  func leastDelay(over span: Int64, atLeast least: Int) -> Int64? {
+  ///
+  /// - Parameters:
+  ///   - usual: so many packets are looked at where they are no older than `most`.
+  ///   - most: no less than `span`.
+  func leastDelay(
+    over span: Int64, atLeast least: Int, usually usual: Int = 0, within most: Int64 = 0
+  ) -> Int64? {
     guard held > 0 else { return nil }
     let newest = packet(0).arrival
     var delay = Int64.max
     for age in 0..<held {
       let packet = packet(age)
-      if age >= least, packet.arrival < newest &- span { break }
+      let oldest = newest &- (age < usual ? max(span, most) : span)
+      if age >= least, packet.arrival < oldest { break }
       delay = min(delay, packet.delay)
     }
     return delay

@@ -270,8 +270,10 @@ package struct BandwidthEstimator: Sendable {
     }
     guard let floor = least.value, let newest = arrivals.newest else { return elapsed }
     let window = Int64(min(max(cycle / 2, 10 * scatter, 40_000), 100_000))
-    let seen = state == .starting ? 2 : tuning.leastSeen
-    standingDelay = Double((arrivals.leastDelay(over: window, atLeast: seen) ?? floor) &- floor)
+    let seen = state == .starting ? 2 : tuning.usuallySeen
+    let standing = arrivals.leastDelay(
+      over: window, atLeast: 2, usually: seen, within: tuning.longestSeen)
+    standingDelay = Double((standing ?? floor) &- floor)
     freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
     let newestDelay = Double(newest.delay &- floor)
     // Standstills that are known for what they are make no line restless.

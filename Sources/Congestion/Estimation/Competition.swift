@@ -9,6 +9,8 @@ struct Competition: Sendable, BitwiseCopyable {
 
   /// A shorter queue than this, in microseconds, nobody need compete for.
   static let leastDelay = 30_000.0
+  /// With a longer one, before anything was lost, the queue has no end that one could find.
+  static let mostDelay = 2_500_000.0
 
   private(set) var window = 4.0
   private var windowAtLoss = 0.0
@@ -100,6 +102,9 @@ extension BandwidthEstimator {
   /// In seconds, with the queue.
   private var loadedRoundTrip: Double { (roundTrip.value + standingDelay) / 1e6 }
 
+  /// Of a whole packet on the line: behind one that we have just sent everything waits so long.
+  private var packetTime: Double { min(9_600e6 / max(acknowledgedRate, 1), 200_000) }
+
   /// A drain that should long be over: what we had in the queue has left, and it is as long as
   /// before.
   func isDrainHopeless(now: Instant) -> Bool {
@@ -109,8 +114,9 @@ extension BandwidthEstimator {
     // Where the capacity falls by itself again and again it proves the less.
     let unrest = min(max((usualScatter - tuning.restlessFrom) / tuning.restlessSpan, 0), 1)
     let patience = 1 + tuning.restlessPatience * unrest
-    return drain.waited > (max(2, 1.0 / (1 - share)) * drain.mostDelay + 3 * cycle) * patience
+    return drain.waited > (max(2, 1.5 / (1 - share)) * drain.mostDelay + 3 * cycle) * patience
       && standingDelay > max(2 * targetDelay, 0.3 * drain.mostDelay, Competition.leastDelay)
+        + packetTime
       && now >= competition.barredUntil
   }
 
@@ -125,7 +131,7 @@ extension BandwidthEstimator {
       lastOverflow = now
     }
     guard isElastic, !isOverburdened, now >= competition.barredUntil,
-      standingDelay > max(2 * targetDelay, 0.6 * slowDelay, Competition.leastDelay)
+      standingDelay > max(2 * targetDelay, 0.6 * slowDelay, Competition.leastDelay) + packetTime
     else { return false }
     let isOverflowing = lastOverflow > longSince && now - lastOverflow < .seconds(4)
     return isOverflowing && now - longSince > .seconds(2)
@@ -160,7 +166,8 @@ extension BandwidthEstimator {
       // What is not used says nothing of what there is (RFC 9438 §5.8).
       competition.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
     }
-    if competition.isSearching, standingDelay > 3 * competition.delayBefore + 100_000 {
+    let mostOfOthers = min(3 * competition.delayBefore + 100_000, Competition.mostDelay)
+    if competition.isSearching, standingDelay > mostOfOthers {
       // Before anything was lost the queue is several times what it was: we made it.
       return endCompetition(barredFor: 2 * standingDelay, now: now)
     }

@@ -13,9 +13,11 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var slowMemory = 2_000_000.0
   package var fairness = 0.1
   package var leastBusy = 3_000.0
-  /// Packets that a standing queue must have been seen by: where few are sent a line that serves in
-  /// turns would seem to have one.
-  package var leastSeen = 6
+  /// Packets that a standing queue must have been seen by, where they come within this time: where
+  /// few are sent a line that serves in turns would seem to have one. What is older says nothing
+  /// of now, on a slow line least of all.
+  package var usuallySeen = 6
+  package var longestSeen: Int64 = 200_000
   /// Of the estimate: where less arrives, and the queue is short, it says nothing of the capacity.
   package var usedShare = 0.65
   package var capacityMemory = 120_000.0
