@@ -8,13 +8,14 @@ import Testing
   /// Feeds one sighting every 100 ms; returns the changes and when they came, in ms.
   static func feed(
     _ machine: inout FallbackMachine, from: UInt64, milliseconds: UInt64, estimate: Double,
-    loss: Double = 0, delay: Double = 5_000, isHeard: Bool = true, proven: Double? = nil
+    loss: Double = 0, delay: Double = 5_000, isHeard: Bool = true, proven: Double? = nil,
+    isRestless: Bool = false
   ) -> [(UInt64, FallbackMachine.Change)] {
     var changes: [(UInt64, FallbackMachine.Change)] = []
     for time in stride(from: from, to: from + milliseconds, by: 100) {
       let sighting = FallbackMachine.Sighting(
         estimate: estimate, loss: loss, queueDelay: delay, isHeard: isHeard,
-        proven: proven ?? estimate)
+        proven: proven ?? estimate, isRestless: isRestless)
       let now = Instant(nanoseconds: (time + 1_000) * 1_000_000)
       if let change = machine.update(sighting, now: now) { changes.append((time, change)) }
     }
@@ -79,6 +80,37 @@ import Testing
       let now = Instant(nanoseconds: 5_600 * 1_000_000)
       #expect((machine.probeRate(now: now) == nil) == isOver)
     }
+  }
+
+  @Test func `on a restless line a moment's delay does not end a probe`() {
+    for (delay, milliseconds, isRestless, isOver) in [
+      (30_000.0, 100, true, false), (30_000, 200, true, true), (45_000, 100, true, true),
+      (30_000, 100, false, true),
+    ] as [(Double, UInt64, Bool, Bool)] {
+      var machine = FallbackMachine(Self.limits)
+      _ = Self.feed(&machine, from: 0, milliseconds: 4_300, estimate: 60_000)
+      _ = Self.feed(
+        &machine, from: 4_300, milliseconds: milliseconds, estimate: 60_000, delay: delay,
+        isRestless: isRestless)
+      let now = Instant(nanoseconds: (4_300 + milliseconds + 1_000) * 1_000_000)
+      #expect((machine.probeRate(now: now) == nil) == isOver)
+    }
+  }
+
+  @Test func `just before the return the probe goes on to what video may have then`() throws {
+    var machine = FallbackMachine(Self.limits)
+    _ = Self.feed(&machine, from: 0, milliseconds: 4_100, estimate: 60_000)
+    var rates: [Double] = []
+    var time: UInt64 = 4_100
+    while machine.mode == .audioOnly, time < 10_000 {
+      _ = Self.feed(&machine, from: time, milliseconds: 100, estimate: 300_000)
+      time += 100
+      rates.append(machine.probeRate(now: Instant(nanoseconds: (time + 1_000) * 1_000_000)) ?? 0)
+    }
+    #expect(machine.mode == .audioAndVideo)
+    let rise = try #require(rates.firstIndex(of: 225_000 * 3.0))
+    #expect(rates[..<rise].last == 225_000 * 1.1)
+    #expect(rates[rise...].count <= 17 && rates.last == 0)
   }
 
   @Test func `what is probed in vain is probed less often, and still every few seconds`() {

@@ -181,7 +181,9 @@ package struct BandwidthEstimator: Sendable {
 
   /// What the pacer may send at: frames leave a little faster than they come.
   package var pacingRate: Double {
-    let plain = tuning.pacingGain + (isFilled ? 0 : tuning.restlessGain * restlessness)
+    // What fills the line makes it restless itself, though never so much.
+    let free = isFilled ? tuning.filledRestlessness : 0
+    let plain = tuning.pacingGain + tuning.restlessGain * max(0, (restlessness - free) / (1 - free))
     let gain = isMarking ? tuning.markedPacingGain : plain
     return estimate * (state == .draining ? 1.0 : gain)
   }
@@ -234,7 +236,7 @@ package struct BandwidthEstimator: Sendable {
     return FallbackMachine.Sighting(
       estimate: knownRate, loss: max(0, losses.recent), queueDelay: standingDelay,
       isHeard: lastReport.map { now.nanoseconds(since: $0) < 1_000_000_000 } ?? true,
-      proven: provenRate)
+      proven: provenRate, isRestless: restlessness > tuning.filledRestlessness)
   }
 
   /// What its owner insists on is so large a part of what the path carries that by the rest nothing
@@ -269,12 +271,7 @@ package struct BandwidthEstimator: Sendable {
       reportInterval += (min(elapsed, 300_000) - reportInterval) * 0.125
     }
     guard let floor = least.value, let newest = arrivals.newest else { return elapsed }
-    let window = Int64(min(max(cycle / 2, 10 * scatter, 40_000), 100_000))
-    let seen = state == .starting ? 2 : tuning.usuallySeen
-    let standing = arrivals.leastDelay(
-      over: window, atLeast: 2, usually: seen, within: tuning.longestSeen)
-    standingDelay = Double((standing ?? floor) &- floor)
-    freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
+    findQueue(above: floor)
     let newestDelay = Double(newest.delay &- floor)
     // Standstills that are known for what they are make no line restless.
     let unrest = min(abs(newestDelay - standingDelay), 50_000)
@@ -294,6 +291,16 @@ package struct BandwidthEstimator: Sendable {
     }
     losses.finishReport(isQueued: standingDelay > 2 * targetDelay)
     return min(elapsed, 200_000)
+  }
+
+  /// The standing delay, and that of the last packets.
+  private mutating func findQueue(above floor: Int64) {
+    let window = Int64(min(max(cycle / 2, 10 * scatter, 40_000), 100_000))
+    let seen = state == .starting ? 2 : tuning.usuallySeen
+    let standing = arrivals.leastDelay(
+      over: window, atLeast: 2, usually: seen, within: tuning.longestSeen)
+    standingDelay = Double((standing ?? floor) &- floor)
+    freshDelay = Double((arrivals.leastDelay(over: 10_000, atLeast: 3) ?? floor) &- floor)
   }
 
   /// What the line loses has used the bottleneck all the same.

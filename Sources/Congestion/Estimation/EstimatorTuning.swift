@@ -78,11 +78,12 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var restlessPackets = 0.3
   package var restlessSpan = 5_000.0
   package var restlessMemory = 10_000_000.0
-  /// On a restless line frames leave faster, so that what it carries shows, unless what they leave
-  /// is filled; less waits for reports;
+  /// On a restless line frames leave faster, so that what it carries shows, where what they leave
+  /// is filled only from a share of restlessness on; less waits for reports;
   /// more scatter is no overload; under way is no more than a round trip and this time at the
   /// usual rate; the target is halved less after a drain.
   package var restlessGain = 1.5
+  package var filledRestlessness = 0.3
   package var restlessReportShare = 0.35
   package var restlessScatterGuard = 3.0
   package var usualFlight = 115_000.0

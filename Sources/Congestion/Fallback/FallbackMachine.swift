@@ -44,15 +44,19 @@ package struct FallbackMachine: Sendable {
     package var isHeard: Bool
     /// What was really carried lately, in bit/s: growth by formula proves nothing.
     package var proven: Double
+    /// Delays change by themselves, as on LTE: a moment's is no queue.
+    package var isRestless: Bool
 
     package init(
-      estimate: Double, loss: Double, queueDelay: Double, isHeard: Bool, proven: Double
+      estimate: Double, loss: Double, queueDelay: Double, isHeard: Bool, proven: Double,
+      isRestless: Bool = false
     ) {
       self.estimate = estimate
       self.loss = loss
       self.queueDelay = queueDelay
       self.isHeard = isHeard
       self.proven = proven
+      self.isRestless = isRestless
     }
   }
 
@@ -65,6 +69,7 @@ package struct FallbackMachine: Sendable {
   private var badDelaySince: Instant?
   private var goodSince: Instant?
   private var silentSince: Instant?
+  private var delayedSince: Instant?
   private var lastChange: Instant?
   /// While in audio-only: when the present probe ends, and when the next begins.
   private var probeEnd: Instant?
@@ -90,10 +95,12 @@ package struct FallbackMachine: Sendable {
   // MARK: Outputs
 
   /// What padding (best: redundancy) may bring the link's rate to while it is probed; `nil` while
-  /// it is not.
+  /// it is not. Just before the return it is more than that needs, so that video does not come back
+  /// as its smallest.
   package func probeRate(now: Instant) -> Double? {
     guard mode == .audioOnly, let probeEnd, now < probeEnd else { return nil }
-    return limits.returnRate * 1.1
+    let isRising = goodSince.map { (now - $0) + limits.riseTime >= returnTime } ?? false
+    return limits.returnRate * (isRising ? limits.riseGain : 1.1)
   }
 
   // MARK: With video
@@ -140,9 +147,12 @@ package struct FallbackMachine: Sendable {
   private mutating func probe(_ sighting: Sighting, now: Instant) -> Change? {
     let isShown = min(sighting.estimate, sighting.proven * 1.05) >= limits.returnRate
     let mostDelay = isShown ? limits.mostProbeDelay : limits.mostVainProbeDelay
+    delayedSince = sighting.queueDelay > mostDelay ? delayedSince ?? now : nil
+    let patience = sighting.isRestless ? limits.restlessProbeTime : .zero
+    let isDelayed = delayedSince.map { now - $0 >= patience } ?? false
     let isHurt =
-      sighting.queueDelay > mostDelay || sighting.loss > limits.mostReturnLoss
-      || !sighting.isHeard
+      isDelayed || sighting.queueDelay > 2 * mostDelay
+      || sighting.loss > limits.mostReturnLoss || !sighting.isHeard
     let holds = isShown && !isHurt
     if let end = probeEnd {
       if isHurt {
