@@ -161,13 +161,17 @@ extension JitterBuffer {
   /// After a short wait it fades over to where the sound would be without the wait, so that the
   /// delay stays as it was; after a longer one what came late is played from its start, and the
   /// delay given back in pauses. In a pause the wait may be longer, and where stalls are expected:
-  /// there the delay is as long as it may be already.
+  /// there the delay is as long as it may be already. Then, what is left to leave out decides and
+  /// not how long the wait was: the first stall of a rhythm must not make the delay long for all
+  /// the time to the second.
   private mutating func resume(excess: Int64) -> Bool {
     let step = AudioFormat.stepSampleCount
     let skipped = skipBacklog()
     let late = Int(clamping: AudioFormat.samples(nanoseconds: max(0, excess)))
     let isCheap = passiveRun > 0 || estimator.isInsuring
-    let isShort = concealed <= (isCheap ? Self.longCatchUp : Self.shortCatchUp)
+    let isStall = estimator.isInsuring && late >= Self.leastLeftOut
+    let made = isStall ? min(late, concealed) : concealed
+    let isShort = made <= (isCheap ? Self.longCatchUp : Self.shortCatchUp)
     var length = isShort ? min(late, concealed) / step * step : skipped
     let offset = queue.count
     let join = lastPacketSampleCount < step ? Self.shortestJoin : Self.join
@@ -287,6 +291,9 @@ extension JitterBuffer {
   ) -> PlayoutOperation? {
     let isPassive = noise.isPassive(energy: queue.energy(last: decoded))
     if isPassive, !follows { queue.teach(&background, frames: decoded) }
+    if !isPassive {
+      estimator.noteSaid(delay: excess &+ estimator.targetDelay, count: decoded)
+    }
     var situation = stretchSituation(excess: excess, leftover: leftover, decoded: decoded)
     situation.isMerge = follows
     passiveRun = isPassive ? min(passiveRun + decoded, 1 << 40) : 0
@@ -331,7 +338,7 @@ extension JitterBuffer {
     situation.pullsSinceLast = pullsSinceSplice
     situation.mayWait = estimator.isInsuring
     situation.target = Int(clamping: AudioFormat.samples(nanoseconds: estimator.targetDelay))
-    surplus = policy.surplus(situation)
+    surplus = estimator.isStallNear(at: clock.time) ? 0 : policy.surplus(situation)
     hasteSince = surplus >= StretchPolicy.noticeable ? min(hasteSince + 1, 1 << 40) : 0
     situation.haste = hasteSince * decoded
     shortage = policy.isShort(situation) ? min(shortage + decoded, 1 << 40) : 0
@@ -379,6 +386,8 @@ extension JitterBuffer {
   /// 40 ms, and 130 ms.
   private static let shortCatchUp = 1920
   private static let longCatchUp = 6240
+  /// 60 ms.
+  private static let leastLeftOut = 2880
   /// 150 ms.
   private static let interruption = 7200
   /// 5 ms, and 2.5 ms for frames below 10 ms.
