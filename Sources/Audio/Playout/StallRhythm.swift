@@ -3,8 +3,8 @@
 ///
 /// One stall that a conversation can afford to wait for is insured against for some seconds; a
 /// longer one is a mishap that is not paid for twice. From the second on, the delay that would have
-/// hidden the stall is wanted where the next is due, and a part of it all the time. The whole is held
-/// for no more than half of what is said, as far as that depends on the stalls.
+/// hidden the stall is wanted where the next is due, and a part of it all the time. The whole is
+/// not asked for while more than half of what was said has been heard so late.
 struct StallRhythm: Sendable {
   /// When the last stall began, in nanoseconds; `.min` while there is none to remember.
   private var last: Int64 = .min
