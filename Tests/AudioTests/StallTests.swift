@@ -45,6 +45,33 @@ struct StallRhythmTests {
     #expect(often == [200, 200, 0])
   }
 
+  /// A rhythm of five seconds, two stalls old, in which speech was heard with `delay` ms.
+  static func rhythm(heardAt delay: Int64) -> StallRhythm {
+    var rhythm = StallRhythm()
+    for sent in stride(from: Int64(0), to: 12_000, by: 20) {
+      let start: Int64? = sent >= 10_000 ? 10_000 : sent >= 5000 ? 5000 : nil
+      let arrival = start.map { max(sent, $0 + 300) } ?? sent
+      _ = rhythm.record(
+        lateness: (arrival - sent) * millisecond, usual: 0, arrival: arrival * millisecond)
+      rhythm.noteSaid(delay: delay * millisecond, count: 960)
+    }
+    return rhythm
+  }
+
+  @Test func `keeps what it has for a stall that is near`() {
+    let rhythm = Self.rhythm(heardAt: 200)
+    #expect(!rhythm.isNear(at: 12_300 * Self.millisecond))
+    #expect(rhythm.isNear(at: 12_600 * Self.millisecond))
+    #expect(!rhythm.isNear(at: 15_700 * Self.millisecond))
+    #expect(rhythm.delay(at: 13_600 * Self.millisecond) == 300 * Self.millisecond)
+  }
+
+  @Test func `holds the whole for no more than half of what is said`() {
+    let rhythm = Self.rhythm(heardAt: 300)
+    #expect(!rhythm.isNear(at: 12_600 * Self.millisecond))
+    #expect(rhythm.delay(at: 13_600 * Self.millisecond) == 182 * Self.millisecond)
+  }
+
   @Test func `takes jitter for no stall`() {
     var rhythm = StallRhythm()
     for number in 0..<500 {
@@ -82,6 +109,21 @@ struct StallTests {
     let concealed = outcome.statistics.concealedFraction
     #expect(concealed < 0.025, "\(concealed)")
     #expect(outcome.statistics.packetsDiscardedLate == 0)
+  }
+
+  @Test func `after the first stall the delay is at once what is held all the time`() throws {
+    let outcome = try Self.line(300, starts: [3], seconds: 4.5).play()
+    // What was said is heard until 3.7 s; all that the stall held up would be 300 ms.
+    #expect((170..<230).contains(outcome.delays[3]), "\(outcome.delays)")
+  }
+
+  @Test func `the beginning of a sound that comes late is not left out`() throws {
+    let stream = try JitterBufferTests.voice(seconds: 10)
+    // The voice begins again at 4 s, after half a second of silence, and stops at 5.5 s.
+    let outcome = try Line(stream, delay: { number, _ in number == 200 ? 25_000_000 : 0 }).play()
+    let before = outcome.delays[2]
+    #expect(outcome.delays[4] > before + 8, "\(outcome.delays)")
+    #expect(outcome.delays[7] < outcome.delays[4] - 6, "\(outcome.delays)")
   }
 
   /// After a late packet the sound is sample for sample what it would have been.

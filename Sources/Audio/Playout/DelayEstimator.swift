@@ -34,6 +34,10 @@ struct DelayEstimator: Sendable {
   var targetTransit: Int64 { floor.value &+ targetDelay }
   /// Whether some of the delay is for stalls, and may be had when it costs nothing.
   var isInsuring: Bool { stalls.isInsuring }
+  /// Whether more delay than wanted is kept for a stall that is near, `now` in nanoseconds.
+  func isStallNear(at now: Int64) -> Bool { stalls.isNear(at: now) }
+  /// Takes how long what was said and heard had been held, in nanoseconds, and its samples.
+  mutating func noteSaid(delay: Int64, count: Int) { stalls.noteSaid(delay: delay, count: count) }
   /// Lateness that one in twenty frames exceeds, in nanoseconds.
   var usualLateness: Int64 { Int64(history.quantile(0.95)) * Self.step }
 

@@ -97,7 +97,7 @@ extension JitterBuffer {
 
   /// How much later than its target `entry` is needed at the earliest, in nanoseconds: now, or in
   /// the pull in which what waits ends.
-  private func excess(of entry: PacketBuffer.Entry) -> Int64 {
+  func excess(of entry: PacketBuffer.Entry) -> Int64 {
     let whole = queue.count - queue.count % AudioFormat.stepSampleCount
     let needed = clock.time &+ AudioFormat.nanoseconds(samples: Int64(whole))
     let media = AudioFormat.nanoseconds(samples: entry.timestamp)
@@ -155,72 +155,6 @@ extension JitterBuffer {
       ?? (follows ? .merge : .normal)
   }
 
-  /// Goes on with a packet that came late, as if nothing had been made up in its place: from the
-  /// decoder's state of before.
-  ///
-  /// After a short wait it fades over to where the sound would be without the wait, so that the
-  /// delay stays as it was; after a longer one what came late is played from its start, and the
-  /// delay given back in pauses. In a pause the wait may be longer, and where stalls are expected:
-  /// there the delay is as long as it may be already.
-  private mutating func resume(excess: Int64) -> Bool {
-    let step = AudioFormat.stepSampleCount
-    let skipped = skipBacklog()
-    let late = Int(clamping: AudioFormat.samples(nanoseconds: max(0, excess)))
-    let isCheap = passiveRun > 0 || estimator.isInsuring
-    let isShort = concealed <= (isCheap ? Self.longCatchUp : Self.shortCatchUp)
-    var length = isShort ? min(late, concealed) / step * step : skipped
-    let offset = queue.count
-    let join = lastPacketSampleCount < step ? Self.shortestJoin : Self.join
-    guard
-      let overlap = try? queue.append(  // Without it no fade; what fails next is counted.
-        concealing: join, with: &decoder, through: &fader, towards: fader.gain,
-        noise: &background)
-    else { return false }
-    decoder.restore()
-    while queue.count < offset + 2 * overlap + length, let next = packets.first,
-      next.timestamp == nextTimestamp, queue.hasRoom
-    {
-      decodeOn(next)
-    }
-    length = max(0, min(length, queue.count - offset - 2 * overlap))
-    queue.cut(overlap + length, at: offset, overlap: overlap)
-    concealed = 0
-    pullsSinceSplice = 0
-    return true
-  }
-
-  /// After a stall that is longer than anyone would wait for: most of what it held up is left out,
-  /// or the delay would stay long for seconds, or all that follows be hurried.
-  ///
-  /// - Returns: how much of what comes next only brings the decoder up to date, in samples.
-  private mutating func skipBacklog() -> Int {
-    guard let late = packets.first, excess(of: late) > Self.longestBacklog else { return 0 }
-    while packets.count > 2, let first = packets.first, excess(of: first) > Self.keptBacklog {
-      nextTimestamp = first.end
-      packets.removeFirst()
-      statistics.packetsDiscarded += 1
-      statistics.packetsDiscardedLate += 1
-    }
-    guard let first = packets.first else { return 0 }
-    nextTimestamp = first.timestamp
-    return first.packet.sampleCount
-  }
-
-  /// Decodes `entry` behind what waits, and nothing else.
-  private mutating func decodeOn(_ entry: PacketBuffer.Entry) {
-    let ahead = AudioFormat.nanoseconds(samples: Int64(queue.count))
-    let count = try? queue.append(  // A failure is an empty frame here, concealed next.
-      decoding: entry, of: packets, with: &decoder, through: &fader, noise: &background)
-    packets.removeFirst()
-    nextTimestamp = entry.timestamp &+ Int64(count ?? entry.packet.sampleCount)
-    guard let count else {
-      statistics.packetsMalformed += 1
-      return
-    }
-    lastPacketSampleCount = count
-    record(entry, wait: ahead &- entry.arrival, count: count)
-  }
-
   /// Media time goes on to `timestamp`; what lies between is missed.
   private mutating func passOver(until timestamp: Int64, isPause: Bool = false) {
     let missing = Int(clamping: timestamp &- nextTimestamp)
@@ -250,6 +184,7 @@ extension JitterBuffer {
     let step = AudioFormat.stepSampleCount
     if concealed == 0 {
       statistics.concealmentEvents += 1
+      levelBefore = queue.energy(from: queue.count - step, frames: step)
       decoder.keep()
     }
     let target = concealed >= Self.fadeAfterSampleCount ? 0 : Fader.full
@@ -287,6 +222,9 @@ extension JitterBuffer {
   ) -> PlayoutOperation? {
     let isPassive = noise.isPassive(energy: queue.energy(last: decoded))
     if isPassive, !follows { queue.teach(&background, frames: decoded) }
+    if !isPassive {
+      estimator.noteSaid(delay: excess &+ estimator.targetDelay, count: decoded)
+    }
     var situation = stretchSituation(excess: excess, leftover: leftover, decoded: decoded)
     situation.isMerge = follows
     passiveRun = isPassive ? min(passiveRun + decoded, 1 << 40) : 0
@@ -331,7 +269,7 @@ extension JitterBuffer {
     situation.pullsSinceLast = pullsSinceSplice
     situation.mayWait = estimator.isInsuring
     situation.target = Int(clamping: AudioFormat.samples(nanoseconds: estimator.targetDelay))
-    surplus = policy.surplus(situation)
+    surplus = estimator.isStallNear(at: clock.time) ? 0 : policy.surplus(situation)
     hasteSince = surplus >= StretchPolicy.noticeable ? min(hasteSince + 1, 1 << 40) : 0
     situation.haste = hasteSince * decoded
     shortage = policy.isShort(situation) ? min(shortage + decoded, 1 << 40) : 0
@@ -369,21 +307,12 @@ extension JitterBuffer {
 
   /// One second.
   private static let hopeless: Int64 = 1_000_000_000
-  /// 350 ms, and 150 ms.
-  private static let longestBacklog: Int64 = 350_000_000
-  private static let keptBacklog: Int64 = 150_000_000
   /// 60 ms of concealment by the codec; after that it only hums.
   private static let fadeAfterSampleCount = 2880
   /// 3 ms for the way from the socket to the buffer.
   private static let margin: Int64 = 3_000_000
-  /// 40 ms, and 130 ms.
-  private static let shortCatchUp = 1920
-  private static let longCatchUp = 6240
   /// 150 ms.
   private static let interruption = 7200
-  /// 5 ms, and 2.5 ms for frames below 10 ms.
-  private static let join = 240
-  private static let shortestJoin = 120
   /// 60 ms.
   private static let mostPauseAtOnce = 2880
   /// Ten seconds: no longer one is counted.

@@ -61,6 +61,8 @@ package struct JitterBuffer: ~Copyable {
   var nextTimestamp: Int64 = 0
   /// Samples made up since something was decoded.
   var concealed = 0
+  /// Mean square of the 10 ms before them.
+  var levelBefore: Float = 0
   var lastPacketSampleCount = FrameLength.milliseconds20.sampleCount
   var pullsSinceSplice = 0
   var lateInARow = 0

@@ -117,9 +117,10 @@ struct SampleQueue: ~Copyable {
     return energy(from: count - measured, frames: measured)
   }
 
-  /// Mean square of `frames` frames, the first of them `offset` after the next to play.
+  /// Mean square of `frames` frames, the first of them `offset` after the next to play; negative is
+  /// the past.
   func energy(from offset: Int, frames: Int) -> Float {
-    guard frames > 0, offset >= 0, offset + frames <= count else { return 0 }
+    guard frames > 0, offset >= -Self.historyFrames, offset + frames <= count else { return 0 }
     var sum: Int64 = 0
     for index in ((start + offset) * channels)..<((start + offset + frames) * channels) {
       let sample = Int64(samples[index])

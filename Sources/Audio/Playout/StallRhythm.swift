@@ -3,7 +3,8 @@
 ///
 /// One stall that a conversation can afford to wait for is insured against for some seconds; a
 /// longer one is a mishap that is not paid for twice. From the second on, the delay that would have
-/// hidden the stall is wanted where the next is due, and a part of it all the time.
+/// hidden the stall is wanted where the next is due, and a part of it all the time. The whole is
+/// not asked for while more than half of what was said has been heard so late.
 struct StallRhythm: Sendable {
   /// When the last stall began, in nanoseconds; `.min` while there is none to remember.
   private var last: Int64 = .min
@@ -14,6 +15,10 @@ struct StallRhythm: Sendable {
   private var lastArrival: Int64 = .min
   /// When the burst arrived that ended the last stall.
   private var thaw: Int64 = .min
+  /// What was said since the first stall of a rhythm, and how much of it was heard later than what
+  /// is held all the time, in samples.
+  private var said: Int64 = 0
+  private var saidLate: Int64 = 0
 
   /// Whether stalls are insured against.
   var isInsuring: Bool { last != .min && (interval > 0 || depth <= Self.affordable) }
@@ -37,8 +42,21 @@ struct StallRhythm: Sendable {
     return thaw != .min && arrival &- thaw <= Self.burst && lateness > usual
   }
 
+  /// Takes what was heard, without pauses.
+  ///
+  /// - Parameters:
+  ///   - delay: how long it would have waited on the fastest way, in nanoseconds.
+  ///   - count: in samples.
+  mutating func noteSaid(delay: Int64, count: Int) {
+    said = min(said &+ Int64(count), 1 << 40)
+    if delay > Self.always + Self.notable { saidLate = min(saidLate &+ Int64(count), 1 << 40) }
+  }
+
+  private var isOftenLate: Bool { 2 * saidLate > said }
+
   private mutating func note(_ lateness: Int64, began: Int64) {
     interval = last == .min ? 0 : max(began &- last, 1)
+    if last == .min { (said, saidLate) = (0, 0) }
     depth = last == .min ? lateness : max(lateness, depth / 4 * 3)
     last = began
   }
@@ -52,9 +70,18 @@ struct StallRhythm: Sendable {
     let whole = min(depth, Self.affordable)
     if interval == 0 { return always }
     if interval <= Self.frequent { return whole }
-    let lead = min(Self.lead, interval / 2)
-    let isDue = age >= interval &- lead && age <= interval &+ interval / 8
-    return isDue ? whole : always
+    return !isOftenLate && isDue(at: now, within: Self.lead) ? whole : always
+  }
+
+  /// Whether the next stall is so near that the delay is not given back before it.
+  func isNear(at now: Int64) -> Bool {
+    guard isInsuring, interval > Self.frequent, !isOftenLate else { return false }
+    return isDue(at: now, within: Self.keeping)
+  }
+
+  private func isDue(at now: Int64, within lead: Int64) -> Bool {
+    let age = now &- last
+    return age >= interval &- min(lead, interval / 2) && age <= interval &+ interval / 8
   }
 
   /// How long after a stall another one is waited for.
@@ -72,6 +99,10 @@ struct StallRhythm: Sendable {
   private static let frequent: Int64 = 3_000_000_000
   /// 1.5 s.
   private static let lead: Int64 = 1_500_000_000
+  /// 2.5 s.
+  private static let keeping: Int64 = 2_500_000_000
+  /// 25 ms.
+  private static let notable: Int64 = 25_000_000
   /// 7 s, 3 s and 20 s.
   private static let alone: Int64 = 7_000_000_000
   private static let leastPatience: Int64 = 3_000_000_000

@@ -1,0 +1,97 @@
+import Primitives
+
+/// Going on with what came after its turn.
+extension JitterBuffer {
+  /// Goes on with a packet that came late, as if nothing had been made up in its place: from the
+  /// decoder's state of before.
+  ///
+  /// After a short wait it fades over to where the sound would be without the wait, so that the
+  /// delay stays as it was; after a longer one what came late is played from its start, and the
+  /// delay given back in pauses. In a pause the wait may be longer, and where stalls are expected:
+  /// there the delay is as long as it may be already. Then, what is left to leave out decides and
+  /// not how long the wait was: the first stall of a rhythm must not make the delay long for all
+  /// the time to the second.
+  mutating func resume(excess: Int64) -> Bool {
+    let step = AudioFormat.stepSampleCount
+    let skipped = skipBacklog()
+    let late = Int(clamping: AudioFormat.samples(nanoseconds: max(0, excess)))
+    let isCheap = passiveRun > 0 || estimator.isInsuring
+    let isStall = estimator.isInsuring && late >= Self.leastLeftOut
+    let made = isStall ? min(late, concealed) : concealed
+    let isShort = made <= (isCheap ? Self.longCatchUp : Self.shortCatchUp)
+    var length = isShort ? min(late, concealed) / step * step : skipped
+    let offset = queue.count
+    let join = lastPacketSampleCount < step ? Self.shortestJoin : Self.join
+    guard
+      let overlap = try? queue.append(  // Without it no fade; what fails next is counted.
+        concealing: join, with: &decoder, through: &fader, towards: fader.gain,
+        noise: &background)
+    else { return false }
+    decoder.restore()
+    while queue.count < offset + 2 * overlap + length, let next = packets.first,
+      next.timestamp == nextTimestamp, queue.hasRoom
+    {
+      decodeOn(next)
+    }
+    length = max(0, min(length, queue.count - offset - 2 * overlap))
+    if isShort, isOnset(from: offset + overlap, length) { length = 0 }
+    queue.cut(overlap + length, at: offset, overlap: overlap)
+    concealed = 0
+    pullsSinceSplice = 0
+    return true
+  }
+
+  /// Whether what would be left out is much louder than what was heard before it: then it is where
+  /// a sound begins, which is missed more than a delay that is longer until the next pause.
+  private func isOnset(from offset: Int, _ length: Int) -> Bool {
+    guard !estimator.isInsuring, length <= Self.longestOnset else { return false }
+    return queue.energy(from: offset, frames: length) > Self.muchLouder * levelBefore
+  }
+
+  /// After a stall that is longer than anyone would wait for: most of what it held up is left out,
+  /// or the delay would stay long for seconds, or all that follows be hurried.
+  ///
+  /// - Returns: how much of what comes next only brings the decoder up to date, in samples.
+  private mutating func skipBacklog() -> Int {
+    guard let late = packets.first, excess(of: late) > Self.longestBacklog else { return 0 }
+    while packets.count > 2, let first = packets.first, excess(of: first) > Self.keptBacklog {
+      nextTimestamp = first.end
+      packets.removeFirst()
+      statistics.packetsDiscarded += 1
+      statistics.packetsDiscardedLate += 1
+    }
+    guard let first = packets.first else { return 0 }
+    nextTimestamp = first.timestamp
+    return first.packet.sampleCount
+  }
+
+  /// Decodes `entry` behind what waits, and nothing else.
+  private mutating func decodeOn(_ entry: PacketBuffer.Entry) {
+    let ahead = AudioFormat.nanoseconds(samples: Int64(queue.count))
+    let count = try? queue.append(  // A failure is an empty frame here, concealed next.
+      decoding: entry, of: packets, with: &decoder, through: &fader, noise: &background)
+    packets.removeFirst()
+    nextTimestamp = entry.timestamp &+ Int64(count ?? entry.packet.sampleCount)
+    guard let count else {
+      statistics.packetsMalformed += 1
+      return
+    }
+    lastPacketSampleCount = count
+    record(entry, wait: ahead &- entry.arrival, count: count)
+  }
+
+  /// 350 ms, and 150 ms.
+  private static let longestBacklog: Int64 = 350_000_000
+  private static let keptBacklog: Int64 = 150_000_000
+  /// 40 ms, and 130 ms.
+  private static let shortCatchUp = 1920
+  private static let longCatchUp = 6240
+  /// 60 ms.
+  private static let leastLeftOut = 2880
+  /// 60 ms, and 10 dB.
+  private static let longestOnset = 2880
+  private static let muchLouder: Float = 10
+  /// 5 ms, and 2.5 ms for frames below 10 ms.
+  private static let join = 240
+  private static let shortestJoin = 120
+}
