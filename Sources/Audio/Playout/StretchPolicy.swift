@@ -93,7 +93,20 @@ struct StretchPolicy: Sendable {
       while pulls < 100, Self.excess(situation, afterPulls: pulls) < 0 { pulls += 1 }
       return lengthen(by: pulls * step - situation.leftover, situation)
     }
+    if let wish = foresee(situation) { return wish }
     return shorten(by: surplus(situation), situation)
+  }
+
+  /// Where a path keeps time, a little of the pull that will soon be wanted: so a clock that drifts
+  /// moves the delay by less than a pull. It buys nothing yet, and a calm line seldom pays for it.
+  private func foresee(_ situation: StretchSituation) -> StretchDecision? {
+    guard situation.isPassive, situation.passiveRun >= Self.briefPause,
+      situation.target < AudioFormat.stepSampleCount, situation.excess < Self.foresight,
+      situation.leftover < TimeStretch.shortest
+    else { return nil }
+    return StretchDecision(
+      direction: .lengthen, leastCorrelation: nil, shortest: TimeStretch.shortest,
+      longest: TimeStretch.shortest)
   }
 
   private func shorten(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
@@ -165,6 +178,8 @@ struct StretchPolicy: Sendable {
   /// 0.5 ms, and 2.5 ms.
   private static let tolerance = 24
   private static let reserve = 120
+  /// 1 ms.
+  private static let foresight = 48
   /// 4 ms.
   static let worthwhile = 192
   /// 15 ms: more is worth haste.
