@@ -89,6 +89,28 @@ struct StretchPolicyTests {
     #expect(policy.decide(far) == nil)
   }
 
+  @Test func `puts a little of the next pull in beforehand where a path keeps time`() {
+    let policy = StretchPolicy()
+    var situation = Self.situation(excess: 0)
+    #expect(policy.decide(situation) == nil)
+    situation.isPassive = true
+    #expect(policy.decide(situation) == nil)
+    situation.passiveRun = 960
+    #expect(policy.decide(situation)?.direction == .lengthen)
+    #expect(policy.decide(situation)?.longest == TimeStretch.shortest)
+    for place in 0..<3 {
+      var other = situation
+      if place == 0 { other.excess = 48 }
+      if place == 1 { other.leftover = TimeStretch.shortest }
+      if place == 2 { other.target = 480 }
+      #expect(policy.decide(other) == nil)
+    }
+    // Once it is there the rest makes a whole pull.
+    situation.excess = -30
+    situation.leftover = TimeStretch.shortest
+    #expect(policy.decide(situation)?.longest == 480 - TimeStretch.shortest)
+  }
+
   @Test func `is exact in pauses, and lets a little pass in speech`() {
     let policy = StretchPolicy()
     var early = Self.situation(excess: -5)
