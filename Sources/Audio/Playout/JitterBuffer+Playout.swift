@@ -340,7 +340,7 @@ extension JitterBuffer {
   }
 
   /// How much of the surplus to cut from a pause. Where a path keeps time, a pull or little more is
-  /// cut in halves, the second once the delay has grown again, or a minute later: so a clock
+  /// cut in halves, the second once the delay has grown again, or half a minute later: so a clock
   /// that drifts moves the delay by less than a pull.
   private func cuttable(excess: Int) -> Int {
     let step = AudioFormat.stepSampleCount
@@ -388,9 +388,9 @@ extension JitterBuffer {
   private static let shortestJoin = 120
   /// 60 ms.
   private static let mostPauseAtOnce = 2880
-  /// Ten seconds, and a minute: no longer one is counted.
+  /// Ten seconds, and half a minute: no longer one is counted.
   private static let pullsBetween = 1000
-  private static let pullsUntilCalm = 6000
+  private static let pullsUntilCalm = 3000
   /// 30 ms.
   private static let worthLookingAhead = 1440
   /// 150 ms.

@@ -136,13 +136,29 @@ struct StretchPolicy: Sendable {
     // splices cost: only a drifting clock is followed by them, where no pause comes; and whatever
     // never pauses.
     guard situation.pullsSinceLast >= 4, situation.shortage >= Self.patience,
-      -situation.excess <= Self.drift || situation.shortage >= Self.endless,
-      let least = Self.correlation(toAdd: -situation.excess)
+      -situation.excess <= Self.drift || situation.shortage >= Self.endless
     else { return nil }
+    if Self.isNearlyMissing(situation) { return complete(amount, longest) }
+    guard let least = Self.correlation(toAdd: -situation.excess) else { return nil }
     // No more than a pull is wanted: what goes beyond would have to be taken out again.
     let farthest = situation.excess < -20 * Self.millisecond ? TimeStretch.longest : longest
     return StretchDecision(
       direction: .lengthen, leastCorrelation: least, shortest: 0, longest: farthest)
+  }
+
+  /// To the sample, or the delay moves further than the clock: the last splice is as long as what
+  /// the others left, and none leaves less than the shortest.
+  private func complete(_ amount: Int, _ longest: Int) -> StretchDecision {
+    let isLast = amount < 2 * TimeStretch.shortest
+    return StretchDecision(
+      direction: .lengthen, leastCorrelation: nil, shortest: isLast ? longest : 0,
+      longest: isLast ? longest : min(amount - TimeStretch.shortest, TimeStretch.longest))
+  }
+
+  /// Where a path keeps time and a clock drifts by 300 ppm, packets are missing at 1.8 ms: the
+  /// least transit is that of four seconds. Any splice costs less than that.
+  private static func isNearlyMissing(_ situation: StretchSituation) -> Bool {
+    situation.target < AudioFormat.stepSampleCount && -situation.excess >= nearlyMissing
   }
 
   /// How alike the two sides of a splice in speech must be. One and a half seconds without a pause,
@@ -180,6 +196,8 @@ struct StretchPolicy: Sendable {
   private static let reserve = 120
   /// 1 ms.
   private static let foresight = 48
+  /// 1.7 ms.
+  private static let nearlyMissing = 82
   /// 4 ms.
   static let worthwhile = 192
   /// 15 ms: more is worth haste.
