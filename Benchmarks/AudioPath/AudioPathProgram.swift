@@ -5,14 +5,16 @@ import MediaFiles
 enum AudioPathProgram {
   static let usage = """
     usage: AudioPath cost FILE [--seconds N] [--rounds N]
-           AudioPath drift FILE
+           AudioPath drift FILE [--ppm N] [--jitter MS]
 
     cost: speech of FILE (48 kHz), from samples to packets to samples, by the shipped sender and
       receiver: CPU of each direction in per cent of a core, and how often the heap was asked once
       everything has its size. The least of the rounds counts: others use the host too.
 
     drift: 20 s of it again and again for an hour of simulated time, from a sender whose clock is
-      off: what is made up, what is spliced, and how far the delay wanders.
+      off: what is made up, what is spliced, and how far the delay wanders. --ppm is how much too
+      fast that clock runs (several without it), --jitter how much later than the fastest a packet
+      comes at most.
 
     """
 
@@ -26,7 +28,9 @@ enum AudioPathProgram {
       let samples = try read(
         words[1], seconds: isDrift ? 20 : number("--seconds", words) ?? 30)
       if isDrift {
-        print(try DriftTable.table(samples), terminator: "")
+        let drifts = number("--ppm", words).map { [Double($0)] } ?? DriftTable.usualDrifts
+        let jitter = Double(number("--jitter", words) ?? 0)
+        print(try DriftTable.table(samples, drifts: drifts, jitter: jitter), terminator: "")
         return 0
       }
       let rounds = number("--rounds", words) ?? 5

@@ -3,15 +3,21 @@ import Primitives
 
 /// An hour of a call whose sender's clock runs fast or slow, in simulated time.
 enum DriftTable {
-  static func table(_ samples: [Int16]) throws -> String {
+  static let usualDrifts = [300.0, 100, 50, 0, -50, -100, -200, -300]
+
+  /// - Parameters:
+  ///   - drifts: how much faster the sender's clock runs, in parts per million; a row each.
+  ///   - jitter: how much later than the fastest a packet comes at most, in milliseconds; all
+  ///     delays up to that are as likely, and a packet overtakes none before it.
+  static func table(_ samples: [Int16], drifts: [Double], jitter: Double) throws -> String {
     let packets = try encoded(samples)
     var text = """
       | drift, ppm | concealments | concealed, ms | spliced out, ms | put in, ms | delay, ms | wander |
       | --- | --- | --- | --- | --- | --- | --- |
 
       """
-    for drift in [300.0, 100, 0, -100, -200, -300] {
-      let (statistics, least, most) = try run(packets, drift)
+    for drift in drifts {
+      let (statistics, least, most) = try run(packets, drift, jitter)
       func milliseconds(_ samples: UInt64) -> Int { Int(samples / 48) }
       text += "| \(Int(drift)) | \(statistics.concealmentEvents) "
       text += "| \(milliseconds(statistics.concealedSamples)) "
@@ -37,23 +43,21 @@ enum DriftTable {
 
   /// The least and the greatest mean delay of a second, without the first ten.
   private static func run(
-    _ packets: [[UInt8]], _ drift: Double
+    _ packets: [[UInt8]], _ drift: Double, _ jitter: Double
   ) throws -> (PlayoutStatistics, least: Double, most: Double) {
     var buffer = try JitterBuffer(channels: 1)
     var step = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
-    var number = 0
+    var line = Line(drift: drift, jitter: jitter)
     var seen = (delay: 0.0, count: UInt64(0))
     var range = (least: Double.infinity, most: 0.0)
     for pull in 0..<360_000 {
       let now = 1_003_000_000 + UInt64(pull) * 10_000_000
-      while case let sent = 1_000_000_000 + Double(number) * 20e6 * (1 - drift / 1e6),
-        sent + 20e6 <= Double(now)
-      {
-        let packet = packets[number % packets.count]
+      while line.arrival <= Double(now) {
+        let packet = packets[line.number % packets.count]
         buffer.insert(
-          packet.span, mediaTime: UInt16(truncatingIfNeeded: number * 2),
-          arrival: Instant(nanoseconds: UInt64(sent + 20e6)))
-        number += 1
+          packet.span, mediaTime: UInt16(truncatingIfNeeded: line.number * 2),
+          arrival: Instant(nanoseconds: UInt64(line.arrival)))
+        line.advance()
       }
       var span = step.mutableSpan
       _ = buffer.pull(into: &span, now: Instant(nanoseconds: now))
@@ -67,5 +71,33 @@ enum DriftTable {
       seen = (statistics.jitterBufferDelay, statistics.jitterBufferEmittedCount)
     }
     return (buffer.statistics, range.least, range.most)
+  }
+
+  /// When the packets come.
+  private struct Line {
+    /// How much faster the sender's clock runs, in parts per million.
+    let drift: Double
+    /// In milliseconds.
+    let jitter: Double
+    private(set) var number = 0
+    /// Of packet `number`, in nanoseconds.
+    private(set) var arrival = 0.0
+    private var dice = RandomSource(seed: 1)
+
+    init(drift: Double, jitter: Double) {
+      self.drift = drift
+      self.jitter = jitter
+      arrival = nextArrival()
+    }
+
+    mutating func advance() {
+      number += 1
+      arrival = max(arrival, nextArrival())
+    }
+
+    private mutating func nextArrival() -> Double {
+      let sent = 1_000_000_000 + Double(number) * 20e6 * (1 - drift / 1e6)
+      return sent + 20e6 + dice.unit() * jitter * 1e6
+    }
   }
 }

@@ -25,29 +25,34 @@ struct CallGrader: Sendable {
     let before = last ?? CallStatistics.Fates()
     let trip = roundTrip(numbers)
     let sent = fates.sent.since(before.sent)
-    if !around.sends {
-      out.noteIdle()
-    } else if before.acknowledged > 0, fates.acknowledged == before.acknowledged {
-      out.noteSilence()
-    } else {
-      out.take(
-        DirectionGrader.Window(
-          expected: sent.expected, lost: sent.lost, roundTripMs: trip,
-          jitterMs: numbers.remoteJitterMs, bitsPerSecond: around.limitingBitsPerSecond))
-    }
+    Self.turn(
+      &out, isUsed: around.sends,
+      isSilent: before.acknowledged > 0 && fates.acknowledged == before.acknowledged,
+      DirectionGrader.Window(
+        expected: sent.expected, lost: sent.lost, roundTripMs: trip,
+        jitterMs: numbers.remoteJitterMs, bitsPerSecond: around.limitingBitsPerSecond))
     let received = fates.received.since(before.received)
-    if !around.receives {
-      back.noteIdle()
-    } else if before.heard > 0, fates.heard == before.heard {
-      back.noteSilence()
-    } else {
-      back.take(
-        DirectionGrader.Window(
-          expected: received.expected, lost: received.lost, roundTripMs: trip,
-          jitterMs: numbers.received.jitterMs))
-    }
+    Self.turn(
+      &back, isUsed: around.receives,
+      isSilent: before.heard > 0 && fates.heard == before.heard,
+      DirectionGrader.Window(
+        expected: received.expected, lost: received.lost, roundTripMs: trip,
+        jitterMs: numbers.received.jitterMs))
     last = fates
     adopt(&numbers)
+  }
+
+  /// - Parameter isSilent: nothing came, though something had before.
+  private static func turn(
+    _ grader: inout DirectionGrader, isUsed: Bool, isSilent: Bool, _ window: DirectionGrader.Window
+  ) {
+    if !isUsed {
+      grader.noteIdle()
+    } else if isSilent {
+      grader.noteSilence()
+    } else {
+      grader.take(window)
+    }
   }
 
   /// Gives numbers read in between the grades of the last time; before the first they keep theirs.

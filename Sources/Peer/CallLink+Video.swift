@@ -97,7 +97,7 @@ extension CallLink {
       deadline = earliest(deadline, association.admission(of: .retransmission))
     }
     if video.sender.hasFragment { deadline = earliest(deadline, association.admission(of: .video)) }
-    // `latest` of the last check: a probe lasts seconds.
+    // Reckoned as of the next check: a probe lasts seconds.
     if fillRate(video, association, now: video.nextCheck) != nil {
       deadline = earliest(deadline, max(video.nextPadding, association.admission(of: .padding)))
     }

@@ -89,6 +89,46 @@ struct StretchPolicyTests {
     #expect(policy.decide(far) == nil)
   }
 
+  @Test func `puts a little of the next pull in beforehand where a path keeps time`() {
+    let policy = StretchPolicy()
+    var situation = Self.situation(excess: 0)
+    #expect(policy.decide(situation) == nil)
+    situation.isPassive = true
+    #expect(policy.decide(situation) == nil)
+    situation.passiveRun = 960
+    #expect(policy.decide(situation)?.direction == .lengthen)
+    #expect(policy.decide(situation)?.longest == TimeStretch.shortest)
+    for place in 0..<3 {
+      var other = situation
+      if place == 0 { other.excess = 48 }
+      if place == 1 { other.leftover = TimeStretch.shortest }
+      if place == 2 { other.target = 480 }
+      #expect(policy.decide(other) == nil)
+    }
+    // Once it is there the rest makes a whole pull.
+    situation.excess = -30
+    situation.leftover = TimeStretch.shortest
+    #expect(policy.decide(situation)?.longest == 480 - TimeStretch.shortest)
+  }
+
+  @Test func `takes any splice before a packet is missing, and no more than is wanted in all`() {
+    let policy = StretchPolicy()
+    var situation = Self.situation(excess: 0)
+    situation.excess = -81
+    situation.shortage = 100_000
+    #expect(policy.decide(situation) == nil)
+    situation.excess = -82
+    for (leftover, shortest, longest) in [(0, 0, 360), (230, 0, 130), (300, 180, 180)] {
+      situation.leftover = leftover
+      let wish = policy.decide(situation)
+      #expect(wish?.leastCorrelation == nil && wish?.shortest == shortest)
+      #expect(wish?.longest == longest)
+    }
+    // Jitter may bring it in time all the same.
+    situation.target = 480
+    #expect(policy.decide(situation) == nil)
+  }
+
   @Test func `is exact in pauses, and lets a little pass in speech`() {
     let policy = StretchPolicy()
     var early = Self.situation(excess: -5)

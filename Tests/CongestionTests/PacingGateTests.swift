@@ -61,6 +61,16 @@ import Testing
     }
   }
 
+  @Test func `what is no rate is the slowest`() {
+    for rate in [0, -1, -Double.infinity, .nan] {
+      var gate = PacingGate(rate: rate)
+      gate.fillRate = rate
+      gate.noteSent(byteCount: 10, now: Self.at(1_000))
+      #expect(gate.duration(10) == 80_000_000)
+      #expect(gate.admission(of: .padding, bytesInFlight: 0, now: Self.at(1_000)) == Self.at(1_080))
+    }
+  }
+
   @Test func `padding waits until all that left has had its time at its rate`() {
     var gate = PacingGate(rate: 1_600_000)
     gate.fillRate = 800_000

@@ -76,7 +76,12 @@ struct DelayEstimator: Sendable {
     let sufficient = max(
       history.sufficientDelay(frameSteps: Int(frame / Self.step)), foreseen)
     let wanted = max(Int64(sufficient) * Self.step, repairDelay, stalls.delay(at: arrival))
-    targetDelay = min(max(wanted, range.lowerBound), range.upperBound)
+    targetDelay = min(max(wanted, held(frame), range.lowerBound), range.upperBound)
+  }
+
+  /// A delay of less than a pull falls slowly: to and fro it would cost a pull each time.
+  private func held(_ frame: Int64) -> Int64 {
+    targetDelay < AudioFormat.stepNanoseconds ? targetDelay &- frame / Self.slowness : 0
   }
 
   /// What the path alone lets expect, in steps: the tail of the last forty seconds, or that of the
@@ -89,6 +94,8 @@ struct DelayEstimator: Sendable {
   }
 
   private static let recentFrames = 200
+  /// 0.1 ms a second.
+  private static let slowness: Int64 = 10_000
   /// One frame in 220: where frames are lost, what brings them back is later than they.
   private static let rarityInRepair = 220.0
   /// 4 s.

@@ -15,7 +15,7 @@ extension JitterBuffer {
     recording?.pull(now: Self.clamped(now))
     clock.tick(now: Self.clamped(now))
     lastPull = Self.clamped(now)
-    pullsSinceSplice = min(pullsSinceSplice + 1, 1000)
+    pullsSinceSplice = min(pullsSinceSplice + 1, Self.pullsUntilCalm)
     var operation = PlayoutOperation.normal
     switch phase {
     case .idle:
@@ -228,7 +228,7 @@ extension JitterBuffer {
     var situation = stretchSituation(excess: excess, leftover: leftover, decoded: decoded)
     situation.isMerge = follows
     passiveRun = isPassive ? min(passiveRun + decoded, 1 << 40) : 0
-    if surplus > 0, cutPause() { return .accelerate }
+    if surplus > 0, cutPause(excess: situation.excess) { return .accelerate }
     situation.isPassive = isPassive
     guard let wish = policy.decide(situation) else { return nil }
     pullsSinceSplice = 0
@@ -277,24 +277,26 @@ extension JitterBuffer {
     return situation
   }
 
-  /// How much of the surplus to cut from a pause. Where a path keeps time, a pull or less is cut in
-  /// halves, ten seconds apart: so a clock that drifts moves the delay by less than a pull.
-  private var cuttable: Int {
+  /// How much of the surplus to cut from a pause. Where a path keeps time, a pull or little more is
+  /// cut in halves, the second once the delay has grown again, or half a minute later: so a clock
+  /// that drifts moves the delay by less than a pull.
+  private func cuttable(excess: Int) -> Int {
     let step = AudioFormat.stepSampleCount
     let isCalm = estimator.targetDelay < AudioFormat.stepNanoseconds
-    guard isCalm, surplus <= step else { return surplus }
-    return pullsSinceSplice >= Self.pullsBetweenHalves ? min(surplus, step / 2) : 0
+    guard isCalm, surplus < 2 * step else { return surplus }
+    let isDue = pullsSinceSplice >= (excess >= step / 2 ? Self.pullsBetween : Self.pullsUntilCalm)
+    return isDue ? min(surplus, step / 2) : 0
   }
 
   /// Shortens a pause, if one is in sight.
-  private mutating func cutPause() -> Bool {
+  private mutating func cutPause(excess: Int) -> Bool {
     guard surplus >= StretchPolicy.worthwhile,
       let pause = Pause.longest(in: queue, threshold: noise.threshold)
     else { return false }
     // What was heard of the pause before counts to its length.
     let before = pause.start == 0 ? passiveBefore : 0
     let length = policy.cut(
-      pause: pause.count, before: before, surplus: cuttable,
+      pause: pause.count, before: before, surplus: cuttable(excess: excess),
       mayWait: estimator.isInsuring)
     guard length > 0 else { return false }
     let overlap = min(480, (pause.count - length) / 2)
@@ -315,8 +317,9 @@ extension JitterBuffer {
   private static let interruption = 7200
   /// 60 ms.
   private static let mostPauseAtOnce = 2880
-  /// Ten seconds: no longer one is counted.
-  private static let pullsBetweenHalves = 1000
+  /// Ten seconds, and half a minute: no longer one is counted.
+  private static let pullsBetween = 1000
+  private static let pullsUntilCalm = 3000
   /// 30 ms.
   private static let worthLookingAhead = 1440
   /// 150 ms.

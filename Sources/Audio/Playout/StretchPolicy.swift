@@ -93,7 +93,20 @@ struct StretchPolicy: Sendable {
       while pulls < 100, Self.excess(situation, afterPulls: pulls) < 0 { pulls += 1 }
       return lengthen(by: pulls * step - situation.leftover, situation)
     }
+    if let wish = foresee(situation) { return wish }
     return shorten(by: surplus(situation), situation)
+  }
+
+  /// Where a path keeps time, a little of the pull that will soon be wanted: so a clock that drifts
+  /// moves the delay by less than a pull. It buys nothing yet, and a calm line seldom pays for it.
+  private func foresee(_ situation: StretchSituation) -> StretchDecision? {
+    guard situation.isPassive, situation.passiveRun >= Self.briefPause,
+      situation.target < AudioFormat.stepSampleCount, situation.excess < Self.foresight,
+      situation.leftover < TimeStretch.shortest
+    else { return nil }
+    return StretchDecision(
+      direction: .lengthen, leastCorrelation: nil, shortest: TimeStretch.shortest,
+      longest: TimeStretch.shortest)
   }
 
   private func shorten(by amount: Int, _ situation: StretchSituation) -> StretchDecision? {
@@ -123,13 +136,29 @@ struct StretchPolicy: Sendable {
     // splices cost: only a drifting clock is followed by them, where no pause comes; and whatever
     // never pauses.
     guard situation.pullsSinceLast >= 4, situation.shortage >= Self.patience,
-      -situation.excess <= Self.drift || situation.shortage >= Self.endless,
-      let least = Self.correlation(toAdd: -situation.excess)
+      -situation.excess <= Self.drift || situation.shortage >= Self.endless
     else { return nil }
+    if Self.isNearlyMissing(situation) { return complete(amount, longest) }
+    guard let least = Self.correlation(toAdd: -situation.excess) else { return nil }
     // No more than a pull is wanted: what goes beyond would have to be taken out again.
     let farthest = situation.excess < -20 * Self.millisecond ? TimeStretch.longest : longest
     return StretchDecision(
       direction: .lengthen, leastCorrelation: least, shortest: 0, longest: farthest)
+  }
+
+  /// To the sample, or the delay moves further than the clock: the last splice is as long as what
+  /// the others left, and none leaves less than the shortest.
+  private func complete(_ amount: Int, _ longest: Int) -> StretchDecision {
+    let isLast = amount < 2 * TimeStretch.shortest
+    return StretchDecision(
+      direction: .lengthen, leastCorrelation: nil, shortest: isLast ? longest : 0,
+      longest: isLast ? longest : min(amount - TimeStretch.shortest, TimeStretch.longest))
+  }
+
+  /// Where a path keeps time and a clock drifts by 300 ppm, packets are missing at 1.8 ms: the
+  /// least transit is that of four seconds. Any splice costs less than that.
+  private static func isNearlyMissing(_ situation: StretchSituation) -> Bool {
+    situation.target < AudioFormat.stepSampleCount && -situation.excess >= nearlyMissing
   }
 
   /// How alike the two sides of a splice in speech must be. One and a half seconds without a pause,
@@ -165,6 +194,10 @@ struct StretchPolicy: Sendable {
   /// 0.5 ms, and 2.5 ms.
   private static let tolerance = 24
   private static let reserve = 120
+  /// 1 ms.
+  private static let foresight = 48
+  /// 1.7 ms.
+  private static let nearlyMissing = 82
   /// 4 ms.
   static let worthwhile = 192
   /// 15 ms: more is worth haste.

@@ -48,7 +48,7 @@ package struct PacingGate: Sendable, BitwiseCopyable {
     let start = max(lineFree, time &- min(time, Self.burst))
     let length = duration(byteCount)
     lineFree = min(start &+ length, time &+ max(length, Self.mostDebt))
-    let share = UInt64(Double(byteCount) * 8e9 / max(fillRate, 1_000))
+    let share = Self.duration(byteCount, at: fillRate)
     filled = min(max(filled, time) &+ share, time &+ max(share, Self.mostDebt))
   }
 
@@ -81,8 +81,12 @@ package struct PacingGate: Sendable, BitwiseCopyable {
   }
 
   /// How long so many bytes need at the present rate, in nanoseconds.
-  package func duration(_ byteCount: Int) -> UInt64 {
-    UInt64(Double(byteCount) * 8e9 / max(rate, 1_000))
+  package func duration(_ byteCount: Int) -> UInt64 { Self.duration(byteCount, at: rate) }
+
+  /// No slower than 1 kbit/s, which is also what no number (0 of infinity) stands for.
+  private static func duration(_ byteCount: Int, at rate: Double) -> UInt64 {
+    let known = rate >= 1_000 ? rate : 1_000
+    return UInt64(Double(byteCount) * 8e9 / known)
   }
 }
 
