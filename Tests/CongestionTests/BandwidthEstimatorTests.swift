@@ -40,6 +40,22 @@ import Testing
     }
   }
 
+  @Test func `a search for a share ends with a queue that nobody would have`() {
+    var estimator = BandwidthEstimator()
+    let now = Instant(nanoseconds: 10_000_000_000)
+    estimator.acknowledgedRate = 1e6
+    estimator.standingDelay = 1_000_000
+    estimator.drain.mostDelay = 1_500_000
+    estimator.beginCompetition(now: now)
+    for (delay, state) in [(2_400_000, .competing), (2_600_000, .holding)]
+      as [(Double, BandwidthEstimator.State)]
+    {
+      estimator.standingDelay = delay
+      estimator.compete(elapsed: 50_000, now: now + .milliseconds(50))
+      #expect(estimator.state == state)
+    }
+  }
+
   /// Behind one long packet everything waits for a tenth of a second: no sign of somebody else, for
   /// whom more would be sent until the queue, which here has no end, is seconds long.
   @Test(arguments: [70e3, 85e3, 100e3, 130e3, 200e3]) func `long packets are no rival`(

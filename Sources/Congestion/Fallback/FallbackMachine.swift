@@ -134,6 +134,7 @@ package struct FallbackMachine: Sendable {
     mode = .audioOnly
     lastChange = now
     goodSince = nil
+    delayedSince = nil
     probeEnd = nil
     nextProbe = now + limits.probePause
     vainPause = limits.probePause

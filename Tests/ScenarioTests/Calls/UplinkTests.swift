@@ -17,6 +17,16 @@ import Testing
     #expect(abs(uplink.audioRate - 54_400) < 1_500, "\(uplink.audioRate)")
   }
 
+  @Test func `a usual picture leaves in half of its time where the path has room`() {
+    var settings = VideoSettings()
+    for rate in [300_000, 2_000_000, 2_500_000] {
+      settings.mostBitsPerSecond = rate
+      let limits = EstimatorLimits(settings)
+      let seconds = Double(rate) / 30 / (limits.most * limits.tuning.pacingGain)
+      #expect(seconds < 0.5 / 30, "\(rate) bit/s: \(seconds) s")
+    }
+  }
+
   @Test func `reports take a tenth of what may be sent`() {
     var limits = EstimatorLimits()
     limits.start = 60_000
