@@ -20,7 +20,7 @@ struct AudioPathCost: ~Copyable {
   private var random = RandomSource(seed: 7)
   private let loss: Double
   private var body: [UInt8] = []
-  private var step = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
+  private var step = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
   private var sendNanoseconds: UInt64 = 0
   private var receiveNanoseconds: UInt64 = 0
   private var now: UInt64 = 1_000_000_000
@@ -114,7 +114,7 @@ struct AudioPathCost: ~Copyable {
       let bytes = body
       receiver.receive(bytes.span, heading, arrival: Instant(nanoseconds: now))
     }
-    for _ in 0..<2 { Self.pull(from: &receiver, into: &step, Instant(nanoseconds: now)) }
+    for _ in 0..<4 { Self.pull(from: &receiver, into: &step, Instant(nanoseconds: now)) }
     let request = receiver.pollRequest(now: Instant(nanoseconds: now))
     _ = receiver.pollReport(now: Instant(nanoseconds: now))
     receiveNanoseconds += AudioPathProgram.threadNanoseconds() - sent

@@ -46,12 +46,12 @@ enum DriftTable {
     _ packets: [[UInt8]], _ drift: Double, _ jitter: Double
   ) throws -> (PlayoutStatistics, least: Double, most: Double) {
     var buffer = try JitterBuffer(channels: 1)
-    var step = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
+    var step = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
     var line = Line(drift: drift, jitter: jitter)
     var seen = (delay: 0.0, count: UInt64(0))
     var range = (least: Double.infinity, most: 0.0)
-    for pull in 0..<360_000 {
-      let now = 1_003_000_000 + UInt64(pull) * 10_000_000
+    for pull in 0..<720_000 {
+      let now = 1_003_000_000 + UInt64(pull) * 5_000_000
       while line.arrival <= Double(now) {
         let packet = packets[line.number % packets.count]
         buffer.insert(
@@ -61,10 +61,10 @@ enum DriftTable {
       }
       var span = step.mutableSpan
       _ = buffer.pull(into: &span, now: Instant(nanoseconds: now))
-      guard pull % 100 == 99 else { continue }
+      guard pull % 200 == 199 else { continue }
       let statistics = buffer.statistics
       let count = Double(statistics.jitterBufferEmittedCount - seen.count)
-      if pull > 1000, count > 0 {
+      if pull > 2000, count > 0 {
         let delay = (statistics.jitterBufferDelay - seen.delay) / count / 1e6
         range = (min(range.least, delay), max(range.most, delay))
       }

@@ -5,10 +5,15 @@
 package enum AudioFormat {
   /// Samples a second and channel.
   package static let sampleRateHz = 48_000
-  /// Samples a channel in one step of 10 ms: what one pull from the jitter buffer gives.
+  /// Samples a channel in one step of 10 ms.
   package static let stepSampleCount = 480
   /// Nanoseconds in one step.
   package static let stepNanoseconds: Int64 = 10_000_000
+  /// Samples a channel that one pull from the jitter buffer gives: 5 ms. What is late is late by
+  /// whole pulls.
+  package static let pullSampleCount = 240
+  /// Nanoseconds in one pull.
+  package static let pullNanoseconds: Int64 = 5_000_000
   /// The largest Opus frame (RFC 6716 §3.2.1), hence the largest payload we carry.
   package static let maxPayloadByteCount = 1275
   /// The longest Opus packet, 120 ms (RFC 6716 §3.2.5 R5), in samples a channel.

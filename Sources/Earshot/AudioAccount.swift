@@ -27,7 +27,7 @@ struct AudioAccount: Sendable {
 
   mutating func notePull(began: Instant) {
     let took = SystemClock.now.nanoseconds(since: began)
-    pullNanoseconds += Double(took) * Double(AudioFormat.stepSampleCount)
+    pullNanoseconds += Double(took) * Double(AudioFormat.pullSampleCount)
   }
 
   mutating func note(_ body: Span<UInt8>, _ label: AudioLabel) {
@@ -56,5 +56,5 @@ struct AudioAccount: Sendable {
   }
 
   /// A second.
-  private static let ticksBetweenUpdates = 100
+  private static let ticksBetweenUpdates = 200
 }

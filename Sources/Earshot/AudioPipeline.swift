@@ -4,7 +4,7 @@ internal import Primitives
 internal import Reactor
 internal import Wire
 
-/// One call's audio at this end, as the media thread runs it every 10 ms: what came in is played,
+/// One call's audio at this end, as the media thread runs it every 5 ms: what came in is played,
 /// what is to go out is encoded, and the two pipelines tell each other what got lost. Station 4 of
 /// the house tour; before it `OpusEncoder`, after it `Peer/PeerMachine+Media.swift`.
 ///
@@ -79,14 +79,14 @@ struct AudioPipeline: ~Copyable {
         channels: self.receiver.buffer.channels, limit: Self.longestRecording)
     }
     sourceSamples = Array(repeating: 0, count: FrameLength.milliseconds60.sampleCount * 2)
-    playoutSamples = Array(repeating: 0, count: AudioFormat.stepSampleCount * 2)
+    playoutSamples = Array(repeating: 0, count: AudioFormat.pullSampleCount * 2)
     packet.reserveCapacity(AudioFormat.maxPayloadByteCount)
   }
 
-  /// Ten milliseconds, both ways; `due` is when they began.
+  /// Five milliseconds, both ways; `due` is when they began.
   mutating func tick(now: Instant, due: Instant) {
     rings.sentClock.note(elapsed, at: due)
-    elapsed &+= AudioFormat.stepNanoseconds
+    elapsed &+= AudioFormat.pullNanoseconds
     takeArrivals(now: now)
     answer(now: now)
     holdForPicture()
@@ -98,7 +98,7 @@ struct AudioPipeline: ~Copyable {
     if let change = account.tick(&receiver.buffer, peerHeard: peerHeard) { tell(change) }
     if let arrivals { Self.drain(&receiver.buffer.recording, to: arrivals) }
     untilNextFrame -= Self.tickMilliseconds
-    // Frames of 20 ms go every other tick.
+    // Frames of 20 ms go every fourth tick.
     while untilNextFrame <= 0, source != nil {
       untilNextFrame += sender.plan.frameLength.milliseconds
       sendFrame()
@@ -184,7 +184,7 @@ struct AudioPipeline: ~Copyable {
 
   private mutating func play(now: Instant) {
     if isRemoteMuted, receiver.buffer.isEmpty {
-      pausedSamples &+= UInt64(AudioFormat.stepSampleCount)
+      pausedSamples &+= UInt64(AudioFormat.pullSampleCount)
       for index in playoutSamples.indices { playoutSamples[index] = 0 }
       receiver.buffer.recording?.pause()
     } else {
@@ -193,7 +193,7 @@ struct AudioPipeline: ~Copyable {
       Self.pull(from: &receiver, into: &playoutSamples, now: now)
       if isUnwanted { for index in playoutSamples.indices { playoutSamples[index] = 0 } }
     }
-    sink?.write(playoutSamples, frameCount: AudioFormat.stepSampleCount)
+    sink?.write(playoutSamples, frameCount: AudioFormat.pullSampleCount)
   }
 
   private static func pull(
@@ -344,8 +344,8 @@ struct AudioPipeline: ~Copyable {
   private static let muteFadeMilliseconds = 200
 
   /// From one visit of the media thread to the next.
-  static let tickMilliseconds = 10
-  static let tickLength = Duration.milliseconds(10)
+  static let tickMilliseconds = 5
+  static let tickLength = Duration.milliseconds(5)
   /// How soon a frame must be due to take repetitions along, in milliseconds.
   private static let patience = 20
 }

@@ -52,13 +52,13 @@ public struct CallReplay: ~Copyable {
     self.replay = replay
   }
 
-  /// Puts the next 10 ms at the front of `samples`, 480 of them a channel, interleaved.
+  /// Puts the next 5 ms at the front of `samples`, 240 of them a channel, interleaved.
   ///
-  /// - Parameter samples: at least 960 long.
+  /// - Parameter samples: at least 480 long.
   /// - Returns: `false` at the end, and where a recording was cut off.
   /// - Throws: Where the recording is damaged; what came before was true.
   public mutating func read(into samples: inout [Int16]) throws(EarshotError) -> Bool {
-    precondition(samples.count >= 2 * AudioFormat.stepSampleCount, "room for 10 ms of stereo")
+    precondition(samples.count >= 2 * AudioFormat.pullSampleCount, "room for 5 ms of stereo")
     var isThere = false
     do throws(WireError) {
       isThere = try Self.pull(from: &replay, into: &samples)
@@ -69,7 +69,7 @@ public struct CallReplay: ~Copyable {
       }
       isCutOff = true
     }
-    if isThere { milliseconds += 10 }
+    if isThere { milliseconds += 5 }
     return isThere
   }
 

@@ -1,7 +1,7 @@
 import Audio
 import Primitives
 
-/// A simulated way from a sender's packets to a jitter buffer that is pulled every 10 ms.
+/// A simulated way from a sender's packets to a jitter buffer that is pulled every 5 ms.
 struct Line {
   /// One packet under way.
   struct Flight {
@@ -70,7 +70,7 @@ struct Line {
     let sorted = flights.sorted { $0.arrival < $1.arrival }
     var outcome = Outcome()
     var next = 0
-    var step = [Int16](repeating: 0, count: 480 * channels)
+    var step = [Int16](repeating: 0, count: 240 * channels)
     let stop = end.map { $0 + 1_000_000_000 } ?? (sorted.last?.arrival ?? 0)
     var nominal: Int64 = 1_003_000_000
     var seen = (delay: 0.0, count: UInt64(0))
@@ -88,8 +88,8 @@ struct Line {
         buffer.pull(into: &span, now: Instant(nanoseconds: UInt64(now))))
       if keepsSamples { outcome.samples.append(contentsOf: step) }
       if let change = buffer.quality.pollChange() { outcome.changes.append(change) }
-      if outcome.operations.count % 100 == 0 { outcome.note(buffer.statistics, &seen) }
-      nominal += 10_000_000
+      if outcome.operations.count % 200 == 0 { outcome.note(buffer.statistics, &seen) }
+      nominal += 5_000_000
     }
     outcome.statistics = buffer.statistics
     outcome.report = buffer.report

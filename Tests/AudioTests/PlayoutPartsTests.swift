@@ -222,25 +222,25 @@ struct PlayoutClockTests {
   @Test func `keeps even time for pulls in pairs, and knows how early one comes`() {
     var clock = PlayoutClock()
     for tick in 0..<500 {
-      clock.tick(now: Int64(tick) * 20_000_000)
-      clock.tick(now: Int64(tick) * 20_000_000)
+      clock.tick(now: Int64(tick) * 10_000_000)
+      clock.tick(now: Int64(tick) * 10_000_000)
     }
-    // The last pull of 1000 would be at 9.99 s if they were even; both came at 9.98 s.
-    #expect(abs(clock.time - 9_985_000_000) < 500_000)
-    #expect(abs(clock.mostEarliness - 5_000_000) < 500_000)
-    #expect(abs(clock.earliness(ahead: 0) - 5_000_000) < 500_000)
-    #expect(abs(clock.earliness(ahead: 1) + 5_000_000) < 500_000)
+    // The last pull of 1000 would be at 4.995 s if they were even; both came at 4.99 s.
+    #expect(abs(clock.time - 4_992_500_000) < 250_000)
+    #expect(abs(clock.mostEarliness - 2_500_000) < 250_000)
+    #expect(abs(clock.earliness(ahead: 0) - 2_500_000) < 250_000)
+    #expect(abs(clock.earliness(ahead: 1) + 2_500_000) < 250_000)
   }
 
   @Test func `the first pulls, whose even time was not known yet, are not early for long`() {
     var clock = PlayoutClock()
     for tick in 0..<25 {
-      clock.tick(now: Int64(tick) * 20_000_000)
-      clock.tick(now: Int64(tick) * 20_000_000)
+      clock.tick(now: Int64(tick) * 10_000_000)
+      clock.tick(now: Int64(tick) * 10_000_000)
     }
     // Half a second on, the earliest time of either pull is when it comes.
-    #expect(abs(clock.earliness(ahead: 0) &- clock.earliness(ahead: 1) - 10_000_000) < 2_500_000)
-    #expect(clock.mostEarliness < 7_500_000)
+    #expect(abs(clock.earliness(ahead: 0) &- clock.earliness(ahead: 1) - 5_000_000) < 1_250_000)
+    #expect(clock.mostEarliness < 3_750_000)
   }
 }
 

@@ -80,11 +80,11 @@ struct QualityPartsTests {
       for packet in stream.packets {
         buffer.insert(packet.span, mediaTime: media, arrival: Instant(nanoseconds: now))
         media &+= UInt16(steps)
-        for _ in 0..<steps {
-          var step = [Int16](repeating: 0, count: 480)
+        for _ in 0..<(2 * steps) {
+          var step = [Int16](repeating: 0, count: 240)
           var span = step.mutableSpan
           _ = buffer.pull(into: &span, now: Instant(nanoseconds: now))
-          now += 10_000_000
+          now += 5_000_000
         }
       }
       watch.update(&buffer, leastRoundTripMilliseconds: 60)

@@ -22,7 +22,7 @@ struct ReplayTests {
   static func hear(_ recording: [UInt8], maximum: Int64? = nil) throws -> [Int16] {
     var replay = try ArrivalReplay(recording)
     if let maximum { replay.buffer.delayRange = 0...maximum }
-    var step = [Int16](repeating: 0, count: 480)
+    var step = [Int16](repeating: 0, count: 240)
     var heard: [Int16] = []
     while true {
       var span = step.mutableSpan
@@ -62,7 +62,7 @@ struct ReplayTests {
       let now = Instant(nanoseconds: 1_000_000_000 + UInt64(number) * 20_000_000)
       buffer.insert(packet.span, mediaTime: UInt16(2 * number), arrival: now)
       for _ in 0..<2 {
-        var step = [Int16](repeating: 0, count: 480)
+        var step = [Int16](repeating: 0, count: 240)
         if number == 40 {
           buffer.recording?.pause()
         } else {
@@ -78,10 +78,17 @@ struct ReplayTests {
     #expect(try Self.hear(taken) == heard)
   }
 
+  @Test func `hears each pull and pause of version 1 as two`() throws {
+    var recording = try Self.lossyLine().play(records: true).recording
+    let once = try Self.hear(recording).count
+    recording[4] = 1
+    #expect(try Self.hear(recording).count == 2 * once)
+  }
+
   @Test func `stops at its limit`() throws {
     var buffer = try JitterBuffer(channels: 1)
     buffer.recording = ArrivalRecording(channels: 1, limit: 100)
-    var step = [Int16](repeating: 0, count: 480)
+    var step = [Int16](repeating: 0, count: 240)
     for tick in 0..<200 {
       var span = step.mutableSpan
       _ = buffer.pull(into: &span, now: Instant(nanoseconds: UInt64(tick) * 10_000_000))

@@ -7,20 +7,20 @@ struct StretchPolicyTests {
     var situation = StretchSituation()
     situation.excess = excess * 48
     situation.leftover = leftover * 48
-    situation.pullsSinceLast = 10
+    situation.pullsSinceLast = 20
     return situation
   }
 
   @Test func `counts what could be saved in whole pulls`() {
     let policy = StretchPolicy()
-    #expect(policy.surplus(Self.situation(excess: 9)) == 0)
-    #expect(policy.surplus(Self.situation(excess: 9, leftover: 6)) == 6 * 48)
-    #expect(policy.surplus(Self.situation(excess: 25, leftover: 6)) == 26 * 48)
+    #expect(policy.surplus(Self.situation(excess: 4)) == 0)
+    #expect(policy.surplus(Self.situation(excess: 4, leftover: 3)) == 3 * 48)
+    #expect(policy.surplus(Self.situation(excess: 14, leftover: 3)) == 13 * 48)
     #expect(policy.surplus(Self.situation(excess: -5, leftover: 6)) == 0)
-    // Pulls in pairs: one pull less costs nothing, the next one 20 ms.
-    var paired = Self.situation(excess: 9)
-    paired.gainByOne = 480
-    #expect(policy.surplus(paired) == 480)
+    // Pulls in pairs: one pull less costs nothing, the next one 10 ms.
+    var paired = Self.situation(excess: 4)
+    paired.gainByOne = 240
+    #expect(policy.surplus(paired) == 240)
   }
 
   @Test func `cuts long pauses for little and shorter ones for much`() {
@@ -102,13 +102,13 @@ struct StretchPolicyTests {
       var other = situation
       if place == 0 { other.excess = 48 }
       if place == 1 { other.leftover = TimeStretch.shortest }
-      if place == 2 { other.target = 480 }
+      if place == 2 { other.target = 240 }
       #expect(policy.decide(other) == nil)
     }
     // Once it is there the rest makes a whole pull.
     situation.excess = -30
     situation.leftover = TimeStretch.shortest
-    #expect(policy.decide(situation)?.longest == 480 - TimeStretch.shortest)
+    #expect(policy.decide(situation)?.longest == 240 - TimeStretch.shortest)
   }
 
   @Test func `takes any splice before a packet is missing, and no more than is wanted in all`() {
@@ -118,14 +118,14 @@ struct StretchPolicyTests {
     situation.shortage = 100_000
     #expect(policy.decide(situation) == nil)
     situation.excess = -82
-    for (leftover, shortest, longest) in [(0, 0, 360), (230, 0, 130), (300, 180, 180)] {
+    for (leftover, shortest, longest) in [(0, 0, 120), (60, 180, 180), (150, 120, 120)] {
       situation.leftover = leftover
       let wish = policy.decide(situation)
       #expect(wish?.leastCorrelation == nil && wish?.shortest == shortest)
       #expect(wish?.longest == longest)
     }
     // Jitter may bring it in time all the same.
-    situation.target = 480
+    situation.target = 240
     #expect(policy.decide(situation) == nil)
   }
 

@@ -155,7 +155,7 @@ import Testing
     var replay = try CallReplay(recording, settings: settings)
     var samples = [Int16](repeating: 0, count: 960)
     var heard: [Int16] = []
-    while try replay.read(into: &samples) { heard += samples.prefix(480) }
+    while try replay.read(into: &samples) { heard += samples.prefix(240) }
     #expect(replay.milliseconds == heard.count / 48)
     return (heard, replay.statistics)
   }

@@ -64,9 +64,9 @@ struct PipelinePair: ~Copyable {
     seconds: Int, rate: Int? = nil, isHeard: Bool = false, isLost: (Int) -> Bool = { _ in false }
   ) {
     var number = 0
-    for _ in 0..<(seconds * 100) {
+    for _ in 0..<(seconds * 200) {
       ticks += 1
-      let now = UInt64(1_000_000_000 + ticks * 10_000_000)
+      let now = UInt64(1_000_000_000 + ticks * 5_000_000)
       let (own, later) = (Instant(nanoseconds: now), Instant(nanoseconds: now + 3_000_000))
       sender.tick(now: own, due: own)
       receiver.tick(now: later, due: later)

@@ -66,7 +66,7 @@ final class RehearsedCall {
   func run(_ seconds: Double) throws(Fault) {
     let end = zero + .milliseconds(Int64(seconds * 1000))
     // Nobody's ticks are those of somebody else.
-    var due = [zero, zero + .milliseconds(7), zero + .milliseconds(3)]
+    var due = [zero, zero + .milliseconds(4), zero + .milliseconds(2)]
     var nextSample = zero
     while let next = due.min(), next < end {
       world.simulator.run(until: next)
@@ -75,10 +75,10 @@ final class RehearsedCall {
         sample()
       }
       if due[0] == next {
-        due[0] = next + .milliseconds(10)
+        due[0] = next + .milliseconds(5)
         tickCaller()
       } else if due[1] == next {
-        due[1] = next + .milliseconds(10)
+        due[1] = next + .milliseconds(5)
         tickCallee()
       } else {
         due[2] = next + RehearsedPicture.interval

@@ -15,7 +15,7 @@ final class RehearsedSound {
   private var packet: [UInt8] = []
   private var mediaTime: UInt16 = 0
   /// Milliseconds; a tick at first.
-  private var untilNextFrame = 10
+  private var untilNextFrame = 5
   private var isMarked = true
 
   init() throws(OpusError) {
@@ -31,12 +31,12 @@ final class RehearsedSound {
     return (numbers.totalSamplesReceived, numbers.concealedSamples)
   }
 
-  /// Ten milliseconds, both ways.
+  /// Five milliseconds, both ways.
   func tick(_ machine: inout PeerMachine, of call: CallID, now: Instant) {
     takeArrivals(&machine, call, now)
     answer(&machine, call, now)
     play(now)
-    untilNextFrame -= 10
+    untilNextFrame -= 5
     while untilNextFrame <= 0 {
       untilNextFrame += sender.plan.frameLength.milliseconds
       sendFrame(&machine, call, now)
@@ -100,7 +100,7 @@ final class RehearsedSound {
   }
 
   private func play(_ now: Instant) {
-    var played = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
+    var played = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
     var span = played.mutableSpan
     _ = receiver.buffer.pull(into: &span, now: now)
   }

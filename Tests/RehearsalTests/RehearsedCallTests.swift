@@ -43,7 +43,8 @@ import Testing
     let (outcome, log) = try Self.play(
       ["--up", "rate=500k,queue=300ms,delay=25ms", "--down", "delay=25ms"], seconds: 12)
     let rate = Self.carried(log, from: 6, to: 12, zero: outcome.zero) / 6
-    #expect(rate > 425_000 && rate <= 500_500, "\(rate)")
+    // One packet more than the line carries may end within the six seconds.
+    #expect(rate > 425_000 && rate <= 500_000 + 9_600 / 6, "\(rate)")
     let last = try #require(outcome.samples.last)
     #expect(last.samplesHeard > 11 * 48_000)
     let settled = try #require(outcome.samples.first { $0.at >= 5 })

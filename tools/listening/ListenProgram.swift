@@ -25,7 +25,7 @@ enum ListenProgram {
       --payload N      the most that all payload may take then, bits/s
       --nack           the receiver asks for what is missing
       --delay N        milliseconds that the fastest packet is held, whatever comes; learnt otherwise
-      --tick N         milliseconds between visits of the receiver, 10 or 20 (default: 10)
+      --tick N         milliseconds between visits of the receiver, 5 or 10 (default: 5)
       --drift N        how much faster the sender's clock runs, in parts per million
       --trace          adds the delay at each second
 
@@ -83,7 +83,7 @@ enum ListenProgram {
     if let delay = try arguments.number("--delay", "milliseconds", in: 0...1000) {
       options.delay = Int64(delay * 1e6)
     }
-    options.tick = try arguments.integer("--tick", "milliseconds", in: 10...20) ?? 10
+    options.tick = try arguments.integer("--tick", "milliseconds", in: 5...10) ?? 5
     options.drift =
       try arguments.number("--drift", "parts per million", in: -1000...1000) ?? 0
     options.traces = try arguments.flag("--trace")
@@ -143,7 +143,7 @@ struct ListenOptions: Sendable {
   /// What the playout delay is held at, in nanoseconds; `nil` has the receiver learn it.
   var delay: Int64?
   /// Milliseconds.
-  var tick = 10
+  var tick = 5
   /// Parts per million.
   var drift = 0.0
   var traces = false

@@ -7,8 +7,8 @@ import Wire
 /// One sender, one line, one receiver, in simulated time: everything follows from the options.
 ///
 /// The sender has a frame when its last sample was captured; the receiver is visited every tick, as
-/// the pipeline of a call is: it takes what has arrived, asks for what is missing, and plays 10 ms
-/// or twice 10 ms.
+/// the pipeline of a call is: it takes what has arrived, asks for what is missing, and plays 5 ms
+/// or twice 5 ms.
 struct ListenRun: ~Copyable {
   /// What is under way.
   private enum Event {
@@ -27,7 +27,7 @@ struct ListenRun: ~Copyable {
   private var back: ListenLine
   private var events = EventQueue<Event>()
   private var frameStart = 0
-  private var step = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
+  private var step = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
   private var outcome = ListenOutcome()
   private var policy: RedundancyPolicy
   /// Of the packets that arrived, there and back, in nanoseconds.
@@ -203,7 +203,7 @@ struct ListenRun: ~Copyable {
   // MARK: - The receiver
 
   private mutating func tick(_ now: Instant) {
-    for _ in 0..<(options.tick / 10) {
+    for _ in 0..<(options.tick / 5) {
       Self.pull(from: &receiver, into: &step, now)
       outcome.samples.append(contentsOf: step)
     }

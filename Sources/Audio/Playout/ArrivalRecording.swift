@@ -1,19 +1,21 @@
 /// Everything that a jitter buffer was given, and when: enough to hear again, bit for bit, what a
 /// call sounded like, or what it would have sounded like with other settings.
 ///
-/// Holds the audio itself, so it is as private as the call. Format, version 1; numbers are LEB128,
+/// Holds the audio itself, so it is as private as the call. Format, version 2; numbers are LEB128,
 /// signed ones zigzag, times are differences to the time before in nanoseconds:
 ///
 ///     "ESAR" · version 1 · channels 1 · records
 ///     record: kind 1 · fields
-///       0 pull            time
+///       0 pull            time; 5 ms were given out
 ///       1 primary         time · media time, difference to the one before · length · payload
 ///       2 copy            the same, after its distance in steps of 10 ms
 ///       3 low-rate copy   the same
 ///       4 retransmission  as a primary
 ///       5 hold            delay, not a difference
-///       6 pause           10 ms were given out without a pull: the sender had muted itself
+///       6 pause           5 ms were given out without a pull: the sender had muted itself
 ///       +8 (1 to 4)       the packet is marked
+///
+/// In version 1 pulls and pauses were of 10 ms: each is heard as two.
 package struct ArrivalRecording: Sendable {
   /// What was taken down and not removed since.
   package private(set) var bytes: [UInt8]
@@ -39,7 +41,7 @@ package struct ArrivalRecording: Sendable {
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// 10 ms were given out that the jitter buffer was not asked for: silence.
+  /// 5 ms were given out that the jitter buffer was not asked for: silence.
   package mutating func pause() { _ = begin(kind: 6, room: 1) }
 
   mutating func pull(now: Int64) {
@@ -99,6 +101,6 @@ package struct ArrivalRecording: Sendable {
   }
 
   static let magic: [UInt8] = [0x45, 0x53, 0x41, 0x52]
-  static let version: UInt8 = 1
+  static let version: UInt8 = 2
   static let mark: UInt8 = 8
 }

@@ -10,6 +10,9 @@ package struct ArrivalReplay: ~Copyable {
   private var offset: Int
   private var time: Int64 = 0
   private var mediaTime: UInt16 = 0
+  /// Pulls that one record of a pull or a pause stands for, and what is to come of the last one.
+  private let pullsByRecord: Int
+  private var pending: (pulls: Int, isPause: Bool) = (0, false)
 
   /// - Throws: `WireError` when `bytes` do not begin as a recording does.
   package init(_ bytes: [UInt8]) throws(WireError) {
@@ -17,7 +20,8 @@ package struct ArrivalReplay: ~Copyable {
     guard try reader.readBytes(4, "magic") == ArrivalRecording.magic else {
       throw WireError(.invalid, "magic", at: 0)
     }
-    guard try reader.readUInt8("version") == ArrivalRecording.version else {
+    let version = try reader.readUInt8("version")
+    guard (1...ArrivalRecording.version).contains(version) else {
       throw WireError(.invalid, "version", at: 4)
     }
     let channels = Int(try reader.readUInt8("channels"))
@@ -27,31 +31,32 @@ package struct ArrivalReplay: ~Copyable {
     }
     self.buffer = buffer
     self.bytes = bytes
+    pullsByRecord = version == 1 ? 2 : 1
     offset = reader.offset
   }
 
   /// Goes on to the next pull, and gives what it gave.
   ///
-  /// - Parameter output: at least 480 samples for each channel.
+  /// - Parameter output: at least 240 samples for each channel.
   /// - Returns: `false` at the end, and where a recording that was cut off ends.
   /// - Throws: `WireError` for a record that is none.
   @_lifetime(output: copy output)
   package mutating func pull(into output: inout MutableSpan<Int16>) throws(WireError) -> Bool {
     let bytes = self.bytes
-    let size = AudioFormat.stepSampleCount * buffer.channels
+    if pending.pulls > 0 { return give(&output) }
     while offset < bytes.count {
       var reader = ByteReader(bytes.span.extracting(offset..<bytes.count))
       let kind = try reader.readUInt8("kind")
       if kind == 0 {
         time &+= try Self.readSigned(&reader)
         offset += reader.offset
-        _ = buffer.pull(into: &output, now: Self.instant(time))
-        return true
+        pending = (pullsByRecord, false)
+        return give(&output)
       }
       if kind == 6 {
         offset += reader.offset
-        for index in 0..<size { output[index] = 0 }
-        return true
+        pending = (pullsByRecord, true)
+        return give(&output)
       }
       if kind == 5 {
         buffer.hold(atLeast: try Self.readSigned(&reader))
@@ -68,6 +73,17 @@ package struct ArrivalReplay: ~Copyable {
       }
     }
     return false
+  }
+
+  @_lifetime(output: copy output)
+  private mutating func give(_ output: inout MutableSpan<Int16>) -> Bool {
+    pending.pulls -= 1
+    if pending.isPause {
+      for index in 0..<(AudioFormat.pullSampleCount * buffer.channels) { output[index] = 0 }
+    } else {
+      _ = buffer.pull(into: &output, now: Self.instant(time))
+    }
+    return true
   }
 
   private func uses(_ origin: PacketOrigin) -> Bool {

@@ -81,7 +81,7 @@ struct DelayEstimator: Sendable {
 
   /// A delay of less than a pull falls slowly: to and fro it would cost a pull each time.
   private func held(_ frame: Int64) -> Int64 {
-    targetDelay < AudioFormat.stepNanoseconds ? targetDelay &- frame / Self.slowness : 0
+    targetDelay < AudioFormat.pullNanoseconds ? targetDelay &- frame / Self.slowness : 0
   }
 
   /// What the path alone lets expect, in steps: the tail of the last forty seconds, or that of the

@@ -19,7 +19,7 @@ extension JitterBuffer {
   }
 
   mutating func account(for output: borrowing MutableSpan<Int16>) {
-    let count = AudioFormat.stepSampleCount
+    let count = AudioFormat.pullSampleCount
     statistics.totalSamplesReceived += UInt64(count)
     var sum: Int64 = 0
     for index in 0..<(count * channels) {
@@ -28,7 +28,7 @@ extension JitterBuffer {
     }
     let square = Double(sum) / Double(count * channels) / (32_768 * 32_768)
     statistics.audioLevel = square.squareRoot()
-    statistics.totalAudioEnergy += square * 0.01
+    statistics.totalAudioEnergy += square * 0.005
     surroundings.bitsPerSecond = statistics.primaryBitsPerSecond ?? surroundings.bitsPerSecond
     surroundings.upperBandFraction = statistics.upperBandFraction
     quality.record(totals, surroundings)

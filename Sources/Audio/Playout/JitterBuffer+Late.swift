@@ -11,34 +11,64 @@ extension JitterBuffer {
   /// there the delay is as long as it may be already. Then, what is left to leave out decides and
   /// not how long the wait was: the first stall of a rhythm must not make the delay long for all
   /// the time to the second.
-  mutating func resume(excess: Int64) -> Bool {
-    let step = AudioFormat.stepSampleCount
+  ///
+  /// - Parameters:
+  ///   - excess: how much later than its target it would go on, in nanoseconds.
+  ///   - spare: samples at the queue's end that were made up and not played, 0 or enough to fade.
+  mutating func resume(excess: Int64, spare: Int) -> Bool {
+    let pull = AudioFormat.pullSampleCount
     let skipped = skipBacklog()
     let late = Int(clamping: AudioFormat.samples(nanoseconds: max(0, excess)))
     let isCheap = passiveRun > 0 || estimator.isInsuring
     let isStall = estimator.isInsuring && late >= Self.leastLeftOut
-    let made = isStall ? min(late, concealed) : concealed
-    let isShort = made <= (isCheap ? Self.longCatchUp : Self.shortCatchUp)
-    var length = isShort ? min(late, concealed) / step * step : skipped
-    let offset = queue.count
-    let join = lastPacketSampleCount < step ? Self.shortestJoin : Self.join
-    guard
-      let overlap = try? queue.append(  // Without it no fade; what fails next is counted.
-        concealing: join, with: &decoder, through: &fader, towards: fader.gain,
-        noise: &background)
-    else { return false }
+    let wait = isStall ? min(late, concealed) : concealed
+    let isShort = wait <= (isCheap ? Self.longCatchUp : Self.shortCatchUp)
+    var length = isShort ? min(late, concealed) / pull * pull : skipped
+    let offset = queue.count - spare
+    guard let overlap = spare > 0 ? join : appendJoin() else { return false }
     decoder.restore()
-    while queue.count < offset + 2 * overlap + length, let next = packets.first,
+    let made = max(spare, overlap)
+    while queue.count < offset + made + overlap + length, let next = packets.first,
       next.timestamp == nextTimestamp, queue.hasRoom
     {
       decodeOn(next)
     }
-    length = max(0, min(length, queue.count - offset - 2 * overlap))
-    if isShort, isOnset(from: offset + overlap, length) { length = 0 }
-    queue.cut(overlap + length, at: offset, overlap: overlap)
-    concealed = 0
+    length = max(0, min(length, queue.count - offset - made - overlap))
+    if isShort, isOnset(from: offset + made, length) { length = 0 }
+    queue.cut(made + length, at: offset, overlap: overlap)
+    endConcealment()
     pullsSinceSplice = 0
     return true
+  }
+
+  /// What the codec made up and no pull has played: it makes 10 ms at a time.
+  var unplayed: Int { min(queue.count, concealed) }
+
+  /// Whether a packet that came late can go on now, before what was made up for it is over.
+  var canReturn: Bool {
+    guard unplayed >= AudioFormat.pullSampleCount, !fader.isSilent, let first = packets.first,
+      first.timestamp == nextTimestamp, !first.isMarked
+    else { return false }
+    // Where less delay is there than wanted, the rest of what was made up brings some.
+    return excess(of: first) > AudioFormat.nanoseconds(samples: Int64(unplayed))
+  }
+
+  /// - Returns: how much of what was made up is not needed, in samples.
+  mutating func takeBack() -> Int {
+    guard canReturn else { return 0 }
+    let spare = unplayed
+    concealed -= spare
+    return spare
+  }
+
+  private var join: Int {
+    lastPacketSampleCount < AudioFormat.stepSampleCount ? Self.shortestJoin : Self.join
+  }
+
+  /// Makes up as much as is needed to fade over.
+  private mutating func appendJoin() -> Int? {
+    try? queue.append(  // Without it no fade; what fails next is counted.
+      concealing: join, with: &decoder, through: &fader, towards: fader.gain, noise: &background)
   }
 
   /// Whether what would be left out is much louder than what was heard before it: then it is where

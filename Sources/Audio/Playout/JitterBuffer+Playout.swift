@@ -1,13 +1,13 @@
 package import Primitives
 
-/// The outgoing side: one pull, 10 ms.
+/// The outgoing side: one pull, 5 ms.
 extension JitterBuffer {
-  /// Gives exactly 10 ms of sound, whatever has or has not come.
+  /// Gives exactly 5 ms of sound, whatever has or has not come.
   ///
   /// - Parameters:
-  ///   - output: at least 480 samples for each channel, interleaved; the first that many are
+  ///   - output: at least 240 samples for each channel, interleaved; the first that many are
   ///     written.
-  ///   - now: when the caller pulls; twice at once every 20 ms will do.
+  ///   - now: when the caller pulls; twice at once every 10 ms will do.
   @_lifetime(output: copy output)
   package mutating func pull(
     into output: inout MutableSpan<Int16>, now: Instant
@@ -26,19 +26,20 @@ extension JitterBuffer {
       phase = .playing
       operation = fill()
     }
-    let isQuiet = noise.threshold >= queue.energy(from: 0, frames: AudioFormat.stepSampleCount)
-    passiveBefore = isQuiet ? min(passiveBefore + AudioFormat.stepSampleCount, 1 << 40) : 0
-    queue.take(frames: AudioFormat.stepSampleCount, into: &output)
+    let isQuiet = noise.threshold >= queue.energy(from: 0, frames: AudioFormat.pullSampleCount)
+    passiveBefore = isQuiet ? min(passiveBefore + AudioFormat.pullSampleCount, 1 << 40) : 0
+    queue.take(frames: AudioFormat.pullSampleCount, into: &output)
+    countConcealed()
     if hasStarted { account(for: output) }
     return operation
   }
 
-  /// Makes sure that 10 ms wait in the queue.
+  /// Makes sure that 5 ms wait in the queue.
   private mutating func fill() -> PlayoutOperation {
     var operation = PlayoutOperation.normal
-    // Each turn adds samples or discards a packet; 2.5 ms packets need four turns.
+    // Each turn adds samples or discards a packet; 2.5 ms packets need two turns.
     var turns = PacketBuffer.capacity
-    while queue.count < AudioFormat.stepSampleCount, turns > 0 {
+    while queue.count < AudioFormat.pullSampleCount || canReturn, turns > 0 {
       turns -= 1
       operation = produce()
     }
@@ -61,7 +62,7 @@ extension JitterBuffer {
   private mutating func fillWithoutPackets() -> PlayoutOperation {
     guard statistics.jitterBufferEmittedCount > 0 else { return .silence }
     var operation = PlayoutOperation.silence
-    while queue.count < AudioFormat.stepSampleCount { operation = conceal() }
+    while queue.count < AudioFormat.pullSampleCount { operation = conceal() }
     return operation
   }
 
@@ -98,17 +99,17 @@ extension JitterBuffer {
   /// How much later than its target `entry` is needed at the earliest, in nanoseconds: now, or in
   /// the pull in which what waits ends.
   func excess(of entry: PacketBuffer.Entry) -> Int64 {
-    let whole = queue.count - queue.count % AudioFormat.stepSampleCount
+    let whole = queue.count - queue.count % AudioFormat.pullSampleCount
     let needed = clock.time &+ AudioFormat.nanoseconds(samples: Int64(whole))
     let media = AudioFormat.nanoseconds(samples: entry.timestamp)
-    let early = earliness(of: queue.count / AudioFormat.stepSampleCount)
+    let early = earliness(of: queue.count / AudioFormat.pullSampleCount)
     return needed &- media &- estimator.targetTransit &- early &- Self.margin
   }
 
   /// How early the pull may come in which a packet is needed, `ahead` pulls from now, in
   /// nanoseconds. Packets of one pull are needed by all of them.
   private func earliness(of ahead: Int) -> Int64 {
-    lastPacketSampleCount <= AudioFormat.stepSampleCount
+    lastPacketSampleCount <= AudioFormat.pullSampleCount
       ? clock.mostEarliness : clock.earliness(ahead: ahead)
   }
 
@@ -125,14 +126,16 @@ extension JitterBuffer {
   }
 
   private mutating func decode(_ entry: PacketBuffer.Entry) -> PlayoutOperation {
-    let excess = excess(of: entry)
+    var excess = excess(of: entry)
     let follows = concealed > 0
+    let spare = takeBack()
+    excess &-= AudioFormat.nanoseconds(samples: Int64(spare))
     if follows, entry.timestamp == nextTimestamp {
       statistics.delayedPacketOutageSamples += UInt64(concealed)
     }
     let isLate = follows && entry.timestamp == nextTimestamp && !entry.isMarked
     passOver(until: entry.timestamp, isPause: entry.isMarked)
-    if isLate, resume(excess: excess) { return .merge }
+    if isLate, resume(excess: excess, spare: spare) { return .merge }
     let leftover = queue.count
     let ahead = AudioFormat.nanoseconds(samples: Int64(leftover))
     let count: Int
@@ -147,7 +150,7 @@ extension JitterBuffer {
     }
     packets.removeFirst()
     nextTimestamp = entry.timestamp &+ Int64(count)
-    concealed = 0
+    endConcealment()
     lastPacketSampleCount = count
     record(entry, wait: ahead &- entry.arrival, count: count)
     slack = excess &+ estimator.targetDelay &- estimator.usualLateness &+ Self.margin
@@ -174,12 +177,13 @@ extension JitterBuffer {
         restoring: sampleCount, before: entry, of: packets, with: &decoder, through: &fader,
         noise: &background)
     else { return conceal() }
-    concealed = 0
+    endConcealment()
     statistics.packetsRecoveredByForwardErrorCorrection += 1
     statistics.samplesRecoveredByForwardErrorCorrection += UInt64(count)
     return .forwardErrorCorrection
   }
 
+  /// 10 ms: of less the codec makes something else than the beginning of more.
   private mutating func conceal() -> PlayoutOperation {
     let step = AudioFormat.stepSampleCount
     if concealed == 0 {
@@ -198,10 +202,10 @@ extension JitterBuffer {
   }
 
   private mutating func staySilent() -> PlayoutOperation {
-    let step = AudioFormat.stepSampleCount
-    queue.append(noiseFrames: step, from: &background)
-    statistics.silentConcealedSamples += UInt64(step)
-    tally(concealed: step)
+    let pull = AudioFormat.pullSampleCount
+    queue.append(noiseFrames: pull, from: &background)
+    statistics.silentConcealedSamples += UInt64(pull)
+    tally(concealed: pull)
     return .silence
   }
 
@@ -212,7 +216,20 @@ extension JitterBuffer {
     }
     concealed = min(concealed + count, 1 << 40)
     if concealed >= Self.interruption { statistics.totalInterruptionSamples += UInt64(count) }
-    statistics.concealedSamples += UInt64(count)
+  }
+
+  /// Counts what was made up when it is played: what comes late may take the place of the rest.
+  private mutating func countConcealed() {
+    let played = max(counted, concealed - unplayed)
+    statistics.concealedSamples += UInt64(played - counted)
+    counted = played
+  }
+
+  /// What was made up is played to its end.
+  mutating func endConcealment() {
+    statistics.concealedSamples += UInt64(max(0, concealed - counted))
+    concealed = 0
+    counted = 0
   }
 
   /// Moves the delay towards its target by a splice at the head of the queue, where that will not
@@ -261,10 +278,10 @@ extension JitterBuffer {
   ) -> StretchSituation {
     var situation = StretchSituation()
     situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
-    let ahead = leftover / AudioFormat.stepSampleCount
+    let ahead = leftover / AudioFormat.pullSampleCount
     let change = earliness(of: ahead) &- earliness(of: ahead + 1)
     situation.gainByOne = Int(clamping: AudioFormat.samples(nanoseconds: change))
-    situation.leftover = leftover % AudioFormat.stepSampleCount
+    situation.leftover = leftover % AudioFormat.pullSampleCount
     situation.passiveRun = passiveRun
     situation.pullsSinceLast = pullsSinceSplice
     situation.mayWait = estimator.isInsuring
@@ -278,11 +295,11 @@ extension JitterBuffer {
   }
 
   /// How much of the surplus to cut from a pause. Where a path keeps time, a pull or little more is
-  /// cut in halves, the second once the delay has grown again, or half a minute later: so a clock
-  /// that drifts moves the delay by less than a pull.
+  /// cut in halves, the second once the delay has grown again, or a quarter of a minute later: so a
+  /// clock that drifts moves the delay by little more than a pull.
   private func cuttable(excess: Int) -> Int {
-    let step = AudioFormat.stepSampleCount
-    let isCalm = estimator.targetDelay < AudioFormat.stepNanoseconds
+    let step = AudioFormat.pullSampleCount
+    let isCalm = estimator.targetDelay < AudioFormat.pullNanoseconds
     guard isCalm, surplus < 2 * step else { return surplus }
     let isDue = pullsSinceSplice >= (excess >= step / 2 ? Self.pullsBetween : Self.pullsUntilCalm)
     return isDue ? min(surplus, step / 2) : 0
@@ -317,7 +334,7 @@ extension JitterBuffer {
   private static let interruption = 7200
   /// 60 ms.
   private static let mostPauseAtOnce = 2880
-  /// Ten seconds, and half a minute: no longer one is counted.
+  /// Five seconds, and fifteen: no longer one is counted.
   private static let pullsBetween = 1000
   private static let pullsUntilCalm = 3000
   /// 30 ms.

@@ -1,6 +1,6 @@
 package import Primitives
 
-/// The receiving end of one audio stream: packets in as they arrive, 10 ms of sound out whenever
+/// The receiving end of one audio stream: packets in as they arrive, 5 ms of sound out whenever
 /// asked (stations 18 to 20 of the house tour; next: the application's sink).
 ///
 ///     idle ──first packet──▶ buffering ──start delay over──▶ playing
@@ -61,6 +61,8 @@ package struct JitterBuffer: ~Copyable {
   var nextTimestamp: Int64 = 0
   /// Samples made up since something was decoded.
   var concealed = 0
+  /// How many of these are in the statistics: a pull later, when they are played.
+  var counted = 0
   /// Mean square of the 10 ms before them.
   var levelBefore: Float = 0
   var lastPacketSampleCount = FrameLength.milliseconds20.sampleCount
@@ -76,7 +78,7 @@ package struct JitterBuffer: ~Copyable {
   }
 
   /// Whether nothing waits to be played: less than one pull, of which a splice may leave a rest.
-  package var isEmpty: Bool { packets.count == 0 && queue.count < AudioFormat.stepSampleCount }
+  package var isEmpty: Bool { packets.count == 0 && queue.count < AudioFormat.pullSampleCount }
 
   /// What the other side's sender must know.
   package var report: ReceptionReport {

@@ -133,9 +133,9 @@ struct LatenessHistory: Sendable {
   }
 
   private static let fewestForTail = 8
-  /// One frame in 80, or in 5.5 for each millisecond that the tail is long.
+  /// One frame in 80, or in 4.75 for each millisecond that the tail is long.
   private static let leastRarity = 80.0
-  private static let rarityByStep = 11.0
+  private static let rarityByStep = 9.5
   /// In standard errors: an exponential mean of n has one of 1/√n.
   private static let caution = 1.25
   /// Five seconds of 20 ms frames: before that, a share says little.

@@ -1,6 +1,6 @@
-/// The receiver's own clock: 10 ms a pull, and slowly led by the time at which pulls happen.
+/// The receiver's own clock: 5 ms a pull, and slowly led by the time at which pulls happen.
 ///
-/// A thread that wakes late, or pulls twice every 20 ms, moves no playout; a device whose clock
+/// A thread that wakes late, or pulls twice every 10 ms, moves no playout; a device whose clock
 /// drifts does, at the pace at which it drifts.
 struct PlayoutClock: Sendable {
   /// When the samples about to be given begin to sound, in nanoseconds.
@@ -22,14 +22,14 @@ struct PlayoutClock: Sendable {
       time = now
       return
     }
-    time &+= AudioFormat.stepNanoseconds
+    time &+= AudioFormat.pullNanoseconds
     let error = now &- time
     if abs(error) > Self.maxError {
       time = now
       pulls = 0
       return
     }
-    correct(by: error / min(Self.gain, 8 + pulls / 2))
+    correct(by: error / min(Self.gain, 16 + pulls / 2))
     pulls = min(pulls + 1, 1 << 40)
     isOdd.toggle()
     noteEarliness(time &- now)
@@ -59,12 +59,12 @@ struct PlayoutClock: Sendable {
   }
 
   /// A quarter of a minute until an offset is gone: slow against wake-ups, fast against drift.
-  private static let gain: Int64 = 256
+  private static let gain: Int64 = 512
   /// Beyond half a second the puller has not been late but away.
   private static let maxError: Int64 = 500_000_000
-  private static let pullsInBlock: Int64 = 64
+  private static let pullsInBlock: Int64 = 128
   /// Five seconds: after that, what changes is a clock that drifts.
-  private static let pullsToSettle: Int64 = 512
+  private static let pullsToSettle: Int64 = 1024
   /// 20 ms: a puller that catches up on more than that has stalled, which is no habit.
   private static let maxEarliness: Int64 = 20_000_000
 }

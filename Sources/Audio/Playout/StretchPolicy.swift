@@ -47,14 +47,14 @@ struct StretchPolicy: Sendable {
   func surplus(_ situation: StretchSituation) -> Int {
     guard situation.excess >= -Self.tolerance(situation) else { return 0 }
     let reserve = max(Self.reserve, situation.target / 16)
-    let step = AudioFormat.stepSampleCount
+    let step = AudioFormat.pullSampleCount
     var pulls = max(0, (situation.excess + max(0, situation.gainByOne) - reserve) / step)
     while pulls > 0, Self.excess(situation, afterPulls: -pulls) < reserve { pulls -= 1 }
     return situation.leftover + pulls * step
   }
 
   private static func excess(_ situation: StretchSituation, afterPulls pulls: Int) -> Int {
-    situation.excess + pulls * AudioFormat.stepSampleCount
+    situation.excess + pulls * AudioFormat.pullSampleCount
       + (pulls & 1 == 0 ? 0 : situation.gainByOne)
   }
 
@@ -88,9 +88,9 @@ struct StretchPolicy: Sendable {
     // In a pause it costs nothing to be exact.
     let tolerance = situation.isPassive ? Self.tolerance : Self.tolerance(situation)
     if situation.excess < -tolerance {
-      let step = AudioFormat.stepSampleCount
+      let step = AudioFormat.pullSampleCount
       var pulls = 1
-      while pulls < 100, Self.excess(situation, afterPulls: pulls) < 0 { pulls += 1 }
+      while pulls < 200, Self.excess(situation, afterPulls: pulls) < 0 { pulls += 1 }
       return lengthen(by: pulls * step - situation.leftover, situation)
     }
     if let wish = foresee(situation) { return wish }
@@ -101,7 +101,7 @@ struct StretchPolicy: Sendable {
   /// moves the delay by less than a pull. It buys nothing yet, and a calm line seldom pays for it.
   private func foresee(_ situation: StretchSituation) -> StretchDecision? {
     guard situation.isPassive, situation.passiveRun >= Self.briefPause,
-      situation.target < AudioFormat.stepSampleCount, situation.excess < Self.foresight,
+      situation.target < AudioFormat.pullSampleCount, situation.excess < Self.foresight,
       situation.leftover < TimeStretch.shortest
     else { return nil }
     return StretchDecision(
@@ -116,7 +116,7 @@ struct StretchPolicy: Sendable {
       return StretchDecision(
         direction: .shorten, leastCorrelation: 0.3, shortest: 0, longest: longest)
     }
-    let pace = amount > 150 * Self.millisecond ? 3 : 6
+    let pace = amount > 150 * Self.millisecond ? 6 : 12
     guard situation.pullsSinceLast >= pace,
       let least = Self.correlation(toRemove: amount, situation)
     else { return nil }
@@ -135,7 +135,7 @@ struct StretchPolicy: Sendable {
     // Each splice in speech costs a little, and a packet that comes too late costs once what a few
     // splices cost: only a drifting clock is followed by them, where no pause comes; and whatever
     // never pauses.
-    guard situation.pullsSinceLast >= 4, situation.shortage >= Self.patience,
+    guard situation.pullsSinceLast >= 8, situation.shortage >= Self.patience,
       -situation.excess <= Self.drift || situation.shortage >= Self.endless
     else { return nil }
     if Self.isNearlyMissing(situation) { return complete(amount, longest) }
@@ -158,7 +158,7 @@ struct StretchPolicy: Sendable {
   /// Where a path keeps time and a clock drifts by 300 ppm, packets are missing at 1.8 ms: the
   /// least transit is that of four seconds. Any splice costs less than that.
   private static func isNearlyMissing(_ situation: StretchSituation) -> Bool {
-    situation.target < AudioFormat.stepSampleCount && -situation.excess >= nearlyMissing
+    situation.target < AudioFormat.pullSampleCount && -situation.excess >= nearlyMissing
   }
 
   /// How alike the two sides of a splice in speech must be. One and a half seconds without a pause,

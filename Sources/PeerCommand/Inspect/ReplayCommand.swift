@@ -78,8 +78,8 @@ package struct ReplayStory {
     }
     defer { sink.finish() }
     do throws(EarshotError) {
-      var samples = [Int16](repeating: 0, count: 960)
-      while try replay.read(into: &samples) { sink.write(samples, frameCount: 480) }
+      var samples = [Int16](repeating: 0, count: 480)
+      while try replay.read(into: &samples) { sink.write(samples, frameCount: 240) }
     } catch {
       throw CommandFailure(error)
     }

@@ -68,7 +68,7 @@ import Wire
       let sent = try Self.send(number, with: &sender)
       let now = Instant(nanoseconds: 1_000_000_000 + UInt64(number) * 20_000_000)
       if number % 2 == 0 { receiver.receive(sent.body.span, sent.frame, arrival: now) }
-      for step in 0..<2 { Self.pull(&receiver, now + .milliseconds(Int64(step) * 10)) }
+      for step in 0..<4 { Self.pull(&receiver, now + .milliseconds(Int64(step) * 5)) }
     }
     // The first losses teach the buffer how long to wait.
     #expect(receiver.framesRepairedByCopies >= 43)
@@ -86,7 +86,7 @@ import Wire
       let now = Instant(nanoseconds: 1_000_000_000 + UInt64(number) * 20_000_000)
       let isLost = number % 12 == 6 || number % 12 == 7
       if !isLost { receiver.receive(sent.body.span, sent.frame, arrival: now) }
-      for step in 0..<2 { Self.pull(&receiver, now + .milliseconds(Int64(step) * 10)) }
+      for step in 0..<4 { Self.pull(&receiver, now + .milliseconds(Int64(step) * 5)) }
     }
     #expect(receiver.framesRepairedByCopies == 16)
     let statistics = receiver.buffer.statistics
@@ -128,7 +128,7 @@ import Wire
   }
 
   private static func pull(_ receiver: inout AudioReceiver, _ now: Instant) {
-    var step = [Int16](repeating: 0, count: 480)
+    var step = [Int16](repeating: 0, count: 240)
     var span = step.mutableSpan
     _ = receiver.buffer.pull(into: &span, now: now)
   }

@@ -20,7 +20,7 @@ extension FuzzTarget {
         return expect(false, "a receiver can be made")
       }
       receiver.roundTripMilliseconds = 20
-      var sound = [Int16](repeating: 0, count: AudioFormat.stepSampleCount + 1)
+      var sound = [Int16](repeating: 0, count: AudioFormat.pullSampleCount + 1)
       var reader = ByteReader(bytes.span)
       var now: UInt64 = 1_000_000_000
       var mediaTime: UInt16 = 65_500
@@ -32,11 +32,11 @@ extension FuzzTarget {
           continue
         }
         now = later(now, choice, &reader)
-        sound[AudioFormat.stepSampleCount] = 12_345
+        sound[AudioFormat.pullSampleCount] = 12_345
         var span = sound.mutableSpan
         _ = receiver.buffer.pull(into: &span, now: Instant(nanoseconds: now))
         pulls += 1
-        expect(sound[AudioFormat.stepSampleCount] == 12_345, "a pull writes 10 ms")
+        expect(sound[AudioFormat.pullSampleCount] == 12_345, "a pull writes 5 ms")
         if let request = receiver.pollRequest(now: Instant(nanoseconds: now)) {
           expect(request.entryCount > 0, "a request asks for something")
         }
@@ -47,7 +47,7 @@ extension FuzzTarget {
         }
       }
       let statistics = receiver.buffer.statistics
-      expect(statistics.totalSamplesReceived <= pulls * 480, "no more is counted than was given")
+      expect(statistics.totalSamplesReceived <= pulls * 240, "no more is counted than was given")
       expect(statistics.concealedSamples <= statistics.totalSamplesReceived, "counts add up")
     })
 

@@ -34,7 +34,7 @@ extension FuzzTarget {
       guard var buffer = try? JitterBuffer(channels: 1) else {
         return expect(false, "a jitter buffer can be made")
       }
-      var sound = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
+      var sound = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
       var reader = ByteReader(bytes.span)
       var now: UInt64 = 1_000_000_000
       var mediaTime: UInt16 = 65_500
@@ -74,7 +74,7 @@ extension FuzzTarget {
     seeds: {
       guard var buffer = try? JitterBuffer(channels: 1) else { return [] }
       buffer.recording = ArrivalRecording(channels: 1)
-      var sound = [Int16](repeating: 0, count: AudioFormat.stepSampleCount)
+      var sound = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
       for (index, payload) in opusPayloads().enumerated() {
         buffer.insert(
           payload.span, mediaTime: UInt16(index * 2),
@@ -91,7 +91,7 @@ extension FuzzTarget {
       guard var replay = try? ArrivalReplay(bytes) else { return }
       replay.usesCopies = bytes.count % 2 == 0
       replay.usesRetransmissions = bytes.count % 3 > 0
-      var sound = [Int16](repeating: 0, count: 2 * AudioFormat.stepSampleCount)
+      var sound = [Int16](repeating: 0, count: 2 * AudioFormat.pullSampleCount)
       for _ in 0..<60 {
         var span = sound.mutableSpan
         guard (try? replay.pull(into: &span)) == true else { break }

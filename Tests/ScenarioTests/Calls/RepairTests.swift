@@ -51,7 +51,7 @@ private struct AudioEnd: ~Copyable {
       Self.fill(&packet) { report.writeBody(to: &$0) }
       _ = machine.sendAudioControl(packet.span, .report, on: call, now: now)
     }
-    for _ in 0..<2 { Self.pull(&receiver, &sound, now) }
+    for _ in 0..<4 { Self.pull(&receiver, &sound, now) }
     let hasCopies = try Self.encode(voice, mediaTime, with: &sender, into: &packet)
     _ = machine.sendAudio(
       packet.span, mediaTime: mediaTime, length: .milliseconds20, isMarked: mediaTime == 0,
