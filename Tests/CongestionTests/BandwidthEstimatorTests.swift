@@ -40,6 +40,18 @@ import Testing
     }
   }
 
+  @Test func `frames leave hardly faster than they are made where padding fills`() {
+    var estimator = BandwidthEstimator()
+    for (state, isFilled, gain) in [
+      (.starting, true, 1.1), (.holding, true, 1.04), (.growing, true, 1.04),
+      (.holding, false, 1.1), (.draining, true, 1),
+    ] as [(BandwidthEstimator.State, Bool, Double)] {
+      estimator.state = state
+      estimator.isFilled = isFilled
+      #expect(abs(estimator.pacingRate / estimator.estimate - gain) < 1e-9)
+    }
+  }
+
   @Test func `a search for a share ends with a queue that nobody would have`() {
     var estimator = BandwidthEstimator()
     let now = Instant(nanoseconds: 10_000_000_000)

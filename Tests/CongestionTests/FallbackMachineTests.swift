@@ -113,6 +113,34 @@ import Testing
     #expect(rates[rise...].count <= 17 && rates.last == 0)
   }
 
+  @Test func `a queue in the rise is no reason against the return`() {
+    for (rate, delay, loss, returns) in [
+      (400_000.0, 90_000.0, 0.0, true), (300_000, 90_000, 0, false), (400_000, 160_000, 0, false),
+      (400_000, 90_000, 0.1, false),
+    ] {
+      var machine = FallbackMachine(Self.limits)
+      _ = Self.feed(&machine, from: 0, milliseconds: 4_100, estimate: 60_000)
+      _ = Self.feed(&machine, from: 4_100, milliseconds: 1_100, estimate: rate)
+      #expect(machine.mode == .audioOnly)
+      _ = Self.feed(
+        &machine, from: 5_200, milliseconds: 100, estimate: rate, loss: loss, delay: delay)
+      #expect((machine.mode == .audioAndVideo) == returns)
+    }
+  }
+
+  @Test func `after a probe that has shown the rate the next one comes soon`() {
+    for (rate, isSoon) in [(300_000.0, true), (60_000, false)] {
+      var machine = FallbackMachine(Self.limits)
+      _ = Self.feed(&machine, from: 0, milliseconds: 4_100, estimate: 60_000)
+      _ = Self.feed(&machine, from: 4_100, milliseconds: 800, estimate: rate)
+      _ = Self.feed(&machine, from: 4_900, milliseconds: 100, estimate: rate, delay: 90_000)
+      #expect(machine.probeRate(now: Instant(nanoseconds: 6_000 * 1_000_000)) == nil)
+      _ = Self.feed(&machine, from: 5_000, milliseconds: 1_100, estimate: rate)
+      let now = Instant(nanoseconds: 7_100 * 1_000_000)
+      #expect((machine.probeRate(now: now) != nil) == isSoon)
+    }
+  }
+
   @Test func `what is probed in vain is probed less often, and still every few seconds`() {
     var machine = FallbackMachine(Self.limits)
     _ = Self.feed(&machine, from: 0, milliseconds: 2_100, estimate: 60_000)

@@ -183,7 +183,8 @@ package struct BandwidthEstimator: Sendable {
   package var pacingRate: Double {
     // What fills the line makes it restless itself, though never so much.
     let free = isFilled ? tuning.filledRestlessness : 0
-    let plain = tuning.pacingGain + tuning.restlessGain * max(0, (restlessness - free) / (1 - free))
+    let usual = isFilled && state != .starting ? tuning.filledPacingGain : tuning.pacingGain
+    let plain = usual + tuning.restlessGain * max(0, (restlessness - free) / (1 - free))
     let gain = isMarking ? tuning.markedPacingGain : plain
     return estimate * (state == .draining ? 1.0 : gain)
   }

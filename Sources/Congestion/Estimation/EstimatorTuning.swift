@@ -2,6 +2,9 @@
 /// microseconds.
 package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var pacingGain = 1.1
+  /// The same where padding fills what frames leave: the queue is then asked at all times, and what
+  /// leaves ahead of it only stands in it, in front of the audio. At the start it is as usual.
+  package var filledPacingGain = 1.04
   /// Of padding that fills up what the encoder leaves.
   package var fillGain = 1.07
   package var slack = 0.0

@@ -31,6 +31,10 @@ package struct FallbackLimits: Sendable, BitwiseCopyable {
   package var probeTime = Duration.seconds(3)
   /// Between the first two probes; half as long again after each that was in vain.
   package var probePause = Duration.seconds(2)
+  /// After a probe that has shown the rate for a while before its queue came, without a relapse.
+  package var shownProbePause = Duration.seconds(1)
+  /// For how long that is.
+  package var shownTime = Duration.milliseconds(500)
   /// The longest that the pause becomes so.
   package var mostVainProbePause = Duration.seconds(4)
   /// The longest that the pause becomes with the relapses: the way back is always found in time.
@@ -46,6 +50,11 @@ package struct FallbackLimits: Sendable, BitwiseCopyable {
   package var riseTime = Duration.milliseconds(1_500)
   /// Of `returnRate`, in that time.
   package var riseGain = 3.0
+  /// Of `returnRate`: with so much carried in that time, for `shownTime`, a queue says that there
+  /// is no room for three times what the return needs, and nothing against the return.
+  package var risenGain = 1.5
+  /// The longest that this queue may be, in microseconds.
+  package var mostRisenDelay = 150_000.0
 
   package init(audio: Double, leastVideo: Double) {
     needed = audio + leastVideo

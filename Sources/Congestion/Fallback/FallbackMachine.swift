@@ -99,8 +99,14 @@ package struct FallbackMachine: Sendable {
   /// as its smallest.
   package func probeRate(now: Instant) -> Double? {
     guard mode == .audioOnly, let probeEnd, now < probeEnd else { return nil }
-    let isRising = goodSince.map { (now - $0) + limits.riseTime >= returnTime } ?? false
-    return limits.returnRate * (isRising ? limits.riseGain : 1.1)
+    return limits.returnRate * (risingTime(now: now) != nil ? limits.riseGain : 1.1)
+  }
+
+  /// For how long the probe has gone beyond what a return needs; `nil` while it does not.
+  private func risingTime(now: Instant) -> Duration? {
+    guard let goodSince else { return nil }
+    let time = (now - goodSince) + limits.riseTime - returnTime
+    return time >= .zero ? time : nil
   }
 
   // MARK: With video
@@ -151,9 +157,9 @@ package struct FallbackMachine: Sendable {
     delayedSince = sighting.queueDelay > mostDelay ? delayedSince ?? now : nil
     let patience = sighting.isRestless ? limits.restlessProbeTime : .zero
     let isDelayed = delayedSince.map { now - $0 >= patience } ?? false
-    let isHurt =
-      isDelayed || sighting.queueDelay > 2 * mostDelay
-      || sighting.loss > limits.mostReturnLoss || !sighting.isHeard
+    let isSpoilt = sighting.loss > limits.mostReturnLoss || !sighting.isHeard
+    let isHurt = isDelayed || sighting.queueDelay > 2 * mostDelay || isSpoilt
+    if isHurt, !isSpoilt, hasRisen(sighting, now: now) { return leave(sighting, now: now) }
     let holds = isShown && !isHurt
     if let end = probeEnd {
       if isHurt {
@@ -173,9 +179,21 @@ package struct FallbackMachine: Sendable {
     return leave(sighting, now: now)
   }
 
+  /// Far more than a return needs was carried before the queue came.
+  private func hasRisen(_ sighting: Sighting, now: Instant) -> Bool {
+    guard let time = risingTime(now: now), time >= limits.shownTime else { return false }
+    return sighting.proven >= limits.risenGain * limits.returnRate
+      && sighting.queueDelay <= limits.mostRisenDelay
+  }
+
   private mutating func endProbe(now: Instant) {
     probeEnd = nil
+    let isShown = goodSince.map { now - $0 >= limits.shownTime } ?? false
     goodSince = nil
+    if isShown, returnTime == limits.returnTime {
+      nextProbe = now + limits.shownProbePause
+      return
+    }
     // A link whose return was tried in vain is probed less often as well.
     nextProbe = now + min(max(vainPause, returnTime), limits.mostProbePause)
     vainPause = min(vainPause * 1.5, limits.mostVainProbePause)
