@@ -68,7 +68,7 @@ package struct PlayoutStatistics: Sendable {
   package internal(set) var playoutDelays = DelayHistogram()
 
   // How loud it was.
-  /// Root mean square of the last 10 ms given out, 0...1.
+  /// Root mean square of the last 5 ms given out, 0...1.
   package internal(set) var audioLevel: Double = 0
   /// Sum of squared levels times seconds.
   package internal(set) var totalAudioEnergy: Double = 0
