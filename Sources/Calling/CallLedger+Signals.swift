@@ -38,10 +38,10 @@ extension CallLedger {
     }
   }
 
-  /// A packet of the peer opened under the session's keys. Cheap: called for every packet.
-  package mutating func handlePeerHeard(_ callID: CallID, now: Instant) {
+  /// The peer has shown that it is there. Cheap: called for nearly every packet.
+  package mutating func handle(_ proof: LivenessProof, _ callID: CallID, now: Instant) {
     guard let index = open.index(of: callID),
-      open.calls[index].ongoing?.handlePeerHeard(now: now) == true
+      open.calls[index].ongoing?.handle(proof, now: now) == true
     else { return }
     notify(.resumed(callID))
     updateDeadline()
@@ -87,7 +87,8 @@ extension CallLedger {
       settle(callID, now: now)
     }
     if open[callID] == nil, signal.endsCall, let type = signal.type {
-      act(.send(.receipt(of: type), call.callID, to: call.peer, .rendezvous))
+      let receipt = CallSignal.receipt(of: type)
+      act(.send(receipt, call.callID, to: call.peer, receipt.repetitionRoute))
     }
   }
 

@@ -123,9 +123,8 @@ package struct CallLedger: Sendable {
         call.callID, peer: call.peer, lastWord: ending.lastWord, answer: call.answer,
         repeatsAccept: repeatsAccept, policy: policy, now: now))
     if let lastWord = ending.lastWord {
-      let route = call.ongoing == nil ? SignalRoute.rendezvous : .both
-      if repeatsAccept { act(.send(.accept, call.callID, to: call.peer, route)) }
-      act(.send(lastWord, call.callID, to: call.peer, route))
+      if repeatsAccept { act(.send(.accept, call.callID, to: call.peer, .both)) }
+      act(.send(lastWord, call.callID, to: call.peer, .both))
     } else {
       act(.close(call.callID))
     }

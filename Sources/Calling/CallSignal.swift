@@ -36,6 +36,17 @@ package enum CallSignal: Hashable, Sendable {
     }
   }
 
+  /// How a repetition of it, or its receipt, travels: HANGUP goes on stream 2, which repeats and
+  /// acknowledges by itself.
+  var repetitionRoute: SignalRoute {
+    switch self {
+    case .hangUp, .receipt(of: .hangUp): .rendezvous
+    case .invite, .ringing, .accept, .reject, .cancel, .timeout, .receipt, .unsupported, .confirm,
+      .mediaState:
+      .both
+    }
+  }
+
   /// Whether the side that says it is done with the call.
   package var endsCall: Bool {
     switch self {
@@ -49,7 +60,8 @@ package enum CallSignal: Hashable, Sendable {
 package enum SignalRoute: Hashable, Sendable {
   /// As FORWARD, with a new message ID.
   case rendezvous
-  /// Only from peer to peer: call control on stream 2, and ACCEPT as SIGNAL under the ring keys.
+  /// Only from peer to peer: call control on stream 2, and what answers or ends a call that rings
+  /// as SIGNAL under the ring keys.
   case path
   /// By the rendezvous, and on the path if there is a valid one. What goes on stream 2 is
   /// repeated there by the stream: only the first sending of it says `both`.

@@ -56,7 +56,10 @@ package struct EndedCall: Sendable {
     case .cancel, .timeout, .reject, .hangUp:
       // The other side is done with the call too: it needs no last word, only its receipt.
       if delivery?.isPending == true { _ = settle() }
-      return signal.type.map { .send(.receipt(of: $0), .rendezvous) }
+      return signal.type.map { type in
+        let receipt = CallSignal.receipt(of: type)
+        return .send(receipt, receipt.repetitionRoute)
+      }
     case .accept:
       // It does not know yet that this call is over.
       return .send(unheardLastWord ?? .receipt(of: .accept), .rendezvous)
@@ -70,7 +73,7 @@ package struct EndedCall: Sendable {
 
   package mutating func handleTimeout(now: Instant) -> Action? {
     switch delivery?.handleTimeout(now: now) {
-    case .sendAgain: return lastWord.map { .send($0, .rendezvous) }
+    case .sendAgain: return lastWord.map { .send($0, $0.repetitionRoute) }
     case .fail: return .close
     case nil: return deadlines.popDue(at: now) == nil ? nil : .erase
     }

@@ -31,8 +31,7 @@ package struct OngoingCall: Sendable {
   /// The caller may send at once: it opens the commitment itself.
   private var isConfirmed: Bool
   private var hasHeardMedia = false
-  private var lastHeard: Instant
-  private var isInterrupted = false
+  private var liveness: Liveness
 
   /// Begins with ACCEPT, sent or received; a callee's owner sends it at once.
   package init(_ role: CallRole, hasPath: Bool, policy: CallPolicy = .standard, now: Instant) {
@@ -41,7 +40,7 @@ package struct OngoingCall: Sendable {
     self.hasPath = hasPath
     isConfirmed = role == .caller
     acceptance = role == .callee ? Delivery(now: now) : nil
-    lastHeard = now
+    liveness = Liveness(now: now)
     deadlines.set(.connect, at: now + policy.connectTimeout)
   }
 
@@ -68,7 +67,10 @@ package struct OngoingCall: Sendable {
       return .send(.receipt(of: .accept), .rendezvous)
     case (_, _, .mediaState(let media)):
       // Whoever says that it sends no audio will not be waited for.
-      if !media.contains(.audio) { hasHeardMedia = true }
+      if !media.contains(.audio) {
+        hasHeardMedia = true
+        liveness.expectNoAudio()
+      }
       return .notifyRemoteMedia(media)
     case (_, _, .invite), (_, _, .ringing), (_, _, .accept), (_, _, .reject), (_, _, .cancel),
       (_, _, .timeout), (_, _, .receipt), (_, _, .unsupported), (_, _, .confirm):
@@ -86,14 +88,12 @@ package struct OngoingCall: Sendable {
   /// The first frame of the other side is there.
   package mutating func handleFirstFrame() { hasHeardMedia = true }
 
-  /// A packet of the peer opened. Costs a comparison and a store.
+  /// The peer has shown that it is there. Costs a comparison and two stores.
   ///
   /// - Returns: Whether that ends an interruption.
-  package mutating func handlePeerHeard(now: Instant) -> Bool {
-    lastHeard = max(lastHeard, now)
-    guard isInterrupted, state == .connected else { return false }
-    isInterrupted = false
-    deadlines.set(.silence, at: lastHeard + policy.interruptedAfter)
+  package mutating func handle(_ proof: LivenessProof, now: Instant) -> Bool {
+    guard liveness.handle(proof, now: now), state == .connected else { return false }
+    deadlines.set(.silence, at: liveness.lastProof + policy.interruptedAfter)
     return true
   }
 
@@ -139,8 +139,8 @@ package struct OngoingCall: Sendable {
     }
     state = .connected
     deadlines.cancel(.connect)
-    lastHeard = max(lastHeard, now)
-    deadlines.set(.silence, at: lastHeard + policy.interruptedAfter)
+    _ = liveness.handle(.answer, now: now)
+    deadlines.set(.silence, at: liveness.lastProof + policy.interruptedAfter)
     return true
   }
 
@@ -155,7 +155,9 @@ package struct OngoingCall: Sendable {
   package var isAcceptPending: Bool { acceptance?.isPending ?? false }
 
   /// Whether the peer has been silent long enough to be believed dead when it calls again.
-  package func isSilent(now: Instant) -> Bool { now >= lastHeard + policy.interruptedAfter }
+  package func isSilent(now: Instant) -> Bool {
+    now >= liveness.lastProof + policy.interruptedAfter
+  }
 
   package var nextDeadline: Instant? {
     state == .finished ? nil : earliest(deadlines.next, acceptance?.nextDeadline)
@@ -173,17 +175,15 @@ package struct OngoingCall: Sendable {
   }
 
   private mutating func handleSilence(now: Instant) -> Action? {
-    if now >= lastHeard + policy.lostAfter {
+    if now >= liveness.lastProof + policy.lostAfter {
       return end(CallEnding(.lost, .peerLost, lastWord: .hangUp(.noPath, .empty)))
     }
     guard isSilent(now: now) else {
-      deadlines.set(.silence, at: lastHeard + policy.interruptedAfter)
+      deadlines.set(.silence, at: liveness.lastProof + policy.interruptedAfter)
       return nil
     }
-    deadlines.set(.silence, at: lastHeard + policy.lostAfter)
-    if isInterrupted { return nil }
-    isInterrupted = true
-    return .notifyInterrupted
+    deadlines.set(.silence, at: liveness.lastProof + policy.lostAfter)
+    return liveness.interrupt() ? .notifyInterrupted : nil
   }
 
   private mutating func end(_ ending: CallEnding) -> Action {

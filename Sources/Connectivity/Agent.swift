@@ -7,8 +7,9 @@ package import Wire
 /// selected. The owner seals what `pollCheck` and `pollResponse` give out, each in a packet of at
 /// most `PathLimits.checkByteCount` bytes, and hands in only what opened under the peer's keys.
 ///
-/// A selected address stays selected, silent or not, until another has answered: media goes to an
-/// address that was proven once, or nowhere.
+/// A selected address stays selected, silent or not, until another has answered. Before the first
+/// answer only what the peer itself has sent from an address lets anything go there, and at most
+/// three times as many bytes.
 package struct Agent: Sendable {
   /// A PATH_CHALLENGE, or a PATH_RESPONSE, to be sent.
   package struct Probe: Hashable, Sendable {
@@ -33,6 +34,8 @@ package struct Agent: Sendable {
   /// The address a packet with the highest number came from first, while it races with the
   /// selected one.
   private var rival: SocketAddress?
+  /// Where the peer was heard from last while no address is proven.
+  private var heardFrom: SocketAddress?
 
   /// Where media goes; `nil` before the first answer.
   package private(set) var selected: SocketAddress?
@@ -72,12 +75,11 @@ package struct Agent: Sendable {
     guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
     if !paths[index].isValid {
       triggerCheck(index, now: now)
-      paths[index].receivedByteCount += byteCount
-      let answered = paths[index].answeredByteCount + PathLimits.checkByteCount
-      guard answered <= PathLimits.amplification * paths[index].receivedByteCount else {
+      noteUnproven(index, byteCount: byteCount)
+      guard paths[index].allowedByteCount >= PathLimits.checkByteCount else {
         return counters.responsesRefused &+= 1
       }
-      paths[index].answeredByteCount = answered
+      paths[index].answeredByteCount += PathLimits.checkByteCount
     }
     // Who sends can be reached: ours to it may have been too early (RFC 8445 §7.3.1.4).
     paths[index].trigger(at: now)
@@ -103,10 +105,12 @@ package struct Agent: Sendable {
 
   /// A packet opened. The usual case, from the selected address, costs a comparison and a store.
   ///
-  /// - Parameter isHighestYet: Whether its number is the highest of the session: only then can its
-  ///   source be where the peer is now, and not where somebody sent a copy from.
+  /// - Parameters:
+  ///   - byteCount: Of the whole packet.
+  ///   - isHighestYet: Whether its number is the highest of the session: only then can its source be
+  ///     where the peer is now, and not where somebody sent a copy from.
   package mutating func handleAuthenticatedPacket(
-    from source: SocketAddress, isHighestYet: Bool, now: Instant
+    from source: SocketAddress, byteCount: Int, isHighestYet: Bool, now: Instant
   ) {
     lastHeard = now
     if source == selected {
@@ -114,7 +118,14 @@ package struct Agent: Sendable {
       suspectedAt = nil
       return
     }
-    guard isHighestYet, selected != nil else { return }
+    guard isHighestYet else { return }
+    guard selected != nil else {
+      // It reaches us from there: a challenge goes back at once (RFC 8445 §7.3.1.4).
+      guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
+      triggerCheck(index, now: now)
+      paths[index].trigger(at: now)
+      return noteUnproven(index, byteCount: byteCount)
+    }
     if !isValid(source) {
       race(source, now: now)
     } else if let heardSelected, now >= heardSelected + policy.silence,
@@ -173,6 +184,21 @@ package struct Agent: Sendable {
   /// The next PATH_RESPONSE that is to be sent.
   package mutating func pollResponse() -> Probe? {
     responses.isEmpty ? nil : responses.removeFirst()
+  }
+
+  /// Where to send while no address is proven: where the peer was heard from last.
+  ///
+  /// - Returns: the address, and how many bytes may still go there; `nil` once one is selected, or
+  ///   while nothing has come.
+  package var provisional: (address: SocketAddress, byteCount: Int)? {
+    guard selected == nil, let heardFrom, let index = path(heardFrom) else { return nil }
+    return (heardFrom, paths[index].allowedByteCount)
+  }
+
+  /// A packet went to the provisional address.
+  package mutating func noteSentProvisionally(byteCount: Int) {
+    guard let heardFrom, let index = path(heardFrom) else { return }
+    paths[index].answeredByteCount += byteCount
   }
 
   // MARK: Getters
@@ -273,6 +299,12 @@ package struct Agent: Sendable {
     rival = nil
     suspectedAt = nil
     return change
+  }
+
+  /// Bytes of the peer came from an address that has not answered yet.
+  private mutating func noteUnproven(_ index: Int, byteCount: Int) {
+    paths[index].receivedByteCount += byteCount
+    if selected == nil { heardFrom = paths[index].address }
   }
 
   // MARK: Rounds of checks

@@ -71,6 +71,11 @@ struct RemotePath: Sendable {
     nextCheckAt = checkAt
   }
 
+  /// What may still go there while it is not valid, in bytes (RFC 9000 §8.1).
+  var allowedByteCount: Int {
+    PathLimits.amplification * receivedByteCount - answeredByteCount
+  }
+
   mutating func beginRound(at now: Instant) {
     attempts = 0
     roundBegan = nil

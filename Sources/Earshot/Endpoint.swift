@@ -256,12 +256,13 @@ public actor Endpoint {
   /// Hands the media of calls, decrypted, to `capture` from now on; `nil` stops that.
   public func captureMedia(to capture: (any MediaCapture)?) { self.capture = capture }
 
-  /// Hangs up, says goodbye to the rendezvous, and closes the socket; takes at most a second.
+  /// Hangs up, says goodbye to the rendezvous, and closes the socket. Takes at most a second; up to
+  /// nine while the other side of a call has not confirmed its end and the rendezvous is away.
   public func close() async {
     guard !isClosed else { return }
     isClosed = true
     driver.withMachine { machine, now in machine.shutDown(now: now) }
-    let deadline = SystemClock.now + .milliseconds(700)
+    let deadline = SystemClock.now + .milliseconds(9_000)
     while SystemClock.now < deadline, !driver.readMachine({ $0.isShutDown }) {
       await pause(.milliseconds(20))
     }

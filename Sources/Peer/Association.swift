@@ -22,8 +22,10 @@ final class Association {
   /// When a packet last opened, and when one was last sealed.
   private(set) var lastReceived: Instant
   private(set) var lastSent: Instant
-  /// When the other side last reported what arrived.
-  private(set) var lastFeedback: Instant
+  /// Whether media may be sent.
+  private var consent: MediaConsent
+  /// How often something of ours was answered: PONGs, and reports that tell of an arrival.
+  private(set) var answerCount: UInt64 = 0
   /// Nanoseconds of own silence after which a PING goes.
   var pingAfter: UInt64
   /// A PING waits to be sent.
@@ -48,7 +50,7 @@ final class Association {
     self.pingAfter = pingAfter
     lastReceived = now
     lastSent = now
-    lastFeedback = now
+    consent = MediaConsent(now: now)
   }
 
   /// CLOSE was said as often as it is to be.
@@ -66,10 +68,7 @@ final class Association {
 
   func hasMessagesUnderWay() -> Bool { !messages.isIdle }
 
-  /// Media needs reports: after 15 s without any it stops (docs/protocol/calling.md §4).
-  func maySendMedia(now: Instant) -> Bool {
-    closing == nil && now.nanoseconds(since: lastFeedback) < 15_000_000_000
-  }
+  func maySendMedia(now: Instant) -> Bool { closing == nil && consent.isGiven(now: now) }
 
   func owns(_ id: ConnectionID) -> Bool { session.owns(id) }
 
@@ -96,6 +95,7 @@ final class Association {
     case .pong(let pong):
       observedAddress = pong.observed
       pongsReceived &+= 1
+      answerCount &+= 1
     case .feedback(let feedback): handle(feedback, in: packet, now: now)
     case .message(let message, let bytes): handle(message, packet.bytes(at: bytes), now: now)
     case .credit(let credit): messages.handle(credit)
@@ -115,6 +115,7 @@ final class Association {
     now: Instant
   ) {
     lastReceived = now
+    consent.notePacket(now: now)
     recorder.record(
       opened.number, at: now, isCongestionExperienced: marks.isCongestionExperienced,
       demand: demand, byteCount: byteCount)
@@ -140,7 +141,8 @@ final class Association {
     settleOutcomes()
     // That nothing comes proves no path, and says nothing of what it carries.
     guard history.hasNews else { return }
-    lastFeedback = now
+    consent.noteNews(now: now)
+    answerCount &+= 1
     uplink?.finishReport(
       roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
     if let interval = uplink?.reportInterval { recorder.leastInterval = interval }
@@ -170,7 +172,9 @@ final class Association {
     history.handleTimeout(now: now)
     settleOutcomes()
     messages.handleTimeout(now: now)
-    if closing == nil, now.nanoseconds(since: lastSent) >= pingAfter { wantsPing = true }
+    guard closing == nil else { return }
+    if now.nanoseconds(since: lastSent) >= pingAfter { wantsPing = true }
+    if uplink != nil, consent.pollPing(now: now) { wantsPing = true }
   }
 
   // MARK: - Pacing
@@ -208,9 +212,12 @@ final class Association {
   // MARK: - Outputs
 
   /// Writes the next packet that is not media; `false` when there is none.
+  ///
+  /// - Parameter limit: The most bytes that it may have, at least 128.
   @_lifetime(packet: copy packet)
   func writePacket(
-    into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
+    into packet: inout OutputSpan<UInt8>, limit: Int = Datagram.maximumByteCount,
+    random: inout RandomSource, now: Instant
   ) -> Bool {
     if closing != nil { return writeClose(into: &packet, now: now) }
     let reports = recorder.isDue(now: now)
@@ -223,7 +230,7 @@ final class Association {
       self.pong = nil
     }
     if reports || (recorder.hasUnreported && speaks) {
-      _ = recorder.writeReport(into: &packet, room: Self.reportRoom, now: now)
+      _ = recorder.writeReport(into: &packet, room: min(Self.reportRoom, limit / 2), now: now)
       messages.takeCredit()?.write(to: &packet)
     }
     if wantsPing {
@@ -231,7 +238,7 @@ final class Association {
       wantsPing = false
       elicits = true
     }
-    let room = Datagram.maximumByteCount - SealedPacket.tagByteCount - packet.count
+    let room = limit - SealedPacket.tagByteCount - packet.count
     let hasMessages = speaks && messages.writeFrames(into: &packet, room: room)
     guard packet.count > SealedPacket.headerByteCount else { return abandon(&packet) }
     // A PING is long enough to earn a RESET from a rendezvous that was restarted (session.md §8).
@@ -294,8 +301,9 @@ final class Association {
     var deadline = earliest(messages.nextDeadline, history.nextDeadline)
     deadline = earliest(deadline, recorder.nextDeadline)
     deadline = earliest(deadline, session.nextDeadline)
-    if uplink != nil, messages.hasFramesToSend {
-      deadline = earliest(deadline, admission(of: .message))
+    if uplink != nil {
+      deadline = earliest(deadline, consent.nextPing)
+      if messages.hasFramesToSend { deadline = earliest(deadline, admission(of: .message)) }
     }
     let (sum, overflow) = lastSent.nanoseconds.addingReportingOverflow(pingAfter)
     return earliest(deadline, overflow ? nil : Instant(nanoseconds: sum))

@@ -11,8 +11,8 @@ extension CallLink {
   /// What the owner must look at after a packet.
   struct Findings: OptionSet {
     let rawValue: UInt16
-    /// A packet opened under the session's keys.
-    static let heard = Findings(rawValue: 1)
+    /// Something of ours was answered: the path carries both ways.
+    static let answer = Findings(rawValue: 1)
     static let audio = Findings(rawValue: 2)
     /// Messages may wait in the channel.
     static let messages = Findings(rawValue: 4)
@@ -25,6 +25,8 @@ extension CallLink {
     /// The other pipeline has said something to ours.
     static let audioControl = Findings(rawValue: 128)
     static let video = Findings(rawValue: 256)
+    /// A challenge was in it: its bytes are counted for the path already.
+    static let challenge = Findings(rawValue: 512)
   }
 
   /// Takes a DATA packet that carries one of our connection IDs.
@@ -41,14 +43,23 @@ extension CallLink {
     video?.noteArrival(opened.number)
     let wasConfirmed = isSessionConfirmed
     isSessionConfirmed = true
+    let answersBefore = answerCount
     var findings = readFrames(
       bytes.span.extracting(opened.frames), opened, of: byteCount, from: source, marks: marks,
       now: now)
-    agent.handleAuthenticatedPacket(from: source, isHighestYet: opened.isHighestYet, now: now)
-    if !wasConfirmed || !pathChanges.isEmpty { findings.insert(.path) }
+    agent.handleAuthenticatedPacket(
+      from: source, byteCount: findings.remove(.challenge) == nil ? byteCount : 0,
+      isHighestYet: opened.isHighestYet, now: now)
+    if !wasConfirmed || !pathChanges.isEmpty || awaitsMedia { findings.insert(.path) }
+    if answerCount != answersBefore { findings.insert(.answer) }
     if opened.switchedEpoch { association?.recorder.forgetPreviousEpoch() }
     if association?.endedBy != nil { findings.insert(.ended) }
-    return findings.union(.heard)
+    return findings
+  }
+
+  /// How often something of ours was answered, on the path or in the session.
+  private var answerCount: UInt64 {
+    UInt64(agent.counters.answers) &+ (association?.answerCount ?? 0)
   }
 
   private func readFrames(
@@ -70,6 +81,7 @@ extension CallLink {
           findings.insert(.audioControl)
         case .pathChallenge(let challenge):
           take(challenge, from: source, byteCount: packet.count, now: now)
+          findings.insert(.challenge)
         case .pathResponse(let response): take(response, from: source, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:

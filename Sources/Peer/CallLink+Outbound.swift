@@ -15,13 +15,33 @@ extension CallLink {
   ) -> SocketAddress? {
     if let destination = writeCheck(into: &packet, now: now) { return destination }
     if let destination = writeSignal(into: &packet, now: now) { return destination }
-    guard let destination = agent.selected else { return nil }
+    guard let destination = agent.selected else {
+      return writeProvisionally(into: &packet, random: &random, now: now)
+    }
     if writeAudio(into: &packet, now: now) { return destination }
     if association?.writePacket(into: &packet, random: &random, now: now) == true {
       return destination
     }
     if writeVideo(into: &packet, now: now) { return destination }
     return writeProbe(into: &packet, now: now) ? destination : nil
+  }
+
+  /// Audio and what is short, to where the peer was heard from, until an address is proven
+  /// (docs/protocol/calling.md §4).
+  @_lifetime(packet: copy packet)
+  private func writeProvisionally(
+    into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
+  ) -> SocketAddress? {
+    guard hasDestination, let (destination, allowed) = agent.provisional else { return nil }
+    let audio = (outgoingAudio.head?.byteCount ?? 0) + Self.audioPacketOverhead
+    let isWritten =
+      audio <= allowed && writeAudio(into: &packet, now: now)
+      || association?.writePacket(
+        into: &packet, limit: min(allowed, Datagram.maximumByteCount), random: &random, now: now)
+        == true
+    guard isWritten else { return nil }
+    agent.noteSentProvisionally(byteCount: packet.count)
+    return destination
   }
 
   /// Checks go under the session's keys as soon as the other side has shown that it has them;
@@ -63,18 +83,15 @@ extension CallLink {
     }
   }
 
-  /// ACCEPT on the path itself reaches the caller half a round trip earlier than by the rendezvous.
+  /// ACCEPT on the path itself reaches the caller half a round trip earlier than by the rendezvous;
+  /// what ends a call that rings arrives although the rendezvous is away.
   @_lifetime(packet: copy packet)
   private func writeSignal(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> SocketAddress? {
-    guard !pathSignal.isEmpty, ringSession != nil, let destination = agent.selected else {
-      return nil
-    }
-    let signal = pathSignal
-    pathSignal = []
-    // A body that does not fit goes by the rendezvous alone.
-    guard signal.count <= Self.maximumSignalByteCount else { return nil }
+    guard ringSession != nil, let destination = agent.selected,
+      let signal = pathSignals.removeFirst()
+    else { return nil }
     Session.beginPacket(&packet)
     SignalFrame.write(signal.span, to: &packet)
     return sealRing(&packet) ? destination : nil
@@ -82,13 +99,17 @@ extension CallLink {
 
   @_lifetime(packet: copy packet)
   private func writeAudio(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
-    guard mayStartMedia, hasAudioToSend(now: now), association?.maySendMedia(now: now) == true
-    else { return false }
+    guard mayStartMedia, let association else { return false }
+    guard association.maySendMedia(now: now) else {
+      dropAudio()
+      return false
+    }
+    guard hasAudioToSend(now: now) else { return false }
     Session.beginPacket(&packet)
     let controls = writeAudioControls(into: &packet)
     let frame = writeAudioFrame(into: &packet)
     guard controls > 0 || frame != nil,
-      association?.seal(&packet, elicits: frame != nil, hasMessages: false, now: now) == true
+      association.seal(&packet, elicits: frame != nil, hasMessages: false, now: now) == true
     else {
       packet.removeAll()
       return false
@@ -99,9 +120,17 @@ extension CallLink {
     counters.payloadBytesSent &+= UInt64(frame.byteCount)
     counters.wireBytesSent &+= UInt64(packet.count - controls)
     if counters.firstSent == nil { counters.firstSent = now }
-    association?.uplink?.noteAudio(byteCount: packet.count, now: now)
-    association?.checkUplink(now: now)
+    association.uplink?.noteAudio(byteCount: packet.count, now: now)
+    association.checkUplink(now: now)
     return true
+  }
+
+  /// What waits would be old by the time that media starts again.
+  private func dropAudio() {
+    while outgoingAudio.head != nil {
+      outgoingAudio.removeFirst()
+      counters.packetsHeldBack &+= 1
+    }
   }
 
   /// Whether audio may leave now; in an outage what would come too late gives way (decision 0022).
@@ -154,9 +183,10 @@ extension CallLink {
     return outgoingAudio.pop(into: &packet)
   }
 
+  /// Header, tag, reports and requests of the pipeline, and the frame's own header, at most.
+  private static let audioPacketOverhead = 160
+  /// The least packet with CONFIRM in it, and a report.
+  static let leastProvisionalByteCount = 128
   /// Reports and requests of one packet, in bytes.
   private static let audioControlRoom = 64
-  /// What is left of 1200 bytes after header, tag and the frame's own three.
-  private static let maximumSignalByteCount =
-    Datagram.maximumByteCount - SealedPacket.minimumByteCount - 3
 }

@@ -54,8 +54,8 @@ final class CallLink {
   var agent: Agent
   var remoteCandidates: [Candidate] = []
   var isFindingPath = false
-  /// ACCEPT, to be sent as SIGNAL on the path.
-  var pathSignal: [UInt8] = []
+  /// What is to be sent as SIGNAL on the path: ACCEPT, REJECT, CANCEL, TIMEOUT, RECEIPT.
+  var pathSignals = PathSignals()
   var association: Association?
   /// The other side has shown that it has the session's keys.
   var isSessionConfirmed = false
@@ -129,6 +129,16 @@ final class CallLink {
   /// Whether nothing more will be said to the peer on the path.
   var hasClosed: Bool { agent.selected == nil || association?.hasClosed() ?? true }
 
+  /// Whether there is an address to send to.
+  var hasDestination: Bool {
+    if agent.selected != nil { return true }
+    guard isFindingPath, let provisional = agent.provisional else { return false }
+    return provisional.byteCount >= Self.leastProvisionalByteCount
+  }
+
+  /// Whether the owner is still to be told that media may flow.
+  var awaitsMedia: Bool { !hasToldMedia && association?.isClosing == false }
+
   /// Whether there are keys that path checks could be sealed with.
   var canSealChecks: Bool { ringSession != nil || association != nil }
 
@@ -139,14 +149,14 @@ final class CallLink {
     outgoingAudio.removeAll()
     lastVideo = videoNumbers(now: now)
     video = nil
-    pathSignal = []
+    pathSignals.removeAll()
     prober = nil
     reflection = nil
     if association?.isClosing == false { association?.close(code: .done, now: now) }
   }
 
   var nextDeadline: Instant? {
-    var deadline = association?.wakeUp(canSend: agent.selected != nil) ?? nil
+    var deadline = association?.wakeUp(canSend: hasDestination) ?? nil
     if isFindingPath, canSealChecks { deadline = earliest(deadline, agent.nextDeadline) }
     deadline = earliest(deadline, videoDeadline)
     return earliest(deadline, probeDeadline)

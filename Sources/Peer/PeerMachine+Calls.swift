@@ -70,13 +70,13 @@ extension PeerMachine {
   private mutating func sendOnPath(_ signal: CallSignal, on link: CallLink, now: Instant) {
     let control: CallControlMessage
     switch signal {
-    case .accept:
-      link.pathSignal = link.answerBody
+    case .accept, .reject, .cancel, .timeout, .receipt:
+      if let body = link.body(of: signal) { link.pathSignals.append(body) }
       return
     case .confirm: control = .confirm(opening: link.callerNumber.bytes)
     case .hangUp(let reason, let text): control = .hangUp(reason, text)
     case .mediaState(let media): control = .mediaState(media)
-    case .invite, .ringing, .reject, .cancel, .timeout, .receipt, .unsupported: return
+    case .invite, .ringing, .unsupported: return
     }
     sendControl(control, on: link, now: now)
   }
@@ -127,11 +127,12 @@ extension PeerMachine {
     tellMedia(link)
   }
 
-  /// Media may flow when the rules, the session and the path are there.
-  private mutating func tellMedia(_ link: CallLink) {
-    guard link.mayStartMedia, !link.hasToldMedia, link.association != nil,
-      link.agent.selected != nil
-    else { return }
+  /// Media may flow when the rules, the session and the path are there; and what is heard already
+  /// waits for none of them.
+  mutating func tellMedia(_ link: CallLink) {
+    let maySend =
+      link.mayStartMedia && (link.isProbe ? link.agent.selected != nil : link.hasDestination)
+    guard link.awaitsMedia, maySend || link.hasHeardAudio && !link.isProbe else { return }
     link.hasToldMedia = true
     if link.isProbe { return beginPeerProbe(link, now: latest) }
     tell(link, .mediaMayFlow)

@@ -109,7 +109,8 @@ extension PeerMachine {
     }
   }
 
-  /// Hangs up and says goodbye everywhere. Drive the machine on until `isShutDown`, at most 1 s.
+  /// Hangs up and says goodbye everywhere. Drive the machine on until `isShutDown`, at most 9 s:
+  /// that long only while a last word is not receipted and the rendezvous does not take it.
   package mutating func shutDown(now: Instant) {
     shutDownBegan = shutDownBegan ?? now
     if peerProbe != nil { endPeerProbe(.cancelled, now: now) }
@@ -128,8 +129,11 @@ extension PeerMachine {
   /// Last words first, then CLOSE to everybody.
   mutating func finishShutDown(now: Instant) {
     guard let began = shutDownBegan, !hasSaidGoodbye else { return }
-    let isPatient = now < began + Self.lastWordPatience
-    if isPatient, ledger.isDelivering || rendezvous.hasMessagesUnderWay { return }
+    let isUnderWay = rendezvous.hasMessagesUnderWay
+    let isTaken = rendezvous.isConfirmed && !isUnderWay
+    let isPatient = ledger.isDelivering && !isTaken
+    let patience = isPatient ? Self.longestPatience : Self.lastWordPatience
+    if now < began + patience, ledger.isDelivering || isUnderWay { return }
     hasSaidGoodbye = true
     for link in links { link.close(now: now) }
     rendezvous.shutDown(now: now)
@@ -158,5 +162,8 @@ extension PeerMachine {
   }
 
   static var lookUpLife: Duration { .seconds(8) }
-  private static var lastWordPatience: Duration { .milliseconds(500) }
+  /// For receipts of what the rendezvous has taken: it delivers by itself.
+  static var lastWordPatience: Duration { .milliseconds(500) }
+  /// For receipts while the rendezvous takes nothing: as long as a last word is repeated.
+  static var longestPatience: Duration { .seconds(8) }
 }

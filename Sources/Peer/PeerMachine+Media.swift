@@ -86,6 +86,7 @@ extension PeerMachine {
     tellAudio(link)
     guard !link.hasHeardAudio else { return }
     link.hasHeardAudio = true
+    tellMedia(link)
     tell(link, .firstFrameReceived)
     link.agent.setExpectsMedia(true, now: now)
     ledger.handleFirstFrameReceived(link.callID, now: now)

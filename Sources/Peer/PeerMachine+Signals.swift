@@ -29,7 +29,7 @@ extension PeerMachine {
     guard link.peer == peer else { return ledger.countIgnored(.wrongPeer) }
     guard let signal = open(body, bytes, on: link) else { return ledger.countIgnored(.forged) }
     ledger.handle(signal, body.callID, from: peer, now: now)
-    if link.role == .callee, case .receipt(of: .accept) = signal { link.pathSignal = [] }
+    if link.role == .callee, case .receipt(of: .accept) = signal { link.pathSignals.removeAll() }
   }
 
   /// What an authentic body says; `nil` for one that is not.

@@ -83,12 +83,12 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   ) {
     var signals: [[UInt8]] = []
     let findings = link.receive(&bytes, from: source, marks: marks, signals: &signals, now: now)
-    if findings.contains(.heard) { ledger.handlePeerHeard(link.callID, now: now) }
+    noteLiveness(findings, link, now: now)
     if findings.contains(.audio) { noteAudio(link, now: now) }
     if findings.contains(.audioControl) { tellAudio(link) }
     if findings.contains(.video) { tellVideo(link) }
     // The steady state of a call ends here: audio came in, and nothing else needs attention.
-    guard !findings.subtracting([.heard, .audio, .audioControl, .video]).isEmpty else {
+    guard !findings.subtracting([.answer, .audio, .audioControl, .video]).isEmpty else {
       return settle(now: now)
     }
     for body in signals { handleSignal(body, from: link.peer, now: now) }
@@ -97,6 +97,16 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     if findings.contains(.probe) { noteProbe(link, hasHeard: true, now: now) }
     if findings.contains(.ended) { endSession(link, now: now) }
     settle(now: now)
+  }
+
+  private mutating func noteLiveness(
+    _ findings: CallLink.Findings, _ link: CallLink, now: Instant
+  ) {
+    if findings.contains(.audio) {
+      ledger.handle(.audio, link.callID, now: now)
+    } else if !findings.isDisjoint(with: [.answer, .video, .probe]) {
+      ledger.handle(.answer, link.callID, now: now)
+    }
   }
 
   package mutating func handleTimeout(now: Instant) {
@@ -141,7 +151,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     deadline = earliest(deadline, peerProbe?.expires)
     if sharesUplink { deadline = earliest(deadline, nextDivision) }
     if let shutDownBegan, !hasSaidGoodbye {
-      deadline = earliest(deadline, shutDownBegan + .milliseconds(500))
+      let early = shutDownBegan + Self.lastWordPatience
+      deadline = earliest(
+        deadline, latest < early ? early : shutDownBegan + Self.longestPatience)
     }
     return deadline
   }

@@ -197,8 +197,8 @@ import Wire
     #expect(call.becomesConnected(now: start) == true)
     #expect(call.handleTimeout(now: start + .seconds(4) - .nanoseconds(1)) == nil)
     #expect(call.handleTimeout(now: start + .seconds(4)) == .notifyInterrupted)
-    #expect(call.handlePeerHeard(now: start + .seconds(5)) == true)
-    #expect(call.handlePeerHeard(now: start + .seconds(6)) == false)
+    #expect(call.handle(.audio, now: start + .seconds(5)) == true)
+    #expect(call.handle(.audio, now: start + .seconds(6)) == false)
     #expect(call.handleTimeout(now: start + .seconds(9)) == nil)
     #expect(call.handleTimeout(now: start + .seconds(10)) == .notifyInterrupted)
     #expect(call.handleTimeout(now: start + .seconds(26) - .nanoseconds(1)) == nil)
@@ -214,7 +214,7 @@ import Wire
     var now = start
     for _ in 0..<1000 {
       now = now + .milliseconds(3900)
-      #expect(call.handlePeerHeard(now: now) == false)
+      #expect(call.handle(.audio, now: now) == false)
       #expect(call.handleTimeout(now: now + .milliseconds(150)) == nil)
     }
   }

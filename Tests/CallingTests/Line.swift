@@ -88,7 +88,7 @@ struct Party {
     party.hears(.ringing(isPrepared: true), id(5), from: bob)
     party.hears(.accept, id(5), from: bob)
     party.ledger.handlePathReady(id(5), now: party.now)
-    party.ledger.handlePeerHeard(id(5), now: party.now)
+    party.ledger.handle(.audio, id(5), now: party.now)
     party.ledger.handleFirstFrameReceived(id(5), now: party.now)
     _ = party.actions()
     return party

@@ -26,7 +26,7 @@ import Wire
     _ = party.actions()
     party.hears(.cancel(.userCancelled), id(5), from: alice)
     let actions = party.actions()
-    #expect(actions.contains(.send(.receipt(of: .cancel), id(5), to: alice, .rendezvous)))
+    #expect(actions.contains(.send(.receipt(of: .cancel), id(5), to: alice, .both)))
     #expect(
       actions.contains {
         if case .notify(.ended(let end)) = $0 { end.outcome == .cancelled } else { false }

@@ -24,7 +24,7 @@ import Wire
     party.hears(.ringing(isPrepared: true), callID, from: peer)
     party.hears(.accept, callID, from: peer)
     party.ledger.handlePathReady(callID, now: party.now)
-    party.ledger.handlePeerHeard(callID, now: party.now)
+    party.ledger.handle(.audio, callID, now: party.now)
     party.ledger.handleFirstFrameReceived(callID, now: party.now)
     _ = party.actions()
   }
@@ -87,7 +87,7 @@ import Wire
     _ = party.actions()
     for _ in 0..<4 {
       party.wait(.seconds(1))
-      party.ledger.handlePeerHeard(id(5), now: party.now)
+      party.ledger.handle(.audio, id(5), now: party.now)
     }
     #expect(party.ledger.state(of: id(6)) == .idle)
     #expect(party.ledger.state(of: id(5)) == .connected)
@@ -113,7 +113,7 @@ import Wire
     Self.connect(id(6), carol, &party)
     for _ in 0..<5 {
       party.wait(.seconds(1))
-      party.ledger.handlePeerHeard(id(6), now: party.now)
+      party.ledger.handle(.audio, id(6), now: party.now)
     }
     _ = party.actions()
     party.invited(id(7), from: bob)

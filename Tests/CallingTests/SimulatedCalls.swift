@@ -118,7 +118,7 @@ struct SimulatedCalls {
     case .frameTick(let callID, let side): tick(callID, side)
     case .frame(let callID, let side):
       guard sides[side].sessions.contains(callID) else { return }
-      sides[side].ledger.handlePeerHeard(callID, now: now)
+      sides[side].ledger.handle(.audio, callID, now: now)
       sides[side].ledger.handleFirstFrameReceived(callID, now: now)
       drain(side)
     case .user(let side): act(side)

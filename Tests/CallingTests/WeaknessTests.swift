@@ -162,7 +162,7 @@ import Wire
     var party = try Party.connected()
     for _ in 0..<60 {
       party.wait(.seconds(1))
-      party.ledger.handlePeerHeard(id(5), now: party.now)
+      party.ledger.handle(.audio, id(5), now: party.now)
     }
     #expect(party.actions().isEmpty && party.ledger.state == .connected)
     try party.ledger.hangUp(id(5), now: party.now)
@@ -200,7 +200,7 @@ import Wire
   @Test func `a fast cancel is addressed to the peer and leaves nothing open`() throws {
     var party = try Party.calling()
     try party.ledger.cancel(id(5), now: start)
-    #expect(party.actions().contains(.send(.cancel(.userCancelled), id(5), to: bob, .rendezvous)))
+    #expect(party.actions().contains(.send(.cancel(.userCancelled), id(5), to: bob, .both)))
     #expect(party.ledger.state == .idle)
   }
 

@@ -306,7 +306,7 @@ extension Agent {
         _ = agent.handleResponse(token: probe.token, from: from, seenAs: address(1), now: now)
       case 4, 5:
         agent.handleAuthenticatedPacket(
-          from: source, isHighestYet: random.next() % 2 == 0, now: now)
+          from: source, byteCount: 34, isHighestYet: random.next() % 2 == 0, now: now)
       case 6: agent.setExpectsMedia(random.next() % 2 == 0, now: now)
       default: now = now + .milliseconds(Int64(random.next() % 900))
       }

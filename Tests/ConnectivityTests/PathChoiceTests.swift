@@ -71,7 +71,8 @@ import Wire
     let end = now + .milliseconds(400)
     var changes: [PathChange] = []
     while now < end {
-      agent.handleAuthenticatedPacket(from: address(100), isHighestYet: true, now: now)
+      agent.handleAuthenticatedPacket(
+        from: address(100), byteCount: 34, isHighestYet: true, now: now)
       if let change = agent.handleTimeout(now: now) { changes.append(change) }
       while let probe = agent.pollCheck(now: now) { probes.append(probe) }
       now = now + .milliseconds(1)

@@ -119,7 +119,7 @@ struct SimulatedPaths {
       let isHighest = packet.number > highest[side]
       highest[side] = max(highest[side], packet.number)
       agents[side].handleAuthenticatedPacket(
-        from: packet.from, isHighestYet: isHighest, now: now)
+        from: packet.from, byteCount: 34, isHighestYet: isHighest, now: now)
       switch packet.content {
       case .challenge(let token):
         agents[side].handleChallenge(token: token, from: packet.from, byteCount: 34, now: now)

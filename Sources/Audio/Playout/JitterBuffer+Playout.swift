@@ -22,9 +22,11 @@ extension JitterBuffer {
       operation = fillWithoutPackets()
     case .buffering(let start) where clock.time &- clock.earliness(ahead: 0) < start:
       operation = fillWithoutPackets()
-    case .buffering, .playing:
+    case .buffering:
       phase = .playing
+      skipBacklog()
       operation = fill()
+    case .playing: operation = fill()
     }
     let isQuiet = noise.threshold >= queue.energy(from: 0, frames: AudioFormat.pullSampleCount)
     passiveBefore = isQuiet ? min(passiveBefore + AudioFormat.pullSampleCount, 1 << 40) : 0
@@ -45,6 +47,18 @@ extension JitterBuffer {
     }
     lookAhead()
     return operation
+  }
+
+  /// Playout begins with the newest packet whose time has come: what piled up before the first pull
+  /// would be delay that only time compression takes away again.
+  private mutating func skipBacklog() {
+    while packets.count > 1, let first = packets.first,
+      excess(of: first) >= AudioFormat.nanoseconds(samples: Int64(first.packet.sampleCount))
+    {
+      packets.removeFirst()
+      statistics.packetsDiscarded += 1
+    }
+    if let first = packets.first { nextTimestamp = first.timestamp }
   }
 
   /// Decodes further, to see pauses come, while there is more delay than wanted.

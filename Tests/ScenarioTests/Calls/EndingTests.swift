@@ -89,6 +89,47 @@ import Wire
     pair.expectHungUp()
   }
 
+  /// The two have a path already while it rings: what ends the call does not need the rendezvous.
+  @Test(arguments: [true, false])
+  func `a cancel or a rejection arrives although the rendezvous is away`(isCancel: Bool) throws {
+    for seed in UInt64(1)...10 {
+      let pair = TwoPeers(seed: seed, nat: (.portRestricted, .portRestricted))
+      pair.bob.habits.answer = .never
+      let call = try #require(pair.alice.call(.id(pair.bob.id)))
+      pair.world.run(.seconds(2))
+      pair.world.rendezvous.crash()
+      pair.world.run(.seconds(1))
+      let start = pair.world.now
+      if isCancel { pair.alice.end(call) } else { pair.bob.reject(call) }
+      pair.world.run(.seconds(2))
+      for peer in [pair.alice, pair.bob] {
+        let ended = TwoPeers.milliseconds(start, pair.time(.ended, of: call, at: peer))
+        #expect(ended <= 300, "seed \(seed): \(peer.name) after \(ended) ms\n\(pair.story)")
+        #expect(pair.outcome(of: call, at: peer) == (isCancel ? .cancelled : .rejected))
+      }
+      pair.expectNoViolations()
+    }
+  }
+
+  @Test func `a program that leaves while it rings waits for the receipt of its cancel`() throws {
+    let pair = TwoPeers(nat: (.portRestricted, .portRestricted))
+    pair.bob.habits.answer = .never
+    let call = try #require(pair.alice.call(.id(pair.bob.id)))
+    pair.world.run(.seconds(2))
+    pair.world.rendezvous.crash()
+    pair.world.network.setDown(up: true, down: true, of: pair.bob.site, now: pair.world.now)
+    let start = pair.world.now
+    pair.alice.host.command(now: start) { machine, now in machine.shutDown(now: now) }
+    pair.world.run(.seconds(2))
+    #expect(
+      pair.alice.host.command(now: pair.world.now) { machine, _ in machine.isShutDown } == false)
+    pair.world.network.setDown(up: false, down: false, of: pair.bob.site, now: pair.world.now)
+    pair.world.run(.seconds(3))
+    #expect(pair.outcome(of: call, at: pair.bob) == .cancelled, "\(pair.story)")
+    #expect(
+      pair.alice.host.command(now: pair.world.now) { machine, _ in machine.isShutDown } == true)
+  }
+
   @Test func `who is not online is unreachable at once`() throws {
     let pair = TwoPeers()
     pair.bob.crash()

@@ -34,4 +34,11 @@ import Testing
     let totals = sweep(.cancelRace, 1...40)
     #expect(totals.outcomes["cancelled"] == 40, "\(totals.outcomes)")
   }
+
+  @Test func `a line that carries again is heard within a second, or the call ends`() {
+    let totals = sweep(.outage, 1...60)
+    for outcome in ["completed", "lost"] {
+      #expect(totals.outcomes[outcome, default: 0] >= 10, "\(totals.outcomes)")
+    }
+  }
 }

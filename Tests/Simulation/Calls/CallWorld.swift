@@ -23,6 +23,7 @@ package final class CallWorld {
   /// When something was broken, healed or not.
   package private(set) var disturbances: [(from: Instant, to: Instant)] = []
   package var random: RandomSource
+  var hearing = HearingRule()
 
   package init(
     seed: UInt64, rendezvousAccess: AccessConditions = .lan, keepsText: Bool = false

@@ -18,12 +18,14 @@ package enum Scenario: String, CaseIterable, Sendable {
   case glare
   /// The caller cancels within 100 ms of the callee's accepting.
   case cancelRace
+  /// The line of a long call is cut for 1 to 25 s, in one direction or both.
+  case outage
 
   /// How many calls are placed in one world.
   package var callsPerWorld: Int {
     switch self {
     case .random: RandomCalls.callsPerWorld
-    case .glare, .cancelRace: 1
+    case .glare, .cancelRace, .outage: 1
     }
   }
 
@@ -32,6 +34,7 @@ package enum Scenario: String, CaseIterable, Sendable {
     case .random: RandomCalls.run(seed: seed, keepsText: keepsText)
     case .glare: Races.runGlare(seed: seed, keepsText: keepsText)
     case .cancelRace: Races.runCancelRace(seed: seed, keepsText: keepsText)
+    case .outage: Outages.run(seed: seed, keepsText: keepsText)
     }
   }
 }

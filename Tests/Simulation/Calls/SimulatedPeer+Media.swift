@@ -48,7 +48,9 @@ extension SimulatedPeer {
     let isEarly = !world.testimony.isAccepted(call, at: hostID)
     while let frame = nextFrame(of: call) {
       guard frame.kind == .frame else { continue }
-      heard.append(Heard(at: clock.world(frame.arrival), mediaTime: frame.mediaTime))
+      let arrival = clock.world(frame.arrival)
+      heard.append(Heard(call: call, at: arrival, mediaTime: frame.mediaTime))
+      lastHeard[call] = arrival
       if isEarly { world.testimony.noteEarlyFrame(call, at: hostID) }
     }
   }

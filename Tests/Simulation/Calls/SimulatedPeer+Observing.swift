@@ -41,6 +41,7 @@ extension SimulatedPeer {
       planHangUp(call)
     case .stateChanged(let call, .connected, _):
       world.testimony.note(.connected, call, at: hostID, now: now)
+      world.watchHearing()
     case .ended(let summary):
       endMedia(summary.callID)
       if summary.cause == .internalFailure {
@@ -48,7 +49,8 @@ extension SimulatedPeer {
       }
       world.testimony.end(
         summary.callID, at: hostID, summary.outcome, isLocal: summary.cause.isLocal, now: now)
-    case .stateChanged, .interrupted, .resumed, .remoteMediaChanged, .refused: break
+    case .resumed(let call): world.checkResumed(call, at: self)
+    case .stateChanged, .interrupted, .remoteMediaChanged, .refused: break
     }
   }
 

@@ -7,6 +7,7 @@ package import Wire
 /// A person with a program: one identity on one host, its `PeerMachine`, and a user's habits.
 package final class SimulatedPeer {
   package struct Heard: Sendable {
+    package var call: CallID
     /// In the world's time.
     package var at: Instant
     package var mediaTime: UInt16
@@ -21,6 +22,8 @@ package final class SimulatedPeer {
   package internal(set) var heard: [Heard] = []
   package internal(set) var isRegistered = false
   package internal(set) var registrations: [Instant] = []
+  /// When each call was last heard.
+  package internal(set) var lastHeard: [CallID: Instant] = [:]
   /// Accepted by the machine for sending, over all calls.
   package internal(set) var framesSent = 0
   package var userExtension: String?

@@ -31,7 +31,18 @@ extension SimulatedNetwork {
   package func move(_ host: HostID, to site: SiteID, now: Instant) {
     let port = hosts[host.index].address.port
     hosts[host.index] = Host(address: freshAddress(at: site, port: port), site: site)
+    addressChanges[host.index] = now
     log.note(at: now, "host \(host.index) moves to \(hosts[host.index].address)")
+  }
+
+  /// When the address that others see of a host last changed; `nil` = never.
+  package func lastAddressChange(of host: HostID) -> Instant? { addressChanges[host.index] }
+
+  /// Whether the line passes anything from one host to the other, as far as switches tell.
+  package func carries(from: HostID, to: HostID) -> Bool {
+    let (from, to) = (site(of: from), site(of: to))
+    return !sites[from.index].up.isDown && !sites[to.index].down.isDown
+      && !isBlocked(from: from, to: to)
   }
 
   /// The site's NAT forgets its mappings; a site without one gets a new address.
@@ -39,6 +50,7 @@ extension SimulatedNetwork {
     let address = changesAddress ? publicAddress() : sites[site.index].outerAddress
     log.note(at: now, "site \(site.index) rebinds as \(address.hostText)")
     sites[site.index].outerAddress = address
+    for index in hosts.indices where hosts[index].site == site { addressChanges[index] = now }
     guard sites[site.index].nat == nil else {
       sites[site.index].nat?.rebind(outerAddress: address)
       return

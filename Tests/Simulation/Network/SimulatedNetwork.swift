@@ -93,6 +93,8 @@ package final class SimulatedNetwork {
   private var buffers: [[UInt8]] = []
   private var freeSlots: [Int] = []
   var random: RandomSource
+  /// When the address that others see of a host last changed.
+  var addressChanges: [Int: Instant] = [:]
   /// How many public addresses have been given out.
   var addressCount = 0
 

@@ -1,0 +1,47 @@
+import Primitives
+
+/// Whether media may go to the path, and what asks for leave while it may not
+/// (docs/protocol/calling.md §4; compare RFC 7675, RFC 8083 §4.1).
+///
+/// Any packet of the peer that opens renews it: who hears nothing of the peer any more stops, and
+/// starts again with the first packet that comes. Meanwhile PINGs look for the path, so that two
+/// sides that have both stopped do not wait for each other.
+struct MediaConsent: Sendable {
+  /// Silence of the peer after which media stops.
+  static let silence = Duration.seconds(15)
+  /// How long media goes on without a report that any of it arrived, whatever else comes (RFC 7675
+  /// §5.1: consent lasts for 30 s).
+  static let withoutNews = Duration.seconds(30)
+  /// Between PINGs while media is stopped: a path that is back is used again within that time and
+  /// one round trip.
+  static let pingInterval = Duration.milliseconds(250)
+
+  private var lastOpened: Instant
+  private var lastNews: Instant
+  private var lastPing = Instant.zero
+
+  init(now: Instant) {
+    lastOpened = now
+    lastNews = now
+  }
+
+  /// A packet opened under the session's keys.
+  mutating func notePacket(now: Instant) { lastOpened = now }
+
+  /// The peer reported an arrival.
+  mutating func noteNews(now: Instant) { lastNews = now }
+
+  func isGiven(now: Instant) -> Bool { now < expiry }
+
+  /// Whether a PING is due; says so once each interval.
+  mutating func pollPing(now: Instant) -> Bool {
+    guard nextPing <= now else { return false }
+    lastPing = now
+    return true
+  }
+
+  /// When the next PING is due unless something comes.
+  var nextPing: Instant { max(expiry, lastPing + Self.pingInterval) }
+
+  private var expiry: Instant { min(lastOpened + Self.silence, lastNews + Self.withoutNews) }
+}
