@@ -48,6 +48,24 @@ import Wire
     pair.world.network.setConditions(access, of: pair.alice.site, now: pair.world.now)
   }
 
+  @Test(arguments: [5, 15, 16, 18] as [Int64])
+  func `sound beside video is back within a second of the line`(seconds: Int64) throws {
+    for seed in UInt64(1)...3 {
+      let talk = try Talk(seed: seed, uplink: 2_000_000)
+      talk.run(.seconds(5))
+      let network = talk.pair.world.network
+      network.setDown(up: true, down: true, of: talk.pair.alice.site, now: talk.pair.world.now)
+      talk.run(.seconds(seconds))
+      network.setDown(up: false, down: false, of: talk.pair.alice.site, now: talk.pair.world.now)
+      talk.run(.seconds(1))
+      let before = [talk.alice.audioReceived, talk.bob.audioReceived]
+      talk.run(.seconds(1))
+      // 25 frames a second at least: of 40 ms where the rate is not known again.
+      #expect(talk.alice.audioReceived - before[0] >= 20, "seed \(seed)\n\(talk.pair.story)")
+      #expect(talk.bob.audioReceived - before[1] >= 20, "seed \(seed)\n\(talk.pair.story)")
+    }
+  }
+
   @Test(arguments: [1, 2, 3] as [UInt64])
   func `video takes what the uplink carries beside the audio`(seed: UInt64) throws {
     let talk = try Talk(seed: seed, uplink: 1_000_000)

@@ -1,0 +1,97 @@
+import Audio
+import Calling
+import Peer
+import Primitives
+import Simulation
+import Testing
+import Wire
+
+/// The first second of a call on a line that loses packets, path checks among them: heard as soon
+/// and with as little delay as the rest of the call.
+@Suite struct FirstSecondTests {
+  private struct Ears {
+    /// From mouth to ear, each 20 ms since this side's audio began, in milliseconds.
+    var delays: [[Double]] = [[], []]
+    /// When the first frame of each direction was given to the machine, in world time.
+    var began: [Instant?] = [nil, nil]
+    var accepted: Instant?
+  }
+
+  /// Audio begins as a program begins it: when the machine says that media may flow.
+  private static func talk(seed: UInt64, roundTrip: Int64, loss: Double) throws -> Ears? {
+    let pair = TwoPeers(seed: seed, roundTrip: .milliseconds(roundTrip)) {
+      $0.loss = .random(loss / 2)
+    }
+    let peers = [pair.alice, pair.bob]
+    for peer in peers { peer.isSilent = true }
+    // Or the simulated people would take the frames out of their machines.
+    pair.world.mediaInterval = .seconds(3600)
+    var flows = [false, false]
+    var accepted: Instant?
+    var call: CallID?
+    for (index, peer) in peers.enumerated() {
+      peer.host.observe = { event, now in
+        switch event {
+        case .calling(.incoming(let id, _)):
+          pair.world.simulator.plan(after: .seconds(1)) {
+            accepted = pair.world.now
+            peer.accept(id)
+          }
+        case .link(_, .mediaMayFlow): flows[index] = true
+        default: break
+        }
+      }
+    }
+    call = pair.alice.call(.id(pair.bob.id))
+    let id = try #require(call)
+    var ears = Ears()
+    let ends = [try AudioEndBox(), try AudioEndBox()]
+    for _ in 0..<700 {
+      pair.world.run(.milliseconds(20))
+      for (index, peer) in peers.enumerated() where flows[index] {
+        if ears.began[index] == nil { ears.began[index] = pair.world.now }
+        try peer.host.command(now: pair.world.now) { machine, now in
+          try ends[index].end.tick(&machine, id, now: now)
+        }
+        let mouth = ears.began[1 - index] ?? pair.world.now
+        if let heard = ends[index].end.receiver.buffer.heardNanoseconds {
+          // Media time wraps after 65,536 steps of 10 ms.
+          let media = Double(heard % 655_360_000_000)
+          let age = Double(pair.world.now.nanoseconds(since: mouth)) - media
+          ears.delays[index].append(age / 1e6)
+        }
+      }
+    }
+    ears.accepted = accepted
+    return flows == [true, true] ? ears : nil
+  }
+
+  /// A class, because an array cannot hold what cannot be copied.
+  private final class AudioEndBox {
+    var end: AudioEnd
+
+    init() throws { end = try AudioEnd.make(copies: true, asksAgain: true) }
+  }
+
+  @Test(arguments: [(8, 0.1), (40, 0.2), (60, 0.05), (300, 0.1)] as [(Int64, Double)])
+  func `begins at once and without extra delay`(roundTrip: Int64, loss: Double) throws {
+    var late: [Int64] = []
+    for seed in UInt64(1)...15 {
+      guard let ears = try Self.talk(seed: seed, roundTrip: roundTrip, loss: loss) else { continue }
+      for index in 0..<2 {
+        let name = "seed \(seed), ear \(index)"
+        let delays = ears.delays[index]
+        try #require(delays.count > 500, "\(name): \(delays.count)")
+        let steady = delays[300...].sorted()[(delays.count - 300) / 2]
+        let first = delays[..<50].sorted()[25]
+        #expect(first <= steady + 30, "\(name): \(first) ms at first, \(steady) ms later")
+        late.append(TwoPeers.milliseconds(ears.accepted, ears.began[index]))
+      }
+    }
+    // What is lost is asked for again once; the accept itself may be lost as well.
+    late.sort()
+    #expect(late.count >= 20)
+    #expect(late[late.count / 2] <= roundTrip + 20, "\(late)")
+    #expect(late[late.count * 9 / 10] <= 2 * roundTrip + 50, "\(late)")
+  }
+}
