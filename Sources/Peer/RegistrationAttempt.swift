@@ -5,12 +5,15 @@ import Wire
 
 /// One try to get a session with a rendezvous (docs/protocol/session.md §2-§4): its card if it is
 /// not known, INIT until RESP, a cookie if it is under load. Fails after 10 s.
+///
+/// CARD, COOKIE and VERSION are anybody's who sees our packets: they are tried or remembered, and
+/// only RESP decides. What they say is the reason of the failure if no RESP comes.
 struct RegistrationAttempt: ~Copyable {
   /// What a datagram led to.
   enum Finding {
     case nothing
-    /// A card that verifies, and fits the pinned ID.
-    case identified(ContactCard)
+    /// A card that verifies, and fits the pinned ID: `handleTimeout` has something to send.
+    case cardFound
     /// `takeEstablished` has the session.
     case established
     case refused(RegistrationFailure)
@@ -29,9 +32,12 @@ struct RegistrationAttempt: ~Copyable {
   private let expectedID: PeerID?
   private let ownCard: ContactCard
   private let name: PeerName?
-  private var card: ContactCard?
-  /// The card is from an earlier time: the server may have another key by now.
-  private var isCardOld: Bool
+  /// Cards that may be the server's, tried in turn; the present one is the last.
+  private var cards: [ContactCard]
+  /// When a handshake was last begun.
+  private var renewed: Instant?
+  /// What an unauthenticated packet said: the reason if the attempt fails.
+  private var hint: RegistrationFailure?
   private var handshake: HandshakeState?
   private var connectionID = ConnectionID.none
   private var initBytes: [UInt8] = []
@@ -51,10 +57,9 @@ struct RegistrationAttempt: ~Copyable {
     expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?, now: Instant
   ) {
     self.expectedID = expectedID
-    self.card = card
+    cards = card.map { [$0] } ?? []
     self.ownCard = ownCard
     self.name = name
-    isCardOld = card != nil
     deadlines.set(.fail, at: now + .seconds(10))
     deadlines.set(card == nil ? .cardRequest : .renew, at: now)
     if card != nil { deadlines.set(.cardRequest, at: now + .milliseconds(900)) }
@@ -72,7 +77,8 @@ struct RegistrationAttempt: ~Copyable {
       case .control(.card):
         return handle(try CardPacket(parsing: &reader), unixSeconds: unixSeconds, now: now)
       case .control(.cookie): return handle(try CookiePacket(parsing: &reader))
-      case .control(.version): return handle(try VersionPacket(parsing: &reader))
+      case .control(.version):
+        return handle(try VersionPacket(parsing: &reader), now: now)
       case .control(.response):
         return handle(try ResponsePacket(parsing: &reader), bytes, ownStatic)
       case .control, .sealed, .foreign: return strange()
@@ -97,19 +103,35 @@ struct RegistrationAttempt: ~Copyable {
       return strange()
     }
     if let expectedID, packet.card.id != expectedID {
-      return .refused(.identityMismatch(expected: expectedID, found: packet.card.id))
+      take(hint: .identityMismatch(expected: expectedID, found: packet.card.id), now: now)
+      return .nothing
     }
-    nonce = 0
     deadlines.cancel(.cardRequest)
-    isCardOld = false
-    guard packet.card.staticKey != card?.staticKey else { return .nothing }
-    card = packet.card
-    deadlines.set(.renew, at: now)
-    return .identified(packet.card)
+    guard !cards.contains(where: { $0.staticKey == packet.card.staticKey }),
+      cards.count < Self.mostCards
+    else { return .nothing }
+    cards.insert(packet.card, at: 0)
+    // The one that is being tried may be the right one: it has a moment for its RESP.
+    deadlines.set(.renew, at: renewed.map { max(now, $0 + Self.otherCardGap) } ?? now)
+    return .cardFound
   }
 
+  /// Somebody says why there will be no RESP; if none comes soon, it is believed.
+  private mutating func take(hint: RegistrationFailure, now: Instant) {
+    guard self.hint == nil else { return }
+    self.hint = hint
+    let end = now + Self.hintPatience
+    if let fail = deadlines[.fail], fail > end { deadlines.set(.fail, at: end) }
+  }
+
+  /// Why the attempt failed.
+  var failure: RegistrationFailure { hint ?? (strangeAnswers > 0 ? .notUnderstood : .noAnswer) }
+
+  /// Whether another attempt would fail for the same reason.
+  var isFailureFinal: Bool { hint != nil }
+
   private mutating func handle(_ packet: CookiePacket) -> Finding {
-    guard packet.initiator == connectionID, let card, initBytes.count >= 1184 else {
+    guard packet.initiator == connectionID, let card = cards.last, initBytes.count >= 1184 else {
       return strange()
     }
     let key = Self.derive("EST1cook", card.staticKey)
@@ -117,27 +139,26 @@ struct RegistrationAttempt: ~Copyable {
     do throws(CryptographyError) {
       let plain = try XChaChaPoly.open(
         packet.sealedCookie.span, associated: mac1.span, key: key, nonce: packet.nonce.span)
-      let fresh = Bytes16(plain)
-      // A repeated COOKIE earns no further INIT.
-      guard fresh != cookie else { return .nothing }
-      cookie = fresh
+      // The next repetition carries it: a COOKIE earns no INIT of its own.
+      cookie = Bytes16(plain)
       complete()
-      sendsInit = true
       return .nothing
     } catch {
       return strange()
     }
   }
 
-  private mutating func handle(_ packet: VersionPacket) -> Finding {
+  private mutating func handle(_ packet: VersionPacket, now: Instant) -> Finding {
     guard packet.initiator == connectionID else { return strange() }
-    return .refused(.versionMismatch(lowest: packet.lowest, highest: packet.highest))
+    take(hint: .versionMismatch(lowest: packet.lowest, highest: packet.highest), now: now)
+    return .nothing
   }
 
   private mutating func handle(
     _ packet: ResponsePacket, _ bytes: Span<UInt8>, _ ownStatic: borrowing X25519.KeyPair
   ) -> Finding {
-    guard packet.initiator == connectionID, packet.purpose == .register, let card,
+    guard packet.initiator == connectionID, packet.purpose == .register,
+      let card = cards.last,
       Self.mac1(over: bytes.extracting(ResponsePacket.mac1Coverage), for: ownStatic.publicKey)
         == packet.mac1,
       let payload = open(bytes.extracting(ResponsePacket.noiseRange)),
@@ -196,7 +217,10 @@ struct RegistrationAttempt: ~Copyable {
     _ identity: borrowing LocalIdentity, _ time: TAI64N, _ connectionID: ConnectionID,
     random: inout RandomSource, now: Instant
   ) {
-    guard let card else { return }
+    guard !cards.isEmpty else { return }
+    if cards.count > 1 { cards.append(cards.removeFirst()) }
+    let card = cards[cards.count - 1]
+    renewed = now
     self.connectionID = connectionID
     var payload: [UInt8] = []
     InitPayload(time: time, card: ownCard, name: name).write(to: &payload)
@@ -217,7 +241,7 @@ struct RegistrationAttempt: ~Copyable {
     sendsInit = true
     repetition = 0
     deadlines.set(.initiate, at: now + Self.initGaps[0])
-    deadlines.set(.renew, at: now + .milliseconds(4500))
+    deadlines.set(.renew, at: now + (cards.count > 1 ? Self.otherCardGap : Self.renewGap))
   }
 
   private mutating func repeatInit(now: Instant) {
@@ -275,6 +299,15 @@ struct RegistrationAttempt: ~Copyable {
     hash.update(bytes)
     return hash.finalize16()
   }
+
+  /// Cards that came for one request, and are tried.
+  private static let mostCards = 4
+  /// How long a card is tried while there is another.
+  private static let otherCardGap = Duration.milliseconds(400)
+  /// A fresh handshake after so long without RESP.
+  private static let renewGap = Duration.milliseconds(4500)
+  /// How long RESP may come after a hint that none will: ten times the usual, with two repetitions.
+  private static let hintPatience = Duration.seconds(3)
 
   /// INIT again 0.3, 0.9 and 2.1 s after the first.
   private static let initGaps: [Duration] = [

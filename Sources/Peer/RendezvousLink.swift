@@ -39,6 +39,8 @@ struct RendezvousLink: ~Copyable {
   private(set) var isConfirmed = false
   private var termsAt = Instant.zero
   private var serverCard: ContactCard?
+  /// The card of the server that answered, until the session is confirmed.
+  private var provenCard: ContactCard?
   private var nextAttempt: Instant?
   private var failures = 0
   private var isStopped = true
@@ -145,10 +147,7 @@ struct RendezvousLink: ~Copyable {
     }
     let seconds = unixMilliseconds(now: now) / 1000
     switch attempt?.handle(bytes, ownStatic: identity.staticKey, unixSeconds: seconds, now: now) {
-    case .identified(let card):
-      serverCard = card
-      expectedID = card.id
-      events.append(.identified(card.id, card: card.bytes))
+    case .cardFound:
       handleTimeout(now: now, identity: &identity, isInCall: false)
     case .established: establish(identity: identity, now: now)
     case .refused(let failure):
@@ -215,6 +214,12 @@ struct RendezvousLink: ~Copyable {
   private mutating func confirm() {
     guard !isConfirmed, let terms else { return }
     isConfirmed = true
+    // Only now has the server shown that it has the card's key.
+    if let card = provenCard.take(), card.bytes != serverCard?.bytes || expectedID == nil {
+      serverCard = card
+      expectedID = card.id
+      events.append(.identified(card.id, card: card.bytes))
+    }
     events.append(
       .registration(
         .registered(
@@ -330,11 +335,15 @@ struct RendezvousLink: ~Copyable {
       identity: identity, time: time, connectionID: ConnectionID(random: &random),
       random: &random, now: now)
     guard hasFailed == true else { return }
-    let failure: RegistrationFailure =
-      (attempt?.strangeAnswers ?? 0) > 0 ? .notUnderstood : .noAnswer
+    let failure = attempt?.failure ?? .noAnswer
+    let isFinal = attempt?.isFailureFinal ?? false
     attempt = nil
     failures += 1
     events.append(.registration(.failed(failure)))
+    if isFinal {
+      isStopped = true
+      return
+    }
     let wait = isInCall ? 0.5 : min(30, Double(1 << min(failures - 1, 5)))
     let jittered = wait * (0.75 + 0.5 * random.unit())
     nextAttempt = now + .milliseconds(Int64(jittered * 1000))
@@ -354,6 +363,7 @@ struct RendezvousLink: ~Copyable {
     association = Association(
       session, limits: .rendezvous, pingAfter: pingPeriod(isInCall: false), now: now)
     self.terms = terms
+    provenCard = made.server
     termsAt = now
     seenAddress = terms.seenAddress
     // The first packet under the new keys confirms them; until the server has shown that it has it,

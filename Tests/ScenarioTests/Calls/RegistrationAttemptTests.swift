@@ -17,6 +17,7 @@ import Wire
   private struct Pair: ~Copyable {
     let identity: LocalIdentity
     let serverCard: ContactCard
+    let ownCard: ContactCard
     var attempt: RegistrationAttempt
     var server: RendezvousMachine
     var random: RandomSource
@@ -35,6 +36,7 @@ import Wire
       attempt = RegistrationAttempt(
         expectedID: nil, card: serverCard, ownCard: ownCard, name: nil, now: now)
       self.serverCard = serverCard
+      self.ownCard = ownCard
       self.identity = identity
       self.random = random
     }
@@ -105,26 +107,35 @@ import Wire
     #expect(responder == sent.responder)
   }
 
+  /// What anybody can make who sees `initiation`.
+  private static func cookie(
+    for initiation: [UInt8], of card: ContactCard, filledWith byte: UInt8
+  ) throws -> [UInt8] {
+    let key = Self.key("EST1cook", of: card.staticKey)
+    guard let secret = SecretKey(copying: key.span) else {
+      Issue.record("32 bytes are a key")
+      return []
+    }
+    let nonce = [UInt8](repeating: byte, count: CookiePacket.nonceByteCount)
+    let sealed = try XChaChaPoly.seal(
+      [UInt8](repeating: byte, count: 16).span,
+      associated: initiation.span.extracting(InitPacket.mac1Range), key: secret, nonce: nonce.span)
+    var cookie: [UInt8] = []
+    CookiePacket(initiator: ConnectionID(rawValue: 77), nonce: nonce, sealedCookie: sealed)
+      .write(to: &cookie, purpose: HandshakePurpose.register.rawValue)
+    return cookie
+  }
+
   /// A cookie is good for 120 s (docs/protocol/session.md §3): no attempt lasts so long, and none
   /// inherits one.
   @Test func `a cookie is not used beyond its attempt`() throws {
     var pair = try Pair()
     let first = pair.initiation(now: Self.now)
     #expect(first[InitPacket.mac2Range].allSatisfy { $0 == 0 })
-    let key = Self.key("EST1cook", of: pair.serverCard.staticKey)
-    guard let secret = SecretKey(copying: key.span) else {
-      Issue.record("32 bytes are a key")
-      return
-    }
-    let nonce = [UInt8](repeating: 9, count: CookiePacket.nonceByteCount)
-    let sealed = try XChaChaPoly.seal(
-      [UInt8](repeating: 8, count: 16).span,
-      associated: first.span.extracting(InitPacket.mac1Range), key: secret, nonce: nonce.span)
-    var cookie: [UInt8] = []
-    CookiePacket(initiator: ConnectionID(rawValue: 77), nonce: nonce, sealedCookie: sealed)
-      .write(to: &cookie, purpose: HandshakePurpose.register.rawValue)
-    _ = pair.receive(cookie)
-    let proven = pair.initiation(now: Self.now)
+    _ = pair.receive(try Self.cookie(for: first, of: pair.serverCard, filledWith: 8))
+    // It goes with the next repetition.
+    #expect(pair.initiation(now: Self.now).isEmpty)
+    let proven = pair.initiation(now: Self.now + .milliseconds(300))
     #expect(proven[InitPacket.mac2Range].contains { $0 != 0 })
     let hasFailed = pair.attempt.handleTimeout(
       identity: pair.identity, time: TAI64N(unixMilliseconds: Self.unixSeconds * 1000),
@@ -133,5 +144,83 @@ import Wire
     #expect(hasFailed)
     pair = try Pair()
     #expect(pair.initiation(now: Self.now)[InitPacket.mac2Range].allSatisfy { $0 == 0 })
+  }
+
+  // MARK: - A forger who sees what we send, and is nearer than the rendezvous
+
+  @Test func `a forged VERSION changes nothing if the rendezvous answers`() throws {
+    var pair = try Pair()
+    let answer = pair.answer(pair.initiation(now: Self.now))
+    var version: [UInt8] = []
+    VersionPacket(initiator: ConnectionID(rawValue: 77), lowest: 9, highest: 9)
+      .write(to: &version)
+    guard case .nothing = pair.receive(version) else {
+      Issue.record("VERSION ended the attempt")
+      return
+    }
+    guard case .established = pair.receive(answer) else {
+      Issue.record("RESP was not taken after VERSION")
+      return
+    }
+  }
+
+  @Test func `what VERSION says is the reason if nothing answers for three seconds`() throws {
+    var pair = try Pair()
+    _ = pair.initiation(now: Self.now)
+    var version: [UInt8] = []
+    VersionPacket(initiator: ConnectionID(rawValue: 77), lowest: 9, highest: 9)
+      .write(to: &version)
+    _ = pair.receive(version)
+    let ended = (1...100).first { tenth in
+      pair.attempt.handleTimeout(
+        identity: pair.identity, time: TAI64N(unixMilliseconds: Self.unixSeconds * 1000),
+        connectionID: ConnectionID(rawValue: 77), random: &pair.random,
+        now: Self.now + .milliseconds(100) * tenth)
+    }
+    #expect(ended == 30)
+    let failure = pair.attempt.failure
+    #expect(failure == .versionMismatch(lowest: 9, highest: 9))
+  }
+
+  @Test func `a thousand forged cookies earn no INIT`() throws {
+    var pair = try Pair()
+    let first = pair.initiation(now: Self.now)
+    var extra = 0
+    for number in 0..<1000 {
+      let byte = UInt8(truncatingIfNeeded: number)
+      _ = pair.receive(try Self.cookie(for: first, of: pair.serverCard, filledWith: byte))
+      if !pair.initiation(now: Self.now + .milliseconds(1)).isEmpty { extra += 1 }
+    }
+    #expect(extra == 0)
+  }
+
+  /// The forger answers CARD_REQUEST first, with an identity of its own, and stays silent then.
+  @Test(arguments: [true, false]) func `a forged card is tried and given up`(isPinned: Bool) throws
+  {
+    var pair = try Pair()
+    var forger = LocalIdentity(
+      kind: .rendezvous, unixSeconds: Self.unixSeconds, random: &pair.random)
+    let forgedCard = try forger.makeCard(unixSeconds: Self.unixSeconds)
+    pair.attempt = RegistrationAttempt(
+      expectedID: isPinned ? pair.serverCard.id : nil, card: nil, ownCard: pair.ownCard,
+      name: nil, now: Self.now)
+    let request = pair.initiation(now: Self.now)
+    var reader = ByteReader(request.span)
+    let nonce = try CardRequestPacket(parsing: &reader).nonce
+    for card in [forgedCard, pair.serverCard] {
+      var bytes: [UInt8] = []
+      CardPacket(nonce: nonce, card: card).write(to: &bytes)
+      guard case .refused = pair.receive(bytes) else { continue }
+      Issue.record("a CARD ended the attempt")
+    }
+    var isEstablished = false
+    for step in 0..<10 where !isEstablished {
+      let initiation = pair.initiation(now: Self.now + .milliseconds(200) * step)
+      guard !initiation.isEmpty else { continue }
+      let answer = pair.answer(initiation)
+      guard !answer.isEmpty, case .established = pair.receive(answer) else { continue }
+      isEstablished = true
+    }
+    #expect(isEstablished)
   }
 }
