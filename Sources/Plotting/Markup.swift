@@ -1,3 +1,5 @@
+internal import Primitives
+
 /// Text that comes from others, in a page.
 package enum Markup {
   package static func escaped(_ text: String) -> String {
@@ -8,7 +10,7 @@ package enum Markup {
       case "<": result += "&lt;"
       case ">": result += "&gt;"
       case "\"": result += "&quot;"
-      case _ where scalar.value < 0x20 && scalar != "\n": result += " "
+      case _ where scalar != "\n" && !Printable.contains(scalar): result += " "
       default: result.unicodeScalars.append(scalar)
       }
     }

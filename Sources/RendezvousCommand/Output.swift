@@ -59,7 +59,7 @@ struct Log {
     let second = now.nanoseconds / 1_000_000_000
     guard lastLines[reason] != second else { return }
     lastLines[reason] = second
-    LineOutput.standardError.write("earshot-rendezvous: \(lineLevel): \(text)")
+    LineOutput.standardError.write("earshot-rendezvous: \(lineLevel): \(Printable.only(text))")
   }
 }
 
@@ -91,17 +91,7 @@ enum JSONLine {
 
   static func quote(_ text: String) -> String {
     var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\n": quoted += "\\n"
-      case let control where control.value < 0x20:
-        let digits = String(control.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
+    for scalar in text.unicodeScalars { Printable.appendJSON(scalar, to: &quoted) }
     return quoted + "\""
   }
 }

@@ -1,3 +1,5 @@
+internal import Primitives
+
 /// What an events file tells: one line an event, with the time since the first, and how each call
 /// ended.
 package struct EventStory {
@@ -69,8 +71,7 @@ package struct EventStory {
   }
 
   private static func plain(_ text: String) -> String {
-    let safe = text.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }
-    return String(String(String.UnicodeScalarView(safe)).prefix(120))
+    String(Printable.only(text).prefix(120))
   }
 
   /// Seconds since the first line.

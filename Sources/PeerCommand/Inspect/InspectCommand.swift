@@ -1,6 +1,7 @@
 package import Arguments
 internal import Earshot
 internal import MediaFiles
+internal import Primitives
 internal import Reactor
 
 /// `earshot inspect FILE`: explains a capture, an events file or a packet in hex.
@@ -22,7 +23,7 @@ package struct InspectCommand: Sendable {
   }
 
   package func run() throws(CommandFailure) -> ExitCode {
-    print(try explanation())
+    print(Printable.lines(try explanation()))
     if let report { try plot(to: report) }
     return .done
   }

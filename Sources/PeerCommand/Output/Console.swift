@@ -1,3 +1,4 @@
+internal import Primitives
 internal import Reactor
 
 /// What people read: lines, and on a terminal one region below them that is redrawn in place.
@@ -36,21 +37,21 @@ package final class Console {
   package func say(_ text: String) {
     guard isTalkative else { return }
     hideRegion()
-    write(text + "\n", to: out)
+    write(Printable.lines(text) + "\n", to: out)
     drawRegion()
   }
 
   /// A failure, always, on standard error.
   package func complain(_ failure: CommandFailure) {
     hideRegion()
-    write(failure.text + "\n", to: errors)
+    write(Printable.lines(failure.text) + "\n", to: errors)
   }
 
   /// A line on standard error, if `--log-level` lets it.
   package func log(_ level: OnlineOptions.LogLevel, _ text: String) {
     guard level <= logLevel else { return }
     hideRegion()
-    write("earshot: \(level.rawValue): \(text)\n", to: errors)
+    write("earshot: \(level.rawValue): \(Printable.only(text))\n", to: errors)
     drawRegion()
   }
 

@@ -8,7 +8,7 @@ package enum EventLine {
     case .incomingCall(let call):
       line("incomingCall", call.id, to: lines) { object in
         object.add("peer", peer(name: call.name, id: call.peer, trust: call.trust))
-        object.add("extension", call.userExtension.map(JSONValue.verbatim))
+        object.add("extension", call.userExtension.map(JSONValue.others))
       }
     case .callStateChanged(let id, let state, let reason): write(state, reason, id, to: lines)
     case .callProgress(let id, let step): write(step, id, to: lines)

@@ -45,7 +45,7 @@ package struct JSONReader {
     case UInt8(ascii: "\""): return string().map(JSONValue.string)
     case UInt8(ascii: "t"): return take(word: "true") ? .boolean(true) : nil
     case UInt8(ascii: "f"): return take(word: "false") ? .boolean(false) : nil
-    case UInt8(ascii: "n"): return take(word: "null") ? .verbatim("null") : nil
+    case UInt8(ascii: "n"): return take(word: "null") ? .null : nil
     default: return number()
     }
   }

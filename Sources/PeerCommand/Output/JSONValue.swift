@@ -1,3 +1,5 @@
+internal import Primitives
+
 /// A JSON value whose objects keep the order in which their keys were put in (RFC 8259).
 ///
 /// What is absent stays absent: assigning `nil` adds no key, and a number that is not finite counts
@@ -9,8 +11,12 @@ package enum JSONValue: Sendable {
   case boolean(Bool)
   case array([JSONValue])
   case object([(key: String, value: JSONValue)])
-  /// Text that is JSON already, and was checked to be.
-  case verbatim(String)
+  case null
+
+  /// What somebody else sent: its value if it is JSON, written anew, else a string.
+  package static func others(_ text: String) -> JSONValue {
+    JSONReader.value(of: text) ?? .string(text)
+  }
 
   /// One line without spaces.
   package var text: String {
@@ -25,7 +31,7 @@ package enum JSONValue: Sendable {
     case .integer(let value): output += String(value)
     case .number(let value): output += Self.shortest(value)
     case .boolean(let value): output += value ? "true" : "false"
-    case .verbatim(let text): output += text
+    case .null: output += "null"
     case .array(let values):
       output += "["
       for (index, value) in values.enumerated() {
@@ -55,19 +61,7 @@ package enum JSONValue: Sendable {
 
   private static func quote(_ text: String, to output: inout String) {
     output += "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": output += "\\\""
-      case "\\": output += "\\\\"
-      case "\n": output += "\\n"
-      case "\r": output += "\\r"
-      case "\t": output += "\\t"
-      case _ where scalar.value < 0x20:
-        let hex = String(scalar.value, radix: 16)
-        output += "\\u" + String(repeating: "0", count: 4 - hex.utf8.count) + hex
-      default: output.unicodeScalars.append(scalar)
-      }
-    }
+    for scalar in text.unicodeScalars { Printable.appendJSON(scalar, to: &output) }
     output += "\""
   }
 }

@@ -56,7 +56,7 @@ package struct StatusRegion {
       lines.append(Self.line(progress.fraction, of: progress.seconds, width: width))
     }
     if !view.hint.isEmpty { lines.append(view.hint) }
-    return lines.map { String($0.prefix(width)) }
+    return lines.map { String(Printable.only($0).prefix(width)) }
   }
 
   private static func line(_ numbers: CallStatistics) -> String {

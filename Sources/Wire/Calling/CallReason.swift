@@ -1,3 +1,5 @@
+import Primitives
+
 /// Why a call was refused or ended, as the other side is told (docs/protocol/calling.md §2).
 package enum CallReason: UInt8, CaseIterable, Sendable {
   case none = 0
@@ -43,9 +45,10 @@ package struct ReasonText: Hashable, Sendable, CustomStringConvertible {
 
   package let description: String
 
-  /// Takes as many whole Unicode scalars of `text` as fit.
+  /// Takes as many whole Unicode scalars of `text` as fit, without those that only give orders to
+  /// whoever shows them.
   package init(clipping text: String) {
-    var kept = text
+    var kept = Printable.only(text)
     while kept.utf8.count > Self.maximumByteCount { kept.unicodeScalars.removeLast() }
     description = kept
   }

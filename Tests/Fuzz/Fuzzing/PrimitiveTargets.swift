@@ -2,7 +2,7 @@ import Primitives
 import Wire
 
 extension FuzzTarget {
-  static let primitives: [FuzzTarget] = [reader, tlv, socketAddress, text]
+  static let primitives: [FuzzTarget] = [reader, tlv, socketAddress, text, printable]
 
   /// Reads fields in an order and of lengths that the input itself prescribes.
   private static let reader = FuzzTarget(
@@ -82,6 +82,31 @@ extension FuzzTarget {
       address.write(to: &written)
       expect(written == Array(bytes.prefix(19)), "an address has one encoding")
       expect(SocketAddress(address.description) == address, "an address survives as text")
+    })
+
+  /// What somebody else chose, on its way to a terminal, a file or a page.
+  private static let printable = FuzzTarget(
+    "printable-text", maximumByteCount: 256,
+    seeds: {
+      [
+        "bob", "\u{1B}]52;c;aGk=\u{7}", "a\n{\"type\":\"summary\"}", "\u{9B}2J\u{202E}\u{2028}",
+        "\u{E0041}\u{1F600}",
+      ].map { Array($0.utf8) }
+    },
+    run: { bytes in
+      let text = String(decoding: bytes, as: UTF8.self)
+      let only = Printable.only(text)
+      expect(only.unicodeScalars.allSatisfy(Printable.contains), "only what can be shown is left")
+      expect(Printable.only(only) == only, "what is left once is left again")
+      expect(
+        Printable.lines(text).unicodeScalars.allSatisfy { $0 == "\n" || Printable.contains($0) },
+        "lines have line feeds besides")
+      var json = ""
+      for scalar in text.unicodeScalars { Printable.appendJSON(scalar, to: &json) }
+      expect(json.unicodeScalars.allSatisfy(Printable.contains), "JSON holds no control")
+      let reason = ReasonText(clipping: text).description
+      expect(reason.unicodeScalars.allSatisfy(Printable.contains), "a reason holds no control")
+      expect(reason.utf8.count <= ReasonText.maximumByteCount, "a reason has its limit")
     })
 
   /// Text that a person or a file gives: addresses, names, IDs.
