@@ -3,49 +3,133 @@ internal import Reactor
 internal import Storage
 internal import Wire
 
-/// First-seen pinning for names and rendezvous, in the file beside the identity.
+/// First-seen pinning for names and rendezvous: in memory for whoever asks, and in the file beside
+/// the identity, which a thread of its own reads and writes. The event loop never waits for a disk.
 ///
 /// A file that cannot be read or written makes nobody unreachable: it is as if nothing were known,
 /// and `fault` says so.
-final class KnownIdentities {
-  private let file: PinFile
-  private(set) var fault: StorageError?
+final class KnownIdentities: Sendable {
+  private let keeper: PinKeeper
+  private let worker: PromptWorker?
 
-  init(besideIdentity path: String) { file = PinFile(besideIdentity: path) }
+  /// Reads the file: not on the event loop.
+  init(besideIdentity path: String) {
+    let keeper = PinKeeper(PinFile(besideIdentity: path))
+    keeper.load()
+    self.keeper = keeper
+    do throws(ReactorError) {
+      worker = try PromptWorker(named: "earshot-pins") { _ in
+        keeper.store()
+        return nil
+      }
+    } catch {
+      worker = nil  // No thread to be had: the file is written at the end.
+    }
+  }
+
+  var fault: StorageError? { keeper.state.withLock { $0.fault } }
 
   /// The identity that `name` had the last time.
-  func id(behind name: PeerName) -> PeerID? { read()[.name(name)]?.id }
+  func id(behind name: PeerName) -> PeerID? { keeper.state.withLock { $0.peers[.name(name)]?.id } }
 
-  func rendezvous(_ text: String) -> KnownPeers.Entry? { read()[.rendezvous(text)] }
+  func rendezvous(_ text: String) -> KnownPeers.Entry? {
+    keeper.state.withLock { $0.peers[.rendezvous(text)] }
+  }
+
+  /// What `id` at `place` is worth; nothing is remembered.
+  func trust(in id: PeerID, at place: KnownPeers.Place) -> Trust {
+    Trust(keeper.state.withLock { $0.peers.trust(in: id, at: place) })
+  }
 
   /// Remembers what was seen, and says what it is worth.
+  @discardableResult
   func see(_ id: PeerID, at place: KnownPeers.Place, card: [UInt8] = []) -> Trust {
     let now = SystemClock.wallNanoseconds / 1_000_000_000
-    do throws(StorageError) {
-      let trust = try file.update { $0.see(id, at: place, card: card, now: now) }
-      return Trust(trust)
-    } catch {
-      fault = error
-      return .new
+    let trust = keeper.state.withLock { state in
+      state.note(.seen(id, place, card: card, at: now))
+      return state.peers.see(id, at: place, card: card, now: now)
     }
+    worker?.signal()
+    return Trust(trust)
   }
 
   /// A person vouches for it: an ID that was given by hand.
   func verify(_ id: PeerID, at place: KnownPeers.Place) {
     let now = SystemClock.wallNanoseconds / 1_000_000_000
-    do throws(StorageError) {
-      try file.update { $0.verify(id, at: place, now: now) }
-    } catch {
-      fault = error
+    keeper.state.withLock { state in
+      state.note(.vouched(id, place, at: now))
+      state.peers.verify(id, at: place, now: now)
+    }
+    worker?.signal()
+  }
+
+  /// Ends the thread; what is not yet in the file is written now.
+  func close() {
+    worker?.stop()
+    worker?.join()
+    keeper.store()
+  }
+}
+
+/// The pins of one endpoint, and what of them the file does not have yet.
+private final class PinKeeper: Sendable {
+  enum Change: Sendable {
+    case seen(PeerID, KnownPeers.Place, card: [UInt8], at: UInt64)
+    case vouched(PeerID, KnownPeers.Place, at: UInt64)
+  }
+
+  struct State: Sendable {
+    var peers = KnownPeers()
+    var changes: [Change] = []
+    var fault: StorageError?
+
+    mutating func note(_ change: Change) {
+      // Of an application that pins by the thousand the file keeps the last ones.
+      if changes.count >= 1024 { changes.removeFirst() }
+      changes.append(change)
     }
   }
 
-  private func read() -> KnownPeers {
+  let state = Guarded(State())
+  private let file: PinFile
+
+  init(_ file: PinFile) { self.file = file }
+
+  func load() {
     do throws(StorageError) {
-      return try file.read()
+      let peers = try file.read()
+      state.withLock { $0.peers = peers }
     } catch {
-      fault = error
-      return KnownPeers()
+      state.withLock { $0.fault = error }
+    }
+  }
+
+  /// Brings the changes into the file, beside those of other programs, and takes those over.
+  func store() {
+    let changes = state.withLock { state in
+      defer { state.changes = [] }
+      return state.changes
+    }
+    guard !changes.isEmpty else { return }
+    do throws(StorageError) {
+      let merged = try file.update { peers in
+        for change in changes { Self.apply(change, to: &peers) }
+        return peers
+      }
+      state.withLock { state in
+        state.peers = merged
+        for change in state.changes { Self.apply(change, to: &state.peers) }
+      }
+    } catch {
+      state.withLock { $0.fault = error }
+    }
+  }
+
+  private static func apply(_ change: Change, to peers: inout KnownPeers) {
+    switch change {
+    case .seen(let id, let place, let card, let now):
+      _ = peers.see(id, at: place, card: card, now: now)
+    case .vouched(let id, let place, let now): peers.verify(id, at: place, now: now)
     }
   }
 }
