@@ -16,6 +16,7 @@ extension CallLedger {
     guard peer != ownID else { throw .ownID }
     guard !seen.contains(callID) else { throw .callIDInUse }
     seen.insert(callID, now: now)
+    familiars.insert(peer)
     var call = OpenCall(callID, peer, .caller, zero: zero ?? now)
     call.outgoing = OutgoingInvitation(ringTimeout: ringTimeout, now: now)
     open[callID] = call

@@ -47,8 +47,9 @@ extension CallLedger {
       return .repeated
     }
     guard !seen.contains(callID) else { return drop(.seenBefore) }
-    guard limiter.admits(peer, now: now) else { return drop(.rateLimited) }
-    guard seen.hasRoom(now: now) else { return drop(.tooMany) }
+    let isFamiliar = familiars.contains(peer)
+    guard limiter.admits(peer, isFamiliar: isFamiliar, now: now) else { return drop(.rateLimited) }
+    guard seen.hasRoom(isFamiliar: isFamiliar, now: now) else { return drop(.tooMany) }
     return .open
   }
 
@@ -115,7 +116,7 @@ extension CallLedger {
   /// and a message held back by the network does not end a live call.
   private mutating func makeRoom(for invitation: Invitation, now: Instant) -> Bool {
     guard let callID = openCall(with: invitation.from), let call = open[callID] else {
-      return room > 0
+      return room > 0 || endStranger(for: invitation, now: now)
     }
     if call.incoming?.canBeRecalled(after: policy.recallAfter, now: now) == true {
       if let action = open[callID]?.incoming?.giveWayToRecall() {
@@ -128,10 +129,23 @@ extension CallLedger {
     return open[callID] == nil
   }
 
+  /// What rings of a stranger gives way to a familiar caller.
+  private mutating func endStranger(for invitation: Invitation, now: Instant) -> Bool {
+    guard familiars.contains(invitation.from) else { return false }
+    for call in open.calls where call.incoming != nil && !familiars.contains(call.peer) {
+      if let action = open[call.callID]?.incoming?.reject(.busy, .empty) {
+        apply(action, to: call.callID, now: now)
+      }
+      return open[call.callID] == nil
+    }
+    return false
+  }
+
   private mutating func ring(_ invitation: Invitation, now: Instant) {
     var call = OpenCall(invitation.callID, invitation.from, .callee, zero: now)
     let incoming = IncomingInvitation(
-      ringTimeout: invitation.ringTimeout, policy: policy, now: now)
+      ringTimeout: invitation.ringTimeout, isFamiliar: familiars.contains(invitation.from),
+      policy: policy, now: now)
     call.incoming = incoming
     call.timeline.note(.delivered, now: now)
     open[call.callID] = call

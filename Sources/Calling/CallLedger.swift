@@ -19,6 +19,8 @@ package struct CallLedger: Sendable {
   var ended: [EndedCall] = []
   var seen = SeenCalls()
   var limiter = InviteLimiter()
+  /// Who is no stranger.
+  package var familiars = Familiars()
   var actions = ActionQueue()
   package internal(set) var ignored = IgnoredSignals()
   /// Never later than the truth: an input that moves a deadline away leaves it.

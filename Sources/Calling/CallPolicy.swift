@@ -7,6 +7,9 @@ package struct CallPolicy: Hashable, Sendable {
     case onRinging
     /// Not before the callee has accepted.
     case onAccept
+    /// While it rings if the caller is no stranger to the callee; a stranger learns no address
+    /// before the answer.
+    case onRingingOfFamiliars
   }
 
   package static let standard = CallPolicy()
@@ -22,6 +25,8 @@ package struct CallPolicy: Hashable, Sendable {
   /// The callee's own limit, so that a caller who asked for no timeout and is gone does not ring
   /// for ever (3 minutes as RFC 3261 §16.6, timer C).
   package var maximumRing = Duration.seconds(180)
+  /// The same for a caller that was neither pinned nor called before.
+  package var maximumRingOfStrangers = Duration.seconds(30)
   /// From ACCEPT until the first frame is heard: a timer of its own.
   package var connectTimeout = Duration.seconds(10)
   /// Whether a call is connected only when the other side was heard.
@@ -37,6 +42,14 @@ package struct CallPolicy: Hashable, Sendable {
   package var answersEndedFor = Duration.seconds(60)
 
   package init() {}
+
+  func preparesOnRinging(isFamiliar: Bool) -> Bool {
+    switch preparation {
+    case .onRinging: true
+    case .onAccept: false
+    case .onRingingOfFamiliars: isFamiliar
+    }
+  }
 }
 
 /// How many of everything at most.

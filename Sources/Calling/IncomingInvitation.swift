@@ -27,11 +27,16 @@ package struct IncomingInvitation: Sendable {
 
   /// Begins to ring: the owner sends `ringing` at once.
   ///
-  /// - Parameter ringTimeout: What the caller asked for, from the arrival; `nil` = none.
-  package init(ringTimeout: Duration?, policy: CallPolicy = .standard, now: Instant) {
-    isPrepared = policy.preparation == .onRinging
+  /// - Parameters:
+  ///   - ringTimeout: What the caller asked for, from the arrival; `nil` = none.
+  ///   - isFamiliar: The caller is no stranger.
+  package init(
+    ringTimeout: Duration?, isFamiliar: Bool = true, policy: CallPolicy = .standard, now: Instant
+  ) {
+    isPrepared = policy.preparesOnRinging(isFamiliar: isFamiliar)
     lastInvited = now
-    deadlines.set(.ring, at: now + min(ringTimeout ?? policy.maximumRing, policy.maximumRing))
+    let most = isFamiliar ? policy.maximumRing : policy.maximumRingOfStrangers
+    deadlines.set(.ring, at: now + min(ringTimeout ?? most, most))
   }
 
   // MARK: Inputs

@@ -3,8 +3,9 @@ package import Primitives
 /// How often one caller, and all callers together, may make us open an invitation: each costs two
 /// key agreements, and may ring.
 ///
-/// Per caller 5 at once and then one a second; in all 20 at once and then 10 a second. A refused
-/// attempt counts too, up to 5 s: whoever floods is not heard until it pauses.
+/// Per caller 5 at once and then one a second. Strangers together 20 at once and then 10 a second;
+/// familiar callers (`Familiars`) the same for themselves, so that no number of strangers keeps a
+/// friend out. A refused attempt counts too, up to 5 s: whoever floods is not heard until it pauses.
 package struct InviteLimiter: Sendable {
   private struct Caller {
     let id: PeerID
@@ -22,11 +23,12 @@ package struct InviteLimiter: Sendable {
 
   /// The one not heard of for the longest stands first.
   private var callers: [Caller] = []
-  private var allWholeAt = Instant.zero
+  private var strangersWholeAt = Instant.zero
+  private var familiarsWholeAt = Instant.zero
 
   package init() {}
 
-  package mutating func admits(_ caller: PeerID, now: Instant) -> Bool {
+  package mutating func admits(_ caller: PeerID, isFamiliar: Bool, now: Instant) -> Bool {
     var entry = Caller(id: caller, wholeAt: now)
     if let index = callers.firstIndex(where: { $0.id == caller }) {
       entry = callers.remove(at: index)
@@ -37,9 +39,10 @@ package struct InviteLimiter: Sendable {
     entry.wholeAt = min(wholeAt, now + Rate.longestDebt)
     callers.append(entry)
     guard wholeAt <= now + Rate.burst else { return false }
-    let allWholeAt = max(allWholeAt, now) + Rate.inAll
-    guard allWholeAt <= now + Rate.burstInAll else { return false }
-    self.allWholeAt = allWholeAt
+    let before = isFamiliar ? familiarsWholeAt : strangersWholeAt
+    let together = max(before, now) + Rate.inAll
+    guard together <= now + Rate.burstInAll else { return false }
+    if isFamiliar { familiarsWholeAt = together } else { strangersWholeAt = together }
     return true
   }
 }

@@ -12,9 +12,11 @@ package struct SeenCalls: Sendable {
 
   package func contains(_ callID: CallID) -> Bool { entries.contains { $0.callID == callID } }
 
-  package mutating func hasRoom(now: Instant) -> Bool {
+  /// - Parameter isFamiliar: A quarter is kept for callers that are no strangers.
+  package mutating func hasRoom(isFamiliar: Bool = true, now: Instant) -> Bool {
     while let first = entries.first, first.at + CallLimits.seenFor <= now { entries.removeFirst() }
-    guard entries.count >= CallLimits.seenCalls, let first = entries.first else { return true }
+    let limit = isFamiliar ? CallLimits.seenCalls : CallLimits.seenCalls / 4 * 3
+    guard entries.count >= limit, let first = entries.first else { return true }
     // Twice the limit: an invitation may also be 60 s ahead.
     return first.at + .milliseconds(2 * CallLimits.ageMilliseconds) <= now
   }

@@ -144,6 +144,11 @@ extension PeerMachine {
     shutDownBegan != nil && rendezvous.isQuiet && links.allSatisfy { $0.hasClosed }
   }
 
+  /// Says who is no stranger (`Familiars`), besides those that are called.
+  package mutating func setFamiliar(_ peer: PeerID, _ isFamiliar: Bool) {
+    if isFamiliar { ledger.familiars.insert(peer) } else { ledger.familiars.remove(peer) }
+  }
+
   /// The host has other addresses now.
   package mutating func changeHostCandidates(_ addresses: [SocketAddress], now: Instant) {
     configuration.hostCandidates = addresses
