@@ -10,6 +10,11 @@ enum WAVHeader {
     let number = unsafe open(path, O_RDWR | O_CLOEXEC)
     guard number >= 0 else { return }
     defer { _ = close(number) }
+    makePlain(number)
+  }
+
+  /// The same of a file that is open.
+  static func makePlain(_ number: Int32) {
     var head = [UInt8](repeating: 0, count: headByteCount)
     guard unsafe pread(number, &head, head.count, 0) == head.count,
       let offset = tagOffset(in: head)
