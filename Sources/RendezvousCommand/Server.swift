@@ -124,7 +124,8 @@ final class Server {
     switch signal {
     case .interrupt, .terminate: shutDown()
     case .hangUp: readAllowedAgain()
-    case .user1, .user2: log.write(.info, "signal", "this signal does nothing", now: SystemClock.now)
+    case .user1, .user2:
+      log.write(.info, "signal", "this signal does nothing", now: SystemClock.now)
     }
   }
 

@@ -28,7 +28,8 @@ struct FileClaimsTests {
       ["--play", old, "--save", folder.file("s.wav")],
       ["--play", folder.file("h.wav"), "--save", old],
       ["--events", new, "--report", new], ["--save", new, "--capture", folder.file("./new.wav")],
-      ["--video", old, "--pcap", old], ["--identity", folder.file("me"), "--events", folder.file("me")],
+      ["--video", old, "--pcap", old],
+      ["--identity", folder.file("me"), "--events", folder.file("me")],
       ["--identity", folder.file("me"), "--report", folder.file("me.known-peers")],
     ]
     for words in clashes {

@@ -95,7 +95,8 @@ struct ReplayCommandTests {
     let file = try ArrivalFile("/dev/full")
     file.write(Self.recording)
     file.write(Self.recording)
-    #expect(file.fault?.message == "/dev/full cannot be written to the end: No space left on device.")
+    #expect(
+      file.fault?.message == "/dev/full cannot be written to the end: No space left on device.")
     file.finish()
   }
 

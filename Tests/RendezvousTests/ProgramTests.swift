@@ -37,8 +37,10 @@ import Testing
   @Test(
     .enabled(if: Program.exists, "earshot-rendezvous is not built"),
     arguments: [
-      ["names", "list"], ["backup", "f"], ["--turn", "turn:h"], ["--turn-secret=f"], ["--redis", "u"],
-      ["--config", "f"], ["--require-token", "f"], ["--relay-key", "f"], ["--drain", "5s"], ["serve"],
+      ["names", "list"], ["backup", "f"], ["--turn", "turn:h"], ["--turn-secret=f"],
+      ["--redis", "u"],
+      ["--config", "f"], ["--require-token", "f"], ["--relay-key", "f"], ["--drain", "5s"],
+      ["serve"],
     ])
   func `what is not there yet is refused`(words: [String]) throws {
     #expect(try #require(Program(words)).wait() == 2)
