@@ -13,6 +13,8 @@ internal import Glibc
   private var isOpen = true
   /// Of a file that was open already; closed after libsndfile has closed its own.
   private let descriptor: Int32?
+  /// Where its WAV header has the mark that is made plain, once that is known.
+  private var plainMark: Int?
 
   /// Opens a file to read.
   init(reading path: String) throws(MediaFileError) {
@@ -113,6 +115,8 @@ internal import Glibc
     errno = 0
     _ = unsafe sf_command(handle, Int32(SFC_UPDATE_HEADER_NOW), nil, 0)
     if unsafe sf_error(handle) != 0 { throw writeFailure(errno) }
+    // Also what a killed program leaves is to be read by everybody.
+    if let descriptor { plainMark = WAVHeader.makePlain(descriptor, at: plainMark) }
   }
 
   /// Sends a command whose argument is a flag.

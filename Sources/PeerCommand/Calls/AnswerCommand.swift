@@ -88,8 +88,7 @@ package struct AnswerCommand: Sendable {
   private func register(_ session: OnlineSession) async throws(CommandFailure) {
     let status = try await session.waitUntilRegistered(isPatient: !failsFast)
     if status == .taken || status == .malformed {
-      await session.endpoint.close()
-      throw CommandFailure(EarshotError.nameTaken(online.name ?? ""))
+      throw await session.conclude(CommandFailure(EarshotError.nameTaken(online.name ?? "")))
     }
     let name = online.name.map { " as \($0)" } ?? ""
     session.console.say(

@@ -56,8 +56,7 @@ package struct CallCommand: Sendable {
     do throws(EarshotError) {
       call = try await session.endpoint.call(target, options: options)
     } catch {
-      await session.endpoint.close()
-      throw CommandFailure(error)
+      throw await session.conclude(CommandFailure(error))
     }
     console.say("Calling \(target) ...")
     let run = CallRun(call.id, session, sound, role: .caller, peer: target)

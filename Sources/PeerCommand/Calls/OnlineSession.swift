@@ -102,15 +102,25 @@ package final class OnlineSession {
       case .endpoint(.registrationChanged(.registered(_, let status))): return status
       case .endpoint(.registrationChanged):
         guard let error = contact.failure ?? (isPatient ? nil : contact.trouble) else { continue }
-        await endpoint.close()
-        throw CommandFailure(error)
+        throw await conclude(CommandFailure(error))
       case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"):
-        await endpoint.close()
-        throw CommandFailure(.interrupted, "Interrupted before the rendezvous had answered.")
+        throw await conclude(
+          CommandFailure(.interrupted, "Interrupted before the rendezvous had answered."))
       default: break
       }
     }
     throw CommandFailure(.failed, "The endpoint went away.")
+  }
+
+  /// Closes the endpoint of a command that came to nothing before there was a call; the lines get
+  /// their summary all the same.
+  package func conclude(_ failure: CommandFailure) async -> CommandFailure {
+    lines.write("summary") { object in
+      object.add("outcome", failure.outcome)
+      object.add("reason", failure.message)
+    }
+    await endpoint.close()
+    return failure
   }
 
   package func remember(_ fault: CommandFailure?) {

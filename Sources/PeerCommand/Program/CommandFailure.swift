@@ -58,6 +58,17 @@ package struct CommandFailure: Error, Equatable, Sendable {
     self.init(.failed, "Cannot \(error.action) \(error.subject): \(error.reason).")
   }
 
+  /// In the words of a call's outcome.
+  package var outcome: String {
+    switch code {
+    case .unreachable: "unreachable"
+    case .refused: "rejected"
+    case .timeout: "timeout"
+    case .interrupted: "cancelled"
+    case .done, .failed, .usage, .quality, .identity, .file: "failed"
+    }
+  }
+
   /// Two lines for standard error; one when there is no advice.
   package var text: String {
     advice.isEmpty ? "earshot: \(message)" : "earshot: \(message)\n  \(advice)"
