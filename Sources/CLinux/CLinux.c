@@ -398,6 +398,11 @@ int earshot_signals_open(const int *numbers, int count) {
   return or_errno(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
 }
 
+int earshot_signal_is_ignored(int number) {
+  struct sigaction action;
+  return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int earshot_signals_read(int fd) {
   struct signalfd_siginfo news;
   ssize_t count = read(fd, &news, sizeof news);

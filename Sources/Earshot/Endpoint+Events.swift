@@ -24,18 +24,16 @@ extension Endpoint {
   // MARK: - Registration
 
   private func take(_ step: RegistrationStep) {
-    switch step {
-    case .connecting: registration = .connecting
-    case .reconnecting: registration = .reconnecting
-    case .registered(let seen, let name):
-      registration = .registered(seenAs: seen, name: RegistrationState.NameStatus(name))
-    case .failed(let failure): registration = .failed(error(for: failure))
+    let before = registration
+    registration = RegistrationState(step, error: error(for:))
+    // An outage is told once, and once more why; each attempt of it is not.
+    if registration != before || step == .connecting {
+      publish(.registrationChanged(registration))
     }
-    publish(.registrationChanged(registration))
     switch registration {
     case .registered(_, let name): release(.success(name))
-    case .failed(let error): release(.failure(error))
-    case .connecting, .reconnecting: break
+    case .failed(let error), .reconnecting(.some(let error)): release(.failure(error))
+    case .connecting, .reconnecting(nil): break
     }
   }
 

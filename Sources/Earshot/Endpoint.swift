@@ -108,6 +108,9 @@ public actor Endpoint {
   }
 
   /// Waits until the rendezvous has answered, and says what became of the name.
+  ///
+  /// - Throws: When registration failed for good, and when an attempt came to nothing, after 10 s:
+  ///   the endpoint then goes on by itself, and one may wait again.
   public func waitUntilRegistered() async throws(EarshotError) -> RegistrationState.NameStatus {
     try await withCheckedContinuation { enlist($0) }.get()
   }

@@ -22,9 +22,12 @@ public enum RegistrationState: Sendable, Equatable {
   case connecting
   /// Registered: others can call by ID, and by name if `name` says so.
   case registered(seenAs: SocketAddress, name: NameStatus)
-  /// Contact was lost; attempts go on by themselves.
-  case reconnecting
-  /// It cannot work without a change by the user.
+  /// There is no contact; attempts go on by themselves, for as long as the endpoint is open. The
+  /// error says why the last attempt came to nothing: `rendezvousUnreachable` or
+  /// `rendezvousNotUnderstood`; `nil` before one has.
+  case reconnecting(EarshotError?)
+  /// Final: no attempt is made any more, as none could succeed before the user or the operator
+  /// changes something (`identityChanged`, `versionMismatch`, `notAllowed`, `replacedElsewhere`).
   case failed(EarshotError)
 
   /// What became of the name that was asked for.

@@ -51,19 +51,35 @@ public enum LocalIdentityFile {
 
   /// Where the identity file is, given or not.
   package static func path(_ given: String?) throws(EarshotError) -> String {
-    if let given { return given }
-    var environment: [String: String] = [:]
-    for name in ["XDG_CONFIG_HOME", "HOME"] {
-      if let value = unsafe getenv(name) { environment[name] = unsafe String(cString: value) }
-    }
-    guard let path = IdentityFile.defaultPath(environment: environment) else {
+    guard let path = given ?? defaultPath else {
       throw .invalidArgument(
         "There is no home directory to keep the identity in.", advice: "Pass --identity FILE.")
     }
     return path
   }
 
+  private static var defaultPath: String? {
+    var environment: [String: String] = [:]
+    for name in ["XDG_CONFIG_HOME", "HOME"] {
+      if let value = unsafe getenv(name) { environment[name] = unsafe String(cString: value) }
+    }
+    return IdentityFile.defaultPath(environment: environment)
+  }
+
+  /// Only the folders of the default path are made: in any other a misspelt name is likelier.
+  private static func checkFolder(of path: String) throws(EarshotError) {
+    guard let slash = path.lastIndex(of: "/"), slash > path.startIndex, path != defaultPath else {
+      return
+    }
+    let folder = String(path[..<slash])
+    guard unsafe access(folder, F_OK) != 0, errno == ENOENT else { return }
+    throw EarshotError(
+      .fileUnusable, "There is no folder \(folder) to keep the identity in.",
+      advice: "Make it with mkdir -p '\(folder)', or name another file.")
+  }
+
   static func open(_ path: String) throws(EarshotError) -> LocalIdentity {
+    try checkFolder(of: path)
     var random = RandomSource.system
     do throws(StorageError) {
       return try IdentityFile(path: path).readOrCreate(

@@ -220,3 +220,29 @@ extension EarshotError {
       advice: "Ask them by another way; if it is right, call their new ID itself once.")
   }
 }
+
+extension RegistrationState {
+  /// What a step of the machine means to an application.
+  ///
+  /// - Parameter error: the words for a failure.
+  init(_ step: RegistrationStep, error: (RegistrationFailure) -> EarshotError) {
+    switch step {
+    case .connecting: self = .connecting
+    case .reconnecting: self = .reconnecting(nil)
+    case .registered(let seen, let name): self = .registered(seenAs: seen, name: NameStatus(name))
+    case .failed(let failure):
+      self = failure.isFinal ? .failed(error(failure)) : .reconnecting(error(failure))
+    }
+  }
+}
+
+extension RegistrationFailure {
+  /// Whether the machine has given up. A server that is away, or that somebody else answers for,
+  /// may be back at any moment.
+  var isFinal: Bool {
+    switch self {
+    case .noAnswer, .notUnderstood: false
+    case .identityMismatch, .versionMismatch, .notAllowed, .replaced: true
+    }
+  }
+}

@@ -5,7 +5,7 @@ package struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertib
   package enum Code: String, CaseIterable, Sendable {
     case missing, isDirectory, unreadable, unknownFormat, damaged, empty, unusableRate
     case tooManyChannels, unknownExtension, cannotCreate, cannotWrite, notCapture
-    case notVideo, unusablePicture
+    case notVideo, unusablePicture, alreadyThere
   }
 
   package let code: Code
@@ -72,15 +72,24 @@ extension MediaFileError {
   }
 
   package static func cannotCreate(_ path: String, errorNumber: Int32) -> MediaFileError {
-    MediaFileError(
+    if errorNumber == EEXIST {
+      return MediaFileError(
+        code: .alreadyThere, message: "There is a file \(path) already; it was left as it is.",
+        advice: "Give another name, or --overwrite to replace it.")
+    }
+    return MediaFileError(
       code: .cannotCreate, message: "\(path) cannot be created: \(text(errorNumber)).",
       advice: "Choose a directory that exists and that you may write to.")
   }
 
   static func cannotWrite(_ path: String, reason: String) -> MediaFileError {
-    MediaFileError(
+    // What a limit of the shell stops, no room on the disk helps.
+    let isLimited = reason == text(EFBIG)
+    return MediaFileError(
       code: .cannotWrite, message: "\(path) cannot be written to the end: \(reason).",
-      advice: "What was written before is kept. Make room (df -h), or save elsewhere.")
+      advice: isLimited
+        ? "What was written before is kept. Raise the limit: ulimit -f unlimited"
+        : "What was written before is kept. Make room (df -h), or save elsewhere.")
   }
 
   static func notCapture(_ path: String, reason: String) -> MediaFileError {

@@ -344,9 +344,8 @@ struct RendezvousLink: ~Copyable {
       isStopped = true
       return
     }
-    let wait = isInCall ? 0.5 : min(30, Double(1 << min(failures - 1, 5)))
-    let jittered = wait * (0.75 + 0.5 * random.unit())
-    nextAttempt = now + .milliseconds(Int64(jittered * 1000))
+    nextAttempt =
+      now + RegistrationBackOff.wait(after: failures, isInCall: isInCall, chance: random.unit())
   }
 
   private mutating func establish(identity: borrowing LocalIdentity, now: Instant) {

@@ -28,6 +28,14 @@ package struct ReactorError: Error, Equatable, Sendable, CustomStringConvertible
   package var isAddressInUse: Bool { errno == EADDRINUSE }
   /// The address does not belong to this host.
   package var isAddressUnavailable: Bool { errno == EADDRNOTAVAIL }
+  /// A file that may not be replaced is there.
+  package var isAlreadyThere: Bool { errno == EEXIST }
+  /// The reader of a pipe went away, or the stream was closed from the start.
+  package var isWithoutReader: Bool { errno == EPIPE || errno == EBADF }
+  /// The disk, or what this user may use of it, is full.
+  package var isOutOfRoom: Bool { errno == ENOSPC || errno == EDQUOT }
+  /// The file is as long as `ulimit -f` lets it be.
+  package var isOverFileLimit: Bool { errno == EFBIG }
   package var isPermissionDenied: Bool { errno == EACCES || errno == EPERM }
 
   private static func text(of errno: Int32) -> String {

@@ -15,8 +15,8 @@ enum RendezvousProgram {
 
   static func run(_ words: [String]) -> Int32 {
     // Before any thread is started: all of them inherit it.
-    SignalWatch.block([.interrupt, .terminate])
-    signal(SIGPIPE, SIG_IGN)
+    SignalWatch.block(SignalWatch.Signal.allCases)
+    ProcessSurroundings.ignoreWriteSignals()
     var arguments = Arguments(words)
     if arguments.wantsHelp {
       LineOutput.standardOutput.write(ServeOptions.usage)
@@ -26,6 +26,10 @@ enum RendezvousProgram {
       if try arguments.flag("--version") {
         LineOutput.standardOutput.write("earshot-rendezvous \(ServeOptions.version)")
         return ExitCode.done
+      }
+      if let name = arguments.command() {
+        let absent = NotYet.commands.first { $0.name == name }
+        throw absent?.error ?? UsageError("'\(name)' is one argument too many.")
       }
       let options = try ServeOptions(arguments, environment: ServeOptions.environment)
       return serve(options)
@@ -82,4 +86,14 @@ enum ServeError: Error {
   case usage(UsageError)
   case reactor(ReactorError, option: String)
   case unreadable(path: String, reason: String)
+
+  /// In one sentence.
+  var text: String {
+    switch self {
+    case .file(let failure): failure.description
+    case .usage(let failure): failure.message
+    case .reactor(let failure, _): failure.description
+    case .unreadable(let path, let reason): "cannot open \(path): \(reason)"
+    }
+  }
 }

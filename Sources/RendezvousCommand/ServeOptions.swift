@@ -15,7 +15,8 @@ struct ServeOptions {
       --metrics HOST:PORT  Prometheus text, HTTP    (default: off)
       --events FILE|-      JSON Lines of events     (default: off; - is standard output)
       --open               anybody may register     (default)
-      --allow FILE         only these may: one ID or name a line, # begins a comment
+      --allow FILE         only these may: one ID or name a line, # begins a comment;
+                           SIGHUP reads it again
       --json               print the line with the address as JSON
       --log-identities     let events and log name IDs, names and addresses
       --log-level LEVEL    error, warning, info or debug   (default: info)
@@ -42,6 +43,7 @@ struct ServeOptions {
   init(
     _ arguments: consuming Arguments, environment: [String: String]
   ) throws(UsageError) {
+    try arguments.refuse(NotYet.options)
     listen = try arguments.option("--listen") ?? "0.0.0.0:7400"
     let data = try arguments.option("--data")
     metrics = try arguments.option("--metrics")

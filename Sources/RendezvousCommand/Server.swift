@@ -68,7 +68,7 @@ final class Server {
   func run() -> Int32 {
     do throws(ReactorError) {
       try driver.start { [self] in note($0) }
-      signals = try SignalWatch([.interrupt, .terminate], on: loop) { [self] _ in shutDown() }
+      signals = try SignalWatch(SignalWatch.Signal.allCases, on: loop) { [self] in take($0) }
       let timer = try loop.addTimer { [self] now in keepHouse(now: now) }
       housekeeping = timer
       loop.setDeadline(timer, SystemClock.now + Self.housekeepingPace)
@@ -117,6 +117,31 @@ final class Server {
       let who = options.logsIdentities ? " \(id) from \(source)" : ""
       log.write(.warning, "refused", "refused\(who): \(refusal.rawValue)", now: now)
     case .left, .moved, .forwarded, .forwardRefused: break
+    }
+  }
+
+  private func take(_ signal: SignalWatch.Signal) {
+    switch signal {
+    case .interrupt, .terminate: shutDown()
+    case .hangUp: readAllowedAgain()
+    case .user1, .user2:
+      log.write(.info, "signal", "this signal does nothing", now: SystemClock.now)
+    }
+  }
+
+  /// Who may register, from the file as it is now; a file with a mistake changes nothing. Clients
+  /// that are registered stay until they register again.
+  private func readAllowedAgain() {
+    let now = SystemClock.now
+    guard let path = options.allow else {
+      return log.write(.info, "hang-up", "SIGHUP: without --allow nothing is read again", now: now)
+    }
+    do throws(ServeError) {
+      let admission = try Self.admission(options)
+      driver.withMachine { machine, _ in machine.admit(admission) }
+      log.write(.info, "hang-up", "\(path) was read again", now: now)
+    } catch {
+      log.write(.error, "hang-up", "\(path) stays as it was: \(error.text)", now: now)
     }
   }
 

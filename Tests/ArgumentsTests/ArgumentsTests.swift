@@ -99,4 +99,15 @@ struct ArgumentsTests {
     #expect(Arguments.editDistance(a, b) == distance)
     #expect(Arguments.editDistance(b, a) == distance)
   }
+
+  @Test func `what is promised and not there is refused by its name, with or without a value`() {
+    let absent = [AbsentFeature("--turn", "there are no relays.", advice: "Leave it out.")]
+    for words in [["--turn"], ["--turn", "x"], ["--turn=x"], ["--loop", "--turn", "--x"]] {
+      let error = #expect(throws: UsageError.self) { try Arguments(words).refuse(absent) }
+      #expect(error == UsageError("--turn: there are no relays.", advice: "Leave it out."))
+    }
+    // A value and what follows `--` are not options.
+    #expect(throws: Never.self) { try Arguments(["--turns", "x"]).refuse(absent) }
+    #expect(throws: Never.self) { try Arguments(["--", "--turn"]).refuse(absent) }
+  }
 }

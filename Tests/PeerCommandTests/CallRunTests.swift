@@ -57,13 +57,6 @@ import Testing
     #expect(text.split(separator: "\n").last?.contains(#""type":"summary""#) == true)
   }
 
-  @Test func `room is asked for where something could not be written`() {
-    #expect(OnlineSession.advice(on: "a.html cannot be written to the end: full.") != "")
-    let told = "a.ivf cannot be written to the end: full. Make room (df -h), or save elsewhere."
-    #expect(OnlineSession.advice(on: told) == "")
-    #expect(OnlineSession.advice(on: "a.y4m is damaged: it ends within picture 2.") == "")
-  }
-
   @Test func `two calls at once go on as one, under the other's ID`() async throws {
     let folder = try TemporaryFolder()
     let command = try Self.options([], folder)

@@ -46,6 +46,60 @@ import Testing
     #expect(summary["audio"]?["received"]?["packets"]?.asNumber ?? 0 > 40)
   }
 
+  @Test(arguments: [SIGHUP, SIGTERM])
+  func `a signal hangs up, and everything is written`(signal: Int32) throws {
+    let stage = try Stage()
+    defer { stage.end() }
+    let bob = try stage.start(
+      "earshot",
+      ["answer", "--accept", "--calls", "1", "--name", "bob", "--json"] + stage.online("bob"))
+    _ = try #require(bob.line { $0["name"]?.asString == "registered" })
+    let alice = try stage.start(
+      "earshot",
+      [
+        "call", "bob", "--json", "--events", stage.folder.file("events"), "--report",
+        stage.folder.file("report.html"), "--pcap", stage.folder.file("call.pcapng"), "--save",
+        stage.folder.file("heard.wav"),
+      ] + stage.online("alice"))
+    _ = try #require(alice.line { $0["name"]?.asString == "firstFrameReceived" })
+    // A terminal that closes often says so twice.
+    alice.signal(signal)
+    if signal == SIGHUP { alice.signal(signal) }
+    #expect(alice.exitCode == 0)
+    #expect(bob.exitCode == 0)
+    #expect(bob.output.contains(#""outcome":"completed""#))
+    let events = String(decoding: try stage.folder.bytes(of: "events"), as: UTF8.self)
+    #expect(events.split(separator: "\n").last?.contains(#""type":"summary""#) == true)
+    #expect(try stage.folder.bytes(of: "report.html").count > 2000)
+    #expect(try CaptureStory(stage.folder.file("call.pcapng")).streams.count == 2)
+    for name in ["report.html", "call.pcapng", "heard.wav", "events"] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: stage.folder.file(name))
+      #expect(attributes[.posixPermissions] as? Int == 0o600, "\(name)")
+    }
+  }
+
+  @Test func `a call that comes to nothing costs no file`() throws {
+    let stage = try Stage()
+    defer { stage.end() }
+    try stage.folder.write(Array(repeating: 7, count: 4000), to: "old.wav")
+    let old = stage.folder.file("old.wav")
+    func start(_ words: [String]) throws -> Running {
+      try stage.start("earshot", ["call", "nobody"] + words + stage.online("alice"))
+    }
+    let refused = try start(["--save", old])
+    #expect(refused.exitCode == 8)
+    #expect(refused.errors.contains("--overwrite"))
+    #expect(try start(["--save", old, "--overwrite"]).exitCode == 3)
+    #expect(try start(["--play", old, "--save", old, "--overwrite"]).exitCode == 2)
+    let lost = try start(["--save", stage.folder.file("new.wav"), "--quiet"])
+    #expect(lost.exitCode == 3)
+    // Quiet is not mute about a failure.
+    #expect(lost.errors.hasPrefix("earshot: nobody: ") && lost.output.isEmpty)
+    #expect(try stage.folder.bytes(of: "old.wav") == Array(repeating: 7, count: 4000))
+    let names = try FileManager.default.contentsOfDirectory(atPath: stage.folder.path)
+    #expect(names.filter { $0.contains("wav") } == ["old.wav"])
+  }
+
   @Test(
     arguments: [
       (["call", "bob", "--rendezvous", "127.0.0.1:1", "--play", "/nowhere.wav"], 8),
@@ -55,6 +109,8 @@ import Testing
       (["call", "bob", "--rendezvous", "127.0.0.1:1", "--identity", "/dev/null"], 8),
       (["call", "bob", "--rendezvous", "not.a.host.invalid:1", "--bind", "127.0.0.1:0"], 3),
       (["answer", "--save", "/nowhere/x.wav", "--rendezvous", "127.0.0.1:1"], 8),
+      (["keygen", "--identity", "no/dir/id"], 8), (["send", "bob", "--text", "x"], 2),
+      (["call", "bob", "--turn", "turn:h"], 2), (["answer", "--from", "known"], 2),
       (["call"], 2), ([], 2), (["join", "x"], 2), (["probe", "x"], 2), (["--help"], 0),
       (["--version"], 0), (["call", "--help"], 0), (["inspect", "/nowhere"], 8),
       (["keygen", "--identity", "/dev/null/x"], 8),
@@ -173,6 +229,8 @@ private final class Running {
 
   lazy var errors = String(
     decoding: (try? err.fileHandleForReading.readToEnd()) ?? Data(), as: UTF8.self)
+
+  func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
   func stop() {
     process.terminate()

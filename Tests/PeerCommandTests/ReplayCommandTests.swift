@@ -26,6 +26,15 @@ struct ReplayCommandTests {
     #expect(story.statistics.atMs > 0)
     let header = try folder.bytes(of: "again.wav").count - story.statistics.atMs * 96
     #expect((44...128).contains(header))
+    // What is there is not written over, and never what is read.
+    let again = #expect(throws: CommandFailure.self) { try command.run() }
+    #expect(again?.code == .file && again?.advice.contains("--overwrite") == true)
+    #expect(
+      try ReplayCommand(Arguments([path, "--save", wav, "--overwrite"])).run() == .done)
+    let same = #expect(throws: CommandFailure.self) {
+      try ReplayCommand(Arguments([wav, "--save", wav, "--overwrite"])).run()
+    }
+    #expect(same?.code == .usage)
     #expect(story.text.contains("heard") && story.text.contains("packets, "))
     #expect(story.json.hasPrefix(#"{"type":"replay","durationMs":"#))
     // Twice the same, byte for byte.
@@ -86,7 +95,8 @@ struct ReplayCommandTests {
     let file = try ArrivalFile("/dev/full")
     file.write(Self.recording)
     file.write(Self.recording)
-    #expect(file.fault == "/dev/full cannot be written to the end: No space left on device.")
+    #expect(
+      file.fault?.message == "/dev/full cannot be written to the end: No space left on device.")
     file.finish()
   }
 

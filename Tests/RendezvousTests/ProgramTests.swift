@@ -23,6 +23,30 @@ import Testing
   }
 
   @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
+  func `outlives the signals that ask a service for something else than its end`() throws {
+    let scratch = "/tmp/earshot-program-signals-\(getpid())"
+    defer { Program.remove(scratch) }
+    let program = try #require(
+      Program(["--listen", "127.0.0.1:0", "--data", scratch, "--json"]))
+    #expect(program.readLine().contains("listening"))
+    for number in [SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ] { program.signal(number) }
+    let (code, seconds) = program.stop(SIGTERM)
+    #expect(code == 0 && seconds < 1)
+  }
+
+  @Test(
+    .enabled(if: Program.exists, "earshot-rendezvous is not built"),
+    arguments: [
+      ["names", "list"], ["backup", "f"], ["--turn", "turn:h"], ["--turn-secret=f"],
+      ["--redis", "u"],
+      ["--config", "f"], ["--require-token", "f"], ["--relay-key", "f"], ["--drain", "5s"],
+      ["serve"],
+    ])
+  func `what is not there yet is refused`(words: [String]) throws {
+    #expect(try #require(Program(words)).wait() == 2)
+  }
+
+  @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
   func `ends with the code of the contract when it cannot start`() throws {
     let scratch = "/tmp/earshot-program-codes-\(getpid())"
     defer { Program.remove(scratch) }
@@ -102,6 +126,8 @@ private final class Program {
     pid = 0
     return status & 0x7F == 0 ? (status >> 8) & 0xFF : -(status & 0x7F)
   }
+
+  func signal(_ number: Int32) { kill(pid, number) }
 
   func stop(_ signal: Int32) -> (code: Int32, seconds: Double) {
     let start = ContinuousClock.now

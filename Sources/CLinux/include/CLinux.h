@@ -86,6 +86,7 @@ int earshot_timer_wait(int fd, int wake_fd);
 int earshot_signals_block(const int *numbers, int count);
 int earshot_signals_open(const int *numbers, int count);
 int earshot_signals_read(int fd);
+int earshot_signal_is_ignored(int number);
 
 // Time and threads
 uint64_t earshot_boottime_ns(void);

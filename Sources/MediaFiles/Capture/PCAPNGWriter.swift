@@ -19,6 +19,13 @@ package struct PCAPNGWriter: ~Copyable {
   package init(_ path: String, application: String = "Earshot") throws(MediaFileError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .cannotCreate(path, errorNumber: errno) }
+    self.init(owning: descriptor, path, application: application)
+  }
+
+  /// Writes to a file that is open, and closes it.
+  ///
+  /// - Parameter path: what it is called in errors.
+  package init(owning descriptor: Int32, _ path: String, application: String = "Earshot") {
     self.path = path
     self.descriptor = descriptor
     buffer.reserveCapacity(Self.flushByteCount + 70_000)

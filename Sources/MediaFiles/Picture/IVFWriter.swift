@@ -18,8 +18,17 @@ package struct IVFWriter: ~Copyable {
 
   /// Creates the file, or empties the one that is there.
   package init(_ path: String, width: Int, height: Int) throws(MediaFileError) {
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .cannotCreate(path, errorNumber: errno) }
+    try self.init(owning: descriptor, path, width: width, height: height)
+  }
+
+  /// Writes to a file that is open, and closes it.
+  ///
+  /// - Parameter path: what it is called in errors.
+  package init(
+    owning descriptor: Int32, _ path: String, width: Int, height: Int
+  ) throws(MediaFileError) {
     var block = Array("DKIF".utf8)
     block.append(littleEndian: UInt16(0))
     block.append(littleEndian: UInt16(Self.headerByteCount))

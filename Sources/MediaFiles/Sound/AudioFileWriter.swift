@@ -16,13 +16,21 @@ package struct AudioFileWriter: ~Copyable {
 
   private var file: SoundFile
   private var framesSinceHeader = 0
+  /// The header is made plain at the end; of a file that was open already, by its owner.
+  private let isOpenedByName: Bool
 
   /// Creates the file, or empties the one that is there.
-  package init(_ path: String, channels: Int) throws(MediaFileError) {
+  ///
+  /// - Parameter descriptor: an empty file that is open, to write to instead, and to close; `path`
+  ///   is what it is called then.
+  package init(
+    _ path: String, channels: Int, owning descriptor: Int32? = nil
+  ) throws(MediaFileError) {
     precondition((1...2).contains(channels), "a call is heard in mono or stereo")
     guard let format = Self.format(of: path) else { throw .unknownExtension(path) }
     var file = try SoundFile(
-      writing: path, as: format == .wav ? .rf64 : .oggOpus, channels: channels)
+      writing: path, as: format == .wav ? .rf64 : .oggOpus, channels: channels,
+      owning: descriptor)
     switch format {
     case .wav:
       // An ordinary WAV as long as it is small enough to be one.
@@ -34,6 +42,7 @@ package struct AudioFileWriter: ~Copyable {
     self.path = path
     self.format = format
     self.channels = channels
+    isOpenedByName = descriptor == nil
     self.file = consume file
   }
 
@@ -53,7 +62,7 @@ package struct AudioFileWriter: ~Copyable {
   package mutating func close() throws(MediaFileError) {
     if format == .wav { try file.updateHeader() }
     try file.close()
-    if format == .wav { WAVHeader.makePlain(path) }
+    if format == .wav, isOpenedByName { WAVHeader.makePlain(path) }
   }
 
   private static func format(of path: String) -> Format? {

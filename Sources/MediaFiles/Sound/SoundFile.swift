@@ -11,6 +11,10 @@ internal import Glibc
   let isSeekable: Bool
   private let handle: OpaquePointer
   private var isOpen = true
+  /// Of a file that was open already; closed after libsndfile has closed its own.
+  private let descriptor: Int32?
+  /// Where its WAV header has the mark that is made plain, once that is known.
+  private var plainMark: Int?
 
   /// Opens a file to read.
   init(reading path: String) throws(MediaFileError) {
@@ -20,6 +24,7 @@ internal import Glibc
       throw Self.refusal(path)
     }
     unsafe self.handle = unsafe handle
+    descriptor = nil
     self.path = path
     channels = Int(info.channels)
     rate = Int(info.samplerate)
@@ -29,22 +34,33 @@ internal import Glibc
   }
 
   /// Creates a file to write, or empties the one there is.
+  ///
+  /// - Parameter descriptor: an empty file that is open, to write to instead, and to close.
   init(
-    writing path: String, as format: SoundFormat, channels: Int, rate: Int = 48_000
+    writing path: String, as format: SoundFormat, channels: Int, rate: Int = 48_000,
+    owning descriptor: Int32? = nil
   ) throws(MediaFileError) {
     var info = SF_INFO()
     info.samplerate = Int32(clamping: rate)
     info.channels = Int32(channels)
     info.format = format.code
     errno = 0
-    guard let handle = unsafe sf_open(path, Int32(SFM_WRITE), &info) else {
+    let opened =
+      if let descriptor {
+        unsafe sf_open_fd(descriptor, Int32(SFM_WRITE), &info, 0)
+      } else {
+        unsafe sf_open(path, Int32(SFM_WRITE), &info)
+      }
+    guard let handle = unsafe opened else {
       let number = errno
+      if let descriptor { _ = Glibc.close(descriptor) }
       if number == ENOSPC {
         throw .cannotWrite(path, reason: MediaFileError.text(number))
       }
       throw .cannotCreate(path, errorNumber: number == 0 ? EIO : number)
     }
     unsafe self.handle = unsafe handle
+    self.descriptor = descriptor
     self.path = path
     self.channels = channels
     self.rate = rate
@@ -54,7 +70,10 @@ internal import Glibc
   }
 
   deinit {
-    if isOpen { _ = unsafe sf_close(handle) }
+    if isOpen {
+      _ = unsafe sf_close(handle)
+      if let descriptor { _ = Glibc.close(descriptor) }
+    }
   }
 
   /// Reads up to `frames` frames, interleaved, to the start of `samples`.
@@ -96,6 +115,8 @@ internal import Glibc
     errno = 0
     _ = unsafe sf_command(handle, Int32(SFC_UPDATE_HEADER_NOW), nil, 0)
     if unsafe sf_error(handle) != 0 { throw writeFailure(errno) }
+    // Also what a killed program leaves is to be read by everybody.
+    if let descriptor { plainMark = WAVHeader.makePlain(descriptor, at: plainMark) }
   }
 
   /// Sends a command whose argument is a flag.
@@ -115,9 +136,14 @@ internal import Glibc
     isOpen = false
     errno = 0
     let code = unsafe sf_close(handle)
+    let number = errno
+    if let descriptor {
+      WAVHeader.makePlain(descriptor)
+      _ = Glibc.close(descriptor)
+    }
     guard code == 0 else {
       let reason =
-        errno == 0 ? unsafe String(cString: sf_error_number(code)) : MediaFileError.text(errno)
+        number == 0 ? unsafe String(cString: sf_error_number(code)) : MediaFileError.text(number)
       throw .cannotWrite(path, reason: reason)
     }
   }

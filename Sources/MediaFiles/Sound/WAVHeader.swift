@@ -10,12 +10,25 @@ enum WAVHeader {
     let number = unsafe open(path, O_RDWR | O_CLOEXEC)
     guard number >= 0 else { return }
     defer { _ = close(number) }
-    var head = [UInt8](repeating: 0, count: headByteCount)
-    guard unsafe pread(number, &head, head.count, 0) == head.count,
-      let offset = tagOffset(in: head)
-    else { return }
+    makePlain(number)
+  }
+
+  /// The same of a file that is open.
+  ///
+  /// - Parameter known: where the mark stands, if that was found out before.
+  /// - Returns: Where it stands; `nil` for every other file.
+  @discardableResult
+  static func makePlain(_ number: Int32, at known: Int? = nil) -> Int? {
+    guard let offset = known ?? tagOffset(of: number) else { return nil }
     let plain: [UInt8] = [1, 0]
     _ = unsafe pwrite(number, plain, plain.count, off_t(offset))
+    return offset
+  }
+
+  private static func tagOffset(of number: Int32) -> Int? {
+    var head = [UInt8](repeating: 0, count: headByteCount)
+    guard unsafe pread(number, &head, head.count, 0) == head.count else { return nil }
+    return tagOffset(in: head)
   }
 
   /// Where the mark of an extensible 16-bit format stands; `nil` for any other header.

@@ -3,7 +3,8 @@ internal import Earshot
 internal import MediaFiles
 package import Reactor
 
-/// `earshot answer`: registers, and waits for calls.
+/// `earshot answer`: registers, and waits for calls. Never gives up by itself: a rendezvous that is
+/// away is waited for, unless `--fail-fast` is given.
 package struct AnswerCommand: Sendable {
   package var online: OnlineOptions
   package var sound: SoundOptions
@@ -12,17 +13,22 @@ package struct AnswerCommand: Sendable {
   package var ringFor: Double?
   /// Calls after which the program ends; `nil` runs on.
   package var callLimit: Int?
+  /// Whether a rendezvous that does not answer ends the program, as it ends `call`.
+  package var failsFast: Bool
 
   package init(
     _ arguments: consuming Arguments, isOnTerminal: Bool, variable: (String) -> String?
   ) throws(UsageError) {
     var arguments = arguments
+    try arguments.refuse(NotYet.options(of: .answer))
     online = try OnlineOptions(&arguments, variable: variable)
     sound = try SoundOptions(&arguments)
     policy = try AnswerPolicy(&arguments, isOnTerminal: isOnTerminal)
     ringFor = try arguments.number("--ring-for", "seconds", in: 0...3600)
     callLimit = try arguments.integer("--calls", "calls", in: 1...1_000_000)
+    failsFast = try arguments.flag("--fail-fast")
     try arguments.finish()
+    try online.requireRendezvous()
     if policy == .ask, sound.play == "-" {
       throw UsageError(
         "--ask reads keys from standard input, which --play - reads too.",
@@ -33,25 +39,41 @@ package struct AnswerCommand: Sendable {
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
-    var opened: OpenedSound? = try open(call: 1)
+    // The files of the first call are tried before anybody is told that one may ring.
+    let number = sound.freeNumber(from: 1, overwrites: online.overwrites)
+    try online.check(sound, call: number)
+    var opened: OpenedSound? = try open(call: number)
     let session = try await OnlineSession(
-      online, console, on: loop, readsKeys: sound.play != "-")
-    let status = try await session.waitUntilRegistered()
-    if status == .taken || status == .malformed {
-      await session.endpoint.close()
-      throw CommandFailure(EarshotError.nameTaken(online.name ?? ""))
-    }
-    let name = online.name.map { " as \($0)" } ?? ""
-    console.say("Registered\(name); the own ID is \(session.endpoint.id).\nWaiting for calls.")
+      online, console, on: loop, readsKeys: sound.play != "-", isPatient: !failsFast)
+    try await register(session)
+    return await serve(session, &opened, first: number)
+  }
+
+  /// Calls, one after the other.
+  private func serve(
+    _ session: OnlineSession, _ opened: inout OpenedSound?, first number: Int
+  ) async -> ExitCode {
+    var number = number
     var last: CallRun?
     var count = 0
     while callLimit.map({ count < $0 }) ?? true {
-      guard let call = try await nextCall(session) else { return await session.finish(last, .done) }
+      let call: IncomingCall?
+      do throws(CommandFailure) {
+        call = try await nextCall(session)
+      } catch {
+        session.console.complain(error)
+        return await session.finish(last, error.code)
+      }
+      guard let call else { return await session.finish(last, .done) }
       count += 1
       let run = CallRun(
         call.id, session, sound, role: .callee, peer: call.name ?? "\(call.peer)")
       last = run
-      guard let ends = opened.take() ?? reopen(call: count, session) else {
+      if opened == nil {
+        number = sound.freeNumber(from: max(count, number + 1), overwrites: online.overwrites)
+        opened = reopen(call: number, session)
+      }
+      guard let ends = opened.take() else {
         await run.refuse("the sound cannot be opened")
         continue
       }
@@ -63,9 +85,19 @@ package struct AnswerCommand: Sendable {
     return await session.finish(last, code)
   }
 
+  private func register(_ session: OnlineSession) async throws(CommandFailure) {
+    let status = try await session.waitUntilRegistered(isPatient: !failsFast)
+    if status == .taken || status == .malformed {
+      throw await session.conclude(CommandFailure(EarshotError.nameTaken(online.name ?? "")))
+    }
+    let name = online.name.map { " as \($0)" } ?? ""
+    session.console.say(
+      "Registered\(name); the own ID is \(session.endpoint.id).\nWaiting for calls.")
+  }
+
   private func open(call number: Int) throws(CommandFailure) -> OpenedSound {
     do throws(MediaFileError) {
-      return try OpenedSound(sound, call: number)
+      return try OpenedSound(sound, call: number, overwrites: online.overwrites)
     } catch {
       throw CommandFailure(error)
     }
@@ -73,9 +105,9 @@ package struct AnswerCommand: Sendable {
 
   private func reopen(call number: Int, _ session: OnlineSession) -> OpenedSound? {
     do throws(MediaFileError) {
-      return try OpenedSound(sound, call: number)
+      return try OpenedSound(sound, call: number, overwrites: online.overwrites)
     } catch {
-      session.remember(error.message)
+      session.remember(CommandFailure(error))
       return nil
     }
   }
@@ -84,26 +116,28 @@ package struct AnswerCommand: Sendable {
   private func nextCall(
     _ session: OnlineSession
   ) async throws(CommandFailure) -> IncomingCall? {
-    while let happening = await session.next() {
+    while true {
+      // Contact may have ended for good while the last call ran.
+      if let error = session.contact.failure ?? (failsFast ? session.contact.trouble : nil) {
+        throw CommandFailure(error)
+      }
+      guard let happening = await session.next() else { return nil }
       switch happening {
       case .endpoint(.incomingCall(let call)): return call
-      case .endpoint(.registrationChanged(.failed(let error))):
-        await session.endpoint.close()
-        throw CommandFailure(error)
-      case .endpoint(.registrationChanged(.reconnecting)):
-        session.console.log(.warning, "contact with the rendezvous is lost; trying again")
-      case .signal(.interrupt), .signal(.terminate), .key("q"), .key("Q"): return nil
+      case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
+        return nil
       case .signal(.user1), .key("s"): session.console.say("No call now.")
       default: break
       }
     }
-    return nil
   }
 
   /// One call from its first ring to its report.
   private func follow(
     _ run: CallRun, _ call: IncomingCall, _ ends: OpenedSound, _ session: OnlineSession
   ) async {
+    session.isInCall = true
+    defer { session.isInCall = false }
     run.use(ends)
     ends.connect(to: session.inbox)
     let who = call.name.map { "\($0) (\(call.peer), \(call.trust.rawValue))" } ?? "\(call.peer)"

@@ -15,11 +15,13 @@ package struct CallCommand: Sendable {
     _ arguments: consuming Arguments, variable: (String) -> String?
   ) throws(UsageError) {
     var arguments = arguments
+    try arguments.refuse(NotYet.options(of: .call))
     online = try OnlineOptions(&arguments, variable: variable)
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
     target = try arguments.positional("name or ID")
     try arguments.finish()
+    try online.requireRendezvous()
     guard OnlineOptions.isName(target) || PeerID(target) != nil else {
       throw UsageError(
         "'\(target)' is neither a name nor an ID.",
@@ -30,9 +32,11 @@ package struct CallCommand: Sendable {
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+    let number = sound.freeNumber(from: 1, overwrites: online.overwrites)
+    try online.check(sound, call: number)
     let ends: OpenedSound
     do throws(MediaFileError) {
-      ends = try OpenedSound(sound, call: 1)
+      ends = try OpenedSound(sound, call: number, overwrites: online.overwrites)
     } catch {
       throw CommandFailure(error)
     }
@@ -52,8 +56,7 @@ package struct CallCommand: Sendable {
     do throws(EarshotError) {
       call = try await session.endpoint.call(target, options: options)
     } catch {
-      await session.endpoint.close()
-      throw CommandFailure(error)
+      throw await session.conclude(CommandFailure(error))
     }
     console.say("Calling \(target) ...")
     let run = CallRun(call.id, session, sound, role: .caller, peer: target)
@@ -62,12 +65,23 @@ package struct CallCommand: Sendable {
   }
 
   private func follow(_ run: CallRun, _ session: OnlineSession) async -> ExitCode {
+    session.isInCall = true
     while run.report == nil, !run.hasAborted, let happening = await session.next() {
       _ = await run.take(happening)
     }
     if run.hasAborted { return .interrupted }
     guard let report = run.report else { return await session.finish(run, .failed) }
     return await session.finish(run, sound.code(of: report))
+  }
+}
+
+extension OnlineOptions {
+  /// Refuses files that would be written over by one another.
+  func check(_ sound: SoundOptions, call number: Int) throws(CommandFailure) {
+    var claims = FileClaims()
+    claim(in: &claims)
+    sound.claim(in: &claims, call: number)
+    try claims.check()
   }
 }
 

@@ -98,12 +98,13 @@ package final class CallRun {
     case .endpoint(let event): await take(event)
     case .key(let key): await take(key)
     case .signal(.user1): await showStatistics()
-    case .signal:
-      hasAborted = isEnding && wasSignalled
+    case .signal(let signal):
+      // A terminal that closes often sends SIGHUP twice; nobody is there to be impatient.
+      hasAborted = isEnding && wasSignalled && signal != .hangUp
       wasSignalled = true
       await end()
     case .sourceEnded: sourceEnded()
-    case .probe: break  // A probe runs in a command of its own.
+    case .probe, .opened: break  // A probe runs in a command of its own.
     case .wake: if await wake() { verdict = .ringOver }
     }
     arm()
@@ -148,8 +149,6 @@ package final class CallRun {
       } catch {
         session.console.log(.info, "\(error)")
       }
-    case .registrationChanged(.reconnecting):
-      session.console.log(.warning, "contact with the rendezvous is lost; the call goes on")
     default: break
     }
   }
@@ -199,7 +198,8 @@ package final class CallRun {
     case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
     case .remoteVideoMuted(let isMuted): view.isRemoteVideoMuted = isMuted
     case .videoFailed(let text): session.remember("The video does not work: \(text)")
-    case .firstFrameSent, .firstFrameReceived, .message, .messageDelivery, .remoteVideoChanged,
+    case .firstFrameReceived: sink?.begin()
+    case .firstFrameSent, .message, .messageDelivery, .remoteVideoChanged,
       .firstVideoFrameDecoded, .remoteVideoSizeChanged, .firstVideoFrameSent, .videoSourceEnded,
       .mediaStarted, .remoteWantsVideo, .fallback:
       break
@@ -235,9 +235,15 @@ package final class CallRun {
     let probed = memory.entry(for: names, now: now)
     prediction = report.statistics.flatMap { probed?.comparison(with: $0, now: now) }
     SummaryLine.write(report, prediction: probed?.prediction(now: now), to: session.lines)
-    session.console.say(
-      EndTable.text(
-        report, savedTo: saveName, videoSavedTo: video?.saveName, prediction: prediction))
+    let table = EndTable.text(
+      report, savedTo: sink?.isSaved == true ? saveName : nil,
+      videoSavedTo: video?.sink.shownCount == 0 ? nil : video?.saveName, prediction: prediction)
+    if ExitCode(report) == .done {
+      session.console.say(table)
+    } else {
+      session.console.sayFailed(
+        table, brief: "\(view.peer): \(report.outcome.rawValue): \(report.reason)")
+    }
     if let error = report.error { session.console.complain(CommandFailure(error)) }
   }
 

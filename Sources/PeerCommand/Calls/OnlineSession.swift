@@ -1,31 +1,43 @@
 package import Earshot
 internal import MediaFiles
+internal import Primitives
 package import Reactor
 
-/// What `call` and `answer` begin with: the files that are asked for, the endpoint, and the queue
-/// of everything that happens.
+/// What the commands that go online begin with: the files that are asked for, the endpoint, and the
+/// queue of everything that happens.
 package final class OnlineSession {
   package let options: OnlineOptions
   package let console: Console
   package let lines: JSONLines
   package let inbox: Inbox
   package let endpoint: Endpoint
+  package private(set) var contact: RendezvousContact
+  /// Whether a call runs: an outage is told in other words then.
+  package var isInCall = false
   private let pcap: MediaPCAP?
   private let report: OutputFile?
   private var iterator: AsyncStream<Happening>.Iterator
-  /// What could not be written or read on the way, in sentences.
-  package private(set) var faults: [String] = []
+  /// What could not be written or read on the way.
+  package private(set) var faults: [CommandFailure] = []
 
   /// Opens the files first: a bad one stops the program before anybody is disturbed.
+  ///
+  /// - Parameter isPatient: Whether a rendezvous that is not there, or has no address yet, is
+  ///   waited for without end.
   package init(
-    _ options: OnlineOptions, _ console: Console, on loop: EventLoop, readsKeys: Bool
+    _ options: OnlineOptions, _ console: Console, on loop: EventLoop, readsKeys: Bool,
+    isPatient: Bool = false
   ) async throws(CommandFailure) {
     self.options = options
     self.console = console
     lines = JSONLines(to: try Self.lineOutputs(options))
-    report = try options.report.map { path throws(CommandFailure) in try Self.create(path) }
+    report = try options.report.map { path throws(CommandFailure) in
+      try Self.create(path, options)
+    }
     do throws(MediaFileError) {
-      pcap = try options.pcap.map { path throws(MediaFileError) in try MediaPCAP(path) }
+      pcap = try options.pcap.map { path throws(MediaFileError) in
+        try MediaPCAP(path, overwrites: options.overwrites)
+      }
     } catch {
       throw CommandFailure(error)
     }
@@ -34,12 +46,10 @@ package final class OnlineSession {
     } catch {
       throw CommandFailure(system: error)
     }
-    iterator = inbox.happenings.makeAsyncIterator()
-    do throws(EarshotError) {
-      endpoint = try await Endpoint.open(options.configuration)
-    } catch {
-      throw CommandFailure(error)
-    }
+    var opening = Opening(options, console, lines, inbox, isPatient: isPatient)
+    endpoint = try await opening.run()
+    contact = opening.contact
+    iterator = opening.iterator
     await inbox.follow(endpoint)
     await endpoint.captureMedia(to: pcap)
   }
@@ -49,51 +59,77 @@ package final class OnlineSession {
     switch options.events {
     case nil: break
     case "-": if !options.isJSON { outputs.append(.standardOutput) }
-    case .some(let path): outputs.append(try create(path))
+    case .some(let path): outputs.append(try create(path, options))
     }
     return outputs
   }
 
-  private static func create(_ path: String) throws(CommandFailure) -> OutputFile {
+  private static func create(
+    _ path: String, _ options: OnlineOptions
+  ) throws(CommandFailure) -> OutputFile {
     do throws(ReactorError) {
-      return try OutputFile(creating: path)
+      return try OutputFile(try PendingFile(path, overwrites: options.overwrites))
     } catch {
       throw CommandFailure(file: error)
     }
   }
 
-  /// What happened next; events are written down on the way.
+  /// What happened next; events are written down on the way, and outages told.
   package func next() async -> Happening? {
     let happening = await iterator.next(isolation: #isolation)
     if case .endpoint(let event) = happening {
       EventLine.write(event, to: lines)
       if case .callProgress(_, let step) = event { console.log(.debug, EventLine.name(of: step)) }
+      if case .registrationChanged(let state) = event,
+        let words = contact.follow(state, isInCall: isInCall, now: SystemClock.now)
+      {
+        console.log(.warning, words)
+      }
     }
     return happening
   }
 
   /// Waits until the rendezvous has answered, and says what became of the name.
   ///
+  /// - Parameter isPatient: Whether attempts that come to nothing are waited out.
   /// - Throws: Also when a signal came first.
-  package func waitUntilRegistered() async throws(CommandFailure) -> RegistrationState.NameStatus {
+  package func waitUntilRegistered(
+    isPatient: Bool = false
+  ) async throws(CommandFailure) -> RegistrationState.NameStatus {
     console.log(.info, "registering at \(options.rendezvous)")
     while let happening = await next() {
       switch happening {
       case .endpoint(.registrationChanged(.registered(_, let status))): return status
-      case .endpoint(.registrationChanged(.failed(let error))):
-        await endpoint.close()
-        throw CommandFailure(error)
-      case .signal(.interrupt), .signal(.terminate), .key("q"):
-        await endpoint.close()
-        throw CommandFailure(.interrupted, "Interrupted before the rendezvous had answered.")
+      case .endpoint(.registrationChanged):
+        guard let error = contact.failure ?? (isPatient ? nil : contact.trouble) else { continue }
+        throw await conclude(CommandFailure(error))
+      case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"):
+        throw await conclude(
+          CommandFailure(.interrupted, "Interrupted before the rendezvous had answered."))
       default: break
       }
     }
     throw CommandFailure(.failed, "The endpoint went away.")
   }
 
-  package func remember(_ fault: String?) {
+  /// Closes the endpoint of a command that came to nothing before there was a call; the lines get
+  /// their summary all the same.
+  package func conclude(_ failure: CommandFailure) async -> CommandFailure {
+    lines.write("summary") { object in
+      object.add("outcome", failure.outcome)
+      object.add("reason", failure.message)
+    }
+    await endpoint.close()
+    return failure
+  }
+
+  package func remember(_ fault: CommandFailure?) {
     if let fault { faults.append(fault) }
+  }
+
+  /// The same of one that says by itself what to do.
+  package func remember(_ fault: String?) {
+    remember(fault.map { CommandFailure(.file, $0) })
   }
 
   /// Says goodbye and closes the files.
@@ -115,23 +151,68 @@ package final class OnlineSession {
     remember(pcap?.fault)
     if let report, let page { write(page, to: report) }
     await endpoint.close()
-    for fault in faults + lines.faults {
-      console.complain(CommandFailure(.file, fault, advice: Self.advice(on: fault)))
-    }
-    let isClean = faults.isEmpty && lines.faults.isEmpty
-    return isClean || code != .done && code != .quality ? code : .file
-  }
-
-  /// What was being written may have needed room; the others say by themselves what to do.
-  package static func advice(on fault: String) -> String {
-    fault.contains("cannot be written") && !fault.contains("df -h") ? "Make room (df -h)." : ""
+    let faults = faults + lines.faults
+    for fault in faults { console.complain(fault) }
+    return faults.isEmpty || code != .done && code != .quality ? code : .file
   }
 
   private func write(_ page: String, to report: OutputFile) {
     do throws(ReactorError) {
       try report.write(page)
     } catch {
-      remember("\(report.name) cannot be written to the end: \(error.reason).")
+      remember(CommandFailure(unwritten: report.name, error))
     }
+  }
+}
+
+/// The wait for the endpoint: for a host name without an address as long as it takes, where that
+/// is wanted.
+private struct Opening {
+  let options: OnlineOptions
+  let console: Console
+  let lines: JSONLines
+  let inbox: Inbox
+  let isPatient: Bool
+  var contact: RendezvousContact
+  var iterator: AsyncStream<Happening>.Iterator
+  private var delay = RetryDelay()
+
+  init(
+    _ options: OnlineOptions, _ console: Console, _ lines: JSONLines, _ inbox: Inbox,
+    isPatient: Bool
+  ) {
+    self.options = options
+    self.console = console
+    self.lines = lines
+    self.inbox = inbox
+    self.isPatient = isPatient
+    contact = RendezvousContact(isPatient: isPatient)
+    iterator = inbox.happenings.makeAsyncIterator()
+  }
+
+  mutating func run() async throws(CommandFailure) -> Endpoint {
+    inbox.open(options.configuration)
+    while let happening = await iterator.next(isolation: #isolation) {
+      switch happening {
+      case .opened(.success(let endpoint)): return endpoint
+      case .opened(.failure(let error)):
+        guard isPatient, error.code == .hostNotFound else { throw CommandFailure(error) }
+        waitAndRetry(error)
+      case .wake: inbox.open(options.configuration)
+      case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"):
+        throw CommandFailure(.interrupted, "Interrupted before the rendezvous had answered.")
+      default: break
+      }
+    }
+    throw CommandFailure(.failed, "The endpoint went away.")
+  }
+
+  private mutating func waitAndRetry(_ error: EarshotError) {
+    let state = RegistrationState.reconnecting(error)
+    if let words = contact.follow(state, isInCall: false, now: SystemClock.now) {
+      console.log(.warning, words)
+      EventLine.write(.registrationChanged(state), to: lines)
+    }
+    inbox.wake(at: SystemClock.now + delay.next(chance: .random(in: 0..<1)))
   }
 }

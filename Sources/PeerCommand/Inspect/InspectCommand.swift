@@ -9,6 +9,8 @@ package struct InspectCommand: Sendable {
   package var subject: String
   /// Where the plots of an events file go.
   package var report: String?
+  /// Whether the plots may replace a file that is there.
+  package var overwrites = false
 
   /// Larger files are captures, which are read piece by piece, or not ours.
   package static let maxTextByteCount = 64 << 20
@@ -18,17 +20,33 @@ package struct InspectCommand: Sendable {
   package init(_ arguments: consuming Arguments) throws(UsageError) {
     var arguments = arguments
     report = try arguments.option("--report")
+    overwrites = try arguments.flag("--overwrite")
     subject = try arguments.positional("file")
     try arguments.finish()
   }
 
   package func run() throws(CommandFailure) -> ExitCode {
+    var claims = FileClaims()
+    claims.reads(subject, "What is inspected")
+    claims.writes(report, "--report")
+    try claims.check()
+    let output = try report.map { path throws(CommandFailure) in try Self.create(path, overwrites) }
     print(Printable.lines(try explanation()))
-    if let report { try plot(to: report) }
+    if let output { try plot(to: output) }
     return .done
   }
 
-  private func plot(to report: String) throws(CommandFailure) {
+  private static func create(
+    _ path: String, _ overwrites: Bool
+  ) throws(CommandFailure) -> OutputFile {
+    do throws(ReactorError) {
+      return try OutputFile(try PendingFile(path, overwrites: overwrites))
+    } catch {
+      throw CommandFailure(file: error)
+    }
+  }
+
+  private func plot(to report: OutputFile) throws(CommandFailure) {
     let text: String
     do throws(ReactorError) {
       let bytes = try ProcessSurroundings.contents(of: subject, limit: Self.maxTextByteCount)
@@ -42,9 +60,9 @@ package struct InspectCommand: Sendable {
         advice: "Give what --events or --json wrote in a call.")
     }
     do throws(ReactorError) {
-      try OutputFile(creating: report).write(page)
+      try report.write(page)
     } catch {
-      throw CommandFailure(file: error)
+      throw CommandFailure(unwritten: report.name, error)
     }
   }
 

@@ -9,6 +9,8 @@ package struct ReplayCommand: Sendable {
   package var file: String
   package var save: String?
   package var isJSON: Bool
+  /// Whether what is saved may replace a file that is there.
+  package var overwrites: Bool
   package var settings: CallReplay.Settings
 
   package init(_ arguments: consuming Arguments) throws(UsageError) {
@@ -18,6 +20,7 @@ package struct ReplayCommand: Sendable {
       return lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
     }
     isJSON = try arguments.flag("--json")
+    overwrites = try arguments.flag("--overwrite")
     settings = CallReplay.Settings()
     let least = try arguments.integer("--least-delay", "milliseconds", in: 0...1000)
     let most = try arguments.integer("--most-delay", "milliseconds", in: 0...1000)
@@ -33,7 +36,12 @@ package struct ReplayCommand: Sendable {
   }
 
   package func run() throws(CommandFailure) -> ExitCode {
-    let story = try ReplayStory(try Self.contents(of: file), settings: settings, savedTo: save)
+    var claims = FileClaims()
+    claims.reads(file, "The recording")
+    claims.writes(save, "--save")
+    try claims.check()
+    let story = try ReplayStory(
+      try Self.contents(of: file), settings: settings, savedTo: save, overwrites: overwrites)
     print(isJSON ? story.json : story.text)
     return .done
   }
@@ -58,10 +66,12 @@ package struct ReplayStory {
   package let isCutOff: Bool
   private let savedTo: String?
 
-  /// - Parameter path: where the sound goes; `nil` saves none.
+  /// - Parameters:
+  ///   - path: where the sound goes; `nil` saves none.
+  ///   - overwrites: whether it may replace a file that is there.
   package init(
     _ recording: [UInt8], settings: CallReplay.Settings = CallReplay.Settings(),
-    savedTo path: String? = nil
+    savedTo path: String? = nil, overwrites: Bool = false
   ) throws(CommandFailure) {
     savedTo = path
     let sink: HeardSink
@@ -72,10 +82,11 @@ package struct ReplayStory {
       throw CommandFailure(error)
     }
     do throws(MediaFileError) {
-      sink = try HeardSink(path, channelCount: replay.channelCount)
+      sink = try HeardSink(path, channelCount: replay.channelCount, overwrites: overwrites)
     } catch {
       throw CommandFailure(error)
     }
+    sink.begin()
     defer { sink.finish() }
     do throws(EarshotError) {
       var samples = [Int16](repeating: 0, count: 480)

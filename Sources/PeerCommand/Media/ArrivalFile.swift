@@ -10,24 +10,25 @@ package final class ArrivalFile: ArrivalSink {
 
   private struct State {
     var file: OutputFile?
-    var fault: String?
+    var fault: CommandFailure?
   }
 
-  /// Makes the file, for its owner only: it holds what was said.
-  package init(_ path: String) throws(ReactorError) {
-    state = Mutex(State(file: try OutputFile(creating: path)))
+  /// Makes the file ready, for its owner only: it holds what was said.
+  package init(_ path: String, overwrites: Bool = false) throws(ReactorError) {
+    let pending = try PendingFile(path, overwrites: overwrites)
+    state = Mutex(State(file: try OutputFile(pending)))
   }
 
-  /// What ended the capture, in a sentence.
-  package var fault: String? { state.withLock { $0.fault } }
+  /// What ended the capture.
+  package var fault: CommandFailure? { state.withLock { $0.fault } }
 
   package func write(_ bytes: [UInt8]) {
     state.withLock { state in
-      guard let file = state.file else { return }
+      guard let file = state.file, !bytes.isEmpty else { return }
       do throws(ReactorError) {
         try file.write(bytes)
       } catch {
-        state.fault = "\(file.name) cannot be written to the end: \(error.reason)."
+        state.fault = CommandFailure(unwritten: file.name, error)
         state.file = nil
       }
     }

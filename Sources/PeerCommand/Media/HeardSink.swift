@@ -1,8 +1,10 @@
 internal import Earshot
 package import MediaFiles
+internal import Reactor
 internal import Synchronization
 
-/// Where the other side's audio goes: measured always, saved when `--save` names a file.
+/// Where the other side's audio goes: measured always, saved when `--save` names a file, which gets
+/// its name with the first sound (`PendingFile`).
 ///
 /// A disk that is full ends the saving, not the call.
 package final class HeardSink: AudioSink {
@@ -12,38 +14,69 @@ package final class HeardSink: AudioSink {
 
   private struct State: ~Copyable {
     var writer: AudioFileWriter?
+    /// Until the file has its name.
+    var pending: PendingFile?
+    var isSaved = false
     var fault: String?
+
+    mutating func place() {
+      guard let pending = pending.take() else { return }
+      isSaved = true
+      if let text = pending.placed() { fault = text }
+    }
   }
 
-  /// Creates the file; `nil` saves nothing.
-  package init(_ path: String?, channelCount: Int) throws(MediaFileError) {
+  /// Makes ready to save; `nil` saves nothing.
+  package init(
+    _ path: String?, channelCount: Int, overwrites: Bool = false
+  ) throws(MediaFileError) {
     self.channelCount = channelCount
-    if let path {
-      state = Mutex(State(writer: try AudioFileWriter(path, channels: channelCount)))
-    } else {
-      state = Mutex(State(writer: nil))
+    guard let path else {
+      state = Mutex(State())
+      return
     }
+    let pending = try PendingFile.open(path, overwrites: overwrites)
+    let writer = try AudioFileWriter(
+      path, channels: channelCount, owning: try pending.descriptor())
+    state = Mutex(State(writer: writer, pending: pending))
   }
 
   /// What ended the saving, in a sentence.
   package var fault: String? { state.withLock { $0.fault } }
+  /// Whether there is a file.
+  package var isSaved: Bool { state.withLock { $0.isSaved } }
+
+  /// The other side is heard from now on, be it silence: the file is worth its name.
+  package func begin() {
+    state.withLock { state in
+      if state.writer != nil { state.place() }
+    }
+  }
 
   package func write(_ samples: borrowing [Int16], frameCount: Int) {
     let count = min(frameCount * channelCount, samples.count)
     meter.take(samples, count: count)
     let span = samples.span.extracting(0..<count)
     state.withLock { state in
+      guard state.writer != nil else { return }
       do throws(MediaFileError) {
         try state.writer?.write(span)
       } catch {
         state.fault = error.description
         state.writer = nil
       }
+      if state.pending != nil, Self.hasSound(span) { state.place() }
     }
+  }
+
+  private static func hasSound(_ samples: Span<Int16>) -> Bool {
+    for index in samples.indices where samples[index] != 0 { return true }
+    return false
   }
 
   package func finish() {
     state.withLock { state in
+      defer { state.pending = nil }
       guard var writer = state.writer.take() else { return }
       do throws(MediaFileError) {
         try writer.close()

@@ -1,6 +1,7 @@
 package import Earshot
 package import MediaFiles
 internal import Primitives
+internal import Reactor
 internal import Synchronization
 
 /// What `--pcap` asks for: the decrypted media as RTP and RTCP that Wireshark reads, in pcapng
@@ -10,6 +11,8 @@ package final class MediaPCAP: MediaCapture {
 
   struct State: ~Copyable {
     var writer: PCAPNGWriter?
+    /// Until the file has its name, with the first datagram.
+    var pending: PendingFile?
     var outgoing = RTPNumbering(source: 0x4553_0001)
     var incoming = RTPNumbering(source: 0x4553_0002)
     var outgoingVideo = VideoNumbering(source: 0x4553_0003)
@@ -20,11 +23,13 @@ package final class MediaPCAP: MediaCapture {
     var fault: String?
   }
 
-  package init(_ path: String) throws(MediaFileError) {
-    var writer = try PCAPNGWriter(path)
+  /// Makes the file ready; it is there with the first datagram.
+  package init(_ path: String, overwrites: Bool = false) throws(MediaFileError) {
+    let pending = try PendingFile.open(path, overwrites: overwrites)
+    var writer = PCAPNGWriter(owning: try pending.descriptor(), path)
     // The header at once: a file with nothing in it is no capture.
     try writer.flush()
-    state = Mutex(State(writer: consume writer))
+    state = Mutex(State(writer: consume writer, pending: pending))
   }
 
   /// What ended the capture, in a sentence.
@@ -67,6 +72,7 @@ package final class MediaPCAP: MediaCapture {
 
   package func finish() {
     state.withLock { state in
+      defer { state.pending = nil }
       guard var writer = state.writer.take() else { return }
       do throws(MediaFileError) {
         try writer.close()
@@ -85,6 +91,7 @@ extension MediaPCAP.State {
         lastFlush = datagram.time
         try writer?.flush()
       }
+      if writer != nil, let text = pending.take()?.placed() { fault = text }
     } catch {
       fault = error.description
       writer = nil

@@ -15,13 +15,17 @@ package struct OpenedSound: Sendable {
   private let end: SourceEnd
 
   /// Opens both for call `number`, 1 upwards.
-  package init(_ options: SoundOptions, call number: Int) throws(MediaFileError) {
+  ///
+  /// - Parameter overwrites: Whether what is saved may replace files that are there.
+  package init(
+    _ options: SoundOptions, call number: Int, overwrites: Bool = false
+  ) throws(MediaFileError) {
     let end = SourceEnd()
     self.end = end
     source = try PlayedSource(options.play, isLooped: options.isLooped) { end.report() }
     do throws(ReactorError) {
       arrivals = try options.captureName(call: number).map { path throws(ReactorError) in
-        try ArrivalFile(path)
+        try ArrivalFile(path, overwrites: overwrites)
       }
     } catch {
       throw MediaFileError.cannotCreate(error.subject, errorNumber: error.errno)
@@ -29,14 +33,17 @@ package struct OpenedSound: Sendable {
     saveName = options.saveName(call: number)
     // Two channels are heard where two are sent: nobody knows what the other side sends.
     let isStereo = source.channelCount == 2 && options.bitrate >= 48_000
-    sink = try HeardSink(saveName, channelCount: isStereo ? 2 : 1)
+    sink = try HeardSink(saveName, channelCount: isStereo ? 2 : 1, overwrites: overwrites)
     guard options.video.isWanted else {
       video = nil
       return
     }
     // A file of pictures ends the call where no file of sound does: the test tone has no end.
     let endsCall = options.play == nil
-    video = try OpenedVideo(options.video, isLooped: options.isLooped, call: number) {
+    video = try OpenedVideo(
+      options.video, isLooped: options.isLooped,
+      saveName: options.video.saveName(call: number), overwrites: overwrites
+    ) {
       if endsCall { end.report() }
     }
   }

@@ -1,8 +1,10 @@
 package import Earshot
 package import MediaFiles
+internal import Reactor
 internal import Synchronization
 
-/// Where the other side's video goes: counted always, saved when `--save-video` names a file.
+/// Where the other side's video goes: counted always, saved when `--save-video` names a file, which
+/// gets its name with the first picture (`PendingFile`).
 ///
 /// A disk that is full ends the saving, not the call.
 package final class SeenSink: VideoSink {
@@ -10,18 +12,22 @@ package final class SeenSink: VideoSink {
 
   private struct State: ~Copyable {
     var writer: IVFWriter?
+    /// Until the file has its name.
+    var pending: PendingFile?
     var hasSize = false
     var shown = 0
     var fault: String?
   }
 
-  /// Creates the file; `nil` saves nothing.
-  package init(_ path: String?) throws(MediaFileError) {
-    if let path {
-      state = Mutex(State(writer: try IVFWriter(path, width: 0, height: 0)))
-    } else {
-      state = Mutex(State(writer: nil))
+  /// Makes ready to save; `nil` saves nothing.
+  package init(_ path: String?, overwrites: Bool = false) throws(MediaFileError) {
+    guard let path else {
+      state = Mutex(State())
+      return
     }
+    let pending = try PendingFile.open(path, overwrites: overwrites)
+    let writer = try IVFWriter(owning: try pending.descriptor(), path, width: 0, height: 0)
+    state = Mutex(State(writer: writer, pending: pending))
   }
 
   /// What ended the saving, in a sentence.
@@ -43,6 +49,7 @@ package final class SeenSink: VideoSink {
           state.hasSize = true
         }
         try state.writer?.write(bytes, milliseconds: milliseconds)
+        if state.writer != nil, let text = state.pending.take()?.placed() { state.fault = text }
       } catch {
         state.fault = error.description
         state.writer = nil
@@ -52,6 +59,7 @@ package final class SeenSink: VideoSink {
 
   package func finish() {
     state.withLock { state in
+      defer { state.pending = nil }
       guard var writer = state.writer.take() else { return }
       do throws(MediaFileError) {
         try writer.close()
@@ -70,17 +78,20 @@ package struct OpenedVideo: Sendable {
   /// The file that is written; `nil` when nothing is saved.
   package let saveName: String?
 
-  /// Opens both for call `number`, 1 upwards.
+  /// Opens both.
   ///
-  /// - Parameter onEnd: Called once, on the video's thread, when a played file ends.
+  /// - Parameters:
+  ///   - saveName: The file to write; `nil` saves nothing.
+  ///   - overwrites: Whether it may replace one that is there.
+  ///   - onEnd: Called once, on the video's thread, when a played file ends.
   package init(
-    _ options: VideoOptions, isLooped: Bool, call number: Int,
+    _ options: VideoOptions, isLooped: Bool, saveName: String?, overwrites: Bool,
     onEnd: @escaping @Sendable () -> Void
   ) throws(MediaFileError) {
     source = try options.picture.map { picture throws(MediaFileError) in
       try PlayedVideo(picture, isLooped: isLooped, onEnd: onEnd)
     }
-    saveName = options.save.map { SaveName.of($0, call: number) }
-    sink = try SeenSink(saveName)
+    self.saveName = saveName
+    sink = try SeenSink(saveName, overwrites: overwrites)
   }
 }

@@ -13,6 +13,8 @@ package struct OnlineOptions: Sendable {
   package var pcap: String?
   package var logLevel: LogLevel
   package var isQuiet: Bool
+  /// Whether what is written may replace files that are there.
+  package var overwrites: Bool
 
   /// How much is said on standard error.
   package enum LogLevel: String, CaseIterable, Comparable, Sendable {
@@ -24,11 +26,10 @@ package struct OnlineOptions: Sendable {
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
   }
 
-  /// - Parameter needsRendezvous: Whether it is wrong to give none; then `rendezvous` is empty.
+  /// Whether there is a rendezvous is asked by `requireRendezvous`, after all options were read.
   package init(
-    _ arguments: inout Arguments, variable: (String) -> String?, needsRendezvous: Bool = true
+    _ arguments: inout Arguments, variable: (String) -> String?
   ) throws(UsageError) {
-    try Self.refuseRelay(&arguments)
     let given = try arguments.option("--rendezvous")
     identity = try arguments.option("--identity")
     name = try arguments.option(
@@ -45,16 +46,27 @@ package struct OnlineOptions: Sendable {
     let level = try arguments.choice("--log-level", of: LogLevel.allCases.map(\.rawValue))
     logLevel = level.flatMap(LogLevel.init) ?? .warning
     isQuiet = try arguments.flag("--quiet")
+    overwrites = try arguments.flag("--overwrite")
     rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
-    if !rendezvous.isEmpty {
-      try Self.check(rendezvous)
-    } else if needsRendezvous {
-      throw Self.noRendezvous
-    }
+    if !rendezvous.isEmpty { try Self.check(rendezvous) }
   }
 
-  package static let noRendezvous = UsageError(
-    "No rendezvous is given.", advice: "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")
+  /// Refuses a command line without a rendezvous. Asked last: a misspelt `--rendezvous` is the
+  /// likelier mistake, and is named first.
+  package func requireRendezvous() throws(UsageError) {
+    guard rendezvous.isEmpty else { return }
+    throw UsageError(
+      "No rendezvous is given.",
+      advice: "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")
+  }
+
+  /// Tells which files are kept and written.
+  package func claim(in claims: inout FileClaims) {
+    claims.keepsIdentity(identity)
+    claims.writes(events, "--events")
+    claims.writes(report, "--report")
+    claims.writes(pcap, "--pcap")
+  }
 
   package var configuration: Configuration {
     var configuration = Configuration(rendezvous: rendezvous)
@@ -87,16 +99,6 @@ package struct OnlineOptions: Sendable {
       throw UsageError(
         "'\(parts[1])' is not the ID of a rendezvous.",
         advice: "An ID has 52 letters; copy the whole of it.")
-    }
-  }
-
-  /// Relays are in the contract, and not yet in this version: never silently ignored.
-  private static func refuseRelay(_ arguments: inout Arguments) throws(UsageError) {
-    for name in ["--turn", "--turn-user", "--turn-password"] {
-      guard try arguments.option(name) == nil else {
-        throw UsageError(
-          "\(name): this version has no relay yet.", advice: "Leave it out: paths are direct.")
-      }
     }
   }
 }

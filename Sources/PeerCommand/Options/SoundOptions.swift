@@ -1,5 +1,6 @@
 package import Arguments
 package import Earshot
+internal import Reactor
 
 /// What `call` and `answer` have in common: what is played, saved and sent.
 package struct SoundOptions: Sendable {
@@ -70,6 +71,33 @@ package struct SoundOptions: Sendable {
   package func captureName(call number: Int) -> String? {
     capture.map { SaveName.of($0, call: number) }
   }
+
+  /// Tells which files are read, and written in call `number`.
+  package func claim(in claims: inout FileClaims, call number: Int) {
+    claims.reads(play, "--play")
+    if case .file(let path)? = video.picture { claims.reads(path, "--video") }
+    claims.writes(saveName(call: number), "--save")
+    claims.writes(captureName(call: number), "--capture")
+    claims.writes(video.saveName(call: number), "--save-video")
+  }
+
+  /// The number for the names of a call: `number`, or the next of which no file is there, so that a
+  /// program that runs again goes on counting. A name without a number is not looked at.
+  package func freeNumber(from number: Int, overwrites: Bool) -> Int {
+    guard !overwrites else { return number }
+    let names = [save, capture, video.save].compactMap(\.self)
+    var free = number
+    while free < number + Self.mostNumbers,
+      names.contains(where: { name in
+        (free > 1 || name.contains("{n}"))
+          && ProcessSurroundings.isThere(SaveName.of(name, call: free))
+      })
+    { free += 1 }
+    return free
+  }
+
+  /// Files that are looked for before one is free.
+  private static let mostNumbers = 1_000_000
 
   package func callOptions(_ ends: OpenedSound) -> CallOptions {
     var options = CallOptions(source: ends.source, sink: ends.sink)

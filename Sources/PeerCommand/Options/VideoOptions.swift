@@ -34,6 +34,11 @@ package struct VideoOptions: Sendable {
   /// Whether the call has a picture, one way or the other.
   package var isWanted: Bool { picture != nil || save != nil }
 
+  /// The name for what is seen in call `number`, 1 upwards.
+  package func saveName(call number: Int) -> String? {
+    save.map { SaveName.of($0, call: number) }
+  }
+
   package func apply(_ ends: OpenedVideo?, to options: inout CallOptions) {
     guard let ends else { return }
     options.videoSource = ends.source

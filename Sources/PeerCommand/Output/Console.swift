@@ -4,6 +4,7 @@ internal import Reactor
 /// What people read: lines, and on a terminal one region below them that is redrawn in place.
 package final class Console {
   private let isTalkative: Bool
+  private let isJSON: Bool
   private let logLevel: OnlineOptions.LogLevel
   private let out = OutputFile.standardOutput
   private let errors = OutputFile.standardError
@@ -15,6 +16,7 @@ package final class Console {
   ///   - isQuiet: Only errors are said.
   package init(isJSON: Bool, isQuiet: Bool, logLevel: OnlineOptions.LogLevel = .warning) {
     isTalkative = !isJSON && !isQuiet
+    self.isJSON = isJSON
     self.logLevel = logLevel
     let isPlain = ["", "dumb"].contains(ProcessSurroundings.variable("TERM") ?? "")
     if isQuiet || isPlain {
@@ -38,6 +40,15 @@ package final class Console {
     guard isTalkative else { return }
     hideRegion()
     write(Printable.lines(text) + "\n", to: out)
+    drawRegion()
+  }
+
+  /// What came of something that failed, on standard error; of a quiet program the short form. JSON
+  /// Lines have it in their summary.
+  package func sayFailed(_ text: String, brief: String) {
+    guard !isJSON else { return }
+    hideRegion()
+    write((isTalkative ? text : "earshot: \(brief)") + "\n", to: errors)
     drawRegion()
   }
 

@@ -30,7 +30,12 @@ package enum EndTable {
     _ report: CallReport, savedTo file: String?, videoSavedTo videoFile: String? = nil,
     prediction: String? = nil
   ) -> [(title: String, text: String)] {
-    var rows = [(title: "call", text: "\(report.outcome.rawValue): \(report.reason)")]
+    let isMissed = report.role == .callee && report.outcome == .timeout
+    let ending =
+      isMissed
+      ? "missed: It rang here, and nobody answered in time."
+      : "\(report.outcome.rawValue): \(report.reason)"
+    var rows = [(title: "call", text: ending)]
     rows.append(("with", peer(report)))
     if report.timeline.connectedMs != nil {
       rows.append(("lasted", lasted(report)))

@@ -32,19 +32,22 @@ package enum EventLine {
   private static func write(_ state: RegistrationState, to lines: JSONLines) {
     switch state {
     case .connecting: line("registrationConnecting", to: lines)
-    case .reconnecting: line("reconnecting", to: lines)
+    case .reconnecting(let error): line("reconnecting", to: lines) { add(error, to: &$0) }
     case .registered(let seen, let name):
       line("registered", to: lines) { object in
         object.add("seenAs", "\(seen)")
         object.add("nameStatus", name.rawValue)
       }
     case .failed(let error):
-      line("registrationFailed", to: lines) { object in
-        object.add("code", error.code.rawValue)
-        object.add("message", error.message)
-        object.add("advice", error.advice)
-      }
+      line("registrationFailed", to: lines) { add(error, to: &$0) }
     }
+  }
+
+  private static func add(_ error: EarshotError?, to object: inout JSONObject) {
+    guard let error else { return }
+    object.add("code", error.code.rawValue)
+    object.add("message", error.message)
+    object.add("advice", error.advice)
   }
 
   private static func write(

@@ -8,8 +8,8 @@ package final class JSONLines {
   package static let schema = "earshot/1"
 
   private var outputs: [OutputFile] = []
-  /// What could not be written, in sentences.
-  package private(set) var faults: [String] = []
+  /// What could not be written.
+  package private(set) var faults: [CommandFailure] = []
   private let wallNanoseconds: () -> UInt64
 
   /// - Parameter wallNanoseconds: A clock, for `ts`.
@@ -40,7 +40,7 @@ package final class JSONLines {
       try output.write(line)
       return true
     } catch {
-      faults.append("\(output.name) cannot be written to the end: \(error.reason).")
+      faults.append(CommandFailure(unwritten: output.name, error))
       return false
     }
   }

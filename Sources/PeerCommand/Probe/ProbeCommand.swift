@@ -18,6 +18,9 @@ package struct ProbeCommand: Sendable {
     let online = options.online
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+    var claims = FileClaims()
+    online.claim(in: &claims)
+    try claims.check()
     let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
     let run = ProbeRun(options, console, session.lines, now: SystemClock.now)
     let failure = await follow(run, session, on: loop)
@@ -64,11 +67,14 @@ package struct ProbeCommand: Sendable {
       case .endpoint(.registrationChanged(.registered)):
         isRegistered = true
         if probe == nil { wish = .begin }
-      case .endpoint(.registrationChanged(.failed(let error))):
+      case .endpoint(.registrationChanged):
+        guard let error = session.contact.failure ?? session.contact.trouble else { continue }
         failure = CommandFailure(error)
         run.giveUp(.noAnswer, now: SystemClock.now)
       case .probe(let progress): run.take(progress, now: SystemClock.now)
       case .signal(.user1): break
+      // A terminal that closes often sends it twice.
+      case .signal(.hangUp): if !run.wasStopped { wish = run.stop() }
       case .signal, .key("q"), .key("Q"): wish = run.stop()
       case .wake: wish = run.wake(now: SystemClock.now)
       default: break

@@ -18,7 +18,8 @@ package struct ProbeOptions: Sendable {
     _ arguments: consuming Arguments, variable: (String) -> String?
   ) throws(UsageError) {
     var arguments = arguments
-    online = try OnlineOptions(&arguments, variable: variable, needsRendezvous: false)
+    try arguments.refuse(NotYet.options(of: .probe))
+    online = try OnlineOptions(&arguments, variable: variable)
     plan = try Self.plan(&arguments)
     watches = try arguments.flag("--watch")
     required = try arguments.choice("--require", of: LineUse.allCases.map(\.rawValue))
@@ -58,6 +59,6 @@ package struct ProbeOptions: Sendable {
         "'\(target)' is neither the address of a rendezvous nor a name or an ID.",
         advice: "Write HOST:PORT, a name of 1 to 63 of A-Z a-z 0-9 . _ -, or an ID of 52 letters.")
     }
-    guard !online.rendezvous.isEmpty else { throw OnlineOptions.noRendezvous }
+    try online.requireRendezvous()
   }
 }

@@ -169,7 +169,7 @@ package final class ProbeRun {
     guard options.watches, !wasStopped else {
       if !options.watches {
         console.clear()
-        if !isTold { console.say(ProbeTable.text(report, rating)) }
+        if !isTold { tell(report, rating) }
       }
       end()
       return
@@ -178,6 +178,15 @@ package final class ProbeRun {
       Self.watchLine(report, rating, seconds: Int(now.nanoseconds(since: began) / 1_000_000_000)))
     deadlines.cancel(.overdue)
     deadlines.set(.again, at: max(now, runBegan + Self.watchPeriod))
+  }
+
+  private func tell(_ report: LineReport, _ rating: LineRating) {
+    let table = ProbeTable.text(report, rating)
+    if report.state == .unavailable {
+      console.sayFailed(table, brief: "\(options.target): \(rating.sentence)")
+    } else {
+      console.say(table)
+    }
   }
 
   /// The probe begins: contact was made; or another one of a watched line.

@@ -29,8 +29,8 @@ package enum Help {
     case .keygen: keygen
     case .card: card
     case .probe: probe + onlineOptions + probeExample
-    case .call: call + sound + online
-    case .answer: answer + sound + online
+    case .call: call + playing(callDuration) + online
+    case .answer: answer + playing(answerDuration) + online
     case .inspect: inspect
     case .replay: replay
     }
@@ -64,13 +64,14 @@ package enum Help {
     """
 
   private static let inspect = """
-    usage: earshot inspect FILE|HEX|- [--report FILE.html]
+    usage: earshot inspect FILE|HEX|- [--report FILE.html] [--overwrite]
 
     Explains a capture (pcapng, or what --capture wrote), an events file (JSON Lines) or a packet in
     hex: what each field of the header means, what is sealed, and how the call went. FILE may hold
     the hex; - reads it from standard input.
 
       --report FILE.html   of an events file: plots of the line, its queue, loss and fallbacks
+      --overwrite          --report may replace a file that is there
 
     example: earshot inspect call.pcapng
     """
@@ -86,6 +87,7 @@ package enum Help {
       --most-delay MS      0...1000: the greatest               (default: 1000)
       --without-copies     as if no packet had carried copies of earlier frames
       --without-retransmissions   as if nothing had been sent again
+      --overwrite          --save may replace a file that is there
       --json               print one JSON object
 
     example: earshot replay call.arrivals --most-delay 40 --save shorter.wav
@@ -129,24 +131,36 @@ package enum Help {
   private static let answer = """
     usage: earshot answer [options]
 
-    Registers, and waits for calls.
+    Registers, and waits for calls; a rendezvous that is away is waited for.
 
       --accept             accept every call               (default without a terminal)
       --reject REASON      refuse every call
       --ask                ask, y or n                     (default on a terminal)
       --ring-for SECONDS   accept or refuse after so long  (default: at once; asked: never)
       --calls N            leave after N calls             (default: run on)
+      --fail-fast          end with 3 when the rendezvous does not answer for 10 s
+                           (default: wait for it, however long it is away)
 
     """
+
+  private static let callDuration =
+    "hang up after      (default: when the played file, or the video's, ends)"
+  private static let answerDuration = "hang up after      (default: when the caller hangs up)"
+
+  /// The options of sound and video, with what `--duration` means.
+  private static func playing(_ duration: String) -> String {
+    sound.replacing("{duration}", with: duration)
+  }
 
   private static let sound = """
       --play FILE          WAV, FLAC, Ogg, Opus, MP3, AIFF; - is raw s16le 48 kHz mono on standard
                            input                           (default: a test tone)
       --loop               play the files again and again
       --mute               begin muted
-      --save FILE          what is heard, as .wav or .opus; {n} is the number of the call
+      --save FILE          what is heard, as .wav or .opus; {n} is the number of the call, or the
+                           next that is free; no sound, no file
       --capture FILE       what arrives, for earshot replay; as private as the call
-      --duration SECONDS   hang up after      (default: when the played file, or the video's, ends)
+      --duration SECONDS   {duration}
       --bitrate BPS        6000...510000                   (default: 32000)
       --frame MS           10, 20, 40 or 60                (default: 20)
       --no-fec             send no copies of what may get lost
@@ -174,6 +188,8 @@ package enum Help {
       --pcap FILE.pcapng   the decrypted media as RTP and RTCP, for Wireshark
       --log-level LEVEL    error, warning, info or debug   (default: warning)
       --quiet              print nothing but errors
+      --overwrite          what is saved or written may replace files that are there
+                           (default: they are refused before anybody is called)
     """
 
   private static let online =
@@ -181,7 +197,8 @@ package enum Help {
 
 
       Keys while a call runs on a terminal: m mute, v video on and off, q hang up, s statistics
-      now. SIGINT hangs up and still prints the report; SIGUSR1 prints statistics.
+      now. SIGINT, SIGTERM and SIGHUP hang up and still write the report; SIGUSR1 prints
+      statistics.
 
       example: earshot call bob --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav
                earshot answer --name bob --rendezvous 192.0.2.1:7400 --accept

@@ -4,6 +4,8 @@ package import Reactor
 
 /// Whatever can happen to a running command.
 package enum Happening: Sendable {
+  /// The endpoint is there, or could not be opened.
+  case opened(Result<Endpoint, EarshotError>)
   case endpoint(EndpointEvent)
   case probe(ProbeProgress)
   case signal(SignalWatch.Signal)
@@ -39,6 +41,19 @@ package final class Inbox {
 
   /// Whether keys are being read.
   package var hasKeys: Bool { keys != nil }
+
+  /// Opens an endpoint on the side, so that signals are served meanwhile: `opened` tells.
+  package func open(_ configuration: Configuration) {
+    let (feed, loop) = (feed, loop)
+    Task(executorPreference: loop) {
+      do throws(EarshotError) {
+        feed.yield(.opened(.success(try await Endpoint.open(configuration))))
+      } catch {
+        feed.yield(.opened(.failure(error)))
+      }
+      withExtendedLifetime(loop) {}
+    }
+  }
 
   /// Forwards every event of `endpoint` from now on.
   package func follow(_ endpoint: Endpoint) async {

@@ -11,11 +11,15 @@ package enum PeerProgram {
   package static func main() -> Never {
     // Before any thread is started: all of them inherit it.
     SignalWatch.block()
-    ProcessSurroundings.ignoreBrokenPipes()
+    ProcessSurroundings.ignoreWriteSignals()
     let words = Array(CommandLine.arguments.dropFirst())
     do throws(ReactorError) {
       let loop = try EventLoop()
-      Task(executorPreference: loop) { exit(await run(words, on: loop).rawValue) }
+      Task(executorPreference: loop) {
+        let code = await run(words, on: loop)
+        PendingFile.discardAll()
+        exit(code.rawValue)
+      }
       loop.run()
       exit(ExitCode.failed.rawValue)
     } catch {
@@ -41,6 +45,9 @@ package enum PeerProgram {
     var arguments = Arguments(words)
     guard let name = arguments.command() else { return try withoutCommand(arguments) }
     guard let command = Subcommand(rawValue: name) else {
+      if let absent = NotYet.commands.first(where: { $0.name == name }) {
+        throw CommandFailure(absent.error)
+      }
       let near = Arguments.suggestion(name, Subcommand.allCases.map(\.rawValue))
       throw CommandFailure(
         .usage, "'\(name)' is not a command.",

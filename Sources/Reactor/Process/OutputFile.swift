@@ -7,11 +7,14 @@ package final class OutputFile: Sendable {
   package let name: String
   private let number: Int32
   private let isOwned: Bool
+  /// Gets its name with the first thing written.
+  private let pending: PendingFile?
 
-  private init(name: String, number: Int32, isOwned: Bool) {
+  private init(name: String, number: Int32, isOwned: Bool, pending: PendingFile? = nil) {
     self.name = name
     self.number = number
     self.isOwned = isOwned
+    self.pending = pending
   }
 
   package static let standardOutput = OutputFile(
@@ -24,6 +27,12 @@ package final class OutputFile: Sendable {
     let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard number >= 0 else { throw ReactorError("create", path, errno: errno) }
     self.init(name: path, number: number, isOwned: true)
+  }
+
+  /// A file that comes to be with the first thing written to it.
+  package convenience init(_ pending: PendingFile) throws(ReactorError) {
+    self.init(
+      name: pending.path, number: try pending.duplicate(), isOwned: true, pending: pending)
   }
 
   deinit { if isOwned { _ = close(number) } }
@@ -44,7 +53,9 @@ package final class OutputFile: Sendable {
         return unsafe Glibc.write(number, start + written, bytes.count - written)
       }
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw ReactorError("write", name, errno: errno) }
+      let reason = errno
+      if count > 0 { try pending?.place() }
+      guard count > 0 else { throw ReactorError("write", name, errno: reason) }
       written += count
     }
   }

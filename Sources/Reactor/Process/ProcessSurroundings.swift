@@ -8,8 +8,18 @@ package enum ProcessSurroundings {
     return unsafe String(cString: value)
   }
 
-  /// A reader that went away is an error of the write, not the end of the program.
-  package static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
+  /// A reader that went away, or a file that may not grow (`ulimit -f`), is an error of the write,
+  /// not the end of the program.
+  package static func ignoreWriteSignals() {
+    _ = signal(SIGPIPE, SIG_IGN)
+    _ = signal(SIGXFSZ, SIG_IGN)
+  }
+
+  /// Whether there is anything under this name, be it a link that leads nowhere.
+  package static func isThere(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0
+  }
 
   /// The first bytes of a file, at most `limit` of them.
   package static func contents(

@@ -119,6 +119,9 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     settings.card = card
   }
 
+  /// Who may register from now on; those who are registered stay until they register again.
+  package mutating func admit(_ admission: Admission) { settings.admission = admission }
+
   /// The wall clock has been read anew: it may have been stepped since the start.
   package mutating func setWallClock(unixMilliseconds: UInt64, now: Instant) {
     settings.wallMilliseconds = unixMilliseconds &- now.nanoseconds / 1_000_000

@@ -80,4 +80,27 @@ import Wire
     _ = try pair.connect()
     pair.expectHungUp()
   }
+
+  /// Goal: an outage of any length ends within 10 s of the rendezvous' return, idle or in a call.
+  @Test(arguments: [20, 60, 600] as [Int64])
+  func `a rendezvous that was away is found within 10 s, however long it was`(
+    seconds: Int64
+  ) throws {
+    for seed in 1...10 as ClosedRange<UInt64> {
+      let pair = TwoPeers(seed: seed)
+      pair.world.run(.seconds(2))
+      pair.world.rendezvous.crash()
+      pair.world.run(.seconds(seconds) + .milliseconds(Int64(seed) * 700))
+      pair.world.rendezvous.start()
+      pair.world.run(.seconds(10))
+      _ = try pair.connect()
+      pair.world.rendezvous.crash()
+      pair.world.run(.seconds(seconds))
+      pair.expectHungUp()
+      pair.world.rendezvous.start()
+      pair.world.run(.seconds(10))
+      _ = try pair.connect()
+      pair.expectHungUp()
+    }
+  }
 }

@@ -1,0 +1,82 @@
+package import Earshot
+package import Primitives
+
+/// Contact with the rendezvous as a person is told of it: one warning for each outage, however many
+/// attempts it lasts, and one line when it is over.
+package struct RendezvousContact {
+  /// Why nothing more is attempted; `nil` while attempts go on.
+  package private(set) var failure: EarshotError?
+  /// Why the last attempt came to nothing; `nil` while there is contact, or nobody knows yet.
+  package private(set) var trouble: EarshotError?
+  private var hasHadContact = false
+  private var hadName = false
+  /// When the outage began that was warned of.
+  private var outage: Instant?
+  /// Whether the first contact is waited for without end: then its failures are warned of too.
+  private let isPatient: Bool
+
+  package init(isPatient: Bool) { self.isPatient = isPatient }
+
+  /// Takes a change; what to say about it as a warning, if anything.
+  package mutating func follow(
+    _ state: RegistrationState, isInCall: Bool, now: Instant
+  ) -> String? {
+    switch state {
+    case .connecting: return nil
+    case .failed(let error):
+      failure = error
+      trouble = nil
+      return nil
+    case .reconnecting(let error):
+      trouble = error
+      return warn(of: error, isInCall: isInCall, now: now)
+    case .registered(_, let name):
+      trouble = nil
+      let line = welcome(name, now: now)
+      hasHadContact = true
+      hadName = name == .granted
+      return line
+    }
+  }
+
+  private mutating func warn(of error: EarshotError?, isInCall: Bool, now: Instant) -> String? {
+    guard outage == nil else { return nil }
+    if hasHadContact {
+      outage = now
+      return "contact with the rendezvous is lost; "
+        + (isInCall ? "the call goes on, and so do the attempts" : "trying again until it is back")
+    }
+    // Before the first contact there is nothing to lose: only an attempt that failed is news.
+    guard isPatient, let error else { return nil }
+    outage = now
+    return "\(error.message) Trying again until it does. \(error.advice)"
+  }
+
+  private mutating func welcome(
+    _ name: RegistrationState.NameStatus, now: Instant
+  ) -> String? {
+    defer { outage = nil }
+    guard let outage else { return nil }
+    let seconds = Int(now.nanoseconds(since: outage) / 1_000_000_000)
+    let lost = hadName && name != .granted ? "; the name belongs to another identity by now" : ""
+    return hasHadContact
+      ? "registered again after \(Timestamp.clock(seconds: seconds))\(lost)"
+      : "the rendezvous answers, after \(Timestamp.clock(seconds: seconds))"
+  }
+}
+
+/// When to try again what failed for a reason outside: 1, 2, 4 ... 30 s, a quarter more or less.
+package struct RetryDelay {
+  private var failures = 0
+
+  package init() {}
+
+  /// The next wait.
+  ///
+  /// - Parameter chance: 0..<1.
+  package mutating func next(chance: Double) -> Duration {
+    let seconds = min(30, Double(1 << min(failures, 5)))
+    failures += 1
+    return .milliseconds(Int64(seconds * (0.75 + 0.5 * chance) * 1000))
+  }
+}

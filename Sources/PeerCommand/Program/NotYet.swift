@@ -1,0 +1,52 @@
+package import Arguments
+
+/// What the contract of the program names and this version does not have. One table: the program
+/// refuses by it, README repeats it, and a test compares it with the contract.
+package enum NotYet {
+  package static let commands: [AbsentFeature] = [
+    AbsentFeature(
+      "join", "this version has no channels yet.",
+      advice: "earshot call and earshot answer talk between two hosts."),
+    AbsentFeature(
+      "token", "this version has no tokens yet.",
+      advice: "earshot-rendezvous --allow FILE says who may register."),
+    AbsentFeature(
+      "send", "this version sends no files or texts yet.",
+      advice: "Programs can send messages in a call: Call.send of the library."),
+    AbsentFeature(
+      "receive", "this version receives no files or texts yet.",
+      advice: "Programs can receive messages in a call: CallProgress.message of the library."),
+    AbsentFeature(
+      "contacts", "this version has no contacts yet.",
+      advice: "Who was seen before is in FILE.known-peers, beside the identity."),
+    AbsentFeature(
+      "doctor", "this version does not examine the host yet.",
+      advice: "earshot probe HOST:PORT measures the line to a rendezvous."),
+  ]
+
+  /// Options of a command.
+  package static func options(of command: Subcommand) -> [AbsentFeature] {
+    switch command {
+    case .probe, .call: online
+    case .answer: online + [from]
+    case .keygen, .card, .inspect, .replay: []
+    }
+  }
+
+  private static let online: [AbsentFeature] =
+    ["--turn", "--turn-user", "--turn-password"].map { name in
+      AbsentFeature(
+        name, "this version has no relays yet.", advice: "Leave it out: paths are direct.")
+    } + [
+      AbsentFeature(
+        "--paths", "this version cannot choose yet when addresses are told.",
+        advice: "Leave it out: they are told while it rings."),
+      AbsentFeature(
+        "--no-port-mapping", "this version maps no ports yet.",
+        advice: "Leave it out: no router is asked for anything."),
+    ]
+
+  private static let from = AbsentFeature(
+    "--from", "this version cannot choose yet who may ring.",
+    advice: "Leave it out, and use --ask or --reject.")
+}

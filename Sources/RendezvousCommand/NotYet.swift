@@ -1,0 +1,31 @@
+import Arguments
+
+/// What the contract of the program names and this version does not have: refused by name.
+enum NotYet {
+  static let commands: [AbsentFeature] = [
+    AbsentFeature(
+      "names", "this version cannot show or free names yet.",
+      advice: "Stop the server to look into registrations.db with sqlite3."),
+    AbsentFeature(
+      "backup", "this version makes no backups yet.",
+      advice: "Stop the server, and copy the folder of --data."),
+  ]
+
+  static let options: [AbsentFeature] =
+    ["--turn", "--turn-secret", "--relay-key"].map { name in
+      AbsentFeature(
+        name, "this version has no relays yet.", advice: "Leave it out: paths are direct.")
+    } + [
+      AbsentFeature(
+        "--require-token", "this version has no tokens yet.",
+        advice: "Use --allow FILE to say who may register."),
+      AbsentFeature(
+        "--redis", "this version runs on one node.", advice: "Leave it out."),
+      AbsentFeature(
+        "--config", "this version reads no configuration file yet.",
+        advice: "Write the options on the command line."),
+      AbsentFeature(
+        "--drain", "this version tells its clients when it ends, and does not wait for them yet.",
+        advice: "Leave it out."),
+    ]
+}

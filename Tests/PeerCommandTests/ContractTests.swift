@@ -1,0 +1,99 @@
+import Arguments
+import Foundation
+import PeerCommand
+import Testing
+
+/// The commands and options of the contract of `earshot`, as users are promised them.
+struct ContractTests {
+  private static let online = [
+    "--rendezvous", "--identity", "--name", "--bind", "--turn", "--turn-user", "--turn-password",
+    "--paths", "--no-port-mapping", "--overwrite", "--json", "--events", "--report", "--pcap",
+    "--log-level", "--quiet",
+  ]
+  private static let sound = [
+    "--play", "--loop", "--mute", "--save", "--video", "--save-video", "--duration", "--bitrate",
+    "--frame", "--max-video-bitrate", "--no-fec", "--no-nack", "--fallback", "--extension",
+    "--min-mos",
+  ]
+  private static let contract: [(command: String, options: [String])] = [
+    ("keygen", []), ("card", ["--qr"]),
+    (
+      "probe",
+      online + [
+        "--uplink", "--downlink", "--expected-uplink", "--expected-downlink", "--duration",
+        "--watch", "--require",
+      ]
+    ),
+    ("call", online + sound + ["--ring-timeout"]),
+    (
+      "answer",
+      online + sound + [
+        "--accept", "--reject", "--ask", "--from", "--ring-for", "--calls", "--fail-fast",
+      ]
+    ),
+    ("inspect", []), ("join", []), ("send", []), ("receive", []), ("contacts", []), ("token", []),
+    ("doctor", []),
+  ]
+
+  @Test func `every command of the contract is there, or refused by its name`() {
+    let absent = NotYet.commands.map(\.name)
+    for (command, _) in Self.contract {
+      #expect((Subcommand(rawValue: command) != nil) != absent.contains(command), "\(command)")
+    }
+    #expect(Set(absent).isSubset(of: Self.contract.map(\.command)))
+    for feature in NotYet.commands {
+      #expect(feature.error.message.hasPrefix("\(feature.name): this version"))
+      #expect(feature.sentence.hasSuffix(".") && feature.advice.hasSuffix("."))
+    }
+  }
+
+  @Test func `every option of the contract is in the help, or refused by its name`() {
+    for (name, options) in Self.contract {
+      guard let command = Subcommand(rawValue: name) else { continue }
+      let words = Help.text(command).split { " \n[]|,;".contains($0) }.map(String.init)
+      let absent = NotYet.options(of: command).map(\.name)
+      for option in options {
+        #expect(words.contains(option) != absent.contains(option), "\(name) \(option)")
+      }
+      #expect(Set(absent).isSubset(of: options), "\(name)")
+    }
+  }
+
+  @Test(arguments: ["--turn", "--paths", "--no-port-mapping", "--from"])
+  func `an option that is not there yet is refused with what to do`(option: String) {
+    for words in [[option], [option, "x"], [option + "=x"]] {
+      let error = #expect(throws: UsageError.self) {
+        try AnswerCommand(Arguments(words), isOnTerminal: false) { _ in "h:1" }
+      }
+      #expect(error?.message.hasPrefix(option + ": this version") == true)
+      #expect(error?.advice.isEmpty == false)
+    }
+  }
+
+  @Test func `README names what is not there yet`() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let text = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    let names =
+      NotYet.commands.map(\.name)
+      + [Subcommand.probe, .call, .answer].flatMap { NotYet.options(of: $0).map(\.name) }
+    for name in names { #expect(text.contains("`\(name)`"), "\(name)") }
+  }
+
+  @Test func `a misspelt option is named before the rendezvous that it was meant to give`() {
+    for command in ["call bob", "probe bob", "answer"] {
+      var words = command.split(separator: " ").map(String.init)
+      let name = words.removeFirst()
+      words += ["--rendevous", "h:1"]
+      let error = #expect(throws: UsageError.self) {
+        switch name {
+        case "call": _ = try CallCommand(Arguments(words)) { _ in nil }
+        case "probe": _ = try ProbeCommand(Arguments(words)) { _ in nil }
+        default: _ = try AnswerCommand(Arguments(words), isOnTerminal: false) { _ in nil }
+        }
+      }
+      #expect(error?.message.contains("--rendevous") == true)
+      #expect(error?.advice.contains("--rendezvous") == true)
+    }
+  }
+}

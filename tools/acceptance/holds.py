@@ -1,0 +1,249 @@
+"""Calls that hold, files that stay: what a program outlives, and what it leaves behind."""
+import os, signal, stat, time, wave
+from lab import ADDRESS, BIN, PORT, sh
+from scenarios import equal, outcome, ready, scenario, speech
+
+BACK = 12  # seconds in which a rendezvous that is back must have been found
+
+
+def warnings(program):
+    return [line for line in program.stderr().splitlines() if line.startswith("earshot: warning: ")]
+
+
+def registered(program, count, seconds):
+    """Waits for the registration number `count`."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if sum(line.get("name") == "registered" for line in program.lines()) >= count:
+            return
+        assert program.process.poll() is None, f"  {program.label} has ended\n{program.describe()}"
+        time.sleep(0.05)
+    raise AssertionError(f"  {program.label}: no registration {count} within {seconds} s\n{program.describe()}")
+
+
+def told(program, outages):
+    """One warning for each outage, one line for its end."""
+    lines = warnings(program)
+    equal(len(lines), 2 * outages, f"warnings of {program.label}: {lines}")
+
+
+def talk(lab, bob):
+    alice = lab.peer("a", "call", "bob", "--duration", "1")
+    outcome(alice, "completed", 0, 20)
+
+
+@scenario
+def answer_waits_for_its_rendezvous(lab):
+    bob = lab.peer("b", "answer", "--accept", "--calls", "1", name="bob")
+    hasty = lab.peer("b", "answer", "--accept", "--fail-fast", name="carol")
+    time.sleep(25)
+    equal(bob.process.poll(), None, "end of answer without a rendezvous")
+    equal(hasty.wait(1), 3, "exit code of --fail-fast")
+    equal(hasty.summary()["outcome"], "unreachable", "outcome of --fail-fast")
+    assert "Nothing that can be understood" in hasty.stderr(), hasty.stderr()
+    equal(len(warnings(bob)), 1, f"warnings: {warnings(bob)}")
+    began = time.monotonic()
+    lab.rendezvous()
+    registered(bob, 1, BACK)
+    back = time.monotonic() - began
+    told(bob, 1)
+    talk(lab, bob)
+    equal(bob.wait(5), 0, "exit code of bob")
+    return f"registered {back:.1f} s after the rendezvous was there"
+
+
+def outage(lab, seconds):
+    server = lab.rendezvous()
+    bob = ready(lab, "--accept", "--calls", "1")
+    server.kill()
+    time.sleep(seconds)
+    began = time.monotonic()
+    lab.rendezvous()
+    registered(bob, 2, BACK)
+    back = time.monotonic() - began
+    told(bob, 1)
+    talk(lab, bob)
+    equal(bob.wait(5), 0, "exit code of bob")
+    return f"registered {back:.1f} s after {seconds} s without a rendezvous"
+
+
+@scenario
+def answer_outwaits_20_s(lab):
+    return outage(lab, 20)
+
+
+@scenario
+def answer_outwaits_a_minute(lab):
+    return outage(lab, 60)
+
+
+@scenario
+def answer_outwaits_an_outage_around_the_end_of_a_call(lab):
+    server = lab.rendezvous()
+    bob = ready(lab, "--accept", "--calls", "2")
+    alice = lab.peer("a", "call", "bob", "--duration", "22", name="alice")
+    alice.wait_event("connected")
+    server.kill()
+    outcome(alice, "completed", 0, 40)
+    time.sleep(15)
+    equal(bob.process.poll(), None, "end of answer after the call")
+    began = time.monotonic()
+    lab.rendezvous()
+    registered(bob, 2, BACK)
+    back = time.monotonic() - began
+    told(bob, 1)
+    assert "the call goes on" in warnings(bob)[0], warnings(bob)
+    talk(lab, bob)
+    equal(bob.wait(5), 0, "exit code of bob")
+    return f"registered {back:.1f} s after the rendezvous was back"
+
+
+@scenario
+def answer_waits_for_the_name_of_its_rendezvous(lab):
+    # `ip netns exec` puts these files in the place of those in /etc.
+    folder = f"/etc/netns/{lab.ns('b')}"
+    os.makedirs(folder)
+    try:
+        for name, text in (("hosts", "127.0.0.1 localhost\n"), ("resolv.conf", "nameserver 127.0.0.1\n")):
+            with open(f"{folder}/{name}", "w") as file:
+                file.write(text)
+        lab.rendezvous()
+        where = f"rendezvous.test:{PORT}"
+        call = lab.peer("b", "call", "carol", rendezvous=where)
+        bob = lab.peer("b", "answer", "--accept", "--calls", "1", rendezvous=where, name="bob")
+        equal(call.wait(5), 3, "exit code of a call")
+        time.sleep(4)
+        equal(bob.process.poll(), None, "end of answer without an address")
+        equal(len(warnings(bob)), 1, f"warnings: {warnings(bob)}")
+        with open(f"{folder}/hosts", "a") as file:
+            file.write(f"{ADDRESS['r']} rendezvous.test\n")
+        registered(bob, 1, 15)
+        told(bob, 1)
+        talk(lab, bob)
+        equal(bob.wait(5), 0, "exit code of bob")
+        early = lab.peer("b", "answer", "--accept", rendezvous=f"nowhere.test:{PORT}")
+        time.sleep(1.5)
+        early.signal(signal.SIGTERM)
+        equal(early.wait(2), 130, "exit code after SIGTERM while there is no address")
+    finally:
+        sh("rm", "-rf", folder)
+
+
+@scenario
+def what_is_refused_for_good_ends_answer(lab):
+    lab.rendezvous()
+    ready(lab, "--accept")
+    stranger = lab.peer("a", "answer", "--accept", rendezvous=f"{ADDRESS['r']}:{PORT}#" + "y" * 52)
+    equal(stranger.wait(12), 7, "exit code with the wrong ID")
+
+
+@scenario
+def a_killed_call_leaves_what_was_heard(lab):
+    lab.rendezvous()
+    bob = ready(lab, "--accept", "--save", lab.path("heard-{n}.wav"), "--events", lab.path("events"))
+    alice = lab.peer("a", "call", "bob", "--duration", "30", name="alice")
+    alice.wait_event("connected")
+    assert not os.path.exists(lab.path("heard-2.wav"))
+    time.sleep(3)
+    bob.kill()
+    alice.kill()
+    equal(sorted(name for name in os.listdir(lab.folder) if "heard" in name), ["heard-1.wav"], "files")
+    with wave.open(lab.path("heard-1.wav")) as file:
+        seconds = file.getnframes() / file.getframerate()
+    assert 2.5 <= seconds <= 5, f"  {seconds} s were saved"
+    for name in ("heard-1.wav", "events"):
+        equal(stat.S_IMODE(os.stat(lab.path(name)).st_mode), 0o600, f"mode of {name}")
+    # A service that runs again goes on counting.
+    again = ready(lab, "--accept", "--calls", "1", "--save", lab.path("heard-{n}.wav"))
+    talk(lab, again)
+    equal(again.wait(5), 0, "exit code of bob")
+    assert os.path.exists(lab.path("heard-2.wav"))
+    return f"{seconds:.1f} s readable after kill -9"
+
+
+@scenario
+def outputs_are_tried_before_anybody_may_ring(lab):
+    speech(lab.path("in.wav"), 1)
+    before = open(lab.path("in.wav"), "rb").read()
+    os.symlink(lab.path("in.wav"), lab.path("link.wav"))
+    os.link(lab.path("in.wav"), lab.path("hard.wav"))
+    # Nobody listens here: a refusal that came after the wait for the rendezvous would take 10 s.
+    for words, code in (
+        (("--save", "in.wav"), 8), (("--save", "no/a.wav"), 8), (("--report", "in.wav"), 8),
+        (("--save", "link.wav", "--overwrite", "--play", "in.wav"), 2),
+        (("--save", "hard.wav", "--overwrite", "--play", "in.wav"), 2),
+        (("--events", "e", "--report", "e"), 2), (("--pcap", "p", "--capture", "./p"), 2),
+    ):
+        words = [word if word.startswith("--") else lab.path(word) for word in words]
+        for command in (("answer", "--accept"), ("call", "nobody")):
+            program = lab.peer("a", *command, *words)
+            equal(program.wait(3), code, f"exit code of {' '.join(words)}")
+            assert program.stderr().count("\n") >= 2, f"  no advice: {program.stderr()}"
+    equal(open(lab.path("in.wav"), "rb").read() == before, True, "the played file is as it was")
+
+
+@scenario
+def a_file_that_may_not_grow_ends_the_saving_not_the_call(lab):
+    lab.rendezvous()
+    bob = ready(lab, "--accept", "--calls", "1")
+    alice = lab.run("a", "bash", "-c", 'ulimit -f 200; exec "$@"', "limited", f"{BIN}/earshot", "call", "bob", "--duration",
+                    "5", "--save", lab.path("heard.wav"), "--rendezvous", f"{ADDRESS['r']}:{PORT}", "--identity",
+                    lab.path("limited"), "--json")
+    outcome(alice, "completed", 8, 20)
+    assert "ulimit -f" in alice.stderr(), alice.stderr()
+    assert os.path.getsize(lab.path("heard.wav")) > 100_000
+    outcome(bob, "completed", 0)
+
+
+@scenario
+def a_reader_that_goes_away_is_told_of_as_such(lab):
+    lab.rendezvous()
+    bob = ready(lab, "--accept", "--calls", "1")
+    alice = lab.run("a", "bash", "-c", '"$@" | head -n 1; exit ${PIPESTATUS[0]}', "piped", f"{BIN}/earshot", "call", "bob",
+                    "--duration", "2", "--rendezvous", f"{ADDRESS['r']}:{PORT}", "--identity", lab.path("piped"), "--json")
+    equal(alice.wait(20), 8, "exit code")
+    assert "no reader" in alice.stderr() and "df -h" not in alice.stderr(), alice.stderr()
+    outcome(bob, "completed", 0)
+
+
+@scenario
+def a_terminal_that_closes_hangs_up(lab):
+    lab.rendezvous()
+    bob = ready(lab, "--accept", "--calls", "1", "--report", lab.path("b.html"))
+    alice = lab.peer("a", "call", "bob", "--duration", "60", "--report", lab.path("a.html"), "--pcap", lab.path("a.pcapng"))
+    alice.wait_event("connected")
+    time.sleep(1)
+    began = time.monotonic()
+    alice.signal(signal.SIGHUP), alice.signal(signal.SIGHUP)
+    outcome(alice, "completed", 0, 5)
+    outcome(bob, "completed", 0, 5)
+    for name in ("a.html", "b.html"):
+        assert os.path.getsize(lab.path(name)) > 2000, name
+    waiting = ready(lab, "--accept", name="dora")
+    waiting.signal(signal.SIGHUP)
+    equal(waiting.wait(5), 0, "exit code of one that waits")
+    return f"both ended {time.monotonic() - began:.1f} s after SIGHUP"
+
+
+@scenario
+def a_rendezvous_reads_who_is_allowed_again(lab):
+    with open(lab.path("allow"), "w") as file:
+        file.write("carol\n")
+    server = lab.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"{ADDRESS['r']}:{PORT}", "--data", lab.path("data"),
+                     "--allow", lab.path("allow"), "--json")
+    server.wait_line(lambda line: line.get("type") == "listening", 5)
+    equal(lab.peer("b", "answer", "--accept", name="bob").wait(12), 4, "exit code of one who is not listed")
+    with open(lab.path("allow"), "a") as file:
+        file.write("bob\n")
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        server.signal(number)
+    time.sleep(0.2)
+    bob = ready(lab, "--accept", "--calls", "1")
+    with open(lab.path("allow"), "w") as file:
+        file.write("not a name!\n")
+    server.signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert "stays as it was" in server.stderr(), server.stderr()
+    server.signal(signal.SIGTERM)
+    equal(server.wait(2), 0, "exit code of the rendezvous")
+    bob.kill()
