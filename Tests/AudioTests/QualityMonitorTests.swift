@@ -37,7 +37,8 @@ struct QualityMonitorTests {
     split.network = 20
     split.jitterBuffer = 15
     let remote = RemoteAudioStatistics(
-      outcome.statistics, quality, delay: split, channels: 1, receivedBitrate: 32_000, cause: outcome.changes.first?.cause)
+      outcome.statistics, quality, delay: split, channels: 1, receivedBitrate: 32_000,
+      cause: outcome.changes.first?.cause)
     #expect(remote.quality == 1 && remote.qualityChangedReason == nil)
     #expect(remote.e2eDelay.total == 35 && remote.frozenRate > 1.5 && remote.frozenRate < 8)
     #expect(remote.receivedBitrate == 32 && (300...1600).contains(remote.totalFrozenTime))

@@ -145,13 +145,14 @@ struct FrameLedger: Sendable {
       step: step &- newest, before: lengthInUse, after: frameSteps, isMarked: isMarked)
     guard count > 0 else { return }
     let length = max(lengthInUse, frameSteps)
+    let first = newest &+ lengthInUse
     // Copies reach back no further.
     let kept = min(count, Self.repairable)
-    for back in 1...kept {
-      if isFar { lose(step &- back &* length, .hole) } else { judge(step &- back &* length) }
-    }
-    guard count > kept else { return }
     framesLostInHoles &+= UInt64(count - kept)
+    for number in (count - kept)..<count {
+      let missing = first &+ number &* length
+      if isFar { lose(missing, .hole) } else { judge(missing) }
+    }
   }
 
   /// Decides what is open, as there will be no newer frames of that length to wait for.

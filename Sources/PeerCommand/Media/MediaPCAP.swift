@@ -105,14 +105,18 @@ extension MediaPCAP.State {
       received: incoming.takeBlock(jitterMs: report.statistics.received.jitterMs))
   }
 
-  /// What FEEDBACK says of our packets; `nil` before there was any. Its delay since our report is
+  /// What the other side says of our frames, or FEEDBACK of our packets while it has not; `nil`
+  /// before there was any. Its delay since our report is
   /// put so that whoever reckons the round trip from it (RFC 3550 §6.4.1) finds the measured one.
   func theirReport(_ report: CapturedReport) -> RTCPReport? {
     let sent = report.statistics.sent
     guard let fractionLost = sent.fractionLost, outgoing.packetCount > 0 else { return nil }
+    let remote = report.statistics.audio?.remote
     var block = RTCPReport.Received(
-      source: outgoing.source, fractionLost: fractionLost, lost: sent.packetsLost ?? 0,
-      highestSequence: outgoing.highestSequence, jitter: 0)
+      source: outgoing.source, fractionLost: remote?.fractionLost ?? fractionLost,
+      lost: remote?.packetsLost ?? sent.packetsLost ?? 0,
+      highestSequence: outgoing.highestSequence,
+      jitter: UInt32(max(0, min(1e6, (remote?.jitter ?? 0) * 48_000))))
     block.answer(lastReport, report)
     return RTCPReport(source: incoming.source, name: "there", received: block)
   }
