@@ -70,9 +70,9 @@ extension CallStatistics {
     public var bytesReceived = 0
     /// Packets that were sent again.
     public var retransmittedPacketsReceived = 0
-    /// Packets that did not come, before any repair, counted when their frame is shown or passed by:
-    /// `recoveredByFec`, `recoveredByRetransmission` and `residualLost` together. Of a frame none
-    /// of which came one, as nobody knows how many it had.
+    /// Packets that did not come, before any repair, counted when their frame is shown or passed
+    /// by: `recoveredByFec`, `recoveredByRetransmission` and `residualLost` together. Of a frame
+    /// none of which came one, as nobody knows how many it had.
     public var packetsLost = 0
     /// Lost packets that parity brought back.
     public var recoveredByFec = 0

@@ -33,6 +33,18 @@ struct VideoLinesTests {
     sent.qualityLimitationReason = "bandwidth"
     sent.qualityLimitationDurations = ["none": 3, "bandwidth": 1, "cpu": 0]
     numbers.videoSent = sent
+    numbers.videoReceived = received(atMs: atMs)
+    var line = CallStatistics.Congestion(
+      estimateBps: 2_000_000.4, acknowledgedBps: 900_000, queueDelayMs: 12.5, state: "holding",
+      reason: "queue")
+    line.estimateP50Bps = 1_900_000
+    line.queueDelays = CallStatistics.Milliseconds(p50: 3, p95: 21)
+    numbers.congestion = line
+    numbers.fallbacks = fallbacks
+    return numbers
+  }
+
+  private static func received(atMs: Int) -> CallStatistics.VideoInbound {
     var received = CallStatistics.VideoInbound()
     received.packetsReceived = 297
     received.packetsLost = 3
@@ -48,15 +60,7 @@ struct VideoLinesTests {
     received.totalFreezesDuration = 0.75
     received.activeTime = 4
     received.lipOffsetMs = CallStatistics.Milliseconds(min: -5, p50: 4, p95: 22)
-    numbers.videoReceived = received
-    var line = CallStatistics.Congestion(
-      estimateBps: 2_000_000.4, acknowledgedBps: 900_000, queueDelayMs: 12.5, state: "holding",
-      reason: "queue")
-    line.estimateP50Bps = 1_900_000
-    line.queueDelays = CallStatistics.Milliseconds(p50: 3, p95: 21)
-    numbers.congestion = line
-    numbers.fallbacks = fallbacks
-    return numbers
+    return received
   }
 
   private static func keys(_ value: JSONValue?) -> [String] {

@@ -232,8 +232,8 @@ package struct RedundancyPolicy: Sendable {
     return plan
   }
 
-  /// Packets of 20 ms below 48 kbit/s would be more header than sound; those of 10 ms are sent where
-  /// the frames fit at their full rate beside their headers.
+  /// Packets of 20 ms below 48 kbit/s would be more header than sound; those of 10 ms are sent
+  /// where the frames fit at their full rate beside their headers.
   private func frameLength(wire: Int) -> FrameLength {
     let short = limits.bitrate + Self.headerBitrate(.milliseconds10)
     let needed: FrameLength =

@@ -21,18 +21,7 @@ package enum VideoLines {
 
   private static func inbound(_ numbers: CallStatistics.VideoInbound) -> JSONObject {
     var object = object("inbound-rtp", "video-in")
-    object.add("packetsReceived", numbers.packetsReceived)
-    object.add("packetsLost", numbers.packetsLost)
-    object.add("packetsDiscarded", numbers.packetsDiscarded)
-    object.add("bytesReceived", numbers.bytesReceived)
-    object.add("retransmittedPacketsReceived", numbers.retransmittedPacketsReceived)
-    object.add("fecPacketsReceived", numbers.fecPacketsReceived)
-    object.add("fecBytesReceived", numbers.fecBytesReceived)
-    object.add("fecPacketsDiscarded", numbers.fecPacketsDiscarded)
-    object.add("earshotRecoveredByFec", numbers.recoveredByFec)
-    object.add("earshotRecoveredByRetransmission", numbers.recoveredByRetransmission)
-    object.add("earshotResidualLost", numbers.residualLost)
-    object.add("earshotFramesRecovered", numbers.framesRecovered)
+    addPackets(numbers, to: &object)
     object.add("framesReceived", numbers.framesReceived)
     object.add("framesDecoded", numbers.framesDecoded)
     object.add("keyFramesDecoded", numbers.keyFramesDecoded)
@@ -60,6 +49,23 @@ package enum VideoLines {
       object.add("earshotLipOffset", spread)
     }
     return object
+  }
+
+  private static func addPackets(
+    _ numbers: CallStatistics.VideoInbound, to object: inout JSONObject
+  ) {
+    object.add("packetsReceived", numbers.packetsReceived)
+    object.add("packetsLost", numbers.packetsLost)
+    object.add("packetsDiscarded", numbers.packetsDiscarded)
+    object.add("bytesReceived", numbers.bytesReceived)
+    object.add("retransmittedPacketsReceived", numbers.retransmittedPacketsReceived)
+    object.add("fecPacketsReceived", numbers.fecPacketsReceived)
+    object.add("fecBytesReceived", numbers.fecBytesReceived)
+    object.add("fecPacketsDiscarded", numbers.fecPacketsDiscarded)
+    object.add("earshotRecoveredByFec", numbers.recoveredByFec)
+    object.add("earshotRecoveredByRetransmission", numbers.recoveredByRetransmission)
+    object.add("earshotResidualLost", numbers.residualLost)
+    object.add("earshotFramesRecovered", numbers.framesRecovered)
   }
 
   private static func outbound(_ numbers: CallStatistics.VideoOutbound) -> JSONObject {
