@@ -106,7 +106,8 @@ extension CallStatistics {
     public var nackCount = 0
     /// Requests for a key frame.
     public var pliCount = 0
-    /// Intervals between two pictures of at least max(3 × mean, mean + 150 ms) of the last 30 (W3C).
+    /// Intervals between two pictures of at least max(3 × mean, mean + 150 ms) of the last 30
+    /// (W3C).
     public var freezeCount = 0
     /// Seconds.
     public var totalFreezesDuration = 0.0

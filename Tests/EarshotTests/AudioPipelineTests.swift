@@ -85,7 +85,8 @@ import Testing
     #expect((19.9...20.1).contains(spoken.outbound.totalSamplesDuration))
   }
 
-  /// Method: the line says what it dropped; the receiver and the sender's knowledge of it are asked.
+  /// Method: the line says what it dropped; the receiver and the sender's knowledge of it are
+  /// asked.
   @Test(arguments: [0, 0.02, 0.1, 0.35]) func `sender, line and receiver count the same`(
     share: Double
   ) throws {
