@@ -53,10 +53,11 @@ extension AudioDetails.Inbound {
 
 extension AudioDetails.Remote {
   init(_ remote: RemoteReception) {
+    packetsExpected = Int(clamping: remote.framesExpected)
     packetsLost = Int(clamping: remote.framesLost)
     fractionLost = remote.lossFraction
     jitter = Double(remote.jitterMilliseconds) / 1000
-    packetsUnrepaired = Int(clamping: remote.framesUnrepaired)
+    residualLost = Int(clamping: remote.framesUnrepaired)
     jitterBufferTarget = Double(remote.targetDelayMilliseconds) / 1000
   }
 }
@@ -101,6 +102,8 @@ extension AudioQualityChange {
       isBad: change.isBad, reason: change.cause.map(AudioQuality.Reason.init),
       mos: AudioQuality.rounded(change.score))
     lostFraction = change.lostFraction
+    residualLostFraction = change.residualLostFraction
+    silentMs = change.silentSeconds.map { Int($0 * 1000) }
     concealedFraction = change.concealedFraction
     self.jitterMs = jitterMs
     mouthToEarMs = change.mouthToEarMilliseconds > 0 ? change.mouthToEarMilliseconds : nil
@@ -118,7 +121,7 @@ extension RemoteAudioStats {
     split.network = network ?? 0
     split.jitterBuffer = numbers.playout.playoutDelays.quantile(0.5) ?? 0
     let remote = RemoteAudioStatistics(
-      numbers.playout, numbers.quality, numbers.report, delay: split, channels: numbers.channels,
+      numbers.playout, numbers.quality, delay: split, channels: numbers.channels,
       receivedBitrate: Int(received.bitrateBps), cause: numbers.account.cause)
     quality = remote.quality
     networkTransportDelay = remote.networkTransportDelay

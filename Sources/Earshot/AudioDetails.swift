@@ -73,14 +73,16 @@ public struct AudioDetails: Sendable, Equatable {
 
   /// `remote-inbound-rtp`: what the other side's reports say of the audio sent to it.
   public struct Remote: Sendable, Equatable {
-    /// Frames whose own packet did not come.
+    /// Frames that its reports tell of; the rest it has said nothing of.
+    public var packetsExpected = 0
+    /// Of these, frames whose own packet did not come, before any repair.
     public var packetsLost = 0
     /// Between its last two reports, 0...1.
     public var fractionLost = 0.0
     /// Interarrival jitter.
     public var jitter = 0.0
-    /// Frames that nothing brought in time.
-    public var packetsUnrepaired = 0
+    /// Of the lost, frames that nothing brought in time.
+    public var residualLost = 0
     /// The playout delay that it aims at.
     public var jitterBufferTarget = 0.0
 

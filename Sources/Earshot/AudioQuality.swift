@@ -42,7 +42,7 @@ public struct AudioQuality: Sendable, Equatable {
   public var leastMos: Double?
   /// The worst five seconds; `nil` in a call that was shorter.
   public var worstFiveSeconds: Spell?
-  /// Time in windows that lost more than 4 % of their frames before repair.
+  /// Sound made up in windows of which 4 % and more were: speech that was really missing.
   public var frozenMs = 0
   /// Share of `activeMs`, 0...1.
   public var frozenRate = 0.0
@@ -71,6 +71,10 @@ public struct AudioQualityChange: Sendable, Equatable {
   public var mos: Double
   /// Share of frames that were lost before anything repaired them, 0...1.
   public var lostFraction: Double
+  /// Share of frames that nothing brought in time, 0...1.
+  public var residualLostFraction: Double
+  /// How long nothing at all had come; `nil` where packets came.
+  public var silentMs: Int?
   /// Share of the sound that was made up, 0...1.
   public var concealedFraction: Double
   /// Interarrival jitter, RFC 3550 §6.4.1.
@@ -85,13 +89,14 @@ public struct AudioQualityChange: Sendable, Equatable {
     self.reason = reason
     self.mos = mos
     lostFraction = 0
+    residualLostFraction = 0
     concealedFraction = 0
     jitterMs = 0
     bitrateBps = 0
   }
 }
 
-/// Received audio in the vocabulary of Agora's RemoteAudioStats, with their units.
+/// Received audio in the vocabulary of Agora's RemoteAudioStats, with its meanings and units.
 public struct RemoteAudioStats: Sendable, Equatable {
   /// 0 unknown, 1 excellent, 2 good, 3 poor, 4 bad, 5 very bad, 6 down.
   public var quality = 0
@@ -99,22 +104,24 @@ public struct RemoteAudioStats: Sendable, Equatable {
   public var networkTransportDelay = 0.0
   /// Mean wait in the jitter buffer, ms.
   public var jitterBufferDelay = 0.0
-  /// Of frames before repair, per cent.
+  /// Frames of the last two seconds that nothing brought in time, after FEC and retransmission, per
+  /// cent.
   public var audioLossRate = 0.0
   /// 1 or 2.
   public var numChannels = 1
   /// Samples a second.
   public var receivedSampleRate = 48_000
-  /// Bits a second, copies included.
+  /// The mean since the first packet, copies included, kbit/s.
   public var receivedBitrate = 0
-  /// Time in windows of 2 s that lost more than 4 % of their frames, s.
-  public var totalFrozenTime = 0.0
+  /// Sound missing in windows of 2 s that miss 4 % and more of it, ms. (Agora counts the whole of
+  /// such a window: frozen time here is never more than what was made up.)
+  public var totalFrozenTime = 0
   /// Share of the active time, per cent.
   public var frozenRate = 0.0
   /// A hundred times the mean estimate, 100...500.
   public var mosValue = 0
-  /// s.
-  public var totalActiveTime = 0.0
+  /// Time in such windows, ms.
+  public var totalActiveTime = 0
   /// Why it is bad now; `nil` while it is not.
   public var qualityChangedReason: AudioQuality.Reason?
   /// From mouth to ear, ms: the sum of `delay`.

@@ -18,6 +18,7 @@ struct CallGrader: Sendable {
   private var back = DirectionGrader()
   private var last: CallStatistics.Fates?
   private var lastTrips = (sum: 0.0, count: 0)
+  private var worst = (out: WorstStretch(), back: WorstStretch())
 
   /// Takes the numbers of this moment; gives them its grades.
   mutating func turn(_ numbers: inout CallStatistics, _ around: Surroundings) {
@@ -39,6 +40,8 @@ struct CallGrader: Sendable {
         expected: received.expected, lost: received.lost, roundTripMs: trip,
         jitterMs: numbers.received.jitterMs))
     last = fates
+    worst.out.note(out.grade)
+    worst.back.note(back.grade)
     adopt(&numbers)
   }
 
@@ -62,10 +65,19 @@ struct CallGrader: Sendable {
     numbers.qualityRx = back.grade.rawValue
   }
 
-  /// A call that ends with a line that carries nothing ends so, however good it was before.
+  /// A call was no better than its worst stretch, nor than what its pictures went through; one that
+  /// ends with a line that carries nothing ends so.
   func adoptEnd(_ numbers: inout CallStatistics) {
+    let pictures = numbers.pictureGrades
+    numbers.qualityTx = Self.worse(numbers.qualityTx, worst.out.grade, pictures.sent)
+    numbers.qualityRx = Self.worse(numbers.qualityRx, worst.back.grade, pictures.received)
     if out.grade == .down { numbers.qualityTx = out.grade.rawValue }
     if back.grade == .down { numbers.qualityRx = back.grade.rawValue }
+  }
+
+  /// What was never graded stays so.
+  private static func worse(_ whole: Int, _ stretch: LineGrade, _ pictures: LineGrade) -> Int {
+    whole == 0 ? 0 : max(whole, stretch.rawValue, pictures.rawValue)
   }
 
   /// The mean of those measured since the last time.

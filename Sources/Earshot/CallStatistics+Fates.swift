@@ -63,12 +63,18 @@ extension CallStatistics {
       expected: quality.packetsAcknowledged + quality.packetsLost, lost: quality.packetsLost)
     fates.heard = link.media.packetsReceived
     if let video = link.video?.received {
-      let (received, lost) = (UInt64(video.packetsReceived), UInt64(video.packetsLost))
-      fates.heard += received
-      fates.received.other = Fates.Count(expected: received + lost, lost: lost)
+      // Of those that came, those sent again were lost first.
+      let own = UInt64(max(0, video.packetsReceived - video.retransmittedPacketsReceived))
+      let lost = UInt64(video.packetsLost)
+      fates.heard += UInt64(video.packetsReceived)
+      fates.received.other = Fates.Count(expected: own + lost, lost: lost)
     }
+    if fates.sent.other.expected > 0 { sent.lostFraction = fates.sent.other.lossFraction }
     guard let sound else { return }
     let remote = sound.account.remote
+    if remote.framesExpected > 0 {
+      sent.lostFraction = Double(remote.framesLost) / Double(remote.framesExpected)
+    }
     fates.sent.sound = Fates.Count(expected: remote.framesExpected, lost: remote.framesLost)
     let report = sound.report
     fates.received.sound = Fates.Count(expected: report.framesExpected, lost: report.framesLost)

@@ -70,9 +70,18 @@ extension CallStatistics {
     public var bytesReceived = 0
     /// Packets that were sent again.
     public var retransmittedPacketsReceived = 0
-    /// Packets that never came, nor when they were asked for again; of a frame none of which came
-    /// one, as nobody knows how many it had.
+    /// Packets that did not come, before any repair, counted when their frame is shown or passed
+    /// by: `recoveredByFec`, `recoveredByRetransmission` and `residualLost` together. Of a frame
+    /// none of which came one, as nobody knows how many it had.
     public var packetsLost = 0
+    /// Lost packets that parity brought back.
+    public var recoveredByFec = 0
+    /// Lost packets that were sent again and came in time.
+    public var recoveredByRetransmission = 0
+    /// Lost packets that nothing brought in time.
+    public var residualLost: Int {
+      max(0, packetsLost - recoveredByFec - recoveredByRetransmission)
+    }
     /// Packets of no use: twice, too late.
     public var packetsDiscarded = 0
     /// Packets of parity; `packetsReceived` has not got them.
@@ -97,7 +106,8 @@ extension CallStatistics {
     public var nackCount = 0
     /// Requests for a key frame.
     public var pliCount = 0
-    /// Times without a new picture for more than 500 ms.
+    /// Intervals between two pictures of at least max(3 × mean, mean + 150 ms) of the last 30
+    /// (W3C).
     public var freezeCount = 0
     /// Seconds.
     public var totalFreezesDuration = 0.0
@@ -120,10 +130,15 @@ extension CallStatistics {
     /// How far pictures were from their sound, in milliseconds; positive: behind it.
     public var lipOffsetMs: Milliseconds?
 
-    /// Of all packets that were of use or would have been, 0...1.
-    public var lostFraction: Double {
-      let all = max(0, packetsReceived - packetsDiscarded) + packetsLost
-      return all == 0 ? 0 : Double(packetsLost) / Double(all)
+    /// Share of the packets sent to us that did not come, before any repair, 0...1.
+    public var lostFraction: Double { share(packetsLost) }
+
+    /// Share of the packets sent to us that nothing brought in time, 0...1.
+    public var residualLostFraction: Double { share(residualLost) }
+
+    private func share(_ count: Int) -> Double {
+      let own = max(0, packetsReceived - retransmittedPacketsReceived - packetsDiscarded)
+      return count == 0 ? 0 : min(1, Double(count) / Double(own + packetsLost))
     }
 
     package init() {}

@@ -31,10 +31,14 @@ public struct CallStatistics: Sendable {
     public var packetsHeldBack = 0
     /// UDP payload bytes of those packets.
     public var wireBytesSent = 0
-    /// Codec payload, bits a second since the first packet.
+    /// Codec payload, bits a second: the mean since the first packet.
     public var bitrateBps: Double = 0
-    /// Share of own packets that the other side reported lost, 0...1 (`remote-inbound-rtp`).
+    /// Share of own packets that the other side's last reports leave out, 0...1
+    /// (`remote-inbound-rtp`).
     public var fractionLost: Double?
+    /// The same over the whole call, of what was reported: audio frames before any repair; packets
+    /// of any kind where no audio was reported.
+    public var lostFraction: Double?
     /// Own packets of any kind that the other side's reports leave out (`remote-inbound-rtp`).
     public var packetsLost: Int?
 
@@ -43,22 +47,27 @@ public struct CallStatistics: Sendable {
 
   /// What this side received and played (`inbound-rtp`).
   public struct Inbound: Sendable, Equatable {
-    /// Media packets that arrived, duplicates not counted.
+    /// Audio packets that arrived, in time or late; duplicates not counted.
     public var packetsReceived = 0
-    /// Media packets that did not arrive in time or at all.
+    /// Audio packets that did not arrive, before any repair (RFC 3550 §6.4.1): `recoveredByFec`,
+    /// `recoveredByRetransmission` and `residualLost` together. One that comes late after all is
+    /// not lost any more. Counted by media time: what the sender held back in an outage
+    /// (`Outbound.packetsHeldBack`) is missing too.
     public var packetsLost = 0
-    /// Packets that came too late to be played.
+    /// Packets and copies that came too late to be played, or could not be; none of them is lost.
     public var packetsDiscarded = 0
     /// Bytes of codec payload.
     public var bytesReceived = 0
-    /// Codec payload, bits a second since the first packet.
+    /// Codec payload, bits a second: the mean since the first packet.
     public var bitrateBps: Double = 0
-    /// Lost packets whose audio a copy in a later packet brought, or in-band FEC.
+    /// Lost packets whose audio a copy in a later packet, a parity or in-band FEC brought in time.
     public var recoveredByFec = 0
     /// Frames that this side asked for again (`nackCount`).
     public var nackCount = 0
-    /// Lost packets that were sent again.
+    /// Lost packets that were sent again and came in time.
     public var recoveredByRetransmission = 0
+    /// Lost packets that nothing brought in time: what is heard of the loss.
+    public var residualLost = 0
     /// Samples played, concealed ones included (`totalSamplesReceived`).
     public var totalSamplesReceived: UInt64 = 0
     /// Samples made up (`concealedSamples`).
@@ -78,7 +87,7 @@ public struct CallStatistics: Sendable {
     /// Delay from the other side's microphone to this side's ear, estimated: half the round trip,
     /// one frame, the encoder's look-ahead and the jitter buffer.
     public var mouthToEarMs: Milliseconds?
-    /// Level of the last 2 s, 0...1 (`audioLevel`).
+    /// Level of the last 5 ms given out, 0...1 (`audioLevel`).
     public var audioLevel: Double = 0
     /// Listening quality, 1...4.6, estimated.
     public var mos: Double?
@@ -92,10 +101,15 @@ public struct CallStatistics: Sendable {
       totalSamplesReceived == 0 ? 0 : Double(concealedSamples) / Double(totalSamplesReceived)
     }
 
-    /// Share of the packets sent to us that did not arrive, 0...1.
-    public var lostFraction: Double {
+    /// Share of the packets sent to us that did not arrive, before any repair, 0...1.
+    public var lostFraction: Double { share(packetsLost) }
+
+    /// Share of the packets sent to us that nothing brought in time, 0...1.
+    public var residualLostFraction: Double { share(residualLost) }
+
+    private func share(_ count: Int) -> Double {
       let all = packetsReceived + packetsLost
-      return all == 0 ? 0 : Double(packetsLost) / Double(all)
+      return all == 0 ? 0 : Double(count) / Double(all)
     }
   }
 
@@ -120,6 +134,8 @@ public struct CallStatistics: Sendable {
 
   /// When these numbers were read, in milliseconds since the call's zero point.
   public var atMs: Int
+  /// The same in milliseconds since 1970 UTC (W3C `timestamp`); `nil` for a call heard again.
+  public var timestamp: Double?
   /// Sent audio.
   public var sent = Outbound()
   /// Received audio.
@@ -150,7 +166,7 @@ public struct CallStatistics: Sendable {
   /// Grade of the own sending, 0...6 (0 unknown, 1 excellent ... 5 very bad, 6 down): by the loss
   /// before any repair, the round trip, the jitter, and where pictures would be better with more by
   /// what the line carries. Every 2 s that of the time since; in the report at the end that of the
-  /// whole call.
+  /// whole call, and no better than any six seconds of it running.
   public var qualityTx = 0
   /// The same of what is received, 0...6.
   public var qualityRx = 0

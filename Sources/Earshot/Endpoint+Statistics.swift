@@ -44,6 +44,7 @@ extension Endpoint {
     guard let link = driver.readMachine({ $0.statistics(of: callID) }) else { return nil }
     let now = SystemClock.now
     var numbers = CallStatistics(atMs: Int(now.nanoseconds(since: record.began) / 1_000_000))
+    numbers.timestamp = Double(SystemClock.wallNanoseconds / 1000) / 1000
     numbers.fill(with: link, now: now)
     if let kind = link.pathKind, let remote = link.remote {
       numbers.path = CallStatistics.Path(
@@ -121,13 +122,8 @@ extension CallStatistics {
     sent.copyBytesSent = Int(clamping: numbers.sent.copyBytesSent)
     sent.retransmittedPacketsSent = Int(clamping: numbers.sent.framesRetransmitted)
     received.nackCount = Int(clamping: numbers.requested)
-    received.recoveredByRetransmission = Int(clamping: numbers.repairedByRetransmissions)
-    received.packetsReceived = Int(
-      clamping: playout.packetsReceived - min(playout.packetsReceived, playout.packetsDuplicated))
-    received.packetsLost = Int(clamping: playout.packetsLost)
+    received.fill(with: playout.fates)
     received.packetsDiscarded = Int(clamping: playout.packetsDiscarded)
-    received.recoveredByFec = Int(
-      clamping: playout.packetsRecoveredByForwardErrorCorrection &+ numbers.repairedByCopies)
     received.totalSamplesReceived = playout.totalSamplesReceived
     received.concealedSamples = playout.concealedSamples
     received.silentConcealedSamples = playout.silentConcealedSamples
@@ -161,5 +157,15 @@ extension CallStatistics {
       let fixed = numbers.packetisationMilliseconds + (rtt.min ?? rtt.p50) / 2
       received.mouthToEarMs = Milliseconds(p50: fixed + total50, p95: fixed + total95)
     }
+  }
+}
+
+extension CallStatistics.Inbound {
+  mutating func fill(with fates: PacketFates) {
+    packetsReceived = Int(clamping: fates.received)
+    packetsLost = Int(clamping: fates.lost)
+    recoveredByFec = Int(clamping: fates.recoveredByFec)
+    recoveredByRetransmission = Int(clamping: fates.recoveredByRetransmission)
+    residualLost = Int(clamping: fates.residualLost)
   }
 }

@@ -153,6 +153,8 @@ extension CallStatistics.VideoInbound {
     bytesReceived = numbers.bytesReceived
     retransmittedPacketsReceived = numbers.retransmittedPacketsReceived
     packetsLost = numbers.packetsLost
+    recoveredByFec = numbers.packetsRecoveredByFec
+    recoveredByRetransmission = numbers.packetsRecoveredByRetransmission
     packetsDiscarded = numbers.packetsDiscarded
     fecPacketsReceived = numbers.fecPacketsReceived
     fecBytesReceived = numbers.fecBytesReceived

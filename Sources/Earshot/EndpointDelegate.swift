@@ -10,7 +10,8 @@ public protocol EndpointDelegate: AnyObject, Sendable {
     _ endpoint: Endpoint, call: CallID, didChange state: CallState, reason: CallStateReason) async
   /// A step within a state.
   func endpoint(_ endpoint: Endpoint, call: CallID, didProgress step: CallProgress) async
-  /// Two seconds of a call in numbers.
+  /// The numbers of a call so far, each 2 s: totals and means since its beginning; the grades and
+  /// what names a window are of the last 2 s.
   func endpoint(_ endpoint: Endpoint, call: CallID, didMeasure statistics: CallStatistics) async
   /// Received audio has become bad, or good again.
   func endpoint(

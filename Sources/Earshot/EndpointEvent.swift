@@ -8,7 +8,8 @@ public enum EndpointEvent: Sendable {
   case callStateChanged(CallID, CallState, CallStateReason)
   /// A step within a state.
   case callProgress(CallID, CallProgress)
-  /// Two seconds of a call in numbers.
+  /// The numbers of a call so far, each 2 s: totals and means since its beginning; the grades and
+  /// what names a window are of the last 2 s.
   case statistics(CallID, CallStatistics)
   /// Received audio has become bad, or good again, and why.
   case audioQualityChanged(CallID, AudioQualityChange)

@@ -58,6 +58,49 @@ import Testing
     #expect(numbers.qualityTx == 3 && numbers.qualityRx == 4)
   }
 
+  @Test func `a call was at best what its worst six seconds were`() {
+    var grader = CallGrader()
+    var lost: UInt64 = 0
+    func whole() -> CallStatistics {
+      var numbers = course(600)
+      numbers.grade()
+      grader.adoptEnd(&numbers)
+      return numbers
+    }
+    for second in stride(from: 2, through: 600, by: 2) as StrideThrough<UInt64> {
+      if (300..<310).contains(second) { lost += 20 }
+      var numbers = course(second)
+      numbers.fates.sent.sound.lost = lost
+      numbers.fates.received.sound.lost = lost
+      grader.turn(&numbers, CallGrader.Surroundings())
+      if second == 298 { #expect(whole().qualityRx == 1 && whole().qualityTx == 1) }
+    }
+    #expect(whole().qualityRx >= 4 && whole().qualityTx >= 4)
+  }
+
+  @Test func `a call whose pictures froze or were left out was not excellent`() {
+    let grader = CallGrader()
+    var numbers = course(60)
+    numbers.grade()
+    grader.adoptEnd(&numbers)
+    #expect(numbers.qualityTx == 1 && numbers.qualityRx == 1)
+    var frozen = numbers
+    var video = CallStatistics.VideoInbound()
+    video.activeTime = 60
+    video.totalFreezesDuration = 3
+    frozen.videoReceived = video
+    frozen.fallbacks = [
+      FallbackChange(
+        .publish, isAudioOnly: true, reason: .rate, estimateBps: 0, neededBps: 0, loss: 0, atMs: 9)
+    ]
+    grader.adoptEnd(&frozen)
+    #expect(frozen.qualityTx == 3 && frozen.qualityRx == 3)
+    video.totalFreezesDuration = 0.6
+    numbers.videoReceived = video
+    grader.adoptEnd(&numbers)
+    #expect(numbers.qualityRx == 2)
+  }
+
   @Test func `without packets they are unknown`() {
     var numbers = CallStatistics(atMs: 10_000)
     numbers.grade()

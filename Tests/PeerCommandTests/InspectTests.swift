@@ -31,12 +31,13 @@ struct InspectTests {
       {"type":"schema","ts":"2026-03-01T23:59:59.000Z","schema":"earshot/1"}
       {"type":"event","ts":"2026-03-02T00:00:00.500Z","name":"delivered","callId":"x"}
       {"type":"stats","ts":"2026-03-02T00:00:02.500Z","stats":[]}
-      {"type":"summary","ts":"2026-03-02T00:00:03.000Z","outcome":"completed","reason":"Bye.","durationMs":1500,"audio":{"received":{"lostFraction":0.02,"mos":4.1}}}
+      {"type":"summary","ts":"2026-03-02T00:00:03.000Z","outcome":"completed","reason":"Bye.","durationMs":1500,"audio":{"received":{"lostFraction":0.02,"residualLostFraction":0.001,"mos":4.1}}}
       {"type":"ev
       """
     let text = try InspectCommand.explain(Array(file.utf8), name: "x")
     for part in [
-      "    1.500  delivered", "the call ended: completed, Bye.", "lost 2.0 %", "MOS 4.1",
+      "    1.500  delivered", "the call ended: completed, Bye.",
+      "lost 2.0 % of what was sent to this side, 0.1 % not repaired", "MOS 4.1",
       "1 lines of statistics", "1 lines cannot be read",
     ] { #expect(text.contains(part), "\(part)") }
   }
@@ -128,6 +129,18 @@ struct InspectTests {
     #expect(headers.map(\.sequenceNumber) == [0, 1, 2, 3, 5, 6, 7])
     #expect(headers[2].timestamp &- headers[1].timestamp == 960)
     #expect(headers.map(\.isMarked) == [true, false, false, false, false, true, false])
+  }
+
+  /// 0x78: 20 ms; 0x18: 60 ms; 0x70: 10 ms. The line drops one packet at each change of length.
+  @Test func `RTP numbers count losses across a change of the frame length`() {
+    var numbering = RTPNumbering(source: 7)
+    var numbers: [UInt16] = []
+    for (step, payload) in [
+      (0, 0x78), (2, 0x78), (10, 0x18), (16, 0x18), (24, 0x78), (26, 0x78), (29, 0x70), (30, 0x70),
+    ] as [(Int, UInt8)] {
+      numbers.append(numbering.next(Self.frame(step: step, at: 0), [payload, 0]).sequenceNumber)
+    }
+    #expect(numbers == [0, 1, 3, 4, 6, 7, 9, 10])
   }
 
   @Test(

@@ -45,7 +45,8 @@ struct LinesTests {
     #expect(
       Self.keys(summary["audio"]?["received"]) == [
         "packets", "lost", "lostFraction", "recoveredByFec", "recoveredByRetransmission",
-        "concealedFraction", "jitterMs", "jitterBufferDelayMs", "mouthToEarMs", "mos", "mosBasis",
+        "residualLost", "residualLostFraction", "concealedFraction", "jitterMs",
+        "jitterBufferDelayMs", "mouthToEarMs", "mos", "mosBasis",
       ])
     #expect(Self.keys(summary["network"]?["rttMs"]) == ["min", "p50", "p95"])
     #expect(Self.keys(summary["quality"]) == ["tx", "rx"])
@@ -77,6 +78,12 @@ struct LinesTests {
     #expect(objects[2]["roundTripTime"]?.asNumber == 0.0205)
     #expect(objects[3]["currentRoundTripTime"]?.asNumber == 0.0205)
     #expect(objects[4]["totalSamplesDuration"]?.asNumber == 4)
+    for object in objects { #expect(object["timestamp"]?.asNumber == 1_772_366_400_123.457) }
+    let inbound = objects[0]
+    #expect(
+      inbound["packetsLost"]?.asNumber == 2 && inbound["earshotRecoveredByFec"]?.asNumber == 1)
+    #expect(inbound["earshotRecoveredByRetransmission"]?.asNumber == 0)
+    #expect(inbound["earshotResidualLost"]?.asNumber == 1)
   }
 
   @Test func `statistics have the names of webrtc-stats, and Agora's set`() throws {
@@ -99,12 +106,14 @@ struct LinesTests {
       "removedSamplesForAcceleration", "audioLevel", "totalAudioEnergy", "totalSamplesDuration",
       "totalProcessingDelay",
     ] { #expect(inbound[name]?.asNumber != nil, "\(name)") }
+    #expect(inbound["lastPacketReceivedTimestamp"]?.asNumber == 1_772_366_400_123.5)
     #expect(inbound["jitterBufferDelay"]?.asNumber == 7680)
     #expect(inbound["earshotAudioQuality"]?["worstFiveSeconds"]?["beginMs"]?.asNumber == 61_500)
     #expect(inbound["earshotRemoteAudioStats"]?["mosValue"]?.asNumber == 410)
     #expect(objects[1]["targetBitrate"]?.asNumber == 56_000)
     #expect(objects[2]["packetsLost"]?.asNumber == 3 && objects[2]["jitter"]?.asNumber == 0.004)
     #expect(objects[2]["fractionLost"]?.asNumber == 0.015)
+    #expect(objects[2]["earshotResidualLost"]?.asNumber == 1)
     #expect(objects[2]["totalRoundTripTime"]?.asNumber == 4.1)
     #expect(objects[2]["roundTripTimeMeasurements"]?.asNumber == 200)
     let summary = try #require(
@@ -126,20 +135,49 @@ struct LinesTests {
     #expect(
       Self.keys(line) == [
         "type", "ts", "name", "callId", "bad", "reason", "mos", "lostFraction",
-        "concealedFraction", "jitterMs", "mouthToEarMs", "bitrateBps",
+        "residualLostFraction", "concealedFraction", "jitterMs", "mouthToEarMs", "bitrateBps",
       ])
     #expect(line["name"]?.asString == "audioQualityChanged")
     #expect(line["reason"]?.asString == "loss" && line["mos"]?.asNumber == 2.31)
     #expect(
       QualityLine.text(Sample.change())
         == "It sounds bad, as packets get lost: MOS 2.3, 14.3 % of the packets lost, "
-        + "9.0 % of the sound made up, jitter 3.0 ms, mouth to ear 131 ms.")
+        + "8.8 % not there in time, 9.0 % of the sound made up, jitter 3.0 ms, mouth to ear 131 ms."
+    )
     #expect(QualityLine.text(Sample.change(isBad: false)) == "It sounds well again (MOS 2.3).")
     #expect(
       QualityLine.worst(Sample.detailed())
         == "MOS 2.3 in the five seconds from 1:01, became bad once, interrupted 2 times, "
-        + "420 ms in all, lost more than 4 % for 6.0 s (10.0 %)")
+        + "420 ms in all, 6.0 s of sound missing (10.0 %)")
     #expect(QualityLine.worst(Sample.statistics()) == nil)
+  }
+
+  @Test func `nothing that comes is not called loss of no packets`() {
+    var change = Sample.change()
+    change.lostFraction = 0
+    change.residualLostFraction = 0
+    change.silentMs = 1240
+    change.mouthToEarMs = nil
+    #expect(
+      QualityLine.text(change)
+        == "It sounds bad, as nothing comes: MOS 2.3, no packet for 1.2 s, "
+        + "9.0 % of the sound made up, jitter 3.0 ms.")
+  }
+
+  @Test func `before the first packet nothing is measured of it`() throws {
+    let empty = StatsLine.objects(CallStatistics(atMs: 10))
+    let inbound = try #require(JSONReader.value(of: empty[0].value.text))
+    for name in ["jitter", "audioLevel", "lastPacketReceivedTimestamp", "timestamp"] {
+      #expect(inbound[name] == nil || inbound[name]?.asNumber == nil, "\(name)")
+    }
+  }
+
+  @Test(arguments: [
+    (1_772_366_400_123.457, "1772366400123.457"), (1_772_366_400_123, "1772366400123"),
+    (0.000_001, "1e-06"), (999_999_999_999.5, "999999999999.5"),
+  ])
+  func `numbers of any size are written as they are`(value: Double, text: String) {
+    #expect(JSONValue.number(value).text == text)
   }
 
   @Test func `events have their names`() throws {

@@ -58,7 +58,7 @@ import Testing
     let entry = try Self.entry("bob", at: 1000)
     let text = entry.comparison(with: Sample.statistics(), now: 1190)
     #expect(text.hasPrefix("by a probe 3 min before: MOS 4."))
-    #expect(text.hasSuffix("loss sent 2 %, was 1 %; loss received 0 %, was 1 %"))
+    #expect(text.hasSuffix("loss sent 2 %, was 1.2 %; loss received 0 %, was 1 %"))
     #expect(text.contains("round trip 41 ms, was 20 ms"))
     let table = EndTable.text(Sample.report(), savedTo: nil, prediction: text)
     #expect(table.contains("  predicted  by a probe 3 min before"))

@@ -12,8 +12,12 @@ enum Sample {
     numbers.sent.wireBytesSent = packets * 108
     numbers.sent.bitrateBps = 32_000
     numbers.sent.fractionLost = 0.01
+    numbers.sent.lostFraction = 0.012
+    numbers.timestamp = 1_772_366_400_123.457
     numbers.received.packetsReceived = packets - 2
     numbers.received.packetsLost = 2
+    numbers.received.recoveredByFec = 1
+    numbers.received.residualLost = 1
     numbers.received.bytesReceived = packets * 80
     numbers.received.bitrateBps = 31_900
     numbers.received.totalSamplesReceived = UInt64(packets) * 960
@@ -50,7 +54,9 @@ enum Sample {
     audio.inbound.interruptionCount = 2
     audio.outbound.targetBitrate = 56_000
     var remote = AudioDetails.Remote()
+    remote.packetsExpected = 180
     remote.packetsLost = 3
+    remote.residualLost = 1
     remote.fractionLost = 0.015
     remote.jitter = 0.004
     audio.remote = remote
@@ -73,6 +79,7 @@ enum Sample {
   static func change(isBad: Bool = true) -> AudioQualityChange {
     var change = AudioQualityChange(isBad: isBad, reason: isBad ? .loss : nil, mos: 2.31)
     change.lostFraction = 0.143
+    change.residualLostFraction = 0.088
     change.concealedFraction = 0.09
     change.jitterMs = 3
     change.mouthToEarMs = 131

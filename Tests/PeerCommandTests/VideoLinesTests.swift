@@ -33,9 +33,24 @@ struct VideoLinesTests {
     sent.qualityLimitationReason = "bandwidth"
     sent.qualityLimitationDurations = ["none": 3, "bandwidth": 1, "cpu": 0]
     numbers.videoSent = sent
+    numbers.videoReceived = received(atMs: atMs)
+    var line = CallStatistics.Congestion(
+      estimateBps: 2_000_000.4, acknowledgedBps: 900_000, queueDelayMs: 12.5, state: "holding",
+      reason: "queue")
+    line.estimateP50Bps = 1_900_000
+    line.queueDelays = CallStatistics.Milliseconds(p50: 3, p95: 21)
+    numbers.congestion = line
+    numbers.fallbacks = fallbacks
+    return numbers
+  }
+
+  private static func received(atMs: Int) -> CallStatistics.VideoInbound {
     var received = CallStatistics.VideoInbound()
     received.packetsReceived = 297
     received.packetsLost = 3
+    received.recoveredByFec = 1
+    received.recoveredByRetransmission = 1
+    received.framesReceived = 110
     received.framesDecoded = 100
     received.frameWidth = 640
     received.frameHeight = 360
@@ -45,15 +60,7 @@ struct VideoLinesTests {
     received.totalFreezesDuration = 0.75
     received.activeTime = 4
     received.lipOffsetMs = CallStatistics.Milliseconds(min: -5, p50: 4, p95: 22)
-    numbers.videoReceived = received
-    var line = CallStatistics.Congestion(
-      estimateBps: 2_000_000.4, acknowledgedBps: 900_000, queueDelayMs: 12.5, state: "holding",
-      reason: "queue")
-    line.estimateP50Bps = 1_900_000
-    line.queueDelays = CallStatistics.Milliseconds(p50: 3, p95: 21)
-    numbers.congestion = line
-    numbers.fallbacks = fallbacks
-    return numbers
+    return received
   }
 
   private static func keys(_ value: JSONValue?) -> [String] {
@@ -107,6 +114,8 @@ struct VideoLinesTests {
     let received = summary["video"]?["received"]
     #expect(received?["framesDecoded"]?.asNumber == 100 && received?["width"]?.asNumber == 640)
     #expect(received?["lost"]?.asNumber == 3 && received?["lostFraction"]?.asNumber == 0.01)
+    #expect(received?["recoveredByFec"]?.asNumber == 1 && received?["residualLost"]?.asNumber == 1)
+    #expect(received?["recoveredByRetransmission"]?.asNumber == 1)
     #expect(received?["totalFreezesMs"]?.asNumber == 750 && received?["fps"]?.asNumber == 25)
     let network = summary["network"]
     #expect(Self.keys(network) == ["rttMs", "uplinkEstimateBps", "queueDelayMs", "fallbacks"])
@@ -164,7 +173,8 @@ struct VideoLinesTests {
     report.statistics = numbers
     let table = EndTable.text(report, savedTo: nil, videoSavedTo: "v.ivf")
     for part in [
-      "seen", "100 pictures, the last 640x360", "stood still 1 time for 0.8 s", "saved in v.ivf",
+      "video in", "received 110 pictures, 100 decoded, the last 640x360", "sent 120 pictures",
+      "lost 3 packets (1.0 %), 1 not repaired", "stood still 1 time for 0.8 s", "saved in v.ivf",
       "4.0 ms behind its sound", "smaller for 1.0 s", "carries 1900 kbit/s",
       "fell back to audio alone 1 time",
     ] { #expect(table.contains(part), "\(part)") }

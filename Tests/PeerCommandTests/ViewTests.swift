@@ -33,7 +33,8 @@ struct ViewTests {
     let lines = StatusRegion.lines(Self.view(), columns: 160)
     #expect(lines[0].hasPrefix("connected  bob  1:15"))
     for part in [
-      "rtt 20.5 ms", "loss 1.0 %", "in 31.9 kbit/s", "out 32.0 kbit/s", "buffer 40.0 ms",
+      "rtt 20.5 ms", "loss 1.0 %, 0.5 % not repaired", "in 31.9 kbit/s", "out 32.0 kbit/s",
+      "buffer 40.0 ms",
     ] {
       #expect(lines[1].contains(part))
     }
@@ -58,7 +59,9 @@ struct ViewTests {
     let text = EndTable.text(Sample.report(), savedTo: "out.wav")
     for part in [
       "completed: It ended.", "bob", "0:04, connected 31 ms after the answer", "saved in out.wav",
-      "MOS 4.2 of 5, the line was good", "lost 2 of 200 packets (1.0 %)", "round trip 20.0 ms",
+      "MOS 4.2 of 5, the line in was good",
+      "lost 2 of 200 packets (1.0 %), 1 restored by FEC, 1 not repaired (0.5 %)",
+      "out was excellent", "round trip 20.0 ms",
       "direct, 192.0.2.1:5000 to 192.0.2.2:5001, moved 1 time",
     ] { #expect(text.contains(part), "\(part)") }
     let bare = CallReport(callID: Sample.id, outcome: .timeout, reason: "Late.", role: .caller)

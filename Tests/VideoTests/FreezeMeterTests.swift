@@ -5,20 +5,41 @@ import Video
 @Suite struct FreezeMeterTests {
   private func moment(_ milliseconds: Int) -> Instant { VideoLadderTests.moment(milliseconds) }
 
-  @Test func `a gap of 400 ms is no freeze and one of 600 ms is`() {
+  /// W3C webrtc-stats: at least max(3 × mean, mean + 150 ms) of the last 30 intervals.
+  @Test(arguments: [(33, 188, 189), (66, 221, 222), (100, 322, 323), (500, 1600, 1700)])
+  func `a freeze is an interval far beyond the mean`(interval: Int, smooth: Int, frozen: Int) {
+    for (gap, count) in [(smooth, 0), (frozen, 1)] {
+      var meter = FreezeMeter()
+      for number in 0...40 { meter.handlePicture(now: moment(number * interval)) }
+      let isFreeze = meter.handlePicture(now: moment(40 * interval + gap)) != nil
+      #expect(isFreeze == (count == 1) && meter.freezeCount == count, "\(gap) after \(interval)")
+      #expect(meter.totalFreezesDuration == .milliseconds(gap * count))
+    }
+  }
+
+  @Test func `five intervals must be known, and thirty count`() {
+    var meter = FreezeMeter()
+    for time in [0, 33, 66, 99] { meter.handlePicture(now: moment(time)) }
+    #expect(meter.handlePicture(now: moment(1099)) == nil, "the fourth interval")
+    for number in 1...40 { meter.handlePicture(now: moment(1099 + 33 * number)) }
+    #expect(meter.freezeCount == 0)
+    #expect(meter.handlePicture(now: moment(1099 + 33 * 40 + 189)) != nil, "the second is gone")
+  }
+
+  @Test func `a gap of more than 500 ms is told while it lasts`() {
     var meter = FreezeMeter()
     for time in stride(from: 0, through: 660, by: 66) { meter.handlePicture(now: moment(time)) }
-    #expect(meter.handlePicture(now: moment(1060)) == nil)
+    #expect(meter.handlePicture(now: moment(1060)) == .milliseconds(400))
     #expect(meter.handleTimeout(now: moment(1560)) == false)
     #expect(meter.nextDeadline == Instant(nanoseconds: 1_560_000_001))
     #expect(meter.handleTimeout(now: Instant(nanoseconds: 1_560_000_001)) == true)
     #expect(meter.isFrozen && meter.nextDeadline == nil)
     #expect(meter.handleTimeout(now: moment(1600)) == false, "told once")
-    #expect(meter.totals(now: moment(1600)) == (1, .milliseconds(540), .milliseconds(1600)))
-    #expect(meter.freezeCount == 0, "it is not over")
+    #expect(meter.totals(now: moment(1600)) == (2, .milliseconds(940), .milliseconds(1600)))
+    #expect(meter.freezeCount == 1, "it is not over")
     #expect(meter.handlePicture(now: moment(1660)) == .milliseconds(600))
-    #expect(meter.freezeCount == 1 && meter.totalFreezesDuration == .milliseconds(600))
-    #expect(abs(meter.frozenFraction - 600.0 / 1660) < 1e-9)
+    #expect(meter.freezeCount == 2 && meter.totalFreezesDuration == .milliseconds(1000))
+    #expect(abs(meter.frozenFraction - 1000.0 / 1660) < 1e-9)
     #expect(!meter.isFrozen)
   }
 
@@ -30,7 +51,7 @@ import Video
         now: moment(time), interval: time == 0 ? nil : .milliseconds(1000))
       #expect(meter.handleTimeout(now: moment(time + 999)) == (time == 0), "at \(time)")
     }
-    #expect(meter.freezeCount == 1, "the first gap, before anything is known")
+    #expect(meter.freezeCount == 0)
     #expect(meter.limit == .milliseconds(2500))
     #expect(meter.handleTimeout(now: moment(12_600)) == true)
     // Losses make gaps, not intervals; and one long interval is a pause.
@@ -44,8 +65,8 @@ import Video
 
   @Test func `what was muted is not frozen`() {
     var meter = FreezeMeter()
-    meter.handlePicture(now: moment(0))
-    meter.pause(now: moment(300))
+    for time in stride(from: 0, through: 330, by: 33) { meter.handlePicture(now: moment(time)) }
+    meter.pause(now: moment(600))
     #expect(meter.nextDeadline == nil)
     #expect(meter.handlePicture(now: moment(9000)) == nil)
     #expect(meter.handleTimeout(now: moment(9700)) == true)

@@ -88,6 +88,8 @@ import Wire
     for packet in packets.dropFirst(parity) { assembler.take(packet, now: moment(0)) }
     #expect(assembler.takeFrames(now: moment(0)).map(\.1) == [stream.contents[0]])
     #expect(assembler.statistics.framesRecovered == 1 && assembler.fragmentCount == 0)
+    let counts = assembler.statistics
+    #expect(counts.packetsRecoveredByFec > 0 && counts.packetsLost >= counts.packetsRecoveredByFec)
     let more = stream.packets(isKeyFrame: true, byteCount: 224 * 1150 + 1, now: moment(33))
     #expect(more.count == 225 && !more.contains(where: Self.isParity))
   }

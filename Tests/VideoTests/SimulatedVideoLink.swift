@@ -23,6 +23,9 @@ struct SimulatedVideoLink: ~Copyable {
   private(set) var sender = VideoSender()
   private(set) var assembler = VideoAssembler()
   private(set) var freezes = FreezeMeter()
+  /// Time in gaps of more than 500 ms between two pictures.
+  private(set) var standing = Duration.zero
+  private var lastShown: Instant?
   /// From the drawing of each shown picture to its being decoded, ms.
   private(set) var delays: [Int] = []
   private(set) var psnr: [Double] = []
@@ -136,6 +139,8 @@ struct SimulatedVideoLink: ~Copyable {
         continue
       }
       freezes.handlePicture(now: now)
+      if let lastShown, now - lastShown > FreezeMeter.leastLimit { standing += now - lastShown }
+      lastShown = now
       note()
     }
     _ = freezes.handleTimeout(now: now)

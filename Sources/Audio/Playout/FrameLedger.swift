@@ -1,5 +1,7 @@
-/// Which frames of late have come, and how: tells the first version of a frame from later ones, and
-/// counts what the path lost before anything repaired it.
+import Wire
+
+/// Which frames of late have come, and how: tells the first version of a frame from later ones,
+/// counts what the path lost before anything repaired it, and what repaired it.
 struct FrameLedger: Sendable {
   private(set) var framesExpected: UInt64 = 0
   private(set) var framesLost: UInt64 = 0
@@ -10,9 +12,15 @@ struct FrameLedger: Sendable {
     var step: Int64 = .min
     var hasAny = false
     var hasPrimary = false
-    /// Counted as lost already.
-    var isLost = false
+    var loss = Loss.none
+    var repair = Repair.none
   }
+
+  /// Where a frame is counted as lost already.
+  private enum Loss: UInt8 { case none, single, hole }
+
+  /// What brought a frame in time in place of its own packet.
+  enum Repair: UInt8 { case none, forwardErrorCorrection, retransmission }
 
   private var lines = InlineArray<512, Line>(repeating: Line())
   /// The newest primary, and the first frame whose fate is open; in steps.
@@ -22,9 +30,44 @@ struct FrameLedger: Sendable {
   private var burst = 0
   private var longest = InlineArray<2, Int>(repeating: 0)
   private var epoch: Int64 = .min
+  /// Own packets that came, and frames lost in holes that `framesExpected` leaves out.
+  private var framesReceived: UInt64 = 0
+  private var framesLostInHoles: UInt64 = 0
+  /// Of the lost, by what repaired them.
+  private var repaired = (byFec: UInt64(0), byRetransmission: UInt64(0))
 
   /// The longest run of lost frames of the last five to ten seconds.
   var longestBurst: Int { max(longest[0], longest[1]) }
+
+  /// Of the frames whose fate is known, those that nothing brought in time.
+  var framesUnrepaired: UInt64 {
+    let repairs = repaired.byFec &+ repaired.byRetransmission
+    return framesLost - min(framesLost, repairs)
+  }
+
+  /// All frames from the first to the newest. Those that newer ones have overtaken so far count as
+  /// lost at once, as in RFC 3550 A.3.
+  var fates: PacketFates {
+    var fates = PacketFates()
+    fates.received = framesReceived
+    fates.lost = framesLost &+ framesLostInHoles
+    fates.recoveredByFec = repaired.byFec
+    fates.recoveredByRetransmission = repaired.byRetransmission
+    guard newest != .min, lengthInUse > 0 else { return fates }
+    var step = open
+    while step < newest {
+      let line = lines[Self.index(step)]
+      let isKnown = line.step == step
+      if !isKnown || !line.hasPrimary {
+        fates.lost &+= 1
+        let repair = isKnown ? line.repair : .none
+        if repair == .forwardErrorCorrection { fates.recoveredByFec &+= 1 }
+        if repair == .retransmission { fates.recoveredByRetransmission &+= 1 }
+      }
+      step &+= lengthInUse
+    }
+    return fates
+  }
 
   /// - Parameters:
   ///   - step: media time in steps of 10 ms.
@@ -44,16 +87,32 @@ struct FrameLedger: Sendable {
     lines[index].hasAny = true
     guard isPrimary, !lines[index].hasPrimary else { return isFirst }
     lines[index].hasPrimary = true
-    if lines[index].isLost {
-      lines[index].isLost = false
-      framesLost -= min(framesLost, 1)
-    }
+    framesReceived &+= 1
+    takeBackLoss(index)
     advance(to: step, frameSteps, isMarked)
     return isFirst
   }
 
+  /// Something in place of the frame's own packet is there in time.
+  mutating func noteRepair(step: Int64, _ repair: Repair) {
+    let index = Self.index(step)
+    open(index, step)
+    guard lines[index].step == step, lines[index].repair == .none else { return }
+    lines[index].repair = repair
+    if lines[index].loss != .none { countRepair(repair) }
+  }
+
+  /// What was there in time is thrown away unheard.
+  mutating func forgetRepair(step: Int64) {
+    let index = Self.index(step)
+    guard lines[index].step == step else { return }
+    if lines[index].loss != .none { uncountRepair(lines[index].repair) }
+    lines[index].repair = .none
+  }
+
   /// The sender begins a new time line; the counts go on.
   mutating func restart() {
+    settle()
     lines = InlineArray(repeating: Line())
     (newest, open) = (.min, .min)
     burst = 0
@@ -63,12 +122,45 @@ struct FrameLedger: Sendable {
     guard step > newest else { return }
     let isFar = newest == .min || step &- newest > Self.reach
     let isNew = isFar || frameSteps != lengthInUse || (isMarked && step &- newest > frameSteps)
-    if isNew { open = step }
+    if isNew {
+      closeGap(before: step, frameSteps, isMarked, isFar: isFar)
+      open = step
+    }
     lengthInUse = frameSteps
     newest = step
     while newest &- open >= Self.patience * frameSteps {
       judge(open)
       open &+= frameSteps
+    }
+  }
+
+  /// Whatever is open is decided, and what lies between the newest frame and the one at `step` is
+  /// lost unless it was never sent.
+  private mutating func closeGap(
+    before step: Int64, _ frameSteps: Int64, _ isMarked: Bool, isFar: Bool
+  ) {
+    guard newest != .min else { return }
+    settle()
+    let count = AudioGap.framesMissing(
+      step: step &- newest, before: lengthInUse, after: frameSteps, isMarked: isMarked)
+    guard count > 0 else { return }
+    let length = max(lengthInUse, frameSteps)
+    let first = newest &+ lengthInUse
+    // Copies reach back no further.
+    let kept = min(count, Self.repairable)
+    framesLostInHoles &+= UInt64(count - kept)
+    for number in (count - kept)..<count {
+      let missing = first &+ number &* length
+      if isFar { lose(missing, .hole) } else { judge(missing) }
+    }
+  }
+
+  /// Decides what is open, as there will be no newer frames of that length to wait for.
+  private mutating func settle() {
+    guard newest != .min, lengthInUse > 0 else { return }
+    while open <= newest {
+      judge(open)
+      open &+= lengthInUse
     }
   }
 
@@ -79,12 +171,46 @@ struct FrameLedger: Sendable {
       burst = 0
       return
     }
-    open(index, step)
-    if lines[index].step == step { lines[index].isLost = true }
-    framesLost &+= 1
+    lose(step, .single)
     if burst == 0 { lossBursts &+= 1 }
     burst += 1
     longest[0] = max(longest[0], burst)
+  }
+
+  private mutating func lose(_ step: Int64, _ loss: Loss) {
+    let index = Self.index(step)
+    open(index, step)
+    if loss == .hole { framesLostInHoles &+= 1 } else { framesLost &+= 1 }
+    guard lines[index].step == step else { return }
+    lines[index].loss = loss
+    countRepair(lines[index].repair)
+  }
+
+  /// What was given up has come after all.
+  private mutating func takeBackLoss(_ index: Int) {
+    switch lines[index].loss {
+    case .none: return
+    case .single: framesLost -= min(framesLost, 1)
+    case .hole: framesLostInHoles -= min(framesLostInHoles, 1)
+    }
+    uncountRepair(lines[index].repair)
+    lines[index].loss = .none
+  }
+
+  private mutating func countRepair(_ repair: Repair) {
+    switch repair {
+    case .none: break
+    case .forwardErrorCorrection: repaired.byFec &+= 1
+    case .retransmission: repaired.byRetransmission &+= 1
+    }
+  }
+
+  private mutating func uncountRepair(_ repair: Repair) {
+    switch repair {
+    case .none: break
+    case .forwardErrorCorrection: repaired.byFec -= min(repaired.byFec, 1)
+    case .retransmission: repaired.byRetransmission -= min(repaired.byRetransmission, 1)
+    }
   }
 
   /// Makes the line of `index` that of `step`, unless a later frame has it.
@@ -106,7 +232,10 @@ struct FrameLedger: Sendable {
 
   /// Frames that a packet may be overtaken by before it counts as lost.
   private static let patience: Int64 = 4
-  /// 2.5 s: a longer hole is an outage of its own, or a pause that nobody marked.
+  /// 2.5 s: a longer hole is an outage of its own, or a pause that nobody marked. The other side is
+  /// not told of it as loss; it counts as lost all the same.
   private static let reach: Int64 = 250
+  /// Frames before a hole's end that a copy may still bring.
+  private static let repairable: Int64 = 16
   private static let pageLength: Int64 = 5_000_000_000
 }

@@ -34,6 +34,36 @@ extension JitterBuffer {
     quality.record(totals, surroundings)
   }
 
+  /// A version of a frame is there in time that is not its own packet.
+  mutating func noteRepair(_ timestamp: Int64, _ origin: PacketOrigin) {
+    let step = timestamp / Int64(AudioFormat.stepSampleCount)
+    switch origin {
+    case .primary: break
+    case .copy: ledger.noteRepair(step: step, .forwardErrorCorrection)
+    case .retransmission: ledger.noteRepair(step: step, .retransmission)
+    }
+  }
+
+  /// In-band FEC (RFC 6716 §2.1.7) has brought the frame at `timestamp`.
+  mutating func noteInBandRepair(_ timestamp: Int64) {
+    ledger.noteRepair(
+      step: timestamp / Int64(AudioFormat.stepSampleCount), .forwardErrorCorrection)
+    statistics.fates = ledger.fates
+  }
+
+  /// The oldest packet that waits goes unheard.
+  mutating func discardFirst() {
+    guard let first = packets.first else { return }
+    packets.removeFirst()
+    statistics.packetsDiscarded += 1
+    if first.origin == .primary {
+      statistics.framesLate += 1
+    } else {
+      ledger.forgetRepair(step: first.timestamp / Int64(AudioFormat.stepSampleCount))
+      statistics.fates = ledger.fates
+    }
+  }
+
   private var totals: QualityMonitor.Totals {
     var totals = QualityMonitor.Totals()
     totals.samples = statistics.totalSamplesReceived
@@ -42,8 +72,9 @@ extension JitterBuffer {
     totals.concealedByDelay = statistics.delayedPacketOutageSamples
     totals.lowRate = statistics.samplesFromLowRateCopies
     totals.stretched = statistics.stretchedSamples
-    totals.framesExpected = ledger.framesExpected
-    totals.framesLost = ledger.framesLost
+    totals.framesExpected = statistics.fates.expected
+    totals.framesLost = statistics.fates.lost
+    totals.framesMissing = statistics.fates.residualLost &+ statistics.framesLate
     totals.packetsReceived = statistics.packetsReceived
     return totals
   }

@@ -86,8 +86,7 @@ extension JitterBuffer {
     guard let late = packets.first, excess(of: late) > Self.longestBacklog else { return 0 }
     while packets.count > 2, let first = packets.first, excess(of: first) > Self.keptBacklog {
       nextTimestamp = first.end
-      packets.removeFirst()
-      statistics.packetsDiscarded += 1
+      discardFirst()
       statistics.packetsDiscardedLate += 1
     }
     guard let first = packets.first else { return 0 }

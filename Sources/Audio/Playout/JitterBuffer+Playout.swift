@@ -133,8 +133,7 @@ extension JitterBuffer {
       let isOutlived = first.timestamp < nextTimestamp
       guard isOutlived || (packets.count > 1 && excess(of: first) > Self.hopeless) else { return }
       if !isOutlived { nextTimestamp = first.end }
-      packets.removeFirst()
-      statistics.packetsDiscarded += 1
+      discardFirst()
       if isOutlived { statistics.packetsDiscardedLate += 1 }
     }
   }
@@ -192,6 +191,7 @@ extension JitterBuffer {
         noise: &background)
     else { return conceal() }
     endConcealment()
+    noteInBandRepair(entry.timestamp &- Int64(sampleCount))
     statistics.packetsRecoveredByForwardErrorCorrection += 1
     statistics.samplesRecoveredByForwardErrorCorrection += UInt64(count)
     return .forwardErrorCorrection

@@ -87,7 +87,7 @@ package struct JitterBuffer: ~Copyable {
     report.framesLost = ledger.framesLost
     report.lossBursts = ledger.lossBursts
     report.longestBurst = UInt16(clamping: ledger.longestBurst)
-    report.framesUnrepaired = statistics.packetsMissed
+    report.framesUnrepaired = ledger.framesUnrepaired
     report.slackMilliseconds = Int16(clamping: slack / 1_000_000)
     report.targetDelayMilliseconds = UInt16(clamping: estimator.targetDelay / 1_000_000)
     report.jitterMilliseconds = UInt16(clamping: jitter.nanoseconds / 1_000_000)
@@ -135,6 +135,7 @@ package struct JitterBuffer: ~Copyable {
       if origin == .primary { statistics.primaryBytes += UInt64(payload.count) }
       let isFirst = measure(packet, timestamp, arrival, origin, isMarked)
       store(payload, packet, timestamp, arrival, (origin, isMarked, isFirst))
+      statistics.fates = ledger.fates
     }
   }
 
@@ -159,8 +160,7 @@ package struct JitterBuffer: ~Copyable {
 
   private mutating func restart(at timestamp: Int64) {
     if phase != .idle { statistics.restarts += 1 }
-    statistics.packetsDiscarded += UInt64(packets.count)
-    packets.removeAll()
+    while packets.count > 0 { discardFirst() }
     estimator = DelayEstimator()
     estimator.range = delayRange
     ledger.restart()
@@ -223,7 +223,7 @@ package struct JitterBuffer: ~Copyable {
         return
       }
       if case .copy = version.origin { statistics.copiesDiscarded += 1 }
-      if !rewindsAfterSilence(to: timestamp) { return }
+      if !rewindsAfterSilence(to: timestamp, version.origin) { return }
     }
     let insertion = packets.insert(
       payload, packet, timestamp: timestamp, arrival: arrival, origin: version.origin,
@@ -233,6 +233,7 @@ package struct JitterBuffer: ~Copyable {
       return
     }
     if insertion == .storedInPlaceOfOldest { statistics.packetsDiscarded += 1 }
+    noteRepair(timestamp, version.origin)
     lateInARow = 0
     if phase == .idle {
       phase = .buffering(until: arrival &+ max(Self.startDelay, estimator.range.lowerBound))
@@ -242,7 +243,9 @@ package struct JitterBuffer: ~Copyable {
 
   /// A packet from before what has been played is late, unless silence has taken over and only such
   /// packets come: then it is media time that moved back, and playout follows.
-  private mutating func rewindsAfterSilence(to timestamp: Int64) -> Bool {
+  private mutating func rewindsAfterSilence(
+    to timestamp: Int64, _ origin: PacketOrigin
+  ) -> Bool {
     lateInARow += 1
     if fader.isSilent, packets.count == 0, lateInARow >= Self.latePacketsToRewind {
       nextTimestamp = timestamp
@@ -250,6 +253,7 @@ package struct JitterBuffer: ~Copyable {
     }
     statistics.packetsDiscarded += 1
     statistics.packetsDiscardedLate += 1
+    if origin == .primary { statistics.framesLate += 1 }
     return false
   }
 

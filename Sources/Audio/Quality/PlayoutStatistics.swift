@@ -2,6 +2,10 @@
 /// samples are counted a channel.
 package struct PlayoutStatistics: Sendable {
   // What came.
+  /// What became of each frame, before and after repair.
+  package internal(set) var fates = PacketFates()
+  /// Frames whose own packet came, but too late to be heard; not lost, and not repaired.
+  package internal(set) var framesLate: UInt64 = 0
   package internal(set) var packetsReceived: UInt64 = 0
   /// Came too late to be played, came for a time line that is over, or was no Opus packet.
   package internal(set) var packetsDiscarded: UInt64 = 0
@@ -75,10 +79,8 @@ package struct PlayoutStatistics: Sendable {
 
   package init() {}
 
-  /// Lost on the way: what playout passed over, less what came after all.
-  package var packetsLost: UInt64 {
-    packetsMissed - min(packetsMissed, packetsDiscardedLate)
-  }
+  /// Lost on the way, before any repair (RFC 3550 §6.4.1).
+  package var packetsLost: UInt64 { fates.lost }
 
   /// Share of all samples that were made up, 0...1.
   package var concealedFraction: Double {

@@ -22,6 +22,10 @@ package struct QualityChange: Equatable, Sendable {
   package let cause: Cause?
   /// Share of frames lost before anything repaired them, 0...1.
   package let lostFraction: Double
+  /// Share of frames that nothing brought in time, 0...1.
+  package let residualLostFraction: Double
+  /// How long nothing had come, in seconds of sound; `nil` where packets came.
+  package internal(set) var silentSeconds: Double?
   /// Share of the sound that was made up, 0...1.
   package let concealedFraction: Double
   /// 0 while it is not known.
@@ -36,9 +40,8 @@ package struct QualityChange: Equatable, Sendable {
     self.isBad = isBad
     self.score = score
     self.cause = cause
-    let expected = last.framesExpected &- first.framesExpected
-    let lost = last.framesLost &- min(first.framesLost, last.framesLost)
-    lostFraction = expected == 0 ? 0 : Double(lost) / Double(expected)
+    lostFraction = last.lostFraction(since: first) ?? 0
+    residualLostFraction = last.missingFraction(since: first) ?? 0
     let samples = Double(max(1, last.samples &- first.samples))
     concealedFraction = Double(last.concealed &- first.concealed) / samples
     mouthToEarMilliseconds = surroundings.mouthToEarMilliseconds

@@ -15,6 +15,8 @@ package struct QualityMonitor: Sendable {
     var stretched: UInt64 = 0
     var framesExpected: UInt64 = 0
     var framesLost: UInt64 = 0
+    /// Lost and not repaired, or too late.
+    var framesMissing: UInt64 = 0
     var packetsReceived: UInt64 = 0
   }
 
@@ -24,13 +26,16 @@ package struct QualityMonitor: Sendable {
   package private(set) var leastScore: Double?
   /// The estimate for the worst five seconds, and where they began, in seconds of sound.
   package private(set) var worstFiveSeconds: (score: Double, begin: Double)?
-  /// Seconds of windows in which more than 4 % of the frames were lost before repair (Agora's
-  /// `totalFrozenTime`), and of all windows.
+  /// Seconds made up in windows of which 4 % and more were (after Agora's `totalFrozenTime`), and
+  /// seconds of all windows.
   package private(set) var frozenSeconds = 0.0
   package private(set) var activeSeconds = 0.0
   /// How often the quality became bad.
   package private(set) var changesToBad = 0
   package private(set) var isBad = false
+  /// Share of the last window's frames that nothing brought in time, 0...1; `nil` before the first
+  /// window with any.
+  package private(set) var lastMissingFraction: Double?
 
   private var scoreSum = 0.0
   private var scoreCounts = InlineArray<80, UInt32>(repeating: 0)
@@ -106,9 +111,11 @@ package struct QualityMonitor: Sendable {
     windows &+= 1
     scoreCounts[min(max(Int((score - 1) * 20), 0), scoreCounts.count - 1)] &+= 1
     activeSeconds += seconds
-    let expected = totals.framesExpected &- windowStart.framesExpected
-    let lost = totals.framesLost &- min(windowStart.framesLost, totals.framesLost)
-    if expected > 0, lost * 25 > expected { frozenSeconds += seconds }
+    let concealed = totals.concealed &- windowStart.concealed
+    if concealed * 25 >= totals.samples &- windowStart.samples {
+      frozenSeconds += Double(concealed) / 48_000
+    }
+    lastMissingFraction = totals.missingFraction(since: windowStart) ?? lastMissingFraction
     noteChange(score, totals, surroundings)
   }
 
@@ -122,6 +129,7 @@ package struct QualityMonitor: Sendable {
       let cause = cause(to: totals, surroundings)
       change = QualityChange(
         isBad: true, score: score, cause: cause, from: windowStart, to: totals, surroundings)
+      if isSilent { change?.silentSeconds = Double(silence) / 48_000 }
     } else if isBad, score >= Self.good, !isLate {
       isBad = false
       change = QualityChange(
@@ -171,6 +179,25 @@ package struct QualityMonitor: Sendable {
   private static let longDelay = 400.0
   /// Where a playout that waits out the jitter makes a delay long by itself.
   private static let longJitter = 20.0
+}
+
+extension QualityMonitor.Totals {
+  /// Of the frames since `earlier`, those whose own packet did not come, 0...1; `nil` without any.
+  func lostFraction(since earlier: Self) -> Double? {
+    fraction(framesLost, earlier.framesLost, since: earlier)
+  }
+
+  /// Of the same, those that nothing brought in time, 0...1.
+  func missingFraction(since earlier: Self) -> Double? {
+    fraction(framesMissing, earlier.framesMissing, since: earlier)
+  }
+
+  /// A total may have gone down: what was given up may come after all.
+  private func fraction(_ now: UInt64, _ before: UInt64, since earlier: Self) -> Double? {
+    guard framesExpected > earlier.framesExpected else { return nil }
+    let share = Double(now - min(before, now)) / Double(framesExpected - earlier.framesExpected)
+    return min(1, share)
+  }
 }
 
 /// What the receiver of a stream is told by others, for the estimate and for causes.

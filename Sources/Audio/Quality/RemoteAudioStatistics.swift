@@ -1,24 +1,26 @@
-/// A received stream in the vocabulary of Agora's RemoteAudioStats, with the delay split by cause.
+/// A received stream in the vocabulary of Agora's RemoteAudioStats, in its units, with the delay
+/// split by cause.
 package struct RemoteAudioStatistics: Equatable, Sendable {
   /// 0 unknown, 1 excellent, 2 good, 3 poor, 4 bad, 5 very bad, 6 down.
   package let quality: Int
   /// One way, in milliseconds.
   package let networkTransportDelay: Double
   package let jitterBufferDelay: Double
-  /// Of frames before repair, in per cent.
+  /// Frames of the last two seconds that nothing brought in time, in per cent: after copies and
+  /// retransmission. 0 before they are over.
   package let audioLossRate: Double
   package let numChannels: Int
   package let receivedSampleRate = AudioFormat.sampleRateHz
-  /// In bits a second.
+  /// In kbit/s.
   package let receivedBitrate: Int
-  /// In seconds.
-  package let totalFrozenTime: Double
+  /// In milliseconds.
+  package let totalFrozenTime: Int
   /// In per cent of the active time.
   package let frozenRate: Double
   /// A hundred times the estimate: 100...500.
   package let mosValue: Int
-  /// In seconds.
-  package let totalActiveTime: Double
+  /// In milliseconds.
+  package let totalActiveTime: Int
   /// Why it is bad now; `nil` while it is not.
   package let qualityChangedReason: QualityChange.Cause?
   /// From mouth to ear, in milliseconds: the sum of the parts.
@@ -28,18 +30,18 @@ package struct RemoteAudioStatistics: Equatable, Sendable {
   ///   - cause: of the last change to bad, as the owner of the call has polled it.
   ///   - receivedBitrate: in bits a second, copies included.
   package init(
-    _ statistics: PlayoutStatistics, _ monitor: QualityMonitor, _ report: ReceptionReport,
-    delay: DelaySplit, channels: Int, receivedBitrate: Int, cause: QualityChange.Cause?
+    _ statistics: PlayoutStatistics, _ monitor: QualityMonitor, delay: DelaySplit, channels: Int,
+    receivedBitrate: Int, cause: QualityChange.Cause?
   ) {
     e2eDelay = delay
     networkTransportDelay = delay.network
     jitterBufferDelay = statistics.meanDelayMilliseconds ?? 0
-    audioLossRate = report.lossFraction * 100
+    audioLossRate = (monitor.lastMissingFraction ?? 0) * 100
     numChannels = channels
-    self.receivedBitrate = receivedBitrate
-    totalFrozenTime = monitor.frozenSeconds
+    self.receivedBitrate = (receivedBitrate + 500) / 1000
+    totalFrozenTime = Int(monitor.frozenSeconds * 1000)
     frozenRate = monitor.frozenRate * 100
-    totalActiveTime = monitor.activeSeconds
+    totalActiveTime = Int(monitor.activeSeconds * 1000)
     mosValue = Int(((monitor.meanScore ?? 0) * 100).rounded())
     qualityChangedReason = monitor.isBad ? cause : nil
     let isDown = monitor.isSilent && statistics.packetsReceived > 0

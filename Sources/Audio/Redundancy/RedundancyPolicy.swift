@@ -232,13 +232,22 @@ package struct RedundancyPolicy: Sendable {
     return plan
   }
 
-  /// Packets of 20 ms below 48 kbit/s would be more header than sound.
+  /// Packets of 20 ms below 48 kbit/s would be more header than sound; those of 10 ms are sent
+  /// where the frames fit at their full rate beside their headers.
   private func frameLength(wire: Int) -> FrameLength {
+    let short = limits.bitrate + Self.headerBitrate(.milliseconds10)
     let needed: FrameLength =
-      wire < 28_000 ? .milliseconds60 : wire < 48_000 ? .milliseconds40 : .milliseconds20
+      wire < 28_000
+      ? .milliseconds60
+      : wire < 48_000 ? .milliseconds40 : wire < short ? .milliseconds20 : .milliseconds10
     let isStep = plan.frameLength.rawValue > needed.rawValue
     // Back only when there is room to stay there.
-    let limit = plan.frameLength == .milliseconds60 ? 36_000 : 60_000
+    let limit =
+      switch plan.frameLength {
+      case .milliseconds60: 36_000
+      case .milliseconds40: 60_000
+      case .milliseconds20, .milliseconds10: short * 5 / 4
+      }
     let chosen = isStep && wire < limit ? plan.frameLength : needed
     return chosen.rawValue > limits.frameLength.rawValue ? chosen : limits.frameLength
   }

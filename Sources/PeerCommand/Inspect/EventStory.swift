@@ -52,6 +52,9 @@ package struct EventStory {
     let received = object["audio"]?["received"]
     if let lost = received?["lostFraction"]?.asNumber {
       var text = "lost \(Wording.percent(lost)) of what was sent to this side"
+      if let residual = received?["residualLostFraction"]?.asNumber {
+        text += ", \(Wording.percent(residual)) not repaired"
+      }
       if let made = received?["concealedFraction"]?.asNumber {
         text += ", \(Wording.percent(made)) of the sound was made up"
       }

@@ -3,6 +3,7 @@ package import MediaFiles
 internal import Primitives
 internal import Reactor
 internal import Synchronization
+internal import Wire
 
 /// What `--pcap` asks for: the decrypted media as RTP and RTCP that Wireshark reads, in pcapng
 /// (docs/protocol/frames.md §2, §5).
@@ -111,14 +112,18 @@ extension MediaPCAP.State {
       received: incoming.takeBlock(jitterMs: report.statistics.received.jitterMs))
   }
 
-  /// What FEEDBACK says of our packets; `nil` before there was any. Its delay since our report is
+  /// What the other side says of our frames, or FEEDBACK of our packets while it has not; `nil`
+  /// before there was any. Its delay since our report is
   /// put so that whoever reckons the round trip from it (RFC 3550 §6.4.1) finds the measured one.
   func theirReport(_ report: CapturedReport) -> RTCPReport? {
     let sent = report.statistics.sent
     guard let fractionLost = sent.fractionLost, outgoing.packetCount > 0 else { return nil }
+    let remote = report.statistics.audio?.remote
     var block = RTCPReport.Received(
-      source: outgoing.source, fractionLost: fractionLost, lost: sent.packetsLost ?? 0,
-      highestSequence: outgoing.highestSequence, jitter: 0)
+      source: outgoing.source, fractionLost: remote?.fractionLost ?? fractionLost,
+      lost: remote?.packetsLost ?? sent.packetsLost ?? 0,
+      highestSequence: outgoing.highestSequence,
+      jitter: UInt32(max(0, min(1e6, (remote?.jitter ?? 0) * 48_000))))
     block.answer(lastReport, report)
     return RTCPReport(source: incoming.source, name: "there", received: block)
   }
@@ -145,6 +150,8 @@ package struct RTPNumbering {
   private var sequence = 0
   private var highest = 0
   private var mediaStep: UInt32 = 0
+  /// Of the last frame, in steps of 10 ms.
+  private var length: Int64 = 2
   /// Of the last frame, in nanoseconds since 1970 UTC.
   private var lastWall: UInt64 = 0
   /// Expected and received up to the last report block.
@@ -162,15 +169,24 @@ package struct RTPNumbering {
       sequence += 1
       mediaStep = mediaStep &+ UInt32(bitPattern: Int32(step))
     } else {
-      sequence += Int(step) / Self.steps(in: payload)
+      sequence += Self.advance(by: Int64(step), from: length, to: Int64(Self.steps(in: payload)))
       mediaStep = mediaStep &+ UInt32(bitPattern: Int32(step))
     }
+    length = Int64(Self.steps(in: payload))
     highest = max(highest, sequence)
     packetCount += 1
     lastWall = frame.wallNanoseconds
     return RTPMapping.audio(
       mediaStep: mediaStep, sequenceNumber: UInt16(truncatingIfNeeded: sequence), source: source,
       isMarked: frame.isMarked || isFirst)
+  }
+
+  /// How many numbers further a frame is whose media time is `step` after the last one's; negative
+  /// for one that was overtaken. The same rule as the statistics have.
+  private static func advance(by step: Int64, from before: Int64, to after: Int64) -> Int {
+    guard step > 0 else { return Int(step / max(1, after)) }
+    return 1
+      + Int(AudioGap.framesMissing(step: step, before: before, after: after, isMarked: false))
   }
 
   package var highestSequence: UInt32 { UInt32(truncatingIfNeeded: highest) }

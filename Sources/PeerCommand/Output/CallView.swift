@@ -34,6 +34,13 @@ package enum Wording {
     "\(decimal(bitsPerSecond / 1000)) kbit/s"
   }
 
+  /// `1.3 %, 0.1 % not repaired`; the second part only where something was lost.
+  package static func lost(_ numbers: CallStatistics.Inbound) -> String {
+    let raw = percent(numbers.lostFraction)
+    guard numbers.packetsLost > 0 else { return raw }
+    return "\(raw), \(percent(numbers.residualLostFraction)) not repaired"
+  }
+
   package static func percent(_ fraction: Double) -> String { "\(decimal(fraction * 100)) %" }
 
   /// One decimal below a hundred, none above.

@@ -89,10 +89,7 @@ package enum EndTable {
       ))
     rows.append(("how good", good(numbers)))
     if let worst = QualityLine.worst(numbers) { rows.append(("worst", worst)) }
-    let all = received.packetsReceived + received.packetsLost
-    var why = "lost \(received.packetsLost) of \(all) packets"
-    why += " (\(Wording.percent(received.lostFraction)))"
-    if received.recoveredByFec > 0 { why += ", \(received.recoveredByFec) restored by FEC" }
+    var why = self.why(received)
     why += ", made up \(Wording.percent(received.concealedFraction)) of the sound"
     why += ", jitter \(Wording.milliseconds(received.jitterMs))"
     rows.append(("why", why))
@@ -100,11 +97,26 @@ package enum EndTable {
     return rows
   }
 
+  /// What was lost on the line, what repaired it, and what was left.
+  private static func why(_ received: CallStatistics.Inbound) -> String {
+    let all = received.packetsReceived + received.packetsLost
+    var text = "lost \(received.packetsLost) of \(all) packets"
+    text += " (\(Wording.percent(received.lostFraction)))"
+    guard received.packetsLost > 0 else { return text }
+    if received.recoveredByFec > 0 { text += ", \(received.recoveredByFec) restored by FEC" }
+    if received.recoveredByRetransmission > 0 {
+      text += ", \(received.recoveredByRetransmission) sent again in time"
+    }
+    text += ", \(received.residualLost) not repaired"
+    text += " (\(Wording.percent(received.residualLostFraction)))"
+    return text
+  }
+
   private static func good(_ numbers: CallStatistics) -> String {
     var parts: [String] = []
     if let mos = numbers.received.mos { parts.append("MOS \(Wording.decimal(mos)) of 5") }
     if numbers.qualityRx > 0 {
-      parts.append("the line was \(Wording.grade(numbers.qualityRx))")
+      parts.append("the line in was \(Wording.grade(numbers.qualityRx))")
     }
     let text = parts.joined(separator: ", ")
     return numbers.received.mosBasis.map { "\(text) (\($0))" } ?? text
@@ -127,12 +139,29 @@ package enum EndTable {
 
   private static func sent(_ numbers: CallStatistics) -> String {
     var text = "\(numbers.sent.packetsSent) packets, \(Wording.bitrate(numbers.sent.bitrateBps))"
-    if let lost = numbers.sent.fractionLost {
-      text += ", the other side lost \(Wording.percent(lost))"
-    }
+    text += reported(numbers)
+    if numbers.qualityTx > 0 { text += ", the line out was \(Wording.grade(numbers.qualityTx))" }
     if let overhead = numbers.overheadBytesPerAudioPacket {
       text += ", \(Wording.decimal(overhead)) bytes a packet above the sound"
     }
     return text
   }
+
+  /// What the other side has reported of the sound sent to it, and how much it has not.
+  private static func reported(_ numbers: CallStatistics) -> String {
+    guard let remote = numbers.audio?.remote, remote.packetsExpected > 0 else {
+      guard let lost = numbers.sent.lostFraction else { return "" }
+      return ", the other side lost \(Wording.percent(lost)) of all packets"
+    }
+    let share = Double(remote.packetsLost) / Double(remote.packetsExpected)
+    var text = ", the other side lost \(remote.packetsLost) of \(remote.packetsExpected)"
+    text += " (\(Wording.percent(share)))"
+    if remote.packetsLost > 0 { text += ", \(remote.residualLost) not repaired" }
+    let unknown = numbers.sent.packetsSent - remote.packetsExpected
+    if unknown > unreported { text += ", and said nothing of the other \(unknown)" }
+    return text
+  }
+
+  /// Packets that the last report need not know of: reports may be two seconds apart.
+  private static let unreported = 150
 }

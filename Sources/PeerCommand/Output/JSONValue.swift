@@ -51,12 +51,19 @@ package enum JSONValue: Sendable {
     }
   }
 
-  /// At most six decimals, none that mean nothing: seconds to the microsecond.
+  /// At most six decimals, none that mean nothing: seconds to the microsecond. Of 1e12
+  /// and more three: milliseconds since 1970 to the microsecond.
   private static func shortest(_ value: Double) -> String {
-    guard value.isFinite, abs(value) < 1e12 else { return "0" }
+    guard value.isFinite else { return "null" }
+    guard abs(value) < 1e12 else { return value.magnitude < 9e12 ? thousandths(value) : "\(value)" }
     let millionths = (value * 1e6).rounded()
     if millionths.remainder(dividingBy: 1e6) == 0 { return String(Int64(millionths / 1e6)) }
     return String(millionths / 1e6)
+  }
+
+  private static func thousandths(_ value: Double) -> String {
+    let rounded = (value * 1000).rounded() / 1000
+    return rounded == rounded.rounded() ? String(Int64(rounded)) : String(rounded)
   }
 
   private static func quote(_ text: String, to output: inout String) {

@@ -111,7 +111,7 @@ extension LinePlots.Sample {
     estimate = numbers.congestion?.estimateBps
     acknowledged = numbers.congestion?.acknowledgedBps
     queueDelay = numbers.congestion.map { $0.queueDelayMs / 1000 }
-    loss = numbers.sent.fractionLost
+    loss = numbers.audio?.remote?.fractionLost ?? numbers.sent.fractionLost
     bytesSent = numbers.videoSent.map { Double($0.bytesSent + $0.retransmittedBytesSent) }
     bytesReceived = numbers.videoReceived.map { Double($0.bytesReceived) }
     framesPerSecond = numbers.videoReceived.map { Double($0.framesPerSecond) }

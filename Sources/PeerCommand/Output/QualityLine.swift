@@ -6,11 +6,18 @@ package enum QualityLine {
   package static func text(_ change: AudioQualityChange) -> String {
     guard change.isBad else { return "It sounds well again (MOS \(Wording.decimal(change.mos)))." }
     var parts = ["MOS \(Wording.decimal(change.mos))"]
-    parts.append("\(Wording.percent(change.lostFraction)) of the packets lost")
+    if let silent = change.silentMs {
+      parts.append("no packet for \(Wording.decimal(Double(silent) / 1000)) s")
+    } else {
+      let residual = Wording.percent(change.residualLostFraction)
+      parts.append("\(Wording.percent(change.lostFraction)) of the packets lost")
+      parts.append("\(residual) not there in time")
+    }
     parts.append("\(Wording.percent(change.concealedFraction)) of the sound made up")
     parts.append("jitter \(Wording.milliseconds(change.jitterMs))")
     if let ear = change.mouthToEarMs { parts.append("mouth to ear \(Wording.milliseconds(ear))") }
-    return "It sounds bad, \(Self.cause(change.reason)): \(parts.joined(separator: ", "))."
+    let cause = change.silentMs != nil && change.reason == .loss ? "as nothing comes" : nil
+    return "It sounds bad, \(cause ?? Self.cause(change.reason)): \(parts.joined(separator: ", "))."
   }
 
   private static func cause(_ reason: AudioQuality.Reason?) -> String {
@@ -31,6 +38,8 @@ package enum QualityLine {
       object.add("reason", change.reason?.rawValue)
       object.add("mos", change.mos)
       object.add("lostFraction", change.lostFraction)
+      object.add("residualLostFraction", change.residualLostFraction)
+      object.add("silentMs", change.silentMs)
       object.add("concealedFraction", change.concealedFraction)
       object.add("jitterMs", change.jitterMs)
       object.add("mouthToEarMs", change.mouthToEarMs)
@@ -56,7 +65,7 @@ package enum QualityLine {
     }
     if quality.frozenMs > 0 {
       parts.append(
-        "lost more than 4 % for \(Wording.decimal(Double(quality.frozenMs) / 1000)) s "
+        "\(Wording.decimal(Double(quality.frozenMs) / 1000)) s of sound missing "
           + "(\(Wording.percent(quality.frozenRate)))")
     }
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
@@ -92,19 +101,22 @@ package enum QualityLine {
     return object
   }
 
-  /// Agora's names and units.
+  private static func measured(_ value: Double) -> Double? { value > 0 ? value : nil }
+
+  /// Agora's names, meanings and units.
   static func agora(_ stats: RemoteAudioStats) -> JSONObject {
     var object = JSONObject()
     object.add("quality", stats.quality)
-    object.add("networkTransportDelay", stats.networkTransportDelay)
-    object.add("jitterBufferDelay", stats.jitterBufferDelay)
+    // What was not measured is absent.
+    object.add("networkTransportDelay", measured(stats.networkTransportDelay))
+    object.add("jitterBufferDelay", measured(stats.jitterBufferDelay))
     object.add("audioLossRate", stats.audioLossRate)
     object.add("numChannels", stats.numChannels)
     object.add("receivedSampleRate", stats.receivedSampleRate)
     object.add("receivedBitrate", stats.receivedBitrate)
     object.add("totalFrozenTime", stats.totalFrozenTime)
     object.add("frozenRate", stats.frozenRate)
-    object.add("mosValue", stats.mosValue)
+    object.add("mosValue", stats.mosValue > 0 ? stats.mosValue : nil)
     object.add("totalActiveTime", stats.totalActiveTime)
     object.add("qualityChangedReason", stats.qualityChangedReason?.rawValue)
     if stats.e2eDelay > 0 {

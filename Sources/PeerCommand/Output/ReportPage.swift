@@ -36,8 +36,11 @@ package enum ReportPage {
         "Round trip", unit: "ms",
         [Plot.Line("round trip", points(samples) { $0.currentRttMs })]),
       Plot(
-        "Loss", unit: "% of packets since the sample before",
-        [Plot.Line("received", loss(samples))]),
+        "Loss on the way in", unit: "% of packets since the sample before",
+        [
+          Plot.Line("before repair", loss(samples) { $0.packetsLost }),
+          Plot.Line("not repaired", loss(samples) { $0.residualLost }),
+        ]),
       Plot(
         "Jitter buffer", unit: "ms",
         [
@@ -67,12 +70,16 @@ package enum ReportPage {
     samples.compactMap { sample in value(sample).map { (seconds(sample), $0) } }
   }
 
-  private static func loss(_ samples: [CallStatistics]) -> [(x: Double, y: Double)] {
+  /// What is late for a sample may take a loss back: then none is drawn.
+  private static func loss(
+    _ samples: [CallStatistics], _ count: (CallStatistics.Inbound) -> Int
+  ) -> [(x: Double, y: Double)] {
     zip(samples, samples.dropFirst()).compactMap { before, sample in
-      let lost = sample.received.packetsLost - before.received.packetsLost
-      let came = sample.received.packetsReceived - before.received.packetsReceived
-      guard lost >= 0, came >= 0, lost + came > 0 else { return nil }
-      return (seconds(sample), 100 * Double(lost) / Double(lost + came))
+      let (now, then) = (sample.received, before.received)
+      let all = now.packetsLost + now.packetsReceived - then.packetsLost - then.packetsReceived
+      guard all > 0 else { return nil }
+      let share = Double(count(now) - count(then)) / Double(all)
+      return (seconds(sample), 100 * min(1, max(0, share)))
     }
   }
 

@@ -37,7 +37,8 @@ extension StatsLine {
     object.add("packetsLost", numbers.packetsLost)
     object.add("fractionLost", numbers.fractionLost)
     object.add("jitter", numbers.jitter)
-    object.add("earshotPacketsUnrepaired", numbers.packetsUnrepaired)
+    object.add("earshotPacketsExpected", numbers.packetsExpected)
+    object.add("earshotResidualLost", numbers.residualLost)
     object.add("earshotJitterBufferTarget", numbers.jitterBufferTarget)
   }
 

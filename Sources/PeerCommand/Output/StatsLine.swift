@@ -17,7 +17,11 @@ package enum StatsLine {
     objects += [remoteInbound(numbers), path(numbers), playout(numbers.received)].compactMap(\.self)
     if let source = numbers.audio.map(mediaSource) { objects.append(source) }
     objects += VideoLines.objects(numbers)
-    return objects
+    return objects.map { object in
+      var object = object
+      object.add("timestamp", numbers.timestamp)
+      return object
+    }
   }
 
   static func object(_ type: String, _ id: String, kind: String? = "audio") -> JSONObject {
@@ -33,7 +37,8 @@ package enum StatsLine {
     var object = object("inbound-rtp", "audio-in")
     object.add("packetsReceived", numbers.packetsReceived)
     object.add("packetsLost", numbers.packetsLost)
-    object.add("jitter", numbers.jitterMs / 1000)
+    // Before the first packet nothing of it was measured.
+    if numbers.packetsReceived > 0 { object.add("jitter", numbers.jitterMs / 1000) }
     object.add("packetsDiscarded", numbers.packetsDiscarded)
     object.add("bytesReceived", numbers.bytesReceived)
     object.add("totalSamplesReceived", numbers.totalSamplesReceived)
@@ -42,12 +47,13 @@ package enum StatsLine {
     object.add("concealmentEvents", numbers.concealmentEvents)
     object.add("insertedSamplesForDeceleration", numbers.insertedSamplesForDeceleration)
     object.add("removedSamplesForAcceleration", numbers.removedSamplesForAcceleration)
-    object.add("audioLevel", numbers.audioLevel)
+    if numbers.totalSamplesReceived > 0 { object.add("audioLevel", numbers.audioLevel) }
     object.add("nackCount", numbers.nackCount)
     if let audio = all.audio { add(audio.inbound, to: &object) }
     object.add("earshotBitrate", numbers.bitrateBps)
     object.add("earshotRecoveredByFec", numbers.recoveredByFec)
     object.add("earshotRecoveredByRetransmission", numbers.recoveredByRetransmission)
+    object.add("earshotResidualLost", numbers.residualLost)
     object.add("earshotJitterBufferDelay", seconds(numbers.jitterBufferDelayMs))
     object.add("earshotMouthToEar", seconds(numbers.mouthToEarMs))
     object.add("earshotMos", numbers.mos)

@@ -62,7 +62,7 @@ package struct StatusRegion {
   private static func line(_ numbers: CallStatistics) -> String {
     var parts: [String] = []
     if let rtt = numbers.currentRttMs { parts.append("rtt \(Wording.milliseconds(rtt))") }
-    parts.append("loss \(Wording.percent(numbers.received.lostFraction))")
+    parts.append("loss \(Wording.lost(numbers.received))")
     parts.append("in \(Wording.bitrate(numbers.received.bitrateBps))")
     parts.append("out \(Wording.bitrate(numbers.sent.bitrateBps))")
     if let delay = numbers.received.jitterBufferDelayMs {

@@ -25,7 +25,7 @@ package enum SummaryLine {
     guard let numbers = report.statistics else { return }
     object.add("path", numbers.path.map(path))
     var audio = JSONObject()
-    if numbers.sent.packetsSent > 0 { audio.add("sent", sent(numbers.sent)) }
+    if numbers.sent.packetsSent > 0 { audio.add("sent", sent(numbers)) }
     if numbers.received.totalSamplesReceived > 0 { audio.add("received", received(numbers)) }
     object.add("audio", audio)
     object.add("video", VideoLines.summary(numbers))
@@ -61,11 +61,18 @@ package enum SummaryLine {
     return object
   }
 
-  private static func sent(_ numbers: CallStatistics.Outbound) -> JSONObject {
+  private static func sent(_ all: CallStatistics) -> JSONObject {
+    let numbers = all.sent
     var object = JSONObject()
     object.add("packets", numbers.packetsSent)
     object.add("bytes", numbers.bytesSent)
     object.add("bitrateBps", numbers.bitrateBps.rounded())
+    // As the other side has reported it.
+    guard let remote = all.audio?.remote, remote.packetsExpected > 0 else { return object }
+    object.add("reported", remote.packetsExpected)
+    object.add("lost", remote.packetsLost)
+    object.add("lostFraction", numbers.lostFraction)
+    object.add("residualLost", remote.residualLost)
     return object
   }
 
@@ -77,6 +84,8 @@ package enum SummaryLine {
     object.add("lostFraction", numbers.lostFraction)
     object.add("recoveredByFec", numbers.recoveredByFec)
     object.add("recoveredByRetransmission", numbers.recoveredByRetransmission)
+    object.add("residualLost", numbers.residualLost)
+    object.add("residualLostFraction", numbers.residualLostFraction)
     object.add("concealedFraction", numbers.concealedFraction)
     object.add("jitterMs", rounded(numbers.jitterMs))
     object.add("jitterBufferDelayMs", milliseconds(numbers.jitterBufferDelayMs))

@@ -21,15 +21,7 @@ package enum VideoLines {
 
   private static func inbound(_ numbers: CallStatistics.VideoInbound) -> JSONObject {
     var object = object("inbound-rtp", "video-in")
-    object.add("packetsReceived", numbers.packetsReceived)
-    object.add("packetsLost", numbers.packetsLost)
-    object.add("packetsDiscarded", numbers.packetsDiscarded)
-    object.add("bytesReceived", numbers.bytesReceived)
-    object.add("retransmittedPacketsReceived", numbers.retransmittedPacketsReceived)
-    object.add("fecPacketsReceived", numbers.fecPacketsReceived)
-    object.add("fecBytesReceived", numbers.fecBytesReceived)
-    object.add("fecPacketsDiscarded", numbers.fecPacketsDiscarded)
-    object.add("earshotFramesRecovered", numbers.framesRecovered)
+    addPackets(numbers, to: &object)
     object.add("framesReceived", numbers.framesReceived)
     object.add("framesDecoded", numbers.framesDecoded)
     object.add("keyFramesDecoded", numbers.keyFramesDecoded)
@@ -57,6 +49,23 @@ package enum VideoLines {
       object.add("earshotLipOffset", spread)
     }
     return object
+  }
+
+  private static func addPackets(
+    _ numbers: CallStatistics.VideoInbound, to object: inout JSONObject
+  ) {
+    object.add("packetsReceived", numbers.packetsReceived)
+    object.add("packetsLost", numbers.packetsLost)
+    object.add("packetsDiscarded", numbers.packetsDiscarded)
+    object.add("bytesReceived", numbers.bytesReceived)
+    object.add("retransmittedPacketsReceived", numbers.retransmittedPacketsReceived)
+    object.add("fecPacketsReceived", numbers.fecPacketsReceived)
+    object.add("fecBytesReceived", numbers.fecBytesReceived)
+    object.add("fecPacketsDiscarded", numbers.fecPacketsDiscarded)
+    object.add("earshotRecoveredByFec", numbers.recoveredByFec)
+    object.add("earshotRecoveredByRetransmission", numbers.recoveredByRetransmission)
+    object.add("earshotResidualLost", numbers.residualLost)
+    object.add("earshotFramesRecovered", numbers.framesRecovered)
   }
 
   private static func outbound(_ numbers: CallStatistics.VideoOutbound) -> JSONObject {
@@ -147,10 +156,14 @@ package enum VideoLines {
     object.add("packets", numbers.packetsReceived)
     object.add("lost", numbers.packetsLost)
     object.add("lostFraction", numbers.lostFraction)
+    object.add("recoveredByFec", numbers.recoveredByFec)
+    object.add("recoveredByRetransmission", numbers.recoveredByRetransmission)
+    object.add("residualLost", numbers.residualLost)
+    object.add("residualLostFraction", numbers.residualLostFraction)
     object.add("bytes", numbers.bytesReceived)
     object.add("bitrateBps", numbers.bitrateBps.rounded())
-    object.add("recoveredByRetransmission", numbers.retransmittedPacketsReceived)
-    object.add("recoveredByFec", numbers.framesRecovered)
+    object.add("framesRecovered", numbers.framesRecovered)
+    object.add("framesReceived", numbers.framesReceived)
     object.add("framesDecoded", numbers.framesDecoded)
     object.add("framesDropped", numbers.framesDropped)
     object.add("freezeCount", numbers.freezeCount)

@@ -33,19 +33,26 @@ package enum VideoWords {
   ) -> [(title: String, text: String)] {
     var rows: [(title: String, text: String)] = []
     if let received = numbers.videoReceived, received.framesDecoded > 0 {
-      rows.append(("seen", seen(received, file)))
+      rows.append(("video in", self.received(received, file)))
     }
-    if let sent = numbers.videoSent, sent.framesSent > 0 { rows.append(("shown", shown(sent))) }
+    if let sent = numbers.videoSent, sent.framesSent > 0 {
+      rows.append(("video out", self.sent(sent)))
+    }
     guard numbers.videoSent != nil || numbers.videoReceived != nil else { return rows }
     if let line = numbers.congestion { rows.append(("line", self.line(line, numbers.fallbacks))) }
     return rows
   }
 
-  private static func seen(
+  private static func received(
     _ numbers: CallStatistics.VideoInbound, _ file: String?
   ) -> String {
-    var text = "\(numbers.framesDecoded) pictures, the last \(numbers.frameWidth)x"
-    text += "\(numbers.frameHeight), at \(Wording.bitrate(numbers.bitrateBps))"
+    var text = "received \(numbers.framesReceived) pictures, \(numbers.framesDecoded) decoded, "
+    text += "the last \(numbers.frameWidth)x\(numbers.frameHeight), at "
+    text += Wording.bitrate(numbers.bitrateBps)
+    if numbers.packetsLost > 0 {
+      text += ", lost \(numbers.packetsLost) packets (\(Wording.percent(numbers.lostFraction)))"
+      text += ", \(numbers.residualLost) not repaired"
+    }
     if numbers.freezeCount > 0 {
       text += ", stood still \(numbers.freezeCount) time\(numbers.freezeCount == 1 ? "" : "s")"
       text += " for \(Wording.decimal(numbers.totalFreezesDuration)) s"
@@ -58,8 +65,8 @@ package enum VideoWords {
     return text + (file.map { ", saved in \($0)" } ?? "")
   }
 
-  private static func shown(_ numbers: CallStatistics.VideoOutbound) -> String {
-    var text = "\(numbers.framesSent) pictures, the last \(numbers.frameWidth)x"
+  private static func sent(_ numbers: CallStatistics.VideoOutbound) -> String {
+    var text = "sent \(numbers.framesSent) pictures, the last \(numbers.frameWidth)x"
     text += "\(numbers.frameHeight), at \(Wording.bitrate(numbers.bitrateBps))"
     if numbers.retransmittedPacketsSent > 0 {
       text += ", \(numbers.retransmittedPacketsSent) packets sent again"

@@ -144,7 +144,7 @@ extension ProbeMemory.Entry {
     }
     add("MOS", mos, numbers.received.mos) { Wording.decimal($0) }
     add("round trip", roundTripMs, numbers.rttMs?.p50) { Figures.milliseconds($0) }
-    add("loss sent", uplinkLoss, numbers.sent.fractionLost) { Figures.percent($0) }
+    add("loss sent", uplinkLoss, numbers.sent.lostFraction) { Figures.percent($0) }
     add("loss received", downlinkLoss, numbers.received.lostFraction) { Figures.percent($0) }
     let minutes = (now > at ? now - at : 0) / 60
     let age = minutes < 1 ? "just before" : "\(minutes) min before"

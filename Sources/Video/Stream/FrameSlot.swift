@@ -8,6 +8,9 @@ struct FrameSlot: Sendable, BitwiseCopyable {
   /// `nil` while none of its fragments has come.
   var header: VideoMediaFrame?
   var received = 0
+  /// Of these, the ones that were sent again, and those that parity brought back.
+  var receivedAgain = 0
+  var solved = 0
   var byteCount = 0
   /// Fragments of parity that are held, the length of each, and of the frame's last fragment.
   var parityCount = 0

@@ -1,15 +1,16 @@
 package import Primitives
 
-/// Tells when the picture stood still: more than 500 ms from one shown picture to the next, or two
-/// and a half of the sender's intervals where it makes fewer than five pictures a second.
+/// Counts freezes as W3C webrtc-stats has them (`freezeCount`, `totalFreezesDuration`:
+/// `RenderedIntervals`), and tells when the picture has stood still for so long that the
+/// application must know: 500 ms, as Agora has it, or two and a half of the sender's intervals
+/// where it makes fewer than five pictures a second.
 ///
-/// The whole gap counts, from the last picture before it. W3C webrtc-stats `freezeCount` and
-/// `totalFreezesDuration`, with this limit where that has three times the mean interval.
+/// The whole gap counts, from the last picture before it.
 package struct FreezeMeter: Sendable {
-  /// The shortest freeze, at five pictures a second and more.
+  /// The shortest gap that is told, at five pictures a second and more.
   package static let leastLimit = Duration.milliseconds(500)
 
-  /// The longest gap that is none.
+  /// The longest gap that is not told.
   package private(set) var limit = leastLimit
 
   /// Freezes that are over.
@@ -18,9 +19,10 @@ package struct FreezeMeter: Sendable {
   package private(set) var totalFreezesDuration = Duration.zero
   /// From the first picture on, without the times when none was expected.
   package private(set) var activeDuration = Duration.zero
-  /// Whether the present gap has become a freeze.
+  /// Whether the present gap has been told.
   package private(set) var isFrozen = false
   private var last: Instant?
+  private var rendered = RenderedIntervals()
   /// The sender's last intervals, in ms; -1 where none is known yet.
   private var intervals = InlineArray<8, Int64>(repeating: -1)
   private var intervalCount = 0
@@ -31,7 +33,7 @@ package struct FreezeMeter: Sendable {
   ///
   /// - Parameter interval: between the sender's pictures, by its own time; `nil` where that is not
   ///   known.
-  /// - Returns: how long the freeze was that it ended, if it ended one.
+  /// - Returns: how long the freeze (W3C) was that it ended, if it ended one.
   @discardableResult
   package mutating func handlePicture(now: Instant, interval: Duration? = nil) -> Duration? {
     defer {
@@ -42,13 +44,15 @@ package struct FreezeMeter: Sendable {
     guard let last else { return nil }
     let gap = now - last
     activeDuration += gap
-    guard gap > limit else { return nil }
+    let isFreeze = rendered.isFreeze(gap)
+    rendered.note(gap)
+    guard isFreeze else { return nil }
     freezeCount += 1
     totalFreezesDuration += gap
     return gap
   }
 
-  /// - Returns: whether a freeze has just become one.
+  /// - Returns: whether the present gap has just become long enough to be told.
   package mutating func handleTimeout(now: Instant) -> Bool {
     guard !isFrozen, let last, now - last > limit else { return false }
     isFrozen = true
@@ -56,7 +60,7 @@ package struct FreezeMeter: Sendable {
   }
 
   /// No picture is expected until the next comes: muted, or fallen back to audio alone. A gap that
-  /// has become a freeze counts up to here.
+  /// has been told counts up to here.
   package mutating func pause(now: Instant) {
     if isFrozen { handlePicture(now: now) }
     last = nil
@@ -69,10 +73,13 @@ package struct FreezeMeter: Sendable {
       return (freezeCount, totalFreezesDuration, activeDuration)
     }
     let gap = now - last
+    guard rendered.isFreeze(gap) else {
+      return (freezeCount, totalFreezesDuration, activeDuration + gap)
+    }
     return (freezeCount + 1, totalFreezesDuration + gap, activeDuration + gap)
   }
 
-  /// When the present gap becomes a freeze.
+  /// When the present gap is to be told.
   package var nextDeadline: Instant? {
     guard !isFrozen, let last else { return nil }
     return last + limit + .nanoseconds(1)

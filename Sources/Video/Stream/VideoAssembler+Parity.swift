@@ -69,6 +69,7 @@ extension VideoAssembler {
       if fragment == header.fragmentCount - 1 { store.cut(place, to: slot.lastByteCount) }
       places[index * VideoMediaFrame.maximumFragmentCount + fragment] = place
     }
+    slots[index].solved += header.fragmentCount - slot.received
     slots[index].received = header.fragmentCount
     slots[index].byteCount =
       (header.fragmentCount - 1) * slot.parityByteCount + slot.lastByteCount

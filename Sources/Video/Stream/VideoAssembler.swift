@@ -258,6 +258,7 @@ package struct VideoAssembler: Sendable {
     let hasGap = fragment > slot.highestIndex + 1
     slot.highestIndex = max(slot.highestIndex, fragment)
     slot.received += 1
+    if frame.isRetransmission { slot.receivedAgain += 1 }
     slot.byteCount += byteCount
     slots[index] = slot
     if slot.received == frame.fragmentCount { complete(index, frame, now: now) }
@@ -275,7 +276,7 @@ package struct VideoAssembler: Sendable {
 
   private mutating func empty(_ index: Int, _ number: Int64) {
     guard slots[index].number >= 0, slots[index].number <= number else { return }
-    if !slots[index].isLeftOut { statistics.packetsLost += slots[index].missingCount }
+    countLost(slots[index])
     if let header = slots[index].header {
       let start = index * VideoMediaFrame.maximumFragmentCount
       for place in start..<(start + header.fragmentCount) {
@@ -285,6 +286,13 @@ package struct VideoAssembler: Sendable {
       releaseParity(index)
     }
     slots[index] = FrameSlot()
+  }
+
+  private mutating func countLost(_ slot: FrameSlot) {
+    let missing = slot.isLeftOut ? 0 : slot.missingCount
+    statistics.packetsLost += missing + slot.receivedAgain + slot.solved
+    statistics.packetsRecoveredByRetransmission += slot.receivedAgain
+    statistics.packetsRecoveredByFec += slot.solved
   }
 
   /// Throws away all there is: the stream goes on at `number`, with a key frame.

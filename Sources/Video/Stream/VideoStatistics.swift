@@ -43,9 +43,14 @@ package struct VideoReceiveStatistics: Equatable, Sendable {
   package var fecPacketsDiscarded = 0
   /// Frames that were put together by parity; not in the standard.
   package var framesRecovered = 0
-  /// Fragments that had not come, nor when asked for again, when their frame was passed by; of a
-  /// frame none of which came one, as nobody knows how many it had.
+  /// Fragments whose own packet had not come when their frame was given out or passed by, whatever
+  /// repaired them; of a frame none of which came one, as nobody knows how many it had. One that
+  /// its own repetition overtook counts too.
   package var packetsLost = 0
+  /// Of these, the ones that were sent again, asked or not, and came in time.
+  package var packetsRecoveredByRetransmission = 0
+  /// Of these, the ones that parity brought back.
+  package var packetsRecoveredByFec = 0
   /// Twice, or too late to be of use, or contradicting others of the frame.
   package var packetsDiscarded = 0
   /// Whole frames.

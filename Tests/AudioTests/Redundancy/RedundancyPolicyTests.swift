@@ -33,6 +33,30 @@ import Wire
     (0..<plan.copyCount).map { plan.copy($0).distance }
   }
 
+  @Test func `frames of 10 ms stay where the line carries them`() {
+    let limits = RedundancyPolicy.Limits(bitrate: 32_000, frameLength: .milliseconds10)
+    var policy = RedundancyPolicy(limits)
+    var report = AudioReportFrame()
+    var now = Instant(nanoseconds: 1_000_000_000)
+    func run(_ allowed: Int?) -> Int {
+      var length = 0
+      for _ in 0..<20 {
+        now = now + .milliseconds(200)
+        report.framesExpected &+= 20
+        _ = policy.handle(report, roundTrip: nil, allowedWireBitrate: allowed, now: now)
+        length = policy.plan.frameLength.milliseconds
+      }
+      return length
+    }
+    // 32 kbit/s of sound and 44.8 kbit/s of headers.
+    #expect([nil, 300_000, 90_000, 77_000].map { run($0) } == [10, 10, 10, 10])
+    #expect(run(76_000) == 20)
+    #expect(run(90_000) == 20, "back only where there is room to stay")
+    #expect(run(97_000) == 10)
+    #expect(run(40_000) == 40 && run(20_000) == 60 && run(300_000) == 10)
+    #expect(RedundancyPolicy.wireBitrate(of: policy.plan) <= 300_000)
+  }
+
   @Test func `a clean line costs nothing`() {
     var reporter = Reporter()
     #expect(reporter.policy.plan.copyCount == 1, "until the path is known")
