@@ -77,8 +77,10 @@ extension CallStatistics {
   /// Grades both directions by the worst of loss before repair, round trip and jitter, over the
   /// whole call, outages included.
   mutating func grade() {
+    // Reports and the like say nothing of media that is not sent.
+    let sendsMedia = sent.packetsSent > 0 || (videoSent?.packetsSent ?? 0) > 0
     qualityTx = grade(
-      fates.sent, loss: fates.sent.other.lossFraction, jitterMs: remoteJitterMs)
+      sendsMedia ? fates.sent : Fates.Way(), loss: fates.sent.other.lossFraction, jitterMs: remoteJitterMs)
     // Sound that an outage held back was never sent, and yet is missing.
     qualityRx = grade(
       fates.received, loss: received.lostFraction, jitterMs: received.jitterMs)

@@ -19,7 +19,8 @@ extension Endpoint {
   }
 
   func publishStatistics(now: Instant) {
-    for callID in calls.keys.sorted() {
+    for callID in statisticsSchedule.popDue(at: now) {
+      sampleNetwork(callID)
       guard let record = calls[callID], record.audio != nil,
         var numbers = statistics(of: callID, record)
       else { continue }
@@ -36,8 +37,7 @@ extension Endpoint {
 
   func updateStatisticsTimer() {
     guard let statisticsTimer else { return }
-    let isWanted = calls.values.contains { $0.audio != nil }
-    loop.setDeadline(statisticsTimer, isWanted ? SystemClock.now + .seconds(2) : nil)
+    loop.setDeadline(statisticsTimer, statisticsSchedule.next)
   }
 
   func statistics(of callID: Wire.CallID, _ record: CallRecord) -> CallStatistics? {
