@@ -80,7 +80,8 @@ extension CallStatistics {
     // Reports and the like say nothing of media that is not sent.
     let sendsMedia = sent.packetsSent > 0 || (videoSent?.packetsSent ?? 0) > 0
     qualityTx = grade(
-      sendsMedia ? fates.sent : Fates.Way(), loss: fates.sent.other.lossFraction, jitterMs: remoteJitterMs)
+      sendsMedia ? fates.sent : Fates.Way(), loss: fates.sent.other.lossFraction,
+      jitterMs: remoteJitterMs)
     // Sound that an outage held back was never sent, and yet is missing.
     qualityRx = grade(
       fates.received, loss: received.lostFraction, jitterMs: received.jitterMs)

@@ -24,6 +24,10 @@ extension Endpoint {
       guard let record = calls[callID], record.audio != nil,
         var numbers = statistics(of: callID, record)
       else { continue }
+      // Whoever only listens has sent nothing to note it with.
+      if let heard = driver.readMachine({ $0.lastHeard(of: callID) }) {
+        record.audio?.rings.peerHeard.set(heard.nanoseconds)
+      }
       record.grader.turn(&numbers, surroundings(of: record, numbers))
       publish(.statistics(CallID(callID), numbers))
       guard let capture, let path = numbers.path else { continue }

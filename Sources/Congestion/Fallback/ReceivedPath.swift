@@ -14,6 +14,7 @@ package struct ReceivedPath: Sendable {
   private var slice = Slice()
   private var turned: Instant?
   private var lastPacket: Instant?
+  private var lastWait: Instant?
 
   private struct Slice {
     var byteCount = 0
@@ -51,6 +52,7 @@ package struct ReceivedPath: Sendable {
   package mutating func turn(now: Instant) {
     loss.turn(now: now)
     transits.turn(now: now)
+    if transits.pictureWait > Self.limitingWait { lastWait = now }
     defer { turned = now }
     guard let turned else { return slice = Slice() }
     slice.nanoseconds = now.nanoseconds(since: turned)
@@ -67,15 +69,16 @@ package struct ReceivedPath: Sendable {
   /// Share of the packets of the last second that did not come, 0...1; `nil` while it is not known.
   package var lossRate: Double? { loss.rate }
 
-  /// What stands in front of this host, in microseconds; 0 while nothing tells.
+  /// The queue on the way, in microseconds; 0 while nothing tells.
   package var queueDelay: Double { transits.queueDelay }
 
-  /// For how long pictures wait at their sender, in microseconds; 0 while nothing tells.
+  /// How much later than usual pictures leave their sender, in microseconds; 0 while nothing tells.
   package var pictureWait: Double { transits.pictureWait }
 
-  /// What the path is known to hold back: it has a queue, or pictures wait before it.
+  /// Whether the sender would send more: pictures wait there, or have waited in the last second.
   package var isLimiting: Bool {
-    queueDelay > Self.limitingQueue || pictureWait > Self.limitingWait
+    guard let lastWait, let turned else { return false }
+    return turned - lastWait < .seconds(1)
   }
 
   /// For the machine that asks the other side to leave its video out.
@@ -96,10 +99,9 @@ package struct ReceivedPath: Sendable {
       estimate: .infinity, loss: 0, queueDelay: 0, isHeard: true, proven: 0)
   }
 
-  /// 50 ms and 100 ms. A sender that may send encodes a picture when less than two frames of 33 ms
-  /// wait.
-  private static let limitingQueue = 50_000.0
-  private static let limitingWait = 100_000.0
+  /// 150 ms. A sender encodes no picture while more than two frames of 33 ms wait; on a line of 70
+  /// kbit/s the parts of a picture waited for 1.3 s and more (`SubscribeFallbackTests`).
+  private static let limitingWait = 150_000.0
   /// Pings come each second.
   private static let longestPause = Duration.milliseconds(2_500)
   private static let sliceCount = 10
@@ -187,16 +189,9 @@ struct TransitTimes: Sendable {
   mutating func turn(now: Instant) {
     sound.turn(now: now)
     picture.turn(now: now)
-    let heard = sound.standing
-    let seen = picture.standing
-    queueDelay = 0
-    pictureWait = 0
-    if let heard, let base = sound.base {
-      queueDelay = Double(heard - base) / 1_000
-    } else if let seen, let base = picture.base {
-      queueDelay = Double(seen - base) / 1_000
-    }
-    if let heard, let seen { pictureWait = Double(max(0, seen - heard)) / 1_000 }
+    // Where no sound tells, whether pictures wait before the path or on it is the same.
+    queueDelay = sound.delay ?? picture.delay ?? 0
+    pictureWait = max(0, (picture.delay ?? 0) - (sound.delay ?? 0))
   }
 
   /// Media time wraps, so the difference to the first is the one nearest to it.
@@ -233,9 +228,13 @@ struct LeastTransit: Sendable {
   private var recentBegan: Instant?
   private var longBegan: Instant?
 
-  /// In nanoseconds; `nil` while nothing comes.
-  var standing: Int64? { Self.least(recent.now, recent.before) }
-  var base: Int64? { Self.least(long.now, long.before) }
+  /// The one above the other, in microseconds; `nil` while nothing comes.
+  var delay: Double? {
+    guard let standing = Self.least(recent.now, recent.before),
+      let base = Self.least(long.now, long.before)
+    else { return nil }
+    return Double(standing - base) / 1_000
+  }
 
   mutating func note(_ transit: Int64, now: Instant) {
     recent.now = Self.least(recent.now, transit)

@@ -94,7 +94,8 @@ import Wire
     party.run(.seconds(20))
     let audioSent = party.far[0].audioSent - before.0
     let audioHeard = party.near[0].audioReceived - before.1
-    #expect(Double(audioHeard) >= Double(audioSent) * (0.96 - loss), "\(audioHeard) of \(audioSent)")
+    #expect(
+      Double(audioHeard) >= Double(audioSent) * (0.96 - loss), "\(audioHeard) of \(audioSent)")
     #expect(audioSent >= 450)
     #expect(party.rate(0, last: .seconds(10)) == 0)
     #expect(party.rate(1, last: .seconds(20)) > 1_200_000)
@@ -114,8 +115,9 @@ import Wire
   }
 
   /// Goal: on a line that holds the video, nothing is asked.
-  @Test(arguments: [(11, 2_000_000, 0.0), (12, 400_000, 0), (13, 2_000_000, 0.05)]
-    as [(UInt64, UInt64, Double)])
+  @Test(
+    arguments: [(11, 2_000_000, 0.0), (12, 400_000, 0), (13, 2_000_000, 0.05)]
+      as [(UInt64, UInt64, Double)])
   func `nothing is asked where video fits`(seed: UInt64, rate: UInt64, loss: Double) throws {
     let party = try Party(seed: seed)
     party.setLine(of: party.others[0], rate, loss: loss)

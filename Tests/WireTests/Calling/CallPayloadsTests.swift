@@ -164,7 +164,7 @@ import Testing
       #expect(throws: WireError.self) { try parse(Array(bytes.prefix(count))) }
     }
     #expect(throws: WireError.self) { try parse(bytes + [0]) }
-    #expect(throws: WireError.self) { try parse([5] + bytes.dropFirst()) }
+    #expect(throws: WireError.self) { try parse([6] + bytes.dropFirst()) }
   }
 }
 
