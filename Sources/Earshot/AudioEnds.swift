@@ -30,8 +30,8 @@ public protocol AudioSink: AnyObject, Sendable {
   var channelCount: Int { get }
   /// Takes the first `frameCount` samples per channel, 48 kHz interleaved, of `samples`.
   func write(_ samples: borrowing [Int16], frameCount: Int)
-  /// The call is over. Comes once for each call that the sink was given to, however that call ended,
-  /// also when nothing was ever heard; nothing comes after it. Called on the endpoint's event loop,
-  /// before `EndpointEvent.callEnded`; must return soon.
+  /// The call is over. Comes once for each call that the sink was given to, however that call
+  /// ended, also when nothing was ever heard; nothing comes after it. Called on the endpoint's
+  /// event loop, before `EndpointEvent.callEnded`; must return soon.
   func finish()
 }

@@ -37,8 +37,8 @@ public struct Configuration: Sendable {
 
 /// How one call is made or answered.
 public struct CallOptions: Sendable {
-  /// Where the own audio comes from; `nil` sends none: this side listens, and the other side is told
-  /// that it is muted.
+  /// Where the own audio comes from; `nil` sends none: this side listens, and the other side is
+  /// told that it is muted.
   public var source: (any AudioSource)?
   /// Where the other side's audio goes; `nil` drops it.
   public var sink: (any AudioSink)?

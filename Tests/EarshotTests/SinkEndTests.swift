@@ -48,27 +48,7 @@ extension CallTests {
     let call = try await town.alice.call(
       way == .nobody ? "nobody" : "bob", options: options(sinks[0...1]))
     let incoming = way == .nobody ? nil : await bob.incoming()
-    switch way {
-    case .nobody: break
-    case .rejected: try await town.bob.call(try #require(incoming).id).reject()
-    case .cancelled: await call.hangUp()
-    default:
-      try await town.bob.call(try #require(incoming).id).accept(options(sinks[2...3]))
-      if way == .audioFails {
-        _ = await alice.first { event -> Bool? in
-          if case .callProgress(_, .audioFailed) = event { true } else { nil }
-        }
-      } else {
-        await alice.connected()
-        await bob.connected()
-      }
-      switch way {
-      case .calleeHangsUp: await town.bob.call(call.id).hangUp()
-      case .callerCloses: await town.alice.close()
-      case .calleeCloses: await town.bob.close()
-      default: await call.hangUp()
-      }
-    }
+    try await Self.end(call, way, town, &alice, &bob, incoming, options(sinks[2...3]))
     _ = await alice.report()
     if way != .nobody { _ = await bob.report() }
     await town.close()
@@ -77,5 +57,31 @@ extension CallTests {
     #expect(sinks[2].finishes == (isAnswered ? 1 : 0) && sinks[2].isInOrder == isAnswered)
     #expect(sinks[3].finishes == (isAnswered ? 1 : 0) && sinks[3].isInOrder == isAnswered)
     if isAnswered, way != .audioFails { #expect(sinks[0].hasHeard && sinks[2].hasHeard) }
+  }
+
+  private static func end(
+    _ call: Call, _ way: Way, _ town: LoopbackTown, _ alice: inout Story, _ bob: inout Story,
+    _ incoming: IncomingCall?, _ answer: CallOptions
+  ) async throws {
+    switch way {
+    case .nobody: return
+    case .rejected: return try await town.bob.call(try #require(incoming).id).reject()
+    case .cancelled: return await call.hangUp()
+    default: try await town.bob.call(try #require(incoming).id).accept(answer)
+    }
+    if way == .audioFails {
+      _ = await alice.first { event -> Bool? in
+        if case .callProgress(_, .audioFailed) = event { true } else { nil }
+      }
+    } else {
+      await alice.connected()
+      await bob.connected()
+    }
+    switch way {
+    case .calleeHangsUp: await town.bob.call(call.id).hangUp()
+    case .callerCloses: await town.alice.close()
+    case .calleeCloses: await town.bob.close()
+    default: await call.hangUp()
+    }
   }
 }
