@@ -59,8 +59,11 @@ extension CallStatistics {
   mutating func fillFates(with link: LinkStatistics, _ sound: AudioNumbers?) {
     let quality = link.quality
     fates.acknowledged = quality.packetsAcknowledged
-    fates.sent.other = Fates.Count(
-      expected: quality.packetsAcknowledged + quality.packetsLost, lost: quality.packetsLost)
+    // Reports and pings say nothing of media that is not sent.
+    if sent.packetsSent > 0 || (videoSent?.packetsSent ?? 0) > 0 {
+      fates.sent.other = Fates.Count(
+        expected: quality.packetsAcknowledged + quality.packetsLost, lost: quality.packetsLost)
+    }
     fates.heard = link.media.packetsReceived
     if let video = link.video?.received {
       let (received, lost) = (UInt64(video.packetsReceived), UInt64(video.packetsLost))
@@ -77,11 +80,8 @@ extension CallStatistics {
   /// Grades both directions by the worst of loss before repair, round trip and jitter, over the
   /// whole call, outages included.
   mutating func grade() {
-    // Reports and the like say nothing of media that is not sent.
-    let sendsMedia = sent.packetsSent > 0 || (videoSent?.packetsSent ?? 0) > 0
     qualityTx = grade(
-      sendsMedia ? fates.sent : Fates.Way(), loss: fates.sent.other.lossFraction,
-      jitterMs: remoteJitterMs)
+      fates.sent, loss: fates.sent.other.lossFraction, jitterMs: remoteJitterMs)
     // Sound that an outage held back was never sent, and yet is missing.
     qualityRx = grade(
       fates.received, loss: received.lostFraction, jitterMs: received.jitterMs)

@@ -3,8 +3,8 @@ import Testing
 
 /// Calls in which a side sends no sound: from the beginning, for a while, or at all.
 extension CallTests {
-  /// Goal: whoever has no source listens: the call is connected at both ends, the other side is told
-  /// that nothing will be heard, and nothing is graded in a direction that carries nothing.
+  /// Goal: whoever has no source listens: the call is connected at both ends, the other side is
+  /// told that nothing will be heard, and nothing is graded in a direction that carries nothing.
   @Test(.timeLimit(.minutes(1)), arguments: [(false, true), (true, false), (false, false)])
   func `a call without a source holds`(callerSpeaks: Bool, calleeSpeaks: Bool) async throws {
     let town = try await LoopbackTown()
