@@ -18,7 +18,7 @@ public protocol AudioSource: AnyObject, Sendable {
 public protocol ArrivalSink: AnyObject, Sendable {
   /// Takes the next bytes of the recording.
   func write(_ bytes: [UInt8])
-  /// The call is over; nothing comes after this.
+  /// The call is over; comes once, and nothing after it. See `AudioSink.finish`.
   func finish()
 }
 
@@ -30,6 +30,8 @@ public protocol AudioSink: AnyObject, Sendable {
   var channelCount: Int { get }
   /// Takes the first `frameCount` samples per channel, 48 kHz interleaved, of `samples`.
   func write(_ samples: borrowing [Int16], frameCount: Int)
-  /// The call is over; nothing comes after this.
+  /// The call is over. Comes once for each call that the sink was given to, however that call
+  /// ended, also when nothing was ever heard; nothing comes after it. Called on the endpoint's
+  /// event loop, before `EndpointEvent.callEnded`; must return soon.
   func finish()
 }

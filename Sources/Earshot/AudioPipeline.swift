@@ -43,6 +43,7 @@ struct AudioPipeline: ~Copyable {
   private var pictureHold: Int64 = 0
   private var delayBefore: Int64 = 0
   private(set) var pausedSamples: UInt64 = 0
+  private var isFinished = false
 
   static func make(
     _ options: CallOptions, channels: Int, rings: AudioRings
@@ -69,6 +70,8 @@ struct AudioPipeline: ~Copyable {
     sink = options.sink
     self.rings = rings
     isMuted = options.startsMuted
+    // Nothing was heard that would have to end in silence.
+    silentMilliseconds = isMuted ? Self.muteFadeMilliseconds : 0
     asksAgain = options.usesNACK
     arrivals = options.arrivals
     self.policy = policy
@@ -309,7 +312,7 @@ struct AudioPipeline: ~Copyable {
     numbers.account = account
     numbers.sent = sender.statistics
     numbers.targetBitrate = sender.plan.payloadBitrate
-    numbers.isMuted = isMuted
+    numbers.isMuted = isMuted || source == nil
     numbers.repairedByCopies = receiver.framesRepairedByCopies
     numbers.repairedByRetransmissions = receiver.framesRepairedByRetransmissions
     numbers.requested = receiver.framesRequested
@@ -321,7 +324,10 @@ struct AudioPipeline: ~Copyable {
     hasToWake = true
   }
 
+  /// Nothing is given out after this. Harmless when repeated.
   mutating func finish() {
+    guard !isFinished else { return }
+    isFinished = true
     sink?.finish()
     guard let arrivals else { return }
     Self.drain(&receiver.buffer.recording, to: arrivals, isLast: true)

@@ -21,6 +21,8 @@ public struct Call: Sendable, Identifiable {
   }
 
   /// Stops or resumes sending audio; the other side is told.
+  ///
+  /// - Throws: `callState` when the call is over, or has no source to resume.
   public func setAudioMuted(_ isMuted: Bool) async throws(EarshotError) {
     try await endpoint.setAudioMuted(id, isMuted)
   }
@@ -47,8 +49,7 @@ public struct Call: Sendable, Identifiable {
 
   /// Switches the whole of audio: nothing is sent and nothing played while it is off.
   public func setAudioEnabled(_ isEnabled: Bool) async throws(EarshotError) {
-    try await endpoint.setAudioMuted(id, !isEnabled)
-    try await endpoint.setRemoteAudioMuted(id, !isEnabled)
+    try await endpoint.setAudioEnabled(id, isEnabled)
   }
 
   /// Sends a reliable, ordered message of at most 65 536 bytes on a stream of the application.
@@ -58,6 +59,13 @@ public struct Call: Sendable, Identifiable {
   @discardableResult
   public func send(_ message: [UInt8], stream: UInt8 = 8) async throws(EarshotError) -> UInt64 {
     try await endpoint.send(id, message, stream: stream)
+  }
+
+  /// Who the other side is, as far as that is known by now: all of it since the answer
+  /// (`CallProgress.answered`) at the caller, since the ring at the callee. `nil` before a dialled
+  /// name was found, and when the call is over.
+  public var peer: CallPeer? {
+    get async { await endpoint.peer(of: id) }
   }
 
   /// The numbers since the beginning of the call; `nil` when there is no such call any more.

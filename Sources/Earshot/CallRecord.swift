@@ -37,6 +37,8 @@ final class CallRecord {
   var fallbacks: [FallbackChange] = []
   static let mostFallbacks = 1000
   var userExtension: String?
+  /// The invitation that came in offers video.
+  var offersVideo = false
   /// The zero point, for numbers read while the call runs.
   let began: Instant
   var isOver = false
@@ -47,6 +49,13 @@ final class CallRecord {
     peerName = target.flatMap { PeerID($0) == nil ? $0 : nil }
     peer = target.flatMap { PeerID($0) }
     began = SystemClock.now
+  }
+
+  /// `nil` while nobody is known.
+  var publicPeer: CallPeer? {
+    peer.map {
+      CallPeer(id: $0, name: peerName, trust: trust, userExtension: userExtension)
+    }
   }
 }
 
@@ -82,7 +91,7 @@ final class CallAudio: Sendable {
 
   var statistics: AudioNumbers { pipeline.withLock { $0.statistics } }
 
-  /// Ends the thread and lets the sink close its file. Harmless when repeated.
+  /// Ends the thread and finishes the sinks, which get nothing after that. Harmless when repeated.
   func stop() {
     worker.stop()
     worker.join()

@@ -59,8 +59,11 @@ extension CallStatistics {
   mutating func fillFates(with link: LinkStatistics, _ sound: AudioNumbers?) {
     let quality = link.quality
     fates.acknowledged = quality.packetsAcknowledged
-    fates.sent.other = Fates.Count(
-      expected: quality.packetsAcknowledged + quality.packetsLost, lost: quality.packetsLost)
+    // Reports and pings say nothing of media that is not sent.
+    if sent.packetsSent > 0 || (videoSent?.packetsSent ?? 0) > 0 {
+      fates.sent.other = Fates.Count(
+        expected: quality.packetsAcknowledged + quality.packetsLost, lost: quality.packetsLost)
+    }
     fates.heard = link.media.packetsReceived
     if let video = link.video?.received {
       // Of those that came, those sent again were lost first.

@@ -37,7 +37,8 @@ public struct Configuration: Sendable {
 
 /// How one call is made or answered.
 public struct CallOptions: Sendable {
-  /// Where the own audio comes from; `nil` sends none.
+  /// Where the own audio comes from; `nil` sends none: this side listens, and the other side is
+  /// told that it is muted.
   public var source: (any AudioSource)?
   /// Where the other side's audio goes; `nil` drops it.
   public var sink: (any AudioSink)?
@@ -51,7 +52,7 @@ public struct CallOptions: Sendable {
   public var usesFEC: Bool
   /// Whether the other side is asked for frames that are missing and would still come in time.
   public var usesNACK: Bool
-  /// Whether the own audio starts muted.
+  /// Whether the own audio starts muted; the other side is told before anything is heard.
   public var startsMuted: Bool
   /// User data for the other side, JSON, at most 1024 bytes.
   public var userExtension: String?
@@ -104,4 +105,7 @@ public struct CallOptions: Sendable {
     startsVideoMuted = false
     uplinkWeight = 1
   }
+
+  /// Whether audio goes out from the beginning.
+  var sendsAudio: Bool { source != nil && !startsMuted }
 }

@@ -14,6 +14,9 @@ extension Endpoint {
       let audio = try CallAudio(record.options, wake: wake)
       record.audioWatch = try wake.attach(to: loop) { self.sendAudio(callID) }
       record.audio = audio
+      audio.setRemoteMuted(record.isRemoteAudioMuted)
+      audio.setUnwanted(record.isRemoteAudioUnwanted)
+      statisticsSchedule.begin(callID, now: SystemClock.now)
       takeAudio(callID)
       startVideo(callID, record, audio.rings)
     } catch {
@@ -22,7 +25,39 @@ extension Endpoint {
     updateStatisticsTimer()
   }
 
-  /// Ends the thread, closes the sink's file, and gives the loop its place back. Harmless when
+  /// Stops or resumes the own audio. Without a source there is none to resume.
+  func setAudioMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
+    let callID = resolve(id)
+    guard let record = calls[callID] else { throw .callState("There is no such call.") }
+    guard isMuted || record.options.source != nil else {
+      throw .callState("The call has no audio source.")
+    }
+    try command { machine, now throws(PeerRefusal) in
+      try machine.setAudioMuted(callID, isMuted, now: now)
+    }
+    record.audio?.setMuted(isMuted)
+    record.options.startsMuted = isMuted
+  }
+
+  /// Neither sent nor played.
+  func setAudioEnabled(_ id: CallID, _ isEnabled: Bool) throws(EarshotError) {
+    let hasSource = calls[resolve(id)]?.options.source != nil
+    if hasSource || !isEnabled { try setAudioMuted(id, !isEnabled) }
+    try setRemoteAudioMuted(id, !isEnabled)
+  }
+
+  /// The call is over, and its record is given up after this: sinks whose thread never began are
+  /// finished here.
+  func finishMedia(_ record: CallRecord) {
+    stopAudio(record)
+    if record.audio == nil {
+      record.options.sink?.finish()
+      record.options.arrivals?.finish()
+    }
+    if record.video == nil { record.options.videoSink?.finish() }
+  }
+
+  /// Ends the thread, finishes the sinks, and gives the loop its place back. Harmless when
   /// repeated, and when no audio was begun.
   func stopAudio(_ record: CallRecord) {
     stopVideo(record)

@@ -80,7 +80,7 @@ extension Endpoint {
       .incomingCall(
         IncomingCall(
           id: CallID(callID), peer: peer, name: record.peerName, trust: record.trust,
-          userExtension: record.userExtension)))
+          userExtension: record.userExtension, offersVideo: record.offersVideo)))
   }
 
   /// Somebody else than before calls under a known name: it does not ring.
@@ -110,7 +110,9 @@ extension Endpoint {
       ours.peer = theirs.peer
     }
     calls[new] = ours
+    if let peer = ours.peer { learn(peer, of: new) }
     publish(.callProgress(CallID(old), .replaced(by: CallID(new))))
+    tellAnswer(new)
   }
 
   private func take(_ step: LinkStep, of callID: Wire.CallID) {
@@ -121,7 +123,9 @@ extension Endpoint {
     switch step {
     case .peerFound(let peer, _): learn(peer, of: callID)
     case .invitation(let notice): prepare(notice, callID)
-    case .answered(let text): calls[callID]?.userExtension = text
+    case .answered(let text):
+      calls[callID]?.userExtension = text
+      tellAnswer(callID)
     case .pathReady(let kind, let remote):
       publish(.callProgress(id, .pathReady(PathKind(kind), remote: remote)))
     case .pathChanged(let kind, let remote):
@@ -143,6 +147,13 @@ extension Endpoint {
     }
   }
 
+  private func tellAnswer(_ callID: Wire.CallID) {
+    guard let peer = calls[callID]?.publicPeer else { return }
+    publish(.callProgress(CallID(callID), .answered(peer)))
+  }
+
+  func peer(of id: CallID) -> CallPeer? { calls[resolve(id)]?.publicPeer }
+
   private func learn(_ peer: PeerID, of callID: Wire.CallID) {
     guard let record = calls[callID] else { return }
     record.peer = peer
@@ -157,6 +168,7 @@ extension Endpoint {
     record.peer = notice.peer
     record.peerName = notice.claimedName
     record.userExtension = notice.userExtension
+    record.offersVideo = notice.media.entries.contains { $0.codec == .vp8 }
     if let text = notice.claimedName, let name = PeerName(text) {
       record.trust = known.see(notice.peer, at: .name(name))
     }
@@ -166,6 +178,7 @@ extension Endpoint {
   private func endUnresolved(_ callID: Wire.CallID, _ failure: LookUpFailure) {
     guard let record = calls.removeValue(forKey: callID), !record.isOver else { return }
     record.isOver = true
+    finishMedia(record)
     let name = record.peerName ?? record.peer?.description ?? "the peer"
     let ending = UnresolvedEnding(failure, name: name)
     if case .identityChanged(_, let found) = failure {
@@ -188,7 +201,8 @@ extension Endpoint {
     guard let record = calls.removeValue(forKey: callID), !record.isOver else { return }
     record.isOver = true
     let numbers = statistics(of: callID, record)
-    stopAudio(record)
+    finishMedia(record)
+    statisticsSchedule.end(callID)
     var final = numbers
     if let audio = record.audio {
       final?.complete(with: audio.statistics, bitrate: audio.bitrate, now: SystemClock.now)

@@ -19,10 +19,15 @@ extension Endpoint {
   }
 
   func publishStatistics(now: Instant) {
-    for callID in calls.keys.sorted() {
+    for callID in statisticsSchedule.popDue(at: now) {
+      sampleNetwork(callID)
       guard let record = calls[callID], record.audio != nil,
         var numbers = statistics(of: callID, record)
       else { continue }
+      // Whoever only listens has sent nothing to note it with.
+      if let heard = driver.readMachine({ $0.lastHeard(of: callID) }) {
+        record.audio?.rings.peerHeard.set(heard.nanoseconds)
+      }
       record.grader.turn(&numbers, surroundings(of: record, numbers))
       publish(.statistics(CallID(callID), numbers))
       guard let capture, let path = numbers.path else { continue }
@@ -36,8 +41,7 @@ extension Endpoint {
 
   func updateStatisticsTimer() {
     guard let statisticsTimer else { return }
-    let isWanted = calls.values.contains { $0.audio != nil }
-    loop.setDeadline(statisticsTimer, isWanted ? SystemClock.now + .seconds(2) : nil)
+    loop.setDeadline(statisticsTimer, statisticsSchedule.next)
   }
 
   func statistics(of callID: Wire.CallID, _ record: CallRecord) -> CallStatistics? {

@@ -39,6 +39,8 @@ public actor Endpoint {
   /// Room for one received frame.
   var arrived: [UInt8] = []
   var statisticsTimer: EventLoop.Token?
+  /// When the numbers of each call are due.
+  var statisticsSchedule = StatisticsSchedule<Wire.CallID>()
   /// The last answer of `localAddress(toward:)`.
   private var sourceAddress: (remote: SocketAddress, local: SocketAddress)?
   /// The reader of the probe that runs.
@@ -140,6 +142,7 @@ public actor Endpoint {
     invite.ringTimeout = options.ringTimeout
     invite.userExtension = options.userExtension
     invite.video = Self.videoSettings(options)
+    invite.sendsAudio = options.sendsAudio
     invite.uplinkWeight = options.uplinkWeight
     if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
     let record = CallRecord(.caller, options, target: target)
@@ -158,13 +161,21 @@ public actor Endpoint {
     try check(options)
     let callID = resolve(id)
     guard let record = calls[callID] else { throw .callState("There is no such call.") }
+    let earlier = record.options
     record.options = options
     var answer = AnswerOptions()
     answer.video = Self.videoSettings(options)
+    answer.sendsAudio = options.sendsAudio
     answer.uplinkWeight = options.uplinkWeight
     answer.userExtension = options.userExtension
-    try command { machine, now throws(PeerRefusal) in
-      try machine.accept(callID, answer, now: now)
+    do throws(EarshotError) {
+      try command { machine, now throws(PeerRefusal) in
+        try machine.accept(callID, answer, now: now)
+      }
+    } catch {
+      // Its sinks were not taken: nothing is to be finished.
+      record.options = earlier
+      throw error
     }
   }
 
@@ -184,16 +195,6 @@ public actor Endpoint {
     } catch {
       // It is over already, which is what was asked for.
     }
-  }
-
-  func setAudioMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
-    let callID = resolve(id)
-    guard let record = calls[callID] else { throw .callState("There is no such call.") }
-    try command { machine, now throws(PeerRefusal) in
-      try machine.setAudioMuted(callID, isMuted, now: now)
-    }
-    record.audio?.setMuted(isMuted)
-    record.options.startsMuted = isMuted
   }
 
   func send(_ id: CallID, _ message: [UInt8], stream: UInt8) throws(EarshotError) -> UInt64 {
@@ -269,7 +270,7 @@ public actor Endpoint {
     while SystemClock.now < deadline, !driver.readMachine({ $0.isShutDown }) {
       await pause(.milliseconds(20))
     }
-    for callID in calls.keys.sorted() { if let record = calls[callID] { stopAudio(record) } }
+    for callID in calls.keys.sorted() { if let record = calls[callID] { finishMedia(record) } }
     driver.stop()
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
     for number in observers.keys.sorted() { observers[number]?.finish() }

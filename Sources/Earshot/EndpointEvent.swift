@@ -73,6 +73,27 @@ public struct IncomingCall: Sendable {
   public let trust: Trust
   /// The caller's user data, JSON as it was sent.
   public let userExtension: String?
+  /// Whether the caller offers video: it sends video, or shows it if this side sends some.
+  public let offersVideo: Bool
+}
+
+/// The other side of a call (`CallProgress.answered`, `Call.peer`).
+public struct CallPeer: Sendable, Equatable {
+  /// Its identity, proven by the handshake of the call.
+  public var id: PeerID
+  /// The name that was dialled, or the one on the caller's card: what it claims.
+  public var name: String?
+  /// What this host knew about it before.
+  public var trust: Trust
+  /// Its user data, JSON as it was sent.
+  public var userExtension: String?
+
+  package init(id: PeerID, name: String?, trust: Trust, userExtension: String?) {
+    self.id = id
+    self.name = name
+    self.trust = trust
+    self.userExtension = userExtension
+  }
 }
 
 /// How far an identity is known (docs/protocol/README.md §3).
@@ -145,6 +166,8 @@ public enum CallStateReason: String, Sendable, Equatable {
 public enum CallProgress: Sendable, Equatable {
   /// The invitation was opened by the callee's device.
   case delivered
+  /// The other side accepted the own invitation, or both called each other: who it is.
+  case answered(CallPeer)
   /// A path was proven: its kind and the other side's address.
   case pathReady(PathKind, remote: SocketAddress)
   /// Media moved to another path.

@@ -34,7 +34,9 @@ public protocol VideoSink: AnyObject, Sendable {
   /// Takes the encoded frame (VP8, RFC 6386) before its picture is shown; every frame that was
   /// decoded comes by, in order, the first of them a key frame. Does nothing unless it is written.
   func record(_ frame: borrowing [UInt8], _ moment: VideoMoment)
-  /// The call is over; nothing comes after this.
+  /// The call is over. Comes once for each call that the sink was given to, however that call
+  /// ended, also when nothing was ever seen; nothing comes after it. Called on the endpoint's
+  /// event loop, before `EndpointEvent.callEnded`; must return soon.
   func finish()
 }
 

@@ -27,6 +27,7 @@ struct VideoReceiving: ~Copyable {
   private var lastFrame: (number: UInt16, mediaTime: UInt32)?
   /// The next picture ends something: a freeze, a failure, a pause.
   private var hasToTell = true
+  private var isFinished = false
   private var second = (start: Instant.zero, count: 0)
 
   /// What the thread looks at.
@@ -84,7 +85,10 @@ struct VideoReceiving: ~Copyable {
     return show.map { min($0, freeze) } ?? freeze
   }
 
+  /// Nothing is shown after this. Harmless when repeated.
   mutating func finish() {
+    guard !isFinished else { return }
+    isFinished = true
     while count > 0 { show(now: SystemClock.now) }
     measureLips()
     let now = SystemClock.now

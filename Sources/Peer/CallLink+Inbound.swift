@@ -40,7 +40,7 @@ extension CallLink {
     }
     let byteCount = bytes.count
     guard let opened = association?.open(&bytes, now: now) else { return [] }
-    video?.noteArrival(opened.number)
+    video?.path.notePacket(opened.number, byteCount: byteCount, now: now)
     let wasConfirmed = isSessionConfirmed
     isSessionConfirmed = true
     let answersBefore = answerCount
@@ -109,6 +109,7 @@ extension CallLink {
     counters.payloadBytesReceived &+= UInt64(body.count)
     if counters.firstReceived == nil { counters.firstReceived = now }
     counters.lastReceived = now
+    video?.path.noteSound(end: audio.mediaTime &+ audio.length.mediaTimeSteps, now: now)
     _ = incomingAudio.push(
       body,
       AudioFrameQueue.Entry(

@@ -12,6 +12,7 @@ extension CallLink {
   func takeVideo(_ frame: Frame, in packet: Span<UInt8>, now: Instant) -> Findings {
     switch frame {
     case .video(let fragment, let payload) where fragment.stream == 0:
+      video?.path.notePicture(fragment.mediaTime, now: now)
       video?.assembler.handle(fragment, packet.bytes(at: payload), now: now)
       return .video
     case .videoNack(let nack) where nack.stream == 0:
@@ -47,10 +48,10 @@ extension CallLink {
         ParityPolicy.Line(
           loss: losses.share, run: losses.run, roundTrip: video.assembler.roundTrip))
     }
-    guard var sighting = association.uplink?.estimator.sighting(now: now) else {
-      return (nil, nil)
+    var sighting = association.uplink?.estimator.sighting(now: now)
+    if let known = sighting?.estimate {
+      sighting?.estimate = min(known, association.uplink?.share ?? .infinity)
     }
-    sighting.estimate = min(sighting.estimate, association.uplink?.share ?? .infinity)
     return video.update(sighting, now: now)
   }
 

@@ -65,6 +65,8 @@ package struct InviteOptions: Sendable {
   package var media = MediaDescription([.init(.opus, stream: 0)])
   /// `nil` = audio alone, both ways.
   package var video: VideoSettings?
+  /// Whether audio is sent from the beginning; without it the other side is told of the mute.
+  package var sendsAudio = true
   /// The call's part of the uplink against that of other calls of the same time: 0.1...10.
   package var uplinkWeight = 1.0
 
@@ -77,10 +79,21 @@ package struct AnswerOptions: Sendable {
   package var media = MediaDescription([.init(.opus, stream: 0)])
   /// `nil` = audio alone, both ways.
   package var video: VideoSettings?
+  /// Whether audio is sent from the beginning; without it the other side is told of the mute.
+  package var sendsAudio = true
   /// The call's part of the uplink against that of other calls of the same time: 0.1...10.
   package var uplinkWeight = 1.0
 
   package init() {}
+
+  /// What an invitation wants holds for the answer when both call each other.
+  init(_ options: InviteOptions) {
+    userExtension = options.userExtension
+    media = options.media
+    video = options.video
+    sendsAudio = options.sendsAudio
+    uplinkWeight = options.uplinkWeight
+  }
 }
 
 /// Why a command cannot be carried out; nothing changed.

@@ -70,7 +70,7 @@ package enum LinkStep: Sendable {
   case peerFound(PeerID, card: [UInt8])
   /// What the invitation said; comes before `CallEvent.incoming`.
   case invitation(InvitationNotice)
-  /// What came with the other side's ACCEPT.
+  /// The other side has accepted, told to the caller; what came with its ACCEPT.
   case answered(userExtension: String?)
   case pathReady(PathKind, remote: SocketAddress)
   case pathChanged(PathKind, remote: SocketAddress)

@@ -28,9 +28,15 @@ extension PeerMachine {
     case .close(let callID): link(callID)?.close(now: now)
     case .erase(let callID): links.removeAll { $0.callID == callID }
     case .notify(let event):
-      if case .remoteMediaChanged(let callID, let media) = event {
+      switch event {
+      case .remoteMediaChanged(let callID, let media):
         link(callID)?.agent.setExpectsMedia(media.contains(.audio), now: now)
         link(callID)?.video?.remote = media
+      case .replaced(let ours, let theirs):
+        // What the user wanted of the own invitation holds for the call that stands.
+        guard let options = link(ours)?.answerOptions else { break }
+        link(theirs)?.answerOptions = options
+      default: break
       }
       publish(.calling(event))
     }
@@ -159,8 +165,8 @@ extension PeerMachine {
     link.association = Association(
       session, limits: .peer, pingAfter: Self.pingAfterInCall, now: now)
     prepareUplink(link)
-    if let text = link.remoteUserExtension, link.role == .caller {
-      publish(.link(callID, .answered(userExtension: text)))
+    if link.role == .caller, !link.isProbe {
+      publish(.link(callID, .answered(userExtension: link.remoteUserExtension)))
     }
     if link.isFindingPath { link.agent.addCandidates(link.remoteCandidates, now: now) }
     tellMediaState(link)
@@ -180,6 +186,7 @@ extension PeerMachine {
   private mutating func accept(_ link: CallLink, now: Instant) -> Bool {
     let options = link.answerOptions
     link.ownMedia = options.media
+    link.isAudioMuted = !options.sendsAudio
     link.uplinkWeight = options.uplinkWeight
     prepareVideo(link, options.video)
     let offer = CallOffer(
@@ -333,6 +340,7 @@ extension PeerMachine {
     case .mediaState(let media):
       ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)
     case .mediaWanted(let media): noteWanted(media, link, now: now)
+    case .videoTest(let rate): link.video?.handleTest(rate, now: now)
     }
   }
 

@@ -82,8 +82,13 @@ extension PeerMachine {
   package mutating func setAudioMuted(
     _ callID: CallID, _ isMuted: Bool, now: Instant
   ) throws(PeerRefusal) {
+    if let index = lookups.firstIndex(where: { $0.callID == callID }) {
+      lookups[index].options.sendsAudio = !isMuted
+      return
+    }
     guard ledger.isOpen(callID), let link = link(callID) else { throw .call(.unknownCall) }
     link.isAudioMuted = isMuted
+    link.answerOptions.sendsAudio = !isMuted
     tellMediaState(link)
     settle(now: now)
   }

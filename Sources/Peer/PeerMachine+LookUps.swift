@@ -9,7 +9,7 @@ struct PendingLookUp {
   let callID: CallID
   let request: UInt32
   let target: CallTarget
-  let options: InviteOptions
+  var options: InviteOptions
   let began: Instant
   var expires: Instant { began + PeerMachine.lookUpLife }
 }
@@ -78,10 +78,7 @@ extension PeerMachine {
     else { return false }
     // That it rings is told before that it was accepted.
     while let action = ledger.pollAction() { perform(action, now: now) }
-    link.answerOptions.userExtension = lookup.options.userExtension
-    link.answerOptions.media = lookup.options.media
-    link.answerOptions.video = lookup.options.video
-    link.answerOptions.uplinkWeight = lookup.options.uplinkWeight
+    link.answerOptions = AnswerOptions(lookup.options)
     publish(.calling(.replaced(lookup.callID, by: theirs)))
     do throws(CallRefusal) {
       try ledger.accept(theirs, now: now)
@@ -101,6 +98,8 @@ extension PeerMachine {
     link.localRingID = makeConnectionID()
     link.localSessionID = makeConnectionID()
     link.ownMedia = lookup.options.media
+    link.answerOptions = AnswerOptions(lookup.options)
+    link.isAudioMuted = !lookup.options.sendsAudio
     link.uplinkWeight = lookup.options.uplinkWeight
     prepareVideo(link, lookup.options.video)
     let offer = CallOffer(

@@ -64,7 +64,8 @@ extension CallLink {
     need.isQueued = own.estimator.isQueued
     need.weight = min(max(uplinkWeight, 0.1), 10)
     need.demand = max(Self.audioNeed, 2 * own.audioRate)
-    guard let video, video.isEnabled, video.isWanted, hasCommonVideo else { return need }
+    guard let video, video.isEnabled, video.isWanted || video.isTested(now: now), hasCommonVideo
+    else { return need }
     let settings = video.settings
     need.demand =
       video.isPublishing

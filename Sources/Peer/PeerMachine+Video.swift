@@ -133,10 +133,12 @@ extension PeerMachine {
     }
     if let change = changes.subscribing {
       tell(link, .subscribeFallback(change))
-      guard link.video?.isRefused == false else { return }
-      let wanted: MediaState = change.mode == .audioOnly ? .audio : [.audio, .video]
-      sendControl(.mediaWanted(wanted), on: link, now: now)
+      if !video.isRefused {
+        let wanted: MediaState = change.mode == .audioOnly ? .audio : [.audio, .video]
+        sendControl(.mediaWanted(wanted), on: link, now: now)
+      }
     }
+    if let rate = video.pollTest(now: now) { sendControl(.videoTest(rate), on: link, now: now) }
   }
 
   /// The other side no longer wants video, or wants it again.

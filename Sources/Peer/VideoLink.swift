@@ -30,7 +30,9 @@ final class VideoLink {
   var nextPadding = Instant.zero
   /// What may be sent beside the pictures.
   var fill = FillBudget()
-  private(set) var arrivals = ArrivalCount()
+  /// What this side knows of the way to it.
+  var path = ReceivedPath()
+  private var test = ReturnTest()
   /// When the first picture was asked for.
   private var firstDemand: Instant?
   private var lastRequest = Instant.zero
@@ -40,8 +42,10 @@ final class VideoLink {
     isEnabled = settings.sends
     publishing = FallbackMachine(settings.fallbackLimits)
     var limits = settings.fallbackLimits
-    // The sender sees most of it sooner.
+    // A sender that falls back by itself comes first: it knows sooner.
+    limits.rateTime = .seconds(3)
     limits.lossTime = .seconds(4)
+    limits.delayTime = .seconds(2)
     subscribing = FallbackMachine(limits)
   }
 
@@ -54,22 +58,44 @@ final class VideoLink {
     return isEnabled ? .videoPaused : []
   }
 
+  /// - Parameter sighting: of the way out; `nil` while nothing is known of it.
   /// - Returns: a change of what this side sends, and one of what it asks for.
   func update(
-    _ sighting: FallbackMachine.Sighting, now: Instant
+    _ sighting: FallbackMachine.Sighting?, now: Instant
   ) -> (publishing: FallbackMachine.Change?, subscribing: FallbackMachine.Change?) {
-    arrivals.turn(now: now)
+    path.turn(now: now)
     guard settings.fallsBack else { return (nil, nil) }
     var published: FallbackMachine.Change?
-    if isEnabled { published = publishing.update(sighting, now: now) }
+    if isEnabled, let sighting { published = publishing.update(sighting, now: now) }
     if published != nil { sender.discardWaiting() }
-    // While the other side leaves it out by itself there is nothing to ask.
-    let isAsking = subscribing.mode == .audioOnly || remote.contains(.video)
-    guard isAsking, let loss = arrivals.lossRate else { return (published, nil) }
-    let received = FallbackMachine.Sighting(
-      estimate: .infinity, loss: loss, queueDelay: 0, isHeard: true, proven: .infinity)
-    return (published, subscribing.update(received, now: now))
+    return (published, updateSubscribing(now: now))
   }
+
+  private func updateSubscribing(now: Instant) -> FallbackMachine.Change? {
+    let isTesting = subscribing.mode == .audioOnly
+    // While the other side leaves it out by itself there is nothing to ask.
+    let isAsking = isTesting || remote.contains(.video)
+    let received =
+      isAsking ? path.sighting(isTesting: isTesting, now: now) : ReceivedPath.quiet
+    var change = subscribing.update(received, now: now)
+    change?.estimate = path.rate
+    return change
+  }
+
+  /// What the other side is to be told of the test of the way here: a rate in bit/s, 0 for its end;
+  /// `nil` when there is nothing new to say.
+  func pollTest(now: Instant) -> UInt32? {
+    test.poll(isRefused ? nil : subscribing.probeRate(now: now), now: now)
+  }
+
+  /// The other side asks for a test of the way there.
+  func handleTest(_ bitsPerSecond: UInt32, now: Instant) {
+    test.handle(
+      min(Double(bitsPerSecond), 2 * Double(settings.mostBitsPerSecond)), now: now)
+  }
+
+  /// Whether the other side has asked for a test that has not ended.
+  func isTested(now: Instant) -> Bool { isEnabled && test.asked(now: now) != nil }
 
   /// What resolution and frame rate may follow: in the first seconds no more than what has arrived.
   func supportedRate(_ estimator: borrowing BandwidthEstimator, now: Instant) -> Double {
@@ -97,11 +123,11 @@ final class VideoLink {
     }
   }
 
-  func noteArrival(_ number: UInt64) { arrivals.note(number) }
-
-  /// While video is left out: what may be sent to see whether it fits again, bit/s.
+  /// While video is left out: what may be sent to see whether it fits again, bit/s. Where the other
+  /// side has asked to leave it out, that side says when.
   func probeRate(now: Instant) -> Double? {
-    isEnabled && isWanted ? publishing.probeRate(now: now) : nil
+    guard isEnabled else { return nil }
+    return isWanted ? publishing.probeRate(now: now) : test.asked(now: now)
   }
 
   /// When something of what came is to be given out or asked for; not twice within 5 ms.
@@ -113,37 +139,4 @@ final class VideoLink {
 
   /// Of the most that pictures take: with headers, audio, and a little to see that there is more.
   private static let mostFill = 1.2
-}
-
-/// How many of the other side's packets came, by their numbers, in the last second.
-struct ArrivalCount: Sendable {
-  /// Share that did not come, 0...1; `nil` before the first second is over.
-  private(set) var lossRate: Double?
-  private var received = 0
-  private var first: UInt64?
-  private var newest: UInt64 = 0
-  private var began: Instant?
-
-  mutating func note(_ number: UInt64) {
-    received += 1
-    if first == nil { first = number }
-    newest = max(newest, number)
-  }
-
-  mutating func turn(now: Instant) {
-    guard let began else {
-      self.began = now
-      return
-    }
-    guard now - began >= .seconds(1) else { return }
-    defer {
-      self.began = now
-      received = 0
-      first = nil
-    }
-    // Numbers of two epochs say nothing about each other.
-    guard let first, newest >= first, newest >> 32 == first >> 32, received >= 10 else { return }
-    let expected = Double(newest - first) + 1
-    lossRate = max(0, 1 - Double(received) / expected)
-  }
 }

@@ -37,6 +37,12 @@ struct ExitCodeTests {
     var silent = Sample.report()
     silent.statistics = nil
     #expect(sound.code(of: silent) == .quality)
+    // The other side was muted all the time: there is nothing to judge.
+    var muted = Sample.report()
+    muted.statistics?.received = CallStatistics.Inbound()
+    #expect(sound.code(of: muted) == .done)
+    muted.statistics?.received.packetsReceived = 9
+    #expect(sound.code(of: muted) == .quality)
   }
 
   @Test(arguments: EarshotError.Code.allCases)

@@ -207,6 +207,12 @@ struct LinesTests {
       EventLine.write(.callStateChanged(Sample.id, .connecting, .remoteAccepted), to: $0)
     }
     #expect(answered.suffix(2).map { $0["name"]?.asString } == ["accepted", "connecting"])
+    let who = CallPeer(id: .zero, name: "bob", trust: .pinned, userExtension: #"{"a":1}"#)
+    let line = try Self.lines { EventLine.write(.callProgress(Sample.id, .answered(who)), to: $0) }
+      .last
+    #expect(Self.keys(line) == ["type", "ts", "name", "callId", "peer", "extension"])
+    #expect(line?["peer"]?["trust"]?.asString == "pinned")
+    #expect(line?["peer"]?["id"]?.asString == "\(PeerID.zero)")
   }
 
   @Test func `a full disk ends the lines, is told once, and harms nothing else`() throws {

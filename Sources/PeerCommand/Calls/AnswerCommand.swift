@@ -140,8 +140,8 @@ package struct AnswerCommand: Sendable {
     defer { session.isInCall = false }
     run.use(ends)
     ends.connect(to: session.inbox)
-    let who = call.name.map { "\($0) (\(call.peer), \(call.trust.rawValue))" } ?? "\(call.peer)"
-    session.console.say("\(who) calls.")
+    let who = Wording.who(call.name, call.peer, call.trust)
+    session.console.say("\(who) calls\(call.offersVideo ? " with video" : "").")
     if policy == .ask {
       run.ask("Answer? y yes, n no")
       session.console.say("Answer? Press y or n.")

@@ -90,7 +90,11 @@ extension SoundOptions {
   package func code(of report: CallReport) -> ExitCode {
     let code = ExitCode(report)
     guard code == .done, report.outcome == .completed, let least = leastMOS else { return code }
-    guard let mos = report.statistics?.received.mos else { return .quality }
+    guard let received = report.statistics?.received else { return .quality }
+    guard let mos = received.mos else {
+      // The other side was muted from the first second to the last: there was nothing to judge.
+      return received.packetsReceived == 0 ? .done : .quality
+    }
     return mos < least ? .quality : .done
   }
 }

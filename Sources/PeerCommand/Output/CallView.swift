@@ -53,6 +53,11 @@ package enum Wording {
 
   package static func milliseconds(_ value: Double) -> String { "\(decimal(value)) ms" }
 
+  /// `bob (ID, pinned)`: the name is a claim, the ID is proven.
+  package static func who(_ name: String?, _ id: PeerID, _ trust: Trust) -> String {
+    name.map { "\($0) (\(id), \(trust.rawValue))" } ?? "\(id)"
+  }
+
   /// What a grade of 0...6 means.
   package static func grade(_ grade: Int) -> String {
     let words = ["unknown", "excellent", "good", "poor", "bad", "very bad", "down"]

@@ -8,6 +8,7 @@ package enum EventLine {
     case .incomingCall(let call):
       line("incomingCall", call.id, to: lines) { object in
         object.add("peer", peer(name: call.name, id: call.peer, trust: call.trust))
+        object.add("video", call.offersVideo)
         object.add("extension", call.userExtension.map(JSONValue.others))
       }
     case .callStateChanged(let id, let state, let reason): write(state, reason, id, to: lines)
@@ -69,6 +70,9 @@ package enum EventLine {
       case .pathReady(let kind, let remote), .pathChanged(let kind, let remote):
         object.add("kind", kind.rawValue)
         object.add("remote", "\(remote)")
+      case .answered(let who):
+        object.add("peer", peer(name: who.name, id: who.id, trust: who.trust))
+        object.add("extension", who.userExtension.map(JSONValue.verbatim))
       case .shortCode(let letters): object.add("code", letters)
       case .remoteAudioMuted(let isMuted): object.add("muted", isMuted)
       case .message(let stream, let bytes):
@@ -110,6 +114,7 @@ package enum EventLine {
   package static func name(of step: CallProgress) -> String {
     switch step {
     case .delivered: "delivered"
+    case .answered: "answered"
     case .pathReady: "pathReady"
     case .pathChanged: "pathChanged"
     case .shortCode: "shortCode"

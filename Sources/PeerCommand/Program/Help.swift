@@ -156,7 +156,7 @@ package enum Help {
       --play FILE          WAV, FLAC, Ogg, Opus, MP3, AIFF; - is raw s16le 48 kHz mono on standard
                            input                           (default: a test tone)
       --loop               play the files again and again
-      --mute               begin muted
+      --mute               begin muted; the other side is told
       --save FILE          what is heard, as .wav or .opus; {n} is the number of the call, or the
                            next that is free; no sound, no file
       --capture FILE       what arrives, for earshot replay; as private as the call
@@ -172,7 +172,7 @@ package enum Help {
       --fallback WHAT      audio-only: video gives way where the line does not hold it, and returns;
                            disabled: it goes on             (default: audio-only)
       --extension JSON     data for the other side, at most 1024 bytes
-      --min-mos POINTS     1...5: exit 6 when it sounded worse
+      --min-mos POINTS     1...5: exit 6 when it sounded worse; a muted side is not judged
 
     """
 

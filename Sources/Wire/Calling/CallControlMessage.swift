@@ -8,6 +8,9 @@ package enum CallControlMessage: Equatable, Sendable {
   case mediaState(MediaState)
   /// What the sender of this wants to be sent.
   case mediaWanted(MediaState)
+  /// While video is left out at the wish of the sender of this: the rate in bit/s that it wants the
+  /// path to be filled to for a test; 0 ends that.
+  case videoTest(UInt32)
 
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
@@ -21,6 +24,7 @@ package enum CallControlMessage: Equatable, Sendable {
       self = .mediaState(MediaState(rawValue: try reader.readUInt8("media state")))
     case TypeCode.mediaWanted:
       self = .mediaWanted(MediaState(rawValue: try reader.readUInt8("media wanted")))
+    case TypeCode.videoTest: self = .videoTest(try reader.readUInt32("video test"))
     default: throw .invalid("call control type", at: start)
     }
     try reader.expectEnd("call control")
@@ -35,6 +39,10 @@ package enum CallControlMessage: Equatable, Sendable {
       return bytes
     case .mediaState(let state): return [TypeCode.mediaState, state.rawValue]
     case .mediaWanted(let state): return [TypeCode.mediaWanted, state.rawValue]
+    case .videoTest(let rate):
+      var bytes = [TypeCode.videoTest]
+      bytes.append(littleEndian: rate)
+      return bytes
     }
   }
 
@@ -43,6 +51,7 @@ package enum CallControlMessage: Equatable, Sendable {
     static let hangUp: UInt8 = 2
     static let mediaState: UInt8 = 3
     static let mediaWanted: UInt8 = 4
+    static let videoTest: UInt8 = 5
   }
 }
 

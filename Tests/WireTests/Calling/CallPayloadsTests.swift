@@ -151,7 +151,7 @@ import Testing
   @Test(arguments: [
     CallControlMessage.confirm(opening: Array(0..<32)),
     .hangUp(.userHungUp, ReasonText(clipping: "bye")), .mediaState([.audio, .video]),
-    .mediaWanted([.audio, .videoPaused]),
+    .mediaWanted([.audio, .videoPaused]), .videoTest(0), .videoTest(209_000),
   ])
   func `reads the call control that it wrote`(message: CallControlMessage) throws {
     func parse(_ bytes: [UInt8]) throws(WireError) -> CallControlMessage {
@@ -164,7 +164,7 @@ import Testing
       #expect(throws: WireError.self) { try parse(Array(bytes.prefix(count))) }
     }
     #expect(throws: WireError.self) { try parse(bytes + [0]) }
-    #expect(throws: WireError.self) { try parse([5] + bytes.dropFirst()) }
+    #expect(throws: WireError.self) { try parse([6] + bytes.dropFirst()) }
   }
 }
 
