@@ -12,16 +12,16 @@ extension CallLink {
   @_lifetime(packet: copy packet)
   func pollTransmit(
     into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
-  ) -> SocketAddress? {
-    if let destination = writeCheck(into: &packet, now: now) { return destination }
-    if let destination = writeSignal(into: &packet, now: now) { return destination }
-    guard let destination = agent.selected else { return nil }
-    if writeAudio(into: &packet, now: now) { return destination }
+  ) -> DatagramPath? {
+    if let path = writeCheck(into: &packet, now: now) { return path }
+    if let path = writeSignal(into: &packet, now: now) { return path }
+    guard let path = agent.selectedPath else { return nil }
+    if writeAudio(into: &packet, now: now) { return path }
     if association?.writePacket(into: &packet, random: &random, now: now) == true {
-      return destination
+      return path
     }
-    if writeVideo(into: &packet, now: now) { return destination }
-    return writeProbe(into: &packet, now: now) ? destination : nil
+    if writeVideo(into: &packet, now: now) { return path }
+    return writeProbe(into: &packet, now: now) ? path : nil
   }
 
   /// Checks go under the session's keys as soon as the other side has shown that it has them;
@@ -29,20 +29,20 @@ extension CallLink {
   @_lifetime(packet: copy packet)
   private func writeCheck(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     guard isFindingPath else { return nil }
     guard canSealChecks else { return nil }
     // Without RINGING (both called each other, or it got lost) there are no ring keys to use.
     let underSession = association != nil && (isSessionConfirmed || ringSession == nil)
-    let destination: SocketAddress
+    let path: DatagramPath
     if let response = agent.pollResponse() {
       Session.beginPacket(&packet)
       PathResponseFrame(token: response.token, observed: response.address).write(to: &packet)
-      destination = response.address
+      path = response.path
     } else if let check = agent.pollCheck(now: now) {
       Session.beginPacket(&packet)
       PathChallengeFrame(token: check.token).write(to: &packet)
-      destination = check.address
+      path = check.path
     } else {
       return nil
     }
@@ -50,7 +50,7 @@ extension CallLink {
       underSession
       ? association?.seal(&packet, elicits: false, hasMessages: false, now: now) ?? false
       : sealRing(&packet)
-    return isSealed ? destination : nil
+    return isSealed ? path : nil
   }
 
   @_lifetime(packet: copy packet)
@@ -67,8 +67,8 @@ extension CallLink {
   @_lifetime(packet: copy packet)
   private func writeSignal(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
-    guard !pathSignal.isEmpty, ringSession != nil, let destination = agent.selected else {
+  ) -> DatagramPath? {
+    guard !pathSignal.isEmpty, ringSession != nil, let path = agent.selectedPath else {
       return nil
     }
     let signal = pathSignal
@@ -77,7 +77,7 @@ extension CallLink {
     guard signal.count <= Self.maximumSignalByteCount else { return nil }
     Session.beginPacket(&packet)
     SignalFrame.write(signal.span, to: &packet)
-    return sealRing(&packet) ? destination : nil
+    return sealRing(&packet) ? path : nil
   }
 
   @_lifetime(packet: copy packet)

@@ -104,7 +104,17 @@ extension PeerMachine {
   private mutating func findPath(_ callID: CallID, now: Instant) {
     guard let link = link(callID) else { return }
     link.isFindingPath = true
-    link.agent.addCandidates(link.remoteCandidates, now: now)
+    addCandidates(to: link, now: now)
+  }
+
+  /// The peer's candidates, without those of a family in which this host has no address: a check
+  /// there would only keep others waiting for their turn.
+  private func addCandidates(to link: CallLink, now: Instant) {
+    let own = configuration.hostCandidates
+    link.agent.addCandidates(
+      link.remoteCandidates.filter { candidate in
+        own.isEmpty || own.contains { $0.family == candidate.address.family }
+      }, now: now)
   }
 
   /// The path was proven, or media moved.
@@ -161,7 +171,7 @@ extension PeerMachine {
     if let text = link.remoteUserExtension, link.role == .caller {
       publish(.link(callID, .answered(userExtension: text)))
     }
-    if link.isFindingPath { link.agent.addCandidates(link.remoteCandidates, now: now) }
+    if link.isFindingPath { addCandidates(to: link, now: now) }
     tellMediaState(link)
     tellMedia(link)
   }
