@@ -71,10 +71,8 @@ extension CallLink {
           takeControl(frame, packet.bytes(at: body), now: now)
           findings.insert(.audioControl)
         case .pathChallenge(let challenge):
-          take(
-            challenge, from: source, to: marks.local, byteCount: packet.count, now: now)
-        case .pathResponse(let response):
-          take(response, from: source, to: marks.local, now: now)
+          take(challenge, from: source, to: marks.local, byteCount: packet.count, now: now)
+        case .pathResponse(let response): take(response, from: source, to: marks.local, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
           takeProbe(

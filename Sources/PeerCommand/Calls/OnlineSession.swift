@@ -37,6 +37,8 @@ package final class OnlineSession {
     iterator = inbox.happenings.makeAsyncIterator()
     do throws(EarshotError) {
       endpoint = try await Endpoint.open(options.configuration)
+      let isRealTime = endpoint.hasRealTimeScheduling
+      console.log(.debug, "network thread: \(isRealTime ? "real-time" : "ordinary") scheduling")
     } catch {
       throw CommandFailure(error)
     }
