@@ -84,9 +84,9 @@ extension SocketAddress {
     guard family == .v6 || (low == 0 && high & 0xFFFF_FFFF == 0) else {
       throw .invalid("IPv4 address padding", at: start)
     }
-    let address = SocketAddress(
-      family: family, high: high, low: low, port: try reader.readUInt16("port"))
-    self = address.withoutMapping
+    self.init(family: family, high: high, low: low, port: try reader.readUInt16("port"))
+    // One form for one host (docs/protocol/README.md §2).
+    guard withoutMapping == self else { throw .invalid("IPv4-mapped address", at: start) }
   }
 
   @_lifetime(packet: copy packet)

@@ -41,32 +41,50 @@ package import Primitives
   /// host without IPv6 it is `0.0.0.0`.
   package init(binding address: SocketAddress, _ options: Options = Options()) throws(ReactorError)
   {
-    var address = address
+    let (number, address) = try Self.open(
+      address, bufferByteCount: Int32(clamping: options.kernelBufferByteCount))
     var local = address.forKernel
-    let bufferByteCount = Int32(clamping: options.kernelBufferByteCount)
-    var number = unsafe earshot_udp_open(&local, bufferByteCount)
-    if address.family == .v6, address.isUnspecified, ReactorError.isLackOfFamily(-number) {
-      address = SocketAddress(v4: 0, 0, 0, 0, port: address.port)
-      local = address.forKernel
-      number = unsafe earshot_udp_open(&local, bufferByteCount)
-    }
-    number = try number.orThrow("bind UDP", address.description)
     let descriptor = FileDescriptor(owning: number)
     _ = try unsafe earshot_local_address(number, &local)
       .orThrow("read the address of", address.description)
     let merges = options.merges && earshot_udp_set_gro(number, 1) == 0
     let slots = try ReceiveSlots(count: options.slotCount, holdMergedDatagrams: merges)
+    let isV6 = address.family == .v6
+    let locals = LocalAddresses(
+      reporting: Self.reporting(
+        address.isUnspecified ? options.localAddresses : .never, number, isV6: isV6))
+    // Nothing below may name `self` in a closure, the right side of && included: Swift 6.3 would
+    // then, with optimisation, let go of what is not yet there.
     self.slots = slots
     self.descriptor = descriptor
     localAddress = SocketAddress(local) ?? address
-    isV6 = address.family == .v6
-    // A socket that is bound to one address answers from there.
-    let reporting = address.isUnspecified ? options.localAddresses : .never
-    let isReporting =
-      reporting != .never
-      && earshot_udp_report_destinations(number, isV6 ? 1 : 0) == 0
-    locals = LocalAddresses(reporting: isReporting ? reporting : .never)
+    self.isV6 = isV6
+    self.locals = locals
     queue = SendQueue(segments: options.segments)
+  }
+
+  /// Asks the kernel to report destinations; `.never` if it does not. A socket that is bound to one
+  /// address answers from there.
+  private static func reporting(
+    _ wanted: LocalAddressReporting, _ number: Int32, isV6: Bool
+  ) -> LocalAddressReporting {
+    guard wanted != .never, earshot_udp_report_destinations(number, isV6 ? 1 : 0) == 0 else {
+      return .never
+    }
+    return wanted
+  }
+
+  /// The socket's number, and what it is bound to.
+  private static func open(
+    _ address: SocketAddress, bufferByteCount: Int32
+  ) throws(ReactorError) -> (number: Int32, address: SocketAddress) {
+    var local = address.forKernel
+    let number = unsafe earshot_udp_open(&local, bufferByteCount)
+    if address.family == .v6, address.isUnspecified, ReactorError.isLackOfFamily(-number) {
+      return try open(
+        SocketAddress(v4: 0, 0, 0, 0, port: address.port), bufferByteCount: bufferByteCount)
+    }
+    return (try number.orThrow("bind UDP", address.description), address)
   }
 
   /// The own address under the number that a datagram's marks held, with the socket's port.
