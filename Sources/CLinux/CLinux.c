@@ -121,6 +121,12 @@ int earshot_udp_open(const earshot_address *local, int buffer_byte_count) {
 
 int earshot_udp_set_gro(int fd, int is_on) { return set_int(fd, IPPROTO_UDP, UDP_GRO, is_on); }
 
+int earshot_udp_report_destinations(int fd, int is_v6) {
+  // An IPv6 socket reports IPv4 destinations in the same form, as ::ffff:a.b.c.d.
+  return is_v6 ? set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+               : set_int(fd, IPPROTO_IP, IP_PKTINFO, 1);
+}
+
 int earshot_udp_set_ecn(int fd, int is_v6, int ecn) {
   int failure = set_int(fd, IPPROTO_IP, IP_TOS, ecn);
   return is_v6 ? set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, ecn) : failure;
@@ -169,8 +175,8 @@ int earshot_source_address(const earshot_address *remote, earshot_address *local
 
 // MARK: - Receiving
 
-/// Room for a time stamp, a traffic class and a segment size.
-enum { control_byte_count = 128 };
+/// Room for a time stamp, two traffic classes, a segment size and a destination.
+enum { control_byte_count = 256 };
 
 struct earshot_receiver {
   uint32_t slot_count;
@@ -242,6 +248,19 @@ static void read_control(struct msghdr *header, earshot_received *result) {
       int size;
       memcpy(&size, value, sizeof size);
       if (size > 0) result->segment_byte_count = (uint32_t)size;
+    } else if (item->cmsg_level == IPPROTO_IP && item->cmsg_type == IP_PKTINFO) {
+      struct in_pktinfo info;
+      memcpy(&info, value, sizeof info);
+      // Not ipi_addr, which may be a broadcast address.
+      struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = info.ipi_spec_dst};
+      earshot_read_address((struct sockaddr *)&name, &result->local);
+      result->interface = (uint32_t)info.ipi_ifindex;
+    } else if (item->cmsg_level == IPPROTO_IPV6 && item->cmsg_type == IPV6_PKTINFO) {
+      struct in6_pktinfo info;
+      memcpy(&info, value, sizeof info);
+      struct sockaddr_in6 name = {.sin6_family = AF_INET6, .sin6_addr = info.ipi6_addr};
+      earshot_read_address((struct sockaddr *)&name, &result->local);
+      result->interface = info.ipi6_ifindex;
     }
   }
 }
@@ -255,6 +274,8 @@ int earshot_receive(earshot_receiver *receiver, int fd, uint32_t limit) {
     earshot_received *result = &receiver->results[index];
     result->arrival_ns = 0;
     result->ecn = 0;
+    result->local.family = 0;
+    result->interface = 0;
     result->byte_count = receiver->headers[index].msg_len;
     result->segment_byte_count = result->byte_count ? result->byte_count : 1;
     result->is_truncated = (header->msg_flags & MSG_TRUNC) != 0;
@@ -267,25 +288,44 @@ int earshot_receive(earshot_receiver *receiver, int fd, uint32_t limit) {
 
 // MARK: - Sending
 
-enum { segment_control_byte_count = CMSG_SPACE(sizeof(uint16_t)) };
+/// Room for a segment size and an own address.
+enum {
+  send_control_byte_count = CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(struct in6_pktinfo))
+};
 
-static void attach_segment_size(struct msghdr *header, uint8_t *control, uint32_t byte_count) {
+static void attach(struct msghdr *header, uint8_t *control, int level, int type, const void *value,
+                   size_t byte_count) {
+  struct cmsghdr *item = (struct cmsghdr *)(control + header->msg_controllen);
+  memset(item, 0, CMSG_SPACE(byte_count));
+  item->cmsg_level = level;
+  item->cmsg_type = type;
+  item->cmsg_len = CMSG_LEN(byte_count);
+  memcpy(CMSG_DATA(item), value, byte_count);
   header->msg_control = control;
-  header->msg_controllen = segment_control_byte_count;
-  struct cmsghdr *item = CMSG_FIRSTHDR(header);
-  item->cmsg_level = IPPROTO_UDP;
-  item->cmsg_type = UDP_SEGMENT;
-  item->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-  uint16_t size = (uint16_t)byte_count;
-  memcpy(CMSG_DATA(item), &size, sizeof size);
+  header->msg_controllen += CMSG_SPACE(byte_count);
 }
 
-int earshot_send(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *messages,
-                 uint32_t count) {
+static void attach_own_address(struct msghdr *header, uint8_t *control, int is_v6,
+                               const earshot_own_address *own) {
+  struct sockaddr_storage name;
+  write_address(&own->address, is_v6, &name);
+  if (is_v6) {
+    struct in6_pktinfo info = {.ipi6_addr = ((struct sockaddr_in6 *)&name)->sin6_addr,
+                               .ipi6_ifindex = own->interface};
+    attach(header, control, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+  } else {
+    struct in_pktinfo info = {.ipi_spec_dst = ((struct sockaddr_in *)&name)->sin_addr,
+                              .ipi_ifindex = (int)own->interface};
+    attach(header, control, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+  }
+}
+
+int earshot_send(int fd, int is_v6, const earshot_own_address *own, const uint8_t *arena,
+                 const earshot_outgoing *messages, uint32_t count) {
   struct mmsghdr headers[earshot_batch_limit];
   struct iovec vectors[earshot_batch_limit];
   struct sockaddr_storage names[earshot_batch_limit];
-  _Alignas(struct cmsghdr) uint8_t control[earshot_batch_limit][segment_control_byte_count];
+  _Alignas(struct cmsghdr) uint8_t control[earshot_batch_limit][send_control_byte_count];
   if (count > earshot_batch_limit) count = earshot_batch_limit;
   for (uint32_t index = 0; index < count; index++) {
     const earshot_outgoing *message = &messages[index];
@@ -299,28 +339,32 @@ int earshot_send(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing
     header->msg_control = NULL;
     header->msg_controllen = 0;
     header->msg_flags = 0;
-    if (message->segment_byte_count < message->byte_count)
-      attach_segment_size(header, control[index], message->segment_byte_count);
+    if (message->segment_byte_count < message->byte_count) {
+      uint16_t size = (uint16_t)message->segment_byte_count;
+      attach(header, control[index], IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size);
+    }
+    if (message->local != 0)
+      attach_own_address(header, control[index], is_v6, &own[message->local - 1]);
   }
   int sent = sendmmsg(fd, headers, count, MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent < 0 ? -errno : sent;
 }
 
-int earshot_send_split(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *message,
-                       uint32_t first_segment) {
+int earshot_send_split(int fd, int is_v6, const earshot_own_address *own, const uint8_t *arena,
+                       const earshot_outgoing *message, uint32_t first_segment) {
   earshot_outgoing parts[earshot_batch_limit];
   uint32_t count = 0;
   uint32_t size = message->segment_byte_count;
   for (uint32_t start = first_segment * size; start < message->byte_count; start += size) {
     if (count == earshot_batch_limit) break;
     uint32_t left = message->byte_count - start;
-    parts[count].destination = message->destination;
+    parts[count] = *message;
     parts[count].offset = message->offset + start;
     parts[count].byte_count = left < size ? left : size;
     parts[count].segment_byte_count = parts[count].byte_count;
     count++;
   }
-  return earshot_send(fd, is_v6, arena, parts, count);
+  return earshot_send(fd, is_v6, own, arena, parts, count);
 }
 
 // MARK: - Waiting
@@ -420,6 +464,7 @@ static uint64_t read_clock(clockid_t clock) {
 
 uint64_t earshot_boottime_ns(void) { return read_clock(CLOCK_BOOTTIME); }
 uint64_t earshot_realtime_ns(void) { return read_clock(CLOCK_REALTIME); }
+uint64_t earshot_thread_cpu_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 int earshot_timer_arm(int fd, uint64_t boottime_ns) {
   if (boottime_ns == 0) boottime_ns = 1;  // 0 would disarm
@@ -437,10 +482,14 @@ __attribute__((noinline)) uintptr_t earshot_thread_mark(void) {
 
 void earshot_thread_sharpen_timers(void) { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
 
-int earshot_thread_go_real_time(int priority) {
+// SCHED_RESET_ON_FORK: threads and processes that such a thread starts are ordinary ones.
+static int set_scheduling(int policy, int priority) {
   struct sched_param parameters = {.sched_priority = priority};
-  return -pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
+  return or_errno(sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters));
 }
+
+int earshot_thread_go_real_time(int priority) { return set_scheduling(SCHED_FIFO, priority); }
+int earshot_thread_leave_real_time(void) { return set_scheduling(SCHED_OTHER, 0); }
 
 int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
                          unsigned long *thread) {

@@ -13,13 +13,20 @@ package import Wire
 package struct Agent: Sendable {
   /// A PATH_CHALLENGE, or a PATH_RESPONSE, to be sent.
   package struct Probe: Hashable, Sendable {
-    package var address: SocketAddress
+    package var path: DatagramPath
     package var token: UInt64
+
+    package init(address: SocketAddress, local: LocalAddressID = .unspecified, token: UInt64) {
+      path = DatagramPath(address, local: local)
+      self.token = token
+    }
+
+    package var address: SocketAddress { path.remote }
   }
 
   private let policy: PathPolicy
   private var random: RandomSource
-  /// At most 8 + 4; candidates in the peer's order, then peer-reflexive ones as they appeared.
+  /// At most 8 + 4 + 8; candidates in the peer's order, then learnt ones as they appeared.
   private var paths: [RemotePath] = []
   private var responses: [Probe] = []
   private var lastNewCheck: Instant?
@@ -33,12 +40,12 @@ package struct Agent: Sendable {
   private var doubtedAt: Instant?
   /// The address a packet with the highest number came from first, while it races with the
   /// selected one.
-  private var rival: SocketAddress?
+  private var rival: DatagramPath?
   /// Where the peer was heard from last while no address is proven.
-  private var heardFrom: SocketAddress?
+  private var heardFrom: DatagramPath?
 
-  /// Where media goes; `nil` before the first answer.
-  package private(set) var selected: SocketAddress?
+  /// Where media goes, and which own address it leaves from; `nil` before the first answer.
+  package private(set) var selectedPath: DatagramPath?
   /// How often `selected` changed after it was first found.
   package private(set) var changes = 0
   /// How the peer last saw us.
@@ -57,22 +64,27 @@ package struct Agent: Sendable {
   /// Learns candidates from INVITE, RINGING or ACCEPT; those known already stay as they are.
   package mutating func addCandidates(_ candidates: [Candidate], now: Instant) {
     for candidate in candidates.prefix(PathLimits.remoteCandidates) {
-      let known = paths.count { $0.origin != .peerReflexive }
+      let known = paths.count { $0.origin != .peerReflexive && $0.path.local.isUnspecified }
       guard known < PathLimits.remoteCandidates, !candidate.address.isUnsendable,
-        path(candidate.address) == nil
+        path(DatagramPath(candidate.address)) == nil
       else { continue }
       paths.insert(
-        RemotePath(candidate.address, PathOrigin(candidate.kind), checkAt: now), at: known)
+        RemotePath(DatagramPath(candidate.address), PathOrigin(candidate.kind), checkAt: now),
+        at: known)
     }
   }
 
-  /// A PATH_CHALLENGE opened: it is answered where it came from, known address or not.
+  /// A PATH_CHALLENGE opened: it is answered where it came from, known address or not, and from
+  /// the own address that it came to.
   ///
   /// - Parameter byteCount: Of the whole packet.
   package mutating func handleChallenge(
-    token: UInt64, from source: SocketAddress, byteCount: Int, now: Instant
+    token: UInt64, from source: SocketAddress, to local: LocalAddressID = .unspecified,
+    byteCount: Int, now: Instant
   ) {
-    guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
+    guard let index = learn(DatagramPath(source, local: local), now: now) else {
+      return counters.ignored &+= 1
+    }
     if !paths[index].isValid {
       triggerCheck(index, now: now)
       noteUnproven(index, byteCount: byteCount)
@@ -84,15 +96,17 @@ package struct Agent: Sendable {
     // Who sends can be reached: ours to it may have been too early (RFC 8445 §7.3.1.4).
     paths[index].trigger(at: now)
     guard responses.count < PathLimits.responses else { return counters.responsesRefused &+= 1 }
-    responses.append(Probe(address: source, token: token))
+    responses.append(Probe(address: source, local: local, token: token))
   }
 
   /// A PATH_RESPONSE opened.
   ///
   /// - Parameter seenAs: Our address as the peer sees it.
   package mutating func handleResponse(
-    token: UInt64, from source: SocketAddress, seenAs: SocketAddress, now: Instant
+    token: UInt64, from source: SocketAddress, to local: LocalAddressID = .unspecified,
+    seenAs: SocketAddress, now: Instant
   ) -> PathChange? {
+    let source = DatagramPath(source, local: local)
     guard let index = path(source), paths[index].takeAnswer(token, now: now) else {
       counters.ignored &+= 1
       return nil
@@ -110,23 +124,25 @@ package struct Agent: Sendable {
   ///   - isHighestYet: Whether its number is the highest of the session: only then can its source be
   ///     where the peer is now, and not where somebody sent a copy from.
   package mutating func handleAuthenticatedPacket(
-    from source: SocketAddress, byteCount: Int, isHighestYet: Bool, now: Instant
+    from source: SocketAddress, to local: LocalAddressID = .unspecified, byteCount: Int,
+    isHighestYet: Bool, now: Instant
   ) {
     lastHeard = now
-    if source == selected {
+    let source = DatagramPath(source, local: local)
+    if source == selectedPath {
       heardSelected = now
       suspectedAt = nil
       return
     }
     guard isHighestYet else { return }
-    guard selected != nil else {
+    guard selectedPath != nil else {
       // It reaches us from there: a challenge goes back at once (RFC 8445 §7.3.1.4).
       guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
       triggerCheck(index, now: now)
       paths[index].trigger(at: now)
       return noteUnproven(index, byteCount: byteCount)
     }
-    if !isValid(source) {
+    if path(source).map({ paths[$0].isValid }) != true {
       race(source, now: now)
     } else if let heardSelected, now >= heardSelected + policy.silence,
       doubtedAt.map({ now >= $0 + policy.suspicionPeriod }) ?? true
@@ -139,15 +155,18 @@ package struct Agent: Sendable {
 
   /// RFC 9000 §9.3: challenges the new address and the old one; the first to answer stays. One that
   /// the peer itself offered is no sign that it moved: hosts with several addresses send from
-  /// whichever fits the way. It takes over only if the old one does not answer.
-  private mutating func race(_ source: SocketAddress, now: Instant) {
+  /// whichever fits the way. Nor is another address of ours. Those take over only if the old path
+  /// does not answer.
+  private mutating func race(_ source: DatagramPath, now: Instant) {
     guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
     let isOver = paths[index].nextCheckAt == nil
     guard rival != source || isOver else { return }
     rival = source
-    if paths[index].origin != .peerReflexive { suspectedAt = suspectedAt ?? now }
+    if paths[index].origin != .peerReflexive || source.remote == selected {
+      suspectedAt = suspectedAt ?? now
+    }
     if isOver { paths[index].beginRound(at: now) }
-    if let old = selected.flatMap({ path($0) }), paths[old].nextCheckAt == nil {
+    if let old = selectedPath.flatMap({ path($0) }), paths[old].nextCheckAt == nil {
       paths[old].beginRound(at: now)
     }
   }
@@ -176,7 +195,8 @@ package struct Agent: Sendable {
       let token = random.next()
       paths[index].noteChallenge(token, policy, now: now)
       counters.checks &+= 1
-      return Probe(address: paths[index].address, token: token)
+      let path = paths[index].path
+      return Probe(address: path.remote, local: path.local, token: token)
     }
     return nil
   }
@@ -190,8 +210,8 @@ package struct Agent: Sendable {
   ///
   /// - Returns: the address, and how many bytes may still go there; `nil` once one is selected, or
   ///   while nothing has come.
-  package var provisional: (address: SocketAddress, byteCount: Int)? {
-    guard selected == nil, let heardFrom, let index = path(heardFrom) else { return nil }
+  package var provisional: (path: DatagramPath, byteCount: Int)? {
+    guard selectedPath == nil, let heardFrom, let index = path(heardFrom) else { return nil }
     return (heardFrom, paths[index].allowedByteCount)
   }
 
@@ -203,20 +223,23 @@ package struct Agent: Sendable {
 
   // MARK: Getters
 
+  /// The address of the peer that media goes to.
+  package var selected: SocketAddress? { selectedPath?.remote }
+
   package var kind: PathKind? {
-    selected.flatMap { path($0) }.map { PathKind(paths[$0].origin) }
+    selectedPath.flatMap { path($0) }.map { PathKind(paths[$0].origin) }
   }
 
   /// Of the selected path, smoothed.
   package var roundTrip: Duration? {
-    selected.flatMap { path($0) }.map { .nanoseconds(paths[$0].roundTrip) }
+    selectedPath.flatMap { path($0) }.map { .nanoseconds(paths[$0].roundTrip) }
   }
 
   /// How many addresses of the peer are known.
   package var pathCount: Int { paths.count }
 
   package func isValid(_ address: SocketAddress) -> Bool {
-    path(address).map { paths[$0].isValid } ?? false
+    paths.contains { $0.path.remote == address && $0.isValid }
   }
 
   /// When `handleTimeout` or `pollCheck` next has something to do.
@@ -230,11 +253,11 @@ package struct Agent: Sendable {
 
   // MARK: Selection
 
-  private mutating func conclude(answeredBy source: SocketAddress, now: Instant) -> PathChange? {
-    guard let selected, let current = path(selected), let index = path(source) else {
+  private mutating func conclude(answeredBy source: DatagramPath, now: Instant) -> PathChange? {
+    guard let selectedPath, let current = path(selectedPath), let index = path(source) else {
       return select(source, .found, now: now)
     }
-    if source == selected {
+    if source == selectedPath {
       // The old address is alive: it keeps its place.
       rival = nil
       suspectedAt = nil
@@ -242,7 +265,7 @@ package struct Agent: Sendable {
       heardSelected = now
       return takeBetter(than: current, now: now)
     }
-    if source == rival, paths[index].origin == .peerReflexive {
+    if source == rival, source.remote != selected, paths[index].origin == .peerReflexive {
       return select(source, .moved, now: now)
     }
     return takeBetter(than: current, now: now) ?? replaceOverdue(now: now)
@@ -253,7 +276,7 @@ package struct Agent: Sendable {
   private mutating func takeBetter(than current: Int, now: Instant) -> PathChange? {
     let old = min(paths[current].roundTrip, paths[current].latestRoundTrip)
     let others = paths.filter {
-      $0.isValid && $0.outstanding.isEmpty && $0.address != paths[current].address
+      $0.isValid && $0.outstanding.isEmpty && $0.path != paths[current].path
     }
     guard let best = others.min(by: { $0.roundTrip < $1.roundTrip }),
       old - best.roundTrip >= policy.switchMargin.nanoseconds,
@@ -263,38 +286,37 @@ package struct Agent: Sendable {
       if paths[current].nextCheckAt == nil { paths[current].beginRound(at: now) }
       return nil
     }
-    return select(best.address, .better, now: now)
+    return select(best.path, .better, now: now)
   }
 
   /// The selected path is doubted, its challenge is overdue, and another has answered since: the
   /// best of those takes over.
   private mutating func replaceOverdue(now: Instant) -> PathChange? {
-    guard let selected, let current = path(selected), paths[current].isOverdue(now: now) else {
-      return nil
-    }
+    guard let selectedPath, let current = path(selectedPath), paths[current].isOverdue(now: now)
+    else { return nil }
     return successor.flatMap { select($0, .failed, now: now) }
   }
 
   /// The best path besides the selected one that has answered since that is doubted.
-  private var successor: SocketAddress? {
+  private var successor: DatagramPath? {
     guard let suspectedAt else { return nil }
     var best: RemotePath?
-    for path in paths where path.isValid && path.address != selected {
+    for path in paths where path.isValid && path.path != selectedPath {
       guard let answeredAt = path.answeredAt, answeredAt >= suspectedAt else { continue }
       if let found = best, found.roundTrip <= path.roundTrip { continue }
       best = path
     }
-    return best?.address
+    return best?.path
   }
 
   private mutating func select(
-    _ address: SocketAddress, _ cause: PathChange.Cause, now: Instant
+    _ path: DatagramPath, _ cause: PathChange.Cause, now: Instant
   ) -> PathChange? {
-    guard let index = path(address) else { return nil }
+    guard let index = self.path(path) else { return nil }
     let change = PathChange(
-      from: selected, to: address, kind: PathKind(paths[index].origin), cause: cause)
-    if selected != nil { changes += 1 }
-    selected = address
+      from: selected, to: path.remote, kind: PathKind(paths[index].origin), cause: cause)
+    if selectedPath != nil { changes += 1 }
+    selectedPath = path
     heardSelected = now
     rival = nil
     suspectedAt = nil
@@ -304,12 +326,12 @@ package struct Agent: Sendable {
   /// Bytes of the peer came from an address that has not answered yet.
   private mutating func noteUnproven(_ index: Int, byteCount: Int) {
     paths[index].receivedByteCount += byteCount
-    if selected == nil { heardFrom = paths[index].address }
+    if selectedPath == nil { heardFrom = paths[index].path }
   }
 
   // MARK: Rounds of checks
 
-  private func path(_ address: SocketAddress) -> Int? { paths.firstIndex { $0.address == address } }
+  private func path(_ path: DatagramPath) -> Int? { paths.firstIndex { $0.path == path } }
 
   /// Until one is answered there is a limit; the last part of it is for addresses from which a
   /// challenge of the peer has come, so that a late peer is still answered by checks.
@@ -330,7 +352,7 @@ package struct Agent: Sendable {
   /// First challenges keep the pace; repetitions, and those of a race, do not wait.
   private func checkTime(_ path: RemotePath) -> Instant? {
     guard let due = path.nextCheckAt else { return nil }
-    guard path.attempts == 0, path.address != rival, path.address != selected, let lastNewCheck
+    guard path.attempts == 0, path.path != rival, path.path != selectedPath, let lastNewCheck
     else { return due }
     return max(due, lastNewCheck + policy.pace)
   }
@@ -342,7 +364,7 @@ package struct Agent: Sendable {
     if let last = path.outstanding.last {
       // Unanswered: wait as long as the last repetition did.
       let again = last.sentAt + policy.lastRepetition
-      return path.isValid || !hasAnswer || path.address == selected ? again : nil
+      return path.isValid || !hasAnswer || path.path == selectedPath ? again : nil
     }
     return path.answeredAt.map { $0 + policy.revalidation }
   }
@@ -351,7 +373,7 @@ package struct Agent: Sendable {
     for index in paths.indices {
       guard let again = restartTime(paths[index]), again <= now else { continue }
       let isUnanswered = !paths[index].outstanding.isEmpty
-      if isUnanswered, paths[index].address == selected { return doubt(now: now) }
+      if isUnanswered, paths[index].path == selectedPath { return doubt(now: now) }
       if isUnanswered { paths[index].isValid = false }
       paths[index].beginRound(at: now)
     }
@@ -366,7 +388,7 @@ package struct Agent: Sendable {
 
   /// When silence next begins, or keeps on, to be suspicious.
   private var doubtDeadline: Instant? {
-    guard expectsMedia, selected != nil, let lastHeard else { return nil }
+    guard expectsMedia, selectedPath != nil, let lastHeard else { return nil }
     let silent = lastHeard + policy.silence
     guard let doubtedAt else { return silent }
     return max(silent, doubtedAt + policy.suspicionPeriod)
@@ -374,52 +396,33 @@ package struct Agent: Sendable {
 
   /// When a successor that has answered already takes over.
   private var overdueDeadline: Instant? {
-    guard successor != nil, let selected, let index = path(selected) else { return nil }
+    guard successor != nil, let selectedPath, let index = path(selectedPath) else { return nil }
     return paths[index].overdueAt
   }
 
-  /// The path of `source`, a new peer-reflexive one if it is unknown; `nil` when there is no room.
-  private mutating func learn(_ source: SocketAddress, now: Instant) -> Int? {
+  /// The path of `source`, a new one if it is unknown; `nil` when there is no room. An address that
+  /// the peer offered keeps its origin at every own address that it reaches.
+  private mutating func learn(_ source: DatagramPath, now: Instant) -> Int? {
     if let known = path(source) { return known }
-    guard !source.isUnsendable else { return nil }
-    if paths.count(where: { $0.origin == .peerReflexive }) >= PathLimits.peerReflexive {
+    guard !source.remote.isUnsendable else { return nil }
+    let origin = paths.first { $0.path.remote == source.remote }?.origin ?? .peerReflexive
+    let isReflexive = origin == .peerReflexive
+    let isAlike = { (path: RemotePath) in
+      isReflexive
+        ? path.origin == .peerReflexive
+        : path.origin != .peerReflexive && !path.path.local.isUnspecified
+    }
+    if paths.count(where: isAlike)
+      >= (isReflexive ? PathLimits.peerReflexive : PathLimits.otherLocalAddresses)
+    {
       guard
         let stale = paths.firstIndex(where: {
-          $0.origin == .peerReflexive && !$0.isValid && $0.address != selected
-            && $0.nextCheckAt == nil
+          isAlike($0) && !$0.isValid && $0.path != selectedPath && $0.nextCheckAt == nil
         })
       else { return nil }
       paths.remove(at: stale)
     }
-    paths.append(RemotePath(source, .peerReflexive, checkAt: now))
+    paths.append(RemotePath(source, origin, checkAt: now))
     return paths.count - 1
   }
-}
-
-/// The selected address is another one now.
-package struct PathChange: Hashable, Sendable {
-  package enum Cause: Hashable, Sendable {
-    /// The first that answered.
-    case found
-    /// Its round trip is much shorter.
-    case better
-    /// The peer moved.
-    case moved
-    /// The old one answers no more.
-    case failed
-  }
-
-  package var from: SocketAddress?
-  package var to: SocketAddress
-  package var kind: PathKind
-  package var cause: Cause
-}
-
-package struct PathCounters: Hashable, Sendable {
-  package var checks = 0
-  package var answers = 0
-  /// Challenges from addresses for which there is no room, responses that answer nothing.
-  package var ignored = 0
-  /// Challenges not answered, to keep the limits on what goes to an address that is not valid.
-  package var responsesRefused = 0
 }

@@ -33,6 +33,8 @@ package enum PathLimits {
   package static let remoteCandidates = 8
   /// Addresses learnt from challenges: a peer behind two translators, and two moves.
   package static let peerReflexive = 4
+  /// Paths from candidates of the peer to own addresses that the system would not choose.
+  package static let otherLocalAddresses = 8
   /// Challenges in flight to one address that an answer is still accepted for.
   package static let outstanding = 8
   /// Responses that wait to be polled; the peer repeats a challenge whose response is dropped.

@@ -29,7 +29,7 @@ package enum PathKind: String, Hashable, Sendable {
   }
 }
 
-/// One address of the peer, and what the checks have shown about it.
+/// One address of the peer, by one of our own, and what the checks have shown about it.
 ///
 ///     waiting ──challenge──▶ in a round (repeated 100, 200 … 1600 ms later) ──answer──▶ valid
 ///                               └── all unanswered: the round is over
@@ -39,7 +39,7 @@ struct RemotePath: Sendable {
     let sentAt: Instant
   }
 
-  let address: SocketAddress
+  let path: DatagramPath
   let origin: PathOrigin
   /// Our challenge to it was answered from there.
   var isValid = false
@@ -65,8 +65,8 @@ struct RemotePath: Sendable {
   var receivedByteCount = 0
   var answeredByteCount = 0
 
-  init(_ address: SocketAddress, _ origin: PathOrigin, checkAt: Instant) {
-    self.address = address
+  init(_ path: DatagramPath, _ origin: PathOrigin, checkAt: Instant) {
+    self.path = path
     self.origin = origin
     nextCheckAt = checkAt
   }

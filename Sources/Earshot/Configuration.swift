@@ -7,13 +7,19 @@ public struct Configuration: Sendable {
   public var identityFile: String?
   /// The name to be called by; `nil` for none.
   public var name: String?
-  /// The local UDP address, `host:port`; port 0 lets the system choose.
+  /// The local UDP address, `host:port`; port 0 lets the system choose. `[::]:0` unless set: every
+  /// address of both families, or of IPv4 on a host without IPv6.
   public var bind: String
   /// When paths are checked for calls that come in.
   public var pathPolicy: PathPolicy
   /// Calls at once, 1...16, each with another peer; one more is answered "busy". They share the
   /// uplink by `CallOptions.uplinkWeight`. 1 unless set.
   public var maximumCalls: Int
+  /// Whether the thread that sends and receives asks for real-time scheduling (`SCHED_FIFO`), as
+  /// the thread of the sound does: on a busy host packets then leave when they are due. Where the
+  /// system does not allow it (`RLIMIT_RTPRIO`, `CAP_SYS_NICE`) the thread is an ordinary one. It
+  /// gives its core up when it uses more than half of it (`Endpoint.hasRealTimeScheduling`).
+  public var usesRealTimeScheduling: Bool
 
   /// When a callee lets paths be checked.
   public enum PathPolicy: Sendable {
@@ -29,9 +35,10 @@ public struct Configuration: Sendable {
   /// A configuration with the defaults.
   public init(rendezvous: String) {
     self.rendezvous = rendezvous
-    bind = "0.0.0.0:0"
+    bind = "[::]:0"
     pathPolicy = .prepareOnRinging
     maximumCalls = 1
+    usesRealTimeScheduling = true
   }
 }
 

@@ -52,7 +52,8 @@ extension Endpoint {
     numbers.fill(with: link, now: now)
     if let kind = link.pathKind, let remote = link.remote {
       numbers.path = CallStatistics.Path(
-        kind: PathKind(kind), local: localAddress(toward: remote, isFresh: true), remote: remote,
+        kind: PathKind(kind),
+        local: localAddress(toward: remote, local: link.local, isFresh: true), remote: remote,
         changes: link.pathChanges)
     }
     let sound = record.audio?.statistics

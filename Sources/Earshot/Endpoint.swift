@@ -18,9 +18,13 @@ internal import Wire
 public actor Endpoint {
   /// Who we are.
   public nonisolated let id: PeerID
-  /// The UDP address the socket is bound to; by default 0.0.0.0, which is every own address. The
-  /// one that a call uses is in its statistics (`CallStatistics.Path.local`).
+  /// The UDP address the socket is bound to; by default `[::]`, which is every own address of
+  /// both families. The one that a call uses is in its statistics (`CallStatistics.Path.local`).
   public nonisolated let localAddress: SocketAddress
+
+  /// Whether the thread that sends and receives runs in real time now
+  /// (`Configuration.usesRealTimeScheduling`).
+  public nonisolated var hasRealTimeScheduling: Bool { loop.hasRealTimePriority }
 
   nonisolated let loop: EventLoop
   let driver: MachineDriver<PeerMachine>
@@ -245,8 +249,13 @@ public actor Endpoint {
 
   /// The own address that packets to `remote` come from: of a socket bound to every address the one
   /// that the system chooses. Asked anew only for another `remote`, or when `isFresh`.
-  func localAddress(toward remote: SocketAddress, isFresh: Bool = false) -> SocketAddress {
+  ///
+  /// - Parameter local: The own address that the call's path names, if it names one.
+  func localAddress(
+    toward remote: SocketAddress, local: LocalAddressID = .unspecified, isFresh: Bool = false
+  ) -> SocketAddress {
     guard localAddress.isUnspecified else { return localAddress }
+    if let named = driver.address(local) { return named }
     let known = sourceAddress.flatMap { $0.remote == remote ? $0.local : nil }
     if let known, !isFresh { return known }
     let found = NetworkInterfaces.address(toward: remote, port: localAddress.port)

@@ -48,7 +48,7 @@ struct EndpointSetup: ~Copyable {
     known: KnownIdentities
   ) throws(EarshotError) -> EndpointSetup {
     let socket = try openSocket(bind)
-    let loop = try startLoop()
+    let loop = try startLoop(wantsRealTime: configuration.usesRealTimeScheduling)
     let hosts = try hostAddresses(socket.localAddress, includingLoopback: address.isLoopback)
     let now = SystemClock.now
     var settings = PeerConfiguration(
@@ -56,7 +56,10 @@ struct EndpointSetup: ~Copyable {
       wallClockAtZero: Int64(SystemClock.wallNanoseconds / 1_000_000)
         - Int64(now.nanoseconds / 1_000_000))
     settings.name = name
-    settings.hostCandidates = hosts.filter { $0.family == address.family || !bind.isUnspecified }
+    // A socket of IPv4 reaches nothing else; one that is bound to every address offers both.
+    settings.hostCandidates = hosts.filter {
+      socket.localAddress.family == .v6 || $0.family == .v4
+    }
     let pin = known.rendezvous(target.text)
     settings.rendezvousID = target.id ?? pin?.id
     if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }
@@ -75,6 +78,7 @@ struct EndpointSetup: ~Copyable {
   private static func openSocket(_ bind: SocketAddress) throws(EarshotError) -> UDPSocket {
     var options = UDPSocket.Options()
     options.slotCount = 8
+    options.localAddresses = .whereSystemDiffers
     do throws(ReactorError) {
       let socket = try UDPSocket(binding: bind, options)
       socket.sendECNCapable()
@@ -85,9 +89,11 @@ struct EndpointSetup: ~Copyable {
     }
   }
 
-  private static func startLoop() throws(EarshotError) -> EventLoop {
+  private static func startLoop(wantsRealTime: Bool) throws(EarshotError) -> EventLoop {
+    var options = EventLoop.Options()
+    options.wantsRealTime = wantsRealTime
     do throws(ReactorError) {
-      let loop = try EventLoop()
+      let loop = try EventLoop(options)
       try loop.start()
       return loop
     } catch {
@@ -139,10 +145,18 @@ struct RendezvousTarget: Sendable {
       throw error.action == "resolve"
         ? .hostNotFound(text, detail: error.reason) : .invalidAddress(text)
     }
-    let usable = addresses.first { $0.family == bind.family || bind.family == .v6 }
+    let usable = Self.preferred(
+      addresses.filter { $0.family == bind.family || bind.family == .v6 && bind.isUnspecified })
     guard let usable, !usable.isUnsendable else {
       throw addresses.isEmpty ? .hostNotFound(text, detail: "no address") : .invalidAddress(text)
     }
     return usable
+  }
+
+  /// The system's first choice (RFC 6724). Of a name for this host itself, `localhost`, the IPv4
+  /// address: a rendezvous that listens on 127.0.0.1 alone is more usual than one on ::1 alone.
+  private static func preferred(_ addresses: [SocketAddress]) -> SocketAddress? {
+    let loopback = addresses.first { $0.isLoopback && $0.family == .v4 }
+    return addresses.first?.isLoopback == true ? loopback ?? addresses.first : addresses.first
   }
 }

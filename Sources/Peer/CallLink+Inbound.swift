@@ -36,7 +36,8 @@ extension CallLink {
     signals: inout [[UInt8]], now: Instant
   ) -> Findings {
     if ringSession != nil, SealedPacket.connectionID(of: bytes.span) == localRingID {
-      return receiveRing(&bytes, from: source, signals: &signals, now: now)
+      return receiveRing(
+        &bytes, from: source, local: marks.local, signals: &signals, now: now)
     }
     let byteCount = bytes.count
     guard let opened = association?.open(&bytes, now: now) else { return [] }
@@ -48,7 +49,8 @@ extension CallLink {
       bytes.span.extracting(opened.frames), opened, of: byteCount, from: source, marks: marks,
       now: now)
     agent.handleAuthenticatedPacket(
-      from: source, byteCount: findings.remove(.challenge) == nil ? byteCount : 0,
+      from: source, to: marks.local,
+      byteCount: findings.remove(.challenge) == nil ? byteCount : 0,
       isHighestYet: opened.isHighestYet, now: now)
     if !wasConfirmed || !pathChanges.isEmpty || awaitsMedia { findings.insert(.path) }
     if answerCount != answersBefore { findings.insert(.answer) }
@@ -80,9 +82,9 @@ extension CallLink {
           takeControl(frame, packet.bytes(at: body), now: now)
           findings.insert(.audioControl)
         case .pathChallenge(let challenge):
-          take(challenge, from: source, byteCount: packet.count, now: now)
+          take(challenge, from: source, to: marks.local, byteCount: packet.count, now: now)
           findings.insert(.challenge)
-        case .pathResponse(let response): take(response, from: source, now: now)
+        case .pathResponse(let response): take(response, from: source, to: marks.local, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
           takeProbe(
@@ -126,17 +128,21 @@ extension CallLink {
 
   /// Before both have agreed to look for a path nothing is answered (calling.md §4).
   private func take(
-    _ challenge: PathChallengeFrame, from source: SocketAddress, byteCount: Int, now: Instant
+    _ challenge: PathChallengeFrame, from source: SocketAddress, to local: LocalAddressID,
+    byteCount: Int, now: Instant
   ) {
     guard isFindingPath else { return }
     agent.handleChallenge(
-      token: challenge.token, from: source,
+      token: challenge.token, from: source, to: local,
       byteCount: byteCount + SealedPacket.minimumByteCount, now: now)
   }
 
-  private func take(_ response: PathResponseFrame, from source: SocketAddress, now: Instant) {
+  private func take(
+    _ response: PathResponseFrame, from source: SocketAddress, to local: LocalAddressID,
+    now: Instant
+  ) {
     if let change = agent.handleResponse(
-      token: response.token, from: source, seenAs: response.observed, now: now)
+      token: response.token, from: source, to: local, seenAs: response.observed, now: now)
     {
       pathChanges.append(change)
     }
@@ -145,8 +151,8 @@ extension CallLink {
   /// Under ring keys only path checks and ACCEPT are read (calling.md §4).
   @_lifetime(bytes: copy bytes)
   private func receiveRing(
-    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, signals: inout [[UInt8]],
-    now: Instant
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, local: LocalAddressID,
+    signals: inout [[UInt8]], now: Instant
   ) -> Findings {
     guard let frames = openRing(&bytes) else { return [] }
     let packet = bytes.span.extracting(frames)
@@ -156,8 +162,8 @@ extension CallLink {
       while let frame = try reader.next() {
         switch frame {
         case .pathChallenge(let challenge):
-          take(challenge, from: source, byteCount: packet.count, now: now)
-        case .pathResponse(let response): take(response, from: source, now: now)
+          take(challenge, from: source, to: local, byteCount: packet.count, now: now)
+        case .pathResponse(let response): take(response, from: source, to: local, now: now)
         case .signal(let body):
           signals.append(Array(copying: packet.bytes(at: body)))
           findings.insert(.signal)

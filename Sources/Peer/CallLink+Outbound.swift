@@ -12,18 +12,18 @@ extension CallLink {
   @_lifetime(packet: copy packet)
   func pollTransmit(
     into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
-  ) -> SocketAddress? {
-    if let destination = writeCheck(into: &packet, now: now) { return destination }
-    if let destination = writeSignal(into: &packet, now: now) { return destination }
-    guard let destination = agent.selected else {
+  ) -> DatagramPath? {
+    if let path = writeCheck(into: &packet, now: now) { return path }
+    if let path = writeSignal(into: &packet, now: now) { return path }
+    guard let path = agent.selectedPath else {
       return writeProvisionally(into: &packet, random: &random, now: now)
     }
-    if writeAudio(into: &packet, now: now) { return destination }
+    if writeAudio(into: &packet, now: now) { return path }
     if association?.writePacket(into: &packet, random: &random, now: now) == true {
-      return destination
+      return path
     }
-    if writeVideo(into: &packet, now: now) { return destination }
-    return writeProbe(into: &packet, now: now) ? destination : nil
+    if writeVideo(into: &packet, now: now) { return path }
+    return writeProbe(into: &packet, now: now) ? path : nil
   }
 
   /// Audio and what is short, to where the peer was heard from, until an address is proven
@@ -31,8 +31,8 @@ extension CallLink {
   @_lifetime(packet: copy packet)
   private func writeProvisionally(
     into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
-  ) -> SocketAddress? {
-    guard hasDestination, let (destination, allowed) = agent.provisional else { return nil }
+  ) -> DatagramPath? {
+    guard hasDestination, let (path, allowed) = agent.provisional else { return nil }
     let audio = (outgoingAudio.head?.byteCount ?? 0) + Self.audioPacketOverhead
     let isWritten =
       audio <= allowed && writeAudio(into: &packet, now: now)
@@ -41,7 +41,7 @@ extension CallLink {
         == true
     guard isWritten else { return nil }
     agent.noteSentProvisionally(byteCount: packet.count)
-    return destination
+    return path
   }
 
   /// Checks go under the session's keys as soon as the other side has shown that it has them;
@@ -49,20 +49,20 @@ extension CallLink {
   @_lifetime(packet: copy packet)
   private func writeCheck(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     guard isFindingPath else { return nil }
     guard canSealChecks else { return nil }
     // Without RINGING (both called each other, or it got lost) there are no ring keys to use.
     let underSession = association != nil && (isSessionConfirmed || ringSession == nil)
-    let destination: SocketAddress
+    let path: DatagramPath
     if let response = agent.pollResponse() {
       Session.beginPacket(&packet)
       PathResponseFrame(token: response.token, observed: response.address).write(to: &packet)
-      destination = response.address
+      path = response.path
     } else if let check = agent.pollCheck(now: now) {
       Session.beginPacket(&packet)
       PathChallengeFrame(token: check.token).write(to: &packet)
-      destination = check.address
+      path = check.path
     } else {
       return nil
     }
@@ -70,7 +70,7 @@ extension CallLink {
       underSession
       ? association?.seal(&packet, elicits: false, hasMessages: false, now: now) ?? false
       : sealRing(&packet)
-    return isSealed ? destination : nil
+    return isSealed ? path : nil
   }
 
   @_lifetime(packet: copy packet)
@@ -88,13 +88,13 @@ extension CallLink {
   @_lifetime(packet: copy packet)
   private func writeSignal(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
-    guard ringSession != nil, let destination = agent.selected,
+  ) -> DatagramPath? {
+    guard ringSession != nil, let path = agent.selectedPath,
       let signal = pathSignals.removeFirst()
     else { return nil }
     Session.beginPacket(&packet)
     SignalFrame.write(signal.span, to: &packet)
-    return sealRing(&packet) ? destination : nil
+    return sealRing(&packet) ? path : nil
   }
 
   @_lifetime(packet: copy packet)

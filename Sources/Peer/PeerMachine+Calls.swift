@@ -110,7 +110,17 @@ extension PeerMachine {
   private mutating func findPath(_ callID: CallID, now: Instant) {
     guard let link = link(callID) else { return }
     link.isFindingPath = true
-    link.agent.addCandidates(link.remoteCandidates, now: now)
+    addCandidates(to: link, now: now)
+  }
+
+  /// The peer's candidates, without those of a family in which this host has no address: a check
+  /// there would only keep others waiting for their turn.
+  private func addCandidates(to link: CallLink, now: Instant) {
+    let own = configuration.hostCandidates
+    link.agent.addCandidates(
+      link.remoteCandidates.filter { candidate in
+        own.isEmpty || own.contains { $0.family == candidate.address.family }
+      }, now: now)
   }
 
   /// The path was proven, or media moved.
@@ -168,7 +178,7 @@ extension PeerMachine {
     if link.role == .caller, !link.isProbe {
       publish(.link(callID, .answered(userExtension: link.remoteUserExtension)))
     }
-    if link.isFindingPath { link.agent.addCandidates(link.remoteCandidates, now: now) }
+    if link.isFindingPath { addCandidates(to: link, now: now) }
     tellMediaState(link)
     tellMedia(link)
   }

@@ -119,6 +119,8 @@ package struct LinkStatistics: Sendable {
   package var roundTrip: RoundTrip?
   package var pathKind: PathKind?
   package var remote: SocketAddress?
+  /// The own address that media leaves from.
+  package var local: LocalAddressID
   package var pathChanges: Int
   /// `nil` before the session stands.
   package var congestion: CongestionNumbers?
@@ -141,7 +143,8 @@ extension PeerMachine {
     }
     return LinkStatistics(
       media: link.counters, quality: numbers.quality, roundTrip: roundTrip,
-      pathKind: link.agent.kind, remote: link.agent.selected, pathChanges: link.agent.changes,
+      pathKind: link.agent.kind, remote: link.agent.selected,
+      local: link.agent.selectedPath?.local ?? .unspecified, pathChanges: link.agent.changes,
       congestion: link.congestion, video: link.videoNumbers(now: latest) ?? link.lastVideo,
       failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)
   }

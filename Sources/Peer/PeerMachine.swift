@@ -124,14 +124,14 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   @_lifetime(packet: copy packet)
   package mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     for link in links {
-      if let destination = link.pollTransmit(into: &packet, random: &random, now: now) {
+      if let path = link.pollTransmit(into: &packet, random: &random, now: now) {
         if link.counters.packetsSent == 1, !link.hasToldFirstSent { noteFirstSent(link, now: now) }
-        return destination
+        return path
       }
     }
-    return rendezvous.pollTransmit(into: &packet, now: now)
+    return rendezvous.pollTransmit(into: &packet, now: now).map { DatagramPath($0) }
   }
 
   package mutating func pollEvent() -> PeerEvent? {

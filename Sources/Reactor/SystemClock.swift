@@ -15,7 +15,7 @@ package enum SystemClock {
 /// Both clocks are read together once for each batch, so a step of the wall clock can only touch
 /// the datagrams that were waiting at that moment, and those only within `ageLimit`.
 struct ArrivalClock {
-  private let now: Instant
+  let now: Instant
   private let wall: UInt64
 
   /// An age beyond this is a stepped clock, not a datagram that waited: it counts as none.

@@ -67,7 +67,7 @@ enum RendezvousProgram {
         + "with ss -lunpt."
     }
     if error.isAddressUnavailable {
-      return "The address is not this host's: \(option) wants one of ip address, or 0.0.0.0."
+      return "The address is not this host's: \(option) wants one of ip address, or [::]."
     }
     if error.isPermissionDenied {
       return "Ports below 1024 need a privilege: give another one with \(option)."

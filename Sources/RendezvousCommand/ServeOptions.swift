@@ -10,7 +10,7 @@ struct ServeOptions {
     Introduces peers to each other: they register here, look each other up, and exchange sealed
     invitations. It never sees keys or media.
 
-      --listen HOST:PORT   UDP address to serve     (default: 0.0.0.0:7400; [::]:PORT for IPv6)
+      --listen HOST:PORT   UDP address to serve     (default: [::]:7400, both families)
       --data DIR           keys and database        (default: $XDG_DATA_HOME/earshot-rendezvous)
       --metrics HOST:PORT  Prometheus text, HTTP    (default: off)
       --events FILE|-      JSON Lines of events     (default: off; - is standard output)
@@ -24,7 +24,7 @@ struct ServeOptions {
       --help               print this
 
     example:
-      earshot-rendezvous --listen 0.0.0.0:7400 --data /var/lib/earshot --metrics 127.0.0.1:9100
+      earshot-rendezvous --data /var/lib/earshot --metrics 127.0.0.1:9100
     """
 
   enum LogLevel: Int { case error, warning, info, debug }
@@ -44,7 +44,7 @@ struct ServeOptions {
     _ arguments: consuming Arguments, environment: [String: String]
   ) throws(UsageError) {
     try arguments.refuse(NotYet.options)
-    listen = try arguments.option("--listen") ?? "0.0.0.0:7400"
+    listen = try arguments.option("--listen") ?? "[::]:7400"
     let data = try arguments.option("--data")
     metrics = try arguments.option("--metrics")
     events = try arguments.option("--events")

@@ -201,7 +201,7 @@ extension Server {
     } catch {
       throw .usage(
         UsageError(
-          "\(option) wants an address like 0.0.0.0:7400, not '\(text)' (\(error.reason)).",
+          "\(option) wants an address like 192.0.2.1:7400, not '\(text)' (\(error.reason)).",
           advice: "IPv6 addresses stand in brackets: [::]:7400."))
     }
     throw .usage(UsageError("\(option): '\(text)' has no address."))
@@ -268,6 +268,11 @@ extension Server {
           + Self.socketMetrics(driver.statistics, loop)
       }
     } catch { throw .reactor(error, option: "--metrics") }
+    guard let address = metrics?.localAddress, !address.isLoopback else { return }
+    log.write(
+      .warning, "metrics",
+      "metrics are open to everybody who reaches \(address): bind them to 127.0.0.1, or guard the "
+        + "port.", now: SystemClock.now)
   }
 
   private static func socketMetrics(_ statistics: UDPStatistics, _ loop: EventLoop) -> String {

@@ -11,7 +11,7 @@ final class LoopbackRendezvous {
   let address: SocketAddress
   private let driver: MachineDriver<RendezvousMachine>
 
-  init() throws {
+  init(binding bound: SocketAddress = SocketAddress(v4: 127, 0, 0, 1, port: 0)) throws {
     var random = RandomSource.system
     let wall = SystemClock.wallNanoseconds / 1_000_000
     var identity = LocalIdentity(kind: .rendezvous, unixSeconds: wall / 1000, random: &random)
@@ -20,7 +20,7 @@ final class LoopbackRendezvous {
       identity: identity, card: card, bootCounter: 1, resetKey: random.bytes(32),
       wallMilliseconds: wall - SystemClock.now.nanoseconds / 1_000_000)
     let machine = RendezvousMachine(settings, store: MemoryStore(), random: .system)
-    let socket = try UDPSocket(binding: SocketAddress(v4: 127, 0, 0, 1, port: 0))
+    let socket = try UDPSocket(binding: bound)
     socket.sendECNCapable()
     address = socket.localAddress
     loop = try EventLoop()

@@ -45,7 +45,7 @@ struct OptionsTests {
   @Test func `what is not given has the defaults of the contract`() throws {
     let call = try Self.call([Self.id]) { $0 == "EARSHOT_RENDEZVOUS" ? "10.0.0.1:7400" : nil }
     #expect(call.online.rendezvous == "10.0.0.1:7400")
-    #expect(call.online.bind == "0.0.0.0:0" && call.online.logLevel == .warning)
+    #expect(call.online.bind == "[::]:0" && call.online.logLevel == .warning)
     #expect(call.ringTimeout == 15 && call.sound.bitrate == 32_000 && call.sound.frame == 20)
     #expect(call.sound.usesFEC && !call.sound.isLooped && call.sound.play == nil)
   }

@@ -57,6 +57,9 @@ struct HTTPMetricsListenerTests {
     #expect(found.hasSuffix("\r\n\r\n" + text))
     let missing = try ask(address, ["GET / HTTP/1.1\r\n\r\n"])
     #expect(missing.hasPrefix("HTTP/1.1 404 Not Found\r\n"))
+    let head = try ask(address, ["HEAD /metrics HTTP/1.1\r\n\r\n"])
+    #expect(head.hasPrefix("HTTP/1.1 200 OK\r\n") && head.hasSuffix("\r\n\r\n"))
+    #expect(head.contains("Content-Length: \(text.utf8.count)\r\n"))
     #expect(try ask(address, ["POST /metrics HTTP/1.1\r\n\r\n"]).hasPrefix("HTTP/1.1 404"))
     #expect(try ask(address, [String(repeating: "x", count: 5000)]) == "")
     loop.stop()
@@ -77,6 +80,25 @@ struct HTTPMetricsListenerTests {
     var byte: UInt8 = 0
     #expect(unsafe read(tooMany.number, &byte, 1) == 0, "closed by the listener, not by a timeout")
     for number in idle { close(number) }
+    loop.stop()
+    loop.join()
+    listener.stop()
+  }
+
+  @Test func `more connections a second than 64 wait`() throws {
+    let loop = try EventLoop()
+    let accepted = FailureCount()
+    let listener = try HTTPMetricsListener(binding: Loopback.v4, on: loop) {
+      accepted.add(1)
+      return ""
+    }
+    try loop.start()
+    let start = SystemClock.now
+    for _ in 0..<(HTTPMetricsListener.acceptRate + 5) {
+      #expect(try ask(listener.localAddress, ["GET /metrics HTTP/1.1\r\n\r\n"]).contains("200"))
+    }
+    #expect(accepted.value == UInt64(HTTPMetricsListener.acceptRate + 5))
+    #expect(SystemClock.now - start > .milliseconds(500))
     loop.stop()
     loop.join()
     listener.stop()

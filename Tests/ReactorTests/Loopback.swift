@@ -94,7 +94,7 @@ struct EchoMachine: DatagramMachine, ~Copyable {
   var lastNow = Instant.zero
   var wentBack = false
   var nextDeadline: Instant?
-  private var waiting: [(bytes: [UInt8], destination: SocketAddress)] = []
+  private var waiting: [(bytes: [UInt8], path: DatagramPath)] = []
   private var next = 0
   private var events: [Event] = []
 
@@ -104,7 +104,7 @@ struct EchoMachine: DatagramMachine, ~Copyable {
   }
 
   mutating func queue(_ bytes: [UInt8], to destination: SocketAddress) {
-    waiting.append((bytes, destination))
+    waiting.append((bytes, DatagramPath(destination)))
   }
 
   @_lifetime(bytes: copy bytes)
@@ -119,7 +119,7 @@ struct EchoMachine: DatagramMachine, ~Copyable {
     if echoes {
       var copy: [UInt8] = []
       for index in 0..<bytes.count { copy.append(bytes[index]) }
-      waiting.append((copy, source))
+      waiting.append((copy, DatagramPath(source, local: marks.local)))
     } else {
       if received == 1 { events.append(.echoed(bytes[0])) }
     }
@@ -135,7 +135,7 @@ struct EchoMachine: DatagramMachine, ~Copyable {
   @_lifetime(packet: copy packet)
   mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     guard next < waiting.count else {
       waiting.removeAll(keepingCapacity: true)
       next = 0
@@ -143,7 +143,7 @@ struct EchoMachine: DatagramMachine, ~Copyable {
     }
     packet.append(bytes: waiting[next].bytes)
     next += 1
-    return waiting[next - 1].destination
+    return waiting[next - 1].path
   }
 
   mutating func pollEvent() -> Event? { events.isEmpty ? nil : events.removeFirst() }

@@ -27,6 +27,17 @@ struct NetworkInterfacesTests {
     #expect(two.map(\.description) == ["[::1]:5", "127.0.0.1:5"])
   }
 
+  @Test func `several addresses of one family do not delay the other`() throws {
+    let found = [
+      try entry("[2001:db8::3]:5", 2), try entry("[2001:db8::1]:5", 2),
+      try entry("[2001:db8::2]:5", 2), try entry("192.0.2.7:5", 2), try entry("192.0.2.8:5", 3),
+    ]
+    let usable = NetworkInterfaces.usable(found, includingLoopback: false, limit: 4)
+    #expect(
+      usable.map(\.description)
+        == ["[2001:db8::1]:5", "192.0.2.7:5", "[2001:db8::2]:5", "192.0.2.8:5"])
+  }
+
   @Test func `this host has its loopback address`() throws {
     let all = try NetworkInterfaces.hostAddresses(port: 7, includingLoopback: true)
     #expect(all.contains(SocketAddress(v4: 127, 0, 0, 1, port: 7)))

@@ -18,6 +18,8 @@ final class Server {
   private(set) var sent: [SocketAddress: Int] = [:]
   /// Datagrams to addresses where no client of this server is.
   private(set) var strays: [(bytes: [UInt8], to: SocketAddress)] = []
+  /// Which own address each datagram left from.
+  private(set) var locals: [LocalAddressID] = []
   /// A digest of all that was sent, for determinism.
   private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
   /// Whether a datagram is lost; asked for each, both ways.
@@ -58,18 +60,21 @@ final class Server {
   }
 
   /// One datagram in; all answers go where they belong.
-  func receive(_ datagram: [UInt8], from source: SocketAddress) {
+  func receive(
+    _ datagram: [UInt8], from source: SocketAddress, at local: LocalAddressID = .unspecified
+  ) {
     var bytes = datagram
     var span = bytes.mutableSpan
-    machine.handle(&span, from: source, marks: DatagramMarks(), now: now)
+    machine.handle(&span, from: source, marks: DatagramMarks(local: local), now: now)
     drain()
   }
 
   private func drain() {
     var packet: [UInt8] = []
     var out: [([UInt8], SocketAddress)] = []
-    Primitives.drain(&machine, now: now, packet: &packet) { bytes, destination in
-      out.append(((0..<bytes.count).map { bytes[$0] }, destination))
+    Primitives.drain(&machine, now: now, packet: &packet) { bytes, path in
+      locals.append(path.local)
+      out.append(((0..<bytes.count).map { bytes[$0] }, path.remote))
     } publish: {
       events.append($0)
     }

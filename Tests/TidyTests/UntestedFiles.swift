@@ -27,7 +27,6 @@ enum UntestedFiles {
     "Sources/Primitives/Numbers/SequenceUnwrapper.swift",
     "Sources/Primitives/Time/Deadlines.swift",
     "Sources/Reactor/Network/UDPStatistics.swift",
-    "Sources/Reactor/Threads/Guarded.swift",
     "Sources/Reactor/Threads/JoinableThread.swift",
     "Sources/Rendezvous/Exchange/ArrivalRing.swift",
     "Sources/Rendezvous/Exchange/Exchange.swift",

@@ -20,6 +20,8 @@ typedef struct {
 /// One received message: a datagram, or several of equal size that the kernel merged (UDP_GRO).
 typedef struct {
   earshot_address source;
+  earshot_address local;        // what it was sent to (IP_PKTINFO); family 0 when unknown
+  uint32_t interface;           // where it came in; 0 when unknown
   uint64_t arrival_ns;          // CLOCK_REALTIME when the kernel took it; 0 when unknown
   uint32_t byte_count;
   uint32_t segment_byte_count;  // size of each datagram but perhaps the last; never 0
@@ -33,7 +35,14 @@ typedef struct {
   uint32_t offset;              // into the arena
   uint32_t byte_count;
   uint32_t segment_byte_count;  // equal to byte_count for a single datagram
+  uint16_t local;               // where it leaves from: place in the table plus one; 0 = any
 } earshot_outgoing;
+
+/// An own address to send from.
+typedef struct {
+  earshot_address address;
+  uint32_t interface;           // 0 = as the routes say
+} earshot_own_address;
 
 typedef struct earshot_receiver earshot_receiver;
 
@@ -42,6 +51,7 @@ enum { earshot_batch_limit = 64 };
 // Sockets
 int earshot_udp_open(const earshot_address *local, int buffer_byte_count);
 int earshot_udp_set_gro(int fd, int is_on);
+int earshot_udp_report_destinations(int fd, int is_v6);
 int earshot_udp_set_ecn(int fd, int is_v6, int ecn);
 int earshot_tcp_listen(const earshot_address *local, int backlog);
 int earshot_tcp_accept(int fd);
@@ -57,10 +67,10 @@ const earshot_received *earshot_receiver_results(const earshot_receiver *receive
 int earshot_receive(earshot_receiver *receiver, int fd, uint32_t limit);
 
 // Sending: how many of the first messages went out, or why not even the first did.
-int earshot_send(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *messages,
-                 uint32_t count);
-int earshot_send_split(int fd, int is_v6, const uint8_t *arena, const earshot_outgoing *message,
-                       uint32_t first_segment);
+int earshot_send(int fd, int is_v6, const earshot_own_address *own, const uint8_t *arena,
+                 const earshot_outgoing *messages, uint32_t count);
+int earshot_send_split(int fd, int is_v6, const earshot_own_address *own, const uint8_t *arena,
+                       const earshot_outgoing *message, uint32_t first_segment);
 
 // Waiting
 typedef struct {
@@ -91,10 +101,12 @@ int earshot_signal_is_ignored(int number);
 // Time and threads
 uint64_t earshot_boottime_ns(void);
 uint64_t earshot_realtime_ns(void);
+uint64_t earshot_thread_cpu_ns(void);
 int earshot_timer_arm(int fd, uint64_t boottime_ns);
 uintptr_t earshot_thread_mark(void);
 void earshot_thread_sharpen_timers(void);
 int earshot_thread_go_real_time(int priority);
+int earshot_thread_leave_real_time(void);
 int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
                          unsigned long *thread);
 

@@ -50,6 +50,8 @@ package final class OnlineSession {
     endpoint = try await opening.run()
     contact = opening.contact
     iterator = opening.iterator
+    let isRealTime = endpoint.hasRealTimeScheduling
+    console.log(.debug, "network thread: \(isRealTime ? "real-time" : "ordinary") scheduling")
     await inbox.follow(endpoint)
     await endpoint.captureMedia(to: pcap)
   }

@@ -36,9 +36,9 @@ package struct OnlineOptions: Sendable {
       "--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ - that does not read as an ID"
     ) { text in Self.isName(text) ? text : nil }
     bind =
-      try arguments.option("--bind", wants: "an address like 0.0.0.0:0 or [::]:5000") { text in
+      try arguments.option("--bind", wants: "an address like [::]:5000 or 192.0.2.1:0") { text in
         SocketAddress(text) == nil ? nil : text
-      } ?? "0.0.0.0:0"
+      } ?? "[::]:0"
     isJSON = try arguments.flag("--json")
     events = try arguments.option("--events")
     report = try arguments.option("--report")

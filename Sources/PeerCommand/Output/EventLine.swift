@@ -72,7 +72,7 @@ package enum EventLine {
         object.add("remote", "\(remote)")
       case .answered(let who):
         object.add("peer", peer(name: who.name, id: who.id, trust: who.trust))
-        object.add("extension", who.userExtension.map(JSONValue.verbatim))
+        object.add("extension", who.userExtension.map(JSONValue.others))
       case .shortCode(let letters): object.add("code", letters)
       case .remoteAudioMuted(let isMuted): object.add("muted", isMuted)
       case .message(let stream, let bytes):

@@ -181,7 +181,7 @@ package enum Help {
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity); whom it
                            has seen before, and where, it keeps in FILE.known-peers
       --name NAME          the name to be called by: 1 to 63 of A-Z a-z 0-9 . _ -
-      --bind HOST:PORT     local UDP address               (default: 0.0.0.0:0)
+      --bind HOST:PORT     local UDP address               (default: [::]:0, both families)
       --json               standard output becomes JSON Lines
       --events FILE        the same lines to FILE
       --report FILE.html   a page with plots at the end

@@ -17,11 +17,12 @@ package protocol DatagramMachine: ~Copyable {
   mutating func handleTimeout(now: Instant)
 
   /// Writes the next datagram into `packet`, which is empty and has room for
-  /// `Datagram.maximumByteCount`, and says where it goes; `nil` when there is nothing to send.
+  /// `Datagram.maximumByteCount`, and says where it goes and which own address it leaves from;
+  /// `nil` when there is nothing to send.
   @_lifetime(packet: copy packet)
   mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress?
+  ) -> DatagramPath?
 
   /// The next thing that happened, for whoever owns the machine.
   mutating func pollEvent() -> Event?
@@ -34,8 +35,13 @@ package protocol DatagramMachine: ~Copyable {
 package struct DatagramMarks: Hashable, Sendable, BitwiseCopyable {
   /// The two ECN bits of the IP header (RFC 3168 §5): 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
   package var ecn: UInt8
+  /// The own address that it came to: an answer leaves from there.
+  package var local: LocalAddressID
 
-  package init(ecn: UInt8 = 0) { self.ecn = ecn & 3 }
+  package init(ecn: UInt8 = 0, local: LocalAddressID = .unspecified) {
+    self.ecn = ecn & 3
+    self.local = local
+  }
 
   package var isCongestionExperienced: Bool { ecn == 3 }
 }

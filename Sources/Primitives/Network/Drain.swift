@@ -2,20 +2,20 @@
 ///
 /// - Parameters:
 ///   - packet: Scratch room; its contents do not matter.
-///   - send: Takes one finished datagram and its destination.
+///   - send: Takes one finished datagram and its path.
 ///   - publish: Takes one event.
 package func drain<Machine: DatagramMachine & ~Copyable>(
   _ machine: inout Machine, now: Instant, packet: inout [UInt8],
-  send: (Span<UInt8>, SocketAddress) -> Void, publish: (Machine.Event) -> Void
+  send: (Span<UInt8>, DatagramPath) -> Void, publish: (Machine.Event) -> Void
 ) {
   while true {
     packet.removeAll(keepingCapacity: true)
-    var destination: SocketAddress?
+    var path: DatagramPath?
     packet.append(addingCapacity: Datagram.maximumByteCount) { output in
-      destination = machine.pollTransmit(into: &output, now: now)
+      path = machine.pollTransmit(into: &output, now: now)
     }
-    guard let destination else { break }
-    send(packet.span, destination)
+    guard let path else { break }
+    send(packet.span, path)
   }
   while let event = machine.pollEvent() { publish(event) }
 }

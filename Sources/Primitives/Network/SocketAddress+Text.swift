@@ -22,9 +22,10 @@ extension SocketAddress: CustomStringConvertible, LosslessStringConvertible {
     if host.first == "[", host.last == "]" {
       guard let groups = Self.groups(host.dropFirst().dropLast()) else { return nil }
       let words = groups.map(UInt64.init)
-      self.init(
+      let address = SocketAddress(
         family: .v6, high: words[0] << 48 | words[1] << 32 | words[2] << 16 | words[3],
         low: words[4] << 48 | words[5] << 32 | words[6] << 16 | words[7], port: port)
+      self = address.withoutMapping
       return
     }
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)

@@ -30,6 +30,13 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable {
     self.init(family: .v4, high: word << 32, low: 0, port: port)
   }
 
+  /// The IPv4 address that an IPv4-mapped IPv6 address (`::ffff:a.b.c.d`, RFC 4291 §2.5.5.2) stands
+  /// for; any other address as it is. Two forms of one host would count as two.
+  package var withoutMapping: SocketAddress {
+    guard family == .v6, high == 0, low >> 32 == 0xFFFF else { return self }
+    return SocketAddress(family: .v4, high: low << 32, low: 0, port: port)
+  }
+
   /// Byte `index` of the address in network order; 0..<4 for IPv4, 0..<16 for IPv6.
   package func byte(_ index: Int) -> UInt8 {
     let word = index < 8 ? high : low
@@ -78,6 +85,8 @@ extension SocketAddress {
       throw .invalid("IPv4 address padding", at: start)
     }
     self.init(family: family, high: high, low: low, port: try reader.readUInt16("port"))
+    // One form for one host (docs/protocol/README.md §2).
+    guard withoutMapping == self else { throw .invalid("IPv4-mapped address", at: start) }
   }
 
   @_lifetime(packet: copy packet)

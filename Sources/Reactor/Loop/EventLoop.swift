@@ -14,7 +14,8 @@ internal import Synchronization
 
   package struct Options: Sendable {
     package var name = "earshot-loop"
-    /// Ask for `SCHED_FIFO`; without the permission the loop runs all the same.
+    /// Ask for `SCHED_FIFO`; without the permission the loop runs all the same. A loop that uses
+    /// its core for long is ordinary for a second (`RealTimeBudget`).
     package var wantsRealTime = false
 
     package init() {}
@@ -47,6 +48,7 @@ internal import Synchronization
   private let longestTurn = Atomic<UInt64>(0)
   private let turns = Atomic<UInt64>(0)
   private let gotRealTime = Atomic<Bool>(false)
+  private var budget: RealTimeBudget?
 
   package init(_ options: Options = Options()) throws(ReactorError) {
     self.options = options
@@ -77,6 +79,7 @@ internal import Synchronization
     earshot_thread_sharpen_timers()
     if options.wantsRealTime, earshot_thread_go_real_time(Self.realTimePriority) == 0 {
       gotRealTime.store(true, ordering: .relaxed)
+      budget = RealTimeBudget(now: SystemClock.now, used: earshot_thread_cpu_ns())
     }
     while turn() {}
     // The closures own what owns the loop; letting them go breaks the circles.
@@ -106,14 +109,15 @@ internal import Synchronization
   package var longestTurnNanoseconds: UInt64 { longestTurn.load(ordering: .relaxed) }
   /// How often the loop has woken.
   package var turnCount: UInt64 { turns.load(ordering: .relaxed) }
-  /// Whether real-time scheduling was asked for and granted.
+  /// Whether the loop runs in real time now: that was asked for, granted, and not used up.
   package var hasRealTimePriority: Bool { gotRealTime.load(ordering: .relaxed) }
 
   func wake() { _ = earshot_wake_write(wakeUp.number) }
 
   private static let wakeUpToken = UInt64.max
   private static let alarmToken = UInt64.max - 1
-  /// Above everything ordinary, below what the kernel's own threads use (50).
+  /// One below `MediaWorker`'s: a flood of datagrams must not delay a tick, and a tick that is in
+  /// the way of the loop is over in a millisecond or two. Below the kernel's own threads (50).
   private static let realTimePriority: Int32 = 10
 }
 
@@ -265,7 +269,20 @@ extension EventLoop {
       longestTurn.store(spent, ordering: .relaxed)
     }
     turns.add(1, ordering: .relaxed)
+    if budget != nil { keepBudget(turn: spent) }
     return true
+  }
+
+  /// Leaves the real-time class, or returns to it.
+  private func keepBudget(turn spent: UInt64) {
+    switch budget?.verdict(after: spent, now: turnEnd, used: earshot_thread_cpu_ns) {
+    case .leave:
+      if earshot_thread_leave_real_time() == 0 { gotRealTime.store(false, ordering: .relaxed) }
+    case .enter:
+      let isGranted = earshot_thread_go_real_time(Self.realTimePriority) == 0
+      gotRealTime.store(isGranted, ordering: .relaxed)
+    case .stay, nil: break
+    }
   }
 
   private func serve(_ event: earshot_readiness) {

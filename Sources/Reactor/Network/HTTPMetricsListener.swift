@@ -2,11 +2,13 @@ internal import CLinux
 internal import Glibc
 package import Primitives
 
-/// Answers `GET /metrics` with text for Prometheus; anything else with 404. Nothing more: one
-/// request a connection, bounded in number, size and time.
+/// Answers `GET /metrics` and `HEAD /metrics` with text for Prometheus; anything else with 404.
+/// Nothing more: one request a connection, bounded in number, rate, size, pieces and time, because
+/// it shares the loop's thread with the datagrams.
 package final class HTTPMetricsListener {
   package static let connectionLimit = 16
-  package static let requestByteLimit = 4096
+  /// New connections a second; the next ones wait in the kernel's queue.
+  package static let acceptRate = 64
   package static let timeout = Duration.seconds(5)
 
   package let localAddress: SocketAddress
@@ -15,6 +17,8 @@ package final class HTTPMetricsListener {
   private let text: () -> String
   private var token: EventLoop.Token?
   private var connections: [Connection] = []
+  private var accepted = 0
+  private var pause: EventLoop.Token?
 
   /// Listens at once; `text` is called on the loop for each request.
   package init(
@@ -30,12 +34,18 @@ package final class HTTPMetricsListener {
     self.loop = loop
     self.text = text
     token = try loop.watch(number, for: .readable) { [self] _ in accept() }
+    pause = try loop.addTimer { [self] _ in
+      accepted = 0
+      if let token { loop.change(token, to: .readable) }
+    }
   }
 
   /// Closes the listener and every connection.
   package func stop() {
     if let token { loop.unwatch(token) }
+    if let pause { loop.removeTimer(pause) }
     token = nil
+    pause = nil
     for connection in connections { connection.close() }
     connections.removeAll()
   }
@@ -44,6 +54,9 @@ package final class HTTPMetricsListener {
     // One more than may stay: a client that is too many is told so by being closed, at once.
     let number = earshot_tcp_accept(descriptor.number)
     guard number >= 0 else { return }
+    accepted += 1
+    if accepted == 1, let pause { loop.setDeadline(pause, SystemClock.now + .seconds(1)) }
+    if accepted >= Self.acceptRate, let token { loop.change(token, to: []) }
     let connection = Connection(owning: number, loop: loop)
     guard connections.count < Self.connectionLimit else { return }
     do throws(ReactorError) {
@@ -59,11 +72,10 @@ package final class HTTPMetricsListener {
     }
   }
 
-  private func answer(_ requestLine: String) -> [UInt8] {
-    let words = requestLine.split(separator: " ", omittingEmptySubsequences: false)
-    let path = words.count >= 2 ? words[1].prefix { $0 != "?" } : ""
-    let isFound = words.first == "GET" && path == "/metrics"
-    let body = isFound ? text() : "Only GET /metrics is served here.\n"
+  private func answer(_ request: HTTPRequestHead) -> [UInt8] {
+    let (method, path) = request.methodAndPath
+    let isFound = ["GET", "HEAD"].contains(method) && path == "/metrics"
+    let body = isFound ? text() : "Only GET and HEAD of /metrics are served here.\n"
     let head = """
       HTTP/1.1 \(isFound ? "200 OK" : "404 Not Found")\r
       Content-Type: text/plain; version=0.0.4; charset=utf-8\r
@@ -72,7 +84,7 @@ package final class HTTPMetricsListener {
       \r
 
       """
-    return Array(head.utf8) + Array(body.utf8)
+    return Array(head.utf8) + (method == "HEAD" ? [] : Array(body.utf8))
   }
 }
 
@@ -82,11 +94,12 @@ private final class Connection {
   private let descriptor: FileDescriptor
   private var source: EventLoop.Token?
   private var timer: EventLoop.Token?
-  private var request: [UInt8] = []
+  private var request = HTTPRequestHead()
+  private var room = [UInt8](repeating: 0, count: 1024)
   private var response: [UInt8] = []
   private var written = 0
   private var isAnswered = false
-  private var answer: ((String) -> [UInt8])?
+  private var answer: ((HTTPRequestHead) -> [UInt8])?
   private var closed: (() -> Void)?
 
   init(owning number: Int32, loop: EventLoop) {
@@ -95,7 +108,8 @@ private final class Connection {
   }
 
   func open(
-    until deadline: Instant, answer: @escaping (String) -> [UInt8], closed: @escaping () -> Void
+    until deadline: Instant, answer: @escaping (HTTPRequestHead) -> [UInt8],
+    closed: @escaping () -> Void
   ) throws(ReactorError) {
     self.answer = answer
     self.closed = closed
@@ -125,19 +139,19 @@ private final class Connection {
   }
 
   private func read() {
-    var bytes = [UInt8](repeating: 0, count: 1024)
-    let count = unsafe earshot_tcp_read(descriptor.number, &bytes, bytes.count)
+    let count = unsafe earshot_tcp_read(descriptor.number, &room, room.count)
     guard count > 0 else {
       if count != -Int(EAGAIN) { close() }
       return
     }
-    request += bytes[..<count]
-    guard request.count <= HTTPMetricsListener.requestByteLimit else { return close() }
-    guard Self.isComplete(request) else { return }
-    let line = request.prefix { $0 != 0x0D && $0 != 0x0A }
-    response = answer?(String(decoding: line, as: UTF8.self)) ?? []
-    isAnswered = true
-    write()
+    switch request.append(room[..<count]) {
+    case .incomplete: return
+    case .tooLong: return close()
+    case .complete:
+      response = answer?(request) ?? []
+      isAnswered = true
+      write()
+    }
   }
 
   private func write() {
@@ -160,14 +174,7 @@ private final class Connection {
   }
 
   private func drain() {
-    var bytes = [UInt8](repeating: 0, count: 1024)
-    let count = unsafe earshot_tcp_read(descriptor.number, &bytes, bytes.count)
+    let count = unsafe earshot_tcp_read(descriptor.number, &room, room.count)
     if count <= 0, count != -Int(EAGAIN) { close() }
-  }
-
-  /// Whether the empty line that ends a request's head has come.
-  private static func isComplete(_ request: [UInt8]) -> Bool {
-    request.suffix(2) == [0x0A, 0x0A] || request.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A]
-      || String(decoding: request, as: UTF8.self).contains("\r\n\r\n")
   }
 }

@@ -83,6 +83,8 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
   }
 
   package var localAddress: SocketAddress { socket.localAddress }
+  /// The own address under a number of the socket's; `nil` for one that the system chooses.
+  package func address(_ local: LocalAddressID) -> SocketAddress? { socket.address(local) }
   package var statistics: UDPStatistics { socket.statistics }
 
   package func setECN(_ bits: UInt8) throws(ReactorError) { try socket.setECN(bits) }
@@ -149,10 +151,10 @@ extension MachineDriver where Machine: ~Copyable {
     while budget > 0 {
       let room = unsafe socket.room()
       var packet = unsafe OutputSpan(buffer: room, initializedCount: 0)
-      let destination = machine.pollTransmit(into: &packet, now: now)
+      let path = machine.pollTransmit(into: &packet, now: now)
       let count = unsafe packet.finalize(for: room)
-      guard let destination else { break }
-      socket.commit(count, to: destination)
+      guard let path else { break }
+      socket.commit(count, on: path)
       budget -= 1
     }
     socket.flush()

@@ -8,7 +8,8 @@ package enum NetworkInterfaces {
   package static let addressLimit = 8
 
   /// Addresses of interfaces that are up, each with `port`, in an order that is the same each time:
-  /// by interface, then IPv6 before IPv4, then by number; IPv4 link-local addresses last.
+  /// by interface, then IPv6 before IPv4, then by number; IPv4 link-local addresses last. Then the
+  /// families take turns, so that several addresses of one do not delay the other (RFC 8421 §4).
   /// Link-local IPv6 is left out: it means nothing without the name of an interface.
   package static func hostAddresses(
     port: UInt16, includingLoopback: Bool = false, limit: Int = addressLimit
@@ -59,7 +60,22 @@ package enum NetworkInterfaces {
     where !result.contains(entry.address) {
       result.append(entry.address)
     }
-    return Array(result.prefix(max(0, limit)))
+    return Array(takingTurns(result).prefix(max(0, limit)))
+  }
+}
+
+extension NetworkInterfaces {
+  /// The same addresses, one family after the other as long as there are both.
+  private static func takingTurns(_ addresses: [SocketAddress]) -> [SocketAddress] {
+    guard let first = addresses.first?.family else { return [] }
+    let own = addresses.filter { $0.family == first }
+    let other = addresses.filter { $0.family != first }
+    var result: [SocketAddress] = []
+    for index in 0..<max(own.count, other.count) {
+      if index < own.count { result.append(own[index]) }
+      if index < other.count { result.append(other[index]) }
+    }
+    return result
   }
 }
 
@@ -79,6 +95,6 @@ struct InterfaceAddress {
 }
 
 extension SocketAddress {
-  fileprivate var isLinkLocalV6: Bool { family == .v6 && high >> 54 == 0xFE80 >> 6 }
+  var isLinkLocalV6: Bool { family == .v6 && high >> 54 == 0xFE80 >> 6 }
   fileprivate var isLinkLocalV4: Bool { family == .v4 && high >> 48 == 0xA9FE }
 }

@@ -13,7 +13,7 @@ package import Primitives
   private(set) var arena: UnsafeMutablePointer<UInt8>
   private(set) var messages: UnsafeMutablePointer<earshot_outgoing>
   /// The last message, which may still grow.
-  private var lastDestination: SocketAddress?
+  private var lastPath: DatagramPath?
   private var lastIsOpen = false
   private var lastSegmentCount = 0
 
@@ -43,9 +43,9 @@ package import Primitives
   }
 
   /// Appends the `count` bytes that have just been written at the arena's end.
-  mutating func append(_ count: Int, to destination: SocketAddress) {
+  mutating func append(_ count: Int, on path: DatagramPath) {
     defer { byteCount &+= count }
-    if segments, lastIsOpen, destination == lastDestination {
+    if segments, lastIsOpen, path == lastPath {
       let last = unsafe messages[messageCount - 1]
       let segment = Int(last.segment_byte_count)
       if count <= segment, lastSegmentCount < Self.segmentLimit,
@@ -58,10 +58,10 @@ package import Primitives
       }
     }
     unsafe messages[messageCount] = earshot_outgoing(
-      destination: destination.forKernel, offset: UInt32(byteCount), byte_count: UInt32(count),
-      segment_byte_count: UInt32(count))
+      destination: path.remote.forKernel, offset: UInt32(byteCount), byte_count: UInt32(count),
+      segment_byte_count: UInt32(count), local: path.local.rawValue)
     messageCount &+= 1
-    lastDestination = destination
+    lastPath = path
     lastSegmentCount = 1
     lastIsOpen = true
   }
@@ -83,14 +83,26 @@ extension UDPSocket {
 
   /// Queues the `count` bytes that were written into `room()`.
   package mutating func commit(_ count: Int, to destination: SocketAddress) {
+    commit(count, on: DatagramPath(destination))
+  }
+
+  /// The same, to leave from the own address that the path names.
+  package mutating func commit(_ count: Int, on path: DatagramPath) {
     guard count > 0, count <= Datagram.maximumByteCount else { return }
-    guard !destination.isUnsendable, isV6 || destination.family == .v4 else {
+    guard !path.remote.isUnsendable, isV6 || path.remote.family == .v4 else {
       statistics.droppedForRefusal &+= 1
       statistics.lastSendError = EAFNOSUPPORT
       return
     }
     if queue.isFull { flush() }
-    queue.append(count, to: destination)
+    queue.append(count, on: accepted(path))
+  }
+
+  /// The path with a number that is in the table, and an address of the remote's family.
+  private func accepted(_ path: DatagramPath) -> DatagramPath {
+    guard !path.local.isUnspecified else { return path }
+    let isUsable = locals.address(path.local)?.family == path.remote.family
+    return isUsable ? path : DatagramPath(path.remote)
   }
 
   /// Sends what is queued: mostly one call, whatever the number of datagrams.
@@ -98,7 +110,7 @@ extension UDPSocket {
     var first = 0
     while first < queue.messageCount {
       let result = unsafe earshot_send(
-        descriptor.number, isV6 ? 1 : 0, queue.arena, queue.messages + first,
+        descriptor.number, isV6 ? 1 : 0, locals.table, queue.arena, queue.messages + first,
         UInt32(queue.messageCount - first))
       statistics.sendCalls &+= 1
       if result > 0 {
@@ -116,6 +128,10 @@ extension UDPSocket {
         break
       } else if message.datagramCount > 1, ReactorError.isSegmentationRefusal(-result) {
         sendSplit(message)
+      } else if message.local != 0, ReactorError.isLocalAddressRefusal(-result) {
+        unsafe queue.messages[first].local = 0
+        statistics.movedMessages &+= 1
+        continue
       } else {
         statistics.droppedForRefusal &+= message.datagramCount
         statistics.lastSendError = -result
@@ -127,15 +143,14 @@ extension UDPSocket {
 
   /// Sends a run that the kernel would not cut, datagram by datagram.
   private mutating func sendSplit(_ message: earshot_outgoing) {
-    statistics.refusedRuns &+= 1
-    queue.refusals += 1
-    if queue.refusals >= SendQueue.refusalLimit { queue.segments = false }
     var message = message
+    var isAddressAtFault = false
+    defer { if !isAddressAtFault { countRefusedRun() } }
     let count = UInt32(message.datagramCount)
     var next: UInt32 = 0
     while next < count {
       let result = unsafe earshot_send_split(
-        descriptor.number, isV6 ? 1 : 0, queue.arena, &message, next)
+        descriptor.number, isV6 ? 1 : 0, locals.table, queue.arena, &message, next)
       statistics.sendCalls &+= 1
       if result > 0 {
         let sent = UInt32(result)
@@ -146,12 +161,22 @@ extension UDPSocket {
       } else if ReactorError.isLackOfRoom(-result) {
         statistics.droppedForRoom &+= UInt64(count - next)
         return
+      } else if message.local != 0, ReactorError.isLocalAddressRefusal(-result) {
+        message.local = 0
+        isAddressAtFault = true
+        statistics.movedMessages &+= 1
       } else if -result != EINTR {
         statistics.droppedForRefusal &+= 1
         statistics.lastSendError = -result
         next += 1
       }
     }
+  }
+
+  private mutating func countRefusedRun() {
+    statistics.refusedRuns &+= 1
+    queue.refusals += 1
+    if queue.refusals >= SendQueue.refusalLimit { queue.segments = false }
   }
 
   private mutating func countSent(_ message: earshot_outgoing) {

@@ -16,6 +16,8 @@ package import Primitives
     package var slotCount = 16
     /// The kernel's buffers, each way: about a second of the fastest call.
     package var kernelBufferByteCount = 1 << 20
+    /// Where the socket is bound to every address: which datagrams say where they came to.
+    package var localAddresses = LocalAddressReporting.always
 
     package init() {}
   }
@@ -27,6 +29,7 @@ package import Primitives
   let descriptor: FileDescriptor
   let isV6: Bool
   var queue: SendQueue
+  var locals: LocalAddresses
   private let slots: ReceiveSlots
   /// How many messages to ask for: a quarter more than there were, four times as many when the
   /// batch was full. Asking for one more than there is costs a look into an empty queue, a tenth of
@@ -34,22 +37,61 @@ package import Primitives
   private var askFor: UInt32 = 1
   private var clock = ArrivalClock(now: .zero, wall: 0)
 
-  /// Opens and binds. `[::]` takes IPv4 as well; IPv4 peers then appear with IPv4 addresses.
+  /// Opens and binds. `[::]` takes IPv4 as well; IPv4 peers then appear with IPv4 addresses. On a
+  /// host without IPv6 it is `0.0.0.0`.
   package init(binding address: SocketAddress, _ options: Options = Options()) throws(ReactorError)
   {
+    let (number, address) = try Self.open(
+      address, bufferByteCount: Int32(clamping: options.kernelBufferByteCount))
     var local = address.forKernel
-    let number = try unsafe earshot_udp_open(&local, Int32(clamping: options.kernelBufferByteCount))
-      .orThrow("bind UDP", address.description)
     let descriptor = FileDescriptor(owning: number)
     _ = try unsafe earshot_local_address(number, &local)
       .orThrow("read the address of", address.description)
     let merges = options.merges && earshot_udp_set_gro(number, 1) == 0
     let slots = try ReceiveSlots(count: options.slotCount, holdMergedDatagrams: merges)
+    let isV6 = address.family == .v6
+    let locals = LocalAddresses(
+      reporting: Self.reporting(
+        address.isUnspecified ? options.localAddresses : .never, number, isV6: isV6))
+    // Nothing below may name `self` in a closure, the right side of && included: Swift 6.3 would
+    // then, with optimisation, let go of what is not yet there.
     self.slots = slots
     self.descriptor = descriptor
     localAddress = SocketAddress(local) ?? address
-    isV6 = address.family == .v6
+    self.isV6 = isV6
+    self.locals = locals
     queue = SendQueue(segments: options.segments)
+  }
+
+  /// Asks the kernel to report destinations; `.never` if it does not. A socket that is bound to one
+  /// address answers from there.
+  private static func reporting(
+    _ wanted: LocalAddressReporting, _ number: Int32, isV6: Bool
+  ) -> LocalAddressReporting {
+    guard wanted != .never, earshot_udp_report_destinations(number, isV6 ? 1 : 0) == 0 else {
+      return .never
+    }
+    return wanted
+  }
+
+  /// The socket's number, and what it is bound to.
+  private static func open(
+    _ address: SocketAddress, bufferByteCount: Int32
+  ) throws(ReactorError) -> (number: Int32, address: SocketAddress) {
+    var local = address.forKernel
+    let number = unsafe earshot_udp_open(&local, bufferByteCount)
+    if address.family == .v6, address.isUnspecified, ReactorError.isLackOfFamily(-number) {
+      return try open(
+        SocketAddress(v4: 0, 0, 0, 0, port: address.port), bufferByteCount: bufferByteCount)
+    }
+    return (try number.orThrow("bind UDP", address.description), address)
+  }
+
+  /// The own address under the number that a datagram's marks held, with the socket's port.
+  package borrowing func address(_ local: LocalAddressID) -> SocketAddress? {
+    var address = locals.address(local)
+    address?.port = localAddress.port
+    return address
   }
 
   /// How many messages a full batch has.
@@ -150,7 +192,11 @@ extension UDPSocket {
     if result.arrival_ns != 0 { statistics.stampedMessages &+= 1 }
     return unsafe ReceivedMessage(
       bytes: slots.bytes + index * slots.byteCount, byteCount: byteCount, segmentByteCount: segment,
-      source: source, marks: DatagramMarks(ecn: result.ecn),
+      source: source,
+      marks: DatagramMarks(
+        ecn: result.ecn,
+        local: locals.number(
+          of: result.local, interface: result.interface, from: source, now: clock.now)),
       arrival: clock.instant(ofStamp: result.arrival_ns))
   }
 }

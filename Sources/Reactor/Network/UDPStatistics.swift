@@ -13,6 +13,9 @@ package struct UDPStatistics: Sendable, Equatable {
   package internal(set) var droppedForRoom: UInt64 = 0
   /// Datagrams that the kernel would not send there (`ENETUNREACH`, `EPERM`, `ECONNREFUSED` ...).
   package internal(set) var droppedForRefusal: UInt64 = 0
+  /// Messages that could not leave from the address that they were to leave from, and left from
+  /// the one that the system chose.
+  package internal(set) var movedMessages: UInt64 = 0
   /// The last reason of a refusal; 0 when there was none.
   package internal(set) var lastSendError: Int32 = 0
 
@@ -38,6 +41,16 @@ package struct UDPStatistics: Sendable, Equatable {
 extension ReactorError {
   static let noMemory = ENOMEM
   static let wouldBlock = EAGAIN
+
+  /// A kernel without IPv6 (`ipv6.disable=1`), or with all of it switched off.
+  static func isLackOfFamily(_ errno: Int32) -> Bool {
+    errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL
+  }
+
+  /// The address is not the host's any more, or no route leads from there.
+  static func isLocalAddressRefusal(_ errno: Int32) -> Bool {
+    [EINVAL, EADDRNOTAVAIL, ENETUNREACH, EHOSTUNREACH, ENODEV, ENXIO].contains(errno)
+  }
 
   /// The kernel's queue is full; what follows would not fit either.
   static func isLackOfRoom(_ errno: Int32) -> Bool { errno == EAGAIN || errno == ENOBUFS }

@@ -18,7 +18,7 @@ struct Exchange: Sendable {
   var pong: PongFrame?
   var pathResponse: PathResponseFrame?
   /// A PATH_RESPONSE to an address that is not the proven one, in a packet of its own.
-  var strayResponse: (frame: PathResponseFrame, to: SocketAddress)?
+  var strayResponse: (frame: PathResponseFrame, to: DatagramPath)?
   /// An address that the client seems to have moved to.
   var move: AddressMove?
   /// FORWARDED messages that the client has not acknowledged, at most 16.
@@ -135,7 +135,7 @@ struct Exchange: Sendable {
 /// A client's packets come from a new address, which must answer a challenge before anything else
 /// is sent there (docs/protocol/rendezvous.md §2).
 struct AddressMove: Sendable {
-  let address: SocketAddress
+  let path: DatagramPath
   /// What the answer must hold.
   let token: UInt64
   /// Challenges sent, of at most `limit`; each answers a packet from there that was no shorter.
@@ -150,8 +150,8 @@ struct AddressMove: Sendable {
   static let pace = Duration.milliseconds(100)
   static let life = Duration.seconds(3)
 
-  init(to address: SocketAddress, token: UInt64, now: Instant) {
-    self.address = address
+  init(to path: DatagramPath, token: UInt64, now: Instant) {
+    self.path = path
     self.token = token
     began = now
   }

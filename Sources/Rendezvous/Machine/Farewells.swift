@@ -3,7 +3,7 @@ import Primitives
 /// A sealed CLOSE of a session that is no longer kept.
 struct Farewell: Sendable {
   var bytes: [UInt8]
-  var destination: SocketAddress
+  var path: DatagramPath
 }
 
 /// CLOSE packets on their way: each three times, 50 ms apart (docs/protocol/session.md §8).

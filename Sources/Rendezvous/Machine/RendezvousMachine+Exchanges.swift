@@ -106,11 +106,12 @@ extension RendezvousMachine {
     // Nothing that was asked for at the old address may go on to a host that moved away.
     reflector.stop(slot)
     let token = random.next()
+    let path = DatagramPath(source, local: askedAt)
     withExchange(of: slot) { exchange in
-      if exchange.move?.address == source {
+      if exchange.move?.path.remote == source {
         exchange.move?.noteArrival(now: now)
       } else {
-        exchange.move = AddressMove(to: source, token: token, now: now)
+        exchange.move = AddressMove(to: path, token: token, now: now)
       }
     }
   }
@@ -120,11 +121,11 @@ extension RendezvousMachine {
     of slot: UInt32, _ response: PathResponseFrame, from source: SocketAddress, now: Instant
   ) {
     guard let index = exchange(of: slot), let move = exchanges[index].move,
-      move.token == response.token, move.address == source, move.sentCount > 0
+      move.token == response.token, move.path.remote == source, move.sentCount > 0
     else { return }
     exchanges.with(index) { $0.move = nil }
     let old = registry[slot].address
-    registry.move(slot, to: source)
+    registry.move(slot, to: move.path)
     counters.moves &+= 1
     publish(.moved(registry[slot].id, from: old, to: source))
   }
@@ -136,7 +137,9 @@ extension RendezvousMachine {
     if packet.isProven {
       withExchange(of: packet.slot) { $0.pathResponse = response }
     } else if !packet.source.isUnsendable {
-      withExchange(of: packet.slot) { $0.strayResponse = (response, packet.source) }
+      withExchange(of: packet.slot) {
+        $0.strayResponse = (response, DatagramPath(packet.source, local: packet.marks.local))
+      }
     }
   }
 }

@@ -121,7 +121,7 @@ extension RendezvousMachine {
           receive: PacketKeys(sessionKey: split.initiatorToResponder),
           send: PacketKeys(sessionKey: split.responderToInitiator)
         ), local: local,
-        remote: packet.connectionID, id: id, address: source,
+        remote: packet.connectionID, id: id, address: source, askedAt: askedAt,
         initiated: payload.time.compact, now: now),
       payload, status)
     return answer

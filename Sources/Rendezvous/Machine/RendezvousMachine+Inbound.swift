@@ -21,7 +21,11 @@ extension RendezvousMachine {
     counters.packetsOpened &+= 1
     if !registry[slot].isConfirmed { confirm(slot, now: now) }
     let isProven = source == registry[slot].address
-    if isProven { registry[slot].flags.insert(.isHeard) }
+    if isProven {
+      registry[slot].flags.insert(.isHeard)
+      // Whom the client asks is who answers; an old copy of a packet changes nothing.
+      if isHighest { registry[slot].ownAddress = marks.local }
+    }
     if !isProven, isHighest, bytes.count >= Self.challengeByteCount {
       noteMove(of: slot, to: source, now: now)
     }

@@ -8,7 +8,7 @@ extension RendezvousMachine {
   @_lifetime(packet: copy packet)
   package mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     guard let destination = writeNext(into: &packet, now: now) else { return nil }
     counters.datagramsSent &+= 1
     counters.bytesSent &+= UInt64(packet.count)
@@ -18,14 +18,14 @@ extension RendezvousMachine {
   @_lifetime(packet: copy packet)
   private mutating func writeNext(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     if let answer = answers.popFirst() {
       packet.append(bytes: answer.bytes)
-      return answer.destination
+      return answer.path
     }
     if let farewell = farewells.popDue(now: now) {
       packet.append(bytes: farewell.bytes)
-      return farewell.destination
+      return farewell.path
     }
     while let slot = ready.popFirst() {
       registry[slot].flags.remove(.isQueued)
@@ -44,19 +44,19 @@ extension RendezvousMachine {
   @_lifetime(packet: copy packet)
   private mutating func write(
     to slot: UInt32, _ index: UInt32, into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     guard registry[slot].sendNumber <= Self.lastNumber else {
       remove(slot, .expired)
       return nil
     }
     packet.append(zeros: SealedPacket.headerByteCount)
     let start = packet.count
-    var destination = registry[slot].address
+    var destination = registry[slot].path
     let isHeard = registry[slot].isHeard
     var hasMessages = false
     exchanges.with(index) { exchange in
       if let move = exchange.move, move.isChallengeDue {
-        destination = move.address
+        destination = move.path
         PathChallengeFrame(token: move.token).write(to: &packet)
         exchange.move?.noteChallenge(now: now)
       } else if let stray = exchange.strayResponse.take() {
@@ -98,14 +98,14 @@ extension RendezvousMachine {
     _ slot: UInt32, _ code: CloseCode, _ departure: ServerEvent.Departure, now: Instant
   ) {
     if registry[slot].isConfirmed, registry[slot].isHeard {
-      let destination = registry[slot].address
+      let path = registry[slot].path
       for round in 0..<Farewells.roundCount {
         var bytes: [UInt8] = []
         bytes.append(addingCapacity: Self.closeByteCount) { packet in
           _ = writeClose(code, to: slot, into: &packet)
         }
         guard !bytes.isEmpty else { break }
-        farewells.append(Farewell(bytes: bytes, destination: destination), round, now: now)
+        farewells.append(Farewell(bytes: bytes, path: path), round, now: now)
       }
     }
     remove(slot, departure)
@@ -131,12 +131,12 @@ extension RendezvousMachine {
   @_lifetime(packet: copy packet)
   private mutating func writeGoingAway(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     while let slot = goingAway?.nextSlot(of: registry.slotLimit, now: now) {
       guard registry.isUsed(slot), registry[slot].isConfirmed, registry[slot].isHeard,
         writeClose(.goingAway, to: slot, into: &packet)
       else { continue }
-      return registry[slot].address
+      return registry[slot].path
     }
     return nil
   }

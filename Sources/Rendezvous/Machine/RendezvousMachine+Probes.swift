@@ -27,7 +27,7 @@ extension RendezvousMachine {
   @_lifetime(packet: copy packet)
   mutating func writeReflection(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     while let slot = reflector.nextSession(now: now) {
       guard registry.isUsed(slot), registry[slot].sendNumber <= Self.lastNumber else {
         reflector.drop(slot)
@@ -43,7 +43,7 @@ extension RendezvousMachine {
         reflector.drop(slot)
         continue
       }
-      return registry[slot].address
+      return registry[slot].path
     }
     return nil
   }

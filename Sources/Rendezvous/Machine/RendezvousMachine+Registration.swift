@@ -120,8 +120,11 @@ extension RendezvousMachine {
       && answerMeter.take(limits.answers, now: now)
   }
 
+  /// Answers the datagram under way.
   mutating func queue(_ bytes: [UInt8], to destination: SocketAddress) {
-    if !answers.append(Answer(bytes: bytes, destination: destination)) {
+    if !answers.append(
+      Answer(bytes: bytes, path: DatagramPath(destination, local: askedAt)))
+    {
       counters.answersDropped &+= 1
     }
   }

@@ -35,6 +35,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// Probes that clients have under way.
   var reflector: Reflector
   var goingAway: GoingAway?
+  /// The own address that the datagram under way came to: its answer leaves from there.
+  private(set) var askedAt = LocalAddressID.unspecified
   private var events: BoundedQueue<ServerEvent>
 
   var resetMeter = RateMeter()
@@ -49,7 +51,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// A datagram outside a session.
   struct Answer: Sendable {
     var bytes: [UInt8]
-    var destination: SocketAddress
+    var path: DatagramPath
   }
 
   package init(
@@ -87,6 +89,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   ) {
     counters.datagramsReceived &+= 1
     counters.bytesReceived &+= UInt64(bytes.count)
+    askedAt = marks.local
     guard goingAway == nil, !source.isUnsendable, !isIgnored(source, now: now) else {
       counters.packetsIgnored &+= 1
       return

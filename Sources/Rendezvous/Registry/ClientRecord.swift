@@ -35,6 +35,8 @@ struct ClientRecord: BitwiseCopyable, Sendable {
   var flags: Flags
   /// Frames and messages that did not parse.
   var strikes: UInt8 = 0
+  /// Our own address that the client's newest packet from its proven address came to.
+  var ownAddress: LocalAddressID
 
   struct Flags: OptionSet, BitwiseCopyable, Sendable {
     let rawValue: UInt8
@@ -50,7 +52,8 @@ struct ClientRecord: BitwiseCopyable, Sendable {
 
   init(
     keys: (receive: PacketKeys, send: PacketKeys), local: ConnectionID, remote: ConnectionID,
-    id: PeerID, address: SocketAddress, initiated: UInt64, now: Instant
+    id: PeerID, address: SocketAddress, askedAt: LocalAddressID = .unspecified, initiated: UInt64,
+    now: Instant
   ) {
     receiveKeys = keys.receive
     sendKeys = keys.send
@@ -62,6 +65,7 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     addressLow = address.low
     addressPort = address.port
     addressFamily = address.family
+    ownAddress = askedAt
     lookUps = CompactRateMeter(nowMilliseconds: now.millisecond)
     forwards = lookUps
     heard = UInt16(truncatingIfNeeded: now.second)
@@ -72,15 +76,18 @@ struct ClientRecord: BitwiseCopyable, Sendable {
 
   /// The address that has been proven: where everything to this client goes.
   var address: SocketAddress {
-    get {
-      SocketAddress(
-        family: addressFamily, high: addressHigh, low: addressLow, port: addressPort)
-    }
+    SocketAddress(family: addressFamily, high: addressHigh, low: addressLow, port: addressPort)
+  }
+
+  /// The same, and our own address that the client talks to.
+  var path: DatagramPath {
+    get { DatagramPath(address, local: ownAddress) }
     set {
-      addressHigh = newValue.high
-      addressLow = newValue.low
-      addressPort = newValue.port
-      addressFamily = newValue.family
+      addressHigh = newValue.remote.high
+      addressLow = newValue.remote.low
+      addressPort = newValue.remote.port
+      addressFamily = newValue.remote.family
+      ownAddress = newValue.local
     }
   }
 

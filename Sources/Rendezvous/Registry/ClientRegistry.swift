@@ -111,10 +111,10 @@ struct ClientRegistry {
   }
 
   /// The client has proven another address.
-  mutating func move(_ slot: UInt32, to address: SocketAddress) {
+  mutating func move(_ slot: UInt32, to path: DatagramPath) {
     sourceCounts.remove(slab[slot].address.limitPrefix)
-    sourceCounts.add(address.limitPrefix)
-    slab[slot].address = address
+    sourceCounts.add(path.remote.limitPrefix)
+    slab[slot].path = path
     slab[slot].flags.insert(.isHeard)
   }
 }

@@ -13,7 +13,7 @@ struct PingPong: ~Copyable, DatagramMachine {
   private let byteCount: Int
   private var due: Instant?
   private var asked: UInt8 = 0
-  private var outbox: [(bytes: [UInt8], to: SocketAddress)] = []
+  private var outbox: [(bytes: [UInt8], to: DatagramPath)] = []
   private var events: [Event] = []
 
   init(target: SocketAddress?, interval: Duration, byteCount: Int = 100, now: Instant) {
@@ -31,7 +31,7 @@ struct PingPong: ~Copyable, DatagramMachine {
     guard bytes.count >= 2 else { return }
     if bytes[0] == 0 {
       events.append(.asked(bytes[1], from: source, at: now))
-      outbox.append(([1, bytes[1]], source))
+      outbox.append(([1, bytes[1]], DatagramPath(source, local: marks.local)))
     } else {
       events.append(.answered(bytes[1], at: now, ecn: marks.ecn))
     }
@@ -39,7 +39,7 @@ struct PingPong: ~Copyable, DatagramMachine {
 
   mutating func handleTimeout(now: Instant) {
     guard let target, let due, due <= now else { return }
-    outbox.append(([0, asked] + [UInt8](repeating: 0, count: byteCount - 2), target))
+    outbox.append(([0, asked] + [UInt8](repeating: 0, count: byteCount - 2), DatagramPath(target)))
     asked &+= 1
     self.due = due + interval
   }
@@ -47,7 +47,7 @@ struct PingPong: ~Copyable, DatagramMachine {
   @_lifetime(packet: copy packet)
   mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
+  ) -> DatagramPath? {
     guard !outbox.isEmpty else { return nil }
     let next = outbox.removeFirst()
     packet.append(bytes: next.bytes)

@@ -21,6 +21,23 @@ extension SimulatedNetwork {
     return HostID(index: hosts.count - 1)
   }
 
+  /// Gives a host at a site without a NAT one address more, from which it sends only when it says
+  /// so: the system would choose the first.
+  package func addAddress(to host: HostID) -> SocketAddress {
+    let site = hosts[host.index].site.index
+    precondition(sites[site].nat == nil, "behind a NAT a host has one address")
+    var address = publicAddress()
+    sites[site].otherAddresses.append(address)
+    address.port = hosts[host.index].address.port
+    hosts[host.index].others.append(address)
+    return address
+  }
+
+  /// Nothing that `site` sends to `address` arrives from now on.
+  package func makeUnreachable(_ address: SocketAddress, from site: SiteID) {
+    unreachable.append((address, site))
+  }
+
   /// The address that the host itself knows.
   package func address(of host: HostID) -> SocketAddress { hosts[host.index].address }
 

@@ -48,12 +48,24 @@ package final class SimulatedNetwork {
     var nat: SimulatedNAT?
     /// For sites with a NAT: the address that the outside sees.
     var outerAddress: SocketAddress
+    /// Further addresses of the hosts of a site without a NAT.
+    var otherAddresses: [SocketAddress] = []
     var hostCount = 0
   }
 
   struct Host {
+    /// What the system chooses to send from.
     var address: SocketAddress
     var site: SiteID
+    /// Further addresses; `LocalAddressID` n is the one at n - 1.
+    var others: [SocketAddress] = []
+
+    /// What a datagram is sent from; `nil` for an address that the host has no more.
+    func source(_ local: LocalAddressID) -> SocketAddress? {
+      guard !local.isUnspecified else { return address }
+      let index = Int(local.rawValue) - 1
+      return index < others.count ? others[index] : nil
+    }
   }
 
   private enum Stage: UInt8 { case core, arrival }
@@ -88,6 +100,7 @@ package final class SimulatedNetwork {
   var sites: [Site] = []
   var hosts: [Host] = []
   private var blocked: [(from: SiteID, to: SiteID)] = []
+  var unreachable: [(address: SocketAddress, from: SiteID)] = []
   private var queue = EventQueue<Step>()
   private var flights: [Flight] = []
   private var buffers: [[UInt8]] = []
@@ -108,9 +121,10 @@ package final class SimulatedNetwork {
   package var nextTime: Instant? { queue.nextTime }
 
   package func send(
-    _ bytes: Span<UInt8>, from host: HostID, to destination: SocketAddress, now: Instant
+    _ bytes: Span<UInt8>, from host: HostID, to path: DatagramPath, now: Instant
   ) {
     sentCount += 1
+    let destination = path.remote
     let sender = hosts[host.index]
     let number = UInt64(sentCount)
     let digest = RunLog.digest(of: bytes)
@@ -122,7 +136,8 @@ package final class SimulatedNetwork {
     guard !destination.isUnsendable else { return drop(number, .unsendable, now) }
 
     var flight = Flight(
-      source: sender.address, destination: destination, from: sender.site, to: sender.site,
+      source: sender.source(path.local) ?? sender.address, destination: destination,
+      from: sender.site, to: sender.site,
       ecn: hostsSendECT ? 2 : 0, number: number)
     if sites[sender.site.index].nat != nil {
       if localHost(destination, at: sender.site) != nil {
@@ -166,10 +181,11 @@ package final class SimulatedNetwork {
           continue
         }
         log.record(
-          at: time, UInt64(host.index), flight.number, UInt64(buffer.count),
-          line: "#\(flight.number) < host \(host.index) \(buffer.count) B")
+          at: time, UInt64(host.id.index), flight.number, UInt64(buffer.count),
+          line: "#\(flight.number) < host \(host.id.index) \(buffer.count) B")
         return Arrival(
-          host: host, source: flight.source, marks: DatagramMarks(ecn: flight.ecn))
+          host: host.id, source: flight.source,
+          marks: DatagramMarks(ecn: flight.ecn, local: host.local))
       }
     }
     return nil
@@ -198,6 +214,11 @@ package final class SimulatedNetwork {
     var flight = flight
     guard let site = site(of: flight.destination) else { return drop(flight.number, .noRoute, now) }
     guard !isBlocked(from: flight.from, to: site) else { return drop(flight.number, .blocked, now) }
+    guard
+      !unreachable.contains(where: { $0.address == flight.destination && $0.from == flight.from })
+    else {
+      return drop(flight.number, .noRoute, now)
+    }
     flight.to = site
     let passage = sites[site.index].down.carry(
       byteCount: bytes.count, at: now, isECNCapable: flight.ecn != 0)
@@ -260,7 +281,7 @@ package final class SimulatedNetwork {
     return source
   }
 
-  private func receiver(of flight: Flight, now: Instant) -> HostID? {
+  private func receiver(of flight: Flight, now: Instant) -> Receiver? {
     guard let nat = sites[flight.to.index].nat else {
       return localHost(flight.destination, at: flight.to)
     }
@@ -271,15 +292,27 @@ package final class SimulatedNetwork {
     return inner.flatMap { localHost($0, at: flight.to) }
   }
 
-  private func localHost(_ address: SocketAddress, at site: SiteID) -> HostID? {
-    for (index, host) in hosts.enumerated() where host.address == address && host.site == site {
-      return HostID(index: index)
+  /// A host, and which of its addresses was meant.
+  private struct Receiver {
+    var id: HostID
+    var local = LocalAddressID.unspecified
+  }
+
+  private func localHost(_ address: SocketAddress, at site: SiteID) -> Receiver? {
+    for (index, host) in hosts.enumerated() where host.site == site {
+      if host.address == address { return Receiver(id: HostID(index: index)) }
+      guard let other = host.others.firstIndex(of: address) else { continue }
+      return Receiver(
+        id: HostID(index: index), local: LocalAddressID(rawValue: UInt16(other + 1)))
     }
     return nil
   }
 
   private func site(of address: SocketAddress) -> SiteID? {
-    for (index, site) in sites.enumerated() where site.outerAddress.isSameHost(as: address) {
+    for (index, site) in sites.enumerated()
+    where site.outerAddress.isSameHost(as: address)
+      || site.otherAddresses.contains(where: { $0.isSameHost(as: address) })
+    {
       return SiteID(index: index)
     }
     return nil

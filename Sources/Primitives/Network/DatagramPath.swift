@@ -1,0 +1,26 @@
+/// Which of the host's own addresses a datagram came to, or is to leave from.
+///
+/// A number that only the socket can turn into an address; a machine keeps it and gives it back.
+/// A socket gives the same number to the same address for as long as it is open.
+package struct LocalAddressID: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
+  /// 0, or the place in the socket's table plus one.
+  package let rawValue: UInt16
+
+  package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+  /// The system chooses, by its routes (RFC 1122 §3.3.4.3).
+  package static let unspecified = LocalAddressID(rawValue: 0)
+
+  package var isUnspecified: Bool { rawValue == 0 }
+}
+
+/// The two ends of a datagram's way, as this host sees them (RFC 9000 §9: a path).
+package struct DatagramPath: Hashable, Sendable, BitwiseCopyable {
+  package var remote: SocketAddress
+  package var local: LocalAddressID
+
+  package init(_ remote: SocketAddress, local: LocalAddressID = .unspecified) {
+    self.remote = remote
+    self.local = local
+  }
+}

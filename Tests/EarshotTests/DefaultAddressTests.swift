@@ -1,0 +1,42 @@
+import Earshot
+import Foundation
+import Primitives
+import Testing
+
+/// Without `bind` an endpoint speaks both families, and with every address of a rendezvous.
+struct DefaultAddressTests {
+  @Test(
+    .timeLimit(.minutes(1)),
+    arguments: ["127.0.0.1", "127.0.0.9", "[::1]", "[::ffff:7f00:9]", "localhost"])
+  func `registers with a rendezvous at any of its addresses`(host: String) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let everywhere = try #require(SocketAddress("[::]:0"))
+    let rendezvous = try LoopbackRendezvous(binding: everywhere)
+    var configuration = Configuration(rendezvous: "\(host):\(rendezvous.address.port)")
+    configuration.identityFile = folder.appending(path: "identity").path
+    configuration.name = "alice"
+    #expect(configuration.bind == "[::]:0")
+    let endpoint = try await Endpoint.open(configuration)
+    #expect(endpoint.localAddress.family == .v6)
+    #expect(try await endpoint.waitUntilRegistered() == .granted)
+    await endpoint.close()
+    rendezvous.stop()
+  }
+
+  @Test func `real-time scheduling can be declined`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    var configuration = Configuration(rendezvous: "127.0.0.1:9")
+    configuration.identityFile = folder.appending(path: "identity").path
+    #expect(configuration.usesRealTimeScheduling)
+    configuration.usesRealTimeScheduling = false
+    let endpoint = try await Endpoint.open(configuration)
+    #expect(!endpoint.hasRealTimeScheduling)
+    await endpoint.close()
+  }
+}
