@@ -29,8 +29,12 @@ package struct ProbeCommand: Sendable {
     let rating = report.rating
     ProbeSummary.write(report, rating, target: options.target, to: session.lines)
     remember(report, rating)
-    if let failure { console.complain(failure) }
     let code = failure?.code ?? ExitCode(report, rating, required: options.required)
+    if let failure {
+      console.complain(failure)
+    } else if report.state == .unavailable, online.isQuiet, !online.isJSON {
+      console.complain(CommandFailure(code, "\(options.target): \(rating.sentence)"))
+    }
     let isDone = options.watches && run.wasStopped && code == .interrupted
     return await session.finish(
       page: ProbePage.html(report, rating, target: options.target), isDone ? .done : code)
