@@ -54,14 +54,7 @@ package struct ProbeCommand: Sendable {
     while !run.hasAborted {
       switch wish {
       case .nothing: break
-      case .begin:
-        run.begin(now: SystemClock.now)
-        do throws(EarshotError) {
-          probe = try await begin(session, on: loop)
-        } catch {
-          failure = CommandFailure(error)
-          run.giveUp(.callInProgress, now: SystemClock.now)
-        }
+      case .begin: probe = await begin(run, session, on: loop, &failure)
       case .stop: await probe?.cancel()
       }
       session.inbox.wake(at: run.nextDeadline)
@@ -86,6 +79,20 @@ package struct ProbeCommand: Sendable {
     }
     let isSilent = run.result.ending == .noAnswer && !isRegistered && !run.wasStopped
     return failure ?? (isSilent ? silence : nil)
+  }
+
+  private func begin(
+    _ run: ProbeRun, _ session: OnlineSession, on loop: EventLoop,
+    _ failure: inout CommandFailure?
+  ) async -> LineProbe? {
+    run.begin(now: SystemClock.now)
+    do throws(EarshotError) {
+      return try await begin(session, on: loop)
+    } catch {
+      failure = CommandFailure(error)
+      run.giveUp(.callInProgress, now: SystemClock.now)
+      return nil
+    }
   }
 
   private func begin(
