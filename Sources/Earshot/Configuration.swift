@@ -3,7 +3,7 @@ public struct Configuration: Sendable {
   /// `HOST:PORT`, or `HOST:PORT#ID` to insist on that identity.
   public var rendezvous: String
   /// The identity file; `nil` means `$XDG_CONFIG_HOME/earshot/identity`. Made on first use, mode
-  /// 0600. The folder of a file that is named must exist.
+  /// 0600.
   public var identityFile: String?
   /// The name to be called by; `nil` for none.
   public var name: String?

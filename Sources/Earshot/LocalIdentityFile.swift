@@ -66,9 +66,12 @@ public enum LocalIdentityFile {
     return IdentityFile.defaultPath(environment: environment)
   }
 
-  /// Only the folders of the default path are made: in any other a misspelt name is likelier.
-  private static func checkFolder(of path: String) throws(EarshotError) {
-    guard let slash = path.lastIndex(of: "/"), slash > path.startIndex, path != defaultPath else {
+  /// Refuses a file that somebody named in a folder that is not there: a misspelt name is likelier
+  /// than a folder to be made. Those of the default path are made.
+  package static func requireFolder(of path: String?) throws(EarshotError) {
+    guard let path, let slash = path.lastIndex(of: "/"), slash > path.startIndex,
+      path != defaultPath
+    else {
       return
     }
     let folder = String(path[..<slash])
@@ -79,7 +82,6 @@ public enum LocalIdentityFile {
   }
 
   static func open(_ path: String) throws(EarshotError) -> LocalIdentity {
-    try checkFolder(of: path)
     var random = RandomSource.system
     do throws(StorageError) {
       return try IdentityFile(path: path).readOrCreate(

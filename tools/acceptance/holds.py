@@ -204,6 +204,12 @@ def a_reader_that_goes_away_is_told_of_as_such(lab):
     equal(alice.wait(20), 8, "exit code")
     assert "no reader" in alice.stderr() and "df -h" not in alice.stderr(), alice.stderr()
     outcome(bob, "completed", 0)
+    closed = lab.run("a", "bash", "-c", 'exec "$@" >&-', "closed", f"{BIN}/earshot", "call", "nobody", "--json", "--report",
+                     lab.path("closed.html"), "--rendezvous", f"{ADDRESS['r']}:{PORT}", "--identity", lab.path("closed"))
+    equal(closed.wait(10), 3, "exit code with standard output closed")
+    assert "standard output has no reader" in closed.stderr() and "df -h" not in closed.stderr(), closed.stderr()
+    with open(lab.path("closed.html")) as file:
+        assert file.read().startswith("<!DOCTYPE html>"), "  the report has lines of standard output"
 
 
 @scenario

@@ -30,6 +30,11 @@ package final class OnlineSession {
   ) async throws(CommandFailure) {
     self.options = options
     self.console = console
+    do throws(EarshotError) {
+      try LocalIdentityFile.requireFolder(of: options.identity)
+    } catch {
+      throw CommandFailure(error)
+    }
     lines = JSONLines(to: try Self.lineOutputs(options))
     report = try options.report.map { path throws(CommandFailure) in
       try Self.create(path, options)

@@ -27,7 +27,7 @@ package struct InspectCommand: Sendable {
 
   package func run() throws(CommandFailure) -> ExitCode {
     var claims = FileClaims()
-    claims.reads(subject, "What is inspected")
+    claims.reads(subject, "the file to inspect")
     claims.writes(report, "--report")
     try claims.check()
     let output = try report.map { path throws(CommandFailure) in try Self.create(path, overwrites) }

@@ -37,7 +37,7 @@ package struct ReplayCommand: Sendable {
 
   package func run() throws(CommandFailure) -> ExitCode {
     var claims = FileClaims()
-    claims.reads(file, "The recording")
+    claims.reads(file, "the recording")
     claims.writes(save, "--save")
     try claims.check()
     let story = try ReplayStory(

@@ -45,10 +45,10 @@ package final class Console {
 
   /// What came of something that failed, on standard error; of a quiet program the short form. JSON
   /// Lines have it in their summary.
-  package func sayFailed(_ text: String, brief: String) {
-    guard !isJSON else { return }
+  package func sayFailed(_ text: String, brief: String? = nil) {
+    guard !isJSON, let words = isTalkative ? text : brief.map({ "earshot: \($0)" }) else { return }
     hideRegion()
-    write((isTalkative ? text : "earshot: \(brief)") + "\n", to: errors)
+    write(words + "\n", to: errors)
     drawRegion()
   }
 

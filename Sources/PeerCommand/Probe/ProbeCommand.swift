@@ -29,8 +29,12 @@ package struct ProbeCommand: Sendable {
     let rating = report.rating
     ProbeSummary.write(report, rating, target: options.target, to: session.lines)
     remember(report, rating)
-    if let failure { console.complain(failure) }
     let code = failure?.code ?? ExitCode(report, rating, required: options.required)
+    if let failure {
+      console.complain(failure)
+    } else if report.state == .unavailable, online.isQuiet, !online.isJSON {
+      console.complain(CommandFailure(code, "\(options.target): \(rating.sentence)"))
+    }
     let isDone = options.watches && run.wasStopped && code == .interrupted
     return await session.finish(
       page: ProbePage.html(report, rating, target: options.target), isDone ? .done : code)
@@ -50,14 +54,7 @@ package struct ProbeCommand: Sendable {
     while !run.hasAborted {
       switch wish {
       case .nothing: break
-      case .begin:
-        run.begin(now: SystemClock.now)
-        do throws(EarshotError) {
-          probe = try await begin(session, on: loop)
-        } catch {
-          failure = CommandFailure(error)
-          run.giveUp(.callInProgress, now: SystemClock.now)
-        }
+      case .begin: probe = await begin(run, session, on: loop, &failure)
       case .stop: await probe?.cancel()
       }
       session.inbox.wake(at: run.nextDeadline)
@@ -82,6 +79,20 @@ package struct ProbeCommand: Sendable {
     }
     let isSilent = run.result.ending == .noAnswer && !isRegistered && !run.wasStopped
     return failure ?? (isSilent ? silence : nil)
+  }
+
+  private func begin(
+    _ run: ProbeRun, _ session: OnlineSession, on loop: EventLoop,
+    _ failure: inout CommandFailure?
+  ) async -> LineProbe? {
+    run.begin(now: SystemClock.now)
+    do throws(EarshotError) {
+      return try await begin(session, on: loop)
+    } catch {
+      failure = CommandFailure(error)
+      run.giveUp(.callInProgress, now: SystemClock.now)
+      return nil
+    }
   }
 
   private func begin(

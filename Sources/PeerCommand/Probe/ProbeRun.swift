@@ -183,7 +183,8 @@ package final class ProbeRun {
   private func tell(_ report: LineReport, _ rating: LineRating) {
     let table = ProbeTable.text(report, rating)
     if report.state == .unavailable {
-      console.sayFailed(table, brief: "\(options.target): \(rating.sentence)")
+      // What a quiet program says of it, its command knows best.
+      console.sayFailed(table)
     } else {
       console.say(table)
     }

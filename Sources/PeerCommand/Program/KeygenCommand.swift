@@ -19,6 +19,7 @@ package struct IdentityOptions: Sendable {
 
   func open() throws(CommandFailure) -> LocalIdentityFile.Summary {
     do throws(EarshotError) {
+      try LocalIdentityFile.requireFolder(of: identity)
       return try LocalIdentityFile.open(at: identity, name: name, rendezvous: rendezvous)
     } catch {
       throw CommandFailure(error)

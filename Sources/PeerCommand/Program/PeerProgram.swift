@@ -11,6 +11,7 @@ package enum PeerProgram {
   package static func main() -> Never {
     // Before any thread is started: all of them inherit it.
     SignalWatch.block()
+    ProcessSurroundings.holdStandardStreams()
     ProcessSurroundings.ignoreWriteSignals()
     let words = Array(CommandLine.arguments.dropFirst())
     do throws(ReactorError) {

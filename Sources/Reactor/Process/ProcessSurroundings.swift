@@ -8,6 +8,16 @@ package enum ProcessSurroundings {
     return unsafe String(cString: value)
   }
 
+  /// Keeps the numbers of standard streams that are closed from going to the next file that is
+  /// opened, into which lines and pages would then be written. Call it first thing in `main`.
+  /// Writing to such a stream goes on to fail, and so does reading.
+  package static func holdStandardStreams() {
+    for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(number, F_GETFD) < 0 {
+      // The lowest free number is this one.
+      _ = unsafe open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+    }
+  }
+
   /// A reader that went away, or a file that may not grow (`ulimit -f`), is an error of the write,
   /// not the end of the program.
   package static func ignoreWriteSignals() {
