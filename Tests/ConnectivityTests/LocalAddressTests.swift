@@ -63,7 +63,7 @@ import Wire
       while now < end {
         now = now + .milliseconds(20)
         agent.handleAuthenticatedPacket(
-          from: address(100), to: Self.second, isHighestYet: true, now: now)
+          from: address(100), to: Self.second, byteCount: 34, isHighestYet: true, now: now)
         change = agent.handleTimeout(now: now) ?? change
         while let check = agent.pollCheck(now: now) {
           guard isAnswered || check.path.local == Self.second else { continue }

@@ -47,9 +47,9 @@ import Testing
     var random = RandomSource(seed: 16)
     for _ in 0..<2_000 {
       var text = ""
-      for _ in 0..<random.below(40) {
-        let limit: UInt64 = random.happens(0.5) ? 0x100 : 0x11_0000
-        if let scalar = Unicode.Scalar(UInt32(random.below(limit))) {
+      for _ in 0..<(random.next() % 40) {
+        let limit: UInt64 = random.next() & 1 == 0 ? 0x100 : 0x11_0000
+        if let scalar = Unicode.Scalar(UInt32(random.next() % limit)) {
           text.unicodeScalars.append(scalar)
         }
       }
