@@ -44,6 +44,8 @@ struct RegistrationAttempt: ~Copyable {
   private var sendsInit = false
   private var sendsCardRequest = false
   private var established: Established?
+  /// A card came that has expired by our clock.
+  private(set) var sawExpiredCard = false
   /// Datagrams that did not verify.
   private(set) var strangeAnswers = 0
 
@@ -94,7 +96,9 @@ struct RegistrationAttempt: ~Copyable {
     do throws(CardFault) {
       try packet.card.verify(unixSeconds: unixSeconds)
     } catch {
-      return strange()
+      // A card from the future is none that somebody could have kept: our clock is behind.
+      if error == .expired { sawExpiredCard = true }
+      guard error == .notYetValid else { return strange() }
     }
     if let expectedID, packet.card.id != expectedID {
       return .refused(.identityMismatch(expected: expectedID, found: packet.card.id))
@@ -145,7 +149,13 @@ struct RegistrationAttempt: ~Copyable {
     else { return strange() }
     // The clear responder's ID is anybody's; what counts is the sealed one. To refuse a RESP for
     // the clear one would end the attempt: a Noise message opens only once.
-    if payload.status == .notAllowed { return .refused(.notAllowed) }
+    switch payload.status {
+    case .notAllowed: return .refused(.notAllowed)
+    case .superseded: return .refused(.superseded(knownSerial: payload.knownSerial))
+    case .full: return .refused(.full)
+    case .wrongClock: return .refused(.wrongClock(serverTime: payload.serverTime))
+    case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: break
+    }
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(
       keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,

@@ -33,7 +33,7 @@ struct RendezvousLink: ~Copyable {
   let address: SocketAddress
   let configuration: PeerConfiguration
   private var random: RandomSource
-  private var attempt: RegistrationAttempt?
+  var attempt: RegistrationAttempt?
   var association: Association?
   private var terms: ResponsePayload?
   private(set) var isConfirmed = false
@@ -41,7 +41,9 @@ struct RendezvousLink: ~Copyable {
   private var serverCard: ContactCard?
   private var nextAttempt: Instant?
   private var failures = 0
-  private var isStopped = true
+  var isStopped = true
+  /// What the rendezvous put right of what we say.
+  var amendment = RegistrationAmendment()
   private var lastTime = TAI64N.zero
   private var flights: [Flight] = []
   private var waiting: [Waiting] = []
@@ -143,7 +145,8 @@ struct RendezvousLink: ~Copyable {
     if case .control(.reset) = Demultiplexer.classify(bytes) {
       return handleReset(bytes, now: now, identity: &identity)
     }
-    let seconds = unixMilliseconds(now: now) / 1000
+    let seconds =
+      (UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000) / 1000
     switch attempt?.handle(bytes, ownStatic: identity.staticKey, unixSeconds: seconds, now: now) {
     case .identified(let card):
       serverCard = card
@@ -151,10 +154,7 @@ struct RendezvousLink: ~Copyable {
       events.append(.identified(card.id, card: card.bytes))
       handleTimeout(now: now, identity: &identity, isInCall: false)
     case .established: establish(identity: identity, now: now)
-    case .refused(let failure):
-      attempt = nil
-      isStopped = true
-      events.append(.registration(.failed(failure)))
+    case .refused(let failure): handleRefusal(failure, now: now, identity: &identity)
     case .nothing, nil: break
     }
   }
@@ -304,7 +304,7 @@ struct RendezvousLink: ~Copyable {
     association?.silenceDeadline(after: Self.silence) ?? nil
   }
 
-  private mutating func begin(now: Instant, identity: inout LocalIdentity) {
+  mutating func begin(now: Instant, identity: inout LocalIdentity) {
     nextAttempt = nil
     let seconds = unixMilliseconds(now: now) / 1000
     _ = identity.rotateIfDue(unixSeconds: seconds, random: &random)
@@ -331,7 +331,14 @@ struct RendezvousLink: ~Copyable {
       random: &random, now: now)
     guard hasFailed == true else { return }
     let failure: RegistrationFailure =
-      (attempt?.strangeAnswers ?? 0) > 0 ? .notUnderstood : .noAnswer
+      attempt?.sawExpiredCard == true
+      ? .wrongClock(serverTime: nil)
+      : (attempt?.strangeAnswers ?? 0) > 0 ? .notUnderstood : .noAnswer
+    retryLater(failure, isInCall: isInCall, now: now)
+  }
+
+  /// The attempt has failed; the next one comes by itself.
+  mutating func retryLater(_ failure: RegistrationFailure, isInCall: Bool, now: Instant) {
     attempt = nil
     failures += 1
     events.append(.registration(.failed(failure)))
@@ -344,6 +351,7 @@ struct RendezvousLink: ~Copyable {
     guard let made = attempt?.takeEstablished() else { return }
     attempt = nil
     failures = 0
+    amendment.isUsed = false
     let terms = made.terms
     let session = Session(
       made.keys, local: made.local, remote: terms.responder,
@@ -404,8 +412,10 @@ struct RendezvousLink: ~Copyable {
     terms.map { $0.serverTime &+ now.nanoseconds(since: termsAt) / 1_000_000 }
   }
 
-  private func unixMilliseconds(now: Instant) -> UInt64 {
-    UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+  /// What we say the time is; for what others say, our own clock counts.
+  func unixMilliseconds(now: Instant) -> UInt64 {
+    UInt64(clamping: configuration.wallClockAtZero &+ amendment.clockOffset)
+      &+ now.nanoseconds / 1_000_000
   }
 
   private static let messageLife = Duration.seconds(8)
@@ -420,10 +430,11 @@ struct RendezvousLink: ~Copyable {
 extension RegistrationStep.NameStatus {
   init(_ status: RegistrationStatus) {
     switch status {
-    case .noNameAskedFor, .notAllowed: self = .none
+    case .noNameAskedFor, .notAllowed, .superseded, .full, .wrongClock: self = .none
     case .nameGranted: self = .granted
     case .nameTaken: self = .taken
     case .nameMalformed: self = .malformed
+    case .noMoreNames: self = .noMore
     }
   }
 }

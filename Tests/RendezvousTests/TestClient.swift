@@ -33,6 +33,7 @@ final class TestClient {
   var pathResponses: [PathResponseFrame] = []
   var closes: [CloseCode] = []
   var cookie: [UInt8]?
+  var cards: [ContactCard] = []
   var resetToken: Bytes16?
   /// Numbers of sealed packets that were opened, to see that none comes twice.
   var numbers: [UInt32] = []
@@ -86,6 +87,16 @@ final class TestClient {
     return bytes + Array(repeating: 0, count: 16)
   }
 
+  /// An INIT whose MAC1 is right and whose payload is junk: `salt` makes each another one.
+  static func junkInitiation(to server: ContactCard, salt: UInt64) -> [UInt8] {
+    var bytes = InitPacket.unauthenticated(
+      purpose: .register,
+      connectionID: ConnectionID(rawValue: UInt32(truncatingIfNeeded: salt) | 1),
+      noiseMessage: [UInt8](repeating: 9, count: InitPacket.noiseRange.count))
+    bytes += mac(derive("EST1mac1", server.staticKey).span, bytes.span).bytes
+    return bytes + Array(repeating: 0, count: 16)
+  }
+
   /// The same INIT with MAC2 from the cookie that came.
   func proven(_ initiation: [UInt8], to server: ContactCard) -> [UInt8] {
     guard let cookie else { return initiation }
@@ -104,7 +115,7 @@ final class TestClient {
       payload.responder == packet.responder, payload.initiator == connection
     else { return }
     response = payload
-    guard payload.status != .notAllowed, let split = handshake.split() else { return }
+    guard !payload.status.isRefusal, let split = handshake.split() else { return }
     sendKeys = Self.keys(split.initiatorToResponder)
     receiveKeys = Self.keys(split.responderToInitiator)
     sendNumber = 0
@@ -180,6 +191,9 @@ final class TestClient {
     switch Demultiplexer.classify(datagram.span) {
     case .control(.response): finish(datagram)
     case .control(.cookie): cookie = openCookie(datagram)
+    case .control(.card):
+      var reader = ByteReader(datagram.span)
+      if let packet = try? CardPacket(parsing: &reader) { cards.append(packet.card) }
     case .control(.reset):
       var reader = ByteReader(datagram.span)
       resetToken = try? ResetPacket(parsing: &reader).token

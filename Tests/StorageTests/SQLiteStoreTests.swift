@@ -20,16 +20,16 @@ struct SQLiteStoreTests {
     do {
       let store = try SQLiteStore(path: path)
       #expect(store.bootCounter == 1)
-      #expect(try store.bind(name, to: alice) == .granted)
-      #expect(try store.bind(name, to: alice) == .granted)
-      #expect(try store.bind(name, to: bob) == .taken)
+      #expect(try store.bind(name, to: alice, now: 100) == .granted)
+      #expect(try store.bind(name, to: alice, now: 100) == .owned)
+      #expect(try store.bind(name, to: bob, now: 100) == .taken)
       try store.keep([1, 2], serial: 5, of: alice, seen: 100)
       #expect(try store.card(of: alice) == [1, 2])  // seen before it is committed
       try store.commit()
     }
     let store = try SQLiteStore(path: path)
     #expect(store.bootCounter == 2)
-    #expect(try store.owner(of: name) == alice)
+    #expect(try store.owner(of: name, now: 100) == alice)
     #expect(try store.card(of: alice) == [1, 2])
     #expect(try store.card(of: bob) == nil)
     #expect(scratch.mode(path) == 0o600)
@@ -38,13 +38,13 @@ struct SQLiteStoreTests {
   @Test func `loses an uncommitted batch and nothing else`() throws {
     do {
       let store = try SQLiteStore(path: path)
-      _ = try store.bind(name, to: alice)
+      _ = try store.bind(name, to: alice, now: 100)
       try store.commit()
-      _ = try store.bind(PeerName("bob")!, to: bob)
+      _ = try store.bind(PeerName("bob")!, to: bob, now: 100)
     }
     let store = try SQLiteStore(path: path)
-    #expect(try store.owner(of: name) == alice)
-    #expect(try store.owner(of: PeerName("bob")!) == nil)
+    #expect(try store.owner(of: name, now: 100) == alice)
+    #expect(try store.owner(of: PeerName("bob")!, now: 100) == nil)
   }
 
   @Test func `keeps the card with the highest serial`() throws {
@@ -64,11 +64,11 @@ struct SQLiteStoreTests {
     limits.cards = 3
     let store: any RegistrationStore =
       isOnDisk ? try SQLiteStore(path: path, limits: limits) : MemoryStore(limits: limits)
-    #expect(try store.bind(PeerName("a")!, to: alice) == .granted)
-    #expect(try store.bind(PeerName("b")!, to: alice) == .granted)
-    #expect(try store.bind(PeerName("c")!, to: alice) == .tooMany)
-    #expect(try store.bind(PeerName("c")!, to: bob) == .granted)
-    #expect(try store.bind(PeerName("d")!, to: bob) == .tooMany)
+    #expect(try store.bind(PeerName("a")!, to: alice, now: 100) == .granted)
+    #expect(try store.bind(PeerName("b")!, to: alice, now: 100) == .granted)
+    #expect(try store.bind(PeerName("c")!, to: alice, now: 100) == .tooMany)
+    #expect(try store.bind(PeerName("c")!, to: bob, now: 100) == .granted)
+    #expect(try store.bind(PeerName("d")!, to: bob, now: 100) == .tooMany)
     // Named identities stay; of the others the one seen longest ago makes room.
     try store.keep([1], serial: 1, of: alice, seen: 1)
     for number in UInt64(10)..<14 {
@@ -84,7 +84,7 @@ struct SQLiteStoreTests {
   @Test func `lets one process in at a time`() throws {
     let store = try SQLiteStore(path: path)
     #expect(code { _ = try SQLiteStore(path: path) } == .inUse)
-    _ = try store.bind(name, to: alice)
+    _ = try store.bind(name, to: alice, now: 100)
     try store.commit()
   }
 

@@ -41,6 +41,10 @@ package struct AnswerCommand: Sendable {
       await session.endpoint.close()
       throw CommandFailure(EarshotError.nameTaken(online.name ?? ""))
     }
+    if status == .noMore {
+      await session.endpoint.close()
+      throw CommandFailure(EarshotError.noMoreNames(online.name ?? ""))
+    }
     let name = online.name.map { " as \($0)" } ?? ""
     console.say("Registered\(name); the own ID is \(session.endpoint.id).\nWaiting for calls.")
     var last: CallRun?
