@@ -18,7 +18,8 @@ final class Server {
   private(set) var sent: [SocketAddress: Int] = [:]
   /// Datagrams to addresses where no client of this server is.
   private(set) var strays: [(bytes: [UInt8], to: SocketAddress)] = []
-  private var keepsStrays = true
+  private(set) var lastStray: (bytes: [UInt8], to: SocketAddress)?
+  var keepsStrays = true
   /// A digest of all that was sent, for determinism.
   private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
   /// Whether a datagram is lost; asked for each, both ways.
@@ -81,7 +82,10 @@ final class Server {
       defer { self.destination = nil }
       if isLost?() ?? false { continue }
       let receivers = clients.filter { $0.address == destination }
-      if receivers.isEmpty, keepsStrays { strays.append((bytes, destination)) }
+      if receivers.isEmpty {
+        lastStray = (bytes, destination)
+        if keepsStrays { strays.append((bytes, destination)) }
+      }
       for client in receivers { client.handle(bytes, now: now) }
     }
   }

@@ -8,8 +8,8 @@ import Wire
 
 /// A client as the protocol pages describe it, put together from the parts that peers use.
 final class TestClient {
-  let identity: LocalIdentity
-  let card: ContactCard
+  private(set) var identity: LocalIdentity
+  private(set) var card: ContactCard
   var address: SocketAddress
   var random: RandomSource
 
@@ -57,6 +57,17 @@ final class TestClient {
         port: 4000)
   }
 
+  /// Another card of the same key, as by a clock that shows `unixSeconds`.
+  func renewCard(unixSeconds: UInt64) {
+    if let fresh = try? identity.makeCard(unixSeconds: unixSeconds) { card = fresh }
+  }
+
+  /// Another identity, made by a clock that shows `unixSeconds`.
+  func renewIdentity(unixSeconds: UInt64) {
+    identity = LocalIdentity(kind: .peer, unixSeconds: unixSeconds, random: &random)
+    renewCard(unixSeconds: unixSeconds)
+  }
+
   // MARK: - Handshake
 
   /// A fresh INIT; forgets the session before.
@@ -85,6 +96,28 @@ final class TestClient {
       purpose: purpose, connectionID: connection, noiseMessage: message)
     bytes += Self.mac(Self.derive("EST1mac1", server.staticKey).span, bytes.span).bytes
     return bytes + Array(repeating: 0, count: 16)
+  }
+
+  /// Cookies for INITs that no client stands behind.
+  struct Prover {
+    private let key: Bytes32
+
+    init(to server: ContactCard) { key = derive("EST1cook", server.staticKey) }
+
+    func cookie(in datagram: [UInt8], for initiation: [UInt8]) -> [UInt8]? {
+      var reader = ByteReader(datagram.span)
+      guard let packet = try? CookiePacket(parsing: &reader),
+        let key = SecretKey(copying: key.span)
+      else { return nil }
+      return try? XChaChaPoly.open(
+        packet.sealedCookie.span, associated: Array(initiation[InitPacket.mac1Range]).span,
+        key: key, nonce: packet.nonce.span)
+    }
+
+    func prove(_ initiation: [UInt8], _ cookie: [UInt8]) -> [UInt8] {
+      let bytes = Array(initiation.prefix(InitPacket.mac2Range.lowerBound))
+      return bytes + mac(cookie.span, bytes.span).bytes
+    }
   }
 
   /// An INIT whose MAC1 is right and whose payload is junk: `salt` makes each another one.

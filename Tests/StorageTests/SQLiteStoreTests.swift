@@ -1,8 +1,9 @@
 import Primitives
 import Rendezvous
-import Storage
 import Testing
 import Wire
+
+@testable import Storage
 
 struct SQLiteStoreTests {
   let scratch = Scratch()
@@ -79,6 +80,80 @@ struct SQLiteStoreTests {
     #expect(try store.card(of: PeerID(word0: 11, word1: 0, word2: 0, word3: 0)) == nil)
     #expect(try store.card(of: PeerID(word0: 13, word1: 0, word2: 0, word3: 0)) == [13])
     try store.commit()
+  }
+
+  /// Method: in memory as on disk: a name is used on day 0, looked up on day 300; asked for by
+  /// another one on days 600 and 700.
+  @Test(arguments: [true, false])
+  func `frees a name after a year without use, and not before`(isOnDisk: Bool) throws {
+    let day: UInt64 = 86_400
+    var limits = StoreLimits()
+    limits.names = 1
+    let store: any RegistrationStore =
+      isOnDisk ? try SQLiteStore(path: path, limits: limits) : MemoryStore(limits: limits)
+    #expect(try store.bind(name, to: alice, now: 0) == .granted)
+    #expect(try store.owner(of: name, now: 300 * day) == alice)
+    #expect(store.isBatchOpen == isOnDisk)
+    #expect(try store.bind(name, to: bob, now: 600 * day) == .taken)
+    #expect(try store.bind(PeerName("other")!, to: bob, now: 600 * day) == .tooMany)
+    #expect(try store.owner(of: name, now: 664 * day) == alice)
+    #expect(try store.owner(of: name, now: (664 + 365) * day) == nil)
+    // Room is made for another name, and the lapsed one is free.
+    #expect(try store.verdict(on: name, for: bob, now: 1100 * day) == .granted)
+    #expect(try store.bind(PeerName("other")!, to: bob, now: 1100 * day) == .granted)
+    #expect(try store.bind(name, to: bob, now: 1100 * day) == .tooMany)
+    #expect(try store.bind(name, to: bob, now: 1500 * day) == .granted)
+    try store.commit()
+    #expect(!store.isBatchOpen)
+  }
+
+  @Test func `knows the highest serial of an identity`() throws {
+    let store = try SQLiteStore(path: path)
+    #expect(try store.serial(of: alice) == nil)
+    try store.keep([1], serial: 7, of: alice, seen: 1)
+    try store.keep([1], serial: 5, of: alice, seen: 1)
+    #expect(try store.serial(of: alice) == 7)
+  }
+
+  @Test func `takes over a database of version 1 with a fresh year for each name`() throws {
+    do {
+      let store = try SQLiteStore(path: path)
+      _ = try store.bind(name, to: alice, now: 100)
+      try store.commit()
+    }
+    try Self.run(
+      path, "DROP INDEX names_by_use; ALTER TABLE names DROP COLUMN used; PRAGMA user_version = 1")
+    let store = try SQLiteStore(path: path)
+    #expect(store.bootCounter == 2)
+    #expect(try store.owner(of: name, now: 1_767_225_600) == alice)
+  }
+
+  private static func run(_ path: String, _ sql: String) throws {
+    let database = try Database(path)
+    try database.run(sql)
+  }
+
+  @Test func `lists names for the operator and frees them, while no server runs`() throws {
+    do {
+      let store = try SQLiteStore(path: path)
+      _ = try store.bind(name, to: alice, now: 100)
+      _ = try store.bind(PeerName("bob")!, to: bob, now: 200)
+      try store.commit()
+      #expect(code { _ = try NameRegister(path: path) } == .inUse)
+    }
+    do {
+      let register = try NameRegister(path: path)
+      var entries: [NameRegister.Entry] = []
+      try register.forEach { entries.append($0) }
+      #expect(entries.map(\.id) == [alice, bob] && entries.map(\.used) == [100, 200])
+      #expect(try register.free(name) == alice)
+      #expect(try register.free(name) == nil)
+    }
+    let store = try SQLiteStore(path: path)
+    #expect(store.bootCounter == 2)
+    #expect(try store.owner(of: name, now: 300) == nil)
+    #expect(try store.bind(name, to: bob, now: 300) == .granted)
+    #expect(code { _ = try NameRegister(path: scratch.file("none.db")) } == .notReadable)
   }
 
   @Test func `lets one process in at a time`() throws {

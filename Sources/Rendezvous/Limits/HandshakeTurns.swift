@@ -30,12 +30,19 @@ struct HandshakeTurns {
     adjust(fill, now: now)
     let isKnown = meters.hostMeter(of: source).wasUsed(within: Self.memory, now: now)
     guard fill <= (isKnown ? 1000 - Self.reserve : 1000) else { return false }
-    let step = max(1, interval)
-    return meters.take(
-      source,
-      PrefixRates(
-        host: Rate(interval: step, burst: 1), site: Rate(interval: max(1, step / 4), burst: 4),
-        network: Rate(interval: max(1, step / 16), burst: 16)), now: now)
+    return meters.take(source, rates, now: now)
+  }
+
+  /// A site may do what four hosts may, a network what sixteen may. Without an interval the turns are
+  /// counted and nobody waits.
+  private var rates: PrefixRates {
+    guard interval > 0 else {
+      let free = Rate(interval: 1, burst: 1_000_000)
+      return PrefixRates(host: free, site: free, network: free)
+    }
+    return PrefixRates(
+      host: Rate(interval: interval, burst: 1), site: Rate(interval: interval / 4, burst: 4),
+      network: Rate(interval: interval / 16, burst: 16))
   }
 
   private mutating func adjust(_ fill: UInt64, now: Instant) {

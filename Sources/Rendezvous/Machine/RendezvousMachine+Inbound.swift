@@ -30,8 +30,8 @@ extension RendezvousMachine {
     let isHighest = registry[slot].window.insert(number)
     registry[slot].heard = UInt16(truncatingIfNeeded: now.second)
     counters.packetsOpened &+= 1
-    guard registry[slot].isConfirmed || confirm(slot, now: now) else { return }
     if isProven { registry[slot].flags.insert(.isHeard) }
+    guard registry[slot].isConfirmed || confirm(slot, now: now) else { return }
     if !isProven, isHighest, bytes.count >= Self.challengeByteCount {
       noteMove(of: slot, to: source, now: now)
     }
