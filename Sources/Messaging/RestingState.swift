@@ -41,8 +41,8 @@ extension MessageChannel {
     return state(sender.credit)
   }
 
-  /// What to keep of the channel when its owner gives up waiting for acknowledgements; `nil` while a
-  /// message is half received, and when too little credit would be left.
+  /// What to keep of the channel when its owner gives up waiting for acknowledgements; `nil` while
+  /// a message is half received, and when too little credit would be left.
   ///
   /// The other side never learns that the messages under way were given up: what was sent of them
   /// stays counted as used, and their numbers stay open there, at most the window of its stream.

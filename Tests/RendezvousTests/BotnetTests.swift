@@ -3,9 +3,10 @@ import Rendezvous
 import Testing
 import Wire
 
-/// Many real addresses that prove themselves with cookies and never finish (docs/protocol/session.md
-/// §9). Scaled to a tenth, so that the key agreements of the test are few: 200 a second, and room
-/// for 60 unconfirmed sessions, which the good ones of the INITs would fill in three seconds.
+/// Many real addresses that prove themselves with cookies and never finish
+/// (docs/protocol/session.md §9). Scaled to a tenth, so that the key agreements of the test are
+/// few: 200 a second, and room for 60 unconfirmed sessions, which the good ones of the INITs would
+/// fill in three seconds.
 struct BotnetTests {
   /// The attackers: each sends INITs with its cookie, some of them good, most of them junk.
   private final class Botnet {
@@ -63,8 +64,8 @@ struct BotnetTests {
   }
 
   /// Goal: at least 95 % of honest clients register within 10 s. Method: 2 INITs a second of each
-  /// source with cookies (but at least 800 a second in all) for 12 s; each 0.5 s a client begins, as
-  /// clients do, 100 ms away.
+  /// source with cookies (but at least 800 a second in all) for 12 s; each 0.5 s a client begins,
+  /// as clients do, 100 ms away.
   @Test(arguments: Addresses.allCases)
   func `registers 95 % while many addresses with cookies begin and never finish`(
     addresses: Addresses

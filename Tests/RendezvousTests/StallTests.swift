@@ -80,8 +80,8 @@ struct StallTests {
     #expect(server.counters.datagramsSent == sent + 1, "the PONG and nothing else")
   }
 
-  /// Method: 700 clients of 40 sources send the first 30 KiB of messages whose end never comes, at a
-  /// server that keeps 16 MiB of them.
+  /// Method: 700 clients of 40 sources send the first 30 KiB of messages whose end never comes, at
+  /// a server that keeps 16 MiB of them.
   @Test func `delivers messages of one fragment while half messages hold all the room`() {
     var limits = ServerLimits()
     limits.reassemblyByteCount = 16 << 20

@@ -33,8 +33,8 @@ struct HandshakeTurns {
     return meters.take(source, rates, now: now)
   }
 
-  /// A site may do what four hosts may, a network what sixteen may. Without an interval the turns are
-  /// counted and nobody waits.
+  /// A site may do what four hosts may, a network what sixteen may. Without an interval the turns
+  /// are counted and nobody waits.
   private var rates: PrefixRates {
     guard interval > 0 else {
       let free = Rate(interval: 1, burst: 1_000_000)

@@ -2,8 +2,8 @@ import Cryptography
 import Primitives
 import Wire
 
-/// The MACs and cookies of INITs, and how many key agreements there may be (docs/protocol/session.md
-/// §3, §9).
+/// The MACs and cookies of INITs, and how many key agreements there may be
+/// (docs/protocol/session.md §3, §9).
 ///
 /// Keeps nothing of an INIT; under load the cookie proves the address instead.
 struct InitiationGate {

@@ -7,8 +7,8 @@ package struct ServerLimits: Sendable {
   /// INIT of one IPv4 address or IPv6 /64 without a cookie: what WireGuard allows; a household
   /// behind one address comes back after a power cut within seconds. Beyond it a cookie is due.
   package var initiationsPerSource = Rate(perSecond: 20, burst: 5)
-  /// INIT with a right MAC2: the same again, so that whoever forges the address cannot use it up; an
-  /// IPv6 /56 may do what four addresses may, a /48 or an IPv4 /24 what sixteen may.
+  /// INIT with a right MAC2: the same again, so that whoever forges the address cannot use it up;
+  /// an IPv6 /56 may do what four addresses may, a /48 or an IPv4 /24 what sixteen may.
   package var provenInitiations = PrefixRates(
     endpoint: Rate(perSecond: 2, burst: 4), host: Rate(perSecond: 20, burst: 20),
     site: Rate(perSecond: 80, burst: 80), network: Rate(perSecond: 320, burst: 320))
@@ -41,7 +41,8 @@ package struct ServerLimits: Sendable {
   /// CARD and VERSION to one source: more than 10 Mbit/s of CARD_REQUESTs with its address ask for.
   /// Shorter than what they answer.
   package var cardsPerSource = Rate(perSecond: 2500, burst: 100)
-  /// CARD and VERSION in all, apart from COOKIE: a flood of CARD_REQUESTs leaves registration alone.
+  /// CARD and VERSION in all, apart from COOKIE: a flood of CARD_REQUESTs leaves registration
+  /// alone.
   package var cards = Rate(perSecond: 5000, burst: 500)
   /// RESET to one source: a client needs one.
   package var resetsPerSource = Rate(perSecond: 1, burst: 1)
@@ -62,8 +63,8 @@ package struct ServerLimits: Sendable {
   package var lookUps = PrefixRates(
     host: Rate(perSecond: 50, burst: 200), site: Rate(perSecond: 100, burst: 400),
     network: Rate(perSecond: 200, burst: 800))
-  /// Names that one source may newly bind in a day: two hundred answerers of one address fit. A name
-  /// that its identity has already is not new.
+  /// Names that one source may newly bind in a day: two hundred answerers of one address fit. A
+  /// name that its identity has already is not new.
   package var newNames = PrefixRates(
     host: Rate(perDay: 256), site: Rate(perDay: 1024), network: Rate(perDay: 4096))
   /// Clients in all: memory (26 MB at 400 bytes each); beyond it a second server is due.
@@ -73,12 +74,14 @@ package struct ServerLimits: Sendable {
   /// Clients of one IPv6 /56, and of one /48 or IPv4 /24: one provider's customer must not be able
   /// to fill the server.
   package var sessionsPerSite = 1024
+  /// The wider of the two.
   package var sessionsPerNetwork = 8192
   /// Clients with something under way (unacknowledged messages, a half-received one). Each costs
   /// some KiB; for one more, the one that was acknowledged longest ago is given up.
   package var exchanges = 8192
   /// The same of one IPv4 address or IPv6 /64, and of one /24 or /48.
   package var exchangesPerHost = 128
+  /// The wider of the two.
   package var exchangesPerNetwork = 1024
   /// How long messages wait for an acknowledgement: nobody waits longer for an answer.
   package var patience = Duration.seconds(8)
@@ -88,6 +91,7 @@ package struct ServerLimits: Sendable {
   /// The same of one IPv4 address or IPv6 /64 (200 clients with a message each), and of one /24 or
   /// /48. The client that holds most is closed.
   package var reassemblyPerHost = 1 << 20
+  /// The wider of the two.
   package var reassemblyPerNetwork = 8 << 20
   /// Datagrams that wait to be sent outside sessions (RESP, COOKIE …): half a second of the
   /// fastest rate above; the rest is dropped and asked for again.

@@ -16,8 +16,8 @@ extension RendezvousMachine {
     }
   }
 
-  /// MAC1 first, then the rate of the source; beyond it, and under load, the address is to be proven
-  /// by a cookie, and whoever has one has a rate of its own.
+  /// MAC1 first, then the rate of the source; beyond it, and under load, the address is to be
+  /// proven by a cookie, and whoever has one has a rate of its own.
   private mutating func judge(
     _ packet: InitPacket, _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant
   ) {

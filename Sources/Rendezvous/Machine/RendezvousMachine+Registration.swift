@@ -38,7 +38,8 @@ extension RendezvousMachine {
       .registered(
         id, name: status == .nameGranted ? entry.name : nil, status: status,
         from: registry[slot].address))
-    // What RESP promised does not hold any more: the client learns it from the RESP to its next INIT.
+    // What RESP promised does not hold any more: the client learns it from the RESP to its next
+    // INIT.
     guard status == entry.status else {
       close(slot, .limits, .promiseBroken, now: now)
       return false

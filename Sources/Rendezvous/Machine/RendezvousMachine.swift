@@ -22,7 +22,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   var exchanges: ExchangeTable
   var pending: PendingRegistrations
   var unconfirmed: UnconfirmedSessions
-  var limiter: SourceLimits
+  var limiter: SourceMeters
   var gate: InitiationGate
   var recentAnswers: RecentAnswers
   var connectionIDs: ConnectionIDs
@@ -68,7 +68,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     exchanges = ExchangeTable(limits, hash: hash)
     pending = PendingRegistrations()
     unconfirmed = UnconfirmedSessions(hash: hash)
-    limiter = SourceLimits(limits, hash: hash)
+    limiter = SourceMeters(limits, hash: hash)
     connectionIDs = ConnectionIDs(boot: settings.bootCounter, random: &random)
     prompts = BoundedQueue(limit: limits.waitingAnswers)
     ready = BoundedQueue(limit: limits.sessions)

@@ -28,7 +28,8 @@ struct UnconfirmedSessions {
   }
 
   /// The one that has to go before another one of `source` may come: the oldest of its host or its
-  /// network when they have their most, the oldest of the fullest host when there is no room at all.
+  /// network when they have their most, the oldest of the fullest host when there is no room at
+  /// all.
   func excess(for source: SocketAddress, _ limits: ServerLimits) -> UInt32? {
     let host = byHost.list(of: source.key(.host, hash) ?? 0)
     if byHost.count(in: host) >= limits.unconfirmedPerHost { return byHost.first(in: host) }

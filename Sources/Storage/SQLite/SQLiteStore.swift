@@ -81,8 +81,14 @@ package final class SQLiteStore: RegistrationStore {
       PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -512;
       PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY
       """)
-    guard version < schemaVersion else { return try checkQuickly(database) }
-    if version == 1 { return try addUse(database) }
+    switch version {
+    case schemaVersion: try checkQuickly(database)
+    case 1: try addUse(database)
+    default: try makeTables(database)
+    }
+  }
+
+  private static func makeTables(_ database: borrowing Database) throws(StorageError) {
     try database.run(
       """
       BEGIN IMMEDIATE;

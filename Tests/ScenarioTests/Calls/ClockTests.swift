@@ -1,9 +1,9 @@
-import Calling
-import Peer
 import Primitives
 import Simulation
 import Testing
 import Wire
+
+@testable import Peer
 
 /// Hosts whose clocks are wrong (docs/protocol/rendezvous.md §2).
 @Suite struct ClockTests {
@@ -30,6 +30,17 @@ import Wire
       if case .registration(.failed(let failure)) = event.event { failure } else { nil }
     }
     #expect(failures.first == .wrongClock(serverTime: nil))
+  }
+
+  @Test func `an amended clock changes only what the link itself says`() {
+    var link = RendezvousLink(
+      PeerConfiguration(
+        rendezvous: SocketAddress(v4: 192, 0, 2, 1, port: 7400), wallClockAtZero: 5000),
+      random: RandomSource(seed: 1))
+    #expect(link.unixMilliseconds(now: Instant(nanoseconds: 1_000_000)) == 5001)
+    link.amendment = RegistrationAmendment(clockOffset: -3000)
+    #expect(link.unixMilliseconds(now: .zero) == 2000)
+    #expect(link.configuration.wallClockAtZero == 5000)
   }
 
   /// Method: a host registers with its clock an hour ahead, is stopped, its clock set right.

@@ -3,7 +3,7 @@ import Wire
 
 /// All that is counted by source and by identity: who may ask for what how often
 /// (docs/protocol/session.md §9).
-struct SourceLimits {
+struct SourceMeters {
   var identities: IdentityRates
   var failures: FailureTable
   var turns: HandshakeTurns
