@@ -24,8 +24,16 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case notAllowed
     /// Another program registered with the same identity.
     case replacedElsewhere
+    /// The rendezvous knows a newer card of this identity.
+    case identitySuperseded
+    /// The rendezvous, or this address there, has as many sessions as it may.
+    case rendezvousFull
+    /// The clocks of this host and of the rendezvous differ too much.
+    case wrongClock
     /// Another identity has the name that was asked for.
     case nameTaken
+    /// The rendezvous gives this identity or this address no more names.
+    case noMoreNames
     /// An identity is not the one seen before, or not the one pinned.
     case identityChanged
     /// The identity file is readable by others.
@@ -126,6 +134,31 @@ extension EarshotError {
     EarshotError(
       .nameTaken, "The name '\(name)' belongs to another identity at this rendezvous.",
       advice: "Choose another --name, or use the identity file that first had it.")
+  }
+
+  package static func noMoreNames(_ name: String) -> EarshotError {
+    EarshotError(
+      .noMoreNames, "The rendezvous gave no name: '\(name)' would be one too many.",
+      advice: "An identity has at most 8 names, an address at most 256 new ones a day: use a name "
+        + "that the identity has, try tomorrow, or ask the operator.")
+  }
+
+  package static func identitySuperseded(_ id: PeerID) -> EarshotError {
+    EarshotError(
+      .identitySuperseded, "The rendezvous knows a newer card of the identity \(id).",
+      advice: "Check this host's clock, and whether another program uses a newer copy of the file.")
+  }
+
+  package static func rendezvousFull(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .rendezvousFull, "The rendezvous at \(address) takes no more sessions from this address.",
+      advice: "Close programs that are registered from it, or try again later.")
+  }
+
+  package static func wrongClock(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .wrongClock, "The clocks of this host and of the rendezvous at \(address) differ too much.",
+      advice: "Set this host's clock (timedatectl), or tell the operator of the rendezvous.")
   }
 
   package static func rendezvousChanged(expected: PeerID, found: PeerID) -> EarshotError {

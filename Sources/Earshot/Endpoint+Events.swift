@@ -53,6 +53,9 @@ extension Endpoint {
     case .versionMismatch(let lowest, let highest):
       return .versionMismatch("The rendezvous", lowest: lowest, highest: highest)
     case .notAllowed: return .notAllowed(id)
+    case .superseded: return .identitySuperseded(id)
+    case .full: return .rendezvousFull(address)
+    case .wrongClock: return .wrongClock(address)
     case .replaced: return .replacedElsewhere(id)
     }
   }

@@ -41,6 +41,8 @@ public enum RegistrationState: Sendable, Equatable {
     case taken
     /// The name is not one: 1..63 of `A-Z a-z 0-9 . _ -`.
     case malformed
+    /// The identity, this address or the rendezvous has as many names as it may.
+    case noMore
   }
 }
 

@@ -77,6 +77,7 @@ extension RegistrationState.NameStatus {
     case .granted: self = .granted
     case .taken: self = .taken
     case .malformed: self = .malformed
+    case .noMore: self = .noMore
     }
   }
 }

@@ -113,6 +113,9 @@ package struct MessageChannel: Sendable {
   /// Nothing is under way, waits, is half received or unpolled.
   package var isIdle: Bool { sender.isIdle && receiver.isIdle && events.isEmpty }
 
+  /// Nothing that was sent or is to be sent waits for an acknowledgement.
+  package var isSenderIdle: Bool { sender.isIdle }
+
   /// Packets with MSG under way.
   package var packetsInFlight: Int { sender.window.packets.count }
 

@@ -234,6 +234,13 @@ struct MessageSender: Sendable {
         || streams.contains { canActivate($0) })
   }
 
+  /// The credit as it is once everything under way is given up.
+  var creditWithoutUnsent: SendCredit {
+    var credit = credit
+    for message in active where !message.isAbandoned { credit.giveBack(message.unsentByteCount) }
+    return credit
+  }
+
   /// Messages wait, none is under way, and only credit is missing.
   var isStarved: Bool {
     waitingCount > 0 && active.isEmpty && !streams.contains { canActivate($0) }

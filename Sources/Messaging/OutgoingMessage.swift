@@ -84,6 +84,9 @@ struct OutgoingMessage: Sendable {
     fragmentCount == 64 ? .max : (1 << UInt64(fragmentCount)) - 1
   }
 
+  /// Bytes that were reserved for it and never sent.
+  var unsentByteCount: Int { bytes.count - sentByteCount }
+
   /// Nothing of it is missing at the other side.
   var isFinished: Bool { isAbandoned ? acknowledged != 0 : acknowledged == all }
   var needsResend: Bool { resend != 0 }
@@ -128,7 +131,7 @@ struct OutgoingMessage: Sendable {
   /// Gives the message up; from now on its only fragment is the notice of that. Returns how many
   /// bytes were reserved for it and never sent.
   mutating func abandon() -> Int {
-    let unsent = bytes.count - sentByteCount
+    let unsent = unsentByteCount
     isAbandoned = true
     bytes = []
     sent = 1

@@ -37,16 +37,32 @@ extension MessageChannel {
   /// What to keep of the channel instead of the channel; `nil` unless it is idle, owes no CREDIT,
   /// has used only the rendezvous' stream, and misses no message more than 64 behind the newest.
   package var resting: RestingState? {
+    guard isIdle, !receiver.credit.isDue else { return nil }
+    return state(sender.credit)
+  }
+
+  /// What to keep of the channel when its owner gives up waiting for acknowledgements; `nil` while
+  /// a message is half received, and when too little credit would be left.
+  ///
+  /// The other side never learns that the messages under way were given up: what was sent of them
+  /// stays counted as used, and their numbers stay open there, at most the window of its stream.
+  package var givenUp: RestingState? {
+    let credit = sender.creditWithoutUnsent
+    guard receiver.isIdle, credit.available >= sender.limits.initialGrant / 2 else { return nil }
+    return state(credit)
+  }
+
+  private func state(_ credit: SendCredit) -> RestingState? {
     let outgoing = sender.streams.first
     let incoming = receiver.streams.first
-    guard isIdle, !receiver.credit.isDue, sender.streams.count <= 1, receiver.streams.count <= 1,
+    guard sender.streams.count <= 1, receiver.streams.count <= 1,
       outgoing == nil || outgoing?.id == RestingState.stream,
       incoming == nil || incoming?.id == RestingState.stream,
       let finished = incoming == nil ? 0 : incoming?.compactFinished
     else { return nil }
     return RestingState(
       nextSequence: outgoing?.nextSequence ?? 0, lowest: incoming?.lowest ?? 0,
-      finished: finished, sendLimit: sender.credit.limit, sendUsed: sender.credit.used,
+      finished: finished, sendLimit: credit.limit, sendUsed: credit.used,
       receiveGranted: receiver.credit.granted, received: receiver.credit.received)
   }
 }

@@ -33,6 +33,8 @@ package enum RegistrationStep: Sendable, Equatable {
     case granted = 1
     case taken = 2
     case malformed = 3
+    /// The identity, this address or the server has as many names as it may.
+    case noMore = 4
   }
 }
 
@@ -47,6 +49,14 @@ package enum RegistrationFailure: Sendable, Equatable {
   case versionMismatch(lowest: UInt8, highest: UInt8)
   /// It does not admit this identity; attempts end.
   case notAllowed
+  /// It knows a newer card of this identity, and took no newer one either; attempts end.
+  case superseded(knownSerial: UInt64)
+  /// It, or this address there, has as many sessions as it may; attempts go on.
+  case full
+  /// By one's clock the other's card is not valid; attempts go on.
+  ///
+  /// - Parameter serverTime: What its clock shows in ms since 1970 UTC, if it has said.
+  case wrongClock(serverTime: UInt64?)
   /// Another program registered with the same identity; attempts end.
   case replaced
 }

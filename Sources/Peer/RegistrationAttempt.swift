@@ -50,6 +50,8 @@ struct RegistrationAttempt: ~Copyable {
   private var sendsInit = false
   private var sendsCardRequest = false
   private var established: Established?
+  /// A card came that has expired by our clock.
+  private(set) var sawExpiredCard = false
   /// Datagrams that did not verify.
   private(set) var strangeAnswers = 0
 
@@ -100,7 +102,9 @@ struct RegistrationAttempt: ~Copyable {
     do throws(CardFault) {
       try packet.card.verify(unixSeconds: unixSeconds)
     } catch {
-      return strange()
+      // A card from the future is none that somebody could have kept: our clock is behind.
+      if error == .expired { sawExpiredCard = true }
+      guard error == .notYetValid else { return strange() }
     }
     if let expectedID, packet.card.id != expectedID {
       take(hint: .identityMismatch(expected: expectedID, found: packet.card.id), now: now)
@@ -125,7 +129,11 @@ struct RegistrationAttempt: ~Copyable {
   }
 
   /// Why the attempt failed.
-  var failure: RegistrationFailure { hint ?? (strangeAnswers > 0 ? .notUnderstood : .noAnswer) }
+  var failure: RegistrationFailure {
+    if let hint { return hint }
+    if sawExpiredCard { return .wrongClock(serverTime: nil) }
+    return strangeAnswers > 0 ? .notUnderstood : .noAnswer
+  }
 
   /// Whether another attempt would fail for the same reason.
   var isFailureFinal: Bool { hint != nil }
@@ -166,7 +174,13 @@ struct RegistrationAttempt: ~Copyable {
     else { return strange() }
     // The clear responder's ID is anybody's; what counts is the sealed one. To refuse a RESP for
     // the clear one would end the attempt: a Noise message opens only once.
-    if payload.status == .notAllowed { return .refused(.notAllowed) }
+    switch payload.status {
+    case .notAllowed: return .refused(.notAllowed)
+    case .superseded: return .refused(.superseded(knownSerial: payload.knownSerial))
+    case .full: return .refused(.full)
+    case .wrongClock: return .refused(.wrongClock(serverTime: payload.serverTime))
+    case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: break
+    }
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(
       keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,

@@ -33,7 +33,7 @@ struct RendezvousLink: ~Copyable {
   let address: SocketAddress
   let configuration: PeerConfiguration
   private var random: RandomSource
-  private var attempt: RegistrationAttempt?
+  var attempt: RegistrationAttempt?
   var association: Association?
   private var terms: ResponsePayload?
   private(set) var isConfirmed = false
@@ -43,7 +43,9 @@ struct RendezvousLink: ~Copyable {
   private var provenCard: ContactCard?
   private var nextAttempt: Instant?
   private var failures = 0
-  private var isStopped = true
+  var isStopped = true
+  /// What the rendezvous put right of what we say.
+  var amendment = RegistrationAmendment()
   private var lastTime = TAI64N.zero
   private var flights: [Flight] = []
   private var waiting: [Waiting] = []
@@ -145,15 +147,13 @@ struct RendezvousLink: ~Copyable {
     if case .control(.reset) = Demultiplexer.classify(bytes) {
       return handleReset(bytes, now: now, identity: &identity)
     }
-    let seconds = unixMilliseconds(now: now) / 1000
+    let seconds =
+      (UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000) / 1000
     switch attempt?.handle(bytes, ownStatic: identity.staticKey, unixSeconds: seconds, now: now) {
     case .cardFound:
       handleTimeout(now: now, identity: &identity, isInCall: false)
     case .established: establish(identity: identity, now: now)
-    case .refused(let failure):
-      attempt = nil
-      isStopped = true
-      events.append(.registration(.failed(failure)))
+    case .refused(let failure): handleRefusal(failure, now: now, identity: &identity)
     case .nothing, nil: break
     }
   }
@@ -309,7 +309,7 @@ struct RendezvousLink: ~Copyable {
     association?.silenceDeadline(after: Self.silence) ?? nil
   }
 
-  private mutating func begin(now: Instant, identity: inout LocalIdentity) {
+  mutating func begin(now: Instant, identity: inout LocalIdentity) {
     nextAttempt = nil
     let seconds = unixMilliseconds(now: now) / 1000
     _ = identity.rotateIfDue(unixSeconds: seconds, random: &random)
@@ -336,14 +336,19 @@ struct RendezvousLink: ~Copyable {
       random: &random, now: now)
     guard hasFailed == true else { return }
     let failure = attempt?.failure ?? .noAnswer
-    let isFinal = attempt?.isFailureFinal ?? false
+    guard attempt?.isFailureFinal == true else {
+      return retryLater(failure, isInCall: isInCall, now: now)
+    }
+    attempt = nil
+    isStopped = true
+    events.append(.registration(.failed(failure)))
+  }
+
+  /// The attempt has failed; the next one comes by itself.
+  mutating func retryLater(_ failure: RegistrationFailure, isInCall: Bool, now: Instant) {
     attempt = nil
     failures += 1
     events.append(.registration(.failed(failure)))
-    if isFinal {
-      isStopped = true
-      return
-    }
     nextAttempt =
       now + RegistrationBackOff.wait(after: failures, isInCall: isInCall, chance: random.unit())
   }
@@ -352,6 +357,7 @@ struct RendezvousLink: ~Copyable {
     guard let made = attempt?.takeEstablished() else { return }
     attempt = nil
     failures = 0
+    amendment.isUsed = false
     let terms = made.terms
     let session = Session(
       made.keys, local: made.local, remote: terms.responder,
@@ -413,8 +419,10 @@ struct RendezvousLink: ~Copyable {
     terms.map { $0.serverTime &+ now.nanoseconds(since: termsAt) / 1_000_000 }
   }
 
-  private func unixMilliseconds(now: Instant) -> UInt64 {
-    UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+  /// What we say the time is; for what others say, our own clock counts.
+  func unixMilliseconds(now: Instant) -> UInt64 {
+    UInt64(clamping: configuration.wallClockAtZero &+ amendment.clockOffset)
+      &+ now.nanoseconds / 1_000_000
   }
 
   private static let messageLife = Duration.seconds(8)
@@ -429,10 +437,11 @@ struct RendezvousLink: ~Copyable {
 extension RegistrationStep.NameStatus {
   init(_ status: RegistrationStatus) {
     switch status {
-    case .noNameAskedFor, .notAllowed: self = .none
+    case .noNameAskedFor, .notAllowed, .superseded, .full, .wrongClock: self = .none
     case .nameGranted: self = .granted
     case .nameTaken: self = .taken
     case .nameMalformed: self = .malformed
+    case .noMoreNames: self = .noMore
     }
   }
 }

@@ -7,13 +7,24 @@ package import Wire
 /// Calls are synchronous and short. Writes belong to a batch that `commit` makes durable, and reads
 /// see them at once. A class, because the machine shares it with the program that opened it.
 package protocol RegistrationStore: AnyObject {
-  func owner(of name: PeerName) throws(StoreFailure) -> PeerID?
+  /// Whose name it is. A name that was neither registered nor looked up for a year is nobody's.
+  ///
+  /// - Parameter now: Seconds since 1970; noted, once a day, as the moment of its last use.
+  func owner(of name: PeerName, now: UInt64) throws(StoreFailure) -> PeerID?
 
   /// The encoded card; `nil` for an identity that was never here.
   func card(of id: PeerID) throws(StoreFailure) -> [UInt8]?
 
-  /// Gives `name` to `id` if nobody else has it.
-  func bind(_ name: PeerName, to id: PeerID) throws(StoreFailure) -> NameVerdict
+  /// The highest serial of its cards; `nil` for an identity that was never here.
+  func serial(of id: PeerID) throws(StoreFailure) -> UInt64?
+
+  /// What `bind` would say. Changes nothing.
+  func verdict(
+    on name: PeerName, for id: PeerID, now: UInt64
+  ) throws(StoreFailure) -> NameVerdict
+
+  /// Gives `name` to `id` if the verdict allows it.
+  func bind(_ name: PeerName, to id: PeerID, now: UInt64) throws(StoreFailure) -> NameVerdict
 
   /// Keeps `card` in place of a card with a lower serial.
   ///
@@ -21,13 +32,18 @@ package protocol RegistrationStore: AnyObject {
   ///   ones seen longest ago and without a name are forgotten.
   func keep(_ card: [UInt8], serial: UInt64, of id: PeerID, seen: UInt64) throws(StoreFailure)
 
+  /// Whether there is something to commit.
+  var isBatchOpen: Bool { get }
+
   /// Ends the batch. After a failure the batch is lost and the store goes on.
   func commit() throws(StoreFailure)
 }
 
-/// What became of the wish for a name.
+/// What becomes of the wish for a name.
 package enum NameVerdict: Sendable {
-  /// It is this identity's now, or was already.
+  /// It is this identity's already.
+  case owned
+  /// It is this identity's from now on.
   case granted
   case taken
   /// This identity has as many names as one may have, or the store as many as it holds.
@@ -45,14 +61,20 @@ package struct StoreFailure: Error, Equatable, Sendable {
 
 /// How much a store holds, so that nobody can fill the disk by asking.
 package struct StoreLimits: Sendable {
-  /// A person's devices and roles; names are for good, so they must not be free.
+  /// A person's devices and roles; names are for long, so they must not be free.
   package var namesPerIdentity = 8
   /// About 100 MB of database; a server of this size has outgrown one process.
   package var names = 1_000_000
   /// About 450 MB of database; the oldest without a name make room.
   package var cards = 1_000_000
 
+  /// Seconds after which a name that nobody registered or looked up is free again.
+  package var nameLife: UInt64 = 365 * 86_400
+
   package init() {}
+
+  /// How often the use of a name is noted, in seconds.
+  package static let usePace: UInt64 = 86_400
 }
 
 /// A store that forgets when the process ends: for simulation and tests.
@@ -63,7 +85,7 @@ package final class MemoryStore: RegistrationStore {
   /// How many batches were ended.
   package private(set) var commitCount = 0
 
-  private var owners: [PeerName: PeerID] = [:]
+  private var owners: [PeerName: (id: PeerID, used: UInt64)] = [:]
   private var nameCounts: [PeerID: Int] = [:]
   private var cards: [PeerID: (card: [UInt8], serial: UInt64, seen: UInt64)] = [:]
   /// IDs in the order in which they were first kept: eviction must not depend on hashing.
@@ -71,9 +93,15 @@ package final class MemoryStore: RegistrationStore {
 
   package init(limits: StoreLimits = StoreLimits()) { self.limits = limits }
 
-  package func owner(of name: PeerName) throws(StoreFailure) -> PeerID? {
+  package func owner(of name: PeerName, now: UInt64) throws(StoreFailure) -> PeerID? {
     if let failure { throw failure }
-    return owners[name]
+    guard let owner = owners[name], !hasLapsed(owner.used, now) else { return nil }
+    owners[name]?.used = max(owner.used, now)
+    return owner.id
+  }
+
+  private func hasLapsed(_ used: UInt64, _ now: UInt64) -> Bool {
+    now > used && now - used >= limits.nameLife
   }
 
   package func card(of id: PeerID) throws(StoreFailure) -> [UInt8]? {
@@ -81,14 +109,47 @@ package final class MemoryStore: RegistrationStore {
     return cards[id]?.card
   }
 
-  package func bind(_ name: PeerName, to id: PeerID) throws(StoreFailure) -> NameVerdict {
+  package func serial(of id: PeerID) throws(StoreFailure) -> UInt64? {
     if let failure { throw failure }
-    if let owner = owners[name] { return owner == id ? .granted : .taken }
-    let count = nameCounts[id] ?? 0
-    guard count < limits.namesPerIdentity, owners.count < limits.names else { return .tooMany }
-    owners[name] = id
-    nameCounts[id] = count + 1
-    return .granted
+    return cards[id]?.serial
+  }
+
+  package func verdict(
+    on name: PeerName, for id: PeerID, now: UInt64
+  ) throws(StoreFailure) -> NameVerdict {
+    if let failure { throw failure }
+    if let owner = owners[name], !hasLapsed(owner.used, now) {
+      return owner.id == id ? .owned : .taken
+    }
+    guard nameCounts[id] ?? 0 < limits.namesPerIdentity else { return .tooMany }
+    let isFull =
+      owners.count >= limits.names && !owners.values.contains { hasLapsed($0.used, now) }
+    return isFull ? .tooMany : .granted
+  }
+
+  package func bind(
+    _ name: PeerName, to id: PeerID, now: UInt64
+  ) throws(StoreFailure) -> NameVerdict {
+    let verdict = try verdict(on: name, for: id, now: now)
+    switch verdict {
+    case .owned: owners[name]?.used = now
+    case .granted:
+      if owners.count >= limits.names { forgetLapsed(now) }
+      forget(name)
+      owners[name] = (id, now)
+      nameCounts[id, default: 0] += 1
+    case .taken, .tooMany: break
+    }
+    return verdict
+  }
+
+  private func forgetLapsed(_ now: UInt64) {
+    for (name, owner) in owners where hasLapsed(owner.used, now) { forget(name) }
+  }
+
+  private func forget(_ name: PeerName) {
+    guard let former = owners.removeValue(forKey: name) else { return }
+    nameCounts[former.id] = nameCounts[former.id].flatMap { $0 > 1 ? $0 - 1 : nil }
   }
 
   package func keep(
@@ -105,6 +166,8 @@ package final class MemoryStore: RegistrationStore {
     cards[id] = (card, serial, seen)
     order.append(id)
   }
+
+  package var isBatchOpen: Bool { false }
 
   package func commit() throws(StoreFailure) {
     if let failure { throw failure }

@@ -4,11 +4,8 @@ import Arguments
 enum NotYet {
   static let commands: [AbsentFeature] = [
     AbsentFeature(
-      "names", "this version cannot show or free names yet.",
-      advice: "Stop the server to look into registrations.db with sqlite3."),
-    AbsentFeature(
       "backup", "this version makes no backups yet.",
-      advice: "Stop the server, and copy the folder of --data."),
+      advice: "Stop the server, and copy the folder of --data.")
   ]
 
   static let options: [AbsentFeature] =

@@ -18,8 +18,9 @@ enum RendezvousProgram {
     SignalWatch.block(SignalWatch.Signal.allCases)
     ProcessSurroundings.ignoreWriteSignals()
     var arguments = Arguments(words)
+    let command = arguments.command()
     if arguments.wantsHelp {
-      LineOutput.standardOutput.write(ServeOptions.usage)
+      LineOutput.standardOutput.write(command == nil ? ServeOptions.usage : NamesCommand.usage)
       return ExitCode.done
     }
     do throws(UsageError) {
@@ -27,15 +28,30 @@ enum RendezvousProgram {
         LineOutput.standardOutput.write("earshot-rendezvous \(ServeOptions.version)")
         return ExitCode.done
       }
-      if let name = arguments.command() {
-        let absent = NotYet.commands.first { $0.name == name }
-        throw absent?.error ?? UsageError("'\(name)' is one argument too many.")
+      if let command {
+        guard command == "names" else {
+          let absent = NotYet.commands.first { $0.name == command }
+          throw absent?.error
+            ?? UsageError("'\(command)' is no command.", advice: "There is one: names.")
+        }
+        return names(try NamesCommand(arguments, environment: ServeOptions.environment))
       }
       let options = try ServeOptions(arguments, environment: ServeOptions.environment)
       return serve(options)
     } catch {
       complain("\(error)\nRun earshot-rendezvous --help for all options.")
       return ExitCode.usage
+    }
+  }
+
+  private static func names(_ command: NamesCommand) -> Int32 {
+    do throws(StorageError) {
+      if try command.run({ LineOutput.standardOutput.write($0) }) { return ExitCode.done }
+      complain("Nobody has that name.")
+      return ExitCode.failed
+    } catch {
+      complain(error.description)
+      return ExitCode.file
     }
   }
 

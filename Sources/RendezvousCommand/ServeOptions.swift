@@ -6,6 +6,7 @@ struct ServeOptions {
   static let version = "0.1.0"
   static let usage = """
     usage: earshot-rendezvous [options]
+           earshot-rendezvous names list | free NAME | export    (see names --help)
 
     Introduces peers to each other: they register here, look each other up, and exchange sealed
     invitations. It never sees keys or media.
@@ -67,11 +68,18 @@ struct ServeOptions {
       case "debug": .debug
       default: .info
       }
-    guard let data = data ?? Self.defaultData(environment) else {
+    self.data = try Self.dataDirectory(data, environment)
+  }
+
+  /// The directory given with `--data`, or the default one.
+  static func dataDirectory(
+    _ given: String?, _ environment: [String: String]
+  ) throws(UsageError) -> String {
+    guard let data = given ?? Self.defaultData(environment) else {
       throw UsageError(
         "There is no home directory to keep the data in.", advice: "Give --data DIR.")
     }
-    self.data = data
+    return data
   }
 
   private static func defaultData(_ environment: [String: String]) -> String? {

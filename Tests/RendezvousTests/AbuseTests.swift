@@ -181,20 +181,28 @@ struct AbuseTests {
     #expect(server.counters.packetsReplayed == 3)
   }
 
-  @Test func `ignores a source for a while after a hundred forgeries, and only that source`() {
+  @Test func `ignores a source's packets to one session after a hundred forgeries, and no others`()
+  {
     let server = Server()
-    let alice = TestClient(1)
+    let (alice, bob) = (TestClient(1), TestClient(2))
     server.join(alice)
-    var forged = alice.ping()
+    server.join(bob)
+    var (forged, other) = (alice.ping(), bob.ping())
     forged[20] ^= 1
+    other[20] ^= 1
     for _ in 0..<200 { server.receive(forged, from: stranger) }
     #expect(server.counters.packetsNotOpened == 101)
     #expect(server.counters.packetsIgnored == 99)
+    server.receive(other, from: stranger)
+    #expect(server.counters.packetsNotOpened == 102)
+    // From the proven address nothing is ignored, however much of it is forged.
+    for _ in 0..<200 { server.receive(forged, from: alice.address) }
+    #expect(server.counters.packetsNotOpened == 302)
     server.receive(alice.ping(token: 4), from: alice.address)
     #expect(alice.pongs.last?.token == 4)
     server.run(.seconds(3))
     server.receive(forged, from: stranger)
-    #expect(server.counters.packetsNotOpened == 102)
+    #expect(server.counters.packetsNotOpened == 303)
   }
 
   @Test func `asks for cookies under load, keeps nothing for them, and lets the honest in`() {

@@ -37,13 +37,30 @@ import Testing
   @Test(
     .enabled(if: Program.exists, "earshot-rendezvous is not built"),
     arguments: [
-      ["names", "list"], ["backup", "f"], ["--turn", "turn:h"], ["--turn-secret=f"],
+      ["backup", "f"], ["--turn", "turn:h"], ["--turn-secret=f"],
       ["--redis", "u"],
       ["--config", "f"], ["--require-token", "f"], ["--relay-key", "f"], ["--drain", "5s"],
       ["serve"],
     ])
   func `what is not there yet is refused`(words: [String]) throws {
     #expect(try #require(Program(words)).wait() == 2)
+  }
+
+  @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
+  func `lists and frees names while no server runs, and says so while one does`() throws {
+    let scratch = "/tmp/earshot-program-names-\(getpid())"
+    defer { Program.remove(scratch) }
+    let missing = try #require(Program(["names", "list", "--data", scratch]))
+    #expect(missing.wait() == 8)
+    let server = try #require(Program(["--listen", "127.0.0.1:0", "--data", scratch]))
+    #expect(server.readLine().hasPrefix("listening"))
+    #expect(try #require(Program(["names", "list", "--data", scratch])).wait() == 8)
+    #expect(server.stop(SIGTERM).code == 0)
+    let list = try #require(Program(["names", "export", "--data", scratch]))
+    #expect(list.readLine() == "" && list.wait() == 0)
+    #expect(try #require(Program(["names", "free", "bob", "--data", scratch])).wait() == 1)
+    #expect(try #require(Program(["names", "free", "no name", "--data", scratch])).wait() == 2)
+    #expect(try #require(Program(["names", "lose", "--data", scratch])).wait() == 2)
   }
 
   @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))

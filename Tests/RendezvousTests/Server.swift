@@ -20,6 +20,8 @@ final class Server {
   private(set) var strays: [(bytes: [UInt8], to: SocketAddress)] = []
   /// Which own address each datagram left from.
   private(set) var locals: [LocalAddressID] = []
+  private(set) var lastStray: (bytes: [UInt8], to: SocketAddress)?
+  var keepsStrays = true
   /// A digest of all that was sent, for determinism.
   private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
   /// Whether a datagram is lost; asked for each, both ways.
@@ -85,9 +87,18 @@ final class Server {
       defer { self.destination = nil }
       if isLost?() ?? false { continue }
       let receivers = clients.filter { $0.address == destination }
-      if receivers.isEmpty { strays.append((bytes, destination)) }
+      if receivers.isEmpty {
+        lastStray = (bytes, destination)
+        if keepsStrays { strays.append((bytes, destination)) }
+      }
       for client in receivers { client.handle(bytes, now: now) }
     }
+  }
+
+  /// Clients that answer nothing any more; what goes to them is not kept either.
+  func silence(_ client: TestClient) {
+    clients.removeAll { $0 === client }
+    keepsStrays = false
   }
 
   func attach(_ client: TestClient) {

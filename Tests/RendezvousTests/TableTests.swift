@@ -55,9 +55,9 @@ struct TableTests {
     #expect(results == [true, true, false])
     for number in 0..<1000 {
       let other = SocketAddress(v4: 11, 0, UInt8(number / 256), UInt8(number % 256), port: 1)
-      table.noteFailure(of: other, now: second(2))
+      _ = table.withRecord(of: other, now: second(2)) { $0.resets.take(rate, now: second(2)) }
     }
-    #expect(!table.isIgnored(source, limit: 0, now: second(2)))
+    #expect(table.withRecord(of: source, now: second(2)) { $0.resets.allows(rate, now: second(1)) })
   }
 
   @Test func `SourceCounts never counts too few`() {

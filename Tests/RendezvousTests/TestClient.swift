@@ -8,8 +8,8 @@ import Wire
 
 /// A client as the protocol pages describe it, put together from the parts that peers use.
 final class TestClient {
-  let identity: LocalIdentity
-  let card: ContactCard
+  private(set) var identity: LocalIdentity
+  private(set) var card: ContactCard
   var address: SocketAddress
   var random: RandomSource
 
@@ -33,6 +33,7 @@ final class TestClient {
   var pathResponses: [PathResponseFrame] = []
   var closes: [CloseCode] = []
   var cookie: [UInt8]?
+  var cards: [ContactCard] = []
   var resetToken: Bytes16?
   /// Numbers of sealed packets that were opened, to see that none comes twice.
   var numbers: [UInt32] = []
@@ -54,6 +55,17 @@ final class TestClient {
       ?? SocketAddress(
         v4: 10, UInt8(number >> 16 & 255), UInt8(number >> 8 & 255), UInt8(number & 255),
         port: 4000)
+  }
+
+  /// Another card of the same key, as by a clock that shows `unixSeconds`.
+  func renewCard(unixSeconds: UInt64) {
+    if let fresh = try? identity.makeCard(unixSeconds: unixSeconds) { card = fresh }
+  }
+
+  /// Another identity, made by a clock that shows `unixSeconds`.
+  func renewIdentity(unixSeconds: UInt64) {
+    identity = LocalIdentity(kind: .peer, unixSeconds: unixSeconds, random: &random)
+    renewCard(unixSeconds: unixSeconds)
   }
 
   // MARK: - Handshake
@@ -86,6 +98,38 @@ final class TestClient {
     return bytes + Array(repeating: 0, count: 16)
   }
 
+  /// Cookies for INITs that no client stands behind.
+  struct Prover {
+    private let key: Bytes32
+
+    init(to server: ContactCard) { key = derive("EST1cook", server.staticKey) }
+
+    func cookie(in datagram: [UInt8], for initiation: [UInt8]) -> [UInt8]? {
+      var reader = ByteReader(datagram.span)
+      guard let packet = try? CookiePacket(parsing: &reader),
+        let key = SecretKey(copying: key.span)
+      else { return nil }
+      return try? XChaChaPoly.open(
+        packet.sealedCookie.span, associated: Array(initiation[InitPacket.mac1Range]).span,
+        key: key, nonce: packet.nonce.span)
+    }
+
+    func prove(_ initiation: [UInt8], _ cookie: [UInt8]) -> [UInt8] {
+      let bytes = Array(initiation.prefix(InitPacket.mac2Range.lowerBound))
+      return bytes + mac(cookie.span, bytes.span).bytes
+    }
+  }
+
+  /// An INIT whose MAC1 is right and whose payload is junk: `salt` makes each another one.
+  static func junkInitiation(to server: ContactCard, salt: UInt64) -> [UInt8] {
+    var bytes = InitPacket.unauthenticated(
+      purpose: .register,
+      connectionID: ConnectionID(rawValue: UInt32(truncatingIfNeeded: salt) | 1),
+      noiseMessage: [UInt8](repeating: 9, count: InitPacket.noiseRange.count))
+    bytes += mac(derive("EST1mac1", server.staticKey).span, bytes.span).bytes
+    return bytes + Array(repeating: 0, count: 16)
+  }
+
   /// The same INIT with MAC2 from the cookie that came.
   func proven(_ initiation: [UInt8], to server: ContactCard) -> [UInt8] {
     guard let cookie else { return initiation }
@@ -104,7 +148,7 @@ final class TestClient {
       payload.responder == packet.responder, payload.initiator == connection
     else { return }
     response = payload
-    guard payload.status != .notAllowed, let split = handshake.split() else { return }
+    guard !payload.status.isRefusal, let split = handshake.split() else { return }
     sendKeys = Self.keys(split.initiatorToResponder)
     receiveKeys = Self.keys(split.responderToInitiator)
     sendNumber = 0
@@ -180,6 +224,9 @@ final class TestClient {
     switch Demultiplexer.classify(datagram.span) {
     case .control(.response): finish(datagram)
     case .control(.cookie): cookie = openCookie(datagram)
+    case .control(.card):
+      var reader = ByteReader(datagram.span)
+      if let packet = try? CardPacket(parsing: &reader) { cards.append(packet.card) }
     case .control(.reset):
       var reader = ByteReader(datagram.span)
       resetToken = try? ResetPacket(parsing: &reader).token

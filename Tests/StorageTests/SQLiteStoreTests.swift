@@ -1,8 +1,9 @@
 import Primitives
 import Rendezvous
-import Storage
 import Testing
 import Wire
+
+@testable import Storage
 
 struct SQLiteStoreTests {
   let scratch = Scratch()
@@ -20,16 +21,16 @@ struct SQLiteStoreTests {
     do {
       let store = try SQLiteStore(path: path)
       #expect(store.bootCounter == 1)
-      #expect(try store.bind(name, to: alice) == .granted)
-      #expect(try store.bind(name, to: alice) == .granted)
-      #expect(try store.bind(name, to: bob) == .taken)
+      #expect(try store.bind(name, to: alice, now: 100) == .granted)
+      #expect(try store.bind(name, to: alice, now: 100) == .owned)
+      #expect(try store.bind(name, to: bob, now: 100) == .taken)
       try store.keep([1, 2], serial: 5, of: alice, seen: 100)
       #expect(try store.card(of: alice) == [1, 2])  // seen before it is committed
       try store.commit()
     }
     let store = try SQLiteStore(path: path)
     #expect(store.bootCounter == 2)
-    #expect(try store.owner(of: name) == alice)
+    #expect(try store.owner(of: name, now: 100) == alice)
     #expect(try store.card(of: alice) == [1, 2])
     #expect(try store.card(of: bob) == nil)
     #expect(scratch.mode(path) == 0o600)
@@ -38,13 +39,13 @@ struct SQLiteStoreTests {
   @Test func `loses an uncommitted batch and nothing else`() throws {
     do {
       let store = try SQLiteStore(path: path)
-      _ = try store.bind(name, to: alice)
+      _ = try store.bind(name, to: alice, now: 100)
       try store.commit()
-      _ = try store.bind(PeerName("bob")!, to: bob)
+      _ = try store.bind(PeerName("bob")!, to: bob, now: 100)
     }
     let store = try SQLiteStore(path: path)
-    #expect(try store.owner(of: name) == alice)
-    #expect(try store.owner(of: PeerName("bob")!) == nil)
+    #expect(try store.owner(of: name, now: 100) == alice)
+    #expect(try store.owner(of: PeerName("bob")!, now: 100) == nil)
   }
 
   @Test func `keeps the card with the highest serial`() throws {
@@ -64,11 +65,11 @@ struct SQLiteStoreTests {
     limits.cards = 3
     let store: any RegistrationStore =
       isOnDisk ? try SQLiteStore(path: path, limits: limits) : MemoryStore(limits: limits)
-    #expect(try store.bind(PeerName("a")!, to: alice) == .granted)
-    #expect(try store.bind(PeerName("b")!, to: alice) == .granted)
-    #expect(try store.bind(PeerName("c")!, to: alice) == .tooMany)
-    #expect(try store.bind(PeerName("c")!, to: bob) == .granted)
-    #expect(try store.bind(PeerName("d")!, to: bob) == .tooMany)
+    #expect(try store.bind(PeerName("a")!, to: alice, now: 100) == .granted)
+    #expect(try store.bind(PeerName("b")!, to: alice, now: 100) == .granted)
+    #expect(try store.bind(PeerName("c")!, to: alice, now: 100) == .tooMany)
+    #expect(try store.bind(PeerName("c")!, to: bob, now: 100) == .granted)
+    #expect(try store.bind(PeerName("d")!, to: bob, now: 100) == .tooMany)
     // Named identities stay; of the others the one seen longest ago makes room.
     try store.keep([1], serial: 1, of: alice, seen: 1)
     for number in UInt64(10)..<14 {
@@ -81,10 +82,84 @@ struct SQLiteStoreTests {
     try store.commit()
   }
 
+  /// Method: in memory as on disk: a name is used on day 0, looked up on day 300; asked for by
+  /// another one on days 600 and 700.
+  @Test(arguments: [true, false])
+  func `frees a name after a year without use, and not before`(isOnDisk: Bool) throws {
+    let day: UInt64 = 86_400
+    var limits = StoreLimits()
+    limits.names = 1
+    let store: any RegistrationStore =
+      isOnDisk ? try SQLiteStore(path: path, limits: limits) : MemoryStore(limits: limits)
+    #expect(try store.bind(name, to: alice, now: 0) == .granted)
+    #expect(try store.owner(of: name, now: 300 * day) == alice)
+    #expect(store.isBatchOpen == isOnDisk)
+    #expect(try store.bind(name, to: bob, now: 600 * day) == .taken)
+    #expect(try store.bind(PeerName("other")!, to: bob, now: 600 * day) == .tooMany)
+    #expect(try store.owner(of: name, now: 664 * day) == alice)
+    #expect(try store.owner(of: name, now: (664 + 365) * day) == nil)
+    // Room is made for another name, and the lapsed one is free.
+    #expect(try store.verdict(on: name, for: bob, now: 1100 * day) == .granted)
+    #expect(try store.bind(PeerName("other")!, to: bob, now: 1100 * day) == .granted)
+    #expect(try store.bind(name, to: bob, now: 1100 * day) == .tooMany)
+    #expect(try store.bind(name, to: bob, now: 1500 * day) == .granted)
+    try store.commit()
+    #expect(!store.isBatchOpen)
+  }
+
+  @Test func `knows the highest serial of an identity`() throws {
+    let store = try SQLiteStore(path: path)
+    #expect(try store.serial(of: alice) == nil)
+    try store.keep([1], serial: 7, of: alice, seen: 1)
+    try store.keep([1], serial: 5, of: alice, seen: 1)
+    #expect(try store.serial(of: alice) == 7)
+  }
+
+  @Test func `takes over a database of version 1 with a fresh year for each name`() throws {
+    do {
+      let store = try SQLiteStore(path: path)
+      _ = try store.bind(name, to: alice, now: 100)
+      try store.commit()
+    }
+    try Self.run(
+      path, "DROP INDEX names_by_use; ALTER TABLE names DROP COLUMN used; PRAGMA user_version = 1")
+    let store = try SQLiteStore(path: path)
+    #expect(store.bootCounter == 2)
+    #expect(try store.owner(of: name, now: 1_767_225_600) == alice)
+  }
+
+  private static func run(_ path: String, _ sql: String) throws {
+    let database = try Database(path)
+    try database.run(sql)
+  }
+
+  @Test func `lists names for the operator and frees them, while no server runs`() throws {
+    do {
+      let store = try SQLiteStore(path: path)
+      _ = try store.bind(name, to: alice, now: 100)
+      _ = try store.bind(PeerName("bob")!, to: bob, now: 200)
+      try store.commit()
+      #expect(code { _ = try NameRegister(path: path) } == .inUse)
+    }
+    do {
+      let register = try NameRegister(path: path)
+      var entries: [NameRegister.Entry] = []
+      try register.forEach { entries.append($0) }
+      #expect(entries.map(\.id) == [alice, bob] && entries.map(\.used) == [100, 200])
+      #expect(try register.free(name) == alice)
+      #expect(try register.free(name) == nil)
+    }
+    let store = try SQLiteStore(path: path)
+    #expect(store.bootCounter == 2)
+    #expect(try store.owner(of: name, now: 300) == nil)
+    #expect(try store.bind(name, to: bob, now: 300) == .granted)
+    #expect(code { _ = try NameRegister(path: scratch.file("none.db")) } == .notReadable)
+  }
+
   @Test func `lets one process in at a time`() throws {
     let store = try SQLiteStore(path: path)
     #expect(code { _ = try SQLiteStore(path: path) } == .inUse)
-    _ = try store.bind(name, to: alice)
+    _ = try store.bind(name, to: alice, now: 100)
     try store.commit()
   }
 

@@ -29,12 +29,10 @@ enum UntestedFiles {
     "Sources/Reactor/Network/UDPStatistics.swift",
     "Sources/Reactor/Threads/JoinableThread.swift",
     "Sources/Rendezvous/Exchange/ArrivalRing.swift",
-    "Sources/Rendezvous/Exchange/Exchange.swift",
     "Sources/Rendezvous/Exchange/FlightRing.swift",
     "Sources/Rendezvous/Machine/Farewells.swift",
     "Sources/Storage/Files/PrivateFile.swift",
     "Sources/Storage/Files/TextRecord.swift",
-    "Sources/Storage/SQLite/Database.swift",
     "Sources/Wire/TLV.swift",
   ]
 }

@@ -90,6 +90,9 @@ package struct AnswerCommand: Sendable {
     if status == .taken || status == .malformed {
       throw await session.conclude(CommandFailure(EarshotError.nameTaken(online.name ?? "")))
     }
+    if status == .noMore {
+      throw await session.conclude(CommandFailure(EarshotError.noMoreNames(online.name ?? "")))
+    }
     let name = online.name.map { " as \($0)" } ?? ""
     session.console.say(
       "Registered\(name); the own ID is \(session.endpoint.id).\nWaiting for calls.")

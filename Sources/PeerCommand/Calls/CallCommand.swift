@@ -47,6 +47,9 @@ package struct CallCommand: Sendable {
     if status == .taken, let name = online.name {
       console.log(.warning, EarshotError.nameTaken(name).message)
     }
+    if status == .noMore, let name = online.name {
+      console.log(.warning, EarshotError.noMoreNames(name).message)
+    }
     var options = sound.callOptions(ends)
     options.ringTimeout = .milliseconds(Int64(ringTimeout * 1000))
     let now = SystemClock.wallNanoseconds / 1_000_000_000

@@ -51,8 +51,10 @@ package enum ExitCode: Int32, Sendable {
   package init(_ code: EarshotError.Code) {
     switch code {
     case .invalidAddress, .invalidName, .invalidArgument: self = .usage
-    case .hostNotFound, .rendezvousUnreachable, .rendezvousNotUnderstood: self = .unreachable
-    case .notAllowed, .nameTaken: self = .refused
+    case .hostNotFound, .rendezvousUnreachable, .rendezvousNotUnderstood, .wrongClock:
+      self = .unreachable
+    case .notAllowed, .nameTaken, .noMoreNames, .identitySuperseded, .rendezvousFull:
+      self = .refused
     case .identityChanged: self = .identity
     case .identityFileMode, .identityFileDamaged, .fileUnusable: self = .file
     case .addressInUse, .versionMismatch, .replacedElsewhere, .callState, .closed, .systemFailure:

@@ -26,6 +26,9 @@ struct Exchange: Sendable {
   /// When it next has something to do by itself; kept by the wheel.
   var alarm: UInt64?
 
+  /// When the client last acknowledged something, or a message to it was last begun.
+  private(set) var hope = Instant.zero
+
   /// A FORWARDED on its way.
   struct OpenForward: Sendable {
     var tag: MessageTag
@@ -57,9 +60,10 @@ struct Exchange: Sendable {
   var hasPacketToSend: Bool { hasFramesToSend || move?.isChallengeDue ?? false }
 
   /// When `handleTimeout` has something to do.
-  var nextDeadline: Instant? {
+  func nextDeadline(patience: Duration) -> Instant? {
     var next = move?.nextDeadline
     if hasChannel {
+      if !channel.isSenderIdle { next = earliest(next, hope + patience) }
       next = earliest(next, channel.nextDeadline)
       next = earliest(next, flight.nextDeadline)
       next = earliest(next, channel.oldestReassembly.map { $0 + Exchange.reassemblyLife })
@@ -87,6 +91,20 @@ struct Exchange: Sendable {
     return hasChannel && channel.writeFrames(into: &packet, room: room)
   }
 
+  /// A message to the client begins.
+  mutating func noteMessage(now: Instant) { hope = now }
+
+  /// Whether messages have waited for an acknowledgement for `patience`, and nothing came.
+  func isHopeless(patience: Duration, now: Instant) -> Bool {
+    hasChannel && !channel.isSenderIdle && hope + patience <= now
+  }
+
+  /// What to keep of it when it is given up; `nil` when the session cannot go on without it.
+  func givenUp(_ known: RestingState) -> RestingState? {
+    guard hasChannel else { return known }
+    return channel.givenUp
+  }
+
   /// The packet last written went out.
   mutating func didSend(_ number: UInt32, now: Instant) {
     channel.didSend(UInt64(number), now: now)
@@ -107,6 +125,7 @@ struct Exchange: Sendable {
     while let entry = entries.next() {
       guard entry.isReceived, flight.acknowledge(entry.number) else { continue }
       channel.packetAcknowledged(UInt64(entry.number))
+      hope = now
     }
     if flight.roundTrip.hasSample { channel.updateProbeTimeout(flight.roundTrip.probeTimeout) }
     loseOld(now: now)

@@ -2,40 +2,78 @@ import Messaging
 import Primitives
 import Wire
 
-/// The exchanges under way, and which of them has something to do next.
+/// The exchanges under way, which of them has something to do next, and which has to go first.
 ///
 /// Places are used again; alarms lie on a wheel of 1024 slots of 4 ms, so that setting, moving and
 /// finding them does not depend on how many there are.
 struct ExchangeTable {
+  private static let listCount = 1024
+
   private var places: [Exchange] = []
   private var free: [UInt32] = []
   private(set) var count = 0
-  private let limit: Int
-  /// Bytes of half-received messages.
+  private let limits: ServerLimits
+  private let hash: KeyedHash
+  /// Bytes of half-received messages: in all, by host and by network.
   private(set) var reassemblyByteCount = 0
+  private var hostByteCounts = [Int](repeating: 0, count: listCount)
+  private var networkByteCounts = [Int](repeating: 0, count: listCount)
   private var wheel = AlarmWheel()
+  /// By when they last came forward: begun, or acknowledged.
+  private var byAge = RecencyLists(listCount: 1)
+  private var byHost = RecencyLists(listCount: listCount)
+  private var byNetwork = RecencyLists(listCount: listCount)
 
-  init(limit: Int) { self.limit = limit }
+  init(_ limits: ServerLimits, hash: KeyedHash) {
+    self.limits = limits
+    self.hash = hash
+  }
 
-  var isFull: Bool { count >= limit }
-
-  /// A new exchange; `nil` at the limit.
-  mutating func insert(_ exchange: Exchange) -> UInt32? {
-    guard !isFull else { return nil }
-    count += 1
-    if let index = free.popLast() {
-      places[Int(index)] = exchange
-      return index
+  /// The exchange that has to be given up before another one of `source` may begin, but for the one
+  /// of `slot`: the stalest of its host or network when they have their most, else of all.
+  func excess(for source: SocketAddress, except slot: UInt32?) -> UInt32? {
+    let host = byHost.list(of: source.key(.host, hash) ?? 0)
+    if byHost.count(in: host) >= limits.exchangesPerHost {
+      return stalest(of: byHost, host, except: slot)
     }
-    places.append(exchange)
-    return UInt32(places.count - 1)
+    let network = byNetwork.list(of: source.key(.network, hash) ?? 0)
+    if byNetwork.count(in: network) >= limits.exchangesPerNetwork {
+      return stalest(of: byNetwork, network, except: slot)
+    }
+    return count >= limits.exchanges ? stalest(of: byAge, 0, except: slot) : nil
+  }
+
+  private func stalest(of lists: RecencyLists, _ list: Int, except slot: UInt32?) -> UInt32? {
+    guard let first = lists.first(in: list) else { return nil }
+    return places[Int(first)].slot == slot ? lists.next(after: first) : first
+  }
+
+  /// A new exchange of a client at `source`.
+  mutating func insert(_ exchange: Exchange, from source: SocketAddress) -> UInt32 {
+    count += 1
+    let index = free.popLast() ?? UInt32(places.count)
+    if index == places.count { places.append(exchange) } else { places[Int(index)] = exchange }
+    byAge.append(index, to: 0)
+    byHost.append(index, to: byHost.list(of: source.key(.host, hash) ?? 0))
+    byNetwork.append(index, to: byNetwork.list(of: source.key(.network, hash) ?? 0))
+    return index
   }
 
   mutating func remove(_ index: UInt32) {
-    reassemblyByteCount -= places[Int(index)].channel.reassemblyByteCount
+    count(-places[Int(index)].channel.reassemblyByteCount, of: index)
     places[Int(index)] = Exchange(slot: Exchange.noSlot)
+    byAge.remove(index)
+    byHost.remove(index)
+    byNetwork.remove(index)
     free.append(index)
     count -= 1
+  }
+
+  /// The exchange came forward: it is the last that has to go.
+  mutating func touch(_ index: UInt32) {
+    byAge.touch(index)
+    byHost.touch(index)
+    byNetwork.touch(index)
   }
 
   subscript(index: UInt32) -> Exchange { _read { yield places[Int(index)] } }
@@ -48,12 +86,48 @@ struct ExchangeTable {
     try body(&places[Int(index)])
   }
 
+  // MARK: Half-received messages
+
+  private mutating func count(_ byteCount: Int, of index: UInt32) {
+    reassemblyByteCount += byteCount
+    hostByteCounts[byHost.list(containing: index)] += byteCount
+    networkByteCounts[byNetwork.list(containing: index)] += byteCount
+  }
+
+  /// The exchange that has to go because too many half messages are here since one of `index`
+  /// grew: the one with most of its host or network, or of the host that has most.
+  func hoarder(beside index: UInt32) -> UInt32? {
+    let host = byHost.list(containing: index)
+    if hostByteCounts[host] > limits.reassemblyPerHost { return largest(of: byHost, host) }
+    let network = byNetwork.list(containing: index)
+    if networkByteCounts[network] > limits.reassemblyPerNetwork {
+      return largest(of: byNetwork, network)
+    }
+    guard reassemblyByteCount > limits.reassemblyByteCount else { return nil }
+    var fullest = 0
+    for list in hostByteCounts.indices where hostByteCounts[list] > hostByteCounts[fullest] {
+      fullest = list
+    }
+    return largest(of: byHost, fullest)
+  }
+
+  private func largest(of lists: RecencyLists, _ list: Int) -> UInt32? {
+    var best: (index: UInt32, byteCount: Int)?
+    var next = lists.first(in: list)
+    while let index = next {
+      let byteCount = places[Int(index)].channel.reassemblyByteCount
+      if byteCount > best?.byteCount ?? 0 { best = (index, byteCount) }
+      next = lists.next(after: index)
+    }
+    return best?.index
+  }
+
   /// Hands a fragment to an exchange, and keeps the count of half-received bytes.
   mutating func handle(
     _ frame: MessageFrame, _ bytes: Span<UInt8>, of index: UInt32, now: Instant
   ) throws(MessageFault) {
     let before = places[Int(index)].channel.reassemblyByteCount
-    defer { reassemblyByteCount += places[Int(index)].channel.reassemblyByteCount - before }
+    defer { count(places[Int(index)].channel.reassemblyByteCount - before, of: index) }
     try places[Int(index)].channel.handle(frame, bytes: bytes, now: now)
   }
 
@@ -63,8 +137,9 @@ struct ExchangeTable {
 
   /// Puts the exchange's next deadline on the wheel, if it is sooner than what is there.
   mutating func setAlarm(_ index: UInt32) {
+    let patience = limits.patience
     let tick = with(index) { exchange -> UInt64? in
-      guard let deadline = exchange.nextDeadline else { return nil }
+      guard let deadline = exchange.nextDeadline(patience: patience) else { return nil }
       let tick = AlarmWheel.tick(atOrAfter: deadline)
       if let alarm = exchange.alarm, alarm <= tick { return nil }
       exchange.alarm = tick
@@ -83,76 +158,6 @@ struct ExchangeTable {
       places[Int(index)].alarm = nil
       return index
     }
-    return nil
-  }
-}
-
-/// Alarms in slots of 4 ms, 4 s around; those further away come round again.
-struct AlarmWheel {
-  private static let slotCount = 1024
-  static let nanosecondsPerTick: UInt64 = 4_000_000
-
-  private struct Entry {
-    var index: UInt32
-    var tick: UInt64
-  }
-
-  private var slots = [[Entry]](repeating: [], count: slotCount)
-  /// Bit i of word w: slot 64 w + i is not empty.
-  private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
-  /// Every slot before it has been emptied; `nil` while the wheel is empty.
-  private var position: UInt64?
-  private var count = 0
-
-  /// The first tick at which `deadline` has come.
-  static func tick(atOrAfter deadline: Instant) -> UInt64 {
-    let ticks = deadline.nanoseconds / nanosecondsPerTick
-    return deadline.nanoseconds % nanosecondsPerTick == 0 ? ticks : ticks + 1
-  }
-
-  mutating func add(_ index: UInt32, at tick: UInt64) {
-    let slot = Int(tick % UInt64(Self.slotCount))
-    slots[slot].append(Entry(index: index, tick: tick))
-    occupied[slot / 64] |= 1 << UInt64(slot % 64)
-    position = min(position ?? tick, tick)
-    count += 1
-  }
-
-  /// Not later than the earliest alarm; one that lies a turn or more ahead wakes for nothing once
-  /// a turn.
-  var nextDeadline: Instant? {
-    guard count > 0, let position else { return nil }
-    var step: UInt64 = 0
-    while step < UInt64(Self.slotCount) {
-      let slot = Int((position &+ step) % UInt64(Self.slotCount))
-      let word = occupied[slot / 64] >> UInt64(slot % 64)
-      if word == 0 {
-        step += UInt64(64 - slot % 64)
-        continue
-      }
-      let tick = position &+ step &+ UInt64(word.trailingZeroBitCount)
-      return Instant(nanoseconds: tick &* Self.nanosecondsPerTick)
-    }
-    return nil
-  }
-
-  /// One alarm whose tick has come.
-  mutating func popDue(now: Instant) -> (index: UInt32, tick: UInt64)? {
-    let current = now.nanoseconds / Self.nanosecondsPerTick
-    while count > 0, let next = nextDeadline, next <= now {
-      let tick = next.nanoseconds / Self.nanosecondsPerTick
-      position = tick
-      let slot = Int(tick % UInt64(Self.slotCount))
-      if let found = slots[slot].lastIndex(where: { $0.tick <= current }) {
-        let entry = slots[slot].remove(at: found)
-        count -= 1
-        if slots[slot].isEmpty { occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
-        return (entry.index, entry.tick)
-      }
-      // What is left in this slot belongs to a later turn.
-      position = tick + 1
-    }
-    if count == 0 { position = nil }
     return nil
   }
 }

@@ -2,25 +2,23 @@ import Cryptography
 import Primitives
 import Wire
 
-/// What an INIT must get past before any key agreement (docs/protocol/session.md §3, §9): a right
-/// MAC1, the rate of its source, under load a right MAC2.
+/// The MACs and cookies of INITs, and how many key agreements there may be
+/// (docs/protocol/session.md §3, §9).
 ///
 /// Keeps nothing of an INIT; under load the cookie proves the address instead.
 struct InitiationGate {
-  enum Verdict: Equatable {
-    /// Worth a key agreement, with this one of our static keys.
-    case pass(keyIndex: Int)
-    case drop
-    /// Prove the address first.
-    case answerCookie(keyIndex: Int)
-    case answerVersion
+  /// What the MACs of an INIT say.
+  struct Finding: Equatable {
+    /// The one of our static keys that MAC1 was made for.
+    var keyIndex: Int
+    /// MAC2 proves the source's address.
+    var isProven: Bool
   }
 
   /// For each static key of ours that is valid, newest first.
   private let macKeys: [Bytes32]
   private let cookieKeys: [Bytes32]
   private let work: Rate
-  private let waitingLimit: UInt64
   /// The key agreements that wait, as a bucket that empties at the pace of the work.
   private var workDue: UInt64 = 0
   private var loadEnd: UInt64 = 0
@@ -28,37 +26,37 @@ struct InitiationGate {
   private var formerSecret: Bytes32
   private var secretSince: UInt64?
 
-  /// Key agreements a second that are worth doing: 60 % of a core, at 0.5 ms each and some room.
-  static let workPerSecond: UInt64 = 1000
   private static let secretLife: UInt64 = 120_000_000_000
   private static let loadHold: UInt64 = 1_000_000_000
 
-  init(staticKeys: [Bytes32], waitingLimit: Int, random: inout RandomSource) {
+  init(
+    staticKeys: [Bytes32], workPerSecond: UInt64, waitingLimit: Int, random: inout RandomSource
+  ) {
     macKeys = staticKeys.map { Self.derive("EST1mac1", $0) }
     cookieKeys = staticKeys.map { Self.derive("EST1cook", $0) }
-    // A limit above the protocol's is for measurements: the pace rises with it.
-    let pace = Self.workPerSecond * UInt64(max(1, waitingLimit / 64))
-    work = Rate(perSecond: pace, burst: UInt64(max(1, waitingLimit)))
-    self.waitingLimit = UInt64(max(8, waitingLimit))
+    work = Rate(perSecond: workPerSecond, burst: UInt64(max(8, waitingLimit)))
     secret = Bytes32(random: &random)
     formerSecret = secret
   }
 
   func isUnderLoad(now: Instant) -> Bool { now.nanoseconds < loadEnd }
 
-  /// Judges an INIT; the source's rate is the caller's, and is counted only after MAC1.
-  mutating func judge(
+  /// Looks at the MACs of an INIT; `nil` when MAC1 is wrong.
+  mutating func inspect(
     _ packet: InitPacket, _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant,
-    random: inout RandomSource, isWithinRate: () -> Bool
-  ) -> Verdict {
-    guard let keyIndex = keyIndex(packet, bytes) else { return .drop }
-    guard packet.isOurVersion else { return isWithinRate() ? .answerVersion : .drop }
-    if isUnderLoad(now: now) {
-      renewSecret(now: now, random: &random)
-      guard hasCookie(packet, bytes, source) else { return .answerCookie(keyIndex: keyIndex) }
-    }
-    guard isWithinRate() else { return .drop }
-    return .pass(keyIndex: keyIndex)
+    random: inout RandomSource
+  ) -> Finding? {
+    guard let keyIndex = keyIndex(packet, bytes) else { return nil }
+    renewSecret(now: now, random: &random)
+    return Finding(keyIndex: keyIndex, isProven: hasCookie(packet, bytes, source))
+  }
+
+  /// From now on INITs need cookies for a second.
+  mutating func noteLoad(now: Instant) { loadEnd = now.nanoseconds &+ Self.loadHold }
+
+  /// How many thousandths of the handshakes that may wait do.
+  func workFill(now: Instant) -> UInt64 {
+    workDue <= now.nanoseconds ? 0 : (workDue &- now.nanoseconds) * 1000 / max(1, work.tolerance)
   }
 
   /// Counts one key agreement about to be done; `false` when too many wait.
@@ -68,7 +66,7 @@ struct InitiationGate {
     guard ahead <= work.tolerance else { return false }
     workDue = base &+ work.interval
     // An eighth of the queue: from here on addresses are to be proven.
-    if ahead >= work.tolerance / 8 { loadEnd = now.nanoseconds &+ Self.loadHold }
+    if ahead >= work.tolerance / 8 { noteLoad(now: now) }
     return true
   }
 

@@ -4,27 +4,46 @@ import Primitives
 /// How much of everything there may be at a rendezvous (docs/protocol/session.md §9), each with
 /// its reason. All memory that strangers can make the server use is bounded by a number here.
 package struct ServerLimits: Sendable {
-  /// INIT of one IPv4 address or IPv6 /64: what WireGuard allows; a household behind one address
-  /// comes back after a power cut within seconds.
+  /// INIT of one IPv4 address or IPv6 /64 without a cookie: what WireGuard allows; a household
+  /// behind one address comes back after a power cut within seconds. Beyond it a cookie is due.
   package var initiationsPerSource = Rate(perSecond: 20, burst: 5)
+  /// INIT with a right MAC2: the same again, so that whoever forges the address cannot use it up;
+  /// an IPv6 /56 may do what four addresses may, a /48 or an IPv4 /24 what sixteen may.
+  package var provenInitiations = PrefixRates(
+    endpoint: Rate(perSecond: 2, burst: 4), host: Rate(perSecond: 20, burst: 20),
+    site: Rate(perSecond: 80, burst: 80), network: Rate(perSecond: 320, burst: 320))
   /// INIT of one identity: one device registers once, and again when its network changes.
   package var initiationsPerIdentity = Rate(perSecond: 1, burst: 5)
-  /// Handshakes that wait for their key agreement: an eighth of them within a second turns cookies
-  /// on, which bounds that work at about 60 % of a core.
+  /// Key agreements a second: at 0.25 to 0.35 ms each (`tools/load`) at most 70 % of a core, and
+  /// 20 000 clients that come back at once are served within 10 s.
+  package var keyAgreementsPerSecond: UInt64 = 2000
+  /// Handshakes that wait for their key agreement: an eighth of them turns cookies on.
   package var waitingHandshakes = 64
-  /// Handshakes answered whose first DATA has not come. Each costs a client's record for 15 s, so
-  /// this is what a flood with real addresses can hold.
+  /// Handshakes answered whose first DATA has not come. Each costs a client's record for 5 s. When
+  /// a quarter of them is there, cookies are asked for.
   package var unconfirmedSessions = 4096
+  /// The same of one IPv4 address or IPv6 /64: beyond it the oldest of them goes. Its 20 INITs a
+  /// second are confirmed within a round trip.
+  package var unconfirmedPerHost = 16
+  /// The same of one IPv4 /24 or IPv6 /48.
+  package var unconfirmedPerNetwork = 256
   /// RESPs kept for 10 s in case their INIT comes again: 400 KiB, and ten seconds of a hundred
   /// registrations a second. Beyond that the oldest goes, and its repeated INIT costs a handshake.
   package var rememberedAnswers = 1024
-  /// How long an answered handshake may stay without DATA: longer than the client's whole attempt.
-  package var confirmation = Duration.seconds(15)
-  /// COOKIE and CARD together, each source: enough for every retry of an honest client, and no
-  /// reflector worth having.
-  package var answersPerSource = Rate(perSecond: 10, burst: 10)
-  /// COOKIE and CARD in all, for the same reason.
-  package var answers = Rate(perSecond: 5000, burst: 500)
+  /// How long an answered handshake may stay without DATA: the client repeats its first PING each
+  /// 300 ms, and its INIT no longer than 4.5 s.
+  package var confirmation = Duration.seconds(5)
+  /// COOKIE to one source: more than 10 Mbit/s of INITs that others send with its address ask for.
+  /// 64 bytes for 1200, so no reflector worth having.
+  package var cookiesPerSource = Rate(perSecond: 2500, burst: 100)
+  /// COOKIE in all: some 5 % of a core.
+  package var cookies = Rate(perSecond: 10_000, burst: 1000)
+  /// CARD and VERSION to one source: more than 10 Mbit/s of CARD_REQUESTs with its address ask for.
+  /// Shorter than what they answer.
+  package var cardsPerSource = Rate(perSecond: 2500, burst: 100)
+  /// CARD and VERSION in all, apart from COOKIE: a flood of CARD_REQUESTs leaves registration
+  /// alone.
+  package var cards = Rate(perSecond: 5000, burst: 500)
   /// RESET to one source: a client needs one.
   package var resetsPerSource = Rate(perSecond: 1, burst: 1)
   /// RESET in all: twenty thousand clients have theirs 5 s after a restart, within the 6 s in which
@@ -40,16 +59,40 @@ package struct ServerLimits: Sendable {
   package var openForwardsPerPair = 5
   /// LOOKUP of one client: people dial.
   package var lookUpsPerClient = Rate(perSecond: 10, burst: 20)
+  /// LOOKUP of one source: an office dials; whoever asks for everybody who is online needs long.
+  package var lookUps = PrefixRates(
+    host: Rate(perSecond: 50, burst: 200), site: Rate(perSecond: 100, burst: 400),
+    network: Rate(perSecond: 200, burst: 800))
+  /// Names that one source may newly bind in a day: two hundred answerers of one address fit. A
+  /// name that its identity has already is not new.
+  package var newNames = PrefixRates(
+    host: Rate(perDay: 256), site: Rate(perDay: 1024), network: Rate(perDay: 4096))
   /// Clients in all: memory (26 MB at 400 bytes each); beyond it a second server is due.
   package var sessions = 65_536
   /// Clients at one address: households, and offices behind one NAT.
   package var sessionsPerSource = 256
+  /// Clients of one IPv6 /56, and of one /48 or IPv4 /24: one provider's customer must not be able
+  /// to fill the server.
+  package var sessionsPerSite = 1024
+  /// The wider of the two.
+  package var sessionsPerNetwork = 8192
   /// Clients with something under way (unacknowledged messages, a half-received one). Each costs
-  /// some KiB; a client beyond it is served when another one's exchange is over.
+  /// some KiB; for one more, the one that was acknowledged longest ago is given up.
   package var exchanges = 8192
+  /// The same of one IPv4 address or IPv6 /64, and of one /24 or /48.
+  package var exchangesPerHost = 128
+  /// The wider of the two.
+  package var exchangesPerNetwork = 1024
+  /// How long messages wait for an acknowledgement: nobody waits longer for an answer.
+  package var patience = Duration.seconds(8)
   /// Half-received messages of all clients: 64 MiB, together with the 32 KiB that flow control
   /// allows each of them.
   package var reassemblyByteCount = 64 << 20
+  /// The same of one IPv4 address or IPv6 /64 (200 clients with a message each), and of one /24 or
+  /// /48. The client that holds most is closed.
+  package var reassemblyPerHost = 1 << 20
+  /// The wider of the two.
+  package var reassemblyPerNetwork = 8 << 20
   /// Datagrams that wait to be sent outside sessions (RESP, COOKIE …): half a second of the
   /// fastest rate above; the rest is dropped and asked for again.
   package var waitingAnswers = 2048
@@ -57,9 +100,12 @@ package struct ServerLimits: Sendable {
   package var waitingEvents = 4096
   /// Sources that are remembered for their rates; the one quiet longest makes room.
   package var sources = 16_384
-  /// Packets that did not open, of one source in a second, before it is ignored for a second:
-  /// forged packets must not buy work.
+  /// Packets to one session that did not open, of one source in a second, before that source's
+  /// packets to that session are ignored for a second: forged packets must not buy work. Those from
+  /// the session's proven address are never ignored.
   package var failuresPerSource = 100
+  /// Lines of refusals (FORWARD, registration) in the events: an identity must not fill a disk.
+  package var refusalEvents = Rate(perSecond: 10, burst: 20)
   /// Frames or messages that do not parse before a client is closed: a program that is wrong
   /// sixteen times will not be right.
   package var strikes = 16
@@ -76,7 +122,7 @@ package struct ServerLimits: Sendable {
   /// FORWARD's longest body: an invitation with its extension.
   package var forwardBodyByteCount = 4096
   /// The longest life of a FORWARD that the server takes: signalling gives up after 8 s.
-  package var longestLife = Duration.seconds(30)
+  package var longestLife = Duration.seconds(8)
   /// Probes that clients may have reflected (docs/protocol/probe.md §3).
   package var probes = ReflectorLimits()
 
@@ -87,15 +133,28 @@ package struct ServerLimits: Sendable {
   package static var measurement: ServerLimits {
     var limits = ServerLimits()
     let free = Rate(perSecond: 1_000_000, burst: 1_000_000)
+    let freePrefixes = PrefixRates(host: free, site: free, network: free)
     limits.initiationsPerSource = free
+    limits.provenInitiations = freePrefixes
     limits.initiationsPerIdentity = free
-    limits.answersPerSource = free
+    limits.cookiesPerSource = free
+    limits.cardsPerSource = free
     limits.forwardsPerClient = free
     limits.lookUpsPerClient = free
+    limits.lookUps = freePrefixes
+    limits.newNames = freePrefixes
     limits.sessions = 1 << 20
     limits.sessionsPerSource = 1 << 20
+    limits.sessionsPerSite = 1 << 20
+    limits.sessionsPerNetwork = 1 << 20
+    limits.keyAgreementsPerSecond = 1_000_000
     limits.waitingHandshakes = 1 << 16
+    limits.unconfirmedSessions = 1 << 16
+    limits.unconfirmedPerHost = 1 << 16
+    limits.unconfirmedPerNetwork = 1 << 16
     limits.exchanges = 1 << 20
+    limits.exchangesPerHost = 1 << 20
+    limits.exchangesPerNetwork = 1 << 20
     return limits
   }
 }
@@ -109,6 +168,17 @@ package struct Rate: Hashable, Sendable {
 
   package init(perSecond: UInt64, burst: UInt64) {
     interval = 1_000_000_000 / max(1, perSecond)
+    tolerance = interval * (max(1, burst) - 1)
+  }
+
+  /// So many a day, all of them at once if need be.
+  package init(perDay count: UInt64) {
+    self.init(interval: 86_400_000_000_000 / max(1, count), burst: count)
+  }
+
+  /// One each `interval` nanoseconds.
+  init(interval: UInt64, burst: UInt64) {
+    self.interval = interval
     tolerance = interval * (max(1, burst) - 1)
   }
 }
@@ -132,8 +202,13 @@ struct RateMeter: BitwiseCopyable, Sendable {
     due <= now.nanoseconds || due &- now.nanoseconds <= rate.tolerance
   }
 
-  /// Whether nothing is owed any more: a new meter would do as well.
-  func isIdle(now: Instant) -> Bool { due <= now.nanoseconds }
+  /// Whether it may be forgotten with less harm than another one.
+  func owes(lessThan other: RateMeter) -> Bool { due < other.due }
+
+  /// Whether anything was counted that is not longer ago than `life` nanoseconds, beyond its rate.
+  func wasUsed(within life: UInt64, now: Instant) -> Bool {
+    due != 0 && due &+ life > now.nanoseconds
+  }
 }
 
 /// The same in 4 bytes and in whole milliseconds, for what lives less than a day.

@@ -1,15 +1,14 @@
 import Primitives
+import Wire
 
 /// What one source address (IPv4, or IPv6 /64) has done lately.
 struct SourceRecord {
   /// `SocketAddress.limitPrefix`; 0 is an empty place.
   var prefix: UInt64 = 0
   var initiations = RateMeter()
-  var answers = RateMeter()
+  var cookies = RateMeter()
+  var cards = RateMeter()
   var resets = RateMeter()
-  /// Packets that did not open since `failureSecond` began.
-  var failures: UInt32 = 0
-  var failureSecond: UInt32 = 0
   /// The second in which it was last heard of.
   var lastSeen: UInt32 = 0
 }
@@ -44,33 +43,6 @@ struct SourceTable {
     return body(&records[index])
   }
 
-  /// Notes a packet that did not open (docs/protocol/session.md §6).
-  mutating func noteFailure(of source: SocketAddress, now: Instant) {
-    withRecord(of: source, now: now) { record in
-      if record.failureSecond != now.second {
-        record.failureSecond = now.second
-        record.failures = 0
-      }
-      record.failures &+= 1
-    }
-  }
-
-  /// Whether packets of `source` are to be dropped unread: more than `limit` failures in this
-  /// second or the one before.
-  func isIgnored(_ source: SocketAddress, limit: Int, now: Instant) -> Bool {
-    guard let index = find(source.limitPrefix) else { return false }
-    let record = records[index]
-    return record.failures > UInt32(clamping: limit) && now.second &- record.failureSecond <= 1
-  }
-
-  private func find(_ prefix: UInt64) -> Int? {
-    let start = (Int(truncatingIfNeeded: hash.hash(prefix)) & mask) &* Self.ways
-    for index in start..<(start + Self.ways) where records[index].prefix == prefix {
-      return index
-    }
-    return nil
-  }
-
   private mutating func place(of prefix: UInt64, second: UInt32) -> Int {
     let start = (Int(truncatingIfNeeded: hash.hash(prefix)) & mask) &* Self.ways
     var oldest = start
@@ -85,6 +57,51 @@ struct SourceTable {
     records[oldest] = SourceRecord()
     records[oldest].prefix = prefix
     return oldest
+  }
+}
+
+/// Packets that did not open, by source and session, in a table of fixed size
+/// (docs/protocol/session.md §6).
+struct FailureTable {
+  private struct Record {
+    var key: UInt64 = 0
+    var second: UInt32 = 0
+    var count: UInt32 = 0
+  }
+
+  private static let count = 4096
+  private var records = [Record](repeating: Record(), count: count)
+  private let hash: KeyedHash
+  /// The second of the last failure: only then is anything looked up.
+  private var lastSecond: UInt32?
+
+  init(hash: KeyedHash) { self.hash = hash }
+
+  mutating func note(_ source: SocketAddress, _ session: ConnectionID, now: Instant) {
+    lastSecond = now.second
+    let (key, place) = place(of: source, session)
+    if records[place].key != key || records[place].second != now.second {
+      records[place] = Record(key: key, second: now.second)
+    }
+    records[place].count &+= 1
+  }
+
+  /// Whether more than `limit` packets of `source` to `session` failed in this second or the last
+  /// one in which any did, if that was the one before.
+  func isIgnored(
+    _ source: SocketAddress, _ session: ConnectionID, limit: Int, now: Instant
+  ) -> Bool {
+    guard let lastSecond, now.second &- lastSecond <= 1 else { return false }
+    let (key, place) = place(of: source, session)
+    return records[place].key == key && records[place].count > UInt32(clamping: limit)
+      && now.second &- records[place].second <= 1
+  }
+
+  private func place(
+    of source: SocketAddress, _ session: ConnectionID
+  ) -> (key: UInt64, place: Int) {
+    let key = hash.hash(source.limitPrefix, UInt64(session.rawValue) << 1 | 1) | 1
+    return (key, Int(truncatingIfNeeded: key >> 32) & (Self.count - 1))
   }
 }
 
@@ -131,34 +148,17 @@ extension Instant {
   var millisecond: UInt32 { UInt32(truncatingIfNeeded: nanoseconds / 1_000_000) }
 }
 
-/// The INIT rates of identities, in a table of fixed size like `SourceTable`.
+/// The INIT rates of identities, in a table of fixed size.
 struct IdentityRates {
-  private static let ways = 8
-  private var hashes: [UInt64]
-  private var meters: [RateMeter]
-  private let mask: Int
+  private var table: MeterTable
   private let hash: KeyedHash
 
   init(limit: Int, hash: KeyedHash) {
-    var sets = 1
-    while sets * Self.ways < limit { sets *= 2 }
-    hashes = Array(repeating: 0, count: sets * Self.ways)
-    meters = Array(repeating: RateMeter(), count: sets * Self.ways)
-    mask = sets - 1
+    table = MeterTable(limit: limit)
     self.hash = hash
   }
 
   mutating func take(_ id: PeerID, _ rate: Rate, now: Instant) -> Bool {
-    let key = hash.hash(id.word0 ^ id.word2, id.word1 ^ id.word3) | 1
-    let start = (Int(truncatingIfNeeded: key >> 32) & mask) &* Self.ways
-    var place = start
-    for index in start..<(start + Self.ways) {
-      if hashes[index] == key { return meters[index].take(rate, now: now) }
-      // One that owes nothing is as good as empty.
-      if meters[index].isIdle(now: now) { place = index }
-    }
-    hashes[place] = key
-    meters[place] = RateMeter()
-    return meters[place].take(rate, now: now)
+    table.take(hash.hash(id.word0 ^ id.word2, id.word1 ^ id.word3) | 1, rate, now: now)
   }
 }

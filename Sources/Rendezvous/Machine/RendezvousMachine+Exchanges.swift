@@ -12,21 +12,36 @@ extension RendezvousMachine {
     return stored == 0 ? nil : stored &- 1
   }
 
-  /// The exchange of a client, made if there is none; `nil` when too many are busy.
-  mutating func openExchange(of slot: UInt32) -> UInt32? {
+  /// The exchange of a client, made if there is none. When there are too many, the one that came
+  /// forward longest ago is given up.
+  mutating func openExchange(of slot: UInt32, now: Instant) -> UInt32 {
     if let index = exchange(of: slot) { return index }
-    guard let index = exchanges.insert(Exchange(slot: slot)) else {
-      counters.exchangesRefused &+= 1
-      return nil
-    }
+    let source = registry[slot].address
+    while let index = exchanges.excess(for: source, except: served) { giveUp(index, now: now) }
+    let index = exchanges.insert(Exchange(slot: slot), from: source)
     registry[slot].exchange = index &+ 1
     return index
   }
 
+  /// Ends an exchange whose client does not acknowledge. The session goes on if it can: what was
+  /// under way is lost.
+  mutating func giveUp(_ index: UInt32, now: Instant) {
+    let slot = exchanges[index].slot
+    counters.exchangesGivenUp &+= 1
+    counters.forwardsUndelivered &+= UInt64(exchanges[index].forwards.count)
+    guard let resting = exchanges[index].givenUp(registry[slot].resting) else {
+      return close(slot, .limits, .unresponsive, now: now)
+    }
+    registry[slot].resting = resting
+    registry[slot].exchange = 0
+    exchanges.remove(index)
+  }
+
   @inline(__always)
-  mutating func withExchange(of slot: UInt32, _ body: (inout Exchange) -> Void) {
-    guard let index = openExchange(of: slot) else { return }
-    exchanges.with(index, body)
+  mutating func withExchange(
+    of slot: UInt32, now: Instant, _ body: (inout Exchange) -> Void
+  ) {
+    exchanges.with(openExchange(of: slot, now: now), body)
   }
 
   @inline(__always)
@@ -35,9 +50,11 @@ extension RendezvousMachine {
     exchanges.with(index, body)
   }
 
-  mutating func withChannel(of slot: UInt32, _ body: (inout MessageChannel) -> Void) {
+  mutating func withChannel(
+    of slot: UInt32, now: Instant, _ body: (inout MessageChannel) -> Void
+  ) {
     let resting = registry[slot].resting
-    withExchange(of: slot) { exchange in
+    withExchange(of: slot, now: now) { exchange in
       exchange.wake(resting)
       body(&exchange.channel)
     }
@@ -47,7 +64,7 @@ extension RendezvousMachine {
   ///
   /// - Parameter mayQueue: False after a packet could not be written, so that nothing spins.
   mutating func settle(_ slot: UInt32, mayQueue: Bool = true, now: Instant) {
-    guard let index = exchange(of: slot), pollChannel(of: slot, now: now) else { return }
+    guard pollChannel(of: slot, now: now), let index = exchange(of: slot) else { return }
     let known = registry[slot].resting
     // One access in place: reading the exchange property by property would copy it.
     let step = exchanges.with(index) { exchange -> SettleStep in
@@ -79,10 +96,11 @@ extension RendezvousMachine {
   mutating func send(
     _ bytes: [UInt8], to slot: UInt32, life: Duration, now: Instant
   ) -> MessageTag? {
-    guard let index = openExchange(of: slot) else { return nil }
+    let index = openExchange(of: slot, now: now)
     let resting = registry[slot].resting
     let tag = exchanges.with(index) { exchange -> MessageTag? in
       exchange.wake(resting)
+      exchange.noteMessage(now: now)
       do throws(MessageError) {
         return try exchange.channel.send(bytes, on: .rendezvous, life: life, now: now)
       } catch {
@@ -107,7 +125,7 @@ extension RendezvousMachine {
     reflector.stop(slot)
     let token = random.next()
     let path = DatagramPath(source, local: askedAt)
-    withExchange(of: slot) { exchange in
+    withExchange(of: slot, now: now) { exchange in
       if exchange.move?.path.remote == source {
         exchange.move?.noteArrival(now: now)
       } else {
@@ -125,6 +143,8 @@ extension RendezvousMachine {
     else { return }
     exchanges.with(index) { $0.move = nil }
     let old = registry[slot].address
+    limiter.removeSession(of: old)
+    limiter.addSession(of: source)
     registry.move(slot, to: move.path)
     counters.moves &+= 1
     publish(.moved(registry[slot].id, from: old, to: source))
@@ -132,14 +152,14 @@ extension RendezvousMachine {
 
   /// Owes a PATH_RESPONSE. It goes with everything else to the proven address; to another one in
   /// a packet of its own.
-  mutating func answer(_ challenge: PathChallengeFrame, of packet: InboundPacket) {
+  func answer(
+    _ challenge: PathChallengeFrame, of packet: InboundPacket, in reply: inout PromptReply
+  ) {
     let response = PathResponseFrame(token: challenge.token, observed: packet.source)
     if packet.isProven {
-      withExchange(of: packet.slot) { $0.pathResponse = response }
+      reply.pathResponse = response
     } else if !packet.source.isUnsendable {
-      withExchange(of: packet.slot) {
-        $0.strayResponse = (response, DatagramPath(packet.source, local: packet.marks.local))
-      }
+      reply.stray = (response, DatagramPath(packet.source, local: packet.marks.local))
     }
   }
 }

@@ -16,40 +16,53 @@ extension RendezvousMachine {
     }
   }
 
+  /// MAC1 first, then the rate of the source; beyond it, and under load, the address is to be
+  /// proven by a cookie, and whoever has one has a rate of its own.
   private mutating func judge(
     _ packet: InitPacket, _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant
   ) {
-    let rate = limits.initiationsPerSource
-    let wasUnderLoad = gate.isUnderLoad(now: now)
-    var isWithinRate = false
-    sources.withRecord(of: source, now: now) { record in
-      var meter = record.initiations
-      isWithinRate = meter.take(rate, now: now)
-      record.initiations = meter
+    guard
+      let found = gate.inspect(packet, bytes, from: source, now: now, random: &random)
+    else {
+      counters.initiationsDropped &+= 1
+      return
     }
-    let verdict = gate.judge(
-      packet, bytes, from: source, now: now, random: &random, isWithinRate: { isWithinRate })
-    switch verdict {
-    case .drop: counters.initiationsDropped &+= 1
-    case .answerVersion:
-      guard mayAnswer(source, now: now) else { return }
-      var answer: [UInt8] = []
-      VersionPacket(initiator: packet.connectionID).write(to: &answer)
-      counters.versionsSent &+= 1
-      queue(answer, to: source)
-    case .answerCookie(let keyIndex):
-      guard mayAnswer(source, now: now),
-        let answer = gate.cookieAnswer(
-          to: packet, keyIndex: keyIndex, from: source, now: now, random: &random)
-      else { return }
-      counters.cookiesSent &+= 1
-      queue(answer, to: source)
-    case .pass(let keyIndex):
-      answer(packet, bytes, keyIndex: keyIndex, from: source, now: now)
-      if gate.isUnderLoad(now: now) != wasUnderLoad {
-        publish(.loadChanged(isUnderLoad: !wasUnderLoad))
-      }
+    guard packet.isOurVersion else { return answerVersion(packet, to: source, now: now) }
+    let isUnderLoad = gate.isUnderLoad(now: now)
+    if !isUnderLoad || found.isProven,
+      limiter.takeInitiation(of: source, isProven: found.isProven, now: now)
+    {
+      answer(packet, bytes, keyIndex: found.keyIndex, from: source, now: now)
+    } else if found.isProven {
+      counters.initiationsDropped &+= 1
+    } else {
+      answerCookie(packet, keyIndex: found.keyIndex, to: source, now: now)
     }
+    noteLoad(now: now)
+  }
+
+  private mutating func answerVersion(
+    _ packet: InitPacket, to source: SocketAddress, now: Instant
+  ) {
+    guard limiter.takeCard(to: source, now: now) else { return }
+    var answer: [UInt8] = []
+    VersionPacket(initiator: packet.connectionID).write(to: &answer)
+    counters.versionsSent &+= 1
+    queue(answer, to: source)
+  }
+
+  private mutating func answerCookie(
+    _ packet: InitPacket, keyIndex: Int, to source: SocketAddress, now: Instant
+  ) {
+    guard limiter.takeCookie(to: source, now: now),
+      let answer = gate.cookieAnswer(
+        to: packet, keyIndex: keyIndex, from: source, now: now, random: &random)
+    else {
+      counters.initiationsDropped &+= 1
+      return
+    }
+    counters.cookiesSent &+= 1
+    queue(answer, to: source)
   }
 
   private mutating func answer(
@@ -64,7 +77,8 @@ extension RendezvousMachine {
       return queue(answer, to: source)
     }
     guard packet.purpose == HandshakePurpose.register.rawValue,
-      registry.count < limits.sessions, mayBegin(from: source), gate.takeWork(now: now)
+      limiter.turns.take(source, fill: gate.workFill(now: now), now: now),
+      gate.takeWork(now: now)
     else {
       counters.initiationsDropped &+= 1
       return
@@ -84,11 +98,6 @@ extension RendezvousMachine {
     }
   }
 
-  private mutating func mayBegin(from source: SocketAddress) -> Bool {
-    registry.count - registry.confirmedCount < limits.unconfirmedSessions
-      && registry.sessionCount(of: source) < limits.sessionsPerSource
-  }
-
   /// The key agreement; `nil` when the INIT is refused without an answer.
   private mutating func respond(
     to packet: InitPacket, _ bytes: Span<UInt8>, keyIndex: Int, from source: SocketAddress,
@@ -98,32 +107,29 @@ extension RendezvousMachine {
       purpose: .register, connectionID: packet.connectionID, responder: settings.identity.id)
     var handshake = try makeHandshake(context, keyIndex: keyIndex)
     let plain = try handshake.readMessage(bytes.extracting(InitPacket.noiseRange))
-    guard let payload = believe(plain, provenKey: handshake.remoteStatic, now: now) else {
-      return nil
-    }
-    let id = payload.card.id
-    guard mayBegin(id, payload.time, now: now) else { return nil }
-    let status = admit(payload, from: source)
+    guard let payload = parse(plain, provenKey: handshake.remoteStatic),
+      let ruling = rule(on: payload, from: source, now: now)
+    else { return nil }
     let local = connectionIDs.take { registry.find($0) != nil }
     let response = ResponsePayload(
       responder: local, initiator: packet.connectionID, seenAddress: source,
-      terms: terms(status: status, for: local, now: now))
+      terms: terms(ruling, for: local, now: now))
     var plainResponse: [UInt8] = []
     response.write(to: &plainResponse)
     let message = try handshake.writeMessage(payload: plainResponse.span, random: &random)
     var answer = ResponsePacket.unauthenticated(
       purpose: .register, responder: local, initiator: packet.connectionID, noiseMessage: message)
     ResponsePacket.complete(&answer, mac1: mac1(over: answer.span, for: payload.card.staticKey))
-    guard status != .notAllowed, let split = handshake.split() else { return answer }
+    guard !ruling.status.isRefusal, let split = handshake.split() else { return answer }
     insert(
       ClientRecord(
         keys: (
           receive: PacketKeys(sessionKey: split.initiatorToResponder),
           send: PacketKeys(sessionKey: split.responderToInitiator)
         ), local: local,
-        remote: packet.connectionID, id: id, address: source, askedAt: askedAt,
+        remote: packet.connectionID, id: payload.card.id, address: source, askedAt: askedAt,
         initiated: payload.time.compact, now: now),
-      payload, status)
+      payload, ruling.status, now: now)
     return answer
   }
 
@@ -140,60 +146,102 @@ extension RendezvousMachine {
     }
   }
 
-  /// The payload of a well-formed INIT whose card is to be believed.
-  private func believe(
-    _ plain: [UInt8], provenKey: Bytes32?, now: Instant
-  ) -> InitPayload? {
+  /// The payload of a well-formed INIT whose card is for the key of the handshake.
+  private func parse(_ plain: [UInt8], provenKey: Bytes32?) -> InitPayload? {
     var reader = ByteReader(plain.span)
     do throws(WireError) {
       let payload = try InitPayload(parsing: &reader)
-      guard payload.card.staticKey == provenKey else { return nil }
-      do throws(CardFault) {
-        try payload.card.verify(unixSeconds: settings.unixMilliseconds(now) / 1000)
-      } catch {
-        return nil
-      }
-      return payload
+      return payload.card.staticKey == provenKey ? payload : nil
     } catch {
       return nil
     }
   }
 
-  /// An identity's rate, and that its INIT is newer than the one its session came from.
-  private mutating func mayBegin(_ id: PeerID, _ time: TAI64N, now: Instant) -> Bool {
-    if let slot = registry.find(id), registry[slot].initiated >= time.compact { return false }
-    let rate = limits.initiationsPerIdentity
-    return identities.take(id, rate, now: now)
+  // MARK: - Who may register
+
+  /// What RESP says of a registration.
+  private struct Ruling {
+    var status: RegistrationStatus
+    var knownSerial: UInt64 = 0
   }
 
-  private mutating func admit(
-    _ payload: InitPayload, from source: SocketAddress
-  ) -> RegistrationStatus {
+  /// `nil` when the INIT is to be dropped.
+  private mutating func rule(
+    on payload: InitPayload, from source: SocketAddress, now: Instant
+  ) -> Ruling? {
     let id = payload.card.id
+    do throws(CardFault) {
+      try payload.card.verify(unixSeconds: settings.unixSeconds(now))
+    } catch {
+      // Silence would tell somebody with a wrong clock that there is no server.
+      guard error == .notYetValid || error == .expired else { return nil }
+      return refuse(id, .wrongClock, .wrongClock, from: source, now: now)
+    }
+    guard mayBegin(id, payload.time, now: now) else { return nil }
     var status = RegistrationStatus.noNameAskedFor
     do throws(StoreFailure) {
-      status = try self.status(of: payload.name, for: id)
+      status = try self.status(of: payload.name, for: id, from: source, now: now)
+      let serial = try store.serial(of: id) ?? 0
+      if payload.card.content.serial < serial {
+        var ruling = refuse(id, .superseded, .superseded, from: source, now: now)
+        ruling.knownSerial = serial
+        return ruling
+      }
     } catch {
       // The session stands, without the name that cannot be looked up now.
       noteStoreFailure(error)
     }
     let granted = status == .nameGranted ? payload.name : nil
     guard settings.admission.allows(id, grantedName: granted) else {
-      counters.registrationsRefused &+= 1
-      publish(.refused(id, .notAllowed, from: source))
-      return .notAllowed
+      return refuse(id, .notAllowed, .notAllowed, from: source, now: now)
     }
-    return status
+    if let refusal = makeRoom(for: id, source) {
+      return refuse(id, .full, refusal, from: source, now: now)
+    }
+    return Ruling(status: status)
+  }
+
+  private mutating func refuse(
+    _ id: PeerID, _ status: RegistrationStatus, _ refusal: ServerEvent.Refusal,
+    from source: SocketAddress, now: Instant
+  ) -> Ruling {
+    counters.registrationsRefused &+= 1
+    publishRefusal(.refused(id, refusal, from: source), now: now)
+    return Ruling(status: status)
+  }
+
+  /// An identity's rate, and that its INIT is newer than the one its session came from.
+  private mutating func mayBegin(_ id: PeerID, _ time: TAI64N, now: Instant) -> Bool {
+    if let slot = registry.find(id), registry[slot].initiated >= time.compact { return false }
+    let rate = limits.initiationsPerIdentity
+    return limiter.identities.take(id, rate, now: now)
+  }
+
+  /// Why there is no room for one more session, if there is none. Unconfirmed sessions make room;
+  /// an identity that has a session already takes its place.
+  private mutating func makeRoom(
+    for id: PeerID, _ source: SocketAddress
+  ) -> ServerEvent.Refusal? {
+    while let slot = unconfirmed.excess(for: source, limits) { forgetUnconfirmed(slot) }
+    while registry.count >= limits.sessions {
+      guard let slot = unconfirmed.oldest else { return .serverFull }
+      forgetUnconfirmed(slot)
+    }
+    let hasRoom =
+      registry.sessionCount(of: source) < limits.sessionsPerSource
+      && limiter.hasRoomForSession(of: source)
+    return hasRoom || registry.find(id) != nil ? nil : .sourceFull
   }
 
   private func terms(
-    status: RegistrationStatus, for local: ConnectionID, now: Instant
+    _ ruling: Ruling, for local: ConnectionID, now: Instant
   ) -> SessionTerms {
     SessionTerms(
       serverTime: settings.unixMilliseconds(now), boot: settings.bootCounter,
       life: UInt32(clamping: limits.sessionLife.milliseconds / 1000),
       period: UInt16(clamping: limits.period.milliseconds / 1000),
-      resetToken: resetToken(boot: settings.bootCounter, local), status: status)
+      resetToken: resetToken(boot: settings.bootCounter, local), status: ruling.status,
+      knownSerial: ruling.knownSerial)
   }
 
   private func mac1(over bytes: Span<UInt8>, for staticKey: Bytes32) -> Bytes16 {
@@ -203,9 +251,13 @@ extension RendezvousMachine {
   }
 
   private mutating func insert(
-    _ record: ClientRecord, _ payload: InitPayload, _ status: RegistrationStatus
+    _ record: ClientRecord, _ payload: InitPayload, _ status: RegistrationStatus, now: Instant
   ) {
     let slot = registry.insert(record)
+    unconfirmed.insert(slot, from: record.address)
+    limiter.addSession(of: record.address)
+    // Cookies before the table is full, whatever the pace of those who fill it.
+    if unconfirmed.count * 4 > limits.unconfirmedSessions { gate.noteLoad(now: now) }
     pending.insert(
       PendingRegistrations.Entry(
         card: payload.card.bytes, serial: payload.card.content.serial,

@@ -15,24 +15,36 @@ extension RendezvousMachine {
       answerUnknown(connection, byteCount: bytes.count, from: source, now: now)
       return
     }
-    guard let (number, range) = open(&bytes, slot, from: source, now: now) else { return }
+    let isProven = source == registry[slot].address
+    let limit = limits.failuresPerSource
+    // Nothing that others send makes the packets of a proven address be ignored.
+    guard isProven || !limiter.failures.isIgnored(source, connection, limit: limit, now: now)
+    else {
+      counters.packetsIgnored &+= 1
+      return
+    }
+    guard let (number, range) = open(&bytes, slot, now: now) else {
+      if !isProven { limiter.failures.note(source, connection, now: now) }
+      return
+    }
     let isHighest = registry[slot].window.insert(number)
     registry[slot].heard = UInt16(truncatingIfNeeded: now.second)
     counters.packetsOpened &+= 1
-    if !registry[slot].isConfirmed { confirm(slot, now: now) }
-    let isProven = source == registry[slot].address
     if isProven {
       registry[slot].flags.insert(.isHeard)
       // Whom the client asks is who answers; an old copy of a packet changes nothing.
       if isHighest { registry[slot].ownAddress = marks.local }
     }
+    guard registry[slot].isConfirmed || confirm(slot, now: now) else { return }
     if !isProven, isHighest, bytes.count >= Self.challengeByteCount {
       noteMove(of: slot, to: source, now: now)
     }
     let packet = InboundPacket(
       slot: slot, number: number, byteCount: bytes.count, source: source, isProven: isProven,
       marks: marks)
+    served = slot
     readFrames(bytes.span.extracting(range), of: packet, now: now)
+    served = nil
   }
 
   /// What the frames' handling needs to know of their packet.
@@ -49,7 +61,7 @@ extension RendezvousMachine {
   /// The order of docs/protocol/session.md §6: nothing changes unless the tag is right.
   @_lifetime(bytes: copy bytes)
   private mutating func open(
-    _ bytes: inout MutableSpan<UInt8>, _ slot: UInt32, from source: SocketAddress, now: Instant
+    _ bytes: inout MutableSpan<UInt8>, _ slot: UInt32, now: Instant
   ) -> (number: UInt32, frames: Range<Int>)? {
     do throws(CryptographyError) {
       let number = try registry[slot].receiveKeys.unmask(&bytes)
@@ -60,7 +72,6 @@ extension RendezvousMachine {
       return (number, try registry[slot].receiveKeys.open(&bytes, number: number))
     } catch {
       counters.packetsNotOpened &+= 1
-      noteFailure(of: source, now: now)
       return nil
     }
   }
@@ -72,44 +83,44 @@ extension RendezvousMachine {
   ) {
     var reader = FrameReader(frames)
     var demand = FeedbackDemand.none
+    var reply = PromptReply(slot: packet.slot, connection: registry[packet.slot].local)
     do throws(WireError) {
       while let frame = try reader.next() {
         demand = max(demand, frame.demand)
-        guard handle(frame, in: frames, of: packet, now: now) else { return }
+        guard handle(frame, in: frames, of: packet, reply: &reply, now: now) else { return }
       }
     } catch {
       counters.framesInvalid &+= 1
       guard addStrike(to: packet.slot, now: now) else { return }
     }
-    noteArrival(of: packet, demand: demand, now: now)
+    noteArrival(of: packet, demand: demand, reply, now: now)
     settle(packet.slot, now: now)
   }
 
   /// `false` when the session has ended.
   private mutating func handle(
-    _ frame: Frame, in frames: Span<UInt8>, of packet: InboundPacket, now: Instant
+    _ frame: Frame, in frames: Span<UInt8>, of packet: InboundPacket,
+    reply: inout PromptReply, now: Instant
   ) -> Bool {
     let slot = packet.slot
     switch frame {
     case .padding, .pong: return true
     case .ping(let ping):
       counters.pings &+= 1
-      withExchange(of: slot) {
-        $0.pong = PongFrame(token: ping.token, observed: packet.source)
-      }
+      reply.pong = PongFrame(token: ping.token, observed: packet.source)
       return true
     case .feedback(let feedback):
-      withOpenExchange(of: slot) { $0.handle(feedback, in: frames, now: now) }
+      takeFeedback(feedback, in: frames, of: slot, now: now)
       return true
     case .credit(let credit):
-      withChannel(of: slot) { $0.handle(credit) }
+      withChannel(of: slot, now: now) { $0.handle(credit) }
       return true
     case .message(let message, let range):
       return handle(message, frames.bytes(at: range), of: slot, now: now)
     case .pathChallenge(let challenge):
       // An answer to an address that is not proven must not be longer than what asked for it.
       guard packet.isProven || packet.byteCount >= Self.responseByteCount else { return true }
-      answer(challenge, of: packet)
+      answer(challenge, of: packet, in: &reply)
       return true
     case .pathResponse(let response):
       finishMove(of: slot, response, from: packet.source, now: now)
@@ -135,11 +146,7 @@ extension RendezvousMachine {
   private mutating func handle(
     _ frame: MessageFrame, _ bytes: Span<UInt8>, of slot: UInt32, now: Instant
   ) -> Bool {
-    guard exchanges.reassemblyByteCount < limits.reassemblyByteCount else {
-      counters.exchangesRefused &+= 1
-      return true  // Dropped and not reported as handled: the client repeats it.
-    }
-    guard let index = openExchange(of: slot) else { return true }
+    let index = openExchange(of: slot, now: now)
     let resting = registry[slot].resting
     do throws(MessageFault) {
       exchanges.with(index) { $0.wake(resting) }
@@ -149,7 +156,20 @@ extension RendezvousMachine {
       close(slot, .protocolViolated, .protocolViolated, now: now)
       return false
     }
+    while let index = exchange(of: slot), let hoarder = exchanges.hoarder(beside: index) {
+      counters.exchangesGivenUp &+= 1
+      close(exchanges[hoarder].slot, .limits, .unresponsive, now: now)
+      guard registry.isUsed(slot) else { return false }
+    }
     return pollChannel(of: slot, now: now)
+  }
+
+  private mutating func takeFeedback(
+    _ feedback: FeedbackFrame, in frames: Span<UInt8>, of slot: UInt32, now: Instant
+  ) {
+    guard let index = exchange(of: slot) else { return }
+    exchanges.with(index) { $0.handle(feedback, in: frames, now: now) }
+    if exchanges[index].hope == now { exchanges.touch(index) }
   }
 
   /// Takes what the channel has to say; `false` when the session has ended.
@@ -185,14 +205,21 @@ extension RendezvousMachine {
     }
   }
 
-  /// Notes when a packet came, if anything in it wants to be reported.
+  /// Notes when a packet came, and what is owed for it: beside what is under way, or at once.
   private mutating func noteArrival(
-    of packet: InboundPacket, demand: FeedbackDemand, now: Instant
+    of packet: InboundPacket, demand: FeedbackDemand, _ reply: consuming PromptReply, now: Instant
   ) {
-    // A packet that asks for nothing is worth remembering only beside ones that do.
-    let index = demand == .none ? exchange(of: packet.slot) : openExchange(of: packet.slot)
-    guard let index else { return }
+    guard let index = exchange(of: packet.slot) else {
+      if demand != .none {
+        reply.arrival = (packet.number, now, packet.marks.isCongestionExperienced)
+      }
+      if !reply.isEmpty, !prompts.append(reply) { counters.answersDropped &+= 1 }
+      return
+    }
     exchanges.with(index) { exchange in
+      exchange.pong = reply.pong ?? exchange.pong
+      exchange.pathResponse = reply.pathResponse ?? exchange.pathResponse
+      exchange.strayResponse = reply.stray ?? exchange.strayResponse
       exchange.arrivals.record(
         packet.number, at: now, isCongestionExperienced: packet.marks.isCongestionExperienced,
         demand: demand)

@@ -27,6 +27,7 @@ extension RendezvousMachine {
       packet.append(bytes: farewell.bytes)
       return farewell.path
     }
+    if let destination = writePrompt(into: &packet, now: now) { return destination }
     while let slot = ready.popFirst() {
       registry[slot].flags.remove(.isQueued)
       guard registry.isUsed(slot), let index = exchange(of: slot) else { continue }
@@ -38,6 +39,31 @@ extension RendezvousMachine {
     }
     if let destination = writeReflection(into: &packet, now: now) { return destination }
     return writeGoingAway(into: &packet, now: now)
+  }
+
+  /// What is owed at once to a client that has no exchange.
+  @_lifetime(packet: copy packet)
+  private mutating func writePrompt(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> DatagramPath? {
+    while let reply = prompts.popFirst() {
+      let slot = reply.slot
+      guard registry.isUsed(slot), registry[slot].local == reply.connection,
+        registry[slot].sendNumber <= Self.lastNumber
+      else { continue }
+      packet.append(zeros: SealedPacket.headerByteCount)
+      let start = packet.count
+      var destination = registry[slot].path
+      if let stray = reply.stray {
+        destination = stray.to
+        stray.frame.write(to: &packet)
+      } else if registry[slot].isHeard {
+        reply.writeFrames(into: &packet, now: now)
+      }
+      if packet.count > start, seal(&packet, for: slot) != nil { return destination }
+      packet.removeAll()
+    }
+    return nil
   }
 
   /// One packet for a client: to a new address what must go there, else all that fits.

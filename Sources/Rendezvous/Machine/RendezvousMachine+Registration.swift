@@ -6,40 +6,64 @@ import Wire
 /// those who have no session.
 extension RendezvousMachine {
   /// What becomes of the wish for a name, before anything is written.
-  func status(of name: PeerName?, for id: PeerID) throws(StoreFailure) -> RegistrationStatus {
+  func status(
+    of name: PeerName?, for id: PeerID, from source: SocketAddress, now: Instant
+  ) throws(StoreFailure) -> RegistrationStatus {
     guard let name else { return .noNameAskedFor }
-    if let owner = try store.owner(of: name) { return owner == id ? .nameGranted : .nameTaken }
-    if let slot = pending.holder(of: name), registry[slot].id != id { return .nameTaken }
-    return .nameGranted
+    let verdict = try store.verdict(on: name, for: id, now: settings.unixSeconds(now))
+    if verdict == .granted {
+      if let slot = pending.holder(of: name), registry[slot].id != id { return .nameTaken }
+      guard limiter.allowsNewName(of: source, now: now) else { return .noMoreNames }
+    }
+    return RegistrationStatus(verdict)
   }
 
   /// The first packet under a new session: it is the identity's only one from now on, and what it
-  /// asked for is written down.
-  mutating func confirm(_ slot: UInt32, now: Instant) {
+  /// asked for is written down. `false` when the session has ended.
+  mutating func confirm(_ slot: UInt32, now: Instant) -> Bool {
     let id = registry[slot].id
     if let older = registry.find(id) { close(older, .replaced, .replaced, now: now) }
     registry.confirm(slot)
+    unconfirmed.remove(slot)
     counters.registrations &+= 1
-    guard let entry = pending.remove(slot) else { return }
-    let seconds = settings.unixMilliseconds(now) / 1000
-    noteWrite(now: now)
+    guard let entry = pending.remove(slot) else { return true }
     var status = entry.status
     do throws(StoreFailure) {
-      try store.keep(entry.card, serial: entry.serial, of: id, seen: seconds)
-      if let name = entry.name {
-        switch try store.bind(name, to: id) {
-        case .granted: counters.namesGranted &+= 1
-        case .taken, .tooMany: status = .nameTaken
-        }
-      }
+      status = try write(entry, of: slot, now: now)
     } catch {
       noteStoreFailure(error)
     }
-    if status == .nameTaken { counters.namesRefused &+= 1 }
+    if status == .nameTaken || status == .noMoreNames { counters.namesRefused &+= 1 }
     publish(
       .registered(
         id, name: status == .nameGranted ? entry.name : nil, status: status,
         from: registry[slot].address))
+    // What RESP promised does not hold any more: the client learns it from the RESP to its next
+    // INIT.
+    guard status == entry.status else {
+      close(slot, .limits, .promiseBroken, now: now)
+      return false
+    }
+    return true
+  }
+
+  /// Writes down what a registration asked for; its true status.
+  private mutating func write(
+    _ entry: PendingRegistrations.Entry, of slot: UInt32, now: Instant
+  ) throws(StoreFailure) -> RegistrationStatus {
+    let (id, source) = (registry[slot].id, registry[slot].address)
+    let seconds = settings.unixSeconds(now)
+    noteWrite(now: now)
+    try store.keep(entry.card, serial: entry.serial, of: id, seen: seconds)
+    guard let name = entry.name else { return entry.status }
+    if try store.verdict(on: name, for: id, now: seconds) == .granted {
+      guard limiter.takeNewName(of: source, now: now) else { return .noMoreNames }
+      // A name that was promised must not be lost with the process: no waiting for others.
+      storeDue = now
+    }
+    let status = RegistrationStatus(try store.bind(name, to: id, now: seconds))
+    if status == .nameGranted { counters.namesGranted &+= 1 }
+    return status
   }
 
   /// The first packet never came.
@@ -60,7 +84,7 @@ extension RendezvousMachine {
     var reader = ByteReader(bytes)
     do throws(WireError) {
       let request = try CardRequestPacket(parsing: &reader)
-      guard mayAnswer(source, now: now) else { return }
+      guard limiter.takeCard(to: source, now: now) else { return }
       var answer: [UInt8] = []
       CardPacket(nonce: request.nonce, card: settings.card).write(to: &answer)
       counters.cardsSent &+= 1
@@ -76,7 +100,7 @@ extension RendezvousMachine {
     _ connection: ConnectionID, byteCount: Int, from source: SocketAddress, now: Instant
   ) {
     guard byteCount > ResetPacket.byteCount, let boot = formerBoot(of: connection) else { return }
-    guard mayReset(source, now: now) else { return }
+    guard limiter.takeReset(to: source, now: now) else { return }
     var answer: [UInt8] = []
     ResetPacket(
       answered: connection, token: resetToken(boot: boot, connection),
@@ -84,16 +108,6 @@ extension RendezvousMachine {
     ).write(to: &answer)
     counters.resetsSent &+= 1
     queue(answer, to: source)
-  }
-
-  /// Whoever is refused because there are too many in all keeps the right to the next try: else it
-  /// could miss its turn again and again.
-  private mutating func mayReset(_ source: SocketAddress, now: Instant) -> Bool {
-    let rate = limits.resetsPerSource
-    guard sources.withRecord(of: source, now: now, { $0.resets.allows(rate, now: now) }),
-      resetMeter.take(limits.resets, now: now)
-    else { return false }
-    return sources.withRecord(of: source, now: now) { $0.resets.take(rate, now: now) }
   }
 
   /// The latest boot before this one whose connection IDs begin as this one does.
@@ -113,19 +127,22 @@ extension RendezvousMachine {
     return hash.finalize16()
   }
 
-  /// Whether a COOKIE or CARD may go to `source` now (docs/protocol/session.md §9).
-  mutating func mayAnswer(_ source: SocketAddress, now: Instant) -> Bool {
-    let rate = limits.answersPerSource
-    return sources.withRecord(of: source, now: now) { $0.answers.take(rate, now: now) }
-      && answerMeter.take(limits.answers, now: now)
-  }
-
   /// Answers the datagram under way.
   mutating func queue(_ bytes: [UInt8], to destination: SocketAddress) {
     if !answers.append(
       Answer(bytes: bytes, path: DatagramPath(destination, local: askedAt)))
     {
       counters.answersDropped &+= 1
+    }
+  }
+}
+
+extension RegistrationStatus {
+  init(_ verdict: NameVerdict) {
+    switch verdict {
+    case .owned, .granted: self = .nameGranted
+    case .taken: self = .nameTaken
+    case .tooMany: self = .noMoreNames
     }
   }
 }

@@ -6,25 +6,27 @@ import Wire
 extension RendezvousMachine {
   mutating func answer(_ lookUp: LookUp, of slot: UInt32, now: Instant) {
     counters.lookUps &+= 1
-    let isAllowed = registry[slot].lookUps.take(
-      limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
+    let isAllowed =
+      registry[slot].lookUps.take(limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
+      && limiter.takeLookUp(of: registry[slot].address, now: now)
     let result =
       isAllowed
-      ? find(lookUp) : LookUpResult(request: lookUp.request, status: .tooManyRequests)
+      ? find(lookUp, now: now) : LookUpResult(request: lookUp.request, status: .tooManyRequests)
     if result.status == .tooManyRequests { counters.lookUpsRefused &+= 1 }
     _ = send(
       RendezvousMessage.lookUpResult(result).bytes, to: slot, life: Self.answerLife, now: now)
   }
 
   /// A store that fails makes every answer "too many requests": try again later.
-  private mutating func find(_ lookUp: LookUp) -> LookUpResult {
+  private mutating func find(_ lookUp: LookUp, now: Instant) -> LookUpResult {
     let request = lookUp.request
     do throws(StoreFailure) {
       let found: PeerID?
       switch lookUp.target {
       case .id(let id): found = id
-      case .name(let name): found = try store.owner(of: name)
+      case .name(let name): found = try store.owner(of: name, now: settings.unixSeconds(now))
       }
+      if store.isBatchOpen { noteWrite(now: now) }
       guard let id = found, let card = try store.card(of: id), !card.isEmpty,
         card.count <= LookUpResult.maximumCardByteCount
       else { return LookUpResult(request: request, status: .unknown) }
@@ -45,7 +47,7 @@ extension RendezvousMachine {
       publish(.forwarded(from: sender, to: to, byteCount: byteCount))
     } else {
       counters.forwardsRefused &+= 1
-      publish(.forwardRefused(from: sender, to: to, status))
+      publishRefusal(.forwardRefused(from: sender, to: to, status), now: now)
     }
     let result = RendezvousMessage.forwardResult(ForwardResult(id: id, status: status))
     _ = send(result.bytes, to: slot, life: Self.answerLife, now: now)
@@ -70,7 +72,7 @@ extension RendezvousMachine {
     let life = min(Duration.seconds(Int64(forward.lifeSeconds)), limits.longestLife)
     let message = RendezvousMessage.forwarded(Forwarded(forward, from: sender))
     guard let tag = send(message.bytes, to: callee, life: life, now: now) else { return .tooMany }
-    withExchange(of: callee) { $0.forwards.append(.init(tag: tag, from: sender)) }
+    withOpenExchange(of: callee) { $0.forwards.append(.init(tag: tag, from: sender)) }
     return .forwarded
   }
 

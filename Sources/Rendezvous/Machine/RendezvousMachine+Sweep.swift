@@ -31,6 +31,11 @@ extension RendezvousMachine {
       exchange.handleTimeout(now: now)
     }
     settle(slot, now: now)
+    if let index = exchange(of: slot),
+      exchanges[index].isHopeless(patience: limits.patience, now: now)
+    {
+      giveUp(index, now: now)
+    }
   }
 
   /// Looks at a tenth of the clients, every 100 ms: each of them once a second.
@@ -41,23 +46,31 @@ extension RendezvousMachine {
       if sweepSlot >= count { sweepSlot = 0 }
       let slot = UInt32(sweepSlot)
       sweepSlot += 1
-      if registry.isUsed(slot) { look(at: slot, now: now) }
+      if registry.isUsed(slot), registry[slot].isConfirmed { look(at: slot, now: now) }
     }
+    while let slot = unconfirmed.oldest, registry[slot].age(now: now) >= confirmationSeconds {
+      forgetUnconfirmed(slot)
+    }
+    noteLoad(now: now)
     recentAnswers.forgetOld(now: now)
-    let isIdle = registry.count == 0 && recentAnswers.count == 0
+    let isIdle = registry.count == 0 && recentAnswers.count == 0 && !wasUnderLoad
     sweepDue = isIdle ? nil : now + Self.sweepPace
   }
 
   private mutating func look(at slot: UInt32, now: Instant) {
-    guard registry[slot].isConfirmed else {
-      if registry[slot].silence(now: now) > confirmationSeconds { forgetUnconfirmed(slot) }
-      return
-    }
     if registry[slot].silence(now: now) > silenceSeconds {
       remove(slot, .silent)
     } else if registry[slot].age(now: now) >= keyLifeSeconds {
       close(slot, .keyLifeEnded, .expired, now: now)
     }
+  }
+
+  /// Tells when INITs begin to need cookies, and when they no longer do.
+  mutating func noteLoad(now: Instant) {
+    let isUnderLoad = gate.isUnderLoad(now: now)
+    guard isUnderLoad != wasUnderLoad else { return }
+    wasUnderLoad = isUnderLoad
+    publish(.loadChanged(isUnderLoad: isUnderLoad))
   }
 
   private static var sweepSlices: Int { 10 }

@@ -21,13 +21,15 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   var registry: ClientRegistry
   var exchanges: ExchangeTable
   var pending: PendingRegistrations
-  var sources: SourceTable
-  var identities: IdentityRates
+  var unconfirmed: UnconfirmedSessions
+  var limiter: SourceMeters
   var gate: InitiationGate
   var recentAnswers: RecentAnswers
   var connectionIDs: ConnectionIDs
 
-  /// Clients that are owed something.
+  /// What is owed at once to clients that have no exchange.
+  var prompts: BoundedQueue<PromptReply>
+  /// Clients that are owed something else.
   var ready: BoundedQueue<UInt32>
   /// Datagrams outside sessions: RESP, COOKIE, CARD, RESET, VERSION.
   var answers: BoundedQueue<Answer>
@@ -39,10 +41,10 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   private(set) var askedAt = LocalAddressID.unspecified
   private var events: BoundedQueue<ServerEvent>
 
-  var resetMeter = RateMeter()
-  var answerMeter = RateMeter()
-  /// The second in which a packet last failed to open: only then sources are looked up.
-  var lastFailure: UInt32?
+  /// Whose packet is being read: its exchange is not given up meanwhile.
+  var served: UInt32?
+  /// What was last told of the load.
+  var wasUnderLoad = false
   var sweepDue: Instant?
   var sweepSlot = 0
   /// When the store's open batch is to be committed.
@@ -60,18 +62,17 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   ) {
     var random = random
     let hash = KeyedHash(key0: random.next(), key1: random.next())
-    gate = InitiationGate(
-      staticKeys: settings.identity.publicStaticKeys, waitingLimit: limits.waitingHandshakes,
-      random: &random)
-    identities = IdentityRates(limit: limits.sources, hash: hash)
+    gate = Self.makeGate(settings.identity, limits, random: &random)
     recentAnswers = RecentAnswers(limit: limits.rememberedAnswers)
     self.store = store
     self.limits = limits
     registry = ClientRegistry(hash: hash)
-    exchanges = ExchangeTable(limit: limits.exchanges)
+    exchanges = ExchangeTable(limits, hash: hash)
     pending = PendingRegistrations()
-    sources = SourceTable(limit: limits.sources, hash: hash)
+    unconfirmed = UnconfirmedSessions(hash: hash)
+    limiter = SourceMeters(limits, hash: hash)
     connectionIDs = ConnectionIDs(boot: settings.bootCounter, random: &random)
+    prompts = BoundedQueue(limit: limits.waitingAnswers)
     ready = BoundedQueue(limit: limits.sessions)
     answers = BoundedQueue(limit: limits.waitingAnswers)
     events = BoundedQueue(limit: limits.waitingEvents)
@@ -90,7 +91,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     counters.datagramsReceived &+= 1
     counters.bytesReceived &+= UInt64(bytes.count)
     askedAt = marks.local
-    guard goingAway == nil, !source.isUnsendable, !isIgnored(source, now: now) else {
+    guard goingAway == nil, !source.isUnsendable else {
       counters.packetsIgnored &+= 1
       return
     }
@@ -115,9 +116,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// Newer device keys of the same identity, and the card for them; sessions go on as they are.
   package mutating func renew(_ identity: consuming LocalIdentity, card: ContactCard) {
     guard identity.id == settings.identity.id else { return }
-    gate = InitiationGate(
-      staticKeys: identity.publicStaticKeys, waitingLimit: limits.waitingHandshakes,
-      random: &random)
+    gate = Self.makeGate(identity, limits, random: &random)
     settings.identity = identity
     settings.card = card
   }
@@ -144,6 +143,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     gauges.unconfirmedSessions = registry.count - registry.confirmedCount
     gauges.busyClients = exchanges.count
     gauges.reassemblyByteCount = exchanges.reassemblyByteCount
+    gauges.isUnderLoad = wasUnderLoad
     return gauges
   }
 
@@ -161,22 +161,29 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     reflector.drop(slot)
     let (id, wasConfirmed) = (registry[slot].id, registry[slot].isConfirmed)
     pending.remove(slot)
+    unconfirmed.remove(slot)
+    limiter.removeSession(of: registry[slot].address)
     registry.remove(slot)
     guard wasConfirmed else { return }
     counters.departures &+= 1
     publish(.left(id, departure))
   }
 
-  /// More than `failuresPerSource` packets of it did not open within a second: dropped for a second
-  /// (docs/protocol/session.md §6).
-  private func isIgnored(_ source: SocketAddress, now: Instant) -> Bool {
-    guard let lastFailure, now.second &- lastFailure <= 1 else { return false }
-    return sources.isIgnored(source, limit: limits.failuresPerSource, now: now)
+  /// Publishes a refusal, unless there were many lately.
+  mutating func publishRefusal(_ event: ServerEvent, now: Instant) {
+    if limiter.takeRefusalEvent(now: now) {
+      publish(event)
+    } else {
+      counters.eventsDropped &+= 1
+    }
   }
 
-  mutating func noteFailure(of source: SocketAddress, now: Instant) {
-    lastFailure = now.second
-    sources.noteFailure(of: source, now: now)
+  private static func makeGate(
+    _ identity: borrowing LocalIdentity, _ limits: ServerLimits, random: inout RandomSource
+  ) -> InitiationGate {
+    InitiationGate(
+      staticKeys: identity.publicStaticKeys, workPerSecond: limits.keyAgreementsPerSecond,
+      waitingLimit: limits.waitingHandshakes, random: &random)
   }
 
   /// The last number that is ever sealed, or opened, under one key (docs/protocol/session.md §6).

@@ -26,11 +26,19 @@ package enum ServerEvent: Equatable, Sendable {
     /// The life of its keys ended.
     case expired
     case protocolViolated
+    /// The name that RESP promised it was gone before it was bound.
+    case promiseBroken
+    /// It acknowledged nothing, or held too many half messages.
+    case unresponsive
     case goingAway
   }
 
   package enum Refusal: String, Sendable, CaseIterable {
     case notAllowed
+    /// Its card has a lower serial than one that is known.
+    case superseded
+    /// Its card is not valid yet, or no more.
+    case wrongClock
     case serverFull
     case sourceFull
   }
@@ -74,7 +82,7 @@ package struct ServerCounters: Equatable, Sendable {
   package var forwardsRefused: UInt64 = 0
   package var forwardsUndelivered: UInt64 = 0
   package var storeFailures: UInt64 = 0
-  package var exchangesRefused: UInt64 = 0
+  package var exchangesGivenUp: UInt64 = 0
   package var answersDropped: UInt64 = 0
   package var eventsDropped: UInt64 = 0
 
@@ -122,7 +130,8 @@ extension ServerCounters {
       ),
       ("store_failures", "Failures of the store.", storeFailures),
       (
-        "exchanges_refused", "Requests refused because too many clients are busy.", exchangesRefused
+        "exchanges_given_up", "Exchanges given up because nothing was acknowledged.",
+        exchangesGivenUp
       ),
       ("answers_dropped", "Answers dropped because too many waited.", answersDropped),
       ("events_dropped", "Events dropped because too many waited.", eventsDropped),

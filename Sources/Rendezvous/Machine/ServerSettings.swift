@@ -42,6 +42,9 @@ package struct ServerSettings: ~Copyable {
     self.admission = admission
   }
 
+  /// Seconds since 1970 UTC.
+  func unixSeconds(_ now: Instant) -> UInt64 { unixMilliseconds(now) / 1000 }
+
   /// Milliseconds since 1970 UTC.
   func unixMilliseconds(_ now: Instant) -> UInt64 {
     wallMilliseconds &+ now.nanoseconds / 1_000_000

@@ -58,6 +58,17 @@ package struct LocalIdentity: ~Copyable, Sendable {
     return true
   }
 
+  /// The next card gets a serial above `serial`; `false` when it would anyway, or when nobody can
+  /// have made one so high by the clock.
+  package mutating func raiseSerial(above serial: UInt64) -> Bool {
+    guard serial > lastSerial, serial < Self.highestSerial else { return false }
+    lastSerial = serial
+    return true
+  }
+
+  /// Serials are seconds since 1970, or one above the last: this one is 34 000 years away.
+  private static let highestSerial: UInt64 = 1 << 40
+
   /// A card for the present static key, with a higher serial than every card before.
   ///
   /// - Throws: When `home` has a host longer than 64 bytes or lacks one of its parts.

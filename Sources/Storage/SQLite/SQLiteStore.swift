@@ -1,6 +1,6 @@
 package import Primitives
 package import Rendezvous
-package import Wire
+import Wire
 
 /// The registrations of a rendezvous in one SQLite file: names, cards, and the count of starts.
 ///
@@ -15,14 +15,14 @@ package final class SQLiteStore: RegistrationStore {
   /// (docs/protocol/session.md §8).
   package let resetKey: [UInt8]
 
-  private var queries: Queries
-  private let database: Database
-  private var nameCount: Int
+  var queries: StoreQueries
+  let database: Database
+  var nameCount: Int
   private var cardCount: Int
 
   /// "ESHR": says that the file is ours.
   private static let applicationID: Int64 = 0x4553_4852
-  private static let schemaVersion: Int64 = 1
+  private static let schemaVersion: Int64 = 2
 
   /// Opens or makes the database; its directory must exist.
   package init(path: String, limits: StoreLimits = StoreLimits()) throws(StorageError) {
@@ -35,7 +35,7 @@ package final class SQLiteStore: RegistrationStore {
     try database.run("COMMIT")
     // A connection ID depends on the counter: this one commit waits for the disk.
     try database.run("PRAGMA wal_checkpoint(TRUNCATE)")
-    let queries = try Queries(database)
+    let queries = try StoreQueries(database)
     nameCount = Int(try database.number("SELECT count(*) FROM names"))
     cardCount = Int(try database.number("SELECT count(*) FROM cards"))
     self.queries = queries
@@ -60,7 +60,7 @@ package final class SQLiteStore: RegistrationStore {
   }
 
   /// Checks whose file it is, and makes the tables in a new one.
-  private static func takeOver(_ database: borrowing Database) throws(StorageError) {
+  static func takeOver(_ database: borrowing Database) throws(StorageError) {
     let path = database.path
     try database.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF")
     let application = try database.number("PRAGMA application_id")
@@ -81,19 +81,43 @@ package final class SQLiteStore: RegistrationStore {
       PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -512;
       PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY
       """)
-    guard version < schemaVersion else { return try checkQuickly(database) }
+    switch version {
+    case schemaVersion: try checkQuickly(database)
+    case 1: try addUse(database)
+    default: try makeTables(database)
+    }
+  }
+
+  private static func makeTables(_ database: borrowing Database) throws(StorageError) {
     try database.run(
       """
       BEGIN IMMEDIATE;
       CREATE TABLE server (boot_counter INTEGER NOT NULL, reset_key BLOB NOT NULL);
       INSERT INTO server VALUES (0, randomblob(0));
-      CREATE TABLE names (name TEXT PRIMARY KEY, id BLOB NOT NULL) WITHOUT ROWID;
+      CREATE TABLE names (
+        name TEXT PRIMARY KEY, id BLOB NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
       CREATE INDEX names_of_id ON names (id);
+      CREATE INDEX names_by_use ON names (used);
       CREATE TABLE cards (
         id BLOB PRIMARY KEY, card BLOB NOT NULL, serial INTEGER NOT NULL, seen INTEGER NOT NULL,
         is_named INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
       CREATE INDEX forgettable ON cards (seen) WHERE is_named = 0;
       PRAGMA application_id = \(applicationID);
+      PRAGMA user_version = \(schemaVersion);
+      COMMIT
+      """)
+  }
+
+  /// Version 2 keeps when a name was last used; whoever has one now begins with a fresh year. (Not
+  /// before 2026: a host may start with its clock in 1970.)
+  private static func addUse(_ database: borrowing Database) throws(StorageError) {
+    try checkQuickly(database)
+    try database.run(
+      """
+      BEGIN IMMEDIATE;
+      ALTER TABLE names ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
+      UPDATE names SET used = max(CAST(strftime('%s', 'now') AS INTEGER), 1767225600);
+      CREATE INDEX names_by_use ON names (used);
       PRAGMA user_version = \(schemaVersion);
       COMMIT
       """)
@@ -109,39 +133,19 @@ package final class SQLiteStore: RegistrationStore {
 
   // MARK: - RegistrationStore
 
-  package func owner(of name: PeerName) throws(StoreFailure) -> PeerID? {
-    do throws(StorageError) {
-      return try queries.owner.first(name: name).flatMap { PeerID($0) }
-    } catch { throw StoreFailure(error.message) }
-  }
-
   package func card(of id: PeerID) throws(StoreFailure) -> [UInt8]? {
     do throws(StorageError) {
       return try queries.card.first(id: id)
     } catch { throw StoreFailure(error.message) }
   }
 
-  package func bind(_ name: PeerName, to id: PeerID) throws(StoreFailure) -> NameVerdict {
-    if let owner = try owner(of: name) { return owner == id ? .granted : .taken }
+  package func serial(of id: PeerID) throws(StoreFailure) -> UInt64? {
     do throws(StorageError) {
-      queries.countNames.reset()
-      queries.countNames.bind(1, id.bytes)
-      let held = try queries.countNames.step() ? queries.countNames.integer(0) : 0
-      queries.countNames.reset()
-      guard held < limits.namesPerIdentity, nameCount < limits.names else { return .tooMany }
-      try beginBatch()
-      queries.bindName.reset()
-      queries.bindName.bind(1, text: name.description)
-      queries.bindName.bind(2, id.bytes)
-      _ = try queries.bindName.step()
-      queries.bindName.reset()
-      nameCount += 1
-      queries.markNamed.reset()
-      queries.markNamed.bind(1, id.bytes)
-      _ = try queries.markNamed.step()
-      queries.markNamed.reset()
-      return .granted
-    } catch { throw abandonBatch(error) }
+      queries.serial.reset()
+      queries.serial.bind(1, id.bytes)
+      defer { queries.serial.reset() }
+      return try queries.serial.step() ? UInt64(clamping: queries.serial.integer(0)) : nil
+    } catch { throw StoreFailure(error.message) }
   }
 
   package func keep(
@@ -164,6 +168,8 @@ package final class SQLiteStore: RegistrationStore {
     } catch { throw abandonBatch(error) }
   }
 
+  package var isBatchOpen: Bool { database.isInTransaction }
+
   package func commit() throws(StoreFailure) {
     guard database.isInTransaction else { return }
     do throws(StorageError) {
@@ -173,12 +179,12 @@ package final class SQLiteStore: RegistrationStore {
 
   // MARK: - Parts
 
-  private func beginBatch() throws(StorageError) {
+  func beginBatch() throws(StorageError) {
     if !database.isInTransaction { try database.run("BEGIN IMMEDIATE") }
   }
 
   /// Takes back the batch that failed; the next one starts afresh.
-  private func abandonBatch(_ error: StorageError) -> StoreFailure {
+  func abandonBatch(_ error: StorageError) -> StoreFailure {
     if database.isInTransaction {
       do throws(StorageError) { try database.run("ROLLBACK") } catch { return failure(error) }
     }
@@ -217,64 +223,5 @@ package final class SQLiteStore: RegistrationStore {
     StorageError(
       .tooMany, path, "The store holds as many cards as it may.",
       advice: "Start a second rendezvous.")
-  }
-}
-
-/// What the store asks, compiled once.
-private struct Queries: ~Copyable {
-  var owner: Statement
-  var card: Statement
-  var countNames: Statement
-  var bindName: Statement
-  var markNamed: Statement
-  var updateCard: Statement
-  var insertCard: Statement
-
-  init(_ database: borrowing Database) throws(StorageError) {
-    let owner = try database.prepare("SELECT id FROM names WHERE name = ?1")
-    let card = try database.prepare("SELECT card FROM cards WHERE id = ?1")
-    let countNames = try database.prepare("SELECT count(*) FROM names WHERE id = ?1")
-    let bindName = try database.prepare("INSERT INTO names (name, id) VALUES (?1, ?2)")
-    let markNamed = try database.prepare("UPDATE cards SET is_named = 1 WHERE id = ?1")
-    let updateCard = try database.prepare(
-      """
-      UPDATE cards SET card = CASE WHEN ?2 >= serial THEN ?1 ELSE card END,
-        serial = max(serial, ?2), seen = max(seen, ?4) WHERE id = ?3
-      """)
-    let insertCard = try database.prepare(
-      """
-      INSERT INTO cards (card, serial, id, seen, is_named)
-      VALUES (?1, ?2, ?3, ?4, EXISTS (SELECT 1 FROM names WHERE id = ?3))
-      """)
-    self.owner = owner
-    self.card = card
-    self.countNames = countNames
-    self.bindName = bindName
-    self.markNamed = markNamed
-    self.updateCard = updateCard
-    self.insertCard = insertCard
-  }
-}
-
-extension Statement {
-  /// The first column of the first row, for a query by name.
-  fileprivate mutating func first(name: PeerName) throws(StorageError) -> [UInt8]? {
-    reset()
-    bind(1, text: name.description)
-    return try firstBlob()
-  }
-
-  /// The first column of the first row, for a query by ID.
-  fileprivate mutating func first(id: PeerID) throws(StorageError) -> [UInt8]? {
-    reset()
-    bind(1, id.bytes)
-    return try firstBlob()
-  }
-
-  private mutating func firstBlob() throws(StorageError) -> [UInt8]? {
-    guard try step() else { return nil }
-    let value = blob(0)
-    reset()
-    return value
   }
 }

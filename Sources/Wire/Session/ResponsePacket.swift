@@ -52,13 +52,29 @@ package struct ResponsePacket: Equatable, Sendable {
   }
 }
 
-/// What the responder says of the name that was asked for (docs/protocol/session.md §2).
+/// What became of a registration, and of the name that was asked for (docs/protocol/session.md §2).
 package enum RegistrationStatus: UInt8, Sendable, BitwiseCopyable {
   case noNameAskedFor = 0
   case nameGranted = 1
   case nameTaken = 2
   case nameMalformed = 3
   case notAllowed = 4
+  /// The identity, its address or the server has as many names as it may; the session stands.
+  case noMoreNames = 5
+  /// A card with a higher serial is known.
+  case superseded = 6
+  /// The server, or the initiator's address, has as many sessions as it may.
+  case full = 7
+  /// The card is not valid yet, or no more, by the server's clock.
+  case wrongClock = 8
+
+  /// Whether no session was made.
+  package var isRefusal: Bool {
+    switch self {
+    case .notAllowed, .superseded, .full, .wrongClock: true
+    case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: false
+    }
+  }
 }
 
 /// What a RESP says under seal (docs/protocol/session.md §2), always 108 bytes.
@@ -79,6 +95,8 @@ package struct ResponsePayload: Equatable, Sendable {
   package var period: UInt16
   package var resetToken: Bytes16
   package var status: RegistrationStatus
+  /// With `superseded` the highest serial known, else 0.
+  package var knownSerial: UInt64
 
   package init(
     responder: ConnectionID, initiator: ConnectionID, seenAddress: SocketAddress,
@@ -93,6 +111,7 @@ package struct ResponsePayload: Equatable, Sendable {
     period = terms.period
     resetToken = terms.resetToken
     status = terms.status
+    knownSerial = terms.knownSerial
   }
 
   @_lifetime(reader: copy reader)
@@ -111,7 +130,11 @@ package struct ResponsePayload: Equatable, Sendable {
       throw .invalid("status", at: at)
     }
     self.status = status
-    try reader.readZeros(42, "end of payload")
+    knownSerial = try reader.readUInt64("known serial")
+    guard status == .superseded || knownSerial == 0 else {
+      throw .invalid("known serial", at: at + 1)
+    }
+    try reader.readZeros(34, "end of payload")
   }
 
   package func write(to bytes: inout [UInt8]) {
@@ -124,7 +147,8 @@ package struct ResponsePayload: Equatable, Sendable {
     bytes.append(littleEndian: period)
     bytes.append(resetToken)
     bytes.append(status.rawValue)
-    bytes.append(zeros: 42)
+    bytes.append(littleEndian: knownSerial)
+    bytes.append(zeros: 34)
   }
 }
 
@@ -139,11 +163,14 @@ package struct SessionTerms: Equatable, Sendable {
   package var period: UInt16
   package var resetToken: Bytes16
   package var status: RegistrationStatus
+  /// With `superseded` the highest serial known, else 0.
+  package var knownSerial: UInt64
 
   package init(
     serverTime: UInt64, boot: UInt64, life: UInt32 = 3600, period: UInt16 = 20,
-    resetToken: Bytes16, status: RegistrationStatus
+    resetToken: Bytes16, status: RegistrationStatus, knownSerial: UInt64 = 0
   ) {
+    self.knownSerial = knownSerial
     self.serverTime = serverTime
     self.boot = boot
     self.life = life

@@ -1,0 +1,47 @@
+import Primitives
+import SecureSession
+import Wire
+
+/// What a rendezvous told us to say differently (docs/protocol/rendezvous.md §2).
+struct RegistrationAmendment {
+  /// Milliseconds that its clock is ahead of ours. Only for the time on our card and INIT: what
+  /// others send is judged by our own clock, so that no server can make an expired card good.
+  var clockOffset: Int64 = 0
+  /// Once until the next registration.
+  var isUsed = false
+}
+
+extension RendezvousLink {
+  /// It refused us, in an answer under its key.
+  mutating func handleRefusal(
+    _ failure: RegistrationFailure, now: Instant, identity: inout LocalIdentity
+  ) {
+    attempt = nil
+    if amend(failure, now: now, identity: &identity) {
+      return begin(now: now, identity: &identity)
+    }
+    switch failure {
+    case .full, .wrongClock: retryLater(failure, isInCall: false, now: now)
+    case .noAnswer, .notUnderstood, .identityMismatch, .versionMismatch, .notAllowed, .superseded,
+      .replaced:
+      isStopped = true
+      events.append(.registration(.failed(failure)))
+    }
+  }
+
+  /// Whether a card with a higher serial, or with its time, is worth a try.
+  private mutating func amend(
+    _ failure: RegistrationFailure, now: Instant, identity: inout LocalIdentity
+  ) -> Bool {
+    guard !amendment.isUsed else { return false }
+    switch failure {
+    case .superseded(let serial): amendment.isUsed = identity.raiseSerial(above: serial)
+    case .wrongClock(.some(let serverTime)):
+      let own = UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+      amendment.clockOffset = Int64(clamping: serverTime) &- Int64(clamping: own)
+      amendment.isUsed = true
+    default: return false
+    }
+    return amendment.isUsed
+  }
+}

@@ -1,0 +1,113 @@
+import Primitives
+import Wire
+
+/// All that is counted by source and by identity: who may ask for what how often
+/// (docs/protocol/session.md §9).
+struct SourceMeters {
+  var identities: IdentityRates
+  var failures: FailureTable
+  var turns: HandshakeTurns
+  private var sources: SourceTable
+  private var initiations: PrefixMeters
+  private var lookUps: PrefixMeters
+  private var names: PrefixMeters
+  /// Sessions by site and network; those by host are the registry's.
+  private var sessions: SourceCounts
+  private var resets = RateMeter()
+  private var cookies = RateMeter()
+  private var cards = RateMeter()
+  private var refusals = RateMeter()
+  private let limits: ServerLimits
+  private let hash: KeyedHash
+
+  init(_ limits: ServerLimits, hash: KeyedHash) {
+    self.limits = limits
+    self.hash = hash
+    identities = IdentityRates(limit: limits.sources, hash: hash)
+    failures = FailureTable(hash: hash)
+    turns = HandshakeTurns(limit: limits.sources, hash: hash)
+    sources = SourceTable(limit: limits.sources, hash: hash)
+    initiations = PrefixMeters(limit: limits.sources, hash: hash)
+    lookUps = PrefixMeters(limit: limits.sources, hash: hash)
+    names = PrefixMeters(limit: limits.sources, hash: hash)
+    sessions = SourceCounts(hash: hash)
+  }
+
+  // MARK: Strangers
+
+  /// An INIT with a right MAC1.
+  mutating func takeInitiation(
+    of source: SocketAddress, isProven: Bool, now: Instant
+  ) -> Bool {
+    if isProven { return initiations.take(source, limits.provenInitiations, now: now) }
+    return sources.withRecord(of: source, now: now) {
+      $0.initiations.take(limits.initiationsPerSource, now: now)
+    }
+  }
+
+  mutating func takeCookie(to source: SocketAddress, now: Instant) -> Bool {
+    sources.withRecord(of: source, now: now) {
+      $0.cookies.take(limits.cookiesPerSource, now: now)
+    } && cookies.take(limits.cookies, now: now)
+  }
+
+  /// CARD, or VERSION.
+  mutating func takeCard(to source: SocketAddress, now: Instant) -> Bool {
+    sources.withRecord(of: source, now: now) {
+      $0.cards.take(limits.cardsPerSource, now: now)
+    } && cards.take(limits.cards, now: now)
+  }
+
+  /// Whoever is refused because there are too many in all keeps the right to the next try: else it
+  /// could miss its turn again and again.
+  mutating func takeReset(to source: SocketAddress, now: Instant) -> Bool {
+    let rate = limits.resetsPerSource
+    guard sources.withRecord(of: source, now: now, { $0.resets.allows(rate, now: now) }),
+      resets.take(limits.resets, now: now)
+    else { return false }
+    return sources.withRecord(of: source, now: now) { $0.resets.take(rate, now: now) }
+  }
+
+  // MARK: Clients
+
+  mutating func takeLookUp(of source: SocketAddress, now: Instant) -> Bool {
+    lookUps.take(source, limits.lookUps, now: now)
+  }
+
+  /// Whether `source` may bind one more new name today; counts nothing.
+  func allowsNewName(of source: SocketAddress, now: Instant) -> Bool {
+    names.allows(source, limits.newNames, now: now)
+  }
+
+  mutating func takeNewName(of source: SocketAddress, now: Instant) -> Bool {
+    names.take(source, limits.newNames, now: now)
+  }
+
+  /// Whether a refusal is worth an event.
+  mutating func takeRefusalEvent(now: Instant) -> Bool {
+    refusals.take(limits.refusalEvents, now: now)
+  }
+
+  // MARK: Sessions
+
+  mutating func addSession(of source: SocketAddress) {
+    for key in wideKeys(of: source) { sessions.add(key) }
+  }
+
+  mutating func removeSession(of source: SocketAddress) {
+    for key in wideKeys(of: source) { sessions.remove(key) }
+  }
+
+  /// Whether the site and the network of `source` have room for one more session.
+  func hasRoomForSession(of source: SocketAddress) -> Bool {
+    if let site = source.key(.site, hash), sessions.count(of: site) >= limits.sessionsPerSite {
+      return false
+    }
+    guard let network = source.key(.network, hash) else { return true }
+    return sessions.count(of: network) < limits.sessionsPerNetwork
+  }
+
+  private func wideKeys(of source: SocketAddress) -> [UInt64] {
+    [source.key(.site, hash), source.key(.network, hash)].compactMap { $0 }
+  }
+}

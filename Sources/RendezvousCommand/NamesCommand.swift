@@ -1,0 +1,86 @@
+import Arguments
+import Primitives
+import Storage
+import Wire
+
+/// `earshot-rendezvous names`: what an operator does with the names of a server that is stopped.
+struct NamesCommand {
+  static let usage = """
+    usage: earshot-rendezvous names list [--data DIR]
+           earshot-rendezvous names free NAME [--data DIR]
+           earshot-rendezvous names export [--data DIR]
+
+    Shows who has which name, and takes a name from whoever has it. The server that uses the
+    directory must be stopped meanwhile.
+
+      list         a line a name: the name, its ID, the day of its last use
+      free NAME    whoever registers with NAME next has it
+      export       the same as list as JSON Lines: name, id, used
+      --data DIR   the server's directory   (default: $XDG_DATA_HOME/earshot-rendezvous)
+      --help       print this
+
+    A name that nobody registers or looks up for a year is free by itself.
+
+    example:
+      systemctl stop earshot-rendezvous
+      earshot-rendezvous names free alice --data /var/lib/earshot
+      systemctl start earshot-rendezvous
+    """
+
+  private enum Action {
+    case list, export
+    case free(PeerName)
+  }
+
+  private let action: Action
+  private let data: String
+
+  init(
+    _ arguments: consuming Arguments, environment: [String: String]
+  ) throws(UsageError) {
+    data = try ServeOptions.dataDirectory(try arguments.option("--data"), environment)
+    switch try arguments.positional("list, free or export") {
+    case "list": action = .list
+    case "export": action = .export
+    case "free":
+      let word = try arguments.positional("NAME")
+      guard let name = PeerName(word) else {
+        throw UsageError(
+          "'\(word)' is not a name.", advice: "A name is 1..63 of A-Z a-z 0-9 . _ -")
+      }
+      action = .free(name)
+    case let other:
+      throw UsageError("'\(other)' is none of list, free and export.")
+    }
+    try arguments.finish()
+  }
+
+  /// What it says on standard output; `nil` when the name to be freed is nobody's.
+  func run(_ write: (String) -> Void) throws(StorageError) -> Bool {
+    let register = try NameRegister(path: data + "/registrations.db")
+    switch action {
+    case .list:
+      try register.forEach { write("\($0.name) \($0.id) \(Self.text($0.used).prefix(10))") }
+      return true
+    case .export:
+      try register.forEach { entry in
+        write(
+          JSONLine.make(
+            "name",
+            [
+              ("name", .text("\(entry.name)")), ("id", .text("\(entry.id)")),
+              ("used", .text(Self.text(entry.used))),
+            ]))
+      }
+      return true
+    case .free(let name):
+      guard let id = try register.free(name) else { return false }
+      write("freed \(name), which \(id) had")
+      return true
+    }
+  }
+
+  private static func text(_ unixSeconds: UInt64) -> String {
+    Timestamp.text(wallNanoseconds: unixSeconds &* 1_000_000_000)
+  }
+}
