@@ -3,7 +3,6 @@
 An address of 127.0.0.0/8 stands for a public one. Nothing is ever sent elsewhere.
 """
 
-import itertools
 import os
 import socket
 import struct
@@ -20,53 +19,72 @@ FLOOD = os.environ.get("EARSHOT_FLOOD", "")
 NICE = 10
 
 
-def addresses(second, count, first=1):
-    """`count` loopback addresses 127.second.x.y."""
-    numbers = itertools.islice(range(first, 65535), count)
-    return [f"127.{second}.{n // 250}.{n % 250 + 1}" for n in numbers]
+DOORS = 16  # UDP ports of each attacking address
+
+
+def addresses(second, count):
+    """`count` loopback addresses 127.second.x.1, each of a /24 of its own."""
+    return [f"127.{second + n // 250}.{n % 250}.1" for n in range(count)]
 
 
 class Crowd:
-    """One UDP socket that sends from any loopback address, and knows where answers came to."""
+    """UDP sockets that send from any loopback address, and know where answers came to.
+
+    A source is an address, or (address, door): one of the address's ports.
+    """
 
     def __init__(self, server):
         if not server[0].startswith("127."):
             raise ValueError("attacks go to loopback only")
         self.server = server
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-        self.socket.bind(("0.0.0.0", 0))
-        self.socket.setblocking(False)
+        self.sockets = [self._open() for _ in range(DOORS)]
+
+    @staticmethod
+    def _open():
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        udp.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        udp.bind(("0.0.0.0", 0))
+        udp.setblocking(False)
+        return udp
 
     def send(self, packet, source):
-        """Sends to the server from a source address."""
-        info = struct.pack("<i4s4s", 0, socket.inet_aton(source), bytes(4))
+        """Sends to the server from a source."""
+        address, door = source if isinstance(source, tuple) else (source, 0)
+        info = struct.pack("<i4s4s", 0, socket.inet_aton(address), bytes(4))
         try:
-            self.socket.sendmsg([packet], [(socket.IPPROTO_IP, IP_PKTINFO, info)], 0, self.server)
+            self.sockets[door].sendmsg(
+                [packet], [(socket.IPPROTO_IP, IP_PKTINFO, info)], 0, self.server)
         except OSError:
             pass  # as if it were lost
 
-    def received(self, most=1000):
-        """[(packet, the address of ours that it came to)] of what is there."""
+    def received(self, most=100):
+        """[(packet, the source of ours that it came to)]: at most so many of each port."""
         found = []
-        while len(found) < most:
-            try:
-                packet, control, _, _ = self.socket.recvmsg(2048, 64)
-            except BlockingIOError:
-                break
-            found.append((packet, socket.inet_ntoa(control[0][2][4:8]) if control else ""))
+        for door, udp in enumerate(self.sockets):
+            for _ in range(most):
+                try:
+                    packet, control, _, _ = udp.recvmsg(2048, 64)
+                except BlockingIOError:
+                    break
+                address = socket.inet_ntoa(control[0][2][4:8]) if control else ""
+                found.append((packet, (address, door)))
         return found
 
     def close(self):
-        self.socket.close()
+        for udp in self.sockets:
+            udp.close()
 
 
 class Member:
     """An attacker: an identity, an address, and what has come of its INIT."""
 
-    def __init__(self, server_card, source, name=None, identity=None, card=None, when=None):
-        self.source, self.identity = source, identity or Identity(name or "")
+    made = 0
+
+    def __init__(self, server_card, address, name=None, identity=None, card=None, when=None):
+        Member.made += 1
+        self.source = address, Member.made % DOORS
+        self.identity = identity or Identity(name or "")
         self.name = name
         self.init = Initiation(self.identity, server_card, name, card=card, when=when)
         self.keys = self.said = None
@@ -76,10 +94,11 @@ class Member:
         return self.keys.seal(data)
 
 
-def enrol(crowd, members, rate, patience=3.0, confirm=True):
+def enrol(crowd, members, rate, patience=3.0, first=None):
     """Registers members at so many INITs a second; those who got RESP are returned.
 
-    A member sends its INIT again after half a second, with a cookie if it was given one.
+    A member sends its INIT again after half a second, with a cookie if it was given one. Its first
+    packet is a PING, or `first(member)`.
     """
     waiting = {member.init.connection: member for member in members}
     todo = [(index / rate + again, member)
@@ -95,12 +114,16 @@ def enrol(crowd, members, rate, patience=3.0, confirm=True):
                 crowd.send(member.init.packet, member.source)
             position += 1
         for packet, _ in crowd.received():
-            _read_answer(crowd, packet, waiting, done, confirm)
+            _read_answer(crowd, packet, waiting, done, first or _ping)
         time.sleep(0.001)
     return done
 
 
-def _read_answer(crowd, packet, waiting, done, confirm):
+def _ping(member):
+    return member.frames(frames.ping(os.urandom(8)))
+
+
+def _read_answer(crowd, packet, waiting, done, first):
     kind = packet[0]
     member = waiting.get(packet[8:12] if kind == session.RESP else packet[4:8])
     if member is None:
@@ -112,8 +135,7 @@ def _read_answer(crowd, packet, waiting, done, confirm):
             member.keys, member.said = member.init.read_resp(packet)
             del waiting[member.init.connection]
             done.append(member)
-            if confirm:
-                crowd.send(member.frames(frames.ping(os.urandom(8))), member.source)
+            crowd.send(first(member), member.source)
     except WireError:
         pass
 

@@ -75,9 +75,9 @@ class Field:
         return self.programs.server
 
     def source(self):
-        """An honest address of its own."""
+        """An honest address, of a /24 of its own."""
         self.count += 1
-        return f"127.{HONEST}.{self.count // 250}.{self.count % 250 + 1}"
+        return f"127.{HONEST + self.count // 250}.{self.count % 250}.1"
 
     def honest(self, name=None, seconds=10.0, source=None, **options):
         """An honest client that is registered, or None."""

@@ -12,7 +12,7 @@ from earshot_wire import Identity
 from field import Row
 from programs import BIN
 
-FORGED = '{"type":"event","ts":"2026-01-01T00:00:00.000Z","name":"forged"}'
+FORGED = '{"type":"event","name":"forged"}'
 WORDS = {
     "new line and JSON": "no\n" + FORGED + "\n",
     "ESC": "a\x1b[2Jb\x1b]0;title\x07",
@@ -21,6 +21,7 @@ WORDS = {
     "U+202E": "a\u202egnp.exe",
     "U+2028": "a\u2028b\u2029c",
 }
+EVERYTHING = "".join(WORDS.values())  # at most 128 bytes, as a reason text is
 EXTENSIONS = {
     "new line and JSON": '{"a":1}\n' + FORGED + "\n",
     "forged keys": '1,"name":"forged","x":1',
@@ -62,7 +63,7 @@ class Outputs:
 
     def __init__(self, field, program, label):
         self.field, self.program, self.label = field, program, label
-        self.findings = set()
+        self.findings = {}
 
     def look(self, is_json):
         """Looks into standard output and error, events, report, and inspect of the events."""
@@ -75,7 +76,7 @@ class Outputs:
                 with open(path, "rb") as file:
                     self._judge(name, file.read(), name == "events")
             except FileNotFoundError:
-                self.findings.add(f"no {name}")
+                self.findings[name] = {"is missing"}
         inspected = subprocess.run(
             [f"{BIN}/earshot", "inspect", self.field.programs.path(f"{self.label}.events")],
             capture_output=True, timeout=20)
@@ -84,11 +85,10 @@ class Outputs:
 
     def _judge(self, what, data, is_json):
         found = raw_controls(data, not is_json)
-        if found:
-            self.findings.add(f"{what}: {' '.join(sorted(found))}")
         bad = bad_lines(data) if is_json else (FORGED.encode() in data.split(b"\n"))
-        if bad:
-            self.findings.add(f"{what}: {int(bad)} forged or broken lines")
+        found |= {"forged or broken lines"} if bad else set()
+        if found:
+            self.findings[what] = found
 
 
 def _files(field, label):
@@ -96,9 +96,13 @@ def _files(field, label):
             field.programs.path(f"{label}.report"))
 
 
-def _row(what, findings):
-    return Row("H4", what, "; ".join(sorted(findings)) or "nothing raw", "nothing raw",
-               not findings)
+def _row(what, findings, reached, wanted):
+    """`findings`: what was found in each output; a call that did not come to be proves nothing."""
+    words = "; ".join(f"{name}: {' '.join(sorted(findings[name]))}" for name in sorted(findings))
+    if reached < wanted:
+        words = f"only {reached} of {wanted} calls ended; {words}"
+    return Row("H4", what, words or "nothing raw", "nothing raw",
+               not findings and reached == wanted)
 
 
 def extensions(field, quick):
@@ -118,8 +122,8 @@ def extensions(field, quick):
         if bob.exit_code is None:
             bob.end()
         found = Outputs(field, bob, label).look(is_json)
-        rows.append(_row(f"extension, at {label}, {reached} of {len(EXTENSIONS)} calls answered",
-                         found))
+        rows.append(_row(f"{len(EXTENSIONS)} extensions, at {label}", found, reached,
+                         len(EXTENSIONS)))
     return rows
 
 
@@ -131,20 +135,21 @@ def _phone(field):
 
 def reasons(field, quick):
     """Texts of REJECT and HANGUP, at `call` with and without --json."""
-    rows = []
+    rows, texts = [], [EVERYTHING] if quick else [*WORDS.values(), EVERYTHING]
     for is_json in (True, False):
         for kind in ("REJECT", "HANGUP"):
-            found, reached = set(), 0
-            for number, text in enumerate(WORDS.values()):
+            found, reached = {}, 0
+            for number, text in enumerate(texts):
                 label = f"{kind.lower()}{number}-{'json' if is_json else 'text'}"
                 program = _call_that_ends(field, label, kind, text, is_json)
                 reached += program.exit_code is not None
                 if program.exit_code is None:
                     program.end()
-                found |= Outputs(field, program, label).look(is_json)
-            how = "--json" if is_json else "text"
-            rows.append(_row(f"{kind} text, at call, {how}, {reached} of {len(WORDS)} calls",
-                             found))
+                for name, what in Outputs(field, program, label).look(is_json).items():
+                    found[name] = found.get(name, set()) | what
+            how = "with --json" if is_json else "without --json"
+            rows.append(_row(
+                f"{len(texts)} texts of {kind}, at call {how}", found, reached, len(texts)))
     return rows
 
 

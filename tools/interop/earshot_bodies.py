@@ -2,11 +2,10 @@
 
 import os
 import struct
-import time
 
 import earshot_wire as wire
 from earshot_noise import Handshake
-from earshot_session import CALL, open_x, prologue, seal_x
+from earshot_session import CALL, connection_id, open_x, prologue, seal_x
 from earshot_wire import Reader, WireError, blake, kdf
 
 INVITE, RINGING, ACCEPT, REJECT, CANCEL, TIMEOUT, HANGUP, RECEIPT, UNSUPPORTED = range(1, 10)
@@ -54,7 +53,7 @@ class Invitation:
 
     def __init__(self, identity, card, clock_ms, candidates=(), ring_timeout_ms=15000,
                  extension=None, media=OPUS, own_card=None):
-        self.call, self.connection, self.ring = os.urandom(16), _connection(), _connection()
+        self.call, self.connection, self.ring = os.urandom(16), connection_id(), connection_id()
         self.r_a, self.ck = os.urandom(32), os.urandom(32)
         self.secrets = CallSecrets(self.ck)
         self.handshake = Handshake(
@@ -150,7 +149,3 @@ def short_code(session, r_a, r_b, caller, callee):
     """The 6 letters that both users may compare."""
     digest = blake(32, r_a + r_b + caller + callee, session.exporter(b"sas"))
     return wire.z_base_32(digest)[:6]
-
-
-def _connection():
-    return os.urandom(3) + bytes([1 + int(time.monotonic() * 100) % 255])

@@ -7,7 +7,7 @@ import earshot_bodies as bodies
 import earshot_frames as frames
 from earshot_link import Link
 from earshot_path import PathChecks
-from earshot_session import PacketKeys, SealedWay, Session
+from earshot_session import PacketKeys, SealedWay, Session, connection_id
 from earshot_wire import WireError, blake
 
 REPEATS, DELIVERY_FAILS = (0, 0.5, 1.5, 3.5, 7.5), 8.0
@@ -180,7 +180,7 @@ class Call:
 
     def accept(self, candidates):
         """Callee: takes the call."""
-        connection, self.r_b = os.urandom(3) + b"\x77", os.urandom(16)
+        connection, self.r_b = connection_id(), os.urandom(16)
         body = self.invite.answer(
             self.client.identity, bodies.ACCEPTED, connection=connection, r_b=self.r_b,
             candidates=candidates)
@@ -293,7 +293,7 @@ class Phone:
         invite = bodies.ReceivedInvite(self.client.identity, sender, body)
         if abs(self.client.clock_ms() - invite.created_ms) > 60000:
             raise WireError("an INVITE of another time")
-        call = Call(self.client, sender, invite.call, False, os.urandom(3) + b"\x66")
+        call = Call(self.client, sender, invite.call, False, connection_id())
         call.invite, call.secrets = invite, invite.secrets
         self.calls[call.id] = call
         self.policy(call)

@@ -28,6 +28,11 @@ def tai64n(now=None):
     return struct.pack(">QI", 2**62 + 37 + now // 10**9, now % 10**9)
 
 
+def connection_id():
+    """A random connection ID; zero is none."""
+    return os.urandom(4).replace(b"\0\0\0\0", b"\0\0\0\1")
+
+
 def prologue(purpose, connection, responder, initiator):
     """What both sides of a handshake must agree on."""
     return b"EST1" + bytes([1, 1, purpose]) + connection + responder + initiator
@@ -73,7 +78,7 @@ class Initiation:
         """`responder` is the card of the server; `name` is asked for if given."""
         self.responder = responder
         self.identity = identity
-        self.connection = os.urandom(3) + b"\x55"
+        self.connection = connection_id()
         self.handshake = Handshake(
             prologue(REGISTER, self.connection, responder.id, bytes(32)), identity.static,
             responder.static)
