@@ -22,6 +22,8 @@ class Attack(NamedTuple):
 
 
 ATTACKS = [
+    Attack("control", server_rows.nobody, True),
+    Attack("floods", server_rows.floods, False),
     Attack("C1-pins", call_rows.pins, True),
     Attack("C1-call", call_rows.invites_in_a_call, False),
     Attack("H1", server_rows.exchanges, False),

@@ -138,6 +138,45 @@ def ninth_name(field, quick):
                 lies == 0)]
 
 
+def nobody(field, quick):
+    """The control: what honest clients get while nobody attacks."""
+    field.programs.answering("bob", bind=field.source())
+    return [_service(field, "–", "nobody attacks", 2)]
+
+
+def _service(field, finding, attack, seconds):
+    """A row of everything that honest clients want of a rendezvous."""
+    honest = [field.honest(f"honest{i}") for i in range(2)]
+    if None in honest:
+        return Row(finding, attack, "an honest client cannot register", "all", False)
+    seen = field.watch(honest, seconds, lookup_every=0.25, name="bob")
+    late = field.registrations(5, 5, 0.3)
+    calls = field.calls_connect(2)
+    good = (seen.ping_share >= 0.99 and seen.lookup_share == 1 and share(late)[1] == 1
+            and calls == 2 and seen.percentile(0.99) <= 200)
+    return Row(finding, attack,
+               f"{seen.words()}, registrations {share(late)[0]}, calls {calls}/2",
+               "all (PING 99 %), p99 ≤ 200 ms", good)
+
+
+def floods(field, quick):
+    """§2: random bytes, and INITs with a right MAC1 and a payload that does not open."""
+    field.programs.answering("bob", bind=field.source())
+    card, rows = field.card(), []
+    junk_file, init_file = field.programs.path("random"), field.programs.path("right")
+    write_packets(junk_file, [(os.urandom(n), 0) for n in (40, 64, 200, 512, 1200)])
+    inits = [Initiation(Identity(), card).packet for _ in range(64)]
+    write_packets(init_file, [(_junk_init(packet, card), None) for packet in inits])
+    for label, file, rate in (("random packets", junk_file, 50000),
+                              ("INITs with a right MAC1", init_file, 20000)):
+        flood = Flood(field.server, file, rate, 20, "127.30.0.1", 2000)
+        field.loop.run(1)
+        rows.append(_service(field, "§2", f"{rate} {label}/s from 2000 addresses", 4))
+        flood.end()
+        field.loop.run(1)
+    return rows
+
+
 def half_messages(field, quick):
     """M2: messages of 32 KiB without their last fragment, one each session."""
     sessions = 2100

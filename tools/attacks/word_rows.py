@@ -149,7 +149,7 @@ def reasons(field, quick):
                     found[name] = found.get(name, set()) | what
             how = "with --json" if is_json else "without --json"
             rows.append(_row(
-                f"{len(texts)} texts of {kind}, at call {how}", found, reached, len(texts)))
+                f"{len(texts)} text{'s' * (len(texts) > 1)} of {kind}, at call {how}", found, reached, len(texts)))
     return rows
 
 
