@@ -1,9 +1,12 @@
 """The independent client of this folder against the live programs, on loopback.
 
 usage: calls.py [CHECK...]      (tools/interop/run calls it; the programs: $EARSHOT_BIN)
+
+CHECK is a part of a check's name; those of LONG run only if they are named.
 """
 
 import sys
+import time
 import traceback
 
 import earshot_bodies as bodies
@@ -186,6 +189,55 @@ def cancelled(bench):
     expect("how ours saw it", (last.reason, last.ended_by), (bodies.NO_ANSWER, "peer"))
 
 
+def rekeys(bench):
+    """Ours makes new keys in a call, twice; media go on under them."""
+    bench.programs.answering("bob")
+    phone = Phone(bench.client("alice"))
+    call = phone.call(bench.found(phone.client, "bob"))
+    talk(bench, call, 0.5)
+    for epoch in (1, 2):
+        call.rekey.start(time.monotonic())
+        bench.wait(lambda e=epoch: call.link.epoch == e and call.link.largest >= 0, 3, "REKEY_2")
+        talk(bench, call)
+        bench.wait(lambda: call.link.previous is None, 6, "the end of the keys before")
+    call.hang_up()
+    bench.wait(lambda: not call.link.queue, 3, "acknowledgement of HANGUP")
+    fits(bench, call, bench.programs.running[-1])
+
+
+def moves(bench):
+    """Ours goes on from another port in a call: path, media and registration follow."""
+    bob = bench.programs.answering("bob")
+    alice = bench.client("alice")
+    call = Phone(alice).call(bench.found(alice, "bob"))
+    talk(bench, call)
+    old = alice.address
+    alice.move()
+    bench.loop.run(0.3)
+    call.rekey.start(time.monotonic())
+    bench.wait(lambda: call.link.epoch == 1, 3, "REKEY_2")
+    talk(bench, call)
+    if alice.ping() is None or not alice.seen_as == alice.address != old:
+        raise AssertionError(f"the rendezvous sees {alice.seen_as} instead of {alice.address}")
+    call.hang_up()
+    bench.wait(lambda: not call.link.queue and bob.summary(), 3, "the end")
+    expect("the program's path changes", bob.summary()["path"]["changes"], 1)
+
+
+def is_rekeyed(bench):
+    """The program makes new keys after 120 s (± 10 %), as first to initiate."""
+    alice = Phone(bench.client("alice"))
+    alice.policy = accepting(alice)
+    bench.programs.earshot("call", "alice", identity="dave", name="dave")
+    bench.wait(lambda: alice.calls, 8, "INVITE")
+    call = next(iter(alice.calls.values()))
+    talk(bench, call)
+    bench.wait(lambda: call.link.epoch == 1, 135, "REKEY_1 and a packet under the new keys")
+    talk(bench, call)
+    call.hang_up()
+
+
+LONG = {"is rekeyed, 2 minutes": is_rekeyed}
 CHECKS = {
     "registers": registers,
     "replaces": replaces,
@@ -198,12 +250,15 @@ CHECKS = {
     "is called, the program hangs up": lambda b: is_called(b, hangs_up="program"),
     "rejects and is rejected": rejected,
     "cancels, is cancelled": cancelled,
+    "rekeys": rekeys,
+    "moves": moves,
 }
 
 
 def main():
     passed = failed = 0
-    for name, check in CHECKS.items():
+    checks = CHECKS | LONG if sys.argv[1:] else CHECKS
+    for name, check in checks.items():
         if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
             continue
         try:

@@ -5,8 +5,10 @@ import time
 
 import earshot_bodies as bodies
 import earshot_frames as frames
+import earshot_rekey
 from earshot_link import Link
 from earshot_path import PathChecks
+from earshot_rekey import Rekey
 from earshot_session import PacketKeys, SealedWay, Session, connection_id
 from earshot_wire import WireError, blake
 
@@ -65,7 +67,7 @@ class Call:
             self._receipt(kind)
             self._end(before[18], "peer")
         elif kind == bodies.HANGUP and self.link is not None:
-            key = self.link.session.exporter(b"hangup")
+            key = self.hangup_key
             before = bodies.check_mac(key, 1 - self.direction, body)
             self._receipt(kind)
             self._end(before[18], "peer", before[20:])
@@ -124,7 +126,11 @@ class Call:
         self.link = Link(session, self._transmit)
         self.link.on_message = self._read_control
         self.link.on_frame = self._read_frame
+        handshake = (self.invitation if self.is_caller else self.invite).handshake
+        self.rekey = Rekey(self.link, handshake.static, self.client.identity.id,
+                           handshake.remote, self.peer, self.is_caller)
         self.state, self.queued = "accepted", []
+        self.hangup_key = session.exporter(b"hangup")
 
     # The path.
 
@@ -139,7 +145,7 @@ class Call:
     def receive(self, packet, source, now):
         """A packet from the path; says whether it was one of this call."""
         for link in (self.link, self.ring_link):
-            if link is not None and packet[1:5] == link.session.own:
+            if link is not None and link.owns(packet):
                 link.receive(packet, source, now)
                 return True
         return False
@@ -155,6 +161,8 @@ class Call:
             self._end(bodies.NONE, "peer")
 
     def _read_control(self, stream, body):
+        if stream == earshot_rekey.STREAM:
+            self.rekey.read(body, time.monotonic())
         if stream != CONTROL:
             return
         if body[0] == bodies.CONFIRM and not self.is_caller:
@@ -204,7 +212,7 @@ class Call:
         """Ends a call that was accepted, on the path and by the rendezvous."""
         content = bytes([reason, len(text)]) + text
         self.link.send(CONTROL, bytes([bodies.PATH_HANGUP]) + content, time.monotonic())
-        self._send_final(bodies.HANGUP, content, self.link.session.exporter(b"hangup"))
+        self._send_final(bodies.HANGUP, content, self.hangup_key)
         self._end(reason, "own")
 
     def _send_final(self, kind, content, key):

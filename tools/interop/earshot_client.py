@@ -55,7 +55,15 @@ class Client:
         """Leaves the rendezvous and closes the socket."""
         if self.link is not None and not self.link.closed:
             self.link.finish(0, time.monotonic())
+            self.loop.run(0.2, lambda: not self.link.closings)
         self.loop.close(self, self.socket)
+
+    def move(self):
+        """Goes on from another port, as behind a translator that forgot the mapping."""
+        host = self.address[0]
+        self.loop.close(self, self.socket)
+        self.socket = self.loop.open(self, (host, 0))
+        self.next_ping = 0.0
 
     def register(self, seconds=10.0):
         """Registers; says whether it came to be."""
@@ -74,7 +82,7 @@ class Client:
         try:
             if packet and source == self.server and packet[0] >= session.INIT:
                 self._read_handshake(packet, now)
-            elif self.link is not None and packet[1:5] == self.link.session.own:
+            elif self.link is not None and self.link.owns(packet):
                 self.link.receive(packet, source, now)
             else:
                 self.on_packet(packet, source, now)

@@ -200,7 +200,7 @@ def audio(media_time, opus, marker=False):
     return struct.pack("<BH", AUDIO | 1 << 3 | marker << 2, media_time & 0xFFFF) + opus
 
 
-def feedback(arrivals, largest, count, now):
+def feedback(arrivals, largest, count, now, epoch=0):
     """FEEDBACK about `count` numbers down from the largest; arrivals: {number: seconds}."""
     last = arrivals[largest]
     entries = bytearray()
@@ -218,5 +218,5 @@ def feedback(arrivals, largest, count, now):
             entries += bytes([0x80 | value >> 8, value & 0xFF])
     delay = min(round((now - arrivals[largest]) / UNIT), 0xFFFF)
     return struct.pack(
-        "<BBIIHB", FEEDBACK, 0, largest, round(arrivals[largest] / UNIT) & 0xFFFFFFFF, delay,
+        "<BBIIHB", FEEDBACK, epoch % 4, largest, round(arrivals[largest] / UNIT) & 0xFFFFFFFF, delay,
         count) + bytes(entries)

@@ -7,7 +7,7 @@ import earshot_frames as frames
 from earshot_wire import WireError
 
 PEER_GRANT, SERVER_GRANT = 131072, 32768
-LIFE = 8.0
+LIFE, PREVIOUS_LIFE = 8.0, 5.0
 FIRST_PATIENCE, LONGEST_PATIENCE = 0.3, 2.0
 FRAME_ROOM = 1175
 
@@ -77,8 +77,9 @@ class Link:
         self.patience, self.repeat_at = FIRST_PATIENCE, None
         self.sent_at, self.rtt, self.pings, self.pongs = {}, None, {}, {}
         self.heard_at, self.spoke_at = None, 0.0
-        self.closed = None
+        self.closed, self.closings = None, []
         self.invalid = 0
+        self.epoch, self.next, self.previous, self.previous_ends = 0, None, None, 0.0
 
     def send(self, stream, body, now):
         """Queues a reliable message."""
@@ -101,10 +102,27 @@ class Link:
         return value
 
     def finish(self, code, now):
-        """Ends the session in order."""
-        for _ in range(3):
-            self.send_frames(frames.close(code), now)
+        """Ends the session in order: CLOSE three times."""
         self.closed = self.closed or ("own", code)
+        self.closings = [(now, code), (now + 0.05, code), (now + 0.1, code)]
+        self.tick(now)
+
+    def owns(self, packet):
+        """Whether a packet is for this link, under any of its keys."""
+        return any(packet[1:5] == keys.own for keys in (self.session, self.next, self.previous)
+                   if keys is not None)
+
+    def use(self, session, now):
+        """New keys are current; the ones before still open for a while."""
+        self.previous, self.previous_ends = self.session, now + PREVIOUS_LIFE
+        self.session, self.next, self.epoch = session, None, self.epoch + 1
+        self.arrivals, self.largest, self.reported = {}, -1, [-1, -1]
+        self.report_at = None
+        self.carried.clear()
+        self.sent_at.clear()
+        for message in self.queue:
+            message.unsent = sorted(message.missing)
+        self.flush(now)
 
     def flush(self, now):
         """Sends the fragments that are due and that the credit allows."""
@@ -125,12 +143,16 @@ class Link:
 
     def receive(self, packet, source, now):
         """Reads a packet of this session; raises WireError where it does not open."""
-        number, data = self.session.open(packet)
+        if self.next is not None and packet[1:5] == self.next.own:
+            number, data = self.next.open(packet)
+            self.use(self.next, now)
+        elif self.previous is not None and packet[1:5] == self.previous.own:
+            number, data = None, self.previous.open(packet)[1]
+        else:
+            number, data = self.session.open(packet)
         self.heard_at = now
-        self.arrivals[number] = now
-        self.largest = max(self.largest, number)
-        if len(self.arrivals) > 2048:
-            self.arrivals = {n: t for n, t in self.arrivals.items() if n > self.largest - 512}
+        if number is not None:
+            self._note_arrival(number, now)
         try:
             found = frames.parse(data)
         except WireError:
@@ -139,10 +161,18 @@ class Link:
         for frame in found:
             self._handle(frame, source, now)
         kinds = {frame.kind for frame in found}
+        if number is None:
+            return
         if kinds & set(frames.ASKS_SOON):
             self.report_at = min(self.report_at or now + 0.02, now + 0.02)
         elif kinds & set(frames.ELICITS):
             self.report_at = self.report_at or now + 0.1
+
+    def _note_arrival(self, number, now):
+        self.arrivals[number] = now
+        self.largest = max(self.largest, number)
+        if len(self.arrivals) > 2048:
+            self.arrivals = {n: t for n, t in self.arrivals.items() if n > self.largest - 512}
 
     def _handle(self, frame, source, now):
         if frame.kind == frames.PING:
@@ -172,7 +202,7 @@ class Link:
             self.on_message(piece.stream, body)
 
     def _read_report(self, report, now):
-        if report.epoch != 0 or report.largest >= self.session.number:
+        if report.epoch != self.epoch % 4 or report.largest >= self.session.number:
             return
         if report.largest in self.sent_at:
             self.rtt = now - self.sent_at[report.largest] - report.delay
@@ -196,6 +226,10 @@ class Link:
 
     def tick(self, now):
         """Sends what time makes due."""
+        while self.closings and now >= self.closings[0][0]:
+            self.send_frames(frames.close(self.closings.pop(0)[1]), now)
+        if self.previous is not None and now >= self.previous_ends:
+            self.previous = None
         if self.closed:
             return
         if self.report_at is not None and now >= self.report_at:
@@ -206,7 +240,7 @@ class Link:
     def _report(self, now):
         self.report_at = None
         count = min(255, max(1, self.largest - self.reported[0]))
-        data = frames.feedback(self.arrivals, self.largest, count, now)
+        data = frames.feedback(self.arrivals, self.largest, count, now, self.epoch)
         self.reported = [self.reported[1], self.largest]
         if self.owes_credit:
             self.told = self.initial + self.returned
