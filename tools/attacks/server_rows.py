@@ -307,7 +307,7 @@ def cookies_and_cards(field, quick):
     inits = [Initiation(Identity(), card).packet for _ in range(64)]
     write_packets(load, [(_junk_init(packet, card), None) for packet in inits])
     write_packets(asking, [(bytes([0xC6, 1, 0, 0]) + os.urandom(8) + bytes(500), None)])
-    floods = [Flood(field.server, load, 8000, 14, "127.30.0.1", 4000),
+    floods = [Flood(field.server, load, 20000, 14, "127.30.0.1", 4000),
               Flood(field.server, asking, rate, 14, "127.40.0.1", 20000)]
     field.loop.run(2)
     times = field_registrations_with_card(field, card, 20, 1)
