@@ -106,7 +106,7 @@ def _read(kind, reader):
     if kind in lengths:
         return Plain(kind, reader.take(lengths[kind]))
     if kind in (VIDEO, PROBE_PACKET):
-        return Plain(kind, reader.rest())
+        return Plain(kind, reader.take(9 if kind == VIDEO else 22) + reader.rest())
     raise WireError(f"a frame of type {kind}")
 
 
