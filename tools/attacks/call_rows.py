@@ -5,10 +5,10 @@ import subprocess
 import time
 
 import earshot_bodies as bodies
-from client import accepting
-from crowd import Member, addresses, enrol
+import earshot_frames as frames
+from crowd import Member, addresses, enrol, in_background
 from earshot_calling import Phone
-from earshot_client import ONLINE, Client
+from earshot_client import Client, forward_body
 from earshot_wire import Identity, StaticKey
 from field import Row
 from programs import BIN
@@ -121,13 +121,11 @@ def starvation(field, quick):
 
 
 def _in_background_invites(crowd, members, callee, phone, stop):
-    from crowd import in_background
     return in_background(_invite_all, crowd, members, callee, phone.client.clock_ms(), stop)
 
 
 def _invite_all(crowd, members, callee, clock_ms, stop):
     """Each member sends one INVITE every 2 s, and acknowledges what it is sent."""
-    import earshot_frames as frames
     sent, began = 0, time.monotonic()
     by_own = {member.keys.own: member for member in members}
     while time.monotonic() < stop:
@@ -136,8 +134,7 @@ def _invite_all(crowd, members, callee, clock_ms, stop):
             member = members[sent % len(members)]
             invitation = bodies.Invitation(
                 member.identity, callee, clock_ms + round(now * 1000))
-            body = b"\3" + os.urandom(16) + callee.id + b"\x08\0" + len(
-                invitation.body).to_bytes(2, "little") + invitation.body
+            body = forward_body(os.urandom(16), callee.id, invitation.body)
             sequence = sent // len(members)
             crowd.send(
                 member.frames(frames.fragment(0x81, sequence, 0, 1, body)), member.source)
@@ -150,7 +147,6 @@ def _invite_all(crowd, members, callee, clock_ms, stop):
 
 
 def _acknowledge(crowd, member, packet):
-    import earshot_frames as frames
     try:
         number, data = member.keys.open(packet)
         kinds = {frame.kind for frame in frames.parse(data)}
@@ -246,17 +242,9 @@ def old_card(field, quick):
     stolen = Identity("alice")
     stolen.key, stolen.id, stolen.static, stolen.card = identity.key, identity.id, key, old
     invitation = bodies.Invitation(stolen, field.found(alice, "bob"), alice.clock_ms())
-    alice.forward(phone_peer(call), invitation.body)
+    alice.forward(call.peer, invitation.body)
     field.loop.run(2)
     rings = bob.events("incoming") + bob.events("accepted")
     return [Row("M1", "an INVITE with a card of an older serial than the pinned one",
                 "rings" if rings else "does not ring", "does not ring",
                 connected and not rings)]
-
-
-def phone_peer(call):
-    """The ID of the other side."""
-    return call.peer
-
-
-__all__ = ["accepting", "ONLINE"]

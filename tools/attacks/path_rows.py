@@ -1,12 +1,9 @@
 """H6: a forger between a client and its rendezvous, nearer than the server."""
 
 import os
-import socket
-import time
 
-from earshot_session import CARD, CARD_REQUEST, COOKIE, INIT, VERSION
+from earshot_session import CARD, CARD_REQUEST, COOKIE, INIT, VERSION, seal_x
 from earshot_wire import Identity, blake, z_base_32
-from earshot_session import seal_x
 from field import Row
 
 SERVER_DELAY = 0.15  # s: how much later the true answers come
@@ -139,16 +136,11 @@ def forged_cookies(field, quick):
     program = field.programs.earshot(
         "answer", "--accept", identity="victim", name="victim", server=forger.address, pin=True)
     field.wait(lambda: forger.times, 5)
-    began = time.monotonic()
     field.loop.run(3.2)
     forger.drop = ()
     sent = len(forger.times)
     registered = field.wait(lambda: program.event("registered"), 9)
     most = sum(t <= 3.2 for t in REPETITIONS)
-    assert time.monotonic() >= began
     return [Row("H6", f"{forger.sent} forged COOKIEs in 3 s",
                 f"{sent} INITs in 3 s, then {'registered' if registered else 'no registration'}",
                 f"≤ {most} INITs, registered", sent <= most and bool(registered))]
-
-
-__all__ = ["socket"]

@@ -81,7 +81,7 @@ def registers(bench):
 def replaces(bench):
     """A newer registration of an identity closes the older one with code 1."""
     alice = bench.client("alice")
-    bench.client("alice", identity=alice.identity)
+    bench.client("alice", identity=alice.identity, program=alice.program)
     bench.wait(lambda: alice.link.closed, 3, "CLOSE")
     expect("close", alice.link.closed, ("peer", 1))
 
@@ -90,7 +90,7 @@ def forwards(bench):
     """A blob of 4000 bytes arrives; a stranger is not online; short ones both ways."""
     alice, bob = bench.client("alice"), bench.client("bob")
     got = []
-    bob.on_body = lambda sender, body: got.append((sender, body))
+    bob.on_body = lambda sender, program, body: got.append((sender, body))
     blob = bytes(range(250)) * 16
     message = alice.forward(bob.identity.id, blob)
     bench.wait(lambda: got and message in alice.forwards, 3, "FORWARDED and FORWARD_RESULT")

@@ -42,10 +42,17 @@ class CallSecrets:
     """What follows from ck: keys of the ring."""
 
     def __init__(self, ck):
-        self.mac_key = kdf(ck, b"EST1ring", 1)
-        self.to_callee = kdf(ck, b"EST1ring", 2), kdf(ck, b"EST1ring", 3)
-        self.to_caller = kdf(ck, b"EST1ring", 4), kdf(ck, b"EST1ring", 5)
+        self.ck, self.mac_key = ck, kdf(ck, b"EST1ring", 1)
         self.details = kdf(ck, b"EST1ring", 6)
+
+    def path_keys(self, program, connection):
+        """(AEAD key, header key) to the callee and back; `connection`: the callee's ring ID."""
+        if wire.PRESENCES:
+            secret = blake(32, program + connection, kdf(self.ck, b"EST1ring", 2))
+            keys = [kdf(secret, b"EST1path", i) for i in range(1, 5)]
+        else:
+            keys = [kdf(self.ck, b"EST1ring", i) for i in range(2, 6)]
+        return keys[:2], keys[2:]
 
 
 class Invitation:
@@ -93,21 +100,21 @@ class ReceivedInvite:
             if wire.CANDIDATES in fields else []
         self.extension, self.media = fields.get(wire.EXTENSION), fields.get(wire.MEDIA, b"")
 
-    def ringing(self, ring, candidates):
-        """RINGING, prepared if there are candidates."""
+    def ringing(self, ring, candidates, program):
+        """RINGING of a program of ours, prepared if there are candidates."""
         body = head(RINGING, self.call) + bytes([1 if candidates else 0])
         nonce = os.urandom(24)
-        details = ring + wire.pack_tlvs(
+        details = ring + program + wire.pack_tlvs(
             ((wire.CANDIDATES, wire.pack_candidates(candidates) or None),))
         sealed = seal_x(self.secrets.details, nonce, details, body)
         body += nonce + struct.pack("<H", len(sealed)) + sealed
         return with_mac(self.secrets.mac_key, FROM_CALLEE, body)
 
     def answer(self, identity, verdict, reason=NONE, connection=bytes(4), r_b=None,
-               candidates=(), text=None):
+               candidates=(), text=None, program=b""):
         """ACCEPT or REJECT; the handshake is done afterwards."""
         payload = b"".join((
-            self.call, bytes([verdict, reason]), connection, r_b or os.urandom(16),
+            self.call, bytes([verdict, reason]), connection, program, r_b or os.urandom(16),
             wire.pack_tlvs((
                 (wire.CARD, identity.card.bytes),
                 (wire.CANDIDATES, wire.pack_candidates(candidates) or None),
@@ -124,7 +131,8 @@ class Answer:
         if reader.take(16) != call:
             raise WireError("an answer to another call")
         self.verdict, self.reason = reader.integer(1), reader.integer(1)
-        self.connection, self.r_b = reader.take(4), reader.take(16)
+        self.connection, self.program = reader.take(4), reader.take(wire.PROGRAM_LENGTH)
+        self.r_b = reader.take(16)
         fields = wire.unpack_tlvs(reader.rest())
         self.card = wire.Card(fields[wire.CARD]) if wire.CARD in fields else None
         self.candidates = wire.unpack_candidates(fields[wire.CANDIDATES]) \
@@ -133,16 +141,17 @@ class Answer:
 
 
 def read_ringing(secrets, body):
-    """(ring connection ID, candidates, prepared) of RINGING."""
+    """(ring connection ID, program, candidates, prepared) of RINGING."""
     before = check_mac(secrets.mac_key, FROM_CALLEE, body)
     reader = Reader(before)
     start = reader.take(19)
     nonce, length = reader.take(24), reader.integer(2)
     details = Reader(open_x(secrets.details, nonce, reader.take(length), start))
     reader.end()
-    connection, fields = details.take(4), wire.unpack_tlvs(details.rest())
-    value = fields.get(wire.CANDIDATES)
-    return connection, wire.unpack_candidates(value) if value else [], bool(start[18] & 1)
+    connection, program = details.take(4), details.take(wire.PROGRAM_LENGTH)
+    value = wire.unpack_tlvs(details.rest()).get(wire.CANDIDATES)
+    candidates = wire.unpack_candidates(value) if value else []
+    return connection, program, candidates, bool(start[18] & 1)
 
 
 def short_code(session, r_a, r_b, caller, callee):

@@ -6,6 +6,7 @@ import time
 import earshot_bodies as bodies
 import earshot_frames as frames
 import earshot_rekey
+import earshot_wire as wire
 from earshot_link import Link
 from earshot_path import PathChecks
 from earshot_rekey import Rekey
@@ -43,6 +44,9 @@ class Call:
         self.rings_prepared = None
         self.code = None
         self.silence = SILENCE
+        # The callee's program, and where bodies go: from the callee the caller's program.
+        self.program = wire.EVERY if is_caller else client.program
+        self.to_program = wire.EVERY
         self.said_nothing = False
 
     # Signalling.
@@ -64,6 +68,8 @@ class Call:
             self._read_answer(body)
         elif kind in (bodies.CANCEL, bodies.TIMEOUT):
             before = bodies.check_mac(self.secrets.mac_key, 1 - self.direction, body)
+            if not self.is_caller and before[19:] not in (wire.EVERY, self.program):
+                return  # for another program of ours
             self._receipt(kind)
             self._end(before[18], "peer")
         elif kind == bodies.HANGUP and self.link is not None:
@@ -76,14 +82,18 @@ class Call:
             self.deliveries.pop(before[18], None)
 
     def _receipt(self, kind):
-        body = bodies.head(bodies.RECEIPT, self.id) + bytes([kind])
-        self.client.forward(
-            self.peer, bodies.with_mac(self.secrets.mac_key, self.direction, body))
+        body = bodies.head(bodies.RECEIPT, self.id) + bytes([kind]) + self.program
+        self._forward(bodies.with_mac(self.secrets.mac_key, self.direction, body))
+
+    def _forward(self, body):
+        return self.client.forward(self.peer, body, self.to_program)
 
     def _read_ringing(self, body):
-        connection, candidates, self.rings_prepared = bodies.read_ringing(self.secrets, body)
+        connection, program, candidates, prepared = bodies.read_ringing(self.secrets, body)
         self.deliveries.pop(bodies.INVITE, None)
         if self.state == "inviting":
+            self.program = self.to_program = program
+            self.rings_prepared = prepared
             self.state = "ringing"
             self.offered_early = candidates
             self._ring_on(connection)
@@ -91,7 +101,8 @@ class Call:
 
     def _ring_on(self, connection):
         """Path checks may begin, under the ring keys."""
-        ways = [SealedWay(*self.secrets.to_callee), SealedWay(*self.secrets.to_caller)]
+        callee_ring = connection if self.is_caller else self.ring
+        ways = [SealedWay(*k) for k in self.secrets.path_keys(self.program, callee_ring)]
         ways = ways if self.is_caller else ways[::-1]
         keys = PacketKeys(*ways, self.ring, connection)
         self.ring_link = Link(keys, self._transmit)
@@ -109,7 +120,7 @@ class Call:
             return
         answer = self.invitation.read_answer(body)
         self.deliveries.pop(bodies.INVITE, None)
-        self.answer = answer
+        self.answer, self.program, self.to_program = answer, answer.program, answer.program
         self._receipt(body[1])
         if answer.verdict == bodies.REJECTED:
             self._end(answer.reason, "peer", answer.text.encode())
@@ -180,7 +191,7 @@ class Call:
     def ring_back(self, candidates):
         """Callee: RINGING, with candidates if they are to be told early."""
         self.ring_candidates = list(candidates)
-        self.client.forward(self.peer, self.invite.ringing(self.ring, self.ring_candidates))
+        self._forward(self.invite.ringing(self.ring, self.ring_candidates, self.program))
         self._ring_on(self.invite.ring)
         self.state = "ringing"
         if candidates:
@@ -191,21 +202,22 @@ class Call:
         connection, self.r_b = connection_id(), os.urandom(16)
         body = self.invite.answer(
             self.client.identity, bodies.ACCEPTED, connection=connection, r_b=self.r_b,
-            candidates=candidates)
+            candidates=candidates, program=self.program)
         self._stand(Session(self.invite.handshake, False, connection, self.invite.connection))
         self.checks.offer([address for _, address in self.invite.candidates])
         self.deliver(bodies.ACCEPT, body)
 
     def reject(self, reason=bodies.DECLINED, text=None):
         """Callee: refuses the call."""
-        body = self.invite.answer(self.client.identity, bodies.REJECTED, reason, text=text)
+        body = self.invite.answer(
+            self.client.identity, bodies.REJECTED, reason, text=text, program=self.program)
         self.deliver(bodies.REJECT, body)
         self._end(reason, "own")
 
     def cancel(self, reason=bodies.USER_CANCELLED):
         """Caller: takes the invitation back."""
         self.deliveries.clear()
-        self._send_final(bodies.CANCEL, bytes([reason]), self.secrets.mac_key)
+        self._send_final(bodies.CANCEL, bytes([reason]) + self.program, self.secrets.mac_key)
         self._end(reason, "own")
 
     def hang_up(self, reason=bodies.USER_HUNG_UP, text=b""):
@@ -234,7 +246,7 @@ class Call:
         for delivery in list(self.deliveries.values()):
             if delivery.is_due(now):
                 delivery.sent += 1
-                self.statuses.append(self.client.forward(self.peer, delivery.body))
+                self.statuses.append(self._forward(delivery.body))
                 if delivery.body[1] == bodies.ACCEPT and self.checks.path and self.ring_link:
                     self.ring_link.send_frames(frames.signal(delivery.body), now)
         if self.state in ("ringing", "accepted", "connected"):
@@ -288,21 +300,21 @@ class Phone:
         call.deliver(bodies.INVITE, invitation.body)
         return call
 
-    def _read(self, sender, body):
+    def _read(self, sender, program, body):
         if len(body) < 18 or body[0] != 1:
             return
         call = self.calls.get(body[2:18])
         if call is not None and call.peer == sender:
             call.read(body)
         elif call is None and body[1] == bodies.INVITE:
-            self._invited(sender, body)
+            self._invited(sender, program, body)
 
-    def _invited(self, sender, body):
+    def _invited(self, sender, program, body):
         invite = bodies.ReceivedInvite(self.client.identity, sender, body)
         if abs(self.client.clock_ms() - invite.created_ms) > 60000:
             raise WireError("an INVITE of another time")
         call = Call(self.client, sender, invite.call, False, connection_id())
-        call.invite, call.secrets = invite, invite.secrets
+        call.invite, call.secrets, call.to_program = invite, invite.secrets, program
         self.calls[call.id] = call
         self.policy(call)
 

@@ -25,10 +25,11 @@ class Client:
     """
 
     def __init__(self, loop, server, identity=None, name=None, bind=("127.0.0.1", 0),
-                 server_id=None, server_card=None):
+                 server_id=None, server_card=None, program=None):
         self.loop, self.server, self.name = loop or Loop(), server, name
         self.identity = identity or wire.Identity(name or "")
         self.server_id, self.card = server_id, server_card
+        self.program = wire.program_id() if program is None else program
         self.socket = self.loop.open(self, bind)
         self.nonce = os.urandom(8)
         self.link = self.said = self.init = None
@@ -36,7 +37,7 @@ class Client:
         self.inits_sent = 0
         self.results, self.forwards = {}, {}
         self.seen_messages = {}
-        self.on_body = lambda sender, body: None
+        self.on_body = lambda sender, program, body: None
         self.on_packet = lambda packet, source, now: None
         self.clock_offset = 0.0
         self.began_at = self.attempt_at = None
@@ -127,7 +128,8 @@ class Client:
     def _initiate(self, now):
         if self.init is None or now - self.attempt_at >= INIT_ANEW:
             self.first_at = now if self.init is None else self.first_at
-            self.init = session.Initiation(self.identity, self.card, self.name)
+            self.init = session.Initiation(
+                self.identity, self.card, self.name, program=self.program)
             self.attempt_at, self.sent = now, 0
         if self.sent < len(INIT_TIMES) and now - self.attempt_at >= INIT_TIMES[self.sent]:
             self.transmit(self.init.packet)
@@ -168,11 +170,10 @@ class Client:
         answer = self.link.pongs.get(value)
         return answer and answer[0]
 
-    def forward(self, to, body, life=8):
-        """Sends FORWARD; `forwards` has the status later."""
+    def forward(self, to, body, program=wire.EVERY, life=8):
+        """Sends FORWARD to one program or to every one; `forwards` has the status later."""
         message = os.urandom(16)
-        self._request(
-            bytes([FORWARD]) + message + to + struct.pack("<HH", life, len(body)) + body)
+        self._request(forward_body(message, to, body, program, life))
         return message
 
     @property
@@ -199,8 +200,15 @@ class Client:
             self.forwards[message] = reader.integer(1)
         elif kind == FORWARDED:
             message, sender = reader.take(16), reader.take(32)
+            program = reader.take(wire.PROGRAM_LENGTH)
             reader.take(2)
             content = reader.take(reader.integer(2))
             if message not in self.seen_messages:
                 self.seen_messages[message] = True
-                self.on_body(sender, content)
+                self.on_body(sender, program, content)
+
+
+def forward_body(message, to, body, program=wire.EVERY, life=8):
+    """FORWARD to one program of an ID or to every one; `life` in s."""
+    return (bytes([FORWARD]) + message + to + program + struct.pack("<HH", life, len(body))
+            + body)

@@ -74,7 +74,8 @@ def read_card(packet, nonce):
 class Initiation:
     """One INIT: its bytes, and what its RESP makes of it."""
 
-    def __init__(self, identity, responder, name=None, token=None, card=None, when=None):
+    def __init__(self, identity, responder, name=None, token=None, card=None, when=None,
+                 program=b""):
         """`responder` is the card of the server; `name` is asked for if given."""
         self.responder = responder
         self.identity = identity
@@ -84,7 +85,8 @@ class Initiation:
             responder.static)
         payload = (when or tai64n()) + wire.pack_tlvs((
             (wire.CARD, (card or identity.card).bytes), (wire.NAME, name and name.encode()),
-            (wire.TOKEN, token)))
+            (wire.TOKEN, token),
+            (wire.PRESENCE, program and program + bytes([wire.ANSWERING]) or None)))
         body = bytes([INIT, 1, 1, REGISTER]) + self.connection + self.handshake.write_first(
             payload.ljust(PAYLOAD_LENGTH, b"\0"))
         self.mac1 = blake(16, body, mac1_key(responder.static))

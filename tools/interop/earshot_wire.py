@@ -15,7 +15,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-CARD, NAME, TOKEN, CANDIDATES, EXTENSION, MEDIA, REASON_TEXT = range(1, 8)
+CARD, NAME, TOKEN, CANDIDATES, EXTENSION, MEDIA, REASON_TEXT, PRESENCE = range(1, 9)
+# Whether programs of one identity stand beside each other (presence IDs in the wire).
+PRESENCES = os.environ.get("EARSHOT_PRESENCES", "0") == "1"
+PROGRAM_LENGTH = 8 if PRESENCES else 0
+EVERY = bytes(PROGRAM_LENGTH)
+GUEST, ANSWERING, CALLING = range(3)
 CARD_MAGIC = b"ECC1"
 CARD_LABEL = b"EST1 contact card\0"
 Z_BASE_32 = "ybndrfg8ejkmcpqxot1uwisza345h769"
@@ -127,6 +132,11 @@ def unpack_candidates(value):
     if not 20 <= len(value) <= 160 or len(value) % 20:
         raise WireError(f"candidates of {len(value)} bytes")
     return [(value[i], unpack_address(value[i + 1:i + 20])) for i in range(0, len(value), 20)]
+
+
+def program_id():
+    """A presence ID; nothing where the wire has none."""
+    return os.urandom(PROGRAM_LENGTH)
 
 
 class StaticKey:
