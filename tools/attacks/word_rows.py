@@ -149,7 +149,8 @@ def reasons(field, quick):
                     found[name] = found.get(name, set()) | what
             how = "with --json" if is_json else "without --json"
             rows.append(_row(
-                f"{len(texts)} text{'s' * (len(texts) > 1)} of {kind}, at call {how}", found, reached, len(texts)))
+                f"{kind} with {len(texts)} hostile texts, at call {how}", found, reached,
+                len(texts)))
     return rows
 
 

@@ -41,12 +41,14 @@ def describe(call):
 
 
 def do_lookup(client, options):
+    """Looks a name up."""
     status, card = client.lookup(options.target)
     print(f"{options.target}: {STATUS[status]}" + (f", {z_base_32(card.id)}" if card else ""))
     return status == earshot_client.ONLINE
 
 
 def do_call(client, options):
+    """Calls, talks, hangs up."""
     status, card = client.lookup(options.target)
     if status != earshot_client.ONLINE:
         print(f"{options.target}: {STATUS[status]}")
@@ -67,6 +69,7 @@ def do_call(client, options):
 
 
 def do_answer(client, options):
+    """Takes every call that comes."""
     phone = Phone(client)
     phone.policy = accepting(phone)
     client.loop.run(options.seconds)
@@ -76,6 +79,7 @@ def do_answer(client, options):
 
 
 def do_register(client, options):
+    """Stays registered for a while."""
     client.loop.run(options.seconds, lambda: client.link.closed)
     print(f"PING: {(client.ping() or 0) * 1000:.1f} ms, closed: {client.link.closed}")
     return not client.link.closed

@@ -96,8 +96,7 @@ class ReceivedInvite:
         self.card.check(sender)
         if self.card.static != self.handshake.remote:
             raise WireError("an INVITE with a card of another static key")
-        self.candidates = wire.unpack_candidates(fields.get(wire.CANDIDATES, bytes(0)) or bytes(0)) \
-            if wire.CANDIDATES in fields else []
+        self.candidates = _candidates(fields)
         self.extension, self.media = fields.get(wire.EXTENSION), fields.get(wire.MEDIA, b"")
 
     def ringing(self, ring, candidates, program):
@@ -135,8 +134,7 @@ class Answer:
         self.r_b = reader.take(16)
         fields = wire.unpack_tlvs(reader.rest())
         self.card = wire.Card(fields[wire.CARD]) if wire.CARD in fields else None
-        self.candidates = wire.unpack_candidates(fields[wire.CANDIDATES]) \
-            if wire.CANDIDATES in fields else []
+        self.candidates = _candidates(fields)
         self.text = fields.get(wire.REASON_TEXT, b"").decode("utf-8")
 
 
@@ -149,9 +147,13 @@ def read_ringing(secrets, body):
     details = Reader(open_x(secrets.details, nonce, reader.take(length), start))
     reader.end()
     connection, program = details.take(4), details.take(wire.PROGRAM_LENGTH)
-    value = wire.unpack_tlvs(details.rest()).get(wire.CANDIDATES)
-    candidates = wire.unpack_candidates(value) if value else []
+    candidates = _candidates(wire.unpack_tlvs(details.rest()))
     return connection, program, candidates, bool(start[18] & 1)
+
+
+def _candidates(fields):
+    value = fields.get(wire.CANDIDATES)
+    return [] if value is None else wire.unpack_candidates(value)
 
 
 def short_code(session, r_a, r_b, caller, callee):

@@ -1,4 +1,4 @@
-"""A client of a rendezvous: card, registration, look-up, forwarding (docs/protocol/rendezvous.md)."""
+"""A client of a rendezvous: registration, look-up, forwarding (docs/protocol/rendezvous.md)."""
 
 import os
 import struct

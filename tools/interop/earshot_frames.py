@@ -218,5 +218,5 @@ def feedback(arrivals, largest, count, now, epoch=0):
             entries += bytes([0x80 | value >> 8, value & 0xFF])
     delay = min(round((now - arrivals[largest]) / UNIT), 0xFFFF)
     return struct.pack(
-        "<BBIIHB", FEEDBACK, epoch % 4, largest, round(arrivals[largest] / UNIT) & 0xFFFFFFFF, delay,
-        count) + bytes(entries)
+        "<BBIIHB", FEEDBACK, epoch % 4, largest, round(arrivals[largest] / UNIT) & 0xFFFFFFFF,
+        delay, count) + bytes(entries)
