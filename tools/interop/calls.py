@@ -14,8 +14,10 @@ from client import accepting
 from earshot_calling import Phone
 from earshot_client import OFFLINE, ONLINE, UNKNOWN, Client
 from earshot_loop import Loop
-from earshot_wire import Identity, identity_of_text
+from earshot_wire import PRESENCES, Identity, identity_of_text
 from programs import Programs
+
+ANSWERED_ELSEWHERE = 12
 
 
 class Bench:
@@ -235,6 +237,25 @@ def is_rekeyed(bench):
     call.hang_up()
 
 
+def beside(bench):
+    """Two programs of one identity ring; one accepts, the other hears that it was answered."""
+    alice = bench.client("alice")
+    other = bench.client("alice", identity=alice.identity)
+    expect("the first stays", alice.link.closed, None)
+    phones = [Phone(alice), Phone(other)]
+    for phone, ring_for in zip(phones, (0.5, 60)):
+        phone.policy = accepting(phone, ring_for=ring_for)
+    program = bench.programs.earshot(
+        "call", "alice", "--duration", "2", identity="dave", name="dave")
+    bench.wait(lambda: all(phone.calls for phone in phones), 8, "INVITE at both")
+    taken, missed = (next(iter(phone.calls.values())) for phone in phones)
+    talk(bench, taken)
+    bench.wait(lambda: missed.state == "ended", 3, "CANCEL at the other")
+    expect("reason", (missed.reason, missed.ended_by), (ANSWERED_ELSEWHERE, "peer"))
+    bench.wait(lambda: program.exit_code is not None, 5, "the program's end")
+    expect("exit code", program.exit_code, 0)
+
+
 LONG = {"is rekeyed, 2 minutes": is_rekeyed}
 CHECKS = {
     "registers": registers,
@@ -251,6 +272,8 @@ CHECKS = {
     "rekeys": rekeys,
     "moves": moves,
 }
+if PRESENCES:
+    CHECKS["stands beside"] = beside
 
 
 def main():
