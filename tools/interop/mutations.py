@@ -1,9 +1,10 @@
 """The same bytes, whole and mutated, for two parsers: ours here and the live rendezvous'.
 
-usage: mutations.py [--cases N] [--seed N]      (tools/interop/run calls it; $EARSHOT_BIN)
+usage: mutations.py [--cases N] [--calls N] [--seed N]  (tools/interop/run calls it; $EARSHOT_BIN)
 
 Each case is the frames of a packet. Sixteen packets with frames that do not parse close a session
-with code 2 (docs/protocol/frames.md); sixteen others do not. Both parsers must agree.
+with code 2, a call by HANGUP of reason 8 (docs/protocol/frames.md); sixteen others do not. Both parsers must agree. `--cases`
+are offered to a rendezvous, `--calls` to `earshot answer`, each in a call of its own.
 """
 
 import argparse
@@ -12,12 +13,14 @@ import sys
 import time
 
 import earshot_frames as frames
+from earshot_calling import Phone
 from earshot_client import Client
 from earshot_loop import Loop
 from earshot_wire import Identity, WireError
 from programs import Programs
 
 PACKETS, PROTOCOL_VIOLATED = 16, 2
+FAILURE = 8  # the reason of HANGUP when a peer has had enough
 PEERS_ONLY = (frames.AUDIO, frames.VIDEO, frames.SIGNAL, frames.AUDIO_REPORT,
               frames.AUDIO_REQUEST, frames.VIDEO_NACK)
 ADDRESSES = 60  # each may register 20 a second
@@ -26,23 +29,23 @@ ADDRESSES = 60  # each may register 20 a second
 class Case:
     """Frames, and a registration of their own to send them in."""
 
-    def __init__(self, what, data):
+    def __init__(self, what, data, refused):
         self.what, self.data = what, data
-        self.is_valid = valid(data)
+        self.is_valid = valid(data, refused)
         self.client = self.code = self.token = None
         self.is_alive = False
 
 
-def valid(data):
-    """Whether ours can read it, as a rendezvous would."""
+def valid(data, refused):
+    """Whether ours can read it, without frames of the kinds that are refused."""
     try:
-        return not any(frame.kind in PEERS_ONLY for frame in frames.parse(data))
+        return not any(frame.kind in refused for frame in frames.parse(data))
     except (WireError, UnicodeDecodeError):
         return False
 
 
-def whole_frame(chance):
-    """(name, bytes) of a frame that is as docs/protocol wants it; one in eight is for peers."""
+def whole_frame(chance, peer_share):
+    """(name, bytes) of a frame that is as docs/protocol wants it."""
     token = chance.randbytes(8)
     address = (f"10.{chance.randrange(256)}.0.1", chance.randrange(1, 65536))
     server = {
@@ -57,7 +60,12 @@ def whole_frame(chance):
         "PATH_RESPONSE": lambda: frames.seen(frames.RESPONSE, token, address),
         "nothing": lambda: b"",
     }
-    peer = {
+    return chosen(chance, peer_frames(chance, token) if chance.random() < peer_share else server)
+
+
+def peer_frames(chance, token):
+    """Frames that only peers take, and unknown ones."""
+    return {
         "SIGNAL": lambda: frames.signal(chance.randbytes(chance.randrange(1, 100))),
         "AUDIO_REPORT": lambda: bytes([frames.AUDIO_REPORT, chance.randrange(4)])
         + chance.randbytes(14),
@@ -65,16 +73,23 @@ def whole_frame(chance):
         + chance.randbytes(3),
         "VIDEO_NACK": lambda: bytes([frames.VIDEO_NACK, 8, 1, 0, 1, 0, 0, 0, 0]),
         "AUDIO": lambda: frames.audio(chance.randrange(65536), chance.randbytes(20)),
+        "AUDIO with copies": lambda: bytes([0x8A, 0, 0, 0x80 | 1, 5, 2, 9])
+        + chance.randbytes(14 + chance.randrange(20)),
+        "VIDEO": lambda: bytes([frames.VIDEO, 0x10, 1, 0, 0, 1, 2, 3, 0, chance.randrange(3)])
+        + chance.randbytes(1 + chance.randrange(40)),
         "unknown": lambda: bytes([chance.choice([0x0E, 0x0F, 0x20, 0x7F])]) + token,
     }
-    kinds = peer if chance.randrange(8) == 0 else server
+
+
+def chosen(chance, kinds):
+    """One of them: its name and its bytes."""
     name = chance.choice(list(kinds))
     return name, kinds[name]()
 
 
-def make(chance):
-    """A case: one to three frames, half of them mutated."""
-    parts = [whole_frame(chance) for _ in range(chance.randrange(1, 4))]
+def make(chance, peer_share, refused):
+    """A case: one to three frames, most of them mutated."""
+    parts = [whole_frame(chance, peer_share) for _ in range(chance.randrange(1, 4))]
     data = bytearray(b"".join(part for _, part in parts))
     how = chance.choice(["whole", "whole", "flipped", "cut", "longer", "padded", "stained"])
     if how == "flipped" and data:
@@ -88,7 +103,8 @@ def make(chance):
         data += bytes(chance.randrange(1, 20))
     elif how == "stained":
         data += bytes(chance.randrange(1, 20)) + chance.randbytes(1)
-    return Case("+".join(name for name, _ in parts) + f", {how}", bytes(data or b"\0"))
+    return Case("+".join(name for name, _ in parts) + f", {how}", bytes(data or b"\0"),
+                refused)
 
 
 def is_plain(case):
@@ -107,6 +123,16 @@ def is_plain(case):
                 frame.stream == 0x81 and frame.count > 1 and frame.sequence < 256):
             return False
     return True
+
+
+def make_plain(chance, count, peer_share, refused):
+    """So many cases whose verdict is about reading alone."""
+    cases = []
+    while len(cases) < count:
+        case = make(chance, peer_share, refused)
+        if is_plain(case):
+            cases.append(case)
+    return cases
 
 
 def offer(loop, server, card, cases):
@@ -136,6 +162,28 @@ def offer(loop, server, card, cases):
         loop.close(case.client, case.client.socket)
 
 
+def call_with(loop, server, card, case, source):
+    """Offers a case to a peer in a call."""
+    client = Client(loop, server, identity=Identity(""), bind=(source, 0), server_card=card)
+    client.register()
+    _, callee = client.lookup("bob")
+    call = Phone(client).call(callee)
+    loop.run(8, lambda: call.state in ("connected", "ended"))
+    if call.state == "connected":
+        for _ in range(PACKETS):
+            call.link.send_frames(case.data, time.monotonic())
+        loop.run(0.1)
+        case.token = call.link.ping(time.monotonic())
+        loop.run(1.0, lambda: call.state == "ended" or case.token in call.link.pongs)
+        case.is_alive = case.token in call.link.pongs
+        if call.link.closed or call.state == "ended":
+            case.code = PROTOCOL_VIOLATED if call.reason == FAILURE else 0
+        else:
+            call.hang_up()
+            loop.run(0.3)
+    client.close()
+
+
 def judge(case):
     """What is wrong with the rendezvous' verdict, or None."""
     if case.code is None and not case.is_alive:
@@ -148,19 +196,22 @@ def judge(case):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--calls", type=int, default=40)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     options = parser.parse_args()
-    chance, loop, cases = random.Random(options.seed), Loop(), []
-    while len(cases) < options.cases:
-        case = make(chance)
-        if is_plain(case):
-            cases.append(case)
+    chance, loop = random.Random(options.seed), Loop()
+    cases = make_plain(chance, options.cases, 1 / 8, PEERS_ONLY)
+    called = make_plain(chance, options.calls, 2 / 3, ())
     failed = 0
     with Programs(loop=loop) as programs:
         asking = Client(loop, programs.server)
         loop.run(5, lambda: asking.card)
         for begin in range(0, len(cases), 200):
             offer(loop, programs.server, asking.card, cases[begin:begin + 200])
+        programs.answering("bob")
+        for number, case in enumerate(called):
+            call_with(loop, programs.server, asking.card, case, f"127.91.{number % 250}.1")
+    cases += called
     for case in cases:
         wrong = judge(case)
         if wrong:
