@@ -67,15 +67,25 @@ class Sound(NamedTuple):
 
 def parse(data):
     """The frames of an opened packet. Raises WireError at the first that does not parse."""
-    reader, frames = Reader(data), []
-    while reader.at < len(reader.data):
-        kind = reader.integer(1)
-        if kind == PADDING:
-            if any(reader.rest()):
-                raise WireError("the padding is not zero")
-        else:
-            frames.append(_read(kind, reader))
+    frames, error = parse_some(data)
+    if error is not None:
+        raise error
     return frames
+
+
+def parse_some(data):
+    """(the frames before the first that does not parse, why that does not, or None)."""
+    reader, frames = Reader(data), []
+    try:
+        while reader.at < len(reader.data):
+            kind = reader.integer(1)
+            if kind != PADDING:
+                frames.append(_read(kind, reader))
+            elif any(reader.rest()):
+                raise WireError("the padding is not zero")
+    except WireError as error:
+        return frames, error
+    return frames, None
 
 
 def _read(kind, reader):

@@ -16,8 +16,22 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 CARD, NAME, TOKEN, CANDIDATES, EXTENSION, MEDIA, REASON_TEXT, PRESENCE = range(1, 9)
-# Whether programs of one identity stand beside each other (presence IDs in the wire).
-PRESENCES = os.environ.get("EARSHOT_PRESENCES", "0") == "1"
+PROTOCOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/protocol")
+
+
+def says(page, words):
+    """Whether a page of docs/protocol has these words."""
+    try:
+        with open(os.path.join(PROTOCOL, page), encoding="utf-8") as file:
+            return words in file.read()
+    except FileNotFoundError:
+        return False
+
+
+# Whether programs of one identity stand beside each other (presence IDs in the wire): as the
+# protocol of this tree has it, or as EARSHOT_PRESENCES=0 or 1 says for other programs.
+PRESENCES = os.environ.get(
+    "EARSHOT_PRESENCES", str(int(says("rendezvous.md", "to presence 8")))) == "1"
 PROGRAM_LENGTH = 8 if PRESENCES else 0
 EVERY = bytes(PROGRAM_LENGTH)
 GUEST, ANSWERING, CALLING = range(3)

@@ -1,10 +1,11 @@
 """The same bytes, whole and mutated, for two parsers: ours here and the live rendezvous'.
 
-usage: mutations.py [--cases N] [--calls N] [--seed N]  (tools/interop/run calls it; $EARSHOT_BIN)
+usage: mutations.py [--cases N] [--calls N] [--seed N]      (tools/interop/run calls it)
 
 Each case is the frames of a packet. Sixteen packets with frames that do not parse close a session
-with code 2, a call by HANGUP of reason 8 (docs/protocol/frames.md); sixteen others do not. Both parsers must agree. `--cases`
-are offered to a rendezvous, `--calls` to `earshot answer`, each in a call of its own.
+with code 2, a call by HANGUP of reason 8 (docs/protocol/frames.md); sixteen others do not. Both
+parsers must agree. `--cases` are offered to a rendezvous, `--calls` to `earshot answer`, each in a
+call of its own.
 """
 
 import argparse
@@ -109,14 +110,14 @@ def make(chance, peer_share, refused):
 
 def is_plain(case):
     """Whether the verdict is about reading alone, and not about what the frames would do."""
+    found, _ = frames.parse_some(case.data)
+    if any(frame.kind in (frames.CLOSE, frames.PROBE_REQUEST) for frame in found):
+        return False
     if not case.is_valid:
         return True
-    found = frames.parse(case.data)
     if sum(frame.kind == frames.MSG for frame in found) > 1:
         return False
     for frame in found:
-        if frame.kind in (frames.CLOSE, frames.PROBE_REQUEST):
-            return False
         if frame.kind == frames.FEEDBACK and (frame.largest != 0 or frame.epoch):
             return False
         if frame.kind == frames.MSG and not (
