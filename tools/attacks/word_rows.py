@@ -149,7 +149,7 @@ def reasons(field, quick):
                     found[name] = found.get(name, set()) | what
             how = "with --json" if is_json else "without --json"
             rows.append(_row(
-                f"{kind} with {len(texts)} hostile texts, at call {how}", found, reached,
+                f"{kind}, hostile texts: {len(texts)}, at call {how}", found, reached,
                 len(texts)))
     return rows
 
