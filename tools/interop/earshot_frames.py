@@ -1,0 +1,232 @@
+"""Frames of DATA packets (docs/protocol/frames.md), as named tuples and as bytes."""
+
+import struct
+from typing import NamedTuple
+
+import earshot_wire as wire
+from earshot_wire import Reader, WireError
+
+PADDING, PING, PONG, FEEDBACK, MSG, CREDIT, VIDEO, CHALLENGE, RESPONSE, SIGNAL, CLOSE = range(11)
+AUDIO_REPORT, AUDIO_REQUEST, VIDEO_NACK = 0x0B, 0x0C, 0x0D
+PROBE_REQUEST, PROBE_ANSWER, PROBE_PACKET, PROBE_REPORT = range(0x10, 0x14)
+AUDIO = 0x80
+LONGEST_FRAGMENT = 1100
+UNIT = 0.00025  # s: what FEEDBACK counts time in
+ASKS_SOON = (PING, MSG)
+ELICITS = (PING, MSG, VIDEO, AUDIO)
+
+
+class Token(NamedTuple):
+    """PING or PATH_CHALLENGE."""
+    kind: int
+    token: bytes
+
+
+class Seen(NamedTuple):
+    """PONG or PATH_RESPONSE."""
+    kind: int
+    token: bytes
+    address: tuple
+
+
+class Fragment(NamedTuple):
+    """MSG. `sent` is set where the count is 0: the message was abandoned."""
+    kind: int
+    stream: int
+    sequence: int
+    index: int
+    count: int
+    data: bytes
+
+
+class Report(NamedTuple):
+    """FEEDBACK: seconds before the largest number's arrival, None = not received."""
+    kind: int
+    epoch: int
+    largest: int
+    arrival: int
+    delay: float
+    ages: list
+
+
+class Plain(NamedTuple):
+    """Any other frame: its bytes after the type."""
+    kind: int
+    data: bytes
+
+
+class Sound(NamedTuple):
+    """AUDIO without its copies."""
+    kind: int
+    stream: int
+    milliseconds: int
+    marker: bool
+    media_time: int
+    data: bytes
+
+
+def parse(data):
+    """The frames of an opened packet. Raises WireError at the first that does not parse."""
+    frames, error = parse_some(data)
+    if error is not None:
+        raise error
+    return frames
+
+
+def parse_some(data):
+    """(the frames before the first that does not parse, why that does not, or None)."""
+    reader, frames = Reader(data), []
+    try:
+        while reader.at < len(reader.data):
+            kind = reader.integer(1)
+            if kind != PADDING:
+                frames.append(_read(kind, reader))
+            elif any(reader.rest()):
+                raise WireError("the padding is not zero")
+    except WireError as error:
+        return frames, error
+    return frames, None
+
+
+def _read(kind, reader):
+    if kind >= AUDIO:
+        return _read_audio(kind, reader)
+    if kind in (PING, CHALLENGE):
+        return Token(kind, reader.take(8))
+    if kind in (PONG, RESPONSE):
+        return Seen(kind, reader.take(8), wire.unpack_address(reader.take(19)))
+    if kind == FEEDBACK:
+        return _read_feedback(reader)
+    if kind == MSG:
+        return _read_fragment(reader)
+    if kind == SIGNAL:
+        return Plain(kind, reader.take(reader.integer(2)))
+    if kind == CLOSE:
+        return Plain(kind, reader.take(1) + reader.take(reader.integer(1)))
+    if kind == AUDIO_REQUEST:
+        flags = reader.integer(1)
+        return Plain(kind, bytes([flags]) + reader.take(3 * (flags >> 4)))
+    if kind == VIDEO_NACK:
+        head = reader.take(4)
+        return Plain(kind, head + reader.take(4 * head[3]))
+    if kind == PROBE_REPORT:
+        head = reader.take(26)
+        return Plain(kind, head + reader.take(2 * int.from_bytes(head[24:], "little")))
+    lengths = {CREDIT: 4, AUDIO_REPORT: 15, PROBE_REQUEST: 35, PROBE_ANSWER: 19}
+    if kind in lengths:
+        return Plain(kind, reader.take(lengths[kind]))
+    if kind in (VIDEO, PROBE_PACKET):
+        return Plain(kind, reader.take(9 if kind == VIDEO else 22) + reader.rest())
+    raise WireError(f"a frame of type {kind}")
+
+
+def _read_fragment(reader):
+    stream, sequence = reader.integer(1), reader.integer(4)
+    index, count, length = reader.integer(1), reader.integer(1), reader.integer(2)
+    data = reader.take(length)
+    if count > 64 or length > LONGEST_FRAGMENT or (count and index >= count):
+        raise WireError("a MSG with an index, count or length out of range")
+    return Fragment(MSG, stream, sequence, index, count, data)
+
+
+def _read_feedback(reader):
+    flags, largest, arrival = reader.integer(1), reader.integer(4), reader.integer(4)
+    delay, count, ages, age = reader.integer(2), reader.integer(1), [0.0], 0.0
+    if count == 0 or flags & 0xF8:
+        raise WireError("a FEEDBACK of nothing, or with unknown bits")
+    for _ in range(count - 1):
+        entry = reader.integer(1)
+        if entry == 0:
+            ages.append(None)
+            continue
+        step = entry - 1 if entry < 0x80 else (entry & 0x7F) * 256 + reader.integer(1) - 16384
+        age += step * UNIT
+        ages.append(age)
+    if flags & 4:
+        reader.take(-(-count // 8))
+    return Report(FEEDBACK, flags & 3, largest, arrival, delay * UNIT, ages)
+
+
+def _read_audio(kind, reader):
+    media_time, data = reader.integer(2), reader.rest()
+    if kind & 2:
+        data = _without_copies(data)
+    return Sound(
+        AUDIO, kind >> 5 & 3, (10, 20, 40, 60)[kind >> 3 & 3], bool(kind & 4), media_time, data)
+
+
+def _without_copies(data):
+    reader, total, more = Reader(data), 0, True
+    while more:
+        head = reader.integer(1)
+        more = head & 0x80
+        if head & 0x1F == 0:
+            reader.integer(1)
+        if head >> 5 & 3 == 3:
+            reader.integer(1)
+        length = reader.integer(1)
+        total += length if length < 252 else length + 4 * reader.integer(1)
+    reader.take(total)
+    return reader.rest()
+
+
+def ping(token):
+    """PING, long enough for a RESET to be worth its answer (session.md §8)."""
+    return (bytes([PING]) + token).ljust(16, b"\0")
+
+
+def token(kind, value):
+    """PING without padding, or PATH_CHALLENGE."""
+    return bytes([kind]) + value
+
+
+def seen(kind, value, address):
+    """PONG or PATH_RESPONSE."""
+    return bytes([kind]) + value + wire.pack_address(address)
+
+
+def fragment(stream, sequence, index, count, data):
+    """MSG."""
+    return struct.pack("<BBIBBH", MSG, stream, sequence, index, count, len(data)) + data
+
+
+def credit(total):
+    """CREDIT."""
+    return struct.pack("<BI", CREDIT, total & 0xFFFFFFFF)
+
+
+def signal(body):
+    """SIGNAL."""
+    return struct.pack("<BH", SIGNAL, len(body)) + body
+
+
+def close(code, text=b""):
+    """CLOSE."""
+    return bytes([CLOSE, code, len(text)]) + text
+
+
+def audio(media_time, opus, marker=False):
+    """AUDIO of 20 ms on stream 0, without copies."""
+    return struct.pack("<BH", AUDIO | 1 << 3 | marker << 2, media_time & 0xFFFF) + opus
+
+
+def feedback(arrivals, largest, count, now, epoch=0):
+    """FEEDBACK about `count` numbers down from the largest; arrivals: {number: seconds}."""
+    last = arrivals[largest]
+    entries = bytearray()
+    for number in range(largest - 1, largest - count, -1):
+        came = arrivals.get(number)
+        if came is None:
+            entries.append(0)
+            continue
+        step = round((last - came) / UNIT)
+        last -= step * UNIT
+        if 0 <= step < 0x7F:
+            entries.append(step + 1)
+        else:
+            value = min(max(step + 16384, 0), 0x7FFF)
+            entries += bytes([0x80 | value >> 8, value & 0xFF])
+    delay = min(round((now - arrivals[largest]) / UNIT), 0xFFFF)
+    return struct.pack(
+        "<BBIIHB", FEEDBACK, epoch % 4, largest, round(arrivals[largest] / UNIT) & 0xFFFFFFFF,
+        delay, count) + bytes(entries)
