@@ -242,8 +242,8 @@ extension RegistrationFailure {
   /// may be back at any moment.
   var isFinal: Bool {
     switch self {
-    case .noAnswer, .notUnderstood: false
-    case .identityMismatch, .versionMismatch, .notAllowed, .replaced: true
+    case .noAnswer, .notUnderstood, .full, .wrongClock: false
+    case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .replaced: true
     }
   }
 }
