@@ -96,7 +96,7 @@ extension CallReason {
     switch self {
     case .none, .userHungUp, .userCancelled: .declined
     case .declined, .busy, .notAllowed, .noAnswer, .noPath, .internalFailure, .shuttingDown,
-      .superseded, .identityChanged:
+      .superseded, .identityChanged, .answeredElsewhere, .declinedElsewhere:
       self
     }
   }
@@ -104,7 +104,7 @@ extension CallReason {
   fileprivate var ofCancellation: CallReason {
     switch self {
     case .none, .declined, .busy, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .noPath,
-      .superseded:
+      .superseded, .answeredElsewhere, .declinedElsewhere:
       .userCancelled
     case .internalFailure, .shuttingDown, .identityChanged: self
     }

@@ -55,6 +55,7 @@ extension Endpoint {
     case .versionMismatch(let lowest, let highest):
       return .versionMismatch("The rendezvous", lowest: lowest, highest: highest)
     case .notAllowed: return .notAllowed(id)
+    case .tooManyPrograms: return .tooManyPrograms(id)
     case .replaced: return .replacedElsewhere(id)
     }
   }

@@ -14,6 +14,7 @@ extension CallLink {
     into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
   ) -> SocketAddress? {
     if let destination = writeCheck(into: &packet, now: now) { return destination }
+    if let destination = writeBranchCheck(into: &packet, now: now) { return destination }
     if let destination = writeSignal(into: &packet, now: now) { return destination }
     guard let destination = agent.selected else { return nil }
     if writeAudio(into: &packet, now: now) { return destination }

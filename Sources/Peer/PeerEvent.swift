@@ -47,7 +47,9 @@ package enum RegistrationFailure: Sendable, Equatable {
   case versionMismatch(lowest: UInt8, highest: UInt8)
   /// It does not admit this identity; attempts end.
   case notAllowed
-  /// Another program registered with the same identity; attempts end.
+  /// As many programs of this identity are registered as may be; attempts end.
+  case tooManyPrograms
+  /// A copy of this program registered in its place; attempts end.
   case replaced
 }
 

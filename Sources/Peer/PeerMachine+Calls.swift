@@ -13,7 +13,9 @@ extension PeerMachine {
   mutating func perform(_ action: CallAction, now: Instant) {
     switch action {
     case .send(let signal, let callID, let peer, let route):
-      send(signal, callID, to: peer, route, now: now)
+      send(signal, callID, to: peer, nil, route, now: now)
+    case .sendTo(let presence, let signal, let callID, let peer):
+      send(signal, callID, to: peer, presence, .rendezvous, now: now)
     case .findPath(let callID): findPath(callID, now: now)
     case .openSession(let callID): openSession(callID, now: now)
     case .startMedia(let callID):
@@ -38,16 +40,19 @@ extension PeerMachine {
 
   // MARK: - Signals out
 
+  /// - Parameter presence: `nil` = whichever program of the peer the signal is for by itself.
   private mutating func send(
-    _ signal: CallSignal, _ callID: CallID, to peer: PeerID, _ route: SignalRoute, now: Instant
+    _ signal: CallSignal, _ callID: CallID, to peer: PeerID, _ presence: PresenceID?,
+    _ route: SignalRoute, now: Instant
   ) {
     guard let link = link(callID) else { return }
+    let destination = presence ?? link.destination(of: signal)
     prepareBody(of: signal, on: link, now: now)
     if route != .rendezvous { sendOnPath(signal, on: link, now: now) }
-    guard route != .path, let type = signal.type, let body = link.body(of: signal),
-      !body.isEmpty
+    guard route != .path, let type = signal.type,
+      let body = link.body(of: signal, to: destination), !body.isEmpty
     else { return }
-    rendezvous.forward(body, to: peer, about: callID, type, now: now)
+    rendezvous.forward(body, to: peer, destination, about: (callID, type), now: now)
   }
 
   /// The bodies that are made once a call.
@@ -105,6 +110,9 @@ extension PeerMachine {
     guard let link = link(callID) else { return }
     link.isFindingPath = true
     link.agent.addCandidates(link.remoteCandidates, now: now)
+    for branch in link.programs.branches {
+      branch.agent.addCandidates(branch.candidates, now: now)
+    }
   }
 
   /// The path was proven, or media moved.
@@ -114,7 +122,13 @@ extension PeerMachine {
     for change in changes {
       if change.cause == .found {
         noteMapping(of: link, change.to)
-        tell(link, .pathReady(change.kind, remote: change.to))
+        // Known of before: the path to another program of the callee, which did not accept.
+        tell(
+          link,
+          link.programs.hasToldPath
+            ? .pathChanged(change.kind, remote: change.to)
+            : .pathReady(change.kind, remote: change.to))
+        link.programs.hasToldPath = true
         ledger.handlePathReady(link.callID, now: now)
       } else {
         // Nothing that was asked for over the old path goes on over the new one.
@@ -238,6 +252,7 @@ extension PeerMachine {
   mutating func handleTimeout(_ link: CallLink, now: Instant) {
     guard let deadline = link.nextDeadline, deadline <= now else { return }
     if let change = link.agent.handleTimeout(now: now) { link.pathChanges.append(change) }
+    link.handleBranchTimeout(now: now)
     link.association?.handleTimeout(now: now)
     link.handleProbeTimeout(now: now)
     if link.isProbe { noteProbe(link, hasHeard: false, now: now) }

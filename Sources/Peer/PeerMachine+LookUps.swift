@@ -22,7 +22,10 @@ extension PeerMachine {
       publish(.registration(step))
     case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
     case .found(let result): handle(result, now: now)
-    case .forwarded(let body, let peer): handleSignal(body, from: peer, now: now)
+    case .forwarded(let body, let peer, let presence):
+      handleSignal(body, from: peer, presence, now: now)
+    case .passedOn(let count, let callID, let type):
+      ledger.handleForwarded(type, to: count, callID, now: now)
     case .notForwarded(let failure, let callID, let type):
       ledger.handleForwardFailure(failure, of: type, callID, now: now)
     case .probe(let progress): publish(.probe(progress))
@@ -61,6 +64,7 @@ extension PeerMachine {
       throw LookUpRefusal(failure: .identityChanged(expected: expected, found: card.id))
     }
     if joinTheirs(lookup, card.id, now: now) { return }
+    refuseOthers(now: now)
     guard card.id != identity.id, ledger.room > 0, ledger.openCall(with: card.id) == nil else {
       throw LookUpRefusal(failure: .cancelled)
     }
@@ -96,7 +100,7 @@ extension PeerMachine {
   ) throws(LookUpRefusal) {
     let link = CallLink(
       lookup.callID, .caller, peer: card.id, peerStatic: card.staticKey,
-      limits: configuration.limits, random: &random)
+      program: rendezvous.presence.id, limits: configuration.limits, random: &random)
     link.isProbe = peerProbe?.callID == lookup.callID
     link.localRingID = makeConnectionID()
     link.localSessionID = makeConnectionID()

@@ -46,7 +46,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     self.configuration = configuration
     self.random = random
     ledger = CallLedger(ownID: identity.id, policy: configuration.policy, now: now)
-    rendezvous = RendezvousLink(configuration, random: self.random.split())
+    rendezvous = RendezvousLink(
+      configuration, presence: Presence(PresenceID(random: &self.random), configuration.presence),
+      random: self.random.split())
     self.identity = identity
   }
 

@@ -29,6 +29,7 @@ struct RegistrationAttempt: ~Copyable {
   private let expectedID: PeerID?
   private let ownCard: ContactCard
   private let name: PeerName?
+  private let presence: Presence
   private var card: ContactCard?
   /// The card is from an earlier time: the server may have another key by now.
   private var isCardOld: Bool
@@ -48,8 +49,10 @@ struct RegistrationAttempt: ~Copyable {
   private(set) var strangeAnswers = 0
 
   init(
-    expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?, now: Instant
+    expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?,
+    presence: Presence, now: Instant
   ) {
+    self.presence = presence
     self.expectedID = expectedID
     self.card = card
     self.ownCard = ownCard
@@ -146,6 +149,7 @@ struct RegistrationAttempt: ~Copyable {
     // The clear responder's ID is anybody's; what counts is the sealed one. To refuse a RESP for
     // the clear one would end the attempt: a Noise message opens only once.
     if payload.status == .notAllowed { return .refused(.notAllowed) }
+    if payload.status == .tooManyPrograms { return .refused(.tooManyPrograms) }
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(
       keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,
@@ -199,7 +203,7 @@ struct RegistrationAttempt: ~Copyable {
     guard let card else { return }
     self.connectionID = connectionID
     var payload: [UInt8] = []
-    InitPayload(time: time, card: ownCard, name: name).write(to: &payload)
+    InitPayload(time: time, card: ownCard, name: name, presence: presence).write(to: &payload)
     do throws(HandshakeError) {
       var handshake = try HandshakeState(
         HandshakeContext(purpose: .register, connectionID: connectionID, responder: card.id),

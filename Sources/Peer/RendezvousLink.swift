@@ -14,7 +14,9 @@ struct RendezvousLink: ~Copyable {
     case registration(RegistrationStep)
     case identified(PeerID, card: [UInt8])
     case found(LookUpResult)
-    case forwarded([UInt8], from: PeerID)
+    case forwarded([UInt8], from: PeerID, PresenceID)
+    /// A body was passed on to so many programs.
+    case passedOn(count: Int, CallID, SignalType)
     case notForwarded(ForwardFailure, CallID, SignalType)
     case probe(ProbeProgress)
   }
@@ -32,6 +34,8 @@ struct RendezvousLink: ~Copyable {
 
   let address: SocketAddress
   let configuration: PeerConfiguration
+  /// This program among those of its identity: the same whenever it registers.
+  let presence: Presence
   private var random: RandomSource
   private var attempt: RegistrationAttempt?
   var association: Association?
@@ -59,8 +63,9 @@ struct RendezvousLink: ~Copyable {
   /// Our contact card, for INIT and for INVITE.
   private(set) var ownCard: [UInt8] = []
 
-  init(_ configuration: PeerConfiguration, random: RandomSource) {
+  init(_ configuration: PeerConfiguration, presence: Presence, random: RandomSource) {
     self.configuration = configuration
+    self.presence = presence
     self.random = random
     address = configuration.rendezvous
     expectedID = configuration.rendezvousID
@@ -108,13 +113,16 @@ struct RendezvousLink: ~Copyable {
     send(.lookUp(LookUp(request: request, target: wanted)), now: now)
   }
 
+  /// - Parameter program: Which of the peer's programs.
   mutating func forward(
-    _ body: [UInt8], to peer: PeerID, about callID: CallID, _ type: SignalType, now: Instant
+    _ body: [UInt8], to peer: PeerID, _ program: PresenceID,
+    about signal: (callID: CallID, type: SignalType), now: Instant
   ) {
     let id = ForwardID(random: &random)
     if flights.count >= Self.flightLimit { flights.removeFirst() }
-    flights.append(Flight(id: id, callID: callID, type: type))
-    send(.forward(Forward(id: id, to: peer, lifeSeconds: 8, body: body)), now: now)
+    flights.append(Flight(id: id, callID: signal.callID, type: signal.type))
+    let forward = Forward(id: id, to: peer, presence: program, lifeSeconds: 8, body: body)
+    send(.forward(forward), now: now)
   }
 
   private var isRegistered: Bool { terms != nil }
@@ -237,12 +245,14 @@ struct RendezvousLink: ~Copyable {
     case .lookUpResult(let result): events.append(.found(result))
     case .forwarded(let forwarded):
       guard seenIDs.insert(forwarded.id, now: now) else { return }
-      events.append(.forwarded(forwarded.body, from: forwarded.from))
+      events.append(.forwarded(forwarded.body, from: forwarded.from, forwarded.presence))
     case .forwardResult(let result):
       guard let index = flights.firstIndex(where: { $0.id == result.id }) else { return }
       let flight = flights.remove(at: index)
       if let failure = ForwardFailure(rawValue: result.status.rawValue) {
         events.append(.notForwarded(failure, flight.callID, flight.type))
+      } else {
+        events.append(.passedOn(count: Int(result.count), flight.callID, flight.type))
       }
     case .lookUp, .forward: association?.noteViolation()
     }
@@ -274,7 +284,7 @@ struct RendezvousLink: ~Copyable {
     }
   }
 
-  /// Another program registered with our identity: two cannot, and it was the later one.
+  /// A copy of this very program registered: two cannot be one presence, and it was the later one.
   private mutating func stopAsReplaced() {
     association = nil
     terms = nil
@@ -313,7 +323,7 @@ struct RendezvousLink: ~Copyable {
       ownCard = card.bytes
       attempt = RegistrationAttempt(
         expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
-        now: now)
+        presence: presence, now: now)
     } catch {
       events.append(.registration(.failed(.notUnderstood)))
     }
@@ -420,7 +430,7 @@ struct RendezvousLink: ~Copyable {
 extension RegistrationStep.NameStatus {
   init(_ status: RegistrationStatus) {
     switch status {
-    case .noNameAskedFor, .notAllowed: self = .none
+    case .noNameAskedFor, .notAllowed, .tooManyPrograms: self = .none
     case .nameGranted: self = .granted
     case .nameTaken: self = .taken
     case .nameMalformed: self = .malformed

@@ -16,6 +16,7 @@ package struct CallCommand: Sendable {
   ) throws(UsageError) {
     var arguments = arguments
     online = try OnlineOptions(&arguments, variable: variable)
+    online.presence = .calling
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
     target = try arguments.positional("name or ID")

@@ -56,11 +56,15 @@ package struct OnlineOptions: Sendable {
   package static let noRendezvous = UsageError(
     "No rendezvous is given.", advice: "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")
 
+  /// What the program is registered for; each command sets its own.
+  package var presence = Configuration.Presence.answering
+
   package var configuration: Configuration {
     var configuration = Configuration(rendezvous: rendezvous)
     configuration.identityFile = identity
     configuration.name = name
     configuration.bind = bind
+    configuration.presence = presence
     return configuration
   }
 

@@ -42,6 +42,9 @@ package struct ServerLimits: Sendable {
   package var lookUpsPerClient = Rate(perSecond: 10, burst: 20)
   /// Clients in all: memory (26 MB at 400 bytes each); beyond it a second server is due.
   package var sessions = 65_536
+  /// Programs of one identity: what a person runs on a few hosts, and some that died without a
+  /// word. Nobody else pays for them.
+  package var presencesPerIdentity = 8
   /// Clients at one address: households, and offices behind one NAT.
   package var sessionsPerSource = 256
   /// Clients with something under way (unacknowledged messages, a half-received one). Each costs

@@ -102,8 +102,8 @@ extension RendezvousMachine {
       return nil
     }
     let id = payload.card.id
-    guard mayBegin(id, payload.time, now: now) else { return nil }
-    let status = admit(payload, from: source)
+    guard mayBegin(id, payload.presence.id, payload.time, now: now) else { return nil }
+    let status = admit(payload, from: source, now: now)
     let local = connectionIDs.take { registry.find($0) != nil }
     let response = ResponsePayload(
       responder: local, initiator: packet.connectionID, seenAddress: source,
@@ -114,14 +114,16 @@ extension RendezvousMachine {
     var answer = ResponsePacket.unauthenticated(
       purpose: .register, responder: local, initiator: packet.connectionID, noiseMessage: message)
     ResponsePacket.complete(&answer, mac1: mac1(over: answer.span, for: payload.card.staticKey))
-    guard status != .notAllowed, let split = handshake.split() else { return answer }
+    guard status != .notAllowed, status != .tooManyPrograms, let split = handshake.split() else {
+      return answer
+    }
     insert(
       ClientRecord(
         keys: (
           receive: PacketKeys(sessionKey: split.initiatorToResponder),
           send: PacketKeys(sessionKey: split.responderToInitiator)
         ), local: local,
-        remote: packet.connectionID, id: id, address: source,
+        remote: packet.connectionID, id: id, presence: payload.presence, address: source,
         initiated: payload.time.compact, now: now),
       payload, status)
     return answer
@@ -159,15 +161,17 @@ extension RendezvousMachine {
     }
   }
 
-  /// An identity's rate, and that its INIT is newer than the one its session came from.
-  private mutating func mayBegin(_ id: PeerID, _ time: TAI64N, now: Instant) -> Bool {
-    if let slot = registry.find(id), registry[slot].initiated >= time.compact { return false }
+  /// An identity's rate, and that a program's INIT is newer than the one its session came from.
+  private mutating func mayBegin(
+    _ id: PeerID, _ presence: PresenceID, _ time: TAI64N, now: Instant
+  ) -> Bool {
+    if let slot = registry.find(id, presence), registry[slot].initiated >= time.compact { return false }
     let rate = limits.initiationsPerIdentity
     return identities.take(id, rate, now: now)
   }
 
   private mutating func admit(
-    _ payload: InitPayload, from source: SocketAddress
+    _ payload: InitPayload, from source: SocketAddress, now: Instant
   ) -> RegistrationStatus {
     let id = payload.card.id
     var status = RegistrationStatus.noNameAskedFor
@@ -182,6 +186,11 @@ extension RendezvousMachine {
       counters.registrationsRefused &+= 1
       publish(.refused(id, .notAllowed, from: source))
       return .notAllowed
+    }
+    guard hasRoom(for: payload.presence, of: id, now: now) else {
+      counters.registrationsRefused &+= 1
+      publish(.refused(id, .tooManyPrograms, from: source))
+      return .tooManyPrograms
     }
     return status
   }

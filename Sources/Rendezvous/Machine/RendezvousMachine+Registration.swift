@@ -13,11 +13,11 @@ extension RendezvousMachine {
     return .nameGranted
   }
 
-  /// The first packet under a new session: it is the identity's only one from now on, and what it
+  /// The first packet under a new session: it is its program's only one from now on, and what it
   /// asked for is written down.
   mutating func confirm(_ slot: UInt32, now: Instant) {
     let id = registry[slot].id
-    if let older = registry.find(id) { close(older, .replaced, .replaced, now: now) }
+    makeRoom(for: slot, now: now)
     registry.confirm(slot)
     counters.registrations &+= 1
     guard let entry = pending.remove(slot) else { return }

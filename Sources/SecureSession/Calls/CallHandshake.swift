@@ -27,12 +27,27 @@ package struct CallInitiator: ~Copyable {
     self.connectionID = connectionID
   }
 
-  /// The payload of message 2, accepted or rejected; a message that does not open changes nothing.
-  package mutating func readAnswer(_ message: Span<UInt8>) throws(HandshakeError) -> [UInt8] {
-    try handshake.readMessage(message)
+  /// Reads message 2. Several programs of the callee may each send one, so this state stays as it
+  /// is: a rejection of one of them must leave the acceptance of another readable.
+  package borrowing func readAnswer(_ message: Span<UInt8>) throws(HandshakeError) -> CallAnswer {
+    var trial = handshake.clone()
+    let payload = try trial.readMessage(message)
+    return CallAnswer(payload: payload, handshake: trial)
+  }
+}
+
+/// A message 2 that opened.
+package struct CallAnswer: ~Copyable {
+  /// Its plain payload, accepted or rejected.
+  package let payload: [UInt8]
+  private let handshake: HandshakeState
+
+  init(payload: [UInt8], handshake: consuming HandshakeState) {
+    self.payload = payload
+    self.handshake = handshake
   }
 
-  /// The keys of the call; `nil` before an answer has been read. Not for a rejected call.
+  /// The keys of the call. Not for a rejected one.
   package consuming func establish() -> SessionKeys? {
     guard let split = handshake.split() else { return nil }
     return SessionKeys(split, role: .initiator)

@@ -59,6 +59,8 @@ package enum RegistrationStatus: UInt8, Sendable, BitwiseCopyable {
   case nameTaken = 2
   case nameMalformed = 3
   case notAllowed = 4
+  /// As many programs of the identity are registered as may be.
+  case tooManyPrograms = 5
 }
 
 /// What a RESP says under seal (docs/protocol/session.md §2), always 108 bytes.

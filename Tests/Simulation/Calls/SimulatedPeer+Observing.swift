@@ -46,6 +46,9 @@ extension SimulatedPeer {
       if summary.cause == .internalFailure {
         world.testimony.noteInternalFailure(summary.callID, at: hostID)
       }
+      if [.answeredElsewhere, .declinedElsewhere].contains(summary.cause) {
+        world.testimony.noteElsewhere(summary.callID, at: hostID)
+      }
       world.testimony.end(
         summary.callID, at: hostID, summary.outcome, isLocal: summary.cause.isLocal, now: now)
     case .stateChanged, .interrupted, .resumed, .remoteMediaChanged, .refused: break
@@ -124,7 +127,7 @@ extension CallCause {
   fileprivate var isLocal: Bool {
     switch self {
     case .remoteRejected, .remoteBusy, .notAllowed, .remoteCancelled, .remoteHangUp,
-      .remoteRingTimeout:
+      .remoteRingTimeout, .answeredElsewhere, .declinedElsewhere:
       false
     case .localCall, .remoteCall, .localAccepted, .remoteAccepted, .localRejected,
       .localCancelled, .localHangUp, .firstFrame, .localRingTimeout, .recalled, .glare,
