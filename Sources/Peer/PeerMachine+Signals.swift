@@ -29,7 +29,8 @@ extension PeerMachine {
     }
     if case .invite(let connectionID, let message) = body.content {
       return handleInvite(
-        body.callID, ConnectionID(rawValue: connectionID), message, from: (peer, presence), now: now)
+        body.callID, ConnectionID(rawValue: connectionID), message, from: (peer, presence), now: now
+      )
     }
     guard let link = link(body.callID) else { return ledger.countIgnored(.unknownCall) }
     guard link.peer == peer else { return ledger.countIgnored(.wrongPeer) }
@@ -187,7 +188,7 @@ extension PeerMachine {
         ringTimeout: milliseconds == 0 ? nil : .milliseconds(Int64(milliseconds)),
         refusal: refusal),
       rendezvousMilliseconds: rendezvousMilliseconds(now: now), now: now)
-    if link.isProbe { acceptProbe(link, now: now) }
+    if link.isProbe { acceptProbe(link, now: now) } else { joinIfDialled(link, now: now) }
     if ledger.peer(of: payload.callID) == nil { links.removeAll { $0 === link } }
   }
 

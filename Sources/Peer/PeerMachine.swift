@@ -70,7 +70,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       if let link = link(owning: id) {
         receive(&bytes, on: link, from: source, marks: marks, now: now)
       } else if rendezvous.owns(id) {
-        rendezvous.receive(&bytes, from: source, marks: marks, now: now)
+        rendezvous.receive(&bytes, from: source, marks: marks, now: now, identity: &identity)
         settle(now: now)
       } else {
         droppedDatagrams &+= 1
@@ -139,7 +139,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   package var nextDeadline: Instant? {
     var deadline = earliest(rendezvous.nextDeadline, ledger.nextDeadline)
     for link in links { deadline = earliest(deadline, link.nextDeadline) }
-    for lookup in lookups { deadline = earliest(deadline, lookup.expires) }
+    for lookup in lookups {
+      deadline = earliest(deadline, earliest(lookup.expires, lookup.again))
+    }
     deadline = earliest(deadline, peerProbe?.expires)
     if sharesUplink { deadline = earliest(deadline, nextDivision) }
     if let shutDownBegan, !hasSaidGoodbye {

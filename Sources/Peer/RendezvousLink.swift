@@ -193,7 +193,7 @@ struct RendezvousLink: ~Copyable {
   @_lifetime(bytes: copy bytes)
   mutating func receive(
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
-    now: Instant
+    now: Instant, identity: inout LocalIdentity
   ) {
     let byteCount = bytes.count + address.headerByteCount
     guard let opened = association?.open(&bytes, now: now) else { return }
@@ -217,6 +217,7 @@ struct RendezvousLink: ~Copyable {
     beginWaitingProbe(now: now)
     if let observed = association?.observedAddress { seenAddress = observed }
     takeMessages(now: now)
+    _ = handleEnding(now: now, identity: &identity)
   }
 
   /// The server has our confirmation: from here on others find us.
@@ -272,16 +273,25 @@ struct RendezvousLink: ~Copyable {
     }
     takeMessages(now: now)
     driveProbe(now: now)
-    if let ending = association?.endedBy, association?.isClosing == false {
-      if case .remoteClose(let code) = ending, code == .replaced { return stopAsReplaced() }
-      lose(now: now, identity: &identity)
-    } else if isSilent(now: now), attempt == nil, nextAttempt == nil {
+    if handleEnding(now: now, identity: &identity) { return }
+    if isSilent(now: now), attempt == nil, nextAttempt == nil {
       lose(now: now, identity: &identity)
     } else if let terms, attempt == nil, !isStopped,
       now >= termsAt + .seconds(Int64(terms.life) * 9 / 10)
     {
       begin(now: now, identity: &identity)
     }
+  }
+
+  /// What is done as soon as the session has ended; whether it has.
+  private mutating func handleEnding(now: Instant, identity: inout LocalIdentity) -> Bool {
+    guard let ending = association?.endedBy, association?.isClosing == false else { return false }
+    if ending == .remoteClose(code: .replaced) {
+      stopAsReplaced()
+    } else {
+      lose(now: now, identity: &identity)
+    }
+    return true
   }
 
   /// A copy of this very program registered: two cannot be one presence, and it was the later one.

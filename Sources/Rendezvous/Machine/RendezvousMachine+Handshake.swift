@@ -165,7 +165,9 @@ extension RendezvousMachine {
   private mutating func mayBegin(
     _ id: PeerID, _ presence: PresenceID, _ time: TAI64N, now: Instant
   ) -> Bool {
-    if let slot = registry.find(id, presence), registry[slot].initiated >= time.compact { return false }
+    if let slot = registry.find(id, presence), registry[slot].initiated >= time.compact {
+      return false
+    }
     let rate = limits.initiationsPerIdentity
     return identities.take(id, rate, now: now)
   }

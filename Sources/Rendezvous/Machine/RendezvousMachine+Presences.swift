@@ -8,8 +8,10 @@ extension RendezvousMachine {
   /// What another node would be told of an identity's programs.
   package func presences(of id: PeerID, now: Instant) -> [PresenceRecord] {
     registry.all(of: id).map { slot in
-      let left = UInt64(silenceSeconds) &- min(
-        UInt64(silenceSeconds), UInt64(registry[slot].silence(now: now)))
+      let left =
+        UInt64(silenceSeconds)
+        &- min(
+          UInt64(silenceSeconds), UInt64(registry[slot].silence(now: now)))
       return PresenceRecord(
         identity: id, presence: registry[slot].presence, node: settings.identity.id.word0,
         expiryMilliseconds: settings.unixMilliseconds(now) &+ left &* 1000,

@@ -63,7 +63,8 @@ package struct Presence: Hashable, Sendable {
   init(_ bytes: [UInt8]) throws(WireError) {
     var reader = ByteReader(bytes.span)
     id = try PresenceID(parsing: &reader)
-    guard id != .every, id != .anyOne, let kind = PresenceKind(rawValue: try reader.readUInt8("kind"))
+    guard id != .every, id != .anyOne,
+      let kind = PresenceKind(rawValue: try reader.readUInt8("kind"))
     else { throw .invalid("presence", at: 0) }
     self.kind = kind
     try reader.expectEnd("presence")
