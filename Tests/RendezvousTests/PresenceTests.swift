@@ -142,7 +142,7 @@ struct PresenceTests {
     #expect(server.gauges.clients == 8)
     // Bob's programs 1 and 9 were silent; 1 for longer.
     #expect(programs[0].closes.first == .limits)
-    #expect(programs[1..<7].allSatisfy(\.closes.isEmpty))
+    #expect(programs[1..<7].allSatisfy { $0.closes.isEmpty })
   }
 
   @Test func `what another node would be told of a program is one small record`() throws {

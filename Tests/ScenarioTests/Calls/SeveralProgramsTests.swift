@@ -254,7 +254,7 @@ import Wire
     let now = home.world.now
     home.alice.host.command(now: now) { machine, now in
       do throws(PeerRefusal) {
-        try machine.probe(.id(home.bob.id), ProbePlan(seconds: 8), now: now)
+        try machine.probe(.id(home.bob.id), ProbePlan(), now: now)
       } catch {
         Issue.record("\(error)")
       }

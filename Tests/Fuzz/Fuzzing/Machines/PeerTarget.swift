@@ -181,7 +181,8 @@ private struct HostileWorld: ~Copyable {
   private mutating func establish(_ message: [UInt8]) {
     guard let initiator = initiator.take(), let read = try? initiator.readAnswer(message.span)
     else { return }
-    var reader = ByteReader(read.payload.span)
+    let payload = read.payload
+    var reader = ByteReader(payload.span)
     guard let answer = try? AnswerPayload(parsing: &reader),
       case .accepted(let connectionID) = answer.verdict, let keys = read.establish()
     else { return expect(false, "an ACCEPT can be read by whoever it is for") }
