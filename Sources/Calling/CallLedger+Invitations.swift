@@ -121,7 +121,8 @@ extension CallLedger {
       return room > 0
     }
     if call.incoming?.canBeRecalled(after: policy.recallAfter, now: now) == true {
-      if let action = open[callID]?.incoming?.giveWayToRecall() {
+      let isOther = call.caller != invitation.presence
+      if let action = open[callID]?.incoming?.giveWayToRecall(byOther: isOther) {
         apply(action, to: callID, now: now)
       }
     } else if call.ongoing?.isSilent(now: now) == true {
@@ -136,6 +137,7 @@ extension CallLedger {
     let incoming = IncomingInvitation(
       ringTimeout: invitation.ringTimeout, policy: policy, now: now)
     call.incoming = incoming
+    call.caller = invitation.presence
     call.timeline.note(.delivered, now: now)
     open[call.callID] = call
     send(incoming.ringing, about: call.callID)

@@ -18,6 +18,8 @@ struct OpenCall: Sendable {
   var decision: CallDecision?
   /// What the other side was last told, or takes for granted.
   var ownMedia: MediaState = .audio
+  /// At the callee: which of the caller's programs invited.
+  var caller = PresenceID.every
 
   init(_ callID: CallID, _ peer: PeerID, _ role: CallRole, zero: Instant) {
     self.callID = callID

@@ -183,6 +183,24 @@ extension Party {
     #expect(party.summary()?.cause == .answeredElsewhere)
   }
 
+  /// The one that was first may have been restarted, or be another that is alive.
+  @Test func `a second program of the caller takes the place of a ring, and the first is told`() {
+    for (presence, isTold) in [(desk, false), (pocket, true)] {
+      var party = Party(bob)
+      party.invited(id(5), from: alice, desk)
+      party.wait(.seconds(4))
+      _ = party.actions()
+      party.invited(id(6), from: alice, presence)
+      let actions = party.actions()
+      let words = actions.compactMap { action -> CallSignal? in
+        if case .send(let signal, id(5), _, _) = action { signal } else { nil }
+      }
+      let text = ReasonText(clipping: "another program of the caller called")
+      #expect(words == (isTold ? [.reject(.superseded, text)] : []))
+      #expect(party.ledger.openCallID == id(6))
+    }
+  }
+
   /// Alice's program calls Bob, whose desk rings while another program of his calls Alice.
   @Test func `glare is between two programs, whatever rings beside them`() throws {
     var lesser = try Party.calling()

@@ -105,7 +105,9 @@ final class TestClient {
       payload.responder == packet.responder, payload.initiator == connection
     else { return }
     response = payload
-    guard payload.status != .notAllowed, let split = handshake.split() else { return }
+    guard payload.status != .notAllowed, payload.status != .tooManyPrograms,
+      let split = handshake.split()
+    else { return }
     sendKeys = Self.keys(split.initiatorToResponder)
     receiveKeys = Self.keys(split.responderToInitiator)
     sendNumber = 0
