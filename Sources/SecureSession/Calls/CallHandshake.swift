@@ -63,11 +63,11 @@ package struct CallResponder: ~Copyable {
   package private(set) var payload: [UInt8]
   /// The caller's static key: its card's S must be this.
   package let callerStatic: Bytes32
-  /// The static key of ours that opened it: the present one, or the one before.
+  /// The static key of ours that opened it: the present one, the one before, or the next.
   package let calleeStatic: X25519.KeyPair
   private var handshake: HandshakeState
 
-  /// Opens message 1 with our present static key, or the one before.
+  /// Opens message 1 with our present static key, the one before, or the next.
   ///
   /// - Parameters:
   ///   - caller: As the rendezvous says; a lie makes the message fail.
@@ -129,10 +129,22 @@ private struct OpenedInvitation: ~Copyable {
     do throws(HandshakeError) {
       return try open(message, context, with: callee.staticKey)
     } catch {
+      return try open(message, context, withOther: callee)
+    }
+  }
+
+  /// Another program of the callee may not have changed its key yet, or have done so already: then
+  /// its card was the last that the rendezvous got.
+  private static func open(
+    _ message: Span<UInt8>, _ context: HandshakeContext, withOther callee: borrowing LocalIdentity
+  ) throws(HandshakeError) -> OpenedInvitation {
+    do throws(HandshakeError) {
       switch callee.previousStaticKey {
       case .some(let previous): return try open(message, context, with: previous)
-      case .none: throw error
+      case .none: throw .notAuthentic
       }
+    } catch {
+      return try open(message, context, with: callee.nextStaticKey())
     }
   }
 
