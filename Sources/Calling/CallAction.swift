@@ -5,6 +5,9 @@ package import Wire
 package enum CallAction: Hashable, Sendable {
   /// Make the bytes and send them. The bytes of INVITE, ACCEPT and REJECT are made once a call.
   case send(CallSignal, CallID, to: PeerID, SignalRoute)
+  /// The same, by the rendezvous and to one program of the callee: not the one that the call is
+  /// with, or there is none yet.
+  case sendTo(PresenceID, CallSignal, CallID, of: PeerID)
   /// Begin path checks under the ring keys.
   case findPath(CallID)
   /// Callee: compute Noise message 2. Caller: it was opened; the session stands.

@@ -97,7 +97,7 @@ extension CallReason {
     switch self {
     case .none, .userHungUp, .userCancelled: .declined
     case .declined, .busy, .notAllowed, .noAnswer, .noPath, .internalFailure, .shuttingDown,
-      .superseded, .identityChanged:
+      .superseded, .identityChanged, .answeredElsewhere, .declinedElsewhere:
       self
     }
   }
@@ -105,7 +105,7 @@ extension CallReason {
   fileprivate var ofCancellation: CallReason {
     switch self {
     case .none, .declined, .busy, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .noPath,
-      .superseded:
+      .superseded, .answeredElsewhere, .declinedElsewhere:
       .userCancelled
     case .internalFailure, .shuttingDown, .identityChanged: self
     }

@@ -6,6 +6,8 @@ package struct Invitation: Hashable, Sendable {
   package var callID: CallID
   /// As the rendezvous proves it and the handshake confirms it.
   package var from: PeerID
+  /// The caller's program, as the rendezvous says.
+  package var presence: PresenceID
   /// In ms of the rendezvous' clock.
   package var createdMilliseconds: UInt64
   /// What the caller asked for; `nil` = none.
@@ -14,11 +16,12 @@ package struct Invitation: Hashable, Sendable {
   package var refusal: CallReason?
 
   package init(
-    callID: CallID, from: PeerID, createdMilliseconds: UInt64, ringTimeout: Duration?,
-    refusal: CallReason? = nil
+    callID: CallID, from: PeerID, presence: PresenceID = .every, createdMilliseconds: UInt64,
+    ringTimeout: Duration?, refusal: CallReason? = nil
   ) {
     self.callID = callID
     self.from = from
+    self.presence = presence
     self.createdMilliseconds = createdMilliseconds
     self.ringTimeout = ringTimeout
     self.refusal = refusal
@@ -67,8 +70,8 @@ extension CallLedger {
     seen.insert(invitation.callID, now: now)
     if let reason = invitation.refusal {
       refuse(invitation, reason, now: now)
-    } else if let ours = ownInvitation(to: invitation.from) {
-      // A callee that has sent RINGING was not inviting us: what comes then from it is no glare.
+    } else if let ours = ownInvitation(to: invitation.from, invitation.presence) {
+      // A program that has sent RINGING was not inviting us: what comes then from it is no glare.
       resolveGlare(ours, invitation, now: now)
     } else if makeRoom(for: invitation, now: now) {
       ring(invitation, now: now)
@@ -78,10 +81,10 @@ extension CallLedger {
     updateDeadline()
   }
 
-  /// What this side has sent to `peer` and what does not ring there yet.
-  private func ownInvitation(to peer: PeerID) -> OpenCall? {
+  /// What this side has sent to `peer` and what does not ring yet at that program of it.
+  private func ownInvitation(to peer: PeerID, _ presence: PresenceID) -> OpenCall? {
     guard let call = openCall(with: peer).flatMap({ open[$0] }) else { return nil }
-    return call.outgoing?.isDelivered == false ? call : nil
+    return call.outgoing?.rings(at: presence) == false ? call : nil
   }
 
   private mutating func drop(_ reason: IgnoredSignal) -> InviteAdmission {
@@ -119,7 +122,8 @@ extension CallLedger {
       return room > 0 || endStranger(for: invitation, now: now)
     }
     if call.incoming?.canBeRecalled(after: policy.recallAfter, now: now) == true {
-      if let action = open[callID]?.incoming?.giveWayToRecall() {
+      let isOther = call.caller != invitation.presence
+      if let action = open[callID]?.incoming?.giveWayToRecall(byOther: isOther) {
         apply(action, to: callID, now: now)
       }
     } else if call.ongoing?.isSilent(now: now) == true {
@@ -147,6 +151,7 @@ extension CallLedger {
       ringTimeout: invitation.ringTimeout, isFamiliar: familiars.contains(invitation.from),
       policy: policy, now: now)
     call.incoming = incoming
+    call.caller = invitation.presence
     call.timeline.note(.delivered, now: now)
     open[call.callID] = call
     send(incoming.ringing, about: call.callID)
@@ -180,10 +185,14 @@ extension CallLedger {
     }
     // Nothing is sent for ours, unless the other side shows that it rings there: it may have
     // cancelled its own before it saw ours.
+    let ringing = ours.outgoing?.ringing ?? []
     keep(
       EndedCall(
         ours.callID, peer: ours.peer, lastWord: .cancel(.superseded), answer: nil,
-        isSaidOnlyIfAsked: true, policy: policy, now: now))
+        others: (ringing, nil), isSaidOnlyIfAsked: ringing.isEmpty, policy: policy, now: now))
+    for presence in ringing {
+      act(.sendTo(presence, .cancel(.superseded), ours.callID, of: ours.peer))
+    }
     act(.close(ours.callID))
     var call = OpenCall(invitation.callID, invitation.from, .callee, zero: ours.timeline.zero)
     call.ownMedia = ours.ownMedia

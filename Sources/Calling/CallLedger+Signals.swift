@@ -4,15 +4,32 @@ package import Wire
 /// What the other side, the path and the rendezvous say about a call.
 extension CallLedger {
   /// Takes an authentic signal; INVITE goes through `admitInvite`.
+  ///
+  /// - Parameter presence: At the caller, which of the callee's programs says it; `every` = it
+  ///   came from the one that the call is with.
   package mutating func handle(
-    _ signal: CallSignal, _ callID: CallID, from peer: PeerID, now: Instant
+    _ signal: CallSignal, _ callID: CallID, from peer: PeerID, presence: PresenceID = .every,
+    now: Instant
   ) {
     guard let known = self.peer(of: callID) else { return ignored.count(.unknownCall) }
     guard known == peer else { return ignored.count(.wrongPeer) }
-    if open[callID] != nil {
-      handleOpen(signal, callID, now: now)
+    if let decision = decision(of: callID), presence != .every, presence != decision.presence {
+      tellElsewhere(signal, callID, peer, presence, decision.reason, now: now)
+    } else if open[callID] != nil {
+      handleOpen(signal, callID, from: presence, now: now)
     } else if let index = ended.firstIndex(where: { $0.callID == callID }) {
-      handleEnded(signal, index)
+      handleEnded(signal, index, from: presence)
+    }
+    updateDeadline()
+  }
+
+  /// The rendezvous has passed a signal of ours on to so many programs.
+  package mutating func handleForwarded(
+    _ type: SignalType, to count: Int, _ callID: CallID, now: Instant
+  ) {
+    guard type == .invite else { return }
+    if let action = open[callID]?.outgoing?.handleForwarded(to: count) {
+      apply(action, to: callID, now: now)
     }
     updateDeadline()
   }
@@ -37,6 +54,9 @@ extension CallLedger {
       apply(action, to: callID, now: now)
     }
   }
+
+  /// The path was to another program of the callee than the one that accepted.
+  package mutating func handlePathLost(_ callID: CallID) { open[callID]?.hasPath = false }
 
   /// The peer has shown that it is there. Cheap: called for nearly every packet.
   package mutating func handle(_ proof: LivenessProof, _ callID: CallID, now: Instant) {
@@ -66,13 +86,12 @@ extension CallLedger {
 
   // MARK: Parts
 
-  private mutating func handleOpen(_ signal: CallSignal, _ callID: CallID, now: Instant) {
+  private mutating func handleOpen(
+    _ signal: CallSignal, _ callID: CallID, from presence: PresenceID, now: Instant
+  ) {
     guard let call = open[callID] else { return }
     if call.outgoing != nil {
-      guard let action = open[callID]?.outgoing?.handle(signal) else {
-        return ignored.count(.withoutEffect)
-      }
-      apply(action, to: callID, now: now)
+      handleInviting(signal, call, from: presence, now: now)
     } else if call.incoming != nil {
       guard let action = open[callID]?.incoming?.handle(signal, now: now) else {
         return ignored.count(.withoutEffect)
@@ -87,15 +106,36 @@ extension CallLedger {
       settle(callID, now: now)
     }
     if open[callID] == nil, signal.endsCall, let type = signal.type {
-      let receipt = CallSignal.receipt(of: type)
-      act(.send(receipt, call.callID, to: call.peer, receipt.repetitionRoute))
+      reply(.receipt(of: type), call.callID, call.peer, to: presence)
     }
   }
 
-  private mutating func handleEnded(_ signal: CallSignal, _ index: Int) {
+  /// What one of the callee's programs says to an invitation of ours.
+  private mutating func handleInviting(
+    _ signal: CallSignal, _ call: OpenCall, from presence: PresenceID, now: Instant
+  ) {
+    let action = open[call.callID]?.outgoing?.handle(signal, from: presence)
+    let ringing = call.outgoing?.ringing.filter { $0 != presence } ?? []
+    guard let action else {
+      // A program that cannot take the call: perhaps another one can.
+      guard signal.endsCall, let type = signal.type else { return ignored.count(.withoutEffect) }
+      return reply(.receipt(of: type), call.callID, call.peer, to: presence)
+    }
+    let isDeclined = signal.endsCall && !signal.refusesForOneProgram
+    if presence != .every, signal == .accept || isDeclined {
+      let reason: CallReason = isDeclined ? .declinedElsewhere : .answeredElsewhere
+      open[call.callID]?.decision = CallDecision(presence: presence, reason: reason)
+      for other in ringing { tell(other, of: call.callID, call.peer, reason, now: now) }
+    }
+    apply(action, to: call.callID, now: now)
+  }
+
+  private mutating func handleEnded(_ signal: CallSignal, _ index: Int, from presence: PresenceID) {
     let wasClosing = ended[index].isClosing
-    guard let action = ended[index].handle(signal) else { return ignored.count(.withoutEffect) }
-    apply(action, toEndedAt: index)
+    guard let action = ended[index].handle(signal, from: presence) else {
+      return ignored.count(.withoutEffect)
+    }
+    apply(action, toEndedAt: index, for: presence)
     // Its own last word also tells that it needs none of ours.
     if signal.endsCall, wasClosing, !ended[index].isClosing { act(.close(ended[index].callID)) }
   }
@@ -109,6 +149,7 @@ extension CallLedger {
       open[callID]?.timeline.note(.delivered, now: now)
       notify(.delivered(callID))
       if isPrepared { seekPath(callID) }
+    case .findPath: seekPath(callID)
     case .connect: connect(callID, .remoteAccepted, now: now)
     case .end(let ending): endOpen(callID, ending, now: now)
     }

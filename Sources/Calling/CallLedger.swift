@@ -17,6 +17,7 @@ package struct CallLedger: Sendable {
   var open = OpenCalls()
   /// At most `CallLimits.endedCalls`, in the order in which they ended.
   var ended: [EndedCall] = []
+  var elsewhere = ElsewhereNotices()
   var seen = SeenCalls()
   var limiter = InviteLimiter()
   /// Who is no stranger.
@@ -61,7 +62,7 @@ package struct CallLedger: Sendable {
   }
 
   /// Whether the last word of an ended call is still being delivered.
-  package var isDelivering: Bool { ended.contains { $0.isClosing } }
+  package var isDelivering: Bool { !elsewhere.isEmpty || ended.contains { $0.isClosing } }
 
   package func canSendMedia(_ callID: CallID) -> Bool {
     open[callID]?.ongoing?.canSendMedia == true
@@ -79,6 +80,7 @@ package struct CallLedger: Sendable {
         apply(action, toEndedAt: index)
       }
     }
+    while let notice = elsewhere.popDue(now: now) { repeatNotice(notice) }
     updateDeadline()
   }
 
@@ -100,7 +102,7 @@ package struct CallLedger: Sendable {
     var deadline: Instant?
     for call in open.calls { deadline = earliest(deadline, call.nextDeadline) }
     for call in ended { deadline = earliest(deadline, call.nextDeadline) }
-    nextDeadline = deadline
+    nextDeadline = earliest(deadline, elsewhere.nextDeadline)
   }
 
   mutating func act(_ action: CallAction) { actions.push(action) }
@@ -123,7 +125,8 @@ package struct CallLedger: Sendable {
     keep(
       EndedCall(
         call.callID, peer: call.peer, lastWord: ending.lastWord, answer: call.answer,
-        repeatsAccept: repeatsAccept, policy: policy, now: now))
+        others: (call.outgoing?.ringing ?? [], call.decision), repeatsAccept: repeatsAccept,
+        policy: policy, now: now))
     if let lastWord = ending.lastWord {
       if repeatsAccept { act(.send(.accept, call.callID, to: call.peer, .both)) }
       act(.send(lastWord, call.callID, to: call.peer, .both))
@@ -138,9 +141,15 @@ package struct CallLedger: Sendable {
     ended.append(call)
   }
 
-  mutating func apply(_ action: EndedCall.Action, toEndedAt index: Int) {
+  /// - Parameter presence: The callee's program that it answers; `every` = whoever the call was
+  ///   with.
+  mutating func apply(
+    _ action: EndedCall.Action, toEndedAt index: Int, for presence: PresenceID = .every
+  ) {
     let call = ended[index]
     switch action {
+    case .send(let signal, _) where presence != .every:
+      act(.sendTo(presence, signal, call.callID, of: call.peer))
     case .send(let signal, let route):
       if call.repeatsAccept, case .hangUp = signal {
         act(.send(.accept, call.callID, to: call.peer, route))

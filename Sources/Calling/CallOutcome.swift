@@ -41,6 +41,10 @@ package enum CallCause: String, CaseIterable, Sendable {
   case localRingTimeout, remoteRingTimeout
   /// The caller called again; its earlier invitation is void.
   case recalled
+  /// Another program of the callee's identity accepted.
+  case answeredElsewhere
+  /// The callee declined at another program.
+  case declinedElsewhere
   /// Both called each other; the call with the lesser ID stands.
   case glare
   case notOnline
@@ -86,6 +90,8 @@ extension CallEnding {
     case .cancel(.superseded): self.init(.cancelled, .glare)
     case .cancel(.identityChanged): self.init(.failed, .identityChanged)
     case .cancel(.internalFailure): self.init(.failed, .internalFailure)
+    case .cancel(.answeredElsewhere): self.init(.cancelled, .answeredElsewhere)
+    case .cancel(.declinedElsewhere): self.init(.rejected, .declinedElsewhere)
     case .cancel: self.init(.cancelled, .remoteCancelled)
     case .timeout: self.init(.timeout, .remoteRingTimeout)
     case .reject(let reason, let text):
@@ -106,7 +112,7 @@ extension CallOutcome {
     case .busy: self = .busy
     case .internalFailure, .identityChanged: self = .failed
     case .none, .declined, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .noPath,
-      .shuttingDown, .superseded:
+      .shuttingDown, .superseded, .answeredElsewhere, .declinedElsewhere:
       self = .rejected
     }
   }
@@ -115,8 +121,8 @@ extension CallOutcome {
   package init(hangUp reason: CallReason, wasConnected: Bool) {
     switch reason {
     case .none, .userHungUp, .shuttingDown: self = .completed
-    case .userCancelled, .superseded: self = .cancelled
-    case .declined, .notAllowed: self = .rejected
+    case .userCancelled, .superseded, .answeredElsewhere: self = .cancelled
+    case .declined, .notAllowed, .declinedElsewhere: self = .rejected
     case .busy: self = .busy
     case .noAnswer: self = .timeout
     case .noPath: self = wasConnected ? .lost : .unreachable
@@ -133,7 +139,8 @@ extension CallCause {
     case .identityChanged: self = .identityChanged
     case .internalFailure: self = .internalFailure
     case .shuttingDown: self = .shuttingDown
-    case .none, .declined, .noAnswer, .userHungUp, .userCancelled, .noPath, .superseded:
+    case .none, .declined, .noAnswer, .userHungUp, .userCancelled, .noPath, .superseded,
+      .answeredElsewhere, .declinedElsewhere:
       self = .remoteRejected
     }
   }
@@ -144,7 +151,8 @@ extension CallCause {
     case .identityChanged: self = .identityChanged
     case .internalFailure: self = .internalFailure
     case .shuttingDown: self = .shuttingDown
-    case .none, .declined, .busy, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .superseded:
+    case .none, .declined, .busy, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .superseded,
+      .answeredElsewhere, .declinedElsewhere:
       self = .remoteHangUp
     }
   }

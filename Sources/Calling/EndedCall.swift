@@ -21,6 +21,12 @@ package struct EndedCall: Sendable {
   private let answer: CallSignal?
   private var delivery: Delivery?
   private var wasReceipted = false
+  /// The callee's programs that ring and are still to receipt the last word.
+  private var awaited: [PresenceID]
+  /// Those that have.
+  private var receipted: [PresenceID] = []
+  /// Where the call was decided, if at one of several programs: the caller's.
+  let decision: CallDecision?
   /// The caller may not know yet that we accepted, and could not open our HANGUP: each HANGUP is
   /// preceded by ACCEPT.
   package private(set) var repeatsAccept: Bool
@@ -34,6 +40,20 @@ package struct EndedCall: Sendable {
     repeatsAccept: Bool = false, isSaidOnlyIfAsked: Bool = false,
     policy: CallPolicy = .standard, now: Instant
   ) {
+    self.init(
+      callID, peer: peer, lastWord: lastWord, answer: answer, others: ([], nil),
+      repeatsAccept: repeatsAccept, isSaidOnlyIfAsked: isSaidOnlyIfAsked, policy: policy, now: now)
+  }
+
+  /// - Parameter others: What several programs of the callee are to hear: the last word, or where
+  ///   the call was decided.
+  init(
+    _ callID: CallID, peer: PeerID, lastWord: CallSignal?, answer: CallSignal?,
+    others: (awaited: [PresenceID], decision: CallDecision?), repeatsAccept: Bool = false,
+    isSaidOnlyIfAsked: Bool = false, policy: CallPolicy, now: Instant
+  ) {
+    awaited = others.awaited
+    decision = others.decision
     self.callID = callID
     self.peer = peer
     self.lastWord = lastWord
@@ -45,28 +65,31 @@ package struct EndedCall: Sendable {
 
   // MARK: Inputs
 
-  package mutating func handle(_ signal: CallSignal) -> Action? {
+  /// - Parameter presence: At the caller the callee's program that says it.
+  package mutating func handle(
+    _ signal: CallSignal, from presence: PresenceID = .every
+  ) -> Action? {
     switch signal {
     case .receipt(of: .accept):
       repeatsAccept = false
       return nil
     case .receipt(let type):
-      guard let delivery, delivery.isPending, lastWord?.type == type else { return nil }
+      guard lastWord?.type == type, noteReceipt(presence) else { return nil }
       return settle()
     case .cancel, .timeout, .reject, .hangUp:
       // The other side is done with the call too: it needs no last word, only its receipt.
-      if delivery?.isPending == true { _ = settle() }
+      if noteReceipt(presence) { _ = settle() }
       return signal.type.map { type in
         let receipt = CallSignal.receipt(of: type)
         return .send(receipt, receipt.repetitionRoute)
       }
     case .accept:
       // It does not know yet that this call is over.
-      return .send(unheardLastWord ?? .receipt(of: .accept), .rendezvous)
+      return .send(unheardLastWord(at: presence) ?? .receipt(of: .accept), .rendezvous)
     case .ringing:
-      return unheardLastWord.map { .send($0, .rendezvous) }
+      return unheardLastWord(at: presence).map { .send($0, .rendezvous) }
     case .invite:
-      return (unheardLastWord ?? answer).map { .send($0, .rendezvous) }
+      return (unheardLastWord(at: presence) ?? answer).map { .send($0, .rendezvous) }
     case .unsupported, .confirm, .mediaState: return nil
     }
   }
@@ -88,7 +111,22 @@ package struct EndedCall: Sendable {
 
   // MARK: Private parts
 
-  private var unheardLastWord: CallSignal? { wasReceipted ? nil : lastWord }
+  /// `nil` for whoever has receipted it.
+  private func unheardLastWord(at presence: PresenceID) -> CallSignal? {
+    let isHeard = presence == .every ? wasReceipted : receipted.contains(presence)
+    return isHeard ? nil : lastWord
+  }
+
+  /// A program needs the last word no more; whether with it nobody is left who does.
+  private mutating func noteReceipt(_ presence: PresenceID) -> Bool {
+    if presence != .every, !receipted.contains(presence), receipted.count < Self.programLimit {
+      receipted.append(presence)
+    }
+    awaited.removeAll { $0 == presence }
+    return delivery?.isPending == true && awaited.isEmpty
+  }
+
+  private static let programLimit = 16
 
   private mutating func settle() -> Action {
     wasReceipted = true

@@ -77,9 +77,16 @@ package struct IncomingInvitation: Sendable {
         text: text, lastWord: .reject(reason, text)))
   }
 
-  /// The caller has called again: this invitation is void, and the caller knows.
-  package mutating func giveWayToRecall() -> Action? {
-    state == .finished ? nil : end(CallEnding(.cancelled, .recalled))
+  /// The caller has called again: this invitation is void.
+  ///
+  /// - Parameter isOther: By another of its programs. The one that made this invitation may have
+  ///   been ended, or be alive: then it must be told.
+  package mutating func giveWayToRecall(byOther isOther: Bool = false) -> Action? {
+    if state == .finished { return nil }
+    guard isOther else { return end(CallEnding(.cancelled, .recalled)) }
+    let text = ReasonText(clipping: "another program of the caller called")
+    return end(
+      CallEnding(.rejected, .recalled, text: text, lastWord: .reject(.superseded, text)))
   }
 
   // MARK: Getters

@@ -121,7 +121,7 @@ package struct OngoingCall: Sendable {
       switch reason {
       case .none, .userHungUp, .shuttingDown: isConnected ? reason : .userCancelled
       case .declined, .busy, .notAllowed, .noAnswer, .userCancelled, .noPath, .internalFailure,
-        .superseded, .identityChanged:
+        .superseded, .identityChanged, .answeredElsewhere, .declinedElsewhere:
         reason
       }
     return end(
@@ -200,7 +200,8 @@ extension CallCause {
     case .internalFailure: self = .internalFailure
     case .shuttingDown: self = .shuttingDown
     case .noPath: self = .noPath
-    case .none, .declined, .busy, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .superseded:
+    case .none, .declined, .busy, .notAllowed, .noAnswer, .userHungUp, .userCancelled, .superseded,
+      .answeredElsewhere, .declinedElsewhere:
       self = .localHangUp
     }
   }

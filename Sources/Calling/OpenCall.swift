@@ -14,8 +14,12 @@ struct OpenCall: Sendable {
   var hasPath = false
   var hasStartedMedia = false
   var connectedAt: Instant?
+  /// At the caller, from ACCEPT on: by which of the callee's programs.
+  var decision: CallDecision?
   /// What the other side was last told, or takes for granted.
   var ownMedia: MediaState = .audio
+  /// At the callee: which of the caller's programs invited.
+  var caller = PresenceID.every
 
   init(_ callID: CallID, _ peer: PeerID, _ role: CallRole, zero: Instant) {
     self.callID = callID

@@ -14,6 +14,8 @@ package struct OutgoingInvitation: Sendable {
     case send(CallSignal)
     /// The callee's device opened the invitation; it takes part in path checks if prepared.
     case notifyDelivered(isPrepared: Bool)
+    /// Another program of the callee rings as well, and takes part in path checks.
+    case findPath
     case connect
     case end(CallEnding)
   }
@@ -24,6 +26,7 @@ package struct OutgoingInvitation: Sendable {
   private var state = State.inviting
   private var delivery: Delivery
   private var deadlines = Deadlines<Timer>()
+  private var programs = CalledPrograms()
 
   /// Begins inviting: the owner sends `.invite` at once.
   ///
@@ -35,29 +38,56 @@ package struct OutgoingInvitation: Sendable {
 
   // MARK: Inputs
 
-  package mutating func handle(_ signal: CallSignal) -> Action? {
+  /// - Parameter presence: The callee's program that says it.
+  package mutating func handle(
+    _ signal: CallSignal, from presence: PresenceID = .every
+  ) -> Action? {
     switch (state, signal) {
     case (.inviting, .ringing(let isPrepared)):
+      guard noteRinging(presence) else { return nil }
       state = .ringing
-      delivery.succeed()
       return .notifyDelivered(isPrepared: isPrepared)
+    case (.ringing, .ringing(let isPrepared)):
+      return noteRinging(presence) && isPrepared ? .findPath : nil
     case (.inviting, .accept), (.ringing, .accept):
       finish()
       return .connect
     case (.inviting, .reject), (.ringing, .reject), (.inviting, .timeout), (.ringing, .timeout):
-      return CallEnding(receiving: signal, wasConnected: false).map { end($0) }
+      guard let ending = CallEnding(receiving: signal, wasConnected: false) else { return nil }
+      return signal.refusesForOneProgram ? refuse(presence, ending) : end(ending)
     case (.inviting, .unsupported):
-      return end(CallEnding(.failed, .unsupportedVersion))
-    case (.ringing, .ringing), (.ringing, .unsupported), (.finished, _), (_, .invite), (_, .cancel),
-      (_, .hangUp), (_, .receipt), (_, .confirm), (_, .mediaState):
-      return nil  // A duplicate, a late arrival, or a signal that only a callee acts on.
+      return refuse(presence, CallEnding(.failed, .unsupportedVersion))
+    case (.ringing, .unsupported), (.finished, _), (_, .invite), (_, .cancel), (_, .hangUp),
+      (_, .receipt), (_, .confirm), (_, .mediaState):
+      return nil  // A late arrival, or a signal that only a callee acts on.
     }
+  }
+
+  private mutating func noteRinging(_ presence: PresenceID) -> Bool {
+    guard programs.noteRinging(presence) else { return false }
+    if programs.haveAllAnswered { delivery.succeed() }
+    return true
+  }
+
+  /// One program cannot take the call; that of the last one ends it.
+  private mutating func refuse(_ presence: PresenceID, _ ending: CallEnding) -> Action? {
+    programs.noteRefusal(presence, ending)
+    if programs.haveAllAnswered, !programs.ringing.isEmpty { delivery.succeed() }
+    return programs.ending.map { end($0) }
+  }
+
+  /// The rendezvous has passed INVITE on to so many programs of the callee.
+  package mutating func handleForwarded(to count: Int) -> Action? {
+    guard state != .finished else { return nil }
+    programs.noteForwarded(to: count)
+    return programs.ending.map { end($0) }
   }
 
   /// The rendezvous says that it could not forward INVITE.
   package mutating func handleForwardFailure(_ failure: ForwardFailure) -> Action? {
     switch (state, failure) {
-    case (.inviting, .notOnline): end(CallEnding(.unreachable, .notOnline))
+    case (.inviting, .notOnline):
+      end(programs.verdict ?? CallEnding(.unreachable, .notOnline))
     case (.inviting, .notAllowed): end(CallEnding(.rejected, .notAllowed))
     case (.inviting, .bodyTooLong): end(CallEnding(.failed, .internalFailure))
     case (.inviting, .tooMany), (.ringing, _), (.finished, _): nil  // The next repetition may pass.
@@ -72,7 +102,7 @@ package struct OutgoingInvitation: Sendable {
     }
     switch delivery.handleTimeout(now: now) {
     case .sendAgain: return .send(.invite)
-    case .fail: return endUndelivered()
+    case .fail: return state == .inviting ? endUndelivered() : nil
     case nil: return nil
     }
   }
@@ -96,15 +126,22 @@ package struct OutgoingInvitation: Sendable {
 
   // MARK: Getters
 
-  /// Whether RINGING has come.
-  package var isDelivered: Bool { state == .ringing }
+  /// The callee's programs that ring, if they have IDs.
+  package var ringing: [PresenceID] { programs.ringing.filter { $0 != .every } }
+
+  /// Whether RINGING has come from that program of the callee.
+  package func rings(at presence: PresenceID) -> Bool {
+    presence == .every ? state == .ringing : programs.ringing.contains(presence)
+  }
 
   package var nextDeadline: Instant? { earliest(deadlines.next, delivery.nextDeadline) }
 
   // MARK: Private parts
 
   private mutating func endUndelivered() -> Action {
-    end(CallEnding(.unreachable, .undelivered, lastWord: .cancel(.noPath)))
+    var ending = programs.verdict ?? CallEnding(.unreachable, .undelivered)
+    ending.lastWord = .cancel(.noPath)
+    return end(ending)
   }
 
   private mutating func end(_ ending: CallEnding) -> Action {

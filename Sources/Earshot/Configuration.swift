@@ -12,6 +12,9 @@ public struct Configuration: Sendable {
   public var bind: String
   /// When paths are checked for calls that come in.
   public var pathPolicy: PathPolicy
+  /// What this program is there for. Several programs may have one identity at the same time; each
+  /// that answers calls rings.
+  public var presence: Presence
   /// Calls at once, 1...16, each with another peer; one more is answered "busy". They share the
   /// uplink by `CallOptions.uplinkWeight`. 1 unless set.
   public var maximumCalls: Int
@@ -20,6 +23,17 @@ public struct Configuration: Sendable {
   /// system does not allow it (`RLIMIT_RTPRIO`, `CAP_SYS_NICE`) the thread is an ordinary one. It
   /// gives its core up when it uses more than half of it (`Endpoint.hasRealTimeScheduling`).
   public var usesRealTimeScheduling: Bool
+
+  /// Whether a program is called.
+  public enum Presence: Sendable {
+    /// It answers calls, and may make some.
+    case answering
+    /// It makes a call: it hears only of a call of the one that it calls itself, and is busy for
+    /// others. Alone it cannot be reached.
+    case calling
+    /// It is not called: it probes the line.
+    case guest
+  }
 
   /// When a callee lets paths be checked.
   public enum PathPolicy: Sendable {
@@ -37,6 +51,7 @@ public struct Configuration: Sendable {
     self.rendezvous = rendezvous
     bind = "[::]:0"
     pathPolicy = .prepareOnRinging
+    presence = .answering
     maximumCalls = 1
     usesRealTimeScheduling = true
   }

@@ -22,7 +22,9 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case versionMismatch
     /// The rendezvous does not admit this identity.
     case notAllowed
-    /// Another program registered with the same identity.
+    /// As many programs of this identity are registered as the rendezvous allows.
+    case tooManyPrograms
+    /// A copy of this very program registered in its place.
     case replacedElsewhere
     /// The rendezvous knows a newer card of this identity.
     case identitySuperseded
@@ -126,8 +128,14 @@ extension EarshotError {
 
   package static func replacedElsewhere(_ id: PeerID) -> EarshotError {
     EarshotError(
-      .replacedElsewhere, "Another program registered with the identity \(id).",
-      advice: "Give each program an identity of its own with --identity FILE.")
+      .replacedElsewhere, "A copy of this running program registered with the identity \(id).",
+      advice: "Start the program anew: two copies of one process cannot be told apart.")
+  }
+
+  package static func tooManyPrograms(_ id: PeerID) -> EarshotError {
+    EarshotError(
+      .tooManyPrograms, "Too many programs are registered with the identity \(id).",
+      advice: "End one of them, or give this one an identity of its own with --identity FILE.")
   }
 
   package static func nameTaken(_ name: String) -> EarshotError {

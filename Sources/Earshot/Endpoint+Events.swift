@@ -56,6 +56,7 @@ extension Endpoint {
     case .superseded: return .identitySuperseded(id)
     case .full: return .rendezvousFull(address)
     case .wrongClock: return .wrongClock(address)
+    case .tooManyPrograms: return .tooManyPrograms(id)
     case .replaced: return .replacedElsewhere(id)
     }
   }

@@ -144,6 +144,10 @@ public enum CallStateReason: String, Sendable, Equatable {
   case localCancelled
   /// The other side cancelled before an answer.
   case remoteCancelled
+  /// Another program of this identity accepted the call.
+  case answeredElsewhere
+  /// The call was declined at another program of this identity.
+  case declinedElsewhere
   /// This side's ring timeout.
   case callingTimeout
   /// The other side's ring timeout.

@@ -66,6 +66,7 @@ struct EndpointSetup: ~Copyable {
     settings.policy.preparation =
       configuration.pathPolicy == .prepareOnRinging ? .onRinging : .onAccept
     settings.policy.mostCalls = configuration.maximumCalls
+    settings.presence = PresenceKind(configuration.presence)
     let id = identity.id
     let local = socket.localAddress
     return EndpointSetup(

@@ -46,6 +46,8 @@ extension CallStateReason {
     case .remoteBusy: self = .remoteBusy
     case .localCancelled: self = .localCancelled
     case .remoteCancelled, .recalled: self = .remoteCancelled
+    case .answeredElsewhere: self = .answeredElsewhere
+    case .declinedElsewhere: self = .declinedElsewhere
     case .localHangUp, .shuttingDown: self = .localHangUp
     case .remoteHangUp: self = .remoteHangUp
     case .firstFrame: self = .firstFrameReceived
@@ -56,6 +58,16 @@ extension CallStateReason {
     case .peerLost: self = .remoteLost
     case .identityChanged: self = .identityChanged
     case .noMedia, .unsupportedVersion, .internalFailure: self = .failed
+    }
+  }
+}
+
+extension PresenceKind {
+  init(_ presence: Configuration.Presence) {
+    switch presence {
+    case .answering: self = .answering
+    case .calling: self = .calling
+    case .guest: self = .guest
     }
   }
 }
@@ -120,7 +132,9 @@ extension CallReport {
       durationMs: Int(clamping: summary.durationMilliseconds),
       timeline: Timeline(summary.timeline), statistics: statistics,
       userExtension: record.userExtension,
-      error: summary.cause == .identityChanged ? .identityRefused(record.peerName) : nil)
+      error: summary.cause == .identityChanged ? .identityRefused(record.peerName) : nil,
+      endedElsewhere: summary.cause == .answeredElsewhere
+        || summary.cause == .declinedElsewhere)
   }
 }
 
@@ -137,6 +151,10 @@ enum CallSentence {
     case .notAllowed: return "The other side does not allow the call, or has no common codec."
     case .localCancelled: return "This side cancelled before an answer."
     case .remoteCancelled, .recalled: return "The caller cancelled before an answer."
+    case .answeredElsewhere:
+      return "Answered elsewhere: another program of this identity has the call."
+    case .declinedElsewhere:
+      return "Declined elsewhere: at another program of this identity."
     case .localRingTimeout, .remoteRingTimeout: return "Nobody answered in time."
     case .glare: return "Both called each other; the other call stands."
     case .notOnline: return "\(name) is not online."

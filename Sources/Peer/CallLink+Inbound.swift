@@ -154,7 +154,10 @@ extension CallLink {
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, local: LocalAddressID,
     signals: inout [[UInt8]], now: Instant
   ) -> Findings {
-    guard let frames = openRing(&bytes) else { return [] }
+    let copy = programs.branches.isEmpty ? [] : Array(copying: bytes.span)
+    guard let frames = openRing(&bytes) else {
+      return receiveBranch(copy, from: source, signals: &signals, now: now)
+    }
     let packet = bytes.span.extracting(frames)
     var findings = Findings()
     var reader = FrameReader(packet)

@@ -14,6 +14,7 @@ extension CallLink {
     into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
   ) -> DatagramPath? {
     if let path = writeCheck(into: &packet, now: now) { return path }
+    if let path = writeBranchCheck(into: &packet, now: now) { return path }
     if let path = writeSignal(into: &packet, now: now) { return path }
     guard let path = agent.selectedPath else {
       return writeProvisionally(into: &packet, random: &random, now: now)

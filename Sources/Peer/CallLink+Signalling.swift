@@ -7,16 +7,20 @@ import Wire
 /// Making and reading the bytes of signalling (docs/protocol/calling.md §2).
 extension CallLink {
   /// The body of a signal; `nil` for what cannot be said in this state.
-  func body(of signal: CallSignal) -> [UInt8]? {
+  ///
+  /// - Parameter destination: Which of the peer's programs it is for.
+  func body(of signal: CallSignal, to destination: PresenceID) -> [UInt8]? {
+    // The callee's program, from either side.
+    let program = role == .caller ? destination : programs.own
     switch signal {
-    case .invite: inviteBody
-    case .ringing: ringingBody
-    case .accept, .reject: answerBody.isEmpty ? nil : answerBody
-    case .cancel(let reason): authenticated(.cancel(reason))
-    case .timeout(let reason): authenticated(.timeout(reason))
-    case .receipt(let type): authenticated(.receipt(of: type))
-    case .hangUp(let reason, let text): hangUpBody(reason, text)
-    case .unsupported, .confirm, .mediaState: nil
+    case .invite: return inviteBody
+    case .ringing: return ringingBody
+    case .accept, .reject: return answerBody.isEmpty ? nil : answerBody
+    case .cancel(let reason): return authenticated(.cancel(reason, presence: program))
+    case .timeout(let reason): return authenticated(.timeout(reason, presence: program))
+    case .receipt(let type): return authenticated(.receipt(of: type, presence: program))
+    case .hangUp(let reason, let text): return hangUpBody(reason, text)
+    case .unsupported, .confirm, .mediaState: return nil
     }
   }
 
@@ -90,7 +94,7 @@ extension CallLink {
     isPrepared: Bool, candidates: CandidateList, random: inout RandomSource
   ) {
     let details = RingDetails(
-      ringConnectionID: localRingID.rawValue,
+      ringConnectionID: localRingID.rawValue, presence: programs.own,
       candidates: isPrepared ? candidates : CandidateList())
     let nonce = random.bytes(SealedRingDetails.nonceByteCount)
     let empty = SealedRingDetails(isPrepared: isPrepared, nonce: nonce, sealed: [])
@@ -107,38 +111,32 @@ extension CallLink {
     }
   }
 
-  /// Reads RINGING's details; `false` if they do not open.
-  func readRinging(_ sealed: SealedRingDetails) -> Bool {
+  /// Reads RINGING's details; gives the program that rings, `nil` if they do not open.
+  func readRinging(
+    _ sealed: SealedRingDetails, random: inout RandomSource, now: Instant
+  ) -> PresenceID? {
     let head = sealed.associatedData(callID)
     do {
       guard
         let plain = try ring?.openDetails(
           sealed.sealed.span, head: head.span, nonce: sealed.nonce.span)
-      else { return false }
+      else { return nil }
       var reader = ByteReader(plain.span)
       let details = try RingDetails(parsing: &reader)
-      adopt(details)
-      return true
+      adopt(details, random: &random, now: now)
+      return details.presence
     } catch {
-      return false
-    }
-  }
-
-  private func adopt(_ details: RingDetails) {
-    if remoteRingID == .none {
-      remoteRingID = ConnectionID(rawValue: details.ringConnectionID)
-      openRingSession()
-    }
-    if !details.candidates.candidates.isEmpty {
-      remoteCandidates = details.candidates.candidates
+      return nil
     }
   }
 
   /// Path checks can be sealed as soon as both ring connection IDs are known; once a call.
-  func openRingSession() {
+  ///
+  /// - Parameter program: The callee's.
+  func openRingSession(with program: PresenceID) {
     guard ringSession == nil, remoteRingID != .none,
       let checks = ring?.pathChecks(
-        local: localRingID, remote: remoteRingID)
+        local: localRingID, remote: remoteRingID, presence: program)
     else { return }
     ringSession = consume checks
   }
@@ -153,7 +151,7 @@ extension CallLink {
     calleeNumber = Bytes16(random: &random)
     let payload = AnswerPayload(
       callID: callID, verdict: .accepted(connectionID: localSessionID.rawValue),
-      contribution: calleeNumber.bytes, offer: offer)
+      presence: programs.own, contribution: calleeNumber.bytes, offer: offer)
     let bytes = payload.bytes
     handshakeStatic = responder.calleeStatic.clone()
     let acceptance = try responder.accept(payload: bytes.span, random: &random)
@@ -166,43 +164,55 @@ extension CallLink {
   ) throws(HandshakeError) {
     guard let responder = self.responder.take() else { throw .outOfTurn }
     let payload = AnswerPayload(
-      callID: callID, verdict: .rejected(reason, text), contribution: random.bytes(16),
-      offer: CallOffer(card: card))
+      callID: callID, verdict: .rejected(reason, text), presence: programs.own,
+      contribution: random.bytes(16), offer: CallOffer(card: card))
     let bytes = payload.bytes
     let message = try responder.reject(payload: bytes.span, random: &random)
     answerBody = SignalBody(callID, .reject(noiseMessage: message)).bytes
   }
 
-  /// The caller reads message 2; `nil` if it does not open or is not about this call. What was read
-  /// once is recognised by its bytes afterwards.
-  func readAnswer(_ message: [UInt8], isAccept: Bool, body: [UInt8]) -> CallSignal? {
+  /// The caller reads message 2 of one of the callee's programs; `nil` if it does not open or is
+  /// not about this call. An acceptance that was taken is recognised by its bytes afterwards.
+  ///
+  /// - Parameter takes: Whether an acceptance is taken: the first one, of a call that is open.
+  func readAnswer(
+    _ message: [UInt8], isAccept: Bool, body: [UInt8], takes: Bool, random: inout RandomSource
+  ) -> (signal: CallSignal, presence: PresenceID)? {
     if initiator == nil {
-      guard body == answerBody, !body.isEmpty else { return nil }
-      return isAccept ? .accept : .reject(.none, .empty)
+      return isAccept && body == answerBody ? (.accept, programs.remote) : nil
     }
-    guard let plain = openAnswer(message), let answer = parse(plain), answer.callID == callID
+    guard let read = open(message), let answer = parse(read.payload), answer.callID == callID
     else { return nil }
-    guard let read = self.initiator.take() else { return nil }
-    answerBody = body
     switch answer.verdict {
     case .accepted(let connectionID) where isAccept:
-      remoteSessionID = ConnectionID(rawValue: connectionID)
-      calleeNumber = Bytes16(answer.contribution) ?? calleeNumber
-      if !answer.offer.candidates.candidates.isEmpty {
-        remoteCandidates = answer.offer.candidates.candidates
+      if takes {
+        initiator = nil
+        answerBody = body
+        take(answer, connectionID, random: &random)
+        sessionKeys = read.establish()
       }
-      remoteUserExtension = answer.offer.userExtension
-      remoteMedia = answer.offer.media
-      sessionKeys = read.establish()
-      return .accept
+      return (.accept, answer.presence)
     case .rejected(let reason, let text) where !isAccept:
-      remoteUserExtension = answer.offer.userExtension
-      return .reject(reason, text)
+      if takes { remoteUserExtension = answer.offer.userExtension }
+      return (.reject(reason, text), answer.presence)
     case .accepted, .rejected: return nil
     }
   }
 
-  private func openAnswer(_ message: [UInt8]) -> [UInt8]? {
+  private func take(
+    _ answer: AnswerPayload, _ connectionID: UInt32, random: inout RandomSource
+  ) {
+    settleBranches(on: answer.presence, random: &random)
+    remoteSessionID = ConnectionID(rawValue: connectionID)
+    calleeNumber = Bytes16(answer.contribution) ?? calleeNumber
+    if !answer.offer.candidates.candidates.isEmpty {
+      remoteCandidates = answer.offer.candidates.candidates
+    }
+    remoteUserExtension = answer.offer.userExtension
+    remoteMedia = answer.offer.media
+  }
+
+  private func open(_ message: [UInt8]) -> CallAnswer? {
     do throws(HandshakeError) {
       return try initiator?.readAnswer(message.span)
     } catch {

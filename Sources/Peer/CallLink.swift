@@ -17,6 +17,7 @@ final class CallLink {
   let callID: CallID
   let role: CallRole
   let peer: PeerID
+  var programs: CallPrograms
 
   // MARK: Signalling (calling.md §2). Bodies are made once, so that repetitions are the same bytes.
   var inviteBody: [UInt8] = []
@@ -100,13 +101,14 @@ final class CallLink {
   var lastVideo: VideoNumbers?
 
   init(
-    _ callID: CallID, _ role: CallRole, peer: PeerID, peerStatic: Bytes32, limits: PeerLimits,
-    random: inout RandomSource
+    _ callID: CallID, _ role: CallRole, peer: PeerID, peerStatic: Bytes32, program: PresenceID,
+    limits: PeerLimits, random: inout RandomSource
   ) {
     self.callID = callID
     self.role = role
     self.peer = peer
     self.peerStatic = peerStatic
+    programs = CallPrograms(own: program)
     agent = Agent(random: random.split())
     outgoingAudio = AudioFrameQueue(capacity: limits.audioToSend)
     incomingAudio = AudioFrameQueue(capacity: limits.receivedAudio)
@@ -158,6 +160,7 @@ final class CallLink {
   var nextDeadline: Instant? {
     var deadline = association?.wakeUp(canSend: hasDestination) ?? nil
     if isFindingPath, canSealChecks { deadline = earliest(deadline, agent.nextDeadline) }
+    deadline = earliest(deadline, branchDeadline)
     deadline = earliest(deadline, videoDeadline)
     return earliest(deadline, probeDeadline)
   }

@@ -11,6 +11,8 @@ package struct PeerConfiguration: Sendable {
   package var rendezvousID: PeerID?
   /// The rendezvous' card from an earlier time, which saves a round trip; empty for none.
   package var rendezvousCard: [UInt8] = []
+  /// What the program is there for: whether it is called.
+  package var presence = PresenceKind.answering
   /// The name to ask for.
   package var name: PeerName?
   /// Own addresses that a peer on the same network could use, with our port; at most 7 are told.

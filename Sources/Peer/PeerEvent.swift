@@ -57,7 +57,9 @@ package enum RegistrationFailure: Sendable, Equatable {
   ///
   /// - Parameter serverTime: What its clock shows in ms since 1970 UTC, if it has said.
   case wrongClock(serverTime: UInt64?)
-  /// Another program registered with the same identity; attempts end.
+  /// As many programs of this identity are registered as may be; attempts end.
+  case tooManyPrograms
+  /// A copy of this program registered in its place; attempts end.
   case replaced
 }
 

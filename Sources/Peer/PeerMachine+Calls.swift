@@ -13,7 +13,9 @@ extension PeerMachine {
   mutating func perform(_ action: CallAction, now: Instant) {
     switch action {
     case .send(let signal, let callID, let peer, let route):
-      send(signal, callID, to: peer, route, now: now)
+      send(signal, callID, to: peer, nil, route, now: now)
+    case .sendTo(let presence, let signal, let callID, let peer):
+      send(signal, callID, to: peer, presence, signal.repetitionRoute, now: now)
     case .findPath(let callID): findPath(callID, now: now)
     case .openSession(let callID): openSession(callID, now: now)
     case .startMedia(let callID):
@@ -44,16 +46,21 @@ extension PeerMachine {
 
   // MARK: - Signals out
 
+  /// - Parameter presence: `nil` = whichever program of the peer the signal is for by itself.
   private mutating func send(
-    _ signal: CallSignal, _ callID: CallID, to peer: PeerID, _ route: SignalRoute, now: Instant
+    _ signal: CallSignal, _ callID: CallID, to peer: PeerID, _ presence: PresenceID?,
+    _ route: SignalRoute, now: Instant
   ) {
     guard let link = link(callID) else { return }
+    let destination = presence ?? link.destination(of: signal)
     prepareBody(of: signal, on: link, now: now)
-    if route != .rendezvous { sendOnPath(signal, on: link, now: now) }
-    guard route != .path, let type = signal.type, let body = link.body(of: signal),
-      !body.isEmpty
+    if route != .rendezvous, link.isOnPath(destination) {
+      sendOnPath(signal, to: destination, on: link, now: now)
+    }
+    guard route != .path, let type = signal.type,
+      let body = link.body(of: signal, to: destination), !body.isEmpty
     else { return }
-    rendezvous.forward(body, to: peer, about: callID, type, now: now)
+    rendezvous.forward(body, to: peer, destination, about: (callID, type), now: now)
   }
 
   /// The bodies that are made once a call.
@@ -73,11 +80,13 @@ extension PeerMachine {
     }
   }
 
-  private mutating func sendOnPath(_ signal: CallSignal, on link: CallLink, now: Instant) {
+  private mutating func sendOnPath(
+    _ signal: CallSignal, to destination: PresenceID, on link: CallLink, now: Instant
+  ) {
     let control: CallControlMessage
     switch signal {
     case .accept, .reject, .cancel, .timeout, .receipt:
-      if let body = link.body(of: signal) { link.pathSignals.append(body) }
+      if let body = link.body(of: signal, to: destination) { link.pathSignals.append(body) }
       return
     case .confirm: control = .confirm(opening: link.callerNumber.bytes)
     case .hangUp(let reason, let text): control = .hangUp(reason, text)
@@ -117,10 +126,13 @@ extension PeerMachine {
   /// there would only keep others waiting for their turn.
   private func addCandidates(to link: CallLink, now: Instant) {
     let own = configuration.hostCandidates
-    link.agent.addCandidates(
-      link.remoteCandidates.filter { candidate in
-        own.isEmpty || own.contains { $0.family == candidate.address.family }
-      }, now: now)
+    func isOfUse(_ candidate: Candidate) -> Bool {
+      own.isEmpty || own.contains { $0.family == candidate.address.family }
+    }
+    link.agent.addCandidates(link.remoteCandidates.filter(isOfUse), now: now)
+    for branch in link.programs.branches {
+      branch.agent.addCandidates(branch.candidates.filter(isOfUse), now: now)
+    }
   }
 
   /// The path was proven, or media moved.
@@ -130,7 +142,13 @@ extension PeerMachine {
     for change in changes {
       if change.cause == .found {
         noteMapping(of: link, change.to)
-        tell(link, .pathReady(change.kind, remote: change.to))
+        // Known of before: the path to another program of the callee, which did not accept.
+        tell(
+          link,
+          link.programs.hasToldPath
+            ? .pathChanged(change.kind, remote: change.to)
+            : .pathReady(change.kind, remote: change.to))
+        link.programs.hasToldPath = true
         ledger.handlePathReady(link.callID, now: now)
       } else {
         // Nothing that was asked for over the old path goes on over the new one.
@@ -256,6 +274,7 @@ extension PeerMachine {
   mutating func handleTimeout(_ link: CallLink, now: Instant) {
     guard let deadline = link.nextDeadline, deadline <= now else { return }
     if let change = link.agent.handleTimeout(now: now) { link.pathChanges.append(change) }
+    link.handleBranchTimeout(now: now)
     link.association?.handleTimeout(now: now)
     link.handleProbeTimeout(now: now)
     if link.isProbe { noteProbe(link, hasHeard: false, now: now) }

@@ -7,11 +7,17 @@ import Wire
 /// A call by name or ID whose card has not come yet.
 struct PendingLookUp {
   let callID: CallID
-  let request: UInt32
+  var request: UInt32
   let target: CallTarget
   var options: InviteOptions
   let began: Instant
   var expires: Instant { began + PeerMachine.lookUpLife }
+  /// Known and not online: whom it is about, and when to ask again.
+  var offline: PeerID?
+  var again: Instant?
+
+  /// Whether it is `peer` that is wanted, as far as that is known.
+  func isFor(_ peer: PeerID) -> Bool { target == .id(peer) || offline == peer }
 }
 
 /// From a name to an invitation (docs/protocol/rendezvous.md §3).
@@ -22,7 +28,10 @@ extension PeerMachine {
       publish(.registration(step))
     case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
     case .found(let result): handle(result, now: now)
-    case .forwarded(let body, let peer): handleSignal(body, from: peer, now: now)
+    case .forwarded(let body, let peer, let presence):
+      handleSignal(body, from: peer, presence, now: now)
+    case .passedOn(let count, let callID, let type):
+      ledger.handleForwarded(type, to: count, callID, now: now)
     case .notForwarded(let failure, let callID, let type):
       ledger.handleForwardFailure(failure, of: type, callID, now: now)
     case .probe(let progress): publish(.probe(progress))
@@ -34,7 +43,7 @@ extension PeerMachine {
     let lookup = lookups.remove(at: index)
     switch result.status {
     case .unknown: publish(.unresolved(lookup.callID, .unknown))
-    case .offline: publish(.unresolved(lookup.callID, .notOnline))
+    case .offline: handleOffline(lookup, result.card, now: now)
     case .tooManyRequests: publish(.unresolved(lookup.callID, .tooManyRequests))
     case .online:
       do throws(LookUpRefusal) {
@@ -44,6 +53,40 @@ extension PeerMachine {
       }
     }
   }
+
+  /// The other one may be calling us in this moment, and be there a little later than we. So a
+  /// program that makes a call asks again for 2 s; a call of the other one ends that at once.
+  private mutating func handleOffline(_ lookup: PendingLookUp, _ card: [UInt8], now: Instant) {
+    var lookup = lookup
+    lookup.offline = believe(card, from: nil, now: now)?.id
+    if let peer = lookup.offline, joinTheirs(lookup, peer, now: now) { return }
+    let again = now + Self.offlinePace
+    guard configuration.presence == .calling, peerProbe?.callID != lookup.callID,
+      again <= lookup.began + Self.offlinePatience
+    else { return publish(.unresolved(lookup.callID, .notOnline)) }
+    lookup.again = again
+    lookups.append(lookup)
+  }
+
+  private mutating func askAgain(now: Instant) {
+    for index in lookups.indices {
+      guard let again = lookups[index].again, again <= now else { continue }
+      lookups[index].again = nil
+      lookups[index].request = UInt32(truncatingIfNeeded: random.next())
+      rendezvous.lookUp(lookups[index].target, request: lookups[index].request, now: now)
+    }
+  }
+
+  /// Whom we are looking up calls us: both called each other.
+  mutating func joinIfDialled(_ link: CallLink, now: Instant) {
+    guard !link.isProbe, let lookup = lookups.first(where: { $0.isFor(link.peer) }),
+      joinTheirs(lookup, link.peer, now: now)
+    else { return }
+    lookups.removeAll { $0.callID == lookup.callID }
+  }
+
+  private static var offlinePace: Duration { .milliseconds(500) }
+  private static var offlinePatience: Duration { .seconds(2) }
 
   private struct LookUpRefusal: Error {
     var failure: LookUpFailure
@@ -61,6 +104,7 @@ extension PeerMachine {
       throw LookUpRefusal(failure: .identityChanged(expected: expected, found: card.id))
     }
     if joinTheirs(lookup, card.id, now: now) { return }
+    refuseOthers(now: now)
     guard card.id != identity.id, ledger.room > 0, ledger.openCall(with: card.id) == nil else {
       throw LookUpRefusal(failure: .cancelled)
     }
@@ -93,7 +137,7 @@ extension PeerMachine {
   ) throws(LookUpRefusal) {
     let link = CallLink(
       lookup.callID, .caller, peer: card.id, peerStatic: card.staticKey,
-      limits: configuration.limits, random: &random)
+      program: rendezvous.presence.id, limits: configuration.limits, random: &random)
     link.isProbe = peerProbe?.callID == lookup.callID
     link.localRingID = makeConnectionID()
     link.localSessionID = makeConnectionID()
@@ -123,6 +167,7 @@ extension PeerMachine {
   private var inviteCandidates: CandidateList { ownCandidates }
 
   mutating func expireLookUps(now: Instant) {
+    askAgain(now: now)
     while let index = lookups.firstIndex(where: { $0.expires <= now }) {
       publish(.unresolved(lookups.remove(at: index).callID, .noAnswer))
     }

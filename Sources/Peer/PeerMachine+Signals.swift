@@ -1,4 +1,5 @@
 import Calling
+import Connectivity
 import Cryptography
 import LastMile
 import Primitives
@@ -9,13 +10,18 @@ import Wire
 /// §3).
 extension PeerMachine {
   /// Takes a body whose sender is proven; only what is authentic reaches the rules.
-  mutating func handleSignal(_ bytes: [UInt8], from peer: PeerID, now: Instant) {
+  ///
+  /// - Parameter presence: The peer's program, as the rendezvous says; `every` = it came on the
+  ///   path.
+  mutating func handleSignal(
+    _ bytes: [UInt8], from peer: PeerID, _ presence: PresenceID = .every, now: Instant
+  ) {
     var reader = ByteReader(bytes.span)
     let body: SignalBody
     do throws(WireError) {
       let header = try SignalHeader(parsing: &reader)
       guard header.version == SignalBody.version else {
-        return answerVersion(header, from: peer, now: now)
+        return answerVersion(header, from: peer, presence, now: now)
       }
       body = try SignalBody(parsing: bytes.span)
     } catch {
@@ -23,57 +29,94 @@ extension PeerMachine {
     }
     if case .invite(let connectionID, let message) = body.content {
       return handleInvite(
-        body.callID, ConnectionID(rawValue: connectionID), message, from: peer, now: now)
+        body.callID, ConnectionID(rawValue: connectionID), message, from: (peer, presence), now: now
+      )
     }
     guard let link = link(body.callID) else { return ledger.countIgnored(.unknownCall) }
     guard link.peer == peer else { return ledger.countIgnored(.wrongPeer) }
-    guard let signal = open(body, bytes, on: link) else { return ledger.countIgnored(.forged) }
-    ledger.handle(signal, body.callID, from: peer, now: now)
+    guard let (signal, program) = open(body, bytes, on: link, from: presence, now: now) else {
+      let isAnswer = body.type == .accept || body.type == .reject
+      guard isAnswer, link.role == .caller, link.initiator == nil else {
+        return ledger.countIgnored(.forged)
+      }
+      return ledger.handleLateAnswer(body.callID, from: peer, presence: presence, now: now)
+    }
+    ledger.handle(signal, body.callID, from: peer, presence: program, now: now)
     if link.role == .callee, case .receipt(of: .accept) = signal { link.pathSignals.removeAll() }
+    if !link.pathChanges.isEmpty { notePath(link, now: now) }
   }
 
-  /// What an authentic body says; `nil` for one that is not.
+  /// What an authentic body says, and at the caller which of the callee's programs says it; `nil`
+  /// for a body that is not authentic, or for another program.
   private mutating func open(
-    _ body: SignalBody, _ bytes: [UInt8], on link: CallLink
-  ) -> CallSignal? {
+    _ body: SignalBody, _ bytes: [UInt8], on link: CallLink, from presence: PresenceID, now: Instant
+  ) -> (CallSignal, PresenceID)? {
+    let isCaller = link.role == .caller
     switch body.content {
     case .invite: return nil
     case .ringing(let sealed):
-      guard link.role == .caller, link.isAuthentic(body), link.readRinging(sealed) else {
-        return nil
-      }
-      return .ringing(isPrepared: sealed.isPrepared)
-    case .accept(let message):
-      guard link.role == .caller else { return nil }
-      return link.readAnswer(message, isAccept: true, body: bytes)
-    case .reject(let message):
-      guard link.role == .caller else { return nil }
-      return link.readAnswer(message, isAccept: false, body: bytes)
-    case .cancel(let reason): return link.isAuthentic(body) ? .cancel(reason) : nil
-    case .timeout(let reason): return link.isAuthentic(body) ? .timeout(reason) : nil
+      guard isCaller, link.isAuthentic(body),
+        let program = link.readRinging(sealed, random: &random, now: now)
+      else { return nil }
+      return (.ringing(isPrepared: sealed.isPrepared), program)
+    case .accept(let message): return readAnswer(message, isAccept: true, bytes, on: link)
+    case .reject(let message): return readAnswer(message, isAccept: false, bytes, on: link)
+    case .cancel(let reason, let program):
+      return authentic(.cancel(reason), program, of: body, on: link)
+    case .timeout(let reason, let program):
+      return authentic(.timeout(reason), program, of: body, on: link)
+    case .receipt(let type, let program):
+      return authentic(.receipt(of: type), program, of: body, on: link)
     case .hangUp(let reason, let text):
-      return link.isAuthentic(body) ? .hangUp(reason, text) : nil
-    case .receipt(let type): return link.isAuthentic(body) ? .receipt(of: type) : nil
-    case .unsupported: return link.role == .caller ? .unsupported : nil
+      return link.isAuthentic(body) ? (.hangUp(reason, text), .every) : nil
+    case .unsupported: return isCaller ? (.unsupported, presence) : nil
     }
   }
 
+  /// A signal that names a program of the callee: at the caller the one that speaks, at the callee
+  /// the one that is meant.
+  private func authentic(
+    _ signal: CallSignal, _ program: PresenceID, of body: SignalBody, on link: CallLink
+  ) -> (CallSignal, PresenceID)? {
+    guard link.isAuthentic(body) else { return nil }
+    if link.role == .caller { return (signal, program) }
+    return program == .every || program == link.programs.own ? (signal, .every) : nil
+  }
+
+  private mutating func readAnswer(
+    _ message: [UInt8], isAccept: Bool, _ bytes: [UInt8], on link: CallLink
+  ) -> (CallSignal, PresenceID)? {
+    guard link.role == .caller else { return nil }
+    let hadPath = link.agent.selected != nil
+    let isOpen = ledger.isOpen(link.callID)
+    guard
+      let (signal, program) = link.readAnswer(
+        message, isAccept: isAccept, body: bytes, takes: isOpen, random: &random)
+    else { return nil }
+    if hadPath, link.agent.selected == nil { ledger.handlePathLost(link.callID) }
+    return (signal, program)
+  }
+
   /// An INVITE of another version is answered by what we speak; any other body of it is dropped.
-  private mutating func answerVersion(_ header: SignalHeader, from peer: PeerID, now: Instant) {
+  private mutating func answerVersion(
+    _ header: SignalHeader, from peer: PeerID, _ presence: PresenceID, now: Instant
+  ) {
     ledger.countIgnored(.malformed)
     guard header.type == SignalType.invite.rawValue else { return }
     let answer = SignalBody(
       header.callID,
       .unsupported(lowestVersion: SignalBody.version, highestVersion: SignalBody.version))
-    rendezvous.forward(answer.bytes, to: peer, about: header.callID, .unsupported, now: now)
+    rendezvous.forward(
+      answer.bytes, to: peer, presence, about: (header.callID, .unsupported), now: now)
   }
 
   // MARK: - INVITE
 
   private mutating func handleInvite(
-    _ callID: CallID, _ connectionID: ConnectionID, _ message: [UInt8], from peer: PeerID,
-    now: Instant
+    _ callID: CallID, _ connectionID: ConnectionID, _ message: [UInt8],
+    from caller: (peer: PeerID, program: PresenceID), now: Instant
   ) {
+    let peer = caller.peer
     guard case .open = ledger.admitInvite(callID, from: peer, now: now) else { return }
     guard makeRoomForLink() else { return ledger.countIgnored(.tooMany) }
     let responder: CallResponder
@@ -83,13 +126,14 @@ extension PeerMachine {
     } catch {
       return ledger.countIgnored(.forged)
     }
-    ring(responder, callID, connectionID, from: peer, now: now)
+    ring(responder, callID, connectionID, from: caller, now: now)
   }
 
   private mutating func ring(
     _ responder: consuming CallResponder, _ callID: CallID, _ connectionID: ConnectionID,
-    from peer: PeerID, now: Instant
+    from caller: (peer: PeerID, program: PresenceID), now: Instant
   ) {
+    let peer = caller.peer
     guard let payload = parse(responder.payload), payload.callID == callID,
       let card = believe(payload.offer.card, from: peer, now: now),
       card.staticKey == responder.callerStatic,
@@ -97,8 +141,9 @@ extension PeerMachine {
       let commitment = Bytes32(payload.commitment)
     else { return ledger.countIgnored(.forged) }
     let link = CallLink(
-      callID, .callee, peer: peer, peerStatic: card.staticKey, limits: configuration.limits,
-      random: &random)
+      callID, .callee, peer: peer, peerStatic: card.staticKey, program: rendezvous.presence.id,
+      limits: configuration.limits, random: &random)
+    link.programs.remote = caller.program
     link.responder = consume responder
     link.ring = RingKeys(secret: secret, side: .callee)
     link.commitment = commitment
@@ -109,7 +154,7 @@ extension PeerMachine {
     link.remoteCandidates = payload.offer.candidates.candidates
     link.remoteMedia = payload.offer.media
     link.remoteUserExtension = payload.offer.userExtension
-    link.openRingSession()
+    link.openRingSession(with: link.programs.own)
     link.isProbe = payload.offer.media.entries.map(\.codec) == [.probe]
     links.append(link)
     if !link.isProbe { notice(link, card) }
@@ -132,18 +177,18 @@ extension PeerMachine {
       refusal = probeRefusal(payload.offer)
     } else {
       let common = AnswerOptions().media.shares(.opus, with: payload.offer.media)
-      refusal = common ? nil : .notAllowed
-      if common { endPeerProbe(.callInProgress, now: now) }
+      refusal = common ? presenceRefusal(of: link.peer) : .notAllowed
+      if refusal == nil { endPeerProbe(.callInProgress, now: now) }
     }
     let milliseconds = payload.ringTimeoutMilliseconds
     ledger.handleInvite(
       Invitation(
-        callID: payload.callID, from: link.peer,
+        callID: payload.callID, from: link.peer, presence: link.programs.remote,
         createdMilliseconds: payload.createdMilliseconds,
         ringTimeout: milliseconds == 0 ? nil : .milliseconds(Int64(milliseconds)),
         refusal: refusal),
       rendezvousMilliseconds: rendezvousMilliseconds(now: now), now: now)
-    if link.isProbe { acceptProbe(link, now: now) }
+    if link.isProbe { acceptProbe(link, now: now) } else { joinIfDialled(link, now: now) }
     if ledger.peer(of: payload.callID) == nil { links.removeAll { $0 === link } }
   }
 

@@ -46,7 +46,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     self.configuration = configuration
     self.random = random
     ledger = CallLedger(ownID: identity.id, policy: configuration.policy, now: now)
-    rendezvous = RendezvousLink(configuration, random: self.random.split())
+    rendezvous = RendezvousLink(
+      configuration, presence: Presence(PresenceID(random: &self.random), configuration.presence),
+      random: self.random.split())
     self.identity = identity
   }
 
@@ -68,7 +70,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       if let link = link(owning: id) {
         receive(&bytes, on: link, from: source, marks: marks, now: now)
       } else if rendezvous.owns(id) {
-        rendezvous.receive(&bytes, from: source, marks: marks, now: now)
+        rendezvous.receive(&bytes, from: source, marks: marks, now: now, identity: &identity)
         settle(now: now)
       } else {
         droppedDatagrams &+= 1
@@ -147,7 +149,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   package var nextDeadline: Instant? {
     var deadline = earliest(rendezvous.nextDeadline, ledger.nextDeadline)
     for link in links { deadline = earliest(deadline, link.nextDeadline) }
-    for lookup in lookups { deadline = earliest(deadline, lookup.expires) }
+    for lookup in lookups {
+      deadline = earliest(deadline, earliest(lookup.expires, lookup.again))
+    }
     deadline = earliest(deadline, peerProbe?.expires)
     if sharesUplink { deadline = earliest(deadline, nextDivision) }
     if let shutDownBegan, !hasSaidGoodbye {

@@ -32,6 +32,7 @@ struct RegistrationAttempt: ~Copyable {
   private let expectedID: PeerID?
   private let ownCard: ContactCard
   private let name: PeerName?
+  private let presence: Presence
   /// Cards that may be the server's, tried in turn; the present one is the last.
   private var cards: [ContactCard]
   /// When a handshake was last begun.
@@ -56,8 +57,10 @@ struct RegistrationAttempt: ~Copyable {
   private(set) var strangeAnswers = 0
 
   init(
-    expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?, now: Instant
+    expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?,
+    presence: Presence, now: Instant
   ) {
+    self.presence = presence
     self.expectedID = expectedID
     cards = card.map { [$0] } ?? []
     self.ownCard = ownCard
@@ -179,6 +182,7 @@ struct RegistrationAttempt: ~Copyable {
     case .superseded: return .refused(.superseded(knownSerial: payload.knownSerial))
     case .full: return .refused(.full)
     case .wrongClock: return .refused(.wrongClock(serverTime: payload.serverTime))
+    case .tooManyPrograms: return .refused(.tooManyPrograms)
     case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: break
     }
     guard let split = handshake.take()?.split() else { return strange() }
@@ -237,7 +241,7 @@ struct RegistrationAttempt: ~Copyable {
     renewed = now
     self.connectionID = connectionID
     var payload: [UInt8] = []
-    InitPayload(time: time, card: ownCard, name: name).write(to: &payload)
+    InitPayload(time: time, card: ownCard, name: name, presence: presence).write(to: &payload)
     do throws(HandshakeError) {
       var handshake = try HandshakeState(
         HandshakeContext(purpose: .register, connectionID: connectionID, responder: card.id),

@@ -23,7 +23,7 @@ extension RendezvousLink {
     switch failure {
     case .full, .wrongClock: retryLater(failure, isInCall: false, now: now)
     case .noAnswer, .notUnderstood, .identityMismatch, .versionMismatch, .notAllowed, .superseded,
-      .replaced:
+      .tooManyPrograms, .replaced:
       isStopped = true
       events.append(.registration(.failed(failure)))
     }

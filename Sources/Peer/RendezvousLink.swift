@@ -14,7 +14,9 @@ struct RendezvousLink: ~Copyable {
     case registration(RegistrationStep)
     case identified(PeerID, card: [UInt8])
     case found(LookUpResult)
-    case forwarded([UInt8], from: PeerID)
+    case forwarded([UInt8], from: PeerID, PresenceID)
+    /// A body was passed on to so many programs.
+    case passedOn(count: Int, CallID, SignalType)
     case notForwarded(ForwardFailure, CallID, SignalType)
     case probe(ProbeProgress)
   }
@@ -32,6 +34,8 @@ struct RendezvousLink: ~Copyable {
 
   let address: SocketAddress
   let configuration: PeerConfiguration
+  /// This program among those of its identity: the same whenever it registers.
+  let presence: Presence
   private var random: RandomSource
   var attempt: RegistrationAttempt?
   var association: Association?
@@ -63,8 +67,9 @@ struct RendezvousLink: ~Copyable {
   /// Our contact card, for INIT and for INVITE.
   private(set) var ownCard: [UInt8] = []
 
-  init(_ configuration: PeerConfiguration, random: RandomSource) {
+  init(_ configuration: PeerConfiguration, presence: Presence, random: RandomSource) {
     self.configuration = configuration
+    self.presence = presence
     self.random = random
     address = configuration.rendezvous
     expectedID = configuration.rendezvousID
@@ -112,13 +117,16 @@ struct RendezvousLink: ~Copyable {
     send(.lookUp(LookUp(request: request, target: wanted)), now: now)
   }
 
+  /// - Parameter program: Which of the peer's programs.
   mutating func forward(
-    _ body: [UInt8], to peer: PeerID, about callID: CallID, _ type: SignalType, now: Instant
+    _ body: [UInt8], to peer: PeerID, _ program: PresenceID,
+    about signal: (callID: CallID, type: SignalType), now: Instant
   ) {
     let id = ForwardID(random: &random)
     if flights.count >= Self.flightLimit { flights.removeFirst() }
-    flights.append(Flight(id: id, callID: callID, type: type))
-    send(.forward(Forward(id: id, to: peer, lifeSeconds: 8, body: body)), now: now)
+    flights.append(Flight(id: id, callID: signal.callID, type: signal.type))
+    let forward = Forward(id: id, to: peer, presence: program, lifeSeconds: 8, body: body)
+    send(.forward(forward), now: now)
   }
 
   private var isRegistered: Bool { terms != nil }
@@ -184,7 +192,7 @@ struct RendezvousLink: ~Copyable {
   @_lifetime(bytes: copy bytes)
   mutating func receive(
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
-    now: Instant
+    now: Instant, identity: inout LocalIdentity
   ) {
     let byteCount = bytes.count + address.headerByteCount
     guard let opened = association?.open(&bytes, now: now) else { return }
@@ -208,6 +216,7 @@ struct RendezvousLink: ~Copyable {
     beginWaitingProbe(now: now)
     if let observed = association?.observedAddress { seenAddress = observed }
     takeMessages(now: now)
+    _ = handleEnding(now: now, identity: &identity)
   }
 
   /// The server has our confirmation: from here on others find us.
@@ -242,12 +251,14 @@ struct RendezvousLink: ~Copyable {
     case .lookUpResult(let result): events.append(.found(result))
     case .forwarded(let forwarded):
       guard seenIDs.insert(forwarded.id, now: now) else { return }
-      events.append(.forwarded(forwarded.body, from: forwarded.from))
+      events.append(.forwarded(forwarded.body, from: forwarded.from, forwarded.presence))
     case .forwardResult(let result):
       guard let index = flights.firstIndex(where: { $0.id == result.id }) else { return }
       let flight = flights.remove(at: index)
       if let failure = ForwardFailure(rawValue: result.status.rawValue) {
         events.append(.notForwarded(failure, flight.callID, flight.type))
+      } else {
+        events.append(.passedOn(count: Int(result.count), flight.callID, flight.type))
       }
     case .lookUp, .forward: association?.noteViolation()
     }
@@ -267,10 +278,8 @@ struct RendezvousLink: ~Copyable {
     }
     takeMessages(now: now)
     driveProbe(now: now)
-    if let ending = association?.endedBy, association?.isClosing == false {
-      if case .remoteClose(let code) = ending, code == .replaced { return stopAsReplaced() }
-      lose(now: now, identity: &identity)
-    } else if isSilent(now: now), attempt == nil, nextAttempt == nil {
+    if handleEnding(now: now, identity: &identity) { return }
+    if isSilent(now: now), attempt == nil, nextAttempt == nil {
       lose(now: now, identity: &identity)
     } else if let terms, attempt == nil, !isStopped,
       now >= termsAt + .seconds(Int64(terms.life) * 9 / 10)
@@ -279,7 +288,18 @@ struct RendezvousLink: ~Copyable {
     }
   }
 
-  /// Another program registered with our identity: two cannot, and it was the later one.
+  /// What is done as soon as the session has ended; whether it has.
+  private mutating func handleEnding(now: Instant, identity: inout LocalIdentity) -> Bool {
+    guard let ending = association?.endedBy, association?.isClosing == false else { return false }
+    if ending == .remoteClose(code: .replaced) {
+      stopAsReplaced()
+    } else {
+      lose(now: now, identity: &identity)
+    }
+    return true
+  }
+
+  /// A copy of this very program registered: two cannot be one presence, and it was the later one.
   private mutating func stopAsReplaced() {
     association = nil
     terms = nil
@@ -318,7 +338,7 @@ struct RendezvousLink: ~Copyable {
       ownCard = card.bytes
       attempt = RegistrationAttempt(
         expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
-        now: now)
+        presence: presence, now: now)
     } catch {
       events.append(.registration(.failed(.notUnderstood)))
     }
@@ -437,7 +457,8 @@ struct RendezvousLink: ~Copyable {
 extension RegistrationStep.NameStatus {
   init(_ status: RegistrationStatus) {
     switch status {
-    case .noNameAskedFor, .notAllowed, .superseded, .full, .wrongClock: self = .none
+    case .noNameAskedFor, .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms:
+      self = .none
     case .nameGranted: self = .granted
     case .nameTaken: self = .taken
     case .nameMalformed: self = .malformed

@@ -10,6 +10,7 @@ package enum TLVType: UInt8, Sendable {
   case userExtension = 5
   case media = 6
   case reasonText = 7
+  case presence = 8
 }
 
 /// A list of TLVs, read once: at most one value of each type that we know; others are skipped.

@@ -18,7 +18,8 @@ extension CallCause {
       true
     case .localCall, .remoteCall, .localAccepted, .remoteAccepted, .remoteRejected, .remoteBusy,
       .notAllowed, .remoteCancelled, .remoteHangUp, .firstFrame, .remoteRingTimeout, .glare,
-      .notOnline, .unsupportedVersion, .identityChanged, .shuttingDown, .internalFailure:
+      .notOnline, .unsupportedVersion, .identityChanged, .shuttingDown, .internalFailure,
+      .answeredElsewhere, .declinedElsewhere:
       false
     }
   }

@@ -58,21 +58,24 @@ struct Party {
   /// An INVITE arrives, made this moment, and opens.
   @discardableResult
   mutating func invited(
-    _ callID: CallID, from peer: PeerID, ringTimeout: Duration? = .seconds(15),
-    refusal: CallReason? = nil
+    _ callID: CallID, from peer: PeerID, _ presence: PresenceID = .every,
+    ringTimeout: Duration? = .seconds(15), refusal: CallReason? = nil
   ) -> InviteAdmission {
     let admission = ledger.admitInvite(callID, from: peer, now: now)
     if admission == .open {
       ledger.handleInvite(
         Invitation(
-          callID: callID, from: peer, createdMilliseconds: rendezvousNow, ringTimeout: ringTimeout,
-          refusal: refusal), rendezvousMilliseconds: rendezvousNow, now: now)
+          callID: callID, from: peer, presence: presence, createdMilliseconds: rendezvousNow,
+          ringTimeout: ringTimeout, refusal: refusal), rendezvousMilliseconds: rendezvousNow,
+        now: now)
     }
     return admission
   }
 
-  mutating func hears(_ signal: CallSignal, _ callID: CallID, from peer: PeerID) {
-    ledger.handle(signal, callID, from: peer, now: now)
+  mutating func hears(
+    _ signal: CallSignal, _ callID: CallID, from peer: PeerID, _ presence: PresenceID = .every
+  ) {
+    ledger.handle(signal, callID, from: peer, presence: presence, now: now)
   }
 
   /// Alice calling, in the state that the name says.

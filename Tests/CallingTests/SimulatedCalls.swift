@@ -170,6 +170,7 @@ struct SimulatedCalls {
       case .send(let signal, let callID, let peer, let route):
         if peer != ids[1 - side] { faults.append("sent to a stranger") }
         send(signal, callID, from: side, route)
+      case .sendTo(_, let signal, let callID, _): send(signal, callID, from: side, .rendezvous)
       case .findPath(let callID): seek(callID, side)
       case .openSession(let callID): sides[side].sessions.insert(callID)
       case .startMedia(let callID):

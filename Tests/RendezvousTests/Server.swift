@@ -53,6 +53,7 @@ final class Server {
 
   var counters: ServerCounters { machine.counters }
   var gauges: ServerGauges { machine.gauges }
+  func presences(of id: PeerID) -> [PresenceRecord] { machine.presences(of: id, now: now) }
   var nextDeadline: Instant? { machine.nextDeadline }
   var isGone: Bool { machine.isGone }
 

@@ -10,6 +10,7 @@ import Wire
 final class TestClient {
   private(set) var identity: LocalIdentity
   private(set) var card: ContactCard
+  var presence = Presence.unnamed
   var address: SocketAddress
   var random: RandomSource
 
@@ -83,7 +84,7 @@ final class TestClient {
     var payload: [UInt8] = []
     InitPayload(
       time: TAI64N(unixMilliseconds: milliseconds), card: card,
-      name: name.flatMap { PeerName($0) }
+      name: name.flatMap { PeerName($0) }, presence: presence
     ).write(to: &payload)
     guard
       var handshake = try? HandshakeState(

@@ -13,7 +13,7 @@ import Wire
     let alice = testIdentity(seed: 41)
     let bob = testIdentity(seed: 42)
     let id = ConnectionID(rawValue: 7)
-    var call = try CallInitiator(
+    let call = try CallInitiator(
       connectionID: id, caller: alice, callee: bob.id, calleeStatic: bob.staticKey.publicKey,
       payload: payload.span, random: &random)
     expect(call.message.count == 96 + payload.count)
@@ -25,8 +25,9 @@ import Wire
     let accepted = try ringing.accept(payload: answer.span, random: &random)
     let message = accepted.message
     expect(message.count == 48 + answer.count)
-    expect(try call.readAnswer(message.span) == answer)
-    guard let keys = call.establish() else { throw Missing() }
+    let read = try call.readAnswer(message.span)
+    expect(read.payload == answer)
+    guard let keys = read.establish() else { throw Missing() }
     let theirs = accepted.intoKeys()
     let isSame = keys.exporter.export(.shortCode) == theirs.exporter.export(.shortCode)
     expect(isSame)
@@ -37,13 +38,13 @@ import Wire
     let alice = testIdentity(seed: 41)
     let bob = testIdentity(seed: 42)
     let id = ConnectionID(rawValue: 7)
-    var call = try CallInitiator(
+    let call = try CallInitiator(
       connectionID: id, caller: alice, callee: bob.id, calleeStatic: bob.staticKey.publicKey,
       payload: payload.span, random: &random)
     let ringing = try CallResponder(
       message: call.message.span, connectionID: id, caller: alice.id, callee: bob)
     let message: [UInt8] = try ringing.reject(payload: [2, 1].span, random: &random)
-    expect(try call.readAnswer(message.span) == [2, 1])
+    expect(try call.readAnswer(message.span).payload == [2, 1])
   }
 
   @Test func `a lie about caller, callee or connection makes the message fail`() throws {
@@ -72,7 +73,7 @@ import Wire
     let alice = testIdentity(seed: 41)
     let bob = testIdentity(seed: 42)
     let id = ConnectionID(rawValue: 7)
-    var call = try CallInitiator(
+    let call = try CallInitiator(
       connectionID: id, caller: alice, callee: bob.id, calleeStatic: bob.staticKey.publicKey,
       payload: payload.span, random: &random)
     let message = call.message
@@ -90,11 +91,11 @@ import Wire
     for index in answer.indices {
       var changed = answer
       changed[index] ^= 1
-      expect(!reads(&call, changed), "byte \(index)")
-      expect(!reads(&call, Array(answer.prefix(index))))
+      expect(!reads(call, changed), "byte \(index)")
+      expect(!reads(call, Array(answer.prefix(index))))
     }
-    expect(reads(&call, answer), "the genuine one still opens")
-    expect(!reads(&call, answer), "and only once")
+    expect(reads(call, answer), "the genuine one still opens")
+    expect(reads(call, answer), "and again: another program may have answered too")
   }
 
   @Test func `the key before the present one still opens invitations, the one before that not`()
@@ -162,7 +163,7 @@ import Wire
     }
   }
 
-  private func reads(_ call: inout CallInitiator, _ answer: [UInt8]) -> Bool {
+  private func reads(_ call: borrowing CallInitiator, _ answer: [UInt8]) -> Bool {
     do throws(HandshakeError) {
       _ = try call.readAnswer(answer.span)
       return true

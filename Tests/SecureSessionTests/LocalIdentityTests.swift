@@ -61,8 +61,29 @@ import Wire
     hasRotated = identity.rotateIfDue(unixSeconds: testDay + 2 * period, random: &random)
     expect(hasRotated && previous(identity) == second)
     // After a long sleep the old key is of no use to anybody: no card with it is valid any more.
+    let third = identity.staticKey.publicKey
     hasRotated = identity.rotateIfDue(unixSeconds: testDay + 9 * period, random: &random)
-    expect(hasRotated && previous(identity) == nil)
+    expect(hasRotated && previous(identity) != third)
+    expect((previous(identity) == nil) == (kind == .rendezvous))
+  }
+
+  /// One runs for weeks, another is started from the file in the tenth: a card of either opens at
+  /// both.
+  @Test func `programs of one identity change to the same keys, each by itself`() {
+    var random = (RandomSource(seed: 1), RandomSource(seed: 2))
+    var running = testIdentity(seed: 75)
+    var late = testIdentity(seed: 75)
+    let week = LocalIdentity.Kind.peer.rotationPeriod
+    for number in UInt64(1)...9 {
+      _ = running.rotateIfDue(unixSeconds: testDay + number * week + 1800, random: &random.0)
+    }
+    let next = running.nextStaticKey().publicKey
+    _ = late.rotateIfDue(unixSeconds: testDay + 10 * week + 5, random: &random.1)
+    expect(late.staticKey.publicKey == next)
+    expect(previous(late) == running.staticKey.publicKey)
+    _ = running.rotateIfDue(unixSeconds: testDay + 10 * week + 1800, random: &random.0)
+    expect(running.staticKey.publicKey == late.staticKey.publicKey)
+    expect(running.nextRotation == late.nextRotation)
   }
 
   @Test func `a key made under a clock far ahead is replaced`() {

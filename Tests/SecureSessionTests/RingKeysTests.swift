@@ -12,8 +12,8 @@ import Wire
     var caller = RingKeys(secret: try secretKey(hex: secret), side: .caller)
     var callee = RingKeys(secret: try secretKey(hex: secret), side: .callee)
     let ids = (ConnectionID(rawValue: 1), ConnectionID(rawValue: 2))
-    guard var near = caller.pathChecks(local: ids.0, remote: ids.1),
-      var far = callee.pathChecks(local: ids.1, remote: ids.0)
+    guard var near = caller.pathChecks(local: ids.0, remote: ids.1, presence: .first),
+      var far = callee.pathChecks(local: ids.1, remote: ids.0, presence: .first)
     else { throw Missing() }
     for _ in 0..<10 {
       let check = seal(&near)
@@ -27,9 +27,47 @@ import Wire
   @Test func `path keys are given out once, so that no number is used twice`() throws {
     var keys = RingKeys(secret: try secretKey(hex: secret), side: .caller)
     let id = ConnectionID(rawValue: 1)
-    let first = keys.pathChecks(local: id, remote: id) != nil
-    let second = keys.pathChecks(local: id, remote: id) != nil
+    let first = keys.pathChecks(local: id, remote: id, presence: .first) != nil
+    let second = keys.pathChecks(local: id, remote: id, presence: .first) != nil
     expect(first && !second)
+  }
+
+  /// Both have the secret of one INVITE, and count their packets from 0.
+  @Test(arguments: [
+    (PresenceID.second, UInt32(2)), (PresenceID.first, UInt32(3)), (.second, UInt32(3)),
+  ])
+  func `two programs of one callee never share a path key`(
+    other: PresenceID, otherID: UInt32
+  ) throws {
+    let local = ConnectionID(rawValue: 1)
+    var caller = RingKeys(secret: try secretKey(hex: secret), side: .caller)
+    var one = RingKeys(secret: try secretKey(hex: secret), side: .callee)
+    var two = RingKeys(secret: try secretKey(hex: secret), side: .callee)
+    let ids = (ConnectionID(rawValue: 2), ConnectionID(rawValue: otherID))
+    guard var toOne = caller.pathChecks(local: local, remote: ids.0, presence: .first),
+      var toTwo = caller.pathChecks(local: local, remote: ids.1, presence: other),
+      var atOne = one.pathChecks(local: ids.0, remote: local, presence: .first),
+      var atTwo = two.pathChecks(local: ids.1, remote: local, presence: other)
+    else { throw Missing() }
+    // The same plain text under the same number: under one key the sealed parts would be equal.
+    let (fromOne, fromTwo) = (seal(&atOne), seal(&atTwo))
+    expect(fromOne.dropFirst(9) != fromTwo.dropFirst(9))
+    expect(seal(&toOne).dropFirst(9) != seal(&toTwo).dropFirst(9))
+    expect(!opens(&toTwo, fromOne) && !opens(&toOne, fromTwo))
+    expect(opens(&toOne, fromOne) && opens(&toTwo, fromTwo))
+  }
+
+  @Test func `a caller has path keys for eight programs, and a callee for itself alone`() throws {
+    var caller = RingKeys(secret: try secretKey(hex: secret), side: .caller)
+    var callee = RingKeys(secret: try secretKey(hex: secret), side: .callee)
+    let id = ConnectionID(rawValue: 1)
+    var made = (0, 0)
+    for number in UInt64(1)...10 {
+      let presence = PresenceID(rawValue: number)
+      if caller.pathChecks(local: id, remote: id, presence: presence) != nil { made.0 += 1 }
+      if callee.pathChecks(local: id, remote: id, presence: presence) != nil { made.1 += 1 }
+    }
+    expect(made == (8, 1))
   }
 
   @Test func `a MAC names its direction, its body and its call`() throws {
@@ -135,4 +173,9 @@ import Wire
   }
 
   private static func bytes32(_ value: UInt8) -> Bytes32 { Bytes32(InlineArray(repeating: value)) }
+}
+
+extension PresenceID {
+  fileprivate static let first = PresenceID(rawValue: 0x1111)
+  fileprivate static let second = PresenceID(rawValue: 0x2222)
 }

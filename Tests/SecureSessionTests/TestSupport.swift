@@ -51,15 +51,14 @@ struct SessionPair: ~Copyable {
     let bob = testIdentity(seed: seed &* 2 &+ 2)
     let aliceID = ConnectionID(random: &random)
     let bobID = ConnectionID(random: &random)
-    var call = try CallInitiator(
+    let call = try CallInitiator(
       connectionID: aliceID, caller: alice, callee: bob.id, calleeStatic: bob.staticKey.publicKey,
       payload: [1, 2, 3].span, random: &random)
     let ringing = try CallResponder(
       message: call.message.span, connectionID: aliceID, caller: alice.id, callee: bob)
     let accepted = try ringing.accept(payload: [4].span, random: &random)
     let answer = accepted.message
-    _ = try call.readAnswer(answer.span)
-    guard let keys = call.establish() else { throw Missing() }
+    guard let keys = try call.readAnswer(answer.span).establish() else { throw Missing() }
     now = Instant(nanoseconds: 1_000_000_000_000)
     initiator = Session(
       keys, local: aliceID, remote: bobID,

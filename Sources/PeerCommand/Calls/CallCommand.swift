@@ -17,6 +17,7 @@ package struct CallCommand: Sendable {
     var arguments = arguments
     try arguments.refuse(NotYet.options(of: .call))
     online = try OnlineOptions(&arguments, variable: variable)
+    online.presence = .calling
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
     target = try arguments.positional("name or ID")

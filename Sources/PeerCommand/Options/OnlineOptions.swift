@@ -68,11 +68,15 @@ package struct OnlineOptions: Sendable {
     claims.writes(pcap, "--pcap")
   }
 
+  /// What the program is registered for; each command sets its own.
+  package var presence = Configuration.Presence.answering
+
   package var configuration: Configuration {
     var configuration = Configuration(rendezvous: rendezvous)
     configuration.identityFile = identity
     configuration.name = name
     configuration.bind = bind
+    configuration.presence = presence
     return configuration
   }
 

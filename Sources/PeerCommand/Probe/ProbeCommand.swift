@@ -12,6 +12,7 @@ package struct ProbeCommand: Sendable {
     _ arguments: consuming Arguments, variable: (String) -> String?
   ) throws(UsageError) {
     options = try ProbeOptions(arguments, variable: variable)
+    options.online.presence = .guest
   }
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {

@@ -20,7 +20,9 @@ package enum ExitCode: Int32, Sendable {
     switch report.outcome {
     case .completed: self = .done
     case .rejected: self = report.role == .callee ? .done : .refused
-    case .busy, .cancelled: self = .refused
+    case .busy: self = .refused
+    // Whoever answered it elsewhere has the call: nothing went wrong here.
+    case .cancelled: self = report.endedElsewhere ? .done : .refused
     case .timeout: self = .timeout
     case .unreachable, .lost: self = .unreachable
     case .failed: self = report.error.map { ExitCode($0.code) } ?? .failed
@@ -57,7 +59,8 @@ package enum ExitCode: Int32, Sendable {
       self = .refused
     case .identityChanged: self = .identity
     case .identityFileMode, .identityFileDamaged, .fileUnusable: self = .file
-    case .addressInUse, .versionMismatch, .replacedElsewhere, .callState, .closed, .systemFailure:
+    case .addressInUse, .versionMismatch, .replacedElsewhere, .tooManyPrograms, .callState, .closed,
+      .systemFailure:
       self = .failed
     }
   }

@@ -69,6 +69,9 @@ package struct ServerLimits: Sendable {
     host: Rate(perDay: 256), site: Rate(perDay: 1024), network: Rate(perDay: 4096))
   /// Clients in all: memory (26 MB at 400 bytes each); beyond it a second server is due.
   package var sessions = 65_536
+  /// Programs of one identity: what a person runs on a few hosts, and some that died without a
+  /// word. Nobody else pays for them.
+  package var presencesPerIdentity = 8
   /// Clients at one address: households, and offices behind one NAT.
   package var sessionsPerSource = 256
   /// Clients of one IPv6 /56, and of one /48 or IPv4 /24: one provider's customer must not be able

@@ -127,7 +127,8 @@ extension RendezvousMachine {
           receive: PacketKeys(sessionKey: split.initiatorToResponder),
           send: PacketKeys(sessionKey: split.responderToInitiator)
         ), local: local,
-        remote: packet.connectionID, id: payload.card.id, address: source, askedAt: askedAt,
+        remote: packet.connectionID, id: payload.card.id, presence: payload.presence,
+        address: source, askedAt: askedAt,
         initiated: payload.time.compact, now: now),
       payload, ruling.status, now: now)
     return answer
@@ -177,7 +178,7 @@ extension RendezvousMachine {
       guard error == .notYetValid || error == .expired else { return nil }
       return refuse(id, .wrongClock, .wrongClock, from: source, now: now)
     }
-    guard mayBegin(id, payload.time, now: now) else { return nil }
+    guard mayBegin(id, payload.presence.id, payload.time, now: now) else { return nil }
     var status = RegistrationStatus.noNameAskedFor
     do throws(StoreFailure) {
       status = try self.status(of: payload.name, for: id, from: source, now: now)
@@ -195,6 +196,9 @@ extension RendezvousMachine {
     guard settings.admission.allows(id, grantedName: granted) else {
       return refuse(id, .notAllowed, .notAllowed, from: source, now: now)
     }
+    guard hasRoom(for: payload.presence, of: id, now: now) else {
+      return refuse(id, .tooManyPrograms, .tooManyPrograms, from: source, now: now)
+    }
     if let refusal = makeRoom(for: id, source) {
       return refuse(id, .full, refusal, from: source, now: now)
     }
@@ -210,9 +214,13 @@ extension RendezvousMachine {
     return Ruling(status: status)
   }
 
-  /// An identity's rate, and that its INIT is newer than the one its session came from.
-  private mutating func mayBegin(_ id: PeerID, _ time: TAI64N, now: Instant) -> Bool {
-    if let slot = registry.find(id), registry[slot].initiated >= time.compact { return false }
+  /// An identity's rate, and that a program's INIT is newer than the one its session came from.
+  private mutating func mayBegin(
+    _ id: PeerID, _ presence: PresenceID, _ time: TAI64N, now: Instant
+  ) -> Bool {
+    if let slot = registry.find(id, presence), registry[slot].initiated >= time.compact {
+      return false
+    }
     let rate = limits.initiationsPerIdentity
     return limiter.identities.take(id, rate, now: now)
   }
@@ -230,7 +238,7 @@ extension RendezvousMachine {
     let hasRoom =
       registry.sessionCount(of: source) < limits.sessionsPerSource
       && limiter.hasRoomForSession(of: source)
-    return hasRoom || registry.find(id) != nil ? nil : .sourceFull
+    return hasRoom || !registry.all(of: id).isEmpty ? nil : .sourceFull
   }
 
   private func terms(

@@ -18,11 +18,11 @@ extension RendezvousMachine {
     return RegistrationStatus(verdict)
   }
 
-  /// The first packet under a new session: it is the identity's only one from now on, and what it
+  /// The first packet under a new session: it is its program's only one from now on, and what it
   /// asked for is written down. `false` when the session has ended.
   mutating func confirm(_ slot: UInt32, now: Instant) -> Bool {
     let id = registry[slot].id
-    if let older = registry.find(id) { close(older, .replaced, .replaced, now: now) }
+    makeRoom(for: slot, now: now)
     registry.confirm(slot)
     unconfirmed.remove(slot)
     counters.registrations &+= 1

@@ -30,8 +30,8 @@ extension RendezvousMachine {
       guard let id = found, let card = try store.card(of: id), !card.isEmpty,
         card.count <= LookUpResult.maximumCardByteCount
       else { return LookUpResult(request: request, status: .unknown) }
-      let isOnline = registry.find(id) != nil
-      return LookUpResult(request: request, status: isOnline ? .online : .offline, card: card)
+      return LookUpResult(
+        request: request, status: isCallable(id) ? .online : .offline, card: card)
     } catch {
       noteStoreFailure(error)
       return LookUpResult(request: request, status: .tooManyRequests)
@@ -41,7 +41,7 @@ extension RendezvousMachine {
   mutating func pass(on forward: Forward, from slot: UInt32, now: Instant) {
     let sender = registry[slot].id
     let (id, to, byteCount) = (forward.id, forward.to, forward.body.count)
-    let status = tryToPass(on: forward, from: slot, now: now)
+    let (status, count) = tryToPass(on: forward, from: slot, now: now)
     if status == .forwarded {
       counters.forwards &+= 1
       publish(.forwarded(from: sender, to: to, byteCount: byteCount))
@@ -49,31 +49,46 @@ extension RendezvousMachine {
       counters.forwardsRefused &+= 1
       publishRefusal(.forwardRefused(from: sender, to: to, status), now: now)
     }
-    let result = RendezvousMessage.forwardResult(ForwardResult(id: id, status: status))
+    let result = RendezvousMessage.forwardResult(
+      ForwardResult(id: id, status: status, count: count))
     _ = send(result.bytes, to: slot, life: Self.answerLife, now: now)
   }
 
+  /// What became of it, and how many programs of the callee it goes to.
   private mutating func tryToPass(
     on forward: consuming Forward, from slot: UInt32, now: Instant
-  ) -> ForwardResult.Status {
+  ) -> (ForwardResult.Status, UInt8) {
     let sender = registry[slot].id
     guard
       registry[slot].forwards.take(limits.forwardsPerClient, nowMilliseconds: now.millisecond)
-    else { return .tooMany }
-    guard forward.body.count <= limits.forwardBodyByteCount else { return .bodyTooLong }
-    guard forward.to != sender else { return .notAllowed }
-    guard let callee = registry.find(forward.to) else { return .notOnline }
+    else { return (.tooMany, 0) }
+    guard forward.body.count <= limits.forwardBodyByteCount else { return (.bodyTooLong, 0) }
+    guard forward.to != sender else { return (.notAllowed, 0) }
+    let callees = destinations(of: forward.to, forward.presence, now: now)
+    guard !callees.isEmpty else { return (.notOnline, 0) }
+    let life = min(Duration.seconds(Int64(forward.lifeSeconds)), limits.longestLife)
+    let forwarded = Forwarded(forward, from: sender, presence: registry[slot].presence.id)
+    let message = RendezvousMessage.forwarded(forwarded).bytes
+    var count: UInt8 = 0
+    for callee in callees where pass(on: message, to: callee, from: sender, life, now: now) {
+      count &+= 1
+    }
+    return count == 0 ? (.tooMany, 0) : (.forwarded, count)
+  }
+
+  /// Sends a body to one program; `false` if too much waits for it already.
+  private mutating func pass(
+    on message: [UInt8], to callee: UInt32, from sender: PeerID, _ life: Duration, now: Instant
+  ) -> Bool {
     if let index = exchange(of: callee) {
       let open = exchanges[index].forwards
       guard open.count < limits.openForwardsPerCallee,
         open.count(where: { $0.from == sender }) < limits.openForwardsPerPair
-      else { return .tooMany }
+      else { return false }
     }
-    let life = min(Duration.seconds(Int64(forward.lifeSeconds)), limits.longestLife)
-    let message = RendezvousMessage.forwarded(Forwarded(forward, from: sender))
-    guard let tag = send(message.bytes, to: callee, life: life, now: now) else { return .tooMany }
+    guard let tag = send(message, to: callee, life: life, now: now) else { return false }
     withOpenExchange(of: callee) { $0.forwards.append(.init(tag: tag, from: sender)) }
-    return .forwarded
+    return true
   }
 
   /// How long an answer is repeated: as long as anybody waits for one (docs/protocol/frames.md §3).

@@ -7,7 +7,7 @@ package import Wire
 /// The server: who is online, and passing sealed bodies between them (docs/protocol/rendezvous.md).
 ///
 /// Pure: an epoll loop and a simulator run it alike. Every table has its limit in `ServerLimits`. A
-/// client at rest is one record of 288 bytes; what it has under way is an `Exchange`, made when
+/// client at rest is one record of 296 bytes; what it has under way is an `Exchange`, made when
 /// something begins and given back when all is acknowledged.
 package struct RendezvousMachine: ~Copyable, DatagramMachine {
   package typealias Event = ServerEvent

@@ -20,8 +20,10 @@ package enum ServerEvent: Equatable, Sendable {
   package enum Departure: String, Sendable, CaseIterable {
     /// It said good-bye.
     case closed
-    /// A newer session of the same identity took its place.
+    /// A newer session of the same program took its place.
     case replaced
+    /// It was the one of too many programs of its identity that was not heard for the longest.
+    case crowdedOut
     case silent
     /// The life of its keys ended.
     case expired
@@ -41,6 +43,8 @@ package enum ServerEvent: Equatable, Sendable {
     case wrongClock
     case serverFull
     case sourceFull
+    /// As many programs of the identity are registered as may be.
+    case tooManyPrograms
   }
 }
 

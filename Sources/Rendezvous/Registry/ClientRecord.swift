@@ -3,7 +3,7 @@ import Messaging
 import Primitives
 import Wire
 
-/// Everything the server keeps of one registered client that is not busy: 288 bytes, plain values,
+/// Everything the server keeps of one registered client that is not busy: 296 bytes, plain values,
 /// so that 20 000 of them are 6 MB and no object.
 ///
 /// What a client has under way lives in an `Exchange`; its name and card live in the store.
@@ -25,6 +25,7 @@ struct ClientRecord: BitwiseCopyable, Sendable {
   var heard: UInt16
   let born: UInt16
   let id: PeerID
+  private let presenceID: PresenceID
   private var addressHigh: UInt64
   private var addressLow: UInt64
   /// The TAI64N of its INIT in 64 bits: seconds mod 2^34, then nanoseconds.
@@ -48,11 +49,15 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     static let isUsed = Flags(rawValue: 4)
     /// A sealed packet has come from the address: who sent INIT may have written another's there.
     static let isHeard = Flags(rawValue: 8)
+    /// The program answers calls, or makes one; a guest does neither.
+    static let isAnswering = Flags(rawValue: 16)
+    static let isCalling = Flags(rawValue: 32)
   }
 
   init(
     keys: (receive: PacketKeys, send: PacketKeys), local: ConnectionID, remote: ConnectionID,
-    id: PeerID, address: SocketAddress, askedAt: LocalAddressID = .unspecified, initiated: UInt64,
+    id: PeerID, presence: Presence = .unnamed, address: SocketAddress,
+    askedAt: LocalAddressID = .unspecified, initiated: UInt64,
     now: Instant
   ) {
     receiveKeys = keys.receive
@@ -60,6 +65,7 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     self.local = local
     self.remote = remote
     self.id = id
+    presenceID = presence.id
     self.initiated = initiated
     addressHigh = address.high
     addressLow = address.low
@@ -72,6 +78,19 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     born = heard
     resting = .fresh
     flags = .isUsed
+    switch presence.kind {
+    case .guest: break
+    case .answering: flags.insert(.isAnswering)
+    case .calling: flags.insert(.isCalling)
+    }
+  }
+
+  /// Which program of its identity the client is, and what for.
+  var presence: Presence {
+    let isGuest = flags.isDisjoint(with: [.isAnswering, .isCalling])
+    let kind: PresenceKind =
+      isGuest ? .guest : flags.contains(.isAnswering) ? .answering : .calling
+    return Presence(presenceID, kind)
   }
 
   /// The address that has been proven: where everything to this client goes.

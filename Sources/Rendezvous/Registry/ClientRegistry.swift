@@ -45,8 +45,8 @@ struct ClientSlab {
 
 /// All clients, by slot number, by connection ID and, once confirmed, by identity.
 ///
-/// An identity has at most one confirmed session, and any number of unconfirmed ones within
-/// `ServerLimits`.
+/// An identity has a confirmed session for each of its programs, and any number of unconfirmed
+/// ones, both within `ServerLimits`.
 struct ClientRegistry {
   private var slab = ClientSlab()
   private var byConnection = SlotTable(.connection)
@@ -74,8 +74,16 @@ struct ClientRegistry {
   @inline(__always)
   func find(_ connection: ConnectionID) -> UInt32? { byConnection.find(connection, in: slab) }
 
-  /// The confirmed session of an identity.
+  /// A confirmed session of an identity, if there is one.
   func find(_ id: PeerID) -> UInt32? { byID.find(id, in: slab) }
+
+  /// The confirmed sessions of an identity, one a program, in the order of their slots.
+  func all(of id: PeerID) -> [UInt32] { byID.findAll(id, in: slab).sorted() }
+
+  /// The confirmed session of one program of an identity.
+  func find(_ id: PeerID, _ presence: PresenceID) -> UInt32? {
+    all(of: id).first { slab[$0].presence.id == presence }
+  }
 
   func isUsed(_ slot: UInt32) -> Bool { slab[slot].flags.contains(.isUsed) }
 
@@ -92,7 +100,7 @@ struct ClientRegistry {
     return slot
   }
 
-  /// Makes the session the one of its identity; there must be no other confirmed one.
+  /// Makes the session the one of its program; there must be no other confirmed one.
   mutating func confirm(_ slot: UInt32) {
     slab[slot].flags.insert(.isConfirmed)
     confirmedCount += 1

@@ -43,7 +43,21 @@ struct SlotTable {
     return nil
   }
 
-  /// Adds a slot whose key is not in the table.
+  /// All slots with this ID: at most `ServerLimits.presencesPerIdentity`.
+  func findAll(_ id: PeerID, in slab: borrowing ClientSlab) -> [UInt32] {
+    guard case .id(let hash) = key else { return [] }
+    let mask = entries.count &- 1
+    var index = Int(hash.hash32(id)) & mask
+    var found: [UInt32] = []
+    while entries[index] != 0 {
+      let slot = entries[index] &- 1
+      if slab[slot].id == id { found.append(slot) }
+      index = (index &+ 1) & mask
+    }
+    return found
+  }
+
+  /// Adds a slot that is not in the table.
   mutating func insert(_ slot: UInt32, in slab: borrowing ClientSlab) {
     if (count &+ 1) &* 4 > entries.count &* 3 {
       let old = entries

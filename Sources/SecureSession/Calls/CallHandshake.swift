@@ -27,12 +27,27 @@ package struct CallInitiator: ~Copyable {
     self.connectionID = connectionID
   }
 
-  /// The payload of message 2, accepted or rejected; a message that does not open changes nothing.
-  package mutating func readAnswer(_ message: Span<UInt8>) throws(HandshakeError) -> [UInt8] {
-    try handshake.readMessage(message)
+  /// Reads message 2. Several programs of the callee may each send one, so this state stays as it
+  /// is: a rejection of one of them must leave the acceptance of another readable.
+  package borrowing func readAnswer(_ message: Span<UInt8>) throws(HandshakeError) -> CallAnswer {
+    var trial = handshake.clone()
+    let payload = try trial.readMessage(message)
+    return CallAnswer(payload: payload, handshake: trial)
+  }
+}
+
+/// A message 2 that opened.
+package struct CallAnswer: ~Copyable {
+  /// Its plain payload, accepted or rejected.
+  package let payload: [UInt8]
+  private let handshake: HandshakeState
+
+  init(payload: [UInt8], handshake: consuming HandshakeState) {
+    self.payload = payload
+    self.handshake = handshake
   }
 
-  /// The keys of the call; `nil` before an answer has been read. Not for a rejected call.
+  /// The keys of the call. Not for a rejected one.
   package consuming func establish() -> SessionKeys? {
     guard let split = handshake.split() else { return nil }
     return SessionKeys(split, role: .initiator)
@@ -48,11 +63,11 @@ package struct CallResponder: ~Copyable {
   package private(set) var payload: [UInt8]
   /// The caller's static key: its card's S must be this.
   package let callerStatic: Bytes32
-  /// The static key of ours that opened it: the present one, or the one before.
+  /// The static key of ours that opened it: the present one, the one before, or the next.
   package let calleeStatic: X25519.KeyPair
   private var handshake: HandshakeState
 
-  /// Opens message 1 with our present static key, or the one before.
+  /// Opens message 1 with our present static key, the one before, or the next.
   ///
   /// - Parameters:
   ///   - caller: As the rendezvous says; a lie makes the message fail.
@@ -114,10 +129,22 @@ private struct OpenedInvitation: ~Copyable {
     do throws(HandshakeError) {
       return try open(message, context, with: callee.staticKey)
     } catch {
+      return try open(message, context, withOther: callee)
+    }
+  }
+
+  /// Another program of the callee may not have changed its key yet, or have done so already: then
+  /// its card was the last that the rendezvous got.
+  private static func open(
+    _ message: Span<UInt8>, _ context: HandshakeContext, withOther callee: borrowing LocalIdentity
+  ) throws(HandshakeError) -> OpenedInvitation {
+    do throws(HandshakeError) {
       switch callee.previousStaticKey {
       case .some(let previous): return try open(message, context, with: previous)
-      case .none: throw error
+      case .none: throw .notAuthentic
       }
+    } catch {
+      return try open(message, context, with: callee.nextStaticKey())
     }
   }
 

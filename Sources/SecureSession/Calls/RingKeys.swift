@@ -14,13 +14,24 @@ package struct RingKeys: ~Copyable {
   package let side: Side
   private let macKey: SecretKey
   private let detailsKey: SecretKey
-  private var pathKeys: PathKeys?
+  private let pathSecret: SecretKey
+  /// The programs of the callee that have path keys.
+  private var handedOut: [Ringing] = []
+
+  /// A program of the callee that rings, or its own.
+  private struct Ringing: Equatable {
+    let presence: PresenceID
+    let connection: ConnectionID
+  }
+
+  /// Programs of one callee that a path is sought to at once.
+  package static let programLimit = 8
 
   package init(secret ck: borrowing SecretKey, side: Side) {
     self.side = side
     macKey = ck.derive("EST1ring", 1)
     detailsKey = ck.derive("EST1ring", 6)
-    pathKeys = PathKeys(ck, side: side)
+    pathSecret = ck.derive("EST1ring", 2)
   }
 
   /// The MAC of a signalling body: BLAKE2b-128(mk, direction 1 ‖ all bytes of the body before it).
@@ -41,11 +52,26 @@ package struct RingKeys: ~Copyable {
     try XChaChaPoly.open(sealed, associated: head, key: detailsKey, nonce: nonce)
   }
 
-  /// The association that path checks use; `nil` the second time, because its numbers start at 0
-  /// and no number is ever used twice under one key.
-  package mutating func pathChecks(local: ConnectionID, remote: ConnectionID) -> RingSession? {
-    guard let keys = pathKeys.take() else { return nil }
-    return RingSession(keys, local: local, remote: remote)
+  /// The association that path checks with one program of the callee use; `nil` the second time,
+  /// because its numbers start at 0 and no number is ever used twice under one key. At the callee
+  /// once, at the caller for `programLimit` programs.
+  ///
+  /// - Parameter presence: The callee's program: all of them have this secret, so the keys are
+  ///   bound to the program and to its ring connection ID.
+  package mutating func pathChecks(
+    local: ConnectionID, remote: ConnectionID, presence: PresenceID
+  ) -> RingSession? {
+    let ringing = Ringing(presence: presence, connection: side == .caller ? remote : local)
+    let limit = side == .caller ? Self.programLimit : 1
+    guard handedOut.count < limit, !handedOut.contains(ringing) else { return nil }
+    handedOut.append(ringing)
+    var hash = BLAKE2b(byteCount: 32, key: pathSecret.span)
+    var bytes: [UInt8] = []
+    presence.write(to: &bytes)
+    ringing.connection.write(to: &bytes)
+    hash.update(bytes.span)
+    let secret = SecretKey(hash.finalizeSecret(), from: 0)
+    return RingSession(PathKeys(secret, side: side), local: local, remote: remote)
   }
 }
 
@@ -54,9 +80,11 @@ struct PathKeys: ~Copyable {
   let send: PacketCipher
   let receive: PacketCipher
 
-  init(_ ck: borrowing SecretKey, side: RingKeys.Side) {
-    let forward = PacketCipher(aead: ck.derive("EST1ring", 2), header: ck.derive("EST1ring", 3))
-    let backward = PacketCipher(aead: ck.derive("EST1ring", 4), header: ck.derive("EST1ring", 5))
+  init(_ secret: borrowing SecretKey, side: RingKeys.Side) {
+    let forward = PacketCipher(
+      aead: secret.derive("EST1path", 1), header: secret.derive("EST1path", 2))
+    let backward = PacketCipher(
+      aead: secret.derive("EST1path", 3), header: secret.derive("EST1path", 4))
     switch side {
     case .caller:
       send = forward

@@ -50,6 +50,10 @@ package struct LocalIdentity: ~Copyable, Sendable {
     // A key from the future was made under a wrong clock and would never rotate.
     let isFromFuture = createdAt > unixSeconds &+ period
     guard unixSeconds >= nextRotation || isFromFuture else { return false }
+    if kind == .peer {
+      stepKeys(until: unixSeconds, isFromFuture: isFromFuture)
+      return true
+    }
     var fresh = X25519.KeyPair(random: &random)
     swap(&staticKey, &fresh)
     let isStillWanted = unixSeconds < createdAt &+ 2 &* period
@@ -68,6 +72,27 @@ package struct LocalIdentity: ~Copyable, Sendable {
 
   /// Serials are seconds since 1970, or one above the last: this one is 34 000 years away.
   private static let highestSerial: UInt64 = 1 << 40
+
+  /// The device static key that comes after the present one: every program of a peer's identity
+  /// makes the same one, each by itself (decision 0039).
+  package borrowing func nextStaticKey() -> X25519.KeyPair {
+    X25519.KeyPair(privateKey: staticKey.privateKey.derive("EST1next", 1))
+  }
+
+  private mutating func stepKeys(until unixSeconds: UInt64, isFromFuture: Bool) {
+    var steps = 0
+    repeat {
+      var next = nextStaticKey()
+      swap(&staticKey, &next)
+      previousStaticKey = consume next
+      createdAt = createdAt &+ kind.rotationPeriod
+      steps += 1
+    } while unixSeconds >= nextRotation && steps < Self.mostSteps && !isFromFuture
+    if isFromFuture || unixSeconds >= nextRotation { createdAt = unixSeconds }
+  }
+
+  /// Ten years of weeks: a clock further ahead than that is wrong.
+  private static let mostSteps = 520
 
   /// A card for the present static key, with a higher serial than every card before.
   ///

@@ -112,28 +112,35 @@ package struct InvitePayload: Equatable, Sendable {
   }
 }
 
-/// What RINGING carries under its seal: ring connection ID 4 · TLV candidates.
+/// What RINGING carries under its seal: ring connection ID 4 · presence ID 8 · TLV candidates.
 package struct RingDetails: Equatable, Sendable {
-  package static let fixedByteCount = 4
+  package static let fixedByteCount = 12
 
   package var ringConnectionID: UInt32
+  /// The program that rings.
+  package var presence: PresenceID
   /// None unless the callee is prepared.
   package var candidates: CandidateList
 
-  package init(ringConnectionID: UInt32, candidates: CandidateList) {
+  package init(
+    ringConnectionID: UInt32, presence: PresenceID = .every, candidates: CandidateList
+  ) {
     self.ringConnectionID = ringConnectionID
+    self.presence = presence
     self.candidates = candidates
   }
 
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
     ringConnectionID = try reader.readNonzeroConnectionID("ring connection ID")
+    presence = try PresenceID(parsing: &reader)
     candidates = try CallOffer(try TLVList(parsing: &reader)).candidates
   }
 
   package var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: ringConnectionID)
+    presence.write(to: &bytes)
     CallOffer(candidates: candidates).list.write(to: &bytes)
     return bytes
   }
@@ -141,9 +148,9 @@ package struct RingDetails: Equatable, Sendable {
 
 /// What Noise message 2 of a call carries, in ACCEPT and in REJECT.
 ///
-///     call ID 16 · verdict 1 · reason 1 · callee's connection ID 4 · r_B 16 · TLVs
+///     call ID 16 · verdict 1 · reason 1 · callee's connection ID 4 · presence ID 8 · r_B 16 · TLVs
 package struct AnswerPayload: Equatable, Sendable {
-  package static let fixedByteCount = 38
+  package static let fixedByteCount = 46
 
   package enum Verdict: Equatable, Sendable {
     /// With the callee's connection ID of the session.
@@ -153,13 +160,19 @@ package struct AnswerPayload: Equatable, Sendable {
 
   package var callID: CallID
   package var verdict: Verdict
+  /// The program that answers.
+  package var presence: PresenceID
   /// r_B, 16 bytes: the callee's part of the short code.
   package var contribution: [UInt8]
   package var offer: CallOffer
 
-  package init(callID: CallID, verdict: Verdict, contribution: [UInt8], offer: CallOffer) {
+  package init(
+    callID: CallID, verdict: Verdict, presence: PresenceID = .every, contribution: [UInt8],
+    offer: CallOffer
+  ) {
     self.callID = callID
     self.verdict = verdict
+    self.presence = presence
     self.contribution = contribution
     self.offer = offer
   }
@@ -171,6 +184,7 @@ package struct AnswerPayload: Equatable, Sendable {
     let code = try reader.readUInt8("verdict")
     let reason = CallReason(wire: try reader.readUInt8("reason"))
     let connectionID = try reader.readUInt32("callee's connection ID")
+    presence = try PresenceID(parsing: &reader)
     contribution = try reader.readBytes(16, "r_B")
     let list = try TLVList(parsing: &reader)
     offer = try CallOffer(list)
@@ -202,6 +216,7 @@ package struct AnswerPayload: Equatable, Sendable {
       bytes.append(littleEndian: UInt32(0))
       if !text.isEmpty { list.append(.reasonText, Array(text.description.utf8)) }
     }
+    presence.write(to: &bytes)
     bytes.append(contentsOf: contribution)
     list.write(to: &bytes)
     return bytes

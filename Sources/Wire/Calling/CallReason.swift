@@ -15,6 +15,10 @@ package enum CallReason: UInt8, CaseIterable, Sendable {
   /// Both called each other, and the other call stands.
   case superseded = 10
   case identityChanged = 11
+  /// Another program of the callee answered.
+  case answeredElsewhere = 12
+  /// The callee declined at another of its programs.
+  case declinedElsewhere = 13
 
   /// A number that we do not know reads as "none": a hang-up is never ignored for its reason.
   package init(wire value: UInt8) { self = CallReason(rawValue: value) ?? .none }
@@ -34,6 +38,8 @@ package enum CallReason: UInt8, CaseIterable, Sendable {
     case .shuttingDown: "The program was shut down."
     case .superseded: "Both sides called each other at once, and the other call stands."
     case .identityChanged: "The other side's identity is not the one that is known by this name."
+    case .answeredElsewhere: "Another program of the same identity answered the call."
+    case .declinedElsewhere: "The call was declined at another program of the same identity."
     }
   }
 }

@@ -67,10 +67,13 @@ package struct SignalBody: Equatable, Sendable {
     case ringing(SealedRingDetails)
     case accept(noiseMessage: [UInt8])
     case reject(noiseMessage: [UInt8])
-    case cancel(CallReason)
-    case timeout(CallReason)
+    /// The callee's program that it is for; `every` = all of them.
+    case cancel(CallReason, presence: PresenceID = .every)
+    /// From the caller as CANCEL; from the callee with its own program.
+    case timeout(CallReason, presence: PresenceID = .every)
     case hangUp(CallReason, ReasonText)
-    case receipt(of: SignalType)
+    /// The callee's program that it is for, or from.
+    case receipt(of: SignalType, presence: PresenceID = .every)
     case unsupported(lowestVersion: UInt8, highestVersion: UInt8)
   }
 
@@ -121,8 +124,12 @@ package struct SignalBody: Equatable, Sendable {
     case .ringing: return .ringing(try SealedRingDetails(parsing: &reader))
     case .accept: return .accept(noiseMessage: try readNoise(&reader, NoiseFloor.message2))
     case .reject: return .reject(noiseMessage: try readNoise(&reader, NoiseFloor.message2))
-    case .cancel: return .cancel(CallReason(wire: try reader.readUInt8("reason")))
-    case .timeout: return .timeout(CallReason(wire: try reader.readUInt8("reason")))
+    case .cancel:
+      let reason = CallReason(wire: try reader.readUInt8("reason"))
+      return .cancel(reason, presence: try PresenceID(parsing: &reader))
+    case .timeout:
+      let reason = CallReason(wire: try reader.readUInt8("reason"))
+      return .timeout(reason, presence: try PresenceID(parsing: &reader))
     case .hangUp:
       let reason = CallReason(wire: try reader.readUInt8("reason"))
       return .hangUp(reason, try ReasonText(parsing: &reader))
@@ -131,7 +138,7 @@ package struct SignalBody: Equatable, Sendable {
       guard let receipted = SignalType(rawValue: try reader.readUInt8("receipted type")),
         receipted.isReceipted
       else { throw .invalid("receipted type", at: start) }
-      return .receipt(of: receipted)
+      return .receipt(of: receipted, presence: try PresenceID(parsing: &reader))
     case .unsupported:
       let start = reader.offset
       let lowest = try reader.readUInt8("lowest version")
@@ -161,11 +168,15 @@ package struct SignalBody: Equatable, Sendable {
     case .ringing(let details): details.write(to: &bytes)
     case .accept(let noiseMessage), .reject(let noiseMessage):
       bytes.append(contentsOf: noiseMessage)
-    case .cancel(let reason), .timeout(let reason): bytes.append(reason.rawValue)
+    case .cancel(let reason, let presence), .timeout(let reason, let presence):
+      bytes.append(reason.rawValue)
+      presence.write(to: &bytes)
     case .hangUp(let reason, let text):
       bytes.append(reason.rawValue)
       text.write(to: &bytes)
-    case .receipt(let receipted): bytes.append(receipted.rawValue)
+    case .receipt(let receipted, let presence):
+      bytes.append(receipted.rawValue)
+      presence.write(to: &bytes)
     case .unsupported(let lowest, let highest): bytes.append(contentsOf: [lowest, highest])
     }
     return bytes

@@ -27,12 +27,14 @@ package struct ForwardID: Hashable, Sendable, BitwiseCopyable {
 
 /// FORWARD: please hand this sealed body to that identity (docs/protocol/rendezvous.md §3).
 ///
-///     type 1 = 3 · message ID 16 · to ID 32 · life 2 (s) · length 2 + body
+///     type 1 = 3 · message ID 16 · to ID 32 · to presence 8 · life 2 (s) · length 2 + body
 ///
 /// A body beyond `maximumBodyByteCount` still parses, so that the server can say what is wrong.
 package struct Forward: Hashable, Sendable {
   package var id: ForwardID
   package var to: PeerID
+  /// Which of the identity's programs.
+  package var presence: PresenceID
   /// How long the server tries to deliver it, in seconds.
   package var lifeSeconds: UInt16
   package var body: [UInt8]
@@ -40,9 +42,12 @@ package struct Forward: Hashable, Sendable {
   /// An invitation with its extension (docs/protocol/session.md §9).
   package static let maximumBodyByteCount = 4096
 
-  package init(id: ForwardID, to: PeerID, lifeSeconds: UInt16, body: [UInt8]) {
+  package init(
+    id: ForwardID, to: PeerID, presence: PresenceID = .every, lifeSeconds: UInt16, body: [UInt8]
+  ) {
     self.id = id
     self.to = to
+    self.presence = presence
     self.lifeSeconds = lifeSeconds
     self.body = body
   }
@@ -51,6 +56,7 @@ package struct Forward: Hashable, Sendable {
   init(fields reader: inout ByteReader) throws(WireError) {
     id = try ForwardID(parsing: &reader)
     to = try PeerID(parsing: &reader)
+    presence = try PresenceID(parsing: &reader)
     lifeSeconds = try reader.readUInt16("life")
     body = try reader.readBytes(Int(try reader.readUInt16("body length")), "body")
   }
@@ -58,6 +64,7 @@ package struct Forward: Hashable, Sendable {
   func writeFields(to bytes: inout [UInt8]) {
     id.write(to: &bytes)
     to.write(to: &bytes)
+    presence.write(to: &bytes)
     bytes.append(littleEndian: lifeSeconds)
     bytes.append(littleEndian: UInt16(clamping: body.count))
     bytes.append(contentsOf: body)
@@ -66,17 +73,20 @@ package struct Forward: Hashable, Sendable {
 
 /// FORWARDED: somebody's sealed body, and who it is from (docs/protocol/rendezvous.md §3).
 ///
-///     type 1 = 4 · message ID 16 · from ID 32 · life 2 (s) · length 2 + body
+///     type 1 = 4 · message ID 16 · from ID 32 · from presence 8 · life 2 (s) · length 2 + body
 package struct Forwarded: Hashable, Sendable {
   package var id: ForwardID
   /// The sender's ID, proven to the server by the handshake.
   package var from: PeerID
+  /// The sender's program, by which an answer reaches it.
+  package var presence: PresenceID
   package var lifeSeconds: UInt16
   package var body: [UInt8]
 
-  package init(_ forward: consuming Forward, from: PeerID) {
+  package init(_ forward: consuming Forward, from: PeerID, presence: PresenceID = .every) {
     id = forward.id
     self.from = from
+    self.presence = presence
     lifeSeconds = forward.lifeSeconds
     body = forward.body
   }
@@ -85,6 +95,7 @@ package struct Forwarded: Hashable, Sendable {
   init(fields reader: inout ByteReader) throws(WireError) {
     id = try ForwardID(parsing: &reader)
     from = try PeerID(parsing: &reader)
+    presence = try PresenceID(parsing: &reader)
     lifeSeconds = try reader.readUInt16("life")
     let start = reader.offset
     let length = Int(try reader.readUInt16("body length"))
@@ -97,6 +108,7 @@ package struct Forwarded: Hashable, Sendable {
   func writeFields(to bytes: inout [UInt8]) {
     id.write(to: &bytes)
     from.write(to: &bytes)
+    presence.write(to: &bytes)
     bytes.append(littleEndian: lifeSeconds)
     bytes.append(littleEndian: UInt16(clamping: body.count))
     bytes.append(contentsOf: body)
@@ -105,7 +117,7 @@ package struct Forwarded: Hashable, Sendable {
 
 /// FORWARD_RESULT: what became of a FORWARD (docs/protocol/rendezvous.md §3).
 ///
-///     type 1 = 5 · message ID 16 · status 1
+///     type 1 = 5 · message ID 16 · status 1 · count 1
 package struct ForwardResult: Hashable, Sendable {
   package enum Status: UInt8, Sendable {
     /// On its way; whether it arrived is the receiver's to say.
@@ -118,10 +130,13 @@ package struct ForwardResult: Hashable, Sendable {
 
   package var id: ForwardID
   package var status: Status
+  /// How many programs it was passed on to; 0 unless it was forwarded.
+  package var count: UInt8
 
-  package init(id: ForwardID, status: Status) {
+  package init(id: ForwardID, status: Status, count: UInt8 = 0) {
     self.id = id
     self.status = status
+    self.count = count
   }
 
   @_lifetime(reader: copy reader)
@@ -132,10 +147,14 @@ package struct ForwardResult: Hashable, Sendable {
       throw .invalid("status", at: start)
     }
     self.status = status
+    let at = reader.offset
+    count = try reader.readUInt8("count")
+    guard (count > 0) == (status == .forwarded) else { throw .invalid("count", at: at) }
   }
 
   func writeFields(to bytes: inout [UInt8]) {
     id.write(to: &bytes)
     bytes.append(status.rawValue)
+    bytes.append(count)
   }
 }

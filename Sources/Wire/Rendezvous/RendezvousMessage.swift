@@ -13,7 +13,7 @@ package enum RendezvousMessage: Hashable, Sendable {
   package static let stream: UInt8 = 0x81
 
   /// FORWARDED with the longest body: the longest message a server sends.
-  package static let maximumByteCount = 1 + 16 + 32 + 2 + 2 + Forward.maximumBodyByteCount
+  package static let maximumByteCount = 1 + 16 + 32 + 8 + 2 + 2 + Forward.maximumBodyByteCount
 
   /// Reads one message, which is all there is in `bytes`.
   package init(parsing bytes: Span<UInt8>) throws(WireError) {

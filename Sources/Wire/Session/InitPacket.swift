@@ -64,12 +64,18 @@ package struct InitPayload: Sendable {
   /// The name that the initiator wants to be found under.
   package var name: PeerName?
   package var token: [UInt8]?
+  /// Which program of the identity it is.
+  package var presence: Presence
 
-  package init(time: TAI64N, card: ContactCard, name: PeerName? = nil, token: [UInt8]? = nil) {
+  package init(
+    time: TAI64N, card: ContactCard, name: PeerName? = nil, token: [UInt8]? = nil,
+    presence: Presence = .unnamed
+  ) {
     self.time = time
     self.card = card
     self.name = name
     self.token = token
+    self.presence = presence
   }
 
   @_lifetime(reader: copy reader)
@@ -88,6 +94,8 @@ package struct InitPayload: Sendable {
     guard (token?.count ?? 0) <= Self.maximumTokenByteCount else {
       throw WireError(.tooLong, "token", at: start)
     }
+    presence = .unnamed
+    if let bytes = list[.presence] { presence = try Presence(bytes) }
   }
 
   /// Padded with zeros to `byteCount`, which the limits of the fields never exceed.
@@ -98,6 +106,7 @@ package struct InitPayload: Sendable {
     list.append(.card, card.bytes)
     if let name { list.append(.name, name.bytes) }
     if let token { list.append(.token, token) }
+    if presence != .unnamed { list.append(.presence, presence.bytes) }
     list.write(to: &bytes)
     bytes.append(zeros: max(0, start + Self.byteCount - bytes.count))
   }

@@ -67,11 +67,13 @@ package enum RegistrationStatus: UInt8, Sendable, BitwiseCopyable {
   case full = 7
   /// The card is not valid yet, or no more, by the server's clock.
   case wrongClock = 8
+  /// As many programs of the identity are registered as may be.
+  case tooManyPrograms = 9
 
   /// Whether no session was made.
   package var isRefusal: Bool {
     switch self {
-    case .notAllowed, .superseded, .full, .wrongClock: true
+    case .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms: true
     case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: false
     }
   }

@@ -2,7 +2,23 @@ import Primitives
 import Wire
 
 extension FuzzTarget {
-  static let rendezvous: [FuzzTarget] = [rendezvousMessage]
+  static let rendezvous: [FuzzTarget] = [rendezvousMessage, presenceRecord]
+
+  private static let presenceRecord = FuzzTarget(
+    "presence-record", maximumByteCount: 80,
+    seeds: {
+      PresenceKind.allCases.map { kind in
+        PresenceRecord(
+          identity: .zero, presence: Presence(PresenceID(rawValue: 7), kind), node: 1,
+          expiryMilliseconds: 2, serial: 3
+        ).bytes
+      }
+    },
+    run: { bytes in
+      if let record = try? PresenceRecord(parsing: bytes.span) {
+        expect(record.bytes == bytes, "a record has one encoding")
+      }
+    })
 
   private static let rendezvousMessage = FuzzTarget(
     "rendezvous-message", maximumByteCount: 4200,
@@ -14,6 +30,7 @@ extension FuzzTarget {
         .lookUpResult(LookUpResult(request: 1, status: .online, card: Array(0..<200))),
         .forward(forward), .forwarded(Forwarded(forward, from: .zero)),
         .forwardResult(ForwardResult(id: id, status: .notOnline)),
+        .forwardResult(ForwardResult(id: id, status: .forwarded, count: 2)),
       ]
       let byName = PeerName("bob").map {
         RendezvousMessage.lookUp(LookUp(request: 2, target: .name($0)))

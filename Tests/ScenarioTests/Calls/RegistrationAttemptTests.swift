@@ -34,7 +34,8 @@ import Wire
       server = RendezvousMachine(
         settings, store: MemoryStore(), random: RandomSource(seed: 2))
       attempt = RegistrationAttempt(
-        expectedID: nil, card: serverCard, ownCard: ownCard, name: nil, now: now)
+        expectedID: nil, card: serverCard, ownCard: ownCard, name: nil, presence: .unnamed, now: now
+      )
       self.serverCard = serverCard
       self.ownCard = ownCard
       self.identity = identity

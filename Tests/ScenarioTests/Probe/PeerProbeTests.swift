@@ -126,7 +126,8 @@ import Wire
   @Test func `a request from an address that is not the path's draws nothing`() {
     var random = RandomSource(seed: 1)
     let link = CallLink(
-      CallID(from: &random), .callee, peer: .zero, peerStatic: .zero, limits: PeerLimits(),
+      CallID(from: &random), .callee, peer: .zero, peerStatic: .zero, program: .every,
+      limits: PeerLimits(),
       random: &random)
     link.isProbe = true
     let request = ProbeRequestFrame(run: 1, number: 1, payloadByteCount: 72, byteBudget: 1000)

@@ -71,6 +71,23 @@ package final class CallWorld {
     return peer
   }
 
+  /// Adds another program of a person, with the same identity file, at a place of its own.
+  @discardableResult
+  package func addProgram(
+    of owner: SimulatedPeer, _ access: AccessConditions = .lan, _ kind: PresenceKind = .answering
+  ) -> SimulatedPeer {
+    let host = network.addHost(at: network.addSite(access), port: UInt16(7_000 + peers.count))
+    let peer = SimulatedPeer(owner.name, on: host, in: self, sharing: owner, random: random.split())
+    peer.configure = { configuration in
+      owner.configure?(&configuration)
+      configuration.presence = kind
+    }
+    simulator.add(peer.host)
+    peers.append(peer)
+    peer.start()
+    return peer
+  }
+
   package func run(_ duration: Duration) { simulator.run(duration) }
 
   /// Runs until `condition` holds, at most for `limit`; whether it holds.
@@ -95,7 +112,7 @@ package final class CallWorld {
         let excuse = side.isReplaced ? "replaced" : "crashed"
         totals.outcomes[side.outcome?.rawValue ?? excuse, default: 0] += 1
       }
-      let callee = testimony.sides.first { $0.call == side.call && !$0.isCaller }
+      let callee = testimony.callee(of: side.call)
       if let accepted = callee?.time(of: .accepted), let connected = side.time(of: .connected) {
         totals.connectMilliseconds.append(Int((connected - accepted).milliseconds))
       }

@@ -21,8 +21,9 @@ package enum RandomCalls {
         configure: preparation(&world.random))
       peer.decide = { [unowned world] in Habits.random(&world.random) }
     }
+    addPrograms(world)
     let faults = FaultPlan.random(
-      peers: count, from: .zero + .seconds(1), to: .zero + .seconds(45), &world.random)
+      peers: world.peers.count, from: .zero + .seconds(1), to: .zero + .seconds(45), &world.random)
     for fault in faults { world.plan(fault) }
     var caller = Caller(world: world)
     caller.callUntilDone()
@@ -38,6 +39,18 @@ package enum RandomCalls {
       let isQuiet = world.now >= world.lastFault && !world.testimony.hasOpenCalls
       if isQuiet || world.now >= end { break }
       world.run(.milliseconds(250))
+    }
+  }
+
+  /// Some people run several programs of one identity: more that answer, one that calls, a guest.
+  private static func addPrograms(_ world: CallWorld) {
+    guard world.random.happens(0.5) else { return }
+    for _ in 0...world.random.below(3) {
+      let owner = world.peers[Int(world.random.below(UInt64(world.peers.count)))]
+      let kinds: [PresenceKind] = [.answering, .answering, .answering, .calling, .guest]
+      let kind = kinds[Int(world.random.below(UInt64(kinds.count)))]
+      let program = world.addProgram(of: owner, line(&world.random), kind)
+      program.decide = { [unowned world] in Habits.random(&world.random) }
     }
   }
 
@@ -91,7 +104,7 @@ package enum RandomCalls {
       let count = UInt64(world.peers.count)
       let caller = world.peers[Int(world.random.below(count))]
       let callee = world.peers[Int(world.random.below(count))]
-      guard caller !== callee else { return false }
+      guard caller.id != callee.id else { return false }
       let target: CallTarget = world.random.happens(0.5) ? .id(callee.id) : .name(callee.name)
       caller.habits = .random(&world.random)
       return caller.call(target) != nil

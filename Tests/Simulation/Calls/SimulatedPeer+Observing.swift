@@ -47,6 +47,9 @@ extension SimulatedPeer {
       if summary.cause == .internalFailure {
         world.testimony.noteInternalFailure(summary.callID, at: hostID)
       }
+      if [.answeredElsewhere, .declinedElsewhere].contains(summary.cause) {
+        world.testimony.noteElsewhere(summary.callID, at: hostID)
+      }
       world.testimony.end(
         summary.callID, at: hostID, summary.outcome, isLocal: summary.cause.isLocal, now: now)
     case .resumed(let call): world.checkResumed(call, at: self)
@@ -126,7 +129,7 @@ extension CallCause {
   fileprivate var isLocal: Bool {
     switch self {
     case .remoteRejected, .remoteBusy, .notAllowed, .remoteCancelled, .remoteHangUp,
-      .remoteRingTimeout:
+      .remoteRingTimeout, .answeredElsewhere, .declinedElsewhere:
       false
     case .localCall, .remoteCall, .localAccepted, .remoteAccepted, .localRejected,
       .localCancelled, .localHangUp, .firstFrame, .localRingTimeout, .recalled, .glare,

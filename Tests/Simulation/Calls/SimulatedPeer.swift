@@ -50,7 +50,8 @@ package final class SimulatedPeer {
   var playout: [UInt8] = []
 
   init(
-    _ name: PeerName, on host: SimulatedNetwork.HostID, in world: CallWorld, random: RandomSource
+    _ name: PeerName, on host: SimulatedNetwork.HostID, in world: CallWorld,
+    sharing sibling: SimulatedPeer? = nil, random: RandomSource
   ) {
     self.name = name
     self.world = world
@@ -62,8 +63,8 @@ package final class SimulatedPeer {
     let made = LocalIdentity(
       kind: .peer, unixSeconds: UInt64((world.wallClock + wallClockError) / 1_000),
       random: &random)
-    id = made.id
-    identityFile = made.storedBytes
+    id = sibling?.id ?? made.id
+    identityFile = sibling?.identityFile ?? made.storedBytes
     self.random = random
     self.host = SimulatedHost(host, on: world.network, clock: clock)
     self.host.observe = { [unowned self] event, now in observe(event, now) }

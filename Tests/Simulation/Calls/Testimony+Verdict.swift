@@ -23,8 +23,8 @@ extension Testimony {
         }
         continue
       }
-      let callee = sides.first { $0.call == side.call && !$0.isCaller }
-      all += wrongTogether(side, callee, raceWindow, isDisturbed)
+      all += wrongTogether(side, callee(of: side.call), raceWindow, isDisturbed)
+      all += wrongAmongPrograms(side, isDisturbed)
     }
     return all
   }

@@ -21,6 +21,8 @@ package struct Testimony {
     package var steps: [(step: Step, at: Instant)] = []
     package var outcome: CallOutcome?
     package var endedLocally = false
+    /// Another program of the callee accepted or declined.
+    package var endedElsewhere = false
     /// The process died, or the call went on under another ID: it says nothing more, and nothing
     /// is asked of it.
     package var isExcused = false
@@ -87,6 +89,11 @@ package struct Testimony {
 
   package mutating func expectSilence(_ call: CallID) { silentCalls.append(call) }
 
+  package mutating func noteElsewhere(_ call: CallID, at host: HostID) {
+    guard let index = index(call, host) else { return }
+    sides[index].endedElsewhere = true
+  }
+
   package mutating func noteInternalFailure(_ call: CallID, at host: HostID) {
     guard let index = index(call, host) else { return }
     sides[index].failedInside = true
@@ -116,6 +123,15 @@ package struct Testimony {
 
   package func isOpen(_ call: CallID, at host: HostID) -> Bool {
     index(call, host).map { sides[$0].isOpen } ?? false
+  }
+
+  /// The callee's side of a call: of several programs the one that accepted, or that the call did
+  /// not end at because of another one.
+  package func callee(of call: CallID) -> Side? {
+    let callees = sides.filter { $0.call == call && !$0.isCaller }
+    let own = callees.filter { !$0.endedElsewhere }
+    return own.first { $0.time(of: .accepted) != nil } ?? own.first { $0.outcome == .rejected }
+      ?? own.first ?? callees.first
   }
 
   package var hasOpenCalls: Bool { sides.contains { $0.isOpen } }

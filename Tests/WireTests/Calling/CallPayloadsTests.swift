@@ -74,8 +74,8 @@ import Testing
   ])
   func `reads the answer that it wrote`(verdict: AnswerPayload.Verdict) throws {
     let answer = AnswerPayload(
-      callID: Self.callID, verdict: verdict, contribution: [UInt8](repeating: 3, count: 16),
-      offer: Self.offer)
+      callID: Self.callID, verdict: verdict, presence: PresenceID(rawValue: 0x99),
+      contribution: [UInt8](repeating: 3, count: 16), offer: Self.offer)
     #expect(try Self.parseAnswer(answer.bytes) == answer)
     for count in 0..<AnswerPayload.fixedByteCount {
       #expect(throws: WireError.self) { try Self.parseAnswer(Array(answer.bytes.prefix(count))) }
@@ -84,7 +84,7 @@ import Testing
 
   @Test func `refuses a verdict that contradicts its connection ID`() {
     func answer(_ verdict: UInt8, _ connectionID: UInt8) -> [UInt8] {
-      Self.callID.bytes + [verdict, 0, connectionID, 0, 0, 0] + [UInt8](repeating: 3, count: 16)
+      Self.callID.bytes + [verdict, 0, connectionID, 0, 0, 0] + [UInt8](repeating: 3, count: 24)
     }
     #expect(throws: Never.self) { try Self.parseAnswer(answer(1, 9)) }
     #expect(throws: Never.self) { try Self.parseAnswer(answer(2, 0)) }
@@ -95,7 +95,7 @@ import Testing
 
   @Test func `keeps the limit of a reason's text`() {
     func answer(_ length: UInt8) -> [UInt8] {
-      Self.callID.bytes + [2, 1, 0, 0, 0, 0] + [UInt8](repeating: 3, count: 16) + [7, length, 0]
+      Self.callID.bytes + [2, 1, 0, 0, 0, 0] + [UInt8](repeating: 3, count: 24) + [7, length, 0]
         + [UInt8](repeating: 0x61, count: Int(length))
     }
     #expect(throws: Never.self) { try Self.parseAnswer(answer(128)) }
@@ -107,10 +107,11 @@ import Testing
 
   @Test func `reads ring details with and without candidates`() throws {
     for candidates in [CandidateList(), CandidateList([Self.host])] {
-      let details = RingDetails(ringConnectionID: 3, candidates: candidates)
+      let details = RingDetails(
+        ringConnectionID: 3, presence: PresenceID(rawValue: 5), candidates: candidates)
       var reader = ByteReader(details.bytes.span)
       #expect(try RingDetails(parsing: &reader) == details)
-      for count in 0..<details.bytes.count where count != 4 {
+      for count in 0..<details.bytes.count where count != 12 {
         #expect(throws: WireError.self) {
           let cut = Array(details.bytes.prefix(count))
           var reader = ByteReader(cut.span)

@@ -18,13 +18,16 @@ import Testing
         SealedRingDetails(
           isPrepared: true, nonce: [UInt8](repeating: 1, count: 24),
           sealed: [UInt8](repeating: 2, count: 43))), mac: mac),
-    SignalBody(callID, .accept(noiseMessage: [UInt8](repeating: 3, count: 86))),
-    SignalBody(callID, .reject(noiseMessage: [UInt8](repeating: 4, count: 90))),
+    SignalBody(callID, .accept(noiseMessage: [UInt8](repeating: 3, count: 94))),
+    SignalBody(callID, .reject(noiseMessage: [UInt8](repeating: 4, count: 98))),
     SignalBody(callID, .cancel(.userCancelled), mac: mac),
     SignalBody(callID, .timeout(.noAnswer), mac: mac),
     SignalBody(callID, .hangUp(.userHungUp, ReasonText(clipping: "tschüß")), mac: mac),
     SignalBody(callID, .receipt(of: .hangUp), mac: mac),
     SignalBody(callID, .unsupported(lowestVersion: 1, highestVersion: 3)),
+    SignalBody(
+      callID, .cancel(.answeredElsewhere, presence: PresenceID(rawValue: 0x0102_0304)), mac: mac),
+    SignalBody(callID, .receipt(of: .cancel, presence: PresenceID(rawValue: 9)), mac: mac),
   ]
 
   @Test(arguments: samples)
@@ -42,7 +45,7 @@ import Testing
     let certain =
       switch body.content {
       case .invite: 18 + 4 + 192
-      case .accept, .reject: 18 + 86
+      case .accept, .reject: 18 + 94
       default: bytes.count
       }
     for count in 0..<certain {
@@ -63,7 +66,7 @@ import Testing
 
   @Test func `lays the bytes out as the page says`() {
     let head: [UInt8] = [1, 5] + Array(0..<16)
-    #expect(Self.samples[4].bytes == head + [6] + Self.mac)
+    #expect(Self.samples[4].bytes == head + [6] + [UInt8](repeating: 0, count: 8) + Self.mac)
     #expect(
       Self.samples[6].bytes[18..<29] == [5, 8, 0x74, 0x73, 0x63, 0x68, 0xC3, 0xBC, 0xC3, 0x9F]
         + [0xAA])

@@ -18,7 +18,12 @@ struct RendezvousMessageTests {
         Forward(
           id: forwardID, to: .zero, lifeSeconds: 8, body: Array(repeating: 1, count: 4096)),
         from: id)),
+    .forward(
+      Forward(
+        id: forwardID, to: id, presence: PresenceID(rawValue: 0x1234_5678_9ABC), lifeSeconds: 8,
+        body: [1, 2, 3])),
     .forwardResult(ForwardResult(id: forwardID, status: .notOnline)),
+    .forwardResult(ForwardResult(id: forwardID, status: .forwarded, count: 8)),
   ]
 
   @Test(arguments: samples.indices)
@@ -57,7 +62,9 @@ struct RendezvousMessageTests {
       [2, 0, 0, 0, 0, 4, 0, 0],  // status
       [2, 0, 0, 0, 0, 0, 0, 0],  // online without a card
       [2, 0, 0, 0, 0, 2, 1, 0, 9],  // unknown with a card
-      [5] + Array(repeating: 0, count: 16) + [5],
+      [5] + Array(repeating: 0, count: 16) + [5, 0],
+      [5] + Array(repeating: 0, count: 16) + [0, 0],
+      [5] + Array(repeating: 0, count: 16) + [1, 1],
     ]
     for bytes in bad {
       #expect(throws: WireError.self, "\(bytes)") {

@@ -179,12 +179,12 @@ private struct HostileWorld: ~Copyable {
   }
 
   private mutating func establish(_ message: [UInt8]) {
-    guard var initiator = initiator.take(),
-      let plain = try? initiator.readAnswer(message.span)
+    guard let initiator = initiator.take(), let read = try? initiator.readAnswer(message.span)
     else { return }
-    var reader = ByteReader(plain.span)
+    let payload = read.payload
+    var reader = ByteReader(payload.span)
     guard let answer = try? AnswerPayload(parsing: &reader),
-      case .accepted(let connectionID) = answer.verdict, let keys = initiator.establish()
+      case .accepted(let connectionID) = answer.verdict, let keys = read.establish()
     else { return expect(false, "an ACCEPT can be read by whoever it is for") }
     caller = HostileEnd(keys, to: ConnectionID(rawValue: connectionID))
   }

@@ -1,0 +1,72 @@
+package import Primitives
+import SecureSession
+package import Wire
+
+/// Several programs of one identity (docs/protocol/rendezvous.md §2): which of them a body goes to,
+/// and how many there may be.
+extension RendezvousMachine {
+  /// What another node would be told of an identity's programs.
+  package func presences(of id: PeerID, now: Instant) -> [PresenceRecord] {
+    registry.all(of: id).map { slot in
+      let left =
+        UInt64(silenceSeconds)
+        &- min(
+          UInt64(silenceSeconds), UInt64(registry[slot].silence(now: now)))
+      return PresenceRecord(
+        identity: id, presence: registry[slot].presence, node: settings.identity.id.word0,
+        expiryMilliseconds: settings.unixMilliseconds(now) &+ left &* 1000,
+        serial: registry[slot].initiated)
+    }
+  }
+
+  /// Whether there is a program of the identity that an invitation would reach.
+  func isCallable(_ id: PeerID) -> Bool {
+    registry.all(of: id).contains { registry[$0].presence.kind.isInvited }
+  }
+
+  /// The sessions that a body goes to.
+  func destinations(of id: PeerID, _ presence: PresenceID, now: Instant) -> [UInt32] {
+    let all = registry.all(of: id)
+    switch presence {
+    case .every: return all.filter { registry[$0].presence.kind.isInvited }
+    case .anyOne:
+      // The one heard last: it is the least likely to be dead.
+      let answering = all.filter { registry[$0].presence.kind == .answering }
+      let best = answering.min { registry[$0].silence(now: now) < registry[$1].silence(now: now) }
+      return best.map { [$0] } ?? []
+    default: return all.filter { registry[$0].presence.id == presence }
+    }
+  }
+
+  /// Whether one more program of the identity may register; the same one again always may.
+  func hasRoom(for presence: Presence, of id: PeerID, now: Instant) -> Bool {
+    let all = registry.all(of: id)
+    guard all.count >= limits.presencesPerIdentity else { return true }
+    return all.contains { registry[$0].presence.id == presence.id }
+      || all.contains { mayGiveWay($0, to: presence.kind, now: now) }
+  }
+
+  /// Ends the session that a newly confirmed one replaces or crowds out.
+  mutating func makeRoom(for slot: UInt32, now: Instant) {
+    let (id, presence) = (registry[slot].id, registry[slot].presence)
+    if let older = registry.find(id, presence.id) {
+      return close(older, .replaced, .replaced, now: now)
+    }
+    let all = registry.all(of: id)
+    guard all.count >= limits.presencesPerIdentity else { return }
+    let yielding = all.filter { mayGiveWay($0, to: presence.kind, now: now) }
+    let candidates = yielding.isEmpty ? all : yielding
+    let oldest = candidates.max {
+      registry[$0].silence(now: now) < registry[$1].silence(now: now)
+    }
+    if let oldest { close(oldest, .limits, .crowdedOut, now: now) }
+  }
+
+  /// One that should have been heard since is probably dead; and a guest, which is not called, is
+  /// worth less than a program that is.
+  private func mayGiveWay(_ slot: UInt32, to kind: PresenceKind, now: Instant) -> Bool {
+    let overdue = UInt16(clamping: limits.period.milliseconds / 1000) &+ 2
+    return registry[slot].silence(now: now) > overdue
+      || (kind.isInvited && registry[slot].presence.kind == .guest)
+  }
+}

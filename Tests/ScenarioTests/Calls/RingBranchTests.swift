@@ -1,0 +1,72 @@
+import Calling
+import Cryptography
+import Primitives
+import SecureSession
+import Testing
+import Wire
+
+@testable import Peer
+
+@Suite struct RingBranchTests {
+  private let first = PresenceID(rawValue: 1)
+  private let second = PresenceID(rawValue: 2)
+
+  private func details(_ presence: PresenceID, port: UInt16) -> RingDetails {
+    RingDetails(
+      ringConnectionID: UInt32(port), presence: presence,
+      candidates: CandidateList([Candidate(.host, SocketAddress(v4: 192, 0, 2, 1, port: port))]))
+  }
+
+  private func callingLink(_ random: inout RandomSource) -> CallLink {
+    let link = CallLink(
+      CallID(from: &random), .caller, peer: .zero, peerStatic: .zero,
+      program: PresenceID(rawValue: 9), limits: PeerLimits(), random: &random)
+    link.localRingID = ConnectionID(rawValue: 77)
+    link.ring = RingKeys(secret: SecretKey(random: &random), side: .caller)
+    return link
+  }
+
+  @Test func `the program that accepts brings its own path, whichever rang first`() {
+    for winner in [first, second] {
+      var random = RandomSource(seed: 1)
+      let link = callingLink(&random)
+      link.isFindingPath = true
+      for (presence, port) in [(first, UInt16(1001)), (second, 1002), (first, 1001)] {
+        link.adopt(details(presence, port: port), random: &random, now: .zero)
+      }
+      #expect(link.programs.branches.map(\.presence) == [second])
+      link.settleBranches(on: winner, random: &random)
+      #expect(link.programs.branches.isEmpty && link.programs.remote == winner)
+      let port: UInt16 = winner == first ? 1001 : 1002
+      #expect(link.remoteRingID == ConnectionID(rawValue: UInt32(port)))
+      #expect(link.remoteCandidates.map(\.address.port) == [port])
+      let isSealable = link.ringSession != nil
+      #expect(isSealable)
+      // Whoever rings now rings for nothing.
+      link.adopt(
+        details(PresenceID(rawValue: 3), port: 1003), random: &random, now: .zero)
+      #expect(link.programs.branches.isEmpty)
+    }
+  }
+
+  @Test func `paths are sought to eight programs, and no more`() {
+    var random = RandomSource(seed: 2)
+    let link = callingLink(&random)
+    for number in UInt16(1)...20 {
+      link.adopt(
+        details(PresenceID(rawValue: UInt64(number)), port: number), random: &random, now: .zero)
+    }
+    #expect(link.programs.branches.count == 7)
+  }
+
+  @Test func `INVITE is for every program, a probe's for any one, and the rest for the chosen`() {
+    var random = RandomSource(seed: 3)
+    let link = callingLink(&random)
+    #expect(link.destination(of: .invite) == .every)
+    #expect(link.destination(of: .cancel(.userCancelled)) == .every)
+    link.isProbe = true
+    #expect(link.destination(of: .invite) == .anyOne)
+    link.settleBranches(on: second, random: &random)
+    #expect(link.destination(of: .hangUp(.userHungUp, .empty)) == second)
+  }
+}

@@ -1,0 +1,269 @@
+import Calling
+import LastMile
+import Peer
+import Primitives
+import Simulation
+import Testing
+import Wire
+
+/// Several programs of one identity (docs/protocol/rendezvous.md §2, calling.md §3).
+@Suite struct SeveralProgramsTests {
+  /// Alice and Bob, and another program of Bob.
+  private final class Home {
+    let peers: TwoPeers
+    let other: SimulatedPeer
+    var world: CallWorld { peers.world }
+    var alice: SimulatedPeer { peers.alice }
+    var bob: SimulatedPeer { peers.bob }
+
+    init(
+      seed: UInt64 = 1, _ kind: PresenceKind = .answering, roundTrip: Duration = .milliseconds(100)
+    ) {
+      peers = TwoPeers(seed: seed, roundTrip: roundTrip)
+      other = peers.world.addProgram(
+        of: peers.bob, .clean(oneWay: roundTrip / 4), kind)
+      let isReady = peers.world.run(atMost: .seconds(10)) { [other] in other.isRegistered }
+      #expect(isReady)
+      peers.world.run(.seconds(1))
+    }
+
+    func rings(_ call: CallID, at peer: SimulatedPeer) -> Bool {
+      peers.time(.incoming, of: call, at: peer) != nil
+    }
+
+    func cause(of call: CallID, at peer: SimulatedPeer) -> CallCause? {
+      peers.summary(of: call, at: peer)?.cause
+    }
+  }
+
+  private func failures(of peer: SimulatedPeer) -> [RegistrationFailure] {
+    peer.events.compactMap {
+      if case .registration(.failed(let failure)) = $0.event { failure } else { nil }
+    }
+  }
+
+  @Test(arguments: [PresenceKind.guest, .calling, .answering])
+  func `no program displaces one that waits for calls`(kind: PresenceKind) throws {
+    let home = Home(kind)
+    #expect(home.bob.isRegistered && failures(of: home.bob).isEmpty)
+    home.bob.habits.answer = .accept(after: .seconds(1))
+    home.other.habits.answer = .never
+    let call = try #require(home.alice.call(.id(home.bob.id)))
+    #expect(home.world.run(atMost: .seconds(5)) { home.peers.isConnected(call) })
+    #expect(home.rings(call, at: home.other) == (kind == .answering))
+    home.alice.end(call)
+    home.world.run(.seconds(3))
+    home.peers.expectNoViolations()
+  }
+
+  @Test func `both ring, one accepts, and the other hears that it was answered elsewhere`() throws {
+    for second in [false, true] {
+      let home = Home()
+      let (winner, loser) = second ? (home.other, home.bob) : (home.bob, home.other)
+      winner.habits.answer = .accept(after: .seconds(1))
+      loser.habits.answer = .never
+      let call = try #require(home.alice.call(.name(home.bob.name)))
+      home.world.run(atMost: .seconds(5)) { home.cause(of: call, at: loser) != nil }
+      #expect(home.rings(call, at: home.bob) && home.rings(call, at: home.other))
+      #expect(home.cause(of: call, at: loser) == .answeredElsewhere)
+      #expect(
+        home.world.run(atMost: .seconds(2)) {
+          home.peers.time(.connected, of: call, at: winner) != nil
+            && home.peers.time(.connected, of: call, at: home.alice) != nil
+        })
+      home.alice.end(call)
+      home.world.run(.seconds(3))
+      home.peers.expectNoViolations()
+    }
+  }
+
+  /// The path to each is sought while it rings: whoever accepts is connected as soon.
+  @Test func `the one that rang second is connected as quickly as the first`() throws {
+    var times: [Int64] = []
+    for second in [false, true] {
+      let home = Home()
+      let (winner, loser) = second ? (home.other, home.bob) : (home.bob, home.other)
+      winner.habits.answer = .accept(after: .seconds(1))
+      loser.habits.answer = .never
+      let call = try #require(home.alice.call(.id(home.bob.id)))
+      home.world.run(.seconds(4))
+      times.append(
+        TwoPeers.milliseconds(
+          home.peers.time(.accepted, of: call, at: winner),
+          home.peers.time(.connected, of: call, at: home.alice)))
+    }
+    #expect(times[0] <= 160 && times[1] <= times[0] + 20, "\(times)")
+  }
+
+  @Test func `both accept at the same moment, and one of them has the call`() throws {
+    for seed in UInt64(1)...8 {
+      let home = Home(seed: seed)
+      home.bob.habits.answer = .accept(after: .milliseconds(1000))
+      home.other.habits.answer = .accept(after: .milliseconds(990 + Int64(seed) * 2))
+      let call = try #require(home.alice.call(.id(home.bob.id)))
+      home.world.run(.seconds(5))
+      let connected = [home.bob, home.other].filter {
+        home.peers.time(.connected, of: call, at: $0) != nil
+      }
+      let elsewhere = [home.bob, home.other].filter {
+        home.cause(of: call, at: $0) == .answeredElsewhere
+      }
+      #expect(connected.count == 1 && elsewhere.count == 1, "seed \(seed)")
+      home.alice.end(call)
+      home.world.run(.seconds(3))
+      home.peers.expectNoViolations()
+    }
+  }
+
+  @Test func `a caller hears busy only if every program is busy`() throws {
+    let home = Home()
+    for peer in [home.bob, home.other] { peer.habits.answer = .accept(after: .milliseconds(500)) }
+    home.other.habits.answer = .never
+    let carol = home.world.addPeer(CallWorld.names[2], .clean(oneWay: .milliseconds(25)))
+    let dave = home.world.addPeer(CallWorld.names[3], .clean(oneWay: .milliseconds(25)))
+    home.world.run(.seconds(3))
+    let first = try #require(home.alice.call(.id(home.bob.id)))
+    home.world.run(.seconds(3))
+    #expect(home.peers.time(.connected, of: first, at: home.bob) != nil)
+    home.other.habits.answer = .accept(after: .milliseconds(500))
+    let second = try #require(carol.call(.id(home.bob.id)))
+    home.world.run(.seconds(3))
+    #expect(home.peers.time(.connected, of: second, at: home.other) != nil)
+    #expect(!home.rings(second, at: home.bob))
+    let third = try #require(dave.call(.id(home.bob.id)))
+    home.world.run(.seconds(1))
+    #expect(home.peers.outcome(of: third, at: dave) == .busy)
+    #expect(home.peers.outcome(of: first, at: home.alice) == nil)
+    for (call, peer) in [(first, home.alice), (second, carol)] { peer.end(call) }
+    home.world.run(.seconds(3))
+    home.peers.expectNoViolations()
+  }
+
+  @Test func `declined at one program, it is declined at all`() throws {
+    let home = Home()
+    home.bob.habits.answer = .reject(after: .seconds(1))
+    home.other.habits.answer = .never
+    let call = try #require(home.alice.call(.id(home.bob.id)))
+    home.world.run(.seconds(3))
+    #expect(home.peers.outcome(of: call, at: home.alice) == .rejected)
+    #expect(home.cause(of: call, at: home.other) == .declinedElsewhere)
+    home.peers.expectNoViolations()
+  }
+
+  @Test func `a program that calls is busy for others, and a guest is not there`() throws {
+    let peers = TwoPeers()
+    let carol = peers.world.addPeer(CallWorld.names[2], .clean(oneWay: .milliseconds(25))) {
+      $0.presence = .calling
+    }
+    peers.world.run(.seconds(3))
+    peers.bob.habits.answer = .accept(after: .seconds(1))
+    let call = try #require(carol.call(.id(peers.bob.id)))
+    peers.world.run(.milliseconds(300))
+    let other = try #require(peers.alice.call(.id(carol.id)))
+    peers.world.run(.seconds(3))
+    #expect(peers.outcome(of: other, at: peers.alice) == .busy)
+    #expect(peers.time(.connected, of: call, at: carol) != nil)
+    let guest = peers.world.addPeer(CallWorld.names[3], .lan) { $0.presence = .guest }
+    peers.world.run(.seconds(3))
+    _ = peers.alice.call(.id(guest.id))
+    peers.world.run(.seconds(8))
+    let unresolved = peers.alice.events.contains {
+      if case .unresolved(_, .notOnline) = $0.event { true } else { false }
+    }
+    #expect(unresolved)
+  }
+
+  /// Each is registered for its own call alone.
+  @Test func `two programs that call each other at once have one call`() throws {
+    for seed in UInt64(1)...8 {
+      let peers = TwoPeers(seed: seed, configure: { $0.presence = .calling })
+      for peer in [peers.alice, peers.bob] { peer.habits.answer = .never }
+      _ = peers.alice.call(.id(peers.bob.id))
+      peers.world.run(.milliseconds(5) * Int(seed))
+      _ = peers.bob.call(.id(peers.alice.id))
+      peers.world.run(.seconds(3))
+      let connected = [peers.alice, peers.bob].map { peer in
+        peers.world.testimony.sides.filter {
+          $0.host == peer.hostID && $0.time(of: .connected) != nil
+        }.map(\.call)
+      }
+      #expect(connected[0].count == 1 && connected[0] == connected[1], "seed \(seed)")
+    }
+  }
+
+  /// Both start a program that calls the other, at one moment; one of them is nearer to the server
+  /// and asks for the other before it is there.
+  @Test(arguments: [Int64(0), 10, 30])
+  func `two programs started to call each other have one call, whoever is nearer`(
+    further: Int64
+  ) throws {
+    for seed in UInt64(1)...5 {
+      let world = CallWorld(seed: seed, rendezvousAccess: .clean(oneWay: .milliseconds(5)))
+      let peers = [Duration.milliseconds(5), .milliseconds(5 + further)].enumerated().map {
+        world.addPeer(CallWorld.names[$0.offset], .clean(oneWay: $0.element)) {
+          $0.presence = .calling
+        }
+      }
+      world.run(.seconds(2))
+      for peer in peers {
+        peer.host.command(now: world.now) { machine, now in machine.shutDown(now: now) }
+      }
+      world.run(.seconds(2))
+      for (index, peer) in peers.enumerated() {
+        peer.crash()
+        peer.start()
+        peer.habits.answer = .never
+        _ = peer.call(.name(CallWorld.names[1 - index]))
+      }
+      world.run(.seconds(4))
+      let connected = peers.map { peer in
+        world.testimony.sides.filter {
+          $0.host == peer.hostID && $0.time(of: .connected) != nil
+        }.map(\.call)
+      }
+      #expect(connected[0].count == 1 && connected[0] == connected[1], "seed \(seed)")
+    }
+  }
+
+  @Test func `a program that comes back in the middle of a ring takes part as before`() throws {
+    let home = Home()
+    home.bob.habits.answer = .never
+    home.other.habits.answer = .accept(after: .seconds(7))
+    let call = try #require(home.alice.call(.id(home.bob.id)))
+    home.world.run(.seconds(1))
+    // The server forgets everybody; each comes back under the ID that it had.
+    home.world.rendezvous.crash()
+    home.world.run(.seconds(1))
+    home.world.rendezvous.start()
+    home.world.run(.seconds(8))
+    #expect(home.peers.time(.connected, of: call, at: home.other) != nil)
+    home.world.run(.seconds(2))
+    #expect(home.cause(of: call, at: home.bob) == .answeredElsewhere)
+  }
+
+  @Test func `one program that died without a word does not keep the other from ringing`() throws {
+    let home = Home()
+    home.other.crash()
+    home.bob.habits.answer = .accept(after: .seconds(1))
+    let call = try #require(home.alice.call(.id(home.bob.id)))
+    #expect(home.world.run(atMost: .seconds(4)) { home.peers.isConnected(call) })
+  }
+
+  @Test func `a probe of a peer goes to one of its programs, and disturbs none`() throws {
+    let home = Home()
+    let now = home.world.now
+    home.alice.host.command(now: now) { machine, now in
+      do throws(PeerRefusal) {
+        try machine.probe(.id(home.bob.id), ProbePlan(), now: now)
+      } catch {
+        Issue.record("\(error)")
+      }
+    }
+    home.world.run(.seconds(12))
+    let ends = home.alice.events.compactMap { entry -> LineReport.Ending? in
+      if case .probe(.finished(let report)) = entry.event { report.ending } else { nil }
+    }
+    #expect(ends == [.finished])
+    #expect(failures(of: home.bob).isEmpty && failures(of: home.other).isEmpty)
+  }
+}
