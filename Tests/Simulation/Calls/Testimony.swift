@@ -130,7 +130,9 @@ package struct Testimony {
   package func callee(of call: CallID) -> Side? {
     let callees = sides.filter { $0.call == call && !$0.isCaller }
     let own = callees.filter { !$0.endedElsewhere }
-    return own.first { $0.time(of: .accepted) != nil } ?? own.first { $0.outcome == .rejected }
+    // One that accepted too late may have hung up before it was told.
+    return own.first { $0.time(of: .connected) != nil }
+      ?? own.first { $0.time(of: .accepted) != nil } ?? own.first { $0.outcome == .rejected }
       ?? own.first ?? callees.first
   }
 
