@@ -38,7 +38,7 @@ package enum CallSignal: Hashable, Sendable {
 
   /// How a repetition of it, or its receipt, travels: HANGUP goes on stream 2, which repeats and
   /// acknowledges by itself.
-  var repetitionRoute: SignalRoute {
+  package var repetitionRoute: SignalRoute {
     switch self {
     case .hangUp, .receipt(of: .hangUp): .rendezvous
     case .invite, .ringing, .accept, .reject, .cancel, .timeout, .receipt, .unsupported, .confirm,

@@ -4,8 +4,9 @@ package import Primitives
 /// key agreements, and may ring.
 ///
 /// Per caller 5 at once and then one a second. Strangers together 20 at once and then 10 a second;
-/// familiar callers (`Familiars`) the same for themselves, so that no number of strangers keeps a
-/// friend out. A refused attempt counts too, up to 5 s: whoever floods is not heard until it pauses.
+/// familiar callers (`Familiars`) the same for themselves, so that no number of strangers keeps
+/// a friend out. A refused attempt counts too, up to 5 s: whoever floods is not heard until it
+/// pauses.
 package struct InviteLimiter: Sendable {
   private struct Caller {
     let id: PeerID

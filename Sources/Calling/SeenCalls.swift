@@ -16,9 +16,13 @@ package struct SeenCalls: Sendable {
   package mutating func hasRoom(isFamiliar: Bool = true, now: Instant) -> Bool {
     while let first = entries.first, first.at + CallLimits.seenFor <= now { entries.removeFirst() }
     let limit = isFamiliar ? CallLimits.seenCalls : CallLimits.seenCalls / 4 * 3
-    guard entries.count >= limit, let first = entries.first else { return true }
     // Twice the limit: an invitation may also be 60 s ahead.
-    return first.at + .milliseconds(2 * CallLimits.ageMilliseconds) <= now
+    while entries.count >= limit, let first = entries.first,
+      first.at + .milliseconds(2 * CallLimits.ageMilliseconds) <= now
+    {
+      entries.removeFirst()
+    }
+    return entries.count < limit
   }
 
   /// Remembers `callID`; the oldest makes room.

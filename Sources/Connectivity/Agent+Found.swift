@@ -1,4 +1,4 @@
-import Primitives
+package import Primitives
 
 extension Agent {
   /// The selected path as the change that told of it first; `nil` before there is one. For an owner
@@ -6,5 +6,21 @@ extension Agent {
   package var found: PathChange? {
     guard let selected, let kind else { return nil }
     return PathChange(from: nil, to: selected, kind: kind, cause: .found)
+  }
+
+  package var kind: PathKind? {
+    selectedPath.flatMap { path($0) }.map { PathKind(paths[$0].origin) }
+  }
+
+  /// Of the selected path, smoothed.
+  package var roundTrip: Duration? {
+    selectedPath.flatMap { path($0) }.map { .nanoseconds(paths[$0].roundTrip) }
+  }
+
+  /// How many addresses of the peer are known.
+  package var pathCount: Int { paths.count }
+
+  package func isValid(_ address: SocketAddress) -> Bool {
+    paths.contains { $0.path.remote == address && $0.isValid }
   }
 }

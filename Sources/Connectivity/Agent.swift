@@ -27,7 +27,7 @@ package struct Agent: Sendable {
   private let policy: PathPolicy
   private var random: RandomSource
   /// At most 8 + 4 + 8; candidates in the peer's order, then learnt ones as they appeared.
-  private var paths: [RemotePath] = []
+  var paths: [RemotePath] = []
   private var responses: [Probe] = []
   private var lastNewCheck: Instant?
   private var hasAnswer = false
@@ -42,7 +42,7 @@ package struct Agent: Sendable {
   /// selected one.
   private var rival: DatagramPath?
   /// Where the peer was heard from last while no address is proven.
-  private var heardFrom: DatagramPath?
+  var heardFrom: DatagramPath?
 
   /// Where media goes, and which own address it leaves from; `nil` before the first answer.
   package private(set) var selectedPath: DatagramPath?
@@ -121,8 +121,8 @@ package struct Agent: Sendable {
   ///
   /// - Parameters:
   ///   - byteCount: Of the whole packet.
-  ///   - isHighestYet: Whether its number is the highest of the session: only then can its source be
-  ///     where the peer is now, and not where somebody sent a copy from.
+  ///   - isHighestYet: Whether its number is the highest of the session: only then can its source
+  ///     be where the peer is now, and not where somebody sent a copy from.
   package mutating func handleAuthenticatedPacket(
     from source: SocketAddress, to local: LocalAddressID = .unspecified, byteCount: Int,
     isHighestYet: Bool, now: Instant
@@ -206,41 +206,10 @@ package struct Agent: Sendable {
     responses.isEmpty ? nil : responses.removeFirst()
   }
 
-  /// Where to send while no address is proven: where the peer was heard from last.
-  ///
-  /// - Returns: the address, and how many bytes may still go there; `nil` once one is selected, or
-  ///   while nothing has come.
-  package var provisional: (path: DatagramPath, byteCount: Int)? {
-    guard selectedPath == nil, let heardFrom, let index = path(heardFrom) else { return nil }
-    return (heardFrom, paths[index].allowedByteCount)
-  }
-
-  /// A packet went to the provisional address.
-  package mutating func noteSentProvisionally(byteCount: Int) {
-    guard let heardFrom, let index = path(heardFrom) else { return }
-    paths[index].answeredByteCount += byteCount
-  }
-
   // MARK: Getters
 
   /// The address of the peer that media goes to.
   package var selected: SocketAddress? { selectedPath?.remote }
-
-  package var kind: PathKind? {
-    selectedPath.flatMap { path($0) }.map { PathKind(paths[$0].origin) }
-  }
-
-  /// Of the selected path, smoothed.
-  package var roundTrip: Duration? {
-    selectedPath.flatMap { path($0) }.map { .nanoseconds(paths[$0].roundTrip) }
-  }
-
-  /// How many addresses of the peer are known.
-  package var pathCount: Int { paths.count }
-
-  package func isValid(_ address: SocketAddress) -> Bool {
-    paths.contains { $0.path.remote == address && $0.isValid }
-  }
 
   /// When `handleTimeout` or `pollCheck` next has something to do.
   package var nextDeadline: Instant? {
@@ -323,15 +292,9 @@ package struct Agent: Sendable {
     return change
   }
 
-  /// Bytes of the peer came from an address that has not answered yet.
-  private mutating func noteUnproven(_ index: Int, byteCount: Int) {
-    paths[index].receivedByteCount += byteCount
-    if selectedPath == nil { heardFrom = paths[index].path }
-  }
-
   // MARK: Rounds of checks
 
-  private func path(_ path: DatagramPath) -> Int? { paths.firstIndex { $0.path == path } }
+  func path(_ path: DatagramPath) -> Int? { paths.firstIndex { $0.path == path } }
 
   /// Until one is answered there is a limit; the last part of it is for addresses from which a
   /// challenge of the peer has come, so that a late peer is still answered by checks.

@@ -41,6 +41,9 @@ public struct Configuration: Sendable {
     case prepareOnRinging
     /// After accept: nobody learns an address without consent; slower by about one round trip.
     case prepareOnAccept
+    /// While it rings if the caller is pinned, or was called before; else after accept: a stranger
+    /// learns no address without consent.
+    case prepareForFamiliars
   }
 
   /// What `maximumCalls` may be.
@@ -50,7 +53,7 @@ public struct Configuration: Sendable {
   public init(rendezvous: String) {
     self.rendezvous = rendezvous
     bind = "[::]:0"
-    pathPolicy = .prepareOnRinging
+    pathPolicy = .prepareForFamiliars
     presence = .answering
     maximumCalls = 1
     usesRealTimeScheduling = true
@@ -74,6 +77,9 @@ public struct CallOptions: Sendable {
   public var usesFEC: Bool
   /// Whether the other side is asked for frames that are missing and would still come in time.
   public var usesNACK: Bool
+  /// Whether accepting a caller that is not known yet pins the name it claims to its identity. Say
+  /// `false` where no person decides.
+  public var remembersPeer = true
   /// Whether the own audio starts muted; the other side is told before anything is heard.
   public var startsMuted: Bool
   /// User data for the other side, JSON, at most 1024 bytes.

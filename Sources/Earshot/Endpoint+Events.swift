@@ -163,10 +163,12 @@ extension Endpoint {
     record.peer = peer
     record.trust = .verified  // Dialled by ID: whoever answers has that key.
     if let text = record.peerName, let name = PeerName(text) {
-      record.trust = known.see(peer, at: .name(name))
+      record.trust = known.see(peer, at: .name(name))  // Dialled: that pins it.
     }
   }
 
+  /// What a caller says of itself is worth what is known of it already. Nothing is remembered: that
+  /// is the user's to decide, by accepting.
   private func prepare(_ notice: InvitationNotice, _ callID: Wire.CallID) {
     let record = CallRecord(.callee, CallOptions(), target: nil)
     record.peer = notice.peer
@@ -174,7 +176,7 @@ extension Endpoint {
     record.userExtension = notice.userExtension
     record.offersVideo = notice.media.entries.contains { $0.codec == .vp8 }
     if let text = notice.claimedName, let name = PeerName(text) {
-      record.trust = known.see(notice.peer, at: .name(name))
+      record.trust = known.trust(in: notice.peer, at: .name(name))
     }
     calls[callID] = record
   }

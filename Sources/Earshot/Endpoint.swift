@@ -181,6 +181,16 @@ public actor Endpoint {
       record.options = earlier
       throw error
     }
+    if options.remembersPeer { remember(record) }
+  }
+
+  /// The user talks with somebody who calls under a name: from now on the name is that identity's.
+  private func remember(_ record: CallRecord) {
+    guard record.trust == .new, let peer = record.peer,
+      let name = record.peerName.flatMap({ PeerName($0) })
+    else { return }
+    known.see(peer, at: .name(name))
+    driver.withMachine { machine, _ in machine.setFamiliar(peer, true) }
   }
 
   func reject(_ id: CallID, _ reason: String) throws(EarshotError) {
@@ -284,6 +294,7 @@ public actor Endpoint {
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
     for number in observers.keys.sorted() { observers[number]?.finish() }
     observers.removeAll()
+    known.close()
     loop.stop()
   }
 

@@ -104,7 +104,7 @@ public enum Trust: String, Sendable, Equatable {
   case verified
   /// The same identity as the first time.
   case pinned
-  /// Never seen before; it is remembered from now on.
+  /// Not known: a name is what it claims. Dialling or accepting it pins it.
   case new
   /// The name belongs to another identity than before: the call is blocked.
   case changed

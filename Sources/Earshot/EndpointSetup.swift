@@ -63,17 +63,16 @@ struct EndpointSetup: ~Copyable {
     let pin = known.rendezvous(target.text)
     settings.rendezvousID = target.id ?? pin?.id
     if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }
-    settings.policy.preparation =
-      configuration.pathPolicy == .prepareOnRinging ? .onRinging : .onAccept
+    settings.policy.preparation = CallPolicy.Preparation(configuration.pathPolicy)
     settings.policy.mostCalls = configuration.maximumCalls
     settings.presence = PresenceKind(configuration.presence)
     let id = identity.id
     let local = socket.localAddress
+    var machine = PeerMachine(settings, identity: identity, random: .system, now: now)
+    for peer in known.pinnedPeers { machine.setFamiliar(peer, true) }
     return EndpointSetup(
       id: id, known: known, rendezvousText: target.text, isRendezvousGiven: target.id != nil,
-      loop: loop, localAddress: local,
-      machine: PeerMachine(settings, identity: identity, random: .system, now: now),
-      socket: socket)
+      loop: loop, localAddress: local, machine: machine, socket: socket)
   }
 
   private static func openSocket(_ bind: SocketAddress) throws(EarshotError) -> UDPSocket {
@@ -159,5 +158,15 @@ struct RendezvousTarget: Sendable {
   private static func preferred(_ addresses: [SocketAddress]) -> SocketAddress? {
     let loopback = addresses.first { $0.isLoopback && $0.family == .v4 }
     return addresses.first?.isLoopback == true ? loopback ?? addresses.first : addresses.first
+  }
+}
+
+extension CallPolicy.Preparation {
+  init(_ policy: Configuration.PathPolicy) {
+    switch policy {
+    case .prepareOnRinging: self = .onRinging
+    case .prepareOnAccept: self = .onAccept
+    case .prepareForFamiliars: self = .onRingingOfFamiliars
+    }
   }
 }

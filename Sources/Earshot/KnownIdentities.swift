@@ -32,6 +32,15 @@ final class KnownIdentities: Sendable {
   /// The identity that `name` had the last time.
   func id(behind name: PeerName) -> PeerID? { keeper.state.withLock { $0.peers[.name(name)]?.id } }
 
+  /// Everybody who is pinned by a name.
+  var pinnedPeers: [PeerID] {
+    keeper.state.withLock { state in
+      state.peers.all.compactMap { place, entry in
+        if case .name = place { entry.id } else { nil }
+      }
+    }
+  }
+
   func rendezvous(_ text: String) -> KnownPeers.Entry? {
     keeper.state.withLock { $0.peers[.rendezvous(text)] }
   }

@@ -261,7 +261,8 @@ extension RegistrationFailure {
   var isFinal: Bool {
     switch self {
     case .noAnswer, .notUnderstood, .full, .wrongClock: false
-    case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .replaced: true
+    case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .tooManyPrograms, .replaced:
+      true
     }
   }
 }

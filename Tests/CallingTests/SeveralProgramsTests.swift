@@ -170,7 +170,7 @@ extension Party {
       var party = Party.ringing()
       party.hears(.cancel(reason), id(5), from: alice)
       let actions = party.actions()
-      #expect(actions.contains(.send(.receipt(of: .cancel), id(5), to: alice, .rendezvous)))
+      #expect(actions.contains(.send(.receipt(of: .cancel), id(5), to: alice, .both)))
       for case .notify(.ended(let summary)) in actions {
         #expect(summary.outcome == outcome && summary.cause == cause)
       }

@@ -59,7 +59,7 @@ struct ContractTests {
     }
   }
 
-  @Test(arguments: ["--turn", "--paths", "--no-port-mapping", "--from"])
+  @Test(arguments: ["--turn", "--no-port-mapping", "--from"])
   func `an option that is not there yet is refused with what to do`(option: String) {
     for words in [[option], [option, "x"], [option + "=x"]] {
       let error = #expect(throws: UsageError.self) {

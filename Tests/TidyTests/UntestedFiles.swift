@@ -11,7 +11,6 @@ enum UntestedFiles {
     "Sources/Earshot/EndpointDelegate.swift",
     "Sources/Earshot/EndpointSetup.swift",
     "Sources/Earshot/Exports.swift",
-    "Sources/Earshot/KnownIdentities.swift",
     "Sources/Earshot/LocalIdentityFile.swift",
     "Sources/MediaFiles/Sound/Resampler.swift",
     "Sources/MediaFiles/Sound/WAVHeader.swift",

@@ -40,6 +40,8 @@ def speech(path, seconds, rate=48000, channels=1):
 
 
 def ready(lab, *options, host="b", name="bob", **more):
+    if not {"--accept", "--reject"} & set(options):
+        options += ("--accept",)
     answer = lab.peer(host, "answer", *options, name=name, **more)
     answer.wait_event("registered")
     return answer
@@ -214,7 +216,7 @@ def rendezvous_replaced_under_the_same_address(lab):
     bob.wait(3)
     first.kill()
     lab.rendezvous("data2")
-    again = lab.peer("b", "answer", name="bob")
+    again = lab.peer("b", "answer", "--accept", name="bob")
     equal(again.wait(15), 7, f"exit code ({again.describe()})")
 
 
@@ -222,7 +224,7 @@ def rendezvous_replaced_under_the_same_address(lab):
 def name_taken(lab):
     lab.rendezvous()
     ready(lab)
-    other = lab.peer("a", "answer", name="bob", identity="somebody-else")
+    other = lab.peer("a", "answer", "--accept", name="bob", identity="somebody-else")
     equal(other.wait(5), 4, f"exit code ({other.describe()})")
     assert "bob" in other.stderr(), other.stderr()
 

@@ -169,6 +169,8 @@ package struct AnswerCommand: Sendable {
   }
 
   private func accept(_ run: CallRun, _ ends: OpenedSound) async {
-    await run.accept(sound.callOptions(ends))
+    var options = sound.callOptions(ends)
+    options.remembersPeer = policy == .ask
+    await run.accept(options)
   }
 }

@@ -25,8 +25,12 @@ package enum AnswerPolicy: Equatable, Sendable {
       self = .reject(rejects)
     } else if accepts {
       self = .accept
+    } else if asks || isOnTerminal {
+      self = .ask
     } else {
-      self = asks || isOnTerminal ? .ask : .accept
+      throw UsageError(
+        "Without a terminal it must be said what becomes of a call.",
+        advice: "Use --accept (everybody is heard at once) or --reject REASON.")
     }
   }
 }

@@ -15,6 +15,8 @@ package struct OnlineOptions: Sendable {
   package var isQuiet: Bool
   /// Whether what is written may replace files that are there.
   package var overwrites: Bool
+  /// When addresses are told; `nil` = early to those who are known.
+  package var paths: String?
 
   /// How much is said on standard error.
   package enum LogLevel: String, CaseIterable, Comparable, Sendable {
@@ -47,6 +49,7 @@ package struct OnlineOptions: Sendable {
     logLevel = level.flatMap(LogLevel.init) ?? .warning
     isQuiet = try arguments.flag("--quiet")
     overwrites = try arguments.flag("--overwrite")
+    paths = try arguments.choice("--paths", of: ["early", "on-accept"])
     rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
     if !rendezvous.isEmpty { try Self.check(rendezvous) }
   }
@@ -77,6 +80,11 @@ package struct OnlineOptions: Sendable {
     configuration.name = name
     configuration.bind = bind
     configuration.presence = presence
+    switch paths {
+    case "early": configuration.pathPolicy = .prepareOnRinging
+    case "on-accept": configuration.pathPolicy = .prepareOnAccept
+    default: break
+    }
     return configuration
   }
 

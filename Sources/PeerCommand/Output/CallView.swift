@@ -55,7 +55,9 @@ package enum Wording {
 
   /// `bob (ID, pinned)`: the name is a claim, the ID is proven.
   package static func who(_ name: String?, _ id: PeerID, _ trust: Trust) -> String {
-    name.map { "\($0) (\(id), \(trust.rawValue))" } ?? "\(id)"
+    guard let name else { return "\(id)" }
+    return trust == .new
+      ? "Somebody who says that it is \(name) (\(id))" : "\(name) (\(id), \(trust.rawValue))"
   }
 
   /// What a grade of 0...6 means.

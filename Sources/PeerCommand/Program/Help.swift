@@ -188,6 +188,8 @@ package enum Help {
       --pcap FILE.pcapng   the decrypted media as RTP and RTCP, for Wireshark
       --log-level LEVEL    error, warning, info or debug   (default: warning)
       --quiet              print nothing but errors
+      --paths WHEN         early or on-accept: when callers learn this host's addresses (default:
+                           early if pinned or called before, else on-accept)
       --overwrite          what is saved or written may replace files that are there
                            (default: they are refused before anybody is called)
     """

@@ -39,11 +39,8 @@ package enum NotYet {
         name, "this version has no relays yet.", advice: "Leave it out: paths are direct.")
     } + [
       AbsentFeature(
-        "--paths", "this version cannot choose yet when addresses are told.",
-        advice: "Leave it out: they are told while it rings."),
-      AbsentFeature(
         "--no-port-mapping", "this version maps no ports yet.",
-        advice: "Leave it out: no router is asked for anything."),
+        advice: "Leave it out: no router is asked for anything.")
     ]
 
   private static let from = AbsentFeature(

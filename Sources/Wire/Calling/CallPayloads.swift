@@ -214,7 +214,7 @@ package struct AnswerPayload: Equatable, Sendable {
     case .rejected(let reason, let text):
       bytes.append(contentsOf: [VerdictCode.rejected, reason.rawValue])
       bytes.append(littleEndian: UInt32(0))
-      if !text.isEmpty { list.append(.reasonText, Array(text.description.utf8)) }
+      if !text.isEmpty { list.append(.reasonText, Array(text.wire.utf8)) }
     }
     presence.write(to: &bytes)
     bytes.append(contentsOf: contribution)

@@ -49,15 +49,18 @@ package struct ReasonText: Hashable, Sendable, CustomStringConvertible {
   package static let maximumByteCount = 128
   package static let empty = ReasonText(clipping: "")
 
-  package let description: String
+  /// As it goes over the wire: a MAC is over these bytes.
+  package let wire: String
 
-  /// Takes as many whole Unicode scalars of `text` as fit, without those that only give orders to
-  /// whoever shows them.
+  /// Takes as many whole Unicode scalars of `text` as fit.
   package init(clipping text: String) {
-    var kept = Printable.only(text)
+    var kept = text
     while kept.utf8.count > Self.maximumByteCount { kept.unicodeScalars.removeLast() }
-    description = kept
+    wire = kept
   }
 
-  package var isEmpty: Bool { description.isEmpty }
+  /// For people: without what only gives orders to whoever shows it.
+  package var description: String { Printable.only(wire) }
+
+  package var isEmpty: Bool { wire.isEmpty }
 }

@@ -256,8 +256,8 @@ extension ReasonText {
   }
 
   package func write(to bytes: inout [UInt8]) {
-    bytes.append(UInt8(clamping: description.utf8.count))
-    bytes.append(contentsOf: description.utf8)
+    bytes.append(UInt8(clamping: wire.utf8.count))
+    bytes.append(contentsOf: wire.utf8)
   }
 }
 

@@ -17,53 +17,63 @@ import Wire
     var accepted: Instant?
   }
 
+  /// What the two programs are told, from the ring on.
+  private final class Story {
+    var flows = [false, false]
+    var accepted: Instant?
+
+    init(_ pair: TwoPeers) {
+      for (index, peer) in [pair.alice, pair.bob].enumerated() {
+        peer.isSilent = true
+        peer.host.observe = { [unowned self] event, _ in
+          switch event {
+          case .calling(.incoming(let id, _)):
+            pair.world.simulator.plan(after: .seconds(1)) { [unowned self] in
+              accepted = pair.world.now
+              peer.accept(id)
+            }
+          case .link(_, .mediaMayFlow): flows[index] = true
+          default: break
+          }
+        }
+      }
+      // Or the simulated people would take the frames out of their machines.
+      pair.world.mediaInterval = .seconds(3600)
+    }
+  }
+
   /// Audio begins as a program begins it: when the machine says that media may flow.
   private static func talk(seed: UInt64, roundTrip: Int64, loss: Double) throws -> Ears? {
     let pair = TwoPeers(seed: seed, roundTrip: .milliseconds(roundTrip)) {
       $0.loss = .random(loss / 2)
     }
-    let peers = [pair.alice, pair.bob]
-    for peer in peers { peer.isSilent = true }
-    // Or the simulated people would take the frames out of their machines.
-    pair.world.mediaInterval = .seconds(3600)
-    var flows = [false, false]
-    var accepted: Instant?
-    var call: CallID?
-    for (index, peer) in peers.enumerated() {
-      peer.host.observe = { event, now in
-        switch event {
-        case .calling(.incoming(let id, _)):
-          pair.world.simulator.plan(after: .seconds(1)) {
-            accepted = pair.world.now
-            peer.accept(id)
-          }
-        case .link(_, .mediaMayFlow): flows[index] = true
-        default: break
-        }
-      }
-    }
-    call = pair.alice.call(.id(pair.bob.id))
-    let id = try #require(call)
+    let story = Story(pair)
+    let id = try #require(pair.alice.call(.id(pair.bob.id)))
     var ears = Ears()
     let ends = [try AudioEndBox(), try AudioEndBox()]
     for _ in 0..<700 {
       pair.world.run(.milliseconds(20))
-      for (index, peer) in peers.enumerated() where flows[index] {
-        if ears.began[index] == nil { ears.began[index] = pair.world.now }
-        try peer.host.command(now: pair.world.now) { machine, now in
-          try ends[index].end.tick(&machine, id, now: now)
-        }
-        let mouth = ears.began[1 - index] ?? pair.world.now
-        if let heard = ends[index].end.receiver.buffer.heardNanoseconds {
-          // Media time wraps after 65,536 steps of 10 ms.
-          let media = Double(heard % 655_360_000_000)
-          let age = Double(pair.world.now.nanoseconds(since: mouth)) - media
-          ears.delays[index].append(age / 1e6)
-        }
+      for index in 0..<2 where story.flows[index] {
+        try tick(index, ends[index], id, pair, &ears)
       }
     }
-    ears.accepted = accepted
-    return flows == [true, true] ? ears : nil
+    ears.accepted = story.accepted
+    return story.flows == [true, true] ? ears : nil
+  }
+
+  private static func tick(
+    _ index: Int, _ end: AudioEndBox, _ call: CallID, _ pair: TwoPeers, _ ears: inout Ears
+  ) throws {
+    if ears.began[index] == nil { ears.began[index] = pair.world.now }
+    try [pair.alice, pair.bob][index].host.command(now: pair.world.now) { machine, now in
+      try end.end.tick(&machine, call, now: now)
+    }
+    let mouth = ears.began[1 - index] ?? pair.world.now
+    guard let heard = end.end.receiver.buffer.heardNanoseconds else { return }
+    // Media time wraps after 65,536 steps of 10 ms.
+    let media = Double(heard % 655_360_000_000)
+    let age = Double(pair.world.now.nanoseconds(since: mouth)) - media
+    ears.delays[index].append(age / 1e6)
   }
 
   /// A class, because an array cannot hold what cannot be copied.

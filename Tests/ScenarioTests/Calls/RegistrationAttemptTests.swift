@@ -204,7 +204,7 @@ import Wire
     let forgedCard = try forger.makeCard(unixSeconds: Self.unixSeconds)
     pair.attempt = RegistrationAttempt(
       expectedID: isPinned ? pair.serverCard.id : nil, card: nil, ownCard: pair.ownCard,
-      name: nil, now: Self.now)
+      name: nil, presence: .unnamed, now: Self.now)
     let request = pair.initiation(now: Self.now)
     var reader = ByteReader(request.span)
     let nonce = try CardRequestPacket(parsing: &reader).nonce
