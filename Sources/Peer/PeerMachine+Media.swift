@@ -143,7 +143,8 @@ extension PeerMachine {
     }
     return LinkStatistics(
       media: link.counters, quality: numbers.quality, roundTrip: roundTrip,
-      pathKind: link.agent.kind, remote: link.agent.selected,
+      pathKind: link.agent.kind,
+      remote: link.agent.selected ?? link.agent.provisional?.path.remote,
       local: link.agent.selectedPath?.local ?? .unspecified, pathChanges: link.agent.changes,
       congestion: link.congestion, video: link.videoNumbers(now: latest) ?? link.lastVideo,
       failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)

@@ -10,8 +10,8 @@ import Wire
     PeerID(word0: 1_000 + UInt64(number), word1: 7, word2: 0, word3: 0)
   }
 
-  private static func callID(_ number: Int) -> CallID {
-    CallID([9, UInt8(number & 255), UInt8(number >> 8)] + [UInt8](repeating: 1, count: 13))!
+  private static func callID(_ number: Int, _ mark: UInt8 = 9) -> CallID {
+    CallID([mark, UInt8(number & 255), UInt8(number >> 8)] + [UInt8](repeating: 1, count: 13))!
   }
 
   /// 120 identities, each with an invitation every two seconds: 60 a second.
@@ -30,7 +30,7 @@ import Wire
     for second in 0..<240 {
       Self.flood(&party, second: second)
       _ = party.actions()
-      let call = Self.callID(20_000 + second)
+      let call = Self.callID(second, 8)
       party.invited(call, from: bob)
       let events = party.events()
       if events.contains(.incoming(call, from: bob)) { rung += 1 }

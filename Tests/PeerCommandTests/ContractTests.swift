@@ -59,7 +59,7 @@ struct ContractTests {
     }
   }
 
-  @Test(arguments: ["--turn", "--no-port-mapping", "--from"])
+  @Test(arguments: ["--turn", "--no-port-mapping"])
   func `an option that is not there yet is refused with what to do`(option: String) {
     for words in [[option], [option, "x"], [option + "=x"]] {
       let error = #expect(throws: UsageError.self) {
@@ -89,7 +89,7 @@ struct ContractTests {
         switch name {
         case "call": _ = try CallCommand(Arguments(words)) { _ in nil }
         case "probe": _ = try ProbeCommand(Arguments(words)) { _ in nil }
-        default: _ = try AnswerCommand(Arguments(words), isOnTerminal: false) { _ in nil }
+        default: _ = try AnswerCommand(Arguments(words), isOnTerminal: true) { _ in nil }
         }
       }
       #expect(error?.message.contains("--rendevous") == true)

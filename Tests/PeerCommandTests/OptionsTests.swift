@@ -87,12 +87,13 @@ struct OptionsTests {
     #expect(error.map { CommandFailure($0).code } == .usage)
   }
 
-  @Test func `an answer asks on a terminal and accepts elsewhere`() throws {
-    #expect(try Self.answer([]).policy == .accept)
+  @Test func `an answer asks on a terminal and wants to be told elsewhere`() throws {
+    #expect(throws: UsageError.self) { _ = try Self.answer([]) }
+    #expect(throws: UsageError.self) { _ = try Self.answer(["--from", "known"]) }
     #expect(try Self.answer([], isOnTerminal: true).policy == .ask)
     #expect(try Self.answer(["--accept"], isOnTerminal: true).policy == .accept)
     #expect(try Self.answer(["--reject", "not now"]).policy == AnswerPolicy.reject("not now"))
-    let answer = try Self.answer(["--calls", "3", "--ring-for", "2"])
+    let answer = try Self.answer(["--accept", "--calls", "3", "--ring-for", "2"])
     #expect(answer.callLimit == 3 && answer.ringFor == 2)
   }
 
@@ -104,11 +105,24 @@ struct OptionsTests {
     #expect(throws: UsageError.self) { _ = try Self.answer(words) }
   }
 
+  @Test func `a filter admits by what is pinned, never by what is claimed`() throws {
+    let known = try CallerFilter("known")
+    #expect(known.admits(name: "bob", trust: .pinned) && known.admits(name: nil, trust: .verified))
+    #expect(!known.admits(name: "bob", trust: .new) && !known.admits(name: "bob", trust: .changed))
+    let bob = try CallerFilter("bob,verified")
+    #expect(bob.admits(name: "bob", trust: .pinned) && bob.admits(name: "eve", trust: .verified))
+    #expect(!bob.admits(name: "eve", trust: .pinned) && !bob.admits(name: "bob", trust: .new))
+    #expect(try CallerFilter(nil).admits(name: nil, trust: .new))
+    for text in ["", ",", "no name"] {
+      #expect(throws: UsageError.self) { _ = try CallerFilter(text) }
+    }
+  }
+
   @Test func `recordings of several calls do not fall on each other`() throws {
-    let numbered = try Self.answer(["--save", "call-{n}.wav"]).sound
+    let numbered = try Self.answer(["--accept", "--save", "call-{n}.wav"]).sound
     #expect(numbered.saveName(call: 1) == "call-1.wav")
     #expect(numbered.saveName(call: 12) == "call-12.wav")
-    let plain = try Self.answer(["--save", "heard.wav"]).sound
+    let plain = try Self.answer(["--accept", "--save", "heard.wav"]).sound
     #expect(plain.saveName(call: 1) == "heard.wav")
     #expect(plain.saveName(call: 2) == "heard-2.wav")
   }

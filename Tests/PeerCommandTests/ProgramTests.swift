@@ -108,7 +108,9 @@ import Testing
       (["call", "bob", "--rendezvous", "127.0.0.1:1", "--pcap", "/nowhere/file"], 8),
       (["call", "bob", "--rendezvous", "127.0.0.1:1", "--identity", "/dev/null"], 8),
       (["call", "bob", "--rendezvous", "not.a.host.invalid:1", "--bind", "127.0.0.1:0"], 3),
-      (["answer", "--save", "/nowhere/x.wav", "--rendezvous", "127.0.0.1:1"], 8),
+      (
+        ["answer", "--accept", "--save", "/nowhere/x.wav", "--rendezvous", "127.0.0.1:1"], 8
+      ), (["answer", "--rendezvous", "127.0.0.1:1"], 2),
       (["keygen", "--identity", "no/dir/id"], 8), (["send", "bob", "--text", "x"], 2),
       (["call", "bob", "--turn", "turn:h"], 2), (["answer", "--from", "known"], 2),
       (["call"], 2), ([], 2), (["join", "x"], 2), (["probe", "x"], 2), (["--help"], 0),

@@ -9,6 +9,8 @@ package struct AnswerCommand: Sendable {
   package var online: OnlineOptions
   package var sound: SoundOptions
   package var policy: AnswerPolicy
+  /// Who may ring.
+  package var callers: CallerFilter
   /// Seconds until a call is accepted or rejected by itself.
   package var ringFor: Double?
   /// Calls after which the program ends; `nil` runs on.
@@ -23,12 +25,15 @@ package struct AnswerCommand: Sendable {
     try arguments.refuse(NotYet.options(of: .answer))
     online = try OnlineOptions(&arguments, variable: variable)
     sound = try SoundOptions(&arguments)
-    policy = try AnswerPolicy(&arguments, isOnTerminal: isOnTerminal)
+    let said = try AnswerPolicy(&arguments, isOnTerminal: isOnTerminal)
+    callers = try CallerFilter(try arguments.option("--from"))
     ringFor = try arguments.number("--ring-for", "seconds", in: 0...3600)
     callLimit = try arguments.integer("--calls", "calls", in: 1...1_000_000)
     failsFast = try arguments.flag("--fail-fast")
     try arguments.finish()
     try online.requireRendezvous()
+    guard let said else { throw AnswerPolicy.unsaid }
+    policy = said
     if policy == .ask, sound.play == "-" {
       throw UsageError(
         "--ask reads keys from standard input, which --play - reads too.",
@@ -126,12 +131,25 @@ package struct AnswerCommand: Sendable {
       }
       guard let happening = await session.next() else { return nil }
       switch happening {
-      case .endpoint(.incomingCall(let call)): return call
+      case .endpoint(.incomingCall(let call)):
+        if callers.admits(name: call.name, trust: call.trust) { return call }
+        await turnAway(call, session)
       case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
         return nil
       case .signal(.user1), .key("s"): session.console.say("No call now.")
       default: break
       }
+    }
+  }
+
+  /// Somebody who may not ring hears a no at once; nobody here is disturbed.
+  private func turnAway(_ call: IncomingCall, _ session: OnlineSession) async {
+    session.console.log(
+      .info, "\(Wording.who(call.name, call.peer, call.trust)) may not ring (--from)")
+    do throws(EarshotError) {
+      try await session.endpoint.call(call.id).reject(reason: "calls from strangers are not taken")
+    } catch {
+      // It was cancelled in this moment.
     }
   }
 

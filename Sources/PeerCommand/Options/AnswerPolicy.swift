@@ -6,7 +6,8 @@ package enum AnswerPolicy: Equatable, Sendable {
   case reject(String)
   case ask
 
-  package init(_ arguments: inout Arguments, isOnTerminal: Bool) throws(UsageError) {
+  /// `nil` where nothing is said and nobody can be asked.
+  package init?(_ arguments: inout Arguments, isOnTerminal: Bool) throws(UsageError) {
     let accepts = try arguments.flag("--accept")
     let rejects = try arguments.option("--reject")
     let asks = try arguments.flag("--ask")
@@ -28,9 +29,13 @@ package enum AnswerPolicy: Equatable, Sendable {
     } else if asks || isOnTerminal {
       self = .ask
     } else {
-      throw UsageError(
-        "Without a terminal it must be said what becomes of a call.",
-        advice: "Use --accept (everybody is heard at once) or --reject REASON.")
+      return nil
     }
+  }
+
+  package static var unsaid: UsageError {
+    UsageError(
+      "Without a terminal it must be said what becomes of a call.",
+      advice: "Use --accept (everybody is heard at once) or --reject REASON.")
   }
 }

@@ -136,6 +136,8 @@ package enum Help {
       --accept             accept every call               (default without a terminal)
       --reject REASON      refuse every call
       --ask                ask, y or n                     (default on a terminal)
+      --from WHO           who may ring: known (pinned), verified, or names that are pinned, with
+                           commas between                   (default: everybody)
       --ring-for SECONDS   accept or refuse after so long  (default: at once; asked: never)
       --calls N            leave after N calls             (default: run on)
       --fail-fast          end with 3 when the rendezvous does not answer for 10 s

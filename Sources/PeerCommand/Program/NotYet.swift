@@ -27,8 +27,7 @@ package enum NotYet {
   /// Options of a command.
   package static func options(of command: Subcommand) -> [AbsentFeature] {
     switch command {
-    case .probe, .call: online
-    case .answer: online + [from]
+    case .probe, .call, .answer: online
     case .keygen, .card, .inspect, .replay: []
     }
   }
@@ -42,8 +41,4 @@ package enum NotYet {
         "--no-port-mapping", "this version maps no ports yet.",
         advice: "Leave it out: no router is asked for anything.")
     ]
-
-  private static let from = AbsentFeature(
-    "--from", "this version cannot choose yet who may ring.",
-    advice: "Leave it out, and use --ask or --reject.")
 }

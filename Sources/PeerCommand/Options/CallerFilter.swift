@@ -1,0 +1,43 @@
+package import Arguments
+package import Earshot
+
+/// Who may ring (`answer --from`): it filters, and accepts nobody.
+package struct CallerFilter: Equatable, Sendable {
+  private var admitsKnown = false
+  private var admitsVerified = false
+  private var names: [String] = []
+  private let isOpen: Bool
+
+  /// - Parameter text: `known`, `verified` and names, with commas between; `nil` = everybody.
+  package init(_ text: String?) throws(UsageError) {
+    isOpen = text == nil
+    for word in (text ?? "").split(separator: ",").map(String.init) {
+      switch word {
+      case "known": admitsKnown = true
+      case "verified": admitsVerified = true
+      default:
+        guard OnlineOptions.isName(word) else {
+          throw UsageError(
+            "--from wants known, verified or names, not '\(word)'.",
+            advice: "Put commas between them, for example --from bob,carol.")
+        }
+        names.append(word)
+      }
+    }
+    if !isOpen, !admitsKnown, !admitsVerified, names.isEmpty {
+      throw UsageError("--from says nobody.", advice: "Use known, verified or names.")
+    }
+  }
+
+  /// A name counts only where it is pinned to the caller's identity: anybody can claim one.
+  package func admits(name: String?, trust: Trust) -> Bool {
+    if isOpen { return true }
+    switch trust {
+    case .verified: return admitsVerified || admitsKnown || isNamed(name)
+    case .pinned: return admitsKnown || isNamed(name)
+    case .new, .changed: return false
+    }
+  }
+
+  private func isNamed(_ name: String?) -> Bool { name.map(names.contains) ?? false }
+}
