@@ -16,8 +16,8 @@ struct ServeOptions {
       --metrics HOST:PORT  Prometheus text, HTTP    (default: off)
       --events FILE|-      JSON Lines of events     (default: off; - is standard output)
       --open               anybody may register     (default)
-      --allow FILE         only these may: one ID or name a line, # begins a comment;
-                           SIGHUP reads it again
+      --allow FILE         only these may: ID, or NAME ID, on each line; # begins a
+                           comment; SIGHUP reads it again
       --json               print the line with the address as JSON
       --log-identities     let events and log name IDs, names and addresses
       --log-level LEVEL    error, warning, info or debug   (default: info)

@@ -233,14 +233,19 @@ def a_terminal_that_closes_hangs_up(lab):
 
 @scenario
 def a_rendezvous_reads_who_is_allowed_again(lab):
+    def made(name):
+        keygen = lab.run("b", f"{BIN}/earshot", "keygen", "--identity", lab.path(f"identity-{name}"), "--json")
+        return keygen.wait_line(lambda line: line.get("type") == "identity", 5)["id"]
+
+    carol, bob_id = made("carol"), made("bob")
     with open(lab.path("allow"), "w") as file:
-        file.write("carol\n")
+        file.write(f"carol {carol}\n")
     server = lab.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"{ADDRESS['r']}:{PORT}", "--data", lab.path("data"),
                      "--allow", lab.path("allow"), "--json")
     server.wait_line(lambda line: line.get("type") == "listening", 5)
     equal(lab.peer("b", "answer", "--accept", name="bob").wait(12), 4, "exit code of one who is not listed")
     with open(lab.path("allow"), "a") as file:
-        file.write("bob\n")
+        file.write(f"bob {bob_id}\n")
     for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         server.signal(number)
     time.sleep(0.2)

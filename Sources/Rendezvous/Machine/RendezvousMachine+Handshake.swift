@@ -192,8 +192,10 @@ extension RendezvousMachine {
       // The session stands, without the name that cannot be looked up now.
       noteStoreFailure(error)
     }
-    let granted = status == .nameGranted ? payload.name : nil
-    guard settings.admission.allows(id, grantedName: granted) else {
+    if status == .nameGranted, let name = payload.name, settings.admission.keeps(name, from: id) {
+      status = .nameTaken
+    }
+    guard settings.admission.allows(id) else {
       return refuse(id, .notAllowed, .notAllowed, from: source, now: now)
     }
     guard hasRoom(for: payload.presence, of: id, now: now) else {

@@ -5,15 +5,20 @@ package import Wire
 /// Who may register.
 package enum Admission: Sendable {
   case everyone
-  /// These identities, and whoever asks for one of these names and gets it.
-  case only(ids: Set<PeerID>, names: Set<PeerName>)
+  /// These identities; each of these names belongs to the one beside it.
+  case only(ids: Set<PeerID>, names: [PeerName: PeerID])
 
-  func allows(_ id: PeerID, grantedName: PeerName?) -> Bool {
+  func allows(_ id: PeerID) -> Bool {
     switch self {
     case .everyone: true
-    case .only(let ids, let names):
-      ids.contains(id) || (grantedName.map { names.contains($0) } ?? false)
+    case .only(let ids, _): ids.contains(id)
     }
+  }
+
+  /// Whether the list gives the name to somebody else.
+  func keeps(_ name: PeerName, from id: PeerID) -> Bool {
+    guard case .only(_, let names) = self, let owner = names[name] else { return false }
+    return owner != id
   }
 }
 
