@@ -125,11 +125,18 @@ package struct Testimony {
     index(call, host).map { sides[$0].isOpen } ?? false
   }
 
-  /// The callee's side of a call: of several programs the one that accepted, or that the call did
+  /// The callee's side of a call: of several programs the one that decided it, or that the call did
   /// not end at because of another one.
   package func callee(of call: CallID) -> Side? {
     let callees = sides.filter { $0.call == call && !$0.isCaller }
     let own = callees.filter { !$0.endedElsewhere }
+    // Where the caller took a no, another program may have accepted a moment too late.
+    if let caller = sides.first(where: { $0.call == call && $0.isCaller }),
+      caller.outcome == .rejected, caller.time(of: .accepted) == nil,
+      let decided = own.first(where: { $0.outcome == .rejected && $0.time(of: .accepted) == nil })
+    {
+      return decided
+    }
     // One that accepted too late may have hung up before it was told.
     return own.first { $0.time(of: .connected) != nil }
       ?? own.first { $0.time(of: .accepted) != nil } ?? own.first { $0.outcome == .rejected }
