@@ -92,14 +92,19 @@ def invites_in_a_call(field, quick):
                 calm > 0 and attacked >= calm - COST)]
 
 
+def _pin_dave(field):
+    """Bob dials dave once: that pins him. Accepting by itself (`answer --accept`) pins nobody."""
+    first = _answers(field, "--accept", "--calls", "1", name="dave")
+    field.call("dave", "--duration", "1", identity="bob")
+    field.wait(lambda: first.exit_code is not None, 5)
+
+
 def starvation(field, quick):
     """H3: 120 identities at 0.5 INVITE/s each; a caller whom the callee has pinned."""
     accepts = "--from" in subprocess.run(
         [f"{BIN}/earshot", "answer", "--help"], capture_output=True, text=True).stdout
     words = ("--accept", "--from", "known") if accepts else ("--reject", "no")
-    first = _answers(field, "--accept", "--calls", "1")
-    field.call("bob", "--duration", "1", identity="dave")
-    field.wait(lambda: first.exit_code is not None, 5)
+    _pin_dave(field)
     _answers(field, *words)
     count, asked = (40, 2) if quick else (120, 5)
     card, crowd = field.card(), field.crowd()
@@ -160,9 +165,7 @@ def _acknowledge(crowd, member, packet):
 
 def endless_ring(field, quick):
     """H3: a stranger's ring without a timeout, then a pinned caller."""
-    first = _answers(field, "--accept", "--calls", "1")
-    field.call("bob", "--duration", "1", identity="dave")
-    field.wait(lambda: first.exit_code is not None, 5)
+    _pin_dave(field)
     _answers(field, "--accept", "--ring-for", "100")
     phone = _stranger(field, "carol")
     phone.call(field.found(phone.client, "bob"), ring_timeout_ms=0)
