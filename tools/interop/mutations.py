@@ -20,8 +20,7 @@ from earshot_loop import Loop
 from earshot_wire import Identity, WireError
 from programs import Programs
 
-# 16 close a session; on a busy host a few are dropped on the way.
-PACKETS, PROTOCOL_VIOLATED = 24, 2
+PACKETS, PROTOCOL_VIOLATED = 16, 2
 FAILURE = 8  # the reason of HANGUP when a peer has had enough
 PEERS_ONLY = (frames.AUDIO, frames.VIDEO, frames.SIGNAL, frames.AUDIO_REPORT,
               frames.AUDIO_REQUEST, frames.VIDEO_NACK)
