@@ -28,7 +28,7 @@ package enum Printable {
   }
 
   /// A scalar in a JSON string, as RFC 8259 §7 allows it to be written: what is not printable as
-  /// `\uXXXX`, as a surrogate pair beyond the first plane.
+  /// a `\u` escape, as a surrogate pair beyond the first plane.
   package static func appendJSON(_ scalar: Unicode.Scalar, to output: inout String) {
     switch scalar {
     case "\"": output += "\\\""
