@@ -61,7 +61,9 @@ import Testing
         stage.folder.file("report.html"), "--pcap", stage.folder.file("call.pcapng"), "--save",
         stage.folder.file("heard.wav"),
       ] + stage.online("alice"))
+    // Each has heard the other, so that the capture has both streams.
     _ = try #require(alice.line { $0["name"]?.asString == "firstFrameReceived" })
+    _ = try #require(bob.line { $0["name"]?.asString == "firstFrameReceived" })
     // A terminal that closes often says so twice.
     alice.signal(signal)
     if signal == SIGHUP { alice.signal(signal) }

@@ -127,6 +127,24 @@ import Wire
       } == [])
   }
 
+  @Test func `lets a program that died be rung again, and asks of its new life what it asks of all`() {
+    #expect(
+      verdict(isDisturbed: true) {
+        ring(&$0)
+        $0.crash(bob)
+        $0.begin(call, at: bob, isCaller: false, now: at(900))
+        end(&$0, .timeout, .timeout)
+      } == [])
+    let found = verdict(isDisturbed: true) {
+      ring(&$0)
+      $0.crash(bob)
+      $0.begin(call, at: bob, isCaller: false, now: at(900))
+      $0.begin(call, at: bob, isCaller: false, now: at(950))
+      end(&$0, .timeout, .timeout)
+    }
+    #expect(found.filter { $0.contains("twice") }.count == 1)
+  }
+
   @Test func `finds a ringing that nobody placed and an answer that nobody gave`() {
     #expect(
       verdict {

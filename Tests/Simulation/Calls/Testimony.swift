@@ -27,6 +27,7 @@ package struct Testimony {
     /// is asked of it.
     package var isExcused = false
     package var isReplaced = false
+    package var hasDied = false
     /// Says that something inside failed, at this side or, by its word, at the other.
     package var failedInside = false
     /// Frames taken by the machine, or given out by it, before the call was accepted.
@@ -47,11 +48,16 @@ package struct Testimony {
 
   /// A side's first sign of a call: its own invitation, or an incoming one.
   package mutating func begin(_ call: CallID, at host: HostID, isCaller: Bool, now: Instant) {
-    if index(call, host) != nil {
+    let side = Side(call: call, host: host, isCaller: isCaller)
+    switch index(call, host) {
+    // The program died, started again, and is rung by a caller that still waits: it remembers
+    // nothing of what it said before.
+    case .some(let index) where sides[index].hasDied: sides[index] = side
+    case .some:
       violations.append("\(call): host \(host.index) was told twice of the same invitation")
       return
+    case nil: sides.append(side)
     }
-    sides.append(Side(call: call, host: host, isCaller: isCaller))
     note(isCaller ? .invited : .incoming, call, at: host, now: now)
   }
 
@@ -102,6 +108,7 @@ package struct Testimony {
   package mutating func crash(_ host: HostID) {
     for index in sides.indices where sides[index].host == host && sides[index].isOpen {
       sides[index].isExcused = true
+      sides[index].hasDied = true
     }
   }
 
