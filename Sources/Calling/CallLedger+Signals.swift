@@ -18,7 +18,7 @@ extension CallLedger {
     } else if open[callID] != nil {
       handleOpen(signal, callID, from: presence, now: now)
     } else if let index = ended.firstIndex(where: { $0.callID == callID }) {
-      handleEnded(signal, index, from: presence)
+      handleEnded(signal, index, from: presence, now: now)
     }
     updateDeadline()
   }
@@ -130,7 +130,16 @@ extension CallLedger {
     apply(action, to: call.callID, now: now)
   }
 
-  private mutating func handleEnded(_ signal: CallSignal, _ index: Int, from presence: PresenceID) {
+  private mutating func handleEnded(
+    _ signal: CallSignal, _ index: Int, from presence: PresenceID, now: Instant
+  ) {
+    // A repeated INVITE has reached a program that was not there when the others were busy.
+    if case .ringing = signal, presence != .every, ended[index].endedInSilence {
+      return tell(presence, of: ended[index].callID, ended[index].peer, .userCancelled, now: now)
+    }
+    if signal.endsCall || signal == .receipt(of: .cancel) {
+      elsewhere.settle(ended[index].callID, presence)
+    }
     let wasClosing = ended[index].isClosing
     guard let action = ended[index].handle(signal, from: presence) else {
       return ignored.count(.withoutEffect)

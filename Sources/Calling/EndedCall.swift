@@ -104,6 +104,10 @@ package struct EndedCall: Sendable {
 
   // MARK: Getters
 
+  /// A caller's that ended without a word of its own: a program of the callee that begins to ring
+  /// now has not been told anything.
+  var endedInSilence: Bool { lastWord == nil && answer == nil }
+
   /// Whether the last word is still being delivered.
   package var isClosing: Bool { delivery?.isPending ?? false }
 

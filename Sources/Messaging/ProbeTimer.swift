@@ -1,7 +1,7 @@
 import Primitives
 
 /// When silence means that something must be sent again (RFC 9002 §6.2, docs/protocol/frames.md
-/// §3). Without samples 300 ms; doubled for every time it fires, to at most 2 s.
+/// §3). Without samples 300 ms; doubled for every time it fires, to at most 1 s.
 struct ProbeTimer: Equatable, Sendable, BitwiseCopyable {
   /// Nanoseconds, as the owner's RTT estimator has it.
   var timeout = MessageRules.initialProbeTimeout

@@ -86,6 +86,23 @@ extension Party {
     #expect(party.summary()?.outcome == .busy)
   }
 
+  /// The transport repeats an INVITE that a program which has just registered is given too.
+  @Test func `one that begins to ring when the others have said busy is told that it is over`()
+    throws
+  {
+    var party = try Party.calling()
+    party.ledger.handleForwarded(.invite, to: 1, id(5), now: party.now)
+    party.hears(.reject(.busy, .empty), id(5), from: bob, desk)
+    #expect(party.summary()?.outcome == .busy)
+    party.hears(.ringing(isPrepared: true), id(5), from: bob, pocket)
+    #expect(party.sentTo() == [pocket: [.cancel(.userCancelled)]])
+    party.wait(.milliseconds(600))
+    #expect(party.sentTo() == [pocket: [.cancel(.userCancelled)]])
+    party.hears(.receipt(of: .cancel), id(5), from: bob, pocket)
+    party.wait(.seconds(4))
+    #expect(party.sentTo().isEmpty)
+  }
+
   @Test func `busy before the rendezvous has said how many there are waits for that`() throws {
     for (count, isOver) in [(1, true), (2, false)] {
       var party = try Party.calling()

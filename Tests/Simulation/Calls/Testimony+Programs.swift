@@ -21,7 +21,8 @@ extension Testimony {
     guard let ended = caller.time(of: .ended), !isDisturbed(began, ended) else { return wrong }
     for callee in callees where !callee.isExcused {
       let isLater = callee.time(of: .ended).map { $0 > ended } ?? true
-      if caller.outcome == .busy, isLater, !callee.endedElsewhere, !callee.endedLocally {
+      let cameTooLate = callee.outcome == .cancelled && callee.time(of: .incoming) ?? ended > ended
+      if caller.outcome == .busy, isLater, !cameTooLate, !callee.endedElsewhere, !callee.endedLocally {
         wrong.append("\(caller.call): busy at the caller while it rang at \(callee.host.index)")
       }
       if wasAccepted, callee.time(of: .accepted) == nil, !callee.endedElsewhere,

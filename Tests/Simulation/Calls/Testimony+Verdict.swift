@@ -73,6 +73,8 @@ extension Testimony {
       let otherEnded = callee.time(of: .ended)
     else { return wrong }
     if one == other { return wrong }
+    // A program that came when the call was over rings for a moment, and is told that it is.
+    if other == .cancelled, let rang = callee.time(of: .incoming), rang > ended { return wrong }
     let actedAtOnce =
       caller.endedLocally && callee.endedLocally
       && max(ended, otherEnded) - min(ended, otherEnded) <= raceWindow
