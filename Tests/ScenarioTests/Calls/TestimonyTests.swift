@@ -127,7 +127,7 @@ import Wire
       } == [])
   }
 
-  @Test func `lets a program that died be rung again, and asks of its new life what it asks of all`() {
+  @Test func `lets a program that died be rung again, and asks of its new life the same`() {
     #expect(
       verdict(isDisturbed: true) {
         ring(&$0)

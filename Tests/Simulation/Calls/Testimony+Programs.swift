@@ -21,7 +21,8 @@ extension Testimony {
     guard let ended = caller.time(of: .ended), !isDisturbed(began, ended) else { return wrong }
     for callee in callees where !callee.isExcused {
       let isLater = callee.time(of: .ended).map { $0 > ended } ?? true
-      let cameTooLate = callee.outcome == .cancelled && callee.time(of: .incoming) ?? ended > ended
+      let rang = callee.time(of: .incoming) ?? ended
+      let cameTooLate = callee.outcome == .cancelled && rang > ended
       if caller.outcome == .busy, isLater, !cameTooLate, !callee.endedElsewhere, !callee.endedLocally {
         wrong.append("\(caller.call): busy at the caller while it rang at \(callee.host.index)")
       }
