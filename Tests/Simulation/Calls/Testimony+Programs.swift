@@ -23,7 +23,8 @@ extension Testimony {
       let isLater = callee.time(of: .ended).map { $0 > ended } ?? true
       let rang = callee.time(of: .incoming) ?? ended
       let cameTooLate = callee.outcome == .cancelled && rang > ended
-      if caller.outcome == .busy, isLater, !cameTooLate, !callee.endedElsewhere, !callee.endedLocally {
+      let wasTold = cameTooLate || callee.endedElsewhere || callee.endedLocally
+      if caller.outcome == .busy, isLater, !wasTold {
         wrong.append("\(caller.call): busy at the caller while it rang at \(callee.host.index)")
       }
       if wasAccepted, callee.time(of: .accepted) == nil, !callee.endedElsewhere,
