@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <termios.h>
@@ -478,6 +479,12 @@ static _Thread_local char thread_mark;
 __attribute__((noinline)) uintptr_t earshot_thread_mark(void) {
   __asm__ volatile("");
   return (uintptr_t)&thread_mark;
+}
+
+int earshot_forbid_core_dumps(void) {
+  struct rlimit none = {0, 0};
+  if (setrlimit(RLIMIT_CORE, &none) != 0) return or_errno(-1);
+  return or_errno(prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL));
 }
 
 void earshot_thread_sharpen_timers(void) { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }

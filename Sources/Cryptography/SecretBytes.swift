@@ -11,10 +11,8 @@ package import Primitives
 
   /// `count` zero bytes.
   package init(zeros count: Int) {
-    Sodium.initialize()
     self.count = count
-    unsafe block = UnsafeMutablePointer<UInt8>.allocate(capacity: max(1, count))
-    unsafe block.initialize(repeating: 0, count: max(1, count))
+    unsafe block = SecretPool.allocate(count)
   }
 
   package init(copying bytes: Span<UInt8>) {
@@ -23,8 +21,7 @@ package import Primitives
   }
 
   deinit {
-    unsafe sodium_memzero(block, count)
-    unsafe block.deallocate()
+    unsafe SecretPool.free(block, count)
   }
 
   package var span: Span<UInt8> {

@@ -69,13 +69,17 @@ extension CallLink {
   ) throws(HandshakeError) {
     let secret = SecretKey(random: &random)
     callerNumber = Bytes32(random: &random)
-    let payload = InvitePayload(
+    var payload = InvitePayload(
       callID: callID, createdMilliseconds: created,
       commitment: ShortCode.commitment(to: callerNumber).bytes,
       callKey: Array(copying: secret.span),
       ringConnectionID: localRingID.rawValue,
       ringTimeoutMilliseconds: UInt32(clamping: ringTimeout?.milliseconds ?? 0), offer: offer)
-    let bytes = payload.bytes
+    var bytes = payload.bytes
+    defer {
+      Secret.wipe(&bytes)
+      Secret.wipe(&payload.callKey)
+    }
     let initiator = try CallInitiator(
       connectionID: localSessionID, caller: identity, callee: peer, calleeStatic: peerStatic,
       payload: bytes.span, random: &random)

@@ -58,6 +58,8 @@ final class CallLink {
   /// What is to be sent as SIGNAL on the path: ACCEPT, REJECT, CANCEL, TIMEOUT, RECEIPT.
   var pathSignals = PathSignals()
   var association: Association?
+  /// When the session's keys go, once the call is over.
+  var keyErasure: Instant?
   /// The other side has shown that it has the session's keys.
   var isSessionConfirmed = false
   /// Changes of the selected path that nobody has been told of yet.
@@ -155,11 +157,29 @@ final class CallLink {
     prober = nil
     reflection = nil
     if association?.isClosing == false { association?.close(code: .done, now: now) }
+    if keyErasure == nil { keyErasure = now + Self.keysStay }
+  }
+
+  /// How long the session's keys outlive the call: CLOSE is said three times, the last one half a
+  /// second after the first.
+  private static let keysStay = Duration.seconds(1)
+
+  /// Once the call is over: what sealed or opened anything of it goes. What authenticates signals
+  /// stays for those that are repeated.
+  func eraseKeys(now: Instant) {
+    guard let keyErasure, keyErasure <= now else { return }
+    self.keyErasure = .some(Instant(nanoseconds: .max))
+    association = nil
+    sessionKeys = nil
+    ringSession = nil
+    programs.branches = []
+    shortCodeKey = nil
   }
 
   var nextDeadline: Instant? {
     var deadline = association?.wakeUp(canSend: hasDestination) ?? nil
     if isFindingPath, canSealChecks { deadline = earliest(deadline, agent.nextDeadline) }
+    if association != nil || ringSession != nil { deadline = earliest(deadline, keyErasure) }
     deadline = earliest(deadline, branchDeadline)
     deadline = earliest(deadline, videoDeadline)
     return earliest(deadline, probeDeadline)

@@ -273,6 +273,7 @@ extension PeerMachine {
 
   mutating func handleTimeout(_ link: CallLink, now: Instant) {
     guard let deadline = link.nextDeadline, deadline <= now else { return }
+    link.eraseKeys(now: now)
     if let change = link.agent.handleTimeout(now: now) { link.pathChanges.append(change) }
     link.handleBranchTimeout(now: now)
     link.association?.handleTimeout(now: now)

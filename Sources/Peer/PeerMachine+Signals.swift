@@ -134,12 +134,14 @@ extension PeerMachine {
     from caller: (peer: PeerID, program: PresenceID), now: Instant
   ) {
     let peer = caller.peer
-    guard let payload = parse(responder.payload), payload.callID == callID,
+    guard var payload = parse(responder.payload), payload.callID == callID,
       let card = believe(payload.offer.card, from: peer, now: now),
       card.staticKey == responder.callerStatic,
       let secret = SecretKey(copying: payload.callKey.span),
       let commitment = Bytes32(payload.commitment)
     else { return ledger.countIgnored(.forged) }
+    responder.wipePayload()
+    Secret.wipe(&payload.callKey)
     let link = CallLink(
       callID, .callee, peer: peer, peerStatic: card.staticKey, program: rendezvous.presence.id,
       limits: configuration.limits, random: &random)

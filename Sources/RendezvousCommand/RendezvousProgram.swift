@@ -17,6 +17,7 @@ enum RendezvousProgram {
     // Before any thread is started: all of them inherit it.
     SignalWatch.block(SignalWatch.Signal.allCases)
     ProcessSurroundings.ignoreWriteSignals()
+    ProcessSurroundings.protectMemory()
     var arguments = Arguments(words)
     let command = arguments.command()
     if arguments.wantsHelp {

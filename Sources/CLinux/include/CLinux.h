@@ -98,6 +98,9 @@ int earshot_signals_open(const int *numbers, int count);
 int earshot_signals_read(int fd);
 int earshot_signal_is_ignored(int number);
 
+// Makes no core dump, and lets no other program of the same user read this one's memory.
+int earshot_forbid_core_dumps(void);
+
 // Time and threads
 uint64_t earshot_boottime_ns(void);
 uint64_t earshot_realtime_ns(void);

@@ -13,6 +13,7 @@ package enum PeerProgram {
     SignalWatch.block()
     ProcessSurroundings.holdStandardStreams()
     ProcessSurroundings.ignoreWriteSignals()
+    ProcessSurroundings.protectMemory()
     let words = Array(CommandLine.arguments.dropFirst())
     do throws(ReactorError) {
       let loop = try EventLoop()

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// What the shell gave the program.
@@ -24,6 +25,10 @@ package enum ProcessSurroundings {
     _ = signal(SIGPIPE, SIG_IGN)
     _ = signal(SIGXFSZ, SIG_IGN)
   }
+
+  /// Keys stay out of core dumps and out of reach of a debugger of the same user. Where a system
+  /// refuses that (some containers), the program goes on.
+  package static func protectMemory() { _ = earshot_forbid_core_dumps() }
 
   /// Whether there is anything under this name, be it a link that leads nowhere.
   package static func isThere(_ path: String) -> Bool {

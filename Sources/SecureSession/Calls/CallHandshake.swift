@@ -61,6 +61,9 @@ package struct CallAnswer: ~Copyable {
 package struct CallResponder: ~Copyable {
   /// The plain payload of message 1. It holds `ck`: wipe it when it has been read.
   package private(set) var payload: [UInt8]
+  /// Overwrites the payload: nobody needs it any more.
+  package mutating func wipePayload() { Secret.wipe(&payload) }
+
   /// The caller's static key: its card's S must be this.
   package let callerStatic: Bytes32
   /// The static key of ours that opened it: the present one, the one before, or the next.

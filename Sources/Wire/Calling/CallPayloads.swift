@@ -102,6 +102,8 @@ package struct InvitePayload: Equatable, Sendable {
 
   package var bytes: [UInt8] {
     var bytes = callID.bytes
+    // At once: an array that grows leaves what it held behind, and the owner wipes this one.
+    bytes.reserveCapacity(4096)
     bytes.append(littleEndian: createdMilliseconds)
     bytes.append(contentsOf: commitment)
     bytes.append(contentsOf: callKey)
