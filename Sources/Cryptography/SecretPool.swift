@@ -24,8 +24,15 @@ enum SecretPool {
   /// `count` zero bytes. Ends the process when there is no memory at all, as Swift itself does.
   static func allocate(_ count: Int) -> UnsafeMutablePointer<UInt8> {
     let number = max(1, (count + slotByteCount - 1) / slotByteCount)
-    guard number <= longestSlots else { return unsafe start(of: lock(count)) }
-    let address = slots.withLock { slots in
+    let address = number <= longestSlots ? slot(number) : lock(count)
+    let block = unsafe start(of: address)
+    unsafe block.initialize(repeating: 0, count: max(1, count))
+    return unsafe block
+  }
+
+  /// A free slot of `number` times 64 bytes.
+  private static func slot(_ number: Int) -> UInt {
+    slots.withLock { slots in
       if slots.free[number - 1].isEmpty {
         let slab = lock(slabByteCount)
         let size = UInt(number * slotByteCount)
@@ -33,9 +40,6 @@ enum SecretPool {
       }
       return slots.free[number - 1].removeLast()
     }
-    let block = unsafe start(of: address)
-    unsafe block.initialize(repeating: 0, count: max(1, count))
-    return unsafe block
   }
 
   /// Overwrites the block and takes it back.

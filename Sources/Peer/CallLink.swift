@@ -172,6 +172,7 @@ final class CallLink {
     association = nil
     sessionKeys = nil
     ringSession = nil
+    ring?.eraseAllButMAC()
     programs.branches = []
     shortCodeKey = nil
   }

@@ -30,27 +30,3 @@ import Testing
     }
   }
 }
-
-@Suite struct SecretTests {
-  @Test func `compares contents and lengths`() {
-    func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-      Secret.areEqual(left.span, right.span)
-    }
-    #expect(areEqual([1, 2, 3], [1, 2, 3]) && areEqual([], []))
-    #expect(!areEqual([1, 2, 3], [1, 2, 4]) && !areEqual([1, 2, 3], [1, 2]))
-  }
-
-  @Test func `wiped and erased bytes are zero`() {
-    var bytes: [UInt8] = [1, 2, 3]
-    var span = bytes.mutableSpan
-    Secret.wipe(&span)
-    #expect(bytes == [0, 0, 0])
-    Secret.wipe(&bytes)
-    #expect(bytes.isEmpty)
-    var random = RandomSource(seed: 6)
-    var block = SecretBytes(copying: random.bytes(64).span)
-    block.erase()
-    let isZero = (0..<64).allSatisfy { block.span[$0] == 0 }
-    #expect(isZero)
-  }
-}

@@ -70,6 +70,25 @@ import Wire
     expect(made == (8, 1))
   }
 
+  @Test func `of a call that is over only MACs are left`() throws {
+    var keys = RingKeys(secret: try secretKey(hex: secret), side: .caller)
+    let body = Array("CANCEL".utf8)
+    let nonce = [UInt8](repeating: 7, count: SealedRingDetails.nonceByteCount)
+    let mac = keys.mac(from: .caller, over: body.span)
+    let sealed = try keys.sealDetails(body.span, head: body.span, nonce: nonce.span)
+    keys.eraseAllButMAC()
+    expect(mac == keys.mac(from: .caller, over: body.span))
+    let id = ConnectionID(rawValue: 1)
+    let hasPath = keys.pathChecks(local: id, remote: id, presence: .first) != nil
+    expect(!hasPath)
+    #expect(throws: CryptographyError.notAuthentic) {
+      try keys.sealDetails(body.span, head: body.span, nonce: nonce.span)
+    }
+    #expect(throws: CryptographyError.notAuthentic) {
+      try keys.openDetails(sealed.span, head: body.span, nonce: nonce.span)
+    }
+  }
+
   @Test func `a MAC names its direction, its body and its call`() throws {
     let keys = RingKeys(secret: try secretKey(hex: secret), side: .caller)
     let same = RingKeys(secret: try secretKey(hex: secret), side: .callee)

@@ -36,6 +36,7 @@ import Testing
         "Sources/Audio/Playout/LatenessHistory.swift",  // log
         "Sources/Audio/Quality/MOSEstimate.swift",  // exp and pow
         "Sources/Video/Picture/PictureQuality.swift",  // log10
+        "Sources/Cryptography/SecretPool.swift",  // memory is a process's (decision 0050)
       ]),
     WordRule(
       words: [
@@ -49,7 +50,8 @@ import Testing
       exceptions: ["Sources/Primitives/RandomSource.swift", "Sources/Cryptography/"]),
     WordRule(
       words: ["Mutex<", "Atomic<", "async", "await", "actor"],
-      advice: "A machine belongs to one event loop: it is a plain value and never waits."),
+      advice: "A machine belongs to one event loop: it is a plain value and never waits.",
+      exceptions: ["Sources/Cryptography/SecretPool.swift"]),  // threads share memory
     WordRule(
       words: ["print(", "debugPrint(", "dump("],
       advice: "Publish an event or count it; programs decide what is shown."),

@@ -10,6 +10,7 @@ import time
 import traceback
 
 import earshot_bodies as bodies
+import memory
 from client import accepting
 from earshot_calling import Phone
 from earshot_client import OFFLINE, ONLINE, UNKNOWN, Client
@@ -18,6 +19,7 @@ from earshot_wire import PRESENCES, Identity, identity_of_text
 from programs import Programs
 
 ANSWERED_ELSEWHERE = 12
+ERASED_WITHIN = 2.0
 
 
 class Bench:
@@ -256,6 +258,38 @@ def beside(bench):
     expect("exit code", program.exit_code, 0)
 
 
+def erases_keys(bench):
+    """Keys of a call are in the program's memory while they are used, and not afterwards."""
+    bob = bench.programs.answering("bob")
+    pid = bob.process.pid
+    if not memory.readable(pid):
+        return print("skip  the memory of another program may not be read here", flush=True)
+    phone = Phone(bench.client("alice"))
+    call = phone.call(bench.found(phone.client, "bob"))
+    talk(bench, call)
+    first = memory.of_session(call.link.session, "first session")
+    expect("AEAD keys in use", len(_aead(memory.found(pid, first))), 2)
+    call.rekey.start(time.monotonic())
+    bench.wait(lambda: call.link.epoch == 1 and call.link.previous is None, 10, "new keys")
+    bench.loop.run(1.0)
+    expect("keys from before the rekey", memory.found(pid, first), [])
+    keys = first | memory.of_session(call.link.session, "second session")
+    expect("AEAD keys in use", len(_aead(memory.found(pid, keys))), 2)
+    keys["ck"] = call.secrets.ck
+    keys["key of the ring's details"] = call.secrets.details
+    for i, way in enumerate(call.secrets.path_keys(call.program, call.ring_link.session.peer)):
+        keys |= {f"path {i}, AEAD key": way[0], f"path {i}, header key": way[1]}
+    call.hang_up()
+    bench.wait(lambda: bob.summary(), 3, "the program's summary")
+    bench.loop.run(ERASED_WITHIN)
+    expect("keys after the call", memory.found(pid, keys), [])
+    expect("exit code", bob.exit_code, None)
+
+
+def _aead(names):
+    return [name for name in names if "AEAD" in name]
+
+
 LONG = {"is rekeyed, 2 minutes": is_rekeyed}
 CHECKS = {
     "registers": registers,
@@ -271,6 +305,7 @@ CHECKS = {
     "cancels, is cancelled": cancelled,
     "rekeys": rekeys,
     "moves": moves,
+    "erases keys": erases_keys,
 }
 if PRESENCES:
     CHECKS["stands beside"] = beside

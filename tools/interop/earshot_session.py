@@ -129,6 +129,7 @@ class SealedWay:
     """Keys of packets in one direction."""
 
     def __init__(self, aead, header):
+        self.keys = aead, header
         self.aead, self.header = ChaCha20Poly1305(aead), header
 
     def mask(self, sample):
@@ -191,6 +192,7 @@ class Session(PacketKeys):
         ways = [SealedWay(kdf(k, b"EST1keys", 1), kdf(k, b"EST1keys", 2)) for k in keys]
         self.chains = [kdf(k, b"EST1keys", 3) for k in keys]
         self.hash = handshake.hash
+        self.split_keys, self.noise_chain = keys, handshake.chain
         super().__init__(*(ways if initiates else ways[::-1]), own, peer)
 
     def exporter(self, label):

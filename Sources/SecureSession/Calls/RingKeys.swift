@@ -13,8 +13,10 @@ package struct RingKeys: ~Copyable {
 
   package let side: Side
   private let macKey: SecretKey
-  private let detailsKey: SecretKey
-  private let pathSecret: SecretKey
+  private var detailsKey: SecretKey
+  private var pathSecret: SecretKey
+  /// Only `macKey` is left.
+  private var isCallOver = false
   /// The programs of the callee that have path keys.
   private var handedOut: [Ringing] = []
 
@@ -34,6 +36,14 @@ package struct RingKeys: ~Copyable {
     pathSecret = ck.derive("EST1ring", 2)
   }
 
+  /// The call is over: what would seal or open anything but MACs goes. MACs stay for bodies that
+  /// are repeated.
+  package mutating func eraseAllButMAC() {
+    isCallOver = true
+    detailsKey = SecretKey()
+    pathSecret = SecretKey()
+  }
+
   /// The MAC of a signalling body: BLAKE2b-128(mk, direction 1 ‖ all bytes of the body before it).
   package func mac(from sender: Side, over body: Span<UInt8>) -> Bytes16 {
     SignallingMAC.make(key: macKey, from: sender, over: body)
@@ -43,13 +53,15 @@ package struct RingKeys: ~Copyable {
   package func sealDetails(
     _ details: Span<UInt8>, head: Span<UInt8>, nonce: Span<UInt8>
   ) throws(CryptographyError) -> [UInt8] {
-    try XChaChaPoly.seal(details, associated: head, key: detailsKey, nonce: nonce)
+    guard !isCallOver else { throw .notAuthentic }
+    return try XChaChaPoly.seal(details, associated: head, key: detailsKey, nonce: nonce)
   }
 
   package func openDetails(
     _ sealed: Span<UInt8>, head: Span<UInt8>, nonce: Span<UInt8>
   ) throws(CryptographyError) -> [UInt8] {
-    try XChaChaPoly.open(sealed, associated: head, key: detailsKey, nonce: nonce)
+    guard !isCallOver else { throw .notAuthentic }
+    return try XChaChaPoly.open(sealed, associated: head, key: detailsKey, nonce: nonce)
   }
 
   /// The association that path checks with one program of the callee use; `nil` the second time,
@@ -63,7 +75,7 @@ package struct RingKeys: ~Copyable {
   ) -> RingSession? {
     let ringing = Ringing(presence: presence, connection: side == .caller ? remote : local)
     let limit = side == .caller ? Self.programLimit : 1
-    guard handedOut.count < limit, !handedOut.contains(ringing) else { return nil }
+    guard !isCallOver, handedOut.count < limit, !handedOut.contains(ringing) else { return nil }
     handedOut.append(ringing)
     var hash = BLAKE2b(byteCount: 32, key: pathSecret.span)
     var bytes: [UInt8] = []
