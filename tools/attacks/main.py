@@ -7,6 +7,7 @@ import traceback
 from typing import Callable, NamedTuple
 
 import call_rows
+import host_rows
 import path_rows
 import server_rows
 import word_rows
@@ -50,6 +51,12 @@ ATTACKS = [
     Attack("M6", call_rows.allowed_name, True),
     Attack("M7", server_rows.enumeration, False),
     Attack("M8", server_rows.slow_scrapers, False),
+    Attack("host-log", host_rows.log_lines, True),
+    Attack("host-canaries", host_rows.canaries, True),
+    Attack("host-stopped", host_rows.stopped, False),
+    Attack("host-refusals", host_rows.refusals, True),
+    Attack("host-descriptors", host_rows.descriptors, False),
+    Attack("host-clocks", host_rows.clocks, False),
 ]
 
 
