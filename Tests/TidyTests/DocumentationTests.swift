@@ -25,6 +25,19 @@ import Testing
     forbid(offences, "Mend the link, or take it out.")
   }
 
+  /// A newcomer reads it to the end, and copies its code.
+  @Test func `the front page is short, and its code is that of an example`() throws {
+    let page = try #require(Repository.text("README.md"))
+    #expect(page.components(separatedBy: "\n").count <= 121)
+    let example = try #require(Repository.text("Examples/TinyCall/main.swift"))
+    let codes = page.components(separatedBy: "```swift\n").dropFirst()
+    #expect(!codes.isEmpty)
+    for code in codes {
+      let code = try #require(code.components(separatedBy: "```").first)
+      #expect(example.contains(code), "Copy it from Examples/TinyCall.")
+    }
+  }
+
   @Test func `every cited section of the protocol exists`() {
     var offences: [String] = []
     for file in Repository.swiftFiles where file.target != "TidyTests" {
