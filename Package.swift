@@ -171,9 +171,11 @@ let package = Package(
     tests("PrimitivesTests", ["Primitives"]),
     tests("WireTests", ["Wire", "Primitives"]),
     layer("Vectors", path: "Tests/Vectors"),
+    layer("Trials", path: "Tests/Trials"),
     tests("CryptographyTests", ["Cryptography", "Primitives", "Vectors"]),
     tests(
-      "SecureSessionTests", ["SecureSession", "Cryptography", "Wire", "Primitives", "Vectors"]),
+      "SecureSessionTests",
+      ["SecureSession", "Cryptography", "Wire", "Primitives", "Vectors", "Trials"]),
     program(
       "NoiseInterop", ["SecureSession", "Cryptography", "Primitives"],
       path: "tools/interop/NoiseInterop"),
@@ -192,7 +194,7 @@ let package = Package(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives", "RendezvousCommand", "LastMile",
+        "Primitives", "RendezvousCommand", "LastMile", "Trials",
       ]),
     tests(
       "StorageTests",

@@ -15,19 +15,29 @@ package enum ShortCode {
     return hash.finalize32()
   }
 
-  /// The first 30 bits of BLAKE2b-256(exporter("sas"), r_A ‖ r_B ‖ caller ‖ callee) in z-base-32.
+  /// The first 30 bits of `digest` in z-base-32.
   ///
   /// - Parameter key: `export(.shortCode)` of the call's first epoch.
   package static func letters(
     key: borrowing SecretKey, callerNumber: Bytes32, calleeNumber: Bytes16, caller: PeerID,
     callee: PeerID
   ) -> String {
+    let digest = digest(
+      key: key, callerNumber: callerNumber, calleeNumber: calleeNumber, caller: caller,
+      callee: callee)
+    return String(ZBase32.encode(Array(digest.bytes.prefix(4))).prefix(letterCount))
+  }
+
+  /// BLAKE2b-256(exporter("sas"), r_A ‖ r_B ‖ caller ‖ callee).
+  package static func digest(
+    key: borrowing SecretKey, callerNumber: Bytes32, calleeNumber: Bytes16, caller: PeerID,
+    callee: PeerID
+  ) -> Bytes32 {
     var hash = BLAKE2b(byteCount: 32, key: key.span)
     hash.update(callerNumber.span)
     hash.update(calleeNumber.span)
     hash.update(Bytes32(caller).span)
     hash.update(Bytes32(callee).span)
-    let digest = hash.finalize32()
-    return String(ZBase32.encode(Array(digest.bytes.prefix(4))).prefix(letterCount))
+    return hash.finalize32()
   }
 }
