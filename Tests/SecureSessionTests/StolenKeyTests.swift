@@ -18,7 +18,8 @@ import Wire
     var packetsTaken = 0
     var packetsTried = 0
     for seed in 0..<UInt64(tries) {
-      var random = RandomSource(seed: seed &+ 900)
+      // Far from the seeds of identities: one seed for both would give the thief the caller's key.
+      var random = RandomSource(seed: seed | 1 << 40)
       let alice = testIdentity(seed: 2 * seed)
       let bob = testIdentity(seed: 2 * seed + 1)
       let thief = try Thief(of: bob, claiming: alice.id, alice.staticKey.publicKey, &random)

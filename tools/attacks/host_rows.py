@@ -133,8 +133,9 @@ def clocks(field, quick):
             again = field.call("bob", "--duration", "1", identity=f"carol{call.made}")[0] == 0
             rows.append(Row(
                 "43", f"the wall clock of the {'caller' if who == 'alice' else 'rendezvous'} "
-                f"goes {label} in a call", f"{breaks} interruptions, {_share(heard)} heard, at most "
-                f"{burst:.1f} times the normal rate, {'completed' if ended else 'not completed'}, "
+                f"goes {label} in a call", f"{breaks} interruptions, {_share(heard)} heard, at "
+                f"most {burst:.1f} times the normal rate, "
+                f"{'completed' if ended else 'not completed'}, "
                 f"the next call {'answered' if again else 'not answered'}",
                 f"none, ≥ {_share(HEARD)}, ≤ {BURST:.0f} times, completed, answered",
                 breaks == 0 and heard >= HEARD and burst <= BURST and ended and again and late))
