@@ -205,6 +205,11 @@ struct UnresolvedEnding {
       (outcome, reason, sentence) = (
         .cancelled, .localCancelled, "This side cancelled before an answer."
       )
+    case .ownID:
+      (outcome, reason, sentence) = (
+        .failed, .failed,
+        "\(name) is this identity itself: call another one, or use another identity."
+      )
     }
   }
 }

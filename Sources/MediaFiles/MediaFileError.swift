@@ -77,6 +77,11 @@ extension MediaFileError {
         code: .alreadyThere, message: "There is a file \(path) already; it was left as it is.",
         advice: "Give another name, or --overwrite to replace it.")
     }
+    if errorNumber == ENXIO {
+      return MediaFileError(
+        code: .cannotCreate, message: "Nobody reads the pipe \(path).",
+        advice: "Start its reader first: cat \(path) > FILE &")
+    }
     return MediaFileError(
       code: .cannotCreate, message: "\(path) cannot be created: \(text(errorNumber)).",
       advice: "Choose a directory that exists and that you may write to.")

@@ -22,6 +22,10 @@ final class Association {
   /// When a packet last opened, and when one was last sealed.
   private(set) var lastReceived: Instant
   private(set) var lastSent: Instant
+  /// When something was last sent that the peer answers, and when something last came that shows
+  /// that the path carries both ways: only in calls, where both sides must know.
+  private var lastQuestion: Instant
+  private var lastProof: Instant
   /// Whether media may be sent.
   private var consent: MediaConsent
   /// How often something of ours was answered: PONGs, and reports that tell of an arrival.
@@ -50,6 +54,8 @@ final class Association {
     self.pingAfter = pingAfter
     lastReceived = now
     lastSent = now
+    lastQuestion = now
+    lastProof = now
     consent = MediaConsent(now: now)
   }
 
@@ -121,6 +127,9 @@ final class Association {
       demand: demand, byteCount: byteCount)
   }
 
+  /// The peer sent media, or answered: nothing need be asked for a while.
+  func noteProof(now: Instant) { lastProof = now }
+
   /// A frame did not parse.
   func noteViolation() {
     violations += 1
@@ -173,8 +182,16 @@ final class Association {
     settleOutcomes()
     messages.handleTimeout(now: now)
     guard closing == nil else { return }
-    if now.nanoseconds(since: lastSent) >= pingAfter { wantsPing = true }
+    if now >= nextQuestion { wantsPing = true }
     if uplink != nil, consent.pollPing(now: now) { wantsPing = true }
+  }
+
+  /// When a PING is due. In a call each side asks for itself: who only answers the other's PINGs
+  /// would learn nothing of the path.
+  private var nextQuestion: Instant {
+    let last = uplink == nil ? lastSent : max(lastQuestion, lastProof)
+    let (sum, overflow) = last.nanoseconds.addingReportingOverflow(pingAfter)
+    return Instant(nanoseconds: overflow ? .max : sum)
   }
 
   // MARK: - Pacing
@@ -261,6 +278,7 @@ final class Association {
       uplink?.noteSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
       settleOutcomes()
       lastSent = now
+      if elicits { lastQuestion = now }
       return true
     } catch {
       if error == .closed { endedBy = endedBy ?? .expired }
@@ -305,8 +323,7 @@ final class Association {
       deadline = earliest(deadline, consent.nextPing)
       if messages.hasFramesToSend { deadline = earliest(deadline, admission(of: .message)) }
     }
-    let (sum, overflow) = lastSent.nanoseconds.addingReportingOverflow(pingAfter)
-    return earliest(deadline, overflow ? nil : Instant(nanoseconds: sum))
+    return earliest(deadline, nextQuestion)
   }
 
   /// What it measured, as plain values.

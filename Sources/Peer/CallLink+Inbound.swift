@@ -54,6 +54,9 @@ extension CallLink {
       isHighestYet: opened.isHighestYet, now: now)
     if !wasConfirmed || !pathChanges.isEmpty || awaitsMedia { findings.insert(.path) }
     if answerCount != answersBefore { findings.insert(.answer) }
+    if !findings.isDisjoint(with: [.answer, .audio, .video, .probe]) {
+      association?.noteProof(now: now)
+    }
     if opened.switchedEpoch { association?.recorder.forgetPreviousEpoch() }
     if association?.endedBy != nil { findings.insert(.ended) }
     return findings

@@ -74,6 +74,8 @@ package enum LookUpFailure: Sendable, Equatable {
   /// The rendezvous did not answer in time.
   case noAnswer
   case cancelled
+  /// The name is this identity's own.
+  case ownID
 }
 
 /// What happens in a call besides its states.

@@ -146,7 +146,7 @@ extension PeerMachine {
 
   /// Whether everything that was to be said has been said.
   package var isShutDown: Bool {
-    shutDownBegan != nil && rendezvous.isQuiet && links.allSatisfy { $0.hasClosed }
+    hasSaidGoodbye && rendezvous.isQuiet && links.allSatisfy { $0.hasClosed }
   }
 
   /// Says who is no stranger (`Familiars`), besides those that are called.

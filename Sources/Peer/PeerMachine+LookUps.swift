@@ -103,9 +103,10 @@ extension PeerMachine {
     if let expected = lookup.options.expectedID, expected != card.id {
       throw LookUpRefusal(failure: .identityChanged(expected: expected, found: card.id))
     }
+    guard card.id != identity.id else { throw LookUpRefusal(failure: .ownID) }
     if joinTheirs(lookup, card.id, now: now) { return }
     refuseOthers(now: now)
-    guard card.id != identity.id, ledger.room > 0, ledger.openCall(with: card.id) == nil else {
+    guard ledger.room > 0, ledger.openCall(with: card.id) == nil else {
       throw LookUpRefusal(failure: .cancelled)
     }
     publish(.link(lookup.callID, .peerFound(card.id, card: card.bytes)))

@@ -231,6 +231,7 @@ extension LineReport.Ending {
     case .tooManyRequests: self = .busy
     case .noAnswer: self = .noAnswer
     case .cancelled: self = .cancelled
+    case .ownID: self = .ownIdentity
     }
   }
 }

@@ -231,6 +231,31 @@ struct AudioFileWriterTests {
     #expect(error?.message.contains("No such file or directory") == true)
   }
 
+  @Test(arguments: [1, 2])
+  func `writes a WAV without an end into a pipe`(channels: Int) throws {
+    let folder = try TemporaryFolder()
+    var ends: [Int32] = [0, 0]
+    #expect(unsafe pipe(&ends) == 0)
+    defer { close(ends[0]) }
+    let tone = Sound.tone(rate: 48_000, frames: 4_000, channels: channels)
+    do {
+      var writer = try AudioFileWriter("heard.wav", channels: channels, owning: ends[1])
+      try writer.write(tone.span)
+      try writer.close()
+    }
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    let count = unsafe read(ends[0], &bytes, bytes.count)
+    #expect(count == 44 + 2 * tone.count)
+    #expect(unsafe read(ends[0], &bytes, 0) == 0)
+    // Others read it as what it is.
+    try Data(bytes.prefix(count)).write(to: URL(fileURLWithPath: folder.file("heard.wav")))
+    var reader = try AudioFileReader(folder.file("heard.wav"))
+    #expect(reader.channels == channels && reader.fileRateHz == 48_000)
+    let heard = try Sound.readAll(&reader)
+    #expect(heard.count == tone.count)
+    #expect(Sound.signalToNoise(heard, channel: 0, of: channels) > 60)
+  }
+
   @Test(arguments: ["heard.wav", "heard.opus"])
   func `says when the disk is full`(name: String) throws {
     let folder = try TemporaryFolder()

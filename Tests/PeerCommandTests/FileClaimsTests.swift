@@ -31,6 +31,7 @@ struct FileClaimsTests {
       ["--video", old, "--pcap", old],
       ["--identity", folder.file("me"), "--events", folder.file("me")],
       ["--identity", folder.file("me"), "--report", folder.file("me.known-peers")],
+      ["--identity", folder.file("me"), "--events", folder.file("me.known-peers.lock")],
     ]
     for words in clashes {
       let failure = #expect(throws: CommandFailure.self, "\(words)") { try Self.check(words) }

@@ -55,6 +55,20 @@ struct PendingFileTests {
     #expect(try text("a") == "new" && names == ["a"])
   }
 
+  @Test func `a pipe without a reader is refused, and waited for only a little`() throws {
+    #expect(unsafe mkfifo(path("pipe"), 0o600) == 0)
+    let error = #expect(throws: ReactorError.self) {
+      try PendingFile(path("pipe"), overwrites: false)
+    }
+    #expect(error?.errno == ENXIO)
+    let reader = unsafe open(path("pipe"), O_RDONLY | O_NONBLOCK)
+    defer { close(reader) }
+    try OutputFile(PendingFile(path("pipe"), overwrites: false)).write("one")
+    var bytes = [UInt8](repeating: 0, count: 8)
+    let count = unsafe read(reader, &bytes, bytes.count)
+    #expect(Array(bytes.prefix(count)) == Array("one".utf8))
+  }
+
   @Test func `a link is followed, and the file behind it replaced`() throws {
     try Data("old".utf8).write(to: URL(fileURLWithPath: path("a")))
     try FileManager.default.createSymbolicLink(atPath: path("link"), withDestinationPath: "a")

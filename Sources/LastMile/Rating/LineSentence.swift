@@ -121,6 +121,8 @@ enum LineSentence {
     case .budgetSpent: return "The other end had nothing more to send before anything was measured."
     case .notSupported: return "The other end runs a version that knows no probes."
     case .unknownPeer: return "Nobody is known by that name or ID."
+    case .ownIdentity:
+      return "That is this identity itself: probe another one, or give it --identity of its own."
     case .notOnline: return "The other end is not online."
     case .identityChanged: return "The other end is not who it was; its line was not probed."
     case .cancelled: return "Interrupted before anything was measured."

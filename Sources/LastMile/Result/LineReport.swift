@@ -36,6 +36,8 @@ public struct LineReport: Sendable, Equatable {
     case notSupported
     /// Nobody has the name or ID that was to be probed.
     case unknownPeer
+    /// The name or ID is this identity's own.
+    case ownIdentity
     /// The peer is known, and not online.
     case notOnline
     /// The peer is another than it was, or its card is not good.

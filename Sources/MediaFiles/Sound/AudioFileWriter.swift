@@ -1,4 +1,5 @@
 internal import CSndFile
+internal import Glibc
 
 /// Saves what was heard, at 48 kHz: `.wav` (16 bit) or `.opus` (Ogg Opus) by the name's ending
 /// (station 22 of the house tour).
@@ -16,6 +17,8 @@ package struct AudioFileWriter: ~Copyable {
 
   private var file: SoundFile
   private var framesSinceHeader = 0
+  /// A WAV into a pipe: its header was written once, and says that the end is not known.
+  private let isStream: Bool
   /// The header is made plain at the end; of a file that was open already, by its owner.
   private let isOpenedByName: Bool
 
@@ -28,10 +31,12 @@ package struct AudioFileWriter: ~Copyable {
   ) throws(MediaFileError) {
     precondition((1...2).contains(channels), "a call is heard in mono or stereo")
     guard let format = Self.format(of: path) else { throw .unknownExtension(path) }
+    let isStream = try Self.beginStream(path, format, descriptor, channels: channels)
+    let container: SoundFormat = isStream ? .raw : format == .wav ? .rf64 : .oggOpus
     var file = try SoundFile(
-      writing: path, as: format == .wav ? .rf64 : .oggOpus, channels: channels,
-      owning: descriptor)
+      writing: path, as: container, channels: channels, owning: descriptor)
     switch format {
+    case .wav where isStream: break
     case .wav:
       // An ordinary WAV as long as it is small enough to be one.
       file.command(Int32(SFC_RF64_AUTO_DOWNGRADE), flag: true)
@@ -39,6 +44,7 @@ package struct AudioFileWriter: ~Copyable {
     case .opus:
       file.command(Int32(SFC_SET_OGG_PAGE_LATENCY_MS), value: 200)
     }
+    self.isStream = isStream
     self.path = path
     self.format = format
     self.channels = channels
@@ -52,7 +58,7 @@ package struct AudioFileWriter: ~Copyable {
     let frames = samples.count / channels
     framesWritten += frames
     framesSinceHeader += frames
-    if format == .wav, framesSinceHeader >= Self.framesPerHeader {
+    if format == .wav, !isStream, framesSinceHeader >= Self.framesPerHeader {
       framesSinceHeader = 0
       try file.updateHeader()
     }
@@ -60,9 +66,26 @@ package struct AudioFileWriter: ~Copyable {
 
   /// Completes the file.
   package mutating func close() throws(MediaFileError) {
-    if format == .wav { try file.updateHeader() }
+    if format == .wav, !isStream { try file.updateHeader() }
     try file.close()
     if format == .wav, isOpenedByName { WAVHeader.makePlain(path) }
+  }
+
+  /// Writes the header of a WAV without an end where the file cannot be wound back; whether it
+  /// cannot. Closes `descriptor` where it throws.
+  private static func beginStream(
+    _ path: String, _ format: Format, _ descriptor: Int32?, channels: Int
+  ) throws(MediaFileError) -> Bool {
+    guard format == .wav, let descriptor, lseek(descriptor, 0, SEEK_CUR) < 0, errno == ESPIPE
+    else { return false }
+    let header = WAVHeader.endless(channels: channels, rate: 48_000)
+    let count = unsafe Glibc.write(descriptor, header, header.count)
+    guard count == header.count else {
+      let reason = errno
+      _ = Glibc.close(descriptor)
+      throw .cannotWrite(path, reason: MediaFileError.text(count < 0 ? reason : EIO))
+    }
+    return true
   }
 
   private static func format(of path: String) -> Format? {

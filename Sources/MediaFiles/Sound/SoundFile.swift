@@ -178,6 +178,13 @@ internal import Glibc
 /// The formats that are written: ours, and those the tests read back.
 enum SoundFormat: CaseIterable, Sendable {
   case wav, rf64, wavFloat, flac, aiff, oggVorbis, oggOpus
+  /// Samples alone, little-endian: of a WAV into a pipe, whose header was written before.
+  case raw
+
+  /// Those whose files can be told by their content.
+  static var allCases: [SoundFormat] {
+    [.wav, .rf64, .wavFloat, .flac, .aiff, .oggVorbis, .oggOpus]
+  }
 
   fileprivate var code: Int32 {
     switch self {
@@ -188,6 +195,7 @@ enum SoundFormat: CaseIterable, Sendable {
     case .aiff: Int32(SF_FORMAT_AIFF | SF_FORMAT_PCM_16)
     case .oggVorbis: Int32(SF_FORMAT_OGG | SF_FORMAT_VORBIS)
     case .oggOpus: Int32(SF_FORMAT_OGG | SF_FORMAT_OPUS)
+    case .raw: Int32(SF_FORMAT_RAW | SF_FORMAT_PCM_16 | SF_ENDIAN_LITTLE)
     }
   }
 }

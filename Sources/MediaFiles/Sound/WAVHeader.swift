@@ -43,6 +43,20 @@ enum WAVHeader {
     return isExtensible && isPCM ? format : nil
   }
 
+  /// 44 bytes before 16-bit samples of which nobody knows how many will come: both lengths are the
+  /// largest there are, as other programs write them into a pipe.
+  static func endless(channels: Int, rate: Int) -> [UInt8] {
+    func little(_ value: Int, _ count: Int) -> [UInt8] {
+      (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    let unknown = [UInt8](repeating: 0xFF, count: 4)
+    let format =
+      little(1, 2) + little(channels, 2) + little(rate, 4) + little(rate * channels * 2, 4)
+      + little(channels * 2, 2) + little(16, 2)
+    return Array("RIFF".utf8) + unknown + Array("WAVEfmt ".utf8) + little(format.count, 4)
+      + format + Array("data".utf8) + unknown
+  }
+
   /// The JUNK chunk that becomes `ds64` in a long file, and the format after it.
   static let headByteCount = 128
 }

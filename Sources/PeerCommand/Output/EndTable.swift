@@ -58,14 +58,16 @@ package enum EndTable {
     let id = report.peer.map { "\($0)" }
     let name = report.peerName ?? id ?? "nobody"
     let rest = report.peerName == nil ? nil : id
-    let trust =
+    // Whom nobody answered for: nothing is known of them.
+    let trust: String? =
       switch report.trust {
+      case _ where report.peer == nil: nil
       case .verified: "verified"
       case .pinned: "the same identity as before"
       case .new: "never met before"
       case .changed: "NOT the identity of before"
       }
-    return ([name, rest].compactMap(\.self) + [trust]).joined(separator: ", ")
+    return [name, rest, trust].compactMap(\.self).joined(separator: ", ")
   }
 
   private static func lasted(_ report: CallReport) -> String {

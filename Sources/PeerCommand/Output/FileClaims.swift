@@ -30,7 +30,7 @@ package struct FileClaims {
   /// The identity, and what is remembered beside it.
   package mutating func keepsIdentity(_ given: String?) {
     guard let path = try? LocalIdentityFile.path(given) else { return }
-    for file in [path, path + ".known-peers", path + ".probes"] {
+    for file in [path, path + ".known-peers", path + ".known-peers.lock", path + ".probes"] {
       reads(file, "--identity")
     }
   }

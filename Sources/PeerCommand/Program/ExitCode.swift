@@ -42,7 +42,7 @@ package enum ExitCode: Int32, Sendable {
     switch report.ending {
     case .busy, .notAllowed, .callInProgress: self = .refused
     case .cancelled: self = .interrupted
-    case .notSupported: self = .failed
+    case .notSupported, .ownIdentity: self = .failed
     case .identityChanged: self = .identity
     case .finished, .underWay, .noAnswer, .sessionLost, .budgetSpent, .unknownPeer, .notOnline:
       self = .unreachable

@@ -21,7 +21,7 @@ package enum Help {
         1  failed for another reason          6  --require not met, or below --min-mos
         2  the command line is wrong          7  an identity is not the one expected
         3  unreachable                        8  a file cannot be read or written
-        4  the other side said no           130  interrupted before there was a call
+        4  the other side said no           130  interrupted before anything began
     """
 
   package static func text(_ command: Subcommand) -> String {

@@ -47,6 +47,9 @@ package enum PeerProgram {
     var arguments = Arguments(words)
     guard let name = arguments.command() else { return try withoutCommand(arguments) }
     guard let command = Subcommand(rawValue: name) else {
+      if name == "help" || name == "version" {
+        return try withoutCommand(Arguments(["--" + name]))
+      }
       if let absent = NotYet.commands.first(where: { $0.name == name }) {
         throw CommandFailure(absent.error)
       }

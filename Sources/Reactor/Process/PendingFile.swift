@@ -23,9 +23,7 @@ package final class PendingFile: Sendable {
     self.overwrites = overwrites
     switch try Self.place(of: path, overwrites: overwrites) {
     case .special(let flags):
-      let number = unsafe open(path, O_WRONLY | O_CLOEXEC | flags)
-      guard number >= 0 else { throw ReactorError("create", path, errno: errno) }
-      descriptor = number
+      descriptor = try Self.openSpecial(path, flags)
       target = path
       temporary = Mutex(nil)
     case .regular(let target):
@@ -127,6 +125,29 @@ package final class PendingFile: Sendable {
     }
     throw ReactorError("create", path, errno: errno)
   }
+
+  /// A pipe whose reader has not come yet is waited for only a little: signals wait meanwhile.
+  private static func openSpecial(_ path: String, _ flags: Int32) throws(ReactorError) -> Int32 {
+    for attempt in 0...readerPatience {
+      let number = unsafe open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags)
+      let reason = errno
+      if number >= 0 {
+        let status = fcntl(number, F_GETFL)
+        _ = fcntl(number, F_SETFL, status & ~O_NONBLOCK)
+        return number
+      }
+      guard reason == ENXIO, attempt < readerPatience else {
+        var error = ReactorError("create", path, errno: reason)
+        if reason == ENXIO { error.reason = "nobody reads it; start its reader first" }
+        throw error
+      }
+      _ = poll(nil, 0, 20)
+    }
+    throw ReactorError("create", path, errno: ENXIO)
+  }
+
+  /// Times 20 ms.
+  private static let readerPatience = 100
 
   // MARK: - Names; 0, or the kernel's reason
 

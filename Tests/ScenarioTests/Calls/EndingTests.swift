@@ -130,6 +130,55 @@ import Wire
       pair.alice.host.command(now: pair.world.now) { machine, _ in machine.isShutDown } == true)
   }
 
+  /// The rendezvous says goodbye, and is not back yet: what it cannot carry now it may carry soon.
+  @Test func `a program that leaves while the rendezvous is restarted waits for it`() throws {
+    let pair = TwoPeers(nat: (.portRestricted, .portRestricted))
+    pair.bob.habits.answer = .never
+    let call = try #require(pair.alice.call(.id(pair.bob.id)))
+    pair.world.run(.seconds(2))
+    pair.world.rendezvous.host.command(now: pair.world.now) { $0.goAway(now: $1) }
+    pair.world.run(.milliseconds(300))
+    pair.world.rendezvous.crash()
+    pair.world.network.setDown(up: true, down: true, of: pair.bob.site, now: pair.world.now)
+    let start = pair.world.now
+    pair.alice.host.command(now: start) { machine, now in machine.shutDown(now: now) }
+    pair.world.run(.seconds(1))
+    let isGone = pair.alice.host.command(now: pair.world.now) { machine, _ in machine.isShutDown }
+    #expect(isGone == false)
+    pair.world.network.setDown(up: false, down: false, of: pair.bob.site, now: pair.world.now)
+    pair.world.rendezvous.start()
+    pair.world.run(.seconds(8))
+    #expect(pair.outcome(of: call, at: pair.bob) == .cancelled, "\(pair.story)")
+    let hasLeft = pair.alice.host.command(now: pair.world.now) { machine, _ in machine.isShutDown }
+    #expect(hasLeft == true)
+  }
+
+  /// Each asks for itself whether the path carries: an answer to the other's question tells nothing.
+  @Test func `of two that are both muted neither is ever interrupted`() throws {
+    let pair = TwoPeers()
+    let call = try pair.connect()
+    #expect(pair.alice.mute(call) && pair.bob.mute(call))
+    pair.world.run(.seconds(90))
+    for peer in [pair.alice, pair.bob] {
+      let isInterrupted = pair.events(of: peer).contains { event in
+        if case .calling(.interrupted) = event { true } else { false }
+      }
+      #expect(!isInterrupted, "\(peer.name)\n\(pair.story)")
+    }
+    pair.expectHungUp()
+  }
+
+  @Test func `who dials its own name is told so`() throws {
+    let pair = TwoPeers()
+    pair.world.run(.seconds(1))
+    let call = try #require(pair.alice.call(.name(pair.alice.name)))
+    pair.world.run(.seconds(1))
+    let isTold = pair.events(of: pair.alice).contains { event in
+      if case .unresolved(call, .ownID) = event { true } else { false }
+    }
+    #expect(isTold, "\(pair.events(of: pair.alice))")
+  }
+
   @Test func `who is not online is unreachable at once`() throws {
     let pair = TwoPeers()
     pair.bob.crash()
