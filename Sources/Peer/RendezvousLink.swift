@@ -129,7 +129,7 @@ struct RendezvousLink: ~Copyable {
     send(.forward(forward), now: now)
   }
 
-  private var isRegistered: Bool { terms != nil }
+  var isRegistered: Bool { terms != nil }
 
   private mutating func send(_ message: RendezvousMessage, now: Instant) {
     guard isRegistered else {

@@ -1,6 +1,7 @@
 import Calling
 import Peer
 import Primitives
+import Rendezvous
 import Simulation
 import Testing
 import Wire
