@@ -177,7 +177,7 @@ let package = Package(
       "SecureSessionTests",
       ["SecureSession", "Cryptography", "Wire", "Primitives", "Vectors", "Trials"]),
     program(
-      "NoiseInterop", ["SecureSession", "Cryptography", "Primitives"],
+      "NoiseInterop", ["SecureSession", "Cryptography", "Wire", "Primitives"],
       path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),

@@ -1,6 +1,7 @@
 import Cryptography
 import Primitives
 import SecureSession
+import Wire
 
 /// The state between the lines of `main.swift`.
 struct Conversation: ~Copyable {
@@ -20,6 +21,7 @@ struct Conversation: ~Copyable {
     case "split": return split()
     case "seal": return seal(arguments.first ?? [])
     case "open": return open(arguments.first ?? [])
+    case "frames": return Self.verdict(on: arguments.first ?? [])
     default: return nil
     }
   }
@@ -89,6 +91,17 @@ struct Conversation: ~Copyable {
       return Self.hex(try opening.open(sealed.span, associated: Span()))
     } catch {
       return nil
+    }
+  }
+
+  /// Whether the frames of a packet can be read, all of them.
+  private static func verdict(on packet: [UInt8]) -> String {
+    var reader = FrameReader(packet.span)
+    do throws(WireError) {
+      while try reader.next() != nil {}
+      return "taken"
+    } catch {
+      return "refused"
     }
   }
 

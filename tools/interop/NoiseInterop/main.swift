@@ -10,6 +10,7 @@ import Glibc
 //     split            -> ok HASH
 //     seal TEXT        -> ok SEALED       a transport message
 //     open SEALED      -> ok TEXT
+//     frames PACKET    -> ok taken|refused      the frames of an opened packet
 
 var conversation = Conversation()
 while let line = readLine() {
