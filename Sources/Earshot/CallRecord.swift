@@ -9,10 +9,16 @@ internal import Wire
 /// the audio, and what the report will need. Belongs to the endpoint's actor.
 final class CallRecord {
   let role: CallRole
+  /// The name that this side calls with.
+  var ownName: String?
+  /// Events of a call that the application has not been told of; `nil` once it was.
+  var heldBack: [EndpointEvent]?
   /// What was dialled, or the name on the caller's card.
   var peerName: String?
   var peer: PeerID?
   var trust = Trust.new
+  /// The rendezvous says that the caller has the name.
+  var isNameConfirmed = false
   var options: CallOptions
   var audio: CallAudio?
   /// The loop's watch over what the audio's thread has encoded, until the audio ends.
@@ -51,10 +57,18 @@ final class CallRecord {
     began = SystemClock.now
   }
 
+  /// What the name rests on; a name that was dialled was looked up. `nil` without a name.
+  var nameTrust: NameTrust? {
+    guard peerName != nil else { return nil }
+    if trust == .pinned || trust == .verified { return .known }
+    return role == .caller || isNameConfirmed ? .rendezvous : .claimed
+  }
+
   /// `nil` while nobody is known.
   var publicPeer: CallPeer? {
     peer.map {
-      CallPeer(id: $0, name: peerName, trust: trust, userExtension: userExtension)
+      CallPeer(
+        id: $0, name: peerName, trust: trust, nameTrust: nameTrust, userExtension: userExtension)
     }
   }
 }

@@ -74,6 +74,8 @@ public struct CallReport: Sendable {
   public var userExtension: String?
   /// What to do about it, where the end calls for that: an identity that changed.
   public var error: EarshotError?
+  /// What `peerName` rests on; `nil` without a name.
+  public var nameTrust: NameTrust?
   /// It rang here, and another program of this identity accepted or declined it.
   public var endedElsewhere = false
 }

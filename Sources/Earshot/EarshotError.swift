@@ -38,6 +38,8 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case noMoreNames
     /// An identity is not the one seen before, or not the one pinned.
     case identityChanged
+    /// Nobody is pinned under that name, ID or address.
+    case contactUnknown
     /// The identity file is readable by others.
     case identityFileMode
     /// The identity file is damaged or of another kind.
@@ -167,20 +169,6 @@ extension EarshotError {
     EarshotError(
       .wrongClock, "The clocks of this host and of the rendezvous at \(address) differ too much.",
       advice: "Set this host's clock (timedatectl), or tell the operator of the rendezvous.")
-  }
-
-  package static func rendezvousChanged(expected: PeerID, found: PeerID) -> EarshotError {
-    EarshotError(
-      .identityChanged,
-      "The rendezvous shows the identity \(found), but \(expected) was expected.",
-      advice: "If its operator replaced the key, pass HOST:PORT#\(found) once to accept it.")
-  }
-
-  package static func peerChanged(name: String, expected: PeerID, found: PeerID) -> EarshotError {
-    EarshotError(
-      .identityChanged,
-      "'\(name)' is now the identity \(found); before it was \(expected). The call is blocked.",
-      advice: "Ask them; if it is right, call the new ID itself once.")
   }
 
   package static func callState(_ text: String) -> EarshotError {

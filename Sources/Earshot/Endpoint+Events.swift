@@ -49,13 +49,15 @@ extension Endpoint {
     case .noAnswer: return .rendezvousUnreachable(address)
     case .notUnderstood: return .rendezvousNotUnderstood(address)
     case .identityMismatch(let expected, let found):
-      return .rendezvousChanged(expected: expected, found: found)
+      return known.commands.rendezvousChanged(
+        rendezvousText, isGiven: isRendezvousGiven, expected: expected, found: found)
     case .versionMismatch(let lowest, let highest):
       return .versionMismatch("The rendezvous", lowest: lowest, highest: highest)
     case .notAllowed: return .notAllowed(id)
     case .superseded: return .identitySuperseded(id)
     case .full: return .rendezvousFull(address)
     case .wrongClock: return .wrongClock(address)
+    case .nameOnCard: return .nameTaken(ownName ?? "")
     case .tooManyPrograms: return .tooManyPrograms(id)
     case .replaced: return .replacedElsewhere(id)
     }
@@ -65,7 +67,7 @@ extension Endpoint {
 
   private func take(_ event: CallEvent) {
     switch event {
-    case .incoming(let callID, let peer): takeIncoming(callID, from: peer)
+    case .incoming(let callID, _): takeIncoming(callID)
     case .delivered(let callID): publish(.callProgress(CallID(callID), .delivered))
     case .stateChanged(let callID, let state, let cause): take(state, cause, of: callID)
     case .replaced(let old, let new): replace(old, by: new)
@@ -74,27 +76,6 @@ extension Endpoint {
     case .remoteMediaChanged(let callID, let media): take(media, of: callID)
     case .ended(let summary): end(summary)
     case .refused(let callID, _, _): calls[callID] = nil
-    }
-  }
-
-  private func takeIncoming(_ callID: Wire.CallID, from peer: PeerID) {
-    guard let record = calls[callID] else { return }
-    if record.trust == .changed { return refuseChanged(callID) }
-    publish(
-      .incomingCall(
-        IncomingCall(
-          id: CallID(callID), peer: peer, name: record.peerName, trust: record.trust,
-          userExtension: record.userExtension, offersVideo: record.offersVideo)))
-  }
-
-  /// Somebody else than before calls under a known name: it does not ring.
-  private func refuseChanged(_ callID: Wire.CallID) {
-    do throws(EarshotError) {
-      try command { machine, now throws(PeerRefusal) in
-        try machine.reject(callID, .identityChanged, now: now)
-      }
-    } catch {
-      // It was cancelled in this moment.
     }
   }
 
@@ -110,6 +91,7 @@ extension Endpoint {
     guard let ours = calls.removeValue(forKey: old) else { return }
     replacements[old] = new
     if let theirs = calls[new] {
+      announce(theirs, new)
       ours.userExtension = theirs.userExtension
       ours.peer = theirs.peer
     }
@@ -167,26 +149,12 @@ extension Endpoint {
     }
   }
 
-  /// What a caller says of itself is worth what is known of it already. Nothing is remembered: that
-  /// is the user's to decide, by accepting.
-  private func prepare(_ notice: InvitationNotice, _ callID: Wire.CallID) {
-    let record = CallRecord(.callee, CallOptions(), target: nil)
-    record.peer = notice.peer
-    record.peerName = notice.claimedName
-    record.userExtension = notice.userExtension
-    record.offersVideo = notice.media.entries.contains { $0.codec == .vp8 }
-    if let text = notice.claimedName, let name = PeerName(text) {
-      record.trust = known.trust(in: notice.peer, at: .name(name))
-    }
-    calls[callID] = record
-  }
-
   private func endUnresolved(_ callID: Wire.CallID, _ failure: LookUpFailure) {
     guard let record = calls.removeValue(forKey: callID), !record.isOver else { return }
     record.isOver = true
     finishMedia(record)
     let name = record.peerName ?? record.peer?.description ?? "the peer"
-    let ending = UnresolvedEnding(failure, name: name)
+    let ending = UnresolvedEnding(failure, name: name, known.commands)
     if case .identityChanged(_, let found) = failure {
       record.peer = found
       record.trust = .changed
@@ -204,6 +172,7 @@ extension Endpoint {
 
   private func end(_ summary: CallSummary) {
     let callID = summary.callID
+    if let record = calls[callID] { announce(record, callID) }
     guard let record = calls.removeValue(forKey: callID), !record.isOver else { return }
     record.isOver = true
     let numbers = statistics(of: callID, record)
@@ -218,7 +187,7 @@ extension Endpoint {
       record.grader.adoptEnd(&graded)
       final = graded
     }
-    var report = CallReport(summary, record, statistics: final)
+    var report = CallReport(summary, record, statistics: final, known.commands)
     report.peerName = record.peerName
     publish(.callStateChanged(CallID(callID), .ended, CallStateReason(summary.cause)))
     publish(.callEnded(CallID(callID), report))

@@ -26,9 +26,13 @@ public actor Endpoint {
   /// (`Configuration.usesRealTimeScheduling`).
   public nonisolated var hasRealTimeScheduling: Bool { loop.hasRealTimePriority }
 
+  /// Why the file of pins cannot be used, if it cannot: then nobody counts as known who was not
+  /// before.
+  public nonisolated var pinFault: EarshotError? { known.fault.map { EarshotError(pins: $0) } }
+
   nonisolated let loop: EventLoop
   let driver: MachineDriver<PeerMachine>
-  let known: KnownIdentities
+  nonisolated let known: KnownIdentities
   let rendezvousText: String
   /// The user gave the ID of the rendezvous, and so vouches for it.
   let isRendezvousGiven: Bool
@@ -110,6 +114,7 @@ public actor Endpoint {
   private func forget(_ observer: Int) { observers[observer] = nil }
 
   func publish(_ event: EndpointEvent) {
+    if holdsBack(event) { return }
     for number in observers.keys.sorted() { observers[number]?.yield(event) }
   }
 
@@ -140,6 +145,8 @@ public actor Endpoint {
     _ target: String, options: CallOptions = CallOptions()
   ) async throws(EarshotError) -> Call {
     try check(options)
+    await takePinChanges()
+    guard !isClosed else { throw .closed }
     let place = PeerID(target).map(CallTarget.id) ?? PeerName(target).map(CallTarget.name)
     guard let place else { throw .invalidName(target) }
     var invite = InviteOptions()
@@ -150,6 +157,7 @@ public actor Endpoint {
     invite.uplinkWeight = options.uplinkWeight
     if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
     let record = CallRecord(.caller, options, target: target)
+    record.ownName = ownName
     let callID = try command { machine, now throws(PeerRefusal) in
       try machine.invite(place, invite, now: now)
     }
@@ -160,45 +168,6 @@ public actor Endpoint {
 
   /// The call of an event.
   public func call(_ id: CallID) -> Call { Call(id: id, endpoint: self) }
-
-  func accept(_ id: CallID, _ options: CallOptions) throws(EarshotError) {
-    try check(options)
-    let callID = resolve(id)
-    guard let record = calls[callID] else { throw .callState("There is no such call.") }
-    let earlier = record.options
-    record.options = options
-    var answer = AnswerOptions()
-    answer.video = Self.videoSettings(options)
-    answer.sendsAudio = options.sendsAudio
-    answer.uplinkWeight = options.uplinkWeight
-    answer.userExtension = options.userExtension
-    do throws(EarshotError) {
-      try command { machine, now throws(PeerRefusal) in
-        try machine.accept(callID, answer, now: now)
-      }
-    } catch {
-      // Its sinks were not taken: nothing is to be finished.
-      record.options = earlier
-      throw error
-    }
-    if options.remembersPeer { remember(record) }
-  }
-
-  /// The user talks with somebody who calls under a name: from now on the name is that identity's.
-  private func remember(_ record: CallRecord) {
-    guard record.trust == .new, let peer = record.peer,
-      let name = record.peerName.flatMap({ PeerName($0) })
-    else { return }
-    known.see(peer, at: .name(name))
-    driver.withMachine { machine, _ in machine.setFamiliar(peer, true) }
-  }
-
-  func reject(_ id: CallID, _ reason: String) throws(EarshotError) {
-    let callID = resolve(id)
-    try command { machine, now throws(PeerRefusal) in
-      try machine.reject(callID, .declined, text: reason, now: now)
-    }
-  }
 
   func hangUp(_ id: CallID, _ reason: String) {
     let callID = resolve(id)
@@ -226,7 +195,7 @@ public actor Endpoint {
     return replacements[callID] ?? callID
   }
 
-  private func check(_ options: CallOptions) throws(EarshotError) {
+  func check(_ options: CallOptions) throws(EarshotError) {
     guard !isClosed else { throw .closed }
     guard FrameLength(rawValue: options.frameMilliseconds) != nil else {
       throw .invalidArgument(

@@ -73,6 +73,8 @@ public struct IncomingCall: Sendable {
   public let name: String?
   /// What this host knew about the caller before.
   public let trust: Trust
+  /// What the name rests on; `nil` without a name.
+  public let nameTrust: NameTrust?
   /// The caller's user data, JSON as it was sent.
   public let userExtension: String?
   /// Whether the caller offers video: it sends video, or shows it if this side sends some.
@@ -87,13 +89,18 @@ public struct CallPeer: Sendable, Equatable {
   public var name: String?
   /// What this host knew about it before.
   public var trust: Trust
+  /// What the name rests on; `nil` without a name.
+  public var nameTrust: NameTrust?
   /// Its user data, JSON as it was sent.
   public var userExtension: String?
 
-  package init(id: PeerID, name: String?, trust: Trust, userExtension: String?) {
+  package init(
+    id: PeerID, name: String?, trust: Trust, nameTrust: NameTrust? = nil, userExtension: String?
+  ) {
     self.id = id
     self.name = name
     self.trust = trust
+    self.nameTrust = nameTrust
     self.userExtension = userExtension
   }
 }
@@ -104,10 +111,21 @@ public enum Trust: String, Sendable, Equatable {
   case verified
   /// The same identity as the first time.
   case pinned
-  /// Not known: a name is what it claims. Dialling or accepting it pins it.
+  /// Not known: what the name is worth says `NameTrust`. Dialling pins it, and accepting a name that
+  /// the rendezvous confirms.
   case new
   /// The name belongs to another identity than before: the call is blocked.
   case changed
+}
+
+/// What a name of the other side rests on.
+public enum NameTrust: String, Sendable, Equatable {
+  /// The caller says so; anybody can.
+  case claimed
+  /// The rendezvous has given the name to that identity: as good as the rendezvous is.
+  case rendezvous
+  /// The name is pinned to that identity on this host.
+  case known
 }
 
 /// Where a call stands. Caller and callee go through the same states.

@@ -9,17 +9,20 @@ internal import Wire
 /// A file that cannot be read or written makes nobody unreachable: it is as if nothing were known,
 /// and `fault` says so.
 final class KnownIdentities: Sendable {
+  /// How a person changes the pins, for advice.
+  let commands: ContactCommands
   private let keeper: PinKeeper
   private let worker: PromptWorker?
 
   /// Reads the file: not on the event loop.
   init(besideIdentity path: String) {
+    commands = ContactCommands(identityFile: path)
     let keeper = PinKeeper(PinFile(besideIdentity: path))
     keeper.load()
     self.keeper = keeper
     do throws(ReactorError) {
       worker = try PromptWorker(named: "earshot-pins") { _ in
-        keeper.store()
+        keeper.work()
         return nil
       }
     } catch {
@@ -32,12 +35,17 @@ final class KnownIdentities: Sendable {
   /// The identity that `name` had the last time.
   func id(behind name: PeerName) -> PeerID? { keeper.state.withLock { $0.peers[.name(name)]?.id } }
 
-  /// Everybody who is pinned by a name.
-  var pinnedPeers: [PeerID] {
+  /// Who has been pinned by a name, and who no more, since this was asked for the last time.
+  func takeFamiliarChanges() -> (come: [PeerID], gone: [PeerID]) {
     keeper.state.withLock { state in
-      state.peers.all.compactMap { place, entry in
+      let present: [PeerID] = state.peers.all.compactMap { place, entry in
         if case .name = place { entry.id } else { nil }
       }
+      let former = state.familiars
+      state.familiars = Set(present)
+      return (
+        present.filter { !former.contains($0) }, Array(former.subtracting(state.familiars))
+      )
     }
   }
 
@@ -48,6 +56,16 @@ final class KnownIdentities: Sendable {
   /// What `id` at `place` is worth; nothing is remembered.
   func trust(in id: PeerID, at place: KnownPeers.Place) -> Trust {
     Trust(keeper.state.withLock { $0.peers.trust(in: id, at: place) })
+  }
+
+  /// Takes over what another program has changed in the file since it was read; whether there was
+  /// something. Waits for the thread that reads it.
+  func refresh() async -> Bool {
+    guard let worker else { return false }
+    return await withCheckedContinuation { waiter in
+      guard keeper.enlist(waiter) else { return waiter.resume(returning: false) }
+      worker.signal()
+    }
   }
 
   /// Remembers what was seen, and says what it is worth.
@@ -76,7 +94,7 @@ final class KnownIdentities: Sendable {
   func close() {
     worker?.stop()
     worker?.join()
-    keeper.store()
+    keeper.close()
   }
 }
 
@@ -91,6 +109,13 @@ private final class PinKeeper: Sendable {
     var peers = KnownPeers()
     var changes: [Change] = []
     var fault: StorageError?
+    /// Of the file as it was read last. A write of our own is read again once.
+    var stamp: PinFile.Stamp?
+    /// Who was pinned by a name when the machine was last told of it.
+    var familiars: Set<PeerID> = []
+    /// Whoever waits for the file to be looked at.
+    var waiters: [CheckedContinuation<Bool, Never>] = []
+    var isClosed = false
 
     mutating func note(_ change: Change) {
       // Of an application that pins by the thousand the file keeps the last ones.
@@ -104,17 +129,67 @@ private final class PinKeeper: Sendable {
 
   init(_ file: PinFile) { self.file = file }
 
-  func load() {
-    do throws(StorageError) {
-      let peers = try file.read()
-      state.withLock { $0.peers = peers }
-    } catch {
-      state.withLock { $0.fault = error }
+  /// `false` when nobody will look any more.
+  func enlist(_ waiter: CheckedContinuation<Bool, Never>) -> Bool {
+    state.withLock { state in
+      if state.isClosed { return false }
+      state.waiters.append(waiter)
+      return true
     }
   }
 
+  /// What the thread does when it is signalled.
+  func work() {
+    let waiters = takeWaiters()
+    store()
+    guard !waiters.isEmpty else { return }
+    let hasChanged = reload()
+    for waiter in waiters { waiter.resume(returning: hasChanged) }
+  }
+
+  /// The last word to the file, without the thread.
+  func close() {
+    store()
+    state.withLock { $0.isClosed = true }
+    for waiter in takeWaiters() { waiter.resume(returning: false) }
+  }
+
+  private func takeWaiters() -> [CheckedContinuation<Bool, Never>] {
+    state.withLock { state in
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+  }
+
+  func load() {
+    // Before the contents: what comes between the two is read again.
+    let stamp = file.stamp
+    do throws(StorageError) {
+      let peers = try file.read()
+      state.withLock { state in
+        state.stamp = stamp
+        state.fault = nil
+        state.peers = peers
+        for change in state.changes { Self.apply(change, to: &state.peers) }
+      }
+    } catch {
+      // What is in memory stays: a file that somebody damaged must not make friends strangers.
+      state.withLock { state in
+        state.stamp = stamp
+        state.fault = error
+      }
+    }
+  }
+
+  /// Reads the file if it is another than the one read last; whether it was.
+  private func reload() -> Bool {
+    guard file.stamp != state.withLock({ $0.stamp }) else { return false }
+    load()
+    return true
+  }
+
   /// Brings the changes into the file, beside those of other programs, and takes those over.
-  func store() {
+  private func store() {
     let changes = state.withLock { state in
       defer { state.changes = [] }
       return state.changes

@@ -58,7 +58,7 @@ public enum LocalIdentityFile {
     return path
   }
 
-  private static var defaultPath: String? {
+  static var defaultPath: String? {
     var environment: [String: String] = [:]
     for name in ["XDG_CONFIG_HOME", "HOME"] {
       if let value = unsafe getenv(name) { environment[name] = unsafe String(cString: value) }

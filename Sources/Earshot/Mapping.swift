@@ -123,7 +123,10 @@ extension CallReport.Timeline {
 }
 
 extension CallReport {
-  init(_ summary: CallSummary, _ record: CallRecord, statistics: CallStatistics?) {
+  init(
+    _ summary: CallSummary, _ record: CallRecord, statistics: CallStatistics?,
+    _ commands: ContactCommands
+  ) {
     self.init(
       callID: CallID(summary.callID), outcome: Outcome(summary.outcome),
       reason: CallSentence.of(summary, name: record.peerName ?? "the other side"),
@@ -132,7 +135,7 @@ extension CallReport {
       durationMs: Int(clamping: summary.durationMilliseconds),
       timeline: Timeline(summary.timeline), statistics: statistics,
       userExtension: record.userExtension,
-      error: summary.cause == .identityChanged ? .identityRefused(record.peerName) : nil,
+      error: commands.error(of: summary, record), nameTrust: record.nameTrust,
       endedElsewhere: summary.cause == .answeredElsewhere
         || summary.cause == .declinedElsewhere)
   }
@@ -163,7 +166,7 @@ enum CallSentence {
     case .noMedia: return "No audio arrived within 10 s of the answer."
     case .peerLost: return "Nothing was heard of the other side for 20 s."
     case .unsupportedVersion: return "The other side speaks another version of the protocol."
-    case .identityChanged: return "The identity of \(name) changed: the call was blocked."
+    case .identityChanged: return "\(name) is not who was expected: the call was blocked."
     case .shuttingDown: return "This program was shut down."
     case .internalFailure: return "Something failed inside the program\(words)."
     case .localCall, .remoteCall, .localAccepted, .remoteAccepted, .firstFrame:
@@ -179,14 +182,14 @@ struct UnresolvedEnding {
   let sentence: String
   var error: EarshotError?
 
-  init(_ failure: LookUpFailure, name: String) {
+  init(_ failure: LookUpFailure, name: String, _ commands: ContactCommands) {
     switch failure {
     case .unknown:
       (outcome, reason, sentence) = (.unreachable, .unreachable, "Nobody is known as \(name).")
     case .notOnline:
       (outcome, reason, sentence) = (.unreachable, .unreachable, "\(name) is not online.")
     case .identityChanged(let expected, let found):
-      let change = EarshotError.peerChanged(name: name, expected: expected, found: found)
+      let change = commands.peerChanged(name: name, expected: expected, found: found)
       (outcome, reason, sentence) = (.failed, .identityChanged, change.message)
       error = change
     case .badCard:
@@ -237,12 +240,6 @@ extension EarshotError {
       self = .invalidArgument("The stream does not exist.", advice: "Use 8 to 127.")
     }
   }
-
-  static func identityRefused(_ name: String?) -> EarshotError {
-    EarshotError(
-      .identityChanged, "The identity of \(name ?? "the other side") changed.",
-      advice: "Ask them by another way; if it is right, call their new ID itself once.")
-  }
 }
 
 extension RegistrationState {
@@ -265,7 +262,7 @@ extension RegistrationFailure {
   /// may be back at any moment.
   var isFinal: Bool {
     switch self {
-    case .noAnswer, .notUnderstood, .full, .wrongClock: false
+    case .noAnswer, .notUnderstood, .full, .wrongClock, .nameOnCard: false
     case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .tooManyPrograms, .replaced:
       true
     }

@@ -57,6 +57,8 @@ package enum RegistrationFailure: Sendable, Equatable {
   ///
   /// - Parameter serverTime: What its clock shows in ms since 1970 UTC, if it has said.
   case wrongClock(serverTime: UInt64?)
+  /// It refused the name on the card, and a card without one as well; attempts go on.
+  case nameOnCard
   /// As many programs of this identity are registered as may be; attempts end.
   case tooManyPrograms
   /// A copy of this program registered in its place; attempts end.
@@ -115,6 +117,8 @@ package struct InvitationNotice: Sendable {
   package var card: [UInt8]
   /// The name on the card, if any: claimed, not proven.
   package var claimedName: String?
+  /// The own rendezvous says that it has given the claimed name to the caller.
+  package var isNameConfirmed: Bool
   package var userExtension: String?
   package var media: MediaDescription
 }

@@ -28,8 +28,8 @@ extension PeerMachine {
       publish(.registration(step))
     case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
     case .found(let result): handle(result, now: now)
-    case .forwarded(let body, let peer, let presence):
-      handleSignal(body, from: peer, presence, now: now)
+    case .forwarded(let body, let peer, let presence, let name):
+      handleSignal(body, from: peer, presence, named: name, now: now)
     case .passedOn(let count, let callID, let type):
       ledger.handleForwarded(type, to: count, callID, now: now)
     case .notForwarded(let failure, let callID, let type):

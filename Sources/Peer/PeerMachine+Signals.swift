@@ -11,10 +11,13 @@ import Wire
 extension PeerMachine {
   /// Takes a body whose sender is proven; only what is authentic reaches the rules.
   ///
-  /// - Parameter presence: The peer's program, as the rendezvous says; `every` = it came on the
-  ///   path.
+  /// - Parameters:
+  ///   - presence: The peer's program, as the rendezvous says; `every` = it came on the path.
+  ///   - name: What the rendezvous says that the peer is called, if it says so.
   mutating func handleSignal(
-    _ bytes: [UInt8], from peer: PeerID, _ presence: PresenceID = .every, now: Instant
+    _ bytes: [UInt8], from peer: PeerID, _ presence: PresenceID = .every,
+    named name: PeerName? = nil,
+    now: Instant
   ) {
     var reader = ByteReader(bytes.span)
     let body: SignalBody
@@ -29,8 +32,8 @@ extension PeerMachine {
     }
     if case .invite(let connectionID, let message) = body.content {
       return handleInvite(
-        body.callID, ConnectionID(rawValue: connectionID), message, from: (peer, presence), now: now
-      )
+        body.callID, ConnectionID(rawValue: connectionID), message,
+        from: Caller(peer: peer, program: presence, name: name), now: now)
     }
     guard let link = link(body.callID) else { return ledger.countIgnored(.unknownCall) }
     guard link.peer == peer else { return ledger.countIgnored(.wrongPeer) }
@@ -112,9 +115,16 @@ extension PeerMachine {
 
   // MARK: - INVITE
 
+  /// Whom an INVITE is from, as the rendezvous says.
+  private struct Caller {
+    let peer: PeerID
+    let program: PresenceID
+    let name: PeerName?
+  }
+
   private mutating func handleInvite(
-    _ callID: CallID, _ connectionID: ConnectionID, _ message: [UInt8],
-    from caller: (peer: PeerID, program: PresenceID), now: Instant
+    _ callID: CallID, _ connectionID: ConnectionID, _ message: [UInt8], from caller: Caller,
+    now: Instant
   ) {
     let peer = caller.peer
     guard case .open = ledger.admitInvite(callID, from: peer, now: now) else { return }
@@ -131,7 +141,7 @@ extension PeerMachine {
 
   private mutating func ring(
     _ responder: consuming CallResponder, _ callID: CallID, _ connectionID: ConnectionID,
-    from caller: (peer: PeerID, program: PresenceID), now: Instant
+    from caller: Caller, now: Instant
   ) {
     let peer = caller.peer
     guard var payload = parse(responder.payload), payload.callID == callID,
@@ -159,17 +169,19 @@ extension PeerMachine {
     link.openRingSession(with: link.programs.own)
     link.isProbe = payload.offer.media.entries.map(\.codec) == [.probe]
     links.append(link)
-    if !link.isProbe { notice(link, card) }
+    if !link.isProbe { notice(link, card, from: caller) }
     announce(payload, link, now: now)
   }
 
-  private mutating func notice(_ link: CallLink, _ card: ContactCard) {
+  private mutating func notice(_ link: CallLink, _ card: ContactCard, from caller: Caller) {
+    let name = card.content.name
     publish(
       .link(
         link.callID,
         .invitation(
           InvitationNotice(
-            peer: link.peer, card: card.bytes, claimedName: card.content.name?.description,
+            peer: link.peer, card: card.bytes, claimedName: name?.description,
+            isNameConfirmed: name != nil && name == caller.name,
             userExtension: link.remoteUserExtension, media: link.remoteMedia))))
   }
 

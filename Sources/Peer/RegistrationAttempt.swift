@@ -183,6 +183,7 @@ struct RegistrationAttempt: ~Copyable {
     case .full: return .refused(.full)
     case .wrongClock: return .refused(.wrongClock(serverTime: payload.serverTime))
     case .tooManyPrograms: return .refused(.tooManyPrograms)
+    case .nameOnCard: return .refused(.nameOnCard)
     case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: break
     }
     guard let split = handshake.take()?.split() else { return strange() }
@@ -241,7 +242,9 @@ struct RegistrationAttempt: ~Copyable {
     renewed = now
     self.connectionID = connectionID
     var payload: [UInt8] = []
-    InitPayload(time: time, card: ownCard, name: name, presence: presence).write(to: &payload)
+    InitPayload(
+      time: time, card: ownCard, name: name, presence: presence, abilities: .senderNames
+    ).write(to: &payload)
     do throws(HandshakeError) {
       var handshake = try HandshakeState(
         HandshakeContext(purpose: .register, connectionID: connectionID, responder: card.id),

@@ -9,6 +9,8 @@ struct RegistrationAmendment {
   var clockOffset: Int64 = 0
   /// Once until the next registration.
   var isUsed = false
+  /// The card has no name: the one that this side asks for has not been granted.
+  var withholdsName = false
 }
 
 extension RendezvousLink {
@@ -21,7 +23,7 @@ extension RendezvousLink {
       return begin(now: now, identity: &identity)
     }
     switch failure {
-    case .full, .wrongClock: retryLater(failure, isInCall: false, now: now)
+    case .full, .wrongClock, .nameOnCard: retryLater(failure, isInCall: false, now: now)
     case .noAnswer, .notUnderstood, .identityMismatch, .versionMismatch, .notAllowed, .superseded,
       .tooManyPrograms, .replaced:
       isStopped = true
@@ -29,10 +31,14 @@ extension RendezvousLink {
     }
   }
 
-  /// Whether a card with a higher serial, or with its time, is worth a try.
+  /// Whether a card with a higher serial, with its time, or without a name is worth a try.
   private mutating func amend(
     _ failure: RegistrationFailure, now: Instant, identity: inout LocalIdentity
   ) -> Bool {
+    if failure == .nameOnCard, !amendment.withholdsName {
+      amendment.withholdsName = true
+      return true
+    }
     guard !amendment.isUsed else { return false }
     switch failure {
     case .superseded(let serial): amendment.isUsed = identity.raiseSerial(above: serial)

@@ -14,7 +14,8 @@ struct RendezvousLink: ~Copyable {
     case registration(RegistrationStep)
     case identified(PeerID, card: [UInt8])
     case found(LookUpResult)
-    case forwarded([UInt8], from: PeerID, PresenceID)
+    /// - Parameter name: What the rendezvous says that the sender is called.
+    case forwarded([UInt8], from: PeerID, PresenceID, name: PeerName?)
     /// A body was passed on to so many programs.
     case passedOn(count: Int, CallID, SignalType)
     case notForwarded(ForwardFailure, CallID, SignalType)
@@ -251,7 +252,9 @@ struct RendezvousLink: ~Copyable {
     case .lookUpResult(let result): events.append(.found(result))
     case .forwarded(let forwarded):
       guard seenIDs.insert(forwarded.id, now: now) else { return }
-      events.append(.forwarded(forwarded.body, from: forwarded.from, forwarded.presence))
+      events.append(
+        .forwarded(
+          forwarded.body, from: forwarded.from, forwarded.presence, name: forwarded.name))
     case .forwardResult(let result):
       guard let index = flights.firstIndex(where: { $0.id == result.id }) else { return }
       let flight = flights.remove(at: index)
@@ -334,7 +337,8 @@ struct RendezvousLink: ~Copyable {
     let seconds = unixMilliseconds(now: now) / 1000
     _ = identity.rotateIfDue(unixSeconds: seconds, random: &random)
     do throws(WireError) {
-      let card = try identity.makeCard(name: configuration.name, unixSeconds: seconds)
+      let card = try identity.makeCard(
+        name: amendment.withholdsName ? nil : configuration.name, unixSeconds: seconds)
       ownCard = card.bytes
       attempt = RegistrationAttempt(
         expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
@@ -379,6 +383,8 @@ struct RendezvousLink: ~Copyable {
     failures = 0
     amendment.isUsed = false
     let terms = made.terms
+    // The next card has the name again.
+    if terms.status == .nameGranted { amendment.withholdsName = false }
     let session = Session(
       made.keys, local: made.local, remote: terms.responder,
       parties: Session.Parties(
@@ -457,7 +463,8 @@ struct RendezvousLink: ~Copyable {
 extension RegistrationStep.NameStatus {
   init(_ status: RegistrationStatus) {
     switch status {
-    case .noNameAskedFor, .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms:
+    case .noNameAskedFor, .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms,
+      .nameOnCard:
       self = .none
     case .nameGranted: self = .granted
     case .nameTaken: self = .taken

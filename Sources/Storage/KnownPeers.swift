@@ -88,6 +88,9 @@ package struct KnownPeers: Equatable, Sendable {
     insert(entry, at: place)
   }
 
+  /// Where `id` was found.
+  package func places(of id: PeerID) -> [Place] { places.filter { entries[$0]?.id == id } }
+
   package mutating func forget(_ place: Place) {
     guard entries.removeValue(forKey: place) != nil else { return }
     places.removeAll { $0 == place }

@@ -20,6 +20,27 @@ package struct PinFile: Sendable {
     formerPath = (PrivateFile.parent(of: path) ?? ".") + "/known-peers"
   }
 
+  /// What tells one state of a file from another: it is replaced whole, so each has an inode and a
+  /// time of its own.
+  package struct Stamp: Equatable, Sendable {
+    private let inode: UInt64
+    private let byteCount: Int64
+    private let seconds: Int64
+    private let nanoseconds: Int64
+
+    fileprivate init?(_ path: String) {
+      var status = stat()
+      guard unsafe stat(path, &status) == 0 else { return nil }
+      inode = UInt64(status.st_ino)
+      byteCount = Int64(status.st_size)
+      seconds = Int64(status.st_mtim.tv_sec)
+      nanoseconds = Int64(status.st_mtim.tv_nsec)
+    }
+  }
+
+  /// The present state; `nil` when there is no such file.
+  package var stamp: Stamp? { Stamp(path) }
+
   /// What is known; nothing when there is no such file.
   package func read() throws(StorageError) -> KnownPeers {
     for path in [path, formerPath] {

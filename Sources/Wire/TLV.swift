@@ -11,6 +11,7 @@ package enum TLVType: UInt8, Sendable {
   case media = 6
   case reasonText = 7
   case presence = 8
+  case abilities = 9
 }
 
 /// A list of TLVs, read once: at most one value of each type that we know; others are skipped.

@@ -8,19 +8,35 @@ final class LoopbackTown {
   private let folder: URL
   private(set) var endpoints: [Endpoint] = []
 
-  init(_ names: [String] = ["alice", "bob"], calls: Int = 1) async throws {
-    folder = FileManager.default.temporaryDirectory.appending(path: "earshot-\(UUID().uuidString)")
+  /// - Parameter prepare: Puts files beside the identities, before anybody reads them.
+  init(
+    _ names: [String] = ["alice", "bob"], calls: Int = 1,
+    prepare: (_ identityFile: (String) -> String) throws -> Void = { _ in }
+  ) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    self.folder = folder
+    try prepare { folder.appending(path: $0 + "/identity").path }
     rendezvous = try LoopbackRendezvous()
     for name in names {
       var configuration = Configuration(rendezvous: rendezvous.address.description)
       configuration.name = name
       configuration.bind = "127.0.0.1:0"
       configuration.maximumCalls = calls
-      configuration.identityFile = folder.appending(path: name + "/identity").path
+      configuration.identityFile = identityFile(of: name)
       let endpoint = try await Endpoint.open(configuration)
       _ = try await endpoint.waitUntilRegistered()
       endpoints.append(endpoint)
     }
+  }
+
+  func identityFile(of name: String) -> String {
+    folder.appending(path: name + "/identity").path
+  }
+
+  /// What is in the file of pins.
+  func pins(of name: String) -> Data? {
+    FileManager.default.contents(atPath: identityFile(of: name) + ".known-peers")
   }
 
   var alice: Endpoint { endpoints[0] }
@@ -35,10 +51,12 @@ final class LoopbackTown {
 
 /// What one endpoint tells, read one by one and kept.
 struct Story {
+  let endpoint: Endpoint
   private var iterator: AsyncStream<EndpointEvent>.Iterator
   private(set) var events: [EndpointEvent] = []
 
   init(_ endpoint: Endpoint) async {
+    self.endpoint = endpoint
     iterator = await endpoint.events().makeAsyncIterator()
   }
 

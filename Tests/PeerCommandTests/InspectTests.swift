@@ -165,6 +165,26 @@ struct InspectTests {
     #expect(stream.lost == 2)
   }
 
+  /// Goal: what a file costs is bounded, and the refusal says how to go on.
+  @Test func `a line or a text that no events file has is refused before it is read`() throws {
+    let long = Array("{\"type\":\"".utf8) + Array(repeating: UInt8(ascii: "a"), count: 1 << 20)
+    let line = #expect(throws: CommandFailure.self) {
+      try InspectCommand.explain(Array("{}\n".utf8) + long, name: "x")
+    }
+    #expect(line?.code == .file && line?.message.hasPrefix("Line 2 of x has more") == true)
+    #expect(line?.advice.contains("awk 'length < 262144'") == true)
+    let text = [UInt8](repeating: UInt8(ascii: "{"), count: EventText.maxByteCount + 1)
+    let error = #expect(throws: CommandFailure.self) {
+      try InspectCommand.explain(text, name: "x")
+    }
+    #expect(error?.message == "x has more than 64 MiB of text.")
+    #expect(error?.advice.contains("| earshot inspect -") == true)
+    let event = Array("{\"type\":\"b\"}\n".utf8)
+    let many = Array(repeating: event, count: EventStory.maxLines + 5).flatMap(\.self)
+    let story = try InspectCommand.explain(many, name: "x")
+    #expect(story.hasSuffix("\n5 more lines; give a part of the file to see them"))
+  }
+
   @Test func `nothing hostile stops it`() throws {
     var random = RandomSource(seed: 4711)
     let folder = try TemporaryFolder()

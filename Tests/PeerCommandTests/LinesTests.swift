@@ -207,11 +207,14 @@ struct LinesTests {
       EventLine.write(.callStateChanged(Sample.id, .connecting, .remoteAccepted), to: $0)
     }
     #expect(answered.suffix(2).map { $0["name"]?.asString } == ["accepted", "connecting"])
-    let who = CallPeer(id: .zero, name: "bob", trust: .pinned, userExtension: #"{"a":1}"#)
+    let who = CallPeer(
+      id: .zero, name: "bob", trust: .pinned, nameTrust: .known, userExtension: #"{"a":1}"#)
     let line = try Self.lines { EventLine.write(.callProgress(Sample.id, .answered(who)), to: $0) }
       .last
     #expect(Self.keys(line) == ["type", "ts", "name", "callId", "peer", "extension"])
+    #expect(Self.keys(line?["peer"]) == ["name", "id", "trust", "nameTrust"])
     #expect(line?["peer"]?["trust"]?.asString == "pinned")
+    #expect(line?["peer"]?["nameTrust"]?.asString == "known")
     #expect(line?["peer"]?["id"]?.asString == "\(PeerID.zero)")
   }
 

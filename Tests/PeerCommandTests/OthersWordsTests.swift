@@ -39,7 +39,7 @@ import Testing
     event.add("ts", "2026-01-01T00:00:00.000Z")
     event.add("name", text)
     event.add(text, text)
-    let story = try #require(EventStory(event.value.text))
+    let story = try #require(EventStory(try EventText(Array(event.value.text.utf8), name: "x")))
     for line in story.text.split(separator: "\n") { #expect(Self.isSafe(String(line))) }
   }
 

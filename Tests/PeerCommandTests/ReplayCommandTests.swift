@@ -58,6 +58,24 @@ struct ReplayCommandTests {
     #expect(cuts > 0)
   }
 
+  /// Method: a recording that is nothing but pauses, of version 1: a byte is 960 bytes of sound.
+  @Test func `saves no more sound than its size explains, unless that is wanted`() throws {
+    let folder = try TemporaryFolder()
+    let count = 72_000
+    try folder.write(Array(Self.recording.prefix(6)) + Array(repeating: 6, count: count), to: "r")
+    let wav = folder.file("r.wav")
+    let failure = #expect(throws: CommandFailure.self) {
+      try ReplayCommand(Arguments([folder.file("r"), "--save", wav])).run()
+    }
+    #expect(failure?.code == .file && failure?.message.hasSuffix("the first 11:39.") == true)
+    #expect(failure?.advice.contains("--save-all") == true)
+    #expect((0...128).contains(try folder.bytes(of: "r.wav").count - (64 << 20)))
+    let words = [folder.file("r"), "--save", wav, "--save-all", "--overwrite"]
+    #expect(try ReplayCommand(Arguments(words)).run() == .done)
+    #expect((44...128).contains(try folder.bytes(of: "r.wav").count - count * 960))
+    #expect(try ReplayCommand(Arguments([folder.file("r")])).run() == .done)
+  }
+
   @Test func `names what is wrong with a recording in words`() throws {
     var other = Self.recording
     other[4] = 99

@@ -200,9 +200,10 @@ struct VideoLinesTests {
         EventLine.write(.callProgress(Sample.id, .fallback(change)), to: lines)
       }
     }
-    let page = try #require(EventPlots.html(lines.map(\.text).joined(separator: "\n")))
+    let text = lines.map(\.text).joined(separator: "\n")
+    let page = try #require(EventPlots.html(try EventText(Array(text.utf8), name: "x")))
     for plot in direct.prefix(2) { #expect(page.contains(plot.svg), "\(plot.title)") }
-    #expect(EventPlots.html("{}\nnothing") == nil)
+    #expect(EventPlots.html(try EventText(Array("{}\nnothing".utf8), name: "x")) == nil)
     #expect(
       LinePlots.spans([Self.fallbacks[0]], until: 9).map(\.to) == [9], "still in it at the end")
   }

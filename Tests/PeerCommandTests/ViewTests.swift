@@ -68,6 +68,23 @@ struct ViewTests {
     #expect(EndTable.rows(bare, savedTo: nil).count == 2)
   }
 
+  @Test func `a name says what it rests on`() {
+    let id = PeerID.zero
+    #expect(Wording.who("bob", id, .new, .claimed) == "Somebody who says that it is bob (\(id))")
+    #expect(Wording.who("bob", id, .new, .rendezvous) == "bob (by this rendezvous; \(id))")
+    #expect(Wording.who("bob", id, .pinned, .known) == "bob (\(id), pinned)")
+    #expect(Wording.who(nil, id, .new, nil) == "\(id)")
+    var report = Sample.report()
+    report.peerName = "bob"
+    for (trust, words) in [
+      (NameTrust.claimed, "somebody who says that it is bob, "),
+      (.rendezvous, "bob (by this rendezvous), "), (.known, "bob, "),
+    ] {
+      report.nameTrust = trust
+      #expect(EndTable.rows(report, savedTo: nil)[1].text.hasPrefix(words))
+    }
+  }
+
   @Test func `a report page is well-formed and needs nothing else`() throws {
     let samples = (0..<50).map { Sample.statistics(atMs: $0 * 2000, packets: 100 * $0 + 2) }
     for page in [

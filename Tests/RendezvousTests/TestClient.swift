@@ -11,6 +11,7 @@ final class TestClient {
   private(set) var identity: LocalIdentity
   private(set) var card: ContactCard
   var presence = Presence.unnamed
+  var abilities: ClientAbilities = []
   var address: SocketAddress
   var random: RandomSource
 
@@ -63,6 +64,13 @@ final class TestClient {
     if let fresh = try? identity.makeCard(unixSeconds: unixSeconds) { card = fresh }
   }
 
+  /// A card that says a name, granted or not; `nil` = a card without one.
+  func claim(_ name: String?) {
+    let made = try? identity.makeCard(
+      name: name.flatMap { PeerName($0) }, unixSeconds: Server.unixSeconds)
+    if let made { card = made }
+  }
+
   /// Another identity, made by a clock that shows `unixSeconds`.
   func renewIdentity(unixSeconds: UInt64) {
     identity = LocalIdentity(kind: .peer, unixSeconds: unixSeconds, random: &random)
@@ -84,7 +92,7 @@ final class TestClient {
     var payload: [UInt8] = []
     InitPayload(
       time: TAI64N(unixMilliseconds: milliseconds), card: card,
-      name: name.flatMap { PeerName($0) }, presence: presence
+      name: name.flatMap { PeerName($0) }, presence: presence, abilities: abilities
     ).write(to: &payload)
     guard
       var handshake = try? HandshakeState(

@@ -24,7 +24,11 @@ def _stranger(field, card_name, asked=None):
     """A phone whose card says a name that it did not register."""
     client = Client(field.loop, field.server, identity=Identity(card_name), name=asked,
                     bind=(field.source(), 0))
-    return Phone(client) if client.register() else None
+    if not client.register():
+        return None
+    # The rendezvous refused the name, but sees no card of an INVITE.
+    client.identity.card = client.identity.make_card()
+    return Phone(client)
 
 
 def pins(field, quick):

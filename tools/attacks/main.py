@@ -8,6 +8,7 @@ from typing import Callable, NamedTuple
 
 import call_rows
 import host_rows
+import name_rows
 import path_rows
 import server_rows
 import word_rows
@@ -26,6 +27,8 @@ ATTACKS = [
     Attack("control", server_rows.nobody, True),
     Attack("floods", server_rows.floods, False),
     Attack("C1-pins", call_rows.pins, True),
+    Attack("C1-claims", name_rows.claims, True),
+    Attack("C1-wrong-pin", name_rows.wrong_pin, True),
     Attack("C1-call", call_rows.invites_in_a_call, False),
     Attack("H1", server_rows.exchanges, False),
     Attack("H2-failures", server_rows.spoofed_failures, True),

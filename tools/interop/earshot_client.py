@@ -13,6 +13,7 @@ from earshot_wire import Reader, WireError
 LOOKUP, LOOKUP_RESULT, FORWARD, FORWARDED, FORWARD_RESULT = range(1, 6)
 REQUESTS = 0x81  # the stream of requests and answers, unordered
 ONLINE, OFFLINE, UNKNOWN, TOO_MANY = range(4)
+NAME_ON_CARD = 10  # status of RESP: the card claims a name that is not this ID's
 CARD_TIMES, CARD_FAILS = (0, 0.3, 0.9, 2.1, 4.5), 8.0
 INIT_TIMES, INIT_ANEW, INIT_FAILS = (0, 0.3, 0.9, 2.1), 4.5, 10.0
 FIRST_PING = 0.3
@@ -36,6 +37,8 @@ class Client:
         self.failure, self.reset = None, False
         self.inits_sent = 0
         self.results, self.forwards = {}, {}
+        self.sender_names = {}  # by ID: what the rendezvous says that a sender is called
+        self.statuses = []
         self.seen_messages = {}
         self.on_body = lambda sender, program, body: None
         self.on_packet = lambda packet, source, now: None
@@ -99,6 +102,12 @@ class Client:
             self.init.use_cookie(packet)
         elif packet[0] == session.RESP and self.link is None and self.init is not None:
             keys, self.said = self.init.read_resp(packet)
+            self.statuses.append(self.said.status)
+            if self.said.status == NAME_ON_CARD and self.statuses.count(NAME_ON_CARD) == 1:
+                # Again, and at once, with a card without a name; the name is asked for as before.
+                self.identity.card = self.identity.make_card(name="")
+                self.init = None
+                return
             self.link = Link(keys, self.transmit, SERVER_GRANT)
             self.link.on_message = self._read_message
             self.clock_offset = self.said.clock_ms - now * 1000
@@ -129,7 +138,8 @@ class Client:
         if self.init is None or now - self.attempt_at >= INIT_ANEW:
             self.first_at = now if self.init is None else self.first_at
             self.init = session.Initiation(
-                self.identity, self.card, self.name, program=self.program)
+                self.identity, self.card, self.name, program=self.program,
+                abilities=wire.SENDER_NAMES)
             self.attempt_at, self.sent = now, 0
         if self.sent < len(INIT_TIMES) and now - self.attempt_at >= INIT_TIMES[self.sent]:
             self.transmit(self.init.packet)
@@ -203,6 +213,8 @@ class Client:
             program = reader.take(wire.PROGRAM_LENGTH)
             reader.take(2)
             content = reader.take(reader.integer(2))
+            name = reader.take(reader.integer(1)).decode() if reader.left else None
+            self.sender_names[sender] = name
             if message not in self.seen_messages:
                 self.seen_messages[message] = True
                 self.on_body(sender, program, content)

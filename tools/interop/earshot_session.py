@@ -75,7 +75,7 @@ class Initiation:
     """One INIT: its bytes, and what its RESP makes of it."""
 
     def __init__(self, identity, responder, name=None, token=None, card=None, when=None,
-                 program=b""):
+                 program=b"", abilities=0):
         """`responder` is the card of the server; `name` is asked for if given."""
         self.responder = responder
         self.identity = identity
@@ -86,7 +86,8 @@ class Initiation:
         payload = (when or tai64n()) + wire.pack_tlvs((
             (wire.CARD, (card or identity.card).bytes), (wire.NAME, name and name.encode()),
             (wire.TOKEN, token),
-            (wire.PRESENCE, program and program + bytes([wire.ANSWERING]) or None)))
+            (wire.PRESENCE, program and program + bytes([wire.ANSWERING]) or None),
+            (wire.ABILITIES, abilities and bytes([abilities]) or None)))
         body = bytes([INIT, 1, 1, REGISTER]) + self.connection + self.handshake.write_first(
             payload.ljust(PAYLOAD_LENGTH, b"\0"))
         self.mac1 = blake(16, body, mac1_key(responder.static))

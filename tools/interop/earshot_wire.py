@@ -15,7 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-CARD, NAME, TOKEN, CANDIDATES, EXTENSION, MEDIA, REASON_TEXT, PRESENCE = range(1, 9)
+(CARD, NAME, TOKEN, CANDIDATES, EXTENSION, MEDIA, REASON_TEXT, PRESENCE,
+ ABILITIES) = range(1, 10)
+SENDER_NAMES = 1  # an ability: FORWARDED may have the sender's name
 PROTOCOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/protocol")
 
 
@@ -59,6 +61,10 @@ class Reader:
 
     def integer(self, count):
         return int.from_bytes(self.take(count), "little")
+
+    @property
+    def left(self):
+        return len(self.data) - self.at
 
     def rest(self):
         return self.take(len(self.data) - self.at)

@@ -72,7 +72,7 @@ package struct AnswerCommand: Sendable {
       guard let call else { return await session.finish(last, .done) }
       count += 1
       let run = CallRun(
-        call.id, session, sound, role: .callee, peer: call.name ?? "\(call.peer)")
+        call.id, session, sound, role: .callee, peer: Wording.name(call))
       last = run
       if opened == nil {
         number = sound.freeNumber(from: max(count, number + 1), overwrites: online.overwrites)
@@ -134,6 +134,7 @@ package struct AnswerCommand: Sendable {
       case .endpoint(.incomingCall(let call)):
         if callers.admits(name: call.name, trust: call.trust) { return call }
         await turnAway(call, session)
+      case .endpoint(.callEnded(_, let report)): session.tellOfImpostor(report)
       case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
         return nil
       case .signal(.user1), .key("s"): session.console.say("No call now.")
@@ -145,7 +146,7 @@ package struct AnswerCommand: Sendable {
   /// Somebody who may not ring hears a no at once; nobody here is disturbed.
   private func turnAway(_ call: IncomingCall, _ session: OnlineSession) async {
     session.console.log(
-      .info, "\(Wording.who(call.name, call.peer, call.trust)) may not ring (--from)")
+      .info, "\(Wording.who(call)) may not ring (--from)")
     do throws(EarshotError) {
       try await session.endpoint.call(call.id).reject(reason: "calls from strangers are not taken")
     } catch {
@@ -161,7 +162,7 @@ package struct AnswerCommand: Sendable {
     defer { session.isInCall = false }
     run.use(ends)
     ends.connect(to: session.inbox)
-    let who = Wording.who(call.name, call.peer, call.trust)
+    let who = Wording.who(call)
     session.console.say("\(who) calls\(call.offersVideo ? " with video" : "").")
     if policy == .ask {
       run.ask("Answer? y yes, n no")

@@ -183,7 +183,8 @@ package final class CallRun {
     case .delivered:
       view.state = "ringing"
       console.say("\(view.peer) has the invitation; it rings.")
-    case .answered(let who): console.say("\(Wording.who(who.name, who.id, who.trust)) answered.")
+    case .answered(let who):
+      console.say("\(Wording.who(who.name, who.id, who.trust, who.nameTrust)) answered.")
     case .pathReady(let kind, let remote): console.log(.info, "path \(kind.rawValue) to \(remote)")
     case .pathChanged(let kind, let remote):
       console.say("Media moved to another path: \(kind.rawValue), \(remote).")

@@ -14,6 +14,8 @@ package final class OnlineSession {
   package private(set) var contact: RendezvousContact
   /// Whether a call runs: an outage is told in other words then.
   package var isInCall = false
+  /// Names that refused callers claimed.
+  private var impostors: [String] = []
   private let pcap: MediaPCAP?
   private let report: OutputFile?
   private var iterator: AsyncStream<Happening>.Iterator
@@ -56,6 +58,9 @@ package final class OnlineSession {
     contact = opening.contact
     iterator = opening.iterator
     let isRealTime = endpoint.hasRealTimeScheduling
+    if let fault = endpoint.pinFault {
+      console.log(.warning, "\(fault.message) Nobody counts as known. \(fault.advice)")
+    }
     console.log(.debug, "network thread: \(isRealTime ? "real-time" : "ordinary") scheduling")
     await inbox.follow(endpoint)
     await endpoint.captureMedia(to: pcap)
@@ -94,6 +99,16 @@ package final class OnlineSession {
       }
     }
     return happening
+  }
+
+  /// A caller with the name of somebody else was refused; said once of each name, so that whoever
+  /// repeats it fills no log.
+  package func tellOfImpostor(_ report: CallReport) {
+    guard report.role == .callee, report.trust == .changed, let error = report.error,
+      let name = report.peerName, impostors.count < 100, !impostors.contains(name)
+    else { return }
+    impostors.append(name)
+    console.log(.warning, "\(error.message) It was refused. \(error.advice)")
   }
 
   /// Waits until the rendezvous has answered, and says what became of the name.

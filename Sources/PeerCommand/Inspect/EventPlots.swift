@@ -4,11 +4,10 @@ internal import Plotting
 /// The plots of `--report` from an events file: rates, queue, loss and the times of audio alone.
 package enum EventPlots {
   /// A page; `nil` when the file has no statistics.
-  package static func html(_ text: String) -> String? {
+  package static func html(_ text: EventText) -> String? {
     var samples: [LinePlots.Sample] = []
     var changes: [FallbackChange] = []
-    for line in text.split(whereSeparator: \.isNewline) {
-      guard let object = JSONReader.value(of: line) else { continue }
+    _ = text.forEachObject { object in
       switch object["type"]?.asString {
       case "stats":
         if let sample = LinePlots.Sample(line: object), samples.count < CallRun.maxSamples {

@@ -3,25 +3,34 @@ internal import Primitives
 /// What an events file tells: one line an event, with the time since the first, and how each call
 /// ended.
 package struct EventStory {
+  /// The most lines that are told; a file of 64 MiB may have a million.
+  package static let maxLines = 100_000
+
   private var lines: [String] = []
+  private var untold = 0
   private var unreadable = 0
   private var statistics = 0
   private var begin: Double?
 
   /// `nil` when not one line is an event of ours.
-  package init?(_ text: String) {
-    for line in text.split(whereSeparator: \.isNewline) {
-      guard let object = JSONReader.value(of: line), let type = object["type"]?.asString else {
-        unreadable += 1
-        continue
+  package init?(_ text: EventText) {
+    let unreadable = text.forEachObject { object in
+      if let type = object["type"]?.asString {
+        take(object, type)
+      } else {
+        self.unreadable += 1
       }
-      take(object, type)
     }
+    self.unreadable += unreadable
     guard !lines.isEmpty || statistics > 0 else { return nil }
   }
 
   private mutating func take(_ object: JSONValue, _ type: String) {
     let at = clock(object["ts"]?.asString)
+    guard lines.count < Self.maxLines || type == "stats" else {
+      untold += 1
+      return
+    }
     switch type {
     case "schema": lines.append("\(at)written as \(Self.short(object["schema"]))")
     case "listening": lines.append("\(at)listening at \(Self.short(object["address"]))")
@@ -101,6 +110,7 @@ package struct EventStory {
 
   package var text: String {
     var lines = lines
+    if untold > 0 { lines.append("\(untold) more lines; give a part of the file to see them") }
     if statistics > 0 { lines.append("\(statistics) lines of statistics") }
     if unreadable > 0 { lines.append("\(unreadable) lines cannot be read: the file may be cut") }
     return lines.joined(separator: "\n")

@@ -12,8 +12,8 @@ package struct InspectCommand: Sendable {
   /// Whether the plots may replace a file that is there.
   package var overwrites = false
 
-  /// Larger files are captures, which are read piece by piece, or not ours.
-  package static let maxTextByteCount = 64 << 20
+  /// The longest text that may be a packet in hex, in bytes.
+  private static let maxHexByteCount = 512 << 10
 
   package init(subject: String) { self.subject = subject }
 
@@ -47,13 +47,7 @@ package struct InspectCommand: Sendable {
   }
 
   private func plot(to report: OutputFile) throws(CommandFailure) {
-    let text: String
-    do throws(ReactorError) {
-      let bytes = try ProcessSurroundings.contents(of: subject, limit: Self.maxTextByteCount)
-      text = String(decoding: bytes, as: UTF8.self)
-    } catch {
-      throw CommandFailure(file: error)
-    }
+    let text = try EventText(try EventText.contents(of: subject), name: subject)
     guard let page = EventPlots.html(text) else {
       throw CommandFailure(
         .file, "\(subject) has no statistics to plot.",
@@ -100,15 +94,9 @@ package struct InspectCommand: Sendable {
   }
 
   private func text(beginning: [UInt8]) throws(CommandFailure) -> String {
-    var bytes = beginning
-    do throws(ReactorError) {
-      // Of a pipe the first bytes are taken already.
-      let rest = try ProcessSurroundings.contents(
-        of: subject == "-" ? "/dev/stdin" : subject, limit: Self.maxTextByteCount)
-      if subject == "-" { bytes += rest } else { bytes = rest }
-    } catch {
-      throw CommandFailure(file: error)
-    }
+    // Of a pipe the first bytes are taken already.
+    let rest = try EventText.contents(of: subject == "-" ? "/dev/stdin" : subject)
+    let bytes = subject == "-" ? beginning + rest : rest
     return try Self.explain(bytes, name: subject)
   }
 
@@ -116,9 +104,13 @@ package struct InspectCommand: Sendable {
   package static func explain(
     _ bytes: [UInt8], name: String
   ) throws(CommandFailure) -> String {
-    let text = String(decoding: bytes, as: UTF8.self)
-    if let packet = hex(text) { return PacketExplanation.text(packet) }
-    if text.first(where: { !$0.isWhitespace }) == "{", let story = EventStory(text) {
+    if bytes.count <= maxHexByteCount, let packet = hex(String(decoding: bytes, as: UTF8.self)) {
+      return PacketExplanation.text(packet)
+    }
+    let space = Array(" \t\r\n".utf8)
+    if bytes.first(where: { !space.contains($0) }) == UInt8(ascii: "{"),
+      let story = EventStory(try EventText(bytes, name: name))
+    {
       return story.text
     }
     throw CommandFailure(

@@ -1,6 +1,7 @@
 package import Arguments
 package import Earshot
 internal import MediaFiles
+internal import Primitives
 internal import Reactor
 
 /// `earshot replay FILE`: hears a call again that `--capture` took down, as it was or with other
@@ -11,6 +12,8 @@ package struct ReplayCommand: Sendable {
   package var isJSON: Bool
   /// Whether what is saved may replace a file that is there.
   package var overwrites: Bool
+  /// Whether the sound is saved however long it is.
+  package var savesAll: Bool
   package var settings: CallReplay.Settings
 
   package init(_ arguments: consuming Arguments) throws(UsageError) {
@@ -21,6 +24,7 @@ package struct ReplayCommand: Sendable {
     }
     isJSON = try arguments.flag("--json")
     overwrites = try arguments.flag("--overwrite")
+    savesAll = try arguments.flag("--save-all")
     settings = CallReplay.Settings()
     let least = try arguments.integer("--least-delay", "milliseconds", in: 0...1000)
     let most = try arguments.integer("--most-delay", "milliseconds", in: 0...1000)
@@ -41,7 +45,8 @@ package struct ReplayCommand: Sendable {
     claims.writes(save, "--save")
     try claims.check()
     let story = try ReplayStory(
-      try Self.contents(of: file), settings: settings, savedTo: save, overwrites: overwrites)
+      try Self.contents(of: file), settings: settings, savedTo: save, overwrites: overwrites,
+      savesAll: savesAll)
     print(isJSON ? story.json : story.text)
     return .done
   }
@@ -69,9 +74,10 @@ package struct ReplayStory {
   /// - Parameters:
   ///   - path: where the sound goes; `nil` saves none.
   ///   - overwrites: whether it may replace a file that is there.
+  ///   - savesAll: whether more sound is saved than a recording of its size should have.
   package init(
     _ recording: [UInt8], settings: CallReplay.Settings = CallReplay.Settings(),
-    savedTo path: String? = nil, overwrites: Bool = false
+    savedTo path: String? = nil, overwrites: Bool = false, savesAll: Bool = false
   ) throws(CommandFailure) {
     savedTo = path
     let sink: HeardSink
@@ -88,16 +94,37 @@ package struct ReplayStory {
     }
     sink.begin()
     defer { sink.finish() }
+    let milliseconds =
+      path == nil || savesAll
+      ? .max : Self.mostMilliseconds(recording.count, channelCount: replay.channelCount)
     do throws(EarshotError) {
       var samples = [Int16](repeating: 0, count: 480)
-      while try replay.read(into: &samples) { sink.write(samples, frameCount: 240) }
+      while try replay.read(into: &samples), replay.milliseconds <= milliseconds {
+        sink.write(samples, frameCount: 240)
+      }
     } catch {
       throw CommandFailure(error)
     }
+    if replay.milliseconds > milliseconds, let path { throw Self.tooLong(path, milliseconds) }
     statistics = replay.statistics
     isCutOff = replay.isCutOff
     sink.finish()
     if let fault = sink.fault { throw CommandFailure(.file, fault) }
+  }
+
+  /// How much sound a recording may turn into, in ms: samples of 100 times its bytes, which real
+  /// calls keep below (about 25 with speech), and of 64 MiB in any case. A pause of 5 ms is one
+  /// byte of a recording and 480 bytes of mono sound.
+  private static func mostMilliseconds(_ byteCount: Int, channelCount: Int) -> Int {
+    max(64 << 20, 100 * byteCount) / (96 * channelCount)
+  }
+
+  private static func tooLong(_ path: String, _ milliseconds: Int) -> CommandFailure {
+    CommandFailure(
+      .file,
+      "The recording has more sound than one of its size should: \(path) has the first "
+        + "\(Timestamp.clock(seconds: milliseconds / 1000)).",
+      advice: "If that is right, for example of a long call that was muted: add --save-all")
   }
 
   /// The story in lines.

@@ -53,11 +53,27 @@ package enum Wording {
 
   package static func milliseconds(_ value: Double) -> String { "\(decimal(value)) ms" }
 
-  /// `bob (ID, pinned)`: the name is a claim, the ID is proven.
-  package static func who(_ name: String?, _ id: PeerID, _ trust: Trust) -> String {
+  /// `bob (ID, pinned)`: the ID is proven, and the name is worth what it rests on.
+  package static func who(
+    _ name: String?, _ id: PeerID, _ trust: Trust, _ nameTrust: NameTrust?
+  ) -> String {
     guard let name else { return "\(id)" }
-    return trust == .new
-      ? "Somebody who says that it is \(name) (\(id))" : "\(name) (\(id), \(trust.rawValue))"
+    switch nameTrust {
+    case .claimed, nil: return "Somebody who says that it is \(name) (\(id))"
+    case .rendezvous: return "\(name) (by this rendezvous; \(id))"
+    case .known: return "\(name) (\(id), \(trust.rawValue))"
+    }
+  }
+
+  /// The same of whoever calls.
+  package static func who(_ call: IncomingCall) -> String {
+    who(call.name, call.peer, call.trust, call.nameTrust)
+  }
+
+  /// The same in a word or two: a name that is only claimed has a question mark.
+  package static func name(_ call: IncomingCall) -> String {
+    guard let name = call.name else { return "\(call.peer)" }
+    return call.nameTrust == .claimed ? "\(name)?" : name
   }
 
   /// What a grade of 0...6 means.

@@ -56,7 +56,7 @@ package enum EndTable {
 
   private static func peer(_ report: CallReport) -> String {
     let id = report.peer.map { "\($0)" }
-    let name = report.peerName ?? id ?? "nobody"
+    let name = named(report) ?? id ?? "nobody"
     let rest = report.peerName == nil ? nil : id
     // Whom nobody answered for: nothing is known of them.
     let trust: String? =
@@ -68,6 +68,16 @@ package enum EndTable {
       case .changed: "NOT the identity of before"
       }
     return [name, rest, trust].compactMap(\.self).joined(separator: ", ")
+  }
+
+  private static func named(_ report: CallReport) -> String? {
+    report.peerName.map { name in
+      switch report.nameTrust {
+      case .claimed: "somebody who says that it is \(name)"
+      case .rendezvous: "\(name) (by this rendezvous)"
+      case .known, nil: name
+      }
+    }
   }
 
   private static func lasted(_ report: CallReport) -> String {

@@ -7,7 +7,7 @@ package enum EventLine {
     case .registrationChanged(let state): write(state, to: lines)
     case .incomingCall(let call):
       line("incomingCall", call.id, to: lines) { object in
-        object.add("peer", peer(name: call.name, id: call.peer, trust: call.trust))
+        object.add("peer", peer(call.name, call.peer, call.trust, call.nameTrust))
         object.add("video", call.offersVideo)
         object.add("extension", call.userExtension.map(JSONValue.others))
       }
@@ -71,7 +71,7 @@ package enum EventLine {
         object.add("kind", kind.rawValue)
         object.add("remote", "\(remote)")
       case .answered(let who):
-        object.add("peer", peer(name: who.name, id: who.id, trust: who.trust))
+        object.add("peer", peer(who.name, who.id, who.trust, who.nameTrust))
         object.add("extension", who.userExtension.map(JSONValue.others))
       case .shortCode(let letters): object.add("code", letters)
       case .remoteAudioMuted(let isMuted): object.add("muted", isMuted)
@@ -142,11 +142,14 @@ package enum EventLine {
     }
   }
 
-  package static func peer(name: String?, id: PeerID?, trust: Trust) -> JSONObject {
+  package static func peer(
+    _ name: String?, _ id: PeerID?, _ trust: Trust, _ nameTrust: NameTrust?
+  ) -> JSONObject {
     var object = JSONObject()
     object.add("name", name)
     object.add("id", id?.description)
     object.add("trust", trust.rawValue)
+    object.add("nameTrust", nameTrust?.rawValue)
     return object
   }
 }

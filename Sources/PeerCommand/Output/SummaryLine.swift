@@ -19,7 +19,8 @@ package enum SummaryLine {
     object.add("reason", report.reason)
     object.add("role", report.role.rawValue)
     object.add(
-      "peer", EventLine.peer(name: report.peerName, id: report.peer, trust: report.trust))
+      "peer",
+      EventLine.peer(report.peerName, report.peer, report.trust, report.nameTrust))
     object.add("durationMs", report.durationMs)
     object.add("timeline", timeline(report.timeline))
     guard let numbers = report.statistics else { return }

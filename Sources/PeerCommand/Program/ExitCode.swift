@@ -59,8 +59,8 @@ package enum ExitCode: Int32, Sendable {
       self = .refused
     case .identityChanged: self = .identity
     case .identityFileMode, .identityFileDamaged, .fileUnusable: self = .file
-    case .addressInUse, .versionMismatch, .replacedElsewhere, .tooManyPrograms, .callState, .closed,
-      .systemFailure:
+    case .contactUnknown, .addressInUse, .versionMismatch, .replacedElsewhere, .tooManyPrograms,
+      .callState, .closed, .systemFailure:
       self = .failed
     }
   }

@@ -7,6 +7,7 @@ package enum Help {
 
       earshot keygen               makes the own identity; prints its ID and contact card
       earshot card [--qr]          prints the own contact card
+      earshot contacts list        shows who is pinned; forget and verify change that
       earshot probe TARGET         measures the line to a rendezvous or a peer
       earshot call NAME|ID         invites, talks, prints how it was
       earshot answer               registers, and waits for calls
@@ -28,6 +29,7 @@ package enum Help {
     switch command {
     case .keygen: keygen
     case .card: card
+    case .contacts: contacts
     case .probe: probe + onlineOptions + probeExample
     case .call: call + playing(callDuration) + online
     case .answer: answer + playing(answerDuration) + online
@@ -63,12 +65,31 @@ package enum Help {
     example: earshot card --qr
     """
 
+  private static let contacts = """
+    usage: earshot contacts list [--identity FILE] [--json]
+           earshot contacts forget NAME|ID|HOST:PORT
+           earshot contacts verify NAME [--id ID]
+
+    Shows and changes who is pinned, in FILE.known-peers. A program that runs takes a change over
+    before its next call.
+
+      list                 each name and rendezvous that is pinned, and the identity it has
+      forget               the next call of the name pins it anew; of an ID all its pins go, of a
+                           HOST:PORT the key of that rendezvous
+      verify               you compared the short code of a call with NAME by voice; --id ID compares
+                           the ID that NAME gave you with the pinned one: exit 7 if it is another
+      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --json               print one JSON object a line
+
+    example: earshot contacts forget bob
+    """
+
   private static let inspect = """
     usage: earshot inspect FILE|HEX|- [--report FILE.html] [--overwrite]
 
     Explains a capture (pcapng, or what --capture wrote), an events file (JSON Lines) or a packet in
     hex: what each field of the header means, what is sealed, and how the call went. FILE may hold
-    the hex; - reads it from standard input.
+    the hex; - reads it from standard input. Text may have 64 MiB, with lines of 256 KiB.
 
       --report FILE.html   of an events file: plots of the line, its queue, loss and fallbacks
       --overwrite          --report may replace a file that is there
@@ -83,6 +104,8 @@ package enum Help {
     options bit for bit what was heard, with them what would have been.
 
       --save FILE          what is heard, as .wav or .opus
+      --save-all           however long it is (default: 100 times the recording's bytes, and 64 MiB
+                           in any case; more is an error)
       --least-delay MS     0...1000: the least delay to aim at  (default: 0)
       --most-delay MS      0...1000: the greatest               (default: 1000)
       --without-copies     as if no packet had carried copies of earlier frames

@@ -17,18 +17,25 @@ package enum NotYet {
       "receive", "this version receives no files or texts yet.",
       advice: "Programs can receive messages in a call: CallProgress.message of the library."),
     AbsentFeature(
-      "contacts", "this version has no contacts yet.",
-      advice: "Who was seen before is in FILE.known-peers, beside the identity."),
-    AbsentFeature(
       "doctor", "this version does not examine the host yet.",
       advice: "earshot probe HOST:PORT measures the line to a rendezvous."),
+  ]
+
+  /// Of `contacts`.
+  package static let contacts: [AbsentFeature] = [
+    AbsentFeature(
+      "import", "this version imports no contact cards yet.",
+      advice: "Call the name once, then: earshot contacts verify NAME --id ID"),
+    AbsentFeature(
+      "rename", "this version renames no contacts yet.",
+      advice: "A contact has the name that it is called by."),
   ]
 
   /// Options of a command.
   package static func options(of command: Subcommand) -> [AbsentFeature] {
     switch command {
     case .probe, .call, .answer: online
-    case .keygen, .card, .inspect, .replay: []
+    case .keygen, .card, .contacts, .inspect, .replay: []
     }
   }
 

@@ -65,6 +65,8 @@ package enum PeerProgram {
     switch command {
     case .keygen: return try parse { () throws(UsageError) in try KeygenCommand(arguments) }.run()
     case .card: return try parse { () throws(UsageError) in try CardCommand(arguments) }.run()
+    case .contacts:
+      return try parse { () throws(UsageError) in try ContactsCommand(arguments) }.run()
     case .inspect: return try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
     case .replay: return try parse { () throws(UsageError) in try ReplayCommand(arguments) }.run()
     case .probe:
@@ -117,5 +119,5 @@ package enum PeerProgram {
 
 /// What `earshot` can do.
 package enum Subcommand: String, CaseIterable, Sendable {
-  case keygen, card, probe, call, answer, inspect, replay
+  case keygen, card, contacts, probe, call, answer, inspect, replay
 }

@@ -129,7 +129,7 @@ extension RendezvousMachine {
         ), local: local,
         remote: packet.connectionID, id: payload.card.id, presence: payload.presence,
         address: source, askedAt: askedAt,
-        initiated: payload.time.compact, now: now),
+        initiated: payload.time.compact, abilities: payload.abilities, now: now),
       payload, ruling.status, now: now)
     return answer
   }
@@ -204,7 +204,24 @@ extension RendezvousMachine {
     if let refusal = makeRoom(for: id, source) {
       return refuse(id, .full, refusal, from: source, now: now)
     }
+    let isGranted = status == .nameGranted && payload.card.content.name == payload.name
+    guard isGranted || mayClaim(payload.card.content.name, id, now: now) else {
+      return refuse(id, .nameOnCard, .nameOnCard, from: source, now: now)
+    }
     return Ruling(status: status)
+  }
+
+  /// Whether a card may claim a name that this INIT does not bring to the identity. While the store
+  /// fails it may: then the card is not kept, and the session has no name.
+  private mutating func mayClaim(_ name: PeerName?, _ id: PeerID, now: Instant) -> Bool {
+    guard let name else { return true }
+    do throws(StoreFailure) {
+      return try store.verdict(on: name, for: id, now: settings.unixSeconds(now)) == .owned
+        && !settings.admission.keeps(name, from: id)
+    } catch {
+      noteStoreFailure(error)
+      return true
+    }
   }
 
   private mutating func refuse(
@@ -271,6 +288,7 @@ extension RendezvousMachine {
     pending.insert(
       PendingRegistrations.Entry(
         card: payload.card.bytes, serial: payload.card.content.serial,
+        claimedName: payload.card.content.name,
         name: status == .nameGranted ? payload.name : nil, status: status),
       for: slot)
   }

@@ -44,6 +44,7 @@ extension RendezvousMachine {
       close(slot, .limits, .promiseBroken, now: now)
       return false
     }
+    if status == .nameGranted, let name = entry.name { registry.setName(name, of: slot) }
     return true
   }
 
@@ -54,8 +55,22 @@ extension RendezvousMachine {
     let (id, source) = (registry[slot].id, registry[slot].address)
     let seconds = settings.unixSeconds(now)
     noteWrite(now: now)
-    try store.keep(entry.card, serial: entry.serial, of: id, seen: seconds)
-    guard let name = entry.name else { return entry.status }
+    var status = entry.status
+    if let name = entry.name {
+      status = try bind(name, to: id, from: source, seconds, now: now)
+    }
+    // No card with a name that was not granted is handed out by LOOKUP.
+    let isOwn =
+      try entry.claimedName.map { name throws(StoreFailure) in
+        try store.verdict(on: name, for: id, now: seconds) == .owned
+      } ?? true
+    if isOwn { try store.keep(entry.card, serial: entry.serial, of: id, seen: seconds) }
+    return status
+  }
+
+  private mutating func bind(
+    _ name: PeerName, to id: PeerID, from source: SocketAddress, _ seconds: UInt64, now: Instant
+  ) throws(StoreFailure) -> RegistrationStatus {
     if try store.verdict(on: name, for: id, now: seconds) == .granted {
       guard limiter.takeNewName(of: source, now: now) else { return .noMoreNames }
       // A name that was promised must not be lost with the process: no waiting for others.

@@ -67,11 +67,14 @@ extension RendezvousMachine {
     let callees = destinations(of: forward.to, forward.presence, now: now)
     guard !callees.isEmpty else { return (.notOnline, 0) }
     let life = min(Duration.seconds(Int64(forward.lifeSeconds)), limits.longestLife)
-    let forwarded = Forwarded(forward, from: sender, presence: registry[slot].presence.id)
-    let message = RendezvousMessage.forwarded(forwarded).bytes
+    var forwarded = Forwarded(forward, from: sender, presence: registry[slot].presence.id)
+    let plain = RendezvousMessage.forwarded(forwarded).bytes
+    forwarded.name = registry.name(of: slot)
+    let named = RendezvousMessage.forwarded(forwarded).bytes
     var count: UInt8 = 0
-    for callee in callees where pass(on: message, to: callee, from: sender, life, now: now) {
-      count &+= 1
+    for callee in callees {
+      let message = registry[callee].flags.contains(.wantsNames) ? named : plain
+      if pass(on: message, to: callee, from: sender, life, now: now) { count &+= 1 }
     }
     return count == 0 ? (.tooMany, 0) : (.forwarded, count)
   }

@@ -45,6 +45,8 @@ package enum ServerEvent: Equatable, Sendable {
     case sourceFull
     /// As many programs of the identity are registered as may be.
     case tooManyPrograms
+    /// Its card claims a name that is not its own.
+    case nameOnCard
   }
 }
 

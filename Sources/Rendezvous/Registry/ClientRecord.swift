@@ -6,7 +6,8 @@ import Wire
 /// Everything the server keeps of one registered client that is not busy: 296 bytes, plain values,
 /// so that 20 000 of them are 6 MB and no object.
 ///
-/// What a client has under way lives in an `Exchange`; its name and card live in the store.
+/// What a client has under way lives in an `Exchange`; its card lives in the store, and its name
+/// there and in the `ClientRegistry`.
 struct ClientRecord: BitwiseCopyable, Sendable {
   var receiveKeys: PacketKeys
   var sendKeys: PacketKeys
@@ -52,13 +53,15 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     /// The program answers calls, or makes one; a guest does neither.
     static let isAnswering = Flags(rawValue: 16)
     static let isCalling = Flags(rawValue: 32)
+    /// It understands the sender's name in FORWARDED.
+    static let wantsNames = Flags(rawValue: 64)
   }
 
   init(
     keys: (receive: PacketKeys, send: PacketKeys), local: ConnectionID, remote: ConnectionID,
     id: PeerID, presence: Presence = .unnamed, address: SocketAddress,
     askedAt: LocalAddressID = .unspecified, initiated: UInt64,
-    now: Instant
+    abilities: ClientAbilities = [], now: Instant
   ) {
     receiveKeys = keys.receive
     sendKeys = keys.send
@@ -77,7 +80,7 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     heard = UInt16(truncatingIfNeeded: now.second)
     born = heard
     resting = .fresh
-    flags = .isUsed
+    flags = abilities.contains(.senderNames) ? [.isUsed, .wantsNames] : .isUsed
     switch presence.kind {
     case .guest: break
     case .answering: flags.insert(.isAnswering)

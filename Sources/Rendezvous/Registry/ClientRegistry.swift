@@ -52,6 +52,8 @@ struct ClientRegistry {
   private var byConnection = SlotTable(.connection)
   private var byID: SlotTable
   private var sourceCounts: SourceCounts
+  /// The names that sessions were granted; at most one a session.
+  private var names: [UInt32: PeerName] = [:]
   /// All sessions, and those whose first DATA has come.
   private(set) var count = 0
   private(set) var confirmedCount = 0
@@ -85,6 +87,9 @@ struct ClientRegistry {
     all(of: id).first { slab[$0].presence.id == presence }
   }
 
+  /// The name that a session asked for and was granted.
+  func name(of slot: UInt32) -> PeerName? { names[slot] }
+
   func isUsed(_ slot: UInt32) -> Bool { slab[slot].flags.contains(.isUsed) }
 
   func sessionCount(of source: SocketAddress) -> Int { sourceCounts.count(of: source.limitPrefix) }
@@ -107,7 +112,10 @@ struct ClientRegistry {
     byID.insert(slot, in: slab)
   }
 
+  mutating func setName(_ name: PeerName, of slot: UInt32) { names[slot] = name }
+
   mutating func remove(_ slot: UInt32) {
+    names[slot] = nil
     byConnection.remove(slot, in: slab)
     if slab[slot].isConfirmed {
       byID.remove(slot, in: slab)

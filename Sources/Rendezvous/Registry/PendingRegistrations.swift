@@ -8,6 +8,8 @@ struct PendingRegistrations {
   struct Entry: Sendable {
     var card: [UInt8]
     var serial: UInt64
+    /// The name that the card claims.
+    var claimedName: PeerName?
     /// Promised in RESP.
     var name: PeerName?
     var status: RegistrationStatus

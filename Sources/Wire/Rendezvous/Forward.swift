@@ -74,6 +74,7 @@ package struct Forward: Hashable, Sendable {
 /// FORWARDED: somebody's sealed body, and who it is from (docs/protocol/rendezvous.md §3).
 ///
 ///     type 1 = 4 · message ID 16 · from ID 32 · from presence 8 · life 2 (s) · length 2 + body
+///     · nothing, or length 1 + name
 package struct Forwarded: Hashable, Sendable {
   package var id: ForwardID
   /// The sender's ID, proven to the server by the handshake.
@@ -82,13 +83,19 @@ package struct Forwarded: Hashable, Sendable {
   package var presence: PresenceID
   package var lifeSeconds: UInt16
   package var body: [UInt8]
+  /// The name that the sender's session was granted; only for clients that understand it.
+  package var name: PeerName?
 
-  package init(_ forward: consuming Forward, from: PeerID, presence: PresenceID = .every) {
+  package init(
+    _ forward: consuming Forward, from: PeerID, presence: PresenceID = .every,
+    name: PeerName? = nil
+  ) {
     id = forward.id
     self.from = from
     self.presence = presence
     lifeSeconds = forward.lifeSeconds
     body = forward.body
+    self.name = name
   }
 
   @_lifetime(reader: copy reader)
@@ -103,6 +110,14 @@ package struct Forwarded: Hashable, Sendable {
       throw WireError(.tooLong, "body", at: start)
     }
     body = try reader.readBytes(length, "body")
+    name = nil
+    guard !reader.isAtEnd else { return }
+    let at = reader.offset
+    let nameLength = Int(try reader.readUInt8("name length"))
+    guard let name = PeerName(bytes: try reader.readBytes(nameLength, "name")) else {
+      throw .invalid("name", at: at)
+    }
+    self.name = name
   }
 
   func writeFields(to bytes: inout [UInt8]) {
@@ -112,6 +127,10 @@ package struct Forwarded: Hashable, Sendable {
     bytes.append(littleEndian: lifeSeconds)
     bytes.append(littleEndian: UInt16(clamping: body.count))
     bytes.append(contentsOf: body)
+    if let name {
+      bytes.append(UInt8(clamping: name.bytes.count))
+      bytes.append(contentsOf: name.bytes)
+    }
   }
 }
 

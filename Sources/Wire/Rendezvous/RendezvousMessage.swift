@@ -12,8 +12,9 @@ package enum RendezvousMessage: Hashable, Sendable {
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
 
-  /// FORWARDED with the longest body: the longest message a server sends.
-  package static let maximumByteCount = 1 + 16 + 32 + 8 + 2 + 2 + Forward.maximumBodyByteCount
+  /// FORWARDED with the longest body and name: the longest message a server sends.
+  package static let maximumByteCount =
+    1 + 16 + 32 + 8 + 2 + 2 + Forward.maximumBodyByteCount + 1 + PeerName.maximumByteCount
 
   /// Reads one message, which is all there is in `bytes`.
   package init(parsing bytes: Span<UInt8>) throws(WireError) {

@@ -66,16 +66,19 @@ package struct InitPayload: Sendable {
   package var token: [UInt8]?
   /// Which program of the identity it is.
   package var presence: Presence
+  /// What it understands beyond what every client does.
+  package var abilities: ClientAbilities
 
   package init(
     time: TAI64N, card: ContactCard, name: PeerName? = nil, token: [UInt8]? = nil,
-    presence: Presence = .unnamed
+    presence: Presence = .unnamed, abilities: ClientAbilities = []
   ) {
     self.time = time
     self.card = card
     self.name = name
     self.token = token
     self.presence = presence
+    self.abilities = abilities
   }
 
   @_lifetime(reader: copy reader)
@@ -96,6 +99,11 @@ package struct InitPayload: Sendable {
     }
     presence = .unnamed
     if let bytes = list[.presence] { presence = try Presence(bytes) }
+    abilities = []
+    if let bytes = list[.abilities] {
+      guard bytes.count == 1 else { throw .invalid("abilities", at: start) }
+      abilities = ClientAbilities(rawValue: bytes[0])
+    }
   }
 
   /// Padded with zeros to `byteCount`, which the limits of the fields never exceed.
@@ -107,9 +115,20 @@ package struct InitPayload: Sendable {
     if let name { list.append(.name, name.bytes) }
     if let token { list.append(.token, token) }
     if presence != .unnamed { list.append(.presence, presence.bytes) }
+    if !abilities.isEmpty { list.append(.abilities, [abilities.rawValue]) }
     list.write(to: &bytes)
     bytes.append(zeros: max(0, start + Self.byteCount - bytes.count))
   }
+}
+
+/// TLV abilities of INIT: what a client understands that others may not. Unknown bits are ignored.
+package struct ClientAbilities: OptionSet, Hashable, Sendable {
+  package let rawValue: UInt8
+
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// FORWARDED may have the sender's name (docs/protocol/rendezvous.md §3).
+  package static let senderNames = ClientAbilities(rawValue: 1)
 }
 
 /// A moment as a label that sorts by time: TAI64N, big-endian

@@ -69,11 +69,13 @@ package enum RegistrationStatus: UInt8, Sendable, BitwiseCopyable {
   case wrongClock = 8
   /// As many programs of the identity are registered as may be.
   case tooManyPrograms = 9
+  /// The card claims a name that is not the identity's.
+  case nameOnCard = 10
 
   /// Whether no session was made.
   package var isRefusal: Bool {
     switch self {
-    case .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms: true
+    case .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms, .nameOnCard: true
     case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: false
     }
   }

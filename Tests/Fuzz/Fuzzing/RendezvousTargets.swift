@@ -29,6 +29,7 @@ extension FuzzTarget {
         .lookUp(LookUp(request: 1, target: .id(.zero))),
         .lookUpResult(LookUpResult(request: 1, status: .online, card: Array(0..<200))),
         .forward(forward), .forwarded(Forwarded(forward, from: .zero)),
+        .forwarded(Forwarded(forward, from: .zero, name: PeerName("alice"))),
         .forwardResult(ForwardResult(id: id, status: .notOnline)),
         .forwardResult(ForwardResult(id: id, status: .forwarded, count: 2)),
       ]

@@ -109,7 +109,7 @@ extension FuzzTarget {
         var bytes: [UInt8] = []
         InitPayload(
           time: TAI64N(unixMilliseconds: 1_700_000_000_123), card: card, name: PeerName("bob"),
-          token: Array(repeating: 6, count: 100)
+          token: Array(repeating: 6, count: 100), abilities: .senderNames
         ).write(to: &bytes)
         return bytes
       }
@@ -126,7 +126,8 @@ extension FuzzTarget {
       }
       expect(
         again.card == payload.card && again.name == payload.name && again.token == payload.token
-          && again.time == payload.time, "a payload survives being written")
+          && again.time == payload.time && again.abilities == payload.abilities,
+        "a payload survives being written")
     })
 
   private static let responsePayload = FuzzTarget(

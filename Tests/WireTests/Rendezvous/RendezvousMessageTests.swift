@@ -46,6 +46,25 @@ struct RendezvousMessageTests {
     #expect(throws: WireError.self) { _ = try RendezvousMessage(parsing: (bytes + [0]).span) }
   }
 
+  /// Goal: whoever does not know the name still reads FORWARDED when it is not there.
+  @Test func `FORWARDED may have the sender's name behind its body`() throws {
+    let forward = Forward(id: Self.forwardID, to: .zero, lifeSeconds: 8, body: [1, 2, 3])
+    var message = Forwarded(forward, from: Self.id)
+    let plain = RendezvousMessage.forwarded(message).bytes
+    message.name = PeerName("alice")
+    let named = RendezvousMessage.forwarded(message).bytes
+    #expect(named == plain + [5] + Array("alice".utf8))
+    #expect(try RendezvousMessage(parsing: named.span) == .forwarded(message))
+    for count in (plain.count + 1)..<named.count {
+      #expect(throws: WireError.self) {
+        _ = try RendezvousMessage(parsing: Array(named[..<count]).span)
+      }
+    }
+    for tail: [UInt8] in [[0], [1, 0x20], [64] + Array(repeating: 65, count: 64), [1, 65, 66]] {
+      #expect(throws: WireError.self) { _ = try RendezvousMessage(parsing: (plain + tail).span) }
+    }
+  }
+
   @Test func `lays LOOKUP out as the protocol page says`() {
     #expect(Self.samples[0].bytes.prefix(7) == [1, 1, 2, 3, 4, 2, 1])
     #expect(Self.samples[0].bytes.count == 1 + 4 + 1 + 32)

@@ -232,7 +232,7 @@ import Wire
     let time = TAI64N(unixMilliseconds: 1_790_000_000_123)
     for payload in [
       InitPayload(time: time, card: card),
-      InitPayload(time: time, card: card, name: name, token: token),
+      InitPayload(time: time, card: card, name: name, token: token, abilities: .senderNames),
     ] {
       var bytes: [UInt8] = []
       payload.write(to: &bytes)
@@ -241,6 +241,7 @@ import Wire
       let read = try InitPayload(parsing: &reader)
       #expect(read.time == time && read.card == card)
       #expect(read.name == payload.name && read.token == payload.token)
+      #expect(read.abilities == payload.abilities)
       for count in 0..<bytes.count {
         #expect(throws: WireError.self) {
           var reader = ByteReader(bytes.span.extracting(0..<count))

@@ -1,0 +1,138 @@
+internal import Calling
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Storage
+internal import Wire
+
+/// Calls that come in: who calls, as far as this host knows, and the user's answer.
+extension Endpoint {
+  /// What a caller says of itself is worth what is known of it already. Nothing is remembered: that
+  /// is the user's to decide, by accepting.
+  func prepare(_ notice: InvitationNotice, _ callID: Wire.CallID) {
+    let record = CallRecord(.callee, CallOptions(), target: nil)
+    record.peer = notice.peer
+    record.peerName = notice.claimedName
+    record.isNameConfirmed = notice.isNameConfirmed
+    record.userExtension = notice.userExtension
+    record.offersVideo = notice.media.entries.contains { $0.codec == .vp8 }
+    calls[callID] = record
+  }
+
+  /// It rings, and is told when the pins have been looked at: another program may have changed them.
+  func takeIncoming(_ callID: Wire.CallID) {
+    guard let record = calls[callID] else { return }
+    record.heldBack = []
+    Task {
+      await takePinChanges()
+      announce(record, callID)
+    }
+  }
+
+  /// Tells of a call that came in what was held back, once.
+  func announce(_ record: CallRecord, _ callID: Wire.CallID) {
+    guard let heldBack = record.heldBack else { return }
+    record.heldBack = nil
+    if let peer = record.peer, let name = record.peerName.flatMap({ PeerName($0) }) {
+      record.trust = known.trust(in: peer, at: .name(name))
+    }
+    if record.trust == .changed {
+      refuseChanged(callID)
+    } else if let peer = record.peer {
+      publish(
+        .incomingCall(
+          IncomingCall(
+            id: CallID(callID), peer: peer, name: record.peerName, trust: record.trust,
+            nameTrust: record.nameTrust, userExtension: record.userExtension,
+            offersVideo: record.offersVideo)))
+    }
+    for event in heldBack { publish(event) }
+  }
+
+  /// The name that this side asks for.
+  var ownName: String? { driver.readMachine { $0.configuration.name?.description } }
+
+  /// Whether an event is of a call that the application has not been told of yet.
+  func holdsBack(_ event: EndpointEvent) -> Bool {
+    guard let id = event.callID, let record = calls[id.wire], record.heldBack != nil else {
+      return false
+    }
+    record.heldBack?.append(event)
+    return true
+  }
+
+  /// Pins that another program has changed since (`earshot contacts`) count from here on.
+  func takePinChanges() async {
+    guard await known.refresh(), !isClosed else { return }
+    let changes = known.takeFamiliarChanges()
+    driver.withMachine { machine, _ in
+      for peer in changes.come { machine.setFamiliar(peer, true) }
+      for peer in changes.gone { machine.setFamiliar(peer, false) }
+    }
+  }
+
+  /// Somebody else than before calls under a known name: it does not ring.
+  private func refuseChanged(_ callID: Wire.CallID) {
+    do throws(EarshotError) {
+      try command { machine, now throws(PeerRefusal) in
+        try machine.reject(callID, .identityChanged, now: now)
+      }
+    } catch {
+      // It was cancelled in this moment.
+    }
+  }
+
+  // MARK: - The answer
+
+  func accept(_ id: CallID, _ options: CallOptions) throws(EarshotError) {
+    try check(options)
+    let callID = resolve(id)
+    guard let record = calls[callID] else { throw .callState("There is no such call.") }
+    let earlier = record.options
+    record.options = options
+    var answer = AnswerOptions()
+    answer.video = Self.videoSettings(options)
+    answer.sendsAudio = options.sendsAudio
+    answer.uplinkWeight = options.uplinkWeight
+    answer.userExtension = options.userExtension
+    do throws(EarshotError) {
+      try command { machine, now throws(PeerRefusal) in
+        try machine.accept(callID, answer, now: now)
+      }
+    } catch {
+      // Its sinks were not taken: nothing is to be finished.
+      record.options = earlier
+      throw error
+    }
+    if options.remembersPeer { remember(record) }
+  }
+
+  /// The user talks with somebody who has a name at the rendezvous: from now on the name is that
+  /// identity's. One that is only claimed is not.
+  private func remember(_ record: CallRecord) {
+    guard record.trust == .new, record.nameTrust == .rendezvous, let peer = record.peer,
+      let name = record.peerName.flatMap({ PeerName($0) })
+    else { return }
+    known.see(peer, at: .name(name))
+    driver.withMachine { machine, _ in machine.setFamiliar(peer, true) }
+  }
+
+  func reject(_ id: CallID, _ reason: String) throws(EarshotError) {
+    let callID = resolve(id)
+    try command { machine, now throws(PeerRefusal) in
+      try machine.reject(callID, .declined, text: reason, now: now)
+    }
+  }
+}
+
+extension EndpointEvent {
+  /// Whose call it is about, if it is about one.
+  fileprivate var callID: CallID? {
+    switch self {
+    case .registrationChanged, .incomingCall: nil
+    case .callStateChanged(let id, _, _), .callProgress(let id, _), .statistics(let id, _),
+      .audioQualityChanged(let id, _), .callEnded(let id, _):
+      id
+    }
+  }
+}

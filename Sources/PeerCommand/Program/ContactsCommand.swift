@@ -1,0 +1,139 @@
+package import Arguments
+package import Earshot
+internal import Primitives
+internal import Reactor
+
+/// `earshot contacts`: who is pinned, and what a person changes of it.
+package struct ContactsCommand: Sendable {
+  package enum Action: Equatable, Sendable {
+    case list
+    case forget(String)
+    /// The ID is compared with the pinned one; without it the user has compared the short code.
+    case verify(String, id: PeerID?)
+  }
+
+  package var action: Action
+  package var identity: String?
+  package var isJSON: Bool
+
+  package init(_ arguments: consuming Arguments) throws(UsageError) {
+    var arguments = arguments
+    identity = try arguments.option("--identity")
+    isJSON = try arguments.flag("--json")
+    let id = try arguments.option("--id", wants: "an ID of 52 letters") { PeerID($0) }
+    let word = arguments.optionalPositional()
+    guard id == nil || word == "verify" else {
+      throw UsageError("--id belongs to verify.", advice: "Name the ID itself.")
+    }
+    switch word {
+    case "list": action = .list
+    case "forget": action = .forget(try arguments.positional("name, ID or HOST:PORT"))
+    case "verify": action = .verify(try Self.name(&arguments), id: id)
+    default: throw Self.unknown(word)
+    }
+    try arguments.finish()
+  }
+
+  private static func name(_ arguments: inout Arguments) throws(UsageError) -> String {
+    let name = try arguments.positional("name")
+    guard OnlineOptions.isName(name) else {
+      throw UsageError(
+        "'\(name)' is not a name.", advice: "Write: earshot contacts verify NAME --id ID")
+    }
+    return name
+  }
+
+  private static func unknown(_ word: String?) -> UsageError {
+    guard let word else {
+      return UsageError(
+        "It is not said what to do with the contacts.",
+        advice: "Write: earshot contacts list, forget or verify.")
+    }
+    if let absent = NotYet.contacts.first(where: { $0.name == word }) { return absent.error }
+    let near = Arguments.suggestion(word, ["list", "forget", "verify"])
+    return UsageError(
+      "'\(word)' is nothing to do with contacts.",
+      advice: near.isEmpty ? "There are list, forget and verify." : near)
+  }
+
+  package func run() throws(CommandFailure) -> ExitCode {
+    print(Printable.lines(try text()))
+    return .done
+  }
+
+  /// Does it; what is to be printed.
+  package func text() throws(CommandFailure) -> String {
+    do throws(EarshotError) {
+      let book = try ContactBook(identityFile: identity)
+      switch action {
+      case .list: return list(try book.entries(), in: book)
+      case .forget(let target):
+        let gone = try book.forget(target)
+        guard !gone.isEmpty else { throw Self.notPinned(target, in: book) }
+        return gone.map { changed($0, "forgotten", "\(Self.name(of: $0)) is forgotten.") }
+          .joined(separator: "\n")
+      case .verify(let name, let id):
+        guard let entry = try book.verify(name, as: id) else {
+          throw Self.notPinned(name, in: book)
+        }
+        return changed(entry, "verified", "\(name) is verified: \(entry.id).")
+      }
+    } catch {
+      throw CommandFailure(error)
+    }
+  }
+
+  private static func notPinned(_ target: String, in book: ContactBook) -> EarshotError {
+    EarshotError(
+      .contactUnknown, "'\(target)' is not pinned in \(book.path).",
+      advice: "earshot contacts list shows who is; a call to a name pins it.")
+  }
+
+  // MARK: - Words
+
+  private func list(_ entries: [ContactBook.Entry], in book: ContactBook) -> String {
+    if isJSON { return entries.map { json($0).text }.joined(separator: "\n") }
+    guard !entries.isEmpty else { return "Nobody is pinned in \(book.path)." }
+    let width = entries.map { Self.name(of: $0).count }.max() ?? 0
+    return entries.map { entry in
+      let name = Self.name(of: entry)
+      let gap = String(repeating: " ", count: width - name.count)
+      let trust = entry.trust == .verified ? "verified" : "pinned  "
+      return "\(name)\(gap)  \(trust)  last seen \(Self.day(entry.lastSeen))  \(entry.id)"
+    }
+    .joined(separator: "\n")
+  }
+
+  private func changed(_ entry: ContactBook.Entry, _ change: String, _ words: String) -> String {
+    isJSON ? json(entry, change: change).text : words
+  }
+
+  private func json(_ entry: ContactBook.Entry, change: String? = nil) -> JSONValue {
+    var object = JSONObject()
+    object.add("type", "contact")
+    object.add("ts", Timestamp.text(wallNanoseconds: SystemClock.wallNanoseconds))
+    object.add("change", change)
+    switch entry.place {
+    case .name(let name): object.add("name", name)
+    case .rendezvous(let address): object.add("rendezvous", address)
+    }
+    object.add("id", "\(entry.id)")
+    object.add("trust", entry.trust.rawValue)
+    object.add("firstSeen", Self.moment(entry.firstSeen))
+    object.add("lastSeen", Self.moment(entry.lastSeen))
+    return object.value
+  }
+
+  private static func name(of entry: ContactBook.Entry) -> String {
+    switch entry.place {
+    case .name(let name): name
+    case .rendezvous(let address): "rendezvous \(address)"
+    }
+  }
+
+  private static func moment(_ seconds: UInt64) -> String {
+    Timestamp.text(wallNanoseconds: seconds.multipliedReportingOverflow(by: 1_000_000_000).0)
+  }
+
+  private static func day(_ seconds: UInt64) -> String { String(moment(seconds).prefix(10)) }
+}

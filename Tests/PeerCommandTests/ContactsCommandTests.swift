@@ -1,0 +1,85 @@
+import Arguments
+import Earshot
+import Foundation
+import PeerCommand
+import Primitives
+import Testing
+
+/// `earshot contacts`: what it takes, prints and returns.
+struct ContactsCommandTests {
+  private static let bob = PeerID(word0: 1, word1: 2, word2: 3, word3: 4)
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func run(_ words: String) throws -> String {
+    let words = words.split(separator: " ").map(String.init)
+    return try ContactsCommand(Arguments(words + ["--identity", folder.file("id")])).text()
+  }
+
+  /// Lines of the file's format, with the sum made right.
+  private func pin(_ lines: String...) throws {
+    let body = (["earshot known-peers 1"] + lines).map { $0 + "\n" }.joined()
+    let sum = body.utf8.reduce(UInt64(0xCBF2_9CE4_8422_2325)) {
+      ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+    }
+    try folder.write(
+      Array("\(body)end \(String(sum, radix: 16))\n".utf8), to: "id.known-peers")
+  }
+
+  @Test func `lists who is pinned, in lines and as JSON`() throws {
+    #expect(try run("list").hasPrefix("Nobody is pinned in /"))
+    #expect(try run("list --json").isEmpty)
+    try pin(
+      "name bob \(Self.bob) pinned 86400 172800 -", "rendezvous h:7400 \(Self.bob) verified 1 2 -")
+    #expect(
+      try run("list").split(separator: "\n") == [
+        "bob                pinned    last seen 1970-01-03  \(Self.bob)",
+        "rendezvous h:7400  verified  last seen 1970-01-01  \(Self.bob)",
+      ])
+    let lines = try run("list --json").split(separator: "\n").map { JSONReader.value(of: $0) }
+    #expect(lines.map { $0?["type"]?.asString } == ["contact", "contact"])
+    #expect(lines[0]?["name"]?.asString == "bob" && lines[0]?["trust"]?.asString == "pinned")
+    #expect(lines[0]?["lastSeen"]?.asString == "1970-01-03T00:00:00.000Z")
+    #expect(lines[1]?["rendezvous"]?.asString == "h:7400")
+    #expect(lines[1]?["id"]?.asString == "\(Self.bob)")
+  }
+
+  @Test func `forgets and verifies, and says so`() throws {
+    try pin("name bob \(Self.bob) pinned 1 2 -", "rendezvous h:7400 \(Self.bob) pinned 1 2 -")
+    #expect(try run("verify bob --id \(Self.bob)") == "bob is verified: \(Self.bob).")
+    let line = try #require(JSONReader.value(of: try run("verify bob --json")))
+    #expect(line["change"]?.asString == "verified" && line["trust"]?.asString == "verified")
+    #expect(try run("forget h:7400") == "rendezvous h:7400 is forgotten.")
+    #expect(try run("forget bob") == "bob is forgotten.")
+    #expect(try run("list").hasPrefix("Nobody is pinned"))
+  }
+
+  @Test(
+    arguments: [
+      ("forget bob", ExitCode.failed), ("verify bob", .failed), ("list", .file),
+      ("verify bob --id \(PeerID.zero)", .identity),
+    ])
+  func `what cannot be done has its exit code`(words: String, code: ExitCode) throws {
+    switch code {
+    case .identity: try pin("name bob \(Self.bob) pinned 1 2 -")
+    case .file: try folder.write(Array("earshot known-peers 1\nname".utf8), to: "id.known-peers")
+    default: break
+    }
+    let failure = #expect(throws: CommandFailure.self) { try run(words) }
+    #expect(failure?.code == code)
+    #expect(failure?.advice.isEmpty == false)
+  }
+
+  @Test(
+    arguments: [
+      "", "lst", "forget", "verify", "verify b:1", "list bob", "forget bob --id \(bob)",
+      "verify bob --id 7", "import x", "rename a b",
+    ])
+  func `a wrong command line is refused with what to write`(words: String) {
+    let error = #expect(throws: UsageError.self) {
+      try ContactsCommand(Arguments(words.split(separator: " ").map(String.init)))
+    }
+    #expect(error?.message.isEmpty == false)
+  }
+}
