@@ -19,7 +19,8 @@ extension Endpoint {
     calls[callID] = record
   }
 
-  /// It rings, and is told when the pins have been looked at: another program may have changed them.
+  /// It rings, and is told when the pins have been looked at: another program may have changed
+  /// them.
   func takeIncoming(_ callID: Wire.CallID) {
     guard let record = calls[callID] else { return }
     record.heldBack = []

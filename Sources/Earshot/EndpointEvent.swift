@@ -111,8 +111,8 @@ public enum Trust: String, Sendable, Equatable {
   case verified
   /// The same identity as the first time.
   case pinned
-  /// Not known: what the name is worth says `NameTrust`. Dialling pins it, and accepting a name that
-  /// the rendezvous confirms.
+  /// Not known: what the name is worth says `NameTrust`. Dialling pins it, and so does accepting a
+  /// name that the rendezvous confirms.
   case new
   /// The name belongs to another identity than before: the call is blocked.
   case changed

@@ -47,16 +47,8 @@ package enum PeerProgram {
     var arguments = Arguments(words)
     guard let name = arguments.command() else { return try withoutCommand(arguments) }
     guard let command = Subcommand(rawValue: name) else {
-      if name == "help" || name == "version" {
-        return try withoutCommand(Arguments(["--" + name]))
-      }
-      if let absent = NotYet.commands.first(where: { $0.name == name }) {
-        throw CommandFailure(absent.error)
-      }
-      let near = Arguments.suggestion(name, Subcommand.allCases.map(\.rawValue))
-      throw CommandFailure(
-        .usage, "'\(name)' is not a command.",
-        advice: near.isEmpty ? "earshot --help lists them." : near)
+      guard name == "help" || name == "version" else { throw unknown(name) }
+      return try withoutCommand(Arguments(["--" + name]))
     }
     if arguments.wantsHelp {
       print(Help.text(command))
@@ -84,6 +76,16 @@ package enum PeerProgram {
           variable: ProcessSurroundings.variable)
       }.run(on: loop)
     }
+  }
+
+  private static func unknown(_ name: String) -> CommandFailure {
+    if let absent = NotYet.commands.first(where: { $0.name == name }) {
+      return CommandFailure(absent.error)
+    }
+    let near = Arguments.suggestion(name, Subcommand.allCases.map(\.rawValue))
+    return CommandFailure(
+      .usage, "'\(name)' is not a command.",
+      advice: near.isEmpty ? "earshot --help lists them." : near)
   }
 
   private static func parse<Command>(

@@ -204,17 +204,18 @@ extension RendezvousMachine {
     if let refusal = makeRoom(for: id, source) {
       return refuse(id, .full, refusal, from: source, now: now)
     }
-    let isGranted = status == .nameGranted && payload.card.content.name == payload.name
-    guard isGranted || mayClaim(payload.card.content.name, id, now: now) else {
-      return refuse(id, .nameOnCard, .nameOnCard, from: source, now: now)
-    }
-    return Ruling(status: status)
+    return isNameOwn(payload, status, now: now)
+      ? Ruling(status: status) : refuse(id, .nameOnCard, .nameOnCard, from: source, now: now)
   }
 
-  /// Whether a card may claim a name that this INIT does not bring to the identity. While the store
-  /// fails it may: then the card is not kept, and the session has no name.
-  private mutating func mayClaim(_ name: PeerName?, _ id: PeerID, now: Instant) -> Bool {
-    guard let name else { return true }
+  /// Whether the name on the card is one of the identity, or will be by this INIT. While the store
+  /// fails any is: then the card is not kept, and the session has no name.
+  private mutating func isNameOwn(
+    _ payload: InitPayload, _ status: RegistrationStatus, now: Instant
+  ) -> Bool {
+    let id = payload.card.id
+    guard let name = payload.card.content.name else { return true }
+    if status == .nameGranted, name == payload.name { return true }
     do throws(StoreFailure) {
       return try store.verdict(on: name, for: id, now: settings.unixSeconds(now)) == .owned
         && !settings.admission.keeps(name, from: id)
