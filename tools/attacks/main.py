@@ -54,10 +54,10 @@ ATTACKS = [
     Attack("M6", call_rows.allowed_name, True),
     Attack("M7", server_rows.enumeration, False),
     Attack("M8", server_rows.slow_scrapers, False),
-    Attack("host-log", host_rows.log_lines, True),
+    Attack("host-log", host_rows.log_lines, False),
     Attack("host-canaries", host_rows.canaries, True),
     Attack("host-stopped", host_rows.stopped, False),
-    Attack("host-refusals", host_rows.refusals, True),
+    Attack("host-refusals", host_rows.refusals, False),
     Attack("host-descriptors", host_rows.descriptors, False),
     Attack("host-clocks", host_rows.clocks, False),
 ]
