@@ -4,9 +4,12 @@ The findings are the numbers of the tests in docs/security.md.
 """
 
 import os
+import random
 import re
 import signal
 import socket
+import subprocess
+import time
 
 from crowd import Flood, write_packets
 from earshot_session import INIT
@@ -22,7 +25,7 @@ HOUR = 3600 * 10**9
 
 def stopped(field, quick):
     """40: SIGSTOP of the rendezvous, then of an end of the call."""
-    rows = [_stop(field, "server", 6 if quick else 10)]
+    rows = [_stop(field, "server", seconds) for seconds in ((6,) if quick else (10, 60))]
     return rows + [_stop(field, "alice", seconds) for seconds in ((3,) if quick else (3, 6, 12))]
 
 
@@ -235,3 +238,32 @@ def canaries(field, quick):
 
 def _outputs(programs):
     return b"".join(program.raw() for program in programs.running)
+
+
+def kills(field, quick):
+    """41: `kill -9` while an identity file is made: afterwards it is whole, or not there."""
+    count, folder = 100 if quick else 1000, field.programs.path("killed")
+    os.mkdir(folder)
+    began = time.monotonic()
+    for number in range(5):
+        _earshot("keygen", os.path.join(folder, f"whole{number}")).wait()
+    takes = (time.monotonic() - began) / 5
+    made = broken = 0
+    for number in range(count):
+        path = os.path.join(folder, f"killed{number}")
+        process = _earshot("keygen", path)
+        time.sleep(random.uniform(0, 1.2 * takes))
+        process.kill()
+        process.wait()
+        if os.path.exists(path):
+            made += 1
+            broken += _earshot("card", path).wait() != 0
+    return [Row("41", f"{count} kills while an identity file is made",
+                f"{made} whole files, {count - made} none, {broken} unreadable",
+                "some of both, none unreadable", broken == 0 and 0 < made < count)]
+
+
+def _earshot(command, identity):
+    """A command about an identity file, which prints to nobody."""
+    return subprocess.Popen([f"{BIN}/earshot", command, "--identity", identity, "--json"],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
