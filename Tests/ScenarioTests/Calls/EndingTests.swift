@@ -154,7 +154,8 @@ import Wire
     #expect(hasLeft == true)
   }
 
-  /// Each asks for itself whether the path carries: an answer to the other's question tells nothing.
+  /// Each asks for itself whether the path carries: an answer to the other's question tells
+  /// nothing.
   @Test func `of two that are both muted neither is ever interrupted`() throws {
     let pair = TwoPeers()
     let call = try pair.connect()

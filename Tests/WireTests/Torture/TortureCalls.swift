@@ -41,7 +41,7 @@ extension TortureTable {
       whole  | FORWARDED | 04 11*16 $id 8:9 2:8 2:3 010203
       whole  | FORWARDED, the longest body | 04 11*16 $id 8:9 2:8 2:4096 aa*4096
       refuse | FORWARDED, a body too long | 04 11*16 $id 8:9 2:8 2:4097 aa*4097
-      whole  | FORWARDED, with the sender's name | 04 11*16 $id 8:9 2:8 2:3 010203 03 626f62
+      take   | FORWARDED, with the sender's name | 04 11*16 $id 8:9 2:8 2:3 010203 03 626f62
       refuse | FORWARDED, with an empty name | 04 11*16 $id 8:9 2:8 2:3 010203 00
       whole  | FORWARD_RESULT, to one | 05 11*16 00 01
       whole  | FORWARD_RESULT, to eight | 05 11*16 00 08
