@@ -9,6 +9,7 @@ from earshot_wire import Reader, WireError
 PADDING, PING, PONG, FEEDBACK, MSG, CREDIT, VIDEO, CHALLENGE, RESPONSE, SIGNAL, CLOSE = range(11)
 AUDIO_REPORT, AUDIO_REQUEST, VIDEO_NACK = 0x0B, 0x0C, 0x0D
 PROBE_REQUEST, PROBE_ANSWER, PROBE_PACKET, PROBE_REPORT = range(0x10, 0x14)
+PROBES = range(PROBE_REQUEST, PROBE_REPORT + 1)
 AUDIO = 0x80
 LONGEST_FRAGMENT = 1100
 UNIT = 0.00025  # s: what FEEDBACK counts time in
@@ -102,22 +103,74 @@ def _read(kind, reader):
     if kind == SIGNAL:
         return Plain(kind, reader.take(reader.integer(2)))
     if kind == CLOSE:
-        return Plain(kind, reader.take(1) + reader.take(reader.integer(1)))
+        return _read_close(reader)
     if kind == AUDIO_REQUEST:
         flags = reader.integer(1)
+        _demand(1 <= flags >> 4 <= 8, "an AUDIO_REQUEST of 1 to 8")
         return Plain(kind, bytes([flags]) + reader.take(3 * (flags >> 4)))
+    if kind == AUDIO_REPORT:
+        data = reader.take(15)
+        _demand(data[0] < 4, "an AUDIO_REPORT without unknown bits")
+        return Plain(kind, data)
     if kind == VIDEO_NACK:
         head = reader.take(4)
+        _demand(head[0] < 16 and head[3] <= 32 and (head[0] & 8 or not any(head[1:3])),
+                "a VIDEO_NACK in range")
         return Plain(kind, head + reader.take(4 * head[3]))
-    if kind == PROBE_REPORT:
-        head = reader.take(26)
-        return Plain(kind, head + reader.take(2 * int.from_bytes(head[24:], "little")))
-    lengths = {CREDIT: 4, AUDIO_REPORT: 15, PROBE_REQUEST: 35, PROBE_ANSWER: 19}
-    if kind in lengths:
-        return Plain(kind, reader.take(lengths[kind]))
-    if kind in (VIDEO, PROBE_PACKET):
-        return Plain(kind, reader.take(9 if kind == VIDEO else 22) + reader.rest())
+    if kind == VIDEO:
+        return _read_video(reader)
+    if kind in PROBES:
+        return _read_probe(kind, reader)
+    if kind == CREDIT:
+        return Plain(kind, reader.take(4))
     raise WireError(f"a frame of type {kind}")
+
+
+def _demand(condition, what):
+    if not condition:
+        raise WireError(f"not {what}")
+
+
+def _read_close(reader):
+    code, text = reader.take(1), reader.take(reader.integer(1))
+    _demand(len(text) <= 128, "a CLOSE of 128 bytes of text at most")
+    text.decode()
+    return Plain(CLOSE, code + text)
+
+
+def _read_video(reader):
+    head, data = reader.take(9), reader.rest()
+    flags, references, index, last = head[0], head[3], head[7], head[8]
+    if flags & 0x80 or flags & 0x60 == 0x60:  # reserved: skipped
+        return Plain(VIDEO, head + data)
+    _demand((references == 0 and not flags & 0x0C) if flags & 0x10 else references & 15,
+            "a VIDEO whose references fit its kind")
+    if flags & 0x40:
+        _demand(index < 32 and last < 224 and len(data) > 2, "a parity in range")
+        length = int.from_bytes(data[:2], "little")
+        data = data[2:]
+        _demand(1 <= length <= len(data), "a parity as long as the last fragment")
+    _demand((flags & 0x40 or index <= last) and 1 <= len(data) <= 1150, "a fragment in range")
+    return Plain(VIDEO, head + data)
+
+
+def _read_probe(kind, reader):
+    """docs/protocol/probe.md §1."""
+    data = reader.take({PROBE_REQUEST: 35, PROBE_ANSWER: 19, PROBE_PACKET: 22}.get(kind, 26))
+    _demand(any(data[:4]), "a probe of a run")
+    if kind == PROBE_REQUEST:
+        _demand(data[8] < 4 and 72 <= int.from_bytes(data[13:15], "little") <= 1200,
+                "a PROBE_REQUEST in range")
+    elif kind == PROBE_ANSWER:
+        _demand(data[8] <= 5, "a PROBE_ANSWER with a status")
+    elif kind == PROBE_PACKET:
+        _demand(data[12] < 2, "a PROBE_PACKET without unknown bits")
+        data += reader.rest()
+    else:
+        count = int.from_bytes(data[24:], "little")
+        _demand(count <= 480, "a PROBE_REPORT of 480 at most")
+        data += reader.take(2 * count)
+    return Plain(kind, data)
 
 
 def _read_fragment(reader):
@@ -126,13 +179,17 @@ def _read_fragment(reader):
     data = reader.take(length)
     if count > 64 or length > LONGEST_FRAGMENT or (count and index >= count):
         raise WireError("a MSG with an index, count or length out of range")
+    if count == 0:
+        _demand(index == 0 and length in (0, 4), "an abandoned MSG with what was sent")
+    else:
+        _demand(length > 0 or count == 1, "a fragment with bytes")
     return Fragment(MSG, stream, sequence, index, count, data)
 
 
 def _read_feedback(reader):
     flags, largest, arrival = reader.integer(1), reader.integer(4), reader.integer(4)
     delay, count, ages, age = reader.integer(2), reader.integer(1), [0.0], 0.0
-    if count == 0 or flags & 0xF8:
+    if count == 0 or flags & 0xF8 or count - 1 > largest:
         raise WireError("a FEEDBACK of nothing, or with unknown bits")
     for _ in range(count - 1):
         entry = reader.integer(1)
@@ -149,23 +206,28 @@ def _read_feedback(reader):
 
 def _read_audio(kind, reader):
     media_time, data = reader.integer(2), reader.rest()
+    if kind & 1:  # reserved: skipped
+        return Plain(AUDIO, data)
     if kind & 2:
         data = _without_copies(data)
+    else:
+        _demand(1 <= len(data) <= 1275, "an AUDIO with an Opus packet")
     return Sound(
         AUDIO, kind >> 5 & 3, (10, 20, 40, 60)[kind >> 3 & 3], bool(kind & 4), media_time, data)
 
 
 def _without_copies(data):
-    reader, total, more = Reader(data), 0, True
+    reader, total, count, more = Reader(data), 0, 0, True
     while more:
         head = reader.integer(1)
-        more = head & 0x80
-        if head & 0x1F == 0:
-            reader.integer(1)
+        more, count = head & 0x80, count + 1
+        distance = head & 0x1F or reader.integer(1)
         if head >> 5 & 3 == 3:
             reader.integer(1)
         length = reader.integer(1)
-        total += length if length < 252 else length + 4 * reader.integer(1)
+        length += 4 * reader.integer(1) if length >= 252 else 0
+        _demand(distance > 0 and 1 <= length <= 1275 and count <= 12, "copies in range")
+        total += length
     reader.take(total)
     return reader.rest()
 
