@@ -71,6 +71,8 @@ package enum CallRefusal: Error, Hashable, Sendable {
 package enum IgnoredSignal: Int, CaseIterable, Sendable {
   case malformed, forged, unknownCall, wrongPeer, withoutEffect
   case tooOld, tooFarAhead, beforeStart, seenBefore, rateLimited, tooMany, glare, ownID
+  /// The caller's device key was given up: a newer card is known.
+  case superseded
 }
 
 /// How many signals changed nothing, by reason.

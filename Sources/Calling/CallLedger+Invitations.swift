@@ -165,8 +165,8 @@ extension CallLedger {
     let word = CallSignal.reject(reason, .empty)
     keep(
       EndedCall(
-        invitation.callID, peer: invitation.from, lastWord: word, answer: word, policy: policy,
-        now: now))
+        invitation.callID, peer: invitation.from, lastWord: word, answer: word,
+        isStranger: !familiars.contains(invitation.from), policy: policy, now: now))
     act(.send(word, invitation.callID, to: invitation.from, .rendezvous))
     notify(.refused(invitation.callID, from: invitation.from, reason))
   }

@@ -126,7 +126,8 @@ package struct CallLedger: Sendable {
       EndedCall(
         call.callID, peer: call.peer, lastWord: ending.lastWord, answer: call.answer,
         others: (call.outgoing?.ringing ?? [], call.decision), repeatsAccept: repeatsAccept,
-        policy: policy, now: now))
+        isStranger: call.incoming != nil && !familiars.contains(call.peer), policy: policy,
+        now: now))
     if let lastWord = ending.lastWord {
       if repeatsAccept { act(.send(.accept, call.callID, to: call.peer, .both)) }
       act(.send(lastWord, call.callID, to: call.peer, .both))
@@ -139,6 +140,13 @@ package struct CallLedger: Sendable {
   mutating func keep(_ call: EndedCall) {
     if ended.count >= CallLimits.endedCalls { act(.erase(ended.removeFirst().callID)) }
     ended.append(call)
+    func isTold(_ call: EndedCall) -> Bool { call.isStranger && call.isClosing }
+    while ended.count(where: isTold) > CallLimits.strangersToldAtOnce,
+      let index = ended.firstIndex(where: isTold)
+    {
+      ended[index].endDelivery()
+      act(.close(ended[index].callID))
+    }
   }
 
   /// - Parameter presence: The callee's program that it answers; `every` = whoever the call was

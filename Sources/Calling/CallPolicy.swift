@@ -60,6 +60,12 @@ package enum CallLimits {
   package static let seenCalls = 1024
   /// Ended calls whose repeated signals are answered; the oldest makes room.
   package static let endedCalls = 128
+  /// Strangers whose last word is repeated at the same time; for one more, the oldest one's ends.
+  /// With three a second each gets the repetitions of 2 s.
+  package static let strangersToldAtOnce = 6
+  /// Signals of an ended call that are answered to a stranger: four repetitions of INVITE, and four
+  /// of CANCEL or TIMEOUT.
+  package static let answersToStranger = 8
   /// Callers whose rate is remembered; the one not heard of for the longest makes room.
   package static let callers = 256
   /// A signal older, or further ahead, than this starts nothing, in ms.

@@ -20,6 +20,10 @@ package struct EndedCall: Sendable {
   /// What a repeated INVITE is answered with when the last word has arrived; `nil` at the caller.
   private let answer: CallSignal?
   private var delivery: Delivery?
+  /// How many more signals are answered.
+  private var answersLeft: Int
+  /// A caller that is not familiar, and whose call was never accepted.
+  let isStranger: Bool
   private var wasReceipted = false
   /// The callee's programs that ring and are still to receipt the last word.
   private var awaited: [PresenceID]
@@ -35,14 +39,17 @@ package struct EndedCall: Sendable {
   /// - Parameters:
   ///   - lastWord: The owner sends it at once, unless `isSaidOnlyIfAsked`.
   ///   - answer: What INVITE was answered with.
+  ///   - isStranger: A caller that is not familiar, whose call was never accepted: no more is
+  ///     answered than an honest caller asks.
   package init(
     _ callID: CallID, peer: PeerID, lastWord: CallSignal?, answer: CallSignal?,
-    repeatsAccept: Bool = false, isSaidOnlyIfAsked: Bool = false,
+    repeatsAccept: Bool = false, isSaidOnlyIfAsked: Bool = false, isStranger: Bool = false,
     policy: CallPolicy = .standard, now: Instant
   ) {
     self.init(
       callID, peer: peer, lastWord: lastWord, answer: answer, others: ([], nil),
-      repeatsAccept: repeatsAccept, isSaidOnlyIfAsked: isSaidOnlyIfAsked, policy: policy, now: now)
+      repeatsAccept: repeatsAccept, isSaidOnlyIfAsked: isSaidOnlyIfAsked, isStranger: isStranger,
+      policy: policy, now: now)
   }
 
   /// - Parameter others: What several programs of the callee are to hear: the last word, or where
@@ -50,7 +57,7 @@ package struct EndedCall: Sendable {
   init(
     _ callID: CallID, peer: PeerID, lastWord: CallSignal?, answer: CallSignal?,
     others: (awaited: [PresenceID], decision: CallDecision?), repeatsAccept: Bool = false,
-    isSaidOnlyIfAsked: Bool = false, policy: CallPolicy, now: Instant
+    isSaidOnlyIfAsked: Bool = false, isStranger: Bool = false, policy: CallPolicy, now: Instant
   ) {
     awaited = others.awaited
     decision = others.decision
@@ -59,6 +66,8 @@ package struct EndedCall: Sendable {
     self.lastWord = lastWord
     self.answer = answer
     self.repeatsAccept = repeatsAccept
+    self.isStranger = isStranger
+    answersLeft = isStranger ? CallLimits.answersToStranger : .max
     if lastWord != nil, !isSaidOnlyIfAsked { delivery = Delivery(now: now) }
     deadlines.set(.erase, at: now + policy.answersEndedFor)
   }
@@ -68,6 +77,16 @@ package struct EndedCall: Sendable {
   /// - Parameter presence: At the caller the callee's program that says it.
   package mutating func handle(
     _ signal: CallSignal, from presence: PresenceID = .every
+  ) -> Action? {
+    let action = answer(to: signal, from: presence)
+    guard case .send = action else { return action }
+    guard answersLeft > 0 else { return nil }
+    answersLeft -= 1
+    return action
+  }
+
+  private mutating func answer(
+    to signal: CallSignal, from presence: PresenceID
   ) -> Action? {
     switch signal {
     case .receipt(of: .accept):
@@ -101,6 +120,9 @@ package struct EndedCall: Sendable {
     case nil: return deadlines.popDue(at: now) == nil ? nil : .erase
     }
   }
+
+  /// The last word is not repeated any more.
+  mutating func endDelivery() { delivery?.succeed() }
 
   // MARK: Getters
 

@@ -24,6 +24,8 @@ package struct IncomingInvitation: Sendable {
   private var deadlines = Deadlines<Timer>()
   /// When the caller was last heard to want this call.
   private var lastInvited: Instant
+  /// How many more repetitions of INVITE are answered.
+  private var answersLeft: Int
 
   /// Begins to ring: the owner sends `ringing` at once.
   ///
@@ -35,6 +37,7 @@ package struct IncomingInvitation: Sendable {
   ) {
     isPrepared = policy.preparesOnRinging(isFamiliar: isFamiliar)
     lastInvited = now
+    answersLeft = isFamiliar ? .max : CallLimits.answersToStranger
     let most = isFamiliar ? policy.maximumRing : policy.maximumRingOfStrangers
     deadlines.set(.ring, at: now + min(ringTimeout ?? most, most))
   }
@@ -45,6 +48,8 @@ package struct IncomingInvitation: Sendable {
     switch (state, signal) {
     case (.ringing, .invite):
       lastInvited = now
+      guard answersLeft > 0 else { return nil }
+      answersLeft -= 1
       return .send(ringing)
     case (.ringing, .cancel), (.ringing, .timeout):
       return CallEnding(receiving: signal, wasConnected: false).map { end($0) }

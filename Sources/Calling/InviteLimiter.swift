@@ -3,10 +3,10 @@ package import Primitives
 /// How often one caller, and all callers together, may make us open an invitation: each costs two
 /// key agreements, and may ring.
 ///
-/// Per caller 5 at once and then one a second. Strangers together 20 at once and then 10 a second;
-/// familiar callers (`Familiars`) the same for themselves, so that no number of strangers keeps
-/// a friend out. A refused attempt counts too, up to 5 s: whoever floods is not heard until it
-/// pauses.
+/// Per caller 5 at once and then one a second. Familiar callers (`Familiars`) together 20 at once
+/// and then 10 a second. Strangers together 20 at once and then 3 a second: each costs RINGING and
+/// up to three REJECTs, and beyond that nothing is spent on them. A refused attempt counts too, up
+/// to 5 s: whoever floods is not heard until it pauses.
 package struct InviteLimiter: Sendable {
   private struct Caller {
     let id: PeerID
@@ -18,8 +18,12 @@ package struct InviteLimiter: Sendable {
     static let perCaller = Duration.seconds(1)
     static let burst = Duration.seconds(5)
     static let longestDebt = Duration.seconds(10)
-    static let inAll = Duration.milliseconds(100)
-    static let burstInAll = Duration.seconds(2)
+    /// Of all familiar callers: 10 a second.
+    static let familiars = Duration.milliseconds(100)
+    /// Of all strangers: 3 a second.
+    static let strangers = Duration.nanoseconds(333_333_333)
+    /// How many more at once.
+    static let burstInAll = 20
   }
 
   /// The one not heard of for the longest stands first.
@@ -41,8 +45,9 @@ package struct InviteLimiter: Sendable {
     callers.append(entry)
     guard wholeAt <= now + Rate.burst else { return false }
     let before = isFamiliar ? familiarsWholeAt : strangersWholeAt
-    let together = max(before, now) + Rate.inAll
-    guard together <= now + Rate.burstInAll else { return false }
+    let pace = isFamiliar ? Rate.familiars : Rate.strangers
+    let together = max(before, now) + pace
+    guard together <= now + pace * Rate.burstInAll else { return false }
     if isFamiliar { familiarsWholeAt = together } else { strangersWholeAt = together }
     return true
   }

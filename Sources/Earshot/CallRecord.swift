@@ -16,6 +16,8 @@ final class CallRecord {
   /// What was dialled, or the name on the caller's card.
   var peerName: String?
   var peer: PeerID?
+  /// The peer's, when it is known.
+  var card: [UInt8] = []
   var trust = Trust.new
   /// The rendezvous says that the caller has the name.
   var isNameConfirmed = false

@@ -130,8 +130,9 @@ extension EarshotError {
 
   package static func replacedElsewhere(_ id: PeerID) -> EarshotError {
     EarshotError(
-      .replacedElsewhere, "A copy of this running program registered with the identity \(id).",
-      advice: "Start the program anew: two copies of one process cannot be told apart.")
+      .replacedElsewhere,
+      "A copy of this running program, or a newer device key, registered with the identity \(id).",
+      advice: "Start the program anew.")
   }
 
   package static func tooManyPrograms(_ id: PeerID) -> EarshotError {
@@ -156,7 +157,8 @@ extension EarshotError {
   package static func identitySuperseded(_ id: PeerID) -> EarshotError {
     EarshotError(
       .identitySuperseded, "The rendezvous knows a newer card of the identity \(id).",
-      advice: "Check this host's clock, and whether another program uses a newer copy of the file.")
+      advice:
+        "Use the newest copy of the identity's file, start the program anew, check the clock.")
   }
 
   package static func rendezvousFull(_ address: SocketAddress) -> EarshotError {

@@ -94,9 +94,10 @@ extension Endpoint {
       announce(theirs, new)
       ours.userExtension = theirs.userExtension
       ours.peer = theirs.peer
+      ours.card = theirs.card
     }
     calls[new] = ours
-    if let peer = ours.peer { learn(peer, of: new) }
+    if let peer = ours.peer { learn(peer, card: ours.card, of: new) }
     publish(.callProgress(CallID(old), .replaced(by: CallID(new))))
     tellAnswer(new)
   }
@@ -107,7 +108,7 @@ extension Endpoint {
     if case .videoArrived = step { return takeVideo(callID) }
     let id = CallID(callID)
     switch step {
-    case .peerFound(let peer, _): learn(peer, of: callID)
+    case .peerFound(let peer, let card): learn(peer, card: card, of: callID)
     case .invitation(let notice): prepare(notice, callID)
     case .answered(let text):
       calls[callID]?.userExtension = text
@@ -140,13 +141,15 @@ extension Endpoint {
 
   func peer(of id: CallID) -> CallPeer? { calls[resolve(id)]?.publicPeer }
 
-  private func learn(_ peer: PeerID, of callID: Wire.CallID) {
+  private func learn(_ peer: PeerID, card: [UInt8], of callID: Wire.CallID) {
     guard let record = calls[callID] else { return }
     record.peer = peer
+    record.card = card
     record.trust = .verified  // Dialled by ID: whoever answers has that key.
     if let text = record.peerName, let name = PeerName(text) {
       record.trust = known.see(peer, at: .name(name))  // Dialled: that pins it.
     }
+    known.renew(card)
   }
 
   private func endUnresolved(_ callID: Wire.CallID, _ failure: LookUpFailure) {

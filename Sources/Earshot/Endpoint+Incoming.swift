@@ -7,11 +7,13 @@ internal import Wire
 
 /// Calls that come in: who calls, as far as this host knows, and the user's answer.
 extension Endpoint {
-  /// What a caller says of itself is worth what is known of it already. Nothing is remembered: that
-  /// is the user's to decide, by accepting.
+  /// What a caller says of itself is worth what is known of it already. Nothing is remembered, but
+  /// the card of somebody who is pinned: the rest is the user's to decide, by accepting.
   func prepare(_ notice: InvitationNotice, _ callID: Wire.CallID) {
     let record = CallRecord(.callee, CallOptions(), target: nil)
     record.peer = notice.peer
+    record.card = notice.card
+    known.renew(notice.card)
     record.peerName = notice.claimedName
     record.isNameConfirmed = notice.isNameConfirmed
     record.userExtension = notice.userExtension
@@ -67,7 +69,7 @@ extension Endpoint {
     guard await known.refresh(), !isClosed else { return }
     let changes = known.takeFamiliarChanges()
     driver.withMachine { machine, _ in
-      for peer in changes.come { machine.setFamiliar(peer, true) }
+      for peer in changes.come { machine.setFamiliar(peer.id, true, card: peer.card) }
       for peer in changes.gone { machine.setFamiliar(peer, false) }
     }
   }
@@ -115,7 +117,9 @@ extension Endpoint {
       let name = record.peerName.flatMap({ PeerName($0) })
     else { return }
     known.see(peer, at: .name(name))
-    driver.withMachine { machine, _ in machine.setFamiliar(peer, true) }
+    known.renew(record.card)
+    let card = record.card
+    driver.withMachine { machine, _ in machine.setFamiliar(peer, true, card: card) }
   }
 
   func reject(_ id: CallID, _ reason: String) throws(EarshotError) {

@@ -69,7 +69,9 @@ struct EndpointSetup: ~Copyable {
     let id = identity.id
     let local = socket.localAddress
     var machine = PeerMachine(settings, identity: identity, random: .system, now: now)
-    for peer in known.takeFamiliarChanges().come { machine.setFamiliar(peer, true) }
+    for peer in known.takeFamiliarChanges().come {
+      machine.setFamiliar(peer.id, true, card: peer.card)
+    }
     return EndpointSetup(
       id: id, known: known, rendezvousText: target.text, isRendezvousGiven: target.id != nil,
       loop: loop, localAddress: local, machine: machine, socket: socket)

@@ -35,18 +35,31 @@ final class KnownIdentities: Sendable {
   /// The identity that `name` had the last time.
   func id(behind name: PeerName) -> PeerID? { keeper.state.withLock { $0.peers[.name(name)]?.id } }
 
-  /// Who has been pinned by a name, and who no more, since this was asked for the last time.
-  func takeFamiliarChanges() -> (come: [PeerID], gone: [PeerID]) {
+  /// Who has been pinned by a name, with a card that has the newest device key, and who no more,
+  /// since this was asked for the last time.
+  func takeFamiliarChanges() -> (come: [(id: PeerID, card: [UInt8])], gone: [PeerID]) {
     keeper.state.withLock { state in
-      let present: [PeerID] = state.peers.all.compactMap { place, entry in
-        if case .name = place { entry.id } else { nil }
+      let present: [(id: PeerID, card: [UInt8])] = state.peers.all.compactMap { place, entry in
+        if case .name = place { (entry.id, entry.card) } else { nil }
       }
       let former = state.familiars
-      state.familiars = Set(present)
+      state.familiars = Set(present.map(\.id))
       return (
-        present.filter { !former.contains($0) }, Array(former.subtracting(state.familiars))
+        present.filter { !former.contains($0.id) }, Array(former.subtracting(state.familiars))
       )
     }
+  }
+
+  /// Keeps the card of a pinned peer where its device key is new. The card has been verified.
+  func renew(_ bytes: [UInt8]) {
+    let card: ContactCard
+    do throws(WireError) { card = try ContactCard(parsing: bytes) } catch { return }
+    let isNew = keeper.state.withLock { state in
+      guard state.peers.renew(card) else { return false }
+      state.note(.renewed(card))
+      return true
+    }
+    if isNew { worker?.signal() }
   }
 
   func rendezvous(_ text: String) -> KnownPeers.Entry? {
@@ -103,6 +116,7 @@ private final class PinKeeper: Sendable {
   enum Change: Sendable {
     case seen(PeerID, KnownPeers.Place, card: [UInt8], at: UInt64)
     case vouched(PeerID, KnownPeers.Place, at: UInt64)
+    case renewed(ContactCard)
   }
 
   struct State: Sendable {
@@ -214,6 +228,7 @@ private final class PinKeeper: Sendable {
     case .seen(let id, let place, let card, let now):
       _ = peers.see(id, at: place, card: card, now: now)
     case .vouched(let id, let place, let now): peers.verify(id, at: place, now: now)
+    case .renewed(let card): _ = peers.renew(card)
     }
   }
 }

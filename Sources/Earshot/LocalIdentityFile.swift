@@ -23,15 +23,18 @@ public enum LocalIdentityFile {
   /// Reads the identity, or makes it.
   ///
   /// - Parameters:
+  ///   - replacesKey: Give it a new device key first: the one before may have been copied.
+  ///     Programs that run with it must be started anew. There must be an identity.
   ///   - path: `nil` means `$XDG_CONFIG_HOME/earshot/identity`.
   ///   - name: The name to put on the card; must be a valid one.
   ///   - rendezvous: `HOST:PORT#ID` to put on the card; the ID is needed for it to be there.
   public static func open(
-    at path: String? = nil, name: String? = nil, rendezvous: String? = nil
+    at path: String? = nil, name: String? = nil, rendezvous: String? = nil,
+    replacesKey: Bool = false
   ) throws(EarshotError) -> Summary {
     let path = try self.path(path)
     let isNew = unsafe access(path, F_OK) != 0
-    var identity = try open(path)
+    var identity = replacesKey ? try openWithNewKey(path) : try open(path)
     var owner: PeerName?
     if let name {
       guard let valid = PeerName(name) else { throw .invalidName(name) }
@@ -79,6 +82,20 @@ public enum LocalIdentityFile {
     throw EarshotError(
       .fileUnusable, "There is no folder \(folder) to keep the identity in.",
       advice: "Make it with mkdir -p '\(folder)', or name another file.")
+  }
+
+  private static func openWithNewKey(_ path: String) throws(EarshotError) -> LocalIdentity {
+    var random = RandomSource.system
+    do throws(StorageError) {
+      let identity = try IdentityFile(path: path).replaceStaticKey(
+        unixSeconds: SystemClock.wallNanoseconds / 1_000_000_000, random: &random)
+      if let identity { return identity }
+    } catch {
+      throw EarshotError(error)
+    }
+    throw EarshotError(
+      .fileUnusable, "There is no identity in \(path) whose device key could be replaced.",
+      advice: "Name the right file with --identity FILE.")
   }
 
   static func open(_ path: String) throws(EarshotError) -> LocalIdentity {

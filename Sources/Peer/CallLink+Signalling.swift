@@ -89,6 +89,7 @@ extension CallLink {
         .invite(connectionID: localSessionID.rawValue, noiseMessage: initiator.message)
       ).bytes
     self.initiator = consume initiator
+    handshakeStatic = identity.staticKey.clone()
     ring = RingKeys(secret: secret, side: .caller)
   }
 

@@ -31,7 +31,8 @@ final class CallLink {
   var sessionKeys: SessionKeys?
   var ring: RingKeys?
   var hangUpKey: SecretKey?
-  /// The callee's static key that opened INVITE: the present one, or the one before.
+  /// The own static key of the two Noise messages, which the identity may replace meanwhile: the
+  /// caller's that sealed INVITE, the callee's that opened it.
   var handshakeStatic: X25519.KeyPair?
   var peerStatic: Bytes32
   /// The caller's r_A, and what the callee was promised it would be.
@@ -171,6 +172,7 @@ final class CallLink {
     self.keyErasure = .some(Instant(nanoseconds: .max))
     association = nil
     sessionKeys = nil
+    handshakeStatic = nil
     ringSession = nil
     ring?.eraseAllButMAC()
     programs.branches = []
@@ -180,7 +182,9 @@ final class CallLink {
   var nextDeadline: Instant? {
     var deadline = association?.wakeUp(canSend: hasDestination) ?? nil
     if isFindingPath, canSealChecks { deadline = earliest(deadline, agent.nextDeadline) }
-    if association != nil || ringSession != nil { deadline = earliest(deadline, keyErasure) }
+    if association != nil || ringSession != nil || handshakeStatic != nil {
+      deadline = earliest(deadline, keyErasure)
+    }
     deadline = earliest(deadline, branchDeadline)
     deadline = earliest(deadline, videoDeadline)
     return earliest(deadline, probeDeadline)

@@ -180,6 +180,7 @@ extension PeerMachine {
       guard accept(link, now: now) else { return fail(callID, now: now) }
     }
     guard let keys = link.sessionKeys.take() else { return fail(callID, now: now) }
+    guard let localStatic = link.handshakeStatic.take() else { return fail(callID, now: now) }
     link.hangUpKey = keys.exporter.export(.hangUp)
     link.shortCodeKey = keys.exporter.export(.shortCode)
     if link.role == .caller, let key = link.shortCodeKey.take() { tellShortCode(link, key: key) }
@@ -187,7 +188,7 @@ extension PeerMachine {
       keys, local: link.localSessionID, remote: link.remoteSessionID,
       parties: Session.Parties(
         localID: identity.id, remoteID: link.peer,
-        localStatic: link.handshakeStatic.take() ?? identity.staticKey.clone(),
+        localStatic: localStatic,
         remoteStatic: link.peerStatic, role: link.role == .caller ? .initiator : .responder),
       now: now, random: &random)
     link.association = Association(

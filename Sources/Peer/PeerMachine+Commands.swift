@@ -150,8 +150,17 @@ extension PeerMachine {
   }
 
   /// Says who is no stranger (`Familiars`), besides those that are called.
-  package mutating func setFamiliar(_ peer: PeerID, _ isFamiliar: Bool) {
-    if isFamiliar { ledger.familiars.insert(peer) } else { ledger.familiars.remove(peer) }
+  ///
+  /// - Parameter card: The newest one that was seen; empty for none.
+  package mutating func setFamiliar(_ peer: PeerID, _ isFamiliar: Bool, card: [UInt8] = []) {
+    guard isFamiliar else { return ledger.familiars.remove(peer) }
+    ledger.familiars.insert(peer)
+    do throws(WireError) {
+      let card = try ContactCard(parsing: card)
+      if card.id == peer { newestCards.note(card) }
+    } catch {
+      return  // None was kept.
+    }
   }
 
   /// The host has other addresses now.

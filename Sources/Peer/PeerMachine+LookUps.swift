@@ -97,7 +97,7 @@ extension PeerMachine {
   ) throws(LookUpRefusal) {
     var wanted: PeerID?
     if case .id(let id) = lookup.target { wanted = id }
-    guard let card = believe(bytes, from: wanted, now: now) else {
+    guard let card = believe(bytes, from: wanted, now: now), !newestCards.hasSuperseded(card) else {
       throw LookUpRefusal(failure: .badCard)
     }
     if let expected = lookup.options.expectedID, expected != card.id {
@@ -159,6 +159,7 @@ extension PeerMachine {
         now: now)
       // Before anybody polls what the ledger decided; after it, so that a refusal leaves no link.
       links.append(link)
+      newestCards.note(card)
     } catch {
       throw LookUpRefusal(failure: .badCard)
     }

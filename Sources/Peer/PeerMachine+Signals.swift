@@ -152,6 +152,8 @@ extension PeerMachine {
     else { return ledger.countIgnored(.forged) }
     responder.wipePayload()
     Secret.wipe(&payload.callKey)
+    guard !newestCards.hasSuperseded(card) else { return ledger.countIgnored(.superseded) }
+    if ledger.familiars.contains(peer) { newestCards.note(card) }
     let link = CallLink(
       callID, .callee, peer: peer, peerStatic: card.staticKey, program: rendezvous.presence.id,
       limits: configuration.limits, random: &random)
@@ -226,15 +228,24 @@ extension PeerMachine {
     }
   }
 
-  /// Makes room, if need be, by giving up a lingering call, the oldest first; never an open one.
+  /// Makes room, if need be, by giving up a lingering call: the oldest of a stranger that was never
+  /// accepted, else the oldest; never an open one.
   ///
   /// - Returns: whether there is room.
   mutating func makeRoomForLink() -> Bool {
     let most = configuration.limits.calls + configuration.policy.mostCalls - 1
     guard links.count >= most else { return true }
-    guard let index = links.firstIndex(where: { !ledger.isOpen($0.callID) }) else { return false }
+    guard
+      let index = links.firstIndex(where: { !ledger.isOpen($0.callID) && isStranger($0) })
+        ?? links.firstIndex(where: { !ledger.isOpen($0.callID) })
+    else { return false }
     links.remove(at: index)
     return true
+  }
+
+  private func isStranger(_ link: CallLink) -> Bool {
+    link.role == .callee && link.sessionKeys == nil && link.association == nil
+      && !ledger.familiars.contains(link.peer)
   }
 
   /// What the rendezvous' clock shows, by its last word; the host's clock before that.

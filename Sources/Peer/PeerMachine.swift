@@ -20,6 +20,8 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var random: RandomSource
   var rendezvous: RendezvousLink
   package internal(set) var ledger: CallLedger
+  /// Of familiar peers.
+  var newestCards = NewestCards()
   /// At most `PeerLimits.calls`, and one for each further call that the policy allows; lingering
   /// ones included.
   var links: [CallLink] = []

@@ -46,6 +46,16 @@ package struct IdentityFile: Sendable {
     return other
   }
 
+  /// Gives the identity in the file a new device key; `nil` when there is no such file.
+  package func replaceStaticKey(
+    unixSeconds: UInt64, random: inout RandomSource
+  ) throws(StorageError) -> LocalIdentity? {
+    guard var identity = try read() else { return nil }
+    identity.replaceStaticKey(unixSeconds: unixSeconds, random: &random)
+    try replace(with: identity)
+    return identity
+  }
+
   /// Writes newer keys and serials of the same identity.
   package func replace(with identity: borrowing LocalIdentity) throws(StorageError) {
     if let present = try read(), present.id != identity.id {

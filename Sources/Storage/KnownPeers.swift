@@ -1,4 +1,5 @@
 package import Primitives
+internal import SecureSession
 package import Wire
 
 /// How far an identity behind a name, or a rendezvous behind an address, is to be believed.
@@ -27,7 +28,8 @@ package struct KnownPeers: Equatable, Sendable {
     /// Seconds since 1970 UTC.
     package var firstSeen: UInt64
     package var lastSeen: UInt64
-    /// The last card of a rendezvous, so that a handshake needs no CARD_REQUEST; else empty.
+    /// The last card of a rendezvous, so that a handshake needs no CARD_REQUEST; of a peer one
+    /// with its newest device key. Empty before one was seen.
     package var card: [UInt8]
   }
 
@@ -91,6 +93,20 @@ package struct KnownPeers: Equatable, Sendable {
   /// Where `id` was found.
   package func places(of id: PeerID) -> [Place] { places.filter { entries[$0]?.id == id } }
 
+  /// Keeps the card of a peer that is pinned by a name, where it has another device key than the
+  /// one that is kept, unless that key was given up.
+  ///
+  /// - Returns: whether anything changed.
+  package mutating func renew(_ card: ContactCard) -> Bool {
+    var hasChanged = false
+    for (place, entry) in all where entry.id == card.id && entry.isOutdated(by: card) {
+      guard case .name = place else { continue }
+      entries[place]?.card = card.bytes
+      hasChanged = true
+    }
+    return hasChanged
+  }
+
   package mutating func forget(_ place: Place) {
     guard entries.removeValue(forKey: place) != nil else { return }
     places.removeAll { $0 == place }
@@ -118,5 +134,16 @@ package struct KnownPeers: Equatable, Sendable {
       if isLess { oldest = candidate }
     }
     if let oldest { forget(oldest.place) }
+  }
+}
+
+extension KnownPeers.Entry {
+  fileprivate func isOutdated(by newer: ContactCard) -> Bool {
+    do throws(WireError) {
+      let kept = try ContactCard(parsing: card)
+      return kept.staticKey != newer.staticKey && !kept.content.supersedes(newer.content)
+    } catch {
+      return true  // None was kept.
+    }
   }
 }

@@ -40,6 +40,54 @@ import Wire
     #expect(rung == 240)
   }
 
+  /// Method: a minute of the flood, by callers that receipt nothing. Of 3600 invitations 20 are
+  /// opened at once and 3 a second; each costs its answer and two repetitions.
+  @Test func `strangers who receipt nothing cost at most three messages each`() {
+    var party = Party(alice)
+    var sent = 0
+    for second in 0..<60 {
+      Self.flood(&party, second: second)
+      party.wait(.seconds(1))
+      sent += party.sent().count
+    }
+    #expect((400...3 * (20 + 3 * 60)).contains(sent), "\(sent)")
+    #expect(party.ledger.ignored[.rateLimited] >= 3400)
+  }
+
+  /// Method: one more stranger than are told at once, all rejected in one moment.
+  @Test(arguments: [false, true])
+  func `of many strangers the first one's last word is said once`(isFamiliar: Bool) {
+    var party = Party(alice)
+    let count = CallLimits.strangersToldAtOnce + 1
+    for number in 0..<count {
+      if isFamiliar { party.ledger.familiars.insert(Self.stranger(number)) }
+      party.invited(Self.callID(number), from: Self.stranger(number), refusal: .notAllowed)
+    }
+    party.wait(.seconds(10))
+    let sent = party.actions()
+    for number in 0..<count {
+      let words = sent.count {
+        if case .send(.reject, Self.callID(number), _, _) = $0 { true } else { false }
+      }
+      #expect(words == (number == 0 && !isFamiliar ? 1 : 5))
+    }
+    #expect(!party.ledger.isDelivering)
+  }
+
+  /// Method: an invitation repeated forty times while it rings, and forty times afterwards.
+  @Test(arguments: [false, true])
+  func `a stranger's repetitions are answered eight times`(isFamiliar: Bool) throws {
+    var party = Party(alice)
+    if isFamiliar { party.ledger.familiars.insert(bob) }
+    party.invited(id(5), from: bob)
+    for _ in 0..<40 { party.invited(id(5), from: bob) }
+    #expect(party.sent().count == (isFamiliar ? 41 : 9))
+    try party.ledger.reject(id(5), now: party.now)
+    _ = party.sent()
+    for _ in 0..<40 { party.invited(id(5), from: bob) }
+    #expect(party.sent().count == (isFamiliar ? 40 : 8))
+  }
+
   @Test func `who was called before is familiar`() throws {
     var party = Party(alice)
     try party.ledger.call(id(5), to: bob, ringTimeout: .seconds(15), now: party.now)

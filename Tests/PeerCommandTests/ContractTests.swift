@@ -16,7 +16,7 @@ struct ContractTests {
     "--min-mos",
   ]
   private static let contract: [(command: String, options: [String])] = [
-    ("keygen", []), ("card", ["--qr"]),
+    ("keygen", ["--rotate"]), ("card", ["--qr"]),
     (
       "probe",
       online + [

@@ -127,6 +127,27 @@ import Testing
     #expect(program.errors.hasPrefix(code == 0 ? "" : "earshot: "))
   }
 
+  @Test func `keygen --rotate replaces the key of an identity that is there`() throws {
+    let folder = try TemporaryFolder()
+    #expect(try Running("earshot", ["keygen", "--rotate"], home: folder.path).exitCode == 8)
+    let words = ["keygen", "--json"]
+    let cards = try [words, words, words + ["--rotate"], words].map { words in
+      let program = try Running("earshot", words, home: folder.path)
+      let line = try #require(program.line { _ in true })
+      return (id: line["id"]?.asString, card: line["card"]?.asString.flatMap(Self.staticKey))
+    }
+    #expect(Set(cards.map(\.id)).count == 1)
+    #expect(cards[0].card == cards[1].card && cards[2].card == cards[3].card)
+    #expect(cards[0].card != cards[2].card && cards[0].card != nil)
+  }
+
+  private static func staticKey(ofCard text: String) -> [UInt8]? {
+    let base64 = text.dropFirst("earshot:".count)
+      .replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
+    let padded = base64 + String(repeating: "=", count: (4 - base64.count % 4) % 4)
+    return Data(base64Encoded: padded).map { Array($0[38..<70]) }
+  }
+
   @Test func `a card is printed, as text and as a code`() throws {
     let folder = try TemporaryFolder()
     let first = try Running("earshot", ["keygen", "--json"], home: folder.path)

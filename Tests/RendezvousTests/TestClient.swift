@@ -71,6 +71,18 @@ final class TestClient {
     if let made { card = made }
   }
 
+  /// A random device key in place of the one before, and a card for it.
+  func replaceKey(unixSeconds: UInt64) {
+    identity.replaceStaticKey(unixSeconds: unixSeconds, random: &random)
+    renewCard(unixSeconds: unixSeconds)
+  }
+
+  /// The next device key, if it is due, and a card for it.
+  func stepKey(unixSeconds: UInt64) -> Bool {
+    defer { renewCard(unixSeconds: unixSeconds) }
+    return identity.rotateIfDue(unixSeconds: unixSeconds, random: &random)
+  }
+
   /// Another identity, made by a clock that shows `unixSeconds`.
   func renewIdentity(unixSeconds: UInt64) {
     identity = LocalIdentity(kind: .peer, unixSeconds: unixSeconds, random: &random)

@@ -86,6 +86,51 @@ import Wire
     expect(running.nextRotation == late.nextRotation)
   }
 
+  @Test func `a replaced key is random, keeps nothing of the one before, and supersedes it`() throws
+  {
+    var random = RandomSource(seed: 976)
+    let hour: UInt64 = 3600
+    var owner = testIdentity(seed: 76)
+    var copy = testIdentity(seed: 76)
+    let first = try owner.makeCard(unixSeconds: testDay)
+    owner.replaceStaticKey(unixSeconds: testDay + hour, random: &random)
+    let second = try owner.makeCard(unixSeconds: testDay + hour)
+    expect(owner.id == copy.id && second.staticKey != first.staticKey && previous(owner) == nil)
+    let next = copy.nextStaticKey().publicKey
+    expect(second.staticKey != next)
+    expect(second.content.supersedes(first.content) && !first.content.supersedes(second.content))
+    // A card that the copy makes later, with a higher serial, for the key that was given up.
+    let third = try copy.makeCard(unixSeconds: testDay + 2 * hour)
+    expect(third.content.serial > second.content.serial)
+    expect(second.content.supersedes(third.content))
+    // Replaced a whole week after it was made: not taken for the step of a week.
+    var late = testIdentity(seed: 76)
+    let week = LocalIdentity.Kind.peer.rotationPeriod
+    late.replaceStaticKey(unixSeconds: testDay + week, random: &random)
+    let fourth = try late.makeCard(unixSeconds: testDay + week)
+    expect(fourth.content.supersedes(first.content))
+  }
+
+  @Test func `the step of a week supersedes nothing, nor does a newer card of the same key`() throws
+  {
+    var random = RandomSource(seed: 977)
+    let week = LocalIdentity.Kind.peer.rotationPeriod
+    var identity = testIdentity(seed: 77)
+    let first = try identity.makeCard(unixSeconds: testDay)
+    let again = try identity.makeCard(unixSeconds: testDay + 3600)
+    _ = identity.rotateIfDue(unixSeconds: testDay + week, random: &random)
+    let next = try identity.makeCard(unixSeconds: testDay + week)
+    for (one, other) in [(again, first), (next, again), (first, next)] {
+      expect(!one.content.supersedes(other.content))
+    }
+    _ = identity.rotateIfDue(unixSeconds: testDay + 2 * week, random: &random)
+    let third = try identity.makeCard(unixSeconds: testDay + 2 * week)
+    expect(third.content.supersedes(first.content))
+    var other = testIdentity(seed: 78)
+    let foreign = try other.makeCard(unixSeconds: testDay)
+    expect(!third.content.supersedes(foreign.content))
+  }
+
   @Test func `a key made under a clock far ahead is replaced`() {
     var random = RandomSource(seed: 73)
     var identity = testIdentity(seed: 73)

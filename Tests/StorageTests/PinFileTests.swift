@@ -1,4 +1,5 @@
 import Primitives
+import SecureSession
 import Storage
 import Testing
 import Wire
@@ -33,6 +34,26 @@ struct PinFileTests {
     #expect(peers.trust(in: mallory, at: server) == .changed)
     #expect(peers[server]?.card == [1, 2, 3])
     #expect(peers.all.map(\.place) == [name, server])
+  }
+
+  /// Method: a card, a later one of the same device key, one of a key that replaced it, the first
+  /// again.
+  @Test func `keeps the card of a pinned peer with its newest device key`() throws {
+    var random = RandomSource(seed: 5)
+    var identity = LocalIdentity(kind: .peer, unixSeconds: 1_800_000_000, random: &random)
+    let first = try identity.makeCard(unixSeconds: 1_800_000_000)
+    let later = try identity.makeCard(unixSeconds: 1_800_000_100)
+    identity.replaceStaticKey(unixSeconds: 1_800_000_200, random: &random)
+    let second = try identity.makeCard(unixSeconds: 1_800_000_200)
+    let file = PinFile(path: scratch.file("known-peers"))
+    #expect(try file.update { $0.renew(first) } == false)  // Nobody is pinned.
+    _ = try file.update { $0.see(first.id, at: name, now: 1) }
+    _ = try file.update { $0.see(first.id, at: server, now: 1) }
+    for (card, isNew) in [(first, true), (later, false), (second, true), (later, false)] {
+      #expect(try file.update { $0.renew(card) } == isNew)
+    }
+    let peers = try file.read()
+    #expect(peers[name]?.card == second.bytes && peers[server]?.card == [])
   }
 
   @Test func `gives each identity of a folder its own pins, and keeps those of before`() throws {

@@ -39,10 +39,13 @@ package enum Help {
   }
 
   private static let keygen = """
-    usage: earshot keygen [--identity FILE] [--name NAME] [--rendezvous HOST:PORT#ID] [--json]
+    usage: earshot keygen [--rotate] [--identity FILE] [--name NAME] [--rendezvous HOST:PORT#ID]
+                          [--json]
 
     Makes the own identity, unless there is one, and prints its ID and contact card.
 
+      --rotate             replace the device key of the identity, because somebody may have copied
+                           it; the ID stays. Start programs that run with it anew
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
       --name NAME          the name to put on the card     (default: none)
       --rendezvous HOST:PORT#ID  where the owner is found, for the card  (default: none)

@@ -17,10 +17,11 @@ package struct IdentityOptions: Sendable {
     isJSON = try arguments.flag("--json")
   }
 
-  func open() throws(CommandFailure) -> LocalIdentityFile.Summary {
+  func open(replacesKey: Bool = false) throws(CommandFailure) -> LocalIdentityFile.Summary {
     do throws(EarshotError) {
       try LocalIdentityFile.requireFolder(of: identity)
-      return try LocalIdentityFile.open(at: identity, name: name, rendezvous: rendezvous)
+      return try LocalIdentityFile.open(
+        at: identity, name: name, rendezvous: rendezvous, replacesKey: replacesKey)
     } catch {
       throw CommandFailure(error)
     }
@@ -37,29 +38,45 @@ package struct IdentityOptions: Sendable {
   }
 }
 
-/// `earshot keygen`: makes the identity; prints its ID and contact card.
+/// `earshot keygen`: makes the identity, or gives it a new device key; prints its ID and card.
 package struct KeygenCommand: Sendable {
   package var options: IdentityOptions
+  /// The device key may have been copied.
+  package var rotates: Bool
 
   package init(_ arguments: consuming Arguments) throws(UsageError) {
     var arguments = arguments
     options = try IdentityOptions(&arguments)
+    rotates = try arguments.flag("--rotate")
     try arguments.finish()
   }
 
   package func run() throws(CommandFailure) -> ExitCode {
-    let identity = try options.open()
+    let identity = try options.open(replacesKey: rotates)
     if options.isJSON {
       print(options.json(identity))
     } else {
       print(
         """
-        \(identity.isNew ? "A new identity was made" : "There is an identity already") in \(identity.path).
+        \(sentence(identity)) in \(identity.path).
         id    \(identity.id)
         card  \(identity.card)
         """)
+      if rotates {
+        print(
+          """
+          Start the programs that run with this identity anew. Once one of them has registered, the
+          rendezvous refuses the former key, and so does everybody who has called or pinned you and
+          has seen the new card.
+          """)
+      }
     }
     return .done
+  }
+
+  private func sentence(_ identity: LocalIdentityFile.Summary) -> String {
+    if rotates { return "The device key was replaced" }
+    return identity.isNew ? "A new identity was made" : "There is an identity already"
   }
 }
 

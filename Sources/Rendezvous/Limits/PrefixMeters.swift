@@ -125,6 +125,22 @@ struct PrefixMeters {
     return true
   }
 
+  /// The same of what `source` sends to one identity.
+  mutating func take(
+    _ source: SocketAddress, to id: PeerID, _ rates: PrefixRates, now: Instant
+  ) -> Bool {
+    let target = hash.key(of: id)
+    let due = PrefixLevel.allCases.compactMap { level -> (key: UInt64, rate: Rate)? in
+      guard let rate = rates[level], let key = source.key(level, hash) else { return nil }
+      return (hash.hash(key, target) | 1, rate)
+    }
+    guard due.allSatisfy({ table.meter(of: $0.key).allows($0.rate, now: now) }) else {
+      return false
+    }
+    for (key, rate) in due { _ = table.take(key, rate, now: now) }
+    return true
+  }
+
   /// The meter of the source's host.
   func hostMeter(of source: SocketAddress) -> RateMeter {
     source.key(.host, hash).map { table.meter(of: $0) } ?? RateMeter()

@@ -12,8 +12,8 @@ package struct ServerLimits: Sendable {
   package var provenInitiations = PrefixRates(
     endpoint: Rate(perSecond: 2, burst: 4), host: Rate(perSecond: 20, burst: 20),
     site: Rate(perSecond: 80, burst: 80), network: Rate(perSecond: 320, burst: 320))
-  /// INIT of one identity: one device registers once, and again when its network changes.
-  package var initiationsPerIdentity = Rate(perSecond: 1, burst: 5)
+  /// INIT of one identity: up to eight programs register, and again when their network changes.
+  package var initiationsPerIdentity = Rate(perSecond: 2, burst: 16)
   /// Key agreements a second: at 0.25 to 0.35 ms each (`tools/load`) at most 70 % of a core, and
   /// 20 000 clients that come back at once are served within 10 s.
   package var keyAgreementsPerSecond: UInt64 = 2000
@@ -50,11 +50,20 @@ package struct ServerLimits: Sendable {
   /// they are to be back. Each is shorter than what it answers, and costs one hash: 4000 a second
   /// are about 1 % of a core.
   package var resets = Rate(perSecond: 4000, burst: 400)
-  /// FORWARD of one client: the retries and the path exchange of one call fit.
+  /// FORWARD of one client beside answers (`AnswerCredits`): the retries of one call fit.
   package var forwardsPerClient = Rate(perSecond: 10, burst: 20)
-  /// FORWARDs that wait for one client's acknowledgement: a phone rings once, and whoever does not
-  /// take its messages must not hold the server's memory.
+  /// FORWARD of one source to one identity, answers apart: a household or an office calls somebody,
+  /// and one network does not take up all that a person can be sent.
+  package var forwardsPerCallee = PrefixRates(
+    host: Rate(perSecond: 5, burst: 20), site: Rate(perSecond: 10, burst: 40),
+    network: Rate(perSecond: 20, burst: 80))
+  /// FORWARDs that wait for one client's acknowledgement, answers apart: a phone rings once, and
+  /// whoever does not take its messages must not hold the server's memory.
   package var openForwardsPerCallee = 16
+  /// The same of one IPv4 /24 or IPv6 /48.
+  package var openForwardsPerNetwork = 8
+  /// Answers that wait for one client's acknowledgement.
+  package var openAnswersPerCaller = 16
   /// FORWARDs of one sender to one callee that wait: five sends of one invitation.
   package var openForwardsPerPair = 5
   /// LOOKUP of one client: people dial.
@@ -143,6 +152,8 @@ package struct ServerLimits: Sendable {
     limits.cookiesPerSource = free
     limits.cardsPerSource = free
     limits.forwardsPerClient = free
+    limits.forwardsPerCallee = freePrefixes
+    limits.openForwardsPerNetwork = limits.openForwardsPerCallee
     limits.lookUpsPerClient = free
     limits.lookUps = freePrefixes
     limits.newNames = freePrefixes

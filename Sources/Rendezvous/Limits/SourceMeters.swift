@@ -10,6 +10,9 @@ struct SourceMeters {
   private var sources: SourceTable
   private var initiations: PrefixMeters
   private var lookUps: PrefixMeters
+  private var forwards: PrefixMeters
+  /// Answers that do not count against a client's rate of FORWARD.
+  var answers: AnswerCredits
   private var names: PrefixMeters
   /// Sessions by site and network; those by host are the registry's.
   private var sessions: SourceCounts
@@ -29,6 +32,8 @@ struct SourceMeters {
     sources = SourceTable(limit: limits.sources, hash: hash)
     initiations = PrefixMeters(limit: limits.sources, hash: hash)
     lookUps = PrefixMeters(limit: limits.sources, hash: hash)
+    forwards = PrefixMeters(limit: limits.sources, hash: hash)
+    answers = AnswerCredits(limit: limits.sources, hash: hash)
     names = PrefixMeters(limit: limits.sources, hash: hash)
     sessions = SourceCounts(hash: hash)
   }
@@ -74,6 +79,11 @@ struct SourceMeters {
     lookUps.take(source, limits.lookUps, now: now)
   }
 
+  /// A FORWARD to `callee` that is no answer.
+  mutating func takeForward(of source: SocketAddress, to callee: PeerID, now: Instant) -> Bool {
+    forwards.take(source, to: callee, limits.forwardsPerCallee, now: now)
+  }
+
   /// Whether `source` may bind one more new name today; counts nothing.
   func allowsNewName(of source: SocketAddress, now: Instant) -> Bool {
     names.allows(source, limits.newNames, now: now)
@@ -106,6 +116,9 @@ struct SourceMeters {
     guard let network = source.key(.network, hash) else { return true }
     return sessions.count(of: network) < limits.sessionsPerNetwork
   }
+
+  /// A key of the network of `source`; 0 where the family has none.
+  func network(of source: SocketAddress) -> UInt64 { source.key(.network, hash) ?? 0 }
 
   private func wideKeys(of source: SocketAddress) -> [UInt64] {
     [source.key(.site, hash), source.key(.network, hash)].compactMap { $0 }

@@ -1,5 +1,6 @@
 import Cryptography
 import Primitives
+import SecureSession
 import Wire
 
 /// From answered handshake to registration (docs/protocol/rendezvous.md §2), and what is said to
@@ -55,6 +56,7 @@ extension RendezvousMachine {
     let (id, source) = (registry[slot].id, registry[slot].address)
     let seconds = settings.unixSeconds(now)
     noteWrite(now: now)
+    try revoke(by: entry.card, of: slot, now: now)
     var status = entry.status
     if let name = entry.name {
       status = try bind(name, to: id, from: source, seconds, now: now)
@@ -79,6 +81,33 @@ extension RendezvousMachine {
     let status = RegistrationStatus(try store.bind(name, to: id, now: seconds))
     if status == .nameGranted { counters.namesGranted &+= 1 }
     return status
+  }
+
+  /// Whether the owner of a card has given up its device key.
+  func hasSuperseded(_ card: ContactCard) throws(StoreFailure) -> Bool {
+    try storedCard(of: card.id)?.supersedes(card.content) ?? false
+  }
+
+  /// Where a registration brings another device key in place of one that was given up, whoever
+  /// registered with the old one has a session no more.
+  private mutating func revoke(
+    by bytes: [UInt8], of slot: UInt32, now: Instant
+  ) throws(StoreFailure) {
+    let id = registry[slot].id
+    guard let former = try storedCard(of: id), let card = Self.content(of: bytes),
+      card.supersedes(former)
+    else { return }
+    for other in registry.all(of: id) where other != slot {
+      close(other, .replaced, .replaced, now: now)
+    }
+  }
+
+  private func storedCard(of id: PeerID) throws(StoreFailure) -> ContactCard.Content? {
+    try store.card(of: id).flatMap { Self.content(of: $0) }
+  }
+
+  private static func content(of bytes: [UInt8]) -> ContactCard.Content? {
+    do throws(WireError) { return try ContactCard(parsing: bytes).content } catch { return nil }
   }
 
   /// The first packet never came.

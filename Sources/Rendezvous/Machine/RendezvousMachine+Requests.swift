@@ -58,40 +58,61 @@ extension RendezvousMachine {
   private mutating func tryToPass(
     on forward: consuming Forward, from slot: UInt32, now: Instant
   ) -> (ForwardResult.Status, UInt8) {
-    let sender = registry[slot].id
-    guard
-      registry[slot].forwards.take(limits.forwardsPerClient, nowMilliseconds: now.millisecond)
-    else { return (.tooMany, 0) }
+    let (sender, to) = (registry[slot].id, forward.to)
+    let isAnswer = limiter.answers.take(from: sender, to: to, now: now)
+    guard isAnswer || mayBegin(to, from: slot, now: now) else { return (.tooMany, 0) }
     guard forward.body.count <= limits.forwardBodyByteCount else { return (.bodyTooLong, 0) }
-    guard forward.to != sender else { return (.notAllowed, 0) }
-    let callees = destinations(of: forward.to, forward.presence, now: now)
+    guard to != sender else { return (.notAllowed, 0) }
+    let callees = destinations(of: to, forward.presence, now: now)
     guard !callees.isEmpty else { return (.notOnline, 0) }
     let life = min(Duration.seconds(Int64(forward.lifeSeconds)), limits.longestLife)
     var forwarded = Forwarded(forward, from: sender, presence: registry[slot].presence.id)
     let plain = RendezvousMessage.forwarded(forwarded).bytes
     forwarded.name = registry.name(of: slot)
     let named = RendezvousMessage.forwarded(forwarded).bytes
+    let network = isAnswer ? nil : limiter.network(of: registry[slot].address)
     var count: UInt8 = 0
     for callee in callees {
       let message = registry[callee].flags.contains(.wantsNames) ? named : plain
-      if pass(on: message, to: callee, from: sender, life, now: now) { count &+= 1 }
+      if pass(on: message, to: callee, from: (sender, network), life, now: now) { count &+= 1 }
     }
-    return count == 0 ? (.tooMany, 0) : (.forwarded, count)
+    guard count > 0 else { return (.tooMany, 0) }
+    if !isAnswer { limiter.answers.grant(to: to, from: sender, count: Int(count), now: now) }
+    return (.forwarded, count)
+  }
+
+  /// Whether the client's rate, and that of its prefixes towards `callee`, allow one more FORWARD.
+  private mutating func mayBegin(_ callee: PeerID, from slot: UInt32, now: Instant) -> Bool {
+    registry[slot].forwards.take(limits.forwardsPerClient, nowMilliseconds: now.millisecond)
+      && limiter.takeForward(of: registry[slot].address, to: callee, now: now)
   }
 
   /// Sends a body to one program; `false` if too much waits for it already.
   private mutating func pass(
-    on message: [UInt8], to callee: UInt32, from sender: PeerID, _ life: Duration, now: Instant
+    on message: [UInt8], to callee: UInt32, from sender: (id: PeerID, network: UInt64?),
+    _ life: Duration, now: Instant
   ) -> Bool {
-    if let index = exchange(of: callee) {
-      let open = exchanges[index].forwards
-      guard open.count < limits.openForwardsPerCallee,
-        open.count(where: { $0.from == sender }) < limits.openForwardsPerPair
-      else { return false }
+    if let index = exchange(of: callee), !hasRoom(in: exchanges[index].forwards, for: sender) {
+      return false
     }
     guard let tag = send(message, to: callee, life: life, now: now) else { return false }
-    withOpenExchange(of: callee) { $0.forwards.append(.init(tag: tag, from: sender)) }
+    withOpenExchange(of: callee) {
+      $0.forwards.append(.init(tag: tag, from: sender.id, network: sender.network))
+    }
     return true
+  }
+
+  private func hasRoom(
+    in open: [Exchange.OpenForward], for sender: (id: PeerID, network: UInt64?)
+  ) -> Bool {
+    guard open.count(where: { $0.from == sender.id }) < limits.openForwardsPerPair else {
+      return false
+    }
+    guard let network = sender.network else {
+      return open.count(where: { $0.network == nil }) < limits.openAnswersPerCaller
+    }
+    return open.count(where: { $0.network != nil }) < limits.openForwardsPerCallee
+      && open.count(where: { $0.network == network }) < limits.openForwardsPerNetwork
   }
 
   /// How long an answer is repeated: as long as anybody waits for one (docs/protocol/frames.md §3).

@@ -71,3 +71,19 @@ extension ContactCard {
     Array("EST1 contact card".utf8) + [0] + content
   }
 }
+
+extension ContactCard.Content {
+  /// Whether this card shows that the device key of `other` was given up.
+  ///
+  /// Its key is the younger one; of two made within 600 s the one whose card has the higher serial.
+  ///
+  /// It does not where `other` is the key of the week before or after: programs of one identity
+  /// step to the next key within an hour of each other (decision 0039).
+  package func supersedes(_ other: ContactCard.Content) -> Bool {
+    guard id == other.id, staticKey != other.staticKey else { return false }
+    let (early, late) = (min(notBefore, other.notBefore), max(notBefore, other.notBefore))
+    guard late - early != LocalIdentity.Kind.peer.rotationPeriod else { return false }
+    if late - early > ContactCard.clockTolerance { return notBefore == late }
+    return other.serial < serial
+  }
+}

@@ -62,6 +62,16 @@ package struct LocalIdentity: ~Copyable, Sendable {
     return true
   }
 
+  /// Replaces the device static key by a random one: for an owner whose key somebody may have
+  /// copied. The one before opens nothing any more.
+  package mutating func replaceStaticKey(unixSeconds: UInt64, random: inout RandomSource) {
+    let age = max(unixSeconds, createdAt) - min(unixSeconds, createdAt)
+    // A whole period later it would pass for the step of a week (`ContactCard.Content.supersedes`).
+    createdAt = age == kind.rotationPeriod ? unixSeconds - 1 : unixSeconds
+    staticKey = X25519.KeyPair(random: &random)
+    previousStaticKey = nil
+  }
+
   /// The next card gets a serial above `serial`; `false` when it would anyway, or when nobody can
   /// have made one so high by the clock.
   package mutating func raiseSerial(above serial: UInt64) -> Bool {

@@ -107,6 +107,9 @@ extension SimulatedNetwork {
 
   // MARK: - Addresses
 
+  /// The next public address is the first of another /24.
+  package func beginNetwork() { addressCount |= 255 }
+
   /// The next of 198.18.0.0/15, which RFC 2544 sets aside for such networks.
   private func publicAddress() -> SocketAddress {
     addressCount += 1
