@@ -88,7 +88,6 @@ extension CallStatistics {
   mutating func grade() {
     qualityTx = grade(
       fates.sent, loss: fates.sent.other.lossFraction, jitterMs: remoteJitterMs)
-    // Sound that an outage held back was never sent, and yet is missing.
     qualityRx = grade(
       fates.received, loss: received.lostFraction, jitterMs: received.jitterMs)
   }

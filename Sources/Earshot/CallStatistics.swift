@@ -51,8 +51,8 @@ public struct CallStatistics: Sendable {
     public var packetsReceived = 0
     /// Audio packets that did not arrive, before any repair (RFC 3550 §6.4.1): `recoveredByFec`,
     /// `recoveredByRetransmission` and `residualLost` together. One that comes late after all is
-    /// not lost any more. Counted by media time: what the sender held back in an outage
-    /// (`Outbound.packetsHeldBack`) is missing too.
+    /// not lost any more. Counted by media time, without what the sender says that it did not send
+    /// (`Outbound.packetsHeldBack`).
     public var packetsLost = 0
     /// Packets and copies that came too late to be played, or could not be; none of them is lost.
     public var packetsDiscarded = 0

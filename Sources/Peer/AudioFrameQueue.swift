@@ -1,4 +1,5 @@
 import Primitives
+import Wire
 
 /// What an entry beside the audio of a call is: the pipelines of the two ends talk to each other
 /// through it, and nothing between them looks inside.
@@ -45,6 +46,7 @@ struct AudioFrameQueue: Sendable {
   }
 
   var isEmpty: Bool { count == 0 }
+  var isFull: Bool { count == capacity }
 
   /// Copies `payload` in; `false` if it is longer than an Opus packet can be.
   mutating func push(_ payload: Span<UInt8>, _ entry: Entry) -> Bool {
@@ -76,6 +78,51 @@ struct AudioFrameQueue: Sendable {
     for index in start..<(start + entry.byteCount) { output.append(bytes[index]) }
     first = (first + 1) % capacity
     count -= 1
+    return entry
+  }
+
+  /// Whether the oldest entry is a frame, and not only copies of earlier ones.
+  var isHeadFrame: Bool {
+    guard count > 0, entries[first].kind == .frame else { return false }
+    guard entries[first].hasCopies else { return true }
+    do throws(WireError) {
+      return try !AudioBody(headBytes, hasCopies: true).primary.isEmpty
+    } catch {
+      return false
+    }
+  }
+
+  /// Where the headers of the oldest frame's copies end; `nil` where there is no room for another.
+  var headerEnd: Int? {
+    count == 0 ? nil : AudioBody.headerEnd(of: headBytes, hasCopies: entries[first].hasCopies)
+  }
+
+  private var headBytes: Span<UInt8> {
+    @_lifetime(borrow self)
+    get {
+      let start = first * Self.slotByteCount
+      return bytes.span.extracting(start..<(start + entries[first].byteCount))
+    }
+  }
+
+  /// Takes the oldest frame out as `pop(into:)` does, and says in it how many frames were not sent.
+  ///
+  /// - Parameter end: `headerEnd`.
+  @_lifetime(output: copy output)
+  mutating func pop(
+    into output: inout OutputSpan<UInt8>, saying unsentCount: UInt64, behind end: Int
+  ) -> Entry? {
+    guard count > 0,
+      output.freeCapacity >= entries[first].byteCount + AudioBody.unsentCountCost
+    else { return nil }
+    let entry = entries[first]
+    AudioCopy.writeHeader(
+      .unsentCount, distance: 1, byteCount: 2, isLast: !entry.hasCopies, to: &output)
+    let start = first * Self.slotByteCount
+    for index in start..<(start + end) { output.append(bytes[index]) }
+    output.append(littleEndian: UInt16(truncatingIfNeeded: unsentCount))
+    for index in (start + end)..<(start + entry.byteCount) { output.append(bytes[index]) }
+    removeFirst()
     return entry
   }
 

@@ -118,6 +118,7 @@ extension CallLink {
     counters.controlBytesSent &+= UInt64(controls)
     guard let frame else { return true }
     counters.packetsSent &+= 1
+    unsent.noteSent()
     counters.payloadBytesSent &+= UInt64(frame.byteCount)
     counters.wireBytesSent &+= UInt64(packet.count - controls)
     if counters.firstSent == nil { counters.firstSent = now }
@@ -128,10 +129,18 @@ extension CallLink {
 
   /// What waits would be old by the time that media starts again.
   private func dropAudio() {
-    while outgoingAudio.head != nil {
-      outgoingAudio.removeFirst()
-      counters.packetsHeldBack &+= 1
-    }
+    while outgoingAudio.head != nil { holdBackAudio() }
+  }
+
+  private func holdBackAudio() {
+    noteUnsentAudio()
+    outgoingAudio.removeFirst()
+    counters.packetsHeldBack &+= 1
+  }
+
+  /// The oldest frame that waits is not sent. Before the first one that was, nobody misses it.
+  func noteUnsentAudio() {
+    if counters.firstSent != nil, outgoingAudio.isHeadFrame { unsent.noteUnsent() }
   }
 
   /// Whether audio may leave now; in an outage what would come too late gives way (decision 0022).
@@ -141,9 +150,7 @@ extension CallLink {
       switch hold.verdict(queued: head.time, now: now) {
       case .send: return true
       case .wait: return false
-      case .drop:
-        outgoingAudio.removeFirst()
-        counters.packetsHeldBack &+= 1
+      case .drop: holdBackAudio()
       }
     }
     return false
@@ -172,16 +179,20 @@ extension CallLink {
     guard let head = outgoingAudio.head, head.kind == .frame else { return nil }
     let room =
       Datagram.maximumByteCount - SealedPacket.tagByteCount - AudioMediaFrame.headerByteCount
-    guard packet.count + head.byteCount <= room else {
+    let headerEnd = unsent.isDue ? outgoingAudio.headerEnd : nil
+    let extra = headerEnd == nil ? 0 : AudioBody.unsentCountCost
+    guard packet.count + head.byteCount + extra <= room else {
       // By itself it has its packet next time; if it never fits it gives way.
-      if packet.count == SealedPacket.headerByteCount { outgoingAudio.removeFirst() }
+      if packet.count == SealedPacket.headerByteCount { holdBackAudio() }
       return nil
     }
     let frame = AudioMediaFrame(
       length: AudioMediaFrame.Length(rawValue: head.lengthCode) ?? .milliseconds20,
-      isMarked: head.isMarked, hasCopies: head.hasCopies, mediaTime: head.mediaTime)
+      isMarked: head.isMarked, hasCopies: head.hasCopies || headerEnd != nil,
+      mediaTime: head.mediaTime)
     frame.writeHeader(to: &packet)
-    return outgoingAudio.pop(into: &packet)
+    guard let headerEnd else { return outgoingAudio.pop(into: &packet) }
+    return outgoingAudio.pop(into: &packet, saying: unsent.count, behind: headerEnd)
   }
 
   /// Header, tag, reports and requests of the pipeline, and the frame's own header, at most.

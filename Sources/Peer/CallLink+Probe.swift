@@ -17,7 +17,7 @@ extension CallLink {
     case .probePacket(let test):
       if prober?.run == test.run {
         prober?.handle(test, byteCount: arrival.byteCount, ecn: arrival.ecn, now: now)
-      } else if arrival.source == agent.selected {
+      } else if agent.isValid(arrival.source) {
         reflection?.handle(test, ecn: arrival.ecn, now: now)
       }
     case .probeAnswer(let answer): prober?.handle(answer, now: now)
@@ -30,7 +30,8 @@ extension CallLink {
   private func takeRequest(
     _ request: ProbeRequestFrame, _ arrival: ProbeArrival, now: Instant
   ) {
-    guard arrival.source == agent.selected else { return }
+    // Each side selects its own path: the prober's need not be the one that answers go on.
+    guard let selected = agent.selected, agent.isValid(arrival.source) else { return }
     guard isProbe, role == .callee else {
       probeRefusal = ProbeAnswerFrame(
         run: request.run, number: request.number, status: .callInProgress)
@@ -42,7 +43,7 @@ extension CallLink {
       // One run a call: the limits of invitations are those of probes.
       hasReflected = true
       reflection = ReflectorRun(
-        request, limits: .peer, overhead: arrival.source.headerByteCount, now: now)
+        request, limits: .peer, overhead: selected.headerByteCount, now: now)
     }
   }
 

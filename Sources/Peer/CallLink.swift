@@ -93,6 +93,7 @@ final class CallLink {
   var outgoingAudio: AudioFrameQueue
   var incomingAudio: AudioFrameQueue
   var counters = MediaCounters()
+  var unsent = UnsentFrames()
   var isAudioMuted = false
   /// Its part of an uplink that it shares with other calls, against theirs.
   var uplinkWeight = 1.0

@@ -31,6 +31,7 @@ extension PeerMachine {
     hasCopies: Bool = false, on callID: CallID, now: Instant
   ) -> Bool {
     guard let link = link(callID), link.hasToldMedia, link.mayStartMedia else { return false }
+    if link.outgoingAudio.isFull { link.noteUnsentAudio() }
     return link.outgoingAudio.push(
       payload,
       AudioFrameQueue.Entry(
@@ -44,6 +45,7 @@ extension PeerMachine {
     _ body: Span<UInt8>, _ kind: AudioKind, on callID: CallID, now: Instant
   ) -> Bool {
     guard let link = link(callID), link.hasToldMedia, link.mayStartMedia else { return false }
+    if link.outgoingAudio.isFull { link.noteUnsentAudio() }
     return link.outgoingAudio.push(body, AudioFrameQueue.Entry(kind: kind, time: now))
   }
 

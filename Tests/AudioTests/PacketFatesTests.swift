@@ -142,12 +142,44 @@ import Testing
     #expect(ledger.fates.lost == 0 && ledger.framesExpected == 50)
     note(stride(from: 402, to: 500, by: 2))
     note([900])
-    #expect(ledger.fates.lost == 200 && ledger.framesLost == 0, "not told as loss to the sender")
+    #expect(ledger.fates.lost == 200 && ledger.framesLost == 200)
+    #expect(ledger.lossBursts == 0, "the sender is told of it, but not as a run of losses")
     // The last of the hole comes by a copy, the one before it late.
     ledger.noteRepair(step: 898, .forwardErrorCorrection)
     note([896])
     #expect(ledger.fates.lost == 199 && ledger.fates.recoveredByFec == 1)
     #expect(ledger.fates.received == 102 && ledger.fates.residualLost == 198)
+  }
+
+  /// Of a gap of frames some were lost and some never sent; who sent them knows how many.
+  @Test(arguments: [10, 100, 450] as [Int64], [0, 3, 10] as [UInt64])
+  func `frames that the sender left out are not lost`(gap: Int64, sent: UInt64) {
+    var ledger = FrameLedger()
+    func note(_ steps: some Sequence<Int64>, isMarked: Bool = false) {
+      for step in steps {
+        _ = ledger.note(
+          step: step, frameSteps: 2, isPrimary: true, isMarked: isMarked,
+          arrival: step * 10_000_000)
+      }
+    }
+    note(stride(from: 0, to: 100, by: 2))
+    let unsent = UInt64(gap) - sent
+    ledger.noteUnsent(unsent)
+    let back = 100 + 2 * gap
+    // The newest of the left out comes as a copy, too.
+    ledger.noteRepair(step: back - 2, .forwardErrorCorrection)
+    note(stride(from: back, to: back + 100, by: 2))
+    #expect(ledger.fates.lost == sent && ledger.fates.received == 100)
+    #expect(ledger.fates.recoveredByFec == min(1, sent))
+    // One is lost after that, and counts: what was left out is settled.
+    note(stride(from: back + 102, to: back + 140, by: 2))
+    #expect(ledger.fates.lost == sent + 1)
+    #expect(ledger.framesLost == sent + 1 && ledger.framesExpected == 116 + sent)
+    // Before a pause that the sender marked there is nothing to take off.
+    ledger.noteUnsent(5)
+    note([back + 900], isMarked: true)
+    note(stride(from: back + 904, to: back + 920, by: 2))
+    #expect(ledger.fates.lost == sent + 2)
   }
 
   /// Method: anything, in any order; only what must hold whatever comes.
@@ -164,6 +196,7 @@ import Testing
         case 1: ledger.noteRepair(step: place, .forwardErrorCorrection)
         case 2: ledger.forgetRepair(step: place)
         case 3 where random.next() % 100 == 0: ledger.restart()
+        case 4 where random.next() % 20 == 0: ledger.noteUnsent(random.next() % 30)
         default:
           _ = ledger.note(
             step: place, frameSteps: 1 + Int64(random.next() % 3), isPrimary: true,

@@ -78,6 +78,28 @@ struct ReplayTests {
     #expect(try Self.hear(taken) == heard)
   }
 
+  @Test func `knows again what the sender left out`() throws {
+    let stream = try JitterBufferTests.voice(seconds: 2)
+    var buffer = try JitterBuffer(channels: 1)
+    buffer.recording = ArrivalRecording(channels: 1)
+    var step = [Int16](repeating: 0, count: 240)
+    for (number, packet) in stream.packets.enumerated() where !(40..<60).contains(number) {
+      let now = Instant(nanoseconds: 1_000_000_000 + UInt64(number) * 20_000_000)
+      if number == 60 { buffer.noteUnsent(15) }
+      buffer.insert(packet.span, mediaTime: UInt16(2 * number), arrival: now)
+      var span = step.mutableSpan
+      _ = buffer.pull(into: &span, now: now)
+    }
+    var replay = try ArrivalReplay(buffer.recording?.bytes ?? [])
+    var isMore = true
+    while isMore {
+      var span = step.mutableSpan
+      isMore = try replay.pull(into: &span)
+    }
+    #expect(buffer.statistics.fates.lost == 5)
+    #expect(replay.buffer.statistics.fates == buffer.statistics.fates)
+  }
+
   @Test func `hears each pull and pause of version 1 as two`() throws {
     var recording = try Self.lossyLine().play(records: true).recording
     let once = try Self.hear(recording).count

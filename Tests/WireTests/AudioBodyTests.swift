@@ -75,6 +75,44 @@ import Wire
     #expect(parts.primary.count == 2)
   }
 
+  /// As a sender puts it in: the first header, and the first bytes behind all headers.
+  @Test(arguments: [0, 1, 11, 12])
+  func `a body says how many frames were not sent`(copies: Int) throws {
+    let headers = Self.bytes { output in
+      for index in 0..<copies {
+        AudioCopy.writeHeader(
+          .primary, distance: 40, byteCount: 3, isLast: index == copies - 1, to: &output)
+      }
+    }
+    let rest = [UInt8](repeating: 7, count: 3 * copies) + [UInt8](repeating: 9, count: 80)
+    let plain = headers + rest
+    let end = AudioBody.headerEnd(of: plain.span, hasCopies: copies > 0)
+    guard copies < AudioBody.maximumCopyCount else {
+      #expect(end == nil, "there is no room")
+      return
+    }
+    #expect(end == headers.count)
+    let count: [UInt8] = [0x34, 0x12]
+    let body =
+      Self.bytes { output in
+        AudioCopy.writeHeader(
+          .unsentCount, distance: 1, byteCount: 2, isLast: copies == 0, to: &output)
+      } + headers + count + rest
+    #expect(body.count == plain.count + AudioBody.unsentCountCost)
+    let parts = try AudioBody(body.span, hasCopies: true)
+    #expect(parts.unsentCount == 0x1234 && parts.copyCount == copies + 1)
+    #expect(parts.copy(0).coding == .unsentCount)
+    #expect(Array(body[parts.primary.range]) == [UInt8](repeating: 9, count: 80))
+    for index in 0..<copies {
+      #expect(Array(body[parts.copy(index + 1).payload.range]) == [7, 7, 7])
+    }
+    let silent = try AudioBody(plain.span, hasCopies: copies > 0)
+    #expect(silent.unsentCount == nil)
+    let other: [UInt8] = [0x61, 2, 3, 1, 1, 1, 9]
+    let odd = try AudioBody(other.span, hasCopies: true)
+    #expect(odd.unsentCount == nil, "three bytes say nothing")
+  }
+
   @Test func `a codec that is not known is stepped over`() throws {
     let body: [UInt8] = [0b0110_0010, 0x55, 2, 1, 1, 9, 9, 9]
     let parts = try AudioBody(body.span, hasCopies: true)

@@ -1,7 +1,7 @@
 /// Everything that a jitter buffer was given, and when: enough to hear again, bit for bit, what a
 /// call sounded like, or what it would have sounded like with other settings.
 ///
-/// Holds the audio itself, so it is as private as the call. Format, version 2; numbers are LEB128,
+/// Holds the audio itself, so it is as private as the call. Format, version 3; numbers are LEB128,
 /// signed ones zigzag, times are differences to the time before in nanoseconds:
 ///
 ///     "ESAR" · version 1 · channels 1 · records
@@ -13,6 +13,7 @@
 ///       4 retransmission  as a primary
 ///       5 hold            delay, not a difference
 ///       6 pause           5 ms were given out without a pull: the sender had muted itself
+///       7 unsent          frames that the sender left out before the next primary
 ///       +8 (1 to 4)       the packet is marked
 ///
 /// In version 1 pulls and pauses were of 10 ms: each is heard as two.
@@ -52,6 +53,11 @@ package struct ArrivalRecording: Sendable {
   mutating func hold(_ delay: Int64) {
     guard begin(kind: 5, room: 11) else { return }
     appendSigned(delay)
+  }
+
+  mutating func noteUnsent(_ count: UInt64) {
+    guard begin(kind: 7, room: 11) else { return }
+    append(count)
   }
 
   mutating func insert(
@@ -101,6 +107,6 @@ package struct ArrivalRecording: Sendable {
   }
 
   static let magic: [UInt8] = [0x45, 0x53, 0x41, 0x52]
-  static let version: UInt8 = 2
+  static let version: UInt8 = 3
   static let mark: UInt8 = 8
 }

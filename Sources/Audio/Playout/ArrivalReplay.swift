@@ -61,6 +61,9 @@ package struct ArrivalReplay: ~Copyable {
       if kind == 5 {
         buffer.hold(atLeast: try Self.readSigned(&reader))
         offset += reader.offset
+      } else if kind == 7 {
+        buffer.noteUnsent(try Self.read(&reader))
+        offset += reader.offset
       } else {
         let packet = try readPacket(kind, &reader)
         let start = offset

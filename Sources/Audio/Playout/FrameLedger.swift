@@ -3,8 +3,16 @@ import Wire
 /// Which frames of late have come, and how: tells the first version of a frame from later ones,
 /// counts what the path lost before anything repaired it, and what repaired it.
 struct FrameLedger: Sendable {
-  private(set) var framesExpected: UInt64 = 0
-  private(set) var framesLost: UInt64 = 0
+  /// Frames whose fate is known, and of them those whose own packet did not come.
+  var framesExpected: UInt64 {
+    let all = framesJudged &+ framesLostInHoles
+    return all - min(all, framesUnsent)
+  }
+  var framesLost: UInt64 {
+    let all = framesLostSingly &+ framesLostInHoles
+    return all - min(all, framesUnsent)
+  }
+  /// Of those that no hole took.
   private(set) var lossBursts: UInt64 = 0
 
   private struct Line: Sendable, BitwiseCopyable {
@@ -30,9 +38,16 @@ struct FrameLedger: Sendable {
   private var burst = 0
   private var longest = InlineArray<2, Int>(repeating: 0)
   private var epoch: Int64 = .min
-  /// Own packets that came, and frames lost in holes that `framesExpected` leaves out.
+  /// Own packets that came; frames judged one by one, those of them that are lost, and those lost
+  /// in holes.
   private var framesReceived: UInt64 = 0
+  private var framesJudged: UInt64 = 0
+  private var framesLostSingly: UInt64 = 0
   private var framesLostInHoles: UInt64 = 0
+  /// Of the lost, those that the sender left out; and those that it has told of before the frame
+  /// that ends their gap.
+  private var framesUnsent: UInt64 = 0
+  private var framesUnsentAhead: UInt64 = 0
   /// Of the lost, by what repaired them.
   private var repaired = (byFec: UInt64(0), byRetransmission: UInt64(0))
 
@@ -48,9 +63,16 @@ struct FrameLedger: Sendable {
   /// All frames from the first to the newest. Those that newer ones have overtaken so far count as
   /// lost at once, as in RFC 3550 A.3.
   var fates: PacketFates {
-    var fates = PacketFates()
+    var fates = missing
     fates.received = framesReceived
-    fates.lost = framesLost &+ framesLostInHoles
+    fates.remove(unsent: framesUnsent)
+    return fates
+  }
+
+  /// What did not come, whether it was sent or not.
+  private var missing: PacketFates {
+    var fates = PacketFates()
+    fates.lost = framesLostSingly &+ framesLostInHoles
     fates.recoveredByFec = repaired.byFec
     fates.recoveredByRetransmission = repaired.byRetransmission
     guard newest != .min, lengthInUse > 0 else { return fates }
@@ -89,8 +111,23 @@ struct FrameLedger: Sendable {
     lines[index].hasPrimary = true
     framesReceived &+= 1
     takeBackLoss(index)
+    guard step > newest else { return isFirst }
+    let lostBefore = framesUnsentAhead == 0 ? 0 : missing.lost
     advance(to: step, frameSteps, isMarked)
+    if framesUnsentAhead > 0 { settleUnsent(lostBefore) }
     return isFirst
+  }
+
+  /// The sender has left out so many frames before the next one that comes.
+  mutating func noteUnsent(_ count: UInt64) {
+    framesUnsentAhead = min(framesUnsentAhead &+ min(count, Self.mostUnsent), Self.mostUnsent)
+  }
+
+  /// Of the gap that has just ended. More than are missing there lay in a pause.
+  private mutating func settleUnsent(_ lostBefore: UInt64) {
+    let lost = missing.lost
+    framesUnsent &+= min(framesUnsentAhead, lost - min(lost, lostBefore))
+    framesUnsentAhead = 0
   }
 
   /// Something in place of the frame's own packet is there in time.
@@ -119,7 +156,6 @@ struct FrameLedger: Sendable {
   }
 
   private mutating func advance(to step: Int64, _ frameSteps: Int64, _ isMarked: Bool) {
-    guard step > newest else { return }
     let isFar = newest == .min || step &- newest > Self.reach
     let isNew = isFar || frameSteps != lengthInUse || (isMarked && step &- newest > frameSteps)
     if isNew {
@@ -165,7 +201,7 @@ struct FrameLedger: Sendable {
   }
 
   private mutating func judge(_ step: Int64) {
-    framesExpected &+= 1
+    framesJudged &+= 1
     let index = Self.index(step)
     if lines[index].step == step, lines[index].hasPrimary {
       burst = 0
@@ -180,7 +216,7 @@ struct FrameLedger: Sendable {
   private mutating func lose(_ step: Int64, _ loss: Loss) {
     let index = Self.index(step)
     open(index, step)
-    if loss == .hole { framesLostInHoles &+= 1 } else { framesLost &+= 1 }
+    if loss == .hole { framesLostInHoles &+= 1 } else { framesLostSingly &+= 1 }
     guard lines[index].step == step else { return }
     lines[index].loss = loss
     countRepair(lines[index].repair)
@@ -190,7 +226,7 @@ struct FrameLedger: Sendable {
   private mutating func takeBackLoss(_ index: Int) {
     switch lines[index].loss {
     case .none: return
-    case .single: framesLost -= min(framesLost, 1)
+    case .single: framesLostSingly -= min(framesLostSingly, 1)
     case .hole: framesLostInHoles -= min(framesLostInHoles, 1)
     }
     uncountRepair(lines[index].repair)
@@ -232,10 +268,12 @@ struct FrameLedger: Sendable {
 
   /// Frames that a packet may be overtaken by before it counts as lost.
   private static let patience: Int64 = 4
-  /// 2.5 s: a longer hole is an outage of its own, or a pause that nobody marked. The other side is
-  /// not told of it as loss; it counts as lost all the same.
+  /// 2.5 s: a longer hole is an outage of its own, or a pause that nobody marked. It counts as lost
+  /// but in no burst, as redundancy does not help against it.
   private static let reach: Int64 = 250
   /// Frames before a hole's end that a copy may still bring.
   private static let repairable: Int64 = 16
   private static let pageLength: Int64 = 5_000_000_000
+  /// What one 16-bit count can say.
+  private static let mostUnsent: UInt64 = 65_535
 }

@@ -34,6 +34,12 @@ extension JitterBuffer {
     quality.record(totals, surroundings)
   }
 
+  /// The sender has left out so many frames before the next one that comes: they are not lost.
+  package mutating func noteUnsent(_ count: UInt64) {
+    recording?.noteUnsent(count)
+    ledger.noteUnsent(count)
+  }
+
   /// A version of a frame is there in time that is not its own packet.
   mutating func noteRepair(_ timestamp: Int64, _ origin: PacketOrigin) {
     let step = timestamp / Int64(AudioFormat.stepSampleCount)

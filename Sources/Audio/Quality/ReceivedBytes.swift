@@ -23,10 +23,10 @@ package struct ReceivedBytes: Equatable, Sendable {
     primary &+= UInt64(parts.primary.count)
     for index in 0..<parts.copyCount {
       let copy = parts.copy(index)
-      if copy.coding == .retransmission {
-        retransmitted &+= UInt64(copy.payload.count)
-      } else {
-        copies &+= UInt64(copy.payload.count)
+      switch copy.coding {
+      case .retransmission: retransmitted &+= UInt64(copy.payload.count)
+      case .unsentCount: break
+      case .primary, .lowRate, .other, .parity: copies &+= UInt64(copy.payload.count)
       }
     }
   }

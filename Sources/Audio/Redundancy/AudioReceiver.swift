@@ -24,6 +24,8 @@ package struct AudioReceiver: ~Copyable {
   private var packetsSinceFarthest = 0
   private var lastReport: (time: Instant, lost: UInt64, expected: UInt64)?
   private var lastLoss: Instant?
+  /// Frames that the sender has said it left out, mod 2^16.
+  private var unsentCount: UInt16 = 0
 
   package init(channels: Int) throws(OpusError) { buffer = try JitterBuffer(channels: channels) }
 
@@ -41,6 +43,7 @@ package struct AudioReceiver: ~Copyable {
     } catch {
       return  // Checked when its packet was read, and counted there.
     }
+    if let count = parts.unsentCount { noteUnsent(count) }
     // The frame itself first: only it says that those before it are missing.
     if !parts.primary.isEmpty {
       let isAfterGap = missing.notePrimary(
@@ -58,6 +61,14 @@ package struct AudioReceiver: ~Copyable {
       insert(copy, body.bytes(at: copy.payload), of: frame, arrival: arrival)
     }
     restore(in: frame, arrival: arrival)
+  }
+
+  /// Frames that the sender has left out so far; a packet that was overtaken says less.
+  private mutating func noteUnsent(_ count: UInt16) {
+    let new = Int16(bitPattern: count &- unsentCount)
+    guard new > 0 else { return }
+    unsentCount = count
+    buffer.noteUnsent(UInt64(new))
   }
 
   /// What all parities so far and all frames so far give beside them.
@@ -83,8 +94,9 @@ package struct AudioReceiver: ~Copyable {
   /// packet that has copies, not from the first one that was needed.
   private mutating func holdForCopies(_ parts: AudioBody, now: Instant) {
     var farthest = 0
-    for index in 0..<parts.copyCount where parts.copy(index).coding != .retransmission {
+    for index in 0..<parts.copyCount {
       let copy = parts.copy(index)
+      guard copy.coding != .retransmission, copy.coding != .unsentCount else { continue }
       farthest = max(farthest, Int(copy.distance), Int(copy.secondDistance))
     }
     packetsSinceFarthest += 1
@@ -112,7 +124,7 @@ package struct AudioReceiver: ~Copyable {
         payload, lengthSum: copy.lengthSum, of: mediaTime,
         and: frame.mediaTime &- UInt16(copy.secondDistance))
       return
-    case .other: return
+    case .other, .unsentCount: return
     }
     if copy.coding != .lowRate { parities.note(payload, mediaTime: mediaTime) }
     if missing.noteRepair(mediaTime: mediaTime) {

@@ -12,6 +12,16 @@ package struct LossHistory: Sendable {
     package var unrepaired = 0
     fileprivate var time = Instant.zero
 
+    /// An outage of more than 2.5 s counts in no burst. Copies do not help against it, so they do
+    /// not answer it.
+    fileprivate mutating func removeOutage(longestBurst: UInt8) {
+      let most = (bursts + 1) * Int(longestBurst)
+      guard longestBurst < .max, lost - most >= LossHistory.leastOutage else { return }
+      expected = max(0, expected - (lost - bursts))
+      lost = bursts
+      unrepaired = min(unrepaired, lost)
+    }
+
     /// 0...1.
     package var fraction: Double { expected <= 0 ? 0 : max(0, Double(lost) / Double(expected)) }
     /// Mean run of losses, in frames; 0 without any.
@@ -48,6 +58,7 @@ package struct LossHistory: Sendable {
     share.lost = Int(Int16(bitPattern: report.framesLost &- newest.framesLost))
     share.bursts = max(0, Int(Int16(bitPattern: report.lossBursts &- newest.lossBursts)))
     share.unrepaired = Int(Int16(bitPattern: report.framesUnrepaired &- newest.framesUnrepaired))
+    share.removeOutage(longestBurst: report.longestBurst)
     return add(share, now)
   }
 
@@ -77,6 +88,8 @@ package struct LossHistory: Sendable {
     return sum
   }
 
+  /// In frames of 60 ms 2.4 s.
+  fileprivate static let leastOutage = 40
   /// Twenty seconds of 20 ms frames.
   private static let mostExpected = 1000
 }

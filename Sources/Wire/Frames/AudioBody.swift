@@ -20,8 +20,18 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
     case other = 3
     /// The XOR of two Opus packets as they were first sent (§5.1.1); on the wire coding 3, codec 1.
     case parity = 4
+    /// No copy: how many frames the sender left out (§5.1.2); on the wire coding 3, codec 2.
+    case unsentCount = 5
 
-    fileprivate var bits: UInt8 { self == .parity ? Coding.other.rawValue : rawValue }
+    fileprivate var bits: UInt8 { min(rawValue, Coding.other.rawValue) }
+    /// The byte that follows coding 3.
+    fileprivate var codec: UInt8? {
+      switch self {
+      case .parity: AudioCopy.parityCodec
+      case .unsentCount: AudioCopy.unsentCountCodec
+      case .primary, .lowRate, .retransmission, .other: nil
+      }
+    }
   }
 
   package var coding: Coding
@@ -54,7 +64,7 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
     let short = distance <= Bits.distance ? distance : 0
     packet.append((isLast ? 0 : Bits.more) | coding.bits << 5 | short)
     if short == 0 { packet.append(distance) }
-    if coding == .parity { packet.append(Self.parityCodec) }
+    if let codec = coding.codec { packet.append(codec) }
     if byteCount <= Self.shortest {
       packet.append(UInt8(truncatingIfNeeded: byteCount))
     } else {
@@ -77,7 +87,7 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
   package static func headerByteCount(
     _ coding: Coding = .primary, distance: UInt8, byteCount: Int
   ) -> Int {
-    2 + (coding == .parity ? 1 : 0) + (distance > Bits.distance ? 1 : 0)
+    2 + (coding.codec == nil ? 0 : 1) + (distance > Bits.distance ? 1 : 0)
       + (byteCount > shortest ? 1 : 0)
   }
 
@@ -92,8 +102,12 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
     if distance == 0 { distance = try reader.readUInt8("audio copy distance") }
     guard distance > 0 else { throw .invalid("audio copy distance", at: start) }
     var coding = Coding(rawValue: first >> 5 & 3) ?? .other
-    if coding == .other, try reader.readUInt8("audio copy codec") == parityCodec {
-      coding = .parity
+    if coding == .other {
+      switch try reader.readUInt8("audio copy codec") {
+      case parityCodec: coding = .parity
+      case unsentCountCodec: coding = .unsentCount
+      default: break
+      }
     }
     var byteCount = Int(try reader.readUInt8("audio copy length"))
     if byteCount > shortest { byteCount += 4 * Int(try reader.readUInt8("audio copy length")) }
@@ -120,7 +134,8 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
   }
 
   package static let parityLeadByteCount = 3
-  private static let parityCodec: UInt8 = 1
+  fileprivate static let parityCodec: UInt8 = 1
+  fileprivate static let unsentCountCodec: UInt8 = 2
 
   private enum Bits {
     static let more: UInt8 = 0b1000_0000
@@ -139,6 +154,8 @@ package struct AudioBody: Sendable, BitwiseCopyable {
   package static let maximumCopyCount = 12
 
   package private(set) var copyCount = 0
+  /// How many frames of the stream the sender has left out so far, mod 2^16; `nil` = not said.
+  package private(set) var unsentCount: UInt16?
   private var copies: InlineArray<12, AudioCopy>
   /// The frame's own Opus packet; empty in a packet that has copies only.
   package let primary: PacketRange
@@ -163,6 +180,9 @@ package struct AudioBody: Sendable, BitwiseCopyable {
     for index in 0..<copyCount {
       copies[index].payload = PacketRange(try reader.readRange(lengths[index], "audio copy"))
       if copies[index].coding == .parity { copies[index].takeParityLead(from: body) }
+      if copies[index].coding == .unsentCount {
+        unsentCount = Self.readCount(at: copies[index].payload, in: body)
+      }
     }
     let start = reader.offset
     primary = PacketRange(try reader.readRange(reader.remaining, "audio payload"))
@@ -174,4 +194,28 @@ package struct AudioBody: Sendable, BitwiseCopyable {
 
   /// - Parameter index: below `copyCount`.
   package func copy(_ index: Int) -> AudioCopy { copies[index] }
+
+  /// `nil` where it has another length: it says nothing that is known here.
+  private static func readCount(at place: PacketRange, in body: Span<UInt8>) -> UInt16? {
+    guard place.count == unsentCountByteCount else { return nil }
+    return UInt16(body[place.start]) | UInt16(body[place.start &+ 1]) << 8
+  }
+
+  private static let unsentCountByteCount = 2
+  /// What a body that says `unsentCount` is longer than one that does not.
+  package static let unsentCountCost = 3 + unsentCountByteCount
+
+  /// Where the headers of a body's copies end; `nil` where no other copy has room.
+  package static func headerEnd(of body: Span<UInt8>, hasCopies: Bool) -> Int? {
+    guard hasCopies else { return 0 }
+    var reader = ByteReader(body)
+    for _ in 0..<(maximumCopyCount - 1) {
+      do throws(WireError) {
+        if try AudioCopy.parse(&reader).isLast { return reader.offset }
+      } catch {
+        return nil  // Our own: `AudioSender` writes none such.
+      }
+    }
+    return nil
+  }
 }

@@ -177,6 +177,27 @@ import Wire
       ])
   }
 
+  /// Copies do not help against an outage, so there are none because of one.
+  @Test(arguments: [125, 500, 900] as [UInt16])
+  func `an outage that is told draws no copies`(frames: UInt16) {
+    var reporter = Reporter()
+    reporter.run(seconds: 30, lost: 0)
+    let plan = reporter.policy.plan
+    reporter.report.framesExpected &+= frames
+    reporter.report.framesLost &+= frames
+    reporter.report.framesUnrepaired &+= frames
+    reporter.run(seconds: 1, lost: 0)
+    #expect(reporter.policy.plan == plan && plan.copyCount == 0)
+    #expect(reporter.policy.lossFraction(now: reporter.now) == 0)
+    // A run of losses is no outage.
+    reporter.report.framesExpected &+= 60
+    reporter.report.framesLost &+= 60
+    reporter.report.lossBursts &+= 1
+    reporter.report.longestBurst = 60
+    reporter.run(seconds: 0.2, lost: 0)
+    #expect(reporter.policy.lossFraction(now: reporter.now) > 0.05)
+  }
+
   @Test func `reports may be lost, repeated or wrap`() {
     var history = LossHistory()
     var report = AudioReportFrame()

@@ -10,6 +10,8 @@ struct AudioEnd: ~Copyable {
   private var sender: AudioSender
   private(set) var receiver: AudioReceiver
   private var policy: RedundancyPolicy
+  /// What the other side has reported.
+  private(set) var remote = RemoteReception()
   private let asksAgain: Bool
   private var mediaTime: UInt16 = 0
   /// When its first frame was made, in its host's time.
@@ -77,6 +79,7 @@ struct AudioEnd: ~Copyable {
         Self.give(packet, frame, received.arrival, to: &receiver)
       case .report:
         let report = try AudioReportFrame(body: packet.span)
+        remote.take(report)
         let roundTrip = trip.map {
           RedundancyPolicy.RoundTrip(smoothed: $0.smoothed, minimum: $0.minimum)
         }

@@ -1,4 +1,5 @@
 import Calling
+import Connectivity
 import Cryptography
 import LastMile
 import Primitives
@@ -137,6 +138,51 @@ import Wire
     let empty: [UInt8] = []
     link.takeProbe(.probeRequest(request), in: empty.span, arrival, now: .zero)
     #expect(link.reflection == nil && link.probeRefusal == nil)
+  }
+
+  /// Each side selects its own path: where hosts have several addresses they differ.
+  @Test func `a request on any proven path is taken, whichever is selected`() throws {
+    var random = RandomSource(seed: 1)
+    let link = CallLink(
+      CallID(from: &random), .callee, peer: .zero, peerStatic: .zero, program: .every,
+      limits: PeerLimits(), random: &random)
+    link.isProbe = true
+    let first = SocketAddress(v4: 192, 0, 2, 1, port: 9)
+    let second = SocketAddress(v4: 198, 51, 100, 7, port: 9)
+    link.agent.addCandidates([Candidate(.host, first), Candidate(.host, second)], now: .zero)
+    var now = Instant.zero
+    for _ in 0..<10 {
+      now = now + .milliseconds(100)
+      while let check = link.agent.pollCheck(now: now) {
+        _ = link.agent.handleResponse(
+          token: check.token, from: check.address, seenAs: first, now: now + .milliseconds(5))
+      }
+    }
+    try #require(link.agent.selected == first && link.agent.isValid(second))
+    let request = ProbeRequestFrame(run: 1, number: 1, payloadByteCount: 72, byteBudget: 1000)
+    let arrival = ProbeArrival(of: 36, from: second, DatagramMarks())
+    let empty: [UInt8] = []
+    link.takeProbe(.probeRequest(request), in: empty.span, arrival, now: now)
+    #expect(link.reflection?.run == 1)
+  }
+
+  /// Method: both hosts have two addresses, and neither reaches the other's first one at once.
+  @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
+  func `hosts with two addresses are probed`(seed: UInt64) throws {
+    let pair = pair(seed: seed)
+    for peer in [pair.alice, pair.bob] {
+      let first = pair.world.network.address(of: peer.hostID)
+      let second = pair.world.network.addAddress(to: peer.hostID)
+      peer.host.command(now: pair.world.now) { machine, now in
+        machine.changeHostCandidates(
+          seed % 2 == 0 ? [first, second] : [second, first], now: now)
+      }
+    }
+    pair.world.run(.seconds(1))
+    try probe(pair)
+    pair.world.run(.seconds(9))
+    let report = try #require(ProbedLine.reports(of: pair.alice).last)
+    #expect(report.state == .complete, "\(report.ending)")
   }
 
   @Test func `the wait for a session is part of a probe's time`() {
