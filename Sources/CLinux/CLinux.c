@@ -2,6 +2,8 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -172,6 +174,35 @@ int earshot_source_address(const earshot_address *remote, earshot_address *local
                    ? -errno : earshot_local_address(fd, local);
   close(fd);
   return result;
+}
+
+// MARK: - Changes of addresses
+
+int earshot_route_open(void) {
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+  if (fd < 0) return -errno;
+  struct sockaddr_nl address = {
+      .nl_family = AF_NETLINK,
+      .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE |
+                   RTMGRP_IPV6_ROUTE,
+  };
+  if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+  int error = errno;
+  close(fd);
+  return -error;
+}
+
+int earshot_route_drain(int fd) {
+  uint8_t bytes[8192];
+  int count = 0;
+  while (1) {
+    ssize_t size = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (size < 0 && errno == EINTR) continue;
+    // The queue overflowed: something changed.
+    if (size < 0 && errno == ENOBUFS) return count + 1;
+    if (size <= 0) return count;
+    count++;
+  }
 }
 
 // MARK: - Receiving

@@ -24,35 +24,39 @@ package struct Agent: Sendable {
     package var address: SocketAddress { path.remote }
   }
 
-  private let policy: PathPolicy
+  let policy: PathPolicy
   private var random: RandomSource
   /// At most 8 + 4 + 8; candidates in the peer's order, then learnt ones as they appeared.
   var paths: [RemotePath] = []
   private var responses: [Probe] = []
-  private var lastNewCheck: Instant?
-  private var hasAnswer = false
-  private var lastHeard: Instant?
+  var lastNewCheck: Instant?
+  /// When a challenge of ours was last answered.
+  package internal(set) var lastAnswer: Instant?
+  /// When the peer was last heard, and how far apart its packets are.
+  var hearing = Hearing()
   /// The same, from the selected address.
-  private var heardSelected: Instant?
+  var heardSelected: Instant?
   /// Since when the selected path is doubted; `nil` = it is not.
-  private var suspectedAt: Instant?
+  var suspectedAt: Instant?
   /// When silence last made us check all paths.
-  private var doubtedAt: Instant?
+  var doubtedAt: Instant?
+  /// Since when the peer says that it is elsewhere than where we send to.
+  var renewedAt: Instant?
+  /// Checks to addresses that have never answered, since one last did for the first time.
+  var unprovenChecks = 0
   /// The address a packet with the highest number came from first, while it races with the
   /// selected one.
-  private var rival: DatagramPath?
+  var rival: DatagramPath?
   /// Where the peer was heard from last while no address is proven.
   var heardFrom: DatagramPath?
 
   /// Where media goes, and which own address it leaves from; `nil` before the first answer.
   package private(set) var selectedPath: DatagramPath?
-  /// How often `selected` changed after it was first found.
+  /// How often `selected` changed after it was first found, or our address as the peer sees it.
   package private(set) var changes = 0
   /// How the peer last saw us.
   package private(set) var seenAs: SocketAddress?
-  package private(set) var counters = PathCounters()
-  /// Whether silence means something: the peer is sending media.
-  package private(set) var expectsMedia = false
+  package internal(set) var counters = PathCounters()
 
   package init(policy: PathPolicy = .standard, random: RandomSource) {
     self.policy = policy
@@ -107,14 +111,26 @@ package struct Agent: Sendable {
     seenAs: SocketAddress, now: Instant
   ) -> PathChange? {
     let source = DatagramPath(source, local: local)
-    guard let index = path(source), paths[index].takeAnswer(token, now: now) else {
+    guard let index = path(source) else {
       counters.ignored &+= 1
       return nil
     }
-    hasAnswer = true
+    let wasProven = paths[index].wasProven
+    let knownAs = paths[index].seenAs
+    guard paths[index].takeAnswer(token, now: now) else {
+      counters.ignored &+= 1
+      return nil
+    }
+    if !wasProven { unprovenChecks = 0 }
+    lastAnswer = now
     self.seenAs = seenAs
+    paths[index].seenAs = seenAs
     counters.answers &+= 1
-    return conclude(answeredBy: source, now: now)
+    let change = conclude(answeredBy: source, now: now)
+    guard change == nil, source == selectedPath, let knownAs, knownAs != seenAs else {
+      return change
+    }
+    return noteOwnMove()
   }
 
   /// A packet opened. The usual case, from the selected address, costs a comparison and a store.
@@ -127,7 +143,7 @@ package struct Agent: Sendable {
     from source: SocketAddress, to local: LocalAddressID = .unspecified, byteCount: Int,
     isHighestYet: Bool, now: Instant
   ) {
-    lastHeard = now
+    hearing.notePacket(now: now)
     let source = DatagramPath(source, local: local)
     if source == selectedPath {
       heardSelected = now
@@ -144,7 +160,7 @@ package struct Agent: Sendable {
     }
     if path(source).map({ paths[$0].isValid }) != true {
       race(source, now: now)
-    } else if let heardSelected, now >= heardSelected + policy.silence,
+    } else if let heardSelected, now >= heardSelected + policy.longestSilence,
       doubtedAt.map({ now >= $0 + policy.suspicionPeriod }) ?? true
     {
       // The peer sends from another address that is valid. It may choose so; but is it still at
@@ -171,10 +187,11 @@ package struct Agent: Sendable {
     }
   }
 
-  /// Says whether the peer should be sending media now: whether silence is to be doubted.
+  /// Says whether the peer should be sending media now: whether silence is to be doubted soon. One
+  /// that sends none still says PING each second.
   package mutating func setExpectsMedia(_ expects: Bool, now: Instant) {
-    if expects, !expectsMedia { lastHeard = max(lastHeard ?? now, now) }
-    expectsMedia = expects
+    let expected: Hearing.Expectation = expects ? .media : .keepAlive
+    if expected != hearing.expectation { hearing.begin(expected, now: now) }
     if !expects { suspectedAt = nil }
   }
 
@@ -193,6 +210,7 @@ package struct Agent: Sendable {
       guard let due = checkTime(paths[index]), due <= now else { continue }
       if paths[index].attempts == 0 { lastNewCheck = now }
       let token = random.next()
+      noteUnprovenCheck(index)
       paths[index].noteChallenge(token, policy, now: now)
       counters.checks &+= 1
       let path = paths[index].path
@@ -204,6 +222,13 @@ package struct Agent: Sendable {
   /// The next PATH_RESPONSE that is to be sent.
   package mutating func pollResponse() -> Probe? {
     responses.isEmpty ? nil : responses.removeFirst()
+  }
+
+  /// The peer sees us at another address than before.
+  private mutating func noteOwnMove() -> PathChange? {
+    guard let selected, let kind else { return nil }
+    changes += 1
+    return PathChange(from: selected, to: selected, kind: kind, cause: .ownAddress)
   }
 
   // MARK: Getters
@@ -230,11 +255,15 @@ package struct Agent: Sendable {
       // The old address is alive: it keeps its place.
       rival = nil
       suspectedAt = nil
-      lastHeard = now
+      renewedAt = nil
+      hearing.noteAnswer(now: now)
       heardSelected = now
       return takeBetter(than: current, now: now)
     }
     if source == rival, source.remote != selected, paths[index].origin == .peerReflexive {
+      return select(source, .moved, now: now)
+    }
+    if let renewedAt, paths[index].renewedAt == renewedAt {
       return select(source, .moved, now: now)
     }
     return takeBetter(than: current, now: now) ?? replaceOverdue(now: now)
@@ -267,7 +296,7 @@ package struct Agent: Sendable {
   }
 
   /// The best path besides the selected one that has answered since that is doubted.
-  private var successor: DatagramPath? {
+  var successor: DatagramPath? {
     guard let suspectedAt else { return nil }
     var best: RemotePath?
     for path in paths where path.isValid && path.path != selectedPath {
@@ -289,103 +318,7 @@ package struct Agent: Sendable {
     heardSelected = now
     rival = nil
     suspectedAt = nil
+    renewedAt = nil
     return change
-  }
-
-  // MARK: Rounds of checks
-
-  func path(_ path: DatagramPath) -> Int? { paths.firstIndex { $0.path == path } }
-
-  /// Until one is answered there is a limit; the last part of it is for addresses from which a
-  /// challenge of the peer has come, so that a late peer is still answered by checks.
-  private func mayCheck(_ path: RemotePath) -> Bool {
-    let reserve = path.hasChallenged ? 0 : policy.reservedForChallengers
-    return hasAnswer || counters.checks < policy.unansweredLimit - reserve
-  }
-
-  /// The peer can reach us from there: so perhaps we can reach it now (RFC 8445 §7.3.1.4).
-  private mutating func triggerCheck(_ index: Int, now: Instant) {
-    paths[index].hasChallenged = true
-    guard paths[index].nextCheckAt == nil,
-      paths[index].outstanding.last.map({ $0.sentAt + policy.lastRepetition <= now }) ?? true
-    else { return }
-    paths[index].beginRound(at: now)
-  }
-
-  /// First challenges keep the pace; repetitions, and those of a race, do not wait.
-  private func checkTime(_ path: RemotePath) -> Instant? {
-    guard let due = path.nextCheckAt else { return nil }
-    guard path.attempts == 0, path.path != rival, path.path != selectedPath, let lastNewCheck
-    else { return due }
-    return max(due, lastNewCheck + policy.pace)
-  }
-
-  /// When a path whose round is over is checked again: a valid one to keep it, others as long as
-  /// none is valid.
-  private func restartTime(_ path: RemotePath) -> Instant? {
-    guard path.nextCheckAt == nil else { return nil }
-    if let last = path.outstanding.last {
-      // Unanswered: wait as long as the last repetition did.
-      let again = last.sentAt + policy.lastRepetition
-      return path.isValid || !hasAnswer || path.path == selectedPath ? again : nil
-    }
-    return path.answeredAt.map { $0 + policy.revalidation }
-  }
-
-  private mutating func restartRounds(now: Instant) {
-    for index in paths.indices {
-      guard let again = restartTime(paths[index]), again <= now else { continue }
-      let isUnanswered = !paths[index].outstanding.isEmpty
-      if isUnanswered, paths[index].path == selectedPath { return doubt(now: now) }
-      if isUnanswered { paths[index].isValid = false }
-      paths[index].beginRound(at: now)
-    }
-  }
-
-  /// The selected path is silent, or did not answer a whole round: all paths are checked.
-  private mutating func doubt(now: Instant) {
-    suspectedAt = suspectedAt ?? now
-    doubtedAt = now
-    for index in paths.indices { paths[index].beginRound(at: now) }
-  }
-
-  /// When silence next begins, or keeps on, to be suspicious.
-  private var doubtDeadline: Instant? {
-    guard expectsMedia, selectedPath != nil, let lastHeard else { return nil }
-    let silent = lastHeard + policy.silence
-    guard let doubtedAt else { return silent }
-    return max(silent, doubtedAt + policy.suspicionPeriod)
-  }
-
-  /// When a successor that has answered already takes over.
-  private var overdueDeadline: Instant? {
-    guard successor != nil, let selectedPath, let index = path(selectedPath) else { return nil }
-    return paths[index].overdueAt
-  }
-
-  /// The path of `source`, a new one if it is unknown; `nil` when there is no room. An address that
-  /// the peer offered keeps its origin at every own address that it reaches.
-  private mutating func learn(_ source: DatagramPath, now: Instant) -> Int? {
-    if let known = path(source) { return known }
-    guard !source.remote.isUnsendable else { return nil }
-    let origin = paths.first { $0.path.remote == source.remote }?.origin ?? .peerReflexive
-    let isReflexive = origin == .peerReflexive
-    let isAlike = { (path: RemotePath) in
-      isReflexive
-        ? path.origin == .peerReflexive
-        : path.origin != .peerReflexive && !path.path.local.isUnspecified
-    }
-    if paths.count(where: isAlike)
-      >= (isReflexive ? PathLimits.peerReflexive : PathLimits.otherLocalAddresses)
-    {
-      guard
-        let stale = paths.firstIndex(where: {
-          isAlike($0) && !$0.isValid && $0.path != selectedPath && $0.nextCheckAt == nil
-        })
-      else { return nil }
-      paths.remove(at: stale)
-    }
-    paths.append(RemotePath(source, origin, checkAt: now))
-    return paths.count - 1
   }
 }

@@ -11,6 +11,8 @@ package struct PathChange: Hashable, Sendable {
     case moved
     /// The old one answers no more.
     case failed
+    /// The same, but the peer sees us elsewhere.
+    case ownAddress
   }
 
   package var from: SocketAddress?

@@ -4,6 +4,8 @@ package struct PathPolicy: Hashable, Sendable {
 
   /// Between the first challenges to two addresses.
   package var pace = Duration.milliseconds(50)
+  /// The same where the peer has just said that it is there: it waits to be heard.
+  package var renewedPace = Duration.milliseconds(10)
   /// From a challenge to its first repetition; doubles each time.
   package var firstRepetition = Duration.milliseconds(100)
   /// The longest wait between repetitions; when it is over without an answer, the round is.
@@ -16,13 +18,19 @@ package struct PathPolicy: Hashable, Sendable {
   package var switchMargin = Duration.milliseconds(10)
   /// ... and its RTT at most so much of the present one, in percent.
   package var switchPercent: Int64 = 80
-  /// Silence of a peer that should be sending.
-  package var silence = Duration.milliseconds(400)
+  /// Silence of a peer that should be sending, by how far apart its packets are: at least so long
+  package var silence = Duration.milliseconds(200)
+  /// and at most so long.
+  package var longestSilence = Duration.milliseconds(400)
+  /// Silence of a peer that sends no media, and PING after a second without a packet of its own.
+  package var keepAliveSilence = Duration.milliseconds(1500)
   /// How often a valid path is challenged anew: well within the 30 s for which the least patient
   /// address translators keep a mapping (RFC 4787 REQ-5 asks for 2 minutes).
   package var revalidation = Duration.seconds(10)
   /// Between two rounds of checks of all paths while the peer stays silent.
   package var suspicionPeriod = Duration.seconds(2)
+  /// The same, if it was heard meanwhile.
+  package var newSuspicion = Duration.milliseconds(500)
 
   package init() {}
 }

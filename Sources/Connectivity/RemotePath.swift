@@ -43,6 +43,14 @@ struct RemotePath: Sendable {
   let origin: PathOrigin
   /// Our challenge to it was answered from there.
   var isValid = false
+  /// The same, whether or not it still is.
+  private(set) var wasProven = false
+  /// How the peer last saw us on this path.
+  var seenAs: SocketAddress?
+  /// When the peer last said that it is there now.
+  var renewedAt: Instant?
+  /// Rounds of challenges.
+  private var rounds = 1
   /// A challenge of the peer has come from there.
   var hasChallenged = false
   /// Smoothed with 1/8 (RFC 6298 §2), in ns; meaningful when valid.
@@ -76,8 +84,15 @@ struct RemotePath: Sendable {
     PathLimits.amplification * receivedByteCount - answeredByteCount
   }
 
+  /// Whether a new round may find anything.
+  var isWorthAsking: Bool { wasProven || origin == .peerReflexive || rounds < Self.mostRounds }
+
+  /// Whether no further challenge will come by itself.
+  var isRoundOver: Bool { nextCheckAt == nil }
+
   mutating func beginRound(at now: Instant) {
     attempts = 0
+    rounds += 1
     roundBegan = nil
     wasTriggered = false
     nextCheckAt = now
@@ -108,6 +123,7 @@ struct RemotePath: Sendable {
     latestRoundTrip = sample
     answers = isValid ? 2 : 1
     isValid = true
+    wasProven = true
     outstanding.removeAll()
     attempts = 0
     roundBegan = nil
@@ -122,4 +138,7 @@ struct RemotePath: Sendable {
   }
 
   func isOverdue(now: Instant) -> Bool { overdueAt.map { $0 <= now } ?? false }
+
+  /// Of an address that has never answered.
+  private static let mostRounds = 3
 }

@@ -50,7 +50,10 @@ public actor Endpoint {
   /// When the numbers of each call are due.
   var statisticsSchedule = StatisticsSchedule<Wire.CallID>()
   /// The last answer of `localAddress(toward:)`.
-  private var sourceAddress: (remote: SocketAddress, local: SocketAddress)?
+  var sourceAddress: (remote: SocketAddress, local: SocketAddress)?
+  /// Says when the host's addresses change; `nil` where the system does not.
+  var addressWatch: AddressWatch?
+  var hostAddresses = HostAddresses()
   /// The reader of the probe that runs.
   var probeObserver: AsyncStream<ProbeProgress>.Continuation?
   private(set) var isClosed = false
@@ -91,6 +94,7 @@ public actor Endpoint {
       throw .systemFailure("starting the endpoint", detail: "\(error)")
     }
     driver.withMachine { machine, now in machine.register(now: now) }
+    watchAddresses()
   }
 
   // MARK: - Events
@@ -226,23 +230,6 @@ public actor Endpoint {
     }
   }
 
-  /// The own address that packets to `remote` come from: of a socket bound to every address the one
-  /// that the system chooses. Asked anew only for another `remote`, or when `isFresh`.
-  ///
-  /// - Parameter local: The own address that the call's path names, if it names one.
-  func localAddress(
-    toward remote: SocketAddress, local: LocalAddressID = .unspecified, isFresh: Bool = false
-  ) -> SocketAddress {
-    guard localAddress.isUnspecified else { return localAddress }
-    if let named = driver.address(local) { return named }
-    let known = sourceAddress.flatMap { $0.remote == remote ? $0.local : nil }
-    if let known, !isFresh { return known }
-    let found = NetworkInterfaces.address(toward: remote, port: localAddress.port)
-    let local = found ?? known ?? localAddress
-    sourceAddress = (remote, local)
-    return local
-  }
-
   // MARK: - The end
 
   /// Hands the media of calls, decrypted, to `capture` from now on; `nil` stops that.
@@ -260,6 +247,7 @@ public actor Endpoint {
     }
     for callID in calls.keys.sorted() { if let record = calls[callID] { finishMedia(record) } }
     driver.stop()
+    addressWatch?.stop()
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
     for number in observers.keys.sorted() { observers[number]?.finish() }
     observers.removeAll()

@@ -49,17 +49,14 @@ struct EndpointSetup: ~Copyable {
   ) throws(EarshotError) -> EndpointSetup {
     let socket = try openSocket(bind)
     let loop = try startLoop(wantsRealTime: configuration.usesRealTimeScheduling)
-    let hosts = try hostAddresses(socket.localAddress, includingLoopback: address.isLoopback)
+    let hosts = try hostAddresses(socket.localAddress, rendezvous: address)
     let now = SystemClock.now
     var settings = PeerConfiguration(
       rendezvous: address,
       wallClockAtZero: Int64(SystemClock.wallNanoseconds / 1_000_000)
         - Int64(now.nanoseconds / 1_000_000))
     settings.name = name
-    // A socket of IPv4 reaches nothing else; one that is bound to every address offers both.
-    settings.hostCandidates = hosts.filter {
-      socket.localAddress.family == .v6 || $0.family == .v4
-    }
+    settings.hostCandidates = hosts
     let pin = known.rendezvous(target.text)
     settings.rendezvousID = target.id ?? pin?.id
     if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }
@@ -103,14 +100,16 @@ struct EndpointSetup: ~Copyable {
     }
   }
 
-  /// What peers may be told: all own addresses, or the one that the socket is bound to.
-  private static func hostAddresses(
-    _ local: SocketAddress, includingLoopback: Bool
+  /// What peers may be told: all own addresses, or the one that the socket is bound to. A socket of
+  /// IPv4 reaches nothing else; one that is bound to every address offers both.
+  static func hostAddresses(
+    _ local: SocketAddress, rendezvous: SocketAddress
   ) throws(EarshotError) -> [SocketAddress] {
     guard local.isUnspecified else { return [local] }
     do throws(ReactorError) {
       return try NetworkInterfaces.hostAddresses(
-        port: local.port, includingLoopback: includingLoopback)
+        port: local.port, includingLoopback: rendezvous.isLoopback
+      ).filter { local.family == .v6 || $0.family == .v4 }
     } catch {
       throw .systemFailure("listing the network interfaces", detail: error.reason)
     }

@@ -258,7 +258,8 @@ final class Association {
     let room = limit - SealedPacket.tagByteCount - packet.count
     let hasMessages = speaks && messages.writeFrames(into: &packet, room: room)
     guard packet.count > SealedPacket.headerByteCount else { return abandon(&packet) }
-    // A PING is long enough to earn a RESET from a rendezvous that was restarted (session.md §8).
+    // A PING is long enough to earn a RESET from a rendezvous that was restarted (session.md §8),
+    // and PONG with the challenge from one that sees us at another address (rendezvous.md §2).
     if elicits { packet.append(zeros: max(0, Self.leastPingByteCount - packet.count)) }
     return seal(&packet, elicits: elicits || hasMessages, hasMessages: hasMessages, now: now)
   }
@@ -341,8 +342,8 @@ final class Association {
       failedOpenings: session.failureCount, epoch: session.epoch)
   }
 
-  /// Header, PING and padding, so that with its tag the packet has 41 bytes.
-  private static let leastPingByteCount = 25
+  /// Header, PING and padding, so that with its tag the packet has 62 bytes.
+  private static let leastPingByteCount = 46
   private static let violationLimit = 16
   /// What is left to other frames of a packet beside a report: a report of 255 entries takes 555.
   private static let reportRoom = 600

@@ -56,6 +56,7 @@ final class CallLink {
   var agent: Agent
   var remoteCandidates: [Candidate] = []
   var isFindingPath = false
+  var roaming = Roaming()
   /// What is to be sent as SIGNAL on the path: ACCEPT, REJECT, CANCEL, TIMEOUT, RECEIPT.
   var pathSignals = PathSignals()
   var association: Association?
@@ -178,6 +179,7 @@ final class CallLink {
     ring?.eraseAllButMAC()
     programs.branches = []
     shortCodeKey = nil
+    roaming.eraseKeys()
   }
 
   var nextDeadline: Instant? {
@@ -187,6 +189,7 @@ final class CallLink {
       deadline = earliest(deadline, keyErasure)
     }
     deadline = earliest(deadline, branchDeadline)
+    deadline = earliest(deadline, searchDeadline)
     deadline = earliest(deadline, videoDeadline)
     return earliest(deadline, probeDeadline)
   }

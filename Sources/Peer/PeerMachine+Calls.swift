@@ -106,32 +106,19 @@ extension PeerMachine {
     }
   }
 
-  var ownCandidates: CandidateList {
-    var candidates = configuration.hostCandidates.prefix(7).map { Candidate(.host, $0) }
-    if let seen = rendezvous.seenAddress, !candidates.contains(where: { $0.address == seen }) {
-      candidates.append(Candidate(.serverReflexive, seen))
-    }
-    return CandidateList(candidates)
-  }
-
   // MARK: - Path
 
   private mutating func findPath(_ callID: CallID, now: Instant) {
     guard let link = link(callID) else { return }
     link.isFindingPath = true
     addCandidates(to: link, now: now)
+    catchUp(link, now: now)
   }
 
-  /// The peer's candidates, without those of a family in which this host has no address: a check
-  /// there would only keep others waiting for their turn.
   private func addCandidates(to link: CallLink, now: Instant) {
-    let own = configuration.hostCandidates
-    func isOfUse(_ candidate: Candidate) -> Bool {
-      own.isEmpty || own.contains { $0.family == candidate.address.family }
-    }
-    link.agent.addCandidates(link.remoteCandidates.filter(isOfUse), now: now)
+    link.agent.addCandidates(usable(link.remoteCandidates), now: now)
     for branch in link.programs.branches {
-      branch.agent.addCandidates(branch.candidates.filter(isOfUse), now: now)
+      branch.agent.addCandidates(usable(branch.candidates), now: now)
     }
   }
 
@@ -154,7 +141,9 @@ extension PeerMachine {
         // Nothing that was asked for over the old path goes on over the new one.
         link.reflection = nil
         tell(link, .pathChanged(change.kind, remote: change.to))
-        link.association?.session.requestRekey(now: now, random: &random)
+        if change.cause != .ownAddress {
+          link.association?.session.requestRekey(now: now, random: &random)
+        }
         link.association?.uplink?.restart()
       }
     }
@@ -183,6 +172,7 @@ extension PeerMachine {
     guard let localStatic = link.handshakeStatic.take() else { return fail(callID, now: now) }
     link.hangUpKey = keys.exporter.export(.hangUp)
     link.shortCodeKey = keys.exporter.export(.shortCode)
+    link.roaming.open(exported: keys.exporter.export(.candidates), side: link.side)
     if link.role == .caller, let key = link.shortCodeKey.take() { tellShortCode(link, key: key) }
     let session = Session(
       keys, local: link.localSessionID, remote: link.remoteSessionID,
@@ -198,6 +188,7 @@ extension PeerMachine {
       publish(.link(callID, .answered(userExtension: link.remoteUserExtension)))
     }
     if link.isFindingPath { addCandidates(to: link, now: now) }
+    catchUp(link, now: now)
     tellMediaState(link)
     tellMedia(link)
   }
@@ -218,8 +209,9 @@ extension PeerMachine {
     link.isAudioMuted = !options.sendsAudio
     link.uplinkWeight = options.uplinkWeight
     prepareVideo(link, options.video)
+    link.roaming.told = ownCandidates
     let offer = CallOffer(
-      card: [], candidates: ownCandidates, media: link.ownMedia,
+      card: [], candidates: link.roaming.told, media: link.ownMedia,
       userExtension: options.userExtension)
     do throws(HandshakeError) {
       try link.makeAccept(offer: offer, random: &random)
@@ -281,6 +273,7 @@ extension PeerMachine {
     link.handleProbeTimeout(now: now)
     if link.isProbe { noteProbe(link, hasHeard: false, now: now) }
     handleVideoTimeout(link, now: now)
+    driveSearch(link, now: now)
     while let action = link.association?.session.handleTimeout(now: now) {
       switch action {
       case .startRekey: startRekey(link, now: now)

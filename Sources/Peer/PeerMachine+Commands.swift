@@ -163,13 +163,6 @@ extension PeerMachine {
     }
   }
 
-  /// The host has other addresses now.
-  package mutating func changeHostCandidates(_ addresses: [SocketAddress], now: Instant) {
-    configuration.hostCandidates = addresses
-    rendezvous.ping()
-    for link in links { link.association?.ping() }
-  }
-
   private mutating func refuse(
     _ command: (inout CallLedger) throws(CallRefusal) -> Void
   ) throws(PeerRefusal) {

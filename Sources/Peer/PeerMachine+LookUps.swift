@@ -35,6 +35,7 @@ extension PeerMachine {
     case .notForwarded(let failure, let callID, let type):
       ledger.handleForwardFailure(failure, of: type, callID, now: now)
     case .probe(let progress): publish(.probe(progress))
+    case .located: noteOwnAddress(now: now)
     }
   }
 
@@ -147,8 +148,10 @@ extension PeerMachine {
     link.isAudioMuted = !lookup.options.sendsAudio
     link.uplinkWeight = lookup.options.uplinkWeight
     prepareVideo(link, lookup.options.video)
+    // The callee checks them when it is prepared to.
+    link.roaming.told = ownCandidates
     let offer = CallOffer(
-      card: rendezvous.ownCard, candidates: inviteCandidates, media: link.ownMedia,
+      card: rendezvous.ownCard, candidates: link.roaming.told, media: link.ownMedia,
       userExtension: lookup.options.userExtension)
     do {
       try link.makeInvite(
@@ -164,9 +167,6 @@ extension PeerMachine {
       throw LookUpRefusal(failure: .badCard)
     }
   }
-
-  /// The callee learns our addresses from INVITE; it checks them when it is prepared to.
-  private var inviteCandidates: CandidateList { ownCandidates }
 
   mutating func expireLookUps(now: Instant) {
     askAgain(now: now)

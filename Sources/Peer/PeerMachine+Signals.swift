@@ -37,6 +37,9 @@ extension PeerMachine {
     }
     guard let link = link(body.callID) else { return ledger.countIgnored(.unknownCall) }
     guard link.peer == peer else { return ledger.countIgnored(.wrongPeer) }
+    if case .candidates(let sealed) = body.content {
+      return handleCandidates(sealed, link, now: now)
+    }
     guard let (signal, program) = open(body, bytes, on: link, from: presence, now: now) else {
       let isAnswer = body.type == .accept || body.type == .reject
       guard isAnswer, link.role == .caller, link.initiator == nil else {
@@ -73,6 +76,7 @@ extension PeerMachine {
     case .hangUp(let reason, let text):
       return link.isAuthentic(body) ? (.hangUp(reason, text), .every) : nil
     case .unsupported: return isCaller ? (.unsupported, presence) : nil
+    case .candidates: return nil
     }
   }
 

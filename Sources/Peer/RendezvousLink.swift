@@ -20,6 +20,8 @@ struct RendezvousLink: ~Copyable {
     case passedOn(count: Int, CallID, SignalType)
     case notForwarded(ForwardFailure, CallID, SignalType)
     case probe(ProbeProgress)
+    /// Our address as the rendezvous sees it was asked for, and is known again.
+    case located
   }
 
   private struct Flight {
@@ -63,6 +65,8 @@ struct RendezvousLink: ~Copyable {
   /// What a path to a peer showed of our translator, while it mapped to `seen`.
   var knownMapping: (seen: SocketAddress, mapping: PathFacts.Mapping)?
   private var expectedID: PeerID?
+  /// Our address is being asked for.
+  var locating: Locating?
   /// Our address as the rendezvous sees it.
   private(set) var seenAddress: SocketAddress?
   /// Our contact card, for INIT and for INVITE.
@@ -107,8 +111,6 @@ struct RendezvousLink: ~Copyable {
   /// Whether something that was said is not known to have arrived.
   var hasMessagesUnderWay: Bool { association?.hasMessagesUnderWay() ?? false }
 
-  mutating func ping() { association?.ping() }
-
   mutating func lookUp(_ target: CallTarget, request: UInt32, now: Instant) {
     let wanted: LookUp.Target =
       switch target {
@@ -121,25 +123,28 @@ struct RendezvousLink: ~Copyable {
   /// - Parameter program: Which of the peer's programs.
   mutating func forward(
     _ body: [UInt8], to peer: PeerID, _ program: PresenceID,
-    about signal: (callID: CallID, type: SignalType), now: Instant
+    about signal: (callID: CallID, type: SignalType), lifeSeconds: UInt16 = 8, now: Instant
   ) {
     let id = ForwardID(random: &random)
     if flights.count >= Self.flightLimit { flights.removeFirst() }
     flights.append(Flight(id: id, callID: signal.callID, type: signal.type))
-    let forward = Forward(id: id, to: peer, presence: program, lifeSeconds: 8, body: body)
-    send(.forward(forward), now: now)
+    let forward = Forward(id: id, to: peer, presence: program, lifeSeconds: lifeSeconds, body: body)
+    send(
+      .forward(forward), life: min(Self.messageLife, .seconds(Int64(lifeSeconds))), now: now)
   }
 
   var isRegistered: Bool { terms != nil }
 
-  private mutating func send(_ message: RendezvousMessage, now: Instant) {
+  private mutating func send(
+    _ message: RendezvousMessage, life: Duration = messageLife, now: Instant
+  ) {
     guard isRegistered else {
       if waiting.count >= configuration.limits.waitingForwards { waiting.removeFirst() }
-      return waiting.append(Waiting(message: message, until: now + Self.messageLife))
+      return waiting.append(Waiting(message: message, until: now + life))
     }
     do throws(MessageError) {
       try association?.messages.send(
-        message.bytes, on: .rendezvous, life: Self.messageLife, now: now)
+        message.bytes, on: .rendezvous, life: life, now: now)
     } catch {
       // The queue is full: what matters is repeated by whoever asked.
     }
@@ -216,6 +221,7 @@ struct RendezvousLink: ~Copyable {
     confirm()
     beginWaitingProbe(now: now)
     if let observed = association?.observedAddress { seenAddress = observed }
+    settleLocating()
     takeMessages(now: now)
     _ = handleEnding(now: now, identity: &identity)
   }
@@ -275,6 +281,7 @@ struct RendezvousLink: ~Copyable {
     expireWaitingProbe(now: now)
     guard association != nil else { return }
     setPace(isInCall: isInCall, now: now)
+    driveLocating(now: now)
     association?.handleTimeout(now: now)
     while let action = association?.session.handleTimeout(now: now) {
       if case .expired = action { association?.expire() }
@@ -397,6 +404,8 @@ struct RendezvousLink: ~Copyable {
     provenCard = made.server
     termsAt = now
     seenAddress = terms.seenAddress
+    locating = nil
+    events.append(.located)
     // The first packet under the new keys confirms them; until the server has shown that it has it,
     // it is repeated, and nobody is told that others can find us.
     isConfirmed = false
@@ -423,6 +432,7 @@ struct RendezvousLink: ~Copyable {
       Session.beginPacket(&packet)
       PathResponseFrame(token: response.token, observed: response.to).write(to: &packet)
       if association?.seal(&packet, elicits: false, hasMessages: false, now: now) == true {
+        askAgainAfterResponse()
         return address
       }
     }
@@ -436,6 +446,7 @@ struct RendezvousLink: ~Copyable {
     var deadline = earliest(nextAttempt, attempt?.wakeUp() ?? nil)
     deadline = earliest(deadline, association?.wakeUp() ?? nil)
     deadline = earliest(deadline, probeDeadline)
+    if association != nil { deadline = earliest(deadline, locating?.nextAt) }
     // While an attempt is under way the old session may be as silent as it likes.
     return attempt == nil && nextAttempt == nil ? earliest(deadline, silenceDeadline) : deadline
   }

@@ -113,10 +113,13 @@ struct AbuseTests {
     server.join(alice)
     var sources: [SocketAddress: Int] = [:]
     for attempt in 0..<200 {
-      let source = SocketAddress(v4: 198, 51, 100, UInt8(attempt % 5), port: 50)
+      let source = SocketAddress(v4: 198, 51, 100, UInt8(attempt % 7), port: 50)
       let bytes = alice.seal { packet in
-        switch attempt % 4 {
+        switch attempt % 5 {
         case 0: PingFrame(token: 3).write(to: &packet)
+        case 3:
+          PingFrame(token: 3).write(to: &packet)
+          packet.append(zeros: 20 + attempt % 30)
         case 1: PathChallengeFrame(token: 3).write(to: &packet)
         case 2:
           PathChallengeFrame(token: 3).write(to: &packet)
@@ -161,6 +164,27 @@ struct AbuseTests {
     #expect(server.events.last == .moved(alice.id, from: old, to: moved))
     server.receive(alice.ping(token: 10), from: moved)
     #expect(alice.pongs.last == PongFrame(token: 10, observed: moved))
+  }
+
+  /// A PING of 62 bytes pays for its PONG beside the challenge; one of 61 does not.
+  @Test(arguments: [27, 28]) func `tells a client that moved its address with the challenge`(
+    padding: Int
+  ) {
+    let server = Server()
+    let alice = TestClient(1)
+    server.join(alice)
+    let moved = SocketAddress(v4: 198, 51, 100, 7, port: 5000)
+    alice.address = moved
+    let ping = alice.seal {
+      PingFrame(token: 8).write(to: &$0)
+      $0.append(zeros: padding)
+    }
+    server.receive(ping, from: moved)
+    #expect(alice.challenges.count == 1)
+    let isTold = alice.pongs.last == PongFrame(token: 8, observed: moved)
+    #expect(isTold == (ping.count >= 62))
+    #expect(server.sent[moved] ?? 0 <= ping.count)
+    #expect(server.counters.moves == 0)
   }
 
   @Test func `opens nothing twice, and nothing older than 256 numbers`() {

@@ -108,7 +108,7 @@ import Wire
   @Test func `exports the same keys at both ends, another for each label`() throws {
     let pair = try SessionPair(seed: 7)
     func text(_ key: borrowing SecretKey) -> String { hex((0..<32).map { key.span[$0] }) }
-    let labels: [ExporterLabel] = [.rekeyPSK, .shortCode, .hangUp]
+    let labels: [ExporterLabel] = [.rekeyPSK, .shortCode, .hangUp, .candidates]
     let ours = labels.map { text(pair.initiator.export($0)) }
     let theirs = labels.map { text(pair.responder.export($0)) }
     expect(ours == theirs)

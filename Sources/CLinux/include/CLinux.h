@@ -59,6 +59,11 @@ int earshot_local_address(int fd, earshot_address *address);
 int earshot_source_address(const earshot_address *remote, earshot_address *local);
 void earshot_read_address(const struct sockaddr *from, earshot_address *to);
 
+// Changes of interfaces, addresses and routes (rtnetlink(7)); draining gives how many messages
+// there were, lost ones counted as one.
+int earshot_route_open(void);
+int earshot_route_drain(int fd);
+
 // Receiving: a receiver owns `slot_count` slots of `slot_byte_count` bytes and their results.
 earshot_receiver *earshot_receiver_create(uint32_t slot_count, uint32_t slot_byte_count);
 void earshot_receiver_destroy(earshot_receiver *receiver);

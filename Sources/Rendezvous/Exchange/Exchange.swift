@@ -161,6 +161,8 @@ struct AddressMove: Sendable {
   let token: UInt64
   /// Challenges sent, of at most `limit`; each answers a packet from there that was no shorter.
   var sentCount = 0
+  /// Goes with the next challenge.
+  var pong: PongFrame?
   /// A packet came that allows one more.
   var isChallengeDue = true
   var lastChallenge: Instant?

@@ -116,6 +116,8 @@ extension RendezvousMachine {
   /// Header, tag, and a PATH_CHALLENGE; and the same with a PATH_RESPONSE.
   static var challengeByteCount: Int { 25 + PathChallengeFrame.byteCount }
   static var responseByteCount: Int { 25 + PathResponseFrame.byteCount }
+  /// The same with a PONG.
+  static var tellingChallengeByteCount: Int { challengeByteCount + PongFrame.byteCount }
 
   /// A packet that opened came from another address than the proven one: challenge it, once for
   /// each packet from there and not more often than every 100 ms.
@@ -131,6 +133,17 @@ extension RendezvousMachine {
       } else {
         exchange.move = AddressMove(to: path, token: token, now: now)
       }
+    }
+  }
+
+  /// PONG goes with the challenge, so that a client that has moved knows its new address within one
+  /// round trip; never in more bytes than PING had, because nothing is proven there.
+  mutating func answerWhereAsked(_ pong: PongFrame, of packet: InboundPacket, now: Instant) {
+    guard packet.byteCount >= Self.tellingChallengeByteCount else { return }
+    withExchange(of: packet.slot, now: now) { exchange in
+      guard let move = exchange.move, move.path.remote == packet.source, move.isChallengeDue
+      else { return }
+      exchange.move?.pong = pong
     }
   }
 

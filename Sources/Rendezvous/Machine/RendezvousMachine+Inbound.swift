@@ -107,7 +107,9 @@ extension RendezvousMachine {
     case .padding, .pong: return true
     case .ping(let ping):
       counters.pings &+= 1
-      reply.pong = PongFrame(token: ping.token, observed: packet.source)
+      let pong = PongFrame(token: ping.token, observed: packet.source)
+      reply.pong = pong
+      if !packet.isProven { answerWhereAsked(pong, of: packet, now: now) }
       return true
     case .feedback(let feedback):
       takeFeedback(feedback, in: frames, of: slot, now: now)

@@ -84,6 +84,7 @@ extension RendezvousMachine {
       if let move = exchange.move, move.isChallengeDue {
         destination = move.path
         PathChallengeFrame(token: move.token).write(to: &packet)
+        exchange.move?.pong.take()?.write(to: &packet)
         exchange.move?.noteChallenge(now: now)
       } else if let stray = exchange.strayResponse.take() {
         destination = stray.to

@@ -62,12 +62,14 @@ package enum ExporterLabel: Sendable {
   case rekeyPSK
   case shortCode
   case hangUp
+  case candidates
 
   var text: StaticString {
     switch self {
     case .rekeyPSK: "rekey-psk"
     case .shortCode: "sas"
     case .hangUp: "hangup"
+    case .candidates: "candidates"
     }
   }
 }

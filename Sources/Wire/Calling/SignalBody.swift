@@ -11,12 +11,13 @@ package enum SignalType: UInt8, CaseIterable, Sendable {
   case hangUp = 7
   case receipt = 8
   case unsupported = 9
+  case candidates = 10
 
   /// Whether a RECEIPT answers it; INVITE is answered by RINGING, ACCEPT or REJECT instead.
   package var isReceipted: Bool {
     switch self {
     case .accept, .reject, .cancel, .timeout, .hangUp: true
-    case .invite, .ringing, .receipt, .unsupported: false
+    case .invite, .ringing, .receipt, .unsupported, .candidates: false
     }
   }
 
@@ -24,7 +25,7 @@ package enum SignalType: UInt8, CaseIterable, Sendable {
   package var hasMAC: Bool {
     switch self {
     case .ringing, .cancel, .timeout, .hangUp, .receipt: true
-    case .invite, .accept, .reject, .unsupported: false
+    case .invite, .accept, .reject, .unsupported, .candidates: false
     }
   }
 }
@@ -75,6 +76,8 @@ package struct SignalBody: Equatable, Sendable {
     /// The callee's program that it is for, or from.
     case receipt(of: SignalType, presence: PresenceID = .every)
     case unsupported(lowestVersion: UInt8, highestVersion: UInt8)
+    /// Where its sender is now, in a call that stands.
+    case candidates(SealedCandidates)
   }
 
   package init(_ callID: CallID, _ content: Content, mac: [UInt8] = []) {
@@ -94,6 +97,7 @@ package struct SignalBody: Equatable, Sendable {
     case .hangUp: .hangUp
     case .receipt: .receipt
     case .unsupported: .unsupported
+    case .candidates: .candidates
     }
   }
 
@@ -145,6 +149,7 @@ package struct SignalBody: Equatable, Sendable {
       let highest = try reader.readUInt8("highest version")
       guard lowest <= highest else { throw .invalid("version range", at: start) }
       return .unsupported(lowestVersion: lowest, highestVersion: highest)
+    case .candidates: return .candidates(try SealedCandidates(parsing: &reader))
     }
   }
 
@@ -178,6 +183,7 @@ package struct SignalBody: Equatable, Sendable {
       bytes.append(receipted.rawValue)
       presence.write(to: &bytes)
     case .unsupported(let lowest, let highest): bytes.append(contentsOf: [lowest, highest])
+    case .candidates(let sealed): sealed.write(to: &bytes)
     }
     return bytes
   }
@@ -185,7 +191,7 @@ package struct SignalBody: Equatable, Sendable {
   /// The whole body.
   package var bytes: [UInt8] { bytesBeforeMAC + mac }
 
-  fileprivate static func start(_ type: SignalType, _ callID: CallID) -> [UInt8] {
+  static func start(_ type: SignalType, _ callID: CallID) -> [UInt8] {
     var bytes = [version, type.rawValue]
     callID.write(to: &bytes)
     return bytes

@@ -43,6 +43,12 @@ extension FuzzTarget {
       (.cancel(.userCancelled), mac), (.timeout(.noAnswer), mac),
       (.hangUp(.userHungUp, ReasonText(clipping: "bye")), mac), (.receipt(of: .accept), mac),
       (.unsupported(lowestVersion: 1, highestVersion: 2), []),
+      (
+        .candidates(
+          SealedCandidates(
+            number: 1, nonce: Array(repeating: 3, count: 24),
+            sealed: Array(repeating: 4, count: 59))), []
+      ),
     ]
     return contents.map { SignalBody(someCall, $0.0, mac: $0.1) }
   }

@@ -26,6 +26,12 @@ import Testing
     SignalBody(callID, .receipt(of: .hangUp), mac: mac),
     SignalBody(callID, .unsupported(lowestVersion: 1, highestVersion: 3)),
     SignalBody(
+      callID,
+      .candidates(
+        SealedCandidates(
+          number: 0x0403_0201, nonce: [UInt8](repeating: 5, count: 24),
+          sealed: [UInt8](repeating: 6, count: 39)))),
+    SignalBody(
       callID, .cancel(.answeredElsewhere, presence: PresenceID(rawValue: 0x0102_0304)), mac: mac),
     SignalBody(callID, .receipt(of: .cancel, presence: PresenceID(rawValue: 9)), mac: mac),
   ]
@@ -75,7 +81,7 @@ import Testing
   }
 
   @Test func `refuses versions and types that it does not know, but still finds the call`() throws {
-    for (index, value) in [(0, UInt8(0)), (0, 2), (1, 0), (1, 10), (1, 255)] {
+    for (index, value) in [(0, UInt8(0)), (0, 2), (1, 0), (1, 11), (1, 255)] {
       var bytes = Self.samples[4].bytes
       bytes[index] = value
       #expect(throws: WireError.self) { try SignalBody(parsing: bytes.span) }
@@ -133,10 +139,26 @@ import Testing
     #expect(details.associatedData(Self.callID) == [1, 2] + Self.callID.bytes + [1])
   }
 
+  @Test func `seals candidates over everything before the nonce`() throws {
+    let sealed = SealedCandidates(number: 0x0403_0201, nonce: [], sealed: [])
+    #expect(sealed.associatedData(Self.callID) == [1, 10] + Self.callID.bytes + [1, 2, 3, 4])
+    let list = CandidateList([
+      Candidate(.host, SocketAddress(v4: 192, 0, 2, 1, port: 7400)),
+      Candidate(.serverReflexive, SocketAddress(v4: 198, 51, 100, 1, port: 9)),
+    ])
+    let plain = SealedCandidates.plain(list)
+    #expect(try SealedCandidates.candidates(in: plain.span) == list)
+    #expect(throws: WireError.self) { try SealedCandidates.candidates(in: [UInt8]().span) }
+    let short =
+      [1, 10] + Self.callID.bytes + [1, 0, 0, 0] + [UInt8](repeating: 0, count: 24) + [38, 0]
+      + [UInt8](repeating: 0, count: 38)
+    #expect(throws: WireError.self) { try SignalBody(parsing: short.span) }
+  }
+
   @Test(arguments: 0..<UInt64(2000))
   func `survives any bytes`(seed: UInt64) {
     var random = RandomSource(seed: seed)
-    var bytes = Self.samples[Int(random.next() % 9)].bytes
+    var bytes = Self.samples[Int(random.next() % 10)].bytes
     for _ in 0..<(1 + random.next() % 4) {
       bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
     }

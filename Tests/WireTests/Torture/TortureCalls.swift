@@ -65,7 +65,7 @@ extension TortureTable {
       refuse | version 0 | 00 01 $call 4:7 00*192
       refuse | version 2 | 02 01 $call 4:7 00*192
       refuse | type 0 | 01 00 $call 4:7 00*192
-      refuse | type 10 | 01 0a $call 4:7 00*192
+      refuse | type 11 | 01 0b $call 4:7 00*192
       refuse | type 255 | 01 ff $call 4:7 00*192
       whole  | RINGING | 01 02 $call 00 00*24 2:28 00*28 $mac
       whole  | RINGING, prepared | 01 02 $call 01 00*24 2:28 00*28 $mac
@@ -93,6 +93,9 @@ extension TortureTable {
       refuse | RECEIPT for type 99 | 01 08 $call 63 8:0 $mac
       whole  | UNSUPPORTED | 01 09 $call 01 03
       refuse | UNSUPPORTED, highest below lowest | 01 09 $call 03 01
+      whole  | CANDIDATES | 01 0a $call 4:1 00*24 2:39 00*39
+      refuse | CANDIDATES, too short for one | 01 0a $call 4:1 00*24 2:38 00*38
+      refuse | CANDIDATES beyond the body | 01 0a $call 4:1 00*24 2:40 00*39
       """)
 
   static let control = TortureTable(

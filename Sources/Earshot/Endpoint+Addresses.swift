@@ -1,0 +1,60 @@
+internal import Peer
+internal import Primitives
+internal import Reactor
+
+/// The host's own addresses at one moment, and the one that it would send from.
+struct HostAddresses: Equatable {
+  var candidates: [SocketAddress] = []
+  /// What packets to the rendezvous leave from: it changes with the routes.
+  var source: SocketAddress?
+}
+
+/// The host moves: its program tells the rendezvous and the peers of its calls.
+extension Endpoint {
+  /// Begins to look for changes. A socket that is bound to one address has no other.
+  func watchAddresses() {
+    guard localAddress.isUnspecified, !isClosed else { return }
+    hostAddresses = presentAddresses() ?? hostAddresses
+    do throws(ReactorError) {
+      addressWatch = try AddressWatch(on: loop) { self.updateAddresses() }
+    } catch {
+      addressWatch = nil  // Not told of changes: silence on the path begins the search as well.
+    }
+  }
+
+  private func updateAddresses() {
+    guard !isClosed, let present = presentAddresses(), present != hostAddresses else { return }
+    hostAddresses = present
+    driver.withMachine { machine, now in
+      machine.changeHostCandidates(present.candidates, now: now)
+    }
+  }
+
+  /// The own address that packets to `remote` come from: of a socket bound to every address the one
+  /// that the system chooses. Asked anew only for another `remote`, or when `isFresh`.
+  ///
+  /// - Parameter local: The own address that the call's path names, if it names one.
+  func localAddress(
+    toward remote: SocketAddress, local: LocalAddressID = .unspecified, isFresh: Bool = false
+  ) -> SocketAddress {
+    guard localAddress.isUnspecified else { return localAddress }
+    if let named = driver.address(local) { return named }
+    let known = sourceAddress.flatMap { $0.remote == remote ? $0.local : nil }
+    if let known, !isFresh { return known }
+    let found = NetworkInterfaces.address(toward: remote, port: localAddress.port)
+    let local = found ?? known ?? localAddress
+    sourceAddress = (remote, local)
+    return local
+  }
+
+  private func presentAddresses() -> HostAddresses? {
+    let rendezvous = driver.readMachine { $0.configuration.rendezvous }
+    do throws(EarshotError) {
+      return HostAddresses(
+        candidates: try EndpointSetup.hostAddresses(localAddress, rendezvous: rendezvous),
+        source: NetworkInterfaces.address(toward: rendezvous, port: localAddress.port))
+    } catch {
+      return nil  // The kernel does not list them now; the next change is another chance.
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import Calling
+import Connectivity
+package import Primitives
+import Wire
+
+/// Calls go on when an address of either side changes (docs/protocol/calling.md §4, "Moving").
+extension PeerMachine {
+  /// The host has other addresses now.
+  package mutating func changeHostCandidates(_ addresses: [SocketAddress], now: Instant) {
+    configuration.hostCandidates = addresses
+    rendezvous.locate(now: now)
+    for link in links {
+      link.association?.ping()
+      if link.canSearch { beginSearch(link, .ownAddresses, now: now) }
+    }
+    settle(now: now)
+  }
+
+  /// Tells the peer our addresses, if there is a reason to.
+  mutating func driveSearch(_ link: CallLink, now: Instant) {
+    let isSilent = link.agent.silentAt.map { $0 <= now } ?? false
+    link.roaming.search.settle(lastAnswer: link.agent.lastAnswer, isSilent: isSilent)
+    if isSilent, link.canSearch, !link.roaming.search.isActive {
+      beginSearch(link, .silence, now: now)
+    }
+    guard link.roaming.search.poll(now: now) else { return }
+    rendezvous.locate(now: now)
+    tellCandidates(link, now: now)
+  }
+
+  private mutating func beginSearch(_ link: CallLink, _ cause: PathSearch.Cause, now: Instant) {
+    link.roaming.search.begin(cause, now: now)
+    if cause == .ownAddresses { link.agent.checkAll(now: now) }
+    rendezvous.locate(now: now)
+  }
+
+  private mutating func tellCandidates(_ link: CallLink, now: Instant) {
+    guard link.canSearch, rendezvous.isRegistered,
+      let body = link.roaming.makeBody(link.callID, ownCandidates, random: &random)
+    else { return }
+    rendezvous.forward(
+      body, to: link.peer, link.programs.remote, about: (link.callID, .candidates),
+      lifeSeconds: Self.candidatesLife, now: now)
+  }
+
+  /// The rendezvous has shown where we are.
+  mutating func noteOwnAddress(now: Instant) {
+    for link in links where link.roaming.search.isActive && link.roaming.told != ownCandidates {
+      link.roaming.search.noteNewAddress(now: now)
+      driveSearch(link, now: now)
+    }
+  }
+
+  /// Our addresses are others than those that INVITE told.
+  mutating func catchUp(_ link: CallLink, now: Instant) {
+    guard link.role == .caller, link.roaming.told != ownCandidates, link.canSearch else { return }
+    beginSearch(link, .ownAddresses, now: now)
+  }
+
+  mutating func handleCandidates(_ sealed: SealedCandidates, _ link: CallLink, now: Instant) {
+    guard ledger.isOpen(link.callID), let list = link.roaming.read(sealed, link.callID) else {
+      return ledger.countIgnored(.forged)
+    }
+    link.remoteCandidates = list.candidates
+    guard link.isFindingPath else { return }
+    link.agent.renewCandidates(usable(list.candidates), now: now)
+  }
+
+  var ownCandidates: CandidateList {
+    var candidates = configuration.hostCandidates.prefix(7).map { Candidate(.host, $0) }
+    if let seen = rendezvous.seenAddress, !candidates.contains(where: { $0.address == seen }) {
+      candidates.append(Candidate(.serverReflexive, seen))
+    }
+    return CandidateList(candidates)
+  }
+
+  /// Those of a family in which this host has an address: a check of another one would only keep
+  /// others waiting for their turn.
+  func usable(_ candidates: [Candidate]) -> [Candidate] {
+    let own = configuration.hostCandidates
+    guard !own.isEmpty else { return candidates }
+    return candidates.filter { candidate in
+      own.contains { $0.family == candidate.address.family }
+    }
+  }
+
+  /// How long the rendezvous tries to deliver CANDIDATES, in s: later ones say more.
+  private static var candidatesLife: UInt16 { 2 }
+}
+
+extension CallLink {
+  /// Whether the peer can be told where we are, and something would come of it.
+  var canSearch: Bool {
+    isFindingPath && roaming.hasKeys && association?.isClosing == false
+  }
+
+  /// When a search begins, or goes on.
+  var searchDeadline: Instant? {
+    guard canSearch else { return nil }
+    return roaming.search.isActive ? roaming.search.nextDeadline : agent.silentAt
+  }
+}

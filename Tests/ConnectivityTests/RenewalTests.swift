@@ -1,0 +1,95 @@
+import Primitives
+import Testing
+import Wire
+
+@testable import Connectivity
+
+/// The peer says where it is now.
+@Suite struct RenewalTests {
+  /// One whose only address has answered.
+  private func connected() throws -> (Agent, Instant) {
+    var agent = AgentTests.agent()
+    let check = try agent.expectCheck(now: start)
+    let now = start + .milliseconds(20)
+    _ = agent.handleResponse(
+      token: check.token, from: check.address, seenAs: address(1), now: now)
+    agent.setExpectsMedia(true, now: now)
+    return (agent, now)
+  }
+
+  private func checks(_ agent: inout Agent, at now: Instant) -> [Agent.Probe] {
+    var found: [Agent.Probe] = []
+    while let probe = agent.pollCheck(now: now) { found.append(probe) }
+    return found
+  }
+
+  @Test func `the new address that answers first takes over from one that does not`() throws {
+    var (agent, now) = try connected()
+    agent.renewCandidates(
+      [Candidate(.host, address(5)), Candidate(.serverReflexive, address(6))], now: now)
+    let first = checks(&agent, at: now)
+    #expect(Set(first.map(\.address)) == [address(5), address(100)])
+    now = now + .milliseconds(10)
+    let second = try #require(checks(&agent, at: now).first)
+    #expect(second.address == address(6))
+    let change = agent.handleResponse(
+      token: second.token, from: address(6), seenAs: address(1), now: now + .milliseconds(30))
+    #expect(change?.cause == .moved && agent.selected == address(6))
+  }
+
+  @Test func `the old address stays if it answers first`() throws {
+    var (agent, now) = try connected()
+    agent.renewCandidates([Candidate(.host, address(5))], now: now)
+    let both = checks(&agent, at: now)
+    let old = try #require(both.first { $0.address == address(100) })
+    let new = try #require(both.first { $0.address == address(5) })
+    for probe in [old, new] {
+      now = now + .milliseconds(20)
+      let change = agent.handleResponse(
+        token: probe.token, from: probe.address, seenAs: address(1), now: now)
+      #expect(change == nil)
+    }
+    #expect(agent.selected == address(100) && agent.isValid(address(5)))
+  }
+
+  /// False candidates in a call must not make a weapon of either side.
+  @Test(arguments: [1, 3, 8]) func `draws at most a hundred checks to what never answers`(
+    count: Int
+  ) throws {
+    var (agent, now) = try connected()
+    var sent = 0
+    for step in 0..<6_000 {
+      if step % 25 == 0 {
+        // Other ones each time, or the same.
+        let first = count == 8 ? step / 25 % 12 * 8 : 0
+        agent.renewCandidates(
+          (0..<count).map { Candidate(.host, address(UInt8(150 + ($0 + first) % 100))) }, now: now)
+      }
+      _ = agent.handleTimeout(now: now)
+      for probe in checks(&agent, at: now) {
+        if probe.address != address(100) {
+          sent += 1
+        } else if probe.address == address(100) {
+          _ = agent.handleResponse(
+            token: probe.token, from: address(100), seenAs: address(1), now: now)
+        }
+      }
+      #expect(agent.pathCount <= 20)
+      now = now + .milliseconds(10)
+    }
+    #expect(sent == 100)
+    #expect(agent.selected == address(100))
+  }
+
+  @Test func `there is room for a ninth address, and the selected one stays`() throws {
+    var (agent, now) = try connected()
+    for round in 0..<5 {
+      agent.renewCandidates(
+        (0..<8).map { Candidate(.host, address(UInt8(10 + round * 8 + $0))) }, now: now)
+      #expect(agent.pathCount == 9)
+      now = now + .milliseconds(1)
+    }
+    #expect(agent.selected == address(100))
+    #expect(checks(&agent, at: now).contains { $0.address == address(42) })
+  }
+}

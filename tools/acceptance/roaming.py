@@ -1,0 +1,98 @@
+"""Addresses change in mid-call, where each host lets in only what it asked for: sound goes on."""
+import math, time, wave
+from array import array
+from lab import ADDRESS, sh
+from scenarios import equal, outcome, ready, same_call, scenario
+
+NEXT = {"a": "10.77.0.41", "b": "10.77.0.42"}
+
+
+def filtered(lab, *hosts):
+    """As a port-restricted translator filters: in comes what answers (RFC 4787 §5)."""
+    for host in hosts:
+        rules = (["-A", "INPUT", "-i", "lo", "-j", "ACCEPT"],
+                 ["-A", "INPUT", "-m", "conntrack", "--ctstate", "ESTABLISHED", "-j", "ACCEPT"],
+                 ["-P", "INPUT", "DROP"])
+        for rule in rules:
+            sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", *rule)
+
+
+def moved(lab, host):
+    """The old address goes, a new one comes."""
+    sh("ip", "-n", lab.ns(host), "addr", "del", f"{ADDRESS[host]}/24", "dev", "eth0")
+    sh("ip", "-n", lab.ns(host), "addr", "add", f"{NEXT[host]}/24", "dev", "eth0")
+
+
+def hum(path, seconds):
+    """A steady sound, in which every gap shows."""
+    wave_form = array("h", (int(6000 * math.sin(2 * math.pi * 300 * n / 48000)) for n in range(48000)))
+    with wave.open(path, "wb") as file:
+        file.setnchannels(1), file.setsampwidth(2), file.setframerate(48000)
+        file.writeframes(wave_form.tobytes() * seconds)
+
+
+def longest_gap(path):
+    """The longest silence in a recording of `hum` after its first sound, in ms."""
+    with wave.open(path, "rb") as file:
+        rate, samples = file.getframerate(), array("h", file.readframes(file.getnframes()))[::file.getnchannels()]
+    step = rate // 100
+    loud = [max(map(abs, samples[at:at + step])) > 600 for at in range(0, len(samples) - step, step)]
+    loud = loud[loud.index(True):len(loud) - loud[::-1].index(True)]
+    longest = current = 0
+    for is_loud in loud:
+        current = 0 if is_loud else current + 1
+        longest = max(longest, current)
+    return longest * 10
+
+
+def call_in_which(lab, movers, limit):
+    """Both hear a hum; after three seconds the movers have other addresses."""
+    filtered(lab, "a", "b")
+    lab.rendezvous()
+    hum(lab.path("hum.wav"), 12)
+    bob = ready(lab, "--accept", "--calls", "1", "--play", lab.path("hum.wav"), "--save", lab.path("b.wav"))
+    alice = lab.peer("a", "call", "bob", "--duration", "10", "--play", lab.path("hum.wav"), "--save",
+                     lab.path("a.wav"), name="alice")
+    alice.wait_event("connected")
+    time.sleep(3)
+    for host in movers:
+        moved(lab, host)
+    one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
+    same_call(one, two)
+    for summary, other in ((one, "b"), (two, "a")):
+        expected = NEXT[other] if other in movers else ADDRESS[other]
+        equal(summary["path"]["remote"].split(":")[0], expected, "where the other side is at the end")
+    for program in (alice, bob):
+        assert any(line.get("name") == "pathChanged" for line in program.lines()), f"  not told\n{program.describe()}"
+    gaps = {host: longest_gap(lab.path(f"{host}.wav")) for host in "ab"}
+    assert max(gaps.values()) <= limit, f"  gaps in ms: {gaps}, at most {limit}"
+    return f"gaps: alice {gaps['a']} ms, bob {gaps['b']} ms"
+
+
+@scenario
+def sound_goes_on_when_the_caller_moves(lab):
+    return call_in_which(lab, "a", 500)
+
+
+@scenario
+def sound_goes_on_when_the_callee_moves(lab):
+    return call_in_which(lab, "b", 500)
+
+
+@scenario
+def sound_goes_on_when_both_move(lab):
+    return call_in_which(lab, "ab", 2000)
+
+
+@scenario
+def who_waits_is_called_at_its_new_address(lab):
+    filtered(lab, "a", "b")
+    lab.rendezvous()
+    bob = ready(lab, "--accept", "--calls", "1")
+    moved(lab, "b")
+    time.sleep(1)
+    alice = lab.peer("a", "call", "bob", "--duration", "2", name="alice")
+    summary = outcome(alice, "completed", 0, 20)
+    equal(summary["path"]["remote"].split(":")[0], NEXT["b"], "where bob was found")
+    outcome(bob, "completed", 0)
+    return f"connected after {summary['timeline']['connectedMs']} ms"
