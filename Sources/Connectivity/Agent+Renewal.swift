@@ -5,18 +5,20 @@ package import Wire
 extension Agent {
   /// Takes the candidates that the peer has now. Those are challenged first; what it no longer
   /// offers, and what does not answer, is forgotten. If it no longer offers where we send to, the
-  /// first of its new addresses to answer takes over, unless the old one answers before.
+  /// first of its new addresses to answer takes over, unless the old one answers before. It says so
+  /// because it does not hear us, or because it moved: either way the old one is to show that it
+  /// still is there, or gives way to another that does.
   package mutating func renewCandidates(_ candidates: [Candidate], now: Instant) {
     let offered = candidates.prefix(PathLimits.remoteCandidates)
       .filter { !$0.address.isUnsendable }
     guard !offered.isEmpty, selectedPath != nil else { return addCandidates(candidates, now: now) }
     forgetAllBut(offered.map(\.address))
     for candidate in offered.reversed() { renew(candidate, now: now) }
-    guard let selectedPath, let current = path(selectedPath),
-      !offered.contains(where: { $0.address == selectedPath.remote })
-    else { return }
-    renewedAt = now
-    paths[current].beginRound(at: now)
+    guard let selectedPath, let current = path(selectedPath) else { return }
+    if !offered.contains(where: { $0.address == selectedPath.remote }) { renewedAt = now }
+    suspectedAt = suspectedAt ?? now
+    isSaidToBeUnheard = true
+    if paths[current].isRoundOver { paths[current].beginRound(at: now) }
   }
 
   /// Asks every path, because the own addresses have changed.

@@ -42,6 +42,8 @@ package struct Agent: Sendable {
   var doubtedAt: Instant?
   /// Since when the peer says that it is elsewhere than where we send to.
   var renewedAt: Instant?
+  /// The peer says that it does not hear us: only an answered challenge refutes that.
+  var isSaidToBeUnheard = false
   /// Checks to addresses that have never answered, since one last did for the first time.
   var unprovenChecks = 0
   /// The address a packet with the highest number came from first, while it races with the
@@ -147,7 +149,7 @@ package struct Agent: Sendable {
     let source = DatagramPath(source, local: local)
     if source == selectedPath {
       heardSelected = now
-      suspectedAt = nil
+      if !isSaidToBeUnheard { suspectedAt = nil }
       return
     }
     guard isHighestYet else { return }
@@ -256,6 +258,7 @@ package struct Agent: Sendable {
       rival = nil
       suspectedAt = nil
       renewedAt = nil
+      isSaidToBeUnheard = false
       hearing.noteAnswer(now: now)
       heardSelected = now
       return takeBetter(than: current, now: now)
@@ -319,6 +322,7 @@ package struct Agent: Sendable {
     rival = nil
     suspectedAt = nil
     renewedAt = nil
+    isSaidToBeUnheard = false
     return change
   }
 }

@@ -134,7 +134,7 @@ extension Endpoint {
     }
   }
 
-  private func tellAnswer(_ callID: Wire.CallID) {
+  func tellAnswer(_ callID: Wire.CallID) {
     guard let peer = calls[callID]?.publicPeer else { return }
     publish(.callProgress(CallID(callID), .answered(peer)))
   }

@@ -87,6 +87,21 @@ extension Endpoint {
 
   // MARK: - The answer
 
+  /// The call of whom the user wants to call, if it rings here. A name that is only claimed is
+  /// nobody's.
+  func ringingCall(from target: CallTarget) -> CallID? {
+    for (callID, record) in calls where record.role == .callee && !record.isOver {
+      let isWanted =
+        switch target {
+        case .id(let id): record.peer == id
+        case .name(let name): record.nameTrust != .claimed && record.peerName == name.description
+        }
+      guard isWanted, record.trust != .changed else { continue }
+      if driver.readMachine({ $0.isRinging(callID) }) { return CallID(callID) }
+    }
+    return nil
+  }
+
   func accept(_ id: CallID, _ options: CallOptions) throws(EarshotError) {
     try check(options)
     let callID = resolve(id)

@@ -145,6 +145,9 @@ public actor Endpoint {
   // MARK: - Calls
 
   /// Invites somebody by name or by ID. Returns at once; what comes of it is told by events.
+  ///
+  /// Where that one's own call rings here in this moment, it is accepted instead, and is the call
+  /// that is returned.
   public func call(
     _ target: String, options: CallOptions = CallOptions()
   ) async throws(EarshotError) -> Call {
@@ -153,6 +156,11 @@ public actor Endpoint {
     guard !isClosed else { throw .closed }
     let place = PeerID(target).map(CallTarget.id) ?? PeerName(target).map(CallTarget.name)
     guard let place else { throw .invalidName(target) }
+    if let ringing = ringingCall(from: place) {
+      try accept(ringing, options)
+      tellAnswer(resolve(ringing))
+      return Call(id: ringing, endpoint: self)
+    }
     var invite = InviteOptions()
     invite.ringTimeout = options.ringTimeout
     invite.userExtension = options.userExtension

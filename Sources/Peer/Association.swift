@@ -76,6 +76,9 @@ final class Association {
 
   func maySendMedia(now: Instant) -> Bool { closing == nil && consent.isGiven(now: now) }
 
+  /// Whether what is sent now arrives, as far as the peer's reports say.
+  func isHeard(now: Instant) -> Bool { consent.isFresh(now: now) }
+
   func owns(_ id: ConnectionID) -> Bool { session.owns(id) }
 
   // MARK: - Inputs

@@ -118,7 +118,7 @@ extension CallLink {
     counters.controlBytesSent &+= UInt64(controls)
     guard let frame else { return true }
     counters.packetsSent &+= 1
-    unsent.noteSent()
+    unsent.noteSent(isHeard: association.isHeard(now: now))
     counters.payloadBytesSent &+= UInt64(frame.byteCount)
     counters.wireBytesSent &+= UInt64(packet.count - controls)
     if counters.firstSent == nil { counters.firstSent = now }

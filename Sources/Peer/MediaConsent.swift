@@ -31,6 +31,9 @@ struct MediaConsent: Sendable {
   /// The peer reported an arrival.
   mutating func noteNews(now: Instant) { lastNews = now }
 
+  /// Whether the peer has reported an arrival in the last second.
+  func isFresh(now: Instant) -> Bool { now < lastNews + .seconds(1) }
+
   func isGiven(now: Instant) -> Bool { now < expiry }
 
   /// Whether a PING is due; says so once each interval.

@@ -39,6 +39,11 @@ extension PeerMachine {
     return callID
   }
 
+  /// Whether the call came in and waits for the user's answer.
+  package func isRinging(_ callID: CallID) -> Bool {
+    ledger.state(of: callID) == .calling && link(callID)?.role == .callee
+  }
+
   /// Answers the call that rings.
   package mutating func accept(
     _ callID: CallID, _ options: AnswerOptions = AnswerOptions(), now: Instant

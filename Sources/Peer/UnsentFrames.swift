@@ -1,8 +1,9 @@
 /// Audio frames that were made and never sent, and when the other side is told how many: it could
-/// not tell them from lost ones (docs/protocol/frames.md §5.1.2).
+/// not tell them from lost ones (docs/protocol/frames.md §5.1.2). The first frame behind a gap must
+/// say it: so each does as long as no report says that any arrives.
 struct UnsentFrames: Equatable, Sendable, BitwiseCopyable {
   private(set) var count: UInt64 = 0
-  /// Frames sent since `count` last changed.
+  /// Frames sent since `count` last changed, while the peer reported that they arrive.
   private var framesSince: UInt64 = 0
 
   /// Whether the next frame says it: for two seconds each, then one a second.
@@ -15,7 +16,7 @@ struct UnsentFrames: Equatable, Sendable, BitwiseCopyable {
     framesSince = 0
   }
 
-  mutating func noteSent() { framesSince &+= 1 }
+  mutating func noteSent(isHeard: Bool) { if isHeard { framesSince &+= 1 } }
 
   private static let framesInARow: UInt64 = 100
   private static let framesBetween: UInt64 = 50

@@ -36,6 +36,29 @@ extension CallTests {
     await town.close()
   }
 
+  /// Goal: whoever calls somebody whose call rings here answers it, and there is one call.
+  @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+  func `calling somebody who rings answers`(byName: Bool) async throws {
+    let town = try await LoopbackTown()
+    var alice = await Story(town.alice)
+    var bob = await Story(town.bob)
+    let options = CallOptions(source: Tone(), sink: Ear())
+    _ = try await town.alice.call("bob", options: options)
+    let incoming = try #require(await bob.incoming())
+    let target = byName ? "alice" : town.alice.id.description
+    let call = try await town.bob.call(target, options: options)
+    #expect(call.id == incoming.id)
+    let answered = await bob.first { event -> CallPeer? in
+      if case .callProgress(_, .answered(let peer)) = event { peer } else { nil }
+    }
+    #expect(answered?.id == town.alice.id)
+    await alice.connected()
+    await bob.connected()
+    await call.hangUp()
+    #expect(await alice.report()?.outcome == .completed)
+    await town.close()
+  }
+
   /// Goal: the same when both call each other: whoever's invitation gave way is told as well.
   @Test(.timeLimit(.minutes(1)))
   func `both who call each other are told who answered, and their wishes hold`() async throws {

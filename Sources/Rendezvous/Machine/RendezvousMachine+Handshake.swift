@@ -183,8 +183,7 @@ extension RendezvousMachine {
     do throws(StoreFailure) {
       status = try self.status(of: payload.name, for: id, from: source, now: now)
       let serial = try store.serial(of: id) ?? 0
-      let isGivenUp = try hasSuperseded(payload.card)
-      if isGivenUp || payload.card.content.serial < serial {
+      if try hasSuperseded(payload.card) || payload.card.content.serial < serial {
         var ruling = refuse(id, .superseded, .superseded, from: source, now: now)
         ruling.knownSerial = serial
         return ruling

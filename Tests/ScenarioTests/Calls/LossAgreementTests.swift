@@ -151,10 +151,13 @@ import Wire
     unsent.noteUnsent()
     #expect(unsent.count == 2)
     let said = (0..<500).filter { _ in
-      defer { unsent.noteSent() }
+      defer { unsent.noteSent(isHeard: true) }
       return unsent.isDue
     }
     #expect(said.count == 108 && Array(said.prefix(100)) == Array(0..<100))
+    unsent.noteUnsent()
+    for _ in 0..<200 { unsent.noteSent(isHeard: false) }
+    #expect(unsent.isDue, "in an outage each frame says it")
   }
 
   @Test func `a frame that leaves says how many did not`() throws {
