@@ -165,6 +165,8 @@ package struct Arguments: Sendable {
 
   /// "Did you mean …?" for the nearest of `words`, if it is near: at most a third of it wrong.
   package static func suggestion(_ word: String, _ words: [String]) -> String {
+    // 30 is no slip of the pen for 10.
+    guard Double(word) == nil else { return "" }
     var best: (distance: Int, word: String)?
     for candidate in words {
       let distance = editDistance(word, candidate)

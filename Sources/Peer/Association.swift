@@ -37,6 +37,8 @@ final class Association {
   private var pong: PongFrame?
   /// CLOSE: how often it is still to be sent, and when next (session.md §8).
   private var closing: (frame: CloseFrame, text: [UInt8], left: Int, next: Instant)?
+  /// How long the packets of this path may be.
+  var packetSize = PacketSizeSearch()
   /// Packets with frames that do not parse; at 16 the session is closed (frames.md).
   private var violations = 0
   /// The other side said CLOSE, or broke the protocol, or the keys are too old.
@@ -150,7 +152,7 @@ final class Association {
       roundTrips.add(sample)
       messages.updateProbeTimeout(history.roundTrip.probeTimeout)
     }
-    settleOutcomes()
+    settleOutcomes(now: now)
     // That nothing comes proves no path, and says nothing of what it carries.
     guard history.hasNews else { return }
     consent.noteNews(now: now)
@@ -168,9 +170,9 @@ final class Association {
     }
   }
 
-  private func settleOutcomes() {
+  private func settleOutcomes(now: Instant) {
     while let outcome = history.poll() {
-      uplink?.handle(outcome)
+      if packetSize.handle(outcome, now: now) { uplink?.handle(outcome) }
       guard outcome.packet.hasMessages else { continue }
       switch outcome.fate {
       case .acknowledged, .acknowledgedLate: messages.packetAcknowledged(outcome.packet.number)
@@ -182,7 +184,7 @@ final class Association {
   /// Does what is due inside the session, except the rekey, which its owner carries.
   func handleTimeout(now: Instant) {
     history.handleTimeout(now: now)
-    settleOutcomes()
+    settleOutcomes(now: now)
     messages.handleTimeout(now: now)
     guard closing == nil else { return }
     if now >= nextQuestion { wantsPing = true }
@@ -280,7 +282,7 @@ final class Association {
           number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
           hasMessages: hasMessages))
       uplink?.noteSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
-      settleOutcomes()
+      settleOutcomes(now: now)
       lastSent = now
       if elicits { lastQuestion = now }
       return true

@@ -34,7 +34,8 @@ extension CallLink {
     }
     // A frame that comes now waits 2.5 ms for it.
     let bits = min(estimator.estimate, 1e9) * 0.0025
-    return min(1_100, max(Self.paddingByteCount, Int(bits / 8)))
+    let most = min(1_100, association.packetSize.limit - SealedPacket.tagByteCount)
+    return min(most - SealedPacket.headerByteCount, max(Self.paddingByteCount, Int(bits / 8)))
   }
 
   /// In bit/s; infinite where the gate alone holds it back, `nil` where nothing is to go out.

@@ -41,6 +41,11 @@ extension CallLink {
     video.nextCheck = now + Uplink.checkInterval
     video.assembler.roundTrip = smoothedRoundTrip
     association.checkUplink(now: now)
+    let longest = longestFragment(association)
+    if longest != video.longestFragment {
+      video.longestFragment = longest
+      video.sender.limitFragments(to: longest)
+    }
     association.uplink?.setElastic(video.isPublishing)
     association.uplink?.setFilled(video.isPublishing && video.fill.isOpen)
     if let losses = association.uplink?.losses, video.settings.protects {
@@ -87,13 +92,30 @@ extension CallLink {
       }
       packet.removeAll()
     }
+    if writeSizeTrial(into: &packet, association, now: now) { return true }
     return writeFill(into: &packet, video, association, now: now)
+  }
+
+  /// Padding, to see whether a packet so long arrives.
+  @_lifetime(packet: copy packet)
+  private func writeSizeTrial(
+    into packet: inout OutputSpan<UInt8>, _ association: Association, now: Instant
+  ) -> Bool {
+    guard association.admits(.padding, now: now),
+      let byteCount = association.packetSize.pollTrial(now: now)
+    else { return false }
+    Session.beginPacket(&packet)
+    packet.append(zeros: byteCount - SealedPacket.tagByteCount - packet.count)
+    return association.seal(&packet, elicits: true, hasMessages: false, now: now)
   }
 
   var videoDeadline: Instant? {
     guard let video, let association, mayStartMedia, association.carriesProbes() else { return nil }
     var deadline = earliest(video.nextCheck, video.requestDeadline)
     guard agent.selected != nil else { return deadline }
+    if let trial = association.packetSize.nextDeadline {
+      deadline = earliest(deadline, max(trial, association.admission(of: .padding)))
+    }
     if video.sender.hasRetransmission {
       deadline = earliest(deadline, association.admission(of: .retransmission))
     }
@@ -132,9 +154,14 @@ extension CallLink {
 
   /// Small fragments where one of 1200 bytes would hold up the audio for more than 12 ms.
   func fragmentByteCount(_ uplink: Uplink) -> Int {
-    min(
-      VideoMediaFrame.payloadByteCounts.upperBound,
+    return min(
+      video?.longestFragment ?? VideoMediaFrame.payloadByteCounts.upperBound,
       max(300, Int(min(uplink.estimator.estimate, 1e9) * 0.012 / 8)))
+  }
+
+  private func longestFragment(_ association: Association) -> Int {
+    VideoMediaFrame.payloadByteCounts.upperBound
+      - (Datagram.maximumByteCount - association.packetSize.limit)
   }
 
   /// Both sides have said that they can.

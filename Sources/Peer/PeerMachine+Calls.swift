@@ -145,6 +145,7 @@ extension PeerMachine {
           link.association?.session.requestRekey(now: now, random: &random)
         }
         link.association?.uplink?.restart()
+        if change.cause != .ownAddress { link.association?.packetSize.restart() }
       }
     }
     tellMedia(link)

@@ -27,6 +27,8 @@ final class VideoLink {
   }
   var hasToldArrival = false
   var nextCheck = Instant.zero
+  /// Bytes of a fragment that the path carries.
+  var longestFragment = VideoMediaFrame.payloadByteCounts.upperBound
   var nextPadding = Instant.zero
   /// What may be sent beside the pictures.
   var fill = FillBudget()

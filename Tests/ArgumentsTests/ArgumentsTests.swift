@@ -110,4 +110,9 @@ struct ArgumentsTests {
     #expect(throws: Never.self) { try Arguments(["--turns", "x"]).refuse(absent) }
     #expect(throws: Never.self) { try Arguments(["--", "--turn"]).refuse(absent) }
   }
+
+  @Test func `one number is not taken for another`() {
+    #expect(Arguments.suggestion("30", ["10", "20"]).isEmpty)
+    #expect(Arguments.suggestion("vpp8", ["none", "vp8"]) == "Did you mean vp8?")
+  }
 }

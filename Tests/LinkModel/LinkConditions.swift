@@ -87,6 +87,8 @@ package struct LinkConditions: Sendable {
   /// Takes the place of `rate`: what a recorded line could carry, millisecond by millisecond.
   package var trace: TracedRate?
   package var blackouts: [Blackout] = []
+  /// Longer packets, with their headers, vanish; `nil` = none do.
+  package var mostByteCount: Int?
   /// Datagrams come out as not ECN-capable, whatever they were.
   package var clearsECN = false
 

@@ -63,7 +63,7 @@ package struct SimulatedLink: Sendable {
     byteCount: Int, at now: Instant, isECNCapable: Bool = false
   ) -> Passage {
     counters.offered += 1
-    if isDown || isBlackedOut(at: now) {
+    if isDown || isBlackedOut(at: now) || isTooLong(byteCount) {
       counters.blackedOut += 1
       return Passage(fate: .blackedOut)
     }
@@ -102,6 +102,10 @@ package struct SimulatedLink: Sendable {
   }
 
   // MARK: - Parts of the passage
+
+  private func isTooLong(_ byteCount: Int) -> Bool {
+    conditions.mostByteCount.map { byteCount + Self.headerByteCount > $0 } ?? false
+  }
 
   private func isBlackedOut(at now: Instant) -> Bool {
     for blackout in conditions.blackouts where blackout.from <= now && now < blackout.to {

@@ -16,6 +16,8 @@ package struct VideoSender: Sendable {
       mostFragmentByteCount = min(max(mostFragmentByteCount, range.lowerBound), range.upperBound)
     }
   }
+  /// The most that the path carries: longer ones are not sent again.
+  private var longestFragment = VideoMediaFrame.payloadByteCounts.upperBound
   /// How much parity the frames to come get.
   package var parity = ParityPolicy()
   private var slots = [SentFrame](repeating: SentFrame(), count: VideoLimits.frames)
@@ -104,6 +106,12 @@ package struct VideoSender: Sendable {
     hasBroken = true
   }
 
+  /// The path carries fragments of so many bytes, and none longer.
+  package mutating func limitFragments(to byteCount: Int) {
+    if byteCount < longestFragment { discardWaiting() }
+    longestFragment = byteCount
+  }
+
   // MARK: - Outputs
 
   /// Whether the encoder must make the next frame a key frame.
@@ -153,7 +161,9 @@ package struct VideoSender: Sendable {
     while let repair = repairs.pop() {
       let index = slotIndex(repair.number)
       // It may have made room for newer ones meanwhile.
-      guard slots[index].number == repair.number, !slots[index].bytes.isEmpty else { continue }
+      guard slots[index].number == repair.number, !slots[index].bytes.isEmpty,
+        slots[index].fragmentRange(Int(repair.fragment)).count <= longestFragment
+      else { continue }
       slots[index].write(Int(repair.fragment), isRetransmission: true, to: &packet)
       noteSent(index, Int(repair.fragment), now: now)
       statistics.retransmittedPacketsSent += 1
@@ -175,7 +185,9 @@ package struct VideoSender: Sendable {
     }
     let index = slotIndex(next - 1)
     let fragment = slots[index].repeatedCount
-    guard fragment < slots[index].sentCount else { return false }
+    guard fragment < slots[index].sentCount,
+      slots[index].fragmentRange(fragment).count <= longestFragment
+    else { return false }
     slots[index].repeatedCount += 1
     slots[index].write(fragment, isRetransmission: true, to: &packet)
     noteSent(index, fragment, now: now)

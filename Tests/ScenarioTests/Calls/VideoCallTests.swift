@@ -11,7 +11,7 @@ import Wire
 @Suite struct VideoCallTests {
   private static let settings = VideoSettings()
 
-  private final class Talk {
+  final class Talk {
     let pair: TwoPeers
     let alice: VideoEnd
     let bob: VideoEnd

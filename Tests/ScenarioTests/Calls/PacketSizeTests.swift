@@ -1,0 +1,77 @@
+import Congestion
+import Primitives
+import Simulation
+import Testing
+
+@testable import Peer
+
+/// The path carries only shorter packets from some moment on, as behind a tunnel that is opened, and
+/// nobody says so.
+extension VideoCallTests {
+  private static func setMost(_ talk: Talk, _ byteCount: Int?) {
+    let network = talk.pair.world.network
+    var access = network.conditions(of: talk.pair.alice.site)
+    access.up.mostByteCount = byteCount
+    network.setConditions(access, of: talk.pair.alice.site, now: talk.pair.world.now)
+  }
+
+  /// The longest datagram that Alice sends now.
+  private static func limit(_ talk: Talk) -> Int {
+    talk.pair.alice.host.command(now: talk.pair.world.now) { machine, _ in
+      machine.links.first?.association?.packetSize.limit ?? 0
+    } ?? 0
+  }
+
+  /// From one moment to another: the longest time without a picture at Bob, in ms.
+  private static func longestGap(_ talk: Talk, from start: Instant) -> Int64 {
+    let times = talk.bob.framesReceived.map(\.at).filter { $0 > start } + [talk.pair.world.now]
+    return zip([start] + times, times).map { ($1 - $0).milliseconds }.max() ?? .max
+  }
+
+  @Test(arguments: [576, 700, 1000, 1190], [700_000, 2_000_000, 8_000_000] as [UInt64])
+  func `pictures are back within two seconds of a path that shrinks`(
+    most: Int, uplink: UInt64
+  ) throws {
+    for seed in UInt64(31)...33 {
+      let talk = try Talk(seed: seed, uplink: uplink)
+      talk.run(.seconds(10))
+      let fell = talk.pair.world.now
+      let audioBefore = (talk.alice.audioSent, talk.bob.audioReceived)
+      Self.setMost(talk, most)
+      talk.run(.seconds(12))
+      let gap = Self.longestGap(talk, from: fell)
+      #expect(gap <= 2000, "seed \(seed): \(gap) ms without a picture")
+      let lost = (talk.alice.audioSent - audioBefore.0) - (talk.bob.audioReceived - audioBefore.1)
+      #expect(lost <= 5, "seed \(seed): \(lost) audio frames")
+      #expect(talk.alice.changes.isEmpty, "seed \(seed): audio alone")
+    }
+  }
+
+  @Test func `longer packets are tried again when the path carries them again`() throws {
+    let talk = try Talk(seed: 34, uplink: 2_000_000)
+    talk.run(.seconds(8))
+    #expect(Self.limit(talk) == 1200)
+    Self.setMost(talk, 1000)
+    talk.run(.seconds(8))
+    #expect(Self.limit(talk) == 900, "with 28 bytes of IP and UDP")
+    Self.setMost(talk, nil)
+    talk.run(.seconds(32))
+    #expect(Self.limit(talk) == 1200)
+  }
+
+  /// Bursts in which all is lost, and a queue that overflows, take packets of all lengths.
+  @Test(arguments: [400_000, 1_500_000] as [UInt64])
+  func `loss is not taken for a path that shrinks`(uplink: UInt64) throws {
+    let talk = try Talk(seed: 35, uplink: uplink)
+    let network = talk.pair.world.network
+    var access = network.conditions(of: talk.pair.alice.site)
+    access.up.loss = .bursts(GilbertElliott(goodToBad: 0.01, badToGood: 0.1))
+    network.setConditions(access, of: talk.pair.alice.site, now: talk.pair.world.now)
+    var shortest = 1200
+    for _ in 0..<40 {
+      talk.run(.seconds(1))
+      shortest = min(shortest, Self.limit(talk))
+    }
+    #expect(shortest == 1200)
+  }
+}

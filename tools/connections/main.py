@@ -1,0 +1,60 @@
+"""Runs the tables of tools/connectivity (see there)."""
+import sys, time
+import tables
+from town import TRANSLATORS, missing
+
+ALL_MOVES = [(a, b) for a in tables.MOVES for b in tables.MOVES if tables.meets(a, b)]
+WHOLE = {
+    "matrix": lambda: tables.matrix(TRANSLATORS),
+    "moves": lambda: tables.moves(ALL_MOVES),
+    "outages": lambda: tables.outages([1, 5, 10, 15, 18, 25], ["a", "b", "ab"], [("none", "none"), ("port", "port")]),
+    "families": lambda: tables.families(list(tables.FAMILIES)),
+}
+QUICK = {
+    "matrix": lambda: tables.matrix(["port", "symmetric"]),
+    "moves": lambda: tables.moves([("port", "port")]),
+    "outages": lambda: tables.outages([18], ["ab"], [("port", "port")]),
+    "families": lambda: tables.families(["IPv6", "both"]),
+}
+
+
+def markdown(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "/") for cell in line) + " |" for line in lines)
+
+
+def main(words):
+    quick, folder, names = "--quick" in words, None, []
+    rest = iter(word for word in words if word != "--quick")
+    for word in rest:
+        if word == "--write":
+            folder = next(rest, None)
+        else:
+            names.append(word)
+    unknown = [name for name in names if name not in WHOLE]
+    if unknown or (folder is None and "--write" in words):
+        print(f"connectivity: {unknown or '--write'}: see tools/connectivity --help", file=sys.stderr)
+        return 2
+    reason = missing()
+    if reason:
+        print(f"== skipped: {reason}\n0 passed, 0 failed, 1 skipped")
+        return 0
+    passed = failed = 0
+    for name in names or WHOLE:
+        began = time.monotonic()
+        head, rows, wrong = (QUICK if quick else WHOLE)[name]()
+        text = markdown(head, rows)
+        print(f"== {name} ({time.monotonic() - began:.0f} s)\n{text}", flush=True)
+        for line in wrong:
+            print(f"FAIL  {name}: {line}")
+        cells = sum(len(row) - 1 for row in rows)
+        passed, failed = passed + cells - len(wrong), failed + len(wrong)
+        if folder:
+            with open(f"{folder}/{name}.md", "w") as file:
+                file.write(f"# {name}\n\n    tools/connectivity {name}\n\n{text}\n")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
