@@ -5,8 +5,8 @@ import Testing
 
 @testable import Peer
 
-/// The path carries only shorter packets from some moment on, as behind a tunnel that is opened, and
-/// nobody says so.
+/// The path carries only shorter packets from some moment on, as behind a tunnel that is opened,
+/// and nobody says so.
 extension VideoCallTests {
   private static func setMost(_ talk: Talk, _ byteCount: Int?) {
     let network = talk.pair.world.network
