@@ -10,14 +10,17 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
+#include <sys/utsname.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -129,6 +132,16 @@ int earshot_udp_report_destinations(int fd, int is_v6) {
   return is_v6 ? set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
                : set_int(fd, IPPROTO_IP, IP_PKTINFO, 1);
 }
+
+// The kernel doubles what it was asked for, for its own records (socket(7)).
+static int buffer_byte_count(int fd, int option) {
+  int value = 0;
+  socklen_t length = sizeof value;
+  return getsockopt(fd, SOL_SOCKET, option, &value, &length) == 0 ? value / 2 : -errno;
+}
+
+int earshot_udp_receive_buffer(int fd) { return buffer_byte_count(fd, SO_RCVBUF); }
+int earshot_udp_send_buffer(int fd) { return buffer_byte_count(fd, SO_SNDBUF); }
 
 int earshot_udp_set_ecn(int fd, int is_v6, int ecn) {
   int failure = set_int(fd, IPPROTO_IP, IP_TOS, ecn);
@@ -510,6 +523,29 @@ static _Thread_local char thread_mark;
 __attribute__((noinline)) uintptr_t earshot_thread_mark(void) {
   __asm__ volatile("");
   return (uintptr_t)&thread_mark;
+}
+
+static uint64_t limit_of(int resource) {
+  struct rlimit limit;
+  if (getrlimit(resource, &limit) != 0) return 0;
+  return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+uint64_t earshot_locked_memory_limit(void) { return limit_of(RLIMIT_MEMLOCK); }
+uint64_t earshot_real_time_limit(void) { return limit_of(RLIMIT_RTPRIO); }
+
+int earshot_can_lock_memory(size_t byte_count) {
+  void *memory = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 0;
+  int is_locked = mlock(memory, byte_count) == 0;
+  munmap(memory, byte_count);
+  return is_locked;
+}
+
+void earshot_kernel_version(char *text, size_t byte_count) {
+  struct utsname name;
+  if (byte_count > 0) text[0] = 0;
+  if (uname(&name) == 0) snprintf(text, byte_count, "%s %s", name.sysname, name.release);
 }
 
 int earshot_forbid_core_dumps(void) {

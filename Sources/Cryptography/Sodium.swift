@@ -6,6 +6,9 @@ package enum Sodium {
   /// Picks the fastest implementation for this processor; everything here calls it first.
   package static func initialize() { precondition(isReady, "libsodium could not be initialised") }
 
+  /// As the library calls it: "1.0.18".
+  package static var version: String { unsafe String(cString: sodium_version_string()) }
+
   private static let isReady = sodium_init() >= 0
 }
 

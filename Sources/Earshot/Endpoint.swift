@@ -68,7 +68,14 @@ public actor Endpoint {
   /// - Throws: When an address, a name or the identity file cannot be used. That the rendezvous
   ///   does not answer is not thrown but reported (`registrationChanged`).
   public static func open(_ configuration: Configuration) async throws(EarshotError) -> Endpoint {
-    let setup = try await EndpointSetup.make(configuration)
+    try await open(configuration, at: nil)
+  }
+
+  /// The same at one address of the rendezvous; `nil` = the system's choice.
+  static func open(
+    _ configuration: Configuration, at address: SocketAddress?
+  ) async throws(EarshotError) -> Endpoint {
+    let setup = try await EndpointSetup.make(configuration, at: address)
     let endpoint = try Endpoint(setup)
     try await endpoint.begin()
     return endpoint
@@ -264,7 +271,7 @@ public actor Endpoint {
   }
 
   /// A wait on the loop's own timer.
-  private func pause(_ duration: Duration) async {
+  func pause(_ duration: Duration) async {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       do throws(ReactorError) {
         let box = TimerBox()

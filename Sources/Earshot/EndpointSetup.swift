@@ -19,7 +19,10 @@ struct EndpointSetup: ~Copyable {
   let machine: PeerMachine
   let socket: UDPSocket
 
-  static func make(_ configuration: Configuration) async throws(EarshotError) -> EndpointSetup {
+  /// - Parameter address: Which address of the rendezvous to use; `nil` = the system's choice.
+  static func make(
+    _ configuration: Configuration, at address: SocketAddress? = nil
+  ) async throws(EarshotError) -> EndpointSetup {
     let target = try RendezvousTarget(configuration.rendezvous)
     guard Configuration.callCounts.contains(configuration.maximumCalls) else {
       throw .invalidArgument(
@@ -36,9 +39,14 @@ struct EndpointSetup: ~Copyable {
     let path = try LocalIdentityFile.path(configuration.identityFile)
     let identity = try LocalIdentityFile.open(path)
     let known = KnownIdentities(besideIdentity: path)
-    let address = try await target.resolve(matching: bind)
+    let resolved: SocketAddress
+    if let address {
+      resolved = address
+    } else {
+      resolved = try await target.resolve(matching: bind)
+    }
     return try make(
-      configuration, target, address: address, bind: bind, name: name, identity: identity,
+      configuration, target, address: resolved, bind: bind, name: name, identity: identity,
       known: known)
   }
 
@@ -139,6 +147,14 @@ struct RendezvousTarget: Sendable {
 
   /// The first address that the local socket can send to.
   func resolve(matching bind: SocketAddress) async throws(EarshotError) -> SocketAddress {
+    guard let first = Self.preferred(try await addresses(matching: bind)) else {
+      throw .invalidAddress(text)
+    }
+    return first
+  }
+
+  /// Every address that the local socket can send to, in the system's order (RFC 6724).
+  func addresses(matching bind: SocketAddress) async throws(EarshotError) -> [SocketAddress] {
     let addresses: [SocketAddress]
     do throws(ReactorError) {
       addresses = try await Resolver.resolve(text)
@@ -146,12 +162,19 @@ struct RendezvousTarget: Sendable {
       throw error.action == "resolve"
         ? .hostNotFound(text, detail: error.reason) : .invalidAddress(text)
     }
-    let usable = Self.preferred(
-      addresses.filter { $0.family == bind.family || bind.family == .v6 && bind.isUnspecified })
-    guard let usable, !usable.isUnsendable else {
+    let usable = addresses.filter {
+      ($0.family == bind.family || bind.family == .v6 && bind.isUnspecified) && !$0.isUnsendable
+    }
+    guard !usable.isEmpty else {
       throw addresses.isEmpty ? .hostNotFound(text, detail: "no address") : .invalidAddress(text)
     }
     return usable
+  }
+
+  /// The same, of a local address as text.
+  func addresses(matching bind: String) async throws(EarshotError) -> [SocketAddress] {
+    guard let address = SocketAddress(bind) else { throw .invalidAddress(bind) }
+    return try await addresses(matching: address)
   }
 
   /// The system's first choice (RFC 6724). Of a name for this host itself, `localhost`, the IPv4

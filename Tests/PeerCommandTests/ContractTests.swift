@@ -32,7 +32,7 @@ struct ContractTests {
       ]
     ),
     ("inspect", []), ("join", []), ("send", []), ("receive", []), ("contacts", []), ("token", []),
-    ("doctor", []),
+    ("doctor", ["--rendezvous", "--long", "--identity", "--bind", "--json"]),
   ]
 
   @Test func `every command of the contract is there, or refused by its name`() {

@@ -53,6 +53,9 @@ int earshot_udp_open(const earshot_address *local, int buffer_byte_count);
 int earshot_udp_set_gro(int fd, int is_on);
 int earshot_udp_report_destinations(int fd, int is_v6);
 int earshot_udp_set_ecn(int fd, int is_v6, int ecn);
+// What the kernel granted, in bytes of datagrams.
+int earshot_udp_receive_buffer(int fd);
+int earshot_udp_send_buffer(int fd);
 int earshot_tcp_listen(const earshot_address *local, int backlog);
 int earshot_tcp_accept(int fd);
 int earshot_local_address(int fd, earshot_address *address);
@@ -105,6 +108,12 @@ int earshot_signal_is_ignored(int number);
 
 // Makes no core dump, and lets no other program of the same user read this one's memory.
 int earshot_forbid_core_dumps(void);
+
+// What the system allows this process (getrlimit(2)); UINT64_MAX = no limit.
+uint64_t earshot_locked_memory_limit(void);
+uint64_t earshot_real_time_limit(void);
+int earshot_can_lock_memory(size_t byte_count);
+void earshot_kernel_version(char *text, size_t byte_count);
 
 // Time and threads
 uint64_t earshot_boottime_ns(void);

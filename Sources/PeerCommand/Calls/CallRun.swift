@@ -104,7 +104,7 @@ package final class CallRun {
       wasSignalled = true
       await end()
     case .sourceEnded: sourceEnded()
-    case .probe, .opened: break  // A probe runs in a command of its own.
+    case .probe, .opened, .diagnosed: break  // Each runs in a command of its own.
     case .wake: if await wake() { verdict = .ringOver }
     }
     arm()

@@ -8,6 +8,7 @@ package enum Help {
       earshot keygen               makes the own identity; prints its ID and contact card
       earshot card [--qr]          prints the own contact card
       earshot contacts list        shows who is pinned; forget and verify change that
+      earshot doctor               says what this host has and what is in the way of calls
       earshot probe TARGET         measures the line to a rendezvous or a peer
       earshot call NAME|ID         invites, talks, prints how it was
       earshot answer               registers, and waits for calls
@@ -30,6 +31,7 @@ package enum Help {
     case .keygen: keygen
     case .card: card
     case .contacts: contacts
+    case .doctor: doctor
     case .probe: probe + onlineOptions + probeExample
     case .call: call + playing(callDuration) + online
     case .answer: answer + playing(answerDuration) + online
@@ -85,6 +87,27 @@ package enum Help {
       --json               print one JSON object a line
 
     example: earshot contacts forget bob
+    """
+
+  private static let doctor = """
+    usage: earshot doctor [--rendezvous HOST:PORT[#ID]]... [--identity FILE] [--bind HOST:PORT]
+                          [--json]
+
+    Says what this host has and what is in the way of calls, and what to do about each thing:
+    addresses and families, real-time threads, locked memory, socket buffers, codecs; with a
+    rendezvous also whether UDP gets there, how it sees this host (translators after RFC 4787), the
+    clock and ECN. It is registered as a guest for a moment: a waiting answer stays.
+
+      --rendezvous HOST:PORT[#ID]   or $EARSHOT_RENDEZVOUS; up to 4 times. A name is asked at each
+                           of its addresses. Two addresses tell how a translator maps, one cannot
+                           (default: only this host is examined)
+      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --bind HOST:PORT     local UDP address               (default: [::]:0, both families)
+      --json               print one JSON object
+
+    Exit code 3 if no rendezvous answers, or this host has no network.
+
+    example: earshot doctor --rendezvous 192.0.2.1:7400
     """
 
   private static let inspect = """

@@ -8,6 +8,7 @@ package enum Happening: Sendable {
   case opened(Result<Endpoint, EarshotError>)
   case endpoint(EndpointEvent)
   case probe(ProbeProgress)
+  case diagnosed(Result<NetworkDiagnosis, EarshotError>)
   case signal(SignalWatch.Signal)
   case key(Character)
   /// The played file is at its end.
@@ -50,6 +51,19 @@ package final class Inbox {
         feed.yield(.opened(.success(try await Endpoint.open(configuration))))
       } catch {
         feed.yield(.opened(.failure(error)))
+      }
+      withExtendedLifetime(loop) {}
+    }
+  }
+
+  /// Examines this host and its line on the side: `diagnosed` tells.
+  package func examine(_ plan: DiagnosisPlan) {
+    let (feed, loop) = (feed, loop)
+    Task(executorPreference: loop) {
+      do throws(EarshotError) {
+        feed.yield(.diagnosed(.success(try await NetworkDiagnosis.examine(plan))))
+      } catch {
+        feed.yield(.diagnosed(.failure(error)))
       }
       withExtendedLifetime(loop) {}
     }

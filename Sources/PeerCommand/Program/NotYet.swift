@@ -16,9 +16,6 @@ package enum NotYet {
     AbsentFeature(
       "receive", "this version receives no files or texts yet.",
       advice: "Programs can receive messages in a call: CallProgress.message of the library."),
-    AbsentFeature(
-      "doctor", "this version does not examine the host yet.",
-      advice: "earshot probe HOST:PORT measures the line to a rendezvous."),
   ]
 
   /// Of `contacts`.
@@ -36,8 +33,15 @@ package enum NotYet {
     switch command {
     case .probe, .call, .answer: online
     case .keygen, .card, .contacts, .inspect, .replay: []
+    case .doctor: doctor
     }
   }
+
+  private static let doctor = [
+    AbsentFeature(
+      "--long", "this version has no longer examination.",
+      advice: "Leave it out; earshot probe HOST:PORT measures the line.")
+  ]
 
   private static let online: [AbsentFeature] =
     ["--turn", "--turn-user", "--turn-password"].map { name in

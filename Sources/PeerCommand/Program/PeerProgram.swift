@@ -61,6 +61,10 @@ package enum PeerProgram {
       return try parse { () throws(UsageError) in try ContactsCommand(arguments) }.run()
     case .inspect: return try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
     case .replay: return try parse { () throws(UsageError) in try ReplayCommand(arguments) }.run()
+    case .doctor:
+      return try await parse { () throws(UsageError) in
+        try DoctorCommand(arguments, variable: ProcessSurroundings.variable)
+      }.run(on: loop)
     case .probe:
       return try await parse { () throws(UsageError) in
         try ProbeCommand(arguments, variable: ProcessSurroundings.variable)
@@ -121,5 +125,5 @@ package enum PeerProgram {
 
 /// What `earshot` can do.
 package enum Subcommand: String, CaseIterable, Sendable {
-  case keygen, card, contacts, probe, call, answer, inspect, replay
+  case keygen, card, contacts, doctor, probe, call, answer, inspect, replay
 }

@@ -14,6 +14,12 @@ package enum NetworkInterfaces {
   package static func hostAddresses(
     port: UInt16, includingLoopback: Bool = false, limit: Int = addressLimit
   ) throws(ReactorError) -> [SocketAddress] {
+    let found = try addresses(port: port)
+    return usable(found, includingLoopback: includingLoopback, limit: limit)
+  }
+
+  /// Every address of every interface, as the kernel lists them, each with `port`.
+  package static func addresses(port: UInt16 = 0) throws(ReactorError) -> [InterfaceAddress] {
     var first: UnsafeMutablePointer<ifaddrs>?
     guard unsafe getifaddrs(&first) == 0 else {
       throw ReactorError("list", "network interfaces", errno: errno)
@@ -32,9 +38,10 @@ package enum NetworkInterfaces {
       found.append(
         InterfaceAddress(
           address: address, interface: unsafe if_nametoindex(name),
-          isUp: unsafe entry.pointee.ifa_flags & UInt32(IFF_UP) != 0))
+          isUp: unsafe entry.pointee.ifa_flags & UInt32(IFF_UP) != 0,
+          name: unsafe String(cString: name)))
     }
-    return usable(found, includingLoopback: includingLoopback, limit: limit)
+    return found
   }
 
   /// The own address that a packet to `remote` would come from, with `port`: what a socket bound to
@@ -80,11 +87,13 @@ extension NetworkInterfaces {
 }
 
 /// One address of one interface, as the kernel lists it.
-struct InterfaceAddress {
-  var address: SocketAddress
+package struct InterfaceAddress: Sendable {
+  package var address: SocketAddress
   /// The kernel's number; physical cards usually have lower ones than bridges of containers.
-  var interface: UInt32
-  var isUp: Bool
+  package var interface: UInt32
+  package var isUp: Bool
+  /// "eth0".
+  package var name = ""
 
   fileprivate var rank: [UInt64] {
     [
@@ -95,6 +104,6 @@ struct InterfaceAddress {
 }
 
 extension SocketAddress {
-  var isLinkLocalV6: Bool { family == .v6 && high >> 54 == 0xFE80 >> 6 }
+  package var isLinkLocalV6: Bool { family == .v6 && high >> 54 == 0xFE80 >> 6 }
   fileprivate var isLinkLocalV4: Bool { family == .v4 && high >> 48 == 0xA9FE }
 }

@@ -1,0 +1,101 @@
+public import Primitives
+
+/// What this host has, how a rendezvous sees it, and what is in the way of calls: a plain value.
+///
+///     let plan = DiagnosisPlan(rendezvous: ["rendezvous.example:7400"])
+///     let diagnosis = try await NetworkDiagnosis.examine(plan)
+///     for finding in diagnosis.findings { print(finding) }
+///
+/// What was not asked, or could not be told apart, is absent, never guessed; `findings` says so.
+public struct NetworkDiagnosis: Sendable, Equatable {
+  /// What the kernel tells of this host.
+  public var host: HostFacts
+  /// What each address of the rendezvous told, in the order in which they were asked.
+  public var sightings: [RendezvousSighting]
+  /// What is between this host and the rendezvous, one for each family in which one answered.
+  public var translators: [TranslatorFacts]
+
+  package init(host: HostFacts, sightings: [RendezvousSighting] = []) {
+    self.host = host
+    self.sightings = sightings
+    translators = TranslatorFacts.judge(sightings)
+  }
+
+  /// Whether a rendezvous was asked and none answered.
+  public var isUnreachable: Bool {
+    !sightings.isEmpty && !sightings.contains { $0.isAnswered }
+  }
+}
+
+/// What is to be examined.
+public struct DiagnosisPlan: Sendable {
+  /// `HOST:PORT` or `HOST:PORT#ID` of each rendezvous to ask, at most `mostRendezvous`; none = only
+  /// this host is examined. A name is asked at each of its addresses. Two addresses tell how a
+  /// translator maps (RFC 4787); one cannot.
+  public var rendezvous: [String]
+  /// As `Configuration.identityFile`.
+  public var identityFile: String?
+  /// As `Configuration.bind`.
+  public var bind: String
+  /// How long an address may take to answer.
+  public var patience: Duration
+
+  /// How many may be named.
+  public static let mostRendezvous = 4
+  /// How many addresses are asked in all.
+  public static let mostAddresses = 8
+
+  /// 5 s for each address.
+  public init(rendezvous: [String] = []) {
+    self.rendezvous = rendezvous
+    bind = "[::]:0"
+    patience = .seconds(5)
+  }
+}
+
+/// What one address of a rendezvous told.
+public struct RendezvousSighting: Sendable, Equatable {
+  /// As it was named: `HOST:PORT`.
+  public var name: String
+  /// The address that was asked; `nil` when the name has none.
+  public var address: SocketAddress?
+  /// The own address that packets to it leave from.
+  public var local: SocketAddress?
+  /// The address that it sees.
+  public var seenAs: SocketAddress?
+  /// The address that it sees of a second socket, and that socket's own one.
+  public var second: SocketPair?
+  /// Its clock minus ours, in ms.
+  public var clockOffsetMs: Double?
+  /// How far `clockOffsetMs` may be off, in ms: half the round trip, and the step of 1 ms.
+  public var clockUncertaintyMs: Double?
+  /// The median round trip, in ms.
+  public var roundTripMs: Double?
+  /// What became of the ECN field on the way there.
+  public var uplinkECN: ECNSurvival?
+  /// What became of it on the way back.
+  public var downlinkECN: ECNSurvival?
+  /// Why there is nothing, or not all.
+  public var error: EarshotError?
+  /// Whether it answered, be it with a refusal.
+  public var isAnswered: Bool
+
+  package init(name: String, address: SocketAddress? = nil, isAnswered: Bool = false) {
+    self.name = name
+    self.address = address
+    self.isAnswered = isAnswered
+  }
+}
+
+/// A socket of this host, and what the other end sees of it.
+public struct SocketPair: Sendable, Equatable {
+  /// The own address.
+  public var local: SocketAddress
+  /// What the other end sees.
+  public var seenAs: SocketAddress
+
+  package init(local: SocketAddress, seenAs: SocketAddress) {
+    self.local = local
+    self.seenAs = seenAs
+  }
+}

@@ -1,0 +1,77 @@
+package import Arguments
+package import Earshot
+internal import Primitives
+package import Reactor
+
+/// `earshot doctor`: what this host has, and what is in the way of calls.
+package struct DoctorCommand: Sendable {
+  package var plan: DiagnosisPlan
+  package var isJSON: Bool
+
+  package init(
+    _ arguments: consuming Arguments, variable: (String) -> String?
+  ) throws(UsageError) {
+    var arguments = arguments
+    try arguments.refuse(NotYet.options(of: .doctor))
+    var given = try arguments.options("--rendezvous")
+    if given.isEmpty, let usual = variable("EARSHOT_RENDEZVOUS"), !usual.isEmpty {
+      given = [usual]
+    }
+    plan = DiagnosisPlan(rendezvous: given)
+    plan.identityFile = try arguments.option("--identity")
+    plan.bind =
+      try arguments.option("--bind", wants: "an address like [::]:5000 or 192.0.2.1:0") { text in
+        SocketAddress(text) == nil ? nil : text
+      } ?? plan.bind
+    isJSON = try arguments.flag("--json")
+    try arguments.finish()
+    guard given.count <= DiagnosisPlan.mostRendezvous else {
+      throw UsageError(
+        "--rendezvous was given \(given.count) times.",
+        advice: "Give it at most \(DiagnosisPlan.mostRendezvous) times.")
+    }
+    for rendezvous in given { try OnlineOptions.check(rendezvous) }
+  }
+
+  package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
+    let inbox: Inbox
+    do throws(ReactorError) {
+      inbox = try Inbox(on: loop, readsKeys: false)
+    } catch {
+      throw CommandFailure(system: error)
+    }
+    inbox.examine(plan)
+    for await happening in inbox.happenings {
+      switch happening {
+      case .diagnosed(.success(let diagnosis)):
+        print(isJSON ? DoctorLine.text(diagnosis) : DoctorText.text(diagnosis))
+        return ExitCode(diagnosis)
+      case .diagnosed(.failure(let error)): throw CommandFailure(error)
+      case .signal(.interrupt), .signal(.terminate), .signal(.hangUp):
+        throw CommandFailure(.interrupted, "Interrupted before the diagnosis was done.")
+      default: break
+      }
+    }
+    throw CommandFailure(.failed, "The diagnosis went away.")
+  }
+}
+
+extension ExitCode {
+  /// What a diagnosis found: whether calls can be made from here at all. That something could be
+  /// better, or stands in the way of some calls, is no failure.
+  package init(_ diagnosis: NetworkDiagnosis) {
+    if diagnosis.host.interfaces.isEmpty, diagnosis.sightings.isEmpty {
+      self = .unreachable
+    } else if diagnosis.sightings.contains(where: \.isWithoutFault) {
+      self = .done
+    } else if let error = diagnosis.sightings.first?.error {
+      self = ExitCode(error.code)
+    } else {
+      self = .done
+    }
+  }
+}
+
+extension RendezvousSighting {
+  fileprivate var isWithoutFault: Bool { isAnswered && error == nil }
+}

@@ -1,0 +1,129 @@
+"""`earshot doctor`: what it says of hosts, translators and servers that are really there."""
+import json, time
+from lab import ADDRESS, BIN, PORT, sh
+from addresses import SECOND, with_second_addresses
+from scenarios import equal, scenario
+
+SERVER = f"{ADDRESS['r']}:{PORT}"
+
+
+def examine(lab, *servers, code=0, seconds=30):
+    """The JSON object of a doctor on host a."""
+    words = [word for server in servers for word in ("--rendezvous", server)]
+    program = lab.run("a", f"{BIN}/earshot", "doctor", *words, "--json", "--identity", lab.path("identity-a"))
+    equal(program.wait(seconds), code, f"exit code ({program.describe()})")
+    found = list(program.lines())
+    equal([line["type"] for line in found], ["doctor"], "lines")
+    return found[0]
+
+
+def verdict(found, subject):
+    told = [finding for finding in found["findings"] if finding["subject"] == subject]
+    assert told, f"  nothing is said of {subject}: {found}"
+    for finding in told:
+        assert (finding["verdict"] == "good") == ("remedy" not in finding), f"  {finding}"
+    return told[0]["verdict"]
+
+
+def translate(lab, *words):
+    """A translator in front of host a: in its own namespace, which packets leave last."""
+    done = sh("ip", "netns", "exec", lab.ns("a"), "iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", "eth0",
+              "-p", "udp", "-j", "SNAT", "--to-source", *words, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def second_server(lab):
+    with_second_addresses(lab, family=(4,))
+    program = lab.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"0.0.0.0:{PORT}", "--data", lab.path("data"),
+                      "--json", name="rendezvous")
+    program.wait_line(lambda line: line.get("type") == "listening", 5)
+    return f"{SECOND['r']}:{PORT}"
+
+
+@scenario
+def doctor_of_a_host_alone(lab):
+    found = examine(lab)
+    equal([entry["address"] for entry in found["host"]["interfaces"]], [ADDRESS["a"]], "addresses")
+    equal(verdict(found, "rendezvous"), "unknown", "what was not asked")
+    assert "rendezvous" not in found and "translators" not in found, f"  {found}"
+    sh("ip", "-n", lab.ns("a"), "addr", "flush", "dev", "eth0")
+    equal(verdict(examine(lab, code=3), "addresses"), "bad", "a host without an address")
+    return found["sentence"]
+
+
+@scenario
+def doctor_on_an_open_line(lab):
+    lab.rendezvous()
+    began = time.monotonic()
+    found = examine(lab, SERVER)
+    elapsed = time.monotonic() - began
+    told = found["rendezvous"][0]
+    equal(told["seenAs"], told["local"], "address that the rendezvous sees")
+    equal([entry["translated"] for entry in found["translators"]], [False], "translators")
+    assert abs(told["clockOffsetMs"]) < 50 and told["rttMs"] < 50, f"  {told}"
+    equal((told["uplinkEcn"], told["downlinkEcn"]), ("survived", "survived"), "ECN")
+    for subject in ["rendezvous", "translator", "clock", "ecn"]:
+        equal(verdict(found, subject), "good", subject)
+    assert elapsed < 8, f"  took {elapsed:.1f} s"
+    return f"{elapsed:.1f} s: {found['sentence']}"
+
+
+@scenario
+def doctor_beside_a_waiting_answer(lab):
+    lab.rendezvous()
+    answer = lab.peer("a", "answer", "--accept", "--calls", "1", identity="a", name="alice")
+    answer.wait_event("registered")
+    examine(lab, SERVER)
+    call = lab.peer("b", "call", "alice", "--duration", "1", identity="b")
+    equal(call.wait(20), 0, f"exit code of a call after it ({call.describe()})")
+
+
+@scenario
+def doctor_behind_a_translator_that_maps_alike(lab):
+    second = second_server(lab)
+    sh("ip", "-n", lab.ns("a"), "addr", "add", "10.77.0.99/32", "dev", "lo")
+    translate(lab, "10.77.0.99")
+    equal(verdict(examine(lab, SERVER), "translator"), "unknown", "what one address can tell")
+    found = examine(lab, SERVER, second)
+    equal(len(found["rendezvous"]), 2, "addresses asked")
+    equal(verdict(found, "translator"), "good", "what two addresses tell")
+    facts = found["translators"][0]
+    equal((facts["seenAs"].split(":")[0], facts["portPreserved"]), ("10.77.0.99", True), "translator")
+    return facts["mapping"]
+
+
+@scenario
+def doctor_behind_a_translator_that_maps_each_destination_anew(lab):
+    second = second_server(lab)
+    translate(lab, f"{ADDRESS['a']}:20000-60000", "--random-fully")
+    alone = examine(lab, SERVER)
+    equal(verdict(alone, "translator"), "unknown", "what one address can tell")
+    assert "second --rendezvous" in json.dumps(alone["findings"]), "  the remedy is not said"
+    found = examine(lab, SERVER, second)
+    equal(verdict(found, "translator"), "bad", "what two addresses tell")
+    equal(found["translators"][0]["portPreserved"], False, "port preserved")
+    equal(verdict(found, "filtering"), "unknown", "filtering")
+    return found["translators"][0]["mapping"]
+
+
+@scenario
+def doctor_where_udp_is_dropped(lab):
+    lab.rendezvous()
+    sh("ip", "netns", "exec", lab.ns("a"), "iptables", "-w", "-A", "OUTPUT", "-p", "udp", "-j", "DROP")
+    found = examine(lab, SERVER, code=3)
+    equal(verdict(found, "rendezvous"), "bad", "rendezvous")
+    equal(found["rendezvous"][0]["answered"], False, "answered")
+    assert "firewall" in json.dumps(found["findings"]), "  the remedy names no firewall"
+
+
+@scenario
+def doctor_of_a_line_that_clears_ecn(lab):
+    lab.rendezvous()
+    done = sh("ip", "netns", "exec", lab.ns("r"), "iptables", "-w", "-t", "mangle", "-A", "PREROUTING", "-p", "udp",
+              "-j", "TOS", "--set-tos", "0x00/0x03", check=False)
+    if done.returncode != 0:
+        return f"skipped: no TOS target here: {done.stderr.strip().splitlines()[0]}"
+    found = examine(lab, SERVER)
+    equal(found["rendezvous"][0]["uplinkEcn"], "bleached", "uplink")
+    equal(found["rendezvous"][0]["downlinkEcn"], "survived", "downlink")
+    equal(verdict(found, "ecn"), "weak", "ECN")
