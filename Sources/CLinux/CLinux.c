@@ -125,6 +125,20 @@ int earshot_udp_open(const earshot_address *local, int buffer_byte_count) {
   return fd;
 }
 
+int earshot_udp_connect(const earshot_address *remote) {
+  int is_v6 = remote->family == 6;
+  int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  struct sockaddr_storage address;
+  socklen_t size = write_address(remote, is_v6, &address);
+  if (connect(fd, (struct sockaddr *)&address, size) < 0) {
+    int failure = -errno;
+    close(fd);
+    return failure;
+  }
+  return fd;
+}
+
 int earshot_udp_set_gro(int fd, int is_on) { return set_int(fd, IPPROTO_UDP, UDP_GRO, is_on); }
 
 int earshot_udp_report_destinations(int fd, int is_v6) {

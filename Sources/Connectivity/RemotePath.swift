@@ -59,6 +59,8 @@ struct RemotePath: Sendable {
   private(set) var latestRoundTrip: Int64 = 0
   /// Answers since it became valid, as far as anybody asks: at most 2.
   private(set) var answers = 0
+  /// Challenges that were ever sent there.
+  private(set) var checks = 0
   /// Challenges of the present round; 0 = none yet.
   var attempts = 0
   /// When the next challenge is due; `nil` = the round is over.
@@ -112,6 +114,7 @@ struct RemotePath: Sendable {
     if roundBegan == nil { roundBegan = now }
     let wait = policy.firstRepetition * (1 << min(attempts, 20))
     attempts += 1
+    checks += 1
     nextCheckAt = wait <= policy.lastRepetition ? now + wait : nil
   }
 

@@ -78,6 +78,8 @@ public struct CallReport: Sendable {
   public var nameTrust: NameTrust?
   /// It rang here, and another program of this identity accepted or declined it.
   public var endedElsewhere = false
+  /// What was tried, where the call ended because no path was found.
+  public var pathAttempt: PathAttempt?
 }
 
 extension CallReport {

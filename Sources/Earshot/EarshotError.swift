@@ -108,6 +108,13 @@ extension EarshotError {
       advice: "Check that earshot-rendezvous runs there, and that UDP gets through.")
   }
 
+  package static func nothingListens(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .rendezvousUnreachable,
+      "Nothing listens at \(address): its host says so (ICMP port unreachable).",
+      advice: "Start earshot-rendezvous there, or check the port.")
+  }
+
   package static func rendezvousNotUnderstood(_ address: SocketAddress) -> EarshotError {
     EarshotError(
       .rendezvousNotUnderstood, "What answers at \(address) is not an Earshot rendezvous.",

@@ -37,6 +37,13 @@ extension Endpoint {
     }
   }
 
+  /// What a hint says before the attempt has ended: attempts go on.
+  func tellOfTrouble(_ error: EarshotError) {
+    registration = .reconnecting(error)
+    publish(.registrationChanged(registration))
+    release(.failure(error))
+  }
+
   private func release(_ result: Result<RegistrationState.NameStatus, EarshotError>) {
     let waiting = waiters
     waiters = []
@@ -192,6 +199,9 @@ extension Endpoint {
     }
     var report = CallReport(summary, record, statistics: final, known.commands)
     report.peerName = record.peerName
+    if summary.cause == .noPath {
+      report.pathAttempt = driver.readMachine { $0.pathTrial(callID) }.map(PathAttempt.init)
+    }
     publish(.callStateChanged(CallID(callID), .ended, CallStateReason(summary.cause)))
     publish(.callEnded(CallID(callID), report))
     updateStatisticsTimer()

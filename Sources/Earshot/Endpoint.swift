@@ -54,6 +54,8 @@ public actor Endpoint {
   /// Says when the host's addresses change; `nil` where the system does not.
   var addressWatch: AddressWatch?
   var hostAddresses = HostAddresses()
+  /// While nothing has answered.
+  var refusalSearch: RefusalSearch?
   /// The reader of the probe that runs.
   var probeObserver: AsyncStream<ProbeProgress>.Continuation?
   private(set) var isClosed = false
@@ -102,6 +104,7 @@ public actor Endpoint {
     }
     driver.withMachine { machine, now in machine.register(now: now) }
     watchAddresses()
+    watchForRefusal()
   }
 
   // MARK: - Events
@@ -131,8 +134,9 @@ public actor Endpoint {
 
   /// Waits until the rendezvous has answered, and says what became of the name.
   ///
-  /// - Throws: When registration failed for good, and when an attempt came to nothing, after 10 s:
-  ///   the endpoint then goes on by itself, and one may wait again.
+  /// - Throws: When registration failed for good, and when an attempt came to nothing, after 10 s,
+  ///   or after 1.5 s in which the host of the rendezvous only said that nothing listens there: the
+  ///   endpoint then goes on by itself, and one may wait again.
   public func waitUntilRegistered() async throws(EarshotError) -> RegistrationState.NameStatus {
     try await withCheckedContinuation { enlist($0) }.get()
   }

@@ -135,7 +135,9 @@ extension PeerMachine {
 
   mutating func expirePeerProbe(now: Instant) {
     guard let probe = peerProbe, probe.expires <= now else { return }
-    endPeerProbe(.noAnswer, now: now)
+    let link = link(probe.callID)
+    let isPathless = link?.association != nil && link?.agent.selected == nil
+    endPeerProbe(isPathless ? .noPath : .noAnswer, now: now)
   }
 
   // MARK: - The callee
@@ -215,6 +217,7 @@ extension LineReport.Ending {
     case .busy: self = .busy
     case .rejected: self = summary.cause == .notAllowed ? .notAllowed : .callInProgress
     case .unreachable where summary.cause == .notOnline: self = .notOnline
+    case .unreachable where summary.cause == .noPath: self = .noPath
     case .timeout, .unreachable: self = .noAnswer
     case .cancelled: self = .cancelled
     case .failed where summary.cause == .unsupportedVersion: self = .notSupported

@@ -42,6 +42,26 @@ extension Agent {
     #expect(times == [0, 100, 300, 700, 1500, 3100])
   }
 
+  @Test func `tells what became of each address`() throws {
+    var agent = Self.agent(2)
+    let check = try agent.expectCheck(now: start)
+    _ = agent.handleResponse(
+      token: check.token, from: check.address, seenAs: address(1), now: start + .milliseconds(9))
+    agent.handleChallenge(
+      token: 7, from: address(50), byteCount: 68, now: start + .milliseconds(10))
+    var now = start + .milliseconds(10)
+    while now < start + .seconds(1) {
+      while agent.pollCheck(now: now) != nil {}
+      now = now + .milliseconds(10)
+    }
+    let fates: [PathFate] = agent.fates
+    #expect(fates.map(\.address) == [address(100), address(101), address(50)])
+    #expect(fates.map(\.isAnswered) == [true, false, false])
+    #expect(fates.map(\.hasChallenged) == [false, false, true])
+    #expect(fates[0].checks == 1 && fates[1].checks >= 3 && fates[2].checks >= 3)
+    #expect(fates[1].origin == .host && fates[2].origin == .peerReflexive)
+  }
+
   /// False candidates in an invitation must not make a weapon of the callee.
   @Test(arguments: [1, 3, 8]) func `sends at most a hundred checks until one is answered`(
     count: Int

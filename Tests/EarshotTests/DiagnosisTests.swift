@@ -123,6 +123,8 @@ import Testing
     let told = Self.diagnosis(silent)
     #expect(told.isUnreachable && Self.verdict(.rendezvous, told) == .bad)
     #expect(told.findings.contains { $0.remedy?.contains("firewall") == true })
+    silent.error = .nothingListens(address)
+    #expect(silent.finding.remedy?.contains("firewall") == false)
     var refused = RendezvousSighting(name: "r:7400", address: address, isAnswered: true)
     refused.error = .rendezvousFull(address)
     #expect(!Self.diagnosis(refused).isUnreachable)

@@ -88,7 +88,8 @@ import Testing
 
   @Test(arguments: [
     (LineReport.Ending.noAnswer, ExitCode.unreachable, "unreachable"),
-    (.sessionLost, .unreachable, "unreachable"), (.busy, .refused, "busy"),
+    (.noPath, .unreachable, "unreachable"), (.sessionLost, .unreachable, "unreachable"),
+    (.busy, .refused, "busy"),
     (.notAllowed, .refused, "rejected"), (.callInProgress, .refused, "busy"),
     (.cancelled, .interrupted, "cancelled"), (.notSupported, .failed, "failed"),
   ])

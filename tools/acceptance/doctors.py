@@ -1,8 +1,8 @@
-"""`earshot doctor`: what it says of hosts, translators and servers that are really there."""
+"""What programs say is in the way: `earshot doctor`, calls without a path, servers that are not there."""
 import json, time
 from lab import ADDRESS, BIN, PORT, sh
 from addresses import SECOND, with_second_addresses
-from scenarios import equal, scenario
+from scenarios import equal, outcome, ready, scenario
 
 SERVER = f"{ADDRESS['r']}:{PORT}"
 
@@ -127,3 +127,42 @@ def doctor_of_a_line_that_clears_ecn(lab):
     equal(found["rendezvous"][0]["uplinkEcn"], "bleached", "uplink")
     equal(found["rendezvous"][0]["downlinkEcn"], "survived", "downlink")
     equal(verdict(found, "ecn"), "weak", "ECN")
+
+
+@scenario
+def call_without_a_path_says_what_was_tried(lab):
+    lab.rendezvous()
+    bob = ready(lab, "--accept", "--calls", "1")
+    for chain, way in [("OUTPUT", "-d"), ("INPUT", "-s")]:
+        sh("ip", "netns", "exec", lab.ns("a"), "iptables", "-w", "-A", chain, "-p", "udp", way, ADDRESS["b"], "-j", "DROP")
+    page = lab.path("no-path.html")
+    alice = lab.peer("a", "call", "bob", "--duration", "2", "--report", page, name="alice")
+    for summary, mine, other in [(outcome(alice, "unreachable", 3, seconds=20), "a", "b"),
+                                 (outcome(bob, "unreachable", 3, seconds=20), "b", "a")]:
+        attempt = summary["pathAttempt"]
+        equal(attempt["cause"], "filtered", "cause")
+        equal([entry["address"].split(":")[0] for entry in attempt["own"]], [ADDRESS[mine]], "own addresses")
+        checks = attempt["checks"]
+        equal([entry["address"].split(":")[0] for entry in checks], [ADDRESS[other]], "addresses asked")
+        assert checks[0]["asked"] > 3 and not checks[0]["answered"], f"  {checks}"
+        assert attempt["sentence"] and attempt["remedy"], f"  {attempt}"
+    with open(page) as file:
+        assert "no answer" in file.read(), "  the page does not say what became of the checks"
+    return f"asked {checks[0]['asked']} times: {attempt['sentence']}"
+
+
+@scenario
+def nothing_listens_where_the_rendezvous_should_be(lab):
+    took = []
+    for words in (["call", "bob"], ["probe", SERVER]):
+        began = time.monotonic()
+        program = lab.peer("a", *words)
+        equal(program.wait(5), 3, f"exit code of {words[0]}")
+        took.append(time.monotonic() - began)
+        assert 1.4 < took[-1] < 3, f"  {words[0]} took {took[-1]:.1f} s"
+        said = program.stderr()
+        assert "waiting for the rendezvous at" in said and "Nothing listens at" in said, said
+        time.sleep(6)  # Linux refuses once a second, and six times in a burst.
+    found = examine(lab, SERVER, code=3)
+    assert "Nothing listens at" in json.dumps(found["findings"]), "  doctor does not say it"
+    return ", ".join(f"{seconds:.1f} s" for seconds in took)

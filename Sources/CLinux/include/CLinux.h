@@ -50,6 +50,7 @@ enum { earshot_batch_limit = 64 };
 
 // Sockets
 int earshot_udp_open(const earshot_address *local, int buffer_byte_count);
+int earshot_udp_connect(const earshot_address *remote);
 int earshot_udp_set_gro(int fd, int is_on);
 int earshot_udp_report_destinations(int fd, int is_v6);
 int earshot_udp_set_ecn(int fd, int is_v6, int ecn);

@@ -18,7 +18,7 @@ extension RendezvousSighting {
 
   /// A server that is not there and a firewall that drops UDP look the same from here.
   private func silenceRemedy(_ error: EarshotError) -> String {
-    guard error.code == .rendezvousUnreachable, let address else { return error.advice }
+    guard let address, error == .rendezvousUnreachable(address) else { return error.advice }
     return "Check on its host that earshot-rendezvous runs and listens there. If it does, a "
       + "firewall drops UDP: let this host send to UDP port \(address.port) and be answered."
   }

@@ -30,7 +30,7 @@ public struct LineRating: Sendable, Equatable {
     downlinkGrade = .of(report.downlink, report.idleRoundTrip)
     fitness = Fitness(report)
     if report.state == .unavailable {
-      grade = report.ending == .noAnswer ? .down : .unknown
+      grade = [.noAnswer, .noPath].contains(report.ending) ? .down : .unknown
     } else {
       grade = max(uplinkGrade, downlinkGrade)
       let settings = RecommendedSettings(report)

@@ -114,6 +114,9 @@ enum LineSentence {
       return isEarly
         ? "The other end is not there, or fell silent."
         : "The other end did not answer within \(seconds) s."
+    case .noPath:
+      return "The other end accepted, and no path between the two hosts carried packets; earshot "
+        + "doctor on both hosts says what is in the way."
     case .busy: return "The other end is busy with a call or with other probes; try again later."
     case .notAllowed: return "The other end does not let itself be probed."
     case .callInProgress: return "A call is in progress here, and has priority."

@@ -22,6 +22,8 @@ public struct LineReport: Sendable, Equatable {
     case cancelled
     /// The other end did not answer within the duration, or fell silent.
     case noAnswer
+    /// The other end was there and accepted, and no path between the two hosts carried packets.
+    case noPath
     /// The other end is in another probe or in a call, or serves as many probes as it may.
     case busy
     /// The other end does not let us probe.

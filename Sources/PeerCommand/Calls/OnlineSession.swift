@@ -64,7 +64,25 @@ package final class OnlineSession {
     console.log(.debug, "network thread: \(isRealTime ? "real-time" : "ordinary") scheduling")
     await inbox.follow(endpoint)
     await endpoint.captureMedia(to: pcap)
+    try announceLongWait()
   }
+
+  /// Nobody waits without being told for what.
+  private func announceLongWait() throws(CommandFailure) {
+    do throws(ReactorError) {
+      try inbox.remind(after: Self.quietWait) { [weak self] in self?.announceWait() }
+    } catch {
+      throw CommandFailure(system: error)
+    }
+  }
+
+  private func announceWait() {
+    guard !contact.hasHadContact, contact.failure == nil, contact.trouble == nil else { return }
+    console.announceWait("waiting for the rendezvous at \(options.rendezvous)")
+  }
+
+  /// How long a wait needs no words.
+  private static let quietWait = Duration.seconds(1)
 
   private static func lineOutputs(_ options: OnlineOptions) throws(CommandFailure) -> [OutputFile] {
     var outputs: [OutputFile] = options.isJSON ? [.standardOutput] : []

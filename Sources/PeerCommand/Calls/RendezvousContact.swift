@@ -8,7 +8,7 @@ package struct RendezvousContact {
   package private(set) var failure: EarshotError?
   /// Why the last attempt came to nothing; `nil` while there is contact, or nobody knows yet.
   package private(set) var trouble: EarshotError?
-  private var hasHadContact = false
+  package private(set) var hasHadContact = false
   private var hadName = false
   /// When the outage began that was warned of.
   private var outage: Instant?

@@ -41,6 +41,7 @@ package struct DoctorCommand: Sendable {
       throw CommandFailure(system: error)
     }
     inbox.examine(plan)
+    remind(inbox)
     for await happening in inbox.happenings {
       switch happening {
       case .diagnosed(.success(let diagnosis)):
@@ -53,6 +54,20 @@ package struct DoctorCommand: Sendable {
       }
     }
     throw CommandFailure(.failed, "The diagnosis went away.")
+  }
+
+  /// Nobody waits without being told for what.
+  private func remind(_ inbox: Inbox) {
+    guard !plan.rendezvous.isEmpty else { return }
+    let console = Console(isJSON: isJSON, isQuiet: false)
+    let places = plan.rendezvous.joined(separator: ", ")
+    do throws(ReactorError) {
+      try inbox.remind(after: .seconds(1)) {
+        console.announceWait("waiting for what is told at \(places)")
+      }
+    } catch {
+      return  // The diagnosis comes without it.
+    }
   }
 }
 

@@ -5,6 +5,7 @@ internal import Reactor
 package final class Console {
   private let isTalkative: Bool
   private let isJSON: Bool
+  private let isQuiet: Bool
   private let logLevel: OnlineOptions.LogLevel
   private let out = OutputFile.standardOutput
   private let errors = OutputFile.standardError
@@ -17,6 +18,7 @@ package final class Console {
   package init(isJSON: Bool, isQuiet: Bool, logLevel: OnlineOptions.LogLevel = .warning) {
     isTalkative = !isJSON && !isQuiet
     self.isJSON = isJSON
+    self.isQuiet = isQuiet
     self.logLevel = logLevel
     let isPlain = ["", "dumb"].contains(ProcessSurroundings.variable("TERM") ?? "")
     if isQuiet || isPlain {
@@ -63,6 +65,14 @@ package final class Console {
     guard level <= logLevel else { return }
     hideRegion()
     write("earshot: \(level.rawValue): \(Printable.only(text))\n", to: errors)
+    drawRegion()
+  }
+
+  /// What is waited for, on standard error unless the program is quiet: no failure and no warning.
+  package func announceWait(_ text: String) {
+    guard !isQuiet else { return }
+    hideRegion()
+    write("earshot: \(Printable.only(text)) ...\n", to: errors)
     drawRegion()
   }
 

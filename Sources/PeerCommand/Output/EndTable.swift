@@ -40,6 +40,7 @@ package enum EndTable {
     if report.timeline.connectedMs != nil {
       rows.append(("lasted", lasted(report)))
     }
+    if let attempt = report.pathAttempt { rows += PathWords.rows(attempt) }
     guard let numbers = report.statistics else { return rows }
     if numbers.received.totalSamplesReceived > 0 { rows += heard(numbers, file) }
     if numbers.sent.packetsSent > 0 { rows.append(("sent", sent(numbers))) }

@@ -23,6 +23,7 @@ package enum SummaryLine {
       EventLine.peer(report.peerName, report.peer, report.trust, report.nameTrust))
     object.add("durationMs", report.durationMs)
     object.add("timeline", timeline(report.timeline))
+    object.add("pathAttempt", report.pathAttempt.map(PathWords.json))
     guard let numbers = report.statistics else { return }
     object.add("path", numbers.path.map(path))
     var audio = JSONObject()

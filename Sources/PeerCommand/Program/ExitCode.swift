@@ -44,7 +44,8 @@ package enum ExitCode: Int32, Sendable {
     case .cancelled: self = .interrupted
     case .notSupported, .ownIdentity: self = .failed
     case .identityChanged: self = .identity
-    case .finished, .underWay, .noAnswer, .sessionLost, .budgetSpent, .unknownPeer, .notOnline:
+    case .finished, .underWay, .noAnswer, .noPath, .sessionLost, .budgetSpent, .unknownPeer,
+      .notOnline:
       self = .unreachable
     }
   }

@@ -80,6 +80,12 @@ package final class Inbox {
     }
   }
 
+  /// Runs `body` once after `wait`, beside the one timer.
+  package func remind(after wait: Duration, _ body: @escaping () -> Void) throws(ReactorError) {
+    let reminder = try loop.addTimer { _ in body() }
+    loop.setDeadline(reminder, SystemClock.now + wait)
+  }
+
   /// Sets the timer; `nil` stops it.
   package func wake(at deadline: Instant?) { loop.setDeadline(timer, deadline) }
 }

@@ -61,9 +61,11 @@ import Testing
     let unrated = LineRating(nothing, listeningBasis: "", listening: RatedLine.listening)
     #expect(unrated.grade == .unknown && unrated.recommended == nil && unrated.speech == nil)
     #expect(unrated.fitness.voice == .no)
-    let silent = LineReport(plan: ProbePlan(), ending: .noAnswer)
-    #expect(
-      LineRating(silent, listeningBasis: "", listening: RatedLine.listening).grade == .down)
+    for ending in [LineReport.Ending.noAnswer, .noPath] {
+      let silent = LineReport(plan: ProbePlan(), ending: ending)
+      #expect(
+        LineRating(silent, listeningBasis: "", listening: RatedLine.listening).grade == .down)
+    }
   }
 
   @Test func `a test that ends below what a use needs says so`() {

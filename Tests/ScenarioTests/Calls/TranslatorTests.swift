@@ -34,6 +34,11 @@ import Wire
       for peer in [pair.alice, pair.bob] {
         let end = try #require(pair.summary(of: call, at: peer), "\(one.name), \(other.name)")
         #expect(end.outcome == .unreachable && end.cause == .noPath, "\(end)")
+        let trial: PathTrial = try #require(
+          peer.host.command(now: pair.world.now) { machine, _ in machine.pathTrial(call) } ?? nil)
+        #expect(trial.own.map(\.kind) == [.host, .serverReflexive])
+        #expect(trial.fates.map(\.origin) == [.host, .serverReflexive])
+        #expect(trial.fates.allSatisfy { $0.checks > 1 && !$0.isAnswered && !$0.hasChallenged })
       }
     }
     pair.expectHungUp()

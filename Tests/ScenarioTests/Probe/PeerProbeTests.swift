@@ -124,6 +124,14 @@ import Wire
     #expect(report.state == .unavailable && report.ending == .noAnswer)
   }
 
+  @Test func `that no path was found is told from nobody there`() throws {
+    let pair = TwoPeers(seed: 2, nat: (.symmetric, .symmetric))
+    try probe(pair)
+    pair.world.run(.milliseconds(8_500))
+    let report = try #require(ProbedLine.reports(of: pair.alice).last)
+    #expect(report.state == .unavailable && report.ending == .noPath)
+  }
+
   @Test func `a request from an address that is not the path's draws nothing`() {
     var random = RandomSource(seed: 1)
     let link = CallLink(

@@ -1,0 +1,45 @@
+package import Primitives
+
+/// What became of the checks of one address of the peer, whichever own address they left from.
+package struct PathFate: Hashable, Sendable {
+  package var address: SocketAddress
+  package var origin: PathOrigin
+  /// Challenges that were sent there.
+  package var checks: Int
+  /// One of them was answered.
+  package var isAnswered: Bool
+  /// A challenge of the peer came from there.
+  package var hasChallenged: Bool
+
+  package init(
+    _ address: SocketAddress, _ origin: PathOrigin, checks: Int = 0, isAnswered: Bool = false,
+    hasChallenged: Bool = false
+  ) {
+    self.address = address
+    self.origin = origin
+    self.checks = checks
+    self.isAnswered = isAnswered
+    self.hasChallenged = hasChallenged
+  }
+}
+
+extension Agent {
+  /// What became of each address of the peer: candidates in its order, then learnt ones.
+  package var fates: [PathFate] {
+    var fates: [PathFate] = []
+    for path in paths {
+      var fate = PathFate(
+        path.path.remote, path.origin, checks: path.checks, isAnswered: path.wasProven,
+        hasChallenged: path.hasChallenged)
+      if let known = fates.firstIndex(where: { $0.address == fate.address }) {
+        fate.checks += fates[known].checks
+        fate.isAnswered = fate.isAnswered || fates[known].isAnswered
+        fate.hasChallenged = fate.hasChallenged || fates[known].hasChallenged
+        fates[known] = fate
+      } else {
+        fates.append(fate)
+      }
+    }
+    return fates
+  }
+}

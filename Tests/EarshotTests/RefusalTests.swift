@@ -1,0 +1,38 @@
+import Foundation
+import Primitives
+import Reactor
+import Testing
+
+@testable import Earshot
+
+/// A rendezvous that is not there, on a host that says so.
+@Suite(.serialized) struct RefusalTests {
+  @Test(.timeLimit(.minutes(1)))
+  func `a refusal is told after a second and a half, and a true answer still wins`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let address = try { () throws -> SocketAddress in
+      let socket = try UDPSocket(binding: SocketAddress(v4: 127, 0, 0, 1, port: 0))
+      return socket.localAddress
+    }()
+    var configuration = Configuration(rendezvous: address.description)
+    configuration.bind = "127.0.0.1:0"
+    configuration.identityFile = folder.appending(path: "identity").path
+    let began = SystemClock.now
+    let endpoint = try await Endpoint.open(configuration)
+    let events = await endpoint.events()
+    let error = await #expect(throws: EarshotError.self) {
+      try await endpoint.waitUntilRegistered()
+    }
+    let waited = SystemClock.now.nanoseconds(since: began) / 1_000_000
+    #expect(error == .nothingListens(address) && (1400..<6000).contains(waited), "\(waited) ms")
+    // It was a hint: attempts go on, and the server that is started now is found.
+    let rendezvous = try LoopbackRendezvous(binding: address)
+    for await event in events {
+      if case .registrationChanged(.registered) = event { break }
+    }
+    await endpoint.close()
+    rendezvous.stop()
+  }
+}
