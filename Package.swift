@@ -65,6 +65,7 @@ let package = Package(
     layer("Video", ["Primitives", "Wire", "CVPX"]),
     layer("Calling", ["Primitives", "Wire"]),
     layer("LastMile", ["Primitives", "Wire"]),
+    layer("Relay", ["Primitives", "Wire", "Cryptography"]),
     // 3: composition, still pure
     layer(
       "Peer",
@@ -180,6 +181,7 @@ let package = Package(
       "NoiseInterop", ["SecureSession", "Cryptography", "Wire", "Primitives"],
       path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
+    tests("RelayTests", ["Relay", "Wire", "Primitives", "Vectors"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
     program(
@@ -231,6 +233,7 @@ let package = Package(
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
         "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
+        "Relay",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

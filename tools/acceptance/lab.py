@@ -18,6 +18,8 @@ class Lab:
         self.prefix = f"es{os.getpid()}"
         self.folder = tempfile.mkdtemp(prefix="earshot-acceptance-")
         self.programs = []
+        #: Further ones that a scenario has made.
+        self.namespaces = []
 
     def ns(self, host):
         return f"{self.prefix}{host}"
@@ -40,8 +42,8 @@ class Lab:
     def __exit__(self, *_):
         for program in self.programs:
             program.kill()
-        for host in ["a", "b", "r", "s"]:
-            sh("ip", "netns", "del", self.ns(host), check=False)
+        for namespace in [self.ns(host) for host in "abrs"] + self.namespaces:
+            sh("ip", "netns", "del", namespace, check=False)
         if not os.environ.get("EARSHOT_KEEP"):
             sh("rm", "-rf", self.folder)
 

@@ -12,6 +12,11 @@ package struct LocalAddressID: RawRepresentable, Hashable, Sendable, BitwiseCopy
   package static let unspecified = LocalAddressID(rawValue: 0)
 
   package var isUnspecified: Bool { rawValue == 0 }
+
+  /// An address of ours at a TURN server: no number of a socket's, whose table is shorter.
+  package static let relay = LocalAddressID(rawValue: .max)
+
+  package var isRelay: Bool { self == .relay }
 }
 
 /// The two ends of a datagram's way, as this host sees them (RFC 9000 §9: a path).

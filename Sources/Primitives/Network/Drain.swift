@@ -11,7 +11,7 @@ package func drain<Machine: DatagramMachine & ~Copyable>(
   while true {
     packet.removeAll(keepingCapacity: true)
     var path: DatagramPath?
-    packet.append(addingCapacity: Datagram.maximumByteCount) { output in
+    packet.append(addingCapacity: Machine.roomByteCount) { output in
       path = machine.pollTransmit(into: &output, now: now)
     }
     guard let path else { break }

@@ -149,7 +149,7 @@ extension MachineDriver where Machine: ~Copyable {
   ) -> Bool {
     var budget = 1024
     while budget > 0 {
-      let room = unsafe socket.room()
+      let room = unsafe socket.room(Machine.roomByteCount)
       var packet = unsafe OutputSpan(buffer: room, initializedCount: 0)
       let path = machine.pollTransmit(into: &packet, now: now)
       let count = unsafe packet.finalize(for: room)

@@ -23,6 +23,8 @@ package import Primitives
   static let messageLimit = Int(earshot_batch_limit)
   /// `UDP_MAX_SEGMENTS` of kernels before 6.9.
   static let segmentLimit = 64
+  /// The longest datagram with what a relay needs around it.
+  static let roomByteCount = Datagram.maximumByteCount + Datagram.maximumRelayHeaderByteCount
   /// What a UDP length field holds, less the headers.
   static let runByteLimit = 65_000
 
@@ -39,7 +41,7 @@ package import Primitives
 
   var isFull: Bool {
     messageCount == Self.messageLimit
-      || byteCount > Self.arenaByteCount - Datagram.maximumByteCount
+      || byteCount > Self.arenaByteCount - Self.roomByteCount
   }
 
   /// Appends the `count` bytes that have just been written at the arena's end.
@@ -74,11 +76,14 @@ package import Primitives
 }
 
 extension UDPSocket {
-  /// Room for the next datagram to be written into: `Datagram.maximumByteCount` bytes.
-  package mutating func room() -> UnsafeMutableBufferPointer<UInt8> {
+  /// Room for the next datagram to be written into: `Datagram.maximumByteCount` bytes, or as many as
+  /// a machine asks for that puts headers around its datagrams.
+  package mutating func room(
+    _ byteCount: Int = Datagram.maximumByteCount
+  ) -> UnsafeMutableBufferPointer<UInt8> {
     if queue.isFull { flush() }
     return unsafe UnsafeMutableBufferPointer(
-      start: queue.arena + queue.byteCount, count: Datagram.maximumByteCount)
+      start: queue.arena + queue.byteCount, count: min(byteCount, SendQueue.roomByteCount))
   }
 
   /// Queues the `count` bytes that were written into `room()`.
@@ -88,7 +93,7 @@ extension UDPSocket {
 
   /// The same, to leave from the own address that the path names.
   package mutating func commit(_ count: Int, on path: DatagramPath) {
-    guard count > 0, count <= Datagram.maximumByteCount else { return }
+    guard count > 0, count <= SendQueue.roomByteCount else { return }
     guard !path.remote.isUnsendable, isV6 || path.remote.family == .v4 else {
       statistics.droppedForRefusal &+= 1
       statistics.lastSendError = EAFNOSUPPORT

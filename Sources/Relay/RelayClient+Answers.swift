@@ -1,0 +1,151 @@
+import Primitives
+import Wire
+
+/// What the server answers, and what follows.
+extension RelayClient {
+  mutating func handleAnswer(_ message: STUNMessage, _ bytes: Span<UInt8>, now: Instant) {
+    guard let index = transactions.firstIndex(where: { $0.id == message.transactionID }) else {
+      return counters.ignored &+= 1
+    }
+    if message.messageClass == .failure {
+      return handleFailure(message, bytes, of: index, now: now)
+    }
+    // An error says nothing that a success could not undo; a success must be the server's.
+    guard isAuthentic(message, bytes) else { return counters.ignored &+= 1 }
+    let transaction = transactions.remove(at: index)
+    switch transaction.purpose {
+    case .allocate: noteAllocated(message, now: now)
+    case .refresh: noteLifetime(message, now: now)
+    case .permit(let host):
+      setPermission(host, dueAt: now + limits.permissionPeriod)
+    case .bind(let number, _):
+      setChannel(number, isBound: true, dueAt: now + limits.channelPeriod)
+    }
+  }
+
+  private mutating func handleFailure(
+    _ message: STUNMessage, _ bytes: Span<UInt8>, of index: Int, now: Instant
+  ) {
+    let transaction = transactions[index]
+    // 401 asks for credentials, 438 for another nonce (RFC 8489 §9.2.5).
+    let asksAnew =
+      message.errorCode == 438 || message.errorCode == 401 && !transaction.isAuthenticated
+    guard asksAnew, transaction.renewals < limits.renewals else {
+      transactions.remove(at: index)
+      return fail(transaction.purpose, RelayError(code: message.errorCode), now: now)
+    }
+    guard learnAuthentication(message, bytes) else {
+      transactions.remove(at: index)
+      return fail(transaction.purpose, .notUnderstood, now: now)
+    }
+    transactions[index].renew(makeID(), at: now)
+  }
+
+  private mutating func learnAuthentication(
+    _ message: STUNMessage, _ bytes: Span<UInt8>
+  ) -> Bool {
+    guard let nonce = message.nonce else { return false }
+    let realm = message.realm.map { copy(bytes, $0) } ?? authentication?.realm
+    guard let realm else { return false }
+    // What the server has once asked for, a later answer does not weaken.
+    let offered =
+      message.passwordAlgorithms.map { copy(bytes, $0) } ?? authentication?.offered ?? nil
+    authentication = RelayAuthentication(
+      credentials, realm: realm, nonce: copy(bytes, nonce), offered: offered)
+    return authentication != nil
+  }
+
+  private func copy(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [UInt8] {
+    range.map { bytes[$0] }
+  }
+
+  /// Whether the message authentication code is the one of our password.
+  func isAuthentic(_ message: STUNMessage, _ bytes: Span<UInt8>) -> Bool {
+    guard let authentication else { return false }
+    let place = authentication.offered == nil ? message.integrity : message.integritySHA256
+    guard let place else { return false }
+    var covered = copy(bytes, 0..<place.offset)
+    let length = place.value.upperBound - STUNLimits.headerByteCount
+    covered[2] = UInt8(truncatingIfNeeded: length >> 8)
+    covered[3] = UInt8(truncatingIfNeeded: length)
+    let code = authentication.code(covered)
+    guard code.count >= place.value.count else { return false }
+    // Every byte is looked at: the time tells nothing of where they differ.
+    let difference = place.value.indices.reduce(UInt8(0)) {
+      $0 | bytes[$1] ^ code[$1 - place.value.lowerBound]
+    }
+    return difference == 0
+  }
+
+  private mutating func noteAllocated(_ message: STUNMessage, now: Instant) {
+    guard case .allocating = state else { return }
+    guard let address = message.relayedAddress, !address.isUnsendable else {
+      return fail(.allocate, .notUnderstood, now: now)
+    }
+    state = .allocated(address)
+    noteLifetime(message, now: now)
+    publish(.allocated(address))
+    for index in permissions.indices { permissions[index].dueAt = now }
+    renewPermissions(now: now)
+  }
+
+  private mutating func noteLifetime(_ message: STUNMessage, now: Instant) {
+    guard case .allocated = state else { return }
+    let seconds = min(max(message.lifetime ?? limits.lifetime, 2), 3600)
+    refreshAt = now + .seconds(Int64(seconds)) / 2
+  }
+
+  /// A request came to nothing.
+  private mutating func fail(
+    _ purpose: RelayTransaction.Purpose, _ error: RelayError, now: Instant
+  ) {
+    if error == .allocationLost { return loseRelay(error, now: now) }
+    switch purpose {
+    case .permit(let host): setPermission(host, dueAt: now + limits.refusalPause)
+    case .bind(let number, _):
+      setChannel(number, isBound: false, dueAt: now + limits.refusalPause)
+    case .allocate, .refresh: loseRelay(error, now: now)
+    }
+  }
+
+  private mutating func loseRelay(_ error: RelayError, now: Instant) {
+    if case .closing = state { return }
+    let hadRelay = relayedAddress != nil
+    forgetAllocation()
+    state = .idle
+    // A server that has an old allocation of our port answers 437 to a new one as well.
+    let isOld = error == .allocationLost && !hadRelay
+    retryAt = (isOld ? Self.oldAllocationPause : error.retryAfter).map { now + $0 }
+    publish(.failed(error))
+  }
+
+  /// Until the server may have forgotten an allocation of an earlier program on our port.
+  private static let oldAllocationPause = Duration.seconds(10)
+
+  mutating func forgetAllocation() {
+    transactions.removeAll()
+    channels.removeAll()
+    for index in permissions.indices { permissions[index].dueAt = nil }
+    refreshAt = nil
+    authentication = nil
+  }
+
+  mutating func expireTransactions(now: Instant) {
+    let expired = transactions.filter { $0.attempts >= limits.attempts && $0.nextAt <= now }
+    transactions.removeAll { $0.attempts >= limits.attempts && $0.nextAt <= now }
+    for transaction in expired { fail(transaction.purpose, .noAnswer, now: now) }
+  }
+
+  private mutating func setPermission(_ host: SocketAddress, dueAt: Instant) {
+    for index in permissions.indices where permissions[index].host == host {
+      permissions[index].dueAt = dueAt
+    }
+  }
+
+  private mutating func setChannel(_ number: UInt16, isBound: Bool, dueAt: Instant) {
+    for index in channels.indices where channels[index].number == number {
+      channels[index].isBound = isBound
+      channels[index].dueAt = dueAt
+    }
+  }
+}

@@ -1,0 +1,224 @@
+package import Primitives
+internal import Wire
+
+/// A TURN client over UDP (RFC 8656): one address at a server, by which peers reach us where they
+/// cannot reach us directly.
+///
+/// A pure machine. The owner hands in what comes from the server, sends what `pollTransmit` writes
+/// to the server, and lets `wrap` put a header before each packet that goes by the relay.
+package struct RelayClient: Sendable {
+  /// What a datagram of the server was.
+  package enum Input: Equatable, Sendable {
+    /// An answer, or nothing of ours.
+    case control
+    /// A packet of `peer`, at this place in the datagram.
+    case packet(peer: SocketAddress, Range<Int>)
+  }
+
+  enum State: Sendable {
+    case idle
+    case allocating
+    case allocated(SocketAddress)
+    case closing
+  }
+
+  /// Where the server listens.
+  package let server: SocketAddress
+  let credentials: RelayCredentials
+  let limits: RelayLimits
+  var random: RandomSource
+  var state = State.idle
+  var authentication: RelayAuthentication?
+  var transactions: [RelayTransaction] = []
+  var permissions: [RelayPermission] = []
+  var channels: [RelayChannel] = []
+  var nextChannel = STUNLimits.channels.lowerBound
+  var refreshAt: Instant?
+  /// When a relay is asked for again, after a failure.
+  var retryAt: Instant?
+  private var events: [RelayEvent] = []
+  package internal(set) var counters = RelayCounters()
+
+  package init(
+    server: SocketAddress, credentials: RelayCredentials, limits: RelayLimits = RelayLimits(),
+    random: RandomSource
+  ) {
+    self.server = server
+    self.credentials = credentials
+    self.limits = limits
+    self.random = random
+  }
+
+  // MARK: - Inputs
+
+  /// Takes a datagram of the server.
+  package mutating func handle(_ bytes: Span<UInt8>, now: Instant) -> Input {
+    if let (channel, payload) = RelayFraming.channelData(in: bytes) {
+      guard let known = channels.first(where: { $0.number == channel }) else { return ignored() }
+      counters.packetsReceived &+= 1
+      return .packet(peer: known.peer, payload)
+    }
+    do throws(WireError) {
+      let message = try STUNMessage(parsing: bytes)
+      switch message.messageClass {
+      case .indication:
+        guard message.method == .data, let peer = message.peerAddress, let data = message.data,
+          !peer.isUnsendable
+        else { return ignored() }
+        counters.packetsReceived &+= 1
+        return .packet(peer: peer, data)
+      case .success, .failure: handleAnswer(message, bytes, now: now)
+      case .request: return ignored()
+      }
+    } catch {
+      return ignored()
+    }
+    return .control
+  }
+
+  private mutating func ignored() -> Input {
+    counters.ignored &+= 1
+    return .control
+  }
+
+  package mutating func handleTimeout(now: Instant) {
+    if let retryAt, retryAt <= now { start(now: now) }
+    expireTransactions(now: now)
+    guard case .allocated = state else { return }
+    if let refreshAt, refreshAt <= now {
+      self.refreshAt = nil
+      begin(.refresh(limits.lifetime), now: now)
+    }
+    renewPermissions(now: now)
+    renewChannels(now: now)
+  }
+
+  // MARK: - Commands
+
+  /// Asks for a relay, unless there is one or one was asked for.
+  package mutating func start(now: Instant) {
+    guard case .idle = state else { return }
+    retryAt = nil
+    state = .allocating
+    begin(.allocate, now: now)
+  }
+
+  /// Says which hosts may send to us by the relay; ports do not matter. Others no longer may, when
+  /// the server forgets them.
+  package mutating func setPeers(_ addresses: [SocketAddress], now: Instant) {
+    var wanted: [RelayPermission] = []
+    for address in addresses where wanted.count < limits.peers {
+      guard address.family == .v4, !address.isUnsendable,
+        !wanted.contains(where: { $0.host.isSameHost(as: address) })
+      else { continue }
+      let known = permissions.first { $0.host.isSameHost(as: address) }
+      wanted.append(known ?? RelayPermission(host: address, dueAt: now))
+    }
+    permissions = wanted
+    if case .allocated = state { renewPermissions(now: now) }
+  }
+
+  /// The own addresses have changed: perhaps the server no longer knows us by the new one. It says
+  /// so, and a new relay is asked for.
+  package mutating func checkAllocation(now: Instant) {
+    guard case .allocated = state, !isUnderWay(.refresh(limits.lifetime)) else { return }
+    refreshAt = nil
+    begin(.refresh(limits.lifetime), now: now)
+  }
+
+  /// Gives the relay back; one request, whose answer nobody waits for.
+  package mutating func close(now: Instant) {
+    let isAllocated = relayedAddress != nil
+    forgetAllocation()
+    state = .closing
+    retryAt = nil
+    if isAllocated { begin(.refresh(0), now: now) }
+  }
+
+  /// Puts the header before a packet that goes to `peer` by the relay.
+  ///
+  /// - Returns: `false` where there is no relay, or no room: the packet cannot go.
+  @_lifetime(packet: copy packet)
+  package mutating func wrap(
+    _ packet: inout OutputSpan<UInt8>, to peer: SocketAddress, now: Instant
+  ) -> Bool {
+    guard case .allocated = state, peer.family == .v4, !peer.isUnsendable else { return false }
+    counters.packetsSent &+= 1
+    if let index = channels.firstIndex(where: { $0.peer == peer }) {
+      channels[index].lastUsed = now
+      if channels[index].isBound {
+        return RelayFraming.wrap(&packet, channel: channels[index].number)
+      }
+    } else {
+      openChannel(to: peer, now: now)
+    }
+    return RelayFraming.wrap(&packet, to: peer, makeID())
+  }
+
+  // MARK: - Outputs
+
+  /// Writes the next request to the server; `false` when there is none.
+  @_lifetime(packet: copy packet)
+  package mutating func pollTransmit(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    let due = transactions.firstIndex { $0.nextAt <= now && $0.attempts < limits.attempts }
+    guard let due else { return false }
+    let bytes = request(transactions[due])
+    transactions[due].noteSent(isAuthenticated: authentication != nil, limits, now: now)
+    counters.requests &+= 1
+    let isLast = transactions[due].purpose == .refresh(0)
+    if isLast { transactions.remove(at: due) }
+    guard bytes.count <= packet.freeCapacity else { return false }
+    packet.append(bytes: bytes)
+    return true
+  }
+
+  package mutating func pollEvent() -> RelayEvent? {
+    events.isEmpty ? nil : events.removeFirst()
+  }
+
+  package var nextDeadline: Instant? {
+    var deadline = retryAt
+    for transaction in transactions { deadline = earliest(deadline, transaction.nextAt) }
+    guard case .allocated = state else { return deadline }
+    deadline = earliest(deadline, refreshAt)
+    for permission in permissions { deadline = earliest(deadline, permission.dueAt) }
+    for channel in channels { deadline = earliest(deadline, channel.dueAt) }
+    return deadline
+  }
+
+  // MARK: - Getters
+
+  /// Where peers reach us; `nil` while there is no relay.
+  package var relayedAddress: SocketAddress? {
+    if case .allocated(let address) = state { address } else { nil }
+  }
+
+  // MARK: - Parts
+
+  /// At most one of each, and nobody polls a client that has no owner.
+  mutating func publish(_ event: RelayEvent) {
+    if events.count < 8 { events.append(event) }
+  }
+
+  mutating func makeID() -> STUNTransactionID {
+    STUNTransactionID(high: UInt32(truncatingIfNeeded: random.next()), low: random.next())
+  }
+
+  mutating func begin(_ purpose: RelayTransaction.Purpose, now: Instant) {
+    guard transactions.count < limits.transactions else { return }
+    transactions.append(RelayTransaction(purpose, makeID(), at: now))
+  }
+
+  func isUnderWay(_ purpose: RelayTransaction.Purpose) -> Bool {
+    transactions.contains { $0.purpose == purpose }
+  }
+}
+
+/// What has gone by the relay.
+package struct RelayCounters: Hashable, Sendable {
+  package var requests: UInt64 = 0
+  package var packetsSent: UInt64 = 0
+  package var packetsReceived: UInt64 = 0
+  /// Datagrams of the server that are nothing of ours, or not authentic.
+  package var ignored: UInt64 = 0
+}

@@ -1,0 +1,82 @@
+internal import Cryptography
+internal import Primitives
+
+/// What a TURN server knows a user by: the long-term credentials of RFC 8489 §9.2.
+package struct RelayCredentials: Hashable, Sendable {
+  package let user: String
+  let password: String
+
+  package init(user: String, password: String) {
+    self.user = user
+    self.password = password
+  }
+
+  /// The key for MESSAGE-INTEGRITY (RFC 8489 §9.2.2, §18.5.1).
+  func key(realm: [UInt8], _ algorithm: PasswordAlgorithm) -> [UInt8] {
+    let colon = UInt8(ascii: ":")
+    let text = Array(user.utf8) + [colon] + realm + [colon] + Array(password.utf8)
+    switch algorithm {
+    case .md5: return LegacyHash.md5(text)
+    case .sha256: return SHA256.hash(text.span).bytes
+    }
+  }
+}
+
+/// What a key is made with (RFC 8489 §18.5).
+enum PasswordAlgorithm: UInt16, Sendable {
+  case md5 = 1
+  case sha256 = 2
+}
+
+/// What a request is authenticated with, once the server has named its realm (RFC 8489 §9.2.5).
+struct RelayAuthentication: Sendable {
+  let realm: [UInt8]
+  var nonce: [UInt8]
+  let key: [UInt8]
+  let algorithm: PasswordAlgorithm
+  /// PASSWORD-ALGORITHMS as the server sent it; `nil` = it sent none, and wants SHA-1.
+  let offered: [UInt8]?
+
+  /// - Parameter offered: PASSWORD-ALGORITHMS; of what it names the best that we know is taken.
+  /// - Returns: `nil` where we know none, or where the nonce promises a list that is not there: a
+  ///   list was taken out to weaken us (RFC 8489 §9.2.5).
+  init?(_ credentials: RelayCredentials, realm: [UInt8], nonce: [UInt8], offered: [UInt8]?) {
+    guard offered != nil || !Self.promisesAlgorithms(nonce) else { return nil }
+    let algorithms = offered.map(Self.algorithms) ?? [.md5]
+    guard let best = algorithms.contains(.sha256) ? .sha256 : algorithms.first else { return nil }
+    self.realm = realm
+    self.nonce = nonce
+    self.offered = offered
+    algorithm = best
+    key = credentials.key(realm: realm, best)
+  }
+
+  /// 20 bytes of SHA-1, or 32 of SHA-256 where the server has named password algorithms.
+  func code(_ message: [UInt8]) -> [UInt8] {
+    guard offered != nil else { return LegacyHash.hmacSHA1(key: key, message) }
+    var hash = HMACSHA256(key: key.span)
+    hash.update(message.span)
+    return hash.finalize().bytes
+  }
+
+  private static func algorithms(_ list: [UInt8]) -> [PasswordAlgorithm] {
+    var found: [PasswordAlgorithm] = []
+    var start = 0
+    while start + 4 <= list.count {
+      let number = UInt16(list[start]) << 8 | UInt16(list[start + 1])
+      let length = Int(list[start + 2]) << 8 | Int(list[start + 3])
+      if let algorithm = PasswordAlgorithm(rawValue: number), length == 0 { found.append(algorithm) }
+      start += 4 + (length + 3) & ~3
+    }
+    return found
+  }
+
+  /// Whether the nonce begins with the cookie of RFC 8489 §9.2 and says, in the first bit of three
+  /// bytes of Base64, that the server has a list of algorithms.
+  private static func promisesAlgorithms(_ nonce: [UInt8]) -> Bool {
+    let cookie = Array("obMatJos2".utf8)
+    guard nonce.count >= cookie.count + 4, nonce.starts(with: cookie) else { return false }
+    let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    return letters.firstIndex(of: nonce[cookie.count]).map { $0 >= 32 } ?? false
+  }
+}

@@ -1,0 +1,28 @@
+/// The times and limits of a TURN client (RFC 8656).
+package struct RelayLimits: Sendable {
+  /// Hosts that may send to us by the relay: sixteen calls with four hosts each. More are not
+  /// let in.
+  package var peers = 64
+  /// Channels at once: two addresses of each of sixteen calls. The one unused for longest gives way.
+  package var channels = 32
+  /// Requests under way: one for each host and channel, twice where calls come and go.
+  package var transactions = 200
+  /// Seconds for which an allocation is asked for; the server may give less (RFC 8656 §7.2: 600).
+  package var lifetime: UInt32 = 600
+  /// Between two permissions for one host; the server forgets each after 5 minutes (§9).
+  package var permissionPeriod = Duration.seconds(240)
+  /// Between two bindings of one channel; the server forgets each after 10 minutes (§12).
+  package var channelPeriod = Duration.seconds(300)
+  /// Before a permission or channel that was refused is asked for again.
+  package var refusalPause = Duration.seconds(30)
+  /// From a request to its first repetition; doubles each time.
+  package var firstRepetition = Duration.milliseconds(250)
+  /// The longest wait for an answer.
+  package var lastRepetition = Duration.seconds(4)
+  /// Sendings of one request (RFC 8489 §6.2.1, Rc).
+  package var attempts = 7
+  /// New nonces for one request, before the server counts as broken.
+  package var renewals = 3
+
+  package init() {}
+}
