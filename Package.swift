@@ -71,7 +71,7 @@ let package = Package(
       "Peer",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Messaging",
-        "Congestion", "Video", "Calling", "LastMile",
+        "Congestion", "Video", "Calling", "LastMile", "Relay",
       ]),
     layer(
       "Rendezvous",
@@ -91,7 +91,7 @@ let package = Package(
       "Earshot",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
-        "Messaging", "Calling", "LastMile", "Peer", "Audio", "Video", "Reactor", "Storage",
+        "Messaging", "Calling", "LastMile", "Relay", "Peer", "Audio", "Video", "Reactor", "Storage",
       ]),
     // 6: programs
     program(

@@ -9,7 +9,7 @@ extension Agent {
   }
 
   package var kind: PathKind? {
-    selectedPath.flatMap { path($0) }.map { PathKind(paths[$0].origin) }
+    selectedPath.flatMap { path($0) }.map { paths[$0].kind }
   }
 
   /// Of the selected path, smoothed.

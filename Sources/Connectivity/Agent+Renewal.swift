@@ -8,11 +8,16 @@ extension Agent {
   /// first of its new addresses to answer takes over, unless the old one answers before. It says so
   /// because it does not hear us, or because it moved: either way the old one is to show that it
   /// still is there, or gives way to another that does.
-  package mutating func renewCandidates(_ candidates: [Candidate], now: Instant) {
+  package mutating func renewCandidates(
+    _ candidates: [Candidate], byRelay: Bool = false, now: Instant
+  ) {
     let offered = candidates.prefix(PathLimits.remoteCandidates)
       .filter { !$0.address.isUnsendable }
-    guard !offered.isEmpty, selectedPath != nil else { return addCandidates(candidates, now: now) }
+    guard !offered.isEmpty, selectedPath != nil else {
+      return addCandidates(candidates, byRelay: byRelay, now: now)
+    }
     forgetAllBut(offered.map(\.address))
+    if byRelay { addRelayPairs(offered, now: now) }
     for candidate in offered.reversed() { renew(candidate, now: now) }
     guard let selectedPath, let current = path(selectedPath) else { return }
     if !offered.contains(where: { $0.address == selectedPath.remote }) { renewedAt = now }

@@ -47,7 +47,8 @@ extension Agent {
     if let last = path.outstanding.last {
       // Unanswered: wait as long as the last repetition did.
       let again = last.sentAt + policy.lastRepetition
-      return path.isValid || lastAnswer == nil || path.path == selectedPath ? again : nil
+      let isDue = path.isValid || lastAnswer == nil || path.path == selectedPath
+      return isDue ? again : directRetryTime(path)
     }
     return path.answeredAt.map { $0 + policy.revalidation }
   }

@@ -68,14 +68,21 @@ package struct Agent: Sendable {
   // MARK: Inputs
 
   /// Learns candidates from INVITE, RINGING or ACCEPT; those known already stay as they are.
-  package mutating func addCandidates(_ candidates: [Candidate], now: Instant) {
+  ///
+  /// - Parameter byRelay: Whether there is a relay of our own. It is the way to the peer's relay
+  ///   where nothing else gets out. To other candidates it is used once the peer comes by it.
+  package mutating func addCandidates(
+    _ candidates: [Candidate], byRelay: Bool = false, now: Instant
+  ) {
+    if byRelay { addRelayPairs(candidates, now: now) }
     for candidate in candidates.prefix(PathLimits.remoteCandidates) {
       let known = paths.count { $0.origin != .peerReflexive && $0.path.local.isUnspecified }
       guard known < PathLimits.remoteCandidates, !candidate.address.isUnsendable,
         path(DatagramPath(candidate.address)) == nil
       else { continue }
+      let checkAt = candidate.kind == .relayed ? now + policy.relayHeadStart : now
       paths.insert(
-        RemotePath(DatagramPath(candidate.address), PathOrigin(candidate.kind), checkAt: now),
+        RemotePath(DatagramPath(candidate.address), PathOrigin(candidate.kind), checkAt: checkAt),
         at: known)
     }
   }
@@ -180,7 +187,9 @@ package struct Agent: Sendable {
     let isOver = paths[index].nextCheckAt == nil
     guard rival != source || isOver else { return }
     rival = source
-    if paths[index].origin != .peerReflexive || source.remote == selected {
+    if paths[index].origin != .peerReflexive || source.remote == selected
+      || paths[index].isRelayed
+    {
       suspectedAt = suspectedAt ?? now
     }
     if isOver { paths[index].beginRound(at: now) }
@@ -263,7 +272,8 @@ package struct Agent: Sendable {
       heardSelected = now
       return takeBetter(than: current, now: now)
     }
-    if source == rival, source.remote != selected, paths[index].origin == .peerReflexive {
+    let isWorse = paths[index].isRelayed && !paths[current].isRelayed
+    if source == rival, source.remote != selected, paths[index].origin == .peerReflexive, !isWorse {
       return select(source, .moved, now: now)
     }
     if let renewedAt, paths[index].renewedAt == renewedAt {
@@ -272,13 +282,18 @@ package struct Agent: Sendable {
     return takeBetter(than: current, now: now) ?? replaceOverdue(now: now)
   }
 
-  /// The quickest other path that owes no answer, if the selected one is so much slower by its
+  /// A direct path instead of a relayed one, however slow; never the other way. Of the same kind
+  /// the quickest other path that owes no answer, if the selected one is so much slower by its
   /// average and by its last answer, and has answered twice: one slow answer may be a busy host's.
   private mutating func takeBetter(than current: Int, now: Instant) -> PathChange? {
     let old = min(paths[current].roundTrip, paths[current].latestRoundTrip)
-    let others = paths.filter {
+    let isRelayed = paths[current].isRelayed
+    var others = paths.filter {
       $0.isValid && $0.outstanding.isEmpty && $0.path != paths[current].path
     }
+    let direct = others.filter { !$0.isRelayed }.min { $0.roundTrip < $1.roundTrip }
+    if isRelayed, let direct { return select(direct.path, .better, now: now) }
+    others.removeAll { $0.isRelayed != isRelayed }
     guard let best = others.min(by: { $0.roundTrip < $1.roundTrip }),
       old - best.roundTrip >= policy.switchMargin.nanoseconds,
       best.roundTrip * 100 <= old * policy.switchPercent
@@ -298,13 +313,18 @@ package struct Agent: Sendable {
     return successor.flatMap { select($0, .failed, now: now) }
   }
 
-  /// The best path besides the selected one that has answered since that is doubted.
+  /// The best path besides the selected one that has answered since that is doubted: a direct one,
+  /// if there is one.
   var successor: DatagramPath? {
     guard let suspectedAt else { return nil }
     var best: RemotePath?
     for path in paths where path.isValid && path.path != selectedPath {
       guard let answeredAt = path.answeredAt, answeredAt >= suspectedAt else { continue }
-      if let found = best, found.roundTrip <= path.roundTrip { continue }
+      if let found = best,
+        (found.isRelayed ? 1 : 0, found.roundTrip) <= (path.isRelayed ? 1 : 0, path.roundTrip)
+      {
+        continue
+      }
       best = path
     }
     return best?.path
@@ -315,7 +335,7 @@ package struct Agent: Sendable {
   ) -> PathChange? {
     guard let index = self.path(path) else { return nil }
     let change = PathChange(
-      from: selected, to: path.remote, kind: PathKind(paths[index].origin), cause: cause)
+      from: selected, to: path.remote, kind: paths[index].kind, cause: cause)
     if selectedPath != nil { changes += 1 }
     selectedPath = path
     heardSelected = now

@@ -10,6 +10,11 @@ package struct PathPolicy: Hashable, Sendable {
   package var firstRepetition = Duration.milliseconds(100)
   /// The longest wait between repetitions; when it is over without an answer, the round is.
   package var lastRepetition = Duration.milliseconds(1600)
+  /// How long relayed paths wait for direct ones to answer, from when the candidates are known:
+  /// most direct paths answer within one round trip of the line.
+  package var relayHeadStart = Duration.milliseconds(300)
+  /// Between two rounds to a direct address that does not answer, while a relayed path is used.
+  package var directRetry = Duration.seconds(15)
   /// Challenges until one is answered.
   package var unansweredLimit = 100
   /// How many of those are kept for addresses from which the peer has challenged us.
@@ -41,6 +46,8 @@ package enum PathLimits {
   package static let remoteCandidates = 8
   /// Addresses learnt from challenges: a peer behind two translators, and two moves.
   package static let peerReflexive = 4
+  /// Paths from our relay to relays of the peer: one of each family.
+  package static let relayPairs = 2
   /// Paths from candidates of the peer to own addresses that the system would not choose.
   package static let otherLocalAddresses = 8
   /// Challenges in flight to one address that an answer is still accepted for.

@@ -75,6 +75,11 @@ struct RemotePath: Sendable {
   var receivedByteCount = 0
   var answeredByteCount = 0
 
+  /// Whether packets go by a server of the peer's, or of ours.
+  var isRelayed: Bool { origin == .relayed || path.local.isRelay }
+
+  var kind: PathKind { isRelayed ? .relayed : PathKind(origin) }
+
   init(_ path: DatagramPath, _ origin: PathOrigin, checkAt: Instant) {
     self.path = path
     self.origin = origin

@@ -32,6 +32,8 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case rendezvousFull
     /// The clocks of this host and of the rendezvous differ too much.
     case wrongClock
+    /// The TURN server gives no relay.
+    case relayUnavailable
     /// Another identity has the name that was asked for.
     case nameTaken
     /// The rendezvous gives this identity or this address no more names.

@@ -37,6 +37,7 @@ extension Endpoint {
   func localAddress(
     toward remote: SocketAddress, local: LocalAddressID = .unspecified, isFresh: Bool = false
   ) -> SocketAddress {
+    if local.isRelay, let relayed = driver.readMachine({ $0.relayedAddress }) { return relayed }
     guard localAddress.isUnspecified else { return localAddress }
     if let named = driver.address(local) { return named }
     let known = sourceAddress.flatMap { $0.remote == remote ? $0.local : nil }

@@ -18,6 +18,7 @@ extension Endpoint {
     case .link(let callID, let step): take(step, of: callID)
     case .unresolved(let callID, let failure): endUnresolved(callID, failure)
     case .probe(let progress): take(progress)
+    case .relay(let event): publish(.relayChanged(RelayState(event)))
     }
   }
 

@@ -149,7 +149,7 @@ extension EndpointEvent {
   /// Whose call it is about, if it is about one.
   fileprivate var callID: CallID? {
     switch self {
-    case .registrationChanged, .incomingCall: nil
+    case .registrationChanged, .relayChanged, .incomingCall: nil
     case .callStateChanged(let id, _, _), .callProgress(let id, _), .statistics(let id, _),
       .audioQualityChanged(let id, _), .callEnded(let id, _):
       id

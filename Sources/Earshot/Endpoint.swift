@@ -102,7 +102,10 @@ public actor Endpoint {
     } catch {
       throw .systemFailure("starting the endpoint", detail: "\(error)")
     }
-    driver.withMachine { machine, now in machine.register(now: now) }
+    driver.withMachine { machine, now in
+      machine.openRelay(now: now)
+      machine.register(now: now)
+    }
     watchAddresses()
     watchForRefusal()
   }
@@ -265,6 +268,7 @@ public actor Endpoint {
       await pause(.milliseconds(20))
     }
     for callID in calls.keys.sorted() { if let record = calls[callID] { finishMedia(record) } }
+    driver.withMachine { machine, now in machine.closeRelay(now: now) }
     driver.stop()
     addressWatch?.stop()
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }

@@ -3,6 +3,8 @@
 public protocol EndpointDelegate: AnyObject, Sendable {
   /// Contact with the rendezvous changed.
   func endpoint(_ endpoint: Endpoint, didChangeRegistration state: RegistrationState) async
+  /// There is a relay now, or none.
+  func endpoint(_ endpoint: Endpoint, didChangeRelay state: RelayState) async
   /// Somebody calls.
   func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async
   /// A call moved to another state.
@@ -24,6 +26,8 @@ extension EndpointDelegate {
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didChangeRegistration state: RegistrationState) async {
   }
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didChangeRelay state: RelayState) async {}
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async {}
   /// Does nothing.
@@ -51,6 +55,7 @@ extension Endpoint {
       switch event {
       case .registrationChanged(let state):
         await delegate.endpoint(self, didChangeRegistration: state)
+      case .relayChanged(let state): await delegate.endpoint(self, didChangeRelay: state)
       case .incomingCall(let call): await delegate.endpoint(self, didReceive: call)
       case .callStateChanged(let id, let state, let reason):
         await delegate.endpoint(self, call: id, didChange: state, reason: reason)

@@ -2,6 +2,8 @@
 public enum EndpointEvent: Sendable {
   /// Contact with the rendezvous changed; a call that runs is never touched by it.
   case registrationChanged(RegistrationState)
+  /// There is a relay now, or none (`Configuration.relay`).
+  case relayChanged(RelayState)
   /// Somebody calls; answer with `Endpoint.call(_:)` and `Call.accept` or `Call.reject`.
   case incomingCall(IncomingCall)
   /// A call moved to another state, for the reason given.

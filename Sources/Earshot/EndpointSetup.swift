@@ -45,14 +45,15 @@ struct EndpointSetup: ~Copyable {
     } else {
       resolved = try await target.resolve(matching: bind)
     }
+    let relay = try await configuration.relay?.resolve(matching: bind)
     return try make(
-      configuration, target, address: resolved, bind: bind, name: name, identity: identity,
-      known: known)
+      configuration, target, address: resolved, relay: relay, bind: bind, name: name,
+      identity: identity, known: known)
   }
 
   private static func make(
     _ configuration: Configuration, _ target: RendezvousTarget, address: SocketAddress,
-    bind: SocketAddress, name: PeerName?, identity: consuming LocalIdentity,
+    relay: RelayServer?, bind: SocketAddress, name: PeerName?, identity: consuming LocalIdentity,
     known: KnownIdentities
   ) throws(EarshotError) -> EndpointSetup {
     let socket = try openSocket(bind)
@@ -65,6 +66,7 @@ struct EndpointSetup: ~Copyable {
         - Int64(now.nanoseconds / 1_000_000))
     settings.name = name
     settings.hostCandidates = hosts
+    settings.relay = relay
     let pin = known.rendezvous(target.text)
     settings.rendezvousID = target.id ?? pin?.id
     if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }

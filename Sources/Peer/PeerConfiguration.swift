@@ -1,6 +1,7 @@
 package import Calling
 package import Messaging
 package import Primitives
+package import Relay
 package import Wire
 
 /// What a peer is told once, when it is made.
@@ -17,6 +18,8 @@ package struct PeerConfiguration: Sendable {
   package var name: PeerName?
   /// Own addresses that a peer on the same network could use, with our port; at most 7 are told.
   package var hostCandidates: [SocketAddress] = []
+  /// A TURN server that gives us an address where peers reach us.
+  package var relay: RelayServer?
   /// Wall-clock time at `Instant.zero`, in ms since 1970 UTC; for cards and the age of invitations.
   package var wallClockAtZero: Int64
   /// Times and choices of calls.
@@ -28,6 +31,17 @@ package struct PeerConfiguration: Sendable {
   package init(rendezvous: SocketAddress, wallClockAtZero: Int64) {
     self.rendezvous = rendezvous
     self.wallClockAtZero = wallClockAtZero
+  }
+}
+
+/// A TURN server, and how it knows us.
+package struct RelayServer: Hashable, Sendable {
+  package var server: SocketAddress
+  package var credentials: RelayCredentials
+
+  package init(server: SocketAddress, credentials: RelayCredentials) {
+    self.server = server
+    self.credentials = credentials
   }
 }
 

@@ -3,6 +3,7 @@ package import Congestion
 package import Connectivity
 package import LastMile
 package import Primitives
+package import Relay
 package import Wire
 
 /// What a peer tells its owner.
@@ -17,6 +18,8 @@ package enum PeerEvent: Sendable {
   case link(CallID, LinkStep)
   /// A call by name ended before there was anybody to invite.
   case unresolved(CallID, LookUpFailure)
+  /// There is a relay now, or none.
+  case relay(RelayEvent)
   /// Of the probe that runs; ends with `finished`.
   case probe(ProbeProgress)
 }

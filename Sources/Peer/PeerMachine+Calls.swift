@@ -115,10 +115,11 @@ extension PeerMachine {
     catchUp(link, now: now)
   }
 
-  private func addCandidates(to link: CallLink, now: Instant) {
-    link.agent.addCandidates(usable(link.remoteCandidates), now: now)
+  func addCandidates(to link: CallLink, now: Instant) {
+    let byRelay = hasRelay
+    link.agent.addCandidates(usable(link.remoteCandidates), byRelay: byRelay, now: now)
     for branch in link.programs.branches {
-      branch.agent.addCandidates(usable(branch.candidates), now: now)
+      branch.agent.addCandidates(usable(branch.candidates), byRelay: byRelay, now: now)
     }
   }
 

@@ -1,6 +1,7 @@
 import Calling
 import Connectivity
 package import Primitives
+import Relay
 import Wire
 
 /// Calls go on when an address of either side changes (docs/protocol/calling.md §4, "Moving").
@@ -8,6 +9,7 @@ extension PeerMachine {
   /// The host has other addresses now.
   package mutating func changeHostCandidates(_ addresses: [SocketAddress], now: Instant) {
     configuration.hostCandidates = addresses
+    relay?.checkAllocation(now: now)
     rendezvous.locate(now: now)
     for link in links {
       link.association?.ping()
@@ -28,7 +30,7 @@ extension PeerMachine {
     tellCandidates(link, now: now)
   }
 
-  private mutating func beginSearch(_ link: CallLink, _ cause: PathSearch.Cause, now: Instant) {
+  mutating func beginSearch(_ link: CallLink, _ cause: PathSearch.Cause, now: Instant) {
     link.roaming.search.begin(cause, now: now)
     if cause == .ownAddresses { link.agent.checkAll(now: now) }
     rendezvous.locate(now: now)
@@ -63,14 +65,18 @@ extension PeerMachine {
     }
     link.remoteCandidates = list.candidates
     guard link.isFindingPath else { return }
-    link.agent.renewCandidates(usable(list.candidates), now: now)
+    link.agent.renewCandidates(usable(list.candidates), byRelay: hasRelay, now: now)
+    updateRelayPeers(now: now)
   }
 
   var ownCandidates: CandidateList {
-    var candidates = configuration.hostCandidates.prefix(7).map { Candidate(.host, $0) }
+    let relayed = relay?.relayedAddress
+    let hostCount = relayed == nil ? 7 : 6
+    var candidates = configuration.hostCandidates.prefix(hostCount).map { Candidate(.host, $0) }
     if let seen = rendezvous.seenAddress, !candidates.contains(where: { $0.address == seen }) {
       candidates.append(Candidate(.serverReflexive, seen))
     }
+    if let relayed { candidates.append(Candidate(.relayed, relayed)) }
     return CandidateList(candidates)
   }
 

@@ -4,6 +4,7 @@ import Connectivity
 import Cryptography
 import Messaging
 package import Primitives
+import Relay
 package import SecureSession
 import Wire
 
@@ -32,6 +33,8 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var nextDivision = Instant.zero
   /// The probe of the line to a peer that this side began.
   var peerProbe: PeerProbe?
+  /// An address at a TURN server, where the user has given one.
+  var relay: RelayClient?
   /// When the machine last had something to do.
   var latest = Instant.zero
   private var events: [PeerEvent] = []
@@ -52,6 +55,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       configuration, presence: Presence(PresenceID(random: &self.random), configuration.presence),
       random: self.random.split())
     self.identity = identity
+    relay = configuration.relay.map {
+      RelayClient(server: $0.server, credentials: $0.credentials, random: self.random.split())
+    }
   }
 
   package var id: PeerID { identity.id }
@@ -60,6 +66,16 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
 
   @_lifetime(bytes: copy bytes)
   package mutating func handle(
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
+    now: Instant
+  ) {
+    if relay?.server == source { return handleRelayed(&bytes, marks: marks, now: now) }
+    handlePacket(&bytes, from: source, marks: marks, now: now)
+  }
+
+  /// A packet as the peer or the rendezvous sent it, whatever brought it here.
+  @_lifetime(bytes: copy bytes)
+  mutating func handlePacket(
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
     now: Instant
   ) {
@@ -115,6 +131,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
 
   package mutating func handleTimeout(now: Instant) {
     rendezvous.handleTimeout(now: now, identity: &identity, isInCall: ledger.hasOpenCalls)
+    relay?.handleTimeout(now: now)
     if let deadline = ledger.nextDeadline, deadline <= now { ledger.handleTimeout(now: now) }
     expireLookUps(now: now)
     expirePeerProbe(now: now)
@@ -127,6 +144,15 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
 
   @_lifetime(packet: copy packet)
   package mutating func pollTransmit(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> DatagramPath? {
+    guard relay != nil else { return pollPacket(into: &packet, now: now) }
+    return pollRelayed(into: &packet, now: now)
+  }
+
+  /// The next packet as the peer or the rendezvous is to get it.
+  @_lifetime(packet: copy packet)
+  mutating func pollPacket(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
     for link in links {
@@ -155,6 +181,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       deadline = earliest(deadline, earliest(lookup.expires, lookup.again))
     }
     deadline = earliest(deadline, peerProbe?.expires)
+    deadline = earliest(deadline, relay?.nextDeadline)
     if sharesUplink { deadline = earliest(deadline, nextDivision) }
     if let shutDownBegan, !hasSaidGoodbye {
       let early = shutDownBegan + Self.lastWordPatience
@@ -199,15 +226,20 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   /// Does what the parts have decided, until nobody has anything left to say.
   mutating func settle(now: Instant) {
     latest = now
+    var hasActed = false
     while true {
       if let event = rendezvous.pollEvent() {
         handle(event, now: now)
       } else if let action = ledger.pollAction() {
         perform(action, now: now)
+      } else if let event = relay?.pollEvent() {
+        handle(event, now: now)
       } else {
         break
       }
+      hasActed = true
     }
+    if hasActed { updateRelayPeers(now: now) }
     yieldToCalls(now: now)
     if shutDownBegan != nil { finishShutDown(now: now) }
   }

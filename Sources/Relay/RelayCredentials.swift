@@ -65,7 +65,8 @@ struct RelayAuthentication: Sendable {
     while start + 4 <= list.count {
       let number = UInt16(list[start]) << 8 | UInt16(list[start + 1])
       let length = Int(list[start + 2]) << 8 | Int(list[start + 3])
-      if let algorithm = PasswordAlgorithm(rawValue: number), length == 0 { found.append(algorithm) }
+      let algorithm = length == 0 ? PasswordAlgorithm(rawValue: number) : nil
+      if let algorithm { found.append(algorithm) }
       start += 4 + (length + 3) & ~3
     }
     return found
@@ -76,7 +77,7 @@ struct RelayAuthentication: Sendable {
   private static func promisesAlgorithms(_ nonce: [UInt8]) -> Bool {
     let cookie = Array("obMatJos2".utf8)
     guard nonce.count >= cookie.count + 4, nonce.starts(with: cookie) else { return false }
-    let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    return letters.firstIndex(of: nonce[cookie.count]).map { $0 >= 32 } ?? false
+    // The letters whose first bit is 1: the upper half of the alphabet of Base64.
+    return "ghijklmnopqrstuvwxyz0123456789+/".utf8.contains(nonce[cookie.count])
   }
 }

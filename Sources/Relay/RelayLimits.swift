@@ -3,7 +3,8 @@ package struct RelayLimits: Sendable {
   /// Hosts that may send to us by the relay: sixteen calls with four hosts each. More are not
   /// let in.
   package var peers = 64
-  /// Channels at once: two addresses of each of sixteen calls. The one unused for longest gives way.
+  /// Channels at once: two addresses of each of sixteen calls. The one unused for longest gives
+  /// way.
   package var channels = 32
   /// Requests under way: one for each host and channel, twice where calls come and go.
   package var transactions = 200

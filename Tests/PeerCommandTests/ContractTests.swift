@@ -59,7 +59,7 @@ struct ContractTests {
     }
   }
 
-  @Test(arguments: ["--turn", "--no-port-mapping"])
+  @Test(arguments: ["--no-port-mapping"])
   func `an option that is not there yet is refused with what to do`(option: String) {
     for words in [[option], [option, "x"], [option + "=x"]] {
       let error = #expect(throws: UsageError.self) {

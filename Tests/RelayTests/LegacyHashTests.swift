@@ -1,9 +1,10 @@
 import Foundation
 import Primitives
-@testable import Relay
 import Testing
 import Vectors
 import Wire
+
+@testable import Relay
 
 @Suite struct LegacyHashTests {
   /// RFC 1321 §A.5.

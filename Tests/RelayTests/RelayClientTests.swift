@@ -1,7 +1,8 @@
 import Primitives
-@testable import Relay
 import Testing
 import Wire
+
+@testable import Relay
 
 @Suite struct RelayClientTests {
   private let peer = SocketAddress(v4: 198, 51, 100, 4, port: 4000)
@@ -14,7 +15,9 @@ import Wire
   }
 
   @Test func `takes SHA-256 where the server offers it`() {
-    for algorithms: [UInt8] in [[0, 2, 0, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 2, 0, 0], [0, 1, 0, 0]] {
+    for algorithms: [UInt8] in [
+      [0, 2, 0, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 2, 0, 0], [0, 1, 0, 0],
+    ] {
       var pair = ClientAndServer()
       pair.server.algorithms = algorithms
       pair.server.nonce = Array("obMatJos2gAAAxyz".utf8)
@@ -55,10 +58,11 @@ import Wire
     #expect("\(RelayError.wrongCredentials)".contains("--turn-password"))
   }
 
-  @Test(arguments: [
-    (486, .quotaReached), (508, .insufficientCapacity), (403, .forbidden),
-    (442, .refused(442)),
-  ] as [(UInt16, RelayError)])
+  @Test(
+    arguments: [
+      (486, .quotaReached), (508, .insufficientCapacity), (403, .forbidden),
+      (442, .refused(442)),
+    ] as [(UInt16, RelayError)])
   func `types a refusal`(code: UInt16, error: RelayError) {
     var pair = ClientAndServer()
     pair.server.refusals = [code]

@@ -1,6 +1,7 @@
 import Primitives
-@testable import Relay
 import Wire
+
+@testable import Relay
 
 /// As much of a TURN server as a client can see, with faults to order.
 struct TestServer {

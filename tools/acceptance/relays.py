@@ -157,6 +157,27 @@ def one_relay_is_enough(lab):
 
 
 @scenario
+def two_firewalls_that_let_only_the_servers_through_connect_by_both_relays(lab):
+    if not has_server():
+        return SKIPPED
+    lab.rendezvous()
+    turn_server(lab)
+    for host in "ab":
+        for port in (TURN_PORT, PORT):
+            sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-A", "OUTPUT", "-p", "udp", "-d", ADDRESS["r"],
+               "--dport", str(port), "-j", "ACCEPT")
+        sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-A", "OUTPUT", "-o", "eth0", "-j", "DROP")
+    bob = ready(lab, "--accept", "--calls", "1", *TURN)
+    alice = lab.peer("a", "call", "bob", "--duration", "3", *TURN, name="alice")
+    one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
+    for summary in (one, two):
+        equal(summary["path"]["kind"], "relayed", "path")
+        for end in ("local", "remote"):
+            equal(summary["path"][end].split(":")[0], ADDRESS["r"], f"{end} end of the path")
+    return f"connected {seconds_to_connect(one):.2f} s after accept"
+
+
+@scenario
 def without_a_relay_symmetric_translators_find_no_path(lab):
     translated(lab, "a", "b")
     lab.rendezvous()

@@ -110,6 +110,9 @@ package final class OnlineSession {
     if case .endpoint(let event) = happening {
       EventLine.write(event, to: lines)
       if case .callProgress(_, let step) = event { console.log(.debug, EventLine.name(of: step)) }
+      if case .relayChanged(.unavailable(let error)) = event {
+        console.log(.warning, "\(error.message) \(error.advice)")
+      }
       if case .registrationChanged(let state) = event,
         let words = contact.follow(state, isInCall: isInCall, now: SystemClock.now)
       {

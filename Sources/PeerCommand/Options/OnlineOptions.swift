@@ -18,6 +18,9 @@ package struct OnlineOptions: Sendable {
   /// When addresses are told; `nil` = early to those who are known.
   package var paths: String?
 
+  /// A TURN server.
+  package var relay: RelayOptions?
+
   /// How much is said on standard error.
   package enum LogLevel: String, CaseIterable, Comparable, Sendable {
     case error, warning, info, debug
@@ -50,8 +53,25 @@ package struct OnlineOptions: Sendable {
     isQuiet = try arguments.flag("--quiet")
     overwrites = try arguments.flag("--overwrite")
     paths = try arguments.choice("--paths", of: ["early", "on-accept"])
+    relay = try Self.relay(&arguments)
     rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
     if !rendezvous.isEmpty { try Self.check(rendezvous) }
+  }
+
+  /// The three options of a relay: all of them, or none.
+  private static func relay(_ arguments: inout Arguments) throws(UsageError) -> RelayOptions? {
+    let uri = try arguments.option(
+      "--turn", wants: "a TURN server over UDP like turn:turn.example.org:3478"
+    ) { text in RelayOptions(uri: text, user: "", password: "").server == nil ? nil : text }
+    let user = try arguments.option("--turn-user")
+    let password = try arguments.option("--turn-password")
+    guard uri != nil || user != nil || password != nil else { return nil }
+    guard let uri, let user, let password else {
+      throw UsageError(
+        "A relay needs --turn, --turn-user and --turn-password.",
+        advice: "Write --turn turn:HOST:3478 --turn-user USER --turn-password PASSWORD.")
+    }
+    return RelayOptions(uri: uri, user: user, password: password)
   }
 
   /// Refuses a command line without a rendezvous. Asked last: a misspelt `--rendezvous` is the
@@ -80,6 +100,7 @@ package struct OnlineOptions: Sendable {
     configuration.name = name
     configuration.bind = bind
     configuration.presence = presence
+    configuration.relay = relay
     switch paths {
     case "early": configuration.pathPolicy = .prepareOnRinging
     case "on-accept": configuration.pathPolicy = .prepareOnAccept

@@ -5,6 +5,10 @@ package enum EventLine {
   package static func write(_ event: EndpointEvent, to lines: JSONLines) {
     switch event {
     case .registrationChanged(let state): write(state, to: lines)
+    case .relayChanged(.available(let address)):
+      line("relayAvailable", to: lines) { $0.add("address", "\(address)") }
+    case .relayChanged(.unavailable(let error)):
+      line("relayUnavailable", to: lines) { add(error, to: &$0) }
     case .incomingCall(let call):
       line("incomingCall", call.id, to: lines) { object in
         object.add("peer", peer(call.name, call.peer, call.trust, call.nameTrust))

@@ -239,6 +239,10 @@ package enum Help {
       --pcap FILE.pcapng   the decrypted media as RTP and RTCP, for Wireshark
       --log-level LEVEL    error, warning, info or debug   (default: warning)
       --quiet              print nothing but errors
+      --turn URI           a TURN server, turn:HOST:PORT, by which calls go where no direct path is
+                           found (default: none)
+      --turn-user U        the user's name there
+      --turn-password P    and the password
       --paths WHEN         early or on-accept: when callers learn this host's addresses (default:
                            early if pinned or called before, else on-accept)
       --overwrite          what is saved or written may replace files that are there

@@ -43,13 +43,9 @@ package enum NotYet {
       advice: "Leave it out; earshot probe HOST:PORT measures the line.")
   ]
 
-  private static let online: [AbsentFeature] =
-    ["--turn", "--turn-user", "--turn-password"].map { name in
-      AbsentFeature(
-        name, "this version has no relays yet.", advice: "Leave it out: paths are direct.")
-    } + [
-      AbsentFeature(
-        "--no-port-mapping", "this version maps no ports yet.",
-        advice: "Leave it out: no router is asked for anything.")
-    ]
+  private static let online: [AbsentFeature] = [
+    AbsentFeature(
+      "--no-port-mapping", "this version maps no ports yet.",
+      advice: "Leave it out: no router is asked for anything.")
+  ]
 }

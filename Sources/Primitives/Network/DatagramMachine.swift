@@ -16,8 +16,8 @@ package protocol DatagramMachine: ~Copyable {
   /// Does whatever is due. Harmless when nothing is.
   mutating func handleTimeout(now: Instant)
 
-  /// How many bytes `pollTransmit` has room for: `Datagram.maximumByteCount` unless the machine puts
-  /// headers of its own around its datagrams.
+  /// How many bytes `pollTransmit` has room for: `Datagram.maximumByteCount` unless the machine
+  /// puts headers of its own around its datagrams.
   static var roomByteCount: Int { get }
 
   /// Writes the next datagram into `packet`, which is empty and has room for
@@ -57,7 +57,7 @@ package struct DatagramMarks: Hashable, Sendable, BitwiseCopyable {
 package enum Datagram {
   /// No datagram we send is longer (docs/protocol/session.md §2): RFC 9000 §14, IPv6 minimum MTU.
   package static let maximumByteCount = 1200
-  /// What a machine may put around one, for a relay (RFC 8656 §11, §12): 4 bytes of channel data, or
-  /// up to 51 of a Send indication.
+  /// What a machine may put around one, for a relay (RFC 8656 §11, §12): 4 bytes of channel data,
+  /// or up to 51 of a Send indication.
   package static let maximumRelayHeaderByteCount = 52
 }

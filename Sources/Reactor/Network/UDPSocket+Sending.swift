@@ -76,8 +76,8 @@ package import Primitives
 }
 
 extension UDPSocket {
-  /// Room for the next datagram to be written into: `Datagram.maximumByteCount` bytes, or as many as
-  /// a machine asks for that puts headers around its datagrams.
+  /// Room for the next datagram to be written into: `Datagram.maximumByteCount` bytes, or as many
+  /// as a machine asks for that puts headers around its datagrams.
   package mutating func room(
     _ byteCount: Int = Datagram.maximumByteCount
   ) -> UnsafeMutableBufferPointer<UInt8> {

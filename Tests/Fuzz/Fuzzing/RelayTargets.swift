@@ -47,7 +47,8 @@ extension FuzzTarget {
       expect(message.errorCode.map { (300..<700).contains($0) } ?? true, "an error has its number")
     })
 
-  /// Goal: a hostile server, or whoever forges its address, moves nothing but what RFC 8656 lets it.
+  /// Goal: a hostile server, or whoever forges its address, moves nothing but what RFC 8656 lets
+  /// it.
   /// Method: pieces of the input, with a length before each, come in turn as answers of the server
   /// to whatever was asked last, while packets leave and time passes.
   private static let relayClient = FuzzTarget(
