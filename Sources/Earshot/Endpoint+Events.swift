@@ -18,7 +18,11 @@ extension Endpoint {
     case .link(let callID, let step): take(step, of: callID)
     case .unresolved(let callID, let failure): endUnresolved(callID, failure)
     case .probe(let progress): take(progress)
-    case .relay(let event): publish(.relayChanged(RelayState(event)))
+    case .relay(let event):
+      // A server that is away is told of once, however often it is asked.
+      let before = relay
+      relay = RelayState(event)
+      if let relay, relay != before { publish(.relayChanged(relay)) }
     }
   }
 

@@ -39,6 +39,8 @@ public actor Endpoint {
   var observers: [Int: AsyncStream<EndpointEvent>.Continuation] = [:]
   private var nextObserver = 0
   var registration = RegistrationState.connecting
+  /// What was last heard of the relay.
+  var relay: RelayState?
   var waiters: [CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>] = []
   var calls: [Wire.CallID: CallRecord] = [:]
   /// A call that both sides made at once goes on under the other's ID.

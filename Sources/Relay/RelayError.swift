@@ -34,10 +34,10 @@ package enum RelayError: Error, Hashable, Sendable {
   /// Until it is tried again; `nil` = it would come to the same.
   var retryAfter: Duration? {
     switch self {
-    case .wrongCredentials, .forbidden, .notUnderstood: nil
+    case .wrongCredentials, .forbidden: nil
     case .allocationLost: .zero
     case .noAnswer: .seconds(10)
-    case .quotaReached, .insufficientCapacity, .refused: .seconds(60)
+    case .quotaReached, .insufficientCapacity, .notUnderstood, .refused: .seconds(60)
     }
   }
 }

@@ -208,9 +208,9 @@ import Wire
   }
 
   /// Goal: whatever is lost, doubled or forged, the client comes to rest, keeps its limits, and has
-  /// a relay again once the server answers. Method: 200 seeds of random faults.
+  /// a relay again once the server answers. Method: 40 seeds of random faults.
   @Test func `comes back from any faults`() {
-    for seed in UInt64(1)...200 {
+    for seed in UInt64(1)...40 {
       var random = RandomSource(seed: seed)
       var pair = ClientAndServer()
       pair.client.start(now: pair.now)
