@@ -87,6 +87,17 @@ struct OptionsTests {
     #expect(error.map { CommandFailure($0).code } == .usage)
   }
 
+  @Test func `a relay has a server, a user and a password`() throws {
+    let words = ["bob", "--rendezvous", "h:1", "--turn", "turn:h", "--turn-user", "u"]
+    let relay = try Self.call(words + ["--turn-password", "p"]).online.configuration.relay
+    #expect(relay?.server == "h:3478" && relay?.user == "u" && relay?.password == "p")
+    #expect(try Self.call(["bob", "--rendezvous", "h:1"]).online.configuration.relay == nil)
+    let error = #expect(throws: UsageError.self) {
+      try Self.call(["bob", "--rendezvous", "h:1", "--turn", "turns:h"])
+    }
+    #expect(error?.message.contains("turns:h") == true)
+  }
+
   @Test func `an answer asks on a terminal and wants to be told elsewhere`() throws {
     #expect(throws: UsageError.self) { _ = try Self.answer([]) }
     #expect(throws: UsageError.self) { _ = try Self.answer(["--from", "known"]) }
