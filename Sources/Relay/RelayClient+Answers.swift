@@ -72,7 +72,7 @@ extension RelayClient {
     guard code.count >= place.value.count else { return false }
     // Every byte is looked at: the time tells nothing of where they differ.
     let difference = place.value.indices.reduce(UInt8(0)) {
-      $0 | bytes[$1] ^ code[$1 - place.value.lowerBound]
+      $0 | (bytes[$1] ^ code[$1 - place.value.lowerBound])
     }
     return difference == 0
   }
