@@ -32,19 +32,17 @@ extension VideoCallTests {
   func `pictures are back within two seconds of a path that shrinks`(
     most: Int, uplink: UInt64
   ) throws {
-    for seed in UInt64(31)...33 {
-      let talk = try Talk(seed: seed, uplink: uplink)
-      talk.run(.seconds(10))
-      let fell = talk.pair.world.now
-      let audioBefore = (talk.alice.audioSent, talk.bob.audioReceived)
-      Self.setMost(talk, most)
-      talk.run(.seconds(12))
-      let gap = Self.longestGap(talk, from: fell)
-      #expect(gap <= 2000, "seed \(seed): \(gap) ms without a picture")
-      let lost = (talk.alice.audioSent - audioBefore.0) - (talk.bob.audioReceived - audioBefore.1)
-      #expect(lost <= 5, "seed \(seed): \(lost) audio frames")
-      #expect(talk.alice.changes.isEmpty, "seed \(seed): audio alone")
-    }
+    let talk = try Talk(seed: UInt64(most) + uplink, uplink: uplink)
+    talk.run(.seconds(8))
+    let fell = talk.pair.world.now
+    let audioBefore = (talk.alice.audioSent, talk.bob.audioReceived)
+    Self.setMost(talk, most)
+    talk.run(.seconds(8))
+    let gap = Self.longestGap(talk, from: fell)
+    #expect(gap <= 2000, "\(gap) ms without a picture")
+    let lost = (talk.alice.audioSent - audioBefore.0) - (talk.bob.audioReceived - audioBefore.1)
+    #expect(lost <= 5, "\(lost) audio frames")
+    #expect(talk.alice.changes.isEmpty, "audio alone")
   }
 
   @Test func `longer packets are tried again when the path carries them again`() throws {
