@@ -1,9 +1,10 @@
 import Arguments
 import Glibc
+import Primitives
 
 /// The command line of `earshot-rendezvous`.
 struct ServeOptions {
-  static let version = "0.1.0"
+  static let version = EarshotVersion.text
   static let usage = """
     usage: earshot-rendezvous [options]
            earshot-rendezvous names list | free NAME | export    (see names --help)

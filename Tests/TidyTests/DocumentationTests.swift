@@ -25,6 +25,19 @@ import Testing
     forbid(offences, "Mend the link, or take it out.")
   }
 
+  /// The type is `EarshotVersion`.
+  @Test func `the version stands in one place, and its changes are told`() throws {
+    let path = "Sources/Primitives/Text/EarshotVersion.swift"
+    let parts = try #require(Repository.text(path)).components(separatedBy: "\"")
+    let version = try #require(parts.count == 3 ? parts[1] : nil)
+    let changes = try #require(Repository.text("docs/CHANGELOG.md"))
+    let heading = try #require(changes.components(separatedBy: "\n## ").dropFirst().first)
+    #expect(heading.hasPrefix(version))
+    let others = Repository.files(below: ["Sources"], extensions: ["swift"])
+      .filter { $0.path != path && $0.text.contains("\"\(version)\"") }.map(\.path)
+    forbid(others, "Use EarshotVersion.")
+  }
+
   /// A newcomer reads it to the end, and copies its code.
   @Test func `the front page is short, and its code is that of an example`() throws {
     let page = try #require(Repository.text("README.md"))

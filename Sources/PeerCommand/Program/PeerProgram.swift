@@ -1,10 +1,11 @@
 internal import Arguments
 internal import Glibc
+internal import Primitives
 package import Reactor
 
 /// From the command line to the exit code.
 package enum PeerProgram {
-  package static let version = "0.1.0"
+  package static let version = EarshotVersion.text
 
   /// The whole program. The main thread becomes the event loop: it is where signals, keys and the
   /// commands themselves are served.
