@@ -34,7 +34,9 @@ import Testing
     let heading = try #require(changes.components(separatedBy: "\n## ").dropFirst().first)
     #expect(heading.hasPrefix(version))
     let others = Repository.files(below: ["Sources"], extensions: ["swift"])
-      .filter { $0.path != path && $0.text.contains("\"\(version)\"") }.map(\.path)
+      .filter { file in
+        file.path != path && file.lines.contains { $0.contains("\"\(version)\"") }
+      }.map(\.path)
     forbid(others, "Use EarshotVersion.")
   }
 
