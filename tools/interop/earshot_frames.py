@@ -134,7 +134,6 @@ def _demand(condition, what):
 def _read_close(reader):
     code, text = reader.take(1), reader.take(reader.integer(1))
     _demand(len(text) <= 128, "a CLOSE of 128 bytes of text at most")
-    text.decode()
     return Plain(CLOSE, code + text)
 
 
