@@ -32,6 +32,11 @@ final class Eye: VideoSink {
   func finish() { isFinished.withLock { $0 = true } }
 
   var count: Int { sights.withLock { $0.count } }
+
+  /// How long each picture stood.
+  var gaps: [Duration] {
+    sights.withLock { sights in zip(sights, sights.dropFirst()).map { $1.at - $0.at } }
+  }
 }
 
 extension Array where Element == Double {
