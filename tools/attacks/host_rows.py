@@ -11,7 +11,8 @@ import socket
 import subprocess
 import time
 
-from crowd import Flood, write_packets
+import earshot_frames as frames
+from crowd import Flood, Member, addresses, enrol, write_packets
 from earshot_session import INIT
 from faults import FAILED, SLEPT, WALL, FaultyCall, Faults
 from field import Row
@@ -21,6 +22,7 @@ BURST = 2.0  # times the normal datagrams a second, once a stopped program goes 
 HEARD = 0.95  # of the sound is not made up in a call that goes on
 LINES = 20  # that a million bad packets may write
 HOUR = 3600 * 10**9
+MEMORY = 128 << 20  # bytes that a rendezvous with ten thousand clients may have
 
 
 def stopped(field, quick):
@@ -238,6 +240,94 @@ def canaries(field, quick):
 
 def _outputs(programs):
     return b"".join(program.raw() for program in programs.running)
+
+
+def memory(field, quick):
+    """42: 128 MiB, ten thousand clients, and then what may be waited for of half messages."""
+    wanted, sources = (2000 if quick else 10_000), addresses(9, 60)
+    pid = field.programs.rendezvous.process.pid
+    field.programs.answering("bob", bind=field.source())
+    with _MemoryLimit(pid, MEMORY) as limit:
+        card, crowd, done = field.card(), field.crowd(), []
+        while len(done) < wanted:
+            few = [Member(card, sources[i % 60]) for i in range(min(500, wanted - len(done)))]
+            more = enrol(crowd, few, 400)
+            if not more:
+                break
+            done += more
+            for member in done if len(done) % 2500 == 0 else []:  # or they are gone after 60 s
+                crowd.send(member.frames(frames.ping(os.urandom(8))), member.source)
+        honest = [field.honest(f"honest{i}") for i in range(3)]
+        piece = bytes(1092)
+        for position, member in enumerate(done[-2100:]):
+            for index in range(30):
+                crowd.send(
+                    member.frames(frames.fragment(0x81, 0, index, 31, piece)), member.source)
+            if position % 20 == 19:
+                field.loop.run(0.005)
+                crowd.received()
+        seen = field.watch(honest, 4, lookup_every=0.2, name="bob")
+        peak = _status(pid, "VmHWM")
+        runs = field.programs.rendezvous.exit_code is None
+    return [Row("42", f"{len(done)} clients and 60 MiB of half messages {limit.words}",
+                f"{'runs' if runs else 'ended'}, at most {peak / 2**20:.0f} MiB; {seen.words()}",
+                "runs, ≤ 128 MiB, all registered and answered",
+                runs and peak <= MEMORY and len(done) == wanted
+                and seen.ping_share == seen.lookup_share == 1)]
+
+
+class _MemoryLimit:
+    """A control group with a process in it; where the host has none, only its peak is looked at."""
+
+    def __init__(self, pid, count):
+        self.folder, self.words = None, "(no control group here: the peak alone)"
+        for parent, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                             ("/sys/fs/cgroup", "memory.max")):
+            folder = os.path.join(parent, f"earshot-{pid}")
+            try:
+                os.mkdir(folder)
+                self.folder = folder
+                for file, value in ((name, count), ("cgroup.procs", pid)):
+                    with open(os.path.join(folder, file), "w") as opened:
+                        opened.write(str(value))
+                self.words = f"in a control group of {count >> 20} MiB"
+                return
+            except OSError:
+                self._remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        if self.folder:
+            try:
+                with open(os.path.join(os.path.dirname(self.folder), "cgroup.procs"), "w") as all_:
+                    with open(os.path.join(self.folder, "cgroup.procs")) as mine:
+                        for pid in mine.read().split():
+                            all_.write(pid)
+            except OSError:
+                pass
+        self._remove()
+
+    def _remove(self):
+        try:
+            if self.folder:
+                os.rmdir(self.folder)
+        except OSError:
+            pass
+        self.folder = None
+
+
+def _status(pid, name):
+    """A line of /proc/PID/status that counts KiB, in bytes; 0 where the process is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as lines:
+            for line in lines:
+                if line.startswith(name + ":"):
+                    return 1024 * int(line.split()[1])
+    except OSError:
+        pass
+    return 0
 
 
 def kills(field, quick):

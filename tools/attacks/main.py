@@ -59,6 +59,7 @@ ATTACKS = [
     Attack("host-stopped", host_rows.stopped, False),
     Attack("host-refusals", host_rows.refusals, False),
     Attack("host-descriptors", host_rows.descriptors, False),
+    Attack("host-memory", host_rows.memory, False),
     Attack("host-kills", host_rows.kills, False),
     Attack("host-clocks", host_rows.clocks, False),
 ]

@@ -1,6 +1,6 @@
 """Runs the tables of tools/connectivity (see there)."""
 import sys, time
-import tables
+import endurance, tables
 from town import TRANSLATORS, missing
 
 ALL_MOVES = [(a, b) for a in tables.MOVES for b in tables.MOVES if tables.meets(a, b)]
@@ -10,11 +10,15 @@ WHOLE = {
     "outages": lambda: tables.outages([1, 5, 10, 15, 18, 25], ["a", "b", "ab"], [("none", "none"), ("port", "port")]),
     "families": lambda: tables.families(list(tables.FAMILIES)),
 }
+# Only when asked for by name.
+LONG = {"endurance": lambda: endurance.endurance(MINUTES, 5)}
+MINUTES = 240
 QUICK = {
     "matrix": lambda: tables.matrix(["port", "symmetric"]),
     "moves": lambda: tables.moves([("port", "port")]),
     "outages": lambda: tables.outages([18], ["ab"], [("port", "port")]),
     "families": lambda: tables.families(["IPv6", "both"]),
+    "endurance": lambda: endurance.endurance(3, 1),
 }
 
 
@@ -24,15 +28,18 @@ def markdown(head, rows):
 
 
 def main(words):
+    global MINUTES
     quick, folder, names = "--quick" in words, None, []
     rest = iter(word for word in words if word != "--quick")
     for word in rest:
         if word == "--write":
             folder = next(rest, None)
+        elif word == "--minutes":
+            MINUTES = int(next(rest, "0"))
         else:
             names.append(word)
-    unknown = [name for name in names if name not in WHOLE]
-    if unknown or (folder is None and "--write" in words):
+    unknown = [name for name in names if name not in WHOLE | LONG]
+    if unknown or (folder is None and "--write" in words) or MINUTES < 10:
         print(f"connectivity: {unknown or '--write'}: see tools/connectivity --help", file=sys.stderr)
         return 2
     reason = missing()
@@ -42,7 +49,7 @@ def main(words):
     passed = failed = 0
     for name in names or WHOLE:
         began = time.monotonic()
-        head, rows, wrong = (QUICK if quick else WHOLE)[name]()
+        head, rows, wrong = (QUICK if quick else WHOLE | LONG)[name]()
         text = markdown(head, rows)
         print(f"== {name} ({time.monotonic() - began:.0f} s)\n{text}", flush=True)
         for line in wrong:
