@@ -1,12 +1,13 @@
 """Runs the tables of tools/connectivity (see there)."""
 import sys, time
-import endurance, tables
+import endurance, switches, tables
 from town import TRANSLATORS, missing
 
 ALL_MOVES = [(a, b) for a in tables.MOVES for b in tables.MOVES if tables.meets(a, b)]
 WHOLE = {
     "matrix": lambda: tables.matrix(TRANSLATORS),
     "moves": lambda: tables.moves(ALL_MOVES),
+    "switches": lambda: switches.switches(),
     "outages": lambda: tables.outages([1, 5, 10, 15, 18, 25], ["a", "b", "ab"], [("none", "none"), ("port", "port")]),
     "families": lambda: tables.families(list(tables.FAMILIES)),
 }
@@ -16,6 +17,7 @@ MINUTES = 240
 QUICK = {
     "matrix": lambda: tables.matrix(["port", "symmetric"]),
     "moves": lambda: tables.moves([("port", "port")]),
+    "switches": lambda: switches.switches(["interface switched", "both up, the first silent"]),
     "outages": lambda: tables.outages([18], ["ab"], [("port", "port")]),
     "families": lambda: tables.families(["IPv6", "both"]),
     "endurance": lambda: endurance.endurance(3, 1),
