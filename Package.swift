@@ -66,6 +66,7 @@ let package = Package(
     layer("Calling", ["Primitives", "Wire"]),
     layer("LastMile", ["Primitives", "Wire"]),
     layer("Relay", ["Primitives", "Wire", "Cryptography"]),
+    layer("Tokens", ["Primitives", "Wire", "Cryptography"]),
     // 3: composition, still pure
     layer(
       "Peer",
@@ -77,7 +78,7 @@ let package = Package(
       "Rendezvous",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "LastMile",
+        "LastMile", "Tokens",
       ]
     ),
     // 4: the I/O edge
@@ -85,25 +86,27 @@ let package = Package(
     layer("MediaFiles", ["Primitives", "CSndFile"]),
     layer(
       "Storage",
-      ["Primitives", "Wire", "Cryptography", "SecureSession", "Rendezvous", "CSQLite"]),
+      ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens", "Rendezvous", "CSQLite"]),
     // 5: the public API
     layer(
       "Earshot",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
-        "Messaging", "Calling", "LastMile", "Relay", "Peer", "Audio", "Video", "Reactor", "Storage",
+        "Messaging", "Calling", "LastMile", "Relay", "Tokens", "Peer", "Audio", "Video", "Reactor",
+        "Storage",
       ]),
     // 6: programs
     program(
       "PeerCommand",
       [
         "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting", "Primitives", "Wire",
+        "Tokens",
       ]),
     program(
       "RendezvousCommand",
       [
         "Rendezvous", "Storage", "Reactor", "SecureSession", "Primitives", "Wire", "Cryptography",
-        "Arguments",
+        "Arguments", "Tokens",
       ]),
     program(
       "LoadCommand",
@@ -151,7 +154,7 @@ let package = Package(
       "Simulation",
       [
         "LinkModel", "LastMile", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer",
-        "Rendezvous", "Calling", "Congestion", "Video",
+        "Rendezvous", "Calling", "Congestion", "Video", "Tokens",
       ],
       path: "Tests/Simulation"),
     program(
@@ -182,6 +185,7 @@ let package = Package(
       path: "tools/interop/NoiseInterop"),
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("RelayTests", ["Relay", "Wire", "Primitives", "Vectors"]),
+    tests("TokensTests", ["Tokens", "Cryptography", "Wire", "Primitives", "Vectors"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
     program(
@@ -196,16 +200,16 @@ let package = Package(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives", "RendezvousCommand", "LastMile", "Trials",
+        "Primitives", "RendezvousCommand", "LastMile", "Tokens", "Trials",
       ]),
     tests(
       "StorageTests",
-      ["Storage", "Rendezvous", "SecureSession", "Cryptography", "Wire", "Primitives"]),
+      ["Storage", "Rendezvous", "SecureSession", "Tokens", "Cryptography", "Wire", "Primitives"]),
     tests(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
-        "Peer", "Audio", "Video", "Storage",
+        "Peer", "Audio", "Video", "Storage", "Tokens",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
@@ -213,13 +217,13 @@ let package = Package(
       "ScenarioTests",
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
-        "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion",
+        "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion", "Tokens",
       ]),
     tests(
       "PeerCommandTests",
       [
         "PeerCommand", "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting",
-        "Primitives", "Wire",
+        "Primitives", "Wire", "Tokens",
       ]),
     tests(
       "HouseTourTests",
@@ -233,7 +237,7 @@ let package = Package(
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
         "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
-        "Relay",
+        "Relay", "Tokens",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

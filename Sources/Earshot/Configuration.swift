@@ -7,6 +7,9 @@ public struct Configuration: Sendable {
   public var identityFile: String?
   /// The name to be called by; `nil` for none.
   public var name: String?
+  /// The access token to register with, where the rendezvous wants one; `Endpoint.renewToken`
+  /// replaces it. `nil` for none.
+  public var token: String?
   /// The local UDP address, `host:port`; port 0 lets the system choose. `[::]:0` unless set: every
   /// address of both families, or of IPv4 on a host without IPv6.
   public var bind: String

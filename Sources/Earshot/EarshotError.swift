@@ -22,6 +22,12 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case versionMismatch
     /// The rendezvous does not admit this identity.
     case notAllowed
+    /// The rendezvous admits only holders of an access token, and there is none.
+    case tokenNeeded
+    /// The rendezvous does not accept the access token.
+    case tokenRefused
+    /// The access token's time is over.
+    case tokenExpired
     /// As many programs of this identity are registered as the rendezvous allows.
     case tooManyPrograms
     /// A copy of this very program registered in its place.

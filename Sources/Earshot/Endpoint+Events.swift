@@ -18,6 +18,9 @@ extension Endpoint {
     case .link(let callID, let step): take(step, of: callID)
     case .unresolved(let callID, let failure): endUnresolved(callID, failure)
     case .probe(let progress): take(progress)
+    case .token(.willExpire(let left)): publish(.tokenWillExpire(in: left))
+    case .token(.renewed): publish(.tokenRenewed)
+    case .token(.refused(let fault)): publish(.tokenRefused(.token(fault)))
     case .relay(let event):
       // A server that is away is told of once, however often it is asked.
       let before = relay
@@ -72,6 +75,7 @@ extension Endpoint {
     case .nameOnCard: return .nameTaken(ownName ?? "")
     case .tooManyPrograms: return .tooManyPrograms(id)
     case .replaced: return .replacedElsewhere(id)
+    case .token(let fault): return .token(fault)
     }
   }
 

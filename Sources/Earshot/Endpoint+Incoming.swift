@@ -149,7 +149,9 @@ extension EndpointEvent {
   /// Whose call it is about, if it is about one.
   fileprivate var callID: CallID? {
     switch self {
-    case .registrationChanged, .relayChanged, .incomingCall: nil
+    case .registrationChanged, .tokenWillExpire, .tokenRenewed, .tokenRefused, .relayChanged,
+      .incomingCall:
+      nil
     case .callStateChanged(let id, _, _), .callProgress(let id, _), .statistics(let id, _),
       .audioQualityChanged(let id, _), .callEnded(let id, _):
       id

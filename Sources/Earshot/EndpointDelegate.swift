@@ -5,6 +5,11 @@ public protocol EndpointDelegate: AnyObject, Sendable {
   func endpoint(_ endpoint: Endpoint, didChangeRegistration state: RegistrationState) async
   /// There is a relay now, or none.
   func endpoint(_ endpoint: Endpoint, didChangeRelay state: RelayState) async
+  /// The access token ends in so long: hand over a newer one (`Endpoint.renewToken`).
+  func endpoint(_ endpoint: Endpoint, tokenWillExpireIn left: Duration) async
+  /// The rendezvous has accepted a newer access token, or has not and says why; the one before then
+  /// holds until its end.
+  func endpoint(_ endpoint: Endpoint, didRenewToken error: EarshotError?) async
   /// Somebody calls.
   func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async
   /// A call moved to another state.
@@ -28,6 +33,10 @@ extension EndpointDelegate {
   }
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didChangeRelay state: RelayState) async {}
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, tokenWillExpireIn left: Duration) async {}
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didRenewToken error: EarshotError?) async {}
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async {}
   /// Does nothing.
@@ -56,6 +65,9 @@ extension Endpoint {
       case .registrationChanged(let state):
         await delegate.endpoint(self, didChangeRegistration: state)
       case .relayChanged(let state): await delegate.endpoint(self, didChangeRelay: state)
+      case .tokenWillExpire(let left): await delegate.endpoint(self, tokenWillExpireIn: left)
+      case .tokenRenewed: await delegate.endpoint(self, didRenewToken: nil)
+      case .tokenRefused(let error): await delegate.endpoint(self, didRenewToken: error)
       case .incomingCall(let call): await delegate.endpoint(self, didReceive: call)
       case .callStateChanged(let id, let state, let reason):
         await delegate.endpoint(self, call: id, didChange: state, reason: reason)

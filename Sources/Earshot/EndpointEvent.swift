@@ -2,6 +2,13 @@
 public enum EndpointEvent: Sendable {
   /// Contact with the rendezvous changed; a call that runs is never touched by it.
   case registrationChanged(RegistrationState)
+  /// The access token ends in so long: hand a newer one to `Endpoint.renewToken`, or the
+  /// registration ends with it. Told once of each token, 30 s before, or at once if less is left.
+  case tokenWillExpire(in: Duration)
+  /// The rendezvous has accepted a newer access token; nothing was interrupted.
+  case tokenRenewed
+  /// It did not; the token before holds until its end.
+  case tokenRefused(EarshotError)
   /// There is a relay now, or none (`Configuration.relay`).
   case relayChanged(RelayState)
   /// Somebody calls; answer with `Endpoint.call(_:)` and `Call.accept` or `Call.reject`.
@@ -31,6 +38,8 @@ public enum RegistrationState: Sendable, Equatable {
   case reconnecting(EarshotError?)
   /// Final: no attempt is made any more, as none could succeed before the user or the operator
   /// changes something (`identityChanged`, `versionMismatch`, `notAllowed`, `replacedElsewhere`).
+  /// After `tokenNeeded`, `tokenRefused` and `tokenExpired` a newer token begins the attempts again
+  /// (`Endpoint.renewToken`).
   case failed(EarshotError)
 
   /// What became of the name that was asked for.

@@ -33,6 +33,7 @@ struct EndpointSetup: ~Copyable {
       guard let valid = PeerName(text) else { throw .invalidName(text) }
       name = valid
     }
+    if let token = configuration.token { try Endpoint.check(token: token) }
     guard let bind = SocketAddress(configuration.bind) else {
       throw .invalidAddress(configuration.bind)
     }
@@ -65,6 +66,7 @@ struct EndpointSetup: ~Copyable {
       wallClockAtZero: Int64(SystemClock.wallNanoseconds / 1_000_000)
         - Int64(now.nanoseconds / 1_000_000))
     settings.name = name
+    settings.token = configuration.token.map { Array($0.utf8) }
     settings.hostCandidates = hosts
     settings.relay = relay
     let pin = known.rendezvous(target.text)

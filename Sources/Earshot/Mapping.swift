@@ -263,7 +263,8 @@ extension RegistrationFailure {
   var isFinal: Bool {
     switch self {
     case .noAnswer, .notUnderstood, .full, .wrongClock, .nameOnCard: false
-    case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .tooManyPrograms, .replaced:
+    case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .tooManyPrograms, .replaced,
+      .token:
       true
     }
   }

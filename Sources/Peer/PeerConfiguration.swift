@@ -16,6 +16,8 @@ package struct PeerConfiguration: Sendable {
   package var presence = PresenceKind.answering
   /// The name to ask for.
   package var name: PeerName?
+  /// The access token to register with.
+  package var token: [UInt8]?
   /// Own addresses that a peer on the same network could use, with our port; at most 7 are told.
   package var hostCandidates: [SocketAddress] = []
   /// A TURN server that gives us an address where peers reach us.

@@ -18,6 +18,8 @@ package enum PeerEvent: Sendable {
   case link(CallID, LinkStep)
   /// A call by name ended before there was anybody to invite.
   case unresolved(CallID, LookUpFailure)
+  /// What becomes of the access token of the registration.
+  case token(TokenStep)
   /// There is a relay now, or none.
   case relay(RelayEvent)
   /// Of the probe that runs; ends with `finished`.
@@ -66,6 +68,10 @@ package enum RegistrationFailure: Sendable, Equatable {
   case tooManyPrograms
   /// A copy of this program registered in its place; attempts end.
   case replaced
+  /// It admits only holders of an access token. Attempts end until there is another one.
+  ///
+  /// - Parameter fault: What is the matter with ours; `nil` = there is none.
+  case token(TokenFault?)
 }
 
 package enum LookUpFailure: Sendable, Equatable {

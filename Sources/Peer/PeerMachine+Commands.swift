@@ -14,6 +14,13 @@ extension PeerMachine {
     settle(now: now)
   }
 
+  /// A newer access token. Where the rendezvous needs one it is shown at once, and nothing is
+  /// interrupted; attempts that ended for want of one begin again.
+  package mutating func renewToken(_ token: [UInt8], now: Instant) {
+    rendezvous.renewToken(token, now: now, identity: &identity)
+    settle(now: now)
+  }
+
   /// Invites somebody by name or ID. A name is looked up first; either way the card is.
   package mutating func invite(
     _ target: CallTarget, _ options: InviteOptions, now: Instant

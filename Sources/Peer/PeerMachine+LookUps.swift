@@ -36,6 +36,7 @@ extension PeerMachine {
       ledger.handleForwardFailure(failure, of: type, callID, now: now)
     case .probe(let progress): publish(.probe(progress))
     case .located: noteOwnAddress(now: now)
+    case .token(let step): publish(.token(step))
     }
   }
 

@@ -25,6 +25,10 @@ struct RegistrationAttempt: ~Copyable {
     let local: ConnectionID
     let server: ContactCard
     let terms: ResponsePayload
+    /// RESP may have been made a while ago, for an earlier copy of INIT.
+    let isRepeated: Bool
+    /// The access token in INIT.
+    let token: [UInt8]?
   }
 
   private enum Timer: CaseIterable { case cardRequest, initiate, renew, fail }
@@ -33,6 +37,7 @@ struct RegistrationAttempt: ~Copyable {
   private let ownCard: ContactCard
   private let name: PeerName?
   private let presence: Presence
+  let token: [UInt8]?
   /// Cards that may be the server's, tried in turn; the present one is the last.
   private var cards: [ContactCard]
   /// When a handshake was last begun.
@@ -58,9 +63,10 @@ struct RegistrationAttempt: ~Copyable {
 
   init(
     expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?,
-    presence: Presence, now: Instant
+    presence: Presence, token: [UInt8]? = nil, now: Instant
   ) {
     self.presence = presence
+    self.token = token
     self.expectedID = expectedID
     cards = card.map { [$0] } ?? []
     self.ownCard = ownCard
@@ -184,12 +190,14 @@ struct RegistrationAttempt: ~Copyable {
     case .wrongClock: return .refused(.wrongClock(serverTime: payload.serverTime))
     case .tooManyPrograms: return .refused(.tooManyPrograms)
     case .nameOnCard: return .refused(.nameOnCard)
+    case .tokenNeeded: return .refused(.token(nil))
+    case .tokenRefused: return .refused(.token(payload.tokenFault))
     case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: break
     }
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(
       keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,
-      terms: payload)
+      terms: payload, isRepeated: repetition > 0, token: token)
     deadlines.cancelAll()
     return .established
   }
@@ -243,7 +251,8 @@ struct RegistrationAttempt: ~Copyable {
     self.connectionID = connectionID
     var payload: [UInt8] = []
     InitPayload(
-      time: time, card: ownCard, name: name, presence: presence, abilities: .senderNames
+      time: time, card: ownCard, name: name, token: token, presence: presence,
+      abilities: .senderNames
     ).write(to: &payload)
     do throws(HandshakeError) {
       var handshake = try HandshakeState(

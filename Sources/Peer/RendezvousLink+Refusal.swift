@@ -18,11 +18,19 @@ extension RendezvousLink {
   mutating func handleRefusal(
     _ failure: RegistrationFailure, now: Instant, identity: inout LocalIdentity
   ) {
+    let tried = attempt?.token ?? nil
     attempt = nil
     if amend(failure, now: now, identity: &identity) {
       return begin(now: now, identity: &identity)
     }
     switch failure {
+    case .token:
+      // One that came meanwhile may be accepted.
+      if token.best != tried { return begin(now: now, identity: &identity) }
+      token.isAwaited = true
+      token.forgetEnd()
+      isStopped = true
+      events.append(.registration(.failed(failure)))
     case .full, .wrongClock, .nameOnCard: retryLater(failure, isInCall: false, now: now)
     case .noAnswer, .notUnderstood, .identityMismatch, .versionMismatch, .notAllowed, .superseded,
       .tooManyPrograms, .replaced:

@@ -22,6 +22,7 @@ struct RendezvousLink: ~Copyable {
     case probe(ProbeProgress)
     /// Our address as the rendezvous sees it was asked for, and is known again.
     case located
+    case token(TokenStep)
   }
 
   private struct Flight {
@@ -54,6 +55,8 @@ struct RendezvousLink: ~Copyable {
   /// What the rendezvous put right of what we say.
   var amendment = RegistrationAmendment()
   private var lastTime = TAI64N.zero
+  /// The access token, if there is one, and its end.
+  var token: TokenWatch
   private var flights: [Flight] = []
   private var waiting: [Waiting] = []
   private var seenIDs = RecentIDs()
@@ -77,6 +80,7 @@ struct RendezvousLink: ~Copyable {
     self.presence = presence
     self.random = random
     address = configuration.rendezvous
+    token = TokenWatch(configuration.token)
     expectedID = configuration.rendezvousID
     do throws(WireError) {
       let card = try ContactCard(parsing: configuration.rendezvousCard)
@@ -91,6 +95,7 @@ struct RendezvousLink: ~Copyable {
   mutating func start(now: Instant, identity: inout LocalIdentity) {
     guard isStopped else { return }
     isStopped = false
+    token.isAwaited = false
     events.append(.registration(.connecting))
     begin(now: now, identity: &identity)
   }
@@ -98,6 +103,7 @@ struct RendezvousLink: ~Copyable {
   /// Says CLOSE; nothing is answered any more.
   mutating func shutDown(now: Instant) {
     isStopped = true
+    token.isAwaited = false
     attempt = nil
     nextAttempt = nil
     waiting = []
@@ -135,7 +141,7 @@ struct RendezvousLink: ~Copyable {
 
   var isRegistered: Bool { terms != nil }
 
-  private mutating func send(
+  mutating func send(
     _ message: RendezvousMessage, life: Duration = messageLife, now: Instant
   ) {
     guard isRegistered else {
@@ -269,7 +275,8 @@ struct RendezvousLink: ~Copyable {
       } else {
         events.append(.passedOn(count: Int(result.count), flight.callID, flight.type))
       }
-    case .lookUp, .forward: association?.noteViolation()
+    case .tokenResult(let result): take(result, now: now)
+    case .lookUp, .forward, .token: association?.noteViolation()
     }
   }
 
@@ -279,6 +286,7 @@ struct RendezvousLink: ~Copyable {
     if let nextAttempt, nextAttempt <= now { begin(now: now, identity: &identity) }
     driveAttempt(now: now, identity: identity, isInCall: isInCall)
     expireWaitingProbe(now: now)
+    if !isStopped { driveToken(now: now) }
     guard association != nil else { return }
     setPace(isInCall: isInCall, now: now)
     driveLocating(now: now)
@@ -300,21 +308,32 @@ struct RendezvousLink: ~Copyable {
 
   /// What is done as soon as the session has ended; whether it has.
   private mutating func handleEnding(now: Instant, identity: inout LocalIdentity) -> Bool {
-    guard let ending = association?.endedBy, association?.isClosing == false else { return false }
+    guard association?.isClosing == false else { return false }
+    let ending = association?.endedBy
+    guard ending != nil || token.isOver(now: now) else { return false }
     if ending == .remoteClose(code: .replaced) {
-      stopAsReplaced()
+      // A copy of this very program registered: two cannot be one presence, and it was the later.
+      stop(.replaced)
+    } else if ending == nil || ending == .remoteClose(code: .tokenExpired) {
+      token.forgetEnd()
+      guard !token.isFresh else {
+        lose(now: now, identity: &identity)
+        return true
+      }
+      token.isAwaited = true
+      stop(.token(.expired))
     } else {
       lose(now: now, identity: &identity)
     }
     return true
   }
 
-  /// A copy of this very program registered: two cannot be one presence, and it was the later one.
-  private mutating func stopAsReplaced() {
+  /// The session has ended, and another one would not be made.
+  private mutating func stop(_ failure: RegistrationFailure) {
     association = nil
     terms = nil
     isStopped = true
-    events.append(.registration(.failed(.replaced)))
+    events.append(.registration(.failed(failure)))
   }
 
   private mutating func setPace(isInCall: Bool, now: Instant) {
@@ -349,7 +368,7 @@ struct RendezvousLink: ~Copyable {
       ownCard = card.bytes
       attempt = RegistrationAttempt(
         expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
-        presence: presence, now: now)
+        presence: presence, token: token.show(), now: now)
     } catch {
       events.append(.registration(.failed(.notUnderstood)))
     }
@@ -411,6 +430,10 @@ struct RendezvousLink: ~Copyable {
     isConfirmed = false
     association?.ping()
     association?.pingAfter = Self.confirmAfter
+    if token.accept(made.token, milliseconds: terms.tokenLife, now: now) {
+      events.append(.token(.renewed))
+    }
+    if terms.tokenLife > 0, made.isRepeated || token.isFresh { showToken(now: now) }
     let queued = waiting
     waiting = []
     for entry in queued where entry.until > now { send(entry.message, now: now) }
@@ -446,6 +469,9 @@ struct RendezvousLink: ~Copyable {
     var deadline = earliest(nextAttempt, attempt?.wakeUp() ?? nil)
     deadline = earliest(deadline, association?.wakeUp() ?? nil)
     deadline = earliest(deadline, probeDeadline)
+    if !isStopped {
+      deadline = earliest(deadline, token.nextDeadline(hasSession: association != nil))
+    }
     if association != nil { deadline = earliest(deadline, locating?.nextAt) }
     // While an attempt is under way the old session may be as silent as it likes.
     return attempt == nil && nextAttempt == nil ? earliest(deadline, silenceDeadline) : deadline
@@ -475,7 +501,7 @@ extension RegistrationStep.NameStatus {
   init(_ status: RegistrationStatus) {
     switch status {
     case .noNameAskedFor, .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms,
-      .nameOnCard:
+      .nameOnCard, .tokenNeeded, .tokenRefused:
       self = .none
     case .nameGranted: self = .granted
     case .nameTaken: self = .taken

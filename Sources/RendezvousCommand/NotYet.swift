@@ -14,9 +14,6 @@ enum NotYet {
         name, "this version has no relays yet.", advice: "Leave it out: paths are direct.")
     } + [
       AbsentFeature(
-        "--require-token", "this version has no tokens yet.",
-        advice: "Use --allow FILE to say who may register."),
-      AbsentFeature(
         "--redis", "this version runs on one node.", advice: "Leave it out."),
       AbsentFeature(
         "--config", "this version reads no configuration file yet.",

@@ -19,6 +19,8 @@ struct ServeOptions {
       --open               anybody may register     (default)
       --allow FILE         only these may: ID, or NAME ID, on each line; # begins a
                            comment; SIGHUP reads it again
+      --require-token FILE  only holders of an access token may register that the key signed
+                           whose public half is in FILE (earshot token new --public)
       --json               print the line with the address as JSON
       --log-identities     let events and log name IDs, names and addresses
       --log-level LEVEL    error, warning, info or debug   (default: info)
@@ -36,6 +38,8 @@ struct ServeOptions {
   var metrics: String?
   var events: String?
   var allow: String?
+  /// The file of the public key that access tokens are signed with.
+  var requireToken: String?
   var printsJSON: Bool
   var logsIdentities: Bool
   var logLevel: LogLevel
@@ -51,6 +55,7 @@ struct ServeOptions {
     metrics = try arguments.option("--metrics")
     events = try arguments.option("--events")
     allow = try arguments.option("--allow")
+    requireToken = try arguments.option("--require-token")
     let isOpen = try arguments.flag("--open")
     printsJSON = try arguments.flag("--json")
     logsIdentities = try arguments.flag("--log-identities")

@@ -5,6 +5,7 @@ import Reactor
 import Rendezvous
 import SecureSession
 import Storage
+import Tokens
 import Wire
 
 /// The running server: one loop, one socket, one machine, and what watches over them.
@@ -30,6 +31,7 @@ final class Server {
     self.options = options
     log = Log(level: options.logLevel)
     let admission = try Self.admission(options)
+    let tokenKey = try Self.tokenKey(options)
     let listen = try Self.resolve(options.listen, "--listen", defaultPort: 7400)
     do throws(StorageError) {
       try DataDirectory.make(options.data)
@@ -47,7 +49,7 @@ final class Server {
       identity: identity, card: card, bootCounter: store.bootCounter, resetKey: store.resetKey,
       wallMilliseconds: SystemClock.wallNanoseconds / 1_000_000
         &- SystemClock.now.nanoseconds / 1_000_000,
-      admission: admission)
+      admission: admission, tokenKey: tokenKey)
     let machine = RendezvousMachine(
       settings, store: store, limits: options.isMeasurement ? .measurement : ServerLimits(),
       random: random)
@@ -258,6 +260,13 @@ extension Server {
     do throws(UsageError) {
       return try AllowList.parse(text, path: path)
     } catch { throw .usage(error) }
+  }
+
+  private static func tokenKey(_ options: ServeOptions) throws(ServeError) -> TokenPublicKey? {
+    guard let path = options.requireToken else { return nil }
+    do throws(StorageError) { return try TokenFiles.publicKey(at: path) } catch {
+      throw .file(error)
+    }
   }
 
   private func listenForMetrics(_ text: String) throws(ServeError) {

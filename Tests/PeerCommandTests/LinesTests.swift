@@ -190,6 +190,8 @@ struct LinesTests {
         "registered"
       ),
       (.registrationChanged(.failed(.closed)), "registrationFailed"),
+      (.tokenWillExpire(in: .seconds(30)), "tokenWillExpire"), (.tokenRenewed, "tokenRenewed"),
+      (.tokenRefused(.closed), "tokenRefused"),
       (.callStateChanged(Sample.id, .calling, .localInvite), "calling"),
       (.callStateChanged(Sample.id, .connected, .firstFrameReceived), "connected"),
       (.callStateChanged(Sample.id, .ended, .localHangUp), "ended"),

@@ -2,6 +2,7 @@ import Primitives
 import Rendezvous
 import SecureSession
 import Testing
+import Tokens
 import Wire
 
 /// A machine, its clock, and wires without delay to its clients.
@@ -33,7 +34,7 @@ final class Server {
 
   init(
     boot: UInt64 = 5, limits: ServerLimits = ServerLimits(), store: MemoryStore = MemoryStore(),
-    admission: Admission = .everyone, seed: UInt64 = 1
+    admission: Admission = .everyone, tokenKey: TokenPublicKey? = nil, seed: UInt64 = 1
   ) {
     var random = RandomSource(seed: 99)
     var identity = LocalIdentity(
@@ -46,7 +47,8 @@ final class Server {
     let settings = ServerSettings(
       identity: identity, card: card, bootCounter: boot,
       resetKey: Array(repeating: 3, count: 32),
-      wallMilliseconds: Self.unixSeconds * 1000, admission: admission)
+      wallMilliseconds: Self.unixSeconds * 1000, admission: admission,
+      tokenKey: tokenKey)
     machine = RendezvousMachine(
       settings, store: store, limits: limits, random: RandomSource(seed: seed))
   }
@@ -56,6 +58,12 @@ final class Server {
   func presences(of id: PeerID) -> [PresenceRecord] { machine.presences(of: id, now: now) }
   var nextDeadline: Instant? { machine.nextDeadline }
   var isGone: Bool { machine.isGone }
+
+  /// The server's wall clock is set.
+  func setWallClock(ahead seconds: Int64) {
+    let milliseconds = Int64(Self.unixSeconds * 1000 + now.nanoseconds / 1_000_000)
+    machine.setWallClock(unixMilliseconds: UInt64(milliseconds + seconds * 1000), now: now)
+  }
 
   func goAway() {
     machine.goAway(now: now)

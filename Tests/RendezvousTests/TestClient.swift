@@ -11,6 +11,8 @@ final class TestClient {
   private(set) var identity: LocalIdentity
   private(set) var card: ContactCard
   var presence = Presence.unnamed
+  /// The access token of its next INIT.
+  var token: String?
   var abilities: ClientAbilities = []
   var address: SocketAddress
   var random: RandomSource
@@ -104,7 +106,8 @@ final class TestClient {
     var payload: [UInt8] = []
     InitPayload(
       time: TAI64N(unixMilliseconds: milliseconds), card: card,
-      name: name.flatMap { PeerName($0) }, presence: presence, abilities: abilities
+      name: name.flatMap { PeerName($0) }, token: token.map { Array($0.utf8) },
+      presence: presence, abilities: abilities
     ).write(to: &payload)
     guard
       var handshake = try? HandshakeState(

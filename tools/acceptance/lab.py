@@ -55,9 +55,9 @@ class Lab:
         self.programs.append(program)
         return program
 
-    def rendezvous(self, data="data", port=PORT):
+    def rendezvous(self, data="data", port=PORT, options=()):
         program = self.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"{ADDRESS['r']}:{port}",
-                           "--data", self.path(data), "--json", name=f"rendezvous{len(self.programs)}")
+                           "--data", self.path(data), "--json", *options, name=f"rendezvous{len(self.programs)}")
         program.wait_line(lambda line: line.get("type") == "listening", 5)
         return program
 

@@ -96,6 +96,7 @@ struct Diagnostician {
   ) async throws(EarshotError) -> Endpoint {
     var configuration = Configuration(rendezvous: text)
     configuration.identityFile = plan.identityFile
+    configuration.token = plan.token
     configuration.bind = bind
     configuration.presence = .guest
     return try await Endpoint.open(configuration, at: address)

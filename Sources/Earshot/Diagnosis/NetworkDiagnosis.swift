@@ -35,6 +35,8 @@ public struct DiagnosisPlan: Sendable {
   public var rendezvous: [String]
   /// As `Configuration.identityFile`.
   public var identityFile: String?
+  /// As `Configuration.token`.
+  public var token: String?
   /// As `Configuration.bind`.
   public var bind: String
   /// How long an address may take to answer.

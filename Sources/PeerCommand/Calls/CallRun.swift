@@ -105,6 +105,7 @@ package final class CallRun {
       await end()
     case .sourceEnded: sourceEnded()
     case .probe, .opened, .diagnosed: break  // Each runs in a command of its own.
+    case .token: break  // The session has handed it over.
     case .wake: if await wake() { verdict = .ringOver }
     }
     arm()

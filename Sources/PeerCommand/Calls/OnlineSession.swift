@@ -18,6 +18,7 @@ package final class OnlineSession {
   private var impostors: [String] = []
   private let pcap: MediaPCAP?
   private let report: OutputFile?
+  private var tokenFile: TokenFile?
   private var iterator: AsyncStream<Happening>.Iterator
   /// What could not be written or read on the way.
   package private(set) var faults: [CommandFailure] = []
@@ -30,7 +31,7 @@ package final class OnlineSession {
     _ options: OnlineOptions, _ console: Console, on loop: EventLoop, readsKeys: Bool,
     isPatient: Bool = false
   ) async throws(CommandFailure) {
-    self.options = options
+    self.options = try options.withToken()
     self.console = console
     do throws(EarshotError) {
       try LocalIdentityFile.requireFolder(of: options.identity)
@@ -113,13 +114,47 @@ package final class OnlineSession {
       if case .relayChanged(.unavailable(let error)) = event {
         console.log(.warning, "\(error.message) \(error.advice)")
       }
+      follow(tokenOf: event)
       if case .registrationChanged(let state) = event,
         let words = contact.follow(state, isInCall: isInCall, now: SystemClock.now)
       {
         console.log(.warning, words)
       }
     }
+    if case .token(let text) = happening { await renewToken(text) }
     return happening
+  }
+
+  /// Looks for a newer access token when it is time.
+  private func follow(tokenOf event: EndpointEvent) {
+    switch event {
+    case .tokenWillExpire(let left):
+      if tokenFile == nil, let path = options.token, let text = options.tokenText {
+        tokenFile = inbox.tokenFile(path, text: text)
+      }
+      do throws(ReactorError) {
+        guard let tokenFile, try !tokenFile.watch() else { return }
+        console.log(
+          .warning,
+          "the access token expires in \(max(0, left.milliseconds) / 1000) s; put a newer "
+            + "one into \(tokenFile.path)")
+      } catch {
+        remember(CommandFailure(system: error))
+      }
+    case .tokenRenewed:
+      tokenFile?.stop()
+      console.log(.info, "the rendezvous accepted a newer access token")
+    case .tokenRefused(let error): console.log(.warning, "\(error.message) \(error.advice)")
+    default: break
+    }
+  }
+
+  private func renewToken(_ text: String) async {
+    do throws(EarshotError) {
+      try await endpoint.renewToken(text)
+    } catch {
+      console.log(.warning, "\(error.message) \(error.advice)")
+    }
   }
 
   /// A caller with the name of somebody else was refused; said once of each name, so that whoever

@@ -23,6 +23,11 @@ package struct RendezvousContact {
   ) -> String? {
     switch state {
     case .connecting: return nil
+    case .failed(let error) where mayBeRenewed(error):
+      trouble = error
+      guard outage == nil else { return nil }
+      outage = now
+      return "\(error.message) \(error.advice)"
     case .failed(let error):
       failure = error
       trouble = nil
@@ -37,6 +42,11 @@ package struct RendezvousContact {
       hadName = name == .granted
       return line
     }
+  }
+
+  /// Whether a newer access token will begin the attempts again, and is waited for.
+  private func mayBeRenewed(_ error: EarshotError) -> Bool {
+    isPatient && hasHadContact && [.tokenExpired, .tokenRefused].contains(error.code)
   }
 
   private mutating func warn(of error: EarshotError?, isInCall: Bool, now: Instant) -> String? {

@@ -7,6 +7,8 @@ package import Reactor
 package struct DoctorCommand: Sendable {
   package var plan: DiagnosisPlan
   package var isJSON: Bool
+  /// The file of the access token.
+  private let token: String?
 
   package init(
     _ arguments: consuming Arguments, variable: (String) -> String?
@@ -19,6 +21,7 @@ package struct DoctorCommand: Sendable {
     }
     plan = DiagnosisPlan(rendezvous: given)
     plan.identityFile = try arguments.option("--identity")
+    token = try arguments.option("--token")
     plan.bind =
       try arguments.option("--bind", wants: "an address like [::]:5000 or 192.0.2.1:0") { text in
         SocketAddress(text) == nil ? nil : text
@@ -40,7 +43,7 @@ package struct DoctorCommand: Sendable {
     } catch {
       throw CommandFailure(system: error)
     }
-    inbox.examine(plan)
+    inbox.examine(try planWithToken())
     remind(inbox)
     for await happening in inbox.happenings {
       switch happening {
@@ -54,6 +57,16 @@ package struct DoctorCommand: Sendable {
       }
     }
     throw CommandFailure(.failed, "The diagnosis went away.")
+  }
+
+  private func planWithToken() throws(CommandFailure) -> DiagnosisPlan {
+    var plan = plan
+    do throws(EarshotError) {
+      plan.token = try token.map { path throws(EarshotError) in try TokenIssuer.token(at: path) }
+    } catch {
+      throw CommandFailure(error)
+    }
+    return plan
   }
 
   /// Nobody waits without being told for what.

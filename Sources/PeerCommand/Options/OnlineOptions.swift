@@ -18,6 +18,11 @@ package struct OnlineOptions: Sendable {
   /// When addresses are told; `nil` = early to those who are known.
   package var paths: String?
 
+  /// The file of the access token.
+  package var token: String?
+  /// What is in it.
+  package private(set) var tokenText: String?
+
   /// A TURN server.
   package var relay: RelayOptions?
 
@@ -53,6 +58,7 @@ package struct OnlineOptions: Sendable {
     isQuiet = try arguments.flag("--quiet")
     overwrites = try arguments.flag("--overwrite")
     paths = try arguments.choice("--paths", of: ["early", "on-accept"])
+    token = try arguments.option("--token")
     relay = try Self.relay(&arguments)
     rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
     if !rendezvous.isEmpty { try Self.check(rendezvous) }
@@ -100,6 +106,7 @@ package struct OnlineOptions: Sendable {
     configuration.name = name
     configuration.bind = bind
     configuration.presence = presence
+    configuration.token = tokenText
     configuration.relay = relay
     switch paths {
     case "early": configuration.pathPolicy = .prepareOnRinging
@@ -107,6 +114,19 @@ package struct OnlineOptions: Sendable {
     default: break
     }
     return configuration
+  }
+
+  /// The same options with the access token that is in its file.
+  package func withToken() throws(CommandFailure) -> OnlineOptions {
+    var options = self
+    do throws(EarshotError) {
+      options.tokenText = try token.map { path throws(EarshotError) in
+        try TokenIssuer.token(at: path)
+      }
+    } catch {
+      throw CommandFailure(error)
+    }
+    return options
   }
 
   package static func isName(_ text: String) -> Bool {

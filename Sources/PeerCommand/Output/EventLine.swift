@@ -5,6 +5,10 @@ package enum EventLine {
   package static func write(_ event: EndpointEvent, to lines: JSONLines) {
     switch event {
     case .registrationChanged(let state): write(state, to: lines)
+    case .tokenWillExpire(let left):
+      line("tokenWillExpire", to: lines) { $0.add("inMs", UInt64(max(0, left.milliseconds))) }
+    case .tokenRenewed: line("tokenRenewed", to: lines)
+    case .tokenRefused(let error): line("tokenRefused", to: lines) { add(error, to: &$0) }
     case .relayChanged(.available(let address)):
       line("relayAvailable", to: lines) { $0.add("address", "\(address)") }
     case .relayChanged(.unavailable(let error)):

@@ -58,7 +58,7 @@ package enum ExitCode: Int32, Sendable {
       self = .unreachable
     case .notAllowed, .nameTaken, .noMoreNames, .identitySuperseded, .rendezvousFull:
       self = .refused
-    case .identityChanged: self = .identity
+    case .identityChanged, .tokenNeeded, .tokenRefused, .tokenExpired: self = .identity
     case .identityFileMode, .identityFileDamaged, .fileUnusable: self = .file
     case .contactUnknown, .addressInUse, .versionMismatch, .replacedElsewhere, .tooManyPrograms,
       .relayUnavailable, .callState, .closed, .systemFailure:

@@ -12,6 +12,7 @@ package enum Help {
       earshot probe TARGET         measures the line to a rendezvous or a peer
       earshot call NAME|ID         invites, talks, prints how it was
       earshot answer               registers, and waits for calls
+      earshot token new|sign|show  who may register at a rendezvous with --require-token, off line
       earshot inspect FILE         explains a pcapng, an events file, a capture of arrivals or a
                                    packet in hex
       earshot replay FILE          hears a call again that --capture took down
@@ -21,7 +22,8 @@ package enum Help {
     Exit codes
         0  done; the call ended normally      5  nobody answered in time
         1  failed for another reason          6  --require not met, or below --min-mos
-        2  the command line is wrong          7  an identity is not the one expected
+        2  the command line is wrong          7  an identity is not the one expected, or
+                                                 an access token is not accepted
         3  unreachable                        8  a file cannot be read or written
         4  the other side said no           130  interrupted before anything began
     """
@@ -35,6 +37,7 @@ package enum Help {
     case .probe: probe + onlineOptions + probeExample
     case .call: call + playing(callDuration) + online
     case .answer: answer + playing(answerDuration) + online
+    case .token: token
     case .inspect: inspect
     case .replay: replay
     }
@@ -90,8 +93,8 @@ package enum Help {
     """
 
   private static let doctor = """
-    usage: earshot doctor [--rendezvous HOST:PORT[#ID]]... [--identity FILE] [--bind HOST:PORT]
-                          [--json]
+    usage: earshot doctor [--rendezvous HOST:PORT[#ID]]... [--identity FILE] [--token FILE]
+                          [--bind HOST:PORT] [--json]
 
     Says what this host has and what is in the way of calls, and what to do about each thing:
     addresses and families, real-time threads, locked memory, socket buffers, codecs; with a
@@ -102,12 +105,37 @@ package enum Help {
                            of its addresses. Two addresses tell how a translator maps, one cannot
                            (default: only this host is examined)
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --token FILE         the access token, where the rendezvous wants one
       --bind HOST:PORT     local UDP address               (default: [::]:0, both families)
       --json               print one JSON object
 
     Exit code 3 if no rendezvous answers, or this host has no network.
 
     example: earshot doctor --rendezvous 192.0.2.1:7400
+    """
+
+  private static let token = """
+    usage: earshot token new --key FILE [--public FILE]
+           earshot token sign --key FILE --sub ID --aud RENDEZVOUS-ID --expires TIME
+                              [--name NAME] [--scope WORDS]
+           earshot token show FILE|- [--public FILE]
+
+    Access tokens, off line: earshot-rendezvous --require-token FILE lets only clients register that
+    have one (--token FILE). They are PASETO v4.public, which other programs can sign as well.
+
+      new                  makes a key that signs tokens; prints the public key
+      sign                 prints a token for one identity at one rendezvous
+      show                 prints what a token says; exit 7 if it is not valid (any more)
+      --key FILE           the key that signs; only its owner may read it, and it is never replaced
+      --public FILE        the public key: new writes it, show checks the signature by it
+      --sub ID             whose token it is: what earshot keygen prints
+      --aud RENDEZVOUS-ID  where it counts: what the rendezvous prints when it starts
+      --expires TIME       for how long, like 90s, 30m, 12h or 7d; at most 366d
+      --name NAME          the only name that the holder may register by  (default: any)
+      --scope WORDS        what it permits                 (default: register)
+
+    example: earshot token new --key signing.key --public signing.pub
+             earshot token sign --key signing.key --sub ID --aud ID --expires 12h > bob.token
     """
 
   private static let inspect = """
@@ -239,6 +267,8 @@ package enum Help {
       --pcap FILE.pcapng   the decrypted media as RTP and RTCP, for Wireshark
       --log-level LEVEL    error, warning, info or debug   (default: warning)
       --quiet              print nothing but errors
+      --token FILE         the access token, where the rendezvous wants one; a newer one in FILE is
+                           taken over while the program runs   (default: none)
       --turn URI           a TURN server, turn:HOST:PORT, by which calls go where no direct path is
                            found (default: none)
       --turn-user U        the user's name there

@@ -13,6 +13,8 @@ package enum Happening: Sendable {
   case key(Character)
   /// The played file is at its end.
   case sourceEnded
+  /// There is another access token in its file.
+  case token(String)
   /// A deadline has come.
   case wake
 }
@@ -84,6 +86,11 @@ package final class Inbox {
   package func remind(after wait: Duration, _ body: @escaping () -> Void) throws(ReactorError) {
     let reminder = try loop.addTimer { _ in body() }
     loop.setDeadline(reminder, SystemClock.now + wait)
+  }
+
+  /// The file of an access token, which tells of each newer one as `token`.
+  package func tokenFile(_ path: String, text: String) -> TokenFile {
+    TokenFile(path, text: text, on: loop) { [feed] in feed.yield(.token($0)) }
   }
 
   /// Sets the timer; `nil` stops it.

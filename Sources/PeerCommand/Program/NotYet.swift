@@ -8,9 +8,6 @@ package enum NotYet {
       "join", "this version has no channels yet.",
       advice: "earshot call and earshot answer talk between two hosts."),
     AbsentFeature(
-      "token", "this version has no tokens yet.",
-      advice: "earshot-rendezvous --allow FILE says who may register."),
-    AbsentFeature(
       "send", "this version sends no files or texts yet.",
       advice: "Programs can send messages in a call: Call.send of the library."),
     AbsentFeature(
@@ -32,7 +29,7 @@ package enum NotYet {
   package static func options(of command: Subcommand) -> [AbsentFeature] {
     switch command {
     case .probe, .call, .answer: online
-    case .keygen, .card, .contacts, .inspect, .replay: []
+    case .keygen, .card, .contacts, .token, .inspect, .replay: []
     case .doctor: doctor
     }
   }

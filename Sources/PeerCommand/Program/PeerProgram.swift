@@ -56,12 +56,8 @@ package enum PeerProgram {
       return .done
     }
     switch command {
-    case .keygen: return try parse { () throws(UsageError) in try KeygenCommand(arguments) }.run()
-    case .card: return try parse { () throws(UsageError) in try CardCommand(arguments) }.run()
-    case .contacts:
-      return try parse { () throws(UsageError) in try ContactsCommand(arguments) }.run()
-    case .inspect: return try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
-    case .replay: return try parse { () throws(UsageError) in try ReplayCommand(arguments) }.run()
+    case .keygen, .card, .contacts, .token, .inspect, .replay:
+      return try runOffLine(command, arguments)
     case .doctor:
       return try await parse { () throws(UsageError) in
         try DoctorCommand(arguments, variable: ProcessSurroundings.variable)
@@ -80,6 +76,21 @@ package enum PeerProgram {
           arguments, isOnTerminal: TerminalInput.isAvailable,
           variable: ProcessSurroundings.variable)
       }.run(on: loop)
+    }
+  }
+
+  /// The commands that use no network.
+  private static func runOffLine(
+    _ command: Subcommand, _ arguments: Arguments
+  ) throws(CommandFailure) -> ExitCode {
+    switch command {
+    case .keygen: try parse { () throws(UsageError) in try KeygenCommand(arguments) }.run()
+    case .card: try parse { () throws(UsageError) in try CardCommand(arguments) }.run()
+    case .contacts: try parse { () throws(UsageError) in try ContactsCommand(arguments) }.run()
+    case .token: try parse { () throws(UsageError) in try TokenCommand(arguments) }.run()
+    case .inspect: try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
+    case .replay: try parse { () throws(UsageError) in try ReplayCommand(arguments) }.run()
+    case .doctor, .probe, .call, .answer: .failed
     }
   }
 
@@ -126,5 +137,5 @@ package enum PeerProgram {
 
 /// What `earshot` can do.
 package enum Subcommand: String, CaseIterable, Sendable {
-  case keygen, card, contacts, doctor, probe, call, answer, inspect, replay
+  case keygen, card, contacts, doctor, probe, call, answer, token, inspect, replay
 }

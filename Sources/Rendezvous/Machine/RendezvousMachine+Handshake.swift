@@ -1,6 +1,7 @@
 import Cryptography
 import Primitives
 import SecureSession
+import Tokens
 import Wire
 
 /// INIT in, RESP out (docs/protocol/session.md §2, §3).
@@ -130,7 +131,7 @@ extension RendezvousMachine {
         remote: packet.connectionID, id: payload.card.id, presence: payload.presence,
         address: source, askedAt: askedAt,
         initiated: payload.time.compact, abilities: payload.abilities, now: now),
-      payload, ruling.status, now: now)
+      payload, ruling, now: now)
     return answer
   }
 
@@ -164,6 +165,9 @@ extension RendezvousMachine {
   private struct Ruling {
     var status: RegistrationStatus
     var knownSerial: UInt64 = 0
+    var tokenFault: TokenFault?
+    /// What the access token grants, where one is needed.
+    var grant: TokenGrant?
   }
 
   /// `nil` when the INIT is to be dropped.
@@ -195,8 +199,31 @@ extension RendezvousMachine {
     if status == .nameGranted, let name = payload.name, settings.admission.keeps(name, from: id) {
       status = .nameTaken
     }
+    return rule(on: payload, status, from: source, now: now)
+  }
+
+  /// The rest of it: who may register, whether there is room, and which names are its own.
+  private mutating func rule(
+    on payload: InitPayload, _ status: RegistrationStatus, from source: SocketAddress, now: Instant
+  ) -> Ruling? {
+    let id = payload.card.id
+    var ruling = Ruling(status: status)
     guard settings.admission.allows(id) else {
       return refuse(id, .notAllowed, .notAllowed, from: source, now: now)
+    }
+    // Last of what costs: one signature, of whoever may register as far as all else goes.
+    let token = rule(on: payload.token, of: id, now: now)
+    switch token {
+    case .notRequired: break
+    case .granted(let grant): ruling.grant = grant
+    case .refused(nil): return refuse(id, .tokenNeeded, .tokenNeeded, from: source, now: now)
+    case .refused(.some(let fault)):
+      ruling = refuse(id, .tokenRefused, .tokenRefused, from: source, now: now)
+      ruling.tokenFault = fault
+      return ruling
+    }
+    if status == .nameGranted, let name = payload.name, !token.allows(name) {
+      ruling.status = .nameTaken
     }
     guard hasRoom(for: payload.presence, of: id, now: now) else {
       return refuse(id, .tooManyPrograms, .tooManyPrograms, from: source, now: now)
@@ -204,8 +231,8 @@ extension RendezvousMachine {
     if let refusal = makeRoom(for: id, source) {
       return refuse(id, .full, refusal, from: source, now: now)
     }
-    return isNameOwn(payload, status, now: now)
-      ? Ruling(status: status) : refuse(id, .nameOnCard, .nameOnCard, from: source, now: now)
+    return isNameOwn(payload, ruling.status, now: now)
+      ? ruling : refuse(id, .nameOnCard, .nameOnCard, from: source, now: now)
   }
 
   /// Whether the name on the card is one of the identity, or will be by this INIT. While the store
@@ -269,7 +296,8 @@ extension RendezvousMachine {
       life: UInt32(clamping: limits.sessionLife.milliseconds / 1000),
       period: UInt16(clamping: limits.period.milliseconds / 1000),
       resetToken: resetToken(boot: settings.bootCounter, local), status: ruling.status,
-      knownSerial: ruling.knownSerial)
+      knownSerial: ruling.knownSerial, tokenFault: ruling.tokenFault,
+      tokenLife: ruling.grant?.wireLife ?? 0)
   }
 
   private func mac1(over bytes: Span<UInt8>, for staticKey: Bytes32) -> Bytes16 {
@@ -279,9 +307,10 @@ extension RendezvousMachine {
   }
 
   private mutating func insert(
-    _ record: ClientRecord, _ payload: InitPayload, _ status: RegistrationStatus, now: Instant
+    _ record: ClientRecord, _ payload: InitPayload, _ ruling: Ruling, now: Instant
   ) {
-    let slot = registry.insert(record)
+    let (slot, status) = (registry.insert(record), ruling.status)
+    if let grant = ruling.grant { tokens.set(slot, at: now + grant.life) }
     unconfirmed.insert(slot, from: record.address)
     limiter.addSession(of: record.address)
     // Cookies before the table is full, whatever the pace of those who fill it.

@@ -197,7 +197,8 @@ extension RendezvousMachine {
       switch try RendezvousMessage(parsing: bytes.span) {
       case .lookUp(let lookUp): answer(lookUp, of: slot, now: now)
       case .forward(let forward): pass(on: forward, from: slot, now: now)
-      case .lookUpResult, .forwarded, .forwardResult:
+      case .token(let renewal): renew(renewal, of: slot, now: now)
+      case .lookUpResult, .forwarded, .forwardResult, .tokenResult:
         throw .invalid("message that only a server sends", at: 0)
       }
       return true

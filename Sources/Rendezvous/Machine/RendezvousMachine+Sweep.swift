@@ -7,6 +7,7 @@ extension RendezvousMachine {
   package mutating func handleTimeout(now: Instant) {
     while let index = exchanges.popDue(now: now) { handleTimeout(of: index, now: now) }
     if let due = sweepDue, due <= now { sweep(now: now) }
+    endTokens(now: now)
     commitIfDue(now: now)
     reflector.handleTimeout(now: now)
   }
@@ -14,6 +15,7 @@ extension RendezvousMachine {
   package var nextDeadline: Instant? {
     var next = earliest(exchanges.nextDeadline, sweepDue)
     next = earliest(next, storeDue)
+    next = earliest(next, tokens.nextDeadline)
     next = earliest(next, farewells.nextDeadline)
     next = earliest(next, goingAway?.nextDeadline)
     next = earliest(next, reflector.nextDeadline)

@@ -22,6 +22,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   var exchanges: ExchangeTable
   var pending: PendingRegistrations
   var unconfirmed: UnconfirmedSessions
+  /// When the access tokens of sessions end.
+  var tokens = TokenDeadlines()
   var limiter: SourceMeters
   var gate: InitiationGate
   var recentAnswers: RecentAnswers
@@ -62,7 +64,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   ) {
     var random = random
     let hash = KeyedHash(key0: random.next(), key1: random.next())
-    gate = Self.makeGate(settings.identity, limits, random: &random)
+    gate = Self.makeGate(settings, limits, random: &random)
     recentAnswers = RecentAnswers(limit: limits.rememberedAnswers)
     self.store = store
     self.limits = limits
@@ -116,9 +118,9 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// Newer device keys of the same identity, and the card for them; sessions go on as they are.
   package mutating func renew(_ identity: consuming LocalIdentity, card: ContactCard) {
     guard identity.id == settings.identity.id else { return }
-    gate = Self.makeGate(identity, limits, random: &random)
     settings.identity = identity
     settings.card = card
+    gate = Self.makeGate(settings, limits, random: &random)
   }
 
   /// Who may register from now on; those who are registered stay until they register again.
@@ -162,6 +164,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     let (id, wasConfirmed) = (registry[slot].id, registry[slot].isConfirmed)
     pending.remove(slot)
     unconfirmed.remove(slot)
+    tokens.remove(slot)
     limiter.removeSession(of: registry[slot].address)
     registry.remove(slot)
     guard wasConfirmed else { return }
@@ -179,10 +182,12 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   }
 
   private static func makeGate(
-    _ identity: borrowing LocalIdentity, _ limits: ServerLimits, random: inout RandomSource
+    _ settings: borrowing ServerSettings, _ limits: ServerLimits, random: inout RandomSource
   ) -> InitiationGate {
-    InitiationGate(
-      staticKeys: identity.publicStaticKeys, workPerSecond: limits.keyAgreementsPerSecond,
+    let most = limits.keyAgreementsPerSecond
+    return InitiationGate(
+      staticKeys: settings.identity.publicStaticKeys,
+      workPerSecond: settings.tokenRule == nil ? most : most * 4 / 5,
       waitingLimit: limits.waitingHandshakes, random: &random)
   }
 

@@ -27,6 +27,8 @@ package enum ServerEvent: Equatable, Sendable {
     case silent
     /// The life of its keys ended.
     case expired
+    /// Its access token ended.
+    case tokenExpired
     case protocolViolated
     /// The name that RESP promised it was gone before it was bound.
     case promiseBroken
@@ -47,6 +49,10 @@ package enum ServerEvent: Equatable, Sendable {
     case tooManyPrograms
     /// Its card claims a name that is not its own.
     case nameOnCard
+    /// It has no access token.
+    case tokenNeeded
+    /// Its access token is not accepted.
+    case tokenRefused
   }
 }
 

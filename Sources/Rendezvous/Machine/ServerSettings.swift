@@ -1,5 +1,6 @@
 package import Primitives
 package import SecureSession
+package import Tokens
 package import Wire
 
 /// Who may register.
@@ -34,11 +35,15 @@ package struct ServerSettings: ~Copyable {
   /// Milliseconds since 1970 UTC at the machine's `Instant.zero`.
   package var wallMilliseconds: UInt64
   package var admission: Admission
+  /// What the access token of a registration must be; `nil` = none is needed.
+  package var tokenRule: TokenRule?
 
   package init(
     identity: consuming LocalIdentity, card: ContactCard, bootCounter: UInt64,
-    resetKey: [UInt8], wallMilliseconds: UInt64, admission: Admission = .everyone
+    resetKey: [UInt8], wallMilliseconds: UInt64, admission: Admission = .everyone,
+    tokenKey: TokenPublicKey? = nil
   ) {
+    tokenRule = tokenKey.map { TokenRule(key: $0, audience: "\(card.id)") }
     self.identity = identity
     self.card = card
     self.bootCounter = bootCounter

@@ -46,4 +46,5 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, BitwiseCopyable 
   package static let goingAway = CloseCode(rawValue: 4)
   package static let notAllowed = CloseCode(rawValue: 5)
   package static let keyLifeEnded = CloseCode(rawValue: 6)
+  package static let tokenExpired = CloseCode(rawValue: 7)
 }

@@ -8,6 +8,8 @@ package enum RendezvousMessage: Hashable, Sendable {
   case forward(Forward)
   case forwarded(Forwarded)
   case forwardResult(ForwardResult)
+  case token(TokenRenewal)
+  case tokenResult(TokenResult)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -25,6 +27,8 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.forward: self = .forward(try Forward(fields: &reader))
     case Code.forwarded: self = .forwarded(try Forwarded(fields: &reader))
     case Code.forwardResult: self = .forwardResult(try ForwardResult(fields: &reader))
+    case Code.token: self = .token(try TokenRenewal(fields: &reader))
+    case Code.tokenResult: self = .tokenResult(try TokenResult(fields: &reader))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")
@@ -47,6 +51,12 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .forwardResult(let message):
       bytes.append(Code.forwardResult)
       message.writeFields(to: &bytes)
+    case .token(let message):
+      bytes.append(Code.token)
+      message.writeFields(to: &bytes)
+    case .tokenResult(let message):
+      bytes.append(Code.tokenResult)
+      message.writeFields(to: &bytes)
     }
   }
 
@@ -62,5 +72,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let forward: UInt8 = 3
     static let forwarded: UInt8 = 4
     static let forwardResult: UInt8 = 5
+    static let token: UInt8 = 7
+    static let tokenResult: UInt8 = 8
   }
 }

@@ -71,11 +71,17 @@ package enum RegistrationStatus: UInt8, Sendable, BitwiseCopyable {
   case tooManyPrograms = 9
   /// The card claims a name that is not the identity's.
   case nameOnCard = 10
+  /// Only holders of an access token may register, and none came.
+  case tokenNeeded = 11
+  /// The access token is not accepted.
+  case tokenRefused = 12
 
   /// Whether no session was made.
   package var isRefusal: Bool {
     switch self {
-    case .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms, .nameOnCard: true
+    case .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms, .nameOnCard, .tokenNeeded,
+      .tokenRefused:
+      true
     case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: false
     }
   }
@@ -101,6 +107,10 @@ package struct ResponsePayload: Equatable, Sendable {
   package var status: RegistrationStatus
   /// With `superseded` the highest serial known, else 0.
   package var knownSerial: UInt64
+  /// What is the matter with the access token; `nil` unless `tokenRefused`.
+  package var tokenFault: TokenFault?
+  /// How long the access token lasts, in ms; 0 where none is needed, and with a refusal.
+  package var tokenLife: UInt32
 
   package init(
     responder: ConnectionID, initiator: ConnectionID, seenAddress: SocketAddress,
@@ -116,6 +126,8 @@ package struct ResponsePayload: Equatable, Sendable {
     resetToken = terms.resetToken
     status = terms.status
     knownSerial = terms.knownSerial
+    tokenFault = terms.tokenFault
+    tokenLife = terms.tokenLife
   }
 
   @_lifetime(reader: copy reader)
@@ -138,7 +150,23 @@ package struct ResponsePayload: Equatable, Sendable {
     guard status == .superseded || knownSerial == 0 else {
       throw .invalid("known serial", at: at + 1)
     }
-    try reader.readZeros(34, "end of payload")
+    tokenFault = try Self.readTokenFault(&reader, status)
+    tokenLife = try reader.readUInt32("token life")
+    guard tokenLife == 0 || !status.isRefusal else { throw .invalid("token life", at: at + 10) }
+    try reader.readZeros(29, "end of payload")
+  }
+
+  @_lifetime(reader: copy reader)
+  private static func readTokenFault(
+    _ reader: inout ByteReader, _ status: RegistrationStatus
+  ) throws(WireError) -> TokenFault? {
+    let at = reader.offset
+    let code = try reader.readUInt8("token fault")
+    let fault = TokenFault(rawValue: code)
+    guard status == .tokenRefused ? fault != nil : code == 0 else {
+      throw .invalid("token fault", at: at)
+    }
+    return fault
   }
 
   package func write(to bytes: inout [UInt8]) {
@@ -152,7 +180,9 @@ package struct ResponsePayload: Equatable, Sendable {
     bytes.append(resetToken)
     bytes.append(status.rawValue)
     bytes.append(littleEndian: knownSerial)
-    bytes.append(zeros: 34)
+    bytes.append(tokenFault?.rawValue ?? 0)
+    bytes.append(littleEndian: tokenLife)
+    bytes.append(zeros: 29)
   }
 }
 
@@ -169,12 +199,19 @@ package struct SessionTerms: Equatable, Sendable {
   package var status: RegistrationStatus
   /// With `superseded` the highest serial known, else 0.
   package var knownSerial: UInt64
+  /// What is the matter with the access token; `nil` unless `tokenRefused`.
+  package var tokenFault: TokenFault?
+  /// How long the access token lasts, in ms; 0 where none is needed, and with a refusal.
+  package var tokenLife: UInt32
 
   package init(
     serverTime: UInt64, boot: UInt64, life: UInt32 = 3600, period: UInt16 = 20,
-    resetToken: Bytes16, status: RegistrationStatus, knownSerial: UInt64 = 0
+    resetToken: Bytes16, status: RegistrationStatus, knownSerial: UInt64 = 0,
+    tokenFault: TokenFault? = nil, tokenLife: UInt32 = 0
   ) {
     self.knownSerial = knownSerial
+    self.tokenFault = tokenFault
+    self.tokenLife = tokenLife
     self.serverTime = serverTime
     self.boot = boot
     self.life = life

@@ -30,7 +30,7 @@ import Wire
     peer.events.count { event in
       switch event.event {
       case .calling, .link, .unresolved: true
-      case .registration, .rendezvousIdentified, .relay, .probe: false
+      case .registration, .rendezvousIdentified, .relay, .probe, .token: false
       }
     }
   }

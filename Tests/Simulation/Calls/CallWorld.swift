@@ -26,7 +26,8 @@ package final class CallWorld {
   var hearing = HearingRule()
 
   package init(
-    seed: UInt64, rendezvousAccess: AccessConditions = .lan, keepsText: Bool = false
+    seed: UInt64, rendezvousAccess: AccessConditions = .lan, keepsText: Bool = false,
+    configure: ((SimulatedRendezvous) -> Void)? = nil
   ) {
     self.seed = seed
     log = RunLog(keepsText: keepsText)
@@ -36,6 +37,7 @@ package final class CallWorld {
     let host = network.addHost(at: network.addSite(rendezvousAccess), port: 7400)
     rendezvous = SimulatedRendezvous(on: host, simulator: simulator, random: random.split())
     simulator.add(rendezvous.host)
+    configure?(rendezvous)
     rendezvous.start()
   }
 

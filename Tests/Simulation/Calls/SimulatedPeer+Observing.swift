@@ -14,7 +14,7 @@ extension SimulatedPeer {
     switch event {
     case .registration(.registered): noteRegistered(now)
     case .registration: isRegistered = false
-    case .rendezvousIdentified, .relay, .probe: break
+    case .rendezvousIdentified, .relay, .probe, .token: break
     case .calling(let event): observe(event, now)
     case .link(let call, let step): observe(step, of: call, now)
     case .unresolved(let call, _):
@@ -113,6 +113,7 @@ extension SimulatedPeer {
     case .registration(let state): "registration \(state)"
     case .rendezvousIdentified(let id, _): "rendezvous \(id)"
     case .relay(let event): "relay \(event)"
+    case .token(let step): "token \(step)"
     case .calling(.ended(let end)):
       "\(end.callID) ended: \(end.outcome), \(end.cause), \(end.durationMilliseconds) ms"
     case .calling(let event): "\(event)"

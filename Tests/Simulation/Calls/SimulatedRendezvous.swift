@@ -2,6 +2,7 @@ import Cryptography
 package import Primitives
 package import Rendezvous
 import SecureSession
+package import Tokens
 import Wire
 
 /// The rendezvous of a world: its machine comes and goes, its store and its identity stay.
@@ -11,6 +12,13 @@ package final class SimulatedRendezvous {
   package let address: SocketAddress
   /// Outlives the process, as the database does.
   package let store = MemoryStore()
+
+  /// Signs the access tokens that registrations need; `nil` = they need none.
+  package var tokenKey: TokenPublicKey?
+  /// How far its wall clock is ahead of the true time, ms.
+  package var wallClockError: Int64 = 0
+  /// What it says who it is, since it was started last.
+  package private(set) var card: [UInt8] = []
 
   private let simulator: Simulator
   private let identityFile: [UInt8]
@@ -39,15 +47,17 @@ package final class SimulatedRendezvous {
   package func start() {
     bootCounter += 1
     let now = host.clock.local(simulator.now)
-    let origin = UInt64(CallWorld.wallClockAtStart) - host.clock.origin / 1_000_000
+    let origin =
+      UInt64(CallWorld.wallClockAtStart + wallClockError) - host.clock.origin / 1_000_000
     let file = identityFile
     do {
       var identity = try LocalIdentity(stored: file.span)
       let card = try identity.makeCard(
         unixSeconds: (origin + now.nanoseconds / 1_000_000) / 1_000)
+      self.card = card.bytes
       let settings = ServerSettings(
         identity: identity, card: card, bootCounter: bootCounter, resetKey: resetKey,
-        wallMilliseconds: origin)
+        wallMilliseconds: origin, tokenKey: tokenKey)
       host.start(
         RendezvousMachine(settings, store: store, random: random.split()), now: simulator.now)
     } catch {

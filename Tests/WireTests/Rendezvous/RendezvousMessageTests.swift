@@ -24,6 +24,12 @@ struct RendezvousMessageTests {
         body: [1, 2, 3])),
     .forwardResult(ForwardResult(id: forwardID, status: .notOnline)),
     .forwardResult(ForwardResult(id: forwardID, status: .forwarded, count: 8)),
+    .token(TokenRenewal(token: Array(repeating: 65, count: 512))),
+    .token(TokenRenewal(token: [])),
+    .tokenResult(.accepted(milliseconds: 0)),
+    .tokenResult(.accepted(milliseconds: .max)),
+    .tokenResult(.refused(.expired)),
+    .tokenResult(.tooMany),
   ]
 
   @Test(arguments: samples.indices)

@@ -209,7 +209,8 @@ import Wire
     #expect(Array(bytes[49..<65]) == Array(repeating: 0xEE, count: 16) && bytes[65] == 2)
     var reader = ByteReader(bytes.span)
     #expect(try ResponsePayload(parsing: &reader) == payload)
-    for index in 66..<108 {
+    // How long the token lasts may be any number.
+    for index in 66..<108 where !(75..<79).contains(index) {
       var changed = bytes
       changed[index] = 1
       #expect(throws: WireError.self) {
@@ -223,6 +224,29 @@ import Wire
         _ = try ResponsePayload(parsing: &reader)
       }
     }
+  }
+
+  @Test func `RESP tells of the access token what fits its status`() throws {
+    func read(_ status: RegistrationStatus, _ fault: TokenFault?, _ life: UInt32) -> TokenFault?? {
+      let payload = ResponsePayload(
+        responder: ConnectionID(rawValue: 1), initiator: ConnectionID(rawValue: 5),
+        seenAddress: SocketAddress(v4: 192, 0, 2, 1, port: 7400),
+        terms: SessionTerms(
+          serverTime: 1, boot: 42, resetToken: Bytes16(InlineArray(repeating: 0xEE)),
+          status: status, tokenFault: fault, tokenLife: life))
+      var bytes: [UInt8] = []
+      payload.write(to: &bytes)
+      var reader = ByteReader(bytes.span)
+      guard let found = try? ResponsePayload(parsing: &reader), found == payload else { return nil }
+      return .some(found.tokenFault)
+    }
+    for fault in TokenFault.allCases {
+      #expect(read(.tokenRefused, fault, 0) == .some(fault))
+      #expect(read(.tokenRefused, fault, 1) == nil)
+      #expect(read(.tokenNeeded, fault, 0) == nil && read(.nameGranted, fault, 0) == nil)
+    }
+    #expect(read(.tokenRefused, nil, 0) == nil && read(.tokenNeeded, nil, 0) == .some(nil))
+    #expect(read(.nameGranted, nil, .max) == .some(nil) && read(.tokenNeeded, nil, 1) == nil)
   }
 
   @Test func `the payload of INIT is 1064 bytes whatever it holds`() throws {

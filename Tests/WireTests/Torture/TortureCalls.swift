@@ -50,6 +50,15 @@ extension TortureTable {
       refuse | FORWARD_RESULT, not online, to one | 05 11*16 01 01
       whole  | FORWARD_RESULT, not allowed | 05 11*16 04 00
       refuse | FORWARD_RESULT, status 5 | 05 11*16 05 00
+      whole  | TOKEN | 07 2:4 'v4.x'
+      whole  | TOKEN of the longest text | 07 2:512 41*512
+      refuse | TOKEN of a text too long | 07 2:513 41*513
+      refuse | TOKEN beyond the message | 07 2:5 'v4.x'
+      whole  | TOKEN_RESULT, accepted for a minute | 08 00 4:60000
+      whole  | TOKEN_RESULT, expired | 08 07 4:0
+      whole  | TOKEN_RESULT, too many | 08 ff 4:0
+      refuse | TOKEN_RESULT, fault 8 | 08 08 4:0
+      refuse | TOKEN_RESULT, refused for a while | 08 01 4:1
       """)
 
   static let signals = TortureTable(

@@ -1,0 +1,189 @@
+package import Arguments
+internal import Earshot
+internal import Primitives
+internal import Reactor
+package import Tokens
+
+/// `earshot token`: keys that sign access tokens, and tokens, off line.
+package struct TokenCommand: Sendable {
+  package enum Action: Equatable, Sendable {
+    case new(key: String, publicKey: String?)
+    /// - Parameter life: Milliseconds from now on.
+    case sign(key: String, TokenClaims, life: UInt64)
+    /// - Parameter publicKey: The file of the key whose signature is looked for.
+    case show(String, publicKey: String?)
+  }
+
+  package var action: Action
+
+  package init(_ arguments: consuming Arguments) throws(UsageError) {
+    var arguments = arguments
+    let key = try arguments.option("--key")
+    let publicKey = try arguments.option("--public")
+    let wanted = try WantedClaims(&arguments)
+    switch arguments.optionalPositional() {
+    case "new": action = .new(key: try Self.require(key, "--key FILE"), publicKey: publicKey)
+    case "sign":
+      let (claims, life) = try wanted.complete()
+      action = .sign(key: try Self.require(key, "--key FILE"), claims, life: life)
+    case "show":
+      action = .show(try arguments.positional("token's file, or -"), publicKey: publicKey)
+    case let word: throw Self.unknown(word)
+    }
+    try arguments.finish()
+    if case .sign = action { return }
+    if let option = wanted.given { throw UsageError("\(option) belongs to sign.") }
+  }
+
+  fileprivate static func require<Value>(
+    _ value: Value?, _ option: String
+  ) throws(UsageError) -> Value {
+    guard let value else {
+      throw UsageError("\(option) is missing.", advice: "earshot token --help has examples.")
+    }
+    return value
+  }
+
+  private static func unknown(_ word: String?) -> UsageError {
+    guard let word else {
+      return UsageError(
+        "It is not said what to do with tokens.", advice: "Write: earshot token new, sign or show.")
+    }
+    let near = Arguments.suggestion(word, ["new", "sign", "show"])
+    return UsageError(
+      "'\(word)' is nothing to do with tokens.",
+      advice: near.isEmpty ? "There are new, sign and show." : near)
+  }
+
+  package func run() throws(CommandFailure) -> ExitCode {
+    let (text, code) = try text(wallMilliseconds: SystemClock.wallNanoseconds / 1_000_000)
+    print(Printable.lines(text))
+    return code
+  }
+
+  /// Does it; what is to be printed, and the exit code.
+  package func text(
+    wallMilliseconds now: UInt64
+  ) throws(CommandFailure) -> (String, ExitCode) {
+    do throws(EarshotError) {
+      switch action {
+      case .new(let path, let publicPath):
+        return (try TokenIssuer.makeKey(at: path, publicAt: publicPath).text, .done)
+      case .sign(let path, var claims, let life):
+        claims.issuedAt = now
+        claims.notBefore = now
+        claims.expires = now + life
+        return (try TokenIssuer.sign(claims, keyFile: path), .done)
+      case .show(let path, let publicPath):
+        let key = try publicPath.map { path throws(EarshotError) in
+          try TokenIssuer.publicKey(at: path)
+        }
+        return try show(try TokenIssuer.token(at: path == "-" ? "/dev/stdin" : path), key, now: now)
+      }
+    } catch {
+      throw CommandFailure(error)
+    }
+  }
+
+  // MARK: - Words
+
+  private func show(
+    _ text: String, _ key: TokenPublicKey?, now: UInt64
+  ) throws(EarshotError) -> (String, ExitCode) {
+    guard let token = try? PublicToken(parsing: text),
+      let claims = try? TokenClaims(json: token.payload)
+    else {
+      return ("This is no access token: it cannot be read.", .identity)
+    }
+    var lines = [
+      ("for", claims.audience), ("holder", "\(claims.subject)"), ("permits", claims.scope),
+    ]
+    if let name = claims.name { lines.append(("name", name)) }
+    if let issued = claims.issuedAt {
+      lines.append(("signed", TokenTime.text(milliseconds: issued)))
+    }
+    let isEarly = claims.notBefore.map { $0 > now } ?? false
+    if let begin = claims.notBefore, isEarly {
+      lines.append(("begins", TokenTime.text(milliseconds: begin)))
+    }
+    let isOver = claims.expires <= now
+    lines.append(
+      (isOver ? "expired" : "expires", TokenTime.text(milliseconds: claims.expires)))
+    let isSigned = key.map { token.isSigned(by: $0) }
+    lines.append(("signature", Self.words(isSigned, key)))
+    let width = 11
+    let page = lines.map { name, value in
+      name + String(repeating: " ", count: width - name.count) + value
+    }
+    let isGood = !isOver && !isEarly && isSigned != false
+    return (page.joined(separator: "\n"), isGood ? .done : .identity)
+  }
+
+  private static func words(_ isSigned: Bool?, _ key: TokenPublicKey?) -> String {
+    switch isSigned {
+    case nil: "not checked; give the public key with --public FILE"
+    case true?: "right, by \(key?.id ?? "")"
+    case false?: "wrong: another key signed it, or it was changed"
+    }
+  }
+}
+
+/// The options of `earshot token sign`.
+private struct WantedClaims {
+  private var subject: PeerID?
+  private var audience: PeerID?
+  private var life: UInt64?
+  private var name: String?
+  private var scope: String?
+
+  init(_ arguments: inout Arguments) throws(UsageError) {
+    subject = try arguments.option("--sub", wants: "an ID of 52 letters") { PeerID($0) }
+    audience = try arguments.option("--aud", wants: "the ID of a rendezvous, 52 letters") {
+      PeerID($0)
+    }
+    life = try arguments.option("--expires", wants: "a time like 90s, 30m, 12h or 7d") {
+      Self.milliseconds(of: $0)
+    }
+    name = try arguments.option("--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ -") {
+      OnlineOptions.isName($0) ? $0 : nil
+    }
+    scope = try arguments.option("--scope", wants: "words of a-z 0-9 . : _ - with spaces between") {
+      Self.isScope($0) ? $0 : nil
+    }
+  }
+
+  /// One that was given.
+  var given: String? {
+    if subject != nil { return "--sub" }
+    if audience != nil { return "--aud" }
+    if life != nil { return "--expires" }
+    if name != nil { return "--name" }
+    return scope == nil ? nil : "--scope"
+  }
+
+  func complete() throws(UsageError) -> (TokenClaims, life: UInt64) {
+    let subject = try TokenCommand.require(subject, "--sub ID")
+    let audience = try TokenCommand.require(audience, "--aud RENDEZVOUS-ID")
+    let life = try TokenCommand.require(life, "--expires TIME")
+    let claims = TokenClaims(
+      audience: "\(audience)", subject: subject, scope: scope ?? TokenClaims.register, expires: 0,
+      name: name)
+    return (claims, life)
+  }
+
+  /// From a second to a year.
+  private static func milliseconds(of text: String) -> UInt64? {
+    let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+    guard let unit = text.last.flatMap({ units[$0] }),
+      text.dropLast().utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let count = UInt64(text.dropLast()), (1...31_622_400).contains(count)
+    else { return nil }
+    let seconds = count * unit
+    return seconds <= 366 * 86_400 ? seconds * 1000 : nil
+  }
+
+  private static func isScope(_ text: String) -> Bool {
+    let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789.:_- ".utf8)
+    return !text.isEmpty && text.utf8.allSatisfy { letters.contains($0) }
+  }
+}

@@ -1,0 +1,61 @@
+package import Primitives
+package import Tokens
+
+/// The files of access tokens: one line of text each.
+package enum TokenFiles {
+  /// Makes a signing key that only its owner may read. A file that is there stays as it is.
+  package static func makeKey(
+    at path: String, random: inout RandomSource
+  ) throws(StorageError) -> TokenPublicKey {
+    let key = TokenSigningKey(random: &random)
+    try make(path, key.secretText())
+    return key.publicKey
+  }
+
+  /// Writes the public key. A file that is there stays as it is.
+  package static func write(_ key: TokenPublicKey, to path: String) throws(StorageError) {
+    try make(path, key.text)
+  }
+
+  package static func signingKey(at path: String) throws(StorageError) -> TokenSigningKey {
+    guard let key = TokenSigningKey(try line(of: path, isSecret: true)) else {
+      throw StorageError(
+        .foreign, path, "\(path) holds no key that signs tokens.",
+        advice: "Make one with: earshot token new --key FILE")
+    }
+    return key
+  }
+
+  package static func publicKey(at path: String) throws(StorageError) -> TokenPublicKey {
+    guard let key = TokenPublicKey(try line(of: path, isSecret: false)) else {
+      throw StorageError(
+        .foreign, path, "\(path) holds no public key of tokens.",
+        advice:
+          "Give the file that earshot token new wrote with --public; it begins with k4.public.")
+    }
+    return key
+  }
+
+  /// A token, not checked.
+  package static func token(at path: String) throws(StorageError) -> String {
+    try line(of: path, isSecret: false)
+  }
+
+  private static func make(_ path: String, _ text: String) throws(StorageError) {
+    guard try PrivateFile.create(path, with: Array("\(text)\n".utf8)) else {
+      throw StorageError(
+        .notWritable, path, "\(path) is there already; it was left as it is.",
+        advice: "Choose another path, or move it away.")
+    }
+  }
+
+  /// The text of the file without the space around it.
+  private static func line(of path: String, isSecret: Bool) throws(StorageError) -> String {
+    guard let bytes = try PrivateFile.read(path, isSecret: isSecret) else {
+      throw StorageError(
+        .notReadable, path, "There is no file \(path).", advice: "Check the path.")
+    }
+    let text = String(decoding: bytes.prefix(2 * TokenLimits.textByteCount), as: UTF8.self)
+    return String(text.drop(while: \.isWhitespace).prefix { !$0.isWhitespace })
+  }
+}
