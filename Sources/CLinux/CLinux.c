@@ -347,9 +347,10 @@ int earshot_receive(earshot_receiver *receiver, int fd, uint32_t limit) {
 
 // MARK: - Sending
 
-/// Room for a segment size and an own address.
+/// Room for a segment size, an own address and a hop limit.
 enum {
-  send_control_byte_count = CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(struct in6_pktinfo))
+  send_control_byte_count = CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(struct in6_pktinfo)) +
+                            CMSG_SPACE(sizeof(int))
 };
 
 static void attach(struct msghdr *header, uint8_t *control, int level, int type, const void *value,
@@ -379,6 +380,15 @@ static void attach_own_address(struct msghdr *header, uint8_t *control, int is_v
   }
 }
 
+/// An IPv6 socket sends to IPv4 addresses too, and there it is IPv4's field.
+static void attach_hop_limit(struct msghdr *header, uint8_t *control,
+                             const earshot_outgoing *message) {
+  int limit = message->hop_limit;
+  int is_v4 = message->destination.family == 4;
+  attach(header, control, is_v4 ? IPPROTO_IP : IPPROTO_IPV6, is_v4 ? IP_TTL : IPV6_HOPLIMIT, &limit,
+         sizeof limit);
+}
+
 int earshot_send(int fd, int is_v6, const earshot_own_address *own, const uint8_t *arena,
                  const earshot_outgoing *messages, uint32_t count) {
   struct mmsghdr headers[earshot_batch_limit];
@@ -404,6 +414,7 @@ int earshot_send(int fd, int is_v6, const earshot_own_address *own, const uint8_
     }
     if (message->local != 0)
       attach_own_address(header, control[index], is_v6, &own[message->local - 1]);
+    if (message->hop_limit != 0) attach_hop_limit(header, control[index], message);
   }
   int sent = sendmmsg(fd, headers, count, MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent < 0 ? -errno : sent;

@@ -33,6 +33,8 @@ package enum CallEvent: Hashable, Sendable {
   case replaced(CallID, by: CallID)
   /// Nothing was heard for 4 s.
   case interrupted(CallID)
+  /// Nothing was heard for 10 s; tries go on.
+  case connectionLost(CallID)
   case resumed(CallID)
   case remoteMediaChanged(CallID, MediaState)
   case ended(CallSummary)

@@ -178,6 +178,7 @@ extension CallLedger {
     switch action {
     case .send(let signal, let route): send(signal, route, about: callID)
     case .notifyInterrupted: notify(.interrupted(callID))
+    case .notifyConnectionLost: notify(.connectionLost(callID))
     case .notifyRemoteMedia(let media): notify(.remoteMediaChanged(callID, media))
     case .end(let ending): endOpen(callID, ending, now: now)
     }

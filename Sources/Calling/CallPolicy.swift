@@ -33,6 +33,8 @@ package struct CallPolicy: Hashable, Sendable {
   package var waitsForFirstFrame = true
   /// Nothing heard for so long: the user is told.
   package var interruptedAfter = Duration.seconds(4)
+  /// Nothing heard for so long: the connection counts as lost; tries to get it back go on.
+  package var connectionLostAfter = Duration.seconds(10)
   /// Nothing heard for so long: the call ends.
   package var lostAfter = Duration.seconds(20)
   /// An invitation of the same caller while the first one rings replaces it only after so long: a

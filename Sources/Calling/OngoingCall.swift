@@ -14,6 +14,7 @@ package struct OngoingCall: Sendable {
   package enum Action: Hashable, Sendable {
     case send(CallSignal, SignalRoute)
     case notifyInterrupted
+    case notifyConnectionLost
     case notifyRemoteMedia(MediaState)
     case end(CallEnding)
   }
@@ -182,8 +183,12 @@ package struct OngoingCall: Sendable {
       deadlines.set(.silence, at: liveness.lastProof + policy.interruptedAfter)
       return nil
     }
-    deadlines.set(.silence, at: liveness.lastProof + policy.lostAfter)
-    return liveness.interrupt() ? .notifyInterrupted : nil
+    let tellsInterruption = liveness.interrupt()
+    let lostAt = liveness.lastProof + policy.connectionLostAfter
+    let isLost = now >= lostAt && !tellsInterruption
+    deadlines.set(.silence, at: isLost ? liveness.lastProof + policy.lostAfter : lostAt)
+    if tellsInterruption { return .notifyInterrupted }
+    return isLost ? .notifyConnectionLost : nil
   }
 
   private mutating func end(_ ending: CallEnding) -> Action {

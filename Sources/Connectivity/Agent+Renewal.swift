@@ -23,6 +23,7 @@ extension Agent {
     if !offered.contains(where: { $0.address == selectedPath.remote }) { renewedAt = now }
     suspectedAt = suspectedAt ?? now
     isSaidToBeUnheard = true
+    checkAlternates(now: now)
     if paths[current].isRoundOver { paths[current].beginRound(at: now) }
   }
 

@@ -8,7 +8,7 @@ extension Agent {
   /// challenge of the peer has come, so that a late peer is still answered by checks. Later there
   /// is one for what the peer says of itself: false candidates must not make a weapon of us.
   func mayCheck(_ path: RemotePath) -> Bool {
-    if lastAnswer != nil { return !isOnWord(path) || unprovenChecks < policy.unansweredLimit }
+    if lastAnswer != nil { return unprovenChecks < policy.unansweredLimit || !isOnWord(path) }
     let reserve = path.hasChallenged ? 0 : policy.reservedForChallengers
     return counters.checks < policy.unansweredLimit - reserve
   }
@@ -20,7 +20,8 @@ extension Agent {
 
   /// Whether nothing but the peer's word says that it is there.
   private func isOnWord(_ path: RemotePath) -> Bool {
-    !path.wasProven && path.origin != .peerReflexive
+    guard path.isAlternate else { return !path.wasProven && path.origin != .peerReflexive }
+    return !paths.contains { $0.path.remote == path.path.remote && $0.wasProven }
   }
 
   /// The peer can reach us from there: so perhaps we can reach it now (RFC 8445 §7.3.1.4).
@@ -35,9 +36,10 @@ extension Agent {
   /// First challenges keep the pace; repetitions, and those of a race, do not wait.
   func checkTime(_ path: RemotePath) -> Instant? {
     guard let due = path.nextCheckAt else { return nil }
-    guard path.attempts == 0, path.path != rival, path.path != selectedPath, let lastNewCheck
+    guard path.attempts == 0, path.opening == nil, path.path != rival, path.path != selectedPath, let lastNewCheck
     else { return due }
-    return max(due, lastNewCheck + (path.renewedAt == nil ? policy.pace : policy.renewedPace))
+    let isUrgent = path.renewedAt != nil || path.isAlternate
+    return max(due, lastNewCheck + (isUrgent ? policy.renewedPace : policy.pace))
   }
 
   /// When a path whose round is over is checked again: a valid one to keep it, others as long as
@@ -48,8 +50,9 @@ extension Agent {
       // Unanswered: wait as long as the last repetition did.
       let again = last.sentAt + policy.lastRepetition
       let isDue = path.isValid || lastAnswer == nil || path.path == selectedPath
-      return isDue ? again : directRetryTime(path)
+      return isDue ? again : directRetryTime(path) ?? routedRetryTime(path)
     }
+    guard !path.isAlternate || path.path == selectedPath else { return nil }
     return path.answeredAt.map { $0 + policy.revalidation }
   }
 
@@ -69,6 +72,7 @@ extension Agent {
     suspectedAt = suspectedAt ?? now
     doubtedAt = now
     for index in paths.indices where paths[index].isWorthAsking { paths[index].beginRound(at: now) }
+    checkAlternates(now: now)
   }
 
   /// When silence next begins, or keeps on, to be suspicious.

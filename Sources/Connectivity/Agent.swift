@@ -26,6 +26,8 @@ package struct Agent: Sendable {
 
   let policy: PathPolicy
   private var random: RandomSource
+  /// Own addresses to send from when the routes' choice carries nothing.
+  var alternates: [AlternateSource] = []
   /// At most 8 + 4 + 8; candidates in the peer's order, then learnt ones as they appeared.
   var paths: [RemotePath] = []
   private var responses: [Probe] = []
@@ -69,10 +71,13 @@ package struct Agent: Sendable {
 
   /// Learns candidates from INVITE, RINGING or ACCEPT; those known already stay as they are.
   ///
-  /// - Parameter byRelay: Whether there is a relay of our own. It is the way to the peer's relay
-  ///   where nothing else gets out. To other candidates it is used once the peer comes by it.
+  /// - Parameters:
+  ///   - byRelay: Whether there is a relay of our own. It is the way to the peer's relay where
+  ///     nothing else gets out. To other candidates it is used once the peer comes by it.
+  ///   - opening: How long the peer needs to learn our candidates, where it does not know them yet.
+  ///     Until then only the way out to its translators is opened (`RemotePath.opening`).
   package mutating func addCandidates(
-    _ candidates: [Candidate], byRelay: Bool = false, now: Instant
+    _ candidates: [Candidate], byRelay: Bool = false, opening: Duration? = nil, now: Instant
   ) {
     if byRelay { addRelayPairs(candidates, now: now) }
     for candidate in candidates.prefix(PathLimits.remoteCandidates) {
@@ -81,9 +86,10 @@ package struct Agent: Sendable {
         path(DatagramPath(candidate.address)) == nil
       else { continue }
       let checkAt = candidate.kind == .relayed ? now + policy.relayHeadStart : now
-      paths.insert(
-        RemotePath(DatagramPath(candidate.address), PathOrigin(candidate.kind), checkAt: checkAt),
-        at: known)
+      var path = RemotePath(
+        DatagramPath(candidate.address), PathOrigin(candidate.kind), checkAt: checkAt)
+      if path.origin == .serverReflexive { path.opening = opening }
+      paths.insert(path, at: known)
     }
   }
 
@@ -98,6 +104,7 @@ package struct Agent: Sendable {
     guard let index = learn(DatagramPath(source, local: local), now: now) else {
       return counters.ignored &+= 1
     }
+    answerDoubt(paths[index].path, now: now)
     if !paths[index].isValid {
       triggerCheck(index, now: now)
       noteUnproven(index, byteCount: byteCount)
@@ -219,13 +226,17 @@ package struct Agent: Sendable {
   package mutating func pollCheck(now: Instant) -> Probe? {
     for index in paths.indices where mayCheck(paths[index]) {
       guard let due = checkTime(paths[index]), due <= now else { continue }
-      if paths[index].attempts == 0 { lastNewCheck = now }
-      let token = random.next()
+      var probe = Probe(
+        address: paths[index].path.remote, local: paths[index].path.local, token: random.next())
       noteUnprovenCheck(index)
-      paths[index].noteChallenge(token, policy, now: now)
       counters.checks &+= 1
-      let path = paths[index].path
-      return Probe(address: path.remote, local: path.local, token: token)
+      if paths[index].noteOpening(probe.token, now: now) {
+        probe.path.hopLimit = policy.openingHopLimit
+        return probe
+      }
+      if paths[index].attempts == 0 { lastNewCheck = now }
+      paths[index].noteChallenge(probe.token, policy, now: now)
+      return probe
     }
     return nil
   }
@@ -289,11 +300,14 @@ package struct Agent: Sendable {
     let old = min(paths[current].roundTrip, paths[current].latestRoundTrip)
     let isRelayed = paths[current].isRelayed
     var others = paths.filter {
-      $0.isValid && $0.outstanding.isEmpty && $0.path != paths[current].path
+      $0.isValid && $0.outstanding.isEmpty && $0.path != paths[current].path && !$0.isAlternate
     }
     let direct = others.filter { !$0.isRelayed }.min { $0.roundTrip < $1.roundTrip }
     if isRelayed, let direct { return select(direct.path, .better, now: now) }
     others.removeAll { $0.isRelayed != isRelayed }
+    if paths[current].isAlternate, let routed = quickestRouted(among: others) {
+      return select(routed, .better, now: now)
+    }
     guard let best = others.min(by: { $0.roundTrip < $1.roundTrip }),
       old - best.roundTrip >= policy.switchMargin.nanoseconds,
       best.roundTrip * 100 <= old * policy.switchPercent

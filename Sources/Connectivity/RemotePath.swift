@@ -41,6 +41,8 @@ struct RemotePath: Sendable {
 
   let path: DatagramPath
   let origin: PathOrigin
+  /// It leaves from another interface than the routes choose, because their choice was silent.
+  var isAlternate = false
   /// Our challenge to it was answered from there.
   var isValid = false
   /// The same, whether or not it still is.
@@ -61,6 +63,12 @@ struct RemotePath: Sendable {
   private(set) var answers = 0
   /// Challenges that were ever sent there.
   private(set) var checks = 0
+  /// Set while the first challenge is yet to open the way out, and no more than that: it passes our
+  /// own translator and is dropped on its way. What reaches the peer's translator before the peer
+  /// has sent to us may take the very port there that the peer's packets are to come from: Linux
+  /// without a firewall tracks it as a conversation with the translator itself. The next challenge
+  /// goes so long after.
+  var opening: Duration?
   /// Challenges of the present round; 0 = none yet.
   var attempts = 0
   /// When the next challenge is due; `nil` = the round is over.
@@ -111,6 +119,16 @@ struct RemotePath: Sendable {
     guard !isValid, !wasTriggered, let due = nextCheckAt, due > now else { return }
     wasTriggered = true
     nextCheckAt = now
+  }
+
+  /// - Returns: Whether the challenge that is due is the one that opens the way out.
+  mutating func noteOpening(_ token: UInt64, now: Instant) -> Bool {
+    guard let wait = opening else { return false }
+    opening = nil
+    outstanding.append(Challenge(token: token, sentAt: now))
+    checks += 1
+    nextCheckAt = now + wait
+    return true
   }
 
   mutating func noteChallenge(_ token: UInt64, _ policy: PathPolicy, now: Instant) {

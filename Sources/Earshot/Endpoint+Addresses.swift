@@ -7,6 +7,8 @@ struct HostAddresses: Equatable {
   var candidates: [SocketAddress] = []
   /// What packets to the rendezvous leave from: it changes with the routes.
   var source: SocketAddress?
+  /// What it could send from if that led nowhere.
+  var alternates: [AlternateSource] = []
 }
 
 /// The host moves: its program tells the rendezvous and the peers of its calls.
@@ -15,6 +17,8 @@ extension Endpoint {
   func watchAddresses() {
     guard localAddress.isUnspecified, !isClosed else { return }
     hostAddresses = presentAddresses() ?? hostAddresses
+    let alternates = hostAddresses.alternates
+    driver.withMachine { machine, _ in machine.setAlternates(alternates) }
     do throws(ReactorError) {
       addressWatch = try AddressWatch(on: loop) { self.updateAddresses() }
     } catch {
@@ -26,7 +30,8 @@ extension Endpoint {
     guard !isClosed, let present = presentAddresses(), present != hostAddresses else { return }
     hostAddresses = present
     driver.withMachine { machine, now in
-      machine.changeHostCandidates(present.candidates, now: now)
+      machine.changeHostCandidates(
+        present.candidates, alternates: present.alternates, now: now)
     }
   }
 
@@ -49,13 +54,30 @@ extension Endpoint {
   }
 
   private func presentAddresses() -> HostAddresses? {
-    let rendezvous = driver.readMachine { $0.configuration.rendezvous }
+    let (rendezvous, others) = driver.readMachine { machine in
+      (machine.configuration.rendezvous, machine.configuration.otherRendezvousAddresses)
+    }
+    var source: SocketAddress?
+    for address in [rendezvous] + others where source == nil {
+      source = NetworkInterfaces.address(toward: address, port: localAddress.port)
+    }
     do throws(EarshotError) {
       return HostAddresses(
         candidates: try EndpointSetup.hostAddresses(localAddress, rendezvous: rendezvous),
-        source: NetworkInterfaces.address(toward: rendezvous, port: localAddress.port))
+        source: source, alternates: alternates(to: source))
     } catch {
       return nil  // The kernel does not list them now; the next change is another chance.
+    }
+  }
+
+  private func alternates(to source: SocketAddress?) -> [AlternateSource] {
+    do throws(ReactorError) {
+      return try NetworkInterfaces.alternates(to: source)
+        .filter { localAddress.family == .v6 || $0.address.family == .v4 }
+        .map { AlternateSource(driver.number(of: $0), $0.address.family) }
+        .filter { !$0.local.isUnspecified }
+    } catch {
+      return []
     }
   }
 }

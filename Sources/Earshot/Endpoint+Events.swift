@@ -88,6 +88,7 @@ extension Endpoint {
     case .stateChanged(let callID, let state, let cause): take(state, cause, of: callID)
     case .replaced(let old, let new): replace(old, by: new)
     case .interrupted(let callID): publish(.callProgress(CallID(callID), .interrupted))
+    case .connectionLost(let callID): publish(.callProgress(CallID(callID), .connectionLost))
     case .resumed(let callID): publish(.callProgress(CallID(callID), .resumed))
     case .remoteMediaChanged(let callID, let media): take(media, of: callID)
     case .ended(let summary): end(summary)

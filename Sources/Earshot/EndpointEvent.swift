@@ -215,6 +215,8 @@ public enum CallProgress: Sendable, Equatable {
   case firstFrameReceived
   /// Nothing was heard for 4 s.
   case interrupted
+  /// Nothing was heard for 10 s; tries to reach the other side go on until 20 s.
+  case connectionLost
   /// It is heard again.
   case resumed
   /// The other side muted or unmuted its audio.

@@ -40,31 +40,33 @@ struct EndpointSetup: ~Copyable {
     let path = try LocalIdentityFile.path(configuration.identityFile)
     let identity = try LocalIdentityFile.open(path)
     let known = KnownIdentities(besideIdentity: path)
-    let resolved: SocketAddress
+    let resolved: [SocketAddress]
     if let address {
-      resolved = address
+      resolved = [address]
     } else {
       resolved = try await target.resolve(matching: bind)
     }
     let relay = try await configuration.relay?.resolve(matching: bind)
     return try make(
-      configuration, target, address: resolved, relay: relay, bind: bind, name: name,
+      configuration, target, addresses: resolved, relay: relay, bind: bind, name: name,
       identity: identity, known: known)
   }
 
   private static func make(
-    _ configuration: Configuration, _ target: RendezvousTarget, address: SocketAddress,
+    _ configuration: Configuration, _ target: RendezvousTarget, addresses: [SocketAddress],
     relay: RelayServer?, bind: SocketAddress, name: PeerName?, identity: consuming LocalIdentity,
     known: KnownIdentities
   ) throws(EarshotError) -> EndpointSetup {
     let socket = try openSocket(bind)
     let loop = try startLoop(wantsRealTime: configuration.usesRealTimeScheduling)
+    let address = addresses[0]
     let hosts = try hostAddresses(socket.localAddress, rendezvous: address)
     let now = SystemClock.now
     var settings = PeerConfiguration(
       rendezvous: address,
       wallClockAtZero: Int64(SystemClock.wallNanoseconds / 1_000_000)
         - Int64(now.nanoseconds / 1_000_000))
+    settings.otherRendezvousAddresses = Array(addresses.dropFirst())
     settings.name = name
     settings.token = configuration.token.map { Array($0.utf8) }
     settings.hostCandidates = hosts
@@ -149,12 +151,11 @@ struct RendezvousTarget: Sendable {
     }
   }
 
-  /// The first address that the local socket can send to.
-  func resolve(matching bind: SocketAddress) async throws(EarshotError) -> SocketAddress {
-    guard let first = Self.preferred(try await addresses(matching: bind)) else {
-      throw .invalidAddress(text)
-    }
-    return first
+  /// The first address that the local socket can send to, and the first of the other family.
+  func resolve(matching bind: SocketAddress) async throws(EarshotError) -> [SocketAddress] {
+    let found = try await addresses(matching: bind)
+    guard let first = Self.preferred(found) else { throw .invalidAddress(text) }
+    return [first] + found.filter { $0.family != first.family }.prefix(1)
   }
 
   /// Every address that the local socket can send to, in the system's order (RFC 6724).

@@ -8,6 +8,8 @@ package import Wire
 package struct PeerConfiguration: Sendable {
   /// Where the rendezvous listens.
   package var rendezvous: SocketAddress
+  /// Where else it is reached: the same server in another family.
+  package var otherRendezvousAddresses: [SocketAddress] = []
   /// The identity that the rendezvous must show; `nil` takes the one on its card and reports it.
   package var rendezvousID: PeerID?
   /// The rendezvous' card from an earlier time, which saves a round trip; empty for none.
@@ -20,6 +22,8 @@ package struct PeerConfiguration: Sendable {
   package var token: [UInt8]?
   /// Own addresses that a peer on the same network could use, with our port; at most 7 are told.
   package var hostCandidates: [SocketAddress] = []
+  /// Addresses on other interfaces than the one that the routes choose.
+  package var alternates: [AlternateSource] = []
   /// A TURN server that gives us an address where peers reach us.
   package var relay: RelayServer?
   /// Wall-clock time at `Instant.zero`, in ms since 1970 UTC; for cards and the age of invitations.

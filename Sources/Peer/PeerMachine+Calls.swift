@@ -117,7 +117,11 @@ extension PeerMachine {
 
   func addCandidates(to link: CallLink, now: Instant) {
     let byRelay = hasRelay
-    link.agent.addCandidates(usable(link.remoteCandidates), byRelay: byRelay, now: now)
+    link.agent.setAlternates(configuration.alternates)
+    // The callee learns the caller's candidates first; its own are on their way.
+    let opening = link.role == .callee ? rendezvous.deliveryTime : nil
+    link.agent.addCandidates(
+      usable(link.remoteCandidates), byRelay: byRelay, opening: opening, now: now)
     for branch in link.programs.branches {
       branch.agent.addCandidates(usable(branch.candidates), byRelay: byRelay, now: now)
     }

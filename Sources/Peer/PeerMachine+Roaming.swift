@@ -6,16 +6,30 @@ import Wire
 
 /// Calls go on when an address of either side changes (docs/protocol/calling.md §4, "Moving").
 extension PeerMachine {
-  /// The host has other addresses now.
-  package mutating func changeHostCandidates(_ addresses: [SocketAddress], now: Instant) {
+  /// The host has other addresses now, or other routes.
+  ///
+  /// - Parameter alternates: Addresses on other interfaces than the one that the routes choose.
+  package mutating func changeHostCandidates(
+    _ addresses: [SocketAddress], alternates: [AlternateSource] = [], now: Instant
+  ) {
     configuration.hostCandidates = addresses
+    setAlternates(alternates)
     relay?.checkAllocation(now: now)
     rendezvous.locate(now: now)
     for link in links {
       link.association?.ping()
+      // Of the peer's addresses those may be of use now that were not.
+      if link.isFindingPath { addCandidates(to: link, now: now) }
       if link.canSearch { beginSearch(link, .ownAddresses, now: now) }
     }
     settle(now: now)
+  }
+
+  /// What may be sent from besides the routes' choice, where that carries nothing.
+  package mutating func setAlternates(_ sources: [AlternateSource]) {
+    configuration.alternates = sources
+    rendezvous.route.reset(own: configuration.hostCandidates, alternates: sources)
+    for link in links { link.agent.setAlternates(sources) }
   }
 
   /// Tells the peer our addresses, if there is a reason to.

@@ -161,7 +161,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
         return path
       }
     }
-    return rendezvous.pollTransmit(into: &packet, now: now).map { DatagramPath($0) }
+    return rendezvous.pollTransmit(into: &packet, now: now)
   }
 
   package mutating func pollEvent() -> PeerEvent? {

@@ -1,3 +1,4 @@
+import Congestion
 import Primitives
 
 /// The question where we are: PING, until PONG says it (docs/protocol/rendezvous.md §2).
@@ -26,6 +27,16 @@ struct Locating: Sendable {
 
 /// Learning the own address anew, and showing the rendezvous where to find us.
 extension RendezvousLink {
+  /// How long what we send by the rendezvous takes to the peer, as far as we can tell: it is about
+  /// as far from it as we are.
+  var deliveryTime: Duration {
+    guard let estimator = association?.history.roundTrip, estimator.hasSample else {
+      return .milliseconds(150)
+    }
+    let roundTrip = Duration.nanoseconds(Int64(clamping: estimator.smoothed))
+    return min(roundTrip + .milliseconds(20), .milliseconds(500))
+  }
+
   mutating func locate(now: Instant) {
     guard locating == nil, let association, !association.isClosing else { return }
     locating = Locating(pongs: association.pongsReceived, now: now)
@@ -33,8 +44,19 @@ extension RendezvousLink {
   }
 
   mutating func driveLocating(now: Instant) {
-    if locating?.poll(now: now) == true { association?.ping() }
+    guard locating?.poll(now: now) == true else { return }
+    association?.ping()
+    route.beginDetours()
   }
+
+  /// Where a PING goes besides; what was answered meanwhile needs none.
+  mutating func nextDetour() -> DatagramPath? {
+    guard locating != nil, association?.isClosing == false else { return nil }
+    return route.nextDetour()
+  }
+
+  /// Where packets go now.
+  var address: SocketAddress { route.path.remote }
 
   /// After a packet of the rendezvous.
   mutating func settleLocating() {

@@ -36,7 +36,6 @@ struct RendezvousLink: ~Copyable {
     var until: Instant
   }
 
-  let address: SocketAddress
   let configuration: PeerConfiguration
   /// This program among those of its identity: the same whenever it registers.
   let presence: Presence
@@ -60,7 +59,7 @@ struct RendezvousLink: ~Copyable {
   private var flights: [Flight] = []
   private var waiting: [Waiting] = []
   private var seenIDs = RecentIDs()
-  private var responses: [(token: UInt64, to: SocketAddress)] = []
+  private var responses: [(token: UInt64, path: DatagramPath)] = []
   var events: [Event] = []
   /// The probe of the line to the rendezvous, and one that waits for the session.
   var prober: Prober?
@@ -70,6 +69,7 @@ struct RendezvousLink: ~Copyable {
   private var expectedID: PeerID?
   /// Our address is being asked for.
   var locating: Locating?
+  var route: RendezvousRoute
   /// Our address as the rendezvous sees it.
   private(set) var seenAddress: SocketAddress?
   /// Our contact card, for INIT and for INVITE.
@@ -79,7 +79,7 @@ struct RendezvousLink: ~Copyable {
     self.configuration = configuration
     self.presence = presence
     self.random = random
-    address = configuration.rendezvous
+    route = RendezvousRoute(configuration)
     token = TokenWatch(configuration.token)
     expectedID = configuration.rendezvousID
     do throws(WireError) {
@@ -163,7 +163,7 @@ struct RendezvousLink: ~Copyable {
   mutating func handleControl(
     _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant, identity: inout LocalIdentity
   ) {
-    guard source == address else { return }
+    guard route.reaches(source) else { return }
     if case .control(.reset) = Demultiplexer.classify(bytes) {
       return handleReset(bytes, now: now, identity: &identity)
     }
@@ -215,7 +215,9 @@ struct RendezvousLink: ~Copyable {
       while let frame = try reader.next() {
         demand = max(demand, frame.demand)
         if case .pathChallenge(let challenge) = frame {
-          if responses.count < Self.responseLimit { responses.append((challenge.token, source)) }
+          if responses.count < Self.responseLimit {
+            responses.append((challenge.token, DatagramPath(source, local: marks.local)))
+          }
         } else if association?.handle(frame, in: packet, from: source, now: now) == false {
           takeProbe(frame, in: packet, byteCount: byteCount, ecn: marks.ecn, now: now)
         }
@@ -341,6 +343,7 @@ struct RendezvousLink: ~Copyable {
     let usual = pingPeriod(isInCall: isInCall)
     let isDoubtful = now.nanoseconds(since: last) > usual + Self.doubtAfter
     association?.pingAfter = isDoubtful ? Self.doubtAfter : usual
+    if isDoubtful, route.hasOtherWays { locate(now: now) }
   }
 
   private func pingPeriod(isInCall: Bool) -> UInt64 {
@@ -398,6 +401,7 @@ struct RendezvousLink: ~Copyable {
   mutating func retryLater(_ failure: RegistrationFailure, isInCall: Bool, now: Instant) {
     attempt = nil
     failures += 1
+    if failure == .noAnswer { route.turn() }
     events.append(.registration(.failed(failure)))
     nextAttempt =
       now + RegistrationBackOff.wait(after: failures, isInCall: isInCall, chance: random.unit())
@@ -448,21 +452,28 @@ struct RendezvousLink: ~Copyable {
   @_lifetime(packet: copy packet)
   mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
-  ) -> SocketAddress? {
-    if attempt?.writePacket(into: &packet) == true { return address }
+  ) -> DatagramPath? {
+    if attempt?.writePacket(into: &packet) == true { return route.path }
     if !responses.isEmpty, association != nil {
       let response = responses.removeFirst()
       Session.beginPacket(&packet)
-      PathResponseFrame(token: response.token, observed: response.to).write(to: &packet)
+      PathResponseFrame(token: response.token, observed: response.path.remote).write(to: &packet)
       if association?.seal(&packet, elicits: false, hasMessages: false, now: now) == true {
         askAgainAfterResponse()
-        return address
+        route.settle(response.path)
+        return response.path
+      }
+    }
+    if let detour = nextDetour() {
+      association?.ping()
+      if association?.writePacket(into: &packet, random: &random, now: now) == true {
+        return detour
       }
     }
     if association?.writePacket(into: &packet, random: &random, now: now) == true {
-      return address
+      return route.path
     }
-    return writeProbe(into: &packet, now: now) ? address : nil
+    return writeProbe(into: &packet, now: now) ? route.path : nil
   }
 
   var nextDeadline: Instant? {

@@ -191,7 +191,7 @@ import Wire
     }
   }
 
-  @Test func `is interrupted at four seconds, resumes, and is lost at twenty`() {
+  @Test func `is interrupted at four seconds, resumes, is told at ten, and is lost at twenty`() {
     var call = OngoingCall(.caller, hasPath: true, now: start)
     call.handleFirstFrame()
     #expect(call.becomesConnected(now: start) == true)
@@ -201,10 +201,27 @@ import Wire
     #expect(call.handle(.audio, now: start + .seconds(6)) == false)
     #expect(call.handleTimeout(now: start + .seconds(9)) == nil)
     #expect(call.handleTimeout(now: start + .seconds(10)) == .notifyInterrupted)
+    #expect(call.handleTimeout(now: start + .seconds(16) - .nanoseconds(1)) == nil)
+    #expect(call.handleTimeout(now: start + .seconds(16)) == .notifyConnectionLost)
     #expect(call.handleTimeout(now: start + .seconds(26) - .nanoseconds(1)) == nil)
     #expect(
       call.handleTimeout(now: start + .seconds(26))
         == .end(CallEnding(.lost, .peerLost, lastWord: .hangUp(.noPath, .empty))))
+  }
+
+  @Test func `a host that slept for eleven seconds is told of both, in order`() {
+    var call = OngoingCall(.caller, hasPath: true, now: start)
+    call.handleFirstFrame()
+    #expect(call.becomesConnected(now: start) == true)
+    let late = start + .seconds(11)
+    #expect(call.handleTimeout(now: late) == .notifyInterrupted)
+    #expect(call.nextDeadline.map { $0 <= late } == true)
+    #expect(call.handleTimeout(now: late) == .notifyConnectionLost)
+    #expect(call.handleTimeout(now: late) == nil)
+    // Heard again and silent again: told again.
+    #expect(call.handle(.audio, now: start + .seconds(12)) == true)
+    #expect(call.handleTimeout(now: start + .seconds(16)) == .notifyInterrupted)
+    #expect(call.handleTimeout(now: start + .seconds(22)) == .notifyConnectionLost)
   }
 
   @Test func `is never interrupted while it is heard`() {

@@ -278,7 +278,7 @@ struct SimulatedCalls {
     case .ended(let summary):
       record(event, summary.callID, side)
       sides[side].summaries[summary.callID] = summary
-    case .refused, .interrupted, .resumed, .remoteMediaChanged: break
+    case .refused, .interrupted, .connectionLost, .resumed, .remoteMediaChanged: break
     }
   }
 

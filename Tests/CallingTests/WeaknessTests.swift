@@ -51,7 +51,7 @@ import Wire
   {
     var party = try Party.connected()
     party.wait(.seconds(20) - .milliseconds(1))
-    #expect(party.events() == [.interrupted(id(5))])
+    #expect(party.events() == [.interrupted(id(5)), .connectionLost(id(5))])
     party.wait(.milliseconds(1))
     let summary = party.summary()
     #expect(summary?.outcome == .lost && summary?.durationMilliseconds == 20_000)

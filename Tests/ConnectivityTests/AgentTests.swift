@@ -20,7 +20,7 @@ extension Agent {
     return agent
   }
 
-  @Test func `starts a new check every 50 ms, candidates in turn`() {
+  @Test func `starts a new check every 10 ms, candidates in turn`() {
     var agent = Self.agent(3)
     var first: [SocketAddress: Int64] = [:]
     for millisecond in 0..<400 {
@@ -29,7 +29,7 @@ extension Agent {
         if first[probe.address] == nil { first[probe.address] = Int64(millisecond) }
       }
     }
-    #expect(first == [address(100): 0, address(101): 50, address(102): 100])
+    #expect(first == [address(100): 0, address(101): 10, address(102): 20])
   }
 
   @Test func `repeats an unanswered check after 100, 200, 400, 800 and 1600 ms`() {

@@ -55,6 +55,19 @@ struct LocalAddressTests {
     #expect(server.statistics.sentRuns == 3 && server.statistics.sendCalls == 3)
   }
 
+  @Test func `an own address has one number, without a datagram that came to it`() throws {
+    var socket = try UDPSocket(binding: Self.everywhere[0])
+    let port = socket.localAddress.port
+    let own = SocketAddress(v4: 192, 0, 2, 1, port: 0)
+    let numbers = [2, 3, 2].map { number in
+      socket.number(of: InterfaceAddress(address: own, interface: number, isUp: true))
+    }
+    #expect(numbers[0] == numbers[2] && numbers[0] != numbers[1])
+    #expect(socket.address(numbers[0]) == SocketAddress(v4: 192, 0, 2, 1, port: port))
+    let loopback = InterfaceAddress(address: Self.host(1, 0), interface: 1, isUp: true)
+    #expect(socket.number(of: loopback).isUnspecified)
+  }
+
   @Test func `runs of one remote and two own addresses stay apart, in one call`() throws {
     var server = try UDPSocket(binding: Self.everywhere[0])
     var client = try UDPSocket(binding: Loopback.v4)

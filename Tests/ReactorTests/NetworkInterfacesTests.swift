@@ -38,6 +38,26 @@ struct NetworkInterfacesTests {
         == ["[2001:db8::1]:5", "192.0.2.7:5", "[2001:db8::2]:5", "192.0.2.8:5"])
   }
 
+  @Test func `another uplink is an address of each family on an interface of its own`() throws {
+    let found = [
+      try entry("127.0.0.1:5", 1), try entry("192.0.2.7:5", 2), try entry("192.0.2.8:5", 2),
+      try entry("[2001:db8::7]:5", 2), try entry("198.51.100.1:5", 3),
+      try entry("198.51.100.2:5", 3), try entry("[2001:db8:3::1]:5", 3),
+      try entry("203.0.113.1:5", 4, isUp: false), try entry("[fe80::1]:5", 5),
+      try entry("169.254.3.4:5", 5), try entry("172.17.0.1:5", 9),
+    ]
+    let source = try #require(SocketAddress("192.0.2.8:0"))
+    let others = NetworkInterfaces.alternates(to: source, of: found)
+    #expect(
+      others.map(\.address.description)
+        == ["[2001:db8:3::1]:5", "198.51.100.1:5", "172.17.0.1:5"])
+    #expect(NetworkInterfaces.alternates(to: source, of: Array(found.prefix(4))).isEmpty)
+    let many = try (2..<20).map { try entry("10.0.\($0).1:5", $0) }
+    #expect(
+      NetworkInterfaces.alternates(to: nil, of: many).count == NetworkInterfaces.alternateLimit)
+    #expect(try NetworkInterfaces.alternates(to: nil).allSatisfy { !$0.address.isLoopback })
+  }
+
   @Test func `this host has its loopback address`() throws {
     let all = try NetworkInterfaces.hostAddresses(port: 7, includingLoopback: true)
     #expect(all.contains(SocketAddress(v4: 127, 0, 0, 1, port: 7)))

@@ -48,6 +48,17 @@ def longest_gap(path):
 def call_in_which(lab, movers, limit):
     """Both hear a hum; after three seconds the movers have other addresses."""
     filtered(lab, "a", "b")
+
+    def change():
+        for host in movers:
+            moved(lab, host)
+
+    places = {host: NEXT[host] if host in movers else ADDRESS[host] for host in "ab"}
+    return talk_through(lab, change, places, limit)
+
+
+def talk_through(lab, change, places, limit):
+    """A hum both ways; `places` is where each side is found at the end."""
     lab.rendezvous()
     hum(lab.path("hum.wav"), 12)
     bob = ready(lab, "--accept", "--calls", "1", "--play", lab.path("hum.wav"), "--save", lab.path("b.wav"))
@@ -55,13 +66,11 @@ def call_in_which(lab, movers, limit):
                      lab.path("a.wav"), name="alice")
     alice.wait_event("connected")
     time.sleep(3)
-    for host in movers:
-        moved(lab, host)
+    change()
     one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
     same_call(one, two)
     for summary, other in ((one, "b"), (two, "a")):
-        expected = NEXT[other] if other in movers else ADDRESS[other]
-        equal(summary["path"]["remote"].split(":")[0], expected, "where the other side is at the end")
+        equal(summary["path"]["remote"].rsplit(":", 1)[0], places[other], "where the other side is at the end")
     for program in (alice, bob):
         assert any(line.get("name") == "pathChanged" for line in program.lines()), f"  not told\n{program.describe()}"
     gaps = {host: longest_gap(lab.path(f"{host}.wav")) for host in "ab"}
@@ -82,6 +91,36 @@ def sound_goes_on_when_the_callee_moves(lab):
 @scenario
 def sound_goes_on_when_both_move(lab):
     return call_in_which(lab, "ab", 2000)
+
+
+@scenario
+def sound_goes_on_when_the_first_uplink_dies_without_a_sign(lab):
+    switch, inner, outer = lab.ns("s"), "10.76.0.1", "10.76.0.254"
+    sh("ip", "-n", switch, "link", "add", "pa1", "type", "veth", "peer", "name", "eth1", "netns", lab.ns("a"))
+    for ns, device, address in ((switch, "pa1", outer), (switch, "br0", "10.77.0.254"), (lab.ns("a"), "eth1", inner)):
+        sh("ip", "-n", ns, "addr", "add", f"{address}/24", "dev", device)
+        sh("ip", "-n", ns, "link", "set", device, "up")
+    sh("ip", "netns", "exec", switch, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+    sh("ip", "-n", lab.ns("a"), "route", "add", "default", "via", outer)
+    for host in "br":
+        sh("ip", "-n", lab.ns(host), "route", "add", "10.76.0.0/24", "via", "10.77.0.254")
+    filtered(lab, "a", "b")
+    # Its wire leaves the switch: nothing passes, and the link stays up.
+    return talk_through(lab, lambda: sh("ip", "-n", switch, "link", "set", "pa", "nomaster"),
+                        {"a": inner, "b": ADDRESS["b"]}, 1500)
+
+
+@scenario
+def sound_goes_on_when_ipv4_gives_way_to_ipv6(lab):
+    def six(host):
+        sh("ip", "-n", lab.ns(host), "addr", "add", f"fd77::{'ab'.index(host) + 1}/64", "dev", "eth0", "nodad")
+
+    def change():
+        sh("ip", "-n", lab.ns("a"), "addr", "del", f"{ADDRESS['a']}/24", "dev", "eth0")
+        six("a")
+
+    six("b")
+    return talk_through(lab, change, {"a": "[fd77::1]", "b": "[fd77::2]"}, 500)
 
 
 @scenario

@@ -15,7 +15,7 @@ WHOLE = {
 LONG = {"endurance": lambda: endurance.endurance(MINUTES, 5)}
 MINUTES = 240
 QUICK = {
-    "matrix": lambda: tables.matrix(["port", "symmetric"]),
+    "matrix": lambda: tables.matrix(["open", "symmetric"]),
     "moves": lambda: tables.moves([("port", "port")]),
     "switches": lambda: switches.switches(["interface switched", "both up, the first silent"]),
     "outages": lambda: tables.outages([18], ["ab"], [("port", "port")]),

@@ -12,6 +12,8 @@ MOVERS = ("a", "b", "ab")
 BESIDE, ONE, BOTH, SILENT = 60, 400, 2000, 1500
 # Sound must be back so soon after a stopped program goes on, or after an address is back, in ms.
 CONTINUED = 1000
+# One who waits is reached so soon after a change, in ms.
+WAITING = 2000
 
 
 class Case(NamedTuple):
@@ -24,6 +26,7 @@ class Case(NamedTuple):
     families: dict = {}
     seconds: float = 0
     moves: bool = True
+    measure: Callable = None
 
 
 def appears(town, host):
@@ -83,27 +86,6 @@ def rebound(**what):
     return lambda town, host: town.rebind(host, **what)
 
 
-MOVED, KEPT = (ONE, ONE, BOTH), (BESIDE, BESIDE, BESIDE)
-CASES = [
-    Case("interface up", appears, KEPT, moves=False),
-    Case("interface down", goes, MOVED, (0, 1)),
-    Case("interface switched", switched, MOVED),
-    Case("both up, the first silent", silent, (SILENT, SILENT, BOTH), (0, 1)),
-    Case("default route changed", rerouted, KEPT, (0, 1), moves=False),
-    Case("address replaced", replaced, MOVED),
-    Case("address removed 2 s", away(2), MOVED, seconds=2, moves=False),
-    Case("address removed 8 s", away(8), MOVED, seconds=8, moves=False),
-    Case("address added", added, KEPT, moves=False),
-    Case("NAT rebind, port", rebound(port=True), MOVED, kinds=("port",)),
-    Case("NAT rebind, address", rebound(address=True), MOVED, kinds=("port",)),
-    Case("NAT rebind, both", rebound(port=True, address=True), MOVED, kinds=("port",)),
-    Case("IPv4 to IPv6", family(4, 6), MOVED, kinds=("none",), families={"moves": (4,), "stays": (4, 6)}),
-    Case("IPv6 to IPv4", family(6, 4), MOVED, kinds=("none",), families={"moves": (6,), "stays": (4, 6)}),
-    Case("stopped 5 s", stopped(5), (CONTINUED, CONTINUED, CONTINUED), seconds=5, kinds=("port",), moves=False),
-]
-NAMES = [case.name for case in CASES]
-
-
 def silences(path, tail=0.5):
     """Of a recording of `hum`: its longest silence in ms, also one at its end, except for the last moment."""
     with wave.open(path, "rb") as file:
@@ -128,15 +110,15 @@ def play(acts):
             time.sleep(max(pause for pause in pauses if pause is not None))
 
 
-def call(town, seconds, version):
+def call(town, seconds):
     """bob answers at b, alice calls from a; both hear a hum."""
     sound = town.path("hum.wav")
     hum(sound, seconds + 5)
     bob = town.peer("b", "answer", "--accept", "--calls", "1", "--play", sound, "--save", town.path("b.wav"),
-                    name="bob", version=version["b"])
+                    name="bob")
     bob.wait_line(lambda line: line.get("name") == "registered", 12)
     alice = town.peer("a", "call", "bob", "--duration", str(seconds), "--play", sound, "--save", town.path("a.wav"),
-                      name="alice", version=version["a"])
+                      name="alice")
     town.programs_of = {"a": alice, "b": bob}
     alice.wait_event("connected")
     return alice, bob
@@ -150,7 +132,9 @@ def cell(case, kind, movers):
             for uplink in case.uplinks if host in movers else (0,):
                 town.up(host, uplink)
         town.server()
-        alice, bob = call(town, LEAD + 7 + int(case.seconds), {host: families[host][0] for host in "ab"})
+        if case.measure:
+            return case.measure(town, case, movers)
+        alice, bob = call(town, LEAD + 7 + int(case.seconds))
         time.sleep(LEAD)
         before = {program: told(program) for program in (alice, bob)}
         play([case.act(town, host) for host in movers])
@@ -168,8 +152,64 @@ def cell(case, kind, movers):
     return f"{gaps[0]} / {gaps[1]}, {news[0]} / {news[1]}", wrong
 
 
+def ended(town, case, movers):
+    """A program stands still for so long that the call ends: both sides say so, the late one at once."""
+    alice, bob = call(town, LEAD + 60)
+    time.sleep(LEAD)
+    play([case.act(town, host) for host in movers])
+    began = time.monotonic()
+    for program in (alice, bob):
+        program.wait(10)
+    took = int(1000 * (time.monotonic() - began))
+    outcomes = [program.summary()["outcome"] for program in (alice, bob)]
+    limit = case.limits[MOVERS.index(movers)]
+    wrong = f"{outcomes} after {took} ms" if outcomes != ["lost", "lost"] or took > limit else None
+    return f"{' and '.join(sorted(set(outcomes)))} after {took} ms", wrong
+
+
+def reachable(town, case, movers):
+    """How long one who waits is not reached after his address has changed: until a call is connected."""
+    if movers != "b":
+        return "–", None
+    bob = town.peer("b", "answer", "--accept", "--calls", "1", name="bob")
+    bob.wait_line(lambda line: line.get("name") == "registered", 12)
+    time.sleep(LEAD)
+    play([case.act(town, host) for host in movers])
+    began = time.monotonic()
+    alice = town.peer("a", "call", "bob", "--duration", "1", name="alice")
+    bob.wait_event("connected", 30)
+    took = int(1000 * (time.monotonic() - began))
+    alice.wait(20)
+    outcome, limit = alice.summary()["outcome"], case.limits[1]
+    return f"connected after {took} ms", f"{outcome} after {took} ms" if outcome != "completed" or took > limit else None
+
+
 def told(program):
     return sum(line.get("name") == "pathChanged" for line in program.lines())
+
+
+MOVED, KEPT = (ONE, ONE, BOTH), (BESIDE, BESIDE, BESIDE)
+CASES = [
+    Case("interface up", appears, KEPT, moves=False),
+    Case("interface down", goes, MOVED, (0, 1)),
+    Case("interface switched", switched, MOVED),
+    Case("both up, the first silent", silent, (SILENT, SILENT, BOTH), (0, 1)),
+    Case("default route changed", rerouted, KEPT, (0, 1), moves=False),
+    Case("address replaced", replaced, MOVED),
+    Case("address removed 2 s", away(2), MOVED, seconds=2, moves=False),
+    Case("address removed 8 s", away(8), MOVED, seconds=8, moves=False),
+    Case("address added", added, KEPT, moves=False),
+    Case("NAT rebind, port", rebound(port=True), MOVED, kinds=("port",)),
+    Case("NAT rebind, address", rebound(address=True), MOVED, kinds=("port",)),
+    Case("NAT rebind, both", rebound(port=True, address=True), MOVED, kinds=("port",)),
+    Case("IPv4 to IPv6", family(4, 6), MOVED, kinds=("none",), families={"moves": (4,), "stays": (4, 6)}),
+    Case("IPv6 to IPv4", family(6, 4), MOVED, kinds=("none",), families={"moves": (6,), "stays": (4, 6)}),
+    Case("stopped 5 s", stopped(5), (CONTINUED, CONTINUED, CONTINUED), seconds=5, kinds=("port",), moves=False),
+    Case("stopped 30 s", stopped(30), (CONTINUED, CONTINUED, CONTINUED), kinds=("port",), measure=ended),
+    Case("one who waits, address replaced", replaced, (WAITING, WAITING, WAITING), measure=reachable),
+    Case("one who waits, interface switched", switched, (WAITING, WAITING, WAITING), measure=reachable),
+]
+NAMES = [case.name for case in CASES]
 
 
 def switches(names=NAMES, movers=MOVERS, at_once=2):

@@ -9,7 +9,8 @@ CLOSED = {("symmetric", "symmetric"), ("symmetric", "port"), ("port", "symmetric
 
 
 def meets(a, b):
-    return "udpblock" not in (a, b) and (a, b) not in CLOSED
+    alike = tuple("port" if kind == "open" else kind for kind in (a, b))
+    return "udpblock" not in alike and alike not in CLOSED
 
 
 def hum(path, seconds):

@@ -7,7 +7,7 @@ SERVER = {4: "10.79.0.3", 6: "fd79::3"}
 PUBLIC = {"a": ["10.79.0.11", "10.79.0.21"], "b": ["10.79.0.12", "10.79.0.22"]}
 PUBLIC6 = {"a": ["fd79::11", "fd79::21"], "b": ["fd79::12", "fd79::22"]}
 INSIDE = {"a": "192.168.11", "b": "192.168.12"}
-TRANSLATORS = ["none", "full", "address", "port", "symmetric", "udpblock"]
+TRANSLATORS = ["none", "full", "address", "port", "open", "symmetric", "udpblock"]
 
 # An empty request of this kind deletes all connections that the kernel tracks in a namespace.
 FORGET = ("import socket,struct; s=socket.socket(16,3,12); "
@@ -126,6 +126,8 @@ class Town(Lab):
 RETURN = ["-A FORWARD -i eth0 -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", "-A FORWARD -i eth0 -j DROP",
           "-A INPUT -i eth0 -j DROP"]
 PORTS_KEPT = "-t nat -A POSTROUTING -o eth0 -j MASQUERADE"
+# What has passed fewer routers than this does not arrive, as if they were in between; before anything is tracked.
+ROUTERS = ["-t raw -A PREROUTING -i eth0 -m ttl --ttl-lt 59 -j DROP"]
 RULES = {
     "full": lambda host: [
         PORTS_KEPT,
@@ -137,6 +139,9 @@ RULES = {
         "-A FORWARD -i eth0 -p udp -m recent --name asked --rsource --rcheck --seconds 120 -j ACCEPT",
         "-A FORWARD -i eth0 -p udp -j DROP"],
     "port": lambda host: [PORTS_KEPT, *RETURN],
+    # As "port", but the box has no firewall of its own: Docker, libvirt, a plain masquerading Linux host. What comes
+    # for a mapping that is not there yet makes an entry for the box itself, and the mapping gets another port.
+    "open": lambda host: [PORTS_KEPT, *RETURN[:2], *ROUTERS],
     "symmetric": lambda host: ["-t nat -A POSTROUTING -o eth0 -p udp -j MASQUERADE --random", PORTS_KEPT, *RETURN],
     "udpblock": lambda host: [PORTS_KEPT, "-A FORWARD -p udp -j DROP", *RETURN],
 }

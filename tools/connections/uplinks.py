@@ -1,8 +1,9 @@
 """Two hosts with two uplinks each, every uplink by a router of its own, and a server: namespaces on one switch."""
-import itertools
+import itertools, os
 from lab import BIN, Lab, Program, sh
 from town import FORGET, PORT, RULES, SERVER
 
+NAME = "rendezvous.test"
 HOSTS = {"a": 1, "b": 2}
 DEVICES = {0: "eth0", 1: "eth1"}
 METRICS = {0: 100, 1: 200}
@@ -30,6 +31,13 @@ class Uplinks(Lab):
         self.kind = kind
         self.families = families or {"a": (4,), "b": (4,)}
         self.turn = {"a": 0, "b": 0}
+        #: What `ip netns exec` puts in the place of /etc.
+        self.etc = []
+
+    def __exit__(self, *words):
+        super().__exit__(*words)
+        for folder in self.etc:
+            sh("rm", "-rf", folder)
 
     def __enter__(self):
         self.make("s")
@@ -41,6 +49,7 @@ class Uplinks(Lab):
         self.within("r", "addr", "add", f"{SERVER[6]}/64", "dev", "eth0", "nodad")
         for host in HOSTS:
             self.make(host)
+            self.name_server(host)
             for uplink in DEVICES:
                 self.route(host, uplink)
         for host in HOSTS:
@@ -54,6 +63,16 @@ class Uplinks(Lab):
         sh("ip", "netns", "add", self.ns(name))
         self.namespaces.append(self.ns(name))
         self.within(name, "link", "set", "lo", "up")
+
+    def name_server(self, host):
+        """Its programs know the server by a name with an address of each family."""
+        folder = f"/etc/netns/{self.ns(host)}"
+        os.makedirs(folder)
+        self.etc.append(folder)
+        for name, text in (("hosts", "".join(f"{address} {NAME}\n" for address in SERVER.values())),
+                           ("resolv.conf", "nameserver 127.0.0.1\n")):
+            with open(f"{folder}/{name}", "w") as file:
+                file.write(text)
 
     def within(self, name, *words, check=True):
         return sh("ip", "-n", self.ns(name), *words, check=check)
@@ -144,7 +163,6 @@ class Uplinks(Lab):
         program.wait_line(lambda line: line.get("type") == "listening", 5)
         return program
 
-    def peer(self, host, command, *words, name, version=4) -> Program:
-        service = f"{SERVER[4]}:{PORT}" if version == 4 else f"[{SERVER[6]}]:{PORT}"
-        return self.run(host, f"{BIN}/earshot", command, *words, "--rendezvous", service, "--json", "--identity",
+    def peer(self, host, command, *words, name) -> Program:
+        return self.run(host, f"{BIN}/earshot", command, *words, "--rendezvous", f"{NAME}:{PORT}", "--json", "--identity",
                         self.path(f"identity-{name}"), "--name", name, name=f"{command}-{host}{len(self.programs)}")

@@ -36,6 +36,7 @@ typedef struct {
   uint32_t byte_count;
   uint32_t segment_byte_count;  // equal to byte_count for a single datagram
   uint16_t local;               // where it leaves from: place in the table plus one; 0 = any
+  uint8_t hop_limit;            // routers that it passes at most; 0 = as the system has it
 } earshot_outgoing;
 
 /// An own address to send from.

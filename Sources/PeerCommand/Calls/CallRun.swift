@@ -191,6 +191,7 @@ package final class CallRun {
       console.say("Media moved to another path: \(kind.rawValue), \(remote).")
     case .shortCode(let letters): console.say("Short code, to compare by voice: \(letters)")
     case .interrupted: console.say("Nothing has been heard for 4 s.")
+    case .connectionLost: console.say("Nothing has been heard for 10 s; it is still being tried.")
     case .resumed: console.say("It is heard again.")
     case .remoteAudioMuted(let isMuted):
       view.isRemoteMuted = isMuted

@@ -103,8 +103,8 @@ package enum EventLine {
       case .mediaStarted(let wall): object.add("wallMs", Int(clamping: wall / 1_000_000))
       case .remoteWantsVideo(let isWanted): object.add("wanted", isWanted)
       case .fallback(let change): fill(&object, change)
-      case .delivered, .firstFrameSent, .firstFrameReceived, .interrupted, .resumed,
-        .firstVideoFrameSent, .videoSourceEnded:
+      case .delivered, .firstFrameSent, .firstFrameReceived, .interrupted, .connectionLost,
+        .resumed, .firstVideoFrameSent, .videoSourceEnded:
         break
       }
     }
@@ -129,6 +129,7 @@ package enum EventLine {
     case .firstFrameSent: "firstFrameSent"
     case .firstFrameReceived: "firstFrameReceived"
     case .interrupted: "interrupted"
+    case .connectionLost: "connectionLost"
     case .resumed: "resumed"
     case .remoteAudioMuted: "remoteAudioMuted"
     case .message: "message"

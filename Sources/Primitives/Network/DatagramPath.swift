@@ -19,10 +19,24 @@ package struct LocalAddressID: RawRepresentable, Hashable, Sendable, BitwiseCopy
   package var isRelay: Bool { self == .relay }
 }
 
+/// An own address on another interface than the one that the routes choose, to be sent from when
+/// that one carries nothing.
+package struct AlternateSource: Hashable, Sendable, BitwiseCopyable {
+  package var local: LocalAddressID
+  package var family: SocketAddress.Family
+
+  package init(_ local: LocalAddressID, _ family: SocketAddress.Family) {
+    self.local = local
+    self.family = family
+  }
+}
+
 /// The two ends of a datagram's way, as this host sees them (RFC 9000 §9: a path).
 package struct DatagramPath: Hashable, Sendable, BitwiseCopyable {
   package var remote: SocketAddress
   package var local: LocalAddressID
+  /// How many routers the datagram passes before one drops it; 0 = as many as the system allows.
+  package var hopLimit: UInt8 = 0
 
   package init(_ remote: SocketAddress, local: LocalAddressID = .unspecified) {
     self.remote = remote

@@ -48,6 +48,14 @@ internal import Primitives
     return LocalAddressID(rawValue: number)
   }
 
+  /// The number under which an own address, not the system's choice, is sent from.
+  mutating func number(of address: SocketAddress, interface: UInt32) -> LocalAddressID {
+    guard reporting != .never, interface != Self.loopbackInterface,
+      let number = find(address.forKernel, interface: interface)
+    else { return .unspecified }
+    return LocalAddressID(rawValue: number)
+  }
+
   /// The address under a number, without a port; `nil` for what the system chooses.
   func address(_ local: LocalAddressID) -> SocketAddress? {
     guard !local.isUnspecified, Int(local.rawValue) <= count else { return nil }

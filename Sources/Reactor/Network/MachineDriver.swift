@@ -85,6 +85,8 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
   package var localAddress: SocketAddress { socket.localAddress }
   /// The own address under a number of the socket's; `nil` for one that the system chooses.
   package func address(_ local: LocalAddressID) -> SocketAddress? { socket.address(local) }
+  /// The number of an own address, by which datagrams are sent from it.
+  package func number(of address: InterfaceAddress) -> LocalAddressID { socket.number(of: address) }
   package var statistics: UDPStatistics { socket.statistics }
 
   package func setECN(_ bits: UInt8) throws(ReactorError) { try socket.setECN(bits) }

@@ -44,6 +44,32 @@ package enum NetworkInterfaces {
     return found
   }
 
+  /// What `alternates` gives at most: bridges of containers have later numbers than cards.
+  package static let alternateLimit = 4
+
+  /// An address of each family on each interface that is up, except the one that has `source`: the
+  /// host's other uplinks, if they lead anywhere.
+  package static func alternates(
+    to source: SocketAddress?
+  ) throws(ReactorError) -> [InterfaceAddress] {
+    alternates(to: source, of: try addresses())
+  }
+
+  /// The choice, apart from the kernel.
+  static func alternates(
+    to source: SocketAddress?, of found: [InterfaceAddress]
+  ) -> [InterfaceAddress] {
+    let usual = found.first { entry in source.map { entry.address.isSameHost(as: $0) } ?? false }
+    var result: [InterfaceAddress] = []
+    for entry in usable(found) where entry.interface != usual?.interface {
+      let isKnown = result.contains {
+        $0.interface == entry.interface && $0.address.family == entry.address.family
+      }
+      if !isKnown, !entry.address.isLinkLocalV4 { result.append(entry) }
+    }
+    return Array(result.prefix(alternateLimit))
+  }
+
   /// The own address that a packet to `remote` would come from, with `port`: what a socket bound to
   /// every address sends from (RFC 1122 §3.3.4.3). `nil` when there is no way there. Sends nothing.
   package static func address(toward remote: SocketAddress, port: UInt16) -> SocketAddress? {
@@ -58,16 +84,23 @@ package enum NetworkInterfaces {
   static func usable(
     _ found: [InterfaceAddress], includingLoopback: Bool, limit: Int
   ) -> [SocketAddress] {
-    let kept = found.filter { entry in
-      entry.isUp && !entry.address.isUnspecified && !entry.address.isLinkLocalV6
-        && (includingLoopback || !entry.address.isLoopback)
-    }
     var result: [SocketAddress] = []
-    for entry in kept.sorted(by: { $0.rank.lexicographicallyPrecedes($1.rank) })
+    for entry in usable(found, includingLoopback: includingLoopback)
     where !result.contains(entry.address) {
       result.append(entry.address)
     }
     return Array(takingTurns(result).prefix(max(0, limit)))
+  }
+
+  /// Those that others can reach, in order.
+  private static func usable(
+    _ found: [InterfaceAddress], includingLoopback: Bool = false
+  ) -> [InterfaceAddress] {
+    let kept = found.filter { entry in
+      entry.isUp && !entry.address.isUnspecified && !entry.address.isLinkLocalV6
+        && (includingLoopback || !entry.address.isLoopback)
+    }
+    return kept.sorted { $0.rank.lexicographicallyPrecedes($1.rank) }
   }
 }
 

@@ -61,7 +61,7 @@ package import Primitives
     }
     unsafe messages[messageCount] = earshot_outgoing(
       destination: path.remote.forKernel, offset: UInt32(byteCount), byte_count: UInt32(count),
-      segment_byte_count: UInt32(count), local: path.local.rawValue)
+      segment_byte_count: UInt32(count), local: path.local.rawValue, hop_limit: path.hopLimit)
     messageCount &+= 1
     lastPath = path
     lastSegmentCount = 1
@@ -106,8 +106,9 @@ extension UDPSocket {
   /// The path with a number that is in the table, and an address of the remote's family.
   private func accepted(_ path: DatagramPath) -> DatagramPath {
     guard !path.local.isUnspecified else { return path }
-    let isUsable = locals.address(path.local)?.family == path.remote.family
-    return isUsable ? path : DatagramPath(path.remote)
+    var path = path
+    if locals.address(path.local)?.family != path.remote.family { path.local = .unspecified }
+    return path
   }
 
   /// Sends what is queued: mostly one call, whatever the number of datagrams.

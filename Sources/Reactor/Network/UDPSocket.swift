@@ -94,6 +94,11 @@ package import Primitives
     return address
   }
 
+  /// The number of an own address, by which datagrams are sent from it, through its interface.
+  package mutating func number(of address: InterfaceAddress) -> LocalAddressID {
+    locals.number(of: address.address, interface: address.interface)
+  }
+
   /// How many messages a full batch has.
   package var slotCount: Int { slots.count }
 

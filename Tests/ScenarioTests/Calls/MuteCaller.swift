@@ -81,7 +81,7 @@ struct MuteCaller: ~Copyable, DatagramMachine {
   mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
-    link.pollTransmit(into: &packet, now: now).map { DatagramPath($0) }
+    link.pollTransmit(into: &packet, now: now)
   }
 
   mutating func pollEvent() -> RegistrationStep? { nil }

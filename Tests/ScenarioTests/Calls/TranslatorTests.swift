@@ -44,6 +44,31 @@ import Wire
     pair.expectHungUp()
   }
 
+  /// Goal: a translator without a firewall of its own is no obstacle to one that filters. What comes
+  /// too early for it takes the port that its host needs.
+  @Test(
+    arguments: [
+      (SimulatedNAT.Behaviour.unguarded, SimulatedNAT.Behaviour.unguarded),
+      (.unguarded, .portRestricted), (.portRestricted, .unguarded),
+      (.unguarded, .addressRestricted), (.addressRestricted, .unguarded),
+    ], 1...4 as ClosedRange<UInt64>)
+  func `a translator without a firewall keeps nobody apart`(
+    nats: (SimulatedNAT.Behaviour, SimulatedNAT.Behaviour), seed: UInt64
+  ) throws {
+    for preparation in [CallPolicy.Preparation.onRinging, .onAccept] {
+      let pair = TwoPeers(
+        seed: seed, nat: (nats.0, nats.1),
+        configure: {
+          $0.policy.preparation = preparation
+        })
+      pair.bob.habits.answer = .accept(after: .milliseconds(Int64(seed) * 100))
+      let call = try #require(pair.alice.call(.id(pair.bob.id)))
+      pair.world.run(.seconds(5))
+      #expect(pair.isConnected(call), "\(preparation)\n\(pair.story)")
+      pair.expectHungUp()
+    }
+  }
+
   @Test func `two behind one translator meet on their own network`() throws {
     let world = CallWorld(seed: 1)
     let site = world.network.addSite(.dsl, nat: .portRestricted)

@@ -76,7 +76,8 @@ package enum RandomCalls {
     case 0..<4: nil
     case 4: .endpointIndependent
     case 5: .addressRestricted
-    case 6..<9: .portRestricted
+    case 6, 7: .portRestricted
+    case 8: .unguarded
     default: .symmetric
     }
   }

@@ -53,7 +53,7 @@ extension SimulatedPeer {
       world.testimony.end(
         summary.callID, at: hostID, summary.outcome, isLocal: summary.cause.isLocal, now: now)
     case .resumed(let call): world.checkResumed(call, at: self)
-    case .stateChanged, .interrupted, .remoteMediaChanged, .refused: break
+    case .stateChanged, .interrupted, .connectionLost, .remoteMediaChanged, .refused: break
     }
   }
 

@@ -113,6 +113,20 @@ package final class SimulatedPeer {
     }
   }
 
+  /// A second uplink, which the routes do not choose; the program learns of it.
+  package func addUplink(
+    _ line: AccessConditions, nat: SimulatedNAT.Behaviour? = nil,
+    family: SocketAddress.Family = .v4
+  ) {
+    let site = world.network.addSite(line, nat: nat, family: family)
+    let (address, local) = world.network.addUplink(to: hostID, at: site)
+    let candidates = [world.network.address(of: hostID), address]
+    let alternates = family == .v4 ? [AlternateSource(local, family)] : []
+    host.command(now: world.now) { machine, now in
+      machine.changeHostCandidates(candidates, alternates: alternates, now: now)
+    }
+  }
+
   package func statistics(of call: CallID) -> LinkStatistics? {
     host.command(now: world.now) { machine, _ in machine.statistics(of: call) } ?? nil
   }

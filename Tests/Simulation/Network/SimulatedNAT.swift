@@ -12,6 +12,10 @@ package struct SimulatedNAT: Sendable {
     package var mappingTimeout: Duration
     /// Whether two hosts inside can meet at the outer address (RFC 4787 §6).
     package var isHairpinning = false
+    /// Whether the box takes what its filter refuses as sent to itself, as Linux without a firewall
+    /// does: for `ownTimeout` its port belongs to that conversation, and who is inside reaches that
+    /// remote address from another port.
+    package var tracksItself = false
 
     package init(
       mapping: Dependence, filtering: Dependence, mappingTimeout: Duration = .seconds(120)
@@ -30,6 +34,12 @@ package struct SimulatedNAT: Sendable {
       mapping: .endpointIndependent, filtering: .addressAndPort)
     package static let symmetric = Behaviour(
       mapping: .addressAndPort, filtering: .addressAndPort)
+    /// Port-restricted, with no firewall of its own: Docker, libvirt, a plain masquerading host.
+    package static let unguarded: Behaviour = {
+      var behaviour = portRestricted
+      behaviour.tracksItself = true
+      return behaviour
+    }()
   }
 
   private struct Mapping: Sendable {
@@ -39,11 +49,24 @@ package struct SimulatedNAT: Sendable {
     var outerPort: UInt16
     var lastOutbound: Instant
     var contacted: [SocketAddress]
+    /// Whether it is for that remote address alone, because another port was taken for it.
+    var isAside = false
   }
+
+  /// What somebody outside said to the box itself.
+  private struct OwnConversation: Sendable {
+    var remote: SocketAddress
+    var port: UInt16
+    var last: Instant
+  }
+
+  /// `nf_conntrack_udp_timeout` of Linux.
+  private static let ownTimeout = Duration.seconds(30)
 
   package let behaviour: Behaviour
   package private(set) var outerAddress: SocketAddress
   private var mappings: [Mapping] = []
+  private var own: [OwnConversation] = []
   private var random: RandomSource
 
   package init(_ behaviour: Behaviour, outerAddress: SocketAddress, random: RandomSource) {
@@ -57,8 +80,15 @@ package struct SimulatedNAT: Sendable {
     from inner: SocketAddress, to remote: SocketAddress, at now: Instant
   ) -> SocketAddress {
     mappings.removeAll { now - $0.lastOutbound > behaviour.mappingTimeout }
-    for index in mappings.indices
+    own.removeAll { now - $0.last > Self.ownTimeout }
+    var isTaken = false
+    let aside = mappings.firstIndex { $0.isAside && $0.inner == inner && $0.remote == remote }
+    for index in aside.map({ $0..<($0 + 1) }) ?? mappings.indices
     where mappings[index].inner == inner && Self.fits(mappings[index].remote, remote, mapping) {
+      if !mappings[index].contacted.contains(remote), isOwn(mappings[index].outerPort, remote) {
+        isTaken = true
+        continue
+      }
       mappings[index].lastOutbound = now
       if !mappings[index].contacted.contains(remote) { mappings[index].contacted.append(remote) }
       return outer(mappings[index].outerPort)
@@ -66,8 +96,20 @@ package struct SimulatedNAT: Sendable {
     let port = freePort()
     mappings.append(
       Mapping(
-        inner: inner, remote: remote, outerPort: port, lastOutbound: now, contacted: [remote]))
+        inner: inner, remote: remote, outerPort: port, lastOutbound: now, contacted: [remote],
+        isAside: isTaken))
     return outer(port)
+  }
+
+  private func isOwn(_ port: UInt16, _ remote: SocketAddress) -> Bool {
+    own.contains { $0.port == port && $0.remote == remote }
+  }
+
+  /// A datagram came that nobody inside gets.
+  package mutating func noteRefused(port: UInt16, from remote: SocketAddress, at now: Instant) {
+    guard behaviour.tracksItself else { return }
+    own.removeAll { $0.port == port && $0.remote == remote }
+    own.append(OwnConversation(remote: remote, port: port, last: now))
   }
 
   /// Who inside gets a datagram that came to `port`; `nil` when the filter refuses it.
@@ -87,6 +129,7 @@ package struct SimulatedNAT: Sendable {
   /// Forgets every mapping, as after a restart, and may come back under another outer address.
   package mutating func rebind(outerAddress newAddress: SocketAddress? = nil) {
     mappings.removeAll()
+    own.removeAll()
     if let newAddress { outerAddress = newAddress }
   }
 

@@ -4,8 +4,11 @@ package import Primitives
 extension SimulatedNetwork {
   /// Adds a place with a line of its own; with a NAT its hosts have private addresses, which are
   /// the same at every site, as in life.
-  package func addSite(_ access: AccessConditions, nat: SimulatedNAT.Behaviour? = nil) -> SiteID {
-    let address = publicAddress()
+  package func addSite(
+    _ access: AccessConditions, nat: SimulatedNAT.Behaviour? = nil,
+    family: SocketAddress.Family = .v4
+  ) -> SiteID {
+    let address = publicAddress(family)
     sites.append(
       Site(
         up: SimulatedLink(access.up, random: random.split()),
@@ -29,8 +32,15 @@ extension SimulatedNetwork {
     var address = publicAddress()
     sites[site].otherAddresses.append(address)
     address.port = hosts[host.index].address.port
-    hosts[host.index].others.append(address)
+    hosts[host.index].others.append(Attachment(address, hosts[host.index].site))
     return address
+  }
+
+  /// Gives a host an address at a further site, from which it sends only when it says so.
+  package func addUplink(to host: HostID, at site: SiteID) -> (SocketAddress, LocalAddressID) {
+    let address = freshAddress(at: site, port: hosts[host.index].address.port)
+    hosts[host.index].others.append(Attachment(address, site))
+    return (address, LocalAddressID(rawValue: UInt16(hosts[host.index].others.count)))
   }
 
   /// Nothing that `site` sends to `address` arrives from now on.
@@ -110,9 +120,14 @@ extension SimulatedNetwork {
   /// The next public address is the first of another /24.
   package func beginNetwork() { addressCount |= 255 }
 
-  /// The next of 198.18.0.0/15, which RFC 2544 sets aside for such networks.
-  private func publicAddress() -> SocketAddress {
+  /// The next of 198.18.0.0/15, which RFC 2544 sets aside for such networks, or of 2001:db8::/32
+  /// (RFC 3849).
+  private func publicAddress(_ family: SocketAddress.Family = .v4) -> SocketAddress {
     addressCount += 1
+    guard family == .v4 else {
+      return SocketAddress(
+        family: .v6, high: 0x2001_0DB8_0000_0000, low: UInt64(addressCount), port: 0)
+    }
     return SocketAddress(
       v4: 198, 18, UInt8(addressCount >> 8 & 255), UInt8(addressCount & 255), port: 0)
   }

@@ -39,7 +39,7 @@ package final class SimulatedNetwork {
   }
 
   package enum DropReason: UInt8, Sendable {
-    case lost = 1, queueFull, blackedOut, noRoute, blocked, filtered, unsendable
+    case lost = 1, queueFull, blackedOut, noRoute, blocked, filtered, unsendable, hopLimit
   }
 
   struct Site {
@@ -58,13 +58,34 @@ package final class SimulatedNetwork {
     var address: SocketAddress
     var site: SiteID
     /// Further addresses; `LocalAddressID` n is the one at n - 1.
-    var others: [SocketAddress] = []
+    var others: [Attachment] = []
 
-    /// What a datagram is sent from; `nil` for an address that the host has no more.
-    func source(_ local: LocalAddressID) -> SocketAddress? {
-      guard !local.isUnspecified else { return address }
-      let index = Int(local.rawValue) - 1
-      return index < others.count ? others[index] : nil
+    /// What a datagram is sent from, and by which line; the system's choice for an address that the
+    /// host has no more.
+    func source(_ path: DatagramPath) -> Attachment {
+      let index = Int(path.local.rawValue) - 1
+      guard !others.indices.contains(index) else { return others[index] }
+      let usual = [Attachment(address, site)] + others
+      return usual.first { $0.address.family == path.remote.family } ?? usual[0]
+    }
+
+    /// What an own address is called when something comes to it.
+    func local(_ other: Int) -> LocalAddressID {
+      let family = others[other].address.family
+      let isUsual =
+        family != address.family && !others[..<other].contains { $0.address.family == family }
+      return isUsual ? .unspecified : LocalAddressID(rawValue: UInt16(other + 1))
+    }
+  }
+
+  /// An address of a host at a site.
+  struct Attachment {
+    var address: SocketAddress
+    var site: SiteID
+
+    init(_ address: SocketAddress, _ site: SiteID) {
+      self.address = address
+      self.site = site
     }
   }
 
@@ -82,6 +103,8 @@ package final class SimulatedNetwork {
     var to: SiteID
     var ecn: UInt8
     var number: UInt64
+    /// Whether its hop limit ends it between two sites.
+    var isShort = false
   }
 
   /// From one host to another of the same site.
@@ -94,7 +117,7 @@ package final class SimulatedNetwork {
   package var tap: ((borrowing Sighting) -> Void)?
   /// Sees what becomes of every datagram on every line.
   package var lineTap: ((SiteID, LineDirection, SimulatedLink.Passage, Int, Instant) -> Void)?
-  package private(set) var dropCounts = [Int](repeating: 0, count: 8)
+  package private(set) var dropCounts = [Int](repeating: 0, count: 9)
   package private(set) var sentCount = 0
 
   var sites: [Site] = []
@@ -125,7 +148,7 @@ package final class SimulatedNetwork {
   ) {
     sentCount += 1
     let destination = path.remote
-    let sender = hosts[host.index]
+    let sender = hosts[host.index].source(path)
     let number = UInt64(sentCount)
     let digest = RunLog.digest(of: bytes)
     log.record(
@@ -134,11 +157,11 @@ package final class SimulatedNetwork {
       line: "#\(number) host \(host.index) > \(destination) \(bytes.count) B \(digest)")
     tap?(Sighting(host: host, destination: destination, now: now, bytes: bytes))
     guard !destination.isUnsendable else { return drop(number, .unsendable, now) }
+    guard sender.address.family == destination.family else { return drop(number, .noRoute, now) }
 
     var flight = Flight(
-      source: sender.source(path.local) ?? sender.address, destination: destination,
-      from: sender.site, to: sender.site,
-      ecn: hostsSendECT ? 2 : 0, number: number)
+      source: sender.address, destination: destination, from: sender.site, to: sender.site,
+      ecn: hostsSendECT ? 2 : 0, number: number, isShort: path.hopLimit != 0)
     if sites[sender.site.index].nat != nil {
       if localHost(destination, at: sender.site) != nil {
         launch(flight, bytes, .arrival, at: now + Self.localDelay, corruption: 0)
@@ -213,6 +236,7 @@ package final class SimulatedNetwork {
   private func crossCore(_ flight: Flight, _ bytes: [UInt8], now: Instant) {
     var flight = flight
     guard let site = site(of: flight.destination) else { return drop(flight.number, .noRoute, now) }
+    guard !flight.isShort else { return drop(flight.number, .hopLimit, now) }
     guard !isBlocked(from: flight.from, to: site) else { return drop(flight.number, .blocked, now) }
     guard
       !unreachable.contains(where: { $0.address == flight.destination && $0.from == flight.from })
@@ -289,6 +313,10 @@ package final class SimulatedNetwork {
       return localHost(flight.destination, at: flight.to)
     }
     let inner = nat.receiver(ofPort: flight.destination.port, from: flight.source, at: now)
+    if inner == nil {
+      sites[flight.to.index].nat?.noteRefused(
+        port: flight.destination.port, from: flight.source, at: now)
+    }
     return inner.flatMap { localHost($0, at: flight.to) }
   }
 
@@ -299,11 +327,11 @@ package final class SimulatedNetwork {
   }
 
   private func localHost(_ address: SocketAddress, at site: SiteID) -> Receiver? {
-    for (index, host) in hosts.enumerated() where host.site == site {
-      if host.address == address { return Receiver(id: HostID(index: index)) }
-      guard let other = host.others.firstIndex(of: address) else { continue }
-      return Receiver(
-        id: HostID(index: index), local: LocalAddressID(rawValue: UInt16(other + 1)))
+    for (index, host) in hosts.enumerated() {
+      if host.site == site, host.address == address { return Receiver(id: HostID(index: index)) }
+      let place = host.others.firstIndex { $0.site == site && $0.address == address }
+      guard let other = place else { continue }
+      return Receiver(id: HostID(index: index), local: host.local(other))
     }
     return nil
   }

@@ -1,0 +1,58 @@
+import Primitives
+
+/// Between which addresses packets to the rendezvous go: the one that was dialled, and the routes'
+/// choice of our own, until only others are answered (docs/protocol/rendezvous.md §2).
+struct RendezvousRoute {
+  private(set) var path: DatagramPath
+  /// Of the rendezvous, the one that was dialled first.
+  private let addresses: [SocketAddress]
+  /// All that there are.
+  private var paths: [DatagramPath]
+  /// By which the next PINGs go.
+  private var detours: [DatagramPath] = []
+
+  init(_ configuration: PeerConfiguration) {
+    addresses = [configuration.rendezvous] + configuration.otherRendezvousAddresses
+    paths = addresses.map { DatagramPath($0) }
+    path = DatagramPath(configuration.rendezvous)
+  }
+
+  /// Whether the rendezvous is to be found there.
+  func reaches(_ address: SocketAddress) -> Bool { addresses.contains(address) }
+
+  /// The own addresses or the routes may have changed: the routes' choice comes first again.
+  mutating func reset(own: [SocketAddress], alternates: [AlternateSource]) {
+    let usable = addresses.filter { remote in
+      own.isEmpty || own.contains { $0.family == remote.family }
+    }
+    paths = usable.map { DatagramPath($0) }
+    for remote in usable {
+      for source in alternates where source.family == remote.family {
+        paths.append(DatagramPath(remote, local: source.local))
+      }
+    }
+    detours = []
+    path = DatagramPath(usable.contains(path.remote) ? path.remote : usable.first ?? path.remote)
+  }
+
+  var hasOtherWays: Bool { paths.count > 1 }
+
+  /// Nothing is answered: the next PINGs go by the other ways.
+  mutating func beginDetours() { detours = paths.filter { $0 != path } }
+
+  /// Where a PING is to be sent besides; says each once.
+  mutating func nextDetour() -> DatagramPath? { detours.isEmpty ? nil : detours.removeFirst() }
+
+  /// The rendezvous answers there.
+  mutating func settle(_ answered: DatagramPath) {
+    path = answered
+    detours = []
+  }
+
+  /// A whole attempt by this way was not answered: the next one goes by the next.
+  mutating func turn() {
+    guard !paths.isEmpty else { return }
+    let index = paths.firstIndex(of: path) ?? paths.count - 1
+    path = paths[(index + 1) % paths.count]
+  }
+}

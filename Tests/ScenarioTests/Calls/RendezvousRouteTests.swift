@@ -1,0 +1,68 @@
+import Primitives
+import Testing
+
+@testable import Peer
+
+/// By which addresses the rendezvous is reached.
+@Suite struct RendezvousRouteTests {
+  private static let usual = SocketAddress(v4: 10, 0, 0, 9, port: 7400)
+  private static let other = SocketAddress(family: .v6, high: 0xFD, low: 9, port: 7400)
+  private static let second = LocalAddressID(rawValue: 1)
+  private static let third = LocalAddressID(rawValue: 2)
+
+  private func route() -> RendezvousRoute {
+    var configuration = PeerConfiguration(rendezvous: Self.usual, wallClockAtZero: 0)
+    configuration.otherRendezvousAddresses = [Self.other]
+    return RendezvousRoute(configuration)
+  }
+
+  private func detours(_ route: inout RendezvousRoute) -> [DatagramPath] {
+    route.beginDetours()
+    var found: [DatagramPath] = []
+    while let detour = route.nextDetour() { found.append(detour) }
+    return found
+  }
+
+  @Test func `the address that was dialled comes first, and any other only when asked for`() {
+    var route = route()
+    #expect(route.path == DatagramPath(Self.usual))
+    #expect(route.nextDetour() == nil)
+    #expect(route.reaches(Self.other) && route.reaches(Self.usual))
+    #expect(!route.reaches(SocketAddress(v4: 10, 0, 0, 8, port: 7400)))
+    route.reset(
+      own: [],
+      alternates: [AlternateSource(Self.second, .v4), AlternateSource(Self.third, .v6)])
+    let ways = [
+      DatagramPath(Self.other), DatagramPath(Self.usual, local: Self.second),
+      DatagramPath(Self.other, local: Self.third),
+    ]
+    #expect(detours(&route) == ways)
+    route.settle(ways[1])
+    #expect(route.path == ways[1])
+    #expect(detours(&route) == [DatagramPath(Self.usual), ways[0], ways[2]])
+  }
+
+  @Test func `a family that the host has lost is not asked in`() {
+    var route = route()
+    route.reset(own: [SocketAddress(family: .v6, high: 0xFD, low: 1, port: 5)], alternates: [])
+    #expect(route.path == DatagramPath(Self.other))
+    #expect(detours(&route).isEmpty)
+    route.reset(own: [SocketAddress(v4: 10, 0, 0, 1, port: 5)], alternates: [])
+    #expect(route.path == DatagramPath(Self.usual))
+  }
+
+  @Test func `attempts that are not answered take every way in turn`() {
+    var route = route()
+    route.reset(own: [], alternates: [AlternateSource(Self.second, .v4)])
+    var ways: [DatagramPath] = []
+    for _ in 0..<3 {
+      route.turn()
+      ways.append(route.path)
+    }
+    #expect(
+      ways == [
+        DatagramPath(Self.other), DatagramPath(Self.usual, local: Self.second),
+        DatagramPath(Self.usual),
+      ])
+  }
+}
