@@ -36,7 +36,8 @@ extension Agent {
   /// First challenges keep the pace; repetitions, and those of a race, do not wait.
   func checkTime(_ path: RemotePath) -> Instant? {
     guard let due = path.nextCheckAt else { return nil }
-    guard path.attempts == 0, path.opening == nil, path.path != rival, path.path != selectedPath, let lastNewCheck
+    guard path.attempts == 0, path.opening == nil, path.path != rival,
+      path.path != selectedPath, let lastNewCheck
     else { return due }
     let isUrgent = path.renewedAt != nil || path.isAlternate
     return max(due, lastNewCheck + (isUrgent ? policy.renewedPace : policy.pace))

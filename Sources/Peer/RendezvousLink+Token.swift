@@ -65,7 +65,9 @@ struct TokenWatch {
   /// - Returns: Whether it is another than the one before.
   mutating func accept(milliseconds: UInt32, now: Instant) -> Bool {
     defer { accepted = shown }
-    end = milliseconds == 0 ? nil : now + .milliseconds(Int64(milliseconds))
+    // An answer that was late on its way makes the end look later, never earlier.
+    let known = accepted == shown ? end : nil
+    end = milliseconds == 0 ? nil : earliest(known, now + .milliseconds(Int64(milliseconds)))
     return accepted != nil && accepted != shown
   }
 

@@ -343,7 +343,6 @@ struct RendezvousLink: ~Copyable {
     let usual = pingPeriod(isInCall: isInCall)
     let isDoubtful = now.nanoseconds(since: last) > usual + Self.doubtAfter
     association?.pingAfter = isDoubtful ? Self.doubtAfter : usual
-    if isDoubtful, route.hasOtherWays { locate(now: now) }
   }
 
   private func pingPeriod(isInCall: Bool) -> UInt64 {

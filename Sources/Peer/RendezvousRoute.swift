@@ -35,8 +35,6 @@ struct RendezvousRoute {
     path = DatagramPath(usable.contains(path.remote) ? path.remote : usable.first ?? path.remote)
   }
 
-  var hasOtherWays: Bool { paths.count > 1 }
-
   /// Nothing is answered: the next PINGs go by the other ways.
   mutating func beginDetours() { detours = paths.filter { $0 != path } }
 

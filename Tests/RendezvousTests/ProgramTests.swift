@@ -39,7 +39,7 @@ import Testing
     arguments: [
       ["backup", "f"], ["--turn", "turn:h"], ["--turn-secret=f"],
       ["--redis", "u"],
-      ["--config", "f"], ["--require-token", "f"], ["--relay-key", "f"], ["--drain", "5s"],
+      ["--config", "f"], ["--relay-key", "f"], ["--drain", "5s"],
       ["serve"],
     ])
   func `what is not there yet is refused`(words: [String]) throws {
