@@ -31,7 +31,8 @@ package final class OnlineSession {
     _ options: OnlineOptions, _ console: Console, on loop: EventLoop, readsKeys: Bool,
     isPatient: Bool = false
   ) async throws(CommandFailure) {
-    self.options = try options.withToken()
+    let options = try options.withToken()
+    self.options = options
     self.console = console
     do throws(EarshotError) {
       try LocalIdentityFile.requireFolder(of: options.identity)

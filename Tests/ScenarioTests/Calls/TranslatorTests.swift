@@ -44,8 +44,8 @@ import Wire
     pair.expectHungUp()
   }
 
-  /// Goal: a translator without a firewall of its own is no obstacle to one that filters. What comes
-  /// too early for it takes the port that its host needs.
+  /// Goal: a translator without a firewall of its own is no obstacle to one that filters. What
+  /// comes too early for it takes the port that its host needs.
   @Test(
     arguments: [
       (SimulatedNAT.Behaviour.unguarded, SimulatedNAT.Behaviour.unguarded),
