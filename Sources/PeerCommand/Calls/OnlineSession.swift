@@ -32,8 +32,7 @@ package final class OnlineSession {
     isPatient: Bool = false
   ) async throws(CommandFailure) {
     let options = try options.withToken()
-    self.options = options
-    self.console = console
+    (self.options, self.console) = (options, console)
     do throws(EarshotError) {
       try LocalIdentityFile.requireFolder(of: options.identity)
     } catch {
