@@ -1,5 +1,5 @@
 """Calls by a TURN server (coturn), where each side is behind a translator that chooses a new port for each peer."""
-import os, shutil, socket, struct, subprocess, sys, time, zlib
+import os, shutil, signal, socket, struct, subprocess, sys, time, zlib
 from lab import ADDRESS, PORT, sh
 from scenarios import equal, outcome, ready, same_call, scenario, speech
 
@@ -234,8 +234,10 @@ def a_wrong_password_at_the_relay_is_said_and_calls_go_on(lab):
     turn_server(lab)
     bob = ready(lab, "--accept", "--calls", "1")
     wrong = TURN[:-1] + ["wrong"]
-    alice = lab.peer("a", "call", "bob", "--duration", "2", *wrong, name="alice")
+    alice = lab.peer("a", "call", "bob", "--duration", "20", *wrong, name="alice")
     error = alice.wait_event("relayUnavailable")
+    alice.wait_event("connected")
+    alice.signal(signal.SIGINT)
     equal(error["code"], "relayUnavailable", "code")
     assert "--turn-password" in error["advice"] and "credentials" in error["message"], f"  {error}"
     equal(outcome(alice, "completed", 0, 20)["path"]["kind"], "direct", "path")

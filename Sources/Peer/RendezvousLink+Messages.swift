@@ -1,0 +1,76 @@
+import Calling
+import Messaging
+import Primitives
+import Wire
+
+/// Look-ups and bodies for others, and what the rendezvous says (docs/protocol/rendezvous.md §3).
+extension RendezvousLink {
+  mutating func lookUp(_ target: CallTarget, request: UInt32, now: Instant) {
+    let wanted: LookUp.Target =
+      switch target {
+      case .name(let name): .name(name)
+      case .id(let id): .id(id)
+      }
+    send(.lookUp(LookUp(request: request, target: wanted)), now: now)
+  }
+
+  /// - Parameter program: Which of the peer's programs.
+  mutating func forward(
+    _ body: [UInt8], to peer: PeerID, _ program: PresenceID,
+    about signal: (callID: CallID, type: SignalType), lifeSeconds: UInt16 = 8, now: Instant
+  ) {
+    let id = ForwardID(random: &random)
+    mail.noteSent(id, about: signal)
+    let forward = Forward(id: id, to: peer, presence: program, lifeSeconds: lifeSeconds, body: body)
+    send(
+      .forward(forward), life: min(Self.messageLife, .seconds(Int64(lifeSeconds))), now: now)
+  }
+
+  mutating func send(
+    _ message: RendezvousMessage, life: Duration = messageLife, now: Instant
+  ) {
+    guard isRegistered else {
+      return mail.addWaiting(
+        message, until: now + life, limit: configuration.limits.waitingForwards)
+    }
+    do throws(MessageError) {
+      try association?.messages.send(
+        message.bytes, on: .rendezvous, life: life, now: now)
+    } catch {
+      // The queue is full: what matters is repeated by whoever asked.
+    }
+  }
+
+  mutating func takeMessages(now: Instant) {
+    while let event = association?.messages.poll() {
+      guard case .received(_, let bytes) = event else { continue }
+      do throws(WireError) {
+        take(try RendezvousMessage(parsing: bytes.span), now: now)
+      } catch {
+        association?.noteViolation()
+      }
+    }
+  }
+
+  private mutating func take(_ message: RendezvousMessage, now: Instant) {
+    switch message {
+    case .lookUpResult(let result): events.append(.found(result))
+    case .forwarded(let forwarded):
+      guard mail.isNew(forwarded.id, now: now) else { return }
+      events.append(
+        .forwarded(
+          forwarded.body, from: forwarded.from, forwarded.presence, name: forwarded.name))
+    case .forwardResult(let result):
+      guard let flight = mail.takeFlight(result.id) else { return }
+      if let failure = ForwardFailure(rawValue: result.status.rawValue) {
+        events.append(.notForwarded(failure, flight.callID, flight.type))
+      } else {
+        events.append(.passedOn(count: Int(result.count), flight.callID, flight.type))
+      }
+    case .tokenResult(let result): take(result, now: now)
+    case .lookUp, .forward, .token: association?.noteViolation()
+    }
+  }
+
+  private static let messageLife = Duration.seconds(8)
+}

@@ -1,0 +1,233 @@
+import LastMile
+import LastMile
+import Messaging
+import Cryptography
+import Primitives
+import SecureSession
+import Wire
+
+/// Getting a session with the rendezvous, keeping it, and what is done when it has ended
+/// (docs/protocol/rendezvous.md §2).
+extension RendezvousLink {
+  mutating func start(now: Instant, identity: inout LocalIdentity) {
+    guard isStopped else { return }
+    isStopped = false
+    token.isAwaited = false
+    events.append(.registration(.connecting))
+    begin(now: now, identity: &identity)
+  }
+
+  /// Says CLOSE; nothing is answered any more.
+  mutating func shutDown(now: Instant) {
+    isStopped = true
+    token.isAwaited = false
+    attempt = nil
+    nextAttempt = nil
+    mail.forgetWaiting()
+    endProbe(.cancelled, now: now)
+    association?.close(code: .done, now: now)
+  }
+
+  // MARK: - Packets outside the session
+
+  mutating func handleControl(
+    _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant, identity: inout LocalIdentity
+  ) {
+    guard route.reaches(source) else { return }
+    if case .control(.reset) = Demultiplexer.classify(bytes) {
+      return handleReset(bytes, now: now, identity: &identity)
+    }
+    let seconds =
+      (UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000) / 1000
+    switch attempt?.handle(bytes, ownStatic: identity.staticKey, unixSeconds: seconds, now: now) {
+    case .cardFound:
+      handleTimeout(now: now, identity: &identity, isInCall: false)
+    case .established: establish(identity: identity, now: now)
+    case .refused(let failure): handleRefusal(failure, now: now, identity: &identity)
+    case .nothing, nil: break
+    }
+  }
+
+  private mutating func handleReset(
+    _ bytes: Span<UInt8>, now: Instant, identity: inout LocalIdentity
+  ) {
+    var reader = ByteReader(bytes)
+    do throws(WireError) {
+      let reset = try ResetPacket(parsing: &reader)
+      guard let terms, association != nil, reset.token == terms.resetToken else { return }
+      lose(now: now, identity: &identity)
+    } catch {
+      return
+    }
+  }
+
+  /// The session is gone, there or on the way: a new one, at once.
+  mutating func lose(now: Instant, identity: inout LocalIdentity) {
+    endProbe(.sessionLost, now: now)
+    association = nil
+    terms = nil
+    guard !isStopped else { return }
+    events.append(.registration(.reconnecting))
+    begin(now: now, identity: &identity)
+  }
+
+  // MARK: - Attempts
+
+  mutating func begin(now: Instant, identity: inout LocalIdentity) {
+    nextAttempt = nil
+    let seconds = unixMilliseconds(now: now) / 1000
+    _ = identity.rotateIfDue(unixSeconds: seconds, random: &random)
+    do throws(WireError) {
+      let card = try identity.makeCard(
+        name: amendment.withholdsName ? nil : configuration.name, unixSeconds: seconds)
+      ownCard = card.bytes
+      attempt = RegistrationAttempt(
+        expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
+        presence: presence, token: token.show(), now: now)
+    } catch {
+      events.append(.registration(.failed(.notUnderstood)))
+    }
+  }
+
+  mutating func driveAttempt(
+    now: Instant, identity: borrowing LocalIdentity, isInCall: Bool
+  ) {
+    guard let due = attempt?.wakeUp() ?? nil, due <= now else { return }
+    var time = TAI64N(unixMilliseconds: unixMilliseconds(now: now))
+    if time <= lastTime { time = lastTime.successor }
+    lastTime = time
+    let hasFailed = attempt?.handleTimeout(
+      identity: identity, time: time, connectionID: ConnectionID(random: &random),
+      random: &random, now: now)
+    guard hasFailed == true else { return }
+    let failure = attempt?.failure ?? .noAnswer
+    guard attempt?.isFailureFinal == true else {
+      return retryLater(failure, isInCall: isInCall, now: now)
+    }
+    attempt = nil
+    isStopped = true
+    events.append(.registration(.failed(failure)))
+  }
+
+  /// The attempt has failed; the next one comes by itself.
+  mutating func retryLater(_ failure: RegistrationFailure, isInCall: Bool, now: Instant) {
+    attempt = nil
+    failures += 1
+    if failure == .noAnswer { route.turn() }
+    events.append(.registration(.failed(failure)))
+    nextAttempt =
+      now + RegistrationBackOff.wait(after: failures, isInCall: isInCall, chance: random.unit())
+  }
+
+  private mutating func establish(identity: borrowing LocalIdentity, now: Instant) {
+    guard let made = attempt?.takeEstablished() else { return }
+    attempt = nil
+    failures = 0
+    amendment.isUsed = false
+    let terms = made.terms
+    // The next card has the name again.
+    if terms.status == .nameGranted { amendment.withholdsName = false }
+    let session = Session(
+      made.keys, local: made.local, remote: terms.responder,
+      parties: Session.Parties(
+        localID: identity.id, remoteID: made.server.id, localStatic: identity.staticKey.clone(),
+        remoteStatic: made.server.staticKey, role: .initiator),
+      limits: .rendezvous, now: now, random: &random)
+    association = Association(
+      session, limits: .rendezvous, pingAfter: pingPeriod(isInCall: false), now: now)
+    self.terms = terms
+    provenCard = made.server
+    termsAt = now
+    seenAddress = terms.seenAddress
+    locating = nil
+    events.append(.located)
+    // The first packet under the new keys confirms them; until the server has shown that it has it,
+    // it is repeated, and nobody is told that others can find us.
+    isConfirmed = false
+    association?.ping()
+    association?.pingAfter = Self.confirmAfter
+    if token.accept(made.token, milliseconds: terms.tokenLife, now: now) {
+      events.append(.token(.renewed))
+    }
+    if terms.tokenLife > 0, made.isRepeated || token.isFresh { showToken(now: now) }
+    for message in mail.takeWaiting(now: now) { send(message, now: now) }
+  }
+
+  // MARK: - The session
+
+  /// The server has our confirmation: from here on others find us.
+  mutating func confirm() {
+    guard !isConfirmed, let terms else { return }
+    isConfirmed = true
+    // Only now has the server shown that it has the card's key.
+    if let card = provenCard.take(), card.bytes != serverCard?.bytes || expectedID == nil {
+      serverCard = card
+      expectedID = card.id
+      events.append(.identified(card.id, card: card.bytes))
+    }
+    events.append(
+      .registration(
+        .registered(
+          seenAs: terms.seenAddress, name: RegistrationStep.NameStatus(terms.status))))
+  }
+
+  /// What is done as soon as the session has ended; whether it has.
+  mutating func handleEnding(now: Instant, identity: inout LocalIdentity) -> Bool {
+    guard association?.isClosing == false else { return false }
+    let ending = association?.endedBy
+    guard ending != nil || token.isOver(now: now) else { return false }
+    if ending == .remoteClose(code: .replaced) {
+      // A copy of this very program registered: two cannot be one presence, and it was the later.
+      stop(.replaced)
+    } else if ending == nil || ending == .remoteClose(code: .tokenExpired) {
+      token.forgetEnd()
+      guard !token.isFresh else {
+        lose(now: now, identity: &identity)
+        return true
+      }
+      token.isAwaited = true
+      stop(.token(.expired))
+    } else {
+      lose(now: now, identity: &identity)
+    }
+    return true
+  }
+
+  /// The session has ended, and another one would not be made.
+  mutating func stop(_ failure: RegistrationFailure) {
+    association = nil
+    terms = nil
+    isStopped = true
+    events.append(.registration(.failed(failure)))
+  }
+
+  // MARK: - Clocks
+
+  /// What the rendezvous' clock shows; `nil` before it has said.
+  func serverMilliseconds(now: Instant) -> UInt64? {
+    terms.map { $0.serverTime &+ now.nanoseconds(since: termsAt) / 1_000_000 }
+  }
+
+  /// What we say the time is; for what others say, our own clock counts.
+  func unixMilliseconds(now: Instant) -> UInt64 {
+    UInt64(clamping: configuration.wallClockAtZero &+ amendment.clockOffset)
+      &+ now.nanoseconds / 1_000_000
+  }
+
+  /// The first PING is repeated after so many ns until the server has shown that it has it.
+  private static let confirmAfter: UInt64 = 300_000_000
+}
+
+extension RegistrationStep.NameStatus {
+  init(_ status: RegistrationStatus) {
+    switch status {
+    case .noNameAskedFor, .notAllowed, .superseded, .full, .wrongClock, .tooManyPrograms,
+      .nameOnCard, .tokenNeeded, .tokenRefused:
+      self = .none
+    case .nameGranted: self = .granted
+    case .nameTaken: self = .taken
+    case .nameMalformed: self = .malformed
+    case .noMoreNames: self = .noMore
+    }
+  }
+}

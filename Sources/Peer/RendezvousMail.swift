@@ -1,0 +1,59 @@
+import Calling
+import Primitives
+import Wire
+
+/// What goes to others by the rendezvous, and comes from them: messages that wait for a
+/// registration, forwards whose result is to come, and what has come already.
+struct RendezvousMail {
+  /// A body that the rendezvous was asked to pass on, and that it has not spoken of yet.
+  struct Flight {
+    let callID: CallID
+    let type: SignalType
+  }
+
+  private var flights: [(id: ForwardID, flight: Flight)] = []
+  private var waiting: [(message: RendezvousMessage, until: Instant)] = []
+  private var seenIDs = RecentIDs()
+
+  mutating func noteSent(_ id: ForwardID, about signal: (callID: CallID, type: SignalType)) {
+    if flights.count >= Self.flightLimit { flights.removeFirst() }
+    flights.append((id, Flight(callID: signal.callID, type: signal.type)))
+  }
+
+  /// What a result is about; `nil` if nothing of that number is under way.
+  mutating func takeFlight(_ id: ForwardID) -> Flight? {
+    flights.firstIndex { $0.id == id }.map { flights.remove(at: $0).flight }
+  }
+
+  /// - Parameter limit: How many may wait; the oldest goes.
+  mutating func addWaiting(_ message: RendezvousMessage, until: Instant, limit: Int) {
+    if waiting.count >= limit { waiting.removeFirst() }
+    waiting.append((message, until))
+  }
+
+  mutating func takeWaiting(now: Instant) -> [RendezvousMessage] {
+    defer { waiting = [] }
+    return waiting.filter { $0.until > now }.map(\.message)
+  }
+
+  mutating func forgetWaiting() { waiting = [] }
+
+  /// Whether a body with that number comes for the first time.
+  mutating func isNew(_ id: ForwardID, now: Instant) -> Bool { seenIDs.insert(id, now: now) }
+
+  private static let flightLimit = 64
+}
+
+/// Message IDs of the last 5 minutes, at most 1024 of them (docs/protocol/rendezvous.md §3).
+struct RecentIDs {
+  private var entries: [(id: ForwardID, at: Instant)] = []
+
+  /// `false` if it was there already.
+  mutating func insert(_ id: ForwardID, now: Instant) -> Bool {
+    while let first = entries.first, now >= first.at + .seconds(300) { entries.removeFirst() }
+    guard !entries.contains(where: { $0.id == id }) else { return false }
+    if entries.count >= 1024 { entries.removeFirst() }
+    entries.append((id, now))
+    return true
+  }
+}
