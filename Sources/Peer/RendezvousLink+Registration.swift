@@ -1,7 +1,6 @@
-import LastMile
+import Cryptography
 import LastMile
 import Messaging
-import Cryptography
 import Primitives
 import SecureSession
 import Wire
