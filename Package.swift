@@ -49,7 +49,7 @@ let package = Package(
     // 0: C headers, and the nouns everyone shares
     clang("CLinux"), clang("CSodium", links: ["sodium"]), clang("COpus", links: ["opus"]),
     clang("CSndFile", links: ["sndfile", "samplerate"]), clang("CSQLite", links: ["sqlite3"]),
-    clang("CVPX", links: ["vpx"]),
+    clang("CVPX", links: ["vpx"]), clang("CTLS", links: ["ssl", "crypto"]),
     layer("Primitives"),
     layer("Arguments"),
     layer("Plotting", ["Primitives"]),
@@ -78,11 +78,11 @@ let package = Package(
       "Rendezvous",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "LastMile", "Tokens",
+        "LastMile", "Relay", "Tokens",
       ]
     ),
     // 4: the I/O edge
-    layer("Reactor", ["Primitives", "CLinux"]),
+    layer("Reactor", ["Primitives", "CLinux", "CTLS"]),
     layer("MediaFiles", ["Primitives", "CSndFile"]),
     layer(
       "Storage",
@@ -106,7 +106,7 @@ let package = Package(
       "RendezvousCommand",
       [
         "Rendezvous", "Storage", "Reactor", "SecureSession", "Primitives", "Wire", "Cryptography",
-        "Arguments", "Tokens",
+        "Relay", "Arguments", "Tokens",
       ]),
     program(
       "LoadCommand",
@@ -200,7 +200,7 @@ let package = Package(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives", "RendezvousCommand", "LastMile", "Tokens", "Trials",
+        "Primitives", "RendezvousCommand", "LastMile", "Relay", "Tokens", "Trials",
       ]),
     tests(
       "StorageTests",
@@ -209,7 +209,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
-        "Peer", "Audio", "Video", "Storage", "Tokens",
+        "Peer", "Audio", "Video", "Storage", "Relay", "Tokens",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -179,6 +181,43 @@ int earshot_tcp_listen(const earshot_address *local, int backlog) {
 int earshot_tcp_accept(int fd) {
   int accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   return accepted < 0 ? -errno : accepted;
+}
+
+int earshot_tcp_connect(const earshot_address *remote) {
+  int is_v6 = remote->family == 6;
+  int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  // A way that carries nothing for 10 s is lost; an idle one is asked every 30 s, which also keeps
+  // translators' mappings.
+  set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 10000);
+  set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  struct sockaddr_storage address;
+  socklen_t size = write_address(remote, is_v6, &address);
+  if (connect(fd, (struct sockaddr *)&address, size) < 0 && errno != EINPROGRESS) {
+    int failure = -errno;
+    close(fd);
+    return failure;
+  }
+  return fd;
+}
+
+int earshot_tcp_connect_result(int fd) {
+  int failure = 0;
+  socklen_t size = sizeof failure;
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size) < 0) return -errno;
+  if (failure != 0) return -failure;
+  struct sockaddr_storage address;
+  size = sizeof address;
+  if (getpeername(fd, (struct sockaddr *)&address, &size) == 0) return 0;
+  return errno == ENOTCONN ? -EINPROGRESS : -errno;
+}
+
+int earshot_tcp_unsent(int fd) {
+  int count = 0;
+  return ioctl(fd, SIOCOUTQNSD, &count) < 0 ? -errno : count;
 }
 
 int earshot_local_address(int fd, earshot_address *address) {

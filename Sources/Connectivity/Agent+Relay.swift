@@ -17,6 +17,21 @@ extension Agent {
     }
   }
 
+  /// A packet may come from a relay of the peer's before the peer tells of it. From then on its
+  /// paths are relayed ones, as far as there is room for offered addresses.
+  mutating func noteOffered(_ candidate: Candidate) {
+    guard candidate.kind == .relayed else { return }
+    for index in paths.indices
+    where paths[index].path.remote == candidate.address && paths[index].origin == .peerReflexive {
+      let isRouted = paths[index].path.local.isUnspecified
+      let count = paths.count {
+        $0.origin != .peerReflexive && $0.path.local.isUnspecified == isRouted
+      }
+      let limit = isRouted ? PathLimits.remoteCandidates : PathLimits.otherLocalAddresses
+      if count < limit { paths[index].becomeRelayed() }
+    }
+  }
+
   /// When a direct address that did not answer is asked again: while a relay carries the call.
   func directRetryTime(_ path: RemotePath) -> Instant? {
     guard isOnRelay, !path.isRelayed, !path.isValid, path.isWorthAsking else { return nil }

@@ -50,6 +50,7 @@ extension Agent {
   }
 
   private mutating func renew(_ candidate: Candidate, now: Instant) {
+    noteOffered(candidate)
     let known = paths.indices.filter { paths[$0].path.remote == candidate.address }
     for index in known {
       paths[index].renewedAt = now

@@ -69,7 +69,8 @@ package struct Agent: Sendable {
 
   // MARK: Inputs
 
-  /// Learns candidates from INVITE, RINGING or ACCEPT; those known already stay as they are.
+  /// Learns candidates from INVITE, RINGING or ACCEPT; those known already stay as they are, but
+  /// that a relay's address is known for one.
   ///
   /// - Parameters:
   ///   - byRelay: Whether there is a relay of our own. It is the way to the peer's relay where
@@ -81,6 +82,7 @@ package struct Agent: Sendable {
   ) {
     if byRelay { addRelayPairs(candidates, now: now) }
     for candidate in candidates.prefix(PathLimits.remoteCandidates) {
+      noteOffered(candidate)
       let known = paths.count { $0.origin != .peerReflexive && $0.path.local.isUnspecified }
       guard known < PathLimits.remoteCandidates, !candidate.address.isUnsendable,
         path(DatagramPath(candidate.address)) == nil

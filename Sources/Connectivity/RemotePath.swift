@@ -40,7 +40,7 @@ struct RemotePath: Sendable {
   }
 
   let path: DatagramPath
-  let origin: PathOrigin
+  private(set) var origin: PathOrigin
   /// It leaves from another interface than the routes choose, because their choice was silent.
   var isAlternate = false
   /// Our challenge to it was answered from there.
@@ -93,6 +93,9 @@ struct RemotePath: Sendable {
     self.origin = origin
     nextCheckAt = checkAt
   }
+
+  /// The peer says that the address is a server's.
+  mutating func becomeRelayed() { origin = .relayed }
 
   /// What may still go there while it is not valid, in bytes (RFC 9000 §8.1).
   var allowedByteCount: Int {

@@ -18,9 +18,13 @@ public struct Configuration: Sendable {
   /// What this program is there for. Several programs may have one identity at the same time; each
   /// that answers calls rings.
   public var presence: Presence
-  /// A TURN server (RFC 8656): where no direct path is found, a call goes by it. It sees who sends
-  /// how much to whom, and nothing of what is said. `nil` for none.
-  public var relay: RelayOptions?
+  /// TURN servers (RFC 8656), at most 4, the preferred one first: where no direct path is found, a
+  /// call goes by one. It sees who sends how much to whom, and nothing of what is said. Empty:
+  /// those that the rendezvous names, if it does.
+  public var relays: [RelayOptions] = []
+  /// PEM file with the authorities that may have signed the certificate of a TURN server over TLS;
+  /// `nil` for those of the system.
+  public var relayAuthorities: String?
   /// Calls at once, 1...16, each with another peer; one more is answered "busy". They share the
   /// uplink by `CallOptions.uplinkWeight`. 1 unless set.
   public var maximumCalls: Int

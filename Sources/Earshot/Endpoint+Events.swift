@@ -26,6 +26,8 @@ extension Endpoint {
       let before = relay
       relay = RelayState(event)
       if let relay, relay != before { publish(.relayChanged(relay)) }
+    case .relaysOffered(let offer): take(offer)
+    case .relayStream(let action): take(action)
     }
   }
 

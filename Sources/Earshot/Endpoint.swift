@@ -41,6 +41,7 @@ public actor Endpoint {
   var registration = RegistrationState.connecting
   /// What was last heard of the relay.
   var relay: RelayState?
+  let relayStreams: RelayStreams
   var waiters: [CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>] = []
   var calls: [Wire.CallID: CallRecord] = [:]
   /// A call that both sides made at once goes on under the other's ID.
@@ -92,6 +93,7 @@ public actor Endpoint {
     isRendezvousGiven = setup.isRendezvousGiven
     loop = setup.loop
     localAddress = setup.localAddress
+    relayStreams = RelayStreams(authorities: setup.relayAuthorities)
     driver = MachineDriver(setup.machine, socket: setup.socket, on: setup.loop)
   }
 
@@ -99,6 +101,8 @@ public actor Endpoint {
     do throws(ReactorError) {
       // Closures of this actor, not of nobody who then asks `assumeIsolated`: that would allocate
       // twice for each packet. What they hold is let go by `close`.
+      let streams = relayStreams
+      driver.sendByStream = { bytes, stream in streams.send(bytes, by: stream) }
       try driver.start { event in self.take(event) }
       statisticsTimer = try loop.addTimer { now in self.publishStatistics(now: now) }
     } catch {
@@ -115,14 +119,15 @@ public actor Endpoint {
   // MARK: - Events
 
   /// Everything that happens from now on, for one reader; each call gives a new stream. It begins
-  /// with the state of the registration, unless that has only begun. At most 4096 events wait for a
-  /// reader who does not read.
+  /// with the state of the registration, unless that has only begun, and of the relay, if anything
+  /// is known of it. At most 4096 events wait for a reader who does not read.
   public func events() -> AsyncStream<EndpointEvent> {
     let number = nextObserver
     nextObserver += 1
     return AsyncStream(bufferingPolicy: .bufferingNewest(4096)) { continuation in
       observers[number] = continuation
       if registration != .connecting { continuation.yield(.registrationChanged(registration)) }
+      if let relay { continuation.yield(.relayChanged(relay)) }
       continuation.onTermination = { [weak self] _ in
         guard let self else { return }
         Task { await self.forget(number) }
@@ -272,6 +277,7 @@ public actor Endpoint {
     for callID in calls.keys.sorted() { if let record = calls[callID] { finishMedia(record) } }
     driver.withMachine { machine, now in machine.closeRelay(now: now) }
     driver.stop()
+    relayStreams.closeAll()
     addressWatch?.stop()
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
     for number in observers.keys.sorted() { observers[number]?.finish() }

@@ -9,7 +9,7 @@ public enum EndpointEvent: Sendable {
   case tokenRenewed
   /// It did not; the token before holds until its end.
   case tokenRefused(EarshotError)
-  /// There is a relay now, or none (`Configuration.relay`).
+  /// There is a relay now, or none (`Configuration.relays`).
   case relayChanged(RelayState)
   /// Somebody calls; answer with `Endpoint.call(_:)` and `Call.accept` or `Call.reject`.
   case incomingCall(IncomingCall)

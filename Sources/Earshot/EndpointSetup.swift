@@ -3,6 +3,7 @@ internal import Cryptography
 internal import Peer
 internal import Primitives
 internal import Reactor
+internal import Relay
 internal import SecureSession
 internal import Storage
 internal import Wire
@@ -16,6 +17,7 @@ struct EndpointSetup: ~Copyable {
   let isRendezvousGiven: Bool
   let loop: EventLoop
   let localAddress: SocketAddress
+  let relayAuthorities: String?
   let machine: PeerMachine
   let socket: UDPSocket
 
@@ -28,12 +30,18 @@ struct EndpointSetup: ~Copyable {
       throw .invalidArgument(
         "\(configuration.maximumCalls) calls at once are out of range.", advice: "Use 1 to 16.")
     }
+    guard configuration.relays.count <= RelayRoster.serverLimit else {
+      throw .invalidArgument(
+        "\(configuration.relays.count) TURN servers are too many.",
+        advice: "Give \(RelayRoster.serverLimit).")
+    }
     var name: PeerName?
     if let text = configuration.name {
       guard let valid = PeerName(text) else { throw .invalidName(text) }
       name = valid
     }
     if let token = configuration.token { try Endpoint.check(token: token) }
+    if let path = configuration.relayAuthorities { try RelayStreams.check(authorities: path) }
     guard let bind = SocketAddress(configuration.bind) else {
       throw .invalidAddress(configuration.bind)
     }
@@ -46,15 +54,15 @@ struct EndpointSetup: ~Copyable {
     } else {
       resolved = try await target.resolve(matching: bind)
     }
-    let relay = try await configuration.relay?.resolve(matching: bind)
+    let relays = try await RelayOptions.resolve(configuration.relays, matching: bind)
     return try make(
-      configuration, target, addresses: resolved, relay: relay, bind: bind, name: name,
+      configuration, target, addresses: resolved, relays: relays, bind: bind, name: name,
       identity: identity, known: known)
   }
 
   private static func make(
     _ configuration: Configuration, _ target: RendezvousTarget, addresses: [SocketAddress],
-    relay: RelayServer?, bind: SocketAddress, name: PeerName?, identity: consuming LocalIdentity,
+    relays: [RelayServer], bind: SocketAddress, name: PeerName?, identity: consuming LocalIdentity,
     known: KnownIdentities
   ) throws(EarshotError) -> EndpointSetup {
     let socket = try openSocket(bind)
@@ -70,7 +78,7 @@ struct EndpointSetup: ~Copyable {
     settings.name = name
     settings.token = configuration.token.map { Array($0.utf8) }
     settings.hostCandidates = hosts
-    settings.relay = relay
+    settings.relays = relays
     let pin = known.rendezvous(target.text)
     settings.rendezvousID = target.id ?? pin?.id
     if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }
@@ -85,7 +93,8 @@ struct EndpointSetup: ~Copyable {
     }
     return EndpointSetup(
       id: id, known: known, rendezvousText: target.text, isRendezvousGiven: target.id != nil,
-      loop: loop, localAddress: local, machine: machine, socket: socket)
+      loop: loop, localAddress: local, relayAuthorities: configuration.relayAuthorities,
+      machine: machine, socket: socket)
   }
 
   private static func openSocket(_ bind: SocketAddress) throws(EarshotError) -> UDPSocket {

@@ -2,11 +2,12 @@ internal import Peer
 public import Primitives
 internal import Reactor
 internal import Relay
+internal import Wire
 
-/// A TURN server, and how it knows this user (`Configuration.relay`).
+/// A TURN server, and how it knows this user (`Configuration.relays`).
 public struct RelayOptions: Sendable, Hashable {
-  /// `turn:HOST` or `turn:HOST:PORT`, and perhaps `?transport=udp` (RFC 7065); port 3478 unless
-  /// given.
+  /// `turn:HOST` or `turn:HOST:PORT`, and perhaps `?transport=udp` or `?transport=tcp`; or
+  /// `turns:HOST` for TLS (RFC 7065). Port 3478, or 5349 of TLS, unless given.
   public var uri: String
   /// The user's name at the server.
   public var user: String
@@ -20,29 +21,15 @@ public struct RelayOptions: Sendable, Hashable {
     self.password = password
   }
 
-  /// `HOST:PORT` of the URI; `nil` where it is none, or asks for a transport other than UDP.
-  public var server: String? {
-    guard uri.lowercased().hasPrefix("turn:") else { return nil }
-    let parts = uri.dropFirst(5).split(separator: "?", omittingEmptySubsequences: false)
-    guard let place = parts.first, !place.isEmpty, parts.count <= 2 else { return nil }
-    if parts.count == 2, parts[1].lowercased() != "transport=udp" { return nil }
-    let isBare = place.last == "]" || !place.contains(":")
-    let text = isBare ? "\(place):\(Self.port)" : String(place)
-    guard let colon = text.lastIndex(of: ":"), colon != text.startIndex,
-      let port = UInt16(text[text.index(after: colon)...]), port > 0
-    else { return nil }
-    return text
-  }
-
-  /// RFC 8656 §6.
-  private static let port = 3478
+  /// `HOST:PORT` of the URI; `nil` where it is none.
+  public var server: String? { RelayURI(uri)?.place }
 
   /// Finds the server's address.
   func resolve(matching bind: SocketAddress) async throws(EarshotError) -> RelayServer {
-    guard let server else {
-      throw .invalidArgument(
-        "'\(uri)' is not a TURN server over UDP.", advice: "Write turn:HOST:PORT.")
+    guard let place = RelayURI(uri) else {
+      throw .invalidArgument("'\(uri)' is not a TURN server.", advice: "Write turn:HOST:PORT.")
     }
+    let server = place.place
     let addresses: [SocketAddress]
     do throws(ReactorError) {
       addresses = try await Resolver.resolve(server)
@@ -50,13 +37,67 @@ public struct RelayOptions: Sendable, Hashable {
       throw .hostNotFound(server, detail: error.reason)
     }
     let usable = addresses.first {
-      $0.family == bind.family || bind.family == .v6 && bind.isUnspecified
+      place.transport != .udp || $0.family == bind.family
+        || bind.family == .v6 && bind.isUnspecified
     }
     guard let usable, !usable.isUnsendable else {
       throw .hostNotFound(server, detail: "no address of this socket's family")
     }
     return RelayServer(
-      server: usable, credentials: RelayCredentials(user: user, password: password))
+      server: usable, transport: place.transport, host: place.host,
+      credentials: RelayCredentials(user: user, password: password))
+  }
+
+  /// Finds the addresses of several servers; one that cannot be found is left out while another
+  /// can.
+  static func resolve(
+    _ relays: [RelayOptions], matching bind: SocketAddress
+  ) async throws(EarshotError) -> [RelayServer] {
+    var found: [RelayServer] = []
+    var failure: EarshotError?
+    for relay in relays {
+      do throws(EarshotError) {
+        found.append(try await relay.resolve(matching: bind))
+      } catch {
+        failure = failure ?? error
+      }
+    }
+    if let failure, found.isEmpty { throw failure }
+    return found
+  }
+}
+
+extension Endpoint {
+  /// The rendezvous names TURN servers: their addresses are asked for beside the loop, those of one
+  /// offer at a time.
+  func take(_ offer: RelayOffer) {
+    guard relayStreams.keep(offer) else { return }
+    Task(executorPreference: loop) { await self.resolveOffers() }
+  }
+
+  private func resolveOffers() async {
+    while let offer = relayStreams.takeOffer() {
+      let options = offer.servers.map {
+        RelayOptions(uri: $0.uri, user: $0.user, password: $0.password)
+      }
+      do throws(EarshotError) {
+        useOffered(try await RelayOptions.resolve(options, matching: localAddress))
+      } catch {
+        useOffered([])
+        take(unavailable: error)
+      }
+    }
+  }
+
+  private func useOffered(_ servers: [RelayServer]) {
+    guard !isClosed else { return }
+    driver.withMachine { machine, now in machine.setOfferedRelays(servers, now: now) }
+  }
+
+  private func take(unavailable error: EarshotError) {
+    guard relay == nil, !isClosed else { return }
+    relay = .unavailable(error)
+    publish(.relayChanged(.unavailable(error)))
   }
 }
 

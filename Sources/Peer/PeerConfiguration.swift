@@ -24,8 +24,9 @@ package struct PeerConfiguration: Sendable {
   package var hostCandidates: [SocketAddress] = []
   /// Addresses on other interfaces than the one that the routes choose.
   package var alternates: [AlternateSource] = []
-  /// A TURN server that gives us an address where peers reach us.
-  package var relay: RelayServer?
+  /// TURN servers that the user has named, the preferred one first; of others the rendezvous is
+  /// not asked then.
+  package var relays: [RelayServer] = []
   /// Wall-clock time at `Instant.zero`, in ms since 1970 UTC; for cards and the age of invitations.
   package var wallClockAtZero: Int64
   /// Times and choices of calls.
@@ -37,17 +38,6 @@ package struct PeerConfiguration: Sendable {
   package init(rendezvous: SocketAddress, wallClockAtZero: Int64) {
     self.rendezvous = rendezvous
     self.wallClockAtZero = wallClockAtZero
-  }
-}
-
-/// A TURN server, and how it knows us.
-package struct RelayServer: Hashable, Sendable {
-  package var server: SocketAddress
-  package var credentials: RelayCredentials
-
-  package init(server: SocketAddress, credentials: RelayCredentials) {
-    self.server = server
-    self.credentials = credentials
   }
 }
 

@@ -22,6 +22,11 @@ package enum PeerEvent: Sendable {
   case token(TokenStep)
   /// There is a relay now, or none.
   case relay(RelayEvent)
+  /// The rendezvous names TURN servers; their addresses go to `PeerMachine.setOfferedRelays`.
+  case relaysOffered(RelayOffer)
+  /// What is to be done with a stream to a TURN server; `PeerMachine.relayStreamOpened` and
+  /// `relayStreamEnded` say what came of it.
+  case relayStream(RelayStreamAction)
   /// Of the probe that runs; ends with `finished`.
   case probe(ProbeProgress)
 }

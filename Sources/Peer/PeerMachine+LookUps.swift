@@ -37,6 +37,7 @@ extension PeerMachine {
     case .probe(let progress): publish(.probe(progress))
     case .located: noteOwnAddress(now: now)
     case .token(let step): publish(.token(step))
+    case .relays(let offer): publish(.relaysOffered(offer))
     }
   }
 

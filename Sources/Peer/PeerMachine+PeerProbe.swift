@@ -181,7 +181,9 @@ extension PeerMachine {
 extension PeerEvent {
   fileprivate var callID: CallID? {
     switch self {
-    case .registration, .rendezvousIdentified, .relay, .probe, .token: nil
+    case .registration, .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe,
+      .token:
+      nil
     case .link(let callID, _), .unresolved(let callID, _): callID
     case .calling(let event):
       switch event {

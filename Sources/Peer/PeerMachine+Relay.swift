@@ -1,6 +1,6 @@
 import Connectivity
 package import Primitives
-import Relay
+package import Relay
 import Wire
 
 /// Calls by a TURN server (docs/protocol/calling.md §4, "Relays"). What goes by it is the packet
@@ -16,6 +16,41 @@ extension PeerMachine {
     settle(now: now)
   }
 
+  /// TURN servers that the rendezvous has named (`PeerEvent.relaysOffered`), with their addresses.
+  /// Those that the user has named are preferred: then nothing changes.
+  package mutating func setOfferedRelays(_ servers: [RelayServer], now: Instant) {
+    guard configuration.relays.isEmpty, shutDownBegan == nil else { return }
+    // A server in the place of the rendezvous would take what the rendezvous sends.
+    let usable = servers.filter {
+      !rendezvous.route.reaches($0.server) && !$0.server.isUnsendable
+    }
+    if relay != nil {
+      relay?.setServers(usable, now: now)
+    } else if !usable.isEmpty {
+      relay = RelayRoster(usable, random: random.split())
+      relay?.start(now: now)
+      updateRelayPeers(now: now)
+    }
+    settle(now: now)
+  }
+
+  /// A stream to a TURN server carries bytes (`PeerEvent.relayStream`).
+  package mutating func relayStreamOpened(_ stream: LocalAddressID, now: Instant) {
+    relay?.streamOpened(stream, now: now)
+    settle(now: now)
+  }
+
+  /// It came to nothing, or has ended.
+  package mutating func relayStreamEnded(
+    _ stream: LocalAddressID, _ error: RelayError, now: Instant
+  ) {
+    relay?.streamEnded(stream, error, now: now)
+    settle(now: now)
+  }
+
+  /// How many relays were given since the start.
+  package var relayAllocations: Int { relay?.allocations ?? 0 }
+
   /// Gives it back: when nothing more is to be sent.
   package mutating func closeRelay(now: Instant) { relay?.close(now: now) }
 
@@ -26,11 +61,11 @@ extension PeerMachine {
 
   @_lifetime(bytes: copy bytes)
   mutating func handleRelayed(
-    _ bytes: inout MutableSpan<UInt8>, marks: DatagramMarks, now: Instant
+    _ bytes: inout MutableSpan<UInt8>, from server: SocketAddress, marks: DatagramMarks,
+    now: Instant
   ) {
-    guard case .packet(let peer, let place) = relay?.handle(bytes.span, now: now) else {
-      return settle(now: now)
-    }
+    let input = relay?.handle(bytes.span, from: server, at: marks.local, now: now)
+    guard case .packet(let peer, let place) = input else { return settle(now: now) }
     var packet = bytes._mutatingExtracting(place)
     handlePacket(
       &packet, from: peer, marks: DatagramMarks(ecn: marks.ecn, local: .relay), now: now)
@@ -40,14 +75,13 @@ extension PeerMachine {
   mutating func pollRelayed(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
-    guard let server = relay?.server else { return nil }
-    if relay?.pollTransmit(into: &packet, now: now) == true { return DatagramPath(server) }
+    if let path = relay?.pollTransmit(into: &packet, now: now) { return path }
     while true {
       let path = packet.withRoom(Datagram.maximumByteCount) { room in
         pollPacket(into: &room, now: now)
       }
       guard let path, path.local.isRelay else { return path }
-      if relay?.wrap(&packet, to: path.remote, now: now) == true { return DatagramPath(server) }
+      if let outer = relay?.wrap(&packet, to: path.remote, now: now) { return outer }
       // The relay has gone meanwhile: as though lost on the way.
       packet.removeAll()
       droppedDatagrams &+= 1
@@ -57,6 +91,7 @@ extension PeerMachine {
   mutating func handle(_ event: RelayEvent, now: Instant) {
     publish(.relay(event))
     guard case .allocated = event else { return }
+    rendezvous.noteRelay(now: now)
     for link in links where link.isFindingPath { addCandidates(to: link, now: now) }
     for link in links where link.canSearch && link.roaming.told != ownCandidates {
       beginSearch(link, .ownAddresses, now: now)
@@ -66,7 +101,8 @@ extension PeerMachine {
   /// Lets in, by the relay, whoever a call is with.
   mutating func updateRelayPeers(now: Instant) {
     guard relay != nil else { return }
-    var addresses: [SocketAddress] = []
+    // The rendezvous first: without it there is no call.
+    var addresses = rendezvous.detour.isNeeded(now: now) ? [rendezvous.address] : []
     for link in links {
       addresses += link.remoteCandidates.map(\.address)
       for branch in link.programs.branches { addresses += branch.candidates.map(\.address) }

@@ -33,8 +33,8 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var nextDivision = Instant.zero
   /// The probe of the line to a peer that this side began.
   var peerProbe: PeerProbe?
-  /// An address at a TURN server, where the user has given one.
-  var relay: RelayClient?
+  /// An address at a TURN server, where the user or the rendezvous has named one.
+  var relay: RelayRoster?
   /// When the machine last had something to do.
   var latest = Instant.zero
   private var events: [PeerEvent] = []
@@ -55,8 +55,8 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       configuration, presence: Presence(PresenceID(random: &self.random), configuration.presence),
       random: self.random.split())
     self.identity = identity
-    relay = configuration.relay.map {
-      RelayClient(server: $0.server, credentials: $0.credentials, random: self.random.split())
+    if !configuration.relays.isEmpty {
+      relay = RelayRoster(configuration.relays, random: self.random.split())
     }
   }
 
@@ -69,7 +69,11 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
     now: Instant
   ) {
-    if relay?.server == source { return handleRelayed(&bytes, marks: marks, now: now) }
+    if relay?.owns(source, at: marks.local) == true {
+      return handleRelayed(&bytes, from: source, marks: marks, now: now)
+    }
+    // Of a stream that was let go.
+    guard !marks.local.isStream else { return droppedDatagrams &+= 1 }
     handlePacket(&bytes, from: source, marks: marks, now: now)
   }
 
@@ -82,7 +86,8 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     switch Demultiplexer.classify(bytes.span) {
     case .foreign: droppedDatagrams &+= 1
     case .control:
-      rendezvous.handleControl(bytes.span, from: source, now: now, identity: &identity)
+      rendezvous.handleControl(
+        bytes.span, from: source, at: marks.local, now: now, identity: &identity)
       settle(now: now)
     case .sealed(let id):
       if let link = link(owning: id) {
@@ -234,12 +239,18 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
         perform(action, now: now)
       } else if let event = relay?.pollEvent() {
         handle(event, now: now)
+      } else if let action = relay?.pollStreamAction() {
+        publish(.relayStream(action))
       } else {
         break
       }
       hasActed = true
     }
-    if hasActed { updateRelayPeers(now: now) }
+    if relay != nil {
+      rendezvous.mayUseRelay = hasRelay
+      let needsRelay = rendezvous.detour.takeChange(now: now)
+      if hasActed || needsRelay { updateRelayPeers(now: now) }
+    }
     yieldToCalls(now: now)
     if shutDownBegan != nil { finishShutDown(now: now) }
   }

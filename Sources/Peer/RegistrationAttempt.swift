@@ -38,6 +38,7 @@ struct RegistrationAttempt: ~Copyable {
   private let name: PeerName?
   private let presence: Presence
   let token: [UInt8]?
+  private let abilities: ClientAbilities
   /// Cards that may be the server's, tried in turn; the present one is the last.
   private var cards: [ContactCard]
   /// When a handshake was last begun.
@@ -63,10 +64,12 @@ struct RegistrationAttempt: ~Copyable {
 
   init(
     expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?,
-    presence: Presence, token: [UInt8]? = nil, now: Instant
+    presence: Presence, token: [UInt8]? = nil, abilities: ClientAbilities = .senderNames,
+    now: Instant
   ) {
     self.presence = presence
     self.token = token
+    self.abilities = abilities
     self.expectedID = expectedID
     cards = card.map { [$0] } ?? []
     self.ownCard = ownCard
@@ -252,7 +255,7 @@ struct RegistrationAttempt: ~Copyable {
     var payload: [UInt8] = []
     InitPayload(
       time: time, card: ownCard, name: name, token: token, presence: presence,
-      abilities: .senderNames
+      abilities: abilities
     ).write(to: &payload)
     do throws(HandshakeError) {
       var handshake = try HandshakeState(
@@ -292,6 +295,15 @@ struct RegistrationAttempt: ~Copyable {
       mac2 = hash.finalize16()
     }
     initBytes.append(contentsOf: mac2.bytes)
+  }
+
+  /// What was sent last goes again: there is another way.
+  mutating func repeatSoon(now: Instant) {
+    if initBytes.isEmpty {
+      sendsCardRequest = nonce != 0
+    } else {
+      sendsInit = true
+    }
   }
 
   // MARK: - Outputs

@@ -1,5 +1,6 @@
 import Congestion
 import Primitives
+import Wire
 
 /// The question where we are: PING, until PONG says it (docs/protocol/rendezvous.md §2).
 struct Locating: Sendable {
@@ -68,5 +69,12 @@ extension RendezvousLink {
   /// A challenge to our new address was answered: the PONG of the PING before went to the old one.
   func askAgainAfterResponse() {
     if locating != nil { association?.ping() }
+  }
+
+  /// What INIT says that we understand. TURN servers are only for programs in calls whose user has
+  /// named none.
+  var abilities: ClientAbilities {
+    let wantsRelays = configuration.presence.isInvited && configuration.relays.isEmpty
+    return wantsRelays ? [.senderNames, .relays] : .senderNames
   }
 }

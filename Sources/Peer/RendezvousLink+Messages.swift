@@ -68,6 +68,7 @@ extension RendezvousLink {
         events.append(.passedOn(count: Int(result.count), flight.callID, flight.type))
       }
     case .tokenResult(let result): take(result, now: now)
+    case .relays(let offer): events.append(.relays(offer))
     case .lookUp, .forward, .token: association?.noteViolation()
     }
   }

@@ -30,9 +30,11 @@ extension RendezvousLink {
   // MARK: - Packets outside the session
 
   mutating func handleControl(
-    _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant, identity: inout LocalIdentity
+    _ bytes: Span<UInt8>, from source: SocketAddress, at local: LocalAddressID = .unspecified,
+    now: Instant, identity: inout LocalIdentity
   ) {
     guard route.reaches(source) else { return }
+    detour.noteControl(byRelay: local.isRelay)
     if case .control(.reset) = Demultiplexer.classify(bytes) {
       return handleReset(bytes, now: now, identity: &identity)
     }
@@ -80,9 +82,10 @@ extension RendezvousLink {
       let card = try identity.makeCard(
         name: amendment.withholdsName ? nil : configuration.name, unixSeconds: seconds)
       ownCard = card.bytes
+      detour.beginAttempt(now: now)
       attempt = RegistrationAttempt(
         expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
-        presence: presence, token: token.show(), now: now)
+        presence: presence, token: token.show(), abilities: abilities, now: now)
     } catch {
       events.append(.registration(.failed(.notUnderstood)))
     }
@@ -137,7 +140,8 @@ extension RendezvousLink {
     self.terms = terms
     provenCard = made.server
     termsAt = now
-    seenAddress = terms.seenAddress
+    detour.establish()
+    seenAddress = detour.isUsed ? nil : terms.seenAddress
     locating = nil
     events.append(.located)
     // The first packet under the new keys confirms them; until the server has shown that it has it,

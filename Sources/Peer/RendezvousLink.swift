@@ -23,6 +23,7 @@ struct RendezvousLink: ~Copyable {
     /// Our address as the rendezvous sees it was asked for, and is known again.
     case located
     case token(TokenStep)
+    case relays(RelayOffer)
   }
 
   let configuration: PeerConfiguration
@@ -57,7 +58,8 @@ struct RendezvousLink: ~Copyable {
   /// Our address is being asked for.
   var locating: Locating?
   var route: RendezvousRoute
-  /// Our address as the rendezvous sees it.
+  var detour = RendezvousDetour()
+  /// Our address as the rendezvous sees it; `nil` where a relay is between.
   var seenAddress: SocketAddress?
   /// Our contact card, for INIT and for INVITE.
   var ownCard: [UInt8] = []
@@ -116,9 +118,10 @@ struct RendezvousLink: ~Copyable {
       association?.noteViolation()
     }
     association?.didReceive(opened, demand: demand, marks: marks, now: now)
+    detour.noteSession(byRelay: marks.local.isRelay)
     confirm()
     beginWaitingProbe(now: now)
-    if let observed = association?.observedAddress { seenAddress = observed }
+    if !detour.isUsed, let observed = association?.observedAddress { seenAddress = observed }
     settleLocating()
     takeMessages(now: now)
     _ = handleEnding(now: now, identity: &identity)
@@ -182,27 +185,31 @@ struct RendezvousLink: ~Copyable {
   mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
-    if attempt?.writePacket(into: &packet) == true { return route.path }
+    if detour.takeCopy(into: &packet) { return DatagramPath(address, local: .relay) }
+    if attempt?.writePacket(into: &packet) == true {
+      detour.keepCopy(of: packet, now: now)
+      return route.path
+    }
     if !responses.isEmpty, association != nil {
       let response = responses.removeFirst()
       Session.beginPacket(&packet)
       PathResponseFrame(token: response.token, observed: response.path.remote).write(to: &packet)
       if association?.seal(&packet, elicits: false, hasMessages: false, now: now) == true {
         askAgainAfterResponse()
-        route.settle(response.path)
+        if !response.path.local.isRelay { route.settle(response.path) }
         return response.path
       }
     }
-    if let detour = nextDetour() {
+    if let other = nextDetour() {
       association?.ping()
       if association?.writePacket(into: &packet, random: &random, now: now) == true {
-        return detour
+        return other
       }
     }
     if association?.writePacket(into: &packet, random: &random, now: now) == true {
-      return route.path
+      return sessionPath
     }
-    return writeProbe(into: &packet, now: now) ? route.path : nil
+    return writeProbe(into: &packet, now: now) ? sessionPath : nil
   }
 
   var nextDeadline: Instant? {

@@ -15,7 +15,9 @@ extension RelayClient {
     let transaction = transactions.remove(at: index)
     switch transaction.purpose {
     case .allocate: noteAllocated(message, now: now)
-    case .refresh: noteLifetime(message, now: now)
+    case .refresh:
+      stream.answerBy = nil
+      noteLifetime(message, now: now)
     case .permit(let host):
       setPermission(host, dueAt: now + limits.permissionPeriod)
     case .bind(let number, _):
@@ -108,21 +110,32 @@ extension RelayClient {
     }
   }
 
-  private mutating func loseRelay(_ error: RelayError, now: Instant) {
+  mutating func loseRelay(_ error: RelayError, now: Instant) {
     if case .closing = state { return }
     let hadRelay = relayedAddress != nil
     forgetAllocation()
     state = .idle
     // A server that has an old allocation of our port answers 437 to a new one as well.
-    let isOld = error == .allocationLost && !hadRelay
-    retryAt = (isOld ? Self.oldAllocationPause : error.retryAfter).map { now + $0 }
+    // A stream that ends before there is a relay would end again.
+    let isOld = !hadRelay && (error == .allocationLost || error == .connectionLost)
+    var pause = isOld ? Self.oldAllocationPause : error.retryAfter
+    if error == .wrongCredentials, hasNewerCredentials { pause = .zero }
+    if hadRelay, pause == .zero {
+      // A server that gives relays and takes them again is not asked without end.
+      if let lostAt, now < lostAt + Self.oldAllocationPause { pause = Self.oldAllocationPause }
+      lostAt = now
+    }
+    retryAt = pause.map { now + $0 }
     publish(.failed(error))
   }
 
-  /// Until the server may have forgotten an allocation of an earlier program on our port.
+  /// Until the server may have forgotten an allocation of an earlier program on our port, or be
+  /// well again.
   private static let oldAllocationPause = Duration.seconds(10)
 
   mutating func forgetAllocation() {
+    // The server forgets the allocation with its stream (RFC 8656 §5).
+    stream.abandon()
     transactions.removeAll()
     channels.removeAll()
     for index in permissions.indices { permissions[index].dueAt = nil }

@@ -1,7 +1,7 @@
 package import Primitives
 internal import Wire
 
-/// A TURN client over UDP (RFC 8656): one address at a server, by which peers reach us where they
+/// A TURN client (RFC 8656): one address at a server, by which peers reach us where they
 /// cannot reach us directly.
 ///
 /// A pure machine. The owner hands in what comes from the server, sends what `pollTransmit` writes
@@ -17,6 +17,8 @@ package struct RelayClient: Sendable {
 
   enum State: Sendable {
     case idle
+    /// Waits for the stream to the server.
+    case connecting
     case allocating
     case allocated(SocketAddress)
     case closing
@@ -24,7 +26,14 @@ package struct RelayClient: Sendable {
 
   /// Where the server listens.
   package let server: SocketAddress
-  let credentials: RelayCredentials
+  /// How it is spoken to.
+  package let transport: RelayURI.Transport
+  /// Where that is not UDP.
+  var stream = RelayStream()
+  /// Those of the allocation that stands or is asked for.
+  var credentials: RelayCredentials
+  /// Those of the next one.
+  private var nextCredentials: RelayCredentials
   let limits: RelayLimits
   var random: RandomSource
   var state = State.idle
@@ -36,16 +45,20 @@ package struct RelayClient: Sendable {
   var refreshAt: Instant?
   /// When a relay is asked for again, after a failure.
   var retryAt: Instant?
+  /// When a relay was last lost that was asked for again.
+  var lostAt: Instant?
   private var events: [RelayEvent] = []
   package internal(set) var counters = RelayCounters()
 
   package init(
-    server: SocketAddress, credentials: RelayCredentials, limits: RelayLimits = RelayLimits(),
-    random: RandomSource
+    server: SocketAddress, transport: RelayURI.Transport = .udp, credentials: RelayCredentials,
+    limits: RelayLimits = RelayLimits(), random: RandomSource
   ) {
     self.server = server
+    self.transport = transport
     self.credentials = credentials
-    self.limits = limits
+    nextCredentials = credentials
+    self.limits = transport == .udp ? limits : limits.reliable
     self.random = random
   }
 
@@ -62,8 +75,8 @@ package struct RelayClient: Sendable {
       let message = try STUNMessage(parsing: bytes)
       switch message.messageClass {
       case .indication:
-        guard message.method == .data, let peer = message.peerAddress, let data = message.data,
-          !peer.isUnsendable
+        guard message.method == .data, relayedAddress != nil, let peer = message.peerAddress,
+          let data = message.data, !peer.isUnsendable
         else { return ignored() }
         counters.packetsReceived &+= 1
         return .packet(peer: peer, data)
@@ -83,6 +96,7 @@ package struct RelayClient: Sendable {
 
   package mutating func handleTimeout(now: Instant) {
     if let retryAt, retryAt <= now { start(now: now) }
+    expireStream(now: now)
     expireTransactions(now: now)
     guard case .allocated = state else { return }
     if let refreshAt, refreshAt <= now {
@@ -99,9 +113,20 @@ package struct RelayClient: Sendable {
   package mutating func start(now: Instant) {
     guard case .idle = state else { return }
     retryAt = nil
+    credentials = nextCredentials
+    authentication = nil
+    guard transport == .udp else {
+      state = .connecting
+      stream.isWanted = true
+      stream.connectBy = now + limits.connecting
+      return
+    }
     state = .allocating
     begin(.allocate, now: now)
   }
+
+  /// Other credentials, for the next allocation: one that stands keeps its own (RFC 8656 §5).
+  package mutating func renew(_ credentials: RelayCredentials) { nextCredentials = credentials }
 
   /// Says which hosts may send to us by the relay; ports do not matter. Others no longer may, when
   /// the server forgets them.
@@ -122,17 +147,31 @@ package struct RelayClient: Sendable {
   /// so, and a new relay is asked for.
   package mutating func checkAllocation(now: Instant) {
     guard case .allocated = state, !isUnderWay(.refresh(limits.lifetime)) else { return }
+    if transport != .udp { stream.answerBy = now + limits.streamPatience }
     refreshAt = nil
     begin(.refresh(limits.lifetime), now: now)
   }
 
-  /// Gives the relay back; one request, whose answer nobody waits for.
+  /// Gives the relay back for good; one request, whose answer nobody waits for.
   package mutating func close(now: Instant) {
-    let isAllocated = relayedAddress != nil
-    forgetAllocation()
+    giveBack(now: now)
     state = .closing
+  }
+
+  /// Gives the relay back, if there is one, and asks for none until `start`.
+  package mutating func withdraw(now: Instant) {
+    if case .closing = state { return }
+    giveBack(now: now)
+    state = .idle
+  }
+
+  private mutating func giveBack(now: Instant) {
+    let proof = relayedAddress == nil || transport != .udp ? nil : authentication
+    forgetAllocation()
     retryAt = nil
-    if isAllocated { begin(.refresh(0), now: now) }
+    guard let proof else { return }
+    authentication = proof
+    begin(.refresh(0), now: now)
   }
 
   /// Puts the header before a packet that goes to `peer` by the relay.
@@ -147,7 +186,8 @@ package struct RelayClient: Sendable {
     if let index = channels.firstIndex(where: { $0.peer == peer }) {
       channels[index].lastUsed = now
       if channels[index].isBound {
-        return RelayFraming.wrap(&packet, channel: channels[index].number)
+        return RelayFraming.wrap(
+          &packet, channel: channels[index].number, isPadded: transport != .udp)
       }
     } else {
       openChannel(to: peer, now: now)
@@ -177,7 +217,7 @@ package struct RelayClient: Sendable {
   }
 
   package var nextDeadline: Instant? {
-    var deadline = retryAt
+    var deadline = earliest(retryAt, stream.nextDeadline)
     for transaction in transactions { deadline = earliest(deadline, transaction.nextAt) }
     guard case .allocated = state else { return deadline }
     deadline = earliest(deadline, refreshAt)
@@ -192,6 +232,20 @@ package struct RelayClient: Sendable {
   package var relayedAddress: SocketAddress? {
     if case .allocated(let address) = state { address } else { nil }
   }
+
+  /// Whether the server is being asked for a relay.
+  var isAsking: Bool {
+    switch state {
+    case .connecting, .allocating: true
+    case .idle, .allocated, .closing: false
+    }
+  }
+
+  /// Whether no relay is there, asked for, or to be asked for after a pause.
+  var isIdle: Bool { if case .idle = state { retryAt == nil } else { false } }
+
+  /// Whether the server refused credentials that are not the newest.
+  var hasNewerCredentials: Bool { nextCredentials != credentials }
 
   // MARK: - Parts
 

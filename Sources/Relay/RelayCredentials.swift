@@ -4,7 +4,7 @@ internal import Primitives
 /// What a TURN server knows a user by: the long-term credentials of RFC 8489 §9.2.
 package struct RelayCredentials: Hashable, Sendable {
   package let user: String
-  let password: String
+  package let password: String
 
   package init(user: String, password: String) {
     self.user = user

@@ -14,6 +14,10 @@ package enum RelayError: Error, Hashable, Sendable {
   case forbidden
   /// The allocation went before its time: the server was started anew, or sees us elsewhere.
   case allocationLost
+  /// The connection to the server ended.
+  case connectionLost
+  /// The server's certificate is not to be trusted, or TLS failed for another reason.
+  case untrusted(String)
   /// The server asks for what we do not have, or says what makes no sense.
   case notUnderstood
   /// Any other number.
@@ -36,8 +40,10 @@ package enum RelayError: Error, Hashable, Sendable {
     switch self {
     case .wrongCredentials, .forbidden: nil
     case .allocationLost: .zero
+    case .connectionLost: .zero
     case .noAnswer: .seconds(10)
-    case .quotaReached, .insufficientCapacity, .notUnderstood, .refused: .seconds(60)
+    case .quotaReached, .insufficientCapacity, .notUnderstood, .refused, .untrusted:
+      .seconds(60)
     }
   }
 }
@@ -54,6 +60,10 @@ extension RelayError: CustomStringConvertible {
     case .insufficientCapacity: "The TURN server has no relay left. Wait, or use another server."
     case .forbidden: "The TURN server does not let us relay. Ask who runs it."
     case .allocationLost: "The TURN server has given up our relay. A new one is asked for."
+    case .connectionLost: "The connection to the TURN server is lost. A new one is made."
+    case .untrusted(let reason):
+      "The TURN server's certificate is not to be trusted: \(reason). "
+        + "Check the host in the URI, or name its authority with --turn-ca."
     case .notUnderstood: "The TURN server's answer makes no sense. Check that it is a TURN server."
     case .refused(let code): "The TURN server refuses a relay, code \(code) (RFC 8656, section 18)."
     }

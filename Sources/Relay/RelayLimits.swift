@@ -25,5 +25,20 @@ package struct RelayLimits: Sendable {
   /// New nonces for one request, before the server counts as broken.
   package var renewals = 3
 
+  /// The longest wait for a stream to the server.
+  package var connecting = Duration.seconds(10)
+  /// How long a stream may be silent when it is asked after a change of the own addresses: a stream
+  /// keeps the address that it began with, and one from an address that is gone says nothing.
+  package var streamPatience = Duration.seconds(1)
+
   package init() {}
+
+  /// The same for a transport that loses nothing: each request goes once (RFC 8489 §6.2.2).
+  var reliable: RelayLimits {
+    var limits = self
+    limits.attempts = 1
+    limits.firstRepetition = .seconds(8)
+    limits.lastRepetition = .seconds(8)
+    return limits
+  }
 }

@@ -9,10 +9,10 @@ enum NotYet {
   ]
 
   static let options: [AbsentFeature] =
-    ["--turn", "--turn-secret", "--relay-key"].map { name in
+    [
       AbsentFeature(
-        name, "this version has no relays yet.", advice: "Leave it out: paths are direct.")
-    } + [
+        "--relay-key", "this version has no relays of its own yet.",
+        advice: "Use a TURN server: --turn URI --turn-secret FILE."),
       AbsentFeature(
         "--redis", "this version runs on one node.", advice: "Leave it out."),
       AbsentFeature(

@@ -1,6 +1,8 @@
 import Arguments
 import Glibc
 import Primitives
+import Relay
+import Wire
 
 /// The command line of `earshot-rendezvous`.
 struct ServeOptions {
@@ -21,6 +23,9 @@ struct ServeOptions {
                            comment; SIGHUP reads it again
       --require-token FILE  only holders of an access token may register that the key signed
                            whose public half is in FILE (earshot token new --public)
+      --turn URI           a TURN server for clients, turn:HOST:PORT; up to 4 times
+      --turn-secret FILE   what the servers have as static-auth-secret: clients get
+                           credentials for 12 h with it
       --json               print the line with the address as JSON
       --log-identities     let events and log name IDs, names and addresses
       --log-level LEVEL    error, warning, info or debug   (default: info)
@@ -40,6 +45,9 @@ struct ServeOptions {
   var allow: String?
   /// The file of the public key that access tokens are signed with.
   var requireToken: String?
+  /// TURN servers for clients, and the file with the secret of their credentials.
+  var relays: [String]
+  var relaySecret: String?
   var printsJSON: Bool
   var logsIdentities: Bool
   var logLevel: LogLevel
@@ -56,6 +64,8 @@ struct ServeOptions {
     events = try arguments.option("--events")
     allow = try arguments.option("--allow")
     requireToken = try arguments.option("--require-token")
+    relays = try Self.relays(&arguments)
+    relaySecret = try arguments.option("--turn-secret")
     let isOpen = try arguments.flag("--open")
     printsJSON = try arguments.flag("--json")
     logsIdentities = try arguments.flag("--log-identities")
@@ -64,6 +74,11 @@ struct ServeOptions {
     isMeasurement =
       try arguments.choice("--limits", of: ["normal", "measurement"]) == "measurement"
     try arguments.finish()
+    guard relays.isEmpty == (relaySecret == nil) else {
+      throw UsageError(
+        "--turn and --turn-secret belong together.",
+        advice: "Write --turn turn:HOST:3478 --turn-secret FILE.")
+    }
     if isOpen, allow != nil {
       throw UsageError("--open and --allow contradict each other.", advice: "Give one of them.")
     }
@@ -75,6 +90,19 @@ struct ServeOptions {
       default: .info
       }
     self.data = try Self.dataDirectory(data, environment)
+  }
+
+  private static func relays(_ arguments: inout Arguments) throws(UsageError) -> [String] {
+    let uris = try arguments.options("--turn")
+    for uri in uris where RelayURI(uri) == nil {
+      throw UsageError(
+        "--turn wants a TURN server like turn:turn.example.org:3478, not '\(uri)'.")
+    }
+    guard uris.count <= RelayOffer.serverLimit else {
+      throw UsageError(
+        "--turn was given \(uris.count) times; it can be given \(RelayOffer.serverLimit) times.")
+    }
+    return uris
   }
 
   /// The directory given with `--data`, or the default one.

@@ -2,6 +2,7 @@ import Arguments
 import Glibc
 import Primitives
 import Reactor
+import Relay
 import Rendezvous
 import SecureSession
 import Storage
@@ -32,6 +33,7 @@ final class Server {
     log = Log(level: options.logLevel)
     let admission = try Self.admission(options)
     let tokenKey = try Self.tokenKey(options)
+    let relays = try Self.relays(options)
     let listen = try Self.resolve(options.listen, "--listen", defaultPort: 7400)
     do throws(StorageError) {
       try DataDirectory.make(options.data)
@@ -49,7 +51,7 @@ final class Server {
       identity: identity, card: card, bootCounter: store.bootCounter, resetKey: store.resetKey,
       wallMilliseconds: SystemClock.wallNanoseconds / 1_000_000
         &- SystemClock.now.nanoseconds / 1_000_000,
-      admission: admission, tokenKey: tokenKey)
+      admission: admission, tokenKey: tokenKey, relays: relays)
     let machine = RendezvousMachine(
       settings, store: store, limits: options.isMeasurement ? .measurement : ServerLimits(),
       random: random)
@@ -265,6 +267,17 @@ extension Server {
   private static func tokenKey(_ options: ServeOptions) throws(ServeError) -> TokenPublicKey? {
     guard let path = options.requireToken else { return nil }
     do throws(StorageError) { return try TokenFiles.publicKey(at: path) } catch {
+      throw .file(error)
+    }
+  }
+
+  /// The TURN servers for clients, with the secret from its file.
+  private static func relays(_ options: ServeOptions) throws(ServeError) -> RelayService? {
+    guard let path = options.relaySecret else { return nil }
+    do throws(StorageError) {
+      let secret = try SecretTextFile.read(path) { RelaySecret($0) }
+      return RelayService(uris: options.relays, secret: secret)
+    } catch {
       throw .file(error)
     }
   }

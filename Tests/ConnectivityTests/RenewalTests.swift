@@ -52,6 +52,47 @@ import Wire
     #expect(agent.selected == address(100) && agent.isValid(address(5)))
   }
 
+  /// A relay that is asked for anew has another address. Packets may come from it before the peer
+  /// tells of it.
+  @Test(arguments: [false, true]) func `a relay's path is a relayed one whoever comes first`(
+    isToldFirst: Bool
+  ) throws {
+    var (agent, now) = try connected()
+    let relay = [Candidate(.relayed, address(5))]
+    if isToldFirst { agent.renewCandidates(relay, now: now) }
+    agent.handleChallenge(token: 7, from: address(5), byteCount: 100, now: now)
+    if !isToldFirst { agent.renewCandidates(relay, now: now) }
+    var change: PathChange?
+    let probes = [10, 20].flatMap { checks(&agent, at: now + .milliseconds($0)) }
+    for probe in probes where probe.address == address(5) {
+      change =
+        agent.handleResponse(
+          token: probe.token, from: address(5), seenAs: address(1), now: now + .milliseconds(40))
+        ?? change
+    }
+    #expect(change?.kind == .relayed && agent.kind == .relayed && agent.selected == address(5))
+  }
+
+  /// A peer that offers as relays whatever it has sent from.
+  @Test func `relays that were heard before they were offered take no more room than others`()
+    throws
+  {
+    var (agent, now) = try connected()
+    for round in 0..<20 {
+      let offered = (0..<8).map { address(UInt8(10 + round * 8 + $0)) }
+      for place in offered {
+        agent.handleChallenge(token: 7, from: place, byteCount: 100, now: now)
+        for probe in checks(&agent, at: now) {
+          _ = agent.handleResponse(
+            token: probe.token, from: probe.address, seenAs: address(1), now: now)
+        }
+      }
+      agent.renewCandidates(offered.map { Candidate(.relayed, $0) }, now: now)
+      now = now + .milliseconds(20)
+      #expect(agent.pathCount <= 20)
+    }
+  }
+
   /// False candidates in a call must not make a weapon of either side.
   @Test(arguments: [1, 3, 8]) func `draws at most a hundred checks to what never answers`(
     count: Int

@@ -89,13 +89,28 @@ struct OptionsTests {
 
   @Test func `a relay has a server, a user and a password`() throws {
     let words = ["bob", "--rendezvous", "h:1", "--turn", "turn:h", "--turn-user", "u"]
-    let relay = try Self.call(words + ["--turn-password", "p"]).online.configuration.relay
-    #expect(relay?.server == "h:3478" && relay?.user == "u" && relay?.password == "p")
-    #expect(try Self.call(["bob", "--rendezvous", "h:1"]).online.configuration.relay == nil)
+    let relays = try Self.call(words + ["--turn-password", "p"]).online.configuration.relays
+    #expect(relays == [RelayOptions(uri: "turn:h", user: "u", password: "p")])
+    #expect(try Self.call(["bob", "--rendezvous", "h:1"]).online.configuration.relays.isEmpty)
     let error = #expect(throws: UsageError.self) {
-      try Self.call(["bob", "--rendezvous", "h:1", "--turn", "turns:h"])
+      try Self.call(["bob", "--rendezvous", "h:1", "--turn", "turnt:h"])
     }
-    #expect(error?.message.contains("turns:h") == true)
+    #expect(error?.message.contains("turnt:h") == true)
+  }
+
+  @Test func `relays are up to four, of one user or of one each`() throws {
+    let two = ["bob", "--rendezvous", "h:1", "--turn", "turn:h", "--turn=turn:i"]
+    let shared = two + ["--turn-user", "u", "--turn-password", "p"]
+    #expect(try Self.call(shared).online.relays.map(\.user) == ["u", "u"])
+    let own = shared + ["--turn-user", "v", "--turn-password", "q"]
+    #expect(try Self.call(own).online.relays.map(\.password) == ["p", "q"])
+    #expect(try Self.call(own).online.relays.map(\.uri) == ["turn:h", "turn:i"])
+    for words in [shared + ["--turn-user", "v"], own + ["--turn", "turn:j"]] {
+      #expect(throws: UsageError.self) { try Self.call(words) }
+    }
+    let four = shared + ["--turn", "turn:j", "--turn", "turn:k"]
+    #expect(try Self.call(four).online.relays.count == 4)
+    #expect(throws: UsageError.self) { try Self.call(four + ["--turn", "turn:l"]) }
   }
 
   @Test func `an answer asks on a terminal and wants to be told elsewhere`() throws {

@@ -17,6 +17,8 @@ struct TestServer {
   /// Leaves the message authentication code of successes out.
   var isUnauthentic = false
   private(set) var requests: [STUNMessage] = []
+  /// Whether it has given a relay that did not come back.
+  private(set) var hasAllocation = false
   private(set) var channels: [UInt16: SocketAddress] = [:]
 
   /// The answer to a datagram; `nil` for none.
@@ -35,6 +37,8 @@ struct TestServer {
     if let number = message.channelNumber, let peer = message.peerAddress {
       channels[number] = peer
     }
+    if message.method == .allocate { hasAllocation = true }
+    if message.method == .refresh, message.lifetime == 0 { hasAllocation = false }
     return succeed(message, authentication)
   }
 

@@ -38,11 +38,12 @@ import Testing
     .enabled(if: Program.exists, "earshot-rendezvous is not built"),
     arguments: [
       ["backup", "f"], ["--turn", "turn:h"], ["--turn-secret=f"],
+      ["--turn", "http://h", "--turn-secret", "f"],
       ["--redis", "u"],
       ["--config", "f"], ["--relay-key", "f"], ["--drain", "5s"],
       ["serve"],
     ])
-  func `what is not there yet is refused`(words: [String]) throws {
+  func `what is not there yet is refused, and a relay without its secret`(words: [String]) throws {
     #expect(try #require(Program(words)).wait() == 2)
   }
 

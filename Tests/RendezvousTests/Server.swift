@@ -34,7 +34,8 @@ final class Server {
 
   init(
     boot: UInt64 = 5, limits: ServerLimits = ServerLimits(), store: MemoryStore = MemoryStore(),
-    admission: Admission = .everyone, tokenKey: TokenPublicKey? = nil, seed: UInt64 = 1
+    admission: Admission = .everyone, tokenKey: TokenPublicKey? = nil,
+    relays: RelayService? = nil, seed: UInt64 = 1
   ) {
     var random = RandomSource(seed: 99)
     var identity = LocalIdentity(
@@ -48,7 +49,7 @@ final class Server {
       identity: identity, card: card, bootCounter: boot,
       resetKey: Array(repeating: 3, count: 32),
       wallMilliseconds: Self.unixSeconds * 1000, admission: admission,
-      tokenKey: tokenKey)
+      tokenKey: tokenKey, relays: relays)
     machine = RendezvousMachine(
       settings, store: store, limits: limits, random: RandomSource(seed: seed))
   }

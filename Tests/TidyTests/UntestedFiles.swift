@@ -29,7 +29,6 @@ enum UntestedFiles {
     "Sources/Rendezvous/Exchange/ArrivalRing.swift",
     "Sources/Rendezvous/Exchange/FlightRing.swift",
     "Sources/Rendezvous/Machine/Farewells.swift",
-    "Sources/Storage/Files/PrivateFile.swift",
     "Sources/Storage/Files/TextRecord.swift",
     "Sources/Wire/TLV.swift",
   ]

@@ -1,9 +1,9 @@
 """Calls by a TURN server (coturn), where each side is behind a translator that chooses a new port for each peer."""
-import os, shutil, signal, socket, struct, subprocess, sys, time, zlib
-from lab import ADDRESS, PORT, sh
+import os, re, shutil, signal, socket, struct, subprocess, sys, time, zlib
+from lab import ADDRESS, BIN, PORT, sh
 from scenarios import equal, outcome, ready, same_call, scenario, speech
 
-TURN_PORT, USER, PASSWORD = 3478, "relay-user", "relay-password"
+TURN_PORT, TLS_PORT, USER, PASSWORD = 3478, 5349, "relay-user", "relay-password"
 INSIDE = {"a": "192.168.71", "b": "192.168.72"}
 OUTSIDE = {"a": "10.77.0.11", "b": "10.77.0.12"}
 TURN = ["--turn", f"turn:{ADDRESS['r']}:{TURN_PORT}", "--turn-user", USER, "--turn-password", PASSWORD]
@@ -16,18 +16,56 @@ def has_server():
 SKIPPED = "skipped: coturn is not installed (tools/setup --relay)"
 
 
-def turn_server(lab):
+SECRET = "north-wind-and-sun"
+BY_PASSWORD = ["--user", f"{USER}:{PASSWORD}", "--lt-cred-mech"]
+BY_SECRET = ["--use-auth-secret", "--static-auth-secret", SECRET]
+
+
+def turn_server(lab, *users, streams=False):
+    """coturn; with `streams` also over TCP, and over TLS with a certificate that `certificate` made."""
+    users = users or BY_PASSWORD
+    stream_options = ["--no-tls", "--no-dtls", "--no-tcp"]
+    if streams:
+        stream_options = ["--no-dtls", "--tls-listening-port", str(TLS_PORT), *certificate(lab)]
     program = lab.run("r", "turnserver", "-n", "--listening-ip", ADDRESS["r"], "--relay-ip", ADDRESS["r"],
-                      "--listening-port", str(TURN_PORT), "--realm", "test", "--user", f"{USER}:{PASSWORD}",
-                      "--lt-cred-mech", "--no-tls", "--no-dtls", "--no-tcp", "--no-cli", "--min-port", "50000",
-                      "--max-port", "50999", "--log-file", "stdout", "--simple-log", "--pidfile", lab.path("turn.pid"),
-                      "--userdb", lab.path("turn.db"), name="turnserver")
+                      "--listening-port", str(TURN_PORT), "--realm", "test", *users, *stream_options, "--no-cli",
+                      "--min-port", "50000", "--max-port", "50999", "--log-file", "stdout", "--simple-log",
+                      "--pidfile", lab.path("turn.pid"), "--userdb", lab.path("turn.db"), name="turnserver")
     end = time.monotonic() + 5
     while time.monotonic() < end:
-        if f":{TURN_PORT} " in sh("ip", "netns", "exec", lab.ns("r"), "ss", "-lun").stdout:
+        listening = sh("ip", "netns", "exec", lab.ns("r"), "ss", "-lntu").stdout
+        if f":{TURN_PORT} " in listening and (not streams or f":{TLS_PORT} " in listening):
             return program
         time.sleep(0.05)
     raise AssertionError(f"  coturn does not listen\n{program.describe()}")
+
+
+def certificate(lab):
+    """The options of coturn for a certificate of its own authority, for its address."""
+    name = ["-subj", "/CN=relay"]
+    sh("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *name, "-keyout", lab.path("ca.key"),
+       "-out", lab.path("ca.pem"))
+    sh("openssl", "req", "-newkey", "rsa:2048", "-nodes", *name, "-keyout", lab.path("relay.key"), "-out",
+       lab.path("relay.csr"))
+    with open(lab.path("names"), "w") as file:
+        file.write(f"subjectAltName=IP:{ADDRESS['r']}\n")
+    sh("openssl", "x509", "-req", "-days", "2", "-in", lab.path("relay.csr"), "-CA", lab.path("ca.pem"), "-CAkey",
+       lab.path("ca.key"), "-CAcreateserial", "-extfile", lab.path("names"), "-out", lab.path("relay.pem"))
+    return ["--cert", lab.path("relay.pem"), "--pkey", lab.path("relay.key")]
+
+
+def by(lab, transport):
+    """The options of a client for coturn over TCP or TLS."""
+    user = ["--turn-user", USER, "--turn-password", PASSWORD]
+    if transport == "tcp":
+        return ["--turn", f"turn:{ADDRESS['r']}:{TURN_PORT}?transport=tcp", *user]
+    return ["--turn", f"turns:{ADDRESS['r']}:{TLS_PORT}", "--turn-ca", lab.path("ca.pem"), *user]
+
+
+def block_udp(lab, *hosts):
+    for host in hosts:
+        for chain in ("INPUT", "OUTPUT"):
+            sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-A", chain, "-p", "udp", "-j", "DROP")
 
 
 def translated(lab, *hosts):
@@ -136,6 +174,146 @@ def symmetric_translators_connect_by_a_relay(lab):
     assert costs and max(costs) <= 32, f"  bytes more than direct: {costs}"
     ratio = unreadable([packet[4:] for packet in wrapped], ("alice", "bob"))
     return f"connected {took:.2f} s after accept, {max(costs)} B a packet more, {len(wrapped)} packets shrink to {ratio:.3f}"
+
+
+def secret_file(lab, name="secret", mode=0o600):
+    path = lab.path(name)
+    with open(path, "w") as file:
+        file.write(SECRET + "\n")
+    os.chmod(path, mode)
+    return path
+
+
+@scenario
+def clients_get_their_relay_from_the_rendezvous(lab):
+    if not has_server():
+        return SKIPPED
+    translated(lab, "a", "b")
+    # Nothing answers at the first server: the second is used.
+    lab.rendezvous(options=["--turn", f"turn:{ADDRESS['r']}:3479", "--turn", f"turn:{ADDRESS['r']}:{TURN_PORT}",
+                            "--turn-secret", secret_file(lab)])
+    turn_server(lab, *BY_SECRET)
+    capture(lab, "r", lab.path("relay.bin"))
+    bob = ready(lab, "--accept", "--calls", "1")
+    bob.wait_event("relayAvailable")
+    alice = lab.peer("a", "call", "bob", "--duration", "6", name="alice")
+    one, two = outcome(alice, "completed", 0, 25), outcome(bob, "completed", 0, 5)
+    for summary in (one, two):
+        equal(summary["path"]["kind"], "relayed", "path")
+    control = b"".join(packet[4] for packet in datagrams(lab.path("relay.bin"))
+                       if TURN_PORT in (packet[1], packet[3]) and not is_channel_data(packet[4]))
+    users = set(re.findall(rb"[0-9]{10}:[A-Za-z0-9_-]{11}", control))
+    equal(len(users), 2, "users at the relay")
+    assert b"alice" not in control and b"bob" not in control, "  names can be read at the relay"
+    return f"connected {seconds_to_connect(one):.2f} s after accept, no option at the clients"
+
+
+KNOCK = """
+import os, socket, sys
+host, port = sys.argv[1].rsplit(":", 1)
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(1000):
+    out.sendto(os.urandom(200), (host, int(port)))
+"""
+
+
+@scenario
+def a_relayed_address_is_no_way_in(lab):
+    if not has_server():
+        return SKIPPED
+    lab.rendezvous(options=["--turn", f"turn:{ADDRESS['r']}:{TURN_PORT}", "--turn-secret", secret_file(lab)])
+    turn_server(lab, *BY_SECRET)
+    bob = ready(lab, "--accept", "--calls", "1")
+    relayed = bob.wait_event("relayAvailable")["address"]
+    capture(lab, "b", lab.path("bob.bin"))
+    equal(lab.run("a", sys.executable, "-c", KNOCK, relayed, name="stranger").wait(10), 0, "exit code")
+    alice = lab.peer("a", "call", "bob", "--duration", "2", name="alice")
+    outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
+    arrived = [packet for packet in datagrams(lab.path("bob.bin")) if packet[1] == TURN_PORT and len(packet[4]) == 204]
+    assert len(arrived) < 10, f"  {len(arrived)} of a stranger's 1000 datagrams came by the relay"
+    return f"{len(arrived)} of a stranger's 1000 datagrams came through"
+
+
+@scenario
+def a_secret_that_others_may_read_is_refused(lab):
+    for options, code in ((["--turn-secret", secret_file(lab, "open", 0o644)], 8), (["--turn-secret", lab.path("none")], 8),
+                          ([], 2)):
+        program = lab.run("r", f"{BIN}/earshot-rendezvous", "--data", lab.path("data"), "--turn", "turn:h", *options)
+        equal(program.wait(5), code, f"exit code of {options}")
+
+
+@scenario
+def where_udp_is_blocked_all_goes_by_the_relay_over_tcp_and_tls(lab):
+    if not has_server():
+        return SKIPPED
+    lab.rendezvous()
+    turn_server(lab, streams=True)
+    notes = []
+    for blocked, transport in (("a", "tcp"), ("b", "tls"), ("ab", "tcp"), ("ab", "tls")):
+        for host in "ab":
+            sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-F")
+        block_udp(lab, *blocked)
+        options = {host: by(lab, transport) if host in blocked else [] for host in "ab"}
+        began = time.monotonic()
+        bob = ready(lab, "--accept", "--calls", "1", *options["b"])
+        registered = time.monotonic() - began
+        alice = lab.peer("a", "call", "bob", "--duration", "4", *options["a"], name="alice")
+        one, two = outcome(alice, "completed", 0, 25), outcome(bob, "completed", 0, 5)
+        for summary in (one, two):
+            equal(summary["path"]["kind"], "relayed", f"path, {transport}, {blocked} blocked")
+            equal(summary["audio"]["received"]["lost"], 0, f"lost packets, {transport}, {blocked} blocked")
+        notes.append(f"{'+'.join(blocked)} {transport}: registered {registered:.2f} s, "
+                     f"connected {seconds_to_connect(one):.2f} s after accept")
+    return "; ".join(notes)
+
+
+@scenario
+def a_server_over_tls_must_have_its_certificate(lab):
+    if not has_server():
+        return SKIPPED
+    lab.rendezvous()
+    turn_server(lab, streams=True)
+    good = by(lab, "tls")
+    system = good[:2] + good[4:]
+    alice = lab.peer("a", "answer", "--accept", *system, name="alice")
+    error = alice.wait_event("relayUnavailable")
+    assert "certificate" in error["message"] and "--turn-ca" in error["advice"], f"  {error}"
+    alice.kill()
+    for path, word in ((lab.path("none"), "No such file"), (lab.path("names"), "no certificate")):
+        alice = lab.peer("a", "call", "nobody", *good[:3], path, *good[4:], name="alice")
+        equal(alice.wait(5), 8, f"exit code with {path} as authorities")
+        said = open(alice.err.name).read()
+        assert word in said and path in said and "--turn-ca" in said, f"  {said}"
+    alice = lab.peer("a", "answer", "--accept", *good, name="alice")
+    alice.wait_event("relayAvailable")
+    return "refused without its authority"
+
+
+@scenario
+def a_broken_connection_to_the_relay_is_made_anew(lab):
+    if not has_server():
+        return SKIPPED
+    lab.rendezvous()
+    server = turn_server(lab, streams=True)
+    block_udp(lab, "a")
+    bob = ready(lab, "--accept", "--calls", "1")
+    alice = lab.peer("a", "call", "bob", "--duration", "25", *by(lab, "tcp"), name="alice")
+    alice.wait_event("pathReady", 20)
+    time.sleep(3)
+    server.kill()
+    killed = time.monotonic()
+    time.sleep(1)
+    turn_server(lab, streams=True)
+    alice.wait_line(lambda line: line.get("name") == "relayAvailable" and alice_count(alice) >= 2, 20)
+    took = time.monotonic() - killed
+    one, two = outcome(alice, "completed", 0, 40), outcome(bob, "completed", 0, 10)
+    equal(one["path"]["kind"], "relayed", "path at the end")
+    equal(two["path"]["remote"].split(":")[0], ADDRESS["r"], "where bob sends")
+    return f"a relay again {took:.1f} s after the server was killed, {one['path']['changes']} changes of path"
+
+
+def alice_count(program):
+    return sum(line.get("name") == "relayAvailable" for line in program.lines())
 
 
 @scenario

@@ -5,6 +5,9 @@ usage: calls.py [CHECK...]      (tools/interop/run calls it; the programs: $EARS
 CHECK is a part of a check's name; those of LONG run only if they are named.
 """
 
+import base64
+import hmac
+import os
 import sys
 import time
 import traceback
@@ -82,6 +85,25 @@ def registers(bench):
     bench.wait(lambda: alice.lookup("bob")[0] == OFFLINE, 3, "bob offline after CLOSE")
     for _ in range(60):
         expect("look-up", alice.lookup("alice")[0] in (ONLINE, 3), True)
+
+
+def gets_relays(bench):
+    """A rendezvous with TURN servers names them, with credentials that its secret makes."""
+    path = bench.programs.path("turn-secret")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        file.write("north-wind-and-sun\n")
+    uris = ["turn:192.0.2.1:3478", "turns:relay.example"]
+    options = [word for uri in uris for word in ("--turn", uri)]
+    bench.programs.start_rendezvous(*options, "--turn-secret", path, data="relays")
+    alice = bench.client("alice")
+    bench.wait(lambda: alice.relays, 3, "RELAYS")
+    life, servers = alice.relays
+    expect("life", life, 43200)
+    expect("servers", [server[0] for server in servers], uris)
+    for _, user, password in servers:
+        code = hmac.new(b"north-wind-and-sun", user.encode(), "sha1").digest()
+        expect("password", password, base64.b64encode(code).decode())
+        expect("end", abs(int(user.split(":")[0]) - time.time() - life) < 60, True)
 
 
 def replaces(bench):
@@ -296,6 +318,7 @@ def _aead(names):
 LONG = {"is rekeyed, 2 minutes": is_rekeyed}
 CHECKS = {
     "registers": registers,
+    "gets relays": gets_relays,
     "replaces": replaces,
     "forwards": forwards,
     "calls, hangs up": calls,

@@ -10,7 +10,7 @@ from earshot_link import SERVER_GRANT, Link
 from earshot_loop import Loop
 from earshot_wire import Reader, WireError
 
-LOOKUP, LOOKUP_RESULT, FORWARD, FORWARDED, FORWARD_RESULT = range(1, 6)
+LOOKUP, LOOKUP_RESULT, FORWARD, FORWARDED, FORWARD_RESULT, RELAYS = range(1, 7)
 REQUESTS = 0x81  # the stream of requests and answers, unordered
 ONLINE, OFFLINE, UNKNOWN, TOO_MANY = range(4)
 NAME_ON_CARD = 10  # status of RESP: the card claims a name that is not this ID's
@@ -39,6 +39,7 @@ class Client:
         self.results, self.forwards = {}, {}
         self.sender_names = {}  # by ID: what the rendezvous says that a sender is called
         self.statuses = []
+        self.relays = None  # (life in s, [(URI, user, password)]) once the rendezvous names some
         self.seen_messages = {}
         self.on_body = lambda sender, program, body: None
         self.on_packet = lambda packet, source, now: None
@@ -139,7 +140,7 @@ class Client:
             self.first_at = now if self.init is None else self.first_at
             self.init = session.Initiation(
                 self.identity, self.card, self.name, program=self.program,
-                abilities=wire.SENDER_NAMES)
+                abilities=wire.SENDER_NAMES | wire.TAKES_RELAYS)
             self.attempt_at, self.sent = now, 0
         if self.sent < len(INIT_TIMES) and now - self.attempt_at >= INIT_TIMES[self.sent]:
             self.transmit(self.init.packet)
@@ -208,6 +209,12 @@ class Client:
         elif kind == FORWARD_RESULT:
             message = reader.take(16)
             self.forwards[message] = reader.integer(1)
+        elif kind == RELAYS:
+            life, count = reader.integer(4), reader.integer(1)
+            if not 1 <= count <= 4:
+                raise WireError("RELAYS of none or too many")
+            self.relays = life, [tuple(reader.take(reader.integer(1)).decode("ascii") for _ in range(3))
+                                 for _ in range(count)]
         elif kind == FORWARDED:
             message, sender = reader.take(16), reader.take(32)
             program = reader.take(wire.PROGRAM_LENGTH)

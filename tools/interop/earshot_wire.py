@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 (CARD, NAME, TOKEN, CANDIDATES, EXTENSION, MEDIA, REASON_TEXT, PRESENCE,
  ABILITIES) = range(1, 10)
 SENDER_NAMES = 1  # an ability: FORWARDED may have the sender's name
+TAKES_RELAYS = 2  # an ability: RELAYS may come
 PROTOCOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/protocol")
 
 

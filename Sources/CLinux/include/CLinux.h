@@ -60,6 +60,11 @@ int earshot_udp_receive_buffer(int fd);
 int earshot_udp_send_buffer(int fd);
 int earshot_tcp_listen(const earshot_address *local, int backlog);
 int earshot_tcp_accept(int fd);
+// Begins a connection; its result later: 0 = it is there, -EINPROGRESS, or why not.
+int earshot_tcp_connect(const earshot_address *remote);
+int earshot_tcp_connect_result(int fd);
+// Bytes that were written and have not left this host.
+int earshot_tcp_unsent(int fd);
 int earshot_local_address(int fd, earshot_address *address);
 int earshot_source_address(const earshot_address *remote, earshot_address *local);
 void earshot_read_address(const struct sockaddr *from, earshot_address *to);

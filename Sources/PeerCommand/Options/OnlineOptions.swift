@@ -23,8 +23,10 @@ package struct OnlineOptions: Sendable {
   /// What is in it.
   package private(set) var tokenText: String?
 
-  /// A TURN server.
-  package var relay: RelayOptions?
+  /// TURN servers; none = those that the rendezvous names.
+  package var relays: [RelayOptions]
+  /// File with the authorities of TURN servers.
+  package var relayAuthorities: String?
 
   /// How much is said on standard error.
   package enum LogLevel: String, CaseIterable, Comparable, Sendable {
@@ -59,25 +61,37 @@ package struct OnlineOptions: Sendable {
     overwrites = try arguments.flag("--overwrite")
     paths = try arguments.choice("--paths", of: ["early", "on-accept"])
     token = try arguments.option("--token")
-    relay = try Self.relay(&arguments)
+    relays = try Self.relays(&arguments)
+    relayAuthorities = try arguments.option("--turn-ca")
     rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
     if !rendezvous.isEmpty { try Self.check(rendezvous) }
   }
 
-  /// The three options of a relay: all of them, or none.
-  private static func relay(_ arguments: inout Arguments) throws(UsageError) -> RelayOptions? {
-    let uri = try arguments.option(
-      "--turn", wants: "a TURN server over UDP like turn:turn.example.org:3478"
-    ) { text in RelayOptions(uri: text, user: "", password: "").server == nil ? nil : text }
-    let user = try arguments.option("--turn-user")
-    let password = try arguments.option("--turn-password")
-    guard uri != nil || user != nil || password != nil else { return nil }
-    guard let uri, let user, let password else {
+  /// The three options of a relay: all of them, or none. Each may be repeated; one user and one
+  /// password stand for all servers.
+  private static func relays(_ arguments: inout Arguments) throws(UsageError) -> [RelayOptions] {
+    let uris = try arguments.options("--turn")
+    let users = try arguments.options("--turn-user")
+    let passwords = try arguments.options("--turn-password")
+    for uri in uris where RelayOptions(uri: uri, user: "", password: "").server == nil {
+      throw UsageError(
+        "--turn wants a TURN server like turn:turn.example.org:3478, not '\(uri)'.")
+    }
+    guard uris.count <= 4 else {
+      throw UsageError("--turn was given \(uris.count) times; it can be given 4 times.")
+    }
+    let counts = [1, uris.count]
+    guard uris.isEmpty == users.isEmpty, uris.isEmpty == passwords.isEmpty,
+      uris.isEmpty || counts.contains(users.count) && users.count == passwords.count
+    else {
       throw UsageError(
         "A relay needs --turn, --turn-user and --turn-password.",
         advice: "Write --turn turn:HOST:3478 --turn-user USER --turn-password PASSWORD.")
     }
-    return RelayOptions(uri: uri, user: user, password: password)
+    return uris.indices.map { index in
+      let place = users.count == 1 ? 0 : index
+      return RelayOptions(uri: uris[index], user: users[place], password: passwords[place])
+    }
   }
 
   /// Refuses a command line without a rendezvous. Asked last: a misspelt `--rendezvous` is the
@@ -107,7 +121,8 @@ package struct OnlineOptions: Sendable {
     configuration.bind = bind
     configuration.presence = presence
     configuration.token = tokenText
-    configuration.relay = relay
+    configuration.relays = relays
+    configuration.relayAuthorities = relayAuthorities
     switch paths {
     case "early": configuration.pathPolicy = .prepareOnRinging
     case "on-accept": configuration.pathPolicy = .prepareOnAccept

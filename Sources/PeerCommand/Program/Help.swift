@@ -269,10 +269,12 @@ package enum Help {
       --quiet              print nothing but errors
       --token FILE         the access token, where the rendezvous wants one; a newer one in FILE is
                            taken over while the program runs   (default: none)
-      --turn URI           a TURN server, turn:HOST:PORT, by which calls go where no direct path is
-                           found (default: none)
-      --turn-user U        the user's name there
+      --turn URI           a TURN server, turn:HOST:PORT, turn:HOST?transport=tcp or turns:HOST, by
+                           which calls go where no direct path is found; up to 4 times
+                           (default: those that the rendezvous names)
+      --turn-user U        the user's name there; once, or once for each server
       --turn-password P    and the password
+      --turn-ca FILE       authorities for turns:, PEM      (default: the system's)
       --paths WHEN         early or on-accept: when callers learn this host's addresses (default:
                            early if pinned or called before, else on-accept)
       --overwrite          what is saved or written may replace files that are there

@@ -17,6 +17,13 @@ package struct LocalAddressID: RawRepresentable, Hashable, Sendable, BitwiseCopy
   package static let relay = LocalAddressID(rawValue: .max)
 
   package var isRelay: Bool { self == .relay }
+
+  /// A stream to a TURN server: no number of a socket's either. Each connection has another one.
+  package static func stream(_ number: UInt8) -> LocalAddressID {
+    LocalAddressID(rawValue: 0xFE00 | UInt16(number))
+  }
+
+  package var isStream: Bool { rawValue >> 8 == 0xFE }
 }
 
 /// An own address on another interface than the one that the routes choose, to be sent from when

@@ -16,6 +16,9 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
   private var socket: UDPSocket
   private let loop: EventLoop
   private var publish: ((Machine.Event) -> Void)?
+  /// Sends what leaves by a stream instead of the socket (`LocalAddressID.isStream`). Must not call
+  /// the driver.
+  package var sendByStream: (([UInt8], LocalAddressID) -> Void)?
   private var source: EventLoop.Token?
   private var timer: EventLoop.Token?
   /// The `now` of the machine's last input.
@@ -63,6 +66,7 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
     source = nil
     timer = nil
     publish = nil
+    sendByStream = nil
   }
 
   /// Gives the machine a command, then sends and publishes what comes of it. Do not call the
@@ -136,7 +140,7 @@ extension MachineDriver where Machine: ~Copyable {
     repeat {
       mustSettleAgain = false
       advance(to: SystemClock.now)
-      isDone = Self.transmit(&machine, &socket, now: lastInput)
+      isDone = Self.transmit(&machine, &socket, sendByStream, now: lastInput)
       while let event = machine.pollEvent() { publish?(event) }
     } while mustSettleAgain
     isSettling = false
@@ -147,7 +151,8 @@ extension MachineDriver where Machine: ~Copyable {
   /// Writes the machine's datagrams end to end into the socket's memory and sends them all;
   /// `false` when there are more than one turn should send.
   private static func transmit(
-    _ machine: inout Machine, _ socket: inout UDPSocket, now: Instant
+    _ machine: inout Machine, _ socket: inout UDPSocket,
+    _ sendByStream: (([UInt8], LocalAddressID) -> Void)?, now: Instant
   ) -> Bool {
     var budget = 1024
     while budget > 0 {
@@ -156,7 +161,11 @@ extension MachineDriver where Machine: ~Copyable {
       let path = machine.pollTransmit(into: &packet, now: now)
       let count = unsafe packet.finalize(for: room)
       guard let path else { break }
-      socket.commit(count, on: path)
+      if path.local.isStream {
+        sendByStream?(unsafe Array(room.prefix(count)), path.local)
+      } else {
+        socket.commit(count, on: path)
+      }
       budget -= 1
     }
     socket.flush()

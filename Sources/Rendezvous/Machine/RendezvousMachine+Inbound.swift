@@ -198,7 +198,7 @@ extension RendezvousMachine {
       case .lookUp(let lookUp): answer(lookUp, of: slot, now: now)
       case .forward(let forward): pass(on: forward, from: slot, now: now)
       case .token(let renewal): renew(renewal, of: slot, now: now)
-      case .lookUpResult, .forwarded, .forwardResult, .tokenResult:
+      case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays:
         throw .invalid("message that only a server sends", at: 0)
       }
       return true

@@ -27,7 +27,10 @@ extension RendezvousMachine {
     registry.confirm(slot)
     unconfirmed.remove(slot)
     counters.registrations &+= 1
-    guard let entry = pending.remove(slot) else { return true }
+    guard let entry = pending.remove(slot) else {
+      offerRelays(to: slot, now: now)
+      return true
+    }
     var status = entry.status
     do throws(StoreFailure) {
       status = try write(entry, of: slot, now: now)
@@ -46,8 +49,21 @@ extension RendezvousMachine {
       return false
     }
     if status == .nameGranted, let name = entry.name { registry.setName(name, of: slot) }
+    offerRelays(to: slot, now: now)
     return true
   }
+
+  /// RELAYS, where there are TURN servers and the client knows what they are. Goes to an address
+  /// that is proven by the first packet under the session's keys.
+  private mutating func offerRelays(to slot: UInt32, now: Instant) {
+    guard registry[slot].flags.contains(.wantsRelays), let relays = settings.relays else { return }
+    let offer = relays.offer(unixSeconds: settings.unixSeconds(now), random: &random)
+    counters.relayOffers &+= 1
+    _ = send(RendezvousMessage.relays(offer).bytes, to: slot, life: Self.offerLife, now: now)
+  }
+
+  /// As long as an answer's: a client that stays silent has no exchange for longer.
+  private static var offerLife: Duration { .seconds(8) }
 
   /// Writes down what a registration asked for; its true status.
   private mutating func write(

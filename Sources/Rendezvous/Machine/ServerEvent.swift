@@ -77,6 +77,7 @@ package struct ServerCounters: Equatable, Sendable {
   package var registrationsRefused: UInt64 = 0
   package var namesGranted: UInt64 = 0
   package var namesRefused: UInt64 = 0
+  package var relayOffers: UInt64 = 0
   package var unconfirmedForgotten: UInt64 = 0
   package var departures: UInt64 = 0
   package var moves: UInt64 = 0
@@ -122,6 +123,7 @@ extension ServerCounters {
       ("registrations_refused", "Registrations refused.", registrationsRefused),
       ("names_granted", "Names granted.", namesGranted),
       ("names_refused", "Names refused.", namesRefused),
+      ("relay_offers", "Credentials for TURN servers made.", relayOffers),
       ("unconfirmed_forgotten", "Sessions whose first packet never came.", unconfirmedForgotten),
       ("departures", "Registrations ended.", departures),
       ("moves", "Clients that changed their address.", moves),

@@ -1,4 +1,5 @@
 package import Primitives
+package import Relay
 package import SecureSession
 package import Tokens
 package import Wire
@@ -23,6 +24,36 @@ package enum Admission: Sendable {
   }
 }
 
+/// TURN servers for clients: each client gets credentials of its own (docs/decisions/0061).
+package struct RelayService: Sendable {
+  /// At most `RelayOffer.serverLimit`, the preferred one first.
+  package let uris: [String]
+  private let secret: RelaySecret
+  private let lifeSeconds: UInt32
+
+  /// Eight times as long as a session lives: a client has fresh ones well before.
+  package static let usualLife: UInt32 = 43_200
+
+  package init(
+    uris: [String], secret: RelaySecret, lifeSeconds: UInt32 = RelayService.usualLife
+  ) {
+    self.uris = uris
+    self.secret = secret
+    self.lifeSeconds = lifeSeconds
+  }
+
+  /// RELAYS for one client, with one user for all servers.
+  func offer(unixSeconds: UInt64, random: inout RandomSource) -> RelayOffer {
+    let credentials = secret.credentials(
+      until: unixSeconds &+ UInt64(lifeSeconds), random: &random)
+    return RelayOffer(
+      lifeSeconds: lifeSeconds,
+      servers: uris.prefix(RelayOffer.serverLimit).map {
+        RelayOffer.Server(uri: $0, user: credentials.user, password: credentials.password)
+      })
+  }
+}
+
 /// What a server is told when it starts.
 package struct ServerSettings: ~Copyable {
   package var identity: LocalIdentity
@@ -37,11 +68,13 @@ package struct ServerSettings: ~Copyable {
   package var admission: Admission
   /// What the access token of a registration must be; `nil` = none is needed.
   package var tokenRule: TokenRule?
+  /// `nil` = clients are told of no TURN server.
+  package var relays: RelayService?
 
   package init(
     identity: consuming LocalIdentity, card: ContactCard, bootCounter: UInt64,
     resetKey: [UInt8], wallMilliseconds: UInt64, admission: Admission = .everyone,
-    tokenKey: TokenPublicKey? = nil
+    tokenKey: TokenPublicKey? = nil, relays: RelayService? = nil
   ) {
     tokenRule = tokenKey.map { TokenRule(key: $0, audience: "\(card.id)") }
     self.identity = identity
@@ -50,6 +83,7 @@ package struct ServerSettings: ~Copyable {
     self.resetKey = resetKey
     self.wallMilliseconds = wallMilliseconds
     self.admission = admission
+    self.relays = relays
   }
 
   /// Seconds since 1970 UTC.

@@ -55,6 +55,8 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     static let isCalling = Flags(rawValue: 32)
     /// It understands the sender's name in FORWARDED.
     static let wantsNames = Flags(rawValue: 64)
+    /// It takes RELAYS.
+    static let wantsRelays = Flags(rawValue: 128)
   }
 
   init(
@@ -81,6 +83,7 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     born = heard
     resting = .fresh
     flags = abilities.contains(.senderNames) ? [.isUsed, .wantsNames] : .isUsed
+    if abilities.contains(.relays) { flags.insert(.wantsRelays) }
     switch presence.kind {
     case .guest: break
     case .answering: flags.insert(.isAnswering)

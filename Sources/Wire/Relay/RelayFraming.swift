@@ -3,6 +3,13 @@ package import Primitives
 /// What stands around a packet on its way between a TURN client and its server: channel data
 /// (RFC 8656 §12.4), or a Send indication (§11.1). Writes in place; nothing is allocated.
 package enum RelayFraming {
+  /// Whether a message to a server carries a packet of a peer: channel data, or a Send indication.
+  package static func isMedia(_ bytes: Span<UInt8>) -> Bool {
+    guard bytes.count >= 4 else { return false }
+    let type = UInt16(bytes[0]) << 8 | UInt16(bytes[1])
+    return STUNLimits.channels.contains(type) || type == STUNWriter.type(.indication, .send)
+  }
+
   /// Reads the header of channel data; the place of what it carries. `nil` = it is something else.
   package static func channelData(
     in bytes: Span<UInt8>
@@ -20,12 +27,19 @@ package enum RelayFraming {
   }
 
   /// Puts the header of channel data before the packet; `false` = there is no room.
+  ///
+  /// - Parameter isPadded: Whether zeros follow up to a multiple of four, as in streams (RFC 8656
+  ///   §12.5).
   @_lifetime(packet: copy packet)
   package static func wrap(
-    _ packet: inout OutputSpan<UInt8>, channel: UInt16
+    _ packet: inout OutputSpan<UInt8>, channel: UInt16, isPadded: Bool = false
   ) -> Bool {
     let count = packet.count
-    guard packet.openGap(STUNLimits.channelHeaderByteCount) else { return false }
+    let padding = isPadded ? (4 - count & 3) & 3 : 0
+    guard packet.freeCapacity >= STUNLimits.channelHeaderByteCount + padding,
+      packet.openGap(STUNLimits.channelHeaderByteCount)
+    else { return false }
+    packet.append(zeros: padding)
     var bytes = packet.mutableSpan
     write(UInt32(channel) << 16 | UInt32(UInt16(clamping: count)), at: 0, &bytes)
     return true

@@ -8,6 +8,7 @@ package enum RendezvousMessage: Hashable, Sendable {
   case forward(Forward)
   case forwarded(Forwarded)
   case forwardResult(ForwardResult)
+  case relays(RelayOffer)
   case token(TokenRenewal)
   case tokenResult(TokenResult)
 
@@ -27,6 +28,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.forward: self = .forward(try Forward(fields: &reader))
     case Code.forwarded: self = .forwarded(try Forwarded(fields: &reader))
     case Code.forwardResult: self = .forwardResult(try ForwardResult(fields: &reader))
+    case Code.relays: self = .relays(try RelayOffer(fields: &reader))
     case Code.token: self = .token(try TokenRenewal(fields: &reader))
     case Code.tokenResult: self = .tokenResult(try TokenResult(fields: &reader))
     default: throw .invalid("message type", at: 0)
@@ -51,6 +53,9 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .forwardResult(let message):
       bytes.append(Code.forwardResult)
       message.writeFields(to: &bytes)
+    case .relays(let message):
+      bytes.append(Code.relays)
+      message.writeFields(to: &bytes)
     case .token(let message):
       bytes.append(Code.token)
       message.writeFields(to: &bytes)
@@ -72,6 +77,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let forward: UInt8 = 3
     static let forwarded: UInt8 = 4
     static let forwardResult: UInt8 = 5
+    static let relays: UInt8 = 6
     static let token: UInt8 = 7
     static let tokenResult: UInt8 = 8
   }

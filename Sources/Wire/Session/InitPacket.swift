@@ -129,6 +129,8 @@ package struct ClientAbilities: OptionSet, Hashable, Sendable {
 
   /// FORWARDED may have the sender's name (docs/protocol/rendezvous.md §3).
   package static let senderNames = ClientAbilities(rawValue: 1)
+  /// RELAYS may come (docs/protocol/rendezvous.md §3).
+  package static let relays = ClientAbilities(rawValue: 2)
 }
 
 /// A moment as a label that sorts by time: TAI64N, big-endian

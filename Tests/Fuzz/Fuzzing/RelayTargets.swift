@@ -3,7 +3,7 @@ import Relay
 import Wire
 
 extension FuzzTarget {
-  static let relay: [FuzzTarget] = [stunMessage, relayClient]
+  static let relay: [FuzzTarget] = [stunMessage, relayURI, relayStream, relayClient]
 
   private static let peer = SocketAddress(v4: 198, 51, 100, 4, port: 4000)
 
@@ -45,6 +45,43 @@ extension FuzzTarget {
         expect(code.value.upperBound <= bytes.count, "codes lie inside")
       }
       expect(message.errorCode.map { (300..<700).contains($0) } ?? true, "an error has its number")
+    })
+
+  /// Goal: messages of a stream are the same however it is cut, and none is lost or made up.
+  private static let relayStream = FuzzTarget(
+    "relay-stream", maximumByteCount: 3000,
+    seeds: { [answers(STUNTransactionID(high: 1, low: 2)).flatMap { $0 }] },
+    run: { bytes in
+      var whole = RelayStreamReader()
+      whole.append(bytes.span)
+      var messages: [[UInt8]] = []
+      while let message = try? whole.next() { messages.append(message) }
+      let found = messages.reduce(0) { $0 + $1.count }
+      expect(Array(messages.joined()) == Array(bytes.prefix(found)), "messages are the stream")
+      var cut = RelayStreamReader()
+      var pieces: [[UInt8]] = []
+      for start in stride(from: 0, to: bytes.count, by: 7) {
+        cut.append(bytes[start..<min(start + 7, bytes.count)].span)
+        while let message = try? cut.next() { pieces.append(message) }
+      }
+      expect(pieces.starts(with: messages), "a cut changes nothing")
+    })
+
+  private static let relayURI = FuzzTarget(
+    "relay-uri", maximumByteCount: 300,
+    seeds: {
+      [
+        "turn:h", "turns:relay.example:443?transport=tcp", "turn:[2001:db8::1]:9?transport=udp",
+        "TURN:192.0.2.1?transport=TCP",
+      ].map { Array($0.utf8) }
+    },
+    run: { bytes in
+      if RelaySecret(bytes) != nil { expect(bytes.count >= 16, "a secret cannot be guessed") }
+      guard let uri = RelayURI(String(decoding: bytes, as: UTF8.self)) else { return }
+      expect(!uri.host.isEmpty && uri.port > 0, "a server has a place")
+      let scheme = uri.transport == .tls ? "turns" : "turn"
+      let query = uri.transport == .tcp ? "?transport=tcp" : ""
+      expect(RelayURI("\(scheme):\(uri.place)\(query)") == uri, "a URI reads back")
     })
 
   /// Goal: a hostile server, or whoever forges its address, moves nothing but what RFC 8656 lets

@@ -32,6 +32,13 @@ extension FuzzTarget {
         .forwarded(Forwarded(forward, from: .zero, name: PeerName("alice"))),
         .forwardResult(ForwardResult(id: id, status: .notOnline)),
         .forwardResult(ForwardResult(id: id, status: .forwarded, count: 2)),
+        .relays(
+          RelayOffer(
+            lifeSeconds: 9,
+            servers: [
+              .init(uri: "turn:h", user: "1:x", password: "p="),
+              .init(uri: "turns:i", user: "2", password: "q"),
+            ])),
       ]
       let byName = PeerName("bob").map {
         RendezvousMessage.lookUp(LookUp(request: 2, target: .name($0)))

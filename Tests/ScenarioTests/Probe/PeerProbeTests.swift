@@ -30,7 +30,9 @@ import Wire
     peer.events.count { event in
       switch event.event {
       case .calling, .link, .unresolved: true
-      case .registration, .rendezvousIdentified, .relay, .probe, .token: false
+      case .registration, .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe,
+        .token:
+        false
       }
     }
   }

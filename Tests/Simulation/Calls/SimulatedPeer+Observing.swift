@@ -14,7 +14,7 @@ extension SimulatedPeer {
     switch event {
     case .registration(.registered): noteRegistered(now)
     case .registration: isRegistered = false
-    case .rendezvousIdentified, .relay, .probe, .token: break
+    case .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe, .token: break
     case .calling(let event): observe(event, now)
     case .link(let call, let step): observe(step, of: call, now)
     case .unresolved(let call, _):
@@ -114,6 +114,8 @@ extension SimulatedPeer {
     case .rendezvousIdentified(let id, _): "rendezvous \(id)"
     case .relay(let event): "relay \(event)"
     case .token(let step): "token \(step)"
+    case .relayStream(let action): "stream \(action)"
+    case .relaysOffered(let offer): "relays \(offer.servers.map(\.uri))"
     case .calling(.ended(let end)):
       "\(end.callID) ended: \(end.outcome), \(end.cause), \(end.durationMilliseconds) ms"
     case .calling(let event): "\(event)"

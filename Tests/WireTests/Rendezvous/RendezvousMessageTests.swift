@@ -24,6 +24,7 @@ struct RendezvousMessageTests {
         body: [1, 2, 3])),
     .forwardResult(ForwardResult(id: forwardID, status: .notOnline)),
     .forwardResult(ForwardResult(id: forwardID, status: .forwarded, count: 8)),
+    .relays(offer(1)), .relays(offer(RelayOffer.serverLimit)),
     .token(TokenRenewal(token: Array(repeating: 65, count: 512))),
     .token(TokenRenewal(token: [])),
     .tokenResult(.accepted(milliseconds: 0)),
@@ -31,6 +32,28 @@ struct RendezvousMessageTests {
     .tokenResult(.refused(.expired)),
     .tokenResult(.tooMany),
   ]
+
+  /// With the longest texts.
+  static func offer(_ count: Int) -> RelayOffer {
+    let text = String(repeating: "x", count: RelayOffer.textByteLimit)
+    return RelayOffer(
+      lifeSeconds: 43_200,
+      servers: Array(
+        repeating: RelayOffer.Server(uri: "turn:h", user: text, password: text), count: count))
+  }
+
+  @Test func `relays are one to four, with texts of printable ASCII`() {
+    var bytes = RendezvousMessage.relays(Self.offer(1)).bytes
+    #expect(Array(bytes[..<6]) == [6, 0xC0, 0xA8, 0, 0, 1])
+    for (place, value) in [(5, 0), (5, 5), (6, 0), (7, 0x20), (7, 0x0A), (7, 0x7F), (7, 0xC3)] {
+      let before = bytes[place]
+      bytes[place] = UInt8(value)
+      #expect(throws: WireError.self) { try RendezvousMessage(parsing: bytes.span) }
+      bytes[place] = before
+    }
+    #expect(throws: Never.self) { try RendezvousMessage(parsing: bytes.span) }
+    #expect(!RelayOffer.isText([]) && !RelayOffer.isText(Array(repeating: 0x41, count: 256)))
+  }
 
   @Test(arguments: samples.indices)
   func `reads back what it wrote`(index: Int) throws {
