@@ -65,6 +65,17 @@ extension PeerMachine {
       link.roaming.search.noteNewAddress(now: now)
       driveSearch(link, now: now)
     }
+    tellRelay(now: now)
+  }
+
+  /// Where only a new relay reaches the rendezvous, the path by that relay may answer before the
+  /// rendezvous does. Then the search has ended, and the peer does not know that it is a relay's.
+  private mutating func tellRelay(now: Instant) {
+    guard let relayed = relay?.relayedAddress else { return }
+    for link in links where link.canSearch && !link.roaming.search.isActive {
+      let isTold = link.roaming.told.candidates.contains { $0.address == relayed }
+      if !isTold { tellCandidates(link, now: now) }
+    }
   }
 
   /// Our addresses are others than those that INVITE told.
