@@ -14,13 +14,14 @@ extension Agent {
 
   /// Challenges every address of the peer from the alternate sources as well.
   mutating func checkAlternates(now: Instant) {
-    guard !alternates.isEmpty, selectedPath != nil else { return }
-    let remotes = paths.filter { $0.path.local.isUnspecified && !$0.isRelayed }
+    guard !alternates.isEmpty else { return }
+    let remotes = paths.filter { $0.path.local.isUnspecified }
     for remote in remotes {
       for source in alternates where source.family == remote.path.remote.family {
         let pair = DatagramPath(remote.path.remote, local: source.local)
-        guard path(pair) == nil, let index = learn(pair, now: now) else { continue }
-        paths[index].isAlternate = true
+        guard path(pair) == nil, let index = learn(pair, isAlternate: true, now: now) else {
+          continue
+        }
         paths[index].renewedAt = remote.renewedAt
       }
     }
@@ -36,6 +37,22 @@ extension Agent {
     doubt(now: now)
   }
 
+  /// The first path has not answered four challenges in 700 ms, and no other has: perhaps it is the
+  /// uplink that the routes choose.
+  mutating func widenSearch(after index: Int, now: Instant) {
+    guard selectedPath == nil, !paths[index].isAlternate, paths[index].attempts == Self.patience
+    else { return }
+    checkAlternates(now: now)
+  }
+
+  /// Challenges of a round that the routes' choice has for itself.
+  private static let patience = 4
+
+  /// Whether the peer has answered from there, whichever own address it was asked by.
+  func isProven(_ remote: SocketAddress) -> Bool {
+    paths.contains { $0.path.remote == remote && $0.wasProven }
+  }
+
   /// Whether media leaves from an alternate source.
   var isOnAlternate: Bool {
     selectedPath.flatMap { path($0) }.map { paths[$0].isAlternate } ?? false
@@ -43,7 +60,9 @@ extension Agent {
 
   /// When the routes' choice is asked again while an alternate source is used.
   func routedRetryTime(_ path: RemotePath) -> Instant? {
-    guard isOnAlternate, path.path.local.isUnspecified, path.wasProven else { return nil }
+    guard isOnAlternate, path.path.local.isUnspecified, isProven(path.path.remote) else {
+      return nil
+    }
     return path.outstanding.last.map { $0.sentAt + policy.directRetry }
   }
 

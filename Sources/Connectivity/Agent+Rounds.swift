@@ -20,8 +20,8 @@ extension Agent {
 
   /// Whether nothing but the peer's word says that it is there.
   private func isOnWord(_ path: RemotePath) -> Bool {
-    guard path.isAlternate else { return !path.wasProven && path.origin != .peerReflexive }
-    return !paths.contains { $0.path.remote == path.path.remote && $0.wasProven }
+    guard path.isAlternate || path.origin != .peerReflexive else { return false }
+    return !isProven(path.path.remote)
   }
 
   /// The peer can reach us from there: so perhaps we can reach it now (RFC 8445 §7.3.1.4).
@@ -67,12 +67,19 @@ extension Agent {
     }
   }
 
+  /// Whether a new round may find anything: another uplink was silent perhaps because the peer was.
+  private func isWorthAsking(_ path: RemotePath) -> Bool {
+    path.isWorthAsking || path.isAlternate && isProven(path.path.remote)
+  }
+
   /// The selected path is silent, or did not answer a whole round: all paths are checked that have
   /// ever answered, and the others three times.
   mutating func doubt(now: Instant) {
     suspectedAt = suspectedAt ?? now
     doubtedAt = now
-    for index in paths.indices where paths[index].isWorthAsking { paths[index].beginRound(at: now) }
+    for index in paths.indices where isWorthAsking(paths[index]) {
+      paths[index].beginRound(at: now)
+    }
     checkAlternates(now: now)
   }
 
@@ -95,15 +102,16 @@ extension Agent {
 
   /// The path of `source`, a new one if it is unknown; `nil` when there is no room. An address that
   /// the peer offered keeps its origin at every own address that it reaches.
-  mutating func learn(_ source: DatagramPath, now: Instant) -> Int? {
+  mutating func learn(
+    _ source: DatagramPath, isAlternate: Bool = false, now: Instant
+  ) -> Int? {
     if let known = path(source) { return known }
     guard !source.remote.isUnsendable else { return nil }
     let origin = paths.first { $0.path.remote == source.remote }?.origin ?? .peerReflexive
-    let isReflexive = origin == .peerReflexive
+    let isReflexive = origin == .peerReflexive && !isAlternate
     let isAlike = { (path: RemotePath) in
-      isReflexive
-        ? path.origin == .peerReflexive
-        : path.origin != .peerReflexive && !path.path.local.isUnspecified
+      let isLearnt = path.origin == .peerReflexive && !path.isAlternate
+      return isReflexive ? isLearnt : !isLearnt && !path.path.local.isUnspecified
     }
     if paths.count(where: isAlike)
       >= (isReflexive ? PathLimits.peerReflexive : PathLimits.otherLocalAddresses)
@@ -115,7 +123,7 @@ extension Agent {
       else { return nil }
       paths.remove(at: stale)
     }
-    paths.append(RemotePath(source, origin, checkAt: now))
+    paths.append(RemotePath(source, origin, isAlternate: isAlternate, checkAt: now))
     return paths.count - 1
   }
 }

@@ -28,7 +28,8 @@ package struct Agent: Sendable {
   private var random: RandomSource
   /// Own addresses to send from when the routes' choice carries nothing.
   var alternates: [AlternateSource] = []
-  /// At most 8 + 4 + 8; candidates in the peer's order, then learnt ones as they appeared.
+  /// At most 8 + 4 + 8 + 2 (`PathLimits`); candidates in the peer's order, then learnt ones as they
+  /// appeared.
   var paths: [RemotePath] = []
   private var responses: [Probe] = []
   var lastNewCheck: Instant?
@@ -177,7 +178,7 @@ package struct Agent: Sendable {
       return noteUnproven(index, byteCount: byteCount)
     }
     if path(source).map({ paths[$0].isValid }) != true {
-      race(source, now: now)
+      race(source, byteCount: byteCount, now: now)
     } else if let heardSelected, now >= heardSelected + policy.longestSilence,
       doubtedAt.map({ now >= $0 + policy.suspicionPeriod }) ?? true
     {
@@ -191,8 +192,9 @@ package struct Agent: Sendable {
   /// the peer itself offered is no sign that it moved: hosts with several addresses send from
   /// whichever fits the way. Nor is another address of ours. Those take over only if the old path
   /// does not answer.
-  private mutating func race(_ source: DatagramPath, now: Instant) {
+  private mutating func race(_ source: DatagramPath, byteCount: Int, now: Instant) {
     guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
+    noteUnproven(index, byteCount: byteCount)
     let isOver = paths[index].nextCheckAt == nil
     guard rival != source || isOver else { return }
     rival = source
@@ -238,6 +240,7 @@ package struct Agent: Sendable {
       }
       if paths[index].attempts == 0 { lastNewCheck = now }
       paths[index].noteChallenge(probe.token, policy, now: now)
+      widenSearch(after: index, now: now)
       return probe
     }
     return nil
@@ -289,7 +292,7 @@ package struct Agent: Sendable {
     if source == rival, source.remote != selected, paths[index].origin == .peerReflexive, !isWorse {
       return select(source, .moved, now: now)
     }
-    if let renewedAt, paths[index].renewedAt == renewedAt {
+    if let renewedAt, paths[index].renewedAt == renewedAt, !paths[index].isAlternate {
       return select(source, .moved, now: now)
     }
     return takeBetter(than: current, now: now) ?? replaceOverdue(now: now)
@@ -330,18 +333,13 @@ package struct Agent: Sendable {
   }
 
   /// The best path besides the selected one that has answered since that is doubted: a direct one,
-  /// if there is one.
+  /// if there is one; of those one by the routes' choice, if there is one; then the quickest.
   var successor: DatagramPath? {
     guard let suspectedAt else { return nil }
     var best: RemotePath?
     for path in paths where path.isValid && path.path != selectedPath {
       guard let answeredAt = path.answeredAt, answeredAt >= suspectedAt else { continue }
-      if let found = best,
-        (found.isRelayed ? 1 : 0, found.roundTrip) <= (path.isRelayed ? 1 : 0, path.roundTrip)
-      {
-        continue
-      }
-      best = path
+      if best.map({ $0.rank <= path.rank }) != true { best = path }
     }
     return best?.path
   }

@@ -42,7 +42,7 @@ struct RemotePath: Sendable {
   let path: DatagramPath
   private(set) var origin: PathOrigin
   /// It leaves from another interface than the routes choose, because their choice was silent.
-  var isAlternate = false
+  let isAlternate: Bool
   /// Our challenge to it was answered from there.
   var isValid = false
   /// The same, whether or not it still is.
@@ -86,11 +86,17 @@ struct RemotePath: Sendable {
   /// Whether packets go by a server of the peer's, or of ours.
   var isRelayed: Bool { origin == .relayed || path.local.isRelay }
 
+  /// The lower, the rather it is used.
+  var rank: (Int, Int, Int64) { (isRelayed ? 1 : 0, isAlternate ? 1 : 0, roundTrip) }
+
   var kind: PathKind { isRelayed ? .relayed : PathKind(origin) }
 
-  init(_ path: DatagramPath, _ origin: PathOrigin, checkAt: Instant) {
+  init(
+    _ path: DatagramPath, _ origin: PathOrigin, isAlternate: Bool = false, checkAt: Instant
+  ) {
     self.path = path
     self.origin = origin
+    self.isAlternate = isAlternate
     nextCheckAt = checkAt
   }
 
@@ -102,8 +108,13 @@ struct RemotePath: Sendable {
     PathLimits.amplification * receivedByteCount - answeredByteCount
   }
 
-  /// Whether a new round may find anything.
-  var isWorthAsking: Bool { wasProven || origin == .peerReflexive || rounds < Self.mostRounds }
+  /// Whether a new round may find anything. Where the peer only seems to have sent from, no more
+  /// goes than is due for what came from there.
+  var isWorthAsking: Bool {
+    if wasProven || rounds < Self.mostRounds { return true }
+    let isDue = PathLimits.checkByteCount * checks <= PathLimits.amplification * receivedByteCount
+    return origin == .peerReflexive && isDue
+  }
 
   /// Whether no further challenge will come by itself.
   var isRoundOver: Bool { nextCheckAt == nil }

@@ -116,6 +116,15 @@ extension EarshotError {
       advice: "Check that earshot-rendezvous runs there, and that UDP gets through.")
   }
 
+  /// An INIT with its headers has 1228 bytes by IPv4.
+  package static func longPacketsLost(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .rendezvousUnreachable,
+      "\(address) answers short packets, but none of \(1200 + address.headerByteCount) bytes.",
+      advice: "Something on the way (a tunnel, a VPN) drops long packets without saying so: let its "
+        + "ICMP messages through, or raise its MTU to 1280.")
+  }
+
   package static func nothingListens(_ address: SocketAddress) -> EarshotError {
     EarshotError(
       .rendezvousUnreachable,

@@ -64,6 +64,7 @@ extension Endpoint {
     let address = driver.readMachine { $0.configuration.rendezvous }
     switch failure {
     case .noAnswer: return .rendezvousUnreachable(address)
+    case .longPacketsLost: return .longPacketsLost(address)
     case .notUnderstood: return .rendezvousNotUnderstood(address)
     case .identityMismatch(let expected, let found):
       return known.commands.rendezvousChanged(

@@ -33,8 +33,9 @@ public enum RegistrationState: Sendable, Equatable {
   /// Registered: others can call by ID, and by name if `name` says so.
   case registered(seenAs: SocketAddress, name: NameStatus)
   /// There is no contact; attempts go on by themselves, for as long as the endpoint is open. The
-  /// error says why the last attempt came to nothing: `rendezvousUnreachable` or
-  /// `rendezvousNotUnderstood`; `nil` before one has.
+  /// error says why the last attempt came to nothing: `rendezvousUnreachable`,
+  /// `rendezvousNotUnderstood`, or `tokenRefused` of an access token whose time has not begun;
+  /// `nil` before one has.
   case reconnecting(EarshotError?)
   /// Final: no attempt is made any more, as none could succeed before the user or the operator
   /// changes something (`identityChanged`, `versionMismatch`, `notAllowed`, `replacedElsewhere`).

@@ -262,7 +262,7 @@ extension RegistrationFailure {
   /// may be back at any moment.
   var isFinal: Bool {
     switch self {
-    case .noAnswer, .notUnderstood, .full, .wrongClock, .nameOnCard: false
+    case .noAnswer, .longPacketsLost, .notUnderstood, .full, .wrongClock, .nameOnCard, .token(.notYetValid?): false
     case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .tooManyPrograms, .replaced,
       .token:
       true

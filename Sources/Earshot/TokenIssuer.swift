@@ -13,9 +13,7 @@ package enum TokenIssuer {
   ) throws(EarshotError) -> TokenPublicKey {
     var random = RandomSource.system
     do throws(StorageError) {
-      let key = try TokenFiles.makeKey(at: path, random: &random)
-      if let publicPath { try TokenFiles.write(key, to: publicPath) }
-      return key
+      return try TokenFiles.makeKey(at: path, publicAt: publicPath, random: &random)
     } catch {
       throw EarshotError(token: error)
     }

@@ -25,7 +25,7 @@ extension CallLink {
     /// The other pipeline has said something to ours.
     static let audioControl = Findings(rawValue: 128)
     static let video = Findings(rawValue: 256)
-    /// A challenge was in it: its bytes are counted for the path already.
+    /// A challenge was in it: its bytes are counted for the path already. For this file alone.
     static let challenge = Findings(rawValue: 512)
   }
 
@@ -36,8 +36,9 @@ extension CallLink {
     signals: inout [[UInt8]], now: Instant
   ) -> Findings {
     if ringSession != nil, SealedPacket.connectionID(of: bytes.span) == localRingID {
-      return receiveRing(
+      let findings = receiveRing(
         &bytes, from: source, local: marks.local, signals: &signals, now: now)
+      return findings.subtracting(.challenge)
     }
     let byteCount = bytes.count
     guard let opened = association?.open(&bytes, now: now) else { return [] }
@@ -85,8 +86,9 @@ extension CallLink {
           takeControl(frame, packet.bytes(at: body), now: now)
           findings.insert(.audioControl)
         case .pathChallenge(let challenge):
-          take(challenge, from: source, to: marks.local, byteCount: packet.count, now: now)
-          findings.insert(.challenge)
+          let isFirst = findings.insert(.challenge).inserted
+          take(
+            challenge, from: source, to: marks.local, in: isFirst ? packet.count : nil, now: now)
         case .pathResponse(let response): take(response, from: source, to: marks.local, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
@@ -130,14 +132,17 @@ extension CallLink {
   }
 
   /// Before both have agreed to look for a path nothing is answered (calling.md §4).
+  ///
+  /// - Parameter byteCount: Of the frames of its packet; `nil` where an earlier challenge in the
+  ///   same packet has stood for them.
   private func take(
     _ challenge: PathChallengeFrame, from source: SocketAddress, to local: LocalAddressID,
-    byteCount: Int, now: Instant
+    in byteCount: Int?, now: Instant
   ) {
     guard isFindingPath else { return }
     agent.handleChallenge(
       token: challenge.token, from: source, to: local,
-      byteCount: byteCount + SealedPacket.minimumByteCount, now: now)
+      byteCount: byteCount.map { $0 + SealedPacket.minimumByteCount } ?? 0, now: now)
   }
 
   private func take(
@@ -159,7 +164,7 @@ extension CallLink {
   ) -> Findings {
     let copy = programs.branches.isEmpty ? [] : Array(copying: bytes.span)
     guard let frames = openRing(&bytes) else {
-      return receiveBranch(copy, from: source, signals: &signals, now: now)
+      return receiveBranch(copy, from: source, to: local, signals: &signals, now: now)
     }
     let packet = bytes.span.extracting(frames)
     var findings = Findings()
@@ -168,7 +173,8 @@ extension CallLink {
       while let frame = try reader.next() {
         switch frame {
         case .pathChallenge(let challenge):
-          take(challenge, from: source, to: local, byteCount: packet.count, now: now)
+          let isFirst = findings.insert(.challenge).inserted
+          take(challenge, from: source, to: local, in: isFirst ? packet.count : nil, now: now)
         case .pathResponse(let response): take(response, from: source, to: local, now: now)
         case .signal(let body):
           signals.append(Array(copying: packet.bytes(at: body)))

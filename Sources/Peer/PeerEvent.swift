@@ -51,6 +51,8 @@ package enum RegistrationStep: Sendable, Equatable {
 package enum RegistrationFailure: Sendable, Equatable {
   /// Nothing answered for the whole attempt; attempts go on.
   case noAnswer
+  /// Packets of 512 bytes were answered, those of 1200 were not; attempts go on.
+  case longPacketsLost
   /// Something answered that does not verify; attempts go on.
   case notUnderstood
   /// It shows another identity than the pinned one; attempts end.

@@ -123,6 +123,7 @@ extension PeerMachine {
     link.agent.addCandidates(
       usable(link.remoteCandidates), byRelay: byRelay, opening: opening, now: now)
     for branch in link.programs.branches {
+      branch.agent.setAlternates(configuration.alternates)
       branch.agent.addCandidates(usable(branch.candidates), byRelay: byRelay, now: now)
     }
   }

@@ -42,6 +42,8 @@ extension PeerMachine {
       PendingLookUp(
         callID: callID, request: request, target: target, options: options, began: now))
     rendezvous.lookUp(target, request: request, now: now)
+    // The way there may have died since it last carried anything: then PING finds another.
+    rendezvous.locate(now: now)
     settle(now: now)
     return callID
   }

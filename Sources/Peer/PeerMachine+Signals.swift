@@ -16,8 +16,7 @@ extension PeerMachine {
   ///   - name: What the rendezvous says that the peer is called, if it says so.
   mutating func handleSignal(
     _ bytes: [UInt8], from peer: PeerID, _ presence: PresenceID = .every,
-    named name: PeerName? = nil,
-    now: Instant
+    named name: PeerName? = nil, isOnPath: Bool = false, now: Instant
   ) {
     var reader = ByteReader(bytes.span)
     let body: SignalBody
@@ -38,6 +37,8 @@ extension PeerMachine {
     guard let link = link(body.callID) else { return ledger.countIgnored(.unknownCall) }
     guard link.peer == peer else { return ledger.countIgnored(.wrongPeer) }
     if case .candidates(let sealed) = body.content {
+      // By the rendezvous only, which bounds how many there are.
+      guard !isOnPath else { return ledger.countIgnored(.forged) }
       return handleCandidates(sealed, link, now: now)
     }
     guard let (signal, program) = open(body, bytes, on: link, from: presence, now: now) else {
@@ -48,6 +49,8 @@ extension PeerMachine {
       return ledger.handleLateAnswer(body.callID, from: peer, presence: presence, now: now)
     }
     ledger.handle(signal, body.callID, from: peer, presence: program, now: now)
+    // Another program rings than the one that a path is sought to.
+    if case .ringing = signal, link.isFindingPath { addCandidates(to: link, now: now) }
     if link.role == .callee, case .receipt(of: .accept) = signal { link.pathSignals.removeAll() }
     if !link.pathChanges.isEmpty { notePath(link, now: now) }
   }

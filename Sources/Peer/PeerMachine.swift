@@ -87,7 +87,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     case .foreign: droppedDatagrams &+= 1
     case .control:
       rendezvous.handleControl(
-        bytes.span, from: source, at: marks.local, now: now, identity: &identity)
+        bytes.span, from: source, to: marks.local, now: now, identity: &identity)
       settle(now: now)
     case .sealed(let id):
       if let link = link(owning: id) {
@@ -116,7 +116,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     guard !findings.subtracting([.answer, .audio, .audioControl, .video]).isEmpty else {
       return settle(now: now)
     }
-    for body in signals { handleSignal(body, from: link.peer, now: now) }
+    for body in signals { handleSignal(body, from: link.peer, isOnPath: true, now: now) }
     if findings.contains(.path) { notePath(link, now: now) }
     if findings.contains(.messages) { takeMessages(link, now: now) }
     if findings.contains(.probe) { noteProbe(link, hasHeard: true, now: now) }

@@ -59,6 +59,8 @@ struct RegistrationAttempt: ~Copyable {
   private var established: Established?
   /// A card came that has expired by our clock.
   private(set) var sawExpiredCard = false
+  /// A card came for a request of ours: packets of 512 bytes go there and are answered.
+  private var hasAnsweredShort = false
   /// Datagrams that did not verify.
   private(set) var strangeAnswers = 0
 
@@ -123,6 +125,7 @@ struct RegistrationAttempt: ~Copyable {
       return .nothing
     }
     deadlines.cancel(.cardRequest)
+    hasAnsweredShort = true
     guard !cards.contains(where: { $0.staticKey == packet.card.staticKey }),
       cards.count < Self.mostCards
     else { return .nothing }
@@ -144,7 +147,9 @@ struct RegistrationAttempt: ~Copyable {
   var failure: RegistrationFailure {
     if let hint { return hint }
     if sawExpiredCard { return .wrongClock(serverTime: nil) }
-    return strangeAnswers > 0 ? .notUnderstood : .noAnswer
+    if strangeAnswers > 0 { return .notUnderstood }
+    // COOKIE answers an INIT: then those get there.
+    return hasAnsweredShort && cookie == nil ? .longPacketsLost : .noAnswer
   }
 
   /// Whether another attempt would fail for the same reason.
@@ -322,6 +327,9 @@ struct RegistrationAttempt: ~Copyable {
     packet.append(bytes: initBytes)
     return true
   }
+
+  /// Two packets have brought nothing, 0.9 s after the first: the way to the rendezvous may be dead.
+  var isUnanswered: Bool { repetition >= 2 || cardRepetition >= 3 }
 
   /// When `handleTimeout` next has something to do.
   func wakeUp() -> Instant? { deadlines.next }

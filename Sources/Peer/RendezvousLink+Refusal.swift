@@ -24,19 +24,33 @@ extension RendezvousLink {
       return begin(now: now, identity: &identity)
     }
     switch failure {
-    case .token:
-      // One that came meanwhile may be accepted.
-      if token.best != tried { return begin(now: now, identity: &identity) }
-      token.isAwaited = true
-      token.forgetEnd()
-      isStopped = true
-      events.append(.registration(.failed(failure)))
+    case .token(let fault):
+      handleRefusal(of: tried, fault, now: now, identity: &identity)
     case .full, .wrongClock, .nameOnCard: retryLater(failure, isInCall: false, now: now)
-    case .noAnswer, .notUnderstood, .identityMismatch, .versionMismatch, .notAllowed, .superseded,
+    case .noAnswer, .longPacketsLost, .notUnderstood, .identityMismatch, .versionMismatch, .notAllowed, .superseded,
       .tooManyPrograms, .replaced:
       isStopped = true
       events.append(.registration(.failed(failure)))
     }
+  }
+
+  /// One that came meanwhile may be accepted, and one that held before may still hold.
+  private mutating func handleRefusal(
+    of tried: [UInt8]?, _ fault: TokenFault?, now: Instant, identity: inout LocalIdentity
+  ) {
+    let isNews = token.refuse(tried, fault, now: now)
+    guard !token.mayBegin(after: tried) else {
+      if isNews, let fault { events.append(.token(.refused(fault))) }
+      return begin(now: now, identity: &identity)
+    }
+    token.isAwaited = true
+    token.forgetEnd()
+    if fault == .notYetValid {
+      nextAttempt = now + TokenWatch.earlyPace
+    } else {
+      isStopped = true
+    }
+    events.append(.registration(.failed(.token(fault))))
   }
 
   /// Whether a card with a higher serial, with its time, or without a name is worth a try.

@@ -30,8 +30,8 @@ extension RendezvousLink {
   // MARK: - Packets outside the session
 
   mutating func handleControl(
-    _ bytes: Span<UInt8>, from source: SocketAddress, at local: LocalAddressID = .unspecified,
-    now: Instant, identity: inout LocalIdentity
+    _ bytes: Span<UInt8>, from source: SocketAddress, to local: LocalAddressID, now: Instant,
+    identity: inout LocalIdentity
   ) {
     guard route.reaches(source) else { return }
     detour.noteControl(byRelay: local.isRelay)
@@ -43,7 +43,9 @@ extension RendezvousLink {
     switch attempt?.handle(bytes, ownStatic: identity.staticKey, unixSeconds: seconds, now: now) {
     case .cardFound:
       handleTimeout(now: now, identity: &identity, isInCall: false)
-    case .established: establish(identity: identity, now: now)
+    case .established:
+      if !local.isRelay { route.settle(DatagramPath(source, local: local)) }
+      establish(identity: identity, now: now)
     case .refused(let failure): handleRefusal(failure, now: now, identity: &identity)
     case .nothing, nil: break
     }
@@ -85,7 +87,7 @@ extension RendezvousLink {
       detour.beginAttempt(now: now)
       attempt = RegistrationAttempt(
         expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
-        presence: presence, token: token.show(), abilities: abilities, now: now)
+        presence: presence, token: token.best, abilities: abilities, now: now)
     } catch {
       events.append(.registration(.failed(.notUnderstood)))
     }
@@ -115,7 +117,7 @@ extension RendezvousLink {
   mutating func retryLater(_ failure: RegistrationFailure, isInCall: Bool, now: Instant) {
     attempt = nil
     failures += 1
-    if failure == .noAnswer { route.turn() }
+    if failure == .noAnswer || failure == .longPacketsLost { route.turn() }
     events.append(.registration(.failed(failure)))
     nextAttempt =
       now + RegistrationBackOff.wait(after: failures, isInCall: isInCall, chance: random.unit())
@@ -149,6 +151,7 @@ extension RendezvousLink {
     isConfirmed = false
     association?.ping()
     association?.pingAfter = Self.confirmAfter
+    token.forgetAsked(now: now)
     if token.accept(made.token, milliseconds: terms.tokenLife, now: now) {
       events.append(.token(.renewed))
     }
@@ -184,7 +187,7 @@ extension RendezvousLink {
       stop(.replaced)
     } else if ending == nil || ending == .remoteClose(code: .tokenExpired) {
       token.forgetEnd()
-      guard !token.isFresh else {
+      guard !token.isUntried else {
         lose(now: now, identity: &identity)
         return true
       }
@@ -200,6 +203,8 @@ extension RendezvousLink {
   mutating func stop(_ failure: RegistrationFailure) {
     association = nil
     terms = nil
+    attempt = nil
+    nextAttempt = nil
     isStopped = true
     events.append(.registration(.failed(failure)))
   }

@@ -107,7 +107,8 @@ struct RendezvousLink: ~Copyable {
       while let frame = try reader.next() {
         demand = max(demand, frame.demand)
         if case .pathChallenge(let challenge) = frame {
-          if responses.count < Self.responseLimit {
+          // From elsewhere it is a copy that somebody passed on, and wants our packets to go there.
+          if route.reaches(source), responses.count < Self.responseLimit {
             responses.append((challenge.token, DatagramPath(source, local: marks.local)))
           }
         } else if association?.handle(frame, in: packet, from: source, now: now) == false {
@@ -146,7 +147,7 @@ struct RendezvousLink: ~Copyable {
     if handleEnding(now: now, identity: &identity) { return }
     if isSilent(now: now), attempt == nil, nextAttempt == nil {
       lose(now: now, identity: &identity)
-    } else if let terms, attempt == nil, !isStopped,
+    } else if let terms, attempt == nil, nextAttempt == nil, !isStopped,
       now >= termsAt + .seconds(Int64(terms.life) * 9 / 10)
     {
       begin(now: now, identity: &identity)
@@ -158,6 +159,7 @@ struct RendezvousLink: ~Copyable {
     let usual = pingPeriod(isInCall: isInCall)
     let isDoubtful = now.nanoseconds(since: last) > usual + Self.doubtAfter
     association?.pingAfter = isDoubtful ? Self.doubtAfter : usual
+    if isDoubtful { locate(now: now) }
   }
 
   func pingPeriod(isInCall: Bool) -> UInt64 {
@@ -188,6 +190,7 @@ struct RendezvousLink: ~Copyable {
     if detour.takeCopy(into: &packet) { return DatagramPath(address, local: .relay) }
     if attempt?.writePacket(into: &packet) == true {
       detour.keepCopy(of: packet, now: now)
+      if attempt?.isUnanswered == true { route.turn() }
       return route.path
     }
     if !responses.isEmpty, association != nil {

@@ -78,7 +78,6 @@ extension CallLink {
       session: ring?.pathChecks(local: localRingID, remote: ringID, presence: details.presence),
       agent: Agent(random: random.split()), candidates: candidates)
     programs.branches.append(branch)
-    if isFindingPath { branch.agent.addCandidates(candidates, now: now) }
   }
 
   /// The program that accepted takes the call's own place; the others' paths are of no use.
@@ -134,7 +133,8 @@ extension CallLink {
 
   /// Takes a packet under the ring keys of a program that is not in the call's own place.
   func receiveBranch(
-    _ bytes: [UInt8], from source: SocketAddress, signals: inout [[UInt8]], now: Instant
+    _ bytes: [UInt8], from source: SocketAddress, to local: LocalAddressID,
+    signals: inout [[UInt8]], now: Instant
   ) -> Findings {
     for branch in programs.branches {
       // What does not open is of no use afterwards.
@@ -142,7 +142,8 @@ extension CallLink {
       var span = copy.mutableSpan
       guard let frames = open(&span, of: branch) else { continue }
       return read(
-        span.span.extracting(frames), of: branch, from: source, signals: &signals, now: now)
+        span.span.extracting(frames), of: branch, from: source, to: local, signals: &signals,
+        now: now)
     }
     return []
   }
@@ -158,20 +159,22 @@ extension CallLink {
 
   private func read(
     _ packet: Span<UInt8>, of branch: RingBranch, from source: SocketAddress,
-    signals: inout [[UInt8]], now: Instant
+    to local: LocalAddressID, signals: inout [[UInt8]], now: Instant
   ) -> Findings {
     var findings = Findings()
+    var byteCount = packet.count + SealedPacket.minimumByteCount
     var reader = FrameReader(packet)
     do throws(WireError) {
       while let frame = try reader.next() {
         switch frame {
         case .pathChallenge(let challenge) where isFindingPath:
           branch.agent.handleChallenge(
-            token: challenge.token, from: source,
-            byteCount: packet.count + SealedPacket.minimumByteCount, now: now)
+            token: challenge.token, from: source, to: local, byteCount: byteCount, now: now)
+          // The packet stands for its first challenge only.
+          byteCount = 0
         case .pathResponse(let response):
           _ = branch.agent.handleResponse(
-            token: response.token, from: source, seenAs: response.observed, now: now)
+            token: response.token, from: source, to: local, seenAs: response.observed, now: now)
         case .signal(let body):
           signals.append(Array(copying: packet.bytes(at: body)))
           findings.insert(.signal)

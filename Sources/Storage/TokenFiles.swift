@@ -3,18 +3,28 @@ package import Tokens
 
 /// The files of access tokens: one line of text each.
 package enum TokenFiles {
-  /// Makes a signing key that only its owner may read. A file that is there stays as it is.
+  /// Makes a signing key that only its owner may read, and the file of the public one if asked to:
+  /// both, or neither. A file that is there stays as it is.
   package static func makeKey(
-    at path: String, random: inout RandomSource
+    at path: String, publicAt publicPath: String? = nil, random: inout RandomSource
   ) throws(StorageError) -> TokenPublicKey {
+    if let publicPath, PrivateFile.isThere(publicPath) { throw taken(publicPath) }
     let key = TokenSigningKey(random: &random)
-    try make(path, key.secretText())
-    return key.publicKey
+    let publicKey = key.publicKey
+    try make(path, key.secretText(), mode: 0o600)
+    guard let publicPath else { return publicKey }
+    do throws(StorageError) {
+      try write(publicKey, to: publicPath)
+    } catch {
+      PrivateFile.remove(path)
+      throw error
+    }
+    return publicKey
   }
 
-  /// Writes the public key. A file that is there stays as it is.
+  /// Writes the public key, for everybody to read. A file that is there stays as it is.
   package static func write(_ key: TokenPublicKey, to path: String) throws(StorageError) {
-    try make(path, key.text)
+    try make(path, key.text, mode: 0o644)
   }
 
   package static func signingKey(at path: String) throws(StorageError) -> TokenSigningKey {
@@ -41,12 +51,18 @@ package enum TokenFiles {
     try line(of: path, isSecret: false)
   }
 
-  private static func make(_ path: String, _ text: String) throws(StorageError) {
-    guard try PrivateFile.create(path, with: Array("\(text)\n".utf8)) else {
-      throw StorageError(
-        .notWritable, path, "\(path) is there already; it was left as it is.",
-        advice: "Choose another path, or move it away.")
+  private static func make(
+    _ path: String, _ text: String, mode: UInt32
+  ) throws(StorageError) {
+    guard try PrivateFile.create(path, with: Array("\(text)\n".utf8), mode: mode) else {
+      throw taken(path)
     }
+  }
+
+  private static func taken(_ path: String) -> StorageError {
+    StorageError(
+      .notWritable, path, "\(path) is there already; it was left as it is.",
+      advice: "Choose another path, or move it away.")
   }
 
   /// The text of the file without the space around it.

@@ -21,12 +21,8 @@ package enum TokenTime {
 
   /// To the second: `2026-03-01T12:00:00Z`.
   package static func text(milliseconds: UInt64) -> String {
-    let seconds = min(milliseconds, latest) / 1000
-    return String(Timestamp.text(wallNanoseconds: seconds * 1_000_000_000).dropLast(5)) + "Z"
+    String(Timestamp.text(wallMilliseconds: milliseconds).dropLast(5)) + "Z"
   }
-
-  /// What `Timestamp` can write: the year 2554.
-  private static let latest = UInt64.max / 1_000_000
 
   private static func days(in month: Int, of year: Int) -> Int {
     let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)

@@ -37,6 +37,12 @@ struct TokenIssuerTests {
     }
   }
 
+  @Test func `a token whose time has not begun is waited for`() {
+    let early = EarshotError.token(.notYetValid)
+    let state = RegistrationState(.failed(.token(.notYetValid))) { _ in early }
+    #expect(state == .reconnecting(early))
+  }
+
   @Test func `keys and tokens are made, and files that cannot be used are named`() throws {
     let folder = FileManager.default.temporaryDirectory.appending(
       path: "earshot-\(UUID().uuidString)")

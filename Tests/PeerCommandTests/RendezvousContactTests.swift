@@ -53,6 +53,57 @@ struct RendezvousContactTests {
     #expect(contact.failure == .closed)
   }
 
+  /// Method: the rendezvous is started again with another key, so that an outage comes first.
+  @Test func `a token that is refused is told beside the outage, once of each fault`() {
+    let refused = EarshotError(.tokenRefused, "Another key signed it.", advice: "Ask.")
+    let expired = EarshotError(.tokenExpired, "It has expired.", advice: "Ask.")
+    var contact = RendezvousContact(isPatient: true)
+    var lines: [String] = []
+    func tell(_ state: RegistrationState, at seconds: Int64) {
+      let now = Instant.zero + .seconds(seconds)
+      if let line = contact.follow(state, isInCall: false, now: now) { lines.append(line) }
+    }
+    tell(Self.there, at: 0)
+    tell(.reconnecting(nil), at: 10)
+    tell(.failed(refused), at: 12)
+    #expect(lines.count == 2 && lines.last == "Another key signed it. Ask.")
+    #expect(contact.failure == nil && contact.trouble == refused)
+    tell(.connecting, at: 20)
+    tell(.failed(refused), at: 21)
+    tell(.reconnecting(refused), at: 22)
+    #expect(lines.count == 2)
+    tell(.failed(expired), at: 23)
+    #expect(lines.count == 3 && lines.last == "It has expired. Ask.")
+    tell(Self.there, at: 70)
+    #expect(lines.last == "registered again after 1:00")
+    tell(.failed(expired), at: 80)
+    #expect(lines.count == 5 && lines.last == "It has expired. Ask.")
+  }
+
+  @Test func `who was never registered ends for want of a token`() {
+    let refused = EarshotError(.tokenRefused, "Another key signed it.", advice: "Ask.")
+    var contact = RendezvousContact(isPatient: true)
+    #expect(contact.follow(.failed(refused), isInCall: false, now: .zero) == nil)
+    #expect(contact.failure == refused)
+    var hasty = RendezvousContact(isPatient: false)
+    _ = hasty.follow(Self.there, isInCall: false, now: .zero)
+    _ = hasty.follow(.failed(refused), isInCall: false, now: .zero)
+    #expect(hasty.failure == refused)
+  }
+
+  @Test func `another token is wanted after a refusal and after an end`() {
+    for code in EarshotError.Code.allCases {
+      let error = EarshotError(code, "No.", advice: "")
+      let isWanted = [.tokenRefused, .tokenExpired].contains(code)
+      for state in [RegistrationState.failed(error), .reconnecting(error)] {
+        #expect(RendezvousContact.wantsToken(state) == isWanted, "\(state)")
+      }
+    }
+    for state in [RegistrationState.connecting, .reconnecting(nil), Self.there] {
+      #expect(!RendezvousContact.wantsToken(state))
+    }
+  }
+
   @Test func `a name that somebody else got meanwhile is told`() {
     var contact = RendezvousContact(isPatient: true)
     _ = contact.follow(Self.there, isInCall: false, now: .zero)

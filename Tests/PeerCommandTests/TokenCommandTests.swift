@@ -66,9 +66,84 @@ struct TokenCommandTests {
     let late = try run("show @t", at: Self.now + 43_200_000)
     #expect(late.code == .identity && late.text.contains("expired    2027-01-15T20:00:00Z"))
     #expect(late.text.contains("signature  not checked"))
-    #expect(try run("show @t", at: Self.now - 1).code == .identity)
+    // A rendezvous allows a minute for clocks that differ.
+    #expect(try run("show @t", at: Self.now - 60_000).code == .done)
+    #expect(try run("show @t", at: Self.now - 60_001).code == .identity)
     try folder.write(Array("nonsense".utf8), to: "t")
     #expect(try run("show @t").code == .identity)
+  }
+
+  @Test func `a token from a pipe is shown as one from a file`() throws {
+    _ = try run("new --key @k")
+    let token = try sign()
+    try folder.write(Array(token.utf8), to: "t")
+    let pipe = Pipe()
+    try pipe.fileHandleForWriting.write(contentsOf: Data("\n \(token)\n".utf8))
+    try pipe.fileHandleForWriting.close()
+    let piped = try TokenCommand(Arguments(["show", "-"])).text(
+      wallMilliseconds: Self.now,
+      input: "/proc/self/fd/\(pipe.fileHandleForReading.fileDescriptor)")
+    let read = try run("show @t")
+    #expect(piped.0 == read.text && piped.1 == .done)
+    let failure = #expect(throws: CommandFailure.self) {
+      try TokenCommand(Arguments(["show", "-"])).text(
+        wallMilliseconds: Self.now, input: folder.file("none"))
+    }
+    #expect(failure?.code == .file)
+  }
+
+  /// Method: whoever signs tokens writes orders to the terminal, and lines of this page, into one.
+  @Test func `no token forges a line of what is shown`() throws {
+    var random = RandomSource(seed: 1)
+    let key = TokenSigningKey(random: &random)
+    let json =
+      #"{"aud":"x\nsignature  right","sub":"\#(Self.bob)","scp":"register\u001b[2J","#
+      + #""exp":"2030-01-01T00:00:00Z","name":"bob\nexpires    never"}"#
+    let token = PublicToken(signing: Array(json.utf8), by: key)
+    try folder.write(Array(token.text.utf8), to: "t")
+    let lines = try run("show @t").text.split(separator: "\n")
+    #expect(lines.count == 6, "\(lines)")
+    #expect(lines[0] == "for        xsignature  right" && lines[2] == "permits    register[2J")
+    #expect(lines.count { $0.hasPrefix("signature") } == 1)
+    #expect(lines.count { $0.hasPrefix("expires") } == 1)
+  }
+
+  @Test func `what no rendezvous would take is not signed`() throws {
+    let key = try #require(TokenPublicKey(try run("new --key @k").text))
+    let rule = TokenRule(key: key, audience: "\(Self.server)")
+    let longest = String(repeating: "n", count: 63)
+    let words = [
+      "sign", "--key", folder.file("k"), "--sub", "\(Self.bob)", "--aud", "\(Self.server)",
+      "--expires", "12h", "--name", longest, "--scope",
+    ]
+    var count = 0
+    for length in 0..<200 {
+      let scope = "register " + String(repeating: "x", count: length)
+      let command = try TokenCommand(Arguments(words + [scope]))
+      let token: String
+      do throws(CommandFailure) {
+        token = try command.text(wallMilliseconds: Self.now).0
+      } catch {
+        #expect(error.code == .usage && error.advice.contains("--scope"))
+        continue
+      }
+      let grant = try? rule.check(Array(token.utf8), of: Self.bob, unixMilliseconds: Self.now)
+      #expect(grant?.name == longest)
+      count += 1
+    }
+    #expect((10..<190).contains(count), "\(count) of 200 lengths")
+    for scope in ["call", " ", "registers", "register\n"] {
+      #expect(throws: UsageError.self, "\(scope)") {
+        try TokenCommand(Arguments(words + [scope]))
+      }
+    }
+  }
+
+  @Test func `both keys are written, or neither`() throws {
+    try folder.write([], to: "p")
+    #expect(code { _ = try run("new --key @k --public @p") } == .file)
+    #expect(!FileManager.default.fileExists(atPath: folder.file("k")))
+    #expect(throws: UsageError.self) { try run("new --key @k --public @k") }
   }
 
   @Test func `a key that others may read is refused, and so is one of the wrong kind`() throws {

@@ -180,6 +180,21 @@ struct TokenTests {
     #expect(bob.response?.status == .nameGranted)
   }
 
+  /// Method: a session by one name, and newer tokens for others; one without a name takes any.
+  @Test func `a newer token for another name is refused while the session has its name`() {
+    var claims = claims(bob, seconds: 600)
+    join(bob, sign(self.claims(bob)), name: "bob")
+    #expect(bob.response?.status == .nameGranted)
+    claims.name = "robert"
+    #expect(renew(bob, sign(claims)) == .refused(.scope))
+    claims.name = "bob"
+    #expect(renew(bob, sign(claims)) == .accepted(milliseconds: 600_000))
+    join(carol, sign(self.claims(carol)))
+    claims = self.claims(carol, seconds: 600)
+    claims.name = "carol"
+    #expect(renew(carol, sign(claims)) == .accepted(milliseconds: 600_000))
+  }
+
   @Test func `where none is needed one that comes is not looked at`() {
     let open = Server()
     for token in [nil, "nonsense"] {

@@ -30,6 +30,28 @@ struct TokenFilesTests {
     #expect(text == key.text, "without the end of the line")
   }
 
+  @Test func `a key whose public half cannot be written is not made either`() throws {
+    var random = RandomSource(seed: 1)
+    scratch.write("there", [1])
+    let places: [(String, StorageError.Code)] = [
+      (scratch.file("there"), .notWritable),
+      (scratch.file("none/public"), .notWritable),
+    ]
+    for (place, expected) in places {
+      let found = code {
+        _ = try TokenFiles.makeKey(at: scratch.file("key"), publicAt: place, random: &random)
+      }
+      #expect(found == expected)
+      #expect(scratch.names() == ["there"])
+    }
+    #expect(scratch.read("there") == [1])
+    let key = try TokenFiles.makeKey(
+      at: scratch.file("key"), publicAt: scratch.file("public"), random: &random)
+    #expect(try TokenFiles.publicKey(at: scratch.file("public")) == key)
+    #expect(scratch.mode(scratch.file("public")) == 0o644)
+    #expect(scratch.mode(scratch.file("key")) == 0o600)
+  }
+
   @Test func `what is there is never replaced`() throws {
     let key = try make("key")
     #expect(code { _ = try make("key", 2) } == .notWritable)

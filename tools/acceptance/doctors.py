@@ -152,6 +152,17 @@ def call_without_a_path_says_what_was_tried(lab):
 
 
 @scenario
+def a_line_that_loses_long_packets_says_so(lab):
+    lab.rendezvous()
+    sh("ip", "netns", "exec", lab.ns("r"), "iptables", "-w", "-A", "INPUT", "-p", "udp", "-m", "length", "--length",
+       "1101:65535", "-j", "DROP")
+    program = lab.peer("a", "call", "bob")
+    equal(program.wait(15), 3, "exit code")
+    said = program.stderr()
+    assert "answers short packets, but none of 1228 bytes" in said and "1280" in said, said
+
+
+@scenario
 def nothing_listens_where_the_rendezvous_should_be(lab):
     took = []
     for words in (["call", "bob"], ["probe", SERVER]):

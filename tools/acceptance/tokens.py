@@ -1,5 +1,5 @@
 """Access tokens: who may register, the warning, the renewal, the end, with real programs."""
-import os, time
+import os, signal, time
 from lab import BIN
 from scenarios import equal, outcome, scenario
 
@@ -23,11 +23,24 @@ class Office:
 
     def __init__(self, lab):
         self.lab = lab
-        self.key, self.public = lab.path("signing.key"), lab.path("signing.pub")
-        token(lab, "new", "--key", self.key, "--public", self.public)
+        self.make_key("signing")
+        self.start()
+
+    def make_key(self, name):
+        """The key that signs from now on."""
+        self.key, self.public = self.lab.path(name + ".key"), self.lab.path(name + ".pub")
+        token(self.lab, "new", "--key", self.key, "--public", self.public)
         equal(os.stat(self.key).st_mode & 0o777, 0o600, "mode of the signing key")
-        server = lab.rendezvous(options=["--require-token", self.public])
-        self.server = next(line for line in server.lines() if line["type"] == "listening")["identity"]
+        equal(os.stat(self.public).st_mode & 0o777, 0o644, "mode of the public key")
+
+    def start(self):
+        self.program = self.lab.rendezvous(options=["--require-token", self.public])
+        listening = next(line for line in self.program.lines() if line["type"] == "listening")
+        self.server = listening["identity"]
+
+    def stop(self):
+        self.program.signal(signal.SIGTERM)
+        equal(self.program.wait(5), 0, f"exit code ({self.program.describe()})")
 
     def give(self, name, life, audience=None):
         """Puts a token for somebody into a file; the file."""
@@ -94,3 +107,29 @@ def tokens_say_who_may_register(lab):
     again = lab.peer("a", "call", "bob", "--duration", "1", "--token", alice, identity="alice")
     outcome(again, "completed", 0)
     return f"renewed in a call, over after {elapsed:.1f} s without a newer one, back with one"
+
+
+@scenario
+def tokens_of_another_key_are_taken_from_the_file(lab):
+    """No warning comes before the refusal: only the file has the token that the rendezvous wants."""
+    office = Office(lab)
+    bob = lab.peer("b", "answer", "--accept", "--token", office.give("bob", "1h"), identity="bob", name="bob")
+    bob.wait_event("registered")
+    office.make_key("other")
+    office.give("bob", "2h")
+    office.stop()
+    began = time.monotonic()
+    office.start()
+    bob.wait_event("registrationFailed", 15)
+    bob.wait_event("tokenRenewed", 3)
+    end = time.monotonic() + 3
+    while count(bob, "registered") < 2 and time.monotonic() < end:
+        time.sleep(0.02)
+    elapsed = time.monotonic() - began
+    equal([count(bob, name) for name in ["registered", "registrationFailed", "tokenWillExpire"]], [2, 1, 0], "events")
+    failure = [line for line in bob.lines() if line.get("name") == "registrationFailed"]
+    equal([line["code"] for line in failure], ["tokenRefused"], "why the first token was not taken")
+    equal(bob.stderr().count("another key signed it"), 1, f"warnings ({bob.stderr()})")
+    call = lab.peer("a", "call", "bob", "--duration", "1", "--token", office.give("alice", "1h"), identity="alice")
+    outcome(call, "completed", 0)
+    return f"registered again {elapsed:.1f} s after the start with another key"

@@ -14,6 +14,8 @@ BESIDE, ONE, BOTH, SILENT = 60, 400, 2000, 1500
 CONTINUED = 1000
 # One who waits is reached so soon after a change, in ms.
 WAITING = 2000
+# A call whose program starts while the first uplink is dead is connected so soon, in ms.
+STARTING = 5000
 
 
 class Case(NamedTuple):
@@ -169,8 +171,15 @@ def ended(town, case, movers):
 
 def reachable(town, case, movers):
     """How long one who waits is not reached after his address has changed: until a call is connected."""
-    if movers != "b":
-        return "–", None
+    return connected(town, case, movers) if movers == "b" else ("–", None)
+
+
+def begins(town, case, movers):
+    """How long a program takes to register and call that starts after the change."""
+    return connected(town, case, movers) if movers == "a" else ("–", None)
+
+
+def connected(town, case, movers):
     bob = town.peer("b", "answer", "--accept", "--calls", "1", name="bob")
     bob.wait_line(lambda line: line.get("name") == "registered", 12)
     time.sleep(LEAD)
@@ -207,6 +216,7 @@ CASES = [
     Case("stopped 5 s", stopped(5), (CONTINUED, CONTINUED, CONTINUED), seconds=5, kinds=("port",), moves=False),
     Case("stopped 30 s", stopped(30), (CONTINUED, CONTINUED, CONTINUED), kinds=("port",), measure=ended),
     Case("one who waits, address replaced", replaced, (WAITING, WAITING, WAITING), measure=reachable),
+    Case("one who calls, the first silent", silent, (STARTING, STARTING, STARTING), (0, 1), measure=begins),
     Case("one who waits, interface switched", switched, (WAITING, WAITING, WAITING), measure=reachable),
 ]
 NAMES = [case.name for case in CASES]

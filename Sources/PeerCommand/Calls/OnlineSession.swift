@@ -129,23 +129,37 @@ package final class OnlineSession {
   private func follow(tokenOf event: EndpointEvent) {
     switch event {
     case .tokenWillExpire(let left):
-      if tokenFile == nil, let path = options.token, let text = options.tokenText {
-        tokenFile = inbox.tokenFile(path, text: text)
-      }
-      do throws(ReactorError) {
-        guard let tokenFile, try !tokenFile.watch() else { return }
-        console.log(
-          .warning,
-          "the access token expires in \(max(0, left.milliseconds) / 1000) s; put a newer "
-            + "one into \(tokenFile.path)")
-      } catch {
-        remember(CommandFailure(system: error))
-      }
+      guard let tokenFile = openTokenFile(), !watch(tokenFile) else { return }
+      console.log(
+        .warning,
+        "the access token expires in \(max(0, left.milliseconds) / 1000) s; put a newer "
+          + "one into \(tokenFile.path)")
+    case .registrationChanged(let state) where RendezvousContact.wantsToken(state):
+      // No warning need have come before: the rendezvous may have another key since it was started
+      // again. `RendezvousContact` has the words.
+      if let tokenFile = openTokenFile() { _ = watch(tokenFile) }
     case .tokenRenewed:
       tokenFile?.stop()
       console.log(.info, "the rendezvous accepted a newer access token")
     case .tokenRefused(let error): console.log(.warning, "\(error.message) \(error.advice)")
     default: break
+    }
+  }
+
+  private func openTokenFile() -> TokenFile? {
+    if tokenFile == nil, let path = options.token, let text = options.tokenText {
+      tokenFile = inbox.tokenFile(path, text: text)
+    }
+    return tokenFile
+  }
+
+  /// Whether there is another token in the file already.
+  private func watch(_ file: TokenFile) -> Bool {
+    do throws(ReactorError) {
+      return try file.watch()
+    } catch {
+      remember(CommandFailure(system: error))
+      return false
     }
   }
 

@@ -12,6 +12,8 @@ package struct RendezvousContact {
   private var hadName = false
   /// When the outage began that was warned of.
   private var outage: Instant?
+  /// What was told last of the access token: an outage that was warned of is no word about it.
+  private var toldOfToken: EarshotError?
   /// Whether the first contact is waited for without end: then its failures are warned of too.
   private let isPatient: Bool
 
@@ -25,13 +27,14 @@ package struct RendezvousContact {
     case .connecting: return nil
     case .failed(let error) where mayBeRenewed(error):
       trouble = error
-      guard outage == nil else { return nil }
-      outage = now
-      return "\(error.message) \(error.advice)"
+      return tell(ofToken: error, now: now)
     case .failed(let error):
       failure = error
       trouble = nil
       return nil
+    case .reconnecting(.some(let error)) where mayBeRenewed(error):
+      trouble = error
+      return tell(ofToken: error, now: now)
     case .reconnecting(let error):
       trouble = error
       return warn(of: error, isInCall: isInCall, now: now)
@@ -44,9 +47,29 @@ package struct RendezvousContact {
     }
   }
 
+  /// Whether another access token would help.
+  package static func wantsToken(_ state: RegistrationState) -> Bool {
+    switch state {
+    case .failed(let error), .reconnecting(.some(let error)): wantsToken(error)
+    case .connecting, .registered, .reconnecting(nil): false
+    }
+  }
+
+  private static func wantsToken(_ error: EarshotError) -> Bool {
+    [.tokenExpired, .tokenRefused].contains(error.code)
+  }
+
   /// Whether a newer access token will begin the attempts again, and is waited for.
   private func mayBeRenewed(_ error: EarshotError) -> Bool {
-    isPatient && hasHadContact && [.tokenExpired, .tokenRefused].contains(error.code)
+    isPatient && hasHadContact && Self.wantsToken(error)
+  }
+
+  /// Once of each fault, whatever was said of the outage.
+  private mutating func tell(ofToken error: EarshotError, now: Instant) -> String? {
+    outage = outage ?? now
+    guard toldOfToken != error else { return nil }
+    toldOfToken = error
+    return "\(error.message) \(error.advice)"
   }
 
   private mutating func warn(of error: EarshotError?, isInCall: Bool, now: Instant) -> String? {
@@ -65,7 +88,10 @@ package struct RendezvousContact {
   private mutating func welcome(
     _ name: RegistrationState.NameStatus, now: Instant
   ) -> String? {
-    defer { outage = nil }
+    defer {
+      outage = nil
+      toldOfToken = nil
+    }
     guard let outage else { return nil }
     let seconds = Int(now.nanoseconds(since: outage) / 1_000_000_000)
     let lost = hadName && name != .granted ? "; the name belongs to another identity by now" : ""

@@ -1,8 +1,10 @@
 internal import Earshot
 package import Reactor
+internal import Tokens
 
-/// The file of the access token while a program runs: once the token is about to end it is read
-/// each second, until another one is accepted. One that was half written is read again whole.
+/// The file of the access token while a program runs: once another token is wanted it is read each
+/// second, until another one is accepted. One that is half written is no token yet, and is read
+/// again whole.
 package final class TokenFile {
   package let path: String
   /// The token that was read last.
@@ -48,11 +50,12 @@ package final class TokenFile {
     loop.setDeadline(timer, now + Self.pace)
   }
 
-  /// A file that cannot be read is one without a newer token: it may be in the making.
+  /// A file that cannot be read, or holds no token, is one without a newer token: it may be in the
+  /// making.
   private func readAgain() -> Bool {
-    guard let found = try? TokenIssuer.token(at: path), !found.isEmpty, found != text else {
-      return false
-    }
+    guard let found = try? TokenIssuer.token(at: path), found != text,
+      (try? PublicToken(parsing: found)) != nil
+    else { return false }
     text = found
     change(found)
     return true

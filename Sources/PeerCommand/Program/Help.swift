@@ -132,7 +132,7 @@ package enum Help {
       --aud RENDEZVOUS-ID  where it counts: what the rendezvous prints when it starts
       --expires TIME       for how long, like 90s, 30m, 12h or 7d; at most 366d
       --name NAME          the only name that the holder may register by  (default: any)
-      --scope WORDS        what it permits                 (default: register)
+      --scope WORDS        what it permits; one is register  (default: register)
 
     example: earshot token new --key signing.key --public signing.pub
              earshot token sign --key signing.key --sub ID --aud ID --expires 12h > bob.token

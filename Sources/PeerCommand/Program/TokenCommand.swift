@@ -31,6 +31,9 @@ package struct TokenCommand: Sendable {
     case let word: throw Self.unknown(word)
     }
     try arguments.finish()
+    if case .new(let path, .some(let publicPath)) = action, path == publicPath {
+      throw UsageError("--key and --public name the same file.")
+    }
     if case .sign = action { return }
     if let option = wanted.given { throw UsageError("\(option) belongs to sign.") }
   }
@@ -62,9 +65,14 @@ package struct TokenCommand: Sendable {
   }
 
   /// Does it; what is to be printed, and the exit code.
+  ///
+  /// - Parameter input: What `-` stands for.
   package func text(
-    wallMilliseconds now: UInt64
+    wallMilliseconds now: UInt64, input: String = "/dev/stdin"
   ) throws(CommandFailure) -> (String, ExitCode) {
+    // Standard input may be a pipe, which a file of ours is not.
+    var piped: String?
+    if case .show("-", _) = action { piped = try Self.firstWord(of: input) }
     do throws(EarshotError) {
       switch action {
       case .new(let path, let publicPath):
@@ -73,23 +81,49 @@ package struct TokenCommand: Sendable {
         claims.issuedAt = now
         claims.notBefore = now
         claims.expires = now + life
-        return (try TokenIssuer.sign(claims, keyFile: path), .done)
+        return (try Self.checked(try TokenIssuer.sign(claims, keyFile: path)), .done)
       case .show(let path, let publicPath):
         let key = try publicPath.map { path throws(EarshotError) in
           try TokenIssuer.publicKey(at: path)
         }
-        return try show(try TokenIssuer.token(at: path == "-" ? "/dev/stdin" : path), key, now: now)
+        if let piped { return show(piped, key, now: now) }
+        return show(try TokenIssuer.token(at: path), key, now: now)
       }
     } catch {
       throw CommandFailure(error)
     }
   }
 
+  /// What stands in a file or pipe up to the first space.
+  private static func firstWord(of input: String) throws(CommandFailure) -> String {
+    do throws(ReactorError) {
+      let bytes = try ProcessSurroundings.contents(of: input, limit: maximumInputByteCount)
+      let text = String(decoding: bytes, as: UTF8.self)
+      return String(text.drop(while: \.isWhitespace).prefix { !$0.isWhitespace })
+    } catch {
+      throw CommandFailure(file: error)
+    }
+  }
+
+  /// A signed token, if a rendezvous takes one of that length.
+  private static func checked(_ token: String) throws(EarshotError) -> String {
+    let (count, most) = (token.utf8.count, TokenLimits.textByteCount)
+    guard count <= most else {
+      throw EarshotError(
+        .invalidArgument, "The token has \(count) bytes; a rendezvous takes at most \(most).",
+        advice: "Permit less with --scope.")
+    }
+    return token
+  }
+
+  /// No token is longer, whatever space stands before it.
+  private static let maximumInputByteCount = 1024
+
   // MARK: - Words
 
   private func show(
     _ text: String, _ key: TokenPublicKey?, now: UInt64
-  ) throws(EarshotError) -> (String, ExitCode) {
+  ) -> (String, ExitCode) {
     guard let token = try? PublicToken(parsing: text),
       let claims = try? TokenClaims(json: token.payload)
     else {
@@ -102,18 +136,20 @@ package struct TokenCommand: Sendable {
     if let issued = claims.issuedAt {
       lines.append(("signed", TokenTime.text(milliseconds: issued)))
     }
-    let isEarly = claims.notBefore.map { $0 > now } ?? false
-    if let begin = claims.notBefore, isEarly {
+    if let begin = claims.notBefore, begin > now {
       lines.append(("begins", TokenTime.text(milliseconds: begin)))
     }
+    // As the rendezvous has it.
+    let isEarly = claims.notBefore.map { $0 > now + TokenLimits.tolerance } ?? false
     let isOver = claims.expires <= now
     lines.append(
       (isOver ? "expired" : "expires", TokenTime.text(milliseconds: claims.expires)))
     let isSigned = key.map { token.isSigned(by: $0) }
     lines.append(("signature", Self.words(isSigned, key)))
     let width = 11
+    // What somebody wrote into a token must not look like another line of this one.
     let page = lines.map { name, value in
-      name + String(repeating: " ", count: width - name.count) + value
+      name + String(repeating: " ", count: width - name.count) + Printable.only(value)
     }
     let isGood = !isOver && !isEarly && isSigned != false
     return (page.joined(separator: "\n"), isGood ? .done : .identity)
@@ -147,9 +183,9 @@ private struct WantedClaims {
     name = try arguments.option("--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ -") {
       OnlineOptions.isName($0) ? $0 : nil
     }
-    scope = try arguments.option("--scope", wants: "words of a-z 0-9 . : _ - with spaces between") {
-      Self.isScope($0) ? $0 : nil
-    }
+    scope = try arguments.option(
+      "--scope", wants: "words of a-z 0-9 . : _ - with spaces between, and register among them"
+    ) { Self.isScope($0) ? $0 : nil }
   }
 
   /// One that was given.
@@ -182,8 +218,10 @@ private struct WantedClaims {
     return seconds <= 366 * 86_400 ? seconds * 1000 : nil
   }
 
+  /// Whether a rendezvous may accept a token that permits this: without "register" none does.
   private static func isScope(_ text: String) -> Bool {
     let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789.:_- ".utf8)
-    return !text.isEmpty && text.utf8.allSatisfy { letters.contains($0) }
+    return text.utf8.allSatisfy { letters.contains($0) }
+      && text.split(separator: " ").contains { $0 == TokenClaims.register }
   }
 }

@@ -2,7 +2,12 @@
 package enum Timestamp {
   /// RFC 3339 in UTC with milliseconds: `2026-03-01T12:00:00.000Z`.
   package static func text(wallNanoseconds: UInt64) -> String {
-    let milliseconds = wallNanoseconds / 1_000_000
+    text(wallMilliseconds: wallNanoseconds / 1_000_000)
+  }
+
+  /// The same of milliseconds since 1970; the last time with a year of four digits for any later.
+  package static func text(wallMilliseconds: UInt64) -> String {
+    let milliseconds = min(wallMilliseconds, latestMilliseconds)
     let seconds = milliseconds / 1000
     // Days to civil date (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
     let days = seconds / 86_400 + 719_468
@@ -18,6 +23,9 @@ package enum Timestamp {
     return "\(pad(year, 4))-\(pad(month, 2))-\(pad(day, 2))T\(pad(time / 3600, 2))"
       + ":\(pad(time / 60 % 60, 2)):\(pad(time % 60, 2)).\(pad(milliseconds % 1000, 3))Z"
   }
+
+  /// 9999-12-31T23:59:59.999Z.
+  private static let latestMilliseconds: UInt64 = 253_402_300_799_999
 
   /// `0:07`, `12:34`, `1:02:03`.
   package static func clock(seconds: Int) -> String {

@@ -39,8 +39,12 @@ extension RendezvousMachine {
       && limiter.takeLookUp(of: registry[slot].address, now: now)
     var result = TokenResult.tooMany
     if isAllowed {
-      switch rule(on: renewal.token, of: registry[slot].id, now: now) {
+      let ruling = rule(on: renewal.token, of: registry[slot].id, now: now)
+      let allowsName = registry.name(of: slot).map { ruling.allows($0) } ?? true
+      switch ruling {
       case .notRequired: result = .accepted(milliseconds: 0)
+      // It does not permit the name that the session has.
+      case .granted where !allowsName: result = .refused(.scope)
       case .granted(let grant):
         tokens.set(slot, at: now + grant.life)
         result = .accepted(milliseconds: grant.wireLife)

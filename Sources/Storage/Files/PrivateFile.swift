@@ -1,9 +1,12 @@
 internal import Glibc
 
-/// Small files that only their owner may read, replaced whole or not at all.
+/// Small files that only their owner may read unless it is said otherwise, replaced whole or not at
+/// all.
 enum PrivateFile {
   /// Anything longer is not a file of ours.
   static let maximumByteCount = 8 << 20
+  /// The mode of a file that nobody else may open.
+  static let ownerOnly: mode_t = 0o600
 
   /// The contents; `nil` when there is no such file.
   ///
@@ -48,8 +51,12 @@ enum PrivateFile {
   }
 
   /// Makes a file that must not exist yet; `false` when somebody else was first, whose file stays.
-  static func create(_ path: String, with bytes: [UInt8]) throws(StorageError) -> Bool {
-    let temporary = try writeBeside(path, bytes)
+  ///
+  /// - Parameter mode: Who may read it.
+  static func create(
+    _ path: String, with bytes: [UInt8], mode: mode_t = ownerOnly
+  ) throws(StorageError) -> Bool {
+    let temporary = try writeBeside(path, bytes, mode)
     let result = unsafe link(temporary, path)
     let reason = errno
     _ = unsafe unlink(temporary)
@@ -60,6 +67,15 @@ enum PrivateFile {
     syncDirectory(of: path)
     return true
   }
+
+  /// Whether there is anything at `path`.
+  static func isThere(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0
+  }
+
+  /// Takes back what was made a moment ago.
+  static func remove(_ path: String) { _ = unsafe unlink(path) }
 
   /// Makes `path` and its missing parents, for their owner only. Existing ones stay as they are.
   static func makeDirectory(_ path: String) throws(StorageError) {
@@ -106,16 +122,20 @@ enum PrivateFile {
   }
 
   /// Writes `bytes` to a new file in the same directory and makes them durable; gives its path.
-  private static func writeBeside(_ path: String, _ bytes: [UInt8]) throws(StorageError) -> String {
+  private static func writeBeside(
+    _ path: String, _ bytes: [UInt8], _ mode: mode_t = ownerOnly
+  ) throws(StorageError) -> String {
     var number: Int32 = -1
     var temporary = ""
     for attempt in 0..<100 {
       temporary = "\(path).new-\(getpid())-\(attempt)"
-      number = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      number = unsafe open(
+        temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, ownerOnly)
       if number >= 0 || errno != EEXIST { break }
     }
     guard number >= 0 else { throw .kernel("write", path, errno: errno) }
     var reason = write(bytes, to: number)
+    if reason == 0, mode != ownerOnly, fchmod(number, mode) != 0 { reason = errno }
     if reason == 0, fsync(number) != 0 { reason = errno }
     if close(number) != 0, reason == 0 { reason = errno }
     if reason != 0 {

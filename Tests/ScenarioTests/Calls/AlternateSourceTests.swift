@@ -58,6 +58,47 @@ import Testing
     #expect(gaps.allSatisfy { $0 <= 2_000 }, "\(gaps)")
   }
 
+  /// `waiting` is how long the uplink has been dead when the call begins, in ms.
+  @Test(arguments: pairs, [Int64(100), 5_000, 60_000])
+  func `a call begun while the routes' choice is dead is set up by the other uplink`(
+    pair: Pair, waiting: Int64
+  ) throws {
+    // Who waits learns it with its next PING, 20 s after the last.
+    let isKnown = waiting > 30_000
+    for (seed, isCaller) in [(UInt64(1), true), (2, !isKnown), (3, true), (4, !isKnown)] {
+      let peers = TwoPeers(
+        seed: seed, roundTrip: .milliseconds(50), nat: (pair.alice.behaviour, pair.bob.behaviour))
+      addUplink(peers.alice, pair.alice)
+      addUplink(peers.bob, pair.bob)
+      peers.world.run(.seconds(3))
+      let mover = isCaller ? peers.alice : peers.bob
+      setUplink(mover, isDead: true, peers)
+      peers.world.run(.milliseconds(waiting + Int64(seed) * 17))
+      let call = try peers.connect()
+      #expect(
+        mover.statistics(of: call)?.local == LocalAddressID(rawValue: 1),
+        "\(seed)\n\(peers.story)")
+      peers.world.run(.seconds(2))
+      peers.expectHungUp()
+    }
+  }
+
+  @Test(arguments: RoamingTests.seeds)
+  func `who starts while the routes' choice is dead registers by the other uplink within 2500 ms`(
+    seed: UInt64
+  ) throws {
+    let peers = TwoPeers(
+      seed: seed, roundTrip: .milliseconds(50), nat: (.portRestricted, .portRestricted))
+    addUplink(peers.alice, .port)
+    setUplink(peers.alice, isDead: true, peers)
+    peers.world.run(.milliseconds(2_500))
+    #expect(peers.alice.isRegistered, "\(peers.story)")
+    let call = try peers.connect()
+    peers.world.run(.seconds(2))
+    #expect(peers.alice.statistics(of: call)?.local == LocalAddressID(rawValue: 1))
+    peers.expectHungUp()
+  }
+
   @Test func `the routes' choice is used again when it carries again`() throws {
     let peers = TwoPeers(roundTrip: .milliseconds(50), nat: (.portRestricted, .portRestricted))
     addUplink(peers.alice, .port)

@@ -44,7 +44,9 @@ struct MuteCaller: ~Copyable, DatagramMachine {
     now: Instant
   ) {
     switch Demultiplexer.classify(bytes.span) {
-    case .control: link.handleControl(bytes.span, from: source, now: now, identity: &identity)
+    case .control:
+      link.handleControl(
+        bytes.span, from: source, to: .unspecified, now: now, identity: &identity)
     case .sealed: link.receive(&bytes, from: source, marks: marks, now: now, identity: &identity)
     case .foreign: break
     }

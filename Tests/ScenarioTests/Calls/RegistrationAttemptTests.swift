@@ -56,6 +56,20 @@ import Wire
       return bytes
     }
 
+    /// Everything that the attempt sends at `now`, and whether it has failed by then.
+    mutating func step(now: Instant) -> (packets: [[UInt8]], hasFailed: Bool) {
+      let hasFailed = attempt.handleTimeout(
+        identity: identity, time: TAI64N(unixMilliseconds: unixSeconds * 1000),
+        connectionID: ConnectionID(rawValue: 77), random: &random, now: now)
+      var packets: [[UInt8]] = []
+      var isThere = true
+      while isThere {
+        let packet = [UInt8](capacity: 1200) { isThere = attempt.writePacket(into: &$0) }
+        if isThere { packets.append(packet) }
+      }
+      return (packets, hasFailed)
+    }
+
     /// What the rendezvous answers.
     mutating func answer(_ datagram: [UInt8]) -> [UInt8] {
       var bytes = datagram
@@ -106,6 +120,26 @@ import Wire
       responder = established.terms.responder
     }
     #expect(responder == sent.responder)
+  }
+
+  /// - Parameter longest: What the line carries, in bytes; anything longer is lost without a sign.
+  @Test(arguments: [(1199, RegistrationFailure.longPacketsLost), (511, .noAnswer)])
+  func `a line that loses long packets is told apart from one that loses all`(
+    longest: Int, failure: RegistrationFailure
+  ) throws {
+    var pair = try Pair()
+    var now = Self.now
+    var hasFailed = false
+    while !hasFailed, now < Self.now + .seconds(20) {
+      now = now + .milliseconds(50)
+      let sent = pair.step(now: now)
+      for packet in sent.packets where packet.count <= longest {
+        let answer = pair.answer(packet)
+        if !answer.isEmpty, answer.count <= longest { _ = pair.receive(answer) }
+      }
+      hasFailed = sent.hasFailed
+    }
+    #expect(hasFailed && pair.attempt.failure == failure)
   }
 
   /// What anybody can make who sees `initiation`.

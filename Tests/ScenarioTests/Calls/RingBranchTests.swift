@@ -1,4 +1,5 @@
 import Calling
+import Connectivity
 import Cryptography
 import Primitives
 import SecureSession
@@ -22,8 +23,50 @@ import Wire
       CallID(from: &random), .caller, peer: .zero, peerStatic: .zero,
       program: PresenceID(rawValue: 9), limits: PeerLimits(), random: &random)
     link.localRingID = ConnectionID(rawValue: 77)
-    link.ring = RingKeys(secret: SecretKey(random: &random), side: .caller)
+    link.ring = ringKeys(.caller)
     return link
+  }
+
+  private func ringKeys(_ side: RingKeys.Side) -> RingKeys {
+    var random = RandomSource(seed: 1000)
+    return RingKeys(secret: SecretKey(random: &random), side: side)
+  }
+
+  /// A packet of the program `presence` with `count` challenges.
+  private func challenges(_ count: Int, from presence: PresenceID, port: UInt32) -> [UInt8] {
+    var keys = ringKeys(.callee)
+    guard
+      var session = keys.pathChecks(
+        local: ConnectionID(rawValue: port), remote: ConnectionID(rawValue: 77),
+        presence: presence)
+    else { return [] }
+    return [UInt8](capacity: 2048) { packet in
+      Session.beginPacket(&packet)
+      for token in 0..<count { PathChallengeFrame(token: UInt64(token)).write(to: &packet) }
+      do { try session.seal(&packet) } catch { packet.removeAll() }
+    }
+  }
+
+  @Test(arguments: [1, 2]) func `a packet with a hundred challenges counts for its own bytes once`(
+    rank: Int
+  ) throws {
+    var random = RandomSource(seed: 4)
+    let link = callingLink(&random)
+    link.isFindingPath = true
+    for (presence, port) in [(first, UInt16(1001)), (second, 1002)] {
+      link.adopt(details(presence, port: port), random: &random, now: .zero)
+    }
+    var packet = challenges(100, from: rank == 1 ? first : second, port: 1000 + UInt32(rank))
+    let byteCount = packet.count
+    #expect(byteCount > 900)
+    var span = packet.mutableSpan
+    var signals: [[UInt8]] = []
+    let victim = SocketAddress(v4: 203, 0, 113, 9, port: 9)
+    _ = link.receive(
+      &span, from: victim, marks: DatagramMarks(), signals: &signals, now: .zero)
+    let agent = rank == 1 ? link.agent : link.programs.branches[0].agent
+    let allowed = try #require(agent.provisional)
+    #expect(allowed.path.remote == victim && allowed.byteCount <= 3 * byteCount)
   }
 
   @Test func `the program that accepts brings its own path, whichever rang first`() {

@@ -2,6 +2,7 @@ import Calling
 import Cryptography
 import Primitives
 import Rendezvous
+import SecureSession
 import Simulation
 import Testing
 import Tokens
@@ -31,10 +32,13 @@ import Wire
     }
 
     /// A token that lasts so long from now on, by the clock of the rendezvous.
-    func token(for id: PeerID, _ life: Duration) -> [UInt8] {
+    ///
+    /// - Parameter wait: How long its time has not begun.
+    func token(for id: PeerID, _ life: Duration, after wait: Duration? = nil) -> [UInt8] {
       let now = UInt64(world.wallClock + world.rendezvous.wallClockError)
       let claims = TokenClaims(
         audience: "\(world.rendezvous.id)", subject: id, issuedAt: now,
+        notBefore: wait.map { now + UInt64($0.milliseconds) },
         expires: now + UInt64(life.milliseconds))
       switch TokenSigningKey(key) {
       case .some(let key): return Array(PublicToken(signing: claims.json, by: key).text.utf8)
@@ -49,7 +53,10 @@ import Wire
     }
 
     func renew(_ peer: SimulatedPeer, _ life: Duration) {
-      let token = token(for: peer.id, life)
+      show(peer, token(for: peer.id, life))
+    }
+
+    func show(_ peer: SimulatedPeer, _ token: [UInt8]) {
       _ = peer.host.command(now: world.now) { machine, now in machine.renewToken(token, now: now) }
     }
 
@@ -214,14 +221,88 @@ import Wire
     }
   }
 
+  /// Method: two newer tokens within one round trip, of which the first is somebody else's.
+  @Test func `a refusal is of the token that was judged`() throws {
+    let office = Office()
+    let peer = office.addPeer(0, .seconds(60))
+    #expect(office.world.run(atMost: .seconds(5)) { peer.isRegistered })
+    office.show(peer, office.token(for: office.world.rendezvous.id, .seconds(600)))
+    office.renew(peer, .seconds(600))
+    office.world.run(.seconds(100))
+    #expect(Office.steps(of: peer).map(\.step) == [.refused(.subject), .renewed])
+    #expect(Office.failures(of: peer).map(\.failure) == [.token(nil)])
+    #expect(peer.isRegistered && peer.registrations.count == 1)
+  }
+
+  /// Method: the same with two good ones, of which the first is the shorter.
+  @Test func `a life is of the token that was judged`() throws {
+    let office = Office()
+    let peer = office.addPeer(0, .seconds(60))
+    #expect(office.world.run(atMost: .seconds(5)) { peer.isRegistered })
+    office.renew(peer, .seconds(50))
+    office.renew(peer, .seconds(3600))
+    office.world.run(.seconds(100))
+    #expect(Office.steps(of: peer).map(\.step) == [.renewed, .renewed])
+    #expect(peer.isRegistered && peer.registrations.count == 1)
+  }
+
+  /// Method: a newer token that the rendezvous accepts after 30 s, a minute before its time.
+  @Test func `a newer token whose time has not begun is shown again`() throws {
+    let office = Office()
+    let peer = office.addPeer(0, .seconds(90))
+    #expect(office.world.run(atMost: .seconds(5)) { peer.isRegistered })
+    office.show(peer, office.token(for: peer.id, .seconds(600), after: .seconds(90)))
+    office.world.run(.seconds(120))
+    #expect(Office.steps(of: peer).map(\.step) == [.refused(.notYetValid), .renewed])
+    #expect(peer.isRegistered && peer.registrations.count == 1)
+  }
+
+  /// Method: the same, and the token before it ends after 20 s.
+  @Test func `where nothing holds any more a token is waited for until its time`() throws {
+    let office = Office()
+    let peer = office.addPeer(0, .seconds(20))
+    #expect(office.world.run(atMost: .seconds(5)) { peer.isRegistered })
+    let signed = office.world.now
+    office.show(peer, office.token(for: peer.id, .seconds(600), after: .seconds(90)))
+    #expect(office.world.run(atMost: .seconds(45)) { peer.registrations.count == 2 })
+    #expect((29_000...42_000).contains(Self.milliseconds(signed, office.world.now)))
+    let failures = Office.failures(of: peer).map(\.failure)
+    #expect(failures.first == .token(nil) && failures.count > 1)
+    #expect(failures.dropFirst().allSatisfy { $0 == .token(.notYetValid) }, "\(failures)")
+  }
+
+  @Test func `whoever waits for the time of a token takes another one at once`() throws {
+    let office = Office()
+    let peer = office.addPeer(0, .seconds(10))
+    #expect(office.world.run(atMost: .seconds(5)) { peer.isRegistered })
+    office.show(peer, office.token(for: peer.id, .seconds(6000), after: .seconds(3000)))
+    let isWaiting = office.world.run(atMost: .seconds(15)) {
+      Office.failures(of: peer).last?.failure == .token(.notYetValid)
+    }
+    #expect(isWaiting)
+    office.renew(peer, .seconds(600))
+    #expect(office.world.run(atMost: .seconds(2)) { peer.isRegistered })
+  }
+
+  @Test func `an end for good leaves no attempt behind`() {
+    var random = RandomSource(seed: 1)
+    var identity = LocalIdentity(kind: .peer, unixSeconds: 1_000_000, random: &random)
+    var link = RendezvousLink(
+      PeerConfiguration(
+        rendezvous: SocketAddress(v4: 192, 0, 2, 1, port: 7400), wallClockAtZero: 1_000_000_000),
+      presence: .unnamed, random: random.split())
+    link.start(now: .zero, identity: &identity)
+    link.nextAttempt = .zero
+    link.stop(.token(.expired))
+    let deadline = link.nextDeadline
+    #expect(deadline == nil)
+  }
+
   @Test func `a newer token that is not accepted is told, and the one before holds`() throws {
     let office = Office()
     let peer = office.addPeer(0, .seconds(60))
     #expect(office.world.run(atMost: .seconds(5)) { peer.isRegistered })
-    let wrong = office.token(for: office.world.rendezvous.id, .seconds(600))
-    _ = peer.host.command(now: office.world.now) { machine, now in
-      machine.renewToken(wrong, now: now)
-    }
+    office.show(peer, office.token(for: office.world.rendezvous.id, .seconds(600)))
     office.world.run(.seconds(20))
     #expect(Office.steps(of: peer).map(\.step) == [.refused(.subject)])
     #expect(peer.isRegistered)
