@@ -154,7 +154,7 @@ let package = Package(
       "Simulation",
       [
         "LinkModel", "LastMile", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer",
-        "Rendezvous", "Calling", "Congestion", "Video", "Tokens",
+        "Rendezvous", "Calling", "Congestion", "Video", "Tokens", "Audio",
       ],
       path: "Tests/Simulation"),
     program(

@@ -3,8 +3,8 @@ import Audio
 import Primitives
 import Wire
 
-/// One direction of a call's audio: a sender with a fixed plan, a line that loses by seed, and a
-/// receiver that asks for what it lacks; everything of 20 ms timed for itself.
+/// One direction of a call's audio: an engine that speaks by a fixed plan, a line that loses by
+/// seed, and an engine that hears and asks for what it lacks; each end timed for itself.
 struct AudioPathCost: ~Copyable {
   /// What one run came to.
   struct Figures {
@@ -15,11 +15,12 @@ struct AudioPathCost: ~Copyable {
     var repeated: UInt64
   }
 
-  private var sender: AudioSender
-  private var receiver: AudioReceiver
+  private var speaker: AudioEngine
+  private var listener: AudioEngine
   private var random = RandomSource(seed: 7)
   private let loss: Double
   private var body: [UInt8] = []
+  private var answer: [UInt8] = []
   private var step = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
   private var sendNanoseconds: UInt64 = 0
   private var receiveNanoseconds: UInt64 = 0
@@ -57,27 +58,27 @@ struct AudioPathCost: ~Copyable {
   }
 
   private static func make(_ distances: [Int], loss: Double) throws -> AudioPathCost {
-    var sender = try AudioSender(OpusEncoder.Settings())
     var plan = RedundancyPlan()
     for distance in distances {
       plan.add(RedundancyPlan.Copy(distance: distance, isLowRate: true))
     }
-    try sender.follow(plan)
-    return AudioPathCost(sender, try AudioReceiver(channels: 1), loss)
+    var settings = AudioEngine.Settings()
+    settings.fixedPlan = plan
+    return AudioPathCost(try AudioEngine(settings), try AudioEngine(settings), loss)
   }
 
   private init(
-    _ sender: consuming AudioSender, _ receiver: consuming AudioReceiver, _ loss: Double
+    _ speaker: consuming AudioEngine, _ listener: consuming AudioEngine, _ loss: Double
   ) {
-    self.sender = sender
-    self.receiver = receiver
+    self.speaker = speaker
+    self.listener = listener
     self.loss = loss
-    body.reserveCapacity(4 * AudioFormat.maxPayloadByteCount)
+    body.reserveCapacity(AudioFormat.maxPayloadByteCount)
+    answer.reserveCapacity(AudioFormat.maxPayloadByteCount)
   }
 
   /// All of `samples`; the first three seconds only warm up.
   private mutating func measure(_ samples: [Int16]) throws -> Figures {
-    receiver.roundTripMilliseconds = 40
     var allocations: UInt64 = 0
     let frames = samples.count / 960
     let warmUp = min(150, frames / 2)
@@ -86,10 +87,10 @@ struct AudioPathCost: ~Copyable {
       if frame == warmUp {
         sendNanoseconds = 0
         receiveNanoseconds = 0
-        repeated = sender.statistics.framesRetransmitted
+        repeated = speaker.sender.statistics.framesRetransmitted
         allocations = allocation_total()
       }
-      try carry(samples, frame)
+      for _ in 0..<4 { try visit(samples, frame) }
     }
     allocations = allocation_total() - allocations
     let measured = Double(frames - warmUp) * 20e6
@@ -97,48 +98,57 @@ struct AudioPathCost: ~Copyable {
       sendPercent: 100 * Double(sendNanoseconds) / measured,
       receivePercent: 100 * Double(receiveNanoseconds) / measured, allocations: allocations,
       framesSent: UInt64(frames - warmUp),
-      repeated: sender.statistics.framesRetransmitted - repeated)
+      repeated: speaker.sender.statistics.framesRetransmitted - repeated)
   }
 
-  private mutating func carry(_ samples: [Int16], _ frame: Int) throws {
-    now += 20_000_000
+  /// 5 ms at both ends.
+  private mutating func visit(_ samples: [Int16], _ frame: Int) throws {
+    now += 5_000_000
+    let time = Instant(nanoseconds: now)
     let began = AudioPathProgram.threadNanoseconds()
-    let mediaTime = UInt16(truncatingIfNeeded: frame * 2)
-    let hasCopies = try Self.encode(
-      samples, (frame * 960)..<(frame * 960 + 960), mediaTime, with: &sender, into: &body)
+    speaker.tick(now: time)
+    if speaker.wantedSampleCount > 0 {
+      let range = (frame * 960)..<(frame * 960 + 960)
+      try speaker.capture(samples.span.extracting(range), channels: 1)
+    }
+    var header = Self.poll(&speaker, into: &body)
     let sent = AudioPathProgram.threadNanoseconds()
     sendNanoseconds += sent - began
-    if random.unit() >= loss {
-      let heading = AudioMediaFrame(
-        length: .milliseconds20, isMarked: frame == 0, hasCopies: hasCopies, mediaTime: mediaTime)
-      let bytes = body
-      receiver.receive(bytes.span, heading, arrival: Instant(nanoseconds: now))
+    if let heading = header, random.unit() >= loss {
+      try Self.give(body, heading, to: &listener, time)
     }
-    for _ in 0..<4 { Self.pull(from: &receiver, into: &step, Instant(nanoseconds: now)) }
-    let request = receiver.pollRequest(now: Instant(nanoseconds: now))
-    _ = receiver.pollReport(now: Instant(nanoseconds: now))
+    listener.tick(now: time)
+    Self.pull(from: &listener, into: &step, time)
+    header = Self.poll(&listener, into: &answer)
     receiveNanoseconds += AudioPathProgram.threadNanoseconds() - sent
-    if let request { sender.handle(request) }
+    while let heading = header {
+      try Self.give(answer, heading, to: &speaker, time)
+      header = Self.poll(&listener, into: &answer)
+    }
   }
 
-  private static func encode(
-    _ samples: [Int16], _ range: Range<Int>, _ mediaTime: UInt16, with sender: inout AudioSender,
-    into body: inout [UInt8]
-  ) throws -> Bool {
-    var hasCopies = false
+  private static func give(
+    _ body: [UInt8], _ header: AudioBodyHeader, to engine: inout AudioEngine, _ now: Instant
+  ) throws {
+    let conditions = PathConditions(roundTrip: (40_000_000, 40_000_000))
+    try engine.receive(body.span, header, arrival: now, conditions, now: now)
+  }
+
+  private static func poll(
+    _ engine: inout AudioEngine, into body: inout [UInt8]
+  ) -> AudioBodyHeader? {
+    var header: AudioBodyHeader?
     body.removeAll(keepingCapacity: true)
-    try body.append(addingCapacity: 2 * AudioFormat.maxPayloadByteCount) {
-      (output) throws(OpusError) in
-      hasCopies = try sender.encode(
-        samples.span.extracting(range), mediaTime: mediaTime, into: &output)
+    body.append(addingCapacity: AudioFormat.maxPayloadByteCount) {
+      header = engine.pollTransmit(into: &$0)
     }
-    return hasCopies
+    return header
   }
 
   private static func pull(
-    from receiver: inout AudioReceiver, into step: inout [Int16], _ now: Instant
+    from engine: inout AudioEngine, into step: inout [Int16], _ now: Instant
   ) {
     var span = step.mutableSpan
-    _ = receiver.buffer.pull(into: &span, now: now)
+    _ = engine.pull(into: &span, now: now)
   }
 }

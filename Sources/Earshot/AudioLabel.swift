@@ -1,3 +1,4 @@
+internal import Audio
 internal import Peer
 internal import Primitives
 internal import Reactor
@@ -20,23 +21,37 @@ struct AudioLabel {
   /// The round trip, smoothed and least, in milliseconds; `nil` before it was measured.
   var roundTrip: (smoothed: UInt16, minimum: UInt16)?
 
-  init() {}
-
-  /// What came in, and the round trip in nanoseconds.
-  init(
-    _ frame: ReceivedAudio, _ roundTrip: (smoothed: UInt64, minimum: UInt64)?,
-    allowance: Int? = nil
-  ) {
-    kind = frame.kind
-    self.allowance = allowance
-    mediaTime = frame.mediaTime
-    length = frame.length
-    isMarked = frame.isMarked
-    hasCopies = frame.hasCopies
-    arrival = frame.arrival.nanoseconds
-    self.roundTrip = roundTrip.map {
+  /// What came in, and the path it came by.
+  init(_ audio: ReceivedAudio, _ conditions: PathConditions) {
+    self.init(audio.header)
+    arrival = audio.arrival.nanoseconds
+    allowance = conditions.allowedWireBitrate
+    roundTrip = conditions.roundTrip.map {
       (UInt16(clamping: $0.smoothed / 1_000_000), UInt16(clamping: $0.minimum / 1_000_000))
     }
+  }
+
+  /// What is to go out.
+  init(_ header: AudioBodyHeader) {
+    kind = header.kind
+    mediaTime = header.frame.mediaTime
+    length = header.frame.length
+    isMarked = header.frame.isMarked
+    hasCopies = header.frame.hasCopies
+  }
+
+  var header: AudioBodyHeader {
+    guard kind == .frame else { return AudioBodyHeader(kind) }
+    return AudioBodyHeader(
+      AudioMediaFrame(
+        length: length, isMarked: isMarked, hasCopies: hasCopies, mediaTime: mediaTime))
+  }
+
+  var conditions: PathConditions {
+    PathConditions(
+      roundTrip: roundTrip.map {
+        (UInt64($0.smoothed) * 1_000_000, UInt64($0.minimum) * 1_000_000)
+      }, allowance: allowance)
   }
 
   init(_ label: SPSCRing.Label) {

@@ -69,22 +69,19 @@ extension Endpoint {
   private func sendAudio(_ callID: Wire.CallID) {
     guard let audio = calls[callID]?.audio else { return }
     sampleNetwork(callID)
-    let capture = self.capture
+    let isCapturing = capture != nil
     driver.withMachine { machine, now in
+      let remote = isCapturing ? machine.statistics(of: callID)?.remote : nil
       if let heard = machine.lastHeard(of: callID) { audio.rings.peerHeard.set(heard.nanoseconds) }
       var isThere = true
       while isThere {
         isThere =
           audio.rings.toSend.pop { payload, packed in
-            let frame = AudioLabel(packed)
-            guard frame.kind == .frame else {
-              _ = machine.sendAudioControl(payload, frame.kind, on: callID, now: now)
-              return true
+            let header = AudioLabel(packed).header
+            _ = machine.sendAudio(payload, header, on: callID, now: now)
+            if let remote, header.kind == .frame {
+              self.capture(payload, header.frame, from: remote, age: nil)
             }
-            _ = machine.sendAudio(
-              payload, mediaTime: frame.mediaTime, length: frame.length, isMarked: frame.isMarked,
-              hasCopies: frame.hasCopies, on: callID, now: now)
-            if let capture { self.capture(payload, frame, of: callID, machine, to: capture) }
             return true
           } ?? false
       }
@@ -108,20 +105,20 @@ extension Endpoint {
   private func takeAudio(
     _ callID: Wire.CallID, _ audio: CallAudio, _ machine: inout PeerMachine
   ) {
-    let roundTrip = machine.roundTrip(of: callID)
-    let allowance = machine.audioAllowance(of: callID)
-    while true {
-      arrived.removeAll(keepingCapacity: true)
-      var frame: ReceivedAudio?
-      arrived.append(addingCapacity: 1275) { output in
-        frame = machine.pollAudio(of: callID, into: &output)
-      }
-      guard let frame else { return }
-      if let capture, frame.kind == .frame {
-        self.capture(arrived, frame, of: callID, machine, to: capture)
-      }
-      _ = audio.rings.received.push(
-        arrived.span, AudioLabel(frame, roundTrip, allowance: allowance).packed)
+    let conditions = PathConditions(
+      roundTrip: machine.roundTrip(of: callID), allowance: machine.audioAllowance(of: callID))
+    let remote = capture == nil ? nil : machine.statistics(of: callID)?.remote
+    var isThere = true
+    while isThere {
+      isThere =
+        machine.pollAudio(of: callID) { body, received in
+          _ = audio.rings.received.push(body, AudioLabel(received, conditions).packed)
+          if let remote, received.header.kind == .frame {
+            let age = SystemClock.now.nanoseconds(since: received.arrival)
+            self.capture(body, received.header.frame, from: remote, age: age)
+          }
+          return true
+        } ?? false
     }
   }
 
@@ -140,33 +137,20 @@ extension Endpoint {
     return bytes
   }
 
+  /// - Parameters:
+  ///   - remote: where it came from or goes to.
+  ///   - age: how long ago it came, in nanoseconds; `nil` for what is sent.
   private func capture(
-    _ body: Span<UInt8>, _ frame: AudioLabel, of callID: Wire.CallID,
-    _ machine: borrowing PeerMachine, to capture: any MediaCapture
+    _ body: Span<UInt8>, _ frame: AudioMediaFrame, from remote: SocketAddress, age: UInt64?
   ) {
-    guard let remote = machine.statistics(of: callID)?.remote else { return }
-    let bytes = Self.primary(of: body, hasCopies: frame.hasCopies)
-    guard !bytes.isEmpty else { return }
-    capture.capture(
-      CapturedFrame(
-        isOutgoing: true, local: localAddress(toward: remote), remote: remote,
-        mediaTime: frame.mediaTime, isMarked: frame.isMarked,
-        wallNanoseconds: SystemClock.wallNanoseconds), payload: bytes)
-  }
-
-  private func capture(
-    _ body: [UInt8], _ frame: ReceivedAudio, of callID: Wire.CallID,
-    _ machine: borrowing PeerMachine, to capture: any MediaCapture
-  ) {
-    guard let remote = machine.statistics(of: callID)?.remote else { return }
-    let payload = Self.primary(of: body.span, hasCopies: frame.hasCopies)
+    guard let capture else { return }
+    let payload = Self.primary(of: body, hasCopies: frame.hasCopies)
     guard !payload.isEmpty else { return }
-    let age = SystemClock.now.nanoseconds(since: frame.arrival)
     capture.capture(
       CapturedFrame(
-        isOutgoing: false, local: localAddress(toward: remote), remote: remote,
+        isOutgoing: age == nil, local: localAddress(toward: remote), remote: remote,
         mediaTime: frame.mediaTime, isMarked: frame.isMarked,
-        wallNanoseconds: SystemClock.wallNanoseconds &- age),
+        wallNanoseconds: SystemClock.wallNanoseconds &- (age ?? 0)),
       payload: payload)
   }
 }

@@ -47,8 +47,6 @@ public actor Endpoint {
   /// A call that both sides made at once goes on under the other's ID.
   var replacements: [Wire.CallID: Wire.CallID] = [:]
   var capture: (any MediaCapture)?
-  /// Room for one received frame.
-  var arrived: [UInt8] = []
   var statisticsTimer: EventLoop.Token?
   /// When the numbers of each call are due.
   var statisticsSchedule = StatisticsSchedule<Wire.CallID>()

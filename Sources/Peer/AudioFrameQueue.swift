@@ -1,17 +1,6 @@
 import Primitives
 import Wire
 
-/// What an entry beside the audio of a call is: the pipelines of the two ends talk to each other
-/// through it, and nothing between them looks inside.
-package enum AudioKind: UInt8, BitwiseCopyable, Sendable {
-  /// The body of an AUDIO frame.
-  case frame = 0
-  /// The body of an AUDIO_REPORT.
-  case report = 1
-  /// The body of an AUDIO_REQUEST.
-  case request = 2
-}
-
 /// A first-in-first-out of encoded audio frames between the application's edge and the packets.
 ///
 /// All its memory is made at once: putting a frame in and taking it out allocate nothing. When it
@@ -29,6 +18,14 @@ struct AudioFrameQueue: Sendable {
     var kind = AudioKind.frame
     /// When the packet came in, or when the frame was put in.
     var time = Instant.zero
+
+    var header: AudioBodyHeader {
+      guard kind == .frame else { return AudioBodyHeader(kind) }
+      return AudioBodyHeader(
+        AudioMediaFrame(
+          length: AudioMediaFrame.Length(rawValue: lengthCode) ?? .milliseconds20,
+          isMarked: isMarked, hasCopies: hasCopies, mediaTime: mediaTime))
+    }
   }
 
   private let capacity: Int
@@ -79,6 +76,14 @@ struct AudioFrameQueue: Sendable {
     first = (first + 1) % capacity
     count -= 1
     return entry
+  }
+
+  /// Shows the oldest entry to `body`, in place, and then removes it; `nil` when there is none.
+  mutating func pop<Result>(_ body: (Span<UInt8>, Entry) -> Result) -> Result? {
+    guard count > 0 else { return nil }
+    let result = body(headBytes, entries[first])
+    removeFirst()
+    return result
   }
 
   /// Whether the oldest entry is a frame, and not only copies of earlier ones.

@@ -5,22 +5,16 @@ package import Primitives
 import SecureSession
 package import Wire
 
-/// A received audio frame, or what the other pipeline says to ours, as `PeerMachine.pollAudio`
-/// gives it.
+/// A received body of audio, as `PeerMachine.pollAudio` gives it.
 package struct ReceivedAudio: BitwiseCopyable, Sendable {
-  package var kind: AudioKind
-  /// Copies of earlier frames stand before the frame's own bytes (`AudioBody`).
-  package var hasCopies: Bool
-  package var mediaTime: UInt16
-  package var length: AudioMediaFrame.Length
-  package var isMarked: Bool
+  package var header: AudioBodyHeader
   /// When the kernel took its packet.
   package var arrival: Instant
   package var byteCount: Int
 }
 
-/// Encoded audio in and out. Station 6 of the house tour; next is `AudioFrameQueue.swift`, and from
-/// there `CallLink+Outbound.swift`. Nothing here allocates.
+/// Encoded audio in and out: before and behind `AudioFrameQueue.swift`, station 5 of the house tour.
+/// Nothing here allocates.
 extension PeerMachine {
   /// Queues one encoded frame for the packet that leaves with the next drain.
   ///
@@ -37,6 +31,21 @@ extension PeerMachine {
       AudioFrameQueue.Entry(
         mediaTime: mediaTime, lengthCode: length.rawValue, isMarked: isMarked,
         hasCopies: hasCopies, time: now))
+  }
+
+  /// Queues one body of audio, of whatever kind.
+  ///
+  /// - Returns: `false` if this call may not send now.
+  package mutating func sendAudio(
+    _ body: Span<UInt8>, _ header: AudioBodyHeader, on callID: CallID, now: Instant
+  ) -> Bool {
+    guard header.kind == .frame else {
+      return sendAudioControl(body, header.kind, on: callID, now: now)
+    }
+    let frame = header.frame
+    return sendAudio(
+      body, mediaTime: frame.mediaTime, length: frame.length, isMarked: frame.isMarked,
+      hasCopies: frame.hasCopies, on: callID, now: now)
   }
 
   /// Queues a report or a request about the audio of the other side: it goes with the next frame,
@@ -71,10 +80,22 @@ extension PeerMachine {
       link.hasToldAudio = false
       return nil
     }
-    return ReceivedAudio(
-      kind: entry.kind, hasCopies: entry.hasCopies, mediaTime: entry.mediaTime,
-      length: AudioMediaFrame.Length(rawValue: entry.lengthCode) ?? .milliseconds20,
-      isMarked: entry.isMarked, arrival: entry.time, byteCount: entry.byteCount)
+    return ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount)
+  }
+
+  /// Shows the oldest received body of `callID` to `take`, in place, and then removes it; `nil` when
+  /// there is none.
+  package mutating func pollAudio<Result>(
+    of callID: CallID, _ take: (Span<UInt8>, ReceivedAudio) -> Result
+  ) -> Result? {
+    guard let link = link(callID) else { return nil }
+    let result = link.incomingAudio.pop { body, entry in
+      take(
+        body,
+        ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount))
+    }
+    if result == nil { link.hasToldAudio = false }
+    return result
   }
 
   /// Something waits for the pipeline.

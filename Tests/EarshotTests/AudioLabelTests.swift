@@ -8,7 +8,7 @@ import Wire
 @Suite struct AudioLabelTests {
   @Test(arguments: AudioMediaFrame.Length.allCases)
   func `says in the other thread what it said in the one`(length: AudioMediaFrame.Length) {
-    var label = AudioLabel()
+    var label = AudioLabel(AudioBodyHeader(.report))
     label.mediaTime = 0xBEEF
     label.length = length
     label.arrival = 123_456_789_012

@@ -2,6 +2,7 @@ import Audio
 import Primitives
 import Synchronization
 import Testing
+import Wire
 
 @testable import Earshot
 
@@ -175,6 +176,101 @@ import Testing
     #expect(playout.concealedSamples == 0)
     #expect(playout.insertedSamplesForDeceleration == 0)
     #expect(playout.removedSamplesForAcceleration <= 480)
+  }
+
+  /// A narrow line makes frames longer: they begin when their last sample is there.
+  @Test func `asks a microphone for nothing that it has not captured yet`() throws {
+    let microphone = Microphone()
+    var pair = try PipelinePair.make(microphone)
+    pair.run(seconds: 2)
+    pair.allowance = 25_000
+    pair.run(seconds: 4)
+    #expect(microphone.longestRead == 2880 && microphone.shortReads == 0)
+    pair.allowance = nil
+    pair.run(seconds: 12)
+    #expect(microphone.shortReads == 0)
+    #expect(pair.sent.sent.framesSent > 600)
+  }
+
+  /// The pipeline of a call is the engine and nothing beside it: the same frames lost, the same
+  /// samples heard, the same frames asked for.
+  @Test(arguments: [UInt64(3), 9]) func `hears what the engine alone gives`(seed: UInt64) throws {
+    let lost = Self.losses(0.2, seed: seed)
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 8) { lost[$0] }
+    let engines = try Self.listen(seconds: 8) { lost[$0] }
+    let heard = pair.ear.heard.withLock { $0 }
+    #expect(engines.heard == heard && heard.contains { abs(Int($0)) > 4000 }, "seed \(seed)")
+    #expect(engines.requested == pair.received.requested)
+    #expect(engines.repaired == pair.received.repairedByCopies && engines.repaired > 40)
+  }
+
+  /// Two engines on the line of `PipelinePair`.
+  private static func listen(
+    seconds: Int, isLost: (Int) -> Bool
+  ) throws -> (heard: [Int16], requested: UInt64, repaired: UInt64) {
+    var speaker = try AudioEngine(AudioEngine.Settings())
+    var listener = try AudioEngine(AudioEngine.Settings())
+    let tones = [Tone(), Tone()]
+    var (heard, number): ([Int16], Int) = ([], 0)
+    var queues: [[Body]] = [[], []]
+    for tick in 1...(seconds * 200) {
+      let now = UInt64(1_000_000_000 + tick * 5_000_000)
+      _ = try visit(&speaker, tones[0], queues[0], Instant(nanoseconds: now))
+      heard += try visit(&listener, tones[1], queues[1], Instant(nanoseconds: now + 3_000_000))
+      let arrival = Instant(nanoseconds: now + 10_000_000)
+      queues[1] = poll(&speaker, arrival).filter { body in
+        guard body.header.kind == .frame else { return true }
+        number += 1
+        return !isLost(number - 1)
+      }
+      queues[0] = poll(&listener, arrival)
+    }
+    return (
+      heard, listener.receiver.framesRequested, listener.receiver.framesRepairedByCopies
+    )
+  }
+
+  private struct Body {
+    var header: AudioBodyHeader
+    var bytes: [UInt8]
+    var arrival: Instant
+  }
+
+  private static func visit(
+    _ engine: inout AudioEngine, _ tone: Tone, _ arrived: [Body], _ now: Instant
+  ) throws -> [Int16] {
+    for body in arrived {
+      try engine.receive(
+        body.bytes.span, body.header, arrival: body.arrival,
+        PathConditions(roundTrip: (40_000_000, 40_000_000)), now: now)
+    }
+    engine.tick(now: now)
+    var step = [Int16](repeating: 0, count: 240)
+    pull(&engine, &step, now)
+    let wanted = engine.wantedSampleCount
+    if wanted > 0 {
+      var samples = [Int16](repeating: 0, count: wanted)
+      _ = tone.read(into: &samples, frameCount: wanted)
+      try engine.capture(samples.span, channels: 1)
+    }
+    return step
+  }
+
+  private static func pull(_ engine: inout AudioEngine, _ step: inout [Int16], _ now: Instant) {
+    var span = step.mutableSpan
+    _ = engine.pull(into: &span, now: now)
+  }
+
+  private static func poll(_ engine: inout AudioEngine, _ arrival: Instant) -> [Body] {
+    var bodies: [Body] = []
+    while true {
+      var bytes: [UInt8] = []
+      var header: AudioBodyHeader?
+      bytes.append(addingCapacity: 1275) { header = engine.pollTransmit(into: &$0) }
+      guard let header else { return bodies }
+      bodies.append(Body(header: header, bytes: bytes, arrival: arrival))
+    }
   }
 
   @Test func `refuses what is no recording`() {

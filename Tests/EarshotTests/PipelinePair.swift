@@ -3,6 +3,7 @@ import Peer
 import Primitives
 import Reactor
 import Synchronization
+import Wire
 
 @testable import Earshot
 
@@ -17,6 +18,30 @@ final class Arrivals: ArrivalSink {
   func finish() { state.withLock { $0.isFinished = true } }
 }
 
+/// A source with what was captured so far and no more: 15 ms before the first tick, and 5 ms more
+/// with each.
+final class Microphone: AudioSource {
+  private let state = Mutex<(captured: Int, shortReads: Int, longestRead: Int)>((720, 0, 0))
+  let channelCount = 1
+
+  var shortReads: Int { state.withLock { $0.shortReads } }
+  var longestRead: Int { state.withLock { $0.longestRead } }
+
+  func advance() { state.withLock { $0.captured += 240 } }
+
+  func read(into samples: inout [Int16], frameCount: Int) -> Int {
+    let count = state.withLock { state in
+      let count = min(frameCount, state.captured)
+      state.captured -= count
+      state.longestRead = max(state.longestRead, frameCount)
+      if count < frameCount { state.shortReads += 1 }
+      return count
+    }
+    for index in 0..<count { samples[index] = Int16(index % 100 * 50) }
+    return count
+  }
+}
+
 /// The audio of both ends of a call in simulated time: what one encodes the other is given 10 ms
 /// later, unless the line loses it.
 struct PipelinePair: ~Copyable {
@@ -28,11 +53,14 @@ struct PipelinePair: ~Copyable {
   private var sender: AudioPipeline
   private var receiver: AudioPipeline
   private var ticks = 0
+  private let microphone: Microphone?
+  /// What both ends are told that the line grants them.
+  var allowance: Int?
   /// What a line of a rate holds: packets, and when each comes out, in nanoseconds.
   private var queue: [(payload: [UInt8], label: AudioLabel)] = []
   private var busyUntil: UInt64 = 0
 
-  static func make() throws -> PipelinePair {
+  static func make(_ microphone: Microphone? = nil) throws -> PipelinePair {
     let fromRings = AudioRings(wake: try LoopWake())
     let toRings = AudioRings(wake: try LoopWake())
     let ear = Ear()
@@ -40,15 +68,17 @@ struct PipelinePair: ~Copyable {
     var hears = CallOptions(source: Tone(), sink: ear)
     hears.arrivals = arrivals
     let sender = try AudioPipeline.make(
-      CallOptions(source: Tone()), channels: 1, rings: fromRings)
+      CallOptions(source: microphone ?? Tone()), channels: 1, rings: fromRings)
     let receiver = try AudioPipeline.make(hears, channels: 1, rings: toRings)
-    return PipelinePair(sender, receiver, fromRings, toRings, (ear, arrivals))
+    return PipelinePair(sender, receiver, fromRings, toRings, (ear, arrivals), microphone)
   }
 
   private init(
     _ sender: consuming AudioPipeline, _ receiver: consuming AudioPipeline,
-    _ fromRings: AudioRings, _ toRings: AudioRings, _ ends: (Ear, Arrivals)
+    _ fromRings: AudioRings, _ toRings: AudioRings, _ ends: (Ear, Arrivals),
+    _ microphone: Microphone?
   ) {
+    self.microphone = microphone
     self.sender = sender
     self.receiver = receiver
     self.fromRings = fromRings
@@ -68,18 +98,19 @@ struct PipelinePair: ~Copyable {
       ticks += 1
       let now = UInt64(1_000_000_000 + ticks * 5_000_000)
       let (own, later) = (Instant(nanoseconds: now), Instant(nanoseconds: now + 3_000_000))
+      microphone?.advance()
       sender.tick(now: own, due: own)
       receiver.tick(now: later, due: later)
       let arrival = now + 10_000_000
       if isHeard { toRings.peerHeard.set(now) }
       if let rate { hold(rate, now) }
       release(now)
-      Self.carry(fromRings, toRings, arrival) { kind in
+      carry(fromRings, toRings, arrival) { kind in
         guard kind == .frame else { return false }
         number += 1
         return isLost(number - 1)
       }
-      Self.carry(toRings, fromRings, arrival) { _ in false }
+      carry(toRings, fromRings, arrival) { _ in false }
       if let change = toRings.qualityChange.withLock({ $0.take() }) {
         changes.append(AudioQualityChange(change, jitterMs: 0))
       }
@@ -121,7 +152,7 @@ struct PipelinePair: ~Copyable {
     }
   }
 
-  private static func carry(
+  private func carry(
     _ from: AudioRings, _ to: AudioRings, _ arrival: UInt64, isLost: (AudioKind) -> Bool
   ) {
     var isThere = true
@@ -130,6 +161,7 @@ struct PipelinePair: ~Copyable {
         from.toSend.pop { payload, packed in
           var label = AudioLabel(packed)
           label.arrival = arrival
+          label.allowance = allowance
           label.roundTrip = (smoothed: 40, minimum: 40)
           if !isLost(label.kind) { _ = to.received.push(payload, label.packed) }
           return true

@@ -85,8 +85,9 @@ final class Flight {
     world.run(.milliseconds(600))
     #expect(sentQuality().packetsAcknowledged > sentBefore.packetsAcknowledged)
     try tour.pass(16, "FeedbackRecorder")
-    #expect(received.mediaTime == mediaTime && received.length == .milliseconds20)
-    #expect(received.isMarked && received.byteCount == payload.count)
+    let header = received.header.frame
+    #expect(header.mediaTime == mediaTime && header.length == .milliseconds20)
+    #expect(header.isMarked && received.byteCount == payload.count)
     try tour.pass(17, "FrameReader")
     return payload
   }

@@ -68,7 +68,7 @@ struct HouseTourTests {
     try tour.pass(3, "OpusEncoder")
     let time = AudioLabel(try #require(label))
     #expect(time.mediaTime == 0 && time.length == .milliseconds20 && time.isMarked)
-    try tour.pass(4, "AudioPipeline")
+    try tour.pass(4, "AudioEngine", "AudioPipeline")
     return payload
   }
 
@@ -145,7 +145,7 @@ struct HouseTourTests {
       pipeline.tick(now: now, due: now)
     }
     #expect(pipeline.statistics.playout.packetsReceived == 1)
-    try tour.pass(18, "JitterBuffer", "PacketBuffer")
+    try tour.pass(18, "AudioEngine", "JitterBuffer", "PacketBuffer")
     #expect(pipeline.statistics.playout.jitterBufferEmittedCount == 960)
     try tour.pass(19, "PlayoutDecision")
     #expect(pipeline.statistics.playout.totalAudioEnergy > 0)

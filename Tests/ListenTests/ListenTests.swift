@@ -21,6 +21,21 @@ import Testing
     #expect(try Self.outcome(line, seed: 2).json != first.json)
   }
 
+  /// As in a call: what is asked for waits for the next visit, and goes alone where the next frame
+  /// is far.
+  @Test func `nothing leaves between two visits of the end that speaks`() throws {
+    var options = ListenOptions()
+    options.line = try LineWords("loss=10")
+    options.back = try LineWords("delay=3")
+    options.plan = RedundancyPlan(frameLength: .milliseconds60)
+    options.asksAgain = true
+    options.delay = 150_000_000
+    var run = try ListenRun(options, samples: [Int16](repeating: 0, count: 48_000 * 20))
+    let departures = try run.listen().departures
+    #expect(departures.count > 20 * 17 + 10, "frames, and repetitions between them")
+    #expect(departures.allSatisfy { $0.nanoseconds % 5_000_000 == 0 })
+  }
+
   @Test func `a line loses what it says`() throws {
     var line = ListenLine(try LineWords("loss=10,burst=3"), random: RandomSource(seed: 5))
     var lost = 0

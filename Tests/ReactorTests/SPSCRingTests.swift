@@ -32,6 +32,31 @@ struct SPSCRingTests {
     }
   }
 
+  @Test func `an entry is written in place, or not at all`() {
+    let ring = SPSCRing(slotCount: 2, slotByteCount: 8)
+    for number in UInt8(1)...2 {
+      #expect(!ring.push { _ in nil }, "nothing to add")
+      let isAdded = ring.push { slot in
+        for _ in 0..<number { slot.append(number) }
+        return SPSCRing.Label(UInt64(number))
+      }
+      #expect(isAdded && ring.count == Int(number))
+    }
+    var isAsked = false
+    let isAdded = ring.push { _ in
+      isAsked = true
+      return SPSCRing.Label()
+    }
+    #expect(!isAdded && !isAsked, "full")
+    for number in UInt8(1)...2 {
+      var bytes: [UInt8] = []
+      var label: SPSCRing.Label?
+      bytes.append(addingCapacity: 8) { label = ring.pop(into: &$0) }
+      #expect(label?.first == UInt64(number) && bytes.count == Int(number))
+      #expect(bytes.allSatisfy { $0 == number })
+    }
+  }
+
   @Test func `two threads pass a hundred thousand entries in order and whole`() throws {
     let ring = SPSCRing(slotCount: 16, slotByteCount: 8)
     let total: UInt64 = 100_000

@@ -1,6 +1,7 @@
 import Audio
 import Congestion
 import LinkModel
+import MediaFiles
 import Peer
 import Primitives
 import Simulation
@@ -24,8 +25,8 @@ final class RehearsedCall {
   private let callee: SimulatedPeer
   private let call: CallID
   private let journal: LineJournal
-  private let callerSound: RehearsedSound
-  private let calleeSound: RehearsedSound
+  private var callerSound: AudioEnd
+  private var calleeSound: AudioEnd
   private var picture = RehearsedPicture()
   private var bytes: [UInt8] = []
   private let zero: Instant
@@ -45,8 +46,8 @@ final class RehearsedCall {
     video.sends = false
     callee.video = video
     do throws(OpusError) {
-      callerSound = try RehearsedSound()
-      calleeSound = try RehearsedSound()
+      callerSound = try Self.sound()
+      calleeSound = try Self.sound()
     } catch {
       throw .opus(error)
     }
@@ -76,10 +77,10 @@ final class RehearsedCall {
       }
       if due[0] == next {
         due[0] = next + .milliseconds(5)
-        tickCaller()
+        try speak { () throws(OpusError) in try tickCaller() }
       } else if due[1] == next {
         due[1] = next + .milliseconds(5)
-        tickCallee()
+        try speak { () throws(OpusError) in try tickCallee() }
       } else {
         due[2] = next + RehearsedPicture.interval
         try show()
@@ -89,6 +90,12 @@ final class RehearsedCall {
   }
 
   // MARK: - The begin
+
+  /// The test tone, as programs send it.
+  private static func sound() throws(OpusError) -> AudioEnd {
+    var tone = TestTone()
+    return try AudioEnd(AudioEngine.Settings()) { tone.read(into: &$0) }
+  }
 
   private static func connect(
     _ world: CallWorld, _ caller: SimulatedPeer, _ callee: SimulatedPeer
@@ -139,16 +146,20 @@ final class RehearsedCall {
         at: seconds, isOn: change.mode == .audioOnly, reason: "\(change.reason)"))
   }
 
-  private func tickCaller() {
-    caller.host.command(now: world.now) { machine, now in
-      callerSound.tick(&machine, of: call, now: now)
+  private func speak(_ tick: () throws(OpusError) -> Void) throws(Fault) {
+    do throws(OpusError) { try tick() } catch { throw .opus(error) }
+  }
+
+  private func tickCaller() throws(OpusError) {
+    try caller.host.command(now: world.now) { machine, now throws(OpusError) in
+      try callerSound.tick(&machine, call, now: now)
       while machine.pollVideo(of: call, into: &bytes, now: now) != nil {}
     }
   }
 
-  private func tickCallee() {
-    callee.host.command(now: world.now) { machine, now in
-      calleeSound.tick(&machine, of: call, now: now)
+  private func tickCallee() throws(OpusError) {
+    try callee.host.command(now: world.now) { machine, now throws(OpusError) in
+      try calleeSound.tick(&machine, call, now: now)
       while let frame = machine.pollVideo(of: call, into: &bytes, now: now) {
         outcome.framesReceived += 1
         if frame.isKeyFrame { outcome.keyFrames.append(seconds) }
@@ -167,11 +178,12 @@ final class RehearsedCall {
   }
 
   private func sample() {
-    let heard = calleeSound.heard
+    let heard = calleeSound.engine.receiver.buffer.statistics
     let numbers = caller.statistics(of: call)
     outcome.samples.append(
       RehearsalOutcome.Sample(
-        at: seconds, samplesHeard: heard.all, samplesConcealed: heard.concealed,
+        at: seconds, samplesHeard: heard.totalSamplesReceived,
+        samplesConcealed: heard.concealedSamples,
         videoPacketsSent: UInt64(numbers?.video?.sent.packetsSent ?? 0),
         estimate: numbers?.congestion?.estimate ?? 0))
   }

@@ -9,8 +9,14 @@ struct FrameFates: Sendable {
   private var arrived = Set<Int>()
   private var newest = 0
 
-  mutating func noteSent(_ mediaTime: UInt16) {
-    newest += Int(mediaTime &- UInt16(truncatingIfNeeded: newest))
+  /// One packet left; one that only repeats frames has none of its own.
+  mutating func noteSent(_ frame: AudioMediaFrame, _ body: [UInt8]) {
+    do throws(WireError) {
+      guard try !AudioBody(body.span, hasCopies: frame.hasCopies).primary.isEmpty else { return }
+    } catch {
+      return  // The receiver counts it as damaged.
+    }
+    newest += Int(frame.mediaTime &- UInt16(truncatingIfNeeded: newest))
     sent.insert(newest)
   }
 

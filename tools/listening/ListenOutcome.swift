@@ -1,5 +1,6 @@
 import Audio
 import Primitives
+import Wire
 
 /// What one run sent, and what was heard.
 struct ListenOutcome: Sendable {
@@ -7,6 +8,8 @@ struct ListenOutcome: Sendable {
   var samples: [Int16] = []
   var packetsSent = 0
   var packetsLost = 0
+  /// When each packet left.
+  private(set) var departures: [Instant] = []
   /// Bodies of AUDIO frames, copies and their headers included.
   var payloadBytes = 0
   /// Of the frames, whatever the receiver made of them.
@@ -29,9 +32,11 @@ struct ListenOutcome: Sendable {
 
   init() {}
 
-  mutating func noteSent(bodyByteCount: Int) {
+  mutating func noteSent(body: [UInt8], _ frame: AudioMediaFrame, _ now: Instant) {
     packetsSent += 1
-    payloadBytes += bodyByteCount
+    payloadBytes += body.count
+    departures.append(now)
+    fates.noteSent(frame, body)
   }
 
   mutating func noteTransit(_ nanoseconds: UInt64) {
@@ -67,12 +72,12 @@ struct ListenOutcome: Sendable {
 
   mutating func finish(
     _ playout: PlayoutStatistics, _ sent: RedundancyStatistics, _ options: ListenOptions,
-    lookahead: Int, sampleCount: Int
+    _ plan: RedundancyPlan, lookahead: Int, sampleCount: Int
   ) {
     let seconds = Double(sampleCount) / 48_000
     let wireBytes =
       payloadBytes + packetsSent * (Self.overheadByteCount + Self.headerByteCount)
-    let fixed = Double(options.plan.frameLength.milliseconds) + Double(lookahead) / 48
+    let fixed = Double(plan.frameLength.milliseconds) + Double(lookahead) / 48
     let transit = transitCount == 0 ? 0 : Double(transitSum) / Double(transitCount) / 1e6
     let emitted = max(playout.jitterBufferEmittedCount, 1)
     let waited = playout.jitterBufferDelay / Double(emitted) / 1e6
@@ -94,7 +99,7 @@ struct ListenOutcome: Sendable {
       ("decelerated_ms", Double(playout.insertedSamplesForDeceleration) / 48),
       ("buffer_ms", waited), ("booked_ms", fixed + transit + waited),
     ]
-    members += estimates(playout, fixed: fixed, bitrate: options.plan.bitrate)
+    members += estimates(playout, fixed: fixed, bitrate: plan.bitrate)
     if let p50 = playout.delays.quantile(0.5), let p95 = playout.delays.quantile(0.95) {
       members += [("buffer_p50_ms", p50), ("buffer_p95_ms", p95)]
     }

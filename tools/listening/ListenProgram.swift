@@ -74,11 +74,8 @@ enum ListenProgram {
     options.seed = UInt64(try arguments.integer("--seed", "runs", in: 0...1_000_000) ?? 1)
     options.plan = try plan(&arguments)
     options.adapts = try arguments.flag("--adapt")
-    options.limits = RedundancyPolicy.Limits(
-      bitrate: options.plan.bitrate, frameLength: options.plan.frameLength)
-    options.limits.payloadBitrate = try arguments.integer(
+    options.payloadBitrate = try arguments.integer(
       "--payload", "bits/s", in: 6_000...1_000_000)
-    if options.adapts { options.plan = RedundancyPolicy(options.limits).plan }
     options.asksAgain = try arguments.flag("--nack")
     if let delay = try arguments.number("--delay", "milliseconds", in: 0...1000) {
       options.delay = Int64(delay * 1e6)
@@ -137,7 +134,8 @@ struct ListenOptions: Sendable {
   var plan = RedundancyPlan()
   /// Whether the sender follows the receiver's reports.
   var adapts = false
-  var limits = RedundancyPolicy.Limits()
+  /// The most that all payload may take then, in bit/s; `nil` for what the policy allows.
+  var payloadBitrate: Int?
   /// Whether the receiver asks for what is missing.
   var asksAgain = false
   /// What the playout delay is held at, in nanoseconds; `nil` has the receiver learn it.

@@ -4,36 +4,43 @@ import Primitives
 import Simulation
 import Wire
 
-/// One sender, one line, one receiver, in simulated time: everything follows from the options.
+/// Two ends of a call, a line each way, in simulated time: everything follows from the options.
 ///
-/// The sender has a frame when its last sample was captured; the receiver is visited every tick, as
-/// the pipeline of a call is: it takes what has arrived, asks for what is missing, and plays 5 ms
-/// or twice 5 ms.
+/// Both ends are the engine that ships, visited as the media thread of a call visits it. The one
+/// that speaks is visited every 5 ms of its own clock and has a frame when its last sample was
+/// captured; the one that hears is visited every tick and plays 5 ms or twice 5 ms.
 struct ListenRun: ~Copyable {
   /// What is under way.
   private enum Event {
-    case capture
-    case tick
-    case audio(AudioMediaFrame, body: [UInt8])
-    case report(AudioReportFrame, transit: UInt64)
-    case request(AudioRequestFrame)
+    case speakerTick(UInt64)
+    case listenerTick
+    case toListener(AudioBodyHeader, body: [UInt8])
+    case toSpeaker(AudioBodyHeader, body: [UInt8], transit: UInt64)
+  }
+
+  /// A body that waits for the next visit.
+  private struct Arrival {
+    var header: AudioBodyHeader
+    var body: [UInt8]
+    var time: Instant
   }
 
   private let options: ListenOptions
   private let samples: [Int16]
-  private var sender: AudioSender
-  private var receiver: AudioReceiver
+  private var speaker: AudioEngine
+  private var listener: AudioEngine
   private var line: ListenLine
   private var back: ListenLine
   private var events = EventQueue<Event>()
+  private var toListener: [Arrival] = []
+  private var toSpeaker: [Arrival] = []
   private var frameStart = 0
   private var step = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
   private var outcome = ListenOutcome()
-  private var policy: RedundancyPolicy
   /// Of the packets that arrived, there and back, in nanoseconds.
-  private var roundTrip = RedundancyPolicy.RoundTrip(smoothed: 0, minimum: .max)
+  private var roundTrip: (smoothed: UInt64, minimum: UInt64)
   private var latestTransit: UInt64 = 0
-  /// The receiver's first visit, within one tick of the start.
+  /// The listener's first visit, within one tick of the start.
   private let phase: UInt64
   /// Nanoseconds of sound; what is played after it is saved, but not counted.
   private let spoken: UInt64
@@ -63,125 +70,123 @@ struct ListenRun: ~Copyable {
 
   /// - Parameter samples: mono, 48 kHz.
   init(_ options: ListenOptions, samples: [Int16]) throws {
-    var settings = OpusEncoder.Settings(
-      bitsPerSecond: options.plan.bitrate, frameLength: options.plan.frameLength)
-    settings.usesForwardErrorCorrection = options.plan.announcedLossPercent > 0
-    let sender = try AudioSender(settings)
-    let receiver = try AudioReceiver(channels: 1)
-    self.init(options, samples, sender, receiver)
+    var settings = AudioEngine.Settings(
+      OpusEncoder.Settings(
+        bitsPerSecond: options.plan.bitrate, frameLength: options.plan.frameLength,
+        usesForwardErrorCorrection: options.adapts || options.plan.announcedLossPercent > 0))
+    settings.payloadBitrate = options.payloadBitrate
+    settings.fixedPlan = options.adapts ? nil : options.plan
+    settings.asksAgain = options.asksAgain
+    settings.fixedDelay = options.delay
+    self.init(options, samples, try AudioEngine(settings), try AudioEngine(settings))
   }
 
   private init(
-    _ options: ListenOptions, _ samples: [Int16], _ sender: consuming AudioSender,
-    _ receiver: consuming AudioReceiver
+    _ options: ListenOptions, _ samples: [Int16], _ speaker: consuming AudioEngine,
+    _ listener: consuming AudioEngine
   ) {
     self.options = options
     self.samples = samples
-    self.sender = sender
-    self.receiver = receiver
+    self.speaker = speaker
+    self.listener = listener
     var random = RandomSource(seed: options.seed)
     line = ListenLine(options.line, random: random.split())
     back = ListenLine(options.back, random: random.split())
-    policy = RedundancyPolicy(options.limits)
     phase = random.below(UInt64(options.tick) * 1_000_000)
     spoken = UInt64(samples.count) * 62_500 / 3
+    // What a session knows of its path; a call measures it before the first sound.
+    let delays = options.line.conditions.delay + options.back.conditions.delay
+    roundTrip = (UInt64(delays.nanoseconds), UInt64(delays.nanoseconds))
   }
 
   mutating func listen() throws -> ListenOutcome {
-    try sender.follow(options.plan)
-    if let delay = options.delay { receiver.buffer.delayRange = delay...delay }
-    // What a session knows of its path; a call measures it before the first sound.
-    let delays = options.line.conditions.delay + options.back.conditions.delay
-    roundTrip.minimum = UInt64(delays.nanoseconds)
-    if options.asksAgain { receiver.roundTripMilliseconds = Int(delays.milliseconds) }
-    events.push(.capture, at: captureTime())
-    events.push(.tick, at: Instant(nanoseconds: phase))
+    let plan = speaker.sender.plan
+    let firstTick = UInt64(plan.frameLength.milliseconds) / 5
+    events.push(.speakerTick(firstTick), at: speakerTime(firstTick))
+    events.push(.listenerTick, at: Instant(nanoseconds: phase))
     // What is heard before the first visit is silence.
     outcome.samples = [Int16](repeating: 0, count: Int(phase * 3 / 62_500))
     var counted: PlayoutStatistics?
     while let now = events.nextTime, now.nanoseconds < spoken + Self.tail {
-      if now.nanoseconds >= spoken, counted == nil { counted = receiver.buffer.statistics }
+      if now.nanoseconds >= spoken, counted == nil {
+        counted = listener.receiver.buffer.statistics
+      }
       guard let event = events.pop(at: now) else { break }
       try handle(event, now)
     }
     outcome.finish(
-      counted ?? receiver.buffer.statistics, sender.statistics, options,
-      lookahead: sender.lookaheadSampleCount, sampleCount: samples.count)
+      counted ?? listener.receiver.buffer.statistics, speaker.sender.statistics, options, plan,
+      lookahead: speaker.sender.lookaheadSampleCount, sampleCount: samples.count)
     return outcome
   }
 
   private mutating func handle(_ event: Event, _ now: Instant) throws {
     switch event {
-    case .capture: try capture(now)
-    case .tick: tick(now)
-    case .audio(let frame, let body):
-      outcome.fates.noteArrived(frame, body)
-      receiver.receive(body.span, frame, arrival: now)
-    case .report(let report, let transit):
-      noteRoundTrip(transit)
-      guard options.adapts else { return }
-      guard policy.handle(report, roundTrip: roundTrip, now: now) else { return }
-      try sender.follow(policy.plan)
-      outcome.notePlan(policy.plan, now)
-    case .request(let request):
-      sender.handle(request)
-      // A frame that is due soon takes the answer along.
-      if captureTime().nanoseconds(since: now) > Self.patience { repeatFrames(now) }
+    case .speakerTick(let number): try visitSpeaker(number, now)
+    case .listenerTick: try visitListener(now)
+    case .toListener(let header, let body):
+      if header.kind == .frame { outcome.fates.noteArrived(header.frame, body) }
+      toListener.append(Arrival(header: header, body: body, time: now))
+    case .toSpeaker(let header, let body, let transit):
+      if header.kind == .report { noteRoundTrip(transit) }
+      toSpeaker.append(Arrival(header: header, body: body, time: now))
     }
   }
 
-  // MARK: - The sender
-
-  /// When the last sample of the next frame is captured, by the sender's clock.
-  private func captureTime() -> Instant {
-    let end = frameStart + sender.plan.frameLength.sampleCount
-    return Instant(nanoseconds: UInt64(Double(end) * 62_500 / 3 * (1 - options.drift / 1e6)))
+  /// As a session's FEEDBACK would measure it: the way of the last packet, and that of its report.
+  private mutating func noteRoundTrip(_ transit: UInt64) {
+    let sample = transit + UInt64(options.back.conditions.delay.nanoseconds)
+    roundTrip.minimum = min(roundTrip.minimum, sample)
+    roundTrip.smoothed = (7 * roundTrip.smoothed + sample) / 8
   }
 
-  private mutating func capture(_ now: Instant) throws {
-    let length = sender.plan.frameLength
-    let range = frameStart..<(frameStart + length.sampleCount)
-    guard range.upperBound <= samples.count else { return }
-    var frame = AudioMediaFrame(
-      length: AudioMediaFrame.Length.allCases.first { $0.mediaTimeSteps == length.stepCount }
-        ?? .milliseconds20,
-      isMarked: frameStart == 0,
-      mediaTime: UInt16(truncatingIfNeeded: frameStart / AudioFormat.stepSampleCount))
+  // MARK: - The end that speaks
+
+  /// When so many times 5 ms have passed by the speaker's clock.
+  private func speakerTime(_ tick: UInt64) -> Instant {
+    Instant(nanoseconds: UInt64(Double(tick) * 5e6 * (1 - options.drift / 1e6)))
+  }
+
+  private mutating func visitSpeaker(_ number: UInt64, _ now: Instant) throws {
+    let plan = speaker.sender.plan
+    let conditions = PathConditions(roundTrip: roundTrip)
+    for arrival in toSpeaker {
+      try speaker.receive(
+        arrival.body.span, arrival.header, arrival: arrival.time, conditions, now: now)
+    }
+    toSpeaker.removeAll(keepingCapacity: true)
+    if speaker.sender.plan != plan { outcome.notePlan(speaker.sender.plan, now) }
+    speaker.tick(now: now)
+    let end = frameStart + speaker.wantedSampleCount
+    if end > frameStart {
+      // After the last whole frame nothing is sent.
+      guard end <= samples.count else { return }
+      try Self.capture(samples, frameStart..<end, with: &speaker)
+      frameStart = end
+    }
+    while let (header, body) = Self.pollTransmit(&speaker) { send(header, body, now) }
+    events.push(.speakerTick(number + 1), at: speakerTime(number + 1))
+  }
+
+  private static func capture(
+    _ samples: [Int16], _ range: Range<Int>, with engine: inout AudioEngine
+  ) throws {
+    try engine.capture(samples.span.extracting(range), channels: 1)
+  }
+
+  private static func pollTransmit(
+    _ engine: inout AudioEngine
+  ) -> (AudioBodyHeader, [UInt8])? {
+    var header: AudioBodyHeader?
     var body: [UInt8] = []
-    outcome.fates.noteSent(frame.mediaTime)
-    frame.hasCopies = try Self.encode(samples, range, frame.mediaTime, with: &sender, into: &body)
-    send(frame, body, now)
-    frameStart = range.upperBound
-    events.push(.capture, at: captureTime())
-  }
-
-  private static func encode(
-    _ samples: [Int16], _ range: Range<Int>, _ mediaTime: UInt16, with sender: inout AudioSender,
-    into body: inout [UInt8]
-  ) throws -> Bool {
-    var hasCopies = false
-    try body.append(addingCapacity: 2 * AudioFormat.maxPayloadByteCount) {
-      (output) throws(OpusError) in
-      hasCopies = try sender.encode(
-        samples.span.extracting(range), mediaTime: mediaTime, into: &output)
+    body.append(addingCapacity: AudioFormat.maxPayloadByteCount) {
+      header = engine.pollTransmit(into: &$0)
     }
-    return hasCopies
+    return header.map { ($0, body) }
   }
 
-  private mutating func repeatFrames(_ now: Instant) {
-    var body: [UInt8] = []
-    var mediaTime: UInt16?
-    body.append(addingCapacity: 2 * AudioFormat.maxPayloadByteCount) { output in
-      mediaTime = sender.writeRepetitions(into: &output)
-    }
-    guard let mediaTime else { return }
-    let frame = AudioMediaFrame(
-      length: .milliseconds20, isMarked: false, hasCopies: true, mediaTime: mediaTime)
-    send(frame, body, now)
-  }
-
-  private mutating func send(_ frame: AudioMediaFrame, _ body: [UInt8], _ now: Instant) {
-    outcome.noteSent(bodyByteCount: body.count)
+  private mutating func send(_ header: AudioBodyHeader, _ body: [UInt8], _ now: Instant) {
+    outcome.noteSent(body: body, header.frame, now)
     let byteCount = body.count + ListenOutcome.overheadByteCount
     guard let arrival = line.carry(byteCount: byteCount, at: now) else {
       outcome.packetsLost += 1
@@ -189,51 +194,43 @@ struct ListenRun: ~Copyable {
     }
     latestTransit = arrival.nanoseconds(since: now)
     outcome.noteTransit(latestTransit)
-    events.push(.audio(frame, body: body), at: arrival)
+    events.push(.toListener(header, body: body), at: arrival)
   }
 
-  /// As a session's FEEDBACK would measure it: the way of the last packet, and that of its report.
-  private mutating func noteRoundTrip(_ transit: UInt64) {
-    let sample = transit + UInt64(options.back.conditions.delay.nanoseconds)
-    roundTrip.minimum = min(roundTrip.minimum, sample)
-    roundTrip.smoothed =
-      roundTrip.smoothed == 0 ? sample : (7 * roundTrip.smoothed + sample) / 8
-  }
+  // MARK: - The end that hears
 
-  // MARK: - The receiver
-
-  private mutating func tick(_ now: Instant) {
+  private mutating func visitListener(_ now: Instant) throws {
+    let conditions = PathConditions(roundTrip: roundTrip)
+    for arrival in toListener {
+      try listener.receive(
+        arrival.body.span, arrival.header, arrival: arrival.time, conditions, now: now)
+    }
+    toListener.removeAll(keepingCapacity: true)
     for _ in 0..<(options.tick / 5) {
-      Self.pull(from: &receiver, into: &step, now)
+      listener.tick(now: now)
+      Self.pull(from: &listener, into: &step, now)
       outcome.samples.append(contentsOf: step)
     }
-    if options.traces { outcome.trace(receiver.buffer.statistics, now) }
-    if let request = receiver.pollRequest(now: now) {
-      let byteCount = 2 + request.entryCount * AudioRequestFrame.entryByteCount
-      sendBack(.request(request), byteCount, now)
-    }
-    if let report = receiver.pollReport(now: now) {
-      sendBack(.report(report, transit: latestTransit), 1 + AudioReportFrame.bodyByteCount, now)
-    }
-    events.push(.tick, at: now + .milliseconds(Int64(options.tick)))
+    if options.traces { outcome.trace(listener.receiver.buffer.statistics, now) }
+    while let (header, body) = Self.pollTransmit(&listener) { sendBack(header, body, now) }
+    events.push(.listenerTick, at: now + .milliseconds(Int64(options.tick)))
   }
 
-  private mutating func sendBack(_ event: Event, _ byteCount: Int, _ now: Instant) {
+  private mutating func sendBack(_ header: AudioBodyHeader, _ body: [UInt8], _ now: Instant) {
+    let byteCount = 1 + body.count
     outcome.backBytes += byteCount
     if let arrival = back.carry(byteCount: byteCount + 25, at: now) {
-      events.push(event, at: arrival)
+      events.push(.toSpeaker(header, body: body, transit: latestTransit), at: arrival)
     }
   }
 
   private static func pull(
-    from receiver: inout AudioReceiver, into step: inout [Int16], _ now: Instant
+    from engine: inout AudioEngine, into step: inout [Int16], _ now: Instant
   ) {
     var span = step.mutableSpan
-    _ = receiver.buffer.pull(into: &span, now: now)
+    _ = engine.pull(into: &span, now: now)
   }
 
   /// One second.
   private static let tail: UInt64 = 1_000_000_000
-  /// 20 ms.
-  private static let patience: UInt64 = 20_000_000
 }

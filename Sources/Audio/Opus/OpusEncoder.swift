@@ -1,6 +1,6 @@
 internal import COpus
 
-/// Turns 48 kHz samples into Opus packets (station 3 of the house tour; next: `Peer`'s sender).
+/// Turns 48 kHz samples into Opus packets (station 3 of the house tour; next: `AudioEngine`).
 ///
 /// Variable bitrate, padded to one of three lengths, no discontinuous transmission: the length of a
 /// packet says little about what is spoken (RFC 6562). At 32 kbit/s and 20 ms they are 64, 80 and

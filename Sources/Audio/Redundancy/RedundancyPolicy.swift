@@ -41,7 +41,7 @@ package struct RedundancyPolicy: Sendable {
   }
 
   /// Times of a packet's way there and its report's way back, in nanoseconds.
-  package struct RoundTrip: Equatable, Sendable {
+  package struct RoundTrip: Equatable, Sendable, BitwiseCopyable {
     package var smoothed: UInt64
     package var minimum: UInt64
 

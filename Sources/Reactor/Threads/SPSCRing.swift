@@ -72,6 +72,25 @@ internal import Synchronization
     return true
   }
 
+  /// Producer: has `fill` write an entry in place; nothing is added where it gives no label.
+  ///
+  /// - Returns: whether an entry was added; `false` when the ring is full, and then `fill` is not
+  ///   asked.
+  package func push(_ fill: (inout OutputSpan<UInt8>) -> Label?) -> Bool {
+    let tail = producer.value.load(ordering: .relaxed)
+    guard tail &- consumer.value.load(ordering: .acquiring) < slotCount else { return false }
+    let index = tail & (slotCount - 1)
+    let slot = unsafe UnsafeMutableBufferPointer(
+      start: bytes + index * slotByteCount, count: slotByteCount)
+    var output = unsafe OutputSpan(buffer: slot, initializedCount: 0)
+    let label = fill(&output)
+    let byteCount = unsafe output.finalize(for: slot)
+    guard let label else { return false }
+    unsafe entries[index] = Entry(label: label, byteCount: byteCount)
+    producer.value.store(tail &+ 1, ordering: .releasing)
+    return true
+  }
+
   /// Consumer: shows the oldest entry to `body`, in place, and then removes it; `nil` when there is
   /// none.
   package func pop<Result>(_ body: (Span<UInt8>, Label) -> Result) -> Result? {

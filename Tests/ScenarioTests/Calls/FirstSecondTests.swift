@@ -10,7 +10,7 @@ import Wire
 /// and with as little delay as the rest of the call.
 @Suite struct FirstSecondTests {
   private struct Ears {
-    /// From mouth to ear, each 20 ms since this side's audio began, in milliseconds.
+    /// From mouth to ear, each 5 ms since this side's audio began, in milliseconds.
     var delays: [[Double]] = [[], []]
     /// When the first frame of each direction was given to the machine, in world time.
     var began: [Instant?] = [nil, nil]
@@ -51,8 +51,8 @@ import Wire
     let id = try #require(pair.alice.call(.id(pair.bob.id)))
     var ears = Ears()
     let ends = [try AudioEndBox(), try AudioEndBox()]
-    for _ in 0..<700 {
-      pair.world.run(.milliseconds(20))
+    for _ in 0..<2800 {
+      pair.world.run(.milliseconds(5))
       for index in 0..<2 where story.flows[index] {
         try tick(index, ends[index], id, pair, &ears)
       }
@@ -69,7 +69,7 @@ import Wire
       try end.end.tick(&machine, call, now: now)
     }
     let mouth = ears.began[1 - index] ?? pair.world.now
-    guard let heard = end.end.receiver.buffer.heardNanoseconds else { return }
+    guard let heard = end.end.engine.receiver.buffer.heardNanoseconds else { return }
     // Media time wraps after 65,536 steps of 10 ms.
     let media = Double(heard % 655_360_000_000)
     let age = Double(pair.world.now.nanoseconds(since: mouth)) - media
@@ -80,7 +80,9 @@ import Wire
   private final class AudioEndBox {
     var end: AudioEnd
 
-    init() throws { end = try AudioEnd.make(copies: true, asksAgain: true) }
+    init() throws {
+      end = try AudioEnd(AudioEngine.Settings(OpusEncoder.Settings(complexity: 0)))
+    }
   }
 
   @Test(arguments: [(8, 0.1), (40, 0.2), (60, 0.05), (300, 0.1)] as [(Int64, Double)])
@@ -91,9 +93,9 @@ import Wire
       for index in 0..<2 {
         let name = "seed \(seed), ear \(index)"
         let delays = ears.delays[index]
-        try #require(delays.count > 500, "\(name): \(delays.count)")
-        let steady = delays[300...].sorted()[(delays.count - 300) / 2]
-        let first = delays[..<50].sorted()[25]
+        try #require(delays.count > 2000, "\(name): \(delays.count)")
+        let steady = delays[1200...].sorted()[(delays.count - 1200) / 2]
+        let first = delays[..<200].sorted()[100]
         #expect(first <= steady + 30, "\(name): \(first) ms at first, \(steady) ms later")
         late.append(TwoPeers.milliseconds(ears.accepted, ears.began[index]))
       }

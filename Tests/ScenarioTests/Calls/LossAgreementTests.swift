@@ -32,7 +32,6 @@ import Wire
     var alice: AudioEnd
     var bob: AudioEnd
     private let before: (alice: MediaCounters, bob: MediaCounters)
-    private var frames = 0
 
     static func make(
       seed: UInt64, change: (inout LinkConditions) -> Void = { _ in }
@@ -48,8 +47,10 @@ import Wire
         alice: try #require(pair.alice.statistics(of: call)?.media),
         bob: try #require(pair.bob.statistics(of: call)?.media)
       )
-      let alice = try AudioEnd.make(copies: true, asksAgain: false)
-      let bob = try AudioEnd.make(copies: true, asksAgain: false)
+      var settings = AudioEngine.Settings(OpusEncoder.Settings(complexity: 0))
+      settings.asksAgain = false
+      let alice = try AudioEnd(settings)
+      let bob = try AudioEnd(settings)
       return Talk(pair, call, alice, bob, before)
     }
 
@@ -65,11 +66,10 @@ import Wire
     }
 
     mutating func run(seconds: Int) throws {
-      for _ in 0..<(seconds * 50) {
-        pair.world.run(.milliseconds(20))
+      for _ in 0..<(seconds * 200) {
+        pair.world.run(.milliseconds(5))
         try Self.tick(&alice, pair.alice, call, now: pair.world.now)
         try Self.tick(&bob, pair.bob, call, now: pair.world.now)
-        frames += 1
       }
     }
 
@@ -93,11 +93,11 @@ import Wire
       _ outBefore: MediaCounters, _ into: MediaCounters, _ intoBefore: MediaCounters
     ) -> Way {
       var way = Way()
-      way.made = frames
+      way.made = Int(from.engine.sender.statistics.framesSent)
       way.sent = Int(out.packetsSent - outBefore.packetsSent)
       way.dropped = way.sent - Int(into.packetsReceived - intoBefore.packetsReceived)
-      way.lostByReceiver = Int(to.receiver.buffer.statistics.fates.lost)
-      way.lostBySender = Int(from.remote.framesLost)
+      way.lostByReceiver = Int(to.engine.receiver.buffer.statistics.fates.lost)
+      way.lostBySender = Int(from.engine.account.remote.framesLost)
       return way
     }
   }
@@ -158,6 +158,21 @@ import Wire
     unsent.noteUnsent()
     for _ in 0..<200 { unsent.noteSent(isHeard: false) }
     #expect(unsent.isDue, "in an outage each frame says it")
+  }
+
+  @Test func `an entry is shown in place, and then gone`() {
+    var queue = AudioFrameQueue(capacity: 2)
+    let body: [UInt8] = [5, 6, 7]
+    let isKept = queue.push(body.span, AudioFrameQueue.Entry(mediaTime: 9, kind: .report))
+    #expect(isKept)
+    let shown = queue.pop { bytes, entry in
+      var sum = 0
+      for index in bytes.indices { sum += Int(bytes[index]) }
+      return (sum: sum, kind: entry.header.kind)
+    }
+    #expect(shown?.sum == 18 && shown?.kind == .report && queue.isEmpty)
+    let again = queue.pop { _, _ in true }
+    #expect(again == nil)
   }
 
   @Test func `a frame that leaves says how many did not`() throws {

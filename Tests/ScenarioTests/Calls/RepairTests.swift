@@ -27,10 +27,13 @@ import Wire
     pair.world.run(.milliseconds(100))
     // Or the simulated people would take the frames out of their machines.
     for peer in [pair.alice, pair.bob] { peer.host.observe = { _, _ in } }
-    var alice = try AudioEnd.make(copies: copies, asksAgain: asksAgain)
-    var bob = try AudioEnd.make(copies: copies, asksAgain: asksAgain)
-    for _ in 0..<1000 {
-      pair.world.run(.milliseconds(20))
+    var settings = AudioEngine.Settings(OpusEncoder.Settings(complexity: 0))
+    settings.makesCopies = copies
+    settings.asksAgain = asksAgain
+    var alice = try AudioEnd(settings)
+    var bob = try AudioEnd(settings)
+    for _ in 0..<4000 {
+      pair.world.run(.milliseconds(5))
       try pair.alice.host.command(now: pair.world.now) { machine, now in
         try alice.tick(&machine, call, now: now)
       }
@@ -39,9 +42,9 @@ import Wire
       }
     }
     var heard = Heard()
-    heard.concealed = bob.receiver.buffer.statistics.concealedFraction
-    heard.copies = bob.receiver.framesRepairedByCopies
-    heard.repetitions = bob.receiver.framesRepairedByRetransmissions
+    heard.concealed = bob.engine.receiver.buffer.statistics.concealedFraction
+    heard.copies = bob.engine.receiver.framesRepairedByCopies
+    heard.repetitions = bob.engine.receiver.framesRepairedByRetransmissions
     if let media = pair.alice.statistics(of: call)?.media {
       heard.overhead =
         Double(media.wireBytesSent - media.payloadBytesSent) / Double(media.packetsSent)

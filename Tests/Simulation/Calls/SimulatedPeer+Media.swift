@@ -47,9 +47,9 @@ extension SimulatedPeer {
   func collect(_ call: CallID) {
     let isEarly = !world.testimony.isAccepted(call, at: hostID)
     while let frame = nextFrame(of: call) {
-      guard frame.kind == .frame else { continue }
+      guard frame.header.kind == .frame else { continue }
       let arrival = clock.world(frame.arrival)
-      heard.append(Heard(call: call, at: arrival, mediaTime: frame.mediaTime))
+      heard.append(Heard(call: call, at: arrival, mediaTime: frame.header.frame.mediaTime))
       lastHeard[call] = arrival
       if isEarly { world.testimony.noteEarlyFrame(call, at: hostID) }
     }

@@ -93,7 +93,7 @@ package final class VideoEnd {
           isDone = true
           return
         }
-        if audio.kind == .frame { audioReceived += 1 }
+        if audio.header.kind == .frame { audioReceived += 1 }
       }
     }
   }
