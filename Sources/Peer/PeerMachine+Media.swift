@@ -13,8 +13,8 @@ package struct ReceivedAudio: BitwiseCopyable, Sendable {
   package var byteCount: Int
 }
 
-/// Encoded audio in and out: before and behind `AudioFrameQueue.swift`, station 5 of the house tour.
-/// Nothing here allocates.
+/// Encoded audio in and out: before and behind `AudioFrameQueue.swift`, station 5 of the house
+/// tour. Nothing here allocates.
 extension PeerMachine {
   /// Queues one encoded frame for the packet that leaves with the next drain.
   ///
@@ -83,8 +83,8 @@ extension PeerMachine {
     return ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount)
   }
 
-  /// Shows the oldest received body of `callID` to `take`, in place, and then removes it; `nil` when
-  /// there is none.
+  /// Shows the oldest received body of `callID` to `take`, in place, and then removes it; `nil`
+  /// when there is none.
   package mutating func pollAudio<Result>(
     of callID: CallID, _ take: (Span<UInt8>, ReceivedAudio) -> Result
   ) -> Result? {
