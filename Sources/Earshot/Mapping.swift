@@ -262,7 +262,9 @@ extension RegistrationFailure {
   /// may be back at any moment.
   var isFinal: Bool {
     switch self {
-    case .noAnswer, .longPacketsLost, .notUnderstood, .full, .wrongClock, .nameOnCard, .token(.notYetValid?): false
+    case .noAnswer, .longPacketsLost, .notUnderstood, .full, .wrongClock, .nameOnCard,
+      .token(.notYetValid?):
+      false
     case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .tooManyPrograms, .replaced,
       .token:
       true

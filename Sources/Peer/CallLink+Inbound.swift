@@ -86,9 +86,7 @@ extension CallLink {
           takeControl(frame, packet.bytes(at: body), now: now)
           findings.insert(.audioControl)
         case .pathChallenge(let challenge):
-          let isFirst = findings.insert(.challenge).inserted
-          take(
-            challenge, from: source, to: marks.local, in: isFirst ? packet.count : nil, now: now)
+          take(challenge, from: source, to: marks.local, in: packet, &findings, now: now)
         case .pathResponse(let response): take(response, from: source, to: marks.local, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
@@ -131,18 +129,17 @@ extension CallLink {
     _ = incomingAudio.push(body, entry)
   }
 
-  /// Before both have agreed to look for a path nothing is answered (calling.md §4).
-  ///
-  /// - Parameter byteCount: Of the frames of its packet; `nil` where an earlier challenge in the
-  ///   same packet has stood for them.
+  /// Before both have agreed to look for a path nothing is answered (calling.md §4). A packet stands
+  /// for its first challenge only.
   private func take(
     _ challenge: PathChallengeFrame, from source: SocketAddress, to local: LocalAddressID,
-    in byteCount: Int?, now: Instant
+    in packet: Span<UInt8>, _ findings: inout Findings, now: Instant
   ) {
+    let isFirst = findings.insert(.challenge).inserted
     guard isFindingPath else { return }
     agent.handleChallenge(
       token: challenge.token, from: source, to: local,
-      byteCount: byteCount.map { $0 + SealedPacket.minimumByteCount } ?? 0, now: now)
+      byteCount: isFirst ? packet.count + SealedPacket.minimumByteCount : 0, now: now)
   }
 
   private func take(
@@ -173,8 +170,7 @@ extension CallLink {
       while let frame = try reader.next() {
         switch frame {
         case .pathChallenge(let challenge):
-          let isFirst = findings.insert(.challenge).inserted
-          take(challenge, from: source, to: local, in: isFirst ? packet.count : nil, now: now)
+          take(challenge, from: source, to: local, in: packet, &findings, now: now)
         case .pathResponse(let response): take(response, from: source, to: local, now: now)
         case .signal(let body):
           signals.append(Array(copying: packet.bytes(at: body)))

@@ -328,7 +328,7 @@ struct RegistrationAttempt: ~Copyable {
     return true
   }
 
-  /// Two packets have brought nothing, 0.9 s after the first: the way to the rendezvous may be dead.
+  /// Two packets have brought nothing, 0.9 s after the first: the way there may be dead.
   var isUnanswered: Bool { repetition >= 2 || cardRepetition >= 3 }
 
   /// When `handleTimeout` next has something to do.

@@ -27,8 +27,8 @@ extension RendezvousLink {
     case .token(let fault):
       handleRefusal(of: tried, fault, now: now, identity: &identity)
     case .full, .wrongClock, .nameOnCard: retryLater(failure, isInCall: false, now: now)
-    case .noAnswer, .longPacketsLost, .notUnderstood, .identityMismatch, .versionMismatch, .notAllowed, .superseded,
-      .tooManyPrograms, .replaced:
+    case .noAnswer, .longPacketsLost, .notUnderstood, .identityMismatch, .versionMismatch,
+      .notAllowed, .superseded, .tooManyPrograms, .replaced:
       isStopped = true
       events.append(.registration(.failed(failure)))
     }

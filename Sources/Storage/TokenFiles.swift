@@ -28,7 +28,9 @@ package enum TokenFiles {
   }
 
   package static func signingKey(at path: String) throws(StorageError) -> TokenSigningKey {
-    guard let key = TokenSigningKey(try line(of: path, isSecret: true)) else {
+    // The public half, which all may read, is not to be hidden but left where it is.
+    let isPublic = TokenPublicKey(try line(of: path, isSecret: false)) != nil
+    guard !isPublic, let key = TokenSigningKey(try line(of: path, isSecret: true)) else {
       throw StorageError(
         .foreign, path, "\(path) holds no key that signs tokens.",
         advice: "Make one with: earshot token new --key FILE")
