@@ -117,8 +117,9 @@ public actor Endpoint {
   // MARK: - Events
 
   /// Everything that happens from now on, for one reader; each call gives a new stream. It begins
-  /// with the state of the registration, unless that has only begun, and of the relay, if anything
-  /// is known of it. At most 4096 events wait for a reader who does not read.
+  /// with the state of the registration, unless that has only begun, of the relay, if anything is
+  /// known of it, and with the end of the access token, if it is near. At most 4096 events wait for
+  /// a reader who does not read.
   public func events() -> AsyncStream<EndpointEvent> {
     let number = nextObserver
     nextObserver += 1
@@ -126,6 +127,9 @@ public actor Endpoint {
       observers[number] = continuation
       if registration != .connecting { continuation.yield(.registrationChanged(registration)) }
       if let relay { continuation.yield(.relayChanged(relay)) }
+      if let left = driver.readMachine({ $0.tokenLeft(now: SystemClock.now) }) {
+        continuation.yield(.tokenWillExpire(in: left))
+      }
       continuation.onTermination = { [weak self] _ in
         guard let self else { return }
         Task { await self.forget(number) }

@@ -129,8 +129,8 @@ extension CallLink {
     _ = incomingAudio.push(body, entry)
   }
 
-  /// Before both have agreed to look for a path nothing is answered (calling.md §4). A packet stands
-  /// for its first challenge only.
+  /// Before both have agreed to look for a path nothing is answered (calling.md §4). A packet
+  /// stands for its first challenge only.
   private func take(
     _ challenge: PathChallengeFrame, from source: SocketAddress, to local: LocalAddressID,
     in packet: Span<UInt8>, _ findings: inout Findings, now: Instant

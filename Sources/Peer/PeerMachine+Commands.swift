@@ -193,3 +193,8 @@ extension PeerMachine {
   /// For receipts while the rendezvous takes nothing: as long as a last word is repeated.
   static var longestPatience: Duration { .seconds(8) }
 }
+
+extension PeerMachine {
+  /// How long the access token is still good, where that was told already.
+  package func tokenLeft(now: Instant) -> Duration? { rendezvous.token.left(now: now) }
+}

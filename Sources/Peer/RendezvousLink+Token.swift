@@ -142,6 +142,12 @@ struct TokenWatch {
     return end <= now ? .zero : end - now
   }
 
+  /// How long is left, where that was told.
+  func left(now: Instant) -> Duration? {
+    guard let end, accepted != nil, warned == accepted else { return nil }
+    return end <= now ? .zero : end - now
+  }
+
   /// The rendezvous would have said by now that the registration has ended.
   func isOver(now: Instant) -> Bool { end.map { $0 + Self.grace <= now } ?? false }
 

@@ -98,7 +98,7 @@ extension RelayClient {
   }
 
   /// A request came to nothing.
-  private mutating func fail(
+  mutating func fail(
     _ purpose: RelayTransaction.Purpose, _ error: RelayError, now: Instant
   ) {
     if error == .allocationLost { return loseRelay(error, now: now) }

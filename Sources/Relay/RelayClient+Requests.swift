@@ -49,21 +49,29 @@ extension RelayClient {
 
   /// Binds channels in use anew; others lapse.
   mutating func renewChannels(now: Instant) {
-    channels.removeAll { channel in
-      channel.dueAt.map { $0 <= now && channel.lastUsed + limits.channelPeriod <= now } ?? false
-    }
+    channels.removeAll { isForgotten($0, now: now) }
     for index in channels.indices {
       guard let due = channels[index].dueAt, due <= now else { continue }
+      guard channels[index].lastUsed + limits.channelPeriod > now else {
+        // The server is left to forget it.
+        channels[index].dueAt = now + limits.channelPeriod
+        continue
+      }
       channels[index].dueAt = nil
       begin(.bind(channels[index].number, channels[index].peer), now: now)
     }
   }
 
+  /// Whether the server has forgotten it as well. It was last bound less than one period after it
+  /// was last used, and holds for two: until then what comes has its number.
+  private func isForgotten(_ channel: RelayChannel, now: Instant) -> Bool {
+    channel.dueAt != nil && channel.lastUsed + limits.channelPeriod * 3 <= now
+  }
+
   mutating func openChannel(to peer: SocketAddress, now: Instant) {
     if channels.count >= limits.channels {
-      let oldest = channels.indices.min { channels[$0].lastUsed < channels[$1].lastUsed }
-      guard let oldest, channels[oldest].dueAt != nil else { return }
-      channels.remove(at: oldest)
+      guard let index = channels.firstIndex(where: { isForgotten($0, now: now) }) else { return }
+      channels.remove(at: index)
     }
     let number = nextChannel
     // 4096 numbers: each is used again much later than the server forgets it.

@@ -140,6 +140,10 @@ package struct RelayClient: Sendable {
       wanted.append(known ?? RelayPermission(host: address, dueAt: now))
     }
     permissions = wanted
+    transactions.removeAll { transaction in
+      guard case .permit(let host) = transaction.purpose else { return false }
+      return !wanted.contains { $0.host == host }
+    }
     if case .allocated = state { renewPermissions(now: now) }
   }
 
@@ -184,6 +188,11 @@ package struct RelayClient: Sendable {
     guard case .allocated = state, peer.family == .v4, !peer.isUnsendable else { return false }
     counters.packetsSent &+= 1
     if let index = channels.firstIndex(where: { $0.peer == peer }) {
+      if channels[index].lastUsed + limits.channelPeriod <= now, channels[index].dueAt != nil {
+        // The server may have forgotten it: the same number is bound to the same peer again.
+        channels[index].isBound = false
+        channels[index].dueAt = now
+      }
       channels[index].lastUsed = now
       if channels[index].isBound {
         return RelayFraming.wrap(
@@ -259,7 +268,11 @@ package struct RelayClient: Sendable {
   }
 
   mutating func begin(_ purpose: RelayTransaction.Purpose, now: Instant) {
-    guard transactions.count < limits.transactions else { return }
+    if case .refresh = purpose {
+      // One at a time, and the relay ends without it.
+    } else if transactions.count >= limits.transactions {
+      return fail(purpose, .noAnswer, now: now)
+    }
     transactions.append(RelayTransaction(purpose, makeID(), at: now))
   }
 

@@ -56,6 +56,64 @@ import Testing
     #expect(settle(650, arrives: false) == true)
   }
 
+  /// Losses are found by what arrives behind them, and told after it.
+  @Test mutating func `short packets behind a burst say nothing`() {
+    let sent = (0..<13).map { now + .milliseconds(8 * $0) }
+    let fates: [(Int, PacketOutcome.Fate)] =
+      (10..<13).map { ($0, .acknowledged) } + (0..<10).map { ($0, .lost) }
+    var isFirst = true
+    for (place, fate) in fates {
+      if isFirst { report(0, sent[0], 1200, .lost) }
+      isFirst = false
+      report(UInt64(place), sent[place], place < 10 ? 1200 : 108, fate)
+    }
+    #expect(search.limit == 1200)
+  }
+
+  private mutating func report(
+    _ number: UInt64, _ sent: Instant, _ byteCount: Int, _ fate: PacketOutcome.Fate
+  ) {
+    let packet = SentPacket(
+      number: number, sent: sent, byteCount: byteCount, elicitsFeedback: true, hasMessages: false)
+    _ = search.handle(
+      PacketOutcome(packet: packet, fate: fate, arrivalTicks: 0, isCongestionExperienced: false),
+      now: sent + .milliseconds(200))
+  }
+
+  @Test mutating func `longer packets are tried again after 2, 4, 8, 16 and then each 30 s`() {
+    while search.limit == 1200 {
+      settle(108, arrives: true)
+      for _ in 0..<3 { settle(1200, arrives: false) }
+    }
+    var rounds: [Int64] = []
+    var last: Instant?
+    for _ in 0..<6_000 {
+      now = now + .milliseconds(20)
+      report(number, now, 548, .acknowledged)
+      guard search.pollTrial(now: now) == 1200 else { continue }
+      // The second and third try of a round come 150 ms after the one before.
+      if last.map({ now - $0 > .seconds(1) }) ?? true {
+        rounds.append(Int64(clamping: now.nanoseconds / 1_000_000))
+      }
+      last = now
+    }
+    let gaps = zip(rounds.dropFirst(), rounds).map { $0 - $1 }
+    let growth = zip(gaps.dropFirst(), gaps).map { ($0 - $1 + 500) / 1000 }
+    #expect(growth.prefix(4) == [2, 4, 8, 14])
+  }
+
+  @Test mutating func `nothing longer is tried while nothing would be longer`() {
+    carry(1100, rounds: 5)
+    now = now + .seconds(3)
+    var tries = 0
+    for _ in 0..<3_000 {
+      settle(108, arrives: true)
+      if search.pollTrial(now: now) != nil { tries += 1 }
+    }
+    // The round that had begun goes on to its end.
+    #expect(tries <= 21 && search.limit < 1200)
+  }
+
   @Test mutating func `an outage of everything says nothing`() {
     for _ in 0..<100 {
       settle(108, arrives: false)

@@ -140,7 +140,9 @@ struct TokenWatchTests {
     #expect(watch.end == Self.at(60))
     _ = watch.accept(Self.one, milliseconds: 50_000, now: Self.at(6))
     #expect(watch.end == Self.at(56))
+    #expect(watch.left(now: Self.at(26)) == nil, "not told yet")
     #expect(watch.takeWarning(now: Self.at(26)) == .seconds(30))
     #expect(watch.takeWarning(now: Self.at(27)) == nil)
+    #expect(watch.left(now: Self.at(27)) == .seconds(29))
   }
 }
