@@ -49,7 +49,7 @@ extension RelayClient {
 
   /// Binds channels in use anew; others lapse.
   mutating func renewChannels(now: Instant) {
-    channels.removeAll { isForgotten($0, now: now) }
+    channels = channels.filter { !isForgotten($0, now: now) }
     for index in channels.indices {
       guard let due = channels[index].dueAt, due <= now else { continue }
       guard channels[index].lastUsed + limits.channelPeriod > now else {
