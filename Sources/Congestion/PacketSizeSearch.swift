@@ -20,19 +20,21 @@ package struct PacketSizeSearch: Sendable {
   private var trial: (place: Int, count: Int, next: Instant)?
   /// Until all longer ones are tried again.
   private var pause = Self.firstPause
-  /// When a packet was last sent that is about as long as the limit lets it be.
+  /// When a packet of media was last sent that is about as long as the limit lets it be.
   private var lastFull = Instant.zero
 
   package init() {}
+
+  /// A packet of media goes out, of so many bytes: about as many as it may have, if it would have
+  /// more.
+  package mutating func noteMedia(byteCount: Int, now: Instant) {
+    if byteCount + Self.rest >= limit { lastFull = now }
+  }
 
   /// Takes what became of a packet.
   ///
   /// - Returns: whether a loss may be the path's for want of room, and not for its length.
   package mutating func handle(_ outcome: PacketOutcome, now: Instant) -> Bool {
-    let byteCount = outcome.packet.byteCount
-    if byteCount <= limit, byteCount + Self.rest >= limit {
-      lastFull = max(lastFull, outcome.packet.sent)
-    }
     switch outcome.fate {
     case .acknowledged, .acknowledgedLate:
       noteArrival(outcome.packet, now: now)

@@ -88,6 +88,7 @@ extension CallLink {
       if video.sender.pollFragment(into: &packet, now: now) {
         let rate = association.uplink?.allowance ?? 0
         video.fill.noteMedia(byteCount: packet.count, rate: rate)
+        association.packetSize.noteMedia(byteCount: packet.count, now: now)
         return association.seal(&packet, elicits: true, hasMessages: false, now: now)
       }
       packet.removeAll()

@@ -14,6 +14,7 @@ import Testing
   private mutating func settle(_ byteCount: Int, arrives: Bool) -> Bool {
     number += 1
     now = now + .milliseconds(8)
+    search.noteMedia(byteCount: byteCount, now: now)
     let packet = SentPacket(
       number: number, sent: now, byteCount: byteCount, elicitsFeedback: true, hasMessages: false)
     return search.handle(
@@ -89,6 +90,7 @@ import Testing
     var last: Instant?
     for _ in 0..<6_000 {
       now = now + .milliseconds(20)
+      search.noteMedia(byteCount: 548, now: now)
       report(number, now, 548, .acknowledged)
       guard search.pollTrial(now: now) == 1200 else { continue }
       // The second and third try of a round come 150 ms after the one before.

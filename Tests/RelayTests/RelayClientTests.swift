@@ -178,7 +178,7 @@ import Wire
     // The peer is called again: the same number, which the server may have forgotten.
     _ = pair.wrap([1], to: peer)
     #expect(!pair.client.channels[0].isBound)
-    pair.settle()
+    pair.run(for: .milliseconds(1))
     #expect(pair.client.channels[0].isBound && pair.client.channels[0].number == number)
     pair.run(for: .seconds(1202))
     #expect(pair.client.channels.isEmpty)
