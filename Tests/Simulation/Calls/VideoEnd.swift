@@ -12,6 +12,8 @@ package final class VideoEnd {
   package let peer: SimulatedPeer
   package private(set) var audioReceived = 0
   package private(set) var audioSent = 0
+  /// Of a frame of 40 ms.
+  private var hasFirstHalf = false
   package private(set) var framesReceived: [(at: Instant, frame: AssembledFrame)] = []
   /// By their media time, which is no other frame's.
   package private(set) var framesSent: [(at: Instant, mediaTime: UInt32)] = []
@@ -102,11 +104,17 @@ package final class VideoEnd {
   private func sendAudio(_ machine: inout PeerMachine, _ now: Instant) {
     let isNarrow = machine.audioAllowance(of: call).map { $0 < 58_000 } ?? false
     defer { mediaTime &+= 2 }
-    if isNarrow, mediaTime & 3 != 0 { return }
-    let payload = [UInt8](repeating: 7, count: isNarrow ? 120 : 80)
+    if isNarrow, !hasFirstHalf {
+      hasFirstHalf = true
+      return
+    }
+    // A frame of 40 ms is there when its second half is.
+    let start = hasFirstHalf ? mediaTime &- 2 : mediaTime
+    let payload = [UInt8](repeating: 7, count: hasFirstHalf ? 120 : 80)
+    let length: AudioMediaFrame.Length = hasFirstHalf ? .milliseconds40 : .milliseconds20
+    hasFirstHalf = false
     if machine.sendAudio(
-      payload.span, mediaTime: mediaTime, length: isNarrow ? .milliseconds40 : .milliseconds20,
-      isMarked: mediaTime == 0, on: call, now: now)
+      payload.span, mediaTime: start, length: length, isMarked: start == 0, on: call, now: now)
     {
       audioSent += 1
     }
