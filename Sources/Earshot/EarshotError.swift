@@ -121,7 +121,8 @@ extension EarshotError {
     EarshotError(
       .rendezvousUnreachable,
       "\(address) answers short packets, but none of \(1200 + address.headerByteCount) bytes.",
-      advice: "Something on the way (a tunnel, a VPN) drops long packets without saying so: let its "
+      advice:
+        "Something on the way (a tunnel, a VPN) drops long packets without saying so: let its "
         + "ICMP messages through, or raise its MTU to 1280.")
   }
 
