@@ -50,6 +50,7 @@ let package = Package(
     clang("CLinux"), clang("CSodium", links: ["sodium"]), clang("COpus", links: ["opus"]),
     clang("CSndFile", links: ["sndfile", "samplerate"]), clang("CSQLite", links: ["sqlite3"]),
     clang("CVPX", links: ["vpx"]), clang("CTLS", links: ["ssl", "crypto"]),
+    clang("CPortMapping", links: ["miniupnpc", "natpmp"]),
     layer("Primitives"),
     layer("Arguments"),
     layer("Plotting", ["Primitives"]),
@@ -67,6 +68,7 @@ let package = Package(
     layer("LastMile", ["Primitives", "Wire"]),
     layer("Relay", ["Primitives", "Wire", "Cryptography"]),
     layer("Tokens", ["Primitives", "Wire", "Cryptography"]),
+    layer("PortMapping", ["Primitives"]),
     // 3: composition, still pure
     layer(
       "Peer",
@@ -84,6 +86,7 @@ let package = Package(
     // 4: the I/O edge
     layer("Reactor", ["Primitives", "CLinux", "CTLS"]),
     layer("MediaFiles", ["Primitives", "CSndFile"]),
+    layer("Routers", ["Primitives", "PortMapping", "CPortMapping"]),
     layer(
       "Storage",
       ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens", "Rendezvous", "CSQLite"]),
@@ -92,8 +95,8 @@ let package = Package(
       "Earshot",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
-        "Messaging", "Calling", "LastMile", "Relay", "Tokens", "Peer", "Audio", "Video", "Reactor",
-        "Storage",
+        "Messaging", "Calling", "LastMile", "Relay", "Tokens", "PortMapping", "Peer", "Audio",
+        "Video", "Reactor", "Routers", "Storage",
       ]),
     // 6: programs
     program(
@@ -186,6 +189,8 @@ let package = Package(
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("RelayTests", ["Relay", "Wire", "Primitives", "Vectors"]),
     tests("TokensTests", ["Tokens", "Cryptography", "Wire", "Primitives", "Vectors"]),
+    tests("PortMappingTests", ["PortMapping", "Primitives"]),
+    tests("RoutersTests", ["Routers", "PortMapping", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
     layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
     program(
@@ -209,7 +214,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
-        "Peer", "Audio", "Video", "Storage", "Relay", "Tokens",
+        "Peer", "Audio", "Video", "Storage", "Relay", "Tokens", "PortMapping",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
@@ -237,7 +242,7 @@ let package = Package(
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
         "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
-        "Relay", "Tokens",
+        "Relay", "Tokens", "PortMapping", "Routers",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

@@ -25,6 +25,12 @@ public struct Configuration: Sendable {
   /// PEM file with the authorities that may have signed the certificate of a TURN server over TLS;
   /// `nil` for those of the system.
   public var relayAuthorities: String?
+  /// Whether the host's router is asked to open a port for this endpoint (UPnP-IGD, NAT-PMP), so
+  /// that peers behind strict translators reach it without a relay. The port is given back by
+  /// `Endpoint.close`, and lapses after an hour if that never comes. Nothing is asked where the
+  /// rendezvous is this host itself, or where the host's own address is a public one. `true` unless
+  /// set.
+  public var mapsPort = true
   /// Calls at once, 1...16, each with another peer; one more is answered "busy". They share the
   /// uplink by `CallOptions.uplinkWeight`. 1 unless set.
   public var maximumCalls: Int

@@ -27,6 +27,7 @@ extension Endpoint {
   }
 
   private func updateAddresses() {
+    watchRouter()
     guard !isClosed, let present = presentAddresses(), present != hostAddresses else { return }
     hostAddresses = present
     driver.withMachine { machine, now in

@@ -41,7 +41,9 @@ extension Endpoint {
       publish(.registrationChanged(registration))
     }
     switch registration {
-    case .registered(_, let name): release(.success(name))
+    case .registered(let seen, let name):
+      compareRouter(seenAs: seen)
+      release(.success(name))
     case .failed(let error), .reconnecting(.some(let error)): release(.failure(error))
     case .connecting, .reconnecting(nil): break
     }

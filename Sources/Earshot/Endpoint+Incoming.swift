@@ -150,7 +150,7 @@ extension EndpointEvent {
   fileprivate var callID: CallID? {
     switch self {
     case .registrationChanged, .tokenWillExpire, .tokenRenewed, .tokenRefused, .relayChanged,
-      .incomingCall:
+      .portMappingChanged, .incomingCall:
       nil
     case .callStateChanged(let id, _, _), .callProgress(let id, _), .statistics(let id, _),
       .audioQualityChanged(let id, _), .callEnded(let id, _):

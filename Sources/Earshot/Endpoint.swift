@@ -42,6 +42,7 @@ public actor Endpoint {
   /// What was last heard of the relay.
   var relay: RelayState?
   let relayStreams: RelayStreams
+  let routerPorts: RouterPorts
   var waiters: [CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>] = []
   var calls: [Wire.CallID: CallRecord] = [:]
   /// A call that both sides made at once goes on under the other's ID.
@@ -92,6 +93,7 @@ public actor Endpoint {
     loop = setup.loop
     localAddress = setup.localAddress
     relayStreams = RelayStreams(authorities: setup.relayAuthorities)
+    routerPorts = RouterPorts(isWanted: setup.mapsPort)
     driver = MachineDriver(setup.machine, socket: setup.socket, on: setup.loop)
   }
 
@@ -111,15 +113,16 @@ public actor Endpoint {
       machine.register(now: now)
     }
     watchAddresses()
+    watchRouter()
     watchForRefusal()
   }
 
   // MARK: - Events
 
   /// Everything that happens from now on, for one reader; each call gives a new stream. It begins
-  /// with the state of the registration, unless that has only begun, of the relay, if anything is
-  /// known of it, and with the end of the access token, if it is near. At most 4096 events wait for
-  /// a reader who does not read.
+  /// with the state of the registration, unless that has only begun, of the relay and of the
+  /// router's port, if anything is known of them, and with the end of the access token, if it is
+  /// near. At most 4096 events wait for a reader who does not read.
   public func events() -> AsyncStream<EndpointEvent> {
     let number = nextObserver
     nextObserver += 1
@@ -127,6 +130,9 @@ public actor Endpoint {
       observers[number] = continuation
       if registration != .connecting { continuation.yield(.registrationChanged(registration)) }
       if let relay { continuation.yield(.relayChanged(relay)) }
+      if routerPorts.told != .closed {
+        continuation.yield(.portMappingChanged(routerPorts.told))
+      }
       if let left = driver.readMachine({ $0.tokenLeft(now: SystemClock.now) }) {
         continuation.yield(.tokenWillExpire(in: left))
       }
@@ -272,6 +278,7 @@ public actor Endpoint {
     guard !isClosed else { return }
     isClosed = true
     driver.withMachine { machine, now in machine.shutDown(now: now) }
+    await closeRouter()
     let deadline = SystemClock.now + .milliseconds(9_000)
     while SystemClock.now < deadline, !driver.readMachine({ $0.isShutDown }) {
       await pause(.milliseconds(20))

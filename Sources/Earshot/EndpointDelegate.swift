@@ -5,6 +5,8 @@ public protocol EndpointDelegate: AnyObject, Sendable {
   func endpoint(_ endpoint: Endpoint, didChangeRegistration state: RegistrationState) async
   /// There is a relay now, or none.
   func endpoint(_ endpoint: Endpoint, didChangeRelay state: RelayState) async
+  /// The host's router lets peers in at a port, or no longer does.
+  func endpoint(_ endpoint: Endpoint, didChangePortMapping state: PortMappingState) async
   /// The access token ends in so long: hand over a newer one (`Endpoint.renewToken`).
   func endpoint(_ endpoint: Endpoint, tokenWillExpireIn left: Duration) async
   /// The rendezvous has accepted a newer access token, or has not and says why; the one before then
@@ -33,6 +35,9 @@ extension EndpointDelegate {
   }
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didChangeRelay state: RelayState) async {}
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didChangePortMapping state: PortMappingState) async {
+  }
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, tokenWillExpireIn left: Duration) async {}
   /// Does nothing.
@@ -65,6 +70,8 @@ extension Endpoint {
       case .registrationChanged(let state):
         await delegate.endpoint(self, didChangeRegistration: state)
       case .relayChanged(let state): await delegate.endpoint(self, didChangeRelay: state)
+      case .portMappingChanged(let state):
+        await delegate.endpoint(self, didChangePortMapping: state)
       case .tokenWillExpire(let left): await delegate.endpoint(self, tokenWillExpireIn: left)
       case .tokenRenewed: await delegate.endpoint(self, didRenewToken: nil)
       case .tokenRefused(let error): await delegate.endpoint(self, didRenewToken: error)

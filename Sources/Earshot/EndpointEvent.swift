@@ -11,6 +11,9 @@ public enum EndpointEvent: Sendable {
   case tokenRefused(EarshotError)
   /// There is a relay now, or none (`Configuration.relays`).
   case relayChanged(RelayState)
+  /// The host's router lets peers in at a port of its own, or no longer does
+  /// (`Configuration.mapsPort`). Not told where no router answers.
+  case portMappingChanged(PortMappingState)
   /// Somebody calls; answer with `Endpoint.call(_:)` and `Call.accept` or `Call.reject`.
   case incomingCall(IncomingCall)
   /// A call moved to another state, for the reason given.

@@ -18,6 +18,7 @@ struct EndpointSetup: ~Copyable {
   let loop: EventLoop
   let localAddress: SocketAddress
   let relayAuthorities: String?
+  let mapsPort: Bool
   let machine: PeerMachine
   let socket: UDPSocket
 
@@ -94,7 +95,7 @@ struct EndpointSetup: ~Copyable {
     return EndpointSetup(
       id: id, known: known, rendezvousText: target.text, isRendezvousGiven: target.id != nil,
       loop: loop, localAddress: local, relayAuthorities: configuration.relayAuthorities,
-      machine: machine, socket: socket)
+      mapsPort: configuration.mapsPort, machine: machine, socket: socket)
   }
 
   private static func openSocket(_ bind: SocketAddress) throws(EarshotError) -> UDPSocket {

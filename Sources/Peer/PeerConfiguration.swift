@@ -20,8 +20,11 @@ package struct PeerConfiguration: Sendable {
   package var name: PeerName?
   /// The access token to register with.
   package var token: [UInt8]?
-  /// Own addresses that a peer on the same network could use, with our port; at most 7 are told.
+  /// Own addresses that a peer on the same network could use, with our port; at most 7 are told,
+  /// or 6 beside a mapped or relayed address, 5 beside both.
   package var hostCandidates: [SocketAddress] = []
+  /// Where a router of this host lets everybody in, by its own word; `nil` = it does not.
+  package var mappedAddress: SocketAddress?
   /// Addresses on other interfaces than the one that the routes choose.
   package var alternates: [AlternateSource] = []
   /// TURN servers that the user has named, the preferred one first; of others the rendezvous is

@@ -96,10 +96,13 @@ extension PeerMachine {
 
   var ownCandidates: CandidateList {
     let relayed = relay?.relayedAddress
-    let hostCount = relayed == nil ? 7 : 6
+    let mapped = usefulMappedAddress
+    let hostCount = 7 - (relayed == nil ? 0 : 1) - (mapped == nil ? 0 : 1)
     var candidates = configuration.hostCandidates.prefix(hostCount).map { Candidate(.host, $0) }
-    if let seen = rendezvous.seenAddress, !candidates.contains(where: { $0.address == seen }) {
-      candidates.append(Candidate(.serverReflexive, seen))
+    for seen in [mapped, rendezvous.seenAddress] {
+      if let seen, !candidates.contains(where: { $0.address == seen }) {
+        candidates.append(Candidate(.serverReflexive, seen))
+      }
     }
     if let relayed { candidates.append(Candidate(.relayed, relayed)) }
     return CandidateList(candidates)

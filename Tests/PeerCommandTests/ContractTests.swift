@@ -59,11 +59,11 @@ struct ContractTests {
     }
   }
 
-  @Test(arguments: ["--no-port-mapping"])
+  @Test(arguments: ["--long"])
   func `an option that is not there yet is refused with what to do`(option: String) {
     for words in [[option], [option, "x"], [option + "=x"]] {
       let error = #expect(throws: UsageError.self) {
-        try AnswerCommand(Arguments(words), isOnTerminal: false) { _ in "h:1" }
+        try DoctorCommand(Arguments(words)) { _ in "h:1" }
       }
       #expect(error?.message.hasPrefix(option + ": this version") == true)
       #expect(error?.advice.isEmpty == false)

@@ -87,6 +87,12 @@ struct OptionsTests {
     #expect(error.map { CommandFailure($0).code } == .usage)
   }
 
+  @Test func `the router is asked for a port unless that is switched off`() throws {
+    let words = ["bob", "--rendezvous", "h:1"]
+    #expect(try Self.call(words).online.configuration.mapsPort)
+    #expect(try !Self.call(words + ["--no-port-mapping"]).online.configuration.mapsPort)
+  }
+
   @Test func `a relay has a server, a user and a password`() throws {
     let words = ["bob", "--rendezvous", "h:1", "--turn", "turn:h", "--turn-user", "u"]
     let relays = try Self.call(words + ["--turn-password", "p"]).online.configuration.relays

@@ -19,7 +19,8 @@ import Testing
     exceptions: [
       "Sources/Reactor/", "Sources/Primitives/Bytes/OutputSpan+LittleEndian.swift",
       "Sources/Cryptography/", "Sources/Audio/Opus/", "Sources/Video/VP8/", "Sources/MediaFiles/",
-      "Sources/Storage/", "Sources/Earshot/Endpoint", "Sources/Earshot/LocalIdentityFile.swift",
+      "Sources/Storage/", "Sources/Routers/", "Sources/Earshot/Endpoint",
+      "Sources/Earshot/LocalIdentityFile.swift",
       "Sources/Primitives/Bytes/OutputSpan+LittleEndian.swift",  // one copy, after a check of room
       "Sources/PeerCommand/", "Sources/RendezvousCommand/",
     ])

@@ -44,7 +44,7 @@ struct WordRule {
 enum Layers {
   /// Levels 4 to 6 of docs/ARCHITECTURE.md §2: where the world is.
   static let edge: Set<String> = [
-    "Reactor", "MediaFiles", "Storage", "Earshot", "PeerCommand", "RendezvousCommand",
+    "Reactor", "MediaFiles", "Routers", "Storage", "Earshot", "PeerCommand", "RendezvousCommand",
   ]
   static let pure = Repository.sources.filter { !edge.contains($0.target) }
   /// What bytes from the network reach: everything pure, but for the taking apart of command lines.

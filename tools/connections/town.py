@@ -16,6 +16,7 @@ FORGET = ("import socket,struct; s=socket.socket(16,3,12); "
 
 class Town(Lab):
     """`kinds`: what stands before host a and host b, of TRANSLATORS (RFC 4787)."""
+    servers, public = SERVER, PUBLIC
 
     def __init__(self, a="none", b="none", families=(4,)):
         super().__init__()
@@ -33,10 +34,10 @@ class Town(Lab):
         for host in "ab":
             if self.kinds[host] != "none":
                 self.translate(host)
-        self.address(self.ns("r"), "eth0", SERVER, self.families["r"])
+        self.address(self.ns("r"), "eth0", self.servers, self.families["r"])
         for host in "ab":
             if self.kinds[host] == "none":
-                self.address(self.ns(host), "eth0", {4: PUBLIC[host][0], 6: PUBLIC6[host][0]}, self.families[host])
+                self.address(self.ns(host), "eth0", {4: self.public[host][0], 6: PUBLIC6[host][0]}, self.families[host])
         return self
 
     def __exit__(self, *words):
@@ -73,7 +74,7 @@ class Town(Lab):
         sh("ip", "-n", ns, "link", "add", "in0", "type", "veth", "peer", "name", "eth0", "netns", self.ns(host))
         sh("ip", "-n", ns, "addr", "add", f"{inside}.1/24", "dev", "in0")
         sh("ip", "-n", ns, "link", "set", "in0", "up")
-        sh("ip", "-n", ns, "addr", "add", f"{PUBLIC[host][0]}/24", "dev", "eth0")
+        sh("ip", "-n", ns, "addr", "add", f"{self.public[host][0]}/24", "dev", "eth0")
         sh("ip", "-n", self.ns(host), "addr", "add", f"{inside}.2/24", "dev", "eth0")
         sh("ip", "-n", self.ns(host), "link", "set", "eth0", "up")
         sh("ip", "-n", self.ns(host), "route", "add", "default", "via", f"{inside}.1")
@@ -83,7 +84,7 @@ class Town(Lab):
 
     def move(self, host):
         """Another public address, and nothing of the old mappings is left."""
-        old, new = PUBLIC[host][self.at[host]], PUBLIC[host][1 - self.at[host]]
+        old, new = self.public[host][self.at[host]], self.public[host][1 - self.at[host]]
         self.at[host] = 1 - self.at[host]
         ns = self.outer(host)
         sh("ip", "-n", ns, "addr", "add", f"{new}/24", "dev", "eth0")
@@ -101,7 +102,7 @@ class Town(Lab):
         no host is told of it."""
         for host in ways:
             for other in sorted(set("abr") - {host}):
-                for address in PUBLIC[host]:
+                for address in self.public[host]:
                     sh("ip", "netns", "exec", self.outer(other), "iptables", "-w", "-t", "raw",
                        "-A" if is_cut else "-D", "PREROUTING", "-s", address, "-j", "DROP")
 
@@ -113,7 +114,7 @@ class Town(Lab):
         program = self.run("r", f"{BIN}/earshot-rendezvous", "--listen", listen, "--data", self.path("data"), "--json",
                            *options, name=f"rendezvous{len(self.programs)}")
         program.wait_line(lambda line: line.get("type") == "listening", 5)
-        self.service = f"{SERVER[4]}:{PORT}" if family == 4 else f"[{SERVER[6]}]:{PORT}"
+        self.service = f"{self.servers[4]}:{PORT}" if family == 4 else f"[{self.servers[6]}]:{PORT}"
         return program
 
     def peer(self, host, command, *words, name=None, service=None):

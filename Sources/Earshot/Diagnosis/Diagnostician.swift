@@ -22,7 +22,10 @@ extension NetworkDiagnosis {
     }
     let host = try HostFacts.examine()
     var diagnostician = Diagnostician(plan)
-    return NetworkDiagnosis(host: host, sightings: try await diagnostician.ask())
+    let portMapping = plan.mapsPort ? await PortMappingFacts.examine(bind: plan.bind) : nil
+    var diagnosis = NetworkDiagnosis(host: host, sightings: try await diagnostician.ask())
+    diagnosis.portMapping = portMapping
+    return diagnosis
   }
 }
 
@@ -99,6 +102,7 @@ struct Diagnostician {
     configuration.token = plan.token
     configuration.bind = bind
     configuration.presence = .guest
+    configuration.mapsPort = false  // The translator is seen as it is.
     return try await Endpoint.open(configuration, at: address)
   }
 }

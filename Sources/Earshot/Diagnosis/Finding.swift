@@ -24,6 +24,8 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
     case translator
     /// From whom the translator lets packets in (RFC 4787 §5).
     case filtering
+    /// Whether the router opens a port when it is asked (UPnP-IGD, NAT-PMP).
+    case portMapping
     /// This host's clock.
     case clock
     /// The congestion field of IP (RFC 3168).
@@ -63,7 +65,7 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
 extension NetworkDiagnosis {
   /// Everything that was looked at, in plain words; each that is not good has its remedy.
   public var findings: [Finding] {
-    host.reach + sightings.map(\.finding) + lineFindings + host.resources
+    host.reach + sightings.map(\.finding) + lineFindings + portFindings + host.resources
   }
 
   /// One sentence for all of it.

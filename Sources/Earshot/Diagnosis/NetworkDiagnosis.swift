@@ -14,6 +14,8 @@ public struct NetworkDiagnosis: Sendable, Equatable {
   public var sightings: [RendezvousSighting]
   /// What is between this host and the rendezvous, one for each family in which one answered.
   public var translators: [TranslatorFacts]
+  /// What the router does when it is asked for a port; `nil` = there is none to ask.
+  public var portMapping: PortMappingFacts?
 
   package init(host: HostFacts, sightings: [RendezvousSighting] = []) {
     self.host = host
@@ -39,6 +41,8 @@ public struct DiagnosisPlan: Sendable {
   public var token: String?
   /// As `Configuration.bind`.
   public var bind: String
+  /// Whether the host's router is asked to open a port for a moment. `true` unless set.
+  public var mapsPort = true
   /// How long an address may take to answer.
   public var patience: Duration
 

@@ -111,6 +111,11 @@ package final class OnlineSession {
     if case .endpoint(let event) = happening {
       EventLine.write(event, to: lines)
       if case .callProgress(_, let step) = event { console.log(.debug, EventLine.name(of: step)) }
+      if case .portMappingChanged(.open(let port)) = event {
+        console.log(
+          .info,
+          "\(port.router.hostText) lets peers in at \(port.external) (\(port.service.rawValue)).")
+      }
       if case .relayChanged(.unavailable(let error)) = event {
         console.log(.warning, "\(error.message) \(error.advice)")
       }

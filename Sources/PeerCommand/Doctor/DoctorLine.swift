@@ -16,6 +16,7 @@ package enum DoctorLine {
     if !diagnosis.translators.isEmpty {
       object.add("translators", .array(diagnosis.translators.map { translator($0).value }))
     }
+    object.add("portMapping", diagnosis.portMapping.map(portMapping))
     object.add("findings", .array(diagnosis.findings.map { finding($0).value }))
     return object.value.text
   }

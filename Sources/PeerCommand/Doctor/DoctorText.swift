@@ -35,6 +35,7 @@ package enum DoctorText {
     case .rendezvous: "rendezvous"
     case .translator: "translator"
     case .filtering: "filtering"
+    case .portMapping: "ports"
     case .clock: "clock"
     case .ecn: "ECN"
     case .realTime: "real time"

@@ -28,6 +28,9 @@ package struct OnlineOptions: Sendable {
   /// File with the authorities of TURN servers.
   package var relayAuthorities: String?
 
+  /// Whether the router is asked to open a port.
+  package var mapsPort: Bool
+
   /// How much is said on standard error.
   package enum LogLevel: String, CaseIterable, Comparable, Sendable {
     case error, warning, info, debug
@@ -61,6 +64,7 @@ package struct OnlineOptions: Sendable {
     overwrites = try arguments.flag("--overwrite")
     paths = try arguments.choice("--paths", of: ["early", "on-accept"])
     token = try arguments.option("--token")
+    mapsPort = !(try arguments.flag("--no-port-mapping"))
     relays = try Self.relays(&arguments)
     relayAuthorities = try arguments.option("--turn-ca")
     rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
@@ -123,6 +127,7 @@ package struct OnlineOptions: Sendable {
     configuration.token = tokenText
     configuration.relays = relays
     configuration.relayAuthorities = relayAuthorities
+    configuration.mapsPort = mapsPort
     switch paths {
     case "early": configuration.pathPolicy = .prepareOnRinging
     case "on-accept": configuration.pathPolicy = .prepareOnAccept

@@ -13,6 +13,13 @@ package enum EventLine {
       line("relayAvailable", to: lines) { $0.add("address", "\(address)") }
     case .relayChanged(.unavailable(let error)):
       line("relayUnavailable", to: lines) { add(error, to: &$0) }
+    case .portMappingChanged(.open(let port)):
+      line("portMapped", to: lines) { object in
+        object.add("protocol", port.service.rawValue)
+        object.add("router", port.router.hostText)
+        object.add("address", "\(port.external)")
+      }
+    case .portMappingChanged(.closed): line("portUnmapped", to: lines)
     case .incomingCall(let call):
       line("incomingCall", call.id, to: lines) { object in
         object.add("peer", peer(call.name, call.peer, call.trust, call.nameTrust))

@@ -277,6 +277,7 @@ package enum Help {
       --turn-ca FILE       authorities for turns:, PEM      (default: the system's)
       --paths WHEN         early or on-accept: when callers learn this host's addresses (default:
                            early if pinned or called before, else on-accept)
+      --no-port-mapping    do not ask the router to open a port (UPnP-IGD, NAT-PMP)
       --overwrite          what is saved or written may replace files that are there
                            (default: they are refused before anybody is called)
     """

@@ -28,8 +28,7 @@ package enum NotYet {
   /// Options of a command.
   package static func options(of command: Subcommand) -> [AbsentFeature] {
     switch command {
-    case .probe, .call, .answer: online
-    case .keygen, .card, .contacts, .token, .inspect, .replay: []
+    case .keygen, .probe, .call, .answer, .card, .contacts, .token, .inspect, .replay: []
     case .doctor: doctor
     }
   }
@@ -38,11 +37,5 @@ package enum NotYet {
     AbsentFeature(
       "--long", "this version has no longer examination.",
       advice: "Leave it out; earshot probe HOST:PORT measures the line.")
-  ]
-
-  private static let online: [AbsentFeature] = [
-    AbsentFeature(
-      "--no-port-mapping", "this version maps no ports yet.",
-      advice: "Leave it out: no router is asked for anything.")
   ]
 }

@@ -33,6 +33,8 @@ package final class SimulatedPeer {
   package var uplinkWeight = 1.0
   /// Has no microphone: offers no frames.
   package var isSilent = false
+  /// Whether a program that starts has a port opened by its router, where the router does that.
+  package var asksRouter = true
   /// Changes what a new machine is configured with.
   package var configure: ((inout PeerConfiguration) -> Void)?
 
@@ -84,6 +86,7 @@ package final class SimulatedPeer {
     configuration.rendezvousID = world.rendezvous.id
     configuration.name = name
     configuration.hostCandidates = [world.network.address(of: hostID)]
+    if asksRouter { configuration.mappedAddress = world.network.openPort(for: hostID) }
     configure?(&configuration)
     let file = identityFile
     do throws(IdentityFileFault) {
@@ -111,6 +114,12 @@ package final class SimulatedPeer {
     host.command(now: world.now) { machine, now in
       machine.changeHostCandidates(candidates, now: now)
     }
+  }
+
+  /// The router is asked, and its answer comes now.
+  package func openPort() {
+    let address = world.network.openPort(for: hostID)
+    host.command(now: world.now) { machine, now in machine.setMappedAddress(address, now: now) }
   }
 
   /// A second uplink, which the routes do not choose; the program learns of it.

@@ -17,6 +17,9 @@ package struct SimulatedNAT: Sendable {
     /// remote address from another port.
     package var tracksItself = false
 
+    /// Whether a host inside may ask for a port (RFC 6886).
+    package var mapsOnRequest = false
+
     package init(
       mapping: Dependence, filtering: Dependence, mappingTimeout: Duration = .seconds(120)
     ) {
@@ -40,6 +43,13 @@ package struct SimulatedNAT: Sendable {
       behaviour.tracksItself = true
       return behaviour
     }()
+  }
+
+  /// A port that a host inside has asked for, and who has come by it: those are answered from it.
+  private struct OpenPort: Sendable {
+    var inner: SocketAddress
+    var outerPort: UInt16
+    var guests: [SocketAddress] = []
   }
 
   private struct Mapping: Sendable {
@@ -67,6 +77,7 @@ package struct SimulatedNAT: Sendable {
   package private(set) var outerAddress: SocketAddress
   private var mappings: [Mapping] = []
   private var own: [OwnConversation] = []
+  private var openPorts: [OpenPort] = []
   private var random: RandomSource
 
   package init(_ behaviour: Behaviour, outerAddress: SocketAddress, random: RandomSource) {
@@ -81,6 +92,8 @@ package struct SimulatedNAT: Sendable {
   ) -> SocketAddress {
     mappings.removeAll { now - $0.lastOutbound > behaviour.mappingTimeout }
     own.removeAll { now - $0.last > Self.ownTimeout }
+    let open = openPorts.first { $0.inner == inner && $0.guests.contains(remote) }
+    if let open { return outer(open.outerPort) }
     var isTaken = false
     let aside = mappings.firstIndex { $0.isAside && $0.inner == inner && $0.remote == remote }
     for index in aside.map({ $0..<($0 + 1) }) ?? mappings.indices
@@ -113,9 +126,13 @@ package struct SimulatedNAT: Sendable {
   }
 
   /// Who inside gets a datagram that came to `port`; `nil` when the filter refuses it.
-  package func receiver(
+  package mutating func receiver(
     ofPort port: UInt16, from remote: SocketAddress, at now: Instant
   ) -> SocketAddress? {
+    if let index = openPorts.firstIndex(where: { $0.outerPort == port }) {
+      if !openPorts[index].guests.contains(remote) { openPorts[index].guests.append(remote) }
+      return openPorts[index].inner
+    }
     for entry in mappings where entry.outerPort == port {
       guard now - entry.lastOutbound <= behaviour.mappingTimeout else { return nil }
       for known in entry.contacted where Self.fits(known, remote, behaviour.filtering) {
@@ -126,10 +143,21 @@ package struct SimulatedNAT: Sendable {
     return nil
   }
 
+  /// Opens a port for everybody outside; `nil` where the box does not do that.
+  package mutating func openPort(for inner: SocketAddress) -> SocketAddress? {
+    guard behaviour.mapsOnRequest else { return nil }
+    let known = openPorts.first { $0.inner == inner }
+    if let known { return outer(known.outerPort) }
+    let port = freePort()
+    openPorts.append(OpenPort(inner: inner, outerPort: port))
+    return outer(port)
+  }
+
   /// Forgets every mapping, as after a restart, and may come back under another outer address.
   package mutating func rebind(outerAddress newAddress: SocketAddress? = nil) {
     mappings.removeAll()
     own.removeAll()
+    openPorts.removeAll()
     if let newAddress { outerAddress = newAddress }
   }
 
@@ -144,7 +172,9 @@ package struct SimulatedNAT: Sendable {
   private mutating func freePort() -> UInt16 {
     while true {
       let port = UInt16(20_000 + random.below(40_000))
-      if !mappings.contains(where: { $0.outerPort == port }) { return port }
+      let isTaken =
+        mappings.contains { $0.outerPort == port } || openPorts.contains { $0.outerPort == port }
+      if !isTaken { return port }
     }
   }
 

@@ -43,6 +43,11 @@ extension SimulatedNetwork {
     return (address, LocalAddressID(rawValue: UInt16(hosts[host.index].others.count)))
   }
 
+  /// Asks the translator of the host's site for a port; `nil` where none answers.
+  package func openPort(for host: HostID) -> SocketAddress? {
+    sites[hosts[host.index].site.index].nat?.openPort(for: hosts[host.index].address)
+  }
+
   /// Nothing that `site` sends to `address` arrives from now on.
   package func makeUnreachable(_ address: SocketAddress, from site: SiteID) {
     unreachable.append((address, site))

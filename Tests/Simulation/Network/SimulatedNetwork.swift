@@ -306,13 +306,11 @@ package final class SimulatedNetwork {
   }
 
   private func receiver(of flight: Flight, now: Instant) -> Receiver? {
-    guard let nat = sites[flight.to.index].nat else {
-      return localHost(flight.destination, at: flight.to)
-    }
-    guard flight.destination.isSameHost(as: nat.outerAddress) else {
-      return localHost(flight.destination, at: flight.to)
-    }
-    let inner = nat.receiver(ofPort: flight.destination.port, from: flight.source, at: now)
+    guard let outer = sites[flight.to.index].nat?.outerAddress,
+      flight.destination.isSameHost(as: outer)
+    else { return localHost(flight.destination, at: flight.to) }
+    let inner = sites[flight.to.index].nat?.receiver(
+      ofPort: flight.destination.port, from: flight.source, at: now)
     if inner == nil {
       sites[flight.to.index].nat?.noteRefused(
         port: flight.destination.port, from: flight.source, at: now)

@@ -1,0 +1,106 @@
+internal import Peer
+internal import PortMapping
+internal import Primitives
+internal import Reactor
+internal import Routers
+
+/// What an endpoint has of its router, on the event loop's thread.
+final class RouterPorts {
+  /// `Configuration.mapsPort`.
+  let isWanted: Bool
+  var mapper = PortMapper()
+  var timer: EventLoop.Token?
+  /// What was last told of it.
+  var told = PortMappingState.closed
+
+  init(isWanted: Bool) { self.isWanted = isWanted }
+}
+
+extension RouterPlace {
+  /// The router of this host, for a socket that is bound to `local`.
+  ///
+  /// - Parameter rendezvous: With one on this very host nobody is to come from outside.
+  static func find(_ local: SocketAddress, rendezvous: SocketAddress?) -> RouterPlace? {
+    guard rendezvous?.isLoopback != true, !local.isLoopback,
+      let router = DefaultRouter.address()
+    else { return nil }
+    var own = local
+    if local.isUnspecified {
+      guard let source = NetworkInterfaces.address(toward: router, port: local.port) else {
+        return nil
+      }
+      own = source
+    }
+    return RouterPlace(router: router, own: own)
+  }
+}
+
+/// The router is asked to open a port, beside the loop (`BlockingWork`).
+extension Endpoint {
+  /// Begins, or begins anew where the host has moved.
+  func watchRouter() {
+    guard routerPorts.isWanted, !isClosed else { return }
+    if routerPorts.timer == nil {
+      do throws(ReactorError) {
+        routerPorts.timer = try loop.addTimer { _ in self.driveRouter() }
+      } catch {
+        return  // Calls go on without.
+      }
+    }
+    let rendezvous = driver.readMachine { $0.configuration.rendezvous }
+    let place = RouterPlace.find(localAddress, rendezvous: rendezvous)
+    routerPorts.mapper.setPlace(place, now: SystemClock.now)
+    driveRouter()
+  }
+
+  /// The rendezvous sees this host at another address than the router has told: the router may have
+  /// a new one.
+  func compareRouter(seenAs seen: SocketAddress) {
+    routerPorts.mapper.handleSeenAddress(seen, now: SystemClock.now)
+    driveRouter()
+  }
+
+  /// Gives back what is open, and waits for the router's answer, but not for long.
+  func closeRouter() async {
+    routerPorts.mapper.close()
+    driveRouter()
+    let deadline = SystemClock.now + Self.farewellPatience
+    while SystemClock.now < deadline, !routerPorts.mapper.isClosed {
+      await pause(.milliseconds(10))
+    }
+    if let timer = routerPorts.timer { loop.removeTimer(timer) }
+    routerPorts.timer = nil
+  }
+
+  private func driveRouter() {
+    let now = SystemClock.now
+    routerPorts.mapper.handleTimeout(now: now)
+    tellRouter()
+    if let job = routerPorts.mapper.pollJob(now: now) {
+      Task(executorPreference: loop) { await self.perform(job) }
+    }
+    if let timer = routerPorts.timer { loop.setDeadline(timer, routerPorts.mapper.nextDeadline) }
+  }
+
+  private func perform(_ job: RouterJob) async {
+    let result = await BlockingWork.run(named: "earshot-router") { RouterConversation.perform(job) }
+    routerPorts.mapper.handleResult(result ?? .failure(.silent), now: SystemClock.now)
+    driveRouter()
+  }
+
+  private func tellRouter() {
+    guard !isClosed else { return }
+    var state = PortMappingState.closed
+    if let port = routerPorts.mapper.opened, let router = routerPorts.mapper.router {
+      state = .open(MappedPort(port, router: router))
+    }
+    guard state != routerPorts.told else { return }
+    routerPorts.told = state
+    let external = routerPorts.mapper.opened?.external
+    driver.withMachine { machine, now in machine.setMappedAddress(external, now: now) }
+    publish(.portMappingChanged(state))
+  }
+
+  /// A port that is not given back lapses by itself.
+  private static let farewellPatience = Duration.milliseconds(500)
+}
