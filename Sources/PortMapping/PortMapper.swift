@@ -91,7 +91,8 @@ package struct PortMapper: Sendable {
       askedAt = now
       // After a failure the router is searched for anew.
       let service = fault == nil ? lease?.port.service : nil
-      job = .open(place, service: service, wanted: lease?.port.external.port ?? place.firstOuterPort)
+      job = .open(
+        place, service: service, wanted: lease?.port.external.port ?? place.firstOuterPort)
     } else if !unwanted.isEmpty {
       job = unwanted.removeFirst()
     }

@@ -118,7 +118,7 @@ def ports(pairs=PAIRS, protocols=tuple(PROTOCOLS)):
             if problem:
                 wrong.append(f"{a} × {b}, {title}: {problem}")
         rows.append(row)
-    extra = [("a router that never ends its answers", hostile), ("killed by SIGTERM", given_back),
+    extra = [("a router that never ends its answers", hostile), ("stopped by SIGTERM", given_back),
              ("another own address", moved),
              ("doctor", doctor)]
     for title, measure in extra:
