@@ -272,8 +272,9 @@ public actor Endpoint {
   /// Hands the media of calls, decrypted, to `capture` from now on; `nil` stops that.
   public func captureMedia(to capture: (any MediaCapture)?) { self.capture = capture }
 
-  /// Hangs up, says goodbye to the rendezvous, and closes the socket. Takes at most a second; up to
-  /// nine while the other side of a call has not confirmed its end and the rendezvous is away.
+  /// Hangs up, says goodbye to the rendezvous, gives the router's port back, and closes the socket.
+  /// Takes at most a second, and half a second more where the router does not answer; up to nine
+  /// while the other side of a call has not confirmed its end and the rendezvous is away.
   public func close() async {
     guard !isClosed else { return }
     isClosed = true
