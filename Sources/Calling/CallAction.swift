@@ -35,6 +35,11 @@ package enum CallEvent: Hashable, Sendable {
   case interrupted(CallID)
   /// Nothing was heard for 10 s; tries go on.
   case connectionLost(CallID)
+  /// Nothing was heard for 20 s, where the call would end; it waits for so long after the last
+  /// sign of the other side.
+  case away(CallID, until: Duration)
+  /// The other side is heard again after so long without a sign of it; `resumed` came before.
+  case rejoined(CallID, after: Duration)
   case resumed(CallID)
   case remoteMediaChanged(CallID, MediaState)
   case ended(CallSummary)

@@ -64,7 +64,24 @@ extension CallLedger {
       open.calls[index].ongoing?.handle(proof, now: now) == true
     else { return }
     notify(.resumed(callID))
+    if let absence = open[callID]?.ongoing?.takeAbsence(now: now) {
+      notify(.rejoined(callID, after: absence))
+    }
     updateDeadline()
+  }
+
+  /// Both sides allow the other to be away for so long: the call waits.
+  package mutating func allowAbsence(_ callID: CallID, _ absence: Duration) {
+    open[callID]?.absence = absence
+    open[callID]?.ongoing?.allowAbsence(absence)
+  }
+
+  /// The peer still looks for a call that is over here: it has not heard the last word.
+  package mutating func handleSearch(_ callID: CallID, from peer: PeerID, now: Instant) {
+    guard let index = ended.firstIndex(where: { $0.callID == callID && $0.peer == peer }),
+      let action = ended[index].answerSearch()
+    else { return ignored.count(.withoutEffect) }
+    apply(action, toEndedAt: index)
   }
 
   package mutating func handleFirstFrameSent(_ callID: CallID, now: Instant) {
@@ -179,6 +196,7 @@ extension CallLedger {
     case .send(let signal, let route): send(signal, route, about: callID)
     case .notifyInterrupted: notify(.interrupted(callID))
     case .notifyConnectionLost: notify(.connectionLost(callID))
+    case .notifyAway(let absence): notify(.away(callID, until: absence))
     case .notifyRemoteMedia(let media): notify(.remoteMediaChanged(callID, media))
     case .end(let ending): endOpen(callID, ending, now: now)
     }

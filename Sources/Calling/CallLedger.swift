@@ -122,6 +122,8 @@ package struct CallLedger: Sendable {
     guard let call = open.remove(callID) else { return }
     if call.hasStartedMedia { act(.stopMedia(call.callID)) }
     let repeatsAccept = call.ongoing?.isAcceptPending ?? false
+    var policy = policy
+    policy.answersEndedFor = max(policy.answersEndedFor, call.absence)
     keep(
       EndedCall(
         call.callID, peer: call.peer, lastWord: ending.lastWord, answer: call.answer,

@@ -37,6 +37,8 @@ package struct CallPolicy: Hashable, Sendable {
   package var connectionLostAfter = Duration.seconds(10)
   /// Nothing heard for so long: the call ends.
   package var lostAfter = Duration.seconds(20)
+  /// The longest that a call waits for the other side beyond that, where both allow it.
+  package static let longestRejoin = Duration.seconds(1200)
   /// An invitation of the same caller while the first one rings replaces it only after so long: a
   /// caller who floods is heard once, one whose program was restarted can call again.
   package var recallAfter = Duration.seconds(3)

@@ -113,6 +113,13 @@ package struct EndedCall: Sendable {
     }
   }
 
+  /// The peer says where it is: it takes the call for open.
+  mutating func answerSearch() -> Action? {
+    guard !wasReceipted, let lastWord, lastWord.type == .hangUp, answersLeft > 0 else { return nil }
+    if answersLeft != .max { answersLeft -= 1 }
+    return .send(lastWord, .rendezvous)
+  }
+
   package mutating func handleTimeout(now: Instant) -> Action? {
     switch delivery?.handleTimeout(now: now) {
     case .sendAgain: return lastWord.map { .send($0, $0.repetitionRoute) }

@@ -15,6 +15,8 @@ package struct OngoingCall: Sendable {
     case send(CallSignal, SignalRoute)
     case notifyInterrupted
     case notifyConnectionLost
+    /// The call waits for so long after the last proof.
+    case notifyAway(Duration)
     case notifyRemoteMedia(MediaState)
     case end(CallEnding)
   }
@@ -33,6 +35,10 @@ package struct OngoingCall: Sendable {
   private var isConfirmed: Bool
   private var hasHeardMedia = false
   private var liveness: Liveness
+  /// From the last proof until the call ends.
+  private var lostAfter: Duration
+  /// Since when the other side has not been there, told as `notifyAway`.
+  private var awaySince: Instant?
 
   /// Begins with ACCEPT, sent or received; a callee's owner sends it at once.
   package init(_ role: CallRole, hasPath: Bool, policy: CallPolicy = .standard, now: Instant) {
@@ -42,6 +48,7 @@ package struct OngoingCall: Sendable {
     isConfirmed = role == .caller
     acceptance = role == .callee ? Delivery(now: now) : nil
     liveness = Liveness(now: now)
+    lostAfter = policy.lostAfter
     deadlines.set(.connect, at: now + policy.connectTimeout)
   }
 
@@ -86,6 +93,11 @@ package struct OngoingCall: Sendable {
     return .send(.accept, .path)
   }
 
+  /// Both sides allow the other to be away for so long.
+  package mutating func allowAbsence(_ absence: Duration) {
+    lostAfter = max(policy.lostAfter, min(absence, CallPolicy.longestRejoin))
+  }
+
   /// The first frame of the other side is there.
   package mutating func handleFirstFrame() { hasHeardMedia = true }
 
@@ -96,6 +108,11 @@ package struct OngoingCall: Sendable {
     guard liveness.handle(proof, now: now), state == .connected else { return false }
     deadlines.set(.silence, at: liveness.lastProof + policy.interruptedAfter)
     return true
+  }
+
+  /// How long the other side was away, if it was and is heard again: says so once.
+  package mutating func takeAbsence(now: Instant) -> Duration? {
+    awaySince.take().map { now - $0 }
   }
 
   package mutating func handleTimeout(now: Instant) -> Action? {
@@ -176,19 +193,30 @@ package struct OngoingCall: Sendable {
   }
 
   private mutating func handleSilence(now: Instant) -> Action? {
-    if now >= liveness.lastProof + policy.lostAfter {
+    let last = liveness.lastProof
+    if now >= last + lostAfter {
       return end(CallEnding(.lost, .peerLost, lastWord: .hangUp(.noPath, .empty)))
     }
     guard isSilent(now: now) else {
-      deadlines.set(.silence, at: liveness.lastProof + policy.interruptedAfter)
+      deadlines.set(.silence, at: last + policy.interruptedAfter)
       return nil
     }
-    let tellsInterruption = liveness.interrupt()
-    let lostAt = liveness.lastProof + policy.connectionLostAfter
-    let isLost = now >= lostAt && !tellsInterruption
-    deadlines.set(.silence, at: isLost ? liveness.lastProof + policy.lostAfter : lostAt)
-    if tellsInterruption { return .notifyInterrupted }
-    return isLost ? .notifyConnectionLost : nil
+    if liveness.interrupt() {
+      deadlines.set(.silence, at: last + policy.connectionLostAfter)
+      return .notifyInterrupted
+    }
+    if lostAfter > policy.lostAfter, now >= last + policy.lostAfter {
+      deadlines.set(.silence, at: last + lostAfter)
+      guard awaySince == nil else { return nil }
+      awaySince = last
+      return .notifyAway(lostAfter)
+    }
+    guard now >= last + policy.connectionLostAfter else {
+      deadlines.set(.silence, at: last + policy.connectionLostAfter)
+      return nil
+    }
+    deadlines.set(.silence, at: last + policy.lostAfter)
+    return .notifyConnectionLost
   }
 
   private mutating func end(_ ending: CallEnding) -> Action {

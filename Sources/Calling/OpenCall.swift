@@ -14,6 +14,8 @@ struct OpenCall: Sendable {
   var hasPath = false
   var hasStartedMedia = false
   var connectedAt: Instant?
+  /// How long the other side may be away.
+  var absence = Duration.zero
   /// At the caller, from ACCEPT on: by which of the callee's programs.
   var decision: CallDecision?
   /// What the other side was last told, or takes for granted.

@@ -8,14 +8,16 @@ extension Agent {
   /// challenge of the peer has come, so that a late peer is still answered by checks. Later there
   /// is one for what the peer says of itself: false candidates must not make a weapon of us.
   func mayCheck(_ path: RemotePath) -> Bool {
-    if lastAnswer != nil { return unprovenChecks < policy.unansweredLimit || !isOnWord(path) }
+    if lastAnswer != nil {
+      return unprovenChecks.count < policy.unansweredLimit || !isOnWord(path)
+    }
     let reserve = path.hasChallenged ? 0 : policy.reservedForChallengers
     return counters.checks < policy.unansweredLimit - reserve
   }
 
   /// A check goes out; those on the peer's mere word are counted until a new address answers.
   mutating func noteUnprovenCheck(_ index: Int) {
-    if lastAnswer != nil, isOnWord(paths[index]) { unprovenChecks += 1 }
+    if lastAnswer != nil, isOnWord(paths[index]) { unprovenChecks.count += 1 }
   }
 
   /// Whether nothing but the peer's word says that it is there.

@@ -48,7 +48,7 @@ package struct Agent: Sendable {
   /// The peer says that it does not hear us: only an answered challenge refutes that.
   var isSaidToBeUnheard = false
   /// Checks to addresses that have never answered, since one last did for the first time.
-  var unprovenChecks = 0
+  var unprovenChecks = UnprovenChecks()
   /// The address a packet with the highest number came from first, while it races with the
   /// selected one.
   var rival: DatagramPath?
@@ -140,7 +140,7 @@ package struct Agent: Sendable {
       counters.ignored &+= 1
       return nil
     }
-    if !wasProven { unprovenChecks = 0 }
+    if !wasProven { unprovenChecks = UnprovenChecks() }
     lastAnswer = now
     self.seenAs = seenAs
     paths[index].seenAs = seenAs

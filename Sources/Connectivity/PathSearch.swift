@@ -48,7 +48,8 @@ package struct PathSearch: Sendable {
   /// Whether the peer is to be told now; says so once each time.
   package mutating func poll(now: Instant) -> Bool {
     guard let nextAt, nextAt <= now else { return false }
-    let gap = Self.gaps[min(sentCount, Self.gaps.count - 1)]
+    let isLong = sentCount >= Self.usualCount
+    let gap = isLong ? Self.longGap : Self.gaps[min(sentCount, Self.gaps.count - 1)]
     sentCount += 1
     self.nextAt = now + gap
     return true
@@ -62,4 +63,7 @@ package struct PathSearch: Sendable {
   private static let gaps: [Duration] = [
     .milliseconds(250), .milliseconds(500), .seconds(1),
   ]
+  /// Bodies at that pace: as many as a call without `rejoin` lasts. Then the peer is away.
+  private static let usualCount = 20
+  private static let longGap = Duration.seconds(3)
 }

@@ -120,6 +120,10 @@ public struct CallOptions: Sendable {
   /// What a probe found a moment ago that the way out carries, in bit/s: the call then need not
   /// find it again (`LineReport`).
   public var knownUplinkBitrate: Int?
+  /// How long the call waits for the other side that is heard no more, where that side allows the
+  /// same: the shorter of the two times holds, 20 minutes at the most. `nil`: the call ends after
+  /// 20 s, as it does whenever the other side did not set it. Counted from the last sign of it.
+  public var rejoin: Duration?
 
   /// What happens where the line does not hold audio and video.
   public enum VideoFallback: String, Sendable, CaseIterable {
@@ -131,6 +135,8 @@ public struct CallOptions: Sendable {
 
   /// What `uplinkWeight` may be.
   public static let uplinkWeights = 0.1...10
+  /// What `rejoin` may be.
+  public static let rejoins = Duration.seconds(20)...Duration.seconds(1200)
   /// What `maxVideoBitrate` may be.
   public static let videoBitrates = 30_000...20_000_000
 

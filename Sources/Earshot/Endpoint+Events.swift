@@ -95,6 +95,10 @@ extension Endpoint {
     case .interrupted(let callID): publish(.callProgress(CallID(callID), .interrupted))
     case .connectionLost(let callID): publish(.callProgress(CallID(callID), .connectionLost))
     case .resumed(let callID): publish(.callProgress(CallID(callID), .resumed))
+    case .away(let callID, let absence):
+      publish(.callProgress(CallID(callID), .away(for: absence)))
+    case .rejoined(let callID, let absence):
+      publish(.callProgress(CallID(callID), .rejoined(after: absence)))
     case .remoteMediaChanged(let callID, let media): take(media, of: callID)
     case .ended(let summary): end(summary)
     case .refused(let callID, _, _): calls[callID] = nil

@@ -112,6 +112,7 @@ extension Endpoint {
     answer.video = Self.videoSettings(options)
     answer.sendsAudio = options.sendsAudio
     answer.uplinkWeight = options.uplinkWeight
+    answer.absence = options.rejoin ?? .zero
     answer.userExtension = options.userExtension
     do throws(EarshotError) {
       try command { machine, now throws(PeerRefusal) in

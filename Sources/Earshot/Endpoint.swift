@@ -196,6 +196,7 @@ public actor Endpoint {
     invite.video = Self.videoSettings(options)
     invite.sendsAudio = options.sendsAudio
     invite.uplinkWeight = options.uplinkWeight
+    invite.absence = options.rejoin ?? .zero
     if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
     let record = CallRecord(.caller, options, target: target)
     record.ownName = ownName
@@ -249,6 +250,10 @@ public actor Endpoint {
     guard CallOptions.uplinkWeights.contains(options.uplinkWeight) else {
       throw .invalidArgument(
         "A weight of \(options.uplinkWeight) is out of range.", advice: "Use 0.1 to 10.")
+    }
+    if let rejoin = options.rejoin, !CallOptions.rejoins.contains(rejoin) {
+      throw .invalidArgument(
+        "A call cannot wait for \(rejoin).", advice: "Use 20 s to 20 minutes, or nil.")
     }
     try checkVideo(options)
     if let text = options.userExtension, text.utf8.count > 1024 {

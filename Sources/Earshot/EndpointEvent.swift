@@ -221,8 +221,13 @@ public enum CallProgress: Sendable, Equatable {
   case interrupted
   /// Nothing was heard for 10 s; tries to reach the other side go on until 20 s.
   case connectionLost
+  /// Nothing was heard for 20 s; the call goes on all the same, because both sides set
+  /// `CallOptions.rejoin`. It ends when there was no sign for so long, counted from the last one.
+  case away(for: Duration)
   /// It is heard again.
   case resumed
+  /// It is heard again after `away`: so long after the last sign of it.
+  case rejoined(after: Duration)
   /// The other side muted or unmuted its audio.
   case remoteAudioMuted(Bool)
   /// A reliable message of the application (`Call.send`).

@@ -215,6 +215,7 @@ extension CallLink {
     }
     remoteUserExtension = answer.offer.userExtension
     remoteMedia = answer.offer.media
+    roaming.theirAbsence = answer.offer.rejoinSeconds
   }
 
   private func open(_ message: [UInt8]) -> CallAnswer? {

@@ -15,6 +15,8 @@ struct MediaConsent: Sendable {
   /// Between PINGs while media is stopped: a path that is back is used again within that time and
   /// one round trip.
   static let pingInterval = Duration.milliseconds(250)
+  /// The same of a peer that is away for longer than a call without `rejoin` lasts.
+  static let rarePingInterval = Duration.seconds(1)
 
   private var lastOpened: Instant
   private var lastNews: Instant
@@ -44,7 +46,10 @@ struct MediaConsent: Sendable {
   }
 
   /// When the next PING is due unless something comes.
-  var nextPing: Instant { max(expiry, lastPing + Self.pingInterval) }
+  var nextPing: Instant {
+    let isAway = lastPing > lastOpened + Self.withoutNews
+    return max(expiry, lastPing + (isAway ? Self.rarePingInterval : Self.pingInterval))
+  }
 
   private var expiry: Instant { min(lastOpened + Self.silence, lastNews + Self.withoutNews) }
 }

@@ -84,6 +84,8 @@ package struct InviteOptions: Sendable {
   package var sendsAudio = true
   /// The call's part of the uplink against that of other calls of the same time: 0.1...10.
   package var uplinkWeight = 1.0
+  /// How long the other side may be away before the call ends, where it allows the same.
+  package var absence = Duration.zero
 
   package init() {}
 }
@@ -98,6 +100,8 @@ package struct AnswerOptions: Sendable {
   package var sendsAudio = true
   /// The call's part of the uplink against that of other calls of the same time: 0.1...10.
   package var uplinkWeight = 1.0
+  /// How long the other side may be away before the call ends, where it allows the same.
+  package var absence = Duration.zero
 
   package init() {}
 
@@ -108,6 +112,14 @@ package struct AnswerOptions: Sendable {
     video = options.video
     sendsAudio = options.sendsAudio
     uplinkWeight = options.uplinkWeight
+    absence = options.absence
+  }
+}
+
+extension Duration {
+  /// Whole seconds, for the TLV `rejoin`.
+  var wireSeconds: UInt16 {
+    UInt16(clamping: min(nanoseconds, CallPolicy.longestRejoin.nanoseconds) / 1_000_000_000)
   }
 }
 

@@ -190,6 +190,7 @@ extension PeerMachine {
       now: now, random: &random)
     link.association = Association(
       session, limits: .peer, pingAfter: Self.pingAfterInCall, now: now)
+    allowAbsence(link)
     prepareUplink(link)
     if link.role == .caller, !link.isProbe {
       publish(.link(callID, .answered(userExtension: link.remoteUserExtension)))
@@ -198,6 +199,15 @@ extension PeerMachine {
     catchUp(link, now: now)
     tellMediaState(link)
     tellMedia(link)
+  }
+
+  /// The shorter of what the two sides allow holds.
+  private mutating func allowAbsence(_ link: CallLink) {
+    let seconds = min(link.answerOptions.absence.wireSeconds, link.roaming.theirAbsence)
+    guard !link.isProbe, seconds > 0 else { return }
+    let absence = min(Duration.seconds(Int64(seconds)), CallPolicy.longestRejoin)
+    link.association?.session.allowAbsence(absence)
+    ledger.allowAbsence(link.callID, absence)
   }
 
   private func prepareUplink(_ link: CallLink) {
@@ -219,7 +229,7 @@ extension PeerMachine {
     link.roaming.told = ownCandidates
     let offer = CallOffer(
       card: [], candidates: link.roaming.told, media: link.ownMedia,
-      userExtension: options.userExtension)
+      userExtension: options.userExtension, rejoinSeconds: options.absence.wireSeconds)
     do throws(HandshakeError) {
       try link.makeAccept(offer: offer, random: &random)
       return true

@@ -26,6 +26,7 @@ extension PeerMachine {
     switch event {
     case .registration(let step):
       publish(.registration(step))
+      if case .registered = step { tellSearches(now: now) }
     case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
     case .found(let result): handle(result, now: now)
     case .forwarded(let body, let peer, let presence, let name):
@@ -154,7 +155,8 @@ extension PeerMachine {
     link.roaming.told = ownCandidates
     let offer = CallOffer(
       card: rendezvous.ownCard, candidates: link.roaming.told, media: link.ownMedia,
-      userExtension: lookup.options.userExtension)
+      userExtension: lookup.options.userExtension,
+      rejoinSeconds: lookup.options.absence.wireSeconds)
     do {
       try link.makeInvite(
         identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),

@@ -188,9 +188,8 @@ extension PeerEvent {
     case .calling(let event):
       switch event {
       case .incoming(let id, _), .delivered(let id), .stateChanged(let id, _, _),
-        .interrupted(let id), .connectionLost(let id), .resumed(let id),
-        .remoteMediaChanged(let id, _),
-        .refused(let id, _, _):
+        .interrupted(let id), .connectionLost(let id), .resumed(let id), .away(let id, _),
+        .rejoined(let id, _), .remoteMediaChanged(let id, _), .refused(let id, _, _):
         id
       case .replaced(let old, _): old
       case .ended(let summary): summary.callID

@@ -68,6 +68,14 @@ extension PeerMachine {
     tellRelay(now: now)
   }
 
+  /// The rendezvous carries again what is said to it.
+  mutating func tellSearches(now: Instant) {
+    for link in links where link.roaming.search.isActive {
+      link.roaming.search.noteNewAddress(now: now)
+      driveSearch(link, now: now)
+    }
+  }
+
   /// Where only a new relay reaches the rendezvous, the path by that relay may answer before the
   /// rendezvous does. Then the search has ended, and the peer does not know that it is a relay's.
   private mutating func tellRelay(now: Instant) {
@@ -85,7 +93,10 @@ extension PeerMachine {
   }
 
   mutating func handleCandidates(_ sealed: SealedCandidates, _ link: CallLink, now: Instant) {
-    guard ledger.isOpen(link.callID), let list = link.roaming.read(sealed, link.callID) else {
+    guard ledger.isOpen(link.callID) else {
+      return ledger.handleSearch(link.callID, from: link.peer, now: now)
+    }
+    guard let list = link.roaming.read(sealed, link.callID) else {
       return ledger.countIgnored(.forged)
     }
     link.remoteCandidates = list.candidates

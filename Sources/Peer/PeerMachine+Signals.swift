@@ -175,6 +175,7 @@ extension PeerMachine {
     link.remoteCandidates = payload.offer.candidates.candidates
     link.remoteMedia = payload.offer.media
     link.remoteUserExtension = payload.offer.userExtension
+    link.roaming.theirAbsence = payload.offer.rejoinSeconds
     link.openRingSession(with: link.programs.own)
     link.isProbe = payload.offer.media.entries.map(\.codec) == [.probe]
     links.append(link)

@@ -10,6 +10,8 @@ struct Roaming: ~Copyable {
   var search = PathSearch()
   /// What the peer was last told of our addresses.
   var told = CandidateList()
+  /// How long the other side lets us be away, in s.
+  var theirAbsence: UInt16 = 0
   private var seal: CandidateSeal?
   private var sentNumber: UInt32 = 0
   private var readNumber: UInt32 = 0

@@ -12,6 +12,7 @@ package enum TLVType: UInt8, Sendable {
   case reasonText = 7
   case presence = 8
   case abilities = 9
+  case rejoin = 10
 }
 
 /// A list of TLVs, read once: at most one value of each type that we know; others are skipped.

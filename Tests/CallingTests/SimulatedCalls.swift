@@ -278,7 +278,8 @@ struct SimulatedCalls {
     case .ended(let summary):
       record(event, summary.callID, side)
       sides[side].summaries[summary.callID] = summary
-    case .refused, .interrupted, .connectionLost, .resumed, .remoteMediaChanged: break
+    case .refused, .interrupted, .connectionLost, .away, .rejoined, .resumed, .remoteMediaChanged:
+      break
     }
   }
 

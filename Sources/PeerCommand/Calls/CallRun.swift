@@ -192,7 +192,12 @@ package final class CallRun {
     case .shortCode(let letters): console.say("Short code, to compare by voice: \(letters)")
     case .interrupted: console.say("Nothing has been heard for 4 s.")
     case .connectionLost: console.say("Nothing has been heard for 10 s; it is still being tried.")
+    case .away(let absence):
+      let left = Wording.duration(absence)
+      console.say("Nothing has been heard for 20 s; the call waits, \(left) in all (--rejoin).")
     case .resumed: console.say("It is heard again.")
+    case .rejoined(let absence):
+      console.say("The call goes on after \(Wording.duration(absence)).")
     case .remoteAudioMuted(let isMuted):
       view.isRemoteMuted = isMuted
       console.say("The other side \(isMuted ? "muted" : "unmuted") its audio.")

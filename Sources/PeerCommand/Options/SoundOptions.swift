@@ -17,6 +17,8 @@ package struct SoundOptions: Sendable {
   package var usesNACK: Bool
   package var userExtension: String?
   package var leastMOS: Double?
+  /// Minutes that the call waits for the other side.
+  package var rejoin: Double?
   package var video: VideoOptions
 
   package init(_ arguments: inout Arguments) throws(UsageError) {
@@ -40,6 +42,7 @@ package struct SoundOptions: Sendable {
       text.utf8.count <= 1024 && JSONReader.value(of: text) != nil ? text : nil
     }
     leastMOS = try arguments.number("--min-mos", "points", in: 1...5)
+    rejoin = try arguments.number("--rejoin", "minutes", in: 0.5...20)
     if isLooped, play == nil || play == "-", !playsVideoFile {
       throw UsageError("--loop needs a file to play.", advice: "Add --play FILE.")
     }
@@ -108,6 +111,7 @@ package struct SoundOptions: Sendable {
     options.usesNACK = usesNACK
     options.startsMuted = startsMuted
     options.userExtension = userExtension
+    options.rejoin = rejoin.map { .milliseconds(Int64($0 * 60_000)) }
     video.apply(ends.video, to: &options)
     return options
   }

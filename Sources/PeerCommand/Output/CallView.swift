@@ -53,6 +53,13 @@ package enum Wording {
 
   package static func milliseconds(_ value: Double) -> String { "\(decimal(value)) ms" }
 
+  /// `45 s`, `3 min 20 s`.
+  package static func duration(_ duration: Duration) -> String {
+    let (minutes, seconds) = duration.components.seconds.quotientAndRemainder(dividingBy: 60)
+    if minutes == 0 { return "\(seconds) s" }
+    return seconds == 0 ? "\(minutes) min" : "\(minutes) min \(seconds) s"
+  }
+
   /// `bob (ID, pinned)`: the ID is proven, and the name is worth what it rests on.
   package static func who(
     _ name: String?, _ id: PeerID, _ trust: Trust, _ nameTrust: NameTrust?

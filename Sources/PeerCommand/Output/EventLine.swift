@@ -110,6 +110,8 @@ package enum EventLine {
       case .mediaStarted(let wall): object.add("wallMs", Int(clamping: wall / 1_000_000))
       case .remoteWantsVideo(let isWanted): object.add("wanted", isWanted)
       case .fallback(let change): fill(&object, change)
+      case .away(let absence): object.add("waitsMs", Int(clamping: absence.milliseconds))
+      case .rejoined(let absence): object.add("afterMs", Int(clamping: absence.milliseconds))
       case .delivered, .firstFrameSent, .firstFrameReceived, .interrupted, .connectionLost,
         .resumed, .firstVideoFrameSent, .videoSourceEnded:
         break
@@ -137,7 +139,9 @@ package enum EventLine {
     case .firstFrameReceived: "firstFrameReceived"
     case .interrupted: "interrupted"
     case .connectionLost: "connectionLost"
+    case .away: "away"
     case .resumed: "resumed"
+    case .rejoined: "rejoined"
     case .remoteAudioMuted: "remoteAudioMuted"
     case .message: "message"
     case .replaced: "replaced"

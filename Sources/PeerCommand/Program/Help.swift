@@ -252,6 +252,8 @@ package enum Help {
                            disabled: it goes on             (default: audio-only)
       --extension JSON     data for the other side, at most 1024 bytes
       --min-mos POINTS     1...5: exit 6 when it sounded worse; a muted side is not judged
+      --rejoin MINUTES     0.5...20: wait for the other side that is heard no more, if it says
+                           the same                        (default: hang up after 20 s)
 
     """
 

@@ -18,7 +18,7 @@ package struct Session: ~Copyable {
   /// The connection ID in it; `.none` when there is none.
   var pendingConnectionID = ConnectionID.none
   let parties: Parties
-  let limits: SessionLimits
+  private(set) var limits: SessionLimits
   var deadlines = Deadlines<Timer>()
   var nextConnectionID = ConnectionID.none
   var previousConnectionID = ConnectionID.none
@@ -61,6 +61,14 @@ package struct Session: ~Copyable {
     self.parties = parties
     self.limits = limits
     scheduleRekey(now: now, random: &random)
+    deadlines.set(.hardStop, at: current.endsAt)
+  }
+
+  /// The keys of a session whose other side may be away for so long hold that much longer: without
+  /// it nobody can renew them. Said once, at the beginning.
+  package mutating func allowAbsence(_ absence: Duration) {
+    limits.hardStop += absence
+    current.endsAt = current.endsAt + absence
     deadlines.set(.hardStop, at: current.endsAt)
   }
 
@@ -207,7 +215,7 @@ struct Epoch: ~Copyable {
   var exporter: SessionKeys.Exporter
   var stream: PacketStream
   /// No key is used from here on. Kept, because adding a `Duration` costs 10 ns.
-  let endsAt: Instant
+  fileprivate(set) var endsAt: Instant
 
   init(
     _ keys: consuming SessionKeys, local: ConnectionID, remote: ConnectionID, number: UInt32,

@@ -11,15 +11,19 @@ package struct CallOffer: Equatable, Sendable {
   package var media: MediaDescription
   /// The user's own JSON, not looked into; `nil` = none.
   package var userExtension: String?
+  /// How long the call may go on without the other side, in s; 0 = it ends as usual.
+  package var rejoinSeconds: UInt16
 
   package init(
     card: [UInt8] = [], candidates: CandidateList = CandidateList(),
-    media: MediaDescription = MediaDescription(), userExtension: String? = nil
+    media: MediaDescription = MediaDescription(), userExtension: String? = nil,
+    rejoinSeconds: UInt16 = 0
   ) {
     self.card = card
     self.candidates = candidates
     self.media = media
     self.userExtension = userExtension
+    self.rejoinSeconds = rejoinSeconds
   }
 
   fileprivate init(_ list: TLVList) throws(WireError) {
@@ -44,6 +48,15 @@ package struct CallOffer: Equatable, Sendable {
       }
       userExtension = text
     }
+    rejoinSeconds = try Self.rejoinSeconds(list[.rejoin])
+  }
+
+  private static func rejoinSeconds(_ value: [UInt8]?) throws(WireError) -> UInt16 {
+    guard let value else { return 0 }
+    guard value.count == 2 else { throw .invalid("rejoin", at: 0) }
+    let seconds = UInt16(value[0]) | UInt16(value[1]) << 8
+    guard seconds > 0 else { throw .invalid("rejoin", at: 0) }
+    return seconds
   }
 
   fileprivate var list: TLVList {
@@ -52,6 +65,11 @@ package struct CallOffer: Equatable, Sendable {
     if !candidates.candidates.isEmpty { list.append(.candidates, candidates.bytes) }
     if !media.entries.isEmpty { list.append(.media, media.bytes) }
     if let userExtension { list.append(.userExtension, Array(userExtension.utf8)) }
+    if rejoinSeconds > 0 {
+      var value: [UInt8] = []
+      value.append(littleEndian: rejoinSeconds)
+      list.append(.rejoin, value)
+    }
     return list
   }
 }

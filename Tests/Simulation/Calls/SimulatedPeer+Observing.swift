@@ -53,7 +53,9 @@ extension SimulatedPeer {
       world.testimony.end(
         summary.callID, at: hostID, summary.outcome, isLocal: summary.cause.isLocal, now: now)
     case .resumed(let call): world.checkResumed(call, at: self)
-    case .stateChanged, .interrupted, .connectionLost, .remoteMediaChanged, .refused: break
+    case .stateChanged, .interrupted, .connectionLost, .away, .rejoined, .remoteMediaChanged,
+      .refused:
+      break
     }
   }
 

@@ -150,6 +150,7 @@ package final class SimulatedPeer {
     options.userExtension = userExtension
     options.video = video
     options.uplinkWeight = uplinkWeight
+    options.absence = habits.absence
     do throws(PeerRefusal) {
       return try host.command(now: world.now) { machine, now throws(PeerRefusal) in
         let call = try machine.invite(target, options, now: now)
@@ -171,6 +172,7 @@ package final class SimulatedPeer {
       var options = AnswerOptions()
       options.userExtension = userExtension
       options.video = video
+      options.absence = habits.absence
       try machine.accept(call, options, now: now)
     }
   }
