@@ -1,6 +1,6 @@
 """Runs the tables of tools/connectivity (see there)."""
 import sys, time
-import endurance, ports, switches, tables
+import endurance, ports, relayed, sizes, switches, tables
 from town import TRANSLATORS, missing
 
 ALL_MOVES = [(a, b) for a in tables.MOVES for b in tables.MOVES if tables.meets(a, b)]
@@ -11,12 +11,14 @@ WHOLE = {
     "outages": lambda: tables.outages([1, 5, 10, 15, 18, 25], ["a", "b", "ab"], [("none", "none"), ("port", "port")]),
     "families": lambda: tables.families(list(tables.FAMILIES)),
     "ports": lambda: ports.ports(),
+    "relays": lambda: relayed.relays(TRANSLATORS),
+    "sizes": lambda: sizes.sizes([1472, 1300, 1200, 1199, 1000, 548], [1199, 1000, 700, 576]),
 }
 # Only when asked for by name.
 LONG = {"endurance": lambda: endurance.endurance(MINUTES, 5)}
 MINUTES = 240
 # What a table needs besides; why it cannot be made here.
-NEEDS = {"ports": ports.missing}
+NEEDS = {"ports": ports.missing, "relays": relayed.missing}
 QUICK = {
     "matrix": lambda: tables.matrix(["open", "symmetric"]),
     "moves": lambda: tables.moves([("port", "port")]),
@@ -24,6 +26,8 @@ QUICK = {
     "outages": lambda: tables.outages([18], ["ab"], [("port", "port")]),
     "families": lambda: tables.families(["IPv6", "both"]),
     "ports": lambda: ports.ports([("symmetric", "symmetric")]),
+    "relays": lambda: relayed.relays(["symmetric", "udpblock"]),
+    "sizes": lambda: sizes.sizes([1000], [700]),
     "endurance": lambda: endurance.endurance(3, 1),
 }
 
