@@ -157,7 +157,7 @@ let package = Package(
       "Simulation",
       [
         "LinkModel", "LastMile", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer",
-        "Rendezvous", "Calling", "Congestion", "Video", "Tokens", "Audio",
+        "Rendezvous", "Calling", "Congestion", "Video", "Tokens", "Audio", "Relay",
       ],
       path: "Tests/Simulation"),
     program(

@@ -29,7 +29,7 @@ enum PasswordAlgorithm: UInt16, Sendable {
 }
 
 /// What a request is authenticated with, once the server has named its realm (RFC 8489 §9.2.5).
-struct RelayAuthentication: Sendable {
+package struct RelayAuthentication: Sendable {
   let realm: [UInt8]
   var nonce: [UInt8]
   let key: [UInt8]
@@ -40,7 +40,9 @@ struct RelayAuthentication: Sendable {
   /// - Parameter offered: PASSWORD-ALGORITHMS; of what it names the best that we know is taken.
   /// - Returns: `nil` where we know none, or where the nonce promises a list that is not there: a
   ///   list was taken out to weaken us (RFC 8489 §9.2.5).
-  init?(_ credentials: RelayCredentials, realm: [UInt8], nonce: [UInt8], offered: [UInt8]?) {
+  package init?(
+    _ credentials: RelayCredentials, realm: [UInt8], nonce: [UInt8], offered: [UInt8]?
+  ) {
     guard offered != nil || !Self.promisesAlgorithms(nonce) else { return nil }
     let algorithms = offered.map(Self.algorithms) ?? [.md5]
     guard let best = algorithms.contains(.sha256) ? .sha256 : algorithms.first else { return nil }
@@ -52,7 +54,7 @@ struct RelayAuthentication: Sendable {
   }
 
   /// 20 bytes of SHA-1, or 32 of SHA-256 where the server has named password algorithms.
-  func code(_ message: [UInt8]) -> [UInt8] {
+  package func code(_ message: [UInt8]) -> [UInt8] {
     guard offered != nil else { return LegacyHash.hmacSHA1(key: key, message) }
     var hash = HMACSHA256(key: key.span)
     hash.update(message.span)

@@ -130,6 +130,13 @@ class Program:
             self.process.kill()
             self.process.wait()
 
+    def wait_words(self, words, seconds):
+        """Until it has said them on standard error."""
+        end = time.monotonic() + seconds
+        while words not in self.stderr():
+            assert time.monotonic() < end, f"  '{words}' was not said in {seconds} s: {self.stderr()}"
+            time.sleep(0.02)
+
     def stderr(self):
         with open(self.err.name, errors="replace") as file:
             return file.read()

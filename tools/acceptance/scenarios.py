@@ -179,7 +179,8 @@ def unknown_name(lab):
     lab.rendezvous()
     began = time.monotonic()
     outcome(lab.peer("a", "call", "nobody"), "unreachable", 3, reason="nobody")
-    assert time.monotonic() - began < 2, "  was not said at once"
+    # Nothing said is given up after 8 s; a busy host takes its time to start a program.
+    assert time.monotonic() - began < 4, "  was not said at once"
 
 
 @scenario

@@ -10,20 +10,29 @@ final class TwoPeers {
   let world: CallWorld
   let alice: SimulatedPeer
   let bob: SimulatedPeer
+  /// A TURN server that both know of.
+  let relay: SimulatedRelay?
 
   /// - Parameter roundTrip: Between any two of alice, bob and the rendezvous.
   init(
     seed: UInt64 = 1, roundTrip: Duration = .milliseconds(100),
     nat: (SimulatedNAT.Behaviour?, SimulatedNAT.Behaviour?) = (nil, nil),
     change: (inout LinkConditions) -> Void = { _ in },
-    configure: ((inout PeerConfiguration) -> Void)? = nil, keepsText: Bool = false
+    configure: ((inout PeerConfiguration) -> Void)? = nil, hasRelay: Bool = false,
+    keepsText: Bool = false
   ) {
     let line = AccessConditions.clean(oneWay: roundTrip / 4).with(change)
     world = CallWorld(
       seed: seed, rendezvousAccess: .clean(oneWay: roundTrip / 4), keepsText: keepsText)
     world.mediaInterval = .milliseconds(20)
-    alice = world.addPeer(CallWorld.names[0], line, nat: nat.0, configure: configure)
-    bob = world.addPeer(CallWorld.names[1], line, nat: nat.1, configure: configure)
+    let relay = hasRelay ? world.addRelay(line) : nil
+    let tell = { (configuration: inout PeerConfiguration) in
+      if let relay { configuration.relays = [relay.server] }
+      configure?(&configuration)
+    }
+    self.relay = relay
+    alice = world.addPeer(CallWorld.names[0], line, nat: nat.0, configure: tell)
+    bob = world.addPeer(CallWorld.names[1], line, nat: nat.1, configure: tell)
     let isReady = world.run(atMost: .seconds(20)) { [alice, bob] in
       alice.isRegistered && bob.isRegistered
     }

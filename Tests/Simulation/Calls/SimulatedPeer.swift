@@ -94,6 +94,7 @@ package final class SimulatedPeer {
       var machine = PeerMachine(
         configuration, identity: identity, random: random.split(), now: clock.local(world.now))
       machine.register(now: clock.local(world.now))
+      machine.openRelay(now: clock.local(world.now))
       host.start(machine, now: world.now)
     } catch {
       world.testimony.report("\(name): the identity does not read: \(error)")
