@@ -61,7 +61,8 @@ package struct RelayServerMachine: ~Copyable, DatagramMachine {
     now: Instant
   ) {
     allocations.removeAll { $0.expires <= now }
-    let packet = Array(copying: bytes.span)
+    var packet: [UInt8] = []
+    packet.append(addingCapacity: bytes.count) { $0.append(span: bytes.span) }
     if let place = relayed.firstIndex(where: { $0.local == marks.local }) {
       return pass(packet, from: source, to: place, now: now)
     }
