@@ -38,6 +38,9 @@ extension PeerMachine {
         // What the user wanted of the own invitation holds for the call that stands.
         guard let options = link(ours)?.answerOptions else { break }
         link(theirs)?.answerOptions = options
+      case .rejoined(let callID, _):
+        // What was said before the absence is to stay unreadable for whoever has these keys.
+        link(callID)?.association?.session.requestRekey(now: now, random: &random)
       default: break
       }
       publish(.calling(event))

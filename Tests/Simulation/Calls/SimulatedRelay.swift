@@ -179,7 +179,7 @@ package struct RelayServerMachine: ~Copyable, DatagramMachine {
 
   private func refusal(of message: STUNMessage, _ code: UInt32) -> [UInt8] {
     var writer = STUNWriter(.failure, message.method, message.transactionID)
-    writer.append(.errorCode, code / 100 << 8 | code % 100)
+    writer.append(.errorCode, (code / 100) << 8 | code % 100)
     if code == 401 {
       writer.append(.realm, Self.realm)
       writer.append(.nonce, Self.nonce)
