@@ -47,6 +47,8 @@ extension PeerMachine {
   mutating func beginSearch(_ link: CallLink, _ cause: PathSearch.Cause, now: Instant) {
     link.roaming.search.begin(cause, now: now)
     if cause == .ownAddresses { link.agent.checkAll(now: now) }
+    // A relay whose server was started anew, or sees us elsewhere, says nothing by itself.
+    relay?.checkAllocation(now: now)
     rendezvous.locate(now: now)
   }
 
