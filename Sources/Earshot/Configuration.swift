@@ -40,6 +40,9 @@ public struct Configuration: Sendable {
   /// gives its core up when it uses more than half of it (`Endpoint.hasRealTimeScheduling`).
   public var usesRealTimeScheduling: Bool
 
+  /// Whether it only examines what the rendezvous offers.
+  var isExaminer = false
+
   /// Whether a program is called.
   public enum Presence: Sendable {
     /// It answers calls, and may make some.

@@ -302,25 +302,7 @@ public actor Endpoint {
   }
 
   /// A wait on the loop's own timer.
-  func pause(_ duration: Duration) async {
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      do throws(ReactorError) {
-        let box = TimerBox()
-        box.token = try loop.addTimer { [loop] _ in
-          if let token = box.token { loop.removeTimer(token) }
-          continuation.resume()
-        }
-        if let token = box.token { loop.setDeadline(token, SystemClock.now + duration) }
-      } catch {
-        continuation.resume()
-      }
-    }
-  }
-}
-
-/// A timer that removes itself must know its own name.
-private final class TimerBox {
-  var token: EventLoop.Token?
+  func pause(_ duration: Duration) async { await loop.pause(duration) }
 }
 
 /// Who may look at the decrypted media of calls (`Endpoint.captureMedia`).

@@ -86,6 +86,7 @@ struct EndpointSetup: ~Copyable {
     settings.policy.preparation = CallPolicy.Preparation(configuration.pathPolicy)
     settings.policy.mostCalls = configuration.maximumCalls
     settings.presence = PresenceKind(configuration.presence)
+    settings.asksForRelays = configuration.isExaminer
     let id = identity.id
     let local = socket.localAddress
     var machine = PeerMachine(settings, identity: identity, random: .system, now: now)

@@ -71,7 +71,7 @@ extension Endpoint {
   /// The rendezvous names TURN servers: their addresses are asked for beside the loop, those of one
   /// offer at a time.
   func take(_ offer: RelayOffer) {
-    guard relayStreams.keep(offer) else { return }
+    guard relayStreams.keep(offer), !isExaminer else { return }
     Task(executorPreference: loop) { await self.resolveOffers() }
   }
 

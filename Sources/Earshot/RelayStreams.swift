@@ -30,6 +30,8 @@ final class RelayStreams {
   private var links: [LocalAddressID: Link] = [:]
   /// What the rendezvous offered last, until the addresses of its servers are asked for.
   private var offer: RelayOffer?
+  /// The same, for whoever examines the servers.
+  private(set) var lastOffer: RelayOffer?
   private var isResolving = false
 
   init(authorities: String?) { self.authorities = authorities }
@@ -41,6 +43,7 @@ final class RelayStreams {
   /// Keeps an offer, and no other before it; `true` = somebody is to ask for its addresses.
   func keep(_ offer: RelayOffer) -> Bool {
     self.offer = offer
+    lastOffer = offer
     defer { isResolving = true }
     return !isResolving
   }
@@ -78,44 +81,62 @@ extension RelayStreams {
   }
 }
 
-extension Endpoint {
-  func take(_ action: RelayStreamAction) {
+/// A machine that speaks with TURN servers, by streams too.
+protocol RelayStreamMachine: DatagramMachine, ~Copyable {
+  mutating func relayStreamOpened(_ stream: LocalAddressID, now: Instant)
+  mutating func relayStreamEnded(
+    _ stream: LocalAddressID, _ error: RelayError, now: Instant)
+}
+
+extension PeerMachine: RelayStreamMachine {}
+
+extension RelayStreams {
+  /// Does what a machine wants done with a stream, and tells it what comes of it.
+  func take<Machine: RelayStreamMachine & ~Copyable>(
+    _ action: RelayStreamAction, of driver: MachineDriver<Machine>, on loop: EventLoop
+  ) {
     switch action {
-    case .close(let stream): relayStreams.close(stream)
-    case .open(let stream, let server): open(stream, to: server)
+    case .close(let stream): close(stream)
+    case .open(let stream, let server): open(stream, to: server, of: driver, on: loop)
     }
   }
 
-  private func open(_ stream: LocalAddressID, to server: RelayServer) {
-    guard !isClosed else { return }
+  private func open<Machine: RelayStreamMachine & ~Copyable>(
+    _ stream: LocalAddressID, to server: RelayServer, of driver: MachineDriver<Machine>,
+    on loop: EventLoop
+  ) {
     let link = RelayStreams.Link(server: server.server)
-    relayStreams.add(link, as: stream)
+    add(link, as: stream)
     var options: TLSOptions?
     if server.transport == .tls {
-      options = TLSOptions(host: server.host, authorities: relayStreams.authorities)
+      options = TLSOptions(host: server.host, authorities: authorities)
     }
     do throws(ReactorError) {
       link.connection = try StreamConnection(to: server.server, tls: options, on: loop) { event in
-        self.take(event, of: stream)
+        self.take(event, by: stream, of: driver)
       }
     } catch {
       let failure =
         error.action == "verify" ? RelayError.untrusted(error.reason) : RelayError.noAnswer
-      end(stream, failure)
+      end(stream, failure, of: driver)
     }
   }
 
-  private func take(_ event: StreamConnection.Event, of stream: LocalAddressID) {
+  private func take<Machine: RelayStreamMachine & ~Copyable>(
+    _ event: StreamConnection.Event, by stream: LocalAddressID, of driver: MachineDriver<Machine>
+  ) {
     switch event {
     case .connected:
       driver.withMachine { machine, now in machine.relayStreamOpened(stream, now: now) }
-    case .received(let bytes): receive(bytes, by: stream)
-    case .ended(let failure): end(stream, RelayError(failure))
+    case .received(let bytes): receive(bytes, by: stream, of: driver)
+    case .ended(let failure): end(stream, RelayError(failure), of: driver)
     }
   }
 
-  private func receive(_ bytes: [UInt8], by stream: LocalAddressID) {
-    guard let link = relayStreams.link(stream) else { return }
+  private func receive<Machine: RelayStreamMachine & ~Copyable>(
+    _ bytes: [UInt8], by stream: LocalAddressID, of driver: MachineDriver<Machine>
+  ) {
+    guard let link = link(stream) else { return }
     link.reader.append(bytes.span)
     do throws(WireError) {
       // What a reading brought is answered at once, as a batch of datagrams is.
@@ -127,15 +148,24 @@ extension Endpoint {
         }
       }
     } catch {
-      end(stream, .notUnderstood)
+      end(stream, .notUnderstood, of: driver)
     }
   }
 
-  private func end(_ stream: LocalAddressID, _ error: RelayError) {
-    relayStreams.close(stream)
+  private func end<Machine: RelayStreamMachine & ~Copyable>(
+    _ stream: LocalAddressID, _ error: RelayError, of driver: MachineDriver<Machine>
+  ) {
+    close(stream)
     driver.withMachine { machine, now in
       machine.relayStreamEnded(stream, error, now: now)
     }
+  }
+}
+
+extension Endpoint {
+  func take(_ action: RelayStreamAction) {
+    if case .open = action, isClosed { return }
+    relayStreams.take(action, of: driver, on: loop)
   }
 }
 

@@ -112,7 +112,7 @@ final class Association {
     case .credit(let credit): messages.handle(credit)
     case .close(let close, _): endedBy = endedBy ?? .remoteClose(code: close.code)
     case .audio, .audioReport, .audioRequest, .video, .videoNack, .pathChallenge, .pathResponse,
-      .signal:
+      .signal, .echoRequest, .echo:
       return false
     }
     return true

@@ -89,6 +89,7 @@ extension CallLink {
           take(challenge, from: source, to: marks.local, in: packet, &findings, now: now)
         case .pathResponse(let response): take(response, from: source, to: marks.local, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
+        case .echoRequest, .echo: break  // Between a client and its rendezvous only.
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
           takeProbe(
             frame, in: packet, ProbeArrival(of: packet.count, from: source, marks), now: now)
@@ -178,7 +179,7 @@ extension CallLink {
         case .padding: break
         case .ping, .pong, .feedback, .message, .credit, .close, .audio, .audioReport,
           .audioRequest, .video, .videoNack, .skipped, .probeRequest, .probeAnswer, .probePacket,
-          .probeReport:
+          .probeReport, .echoRequest, .echo:
           return findings
         }
       }

@@ -30,6 +30,8 @@ package struct PeerConfiguration: Sendable {
   /// TURN servers that the user has named, the preferred one first; of others the rendezvous is
   /// not asked then.
   package var relays: [RelayServer] = []
+  /// Whether a program that is in no calls wants to hear of TURN servers too.
+  package var asksForRelays = false
   /// Wall-clock time at `Instant.zero`, in ms since 1970 UTC; for cards and the age of invitations.
   package var wallClockAtZero: Int64
   /// Times and choices of calls.

@@ -72,9 +72,10 @@ extension RendezvousLink {
   }
 
   /// What INIT says that we understand. TURN servers are only for programs in calls whose user has
-  /// named none.
+  /// named none, and for one that examines them.
   var abilities: ClientAbilities {
-    let wantsRelays = configuration.presence.isInvited && configuration.relays.isEmpty
+    let isInCalls = configuration.presence.isInvited || configuration.asksForRelays
+    let wantsRelays = isInCalls && configuration.relays.isEmpty
     return wantsRelays ? [.senderNames, .relays] : .senderNames
   }
 }

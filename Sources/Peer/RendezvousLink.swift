@@ -59,6 +59,7 @@ struct RendezvousLink: ~Copyable {
   var locating: Locating?
   var route: RendezvousRoute
   var detour = RendezvousDetour()
+  var echoes = EchoLog()
   /// Our address as the rendezvous sees it; `nil` where a relay is between.
   var seenAddress: SocketAddress?
   /// Our contact card, for INIT and for INVITE.
@@ -111,6 +112,8 @@ struct RendezvousLink: ~Copyable {
           if route.reaches(source), responses.count < Self.responseLimit {
             responses.append((challenge.token, DatagramPath(source, local: marks.local)))
           }
+        } else if case .echo(let echo) = frame {
+          echoes.note(echo, from: source, byteCount: byteCount, now: now)
         } else if association?.handle(frame, in: packet, from: source, now: now) == false {
           takeProbe(frame, in: packet, byteCount: byteCount, ecn: marks.ecn, now: now)
         }
@@ -163,6 +166,7 @@ struct RendezvousLink: ~Copyable {
   }
 
   func pingPeriod(isInCall: Bool) -> UInt64 {
+    if echoes.isHushed { return EchoLog.hush }
     let asked = UInt64(terms?.period ?? 20) * 1_000_000_000
     return isInCall ? min(asked, 5_000_000_000) : max(asked, 1_000_000_000)
   }
@@ -212,6 +216,7 @@ struct RendezvousLink: ~Copyable {
     if association?.writePacket(into: &packet, random: &random, now: now) == true {
       return sessionPath
     }
+    if writeEchoRequest(into: &packet, now: now) { return sessionPath }
     return writeProbe(into: &packet, now: now) ? sessionPath : nil
   }
 

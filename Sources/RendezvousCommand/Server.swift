@@ -80,6 +80,7 @@ final class Server {
       LineOutput.standardError.write("earshot-rendezvous: \(error).")
       return 1
     }
+    openOtherPort()
     announce()
     loop.run()
     do throws(StoreFailure) {
@@ -90,6 +91,17 @@ final class Server {
     }
     log.write(.info, "stopped", "stopped", now: SystemClock.now)
     return 0
+  }
+
+  /// Echoes from another port, for clients that ask what gets in to them.
+  private func openOtherPort() {
+    do throws(ReactorError) {
+      let port = try SendingPort(beside: driver.localAddress)
+      driver.sendFromOtherPort = { bytes, remote, own in port.send(bytes, to: remote, from: own) }
+      driver.withMachine { machine, _ in machine.hasOtherPort = true }
+    } catch {
+      log.write(.warning, "port", "no second port: \(error)", now: SystemClock.now)
+    }
   }
 
   private func announce() {

@@ -5,10 +5,13 @@ internal import Reactor
 
 extension NetworkDiagnosis {
   /// Examines this host and, if the plan names any, asks each address of each rendezvous in turn:
-  /// from one socket's port all of them, and the first that answers from a second socket too. It
-  /// registers as a guest: nobody can call this program, and one that waits for calls stays.
+  /// from one socket's port all of them, and the first that answers from further sockets too, which
+  /// tell what gets in to them. Then it asks each TURN server for a relay: those of the plan, or
+  /// those that the rendezvous names. It registers as a guest: nobody can call this program, and
+  /// one that waits for calls stays.
   ///
-  /// Takes about 2 s for each address that answers, and the plan's patience for any other.
+  /// Takes about 4 s for each address that answers, and the plan's patience for any other; with
+  /// `measuresLifetime` two minutes more for each family.
   ///
   /// - Throws: When the plan, the identity file or the host cannot be used. That a rendezvous does
   ///   not answer is not thrown but part of the result.
@@ -20,10 +23,13 @@ extension NetworkDiagnosis {
         "\(plan.rendezvous.count) rendezvous are too many.",
         advice: "Name at most \(DiagnosisPlan.mostRendezvous).")
     }
+    if let path = plan.relayAuthorities { try RelayStreams.check(authorities: path) }
     let host = try HostFacts.examine()
     var diagnostician = Diagnostician(plan)
     let portMapping = plan.mapsPort ? await PortMappingFacts.examine(bind: plan.bind) : nil
-    var diagnosis = NetworkDiagnosis(host: host, sightings: try await diagnostician.ask())
+    let sightings = try await diagnostician.ask()
+    let relays = await diagnostician.askRelays()
+    var diagnosis = NetworkDiagnosis(host: host, sightings: sightings, relays: relays)
     diagnosis.portMapping = portMapping
     return diagnosis
   }
@@ -36,6 +42,15 @@ struct Diagnostician {
   /// mapping.
   private var bind: String
   private var askedSecond: Set<SocketAddress.Family> = []
+  private var offered: [RelayOptions] = []
+
+  /// An address of a rendezvous.
+  struct Place: Sendable {
+    /// As it was named.
+    let text: String
+    let name: String
+    let address: SocketAddress
+  }
 
   init(_ plan: DiagnosisPlan) {
     self.plan = plan
@@ -44,77 +59,122 @@ struct Diagnostician {
 
   mutating func ask() async throws(EarshotError) -> [RendezvousSighting] {
     var sightings: [RendezvousSighting] = []
+    let (places, unknown) = try await findPlaces()
+    for place in places { sightings.append(try await ask(place, of: places)) }
+    return sightings + unknown
+  }
+
+  /// Every address to be asked, and the names that have none.
+  private func findPlaces() async throws(EarshotError) -> ([Place], [RendezvousSighting]) {
+    var places: [Place] = []
+    var unknown: [RendezvousSighting] = []
     for text in plan.rendezvous {
       let target = try RendezvousTarget(text)
       do throws(EarshotError) {
         for address in try await target.addresses(matching: plan.bind)
-        where sightings.count < DiagnosisPlan.mostAddresses
-          && !sightings.contains(where: { $0.address == address })
+        where places.count < DiagnosisPlan.mostAddresses
+          && !places.contains(where: { $0.address == address })
         {
-          sightings.append(try await ask(text, target, at: address))
+          places.append(Place(text: text, name: target.text, address: address))
         }
       } catch {
         guard error.code == .hostNotFound else { throw error }
         var sighting = RendezvousSighting(name: target.text)
         sighting.error = error
-        sightings.append(sighting)
+        unknown.append(sighting)
       }
     }
-    return sightings
+    return (places, unknown)
   }
 
   private mutating func ask(
-    _ text: String, _ target: RendezvousTarget, at address: SocketAddress
+    _ place: Place, of places: [Place]
   ) async throws(EarshotError) -> RendezvousSighting {
-    var sighting = RendezvousSighting(name: target.text, address: address)
-    let endpoint = try await open(text, at: address, bind: bind)
+    var sighting = RendezvousSighting(name: place.name, address: place.address)
+    let endpoint = try await open(place, bind: bind)
     if let own = SocketAddress(plan.bind) {
       var bound = own
       bound.port = endpoint.localAddress.port
       bind = bound.description
     }
-    await endpoint.look(&sighting, address, within: plan.patience, probes: true)
+    await endpoint.look(&sighting, place.address, within: plan.patience, probes: true)
+    if offered.isEmpty { offered = await endpoint.offeredRelays }
     await endpoint.close()
-    guard sighting.seenAs != nil, !askedSecond.contains(address.family) else { return sighting }
-    askedSecond.insert(address.family)
-    var second = RendezvousSighting(name: target.text, address: address)
-    let other = try await open(text, at: address, bind: anyPort)
-    await other.look(&second, address, within: plan.patience, probes: false)
-    await other.close()
-    if let local = second.local, let seen = second.seenAs {
-      sighting.second = SocketPair(local: local, seenAs: seen)
+    let family = place.address.family
+    guard let local = sighting.local, let seen = sighting.seenAs, !askedSecond.contains(family)
+    else { return sighting }
+    askedSecond.insert(family)
+    try await askAgain(place, of: places, &sighting)
+    if let second = sighting.second, !seen.isSameHost(as: local) {
+      sighting.trials?.hairpins = await HairpinExaminer.examine(
+        SocketPair(local: local, seenAs: seen), second, bind: plan.bind)
+    }
+    if plan.measuresLifetime, sighting.trials != nil {
+      sighting.trials?.lifetime = try await measureLifetime(at: place)
     }
     return sighting
   }
 
+  /// From a second socket, that nobody else has heard of: what gets in to it can be told.
+  private func askAgain(
+    _ place: Place, of places: [Place], _ sighting: inout RendezvousSighting
+  ) async throws(EarshotError) {
+    var second = RendezvousSighting(name: place.name, address: place.address)
+    let other = try await open(place, bind: anyPort)
+    await other.look(&second, place.address, within: plan.patience, probes: false)
+    if let local = second.local, let seen = second.seenAs {
+      sighting.second = SocketPair(local: local, seenAs: seen)
+      let wait = Duration.milliseconds(250 + Int64(2 * (sighting.roundTripMs ?? 0)))
+      sighting.trials = try await examine(other, at: place, of: places, wait: wait)
+    }
+    await other.close()
+  }
+
+  /// The TURN servers of the plan, or else those that the rendezvous named.
+  mutating func askRelays() async -> [RelaySighting] {
+    var sightings: [RelaySighting] = []
+    for options in plan.relays.isEmpty ? offered : plan.relays {
+      sightings.append(
+        await RelayExaminer.examine(
+          options, isOffered: plan.relays.isEmpty, authorities: plan.relayAuthorities,
+          bind: plan.bind))
+    }
+    return sightings
+  }
+
   /// The plan's address with a port that the system chooses.
-  private var anyPort: String {
+  var anyPort: String {
     guard var address = SocketAddress(plan.bind) else { return plan.bind }
     address.port = 0
     return address.description
   }
 
-  private func open(
-    _ text: String, at address: SocketAddress, bind: String
-  ) async throws(EarshotError) -> Endpoint {
-    var configuration = Configuration(rendezvous: text)
+  func open(_ place: Place, bind: String) async throws(EarshotError) -> Endpoint {
+    var configuration = Configuration(rendezvous: place.text)
     configuration.identityFile = plan.identityFile
     configuration.token = plan.token
     configuration.bind = bind
     configuration.presence = .guest
     configuration.mapsPort = false  // The translator is seen as it is.
-    return try await Endpoint.open(configuration, at: address)
+    configuration.isExaminer = true
+    return try await Endpoint.open(configuration, at: place.address)
   }
 }
 
 extension Endpoint {
+  /// The TURN servers that the rendezvous has named.
+  fileprivate var offeredRelays: [RelayOptions] {
+    relayStreams.lastOffer?.servers.map {
+      RelayOptions(uri: $0.uri, user: $0.user, password: $0.password)
+    } ?? []
+  }
+
   /// Fills in what the rendezvous at `address` tells within the time.
   fileprivate func look(
     _ sighting: inout RendezvousSighting, _ address: SocketAddress, within patience: Duration,
     probes: Bool
   ) async {
-    let deadline = SystemClock.now + patience
-    while registration == .connecting, SystemClock.now < deadline { await pause(Self.lookEvery) }
+    _ = await isRegistered(by: SystemClock.now + patience)
     switch registration {
     case .registered(let seenAs, _):
       sighting.isAnswered = true
@@ -148,6 +208,4 @@ extension Endpoint {
     sighting.clockOffsetMs = Double(offset) + oneWay
     sighting.clockUncertaintyMs = oneWay + 1
   }
-
-  private static var lookEvery: Duration { .milliseconds(10) }
 }

@@ -89,7 +89,8 @@ extension HostFacts {
   }
 
   private var versions: Finding {
-    let parts = codecs + [cryptography, kernel, "protocol version \(protocolVersion)"]
+    let program = ["earshot \(EarshotVersion.text)"]
+    let parts = program + codecs + [cryptography, kernel, "protocol version \(protocolVersion)"]
     return Finding(.versions, .good, parts.filter { !$0.isEmpty }.joined(separator: ", "))
   }
 }

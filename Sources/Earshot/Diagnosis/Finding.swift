@@ -26,6 +26,14 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
     case filtering
     /// Whether the router opens a port when it is asked (UPnP-IGD, NAT-PMP).
     case portMapping
+    /// Whether sockets behind one translator reach each other by its address (RFC 4787 §6).
+    case hairpin
+    /// How long silence may last (RFC 4787 §4.3).
+    case lifetime
+    /// How long packets may be.
+    case packetSize
+    /// A TURN server.
+    case relay
     /// This host's clock.
     case clock
     /// The congestion field of IP (RFC 3168).
@@ -92,15 +100,8 @@ extension NetworkDiagnosis {
       ]
     }
     guard !isUnreachable else { return [] }
-    let filtering = translators.contains { $0.mapping != .none }
-    return translators.map(\.finding) + (filtering ? [Self.filtering] : [])
+    return translators.map(\.finding) + sightings.flatMap(\.trialFindings)
       + sightings.compactMap(\.clockFinding).prefix(1)
-      + sightings.compactMap(\.ecnFinding).prefix(1)
+      + sightings.compactMap(\.ecnFinding).prefix(1) + relayFindings
   }
-
-  private static let filtering = Finding(
-    .filtering, .unknown,
-    "From whom the translator lets packets in cannot be told: a rendezvous answers only from the "
-      + "address that was asked.",
-    remedy: "earshot probe NAME shows whether a certain peer can be reached.")
 }

@@ -16,10 +16,15 @@ public struct NetworkDiagnosis: Sendable, Equatable {
   public var translators: [TranslatorFacts]
   /// What the router does when it is asked for a port; `nil` = there is none to ask.
   public var portMapping: PortMappingFacts?
+  /// What each TURN server told.
+  public var relays: [RelaySighting]
 
-  package init(host: HostFacts, sightings: [RendezvousSighting] = []) {
+  package init(
+    host: HostFacts, sightings: [RendezvousSighting] = [], relays: [RelaySighting] = []
+  ) {
     self.host = host
     self.sightings = sightings
+    self.relays = relays
     translators = TranslatorFacts.judge(sightings)
   }
 
@@ -45,6 +50,12 @@ public struct DiagnosisPlan: Sendable {
   public var mapsPort = true
   /// How long an address may take to answer.
   public var patience: Duration
+  /// Whether it is also measured how long translators keep mappings: two minutes for each family.
+  public var measuresLifetime = false
+  /// TURN servers to ask for a relay; none = those that the rendezvous names.
+  public var relays: [RelayOptions] = []
+  /// As `Configuration.relayAuthorities`.
+  public var relayAuthorities: String?
 
   /// How many may be named.
   public static let mostRendezvous = 4
@@ -71,6 +82,8 @@ public struct RendezvousSighting: Sendable, Equatable {
   public var seenAs: SocketAddress?
   /// The address that it sees of a second socket, and that socket's own one.
   public var second: SocketPair?
+  /// What its echoes showed, at the first address of each family that answers.
+  public var trials: LineTrials?
   /// Its clock minus ours, in ms.
   public var clockOffsetMs: Double?
   /// How far `clockOffsetMs` may be off, in ms: half the round trip, and the step of 1 ms.

@@ -14,7 +14,6 @@ package struct DoctorCommand: Sendable {
     _ arguments: consuming Arguments, variable: (String) -> String?
   ) throws(UsageError) {
     var arguments = arguments
-    try arguments.refuse(NotYet.options(of: .doctor))
     var given = try arguments.options("--rendezvous")
     if given.isEmpty, let usual = variable("EARSHOT_RENDEZVOUS"), !usual.isEmpty {
       given = [usual]
@@ -26,6 +25,9 @@ package struct DoctorCommand: Sendable {
       try arguments.option("--bind", wants: "an address like [::]:5000 or 192.0.2.1:0") { text in
         SocketAddress(text) == nil ? nil : text
       } ?? plan.bind
+    plan.measuresLifetime = try arguments.flag("--long")
+    plan.relays = try OnlineOptions.relays(&arguments)
+    plan.relayAuthorities = try arguments.option("--turn-ca")
     isJSON = try arguments.flag("--json")
     try arguments.finish()
     guard given.count <= DiagnosisPlan.mostRendezvous else {
@@ -34,6 +36,10 @@ package struct DoctorCommand: Sendable {
         advice: "Give it at most \(DiagnosisPlan.mostRendezvous) times.")
     }
     for rendezvous in given { try OnlineOptions.check(rendezvous) }
+    guard !plan.measuresLifetime || !given.isEmpty else {
+      throw UsageError(
+        "--long needs a rendezvous.", advice: "Write --rendezvous HOST:PORT as well.")
+    }
   }
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
@@ -74,9 +80,10 @@ package struct DoctorCommand: Sendable {
     guard !plan.rendezvous.isEmpty else { return }
     let console = Console(isJSON: isJSON, isQuiet: false)
     let places = plan.rendezvous.joined(separator: ", ")
+    let length = plan.measuresLifetime ? "; --long takes two to four minutes" : ""
     do throws(ReactorError) {
       try inbox.remind(after: .seconds(1)) {
-        console.announceWait("waiting for what is told at \(places)")
+        console.announceWait("waiting for what is told at \(places)\(length)")
       }
     } catch {
       return  // The diagnosis comes without it.

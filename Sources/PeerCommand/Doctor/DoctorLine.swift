@@ -17,6 +17,9 @@ package enum DoctorLine {
       object.add("translators", .array(diagnosis.translators.map { translator($0).value }))
     }
     object.add("portMapping", diagnosis.portMapping.map(portMapping))
+    if !diagnosis.relays.isEmpty {
+      object.add("relays", .array(diagnosis.relays.map { relay($0).value }))
+    }
     object.add("findings", .array(diagnosis.findings.map { finding($0).value }))
     return object.value.text
   }
@@ -66,6 +69,36 @@ package enum DoctorLine {
     object.add("clockUncertaintyMs", sighting.clockUncertaintyMs)
     object.add("uplinkEcn", sighting.uplinkECN?.rawValue)
     object.add("downlinkEcn", sighting.downlinkECN?.rawValue)
+    if let trials = sighting.trials { object.add("line", line(trials)) }
+    if let error = sighting.error {
+      object.add("error", error.code.rawValue)
+      object.add("reason", error.message)
+    }
+    return object
+  }
+
+  private static func line(_ trials: LineTrials) -> JSONObject {
+    var object = JSONObject()
+    object.add("filtering", trials.filtering?.rawValue)
+    object.add("filteringUntested", trials.filteringUntested)
+    object.add("hairpins", trials.hairpins)
+    if let lifetime = trials.lifetime {
+      object.add("lifetimeAtLeastS", lifetime.atLeastSeconds)
+      object.add("lifetimeLessThanS", lifetime.lessThanSeconds)
+    }
+    object.add("largestUplinkPacket", trials.largestUplinkPacket)
+    object.add("largestDownlinkPacket", trials.largestDownlinkPacket)
+    return object
+  }
+
+  private static func relay(_ sighting: RelaySighting) -> JSONObject {
+    var object = JSONObject()
+    object.add("uri", sighting.uri)
+    object.add("namedByRendezvous", sighting.isOffered)
+    object.add("server", sighting.server?.description)
+    object.add("relayed", sighting.relayed?.description)
+    object.add("rttMs", sighting.roundTripMs)
+    object.add("tookMs", sighting.tookMs)
     if let error = sighting.error {
       object.add("error", error.code.rawValue)
       object.add("reason", error.message)

@@ -73,7 +73,7 @@ package struct OnlineOptions: Sendable {
 
   /// The three options of a relay: all of them, or none. Each may be repeated; one user and one
   /// password stand for all servers.
-  private static func relays(_ arguments: inout Arguments) throws(UsageError) -> [RelayOptions] {
+  static func relays(_ arguments: inout Arguments) throws(UsageError) -> [RelayOptions] {
     let uris = try arguments.options("--turn")
     let users = try arguments.options("--turn-user")
     let passwords = try arguments.options("--turn-password")

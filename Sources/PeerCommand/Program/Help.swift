@@ -94,19 +94,26 @@ package enum Help {
 
   private static let doctor = """
     usage: earshot doctor [--rendezvous HOST:PORT[#ID]]... [--identity FILE] [--token FILE]
-                          [--bind HOST:PORT] [--json]
+                          [--bind HOST:PORT] [--long] [--turn URI]... [--json]
 
     Says what this host has and what is in the way of calls, and what to do about each thing:
     addresses and families, real-time threads, locked memory, socket buffers, codecs; with a
-    rendezvous also whether UDP gets there, how it sees this host (translators after RFC 4787), the
-    clock and ECN. It is registered as a guest for a moment: a waiting answer stays.
+    rendezvous also whether UDP gets there, how translators map and filter (RFC 4787), whether they
+    let sockets behind them reach each other, how long packets may be, the clock, ECN, and whether
+    TURN servers give a relay. It is registered as a guest: a waiting answer stays.
 
       --rendezvous HOST:PORT[#ID]   or $EARSHOT_RENDEZVOUS; up to 4 times. A name is asked at each
                            of its addresses. Two addresses tell how a translator maps, one cannot
+                           tell from which hosts it lets packets in
                            (default: only this host is examined)
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
       --token FILE         the access token, where the rendezvous wants one
       --bind HOST:PORT     local UDP address               (default: [::]:0, both families)
+      --long               also how long translators keep mappings; up to two minutes more for each
+                           of IPv4 and IPv6
+      --turn URI           try this TURN server, with --turn-user and --turn-password; up to 4 times
+                           (default: those that the rendezvous names)
+      --turn-ca FILE       PEM file with the authority of a TURN server over TLS
       --json               print one JSON object
 
     Exit code 3 if no rendezvous answers, or this host has no network.

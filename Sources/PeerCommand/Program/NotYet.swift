@@ -25,17 +25,6 @@ package enum NotYet {
       advice: "A contact has the name that it is called by."),
   ]
 
-  /// Options of a command.
-  package static func options(of command: Subcommand) -> [AbsentFeature] {
-    switch command {
-    case .keygen, .probe, .call, .answer, .card, .contacts, .token, .inspect, .replay: []
-    case .doctor: doctor
-    }
-  }
-
-  private static let doctor = [
-    AbsentFeature(
-      "--long", "this version has no longer examination.",
-      advice: "Leave it out; earshot probe HOST:PORT measures the line.")
-  ]
+  /// Options of a command: none at present.
+  package static func options(of command: Subcommand) -> [AbsentFeature] { [] }
 }

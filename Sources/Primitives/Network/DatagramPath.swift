@@ -24,6 +24,16 @@ package struct LocalAddressID: RawRepresentable, Hashable, Sendable, BitwiseCopy
   }
 
   package var isStream: Bool { rawValue >> 8 == 0xFE }
+
+  /// The same address, and another port than the socket's: only a server has one.
+  package var atOtherPort: LocalAddressID { LocalAddressID(rawValue: rawValue | 0x8000) }
+
+  package var isAtOtherPort: Bool { rawValue >> 14 == 2 }
+
+  /// The same address, and the socket's port.
+  package var atUsualPort: LocalAddressID {
+    isAtOtherPort ? LocalAddressID(rawValue: rawValue & 0x7FFF) : self
+  }
 }
 
 /// An own address on another interface than the one that the routes choose, to be sent from when

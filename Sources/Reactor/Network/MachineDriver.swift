@@ -19,6 +19,9 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
   /// Sends what leaves by a stream instead of the socket (`LocalAddressID.isStream`). Must not call
   /// the driver.
   package var sendByStream: (([UInt8], LocalAddressID) -> Void)?
+  /// Sends what leaves from another port than the socket's (`LocalAddressID.isAtOtherPort`), from
+  /// the own address, if one is named. Must not call the driver.
+  package var sendFromOtherPort: (([UInt8], SocketAddress, SocketAddress?) -> Void)?
   private var source: EventLoop.Token?
   private var timer: EventLoop.Token?
   /// The `now` of the machine's last input.
@@ -67,6 +70,7 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
     timer = nil
     publish = nil
     sendByStream = nil
+    sendFromOtherPort = nil
   }
 
   /// Gives the machine a command, then sends and publishes what comes of it. Do not call the
@@ -140,7 +144,8 @@ extension MachineDriver where Machine: ~Copyable {
     repeat {
       mustSettleAgain = false
       advance(to: SystemClock.now)
-      isDone = Self.transmit(&machine, &socket, sendByStream, now: lastInput)
+      isDone = Self.transmit(
+        &machine, &socket, sendByStream, sendFromOtherPort, now: lastInput)
       while let event = machine.pollEvent() { publish?(event) }
     } while mustSettleAgain
     isSettling = false
@@ -152,7 +157,8 @@ extension MachineDriver where Machine: ~Copyable {
   /// `false` when there are more than one turn should send.
   private static func transmit(
     _ machine: inout Machine, _ socket: inout UDPSocket,
-    _ sendByStream: (([UInt8], LocalAddressID) -> Void)?, now: Instant
+    _ sendByStream: (([UInt8], LocalAddressID) -> Void)?,
+    _ sendFromOtherPort: (([UInt8], SocketAddress, SocketAddress?) -> Void)?, now: Instant
   ) -> Bool {
     var budget = 1024
     while budget > 0 {
@@ -163,6 +169,9 @@ extension MachineDriver where Machine: ~Copyable {
       guard let path else { break }
       if path.local.isStream {
         sendByStream?(unsafe Array(room.prefix(count)), path.local)
+      } else if path.local.isAtOtherPort {
+        sendFromOtherPort?(
+          unsafe Array(room.prefix(count)), path.remote, socket.address(path.local.atUsualPort))
       } else {
         socket.commit(count, on: path)
       }

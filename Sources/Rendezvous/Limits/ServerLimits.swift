@@ -72,6 +72,11 @@ package struct ServerLimits: Sendable {
   package var lookUps = PrefixRates(
     host: Rate(perSecond: 50, burst: 200), site: Rate(perSecond: 100, burst: 400),
     network: Rate(perSecond: 200, burst: 800))
+  /// ECHO_REQUEST of one source: an examination of a host asks some fifty in a minute, and nobody
+  /// else asks.
+  package var echoes = PrefixRates(
+    host: Rate(perSecond: 10, burst: 40), site: Rate(perSecond: 20, burst: 80),
+    network: Rate(perSecond: 40, burst: 160))
   /// Names that one source may newly bind in a day: two hundred answerers of one address fit. A
   /// name that its identity has already is not new.
   package var newNames = PrefixRates(

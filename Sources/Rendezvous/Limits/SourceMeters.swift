@@ -14,6 +14,7 @@ struct SourceMeters {
   /// Answers that do not count against a client's rate of FORWARD.
   var answers: AnswerCredits
   private var names: PrefixMeters
+  private var echoes: PrefixMeters
   /// Sessions by site and network; those by host are the registry's.
   private var sessions: SourceCounts
   private var resets = RateMeter()
@@ -35,6 +36,7 @@ struct SourceMeters {
     forwards = PrefixMeters(limit: limits.sources, hash: hash)
     answers = AnswerCredits(limit: limits.sources, hash: hash)
     names = PrefixMeters(limit: limits.sources, hash: hash)
+    echoes = PrefixMeters(limit: limits.sources, hash: hash)
     sessions = SourceCounts(hash: hash)
   }
 
@@ -77,6 +79,10 @@ struct SourceMeters {
 
   mutating func takeLookUp(of source: SocketAddress, now: Instant) -> Bool {
     lookUps.take(source, limits.lookUps, now: now)
+  }
+
+  mutating func takeEcho(of source: SocketAddress, now: Instant) -> Bool {
+    echoes.take(source, limits.echoes, now: now)
   }
 
   /// A FORWARD to `callee` that is no answer.

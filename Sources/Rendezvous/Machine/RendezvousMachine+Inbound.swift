@@ -129,8 +129,9 @@ extension RendezvousMachine {
       return true
     case .close: return leave(slot)
     case .probeRequest, .probePacket: return reflect(frame, of: packet, now: now)
+    case .echoRequest(let request): return answer(request, of: packet, now: now)
     // What only a reflector says draws nothing from another one.
-    case .probeAnswer, .probeReport: return true
+    case .probeAnswer, .probeReport, .echo: return true
     case .signal, .audio, .audioReport, .audioRequest, .video, .videoNack, .skipped:
       // Nothing that a rendezvous takes (docs/protocol/rendezvous.md §1).
       counters.framesInvalid &+= 1

@@ -36,6 +36,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// Datagrams outside sessions: RESP, COOKIE, CARD, RESET, VERSION.
   var answers: BoundedQueue<Answer>
   var farewells = Farewells()
+  /// Whether datagrams can leave from another port than the one that clients ask.
+  package var hasOtherPort = false
   /// Probes that clients have under way.
   var reflector: Reflector
   var goingAway: GoingAway?

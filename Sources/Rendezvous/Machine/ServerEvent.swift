@@ -89,6 +89,8 @@ package struct ServerCounters: Equatable, Sendable {
   package var framesInvalid: UInt64 = 0
   package var messagesInvalid: UInt64 = 0
   package var pings: UInt64 = 0
+  package var echoes: UInt64 = 0
+  package var echoesRefused: UInt64 = 0
   package var lookUps: UInt64 = 0
   package var lookUpsRefused: UInt64 = 0
   package var forwards: UInt64 = 0
@@ -135,6 +137,8 @@ extension ServerCounters {
       ("frames_invalid", "Frames that did not parse.", framesInvalid),
       ("messages_invalid", "Messages that did not parse.", messagesInvalid),
       ("pings", "PING frames answered.", pings),
+      ("echoes", "ECHO packets sent that were asked for.", echoes),
+      ("echoes_refused", "ECHO packets not sent: a limit, or nowhere to send.", echoesRefused),
       ("lookups", "LOOKUP messages.", lookUps),
       ("lookups_refused", "LOOKUP messages beyond a limit.", lookUpsRefused),
       ("forwards", "FORWARD messages passed on.", forwards),

@@ -24,6 +24,8 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case probeAnswer(ProbeAnswerFrame)
   case probePacket(ProbePacketFrame)
   case probeReport(ProbeReportFrame)
+  case echoRequest(EchoRequestFrame)
+  case echo(EchoFrame)
   case video(VideoMediaFrame, payload: PacketRange)
   case videoNack(VideoNackFrame)
   /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bit 0, §10); it reached the
@@ -37,7 +39,7 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
     case .audio, .video, .skipped: .interval
     case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
       .audioReport, .audioRequest, .videoNack, .probeRequest, .probeAnswer, .probePacket,
-      .probeReport:
+      .probeReport, .echoRequest, .echo:
       .none
     }
   }
@@ -78,6 +80,8 @@ package enum FrameType {
   package static let probeAnswer: UInt8 = 0x11
   package static let probePacket: UInt8 = 0x12
   package static let probeReport: UInt8 = 0x13
+  package static let echoRequest: UInt8 = 0x14
+  package static let echo: UInt8 = 0x15
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }

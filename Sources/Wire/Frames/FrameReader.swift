@@ -54,6 +54,8 @@ package struct FrameReader: ~Escapable {
     case FrameType.probeAnswer: return .probeAnswer(try ProbeAnswerFrame(parsing: &reader))
     case FrameType.probePacket: return .probePacket(try ProbePacketFrame(parsing: &reader))
     case FrameType.probeReport: return .probeReport(try ProbeReportFrame(parsing: &reader))
+    case FrameType.echoRequest: return .echoRequest(try EchoRequestFrame(parsing: &reader))
+    case FrameType.echo: return .echo(try EchoFrame(parsing: &reader))
     default: throw .invalid("frame type", at: start)
     }
   }

@@ -52,8 +52,13 @@ extension FuzzTarget {
       expect(video.isPlausible, "a fragment is plausible")
       expectSame(video, payload, in: packet)
     case .videoNack(let nack): visit(nack, in: packet)
+    case .echoRequest(let request):
+      expect(
+        EchoRequestFrame.payloadByteCounts.contains(Int(request.payloadByteCount)),
+        "an echo has a length that a packet may have")
+      expect(request.presence != .anyOne, "an echo goes to one program")
     case .ping, .pong, .credit, .pathChallenge, .pathResponse, .skipped, .probeAnswer,
-      .probePacket:
+      .probePacket, .echo:
       break
     }
     expect(frame.demand >= .none, "every frame has a demand")
@@ -193,6 +198,8 @@ extension FuzzTarget {
           .writeAbandoned(sentByteCount: 40, to: &packet)
       },
       bytes { SignalFrame.write(text.span, to: &$0) },
+      bytes { EchoRequestFrame(token: 9, source: .otherPort).write(to: &$0) },
+      bytes { EchoFrame(token: 9, status: .sent).write(to: &$0) },
       feedbackSeed,
     ]
     let key = VideoMediaFrame(

@@ -63,10 +63,18 @@ package final class SimulatedNetwork {
     /// What a datagram is sent from, and by which line; the system's choice for an address that the
     /// host has no more.
     func source(_ path: DatagramPath) -> Attachment {
-      let index = Int(path.local.rawValue) - 1
+      var source = source(of: path.local.atUsualPort, family: path.remote.family)
+      if path.local.isAtOtherPort { source.address.port &+= 1 }
+      return source
+    }
+
+    private func source(
+      of local: LocalAddressID, family: SocketAddress.Family
+    ) -> Attachment {
+      let index = Int(local.rawValue) - 1
       guard !others.indices.contains(index) else { return others[index] }
       let usual = [Attachment(address, site)] + others
-      return usual.first { $0.address.family == path.remote.family } ?? usual[0]
+      return usual.first { $0.address.family == family } ?? usual[0]
     }
 
     /// What an own address is called when something comes to it.

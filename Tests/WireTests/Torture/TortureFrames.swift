@@ -6,7 +6,7 @@ extension TortureTable {
       whole  | PING | 01 8:7
       take   | PING and PING | 01 8:7 01 8:8
       take   | PING and PADDING | 01 8:7 00*20
-      refuse | PING and an unknown type | 01 8:7 14
+      refuse | PING and an unknown type | 01 8:7 16
       take   | nothing |
       take   | PADDING | 00
       take   | PADDING to the longest packet | 00*1175
@@ -131,6 +131,15 @@ extension TortureTable {
       whole  | PROBE_REPORT of 480 | 13 4:1 4:0 4:0 2:0 2:0 4:0 2:0 2:0 2:480 0040*480
       refuse | PROBE_REPORT of 481 | 13 4:1 4:0 4:0 2:0 2:0 4:0 2:0 2:0 2:481 0040*481
       refuse | PROBE_REPORT of run 0 | 13 4:0 4:0 4:0 2:0 2:0 4:0 2:0 2:0 2:0
+      whole  | ECHO_REQUEST | 14 8:7 8:0 00 2:64
+      whole  | ECHO_REQUEST for another program, the longest | 14 8:7 8:9 02 2:1200
+      refuse | ECHO_REQUEST for any program | 14 8:7 ff*8 00 2:64
+      refuse | ECHO_REQUEST, unknown source | 14 8:7 8:0 03 2:64
+      refuse | ECHO_REQUEST, too short an echo | 14 8:7 8:0 00 2:63
+      refuse | ECHO_REQUEST, too long an echo | 14 8:7 8:0 00 2:1201
+      whole  | ECHO | 15 8:7 00
+      whole  | ECHO, too many | 15 8:7 05
+      refuse | ECHO, unknown status | 15 8:7 06
       refuse | PROBE type 14 | 14 00*20
       refuse | PROBE type 1f | 1f
       refuse | type 20 | 20

@@ -1,0 +1,145 @@
+import Primitives
+
+extension RendezvousSighting {
+  /// What its echoes showed; empty where nothing was tried.
+  var trialFindings: [Finding] {
+    guard let trials, let address else { return [] }
+    let family = address.family == .v4 ? "IPv4" : "IPv6"
+    let isTranslated = local.flatMap { own in seenAs.map { !$0.isSameHost(as: own) } } ?? false
+    let box = isTranslated ? "translator" : "way here"
+    return [
+      trials.filteringFinding(family, box), trials.hairpinFinding(family),
+      trials.lifetimeFinding(family), trials.packetSizeFinding(address),
+    ].compactMap { $0 }
+  }
+}
+
+extension LineTrials {
+  fileprivate func filteringFinding(_ family: String, _ box: String) -> Finding {
+    guard let filtering else {
+      return Finding(
+        .filtering, .unknown,
+        "\(family): from whom the \(box) lets packets in was not tested: "
+          + "\(filteringUntested ?? "nobody was asked").",
+        remedy: "Use a rendezvous of this version; earshot probe NAME shows whether a certain peer "
+          + "can be reached.")
+    }
+    let open = "\(family): the \(box) lets packets in"
+    switch filtering {
+    case .endpointIndependent:
+      return Finding(
+        .filtering, .good, "\(open) from everybody (\(filtering.rawValue)).")
+    case .addressDependent:
+      return Finding(
+        .filtering, .good,
+        "\(open) from every port of a host that was written to (\(filtering.rawValue)).")
+    case .notByPort:
+      return Finding(
+        .filtering, .good,
+        "\(open) from another port of a host that was written to; whether from other hosts was not "
+          + "tested: \(filteringUntested ?? "nobody was asked").")
+    case .addressAndPortDependent:
+      return Finding(
+        .filtering, .weak,
+        "\(open) only from the address and port that was written to (\(filtering.rawValue)). Peers "
+          + "whose translator takes a new port for each destination are not reached directly.",
+        remedy: "Forward a UDP port of the router to this host and pass --bind with that port, or "
+          + "use a relay (--turn) or IPv6.")
+    }
+  }
+
+  fileprivate func hairpinFinding(_ family: String) -> Finding? {
+    switch hairpins {
+    case true?:
+      Finding(
+        .hairpin, .good,
+        "\(family): sockets behind the translator reach each other by its outer address.")
+    case false?:
+      Finding(
+        .hairpin, .weak,
+        "\(family): sockets behind the translator do not reach each other by its outer address. "
+          + "Hosts of one network call each other by their own addresses.",
+        remedy: "Only where translators stand behind one another: switch on hairpinning (NAT "
+          + "loopback) at the outer one.")
+    case nil: nil
+    }
+  }
+
+  fileprivate func lifetimeFinding(_ family: String) -> Finding? {
+    guard let lifetime else { return nil }
+    let least = Self.seconds(lifetime.atLeastSeconds)
+    guard let dead = lifetime.lessThanSeconds else {
+      return Finding(
+        .lifetime, .good,
+        "\(family): \(least) of silence close nothing, the longest that was tried.")
+    }
+    let text =
+      "\(family): what was open is closed after \(least) to \(Self.seconds(dead)) of silence"
+    guard lifetime.atLeastSeconds < Self.neededSeconds else {
+      return Finding(.lifetime, .good, "\(text). Programs speak at least each 20 s.")
+    }
+    return Finding(
+      .lifetime, .bad,
+      "\(text). Programs that wait for calls speak each 20 s: an invitation may not arrive.",
+      remedy: "Raise the timeout for UDP at the router to two minutes or more (RFC 4787, section "
+        + "4.3); on Linux nf_conntrack_udp_timeout and nf_conntrack_udp_timeout_stream.")
+  }
+
+  fileprivate func packetSizeFinding(_ address: SocketAddress) -> Finding? {
+    guard let up = largestUplinkPacket, let down = largestDownlinkPacket else { return nil }
+    let whole = Datagram.maximumByteCount + address.headerByteCount
+    let family = address.family == .v4 ? "IPv4" : "IPv6"
+    guard min(up, down) < whole else {
+      return Finding(
+        .packetSize, .good,
+        "\(family): packets of \(whole) bytes pass both ways; calls use none that are longer.")
+    }
+    return Finding(
+      .packetSize, .weak,
+      "\(family): of packets of up to \(whole) bytes those of \(up) get out and those of \(down) "
+        + "in. Calls find it out and use shorter ones.",
+      remedy: "Let tunnels and routers on the way pass packets of 1280 bytes (RFC 8200, section 5): "
+        + "raise their MTU, or let ICMP \"too big\" through.")
+  }
+
+  private static func seconds(_ seconds: Double) -> String {
+    seconds == seconds.rounded() || seconds >= 10
+      ? "\(Int(seconds.rounded())) s" : "\((seconds * 10).rounded() / 10) s"
+  }
+
+  /// A rendezvous lets its clients be silent for 20 s (docs/protocol/session.md §2).
+  private static let neededSeconds = 20.0
+}
+
+extension NetworkDiagnosis {
+  /// What became of each TURN server.
+  var relayFindings: [Finding] {
+    guard !relays.isEmpty else {
+      return [
+        Finding(
+          .relay, .unknown, "No relay was tested: none was named, and the rendezvous names none.",
+          remedy: "Where calls end without a path, run a TURN server and pass --turn, or name it "
+            + "to the rendezvous (earshot-rendezvous --turn).")
+      ]
+    }
+    let hasRelay = relays.contains { $0.relayed != nil }
+    return relays.map { $0.finding(isElsewhere: hasRelay) }
+  }
+}
+
+extension RelaySighting {
+  /// - Parameter hasOther: Whether another server gave a relay.
+  fileprivate func finding(isElsewhere hasOther: Bool) -> Finding {
+    let name = isOffered ? "\(uri), named by the rendezvous," : uri
+    if let relayed {
+      let trip = roundTripMs.map { "; round trip \(Figures.milliseconds($0))" } ?? ""
+      let family = relayed.family == .v4 ? "IPv4" : "IPv6"
+      return Finding(
+        .relay, .good, "\(name) takes the credentials and gives a relay by \(family)\(trip).")
+    }
+    let error = error ?? .closed
+    return Finding(
+      .relay, hasOther ? .weak : .bad, "\(name) gives no relay. \(error.message)",
+      remedy: error.advice)
+  }
+}

@@ -1,0 +1,69 @@
+package import Primitives
+import SecureSession
+package import Wire
+
+/// An ECHO that came, and how.
+package struct HeardEcho: Sendable, Equatable {
+  package var frame: EchoFrame
+  /// Where it came from.
+  package var source: SocketAddress
+  /// Of the IP packet.
+  package var byteCount: Int
+  package var at: Instant
+
+  package init(frame: EchoFrame, source: SocketAddress, byteCount: Int, at: Instant) {
+    self.frame = frame
+    self.source = source
+    self.byteCount = byteCount
+    self.at = at
+  }
+}
+
+/// Echoes that are to be asked for, and those that came (docs/protocol/frames.md §12).
+struct EchoLog: Sendable {
+  struct Question: Sendable {
+    var request: EchoRequestFrame
+    /// UDP payload of the packet that asks.
+    var byteCount: Int
+  }
+
+  private(set) var heard: [HeardEcho] = []
+  private var questions: [Question] = []
+  /// Nothing is said by itself any more: somebody wants to know what becomes of the silence.
+  var isHushed = false
+
+  /// How long a hushed program is silent, in ns: longer than any session lasts.
+  static let hush: UInt64 = 7_200_000_000_000
+  /// The newest are kept: an examination asks for one after the other.
+  static let limit = 64
+
+  mutating func ask(_ request: EchoRequestFrame, byteCount: Int) {
+    guard questions.count < Self.limit else { return }
+    questions.append(Question(request: request, byteCount: byteCount))
+  }
+
+  mutating func nextQuestion() -> Question? { questions.isEmpty ? nil : questions.removeFirst() }
+
+  mutating func note(
+    _ frame: EchoFrame, from source: SocketAddress, byteCount: Int, now: Instant
+  ) {
+    if heard.count == Self.limit { heard.removeFirst() }
+    heard.append(HeardEcho(frame: frame, source: source, byteCount: byteCount, at: now))
+  }
+}
+
+/// Asking for echoes.
+extension RendezvousLink {
+  @_lifetime(packet: copy packet)
+  mutating func writeEchoRequest(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> Bool {
+    guard isConfirmed, association?.isClosing == false, let question = echoes.nextQuestion()
+    else { return false }
+    Session.beginPacket(&packet)
+    question.request.write(to: &packet)
+    let length = min(question.byteCount, Datagram.maximumByteCount)
+    packet.append(zeros: max(0, length - SealedPacket.tagByteCount - packet.count))
+    return association?.seal(&packet, elicits: false, hasMessages: false, now: now) ?? false
+  }
+}
