@@ -214,7 +214,7 @@ let package = Package(
       "EarshotTests",
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
-        "Peer", "Audio", "Video", "Storage", "Relay", "Tokens", "PortMapping",
+        "Peer", "Audio", "Video", "Storage", "Relay", "Tokens", "PortMapping", "Simulation",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),

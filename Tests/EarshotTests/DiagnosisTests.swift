@@ -50,7 +50,7 @@ import Testing
     #expect(facts.mapping == .translated && facts.preservesPort && facts.pairsAddresses == false)
     let finding = try #require(told.findings.first { $0.subject == .translator })
     #expect(finding.verdict == .unknown && finding.remedy?.contains("--rendezvous") == true)
-    #expect(Self.verdict(.filtering, told) == .unknown)
+    #expect(Self.verdict(.filtering, told) == nil)
   }
 
   @Test func `two addresses tell the mapping after RFC 4787`() throws {
@@ -148,7 +148,10 @@ import Testing
     #expect(abs(sighting.clockOffsetMs ?? 1000) < 50)
     #expect(sighting.uplinkECN == .survived && sighting.downlinkECN == .survived)
     #expect(told.translators.map(\.mapping) == [.none])
-    #expect(told.host.codecs.count == 2 && told.host.bufferWanted > 0)
+    #expect(sighting.trials?.filtering == .notByPort && sighting.trials?.hairpins == nil)
+    #expect(sighting.trials?.largestUplinkPacket == 1228)
+    #expect(sighting.trials?.largestDownlinkPacket == 1228)
+    #expect(told.relays.isEmpty && told.host.codecs.count == 2 && told.host.bufferWanted > 0)
     rendezvous.stop()
   }
 

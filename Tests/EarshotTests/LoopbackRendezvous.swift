@@ -26,6 +26,9 @@ final class LoopbackRendezvous {
     loop = try EventLoop()
     driver = MachineDriver(machine, socket: socket, on: loop)
     try driver.start { _ in }
+    let port = try SendingPort(beside: address)
+    driver.sendFromOtherPort = { bytes, remote, own in port.send(bytes, to: remote, from: own) }
+    driver.withMachine { machine, _ in machine.hasOtherPort = true }
     try loop.start()
   }
 

@@ -41,8 +41,13 @@ struct DoctorTests {
     #expect(try command("--rendezvous a:1", variable: "h:7400").plan.rendezvous == ["a:1"])
     #expect(try command("--json").plan.rendezvous.isEmpty)
     #expect(try command("--json").isJSON)
+    #expect(try command("--rendezvous a:1 --long").plan.measuresLifetime)
+    let relayed = try command("--turn turn:a --turn-user u --turn-password p --turn-ca f.pem")
+    #expect(relayed.plan.relays == [RelayOptions(uri: "turn:a", user: "u", password: "p")])
+    #expect(relayed.plan.relayAuthorities == "f.pem")
     let five = String(repeating: "--rendezvous a:1 ", count: 5)
-    for words in [five, "--rendezvous a", "--bind x", "bob", "--rendevous a:1", "--long"] {
+    let wrong = ["--rendezvous a", "--bind x", "bob", "--rendevous a:1", "--long", "--turn turn:a"]
+    for words in [five] + wrong {
       #expect(throws: UsageError.self) { try command(words) }
     }
   }
@@ -66,8 +71,36 @@ struct DoctorTests {
       #""seenAs":"203.0.113.9:4001""#, #""portPreserved":false"#, #""clockOffsetMs":-12"#,
       #""uplinkEcn":"bleached""#, #""subject":"translator","verdict":"unknown""#,
     ] { #expect(text.contains(part), "\(part)") }
+    #expect(!text.contains("lifetime") && !text.contains(#""relays""#))
     #expect(!text.contains("downlinkEcn") && !text.contains("addressesPaired"))
     #expect(!DoctorLine.text(diagnosis()).contains(#""rendezvous":["#))
+  }
+
+  @Test func `what was tried of the line and of relays is in both`() throws {
+    var seen = sighting()
+    var trials = LineTrials()
+    trials.filtering = .addressDependent
+    trials.hairpins = false
+    trials.lifetime = MappingLifetime(atLeastSeconds: 28, lessThanSeconds: 30)
+    (trials.largestUplinkPacket, trials.largestDownlinkPacket) = (1228, 1100)
+    seen.trials = trials
+    var relay = RelaySighting(uri: "turn:t.example", isOffered: true)
+    relay.relayed = SocketAddress(v4: 192, 0, 2, 9, port: 50_000)
+    relay.roundTripMs = 12.5
+    var told = diagnosis(seen)
+    told.relays = [relay]
+    let text = DoctorLine.text(told)
+    for part in [
+      #""filtering":"address-dependent filtering""#, #""hairpins":false"#,
+      #""lifetimeAtLeastS":28,"lifetimeLessThanS":30"#, #""largestDownlinkPacket":1100"#,
+      #""relayed":"192.0.2.9:50000","rttMs":12.5"#, #""namedByRendezvous":true"#,
+    ] { #expect(text.contains(part), "\(part)") }
+    let lines = DoctorText.text(told).split(separator: "\n").map(String.init)
+    #expect(lines.allSatisfy { $0.count <= 100 })
+    for start in [
+      "  ok     filtering", "  weak   hairpin", "  ok     lifetime", "  weak   packet size",
+      "  ok     relay",
+    ] { #expect(lines.contains { $0.hasPrefix(start) }, "\(start)") }
   }
 
   @Test func `the exit code says whether a rendezvous can be reached`() {

@@ -66,6 +66,9 @@ final class Server {
     machine.setWallClock(unixMilliseconds: UInt64(milliseconds + seconds * 1000), now: now)
   }
 
+  /// Whether it can send from another port; `TestClient` hears it all the same.
+  func setOtherPort(_ hasOne: Bool) { machine.hasOtherPort = hasOne }
+
   func goAway() {
     machine.goAway(now: now)
     drain()

@@ -33,6 +33,7 @@ final class TestClient {
   var delivered: [MessageTag] = []
   var failed: [MessageTag] = []
   var pongs: [PongFrame] = []
+  var echoes: [EchoFrame] = []
   var challenges: [PathChallengeFrame] = []
   var pathResponses: [PathResponseFrame] = []
   var closes: [CloseCode] = []
@@ -288,6 +289,7 @@ final class TestClient {
   private func handle(_ frame: Frame, in frames: [UInt8], now: Instant) {
     switch frame {
     case .pong(let pong): pongs.append(pong)
+    case .echo(let echo): echoes.append(echo)
     case .pathChallenge(let challenge): challenges.append(challenge)
     case .pathResponse(let response): pathResponses.append(response)
     case .close(let close, _): closes.append(close.code)

@@ -2,14 +2,15 @@
 import json, time
 from lab import ADDRESS, BIN, PORT, sh
 from addresses import SECOND, with_second_addresses
+from relays import BY_SECRET, SKIPPED, TURN, USER, by, has_server, secret_file, turn_server
 from scenarios import equal, outcome, ready, scenario
 
 SERVER = f"{ADDRESS['r']}:{PORT}"
 
 
-def examine(lab, *servers, code=0, seconds=30):
+def examine(lab, *servers, code=0, seconds=30, options=()):
     """The JSON object of a doctor on host a."""
-    words = [word for server in servers for word in ("--rendezvous", server)]
+    words = [word for server in servers for word in ("--rendezvous", server)] + list(options)
     program = lab.run("a", f"{BIN}/earshot", "doctor", *words, "--json", "--identity", lab.path("identity-a"))
     equal(program.wait(seconds), code, f"exit code ({program.describe()})")
     found = list(program.lines())
@@ -62,9 +63,14 @@ def doctor_on_an_open_line(lab):
     equal([entry["translated"] for entry in found["translators"]], [False], "translators")
     assert abs(told["clockOffsetMs"]) < 50 and told["rttMs"] < 50, f"  {told}"
     equal((told["uplinkEcn"], told["downlinkEcn"]), ("survived", "survived"), "ECN")
-    for subject in ["rendezvous", "translator", "clock", "ecn"]:
+    for subject in ["rendezvous", "translator", "filtering", "packetSize", "clock", "ecn"]:
         equal(verdict(found, subject), "good", subject)
-    assert elapsed < 8, f"  took {elapsed:.1f} s"
+    line = told["line"]
+    equal(line["filtering"], "endpoint-independent filtering, or address-dependent", "what one address can tell")
+    equal((line["largestUplinkPacket"], line["largestDownlinkPacket"]), (1228, 1228), "longest packets")
+    assert "hairpins" not in line and "lifetimeAtLeastS" not in line, f"  {line}"
+    equal(verdict(found, "relay"), "unknown", "a relay that nobody names")
+    assert elapsed < 10, f"  took {elapsed:.1f} s"
     return f"{elapsed:.1f} s: {found['sentence']}"
 
 
@@ -102,7 +108,8 @@ def doctor_behind_a_translator_that_maps_each_destination_anew(lab):
     found = examine(lab, SERVER, second)
     equal(verdict(found, "translator"), "bad", "what two addresses tell")
     equal(found["translators"][0]["portPreserved"], False, "port preserved")
-    equal(verdict(found, "filtering"), "unknown", "filtering")
+    equal(found["rendezvous"][0]["line"]["filtering"], "address and port-dependent filtering", "filtering")
+    equal(verdict(found, "filtering"), "weak", "filtering")
     return found["translators"][0]["mapping"]
 
 
@@ -114,6 +121,58 @@ def doctor_where_udp_is_dropped(lab):
     equal(verdict(found, "rendezvous"), "bad", "rendezvous")
     equal(found["rendezvous"][0]["answered"], False, "answered")
     assert "firewall" in json.dumps(found["findings"]), "  the remedy names no firewall"
+
+
+@scenario
+def doctor_of_a_line_that_loses_long_packets_on_the_way_in(lab):
+    lab.rendezvous()
+    sh("ip", "netns", "exec", lab.ns("a"), "iptables", "-w", "-A", "INPUT", "-p", "udp", "-m", "length", "--length",
+       "901:65535", "-j", "DROP")
+    found = examine(lab, SERVER, seconds=60)
+    line = found["rendezvous"][0]["line"]
+    equal(line["largestUplinkPacket"], 1228, "longest packet out")
+    assert 892 < line["largestDownlinkPacket"] <= 900, f"  {line}"
+    equal(verdict(found, "packetSize"), "weak", "packet size")
+    return f"{line['largestDownlinkPacket']} bytes"
+
+
+def tried(lab, *options, servers=(SERVER,), code=0):
+    """What a doctor says of relays: (relayed, error, round trip) of each, and the first verdict."""
+    found = examine(lab, *servers, options=options, code=code)
+    return [(entry.get("relayed"), entry.get("error"), entry.get("rttMs")) for entry in found["relays"]], \
+        verdict(found, "relay"), found
+
+
+@scenario
+def doctor_tries_relays(lab):
+    if not has_server():
+        return SKIPPED
+    turn_server(lab, streams=True)
+    lab.rendezvous()
+    ways = {"udp": TURN, "tcp": by(lab, "tcp"), "tls": by(lab, "tls")}
+    trips = []
+    for way, options in ways.items():
+        (entry,), said, _ = tried(lab, *options)
+        assert entry[0] and not entry[1] and entry[2] < 50, f"  {way}: {entry}"
+        equal(said, "good", way)
+        trips.append(f"{way} {entry[2]:.1f} ms")
+    (entry,), said, found = tried(lab, *TURN[:2], "--turn-user", USER, "--turn-password", "wrong")
+    equal((entry[0], entry[1], said), (None, "relayUnavailable", "bad"), "wrong password")
+    assert "credentials" in json.dumps(found["relays"]), f"  {found['relays']}"
+    both, said, _ = tried(lab, *TURN[:2], "--turn", f"turn:{ADDRESS['r']}:9999", *TURN[2:])
+    equal([bool(entry[0]) for entry in both], [True, False], "one that is there and one that is not")
+    return ", ".join(trips)
+
+
+@scenario
+def doctor_tries_the_relays_that_the_rendezvous_names(lab):
+    if not has_server():
+        return SKIPPED
+    turn_server(lab, *BY_SECRET)
+    lab.rendezvous(options=("--turn", TURN[1], "--turn-secret", secret_file(lab)))
+    (entry,), said, found = tried(lab)
+    assert entry[0] and found["relays"][0]["namedByRendezvous"], f"  {found['relays']}"
+    equal(said, "good", "relay")
 
 
 @scenario

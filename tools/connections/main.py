@@ -1,6 +1,6 @@
 """Runs the tables of tools/connectivity (see there)."""
 import sys, time
-import endurance, ports, relayed, sizes, switches, tables
+import endurance, ports, relayed, sizes, switches, tables, verdicts
 from town import TRANSLATORS, missing
 
 ALL_MOVES = [(a, b) for a in tables.MOVES for b in tables.MOVES if tables.meets(a, b)]
@@ -13,6 +13,7 @@ WHOLE = {
     "ports": lambda: ports.ports(),
     "relays": lambda: relayed.relays(TRANSLATORS),
     "sizes": lambda: sizes.sizes([1472, 1300, 1200, 1199, 1000, 548], [1199, 1000, 700, 576]),
+    "doctor": lambda: verdicts.verdicts(list(verdicts.KNOWN), long=True),
 }
 # Only when asked for by name.
 LONG = {"endurance": lambda: endurance.endurance(MINUTES, 5)}
@@ -28,6 +29,7 @@ QUICK = {
     "ports": lambda: ports.ports([("symmetric", "symmetric")]),
     "relays": lambda: relayed.relays(["symmetric", "udpblock"]),
     "sizes": lambda: sizes.sizes([1000], [700]),
+    "doctor": lambda: verdicts.verdicts(["port", "symmetric", "full, hairpin"], long=False),
     "endurance": lambda: endurance.endurance(3, 1),
 }
 

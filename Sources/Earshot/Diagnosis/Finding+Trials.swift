@@ -1,3 +1,4 @@
+import LastMile
 import Primitives
 
 extension RendezvousSighting {
@@ -98,8 +99,8 @@ extension LineTrials {
       .packetSize, .weak,
       "\(family): of packets of up to \(whole) bytes those of \(up) get out and those of \(down) "
         + "in. Calls find it out and use shorter ones.",
-      remedy: "Let tunnels and routers on the way pass packets of 1280 bytes (RFC 8200, section 5): "
-        + "raise their MTU, or let ICMP \"too big\" through.")
+      remedy: "Let tunnels and routers on the way pass packets of 1280 bytes (RFC 8200, section "
+        + "5): raise their MTU, or let ICMP \"too big\" through.")
   }
 
   private static func seconds(_ seconds: Double) -> String {

@@ -17,7 +17,8 @@ actor HairpinExaminer {
   static func examine(_ first: SocketPair, _ second: SocketPair, bind: String) async -> Bool? {
     guard let own = SocketAddress(bind), first.local.port != second.local.port else { return nil }
     do throws(ReactorError) {
-      return await (try HairpinExaminer(first, second, bind: own)).isHeard()
+      let examiner = try HairpinExaminer(first, second, bind: own)
+      return await examiner.isHeard()
     } catch {
       return nil  // A port was taken by somebody else meanwhile.
     }
@@ -29,7 +30,6 @@ actor HairpinExaminer {
     var random = RandomSource.system
     let (one, other) = (random.bytes(16), random.bytes(16))
     let loop = try EventLoop()
-    try loop.start()
     let now = SystemClock.now
     func driver(_ pair: SocketPair, _ trial: HairpinTrial) throws(ReactorError)
       -> MachineDriver<HairpinTrial>
@@ -39,7 +39,8 @@ actor HairpinExaminer {
       var options = UDPSocket.Options()
       options.slotCount = 4
       options.localAddresses = .never
-      return MachineDriver(trial, socket: try UDPSocket(binding: place, options), on: loop)
+      let socket = try UDPSocket(binding: place, options)
+      return MachineDriver(trial, socket: socket, on: loop)
     }
     drivers = [
       try driver(
@@ -48,6 +49,7 @@ actor HairpinExaminer {
         second, HairpinTrial(to: first.seenAs, sends: other, expects: one, now: now)),
     ]
     self.loop = loop
+    try loop.start()
   }
 
   private func isHeard() async -> Bool? {

@@ -34,10 +34,9 @@ struct RelayTrial: DatagramMachine, RelayStreamMachine {
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
     now: Instant
   ) {
+    guard roster.owns(source, at: marks.local) else { return }
     // Which of two sendings is answered cannot be told (RFC 6298 §3).
-    if unanswered == 1, roster.owns(source, at: marks.local) {
-      roundTrip = min(roundTrip ?? (now - askedAt), now - askedAt)
-    }
+    if unanswered == 1 { roundTrip = min(roundTrip ?? (now - askedAt), now - askedAt) }
     unanswered = 0
     _ = roster.handle(bytes.span, from: source, at: marks.local, now: now)
   }

@@ -30,13 +30,18 @@ package struct DoctorCommand: Sendable {
     plan.relayAuthorities = try arguments.option("--turn-ca")
     isJSON = try arguments.flag("--json")
     try arguments.finish()
-    guard given.count <= DiagnosisPlan.mostRendezvous else {
+    try Self.check(plan)
+  }
+
+  private static func check(_ plan: DiagnosisPlan) throws(UsageError) {
+    let count = plan.rendezvous.count
+    guard count <= DiagnosisPlan.mostRendezvous else {
       throw UsageError(
-        "--rendezvous was given \(given.count) times.",
+        "--rendezvous was given \(count) times.",
         advice: "Give it at most \(DiagnosisPlan.mostRendezvous) times.")
     }
-    for rendezvous in given { try OnlineOptions.check(rendezvous) }
-    guard !plan.measuresLifetime || !given.isEmpty else {
+    for rendezvous in plan.rendezvous { try OnlineOptions.check(rendezvous) }
+    guard !plan.measuresLifetime || count > 0 else {
       throw UsageError(
         "--long needs a rendezvous.", advice: "Write --rendezvous HOST:PORT as well.")
     }

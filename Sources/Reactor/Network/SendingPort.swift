@@ -29,7 +29,7 @@ package final class SendingPort {
       path.local = socket.number(of: InterfaceAddress(address: own, interface: 0, isUp: true))
     }
     let room = unsafe socket.room(bytes.count)
-    guard unsafe room.count >= bytes.count else { return }
+    guard room.count >= bytes.count else { return }
     for index in bytes.indices { unsafe room[index] = bytes[index] }
     socket.commit(bytes.count, on: path)
     socket.flush()

@@ -8,7 +8,7 @@ package struct EchoRequestFrame: Equatable, Sendable, BitwiseCopyable {
   package static let payloadByteCounts = 64...Datagram.maximumByteCount
 
   /// Where the echo is to come from.
-  package enum Source: UInt8, Sendable, CaseIterable {
+  package enum Source: UInt8, Sendable, CaseIterable, BitwiseCopyable {
     /// From where the rendezvous usually writes to the program that is to hear it.
     case usual = 0
     /// From another port of the same address.
@@ -27,7 +27,7 @@ package struct EchoRequestFrame: Equatable, Sendable, BitwiseCopyable {
 
   package init(
     token: UInt64, presence: PresenceID = .every, source: Source = .usual,
-    payloadByteCount: Int = payloadByteCounts.lowerBound
+    payloadByteCount: Int = Self.payloadByteCounts.lowerBound
   ) {
     self.token = token
     self.presence = presence
@@ -64,7 +64,7 @@ package struct EchoRequestFrame: Equatable, Sendable, BitwiseCopyable {
 package struct EchoFrame: Equatable, Sendable, BitwiseCopyable {
   package static let byteCount = 10
 
-  package enum Status: UInt8, Sendable, CaseIterable {
+  package enum Status: UInt8, Sendable, CaseIterable, BitwiseCopyable {
     /// This is the packet.
     case echo = 0
     /// It was sent, and this tells so.
