@@ -1,5 +1,6 @@
 import Peer
 import Primitives
+import Rendezvous
 import Simulation
 import Testing
 import Wire

@@ -1,7 +1,7 @@
 """What `earshot doctor` says of translators that are known: mapping, filtering, hairpin, lifetime."""
 import json
 from lab import BIN, sh
-from town import PORT, PUBLIC, SERVER, Town
+from town import INSIDE, PORT, PUBLIC, SERVER, Town
 
 #: The second address of the server.
 SECOND = "10.79.0.4"
@@ -24,6 +24,19 @@ KNOWN = {
 }
 
 
+#: "address" of Town remembers hosts for all sockets inside together; this one for each socket (RFC 4787, section 5).
+BY_SOCKET = """
+table ip doctor {
+  set asked { type ipv4_addr . inet_service; size 4096; flags dynamic, timeout; timeout 120s; }
+  chain forward {
+    type filter hook forward priority -10;
+    iifname "in0" meta l4proto udp update @asked { ip daddr . udp sport }
+    iifname "eth0" meta l4proto udp ip saddr . udp dport != @asked drop
+  }
+}
+"""
+
+
 def prepare(town, kind):
     sh("ip", "-n", town.ns("r"), "addr", "add", f"{SECOND}/24", "dev", "eth0")
     if kind == "none":
@@ -31,9 +44,13 @@ def prepare(town, kind):
     box = town.ns("an")
     for name in ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream"):
         sh("ip", "netns", "exec", box, "sysctl", "-qw", f"net.netfilter.{name}={TIMEOUT}")
+    if kind == "address":
+        sh("ip", "netns", "exec", box, "nft", BY_SOCKET)
     if kind == "full, hairpin":
-        sh("ip", "netns", "exec", box, "iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", "in0", "-p", "udp",
-           "-s", "192.168.11.2", "-j", "SNAT", "--to-source", PUBLIC["a"][0])
+        inside, outside = f"{INSIDE['a']}.2", PUBLIC["a"][0]
+        for rule in (f"-A PREROUTING -i in0 -p udp -d {outside} -j DNAT --to-destination {inside}",
+                     f"-A POSTROUTING -o in0 -p udp -s {inside} -j SNAT --to-source {outside}"):
+            sh("ip", "netns", "exec", box, "iptables", "-w", "-t", "nat", *rule.split())
 
 
 def examine(town, long):

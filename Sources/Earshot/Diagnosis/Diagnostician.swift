@@ -2,6 +2,7 @@ internal import LastMile
 internal import Peer
 internal import Primitives
 internal import Reactor
+internal import Wire
 
 extension NetworkDiagnosis {
   /// Examines this host and, if the plan names any, asks each address of each rendezvous in turn:
@@ -90,16 +91,7 @@ struct Diagnostician {
   private mutating func ask(
     _ place: Place, of places: [Place]
   ) async throws(EarshotError) -> RendezvousSighting {
-    var sighting = RendezvousSighting(name: place.name, address: place.address)
-    let endpoint = try await open(place, bind: bind)
-    if let own = SocketAddress(plan.bind) {
-      var bound = own
-      bound.port = endpoint.localAddress.port
-      bind = bound.description
-    }
-    await endpoint.look(&sighting, place.address, within: plan.patience, probes: true)
-    if offered.isEmpty { offered = await endpoint.offeredRelays }
-    await endpoint.close()
+    var sighting = try await look(at: place)
     let family = place.address.family
     guard let local = sighting.local, let seen = sighting.seenAs, !askedSecond.contains(family)
     else { return sighting }
@@ -112,6 +104,21 @@ struct Diagnostician {
     if plan.measuresLifetime, sighting.trials != nil {
       sighting.trials?.lifetime = try await measureLifetime(at: place)
     }
+    return sighting
+  }
+
+  /// From the socket that asks all places. When this returns, nothing holds it any more.
+  private mutating func look(at place: Place) async throws(EarshotError) -> RendezvousSighting {
+    var sighting = RendezvousSighting(name: place.name, address: place.address)
+    let endpoint = try await open(place, bind: bind)
+    if let own = SocketAddress(plan.bind) {
+      var bound = own
+      bound.port = endpoint.localAddress.port
+      bind = bound.description
+    }
+    await endpoint.look(&sighting, place.address, within: plan.patience, probes: true)
+    if offered.isEmpty { offered = await endpoint.offeredRelays }
+    await endpoint.close()
     return sighting
   }
 

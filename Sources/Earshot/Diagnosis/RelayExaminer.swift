@@ -10,9 +10,7 @@ actor RelayExaminer {
   private let streams: RelayStreams
   private var outcome: RelayEvent?
 
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe loop.asUnownedSerialExecutor()
-  }
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.executor }
 
   /// How long a server may take.
   static let patience = Duration.seconds(6)

@@ -37,6 +37,9 @@ extension EventLoop: SerialExecutor, TaskExecutor {
     }
   }
 
+  /// For an actor that holds the loop for as long as it lives.
+  @safe package var executor: UnownedSerialExecutor { unsafe asUnownedSerialExecutor() }
+
   package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
     unsafe UnownedSerialExecutor(ordinary: self)
   }

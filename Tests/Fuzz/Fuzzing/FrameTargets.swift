@@ -52,11 +52,7 @@ extension FuzzTarget {
       expect(video.isPlausible, "a fragment is plausible")
       expectSame(video, payload, in: packet)
     case .videoNack(let nack): visit(nack, in: packet)
-    case .echoRequest(let request):
-      expect(
-        EchoRequestFrame.payloadByteCounts.contains(Int(request.payloadByteCount)),
-        "an echo has a length that a packet may have")
-      expect(request.presence != .anyOne, "an echo goes to one program")
+    case .echoRequest(let request): visit(request)
     case .ping, .pong, .credit, .pathChallenge, .pathResponse, .skipped, .probeAnswer,
       .probePacket, .echo:
       break
@@ -106,6 +102,13 @@ extension FuzzTarget {
     expect(
       ProbePacketFrame.payloadByteCounts.contains(Int(request.payloadByteCount)),
       "a train's packets have a length that a packet may have")
+  }
+
+  private static func visit(_ request: EchoRequestFrame) {
+    expect(
+      EchoRequestFrame.payloadByteCounts.contains(Int(request.payloadByteCount)),
+      "an echo has a length that a packet may have")
+    expect(request.presence != .anyOne, "an echo goes to one program")
   }
 
   private static func visitBody(_ body: Span<UInt8>, hasCopies: Bool) {
