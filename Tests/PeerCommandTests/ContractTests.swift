@@ -59,17 +59,6 @@ struct ContractTests {
     }
   }
 
-  @Test(arguments: ["--long"])
-  func `an option that is not there yet is refused with what to do`(option: String) {
-    for words in [[option], [option, "x"], [option + "=x"]] {
-      let error = #expect(throws: UsageError.self) {
-        try DoctorCommand(Arguments(words)) { _ in "h:1" }
-      }
-      #expect(error?.message.hasPrefix(option + ": this version") == true)
-      #expect(error?.advice.isEmpty == false)
-    }
-  }
-
   @Test func `README names what is not there yet`() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
