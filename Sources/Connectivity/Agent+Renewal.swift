@@ -16,7 +16,7 @@ extension Agent {
     guard !offered.isEmpty, selectedPath != nil else {
       return addCandidates(candidates, byRelay: byRelay, now: now)
     }
-    unprovenChecks.allowMore(now: now)
+    if mayPeerBeAway { unprovenChecks.allowMore(now: now) }
     forgetAllBut(offered.map(\.address))
     if byRelay { addRelayPairs(offered, now: now) }
     for candidate in offered.reversed() { renew(candidate, now: now) }

@@ -49,6 +49,8 @@ package struct Agent: Sendable {
   var isSaidToBeUnheard = false
   /// Checks to addresses that have never answered, since one last did for the first time.
   var unprovenChecks = UnprovenChecks()
+  /// Both sides let the other be away for minutes.
+  package var mayPeerBeAway = false
   /// The address a packet with the highest number came from first, while it races with the
   /// selected one.
   var rival: DatagramPath?

@@ -204,15 +204,6 @@ extension PeerMachine {
     tellMedia(link)
   }
 
-  /// The shorter of what the two sides allow holds.
-  private mutating func allowAbsence(_ link: CallLink) {
-    let seconds = min(link.answerOptions.absence.wireSeconds, link.roaming.theirAbsence)
-    guard !link.isProbe, seconds > 0 else { return }
-    let absence = min(Duration.seconds(Int64(seconds)), CallPolicy.longestRejoin)
-    link.association?.session.allowAbsence(absence)
-    ledger.allowAbsence(link.callID, absence)
-  }
-
   private func prepareUplink(_ link: CallLink) {
     guard !link.isProbe else { return }
     let hasVideo = link.hasCommonVideo

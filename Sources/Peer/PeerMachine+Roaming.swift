@@ -70,6 +70,16 @@ extension PeerMachine {
     tellRelay(now: now)
   }
 
+  /// The shorter of what the two sides allow holds.
+  mutating func allowAbsence(_ link: CallLink) {
+    let seconds = min(link.answerOptions.absence.wireSeconds, link.roaming.theirAbsence)
+    guard !link.isProbe, seconds > 0 else { return }
+    let absence = min(Duration.seconds(Int64(seconds)), CallPolicy.longestRejoin)
+    link.association?.session.allowAbsence(absence)
+    link.agent.mayPeerBeAway = true
+    ledger.allowAbsence(link.callID, absence)
+  }
+
   /// The rendezvous carries again what is said to it.
   mutating func tellSearches(now: Instant) {
     for link in links where link.roaming.search.isActive {

@@ -127,7 +127,7 @@ import Wire
   /// The server has forgotten all that it gave.
   @Test func `a relay that is started anew costs a relayed call at most 3 s`() throws {
     let gaps = try gaps(Pair(.symmetric, .symmetric)) { peers in
-      peers.relay?.crash()
+      if let relay = peers.relay { peers.world.crash(relay) }
       peers.world.run(.milliseconds(500))
       peers.relay?.start()
     }

@@ -247,4 +247,10 @@ extension CallWorld {
     relay.start()
     return relay
   }
+
+  /// What peers had of it as addresses is gone with it.
+  package func crash(_ relay: SimulatedRelay) {
+    relay.crash()
+    for peer in peers { network.addressChanges[peer.hostID.index] = now }
+  }
 }
