@@ -39,8 +39,7 @@ extension PeerMachine {
         guard let options = link(ours)?.answerOptions else { break }
         link(theirs)?.answerOptions = options
       case .rejoined(let callID, _):
-        // What was said before the absence is to stay unreadable for whoever has these keys.
-        link(callID)?.association?.session.requestRekey(now: now, random: &random)
+        renewKeys(of: callID, now: now)
       default: break
       }
       publish(.calling(event))

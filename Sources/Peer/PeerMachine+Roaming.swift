@@ -2,6 +2,7 @@ import Calling
 import Connectivity
 package import Primitives
 import Relay
+import SecureSession
 import Wire
 
 /// Calls go on when an address of either side changes (docs/protocol/calling.md §4, "Moving").
@@ -78,6 +79,11 @@ extension PeerMachine {
     link.association?.session.allowAbsence(absence)
     link.agent.mayPeerBeAway = true
     ledger.allowAbsence(link.callID, absence)
+  }
+
+  /// The peer was away: whoever gets the keys of before is not to read what is said now.
+  mutating func renewKeys(of callID: CallID, now: Instant) {
+    link(callID)?.association?.session.requestRekey(now: now, random: &random)
   }
 
   /// The rendezvous carries again what is said to it.

@@ -79,14 +79,16 @@ package struct RelayServerMachine: ~Copyable, DatagramMachine {
 
   // MARK: - What is passed on
 
-  private mutating func forward(_ data: [UInt8], _ index: Int, to peer: SocketAddress, now: Instant) {
+  private mutating func forward(_ data: [UInt8], _ index: Int, to peer: SocketAddress, now: Instant)
+  {
     guard allocations[index].lets(in: peer, now: now) else { return }
     relayedByteCount += data.count
     let local = relayed[allocations[index].place].local
     outbox.append((data, DatagramPath(peer, local: local)))
   }
 
-  private mutating func pass(_ data: [UInt8], from peer: SocketAddress, to place: Int, now: Instant) {
+  private mutating func pass(_ data: [UInt8], from peer: SocketAddress, to place: Int, now: Instant)
+  {
     guard let allocation = allocations.first(where: { $0.place == place }),
       allocation.lets(in: peer, now: now)
     else { return }
