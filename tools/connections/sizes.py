@@ -1,5 +1,5 @@
 """Paths that carry no long packets: from the beginning of a call, and from its middle on."""
-import struct, time
+import time
 from lab import sh
 from tables import Call
 from town import Town
@@ -14,19 +14,6 @@ def limit(town, most, is_on=True):
     for host in "abr":
         sh("ip", "netns", "exec", town.outer(host), "iptables", "-w", "-t", "raw", "-A" if is_on else "-D",
            "PREROUTING", "-m", "length", "--length", f"{most + HEADERS + 1}:65535", "-j", "DROP")
-
-
-def longest_gap(path):
-    """Of a recording in IVF: the longest time between two pictures, in ms."""
-    with open(path, "rb") as file:
-        head = file.read(32)
-        rate, scale = struct.unpack_from("<II", head, 16)
-        times = []
-        while len(frame := file.read(12)) == 12:
-            size, time_stamp = struct.unpack("<IQ", frame)
-            file.seek(size, 1)
-            times.append(1000 * time_stamp * scale / rate)
-    return max((b - a for a, b in zip(times, times[1:])), default=float("inf"))
 
 
 def sizes(starts, falls):
@@ -63,7 +50,6 @@ def beginning(most):
 def falling(most):
     with Town("port", "port") as town:
         town.server()
-        videos = {host: town.path(f"{host}.ivf") for host in "ab"}
         call = Call(town, 22, "--video", "test", "--save-video", town.path("{n}-seen.ivf"))
         call.alice.wait_event("connected")
         time.sleep(5)
@@ -75,7 +61,7 @@ def falling(most):
         if not whole:
             return "ended", f"{alice and alice['outcome']}, {bob and bob['outcome']}"
         sound = max(gap[2] for gap in call.gaps().values())
-        freezes = [side["video"]["totalFreezesMs"] for side in (alice, bob)]
+        freezes = [side["video"]["received"]["totalFreezesMs"] for side in (alice, bob)]
         pictures = max(freezes)
         cell = f"sound missing {sound} ms, pictures frozen {pictures} ms in all"
         problems = [f"sound missing {sound} ms"] if sound > 200 else []
