@@ -28,7 +28,8 @@ import Testing
 
   @Test func `a call goes from connected to its report, and writes it all down`() async throws {
     let folder = try TemporaryFolder()
-    let command = try Self.options(["--duration", "60"], folder)
+    let page = folder.file("report.html")
+    let command = try Self.options(["--duration", "60", "--report", page], folder)
     let code = try await Self.onLoop { loop in
       let console = Console(isJSON: false, isQuiet: true)
       let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
@@ -55,6 +56,21 @@ import Testing
     #expect(code == .done)
     let text = String(decoding: try folder.bytes(of: "events"), as: UTF8.self)
     #expect(text.split(separator: "\n").last?.contains(#""type":"summary""#) == true)
+  }
+
+  @Test func `nothing is kept for a report that nobody asked for`() async throws {
+    let folder = try TemporaryFolder()
+    let command = try Self.options([], folder)
+    try await Self.onLoop { loop in
+      let console = Console(isJSON: false, isQuiet: true)
+      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
+      let run = CallRun(Sample.id, session, command.sound, role: .caller, peer: "bob")
+      for _ in 0..<100 {
+        _ = await run.take(.endpoint(.statistics(Sample.id, Sample.statistics())))
+      }
+      #expect(run.samples.isEmpty)
+      await session.endpoint.close()
+    }
   }
 
   @Test func `two calls at once go on as one, under the other's ID`() async throws {

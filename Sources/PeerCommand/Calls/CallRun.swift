@@ -217,14 +217,19 @@ package final class CallRun {
 
   private func take(_ numbers: CallStatistics) {
     view.numbers = numbers
-    // Of a call that goes on for days the first hours are enough.
-    if samples.count < Self.maxSamples { samples.append(numbers) }
+    keep(numbers)
     let second = numbers.atMs / 1000
     if !session.console.hasRegion, second - lastPlain >= Self.plainPeriod {
       lastPlain = second
       refresh()
       session.console.say(StatusRegion.lines(view, columns: 200).prefix(3).joined(separator: "  "))
     }
+  }
+
+  /// For the page of `--report`. Of a call that goes on for days the first hours are enough.
+  private func keep(_ numbers: CallStatistics) {
+    guard session.writesReport, samples.count < Self.maxSamples else { return }
+    samples.append(numbers)
   }
 
   private func finish(_ report: CallReport) {
@@ -237,7 +242,7 @@ package final class CallRun {
     session.remember(video?.source?.fault)
     session.remember(video?.sink.fault)
     session.remember(arrivals?.fault)
-    if let last = report.statistics { samples.append(last) }
+    if let last = report.statistics { keep(last) }
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)
     let memory = ProbeMemory(besideIdentity: session.options.identity)

@@ -220,6 +220,9 @@ package final class OnlineSession {
     return failure
   }
 
+  /// Whether a page is written at the end.
+  package var writesReport: Bool { report != nil }
+
   package func remember(_ fault: CommandFailure?) {
     if let fault { faults.append(fault) }
   }
