@@ -10,6 +10,7 @@ PADDING, PING, PONG, FEEDBACK, MSG, CREDIT, VIDEO, CHALLENGE, RESPONSE, SIGNAL, 
 AUDIO_REPORT, AUDIO_REQUEST, VIDEO_NACK = 0x0B, 0x0C, 0x0D
 PROBE_REQUEST, PROBE_ANSWER, PROBE_PACKET, PROBE_REPORT = range(0x10, 0x14)
 PROBES = range(PROBE_REQUEST, PROBE_REPORT + 1)
+ECHO_REQUEST, ECHO = 0x14, 0x15
 AUDIO = 0x80
 LONGEST_FRAGMENT = 1100
 UNIT = 0.00025  # s: what FEEDBACK counts time in
@@ -123,6 +124,8 @@ def _read(kind, reader):
         return _read_probe(kind, reader)
     if kind == CREDIT:
         return Plain(kind, reader.take(4))
+    if kind in (ECHO_REQUEST, ECHO):
+        return _read_echo(kind, reader)
     raise WireError(f"a frame of type {kind}")
 
 
@@ -169,6 +172,18 @@ def _read_probe(kind, reader):
         count = int.from_bytes(data[24:], "little")
         _demand(count <= 480, "a PROBE_REPORT of 480 at most")
         data += reader.take(2 * count)
+    return Plain(kind, data)
+
+
+def _read_echo(kind, reader):
+    """docs/protocol/frames.md §12."""
+    if kind == ECHO:
+        data = reader.take(9)
+        _demand(data[8] <= 5, "an ECHO with a status")
+        return Plain(kind, data)
+    data = reader.take(19)
+    _demand(data[8:16] != b"\xff" * 8 and data[16] <= 2, "an ECHO_REQUEST for somebody, from somewhere")
+    _demand(64 <= int.from_bytes(data[17:], "little") <= 1200, "an echo of 64 to 1200 bytes")
     return Plain(kind, data)
 
 
