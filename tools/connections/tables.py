@@ -181,6 +181,43 @@ def outage(a, b, cut, way):
         return f"{back} ms", None if back <= 1000 else f"sound {back} ms after the line"
 
 
+def absences(seconds, kinds):
+    """The line is away for longer than 20 s, and both let the other be away: sound after its return, in ms."""
+    rows, wrong = [], []
+    for a, b in kinds:
+        for cut in seconds:
+            row = [f"{a} × {b}", str(cut)]
+            for movers, limit in (("", 2000), ("ab", 15000)):
+                cell, problem = absence(a, b, cut, movers, limit)
+                row.append(cell)
+                if problem:
+                    wrong.append(f"{a} × {b}, {cut} s, {movers or 'nobody'} moves: {problem}")
+            rows.append(row)
+    return ["pair", "cut, s", "same addresses", "a and b move meanwhile"], rows, wrong
+
+
+def absence(a, b, cut, movers, limit):
+    with Town(a, b) as town:
+        town.server()
+        call = Call(town, cut + 22, "--rejoin", "5")
+        call.alice.wait_event("connected")
+        time.sleep(3)
+        town.cut("ab", True)
+        time.sleep(cut / 2)
+        for host in movers:
+            town.move(host)
+        time.sleep(cut / 2)
+        town.cut("ab", False)
+        alice, bob = call.wait(30)
+        ends = {summary and summary["outcome"] for summary in (alice, bob)}
+        if ends != {"completed"}:
+            return f"{ends}", f"ended {ends}"
+        back = max(gap[2] for gap in call.gaps().values()) - cut * 1000
+        told = [any(line.get("name") == "rejoined" for line in program.lines()) for program in (call.alice, call.bob)]
+        problem = None if back <= limit else f"sound {back} ms after the line, at most {limit}"
+        return f"{back} ms", problem or (None if all(told) else "not told of the return")
+
+
 FAMILIES = {"IPv4": (4,), "IPv6": (6,), "both": (4, 6)}
 
 
