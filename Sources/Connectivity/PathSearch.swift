@@ -10,6 +10,7 @@ package struct PathSearch: Sendable {
   private var cause: Cause?
   private var nextAt: Instant?
   private var sentCount = 0
+  private var lastSent: Instant?
   package private(set) var began: Instant?
 
   package init() {}
@@ -33,6 +34,17 @@ package struct PathSearch: Sendable {
     if isActive { nextAt = now }
   }
 
+  /// The peer says where it is, so it can be told: in a long search that does not wait its turn.
+  package mutating func noteWord(now: Instant) {
+    guard sentCount >= Self.usualCount, let next = nextAt, let lastSent else { return }
+    nextAt = min(next, max(now, lastSent + Self.wordGap))
+  }
+
+  /// Whether it has gone on for longer than a stream needs to show that it carries nothing.
+  package func isLong(now: Instant) -> Bool {
+    began.map { now - $0 >= Self.streamPatience } ?? false
+  }
+
   package mutating func end() {
     cause = nil
     nextAt = nil
@@ -51,6 +63,7 @@ package struct PathSearch: Sendable {
     let isLong = sentCount >= Self.usualCount
     let gap = isLong ? Self.longGap : Self.gaps[min(sentCount, Self.gaps.count - 1)]
     sentCount += 1
+    lastSent = now
     self.nextAt = now + gap
     return true
   }
@@ -66,4 +79,7 @@ package struct PathSearch: Sendable {
   /// Bodies at that pace: as many as a call without `rejoin` lasts. Then the peer is away.
   private static let usualCount = 20
   private static let longGap = Duration.seconds(3)
+  /// At least, between two bodies that answer the peer's.
+  private static let wordGap = Duration.seconds(1)
+  private static let streamPatience = Duration.seconds(5)
 }

@@ -16,7 +16,7 @@ struct MediaConsent: Sendable {
   /// one round trip.
   static let pingInterval = Duration.milliseconds(250)
   /// The same of a peer that is away for longer than a call without `rejoin` lasts.
-  static let rarePingInterval = Duration.seconds(1)
+  static let rarePingInterval = Duration.milliseconds(500)
 
   private var lastOpened: Instant
   private var lastNews: Instant

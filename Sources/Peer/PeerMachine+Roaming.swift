@@ -41,6 +41,8 @@ extension PeerMachine {
       beginSearch(link, .silence, now: now)
     }
     guard link.roaming.search.poll(now: now) else { return }
+    // A stream holds back what is said while the line is away for longer than the outage lasts.
+    if link.roaming.search.isLong(now: now) { relay?.checkAllocation(now: now) }
     rendezvous.locate(now: now)
     tellCandidates(link, now: now)
   }
@@ -49,7 +51,7 @@ extension PeerMachine {
     link.roaming.search.begin(cause, now: now)
     if cause == .ownAddresses { link.agent.checkAll(now: now) }
     // A relay whose server was started anew, or sees us elsewhere, says nothing by itself.
-    relay?.checkAllocation(now: now)
+    relay?.checkAllocation(isPatient: cause == .silence, now: now)
     rendezvous.locate(now: now)
   }
 
@@ -88,6 +90,7 @@ extension PeerMachine {
 
   /// The rendezvous carries again what is said to it.
   mutating func tellSearches(now: Instant) {
+    relay?.hurry(now: now)
     for link in links where link.roaming.search.isActive {
       link.roaming.search.noteNewAddress(now: now)
       driveSearch(link, now: now)
@@ -118,6 +121,7 @@ extension PeerMachine {
       return ledger.countIgnored(.forged)
     }
     link.remoteCandidates = list.candidates
+    link.roaming.search.noteWord(now: now)
     guard link.isFindingPath else { return }
     link.agent.renewCandidates(usable(list.candidates), byRelay: hasRelay, now: now)
     updateRelayPeers(now: now)

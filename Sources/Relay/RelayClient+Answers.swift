@@ -17,6 +17,7 @@ extension RelayClient {
     case .allocate: noteAllocated(message, now: now)
     case .refresh:
       stream.answerBy = nil
+      if case .allocating = state { return allocateAnew(now: now) }
       noteLifetime(message, now: now)
     case .permit(let host):
       setPermission(host, dueAt: now + limits.permissionPeriod)
@@ -85,6 +86,7 @@ extension RelayClient {
       return fail(.allocate, .notUnderstood, now: now)
     }
     state = .allocated(address)
+    old = nil
     noteLifetime(message, now: now)
     publish(.allocated(address))
     for index in permissions.indices { permissions[index].dueAt = now }
@@ -101,18 +103,47 @@ extension RelayClient {
   mutating func fail(
     _ purpose: RelayTransaction.Purpose, _ error: RelayError, now: Instant
   ) {
+    if case .allocating = state, error != .noAnswer, giveWay(purpose, error, now: now) { return }
     if error == .allocationLost { return loseRelay(error, now: now) }
+    let pause = error == .noAnswer ? limits.silencePause : limits.refusalPause
     switch purpose {
-    case .permit(let host): setPermission(host, dueAt: now + limits.refusalPause)
-    case .bind(let number, _):
-      setChannel(number, isBound: false, dueAt: now + limits.refusalPause)
+    case .permit(let host): setPermission(host, dueAt: now + pause)
+    case .bind(let number, _): setChannel(number, isBound: false, dueAt: now + pause)
     case .allocate, .refresh: loseRelay(error, now: now)
     }
+  }
+
+  /// The server keeps the relay of before an outage: it is given back first.
+  private mutating func giveWay(
+    _ purpose: RelayTransaction.Purpose, _ error: RelayError, now: Instant
+  ) -> Bool {
+    switch purpose {
+    case .allocate:
+      guard error == .allocationLost, let old else { return false }
+      self.old = nil
+      authentication = old.proof
+      credentials = old.credentials
+      begin(.refresh(0), now: now)
+      return true
+    case .refresh:
+      allocateAnew(now: now)
+      return true
+    case .permit, .bind: return false
+    }
+  }
+
+  /// The relay of before was given back, or is not there any more.
+  private mutating func allocateAnew(now: Instant) {
+    if !isUnderWay(.allocate) { begin(.allocate, now: now) }
   }
 
   mutating func loseRelay(_ error: RelayError, now: Instant) {
     if case .closing = state { return }
     let hadRelay = relayedAddress != nil
+    if hadRelay {
+      old = nil
+      if error == .noAnswer, let authentication { old = (authentication, credentials) }
+    }
     forgetAllocation()
     state = .idle
     // A server that has an old allocation of our port answers 437 to a new one as well.

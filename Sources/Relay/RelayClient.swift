@@ -47,6 +47,9 @@ package struct RelayClient: Sendable {
   var retryAt: Instant?
   /// When a relay was last lost that was asked for again.
   var lostAt: Instant?
+  /// Of a relay that was lost because the server did not answer: it may still keep it for us, and
+  /// then gives no other.
+  var old: (proof: RelayAuthentication, credentials: RelayCredentials)?
   private var events: [RelayEvent] = []
   package internal(set) var counters = RelayCounters()
 
@@ -149,11 +152,22 @@ package struct RelayClient: Sendable {
 
   /// The own addresses have changed: perhaps the server no longer knows us by the new one. It says
   /// so, and a new relay is asked for.
-  package mutating func checkAllocation(now: Instant) {
+  ///
+  /// - Parameter isPatient: It is only silence that makes us ask. A stream that stands still for a
+  ///   moment is not given up for it.
+  package mutating func checkAllocation(isPatient: Bool = false, now: Instant) {
     guard case .allocated = state, !isUnderWay(.refresh(limits.lifetime)) else { return }
+    if isPatient, transport != .udp { return }
     if transport != .udp { stream.answerBy = now + limits.streamPatience }
     refreshAt = nil
     begin(.refresh(limits.lifetime), now: now)
+  }
+
+  /// The line carries again: a server that did not answer is asked at once.
+  package mutating func hurry(now: Instant) {
+    guard old != nil else { return }
+    if case .idle = state, retryAt != nil { return start(now: now) }
+    for index in transactions.indices { transactions[index].hurry(now: now) }
   }
 
   /// Gives the relay back for good; one request, whose answer nobody waits for.
@@ -173,6 +187,7 @@ package struct RelayClient: Sendable {
     let proof = relayedAddress == nil || transport != .udp ? nil : authentication
     forgetAllocation()
     retryAt = nil
+    old = nil
     guard let proof else { return }
     authentication = proof
     begin(.refresh(0), now: now)

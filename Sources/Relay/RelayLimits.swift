@@ -16,6 +16,8 @@ package struct RelayLimits: Sendable {
   package var channelPeriod = Duration.seconds(300)
   /// Before a permission or channel that was refused is asked for again.
   package var refusalPause = Duration.seconds(30)
+  /// The same where the server did not answer.
+  package var silencePause = Duration.seconds(1)
   /// From a request to its first repetition; doubles each time.
   package var firstRepetition = Duration.milliseconds(250)
   /// The longest wait for an answer.

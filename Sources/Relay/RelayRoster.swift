@@ -121,8 +121,14 @@ package struct RelayRoster: Sendable {
   }
 
   /// The own addresses have changed (`RelayClient.checkAllocation`).
-  package mutating func checkAllocation(now: Instant) {
-    if let chosen { entries[chosen].client.checkAllocation(now: now) }
+  package mutating func checkAllocation(isPatient: Bool = false, now: Instant) {
+    if let chosen { entries[chosen].client.checkAllocation(isPatient: isPatient, now: now) }
+  }
+
+  /// The line carries again (`RelayClient.hurry`).
+  package mutating func hurry(now: Instant) {
+    for index in entries.indices { entries[index].client.hurry(now: now) }
+    settle(now: now)
   }
 
   /// Gives the relay back, and asks for none.

@@ -184,6 +184,36 @@ import Wire
     #expect(pair.client.channels.isEmpty)
   }
 
+  /// A server keeps a relay for ten minutes, and gives no other to the same client meanwhile.
+  @Test func `a relay of before an outage is given back for a new one`() {
+    var pair = ClientAndServer.allocated()
+    pair.isServerAway = true
+    pair.client.checkAllocation(isPatient: true, now: pair.now)
+    pair.run(for: .seconds(60))
+    #expect(pair.events.last == .failed(.noAnswer) && pair.client.relayedAddress == nil)
+    pair.isServerAway = false
+    pair.server.refusals = [437]
+    let before = pair.server.requests.count
+    pair.client.hurry(now: pair.now)
+    pair.run(for: .milliseconds(10))
+    #expect(pair.client.relayedAddress == pair.server.relayed)
+    let asked = pair.server.requests.dropFirst(before).filter { $0.nonce != nil }
+    #expect(asked.map(\.method) == [.allocate, .refresh, .allocate])
+    #expect(asked.contains { $0.method == .refresh && $0.lifetime == 0 })
+  }
+
+  @Test func `silence alone does not make a stream answer`() {
+    var client = RelayClient(
+      server: ClientAndServer.address, transport: .tcp,
+      credentials: RelayCredentials(user: "alice", password: "secret"),
+      random: RandomSource(seed: 7))
+    client.state = .allocated(SocketAddress(v4: 203, 0, 113, 9, port: 50_000))
+    client.checkAllocation(isPatient: true, now: .zero)
+    #expect(client.transactions.isEmpty)
+    client.checkAllocation(now: .zero)
+    #expect(client.transactions.count == 1)
+  }
+
   @Test func `has no more channels than its limit and no packet is lost for it`() {
     var pair = ClientAndServer.allocated()
     for port in UInt16(1)...200 {

@@ -2,8 +2,9 @@ package import Primitives
 package import Relay
 import Wire
 
-/// A TURN server of a world (RFC 8656): as much of one as calls need, over UDP. It checks names and
-/// not codes, lets in only the hosts that its client has named, and forgets what is not renewed.
+/// A TURN server of a world (RFC 8656): as much of one as calls need, over UDP. It believes whoever
+/// repeats its nonce, lets in only the hosts that its client has named, and forgets what is not
+/// renewed. What a server checks of a client is tested with `TestServer` and with coturn.
 package struct RelayServerMachine: ~Copyable, DatagramMachine {
   package enum Event: Sendable {}
 
