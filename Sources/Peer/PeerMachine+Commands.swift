@@ -34,8 +34,10 @@ extension PeerMachine {
     }
     if case .id(let id) = target {
       guard id != identity.id else { throw .call(.ownID) }
-      guard ledger.openCall(with: id) == nil else { throw .call(.busy) }
+      // One of theirs that rings here is accepted as soon as the look-up says so.
+      if let open = ledger.openCall(with: id), !isRinging(open) { throw .call(.busy) }
     }
+    firstCall = .made
     let callID = CallID(from: &random)
     let request = UInt32(truncatingIfNeeded: random.next())
     lookups.append(
@@ -65,6 +67,8 @@ extension PeerMachine {
     try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
       try ledger.accept(callID, now: now)
     }
+    firstCall = .made
+    refuseOthers(now: now)
     settle(now: now)
   }
 

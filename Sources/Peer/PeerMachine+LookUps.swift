@@ -26,7 +26,10 @@ extension PeerMachine {
     switch event {
     case .registration(let step):
       publish(.registration(step))
-      if case .registered = step { tellSearches(now: now) }
+      if case .registered = step {
+        tellSearches(now: now)
+        noteRegistered(now: now)
+      }
     case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
     case .found(let result): handle(result, now: now)
     case .forwarded(let body, let peer, let presence, let name):

@@ -5,16 +5,30 @@ import Wire
 /// What a program that does not answer calls does with an invitation all the same
 /// (docs/protocol/rendezvous.md §2).
 extension PeerMachine {
+  /// Whether this program has called somebody, or answered.
+  enum FirstCall {
+    /// - Parameter since: when it had registered.
+    case awaited(since: Instant?)
+    case made
+  }
+
+  mutating func noteRegistered(now: Instant) {
+    if case .awaited(nil) = firstCall { firstCall = .awaited(since: now) }
+  }
+
   /// Why an invitation is refused because of what this program is there for; `nil` = it may ring.
   ///
   /// A program that calls takes the invitation of the one that it calls: both called each other.
-  /// Until its look-up has shown who that is, any may be it.
-  func presenceRefusal(of peer: PeerID) -> CallReason? {
+  /// In the second before its call, and until its look-up has shown who that is, any may be it.
+  func presenceRefusal(of peer: PeerID, now: Instant) -> CallReason? {
     switch configuration.presence {
     case .answering: return nil
     case .guest: return .busy
     case .calling:
       if ledger.openCall(with: peer) != nil { return nil }
+      if case .awaited(let since) = firstCall, since.map({ now < $0 + Self.callPatience }) ?? true {
+        return nil
+      }
       let mayBeCalled = lookups.contains { lookup in
         if case .id(let id) = lookup.target { return id == peer }
         return lookup.options.expectedID.map { $0 == peer } ?? true
@@ -22,6 +36,9 @@ extension PeerMachine {
       return mayBeCalled ? nil : .busy
     }
   }
+
+  /// How long after its registration a program that calls may take until it does.
+  private static var callPatience: Duration { .seconds(1) }
 
   /// Somebody else than the one that this program calls rang meanwhile.
   mutating func refuseOthers(now: Instant) {

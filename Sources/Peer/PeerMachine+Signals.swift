@@ -201,7 +201,7 @@ extension PeerMachine {
       refusal = probeRefusal(payload.offer)
     } else {
       let common = AnswerOptions().media.shares(.opus, with: payload.offer.media)
-      refusal = common ? presenceRefusal(of: link.peer) : .notAllowed
+      refusal = common ? presenceRefusal(of: link.peer, now: now) : .notAllowed
       if refusal == nil { endPeerProbe(.callInProgress, now: now) }
     }
     let milliseconds = payload.ringTimeoutMilliseconds

@@ -28,6 +28,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var links: [CallLink] = []
   /// Calls by name whose look-up is under way.
   var lookups: [PendingLookUp] = []
+  var firstCall = FirstCall.awaited(since: nil)
   /// The uplink, where several calls have media.
   var uplink = UplinkBudget()
   var nextDivision = Instant.zero

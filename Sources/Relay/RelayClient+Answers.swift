@@ -134,6 +134,10 @@ extension RelayClient {
 
   /// The relay of before was given back, or is not there any more.
   private mutating func allocateAnew(now: Instant) {
+    if hasNewerCredentials {
+      credentials = nextCredentials
+      authentication = nil
+    }
     if !isUnderWay(.allocate) { begin(.allocate, now: now) }
   }
 

@@ -33,7 +33,7 @@ package struct RelayClient: Sendable {
   /// Those of the allocation that stands or is asked for.
   var credentials: RelayCredentials
   /// Those of the next one.
-  private var nextCredentials: RelayCredentials
+  private(set) var nextCredentials: RelayCredentials
   let limits: RelayLimits
   var random: RandomSource
   var state = State.idle
@@ -229,7 +229,8 @@ package struct RelayClient: Sendable {
     let bytes = request(transactions[due])
     transactions[due].noteSent(isAuthenticated: authentication != nil, limits, now: now)
     counters.requests &+= 1
-    let isLast = transactions[due].purpose == .refresh(0)
+    // Nobody waits for the answer, unless another relay is asked for next.
+    let isLast = transactions[due].purpose == .refresh(0) && !isAsking
     if isLast { transactions.remove(at: due) }
     guard bytes.count <= packet.freeCapacity else { return false }
     packet.append(bytes: bytes)

@@ -187,7 +187,7 @@ def absences(seconds, kinds):
     for a, b in kinds:
         for cut in seconds:
             row = [f"{a} × {b}", str(cut)]
-            for movers, limit in (("", 2000), ("ab", 15000)):
+            for movers, limit in (("", 1000), ("ab", 5000)):
                 cell, problem = absence(a, b, cut, movers, limit)
                 row.append(cell)
                 if problem:

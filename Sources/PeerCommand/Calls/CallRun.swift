@@ -144,12 +144,6 @@ package final class CallRun {
     case .audioQualityChanged(let call, let change) where call == id:
       session.console.say(QualityLine.text(change))
     case .callEnded(let call, let report) where call == id: finish(report)
-    case .incomingCall(let other) where role == .caller && other.id != id:
-      do throws(EarshotError) {
-        try await session.endpoint.call(other.id).reject(reason: "busy")
-      } catch {
-        session.console.log(.info, "\(error)")
-      }
     default: break
     }
   }

@@ -75,7 +75,7 @@ extension FuzzTarget {
       card: Array(repeating: 7, count: 200),
       candidates: CandidateList([Candidate(.host, address), Candidate(.serverReflexive, address)]),
       media: MediaDescription([MediaDescription.Entry(.opus, stream: 0)]),
-      userExtension: "{\"a\":1}")
+      userExtension: "{\"a\":1}", rejoinSeconds: 120)
   }
 
   private static let invite = FuzzTarget(

@@ -191,6 +191,57 @@ import Wire
     }
   }
 
+  /// The other's invitation may be there before this one has called at all.
+  @Test(arguments: [Int64(1), 30, 60, 100, 400, 900], [true, false])
+  func `a program that is about to call takes the call of whom it calls`(
+    later: Int64, isByName: Bool
+  ) throws {
+    let peers = TwoPeers(seed: UInt64(later), configure: { $0.presence = .calling })
+    for peer in [peers.alice, peers.bob] { peer.habits.answer = .never }
+    registerAnew(peers.bob, in: peers)
+    let theirs = try #require(peers.alice.call(.id(peers.bob.id)))
+    peers.world.run(.milliseconds(later))
+    let ours = try #require(
+      peers.bob.call(isByName ? .name(peers.alice.name) : .id(peers.alice.id)))
+    peers.world.run(.seconds(3))
+    let connected = [peers.alice, peers.bob].map { peer in
+      peers.world.testimony.sides.filter {
+        $0.host == peer.hostID && $0.time(of: .connected) != nil
+      }.map(\.call)
+    }
+    #expect(connected[0] == connected[1])
+    #expect(connected[0] == [theirs] || connected[0] == [ours])
+  }
+
+  /// It rings where somebody is about to call; when it has become clear that it is nobody that is
+  /// called, it is told "busy". So is whoever calls a program that never calls.
+  @Test func `a program that is about to call is busy for others`() throws {
+    let peers = TwoPeers(configure: { $0.presence = .calling })
+    let carol = peers.world.addPeer(CallWorld.names[2], .clean(oneWay: .milliseconds(10)))
+    peers.alice.habits.answer = .never
+    peers.bob.habits.answer = .never
+    peers.world.run(.seconds(3))
+    let idle = try #require(carol.call(.id(peers.bob.id)))
+    peers.world.run(.seconds(1))
+    #expect(peers.outcome(of: idle, at: carol) == .busy)
+    #expect(peers.time(.incoming, of: idle, at: peers.bob) == nil)
+    registerAnew(peers.bob, in: peers)
+    let early = try #require(carol.call(.id(peers.bob.id)))
+    peers.world.run(.milliseconds(200))
+    #expect(peers.time(.incoming, of: early, at: peers.bob) != nil)
+    _ = peers.bob.call(.id(peers.alice.id))
+    peers.world.run(.seconds(1))
+    #expect(peers.outcome(of: early, at: carol) == .busy)
+  }
+
+  private func registerAnew(_ peer: SimulatedPeer, in peers: TwoPeers) {
+    peer.host.command(now: peers.world.now) { machine, now in machine.shutDown(now: now) }
+    peers.world.run(.seconds(1))
+    peer.crash()
+    peer.start()
+    #expect(peers.world.run(atMost: .seconds(5)) { peer.isRegistered })
+  }
+
   /// Both start a program that calls the other, at one moment; one of them is nearer to the server
   /// and asks for the other before it is there.
   @Test(arguments: [Int64(0), 10, 30])

@@ -10,7 +10,7 @@ import Testing
   static let offer = CallOffer(
     card: [UInt8](repeating: 9, count: 330), candidates: CandidateList([host, seen]),
     media: MediaDescription([.init(.opus, stream: 0, isStereo: true), .init(.vp8, stream: 1)]),
-    userExtension: #"{"room":"küche"}"#)
+    userExtension: #"{"room":"küche"}"#, rejoinSeconds: 300)
   static let invite = InvitePayload(
     callID: callID, createdMilliseconds: 1_700_000_000_000,
     commitment: [UInt8](repeating: 1, count: 32), callKey: [UInt8](repeating: 2, count: 32),
@@ -38,7 +38,8 @@ import Testing
   @Test func `refuses an invitation that was cut inside a field`() {
     let bytes = Self.invite.bytes
     let afterCard = InvitePayload.fixedByteCount + 3 + 330
-    let ends = [afterCard, afterCard + 43, afterCard + 43 + 9]
+    let afterExtension = bytes.count - 5
+    let ends = [afterCard, afterCard + 43, afterCard + 43 + 9, afterExtension]
     for count in 0..<bytes.count where !ends.contains(count) {
       #expect(throws: WireError.self, "cut to \(count)") {
         try Self.parseInvite(Array(bytes.prefix(count)))
@@ -53,6 +54,22 @@ import Testing
     var zero = Self.invite
     zero.ringConnectionID = 0
     #expect(throws: WireError.self) { try Self.parseInvite(zero.bytes) }
+  }
+
+  @Test(arguments: [UInt16(0), 1, 120, 3600, .max])
+  func `says for how long the other side may be away`(seconds: UInt16) throws {
+    var invite = Self.invite
+    invite.offer.rejoinSeconds = seconds
+    #expect(try Self.parseInvite(invite.bytes).offer.rejoinSeconds == seconds)
+    #expect(invite.bytes.count == Self.invite.bytes.count - (seconds == 0 ? 5 : 0))
+  }
+
+  @Test(arguments: [[], [0], [0, 0], [1, 0, 0]] as [[UInt8]])
+  func `refuses an absence of no seconds, or of another length`(value: [UInt8]) {
+    var invite = Self.invite
+    invite.offer.rejoinSeconds = 0
+    let bytes = invite.bytes + [TLVType.rejoin.rawValue, UInt8(value.count), 0] + value
+    #expect(throws: WireError.self) { try Self.parseInvite(bytes) }
   }
 
   @Test func `keeps the limits of card and extension`() {
