@@ -61,6 +61,33 @@ import Wire
     #expect(server.counters.echoesRefused == 2)
   }
 
+  /// One packet full of requests.
+  @Test(
+    arguments: [(0, .usual), (22, .usual), (0, .otherPort)]
+      as [(UInt64, EchoRequestFrame.Source)])
+  func `all that a packet draws is no longer than it, however many requests it has`(
+    presence: UInt64, source: EchoRequestFrame.Source
+  ) {
+    let (server, client) = joined()
+    let other = TestClient(1, SocketAddress(v4: 10, 1, 1, 1, port: 5000))
+    other.presence = Presence(PresenceID(rawValue: 22), .guest)
+    server.join(other)
+    let frame = EchoRequestFrame(
+      token: 5, presence: PresenceID(rawValue: presence), source: source)
+    let packet = client.seal { packet in
+      for _ in 0..<58 { frame.write(to: &packet) }
+    }
+    let before = server.sent.values.reduce(0, +)
+    server.receive(packet, from: client.address)
+    let drawn = server.sent.values.reduce(0, +) - before
+    #expect(packet.count > 58 * EchoRequestFrame.byteCount)
+    #expect(drawn <= packet.count && drawn > packet.count - 64 - Self.notice, "\(drawn)")
+    let usual = EchoRequestFrame.payloadByteCounts.lowerBound
+    let each = usual + (presence == 0 && source == .usual ? 0 : Self.notice)
+    #expect(server.counters.echoes == UInt64(packet.count / each))
+    #expect(server.counters.echoesRefused == UInt64(58 - packet.count / each))
+  }
+
   @Test func `an echo from the other port leaves from it, and the usual one says so`() {
     let (server, client) = joined()
     let (_, locals) = drawn(server, client, EchoRequestFrame(token: 6, source: .otherPort))

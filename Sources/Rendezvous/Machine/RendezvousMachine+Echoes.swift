@@ -4,19 +4,20 @@ import Wire
 /// Echoes (docs/protocol/frames.md §12): what a client asks for to learn what gets in to it.
 ///
 /// An echo goes to the proven address of a session and nowhere else, that session is of the asking
-/// identity, and all that a request draws together is no longer than its packet.
+/// identity, and all that the requests of a packet draw together is no longer than it.
 extension RendezvousMachine {
   /// Always `true`: the session goes on.
   mutating func answer(
-    _ request: EchoRequestFrame, of packet: InboundPacket, now: Instant
+    _ request: EchoRequestFrame, of packet: inout InboundPacket, now: Instant
   ) -> Bool {
     let slot = packet.slot
     let isPlain = request.presence == .every && request.source == .usual
     let drawn = Int(request.payloadByteCount) + (isPlain ? 0 : Self.noticeByteCount)
-    guard packet.isProven, packet.byteCount >= drawn else {
+    guard packet.isProven, packet.echoByteCount >= drawn else {
       counters.echoesRefused &+= 1
       return true
     }
+    packet.echoByteCount -= drawn
     let status = send(request, of: slot, now: now)
     if status == .sent { counters.echoes &+= 1 } else { counters.echoesRefused &+= 1 }
     if status != .sent || !isPlain {

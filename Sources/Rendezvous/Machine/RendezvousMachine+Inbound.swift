@@ -39,11 +39,11 @@ extension RendezvousMachine {
     if !isProven, isHighest, bytes.count >= Self.challengeByteCount {
       noteMove(of: slot, to: source, now: now)
     }
-    let packet = InboundPacket(
+    var packet = InboundPacket(
       slot: slot, number: number, byteCount: bytes.count, source: source, isProven: isProven,
-      marks: marks)
+      marks: marks, echoByteCount: bytes.count)
     served = slot
-    readFrames(bytes.span.extracting(range), of: packet, now: now)
+    readFrames(bytes.span.extracting(range), of: &packet, now: now)
     served = nil
   }
 
@@ -56,6 +56,8 @@ extension RendezvousMachine {
     /// It came from the address that has been proven.
     let isProven: Bool
     let marks: DatagramMarks
+    /// Bytes that its ECHO_REQUESTs may still draw, all together.
+    var echoByteCount: Int
   }
 
   /// The order of docs/protocol/session.md §6: nothing changes unless the tag is right.
@@ -79,7 +81,7 @@ extension RendezvousMachine {
   // MARK: - Frames
 
   private mutating func readFrames(
-    _ frames: Span<UInt8>, of packet: InboundPacket, now: Instant
+    _ frames: Span<UInt8>, of packet: inout InboundPacket, now: Instant
   ) {
     var reader = FrameReader(frames)
     var demand = FeedbackDemand.none
@@ -87,7 +89,7 @@ extension RendezvousMachine {
     do throws(WireError) {
       while let frame = try reader.next() {
         demand = max(demand, frame.demand)
-        guard handle(frame, in: frames, of: packet, reply: &reply, now: now) else { return }
+        guard handle(frame, in: frames, of: &packet, reply: &reply, now: now) else { return }
       }
     } catch {
       counters.framesInvalid &+= 1
@@ -99,7 +101,7 @@ extension RendezvousMachine {
 
   /// `false` when the session has ended.
   private mutating func handle(
-    _ frame: Frame, in frames: Span<UInt8>, of packet: InboundPacket,
+    _ frame: Frame, in frames: Span<UInt8>, of packet: inout InboundPacket,
     reply: inout PromptReply, now: Instant
   ) -> Bool {
     let slot = packet.slot
@@ -129,7 +131,7 @@ extension RendezvousMachine {
       return true
     case .close: return leave(slot)
     case .probeRequest, .probePacket: return reflect(frame, of: packet, now: now)
-    case .echoRequest(let request): return answer(request, of: packet, now: now)
+    case .echoRequest(let request): return answer(request, of: &packet, now: now)
     // What only a reflector says draws nothing from another one.
     case .probeAnswer, .probeReport, .echo: return true
     case .signal, .audio, .audioReport, .audioRequest, .video, .videoNack, .skipped:
