@@ -250,7 +250,7 @@ int earshot_route_open(void) {
   struct sockaddr_nl address = {
       .nl_family = AF_NETLINK,
       .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE |
-                   RTMGRP_IPV6_ROUTE,
+                   RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE,
   };
   if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
   int error = errno;

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE  // memmem
 #include "CPortMapping.h"
 
 #include <arpa/inet.h>
@@ -11,6 +12,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +21,8 @@ static const uint16_t ssdp_port = 1900;
 static const uint32_t ssdp_group = 0xEFFFFFFA;  // 239.255.255.250
 /// Datagrams of others that are looked at in one search.
 static const int ssdp_limit = 64;
+/// A head, and what comes with it, that is looked at for the length of all.
+static const size_t head_limit = 8192;
 /// What the XML readers may look at behind the end.
 static const size_t xml_margin = 32;
 
@@ -53,8 +57,8 @@ ptrdiff_t earshot_read_routes(uint8_t *bytes, size_t limit) {
   return (ptrdiff_t)used;
 }
 
-/// A socket that has sent the search; negative on failure.
-static int ssdp_open(uint32_t own, uint32_t router, const uint8_t *search, size_t count) {
+/// A socket for the search; negative on failure.
+static int ssdp_open(uint32_t own) {
   int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   struct sockaddr_in local = address(own, 0);
@@ -66,10 +70,14 @@ static int ssdp_open(uint32_t own, uint32_t router, const uint8_t *search, size_
     close(fd);
     return -1;
   }
+  return fd;
+}
+
+/// Sends the search to the group and to the router.
+static void ssdp_ask(int fd, uint32_t router, const uint8_t *search, size_t count) {
   struct sockaddr_in group = address(ssdp_group, ssdp_port), one = address(router, ssdp_port);
   sendto(fd, search, count, 0, (struct sockaddr *)&group, sizeof group);
   sendto(fd, search, count, 0, (struct sockaddr *)&one, sizeof one);
-  return fd;
 }
 
 /// How many bytes of the router's answer; 0 = none is there now.
@@ -85,27 +93,79 @@ static size_t ssdp_read(int fd, uint32_t router, uint8_t *answer, size_t limit, 
   return 0;
 }
 
+/// A conversation with the router that leaves from `own`, and from nowhere else: a mapping is that
+/// of the address that asks for it. 0, or an error of libnatpmp.
+static int natpmp_open(natpmp_t *natpmp, uint32_t own, uint32_t router) {
+  memset(natpmp, 0, sizeof *natpmp);
+  int result = initnatpmp(natpmp, 1, htonl(router));
+  if (result != 0) return result;
+  // Its socket has been bound to an address of the kernel's choice.
+  close(natpmp->s);
+  natpmp->s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (natpmp->s < 0) return NATPMP_ERR_SOCKETERROR;
+  struct sockaddr_in local = address(own, 0), remote = address(router, NATPMP_PORT);
+  if (bind(natpmp->s, (struct sockaddr *)&local, sizeof local) == 0 &&
+      connect(natpmp->s, (struct sockaddr *)&remote, sizeof remote) == 0) {
+    return 0;
+  }
+  closenatpmp(natpmp);
+  return NATPMP_ERR_CONNECTERR;
+}
+
+/// How long to wait for what was asked by NAT-PMP before it is asked again, in ms.
+static int natpmp_wait(natpmp_t *natpmp, int64_t deadline) {
+  struct timeval wait = {0, 0};
+  getnatpmprequesttimeout(natpmp, &wait);
+  int64_t again = (int64_t)wait.tv_sec * 1000 + wait.tv_usec / 1000 + 1;
+  int left = time_left(deadline);
+  // Negative = it is due.
+  return again < 1 ? 1 : again < left ? (int)again : left;
+}
+
+/// The code of the router's refusal (RFC 6886, section 3.5); 0 = it is none.
+static int natpmp_refusal(int result) {
+  switch (result) {
+    case NATPMP_ERR_UNSUPPORTEDVERSION: return 1;
+    case NATPMP_ERR_NOTAUTHORIZED: return 2;
+    case NATPMP_ERR_NETWORKFAILURE: return 3;
+    case NATPMP_ERR_OUTOFRESOURCES: return 4;
+    case NATPMP_ERR_UNSUPPORTEDOPCODE: return 5;
+    case NATPMP_ERR_UNDEFINEDERROR: return 6;
+    default: return 0;
+  }
+}
+
 int earshot_router_search(
     uint32_t own, uint32_t router, const uint8_t *search, size_t count, int milliseconds,
-    uint32_t *external, uint8_t *answer, size_t limit, size_t *answer_count) {
-  int64_t deadline = present() + milliseconds;
-  int found = earshot_router_silent, seen = 0;
+    int again_milliseconds, uint32_t *external, int *refusal, uint8_t *answer, size_t limit,
+    size_t *answer_count) {
+  int64_t deadline = present() + milliseconds, again = present() + again_milliseconds;
+  int found = earshot_router_silent, seen = 0, times = 1;
   natpmp_t natpmp;
-  memset(&natpmp, 0, sizeof natpmp);
-  int is_open = initnatpmp(&natpmp, 1, htonl(router)) == 0;
+  int is_open = natpmp_open(&natpmp, own, router) == 0;
   int asks = is_open && sendpublicaddressrequest(&natpmp) == 2;
-  int fd = ssdp_open(own, router, search, count);
+  int fd = ssdp_open(own);
+  *refusal = 0;
+  if (fd >= 0) ssdp_ask(fd, router, search, count);
   while (found == earshot_router_silent && time_left(deadline) > 0 && (asks || fd >= 0)) {
     struct pollfd both[2] = {
         {asks ? natpmp.s : -1, POLLIN, 0}, {seen < ssdp_limit ? fd : -1, POLLIN, 0}};
-    if (poll(both, 2, time_left(deadline)) <= 0) continue;
-    if (both[0].revents) {
+    int wait = asks ? natpmp_wait(&natpmp, deadline) : time_left(deadline);
+    if (fd >= 0 && times == 1 && time_left(again) < wait) wait = time_left(again);
+    poll(both, 2, wait);
+    if (fd >= 0 && times == 1 && time_left(again) == 0) {
+      ssdp_ask(fd, router, search, count);
+      times = 2;
+    }
+    if (asks) {
+      // Also asks again where that is due.
       natpmpresp_t response;
       int result = readnatpmpresponseorretry(&natpmp, &response);
       if (result == 0 && response.type == NATPMP_RESPTYPE_PUBLICADDRESS) {
         *external = ntohl(response.pnu.publicaddress.addr.s_addr);
         found = earshot_router_natpmp;
       } else if (result != NATPMP_TRYAGAIN) {
+        *refusal = natpmp_refusal(result);
         asks = 0;
       }
     }
@@ -120,24 +180,18 @@ int earshot_router_search(
 }
 
 int earshot_natpmp_map(
-    uint32_t router, uint16_t inner, uint16_t outer, uint32_t seconds, int milliseconds,
-    uint16_t *mapped, uint32_t *granted) {
+    uint32_t own, uint32_t router, uint16_t inner, uint16_t outer, uint32_t seconds,
+    int milliseconds, uint16_t *mapped, uint32_t *granted) {
   int64_t deadline = present() + milliseconds;
   natpmp_t natpmp;
-  memset(&natpmp, 0, sizeof natpmp);
-  int result = initnatpmp(&natpmp, 1, htonl(router));
-  if (result != 0) return result;
-  result = NATPMP_TRYAGAIN;
+  if (natpmp_open(&natpmp, own, router) != 0) return -1;
+  int result = NATPMP_TRYAGAIN;
   if (sendnewportmappingrequest(&natpmp, NATPMP_PROTOCOL_UDP, inner, outer, seconds) != 12) {
     result = NATPMP_ERR_SENDERR;
   }
   while (result == NATPMP_TRYAGAIN && time_left(deadline) > 0) {
-    struct timeval wait = {0, 0};
-    getnatpmprequesttimeout(&natpmp, &wait);
-    int64_t again = (int64_t)wait.tv_sec * 1000 + wait.tv_usec / 1000 + 1;
-    int left = time_left(deadline);
     struct pollfd one = {natpmp.s, POLLIN, 0};
-    poll(&one, 1, again > 0 && again < left ? (int)again : left);
+    poll(&one, 1, natpmp_wait(&natpmp, deadline));
     natpmpresp_t response;
     result = readnatpmpresponseorretry(&natpmp, &response);
     if (result == 0) {
@@ -151,7 +205,8 @@ int earshot_natpmp_map(
     }
   }
   closenatpmp(&natpmp);
-  return result;
+  int refusal = natpmp_refusal(result);
+  return refusal > 0 ? refusal : result == 0 ? 0 : -1;
 }
 
 /// Waits until the socket can do what is asked; 0, or a negated errno.
@@ -166,9 +221,38 @@ static int await_socket(int fd, short events, int64_t deadline) {
   }
 }
 
+/// How long all of an answer of HTTP is, by what has come of it; `limit` where that does not say.
+static size_t whole_length(const uint8_t *reply, size_t used, size_t limit) {
+  static const char length_name[] = "content-length:", coding_name[] = "transfer-encoding:";
+  const uint8_t *end = memmem(reply, used, "\r\n\r\n", 4);
+  if (!end) return limit;
+  size_t head = (size_t)(end - reply) + 4, whole = limit;
+  for (const uint8_t *line = reply; line < end;) {
+    const uint8_t *next = memmem(line, (size_t)(end + 2 - line), "\r\n", 2);
+    size_t left = (size_t)(next - line);
+    if (left >= sizeof coding_name - 1 &&
+        strncasecmp((const char *)line, coding_name, sizeof coding_name - 1) == 0) {
+      return limit;  // Chunks say for themselves where they end.
+    }
+    if (left > sizeof length_name - 1 &&
+        strncasecmp((const char *)line, length_name, sizeof length_name - 1) == 0) {
+      const uint8_t *digit = line + sizeof length_name - 1;
+      while (digit < next && (*digit == ' ' || *digit == '\t')) digit++;
+      if (digit == next || *digit < '0' || *digit > '9') return limit;
+      size_t length = 0;
+      for (; digit < next && *digit >= '0' && *digit <= '9' && length < limit; digit++) {
+        length = length * 10 + (size_t)(*digit - '0');
+      }
+      whole = length < limit - head ? head + length : limit;
+    }
+    line = next + 2;
+  }
+  return whole;
+}
+
 static ptrdiff_t exchange(
     int fd, const uint8_t *request, size_t count, uint8_t *reply, size_t limit, int64_t deadline) {
-  size_t sent = 0, used = 0;
+  size_t sent = 0, used = 0, whole = limit;
   while (sent < count) {
     int fault = await_socket(fd, POLLOUT, deadline);
     if (fault != 0) return fault;
@@ -176,14 +260,15 @@ static ptrdiff_t exchange(
     if (step < 0 && errno != EAGAIN && errno != EINTR) return -errno;
     if (step > 0) sent += (size_t)step;
   }
-  while (used < limit) {
+  // Some routers keep the connection: what it says of its length is where an answer ends.
+  while (used < whole) {
     int fault = await_socket(fd, POLLIN, deadline);
-    // What has come may be all: some routers keep the connection.
     if (fault != 0) return used > 0 ? (ptrdiff_t)used : fault;
     ssize_t step = recv(fd, reply + used, limit - used, 0);
     if (step == 0) break;
     if (step < 0 && errno != EAGAIN && errno != EINTR) return used > 0 ? (ptrdiff_t)used : -errno;
     if (step > 0) used += (size_t)step;
+    if (whole == limit && used <= head_limit) whole = whole_length(reply, used, limit);
   }
   return (ptrdiff_t)used;
 }

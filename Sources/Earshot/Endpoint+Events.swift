@@ -62,6 +62,11 @@ extension Endpoint {
     for waiter in waiting { waiter.resume(returning: result) }
   }
 
+  /// Why there is no session with the rendezvous yet, as far as the attempt under way can tell.
+  var presentTrouble: EarshotError? {
+    driver.readMachine { $0.registrationTrouble }.map { error(for: $0) }
+  }
+
   private func error(for failure: RegistrationFailure) -> EarshotError {
     let address = driver.readMachine { $0.configuration.rendezvous }
     switch failure {

@@ -278,7 +278,7 @@ public actor Endpoint {
   public func captureMedia(to capture: (any MediaCapture)?) { self.capture = capture }
 
   /// Hangs up, says goodbye to the rendezvous, gives the router's port back, and closes the socket.
-  /// Takes at most a second, and half a second more where the router does not answer; up to nine
+  /// Takes at most a second, and up to 1.2 s more where the router does not answer; up to nine
   /// while the other side of a call has not confirmed its end and the rendezvous is away.
   public func close() async {
     guard !isClosed else { return }

@@ -10,6 +10,8 @@ final class RouterPorts {
   let isWanted: Bool
   var mapper = PortMapper()
   var timer: EventLoop.Token?
+  /// The job that is under way.
+  var errand: RouterErrand?
   /// What was last told of it.
   var told = PortMappingState.closed
 
@@ -24,13 +26,24 @@ extension RouterPlace {
     guard rendezvous?.isLoopback != true, !local.isLoopback,
       let router = DefaultRouter.address()
     else { return nil }
-    var own = local
-    if local.isUnspecified {
-      guard let source = NetworkInterfaces.address(toward: router, port: local.port) else {
-        return nil
-      }
-      own = source
+    return choose(local, router) { remote in
+      NetworkInterfaces.address(toward: remote, port: local.port)
     }
+  }
+
+  /// The choice, apart from the kernel.
+  ///
+  /// A host whose packets to the internet leave from another address than those to the router has
+  /// a way around it (a VPN, policy routing): nobody asks for the router's address then, and peers
+  /// are not to learn it.
+  ///
+  /// - Parameter source: The own address that packets to another one leave from.
+  static func choose(
+    _ local: SocketAddress, _ router: SocketAddress, source: (SocketAddress) -> SocketAddress?
+  ) -> RouterPlace? {
+    guard let own = local.isUnspecified ? source(router) : local,
+      let usual = source(HostFacts.internet), usual.isSameHost(as: own)
+    else { return nil }
     return RouterPlace(router: router, own: own)
   }
 }
@@ -60,12 +73,17 @@ extension Endpoint {
     driveRouter()
   }
 
-  /// Gives back what is open, and waits for the router's answer, but not for long.
+  /// Gives back what is open, and waits for the router's answer, but not for long: for longer where
+  /// a port has been asked for, which may be open by then.
   func closeRouter() async {
+    let isOff = routerPorts.errand?.callOff() ?? true
     routerPorts.mapper.close()
     driveRouter()
-    let deadline = SystemClock.now + Self.farewellPatience
-    while SystemClock.now < deadline, !routerPorts.mapper.isClosed {
+    let patience = isOff ? Self.farewellPatience : Self.openingPatience
+    let deadline = SystemClock.now + patience
+    while SystemClock.now < deadline,
+      isOff ? routerPorts.mapper.owesPorts : !routerPorts.mapper.isClosed
+    {
       await pause(.milliseconds(10))
     }
     if let timer = routerPorts.timer { loop.removeTimer(timer) }
@@ -83,7 +101,12 @@ extension Endpoint {
   }
 
   private func perform(_ job: RouterJob) async {
-    let result = await BlockingWork.run(named: "earshot-router") { RouterConversation.perform(job) }
+    let errand = RouterErrand()
+    routerPorts.errand = errand
+    let result = await BlockingWork.run(named: "earshot-router") {
+      RouterConversation.perform(job, errand)
+    }
+    routerPorts.errand = nil
     routerPorts.mapper.handleResult(result ?? .failure(.silent), now: SystemClock.now)
     driveRouter()
   }
@@ -103,4 +126,6 @@ extension Endpoint {
 
   /// A port that is not given back lapses by itself.
   private static let farewellPatience = Duration.milliseconds(500)
+  /// For the rest of an exchange, and then giving the port back.
+  private static let openingPatience = Duration.milliseconds(1200)
 }

@@ -2,21 +2,11 @@ package import Primitives
 import SecureSession
 package import Wire
 
-/// An ECHO that came, and how.
+/// An ECHO that came.
 package struct HeardEcho: Sendable, Equatable {
   package var frame: EchoFrame
   /// Where it came from.
   package var source: SocketAddress
-  /// Of the IP packet.
-  package var byteCount: Int
-  package var at: Instant
-
-  package init(frame: EchoFrame, source: SocketAddress, byteCount: Int, at: Instant) {
-    self.frame = frame
-    self.source = source
-    self.byteCount = byteCount
-    self.at = at
-  }
 }
 
 /// Echoes that are to be asked for, and those that came (docs/protocol/frames.md §12).
@@ -44,11 +34,9 @@ struct EchoLog: Sendable {
 
   mutating func nextQuestion() -> Question? { questions.isEmpty ? nil : questions.removeFirst() }
 
-  mutating func note(
-    _ frame: EchoFrame, from source: SocketAddress, byteCount: Int, now: Instant
-  ) {
+  mutating func note(_ frame: EchoFrame, from source: SocketAddress) {
     if heard.count == Self.limit { heard.removeFirst() }
-    heard.append(HeardEcho(frame: frame, source: source, byteCount: byteCount, at: now))
+    heard.append(HeardEcho(frame: frame, source: source))
   }
 }
 

@@ -1,8 +1,13 @@
 package import Primitives
 package import Wire
 
-/// What gets in to this program: echoes of the rendezvous (docs/protocol/frames.md §12).
+/// What an examination asks: what gets in to this program, by echoes of the rendezvous
+/// (docs/protocol/frames.md §12), and why it has no session.
 extension PeerMachine {
+  /// Why the attempt to register that is under way would fail if it ended now; `nil` = there is
+  /// none.
+  package var registrationTrouble: RegistrationFailure? { rendezvous.trouble }
+
   /// By which another program of the identity names this one.
   package var presenceID: PresenceID { rendezvous.presence.id }
 

@@ -143,8 +143,8 @@ struct RegistrationAttempt: ~Copyable {
     if let fail = deadlines[.fail], fail > end { deadlines.set(.fail, at: end) }
   }
 
-  /// Why the attempt failed.
-  var failure: RegistrationFailure {
+  /// Why the attempt failed, or would if it ended now.
+  func failure() -> RegistrationFailure {
     if let hint { return hint }
     if sawExpiredCard { return .wrongClock(serverTime: nil) }
     if strangeAnswers > 0 { return .notUnderstood }

@@ -104,7 +104,7 @@ extension RendezvousLink {
       identity: identity, time: time, connectionID: ConnectionID(random: &random),
       random: &random, now: now)
     guard hasFailed == true else { return }
-    let failure = attempt?.failure ?? .noAnswer
+    let failure = attempt?.failure() ?? .noAnswer
     guard attempt?.isFailureFinal == true else {
       return retryLater(failure, isInCall: isInCall, now: now)
     }

@@ -90,6 +90,9 @@ struct RendezvousLink: ~Copyable {
 
   var isRegistered: Bool { terms != nil }
 
+  /// Why the attempt under way would fail if it ended now.
+  var trouble: RegistrationFailure? { attempt?.failure() }
+
   // MARK: - Inputs
 
   func owns(_ id: ConnectionID) -> Bool { association?.owns(id) ?? false }
@@ -113,7 +116,7 @@ struct RendezvousLink: ~Copyable {
             responses.append((challenge.token, DatagramPath(source, local: marks.local)))
           }
         } else if case .echo(let echo) = frame {
-          echoes.note(echo, from: source, byteCount: byteCount, now: now)
+          echoes.note(echo, from: source)
         } else if association?.handle(frame, in: packet, from: source, now: now) == false {
           takeProbe(frame, in: packet, byteCount: byteCount, ecn: marks.ecn, now: now)
         }

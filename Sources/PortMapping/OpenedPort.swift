@@ -46,12 +46,16 @@ package struct OpenedPort: Hashable, Sendable {
 
 /// Why a router has opened no port.
 package enum RouterFault: Error, Hashable, Sendable {
-  /// It did not answer in time.
+  /// It did not answer the search.
   case silent
+  /// It has answered the search, and then did not go on.
+  case fellSilent
   /// It says no; the reason is a code of the protocol: "718", "NAT-PMP 2".
   case refused(String)
   /// It says what means nothing here.
   case notUnderstood
+  /// Nobody wanted a port any more before one was asked for.
+  case calledOff
 }
 
 /// One conversation with a router; it blocks for a few seconds at most.
@@ -70,8 +74,11 @@ package enum RouterJob: Hashable, Sendable {
 package enum RouterLimits {
   /// For how long a port is asked, in s: a program that is killed leaves it open for no longer.
   package static let lifetimeSeconds: UInt32 = 3600
-  /// How long a router may take to answer the search, in ms.
-  package static let searchMilliseconds = 200
+  /// How long a router may take to answer the search, in ms: devices of UPnP wait for a second, and
+  /// the question is asked twice.
+  package static let searchMilliseconds = 1200
+  /// When it is asked for the second time, in ms.
+  package static let searchAgainMilliseconds = 200
   /// How long one exchange with a router that has answered may take, in ms.
   package static let exchangeMilliseconds = 1000
   /// An answer to the search: an HTTP head in one datagram.

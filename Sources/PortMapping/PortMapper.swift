@@ -86,15 +86,16 @@ package struct PortMapper: Sendable {
   /// What is to be done now; `handleResult` says what came of it.
   package mutating func pollJob(now: Instant) -> RouterJob? {
     guard job == nil else { return nil }
-    if let place, let due = nextAttempt, due <= now, !isClosing {
+    if !unwanted.isEmpty {
+      // First of all: what is given back later may be what was opened anew meanwhile.
+      job = unwanted.removeFirst()
+    } else if let place, let due = nextAttempt, due <= now, !isClosing {
       nextAttempt = nil
       askedAt = now
       // After a failure the router is searched for anew.
       let service = fault == nil ? lease?.port.service : nil
       job = .open(
         place, service: service, wanted: lease?.port.external.port ?? place.firstOuterPort)
-    } else if !unwanted.isEmpty {
-      job = unwanted.removeFirst()
     }
     return job
   }
@@ -115,6 +116,12 @@ package struct PortMapper: Sendable {
 
   /// Whether there is nothing more to be done after `close`.
   package var isClosed: Bool { isClosing && job == nil && unwanted.isEmpty }
+
+  /// Whether a port is open, or being given back. One that is being asked for does not count.
+  package var owesPorts: Bool {
+    if case .close = job { return true }
+    return lease != nil || !unwanted.isEmpty
+  }
 
   private mutating func abandon(_ place: RouterPlace, _ port: OpenedPort) {
     guard unwanted.count < Self.unwantedLimit else { return }

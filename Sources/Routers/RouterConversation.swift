@@ -8,11 +8,15 @@ internal import Primitives
 /// Only the host's own default router is listened to, and only what it says of itself is followed.
 package enum RouterConversation {
   /// Carries a job out; `nil` = the port was given back, as far as the router can be heard.
-  package static func perform(_ job: RouterJob) -> Result<OpenedPort?, RouterFault> {
+  ///
+  /// - Parameter errand: By it the opening of a port can be called off.
+  package static func perform(
+    _ job: RouterJob, _ errand: RouterErrand = RouterErrand()
+  ) -> Result<OpenedPort?, RouterFault> {
     do throws(RouterFault) {
       switch job {
       case .open(let place, let service, let wanted):
-        return .success(try open(place, service, wanted: wanted))
+        return .success(try open(place, service, wanted: wanted, errand))
       case .close(let place, let port):
         try close(place, port)
         return .success(nil)
@@ -23,19 +27,20 @@ package enum RouterConversation {
   }
 
   private static func open(
-    _ place: RouterPlace, _ known: RouterService?, wanted: UInt16
+    _ place: RouterPlace, _ known: RouterService?, wanted: UInt16, _ errand: RouterErrand
   ) throws(RouterFault) -> OpenedPort {
     if case .upnp(let service) = known {
-      return try openByUPnP(place, service, wanted: wanted)
+      return try openByUPnP(place, service, wanted: wanted, errand)
     }
     // By NAT-PMP the search is also the question for the external address.
-    let found = search(place)
-    switch found.kind {
-    case earshot_router_natpmp:
-      return try openByNATPMP(place, external: found.external, wanted: wanted)
-    case earshot_router_upnp:
-      return try openByUPnP(place, try describe(found.answer, place), wanted: wanted)
-    default: throw .silent
+    switch search(place) {
+    case .natPMP(let external):
+      guard errand.mayAsk() else { throw .calledOff }
+      return try openByNATPMP(place, external: external, wanted: wanted)
+    case .upnp(let answer):
+      return try openByUPnP(place, try describe(answer, place), wanted: wanted, errand)
+    case .nothing(let refusal?): throw Self.refused(refusal)
+    case .nothing(nil): throw .silent
     }
   }
 
@@ -52,19 +57,33 @@ package enum RouterConversation {
 
   // MARK: The search
 
-  /// What the router speaks: what it answers first.
-  private static func search(
-    _ place: RouterPlace
-  ) -> (kind: Int, external: UInt32, answer: [UInt8]) {
+  /// What the router speaks.
+  private enum Finding {
+    /// NAT-PMP; its external address.
+    case natPMP(UInt32)
+    /// UPnP; its answer to the search.
+    case upnp([UInt8])
+    /// It has not answered, or refused NAT-PMP with a code.
+    case nothing(refusal: Int32?)
+  }
+
+  /// What it answers first.
+  private static func search(_ place: RouterPlace) -> Finding {
     let search = RouterMessages.search
     var answer = [UInt8](repeating: 0, count: RouterLimits.answerByteCount)
     var count = 0
     var external: UInt32 = 0
+    var refusal: Int32 = 0
     let limit = answer.count
     let kind = unsafe earshot_router_search(
       place.own.word, place.router.word, search, search.count,
-      Int32(RouterLimits.searchMilliseconds), &external, &answer, limit, &count)
-    return (Int(kind), external, Array(answer.prefix(max(0, count))))
+      Int32(RouterLimits.searchMilliseconds), Int32(RouterLimits.searchAgainMilliseconds),
+      &external, &refusal, &answer, limit, &count)
+    switch Int(kind) {
+    case earshot_router_natpmp: return .natPMP(external)
+    case earshot_router_upnp: return .upnp(Array(answer.prefix(max(0, count))))
+    default: return .nothing(refusal: refusal == 0 ? nil : refusal)
+    }
   }
 
   /// The service of the router that has answered, by its description.
@@ -103,19 +122,20 @@ package enum RouterConversation {
     var port: UInt16 = 0
     var granted: UInt32 = 0
     let result = unsafe earshot_natpmp_map(
-      place.router.word, place.own.port, wanted, seconds,
+      place.own.word, place.router.word, place.own.port, wanted, seconds,
       Int32(RouterLimits.exchangeMilliseconds), &port, &granted)
-    switch result {
-    case 0: return (port, granted)
-    case -54 ... -49, -15, -14: throw .refused("NAT-PMP \(result)")  // Codes of the router.
-    default: throw .silent
-    }
+    guard result >= 0 else { throw .fellSilent }
+    guard result == 0 else { throw refused(result) }
+    return (port, granted)
   }
+
+  /// With a code of RFC 6886 §3.5.
+  private static func refused(_ code: Int32) -> RouterFault { .refused("NAT-PMP \(code)") }
 
   // MARK: UPnP
 
   private static func openByUPnP(
-    _ place: RouterPlace, _ service: UPnPService, wanted: UInt16
+    _ place: RouterPlace, _ service: UPnPService, wanted: UInt16, _ errand: RouterErrand
   ) throws(RouterFault) -> OpenedPort {
     let reply = try exchange(
       RouterMessages.externalAddress(service), with: service.control, place,
@@ -124,6 +144,7 @@ package enum RouterConversation {
       let text = RouterXML.value("NewExternalIPAddress", in: reply.body),
       var external = SocketAddress(text + ":0"), external.family == .v4
     else { throw .notUnderstood }
+    guard errand.mayAsk() else { throw .calledOff }
     external.port = try addMapping(place, service, wanted: wanted)
     return OpenedPort(
       service: .upnp(service), external: external,
@@ -166,7 +187,7 @@ package enum RouterConversation {
     let count = unsafe earshot_tcp_exchange(
       place.own.word, place.router.word, url.host.port, request, request.count, &bytes, limit,
       Int32(RouterLimits.exchangeMilliseconds))
-    guard count > 0 else { throw .silent }
+    guard count > 0 else { throw .fellSilent }
     guard let reply = RouterReply(Array(bytes.prefix(count))) else { throw .notUnderstood }
     return reply
   }

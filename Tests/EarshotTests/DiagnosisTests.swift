@@ -155,9 +155,18 @@ import Testing
     rendezvous.stop()
   }
 
+  @Test func `an examination that is cancelled ends at once`() async throws {
+    var plan = DiagnosisPlan(rendezvous: ["127.0.0.1:7"])
+    plan.bind = "127.0.0.1:0"
+    let told = plan
+    let task = Task { try await NetworkDiagnosis.examine(told) }
+    task.cancel()
+    await #expect(throws: EarshotError.closed) { try await task.value }
+  }
+
   @Test func `what cannot be asked is refused, and without a name nobody is asked`() async throws {
     var nobody = Diagnostician(DiagnosisPlan())
-    #expect(try await nobody.ask().isEmpty)
+    #expect(try await nobody.ask(nobody.findPlaces()).isEmpty)
     let many = Array(repeating: "127.0.0.1:7400", count: DiagnosisPlan.mostRendezvous + 1)
     await #expect(throws: EarshotError.self) {
       try await NetworkDiagnosis.examine(DiagnosisPlan(rendezvous: many))

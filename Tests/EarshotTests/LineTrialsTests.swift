@@ -1,5 +1,6 @@
 import Primitives
 import Testing
+import Wire
 
 @testable import Earshot
 
@@ -32,6 +33,41 @@ import Testing
     let found = search.longest ?? 0
     #expect(found <= limit && limit - found < PacketLengthSearch.step, "\(found) of \(limit)")
     #expect(limit < 1200 || tries == 1)
+  }
+
+  @Test(arguments: [(1200, 1200), (1200, 700), (900, 1200), (900, 900), (64, 1200), (700, 64)])
+  func `no echo is asked for that is longer than its request`(out: Int, back: Int) throws {
+    var search = EchoLengthSearch(64...1200)
+    var tries = 0
+    while let (request, echo) = search.next, tries < 40 {
+      tries += 1
+      #expect(echo <= request)
+      search.note(hasPassed: request <= out && echo <= back)
+    }
+    let request = try #require(search.longestRequest)
+    let echo = try #require(search.longestEcho)
+    #expect(request <= out && out - request < PacketLengthSearch.step, "\(request) of \(out)")
+    let most = min(request, back)
+    #expect(echo <= most && most - echo < PacketLengthSearch.step, "\(echo) of \(most)")
+    #expect(search.next == nil && tries <= 22)
+  }
+
+  @Test func `where no request gets there no echo is looked for`() {
+    var search = EchoLengthSearch(64...1200)
+    while search.next != nil { search.note(hasPassed: false) }
+    #expect(search.longestRequest == nil && search.longestEcho == nil)
+  }
+
+  @Test func `what was not tried has its reason, and too often is none of age`() {
+    var trials = LineTrials()
+    trials.giveUp(EchoOutcome(), isLong: false)
+    #expect(trials.filteringUntested == EchoOutcome.noEchoes && trials.lifetimeUntested == nil)
+    trials.giveUp(EchoOutcome(status: .tooMany), isLong: true)
+    for reason in [
+      trials.filteringUntested, trials.packetSizeUntested, trials.lifetimeUntested,
+    ] { #expect(reason?.contains("too often") == true && reason?.contains("older") == false) }
+    #expect(EchoOutcome(status: .noOtherPort).reason.contains("no other port"))
+    #expect(EchoOutcome(status: .sent).reason == EchoOutcome.noWord)
   }
 
   /// The rounds of a search behind a box that forgets after `seconds`, and how long they take.
@@ -87,7 +123,7 @@ import Testing
   private func finding(
     _ subject: Finding.Subject, _ change: (inout LineTrials) -> Void
   ) -> Finding? {
-    let found = sighting(change).trialFindings
+    let found = sighting(change).trialFindings(opensPort: false)
     for finding in found {
       #expect((finding.remedy == nil) == (finding.verdict == .good), "\(finding)")
       #expect(finding.text.hasSuffix("."), "\(finding)")
@@ -109,7 +145,7 @@ import Testing
   }
 
   @Test func `hairpin, lifetime and packet size are told where they were tried`() {
-    #expect(sighting { _ in }.trialFindings.map(\.subject) == [.filtering])
+    #expect(sighting { _ in }.trialFindings(opensPort: false).map(\.subject) == [.filtering])
     #expect(finding(.hairpin) { $0.hairpins = true }?.verdict == .good)
     #expect(finding(.hairpin) { $0.hairpins = false }?.verdict == .weak)
     let lifetimes: [(MappingLifetime, Finding.Verdict)] = [
@@ -126,6 +162,15 @@ import Testing
       ($0.largestUplinkPacket, $0.largestDownlinkPacket) = (1228, 1092)
     }
     #expect(short?.verdict == .weak && short?.text.contains("those of 1092 in") == true)
+    #expect(short?.text.contains("or more") == false)
+    let cut = finding(.packetSize) {
+      ($0.largestUplinkPacket, $0.largestDownlinkPacket) = (900, 900)
+    }
+    #expect(cut?.verdict == .weak && cut?.text.contains("those of 900 or more in") == true)
+    let untold = finding(.packetSize) { $0.packetSizeUntested = "it rains" }
+    #expect(untold?.verdict == .unknown && untold?.text.contains("it rains") == true)
+    let silent = finding(.lifetime) { $0.lifetimeUntested = "it rains" }
+    #expect(silent?.verdict == .unknown && silent?.text.contains("it rains") == true)
     let whole = finding(.packetSize) {
       ($0.largestUplinkPacket, $0.largestDownlinkPacket) = (1228, 1228)
     }
@@ -145,5 +190,24 @@ import Testing
     #expect(verdicts([good]) == [.good])
     #expect(verdicts([bad]) == [.bad])
     #expect(verdicts([good, bad]) == [.good, .weak])
+  }
+
+  @Test func `relays that were tried are told whatever became of the rendezvous`() {
+    var relay = RelaySighting(uri: "turn:a:3478")
+    relay.relayed = SocketAddress(v4: 192, 0, 2, 9, port: 50_000)
+    var silent = sighting { _ in }
+    (silent.isAnswered, silent.seenAs, silent.trials) = (false, nil, nil)
+    silent.error = .rendezvousUnreachable(SocketAddress(v4: 192, 0, 2, 1, port: 7400))
+    for sightings in [[], [silent], [sighting { _ in }]] {
+      let told = NetworkDiagnosis(host: HostFacts(), sightings: sightings, relays: [relay])
+      #expect(told.findings.filter { $0.subject == .relay }.map(\.verdict) == [.good])
+    }
+    func text(_ sighting: RendezvousSighting) -> String? {
+      NetworkDiagnosis(host: HostFacts(), sightings: [sighting]).relayFindings.first?.text
+    }
+    #expect(text(sighting { _ in })?.contains("the rendezvous names none") == true)
+    var refused = silent
+    refused.isAnswered = true
+    #expect(text(refused) == "No relay was tested: none was named.")
   }
 }

@@ -32,7 +32,7 @@ struct ContractTests {
       ]
     ),
     ("inspect", []), ("join", []), ("send", []), ("receive", []), ("contacts", []), ("token", []),
-    ("doctor", ["--rendezvous", "--long", "--identity", "--bind", "--json"]),
+    ("doctor", ["--rendezvous", "--long", "--identity", "--bind", "--no-port-mapping", "--json"]),
   ]
 
   @Test func `every command of the contract is there, or refused by its name`() {

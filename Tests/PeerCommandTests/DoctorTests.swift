@@ -45,6 +45,7 @@ struct DoctorTests {
     let relayed = try command("--turn turn:a --turn-user u --turn-password p --turn-ca f.pem")
     #expect(relayed.plan.relays == [RelayOptions(uri: "turn:a", user: "u", password: "p")])
     #expect(relayed.plan.relayAuthorities == "f.pem")
+    #expect(try command("").plan.mapsPort && !command("--no-port-mapping").plan.mapsPort)
     let five = String(repeating: "--rendezvous a:1 ", count: 5)
     let wrong = ["--rendezvous a", "--bind x", "bob", "--rendevous a:1", "--long", "--turn turn:a"]
     for words in [five] + wrong {

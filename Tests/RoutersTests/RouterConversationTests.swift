@@ -5,8 +5,8 @@ import Testing
 
 @testable import PortMapping
 
-/// What a router by TCP may answer, played by a thread on loopback. The search, and NAT-PMP, are
-/// tried against miniupnpd (tools/connectivity ports).
+/// What a router by TCP may answer, played by a thread on loopback. Against miniupnpd:
+/// tools/connectivity ports.
 @Suite(.serialized) struct RouterConversationTests {
   private static let address =
     "<s:Body><NewExternalIPAddress>203.0.113.5</NewExternalIPAddress>"
@@ -17,8 +17,10 @@ import Testing
   }
 
   /// Asks for port 6000 at a router that answers so.
-  private func ask(_ replies: [[UInt8]]) throws -> Result<OpenedPort?, RouterFault> {
-    let server = try PlayedRouter(replies)
+  private func ask(
+    _ replies: [[UInt8]], keepsOpen: Bool = false
+  ) throws -> Result<OpenedPort?, RouterFault> {
+    let server = try PlayedRouter(replies, keepsOpen: keepsOpen)
     let loopback = SocketAddress(v4: 127, 0, 0, 1, port: 0)
     let url = RouterURL(
       host: SocketAddress(v4: 127, 0, 0, 1, port: server.port), path: "/ctl")
@@ -64,7 +66,34 @@ import Testing
       #expect(try ask([Self.reply(body)]) == .failure(.notUnderstood), "\(body)")
     }
     #expect(try ask([Array("hello".utf8)]) == .failure(.notUnderstood))
-    #expect(try ask([[]]) == .failure(.silent))
+    #expect(try ask([[]]) == .failure(.fellSilent))
+  }
+
+  /// An answer with its length, as routers write the name of that field.
+  private static func measured(_ body: String, name: String, length: String? = nil) -> [UInt8] {
+    let length = length ?? "\(body.utf8.count)"
+    return Array("HTTP/1.1 200 OK\r\n\(name): \(length)\r\nServer: x\r\n\r\n\(body)".utf8)
+  }
+
+  @Test(arguments: ["Content-Length", "CONTENT-LENGTH", "content-length"])
+  func `a connection that stays open is read as far as the answer is long`(name: String) throws {
+    let clock = ContinuousClock()
+    let replies = [Self.measured(Self.address, name: name), Self.measured("", name: name)]
+    let took = try clock.measure {
+      let port = try #require(try ask(replies, keepsOpen: true).get())
+      #expect(port.external.port == 6000)
+    }
+    // Two exchanges that are read until their time is over take 2 s.
+    #expect(took < .milliseconds(900), "\(took)")
+  }
+
+  @Test(arguments: ["", "x", "-1", "99999999999999999999", "3"])
+  func `a length that is wrong harms nobody`(length: String) throws {
+    let reply = Self.measured(Self.address, name: "Content-Length", length: length)
+    switch try ask([reply, Self.reply("")]) {
+    case .success(let port): #expect(port?.external.port == 6000)
+    case .failure(let fault): #expect(fault == .notUnderstood)
+    }
   }
 
   @Test func `an answer without end is cut off`() throws {

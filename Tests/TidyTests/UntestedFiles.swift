@@ -30,6 +30,5 @@ enum UntestedFiles {
     "Sources/Rendezvous/Exchange/FlightRing.swift",
     "Sources/Rendezvous/Machine/Farewells.swift",
     "Sources/Storage/Files/TextRecord.swift",
-    "Sources/Wire/TLV.swift",
   ]
 }

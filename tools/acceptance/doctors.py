@@ -218,7 +218,10 @@ def a_line_that_loses_long_packets_says_so(lab):
     program = lab.peer("a", "call", "bob")
     equal(program.wait(15), 3, "exit code")
     said = program.stderr()
-    assert "answers short packets, but none of 1228 bytes" in said and "1280" in said, said
+    sentence = "answers short packets, but none of 1228 bytes"
+    assert sentence in said and "1280" in said, said
+    told = examine(lab, SERVER, code=3)
+    assert sentence in json.dumps(told["findings"]), f"  doctor does not say it: {told['findings']}"
 
 
 @scenario

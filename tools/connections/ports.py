@@ -11,7 +11,9 @@ PAIRS = [("symmetric", "symmetric"), ("symmetric", "port"), ("port", "symmetric"
          ("open", "symmetric"), ("port", "port")]
 PROTOCOLS = {"NAT-PMP": ("yes", "no"), "UPnP-IGD": ("no", "yes")}
 OPTION = "--no-port-mapping"
-HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile_router.py")
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+# Routers that are no miniupnpd: the program, and where it listens.
+PLAYED = {"hostile": ("hostile_router.py", ":1900 "), "patient": ("patient_router.py", ":5351 ")}
 
 
 def missing():
@@ -29,11 +31,12 @@ class Ports(Town):
     def __init__(self, a, b, routers):
         super().__init__(a, b)
         self.routers = routers
+        self.played = {}
 
     def __enter__(self):
         super().__enter__()
         for host, protocol in self.routers.items():
-            self.start_hostile(host) if protocol == "hostile" else self.start(host, *PROTOCOLS[protocol])
+            self.play(host, *PLAYED[protocol]) if protocol in PLAYED else self.start(host, *PROTOCOLS[protocol])
         return self
 
     def start(self, host, natpmp, upnp):
@@ -53,9 +56,16 @@ class Ports(Town):
                  self.path(f"router-{host}.pid"), name=f"router-{host}")
         self.await_socket(outer, ":5351 " if natpmp == "yes" else ":1900 ")
 
-    def start_hostile(self, host):
-        self.run(host + "n", sys.executable, HOSTILE, f"{INSIDE[host]}.1", name=f"router-{host}")
-        self.await_socket(self.outer(host), ":1900 ")
+    def play(self, host, program, place):
+        words = [sys.executable, os.path.join(FOLDER, program), f"{INSIDE[host]}.1"]
+        self.played[host] = self.run(host + "n", *words, name=f"router-{host}")
+        self.await_socket(self.outer(host), place)
+
+    def rules(self, host):
+        """What miniupnpd has opened and not closed, as iptables tells it."""
+        told = sh("ip", "netns", "exec", self.outer(host), "iptables-legacy", "-w", "-t", "nat", "-S", "MINIUPNPD",
+                  check=False).stdout
+        return [line for line in told.splitlines() if line.startswith("-A MINIUPNPD")]
 
     @staticmethod
     def await_socket(ns, text):
@@ -66,9 +76,7 @@ class Ports(Town):
 
     def open_ports(self):
         """What miniupnpd has opened and not closed."""
-        rules = [sh("ip", "netns", "exec", self.outer(host), "iptables-legacy", "-w", "-t", "nat", "-S", "MINIUPNPD",
-                    check=False).stdout for host in self.routers]
-        return sum(rule.count("-A MINIUPNPD") for rule in rules)
+        return sum(len(self.rules(host)) for host in self.routers)
 
 
 def call(town, options=(), seconds=3):
@@ -119,8 +127,8 @@ def ports(pairs=PAIRS, protocols=tuple(PROTOCOLS)):
                 wrong.append(f"{a} × {b}, {title}: {problem}")
         rows.append(row)
     extra = [("a router that never ends its answers", hostile), ("stopped by SIGTERM", given_back),
-             ("another own address", moved),
-             ("doctor", doctor)]
+             ("stopped while a port is being opened", interrupted), ("another own address", moved),
+             ("a VPN that comes up", tunnelled), ("doctor", doctor)]
     for title, measure in extra:
         text, problem = guarded(measure)
         rows.append([title, text] + ["–"] * (len(columns) - 1))
@@ -160,6 +168,47 @@ def given_back():
     return text, None if (opened, left) == (1, 0) and took < 2000 else text
 
 
+def interrupted():
+    """A signal comes after a port was asked for and before the router has opened it: it is given back."""
+    said = []
+    for command in ("doctor", "answer"):
+        with Ports("symmetric", "symmetric", {"b": "patient"}) as town:
+            town.server()
+            words = ["--accept"] if command == "answer" else []
+            program = town.run("b", f"{os.environ['EARSHOT_BIN']}/earshot", command, *words, "--rendezvous",
+                               town.service, "--identity", town.path("identity-b"), "--json", name="bob")
+            router = town.played["b"]
+            router.wait_line(lambda line: line.get("seconds", 0) > 0, 10)
+            began = time.monotonic()
+            program.signal(signal.SIGINT)
+            program.wait(3)
+            said.append(f"{command} {int(1000 * (time.monotonic() - began))} ms")
+            router.wait_line(lambda line: line.get("seconds") == 0, 1)
+    return ", ".join(said), None
+
+
+def tunnelled():
+    """A VPN takes the way to the internet by policy routing, as wg-quick does: the port is given back."""
+    with Ports("symmetric", "symmetric", {"b": "NAT-PMP"}) as town:
+        town.server()
+        bob = town.peer("b", "answer", "--accept", name="bob")
+        bob.wait_event("portMapped")
+        ns, opened = town.ns("b"), town.open_ports()
+        for words in (["link", "add", "wg0", "type", "veth", "peer", "name", "wg1"],
+                      ["addr", "add", "10.8.0.2/24", "dev", "wg0"], ["link", "set", "wg1", "up"],
+                      ["link", "set", "wg0", "up"], ["route", "add", "11.79.0.0/24", "via", f"{INSIDE['b']}.1"],
+                      ["route", "add", "default", "dev", "wg0", "table", "51820"],
+                      ["rule", "add", "not", "fwmark", "51820", "table", "51820"],
+                      ["rule", "add", "table", "main", "suppress_prefixlength", "0"]):
+            sh("ip", "-n", ns, *words)
+        end = time.monotonic() + 5
+        while town.open_ports() and time.monotonic() < end:
+            time.sleep(0.05)
+        left = town.open_ports()
+    text = f"{opened} open, {left} with the VPN"
+    return text, None if (opened, left) == (1, 0) else text
+
+
 def moved():
     """A program that waits gets another address: it asks anew, and is reached."""
     with Ports("symmetric", "symmetric", {"b": "NAT-PMP"}) as town:
@@ -172,6 +221,10 @@ def moved():
         sh("ip", "-n", ns, "route", "replace", "default", "via", f"{inside}.1")
         bob.wait_line(lambda _: sum(line.get("name") == "portMapped" for line in bob.lines()) > 1, 10)
         bob.wait_line(lambda _: sum(line.get("name") == "registered" for line in bob.lines()) > 0, 10)
+        time.sleep(1.5)  # For whatever is given back.
+        told = [line["address"] for line in bob.lines() if line.get("name") == "portMapped"]
+        kept = [rule for rule in town.rules("b") if f"--dport {told[-1].rsplit(':')[-1]} " in rule]
+        assert len(kept) == 1, f"  {told[-1]} is not open: {town.rules('b')}"
         alice = town.peer("a", "call", "bob", "--duration", "2", name="alice")
         alice.wait(30)
         outcome = alice.summary()["outcome"]
@@ -187,7 +240,11 @@ def doctor():
             program = town.run("b", f"{os.environ['EARSHOT_BIN']}/earshot", "doctor", "--rendezvous", town.service,
                                "--identity", town.path("identity-doctor"), "--json", name="doctor")
             program.wait(30)
-            found = next(program.lines())["portMapping"]
+            told = next(program.lines())
+            found, blamed = told["portMapping"], [finding for finding in told["findings"]
+                                                  if finding["subject"] in ("translator", "filtering")
+                                                  and finding["verdict"] in ("weak", "bad")]
+            assert not blamed, f"  an open port mends it: {blamed}"
             said.append(f"{found.get('protocol')} {found.get('external')}")
             if said[-1] != f"{protocol} {PUBLIC['b'][0]}" or town.open_ports():
                 return said[-1], f"{found}, {town.open_ports()} open"

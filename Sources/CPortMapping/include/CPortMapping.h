@@ -23,22 +23,26 @@ enum {
 ptrdiff_t earshot_read_routes(uint8_t *_Nonnull bytes, size_t limit);
 
 /// Asks the router for its external address by NAT-PMP, and sends the SSDP search `search` to it
-/// and to the group, from `own`. Waits for up to `milliseconds` for the first answer of the router.
+/// and to the group, all from `own`; again after `again_milliseconds`, by NAT-PMP as RFC 6886 has
+/// it. Waits for up to `milliseconds` for the first answer of the router that is no refusal.
 ///
 /// With `earshot_router_upnp` the answer is in `answer`, with `earshot_router_natpmp` the external
-/// address in `external`.
+/// address in `external`. `refusal` is the code with which NAT-PMP was refused, or 0.
 int earshot_router_search(
     uint32_t own, uint32_t router, const uint8_t *_Nonnull search, size_t count, int milliseconds,
-    uint32_t *_Nonnull external, uint8_t *_Nonnull answer, size_t limit,
-    size_t *_Nonnull answer_count);
+    int again_milliseconds, uint32_t *_Nonnull external, int *_Nonnull refusal,
+    uint8_t *_Nonnull answer, size_t limit, size_t *_Nonnull answer_count);
 
-/// Asks for a UDP port by NAT-PMP, or gives it back with 0 seconds. 0, or an error of libnatpmp.
+/// Asks for a UDP port by NAT-PMP for `own`, or gives it back with 0 seconds. 0, the code of a
+/// refusal (RFC 6886, section 3.5), or -1: nothing came, or this host is not `own` any more, and
+/// nothing was sent.
 int earshot_natpmp_map(
-    uint32_t router, uint16_t inner, uint16_t outer, uint32_t seconds, int milliseconds,
-    uint16_t *_Nonnull mapped, uint32_t *_Nonnull granted);
+    uint32_t own, uint32_t router, uint16_t inner, uint16_t outer, uint32_t seconds,
+    int milliseconds, uint16_t *_Nonnull mapped, uint32_t *_Nonnull granted);
 
-/// Sends a request over TCP and reads until the other end closes, `limit` is reached or the time is
-/// over. How many bytes were read, or a negated errno.
+/// Sends a request over TCP and reads until the answer is as long as its Content-Length says, the
+/// other end closes, `limit` is reached or the time is over. How many bytes were read, or a negated
+/// errno.
 ptrdiff_t earshot_tcp_exchange(
     uint32_t own, uint32_t host, uint16_t port, const uint8_t *_Nonnull request, size_t count,
     uint8_t *_Nonnull reply, size_t limit, int milliseconds);

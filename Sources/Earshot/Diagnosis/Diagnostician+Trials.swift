@@ -10,12 +10,23 @@ extension Diagnostician {
     _ endpoint: Endpoint, at place: Place, of places: [Place], wait: Duration
   ) async throws(EarshotError) -> LineTrials {
     var trials = LineTrials()
-    guard await endpoint.ask(.usual, wait: wait).echo != nil else {
-      trials.filteringUntested = Self.noEchoes
+    let first = await endpoint.ask(.usual, wait: wait)
+    guard first.echo != nil else {
+      trials.giveUp(first, isLong: plan.measuresLifetime)
       return trials
     }
+    try await examineFiltering(endpoint, at: place, of: places, &trials, wait: wait)
+    await measureLengths(endpoint, &trials, overhead: place.address.headerByteCount, wait: wait)
+    return trials
+  }
+
+  private func examineFiltering(
+    _ endpoint: Endpoint, at place: Place, of places: [Place], _ trials: inout LineTrials,
+    wait: Duration
+  ) async throws(EarshotError) {
+    let others = places.filter { Self.isElsewhere($0, from: place) }
     var otherAddress: Bool?
-    for other in places where otherAddress == nil && Self.isElsewhere(other, from: place) {
+    for other in others where otherAddress == nil {
       otherAddress = try await hears(endpoint, from: other, wait: wait)
     }
     let outcome = await endpoint.ask(.otherPort, wait: wait)
@@ -24,16 +35,10 @@ extension Diagnostician {
     if outcome.echo == nil, outcome.status == .sent { otherPort = false }
     trials.filtering = Filtering(otherPort: otherPort, otherAddress: otherAddress)
     if otherPort == nil, otherAddress != true {
-      trials.filteringUntested = outcome.status == .noOtherPort ? Self.noPort : Self.noWord
+      trials.filteringUntested = outcome.reason
     } else if trials.filtering == .notByPort {
-      trials.filteringUntested = Self.oneAddress
+      trials.filteringUntested = others.isEmpty ? EchoOutcome.oneAddress : EchoOutcome.noWord
     }
-    let overhead = place.address.headerByteCount
-    let up = await longest(endpoint, wait) { length in (length, Self.shortest) }
-    let down = await longest(endpoint, wait) { length in (up ?? Self.shortest, length) }
-    trials.largestUplinkPacket = up.map { $0 + overhead }
-    trials.largestDownlinkPacket = down.map { $0 + overhead }
-    return trials
   }
 
   /// Whether a packet from another address of the same rendezvous gets in; `nil` = it has none
@@ -56,20 +61,23 @@ extension Diagnostician {
     other.address.family == place.address.family && !other.address.isSameHost(as: place.address)
   }
 
-  /// The longest packet that is answered, in bytes of UDP payload.
-  ///
-  /// - Parameter lengths: Of the request and of its echo.
-  private func longest(
-    _ endpoint: Endpoint, _ wait: Duration, _ lengths: (Int) -> (request: Int, echo: Int)
-  ) async -> Int? {
-    var search = PacketLengthSearch(EchoRequestFrame.payloadByteCounts)
-    while let length = search.next {
-      let (request, echo) = lengths(length)
+  /// How long packets may be each way; `overhead` is that of UDP and IP.
+  private func measureLengths(
+    _ endpoint: Endpoint, _ trials: inout LineTrials, overhead: Int, wait: Duration
+  ) async {
+    var search = EchoLengthSearch(EchoRequestFrame.payloadByteCounts)
+    while let (request, echo) = search.next {
       let outcome = await endpoint.ask(
-        .usual, byteCount: request, echoByteCount: min(echo, request), wait: wait)
-      search.note(length, hasPassed: outcome.echo != nil)
+        .usual, byteCount: request, echoByteCount: echo, wait: wait)
+      guard outcome.echo != nil || outcome.status == nil else {
+        trials.packetSizeUntested = outcome.reason
+        return
+      }
+      search.note(hasPassed: outcome.echo != nil)
     }
-    return search.longest
+    trials.largestUplinkPacket = search.longestRequest.map { $0 + overhead }
+    trials.largestDownlinkPacket = search.longestEcho.map { $0 + overhead }
+    if search.longestEcho == nil { trials.packetSizeUntested = EchoOutcome.noEchoes }
   }
 
   /// How long silence may last (`--long`); `nil` = it could not be tried.
@@ -109,8 +117,9 @@ extension Diagnostician {
     }
     var outcomes: [(silence: Duration, isAlive: Bool)] = []
     for (silence, endpoint, since) in sockets {
-      let left = since + silence - SystemClock.now
-      if left > .zero { await asker.pause(left) }
+      while SystemClock.now < since + silence, !Task.isCancelled {
+        await asker.pause(min(.milliseconds(100), since + silence - SystemClock.now))
+      }
       let outcome = await asker.ask(.usual, heardBy: endpoint, wait: .milliseconds(500))
       if outcome.echo != nil { outcomes.append((silence, true)) }
       if outcome.echo == nil, outcome.status == .sent { outcomes.append((silence, false)) }
@@ -118,12 +127,30 @@ extension Diagnostician {
     }
     return outcomes
   }
+}
 
-  private static var shortest: Int { EchoRequestFrame.payloadByteCounts.lowerBound }
+extension LineTrials {
+  /// Nothing that takes echoes is tried: not even the first came.
+  mutating func giveUp(_ first: EchoOutcome, isLong: Bool) {
+    let reason = first.status == nil ? EchoOutcome.noEchoes : first.reason
+    filteringUntested = reason
+    packetSizeUntested = reason
+    if isLong { lifetimeUntested = reason }
+  }
+}
 
-  private static let noEchoes =
+extension EchoOutcome {
+  /// Why no echo was sent, as far as the rendezvous has said.
+  var reason: String {
+    switch status {
+    case .noOtherPort: "the rendezvous has no other port to send from"
+    case .tooMany: "the rendezvous was asked too often from this network"
+    default: Self.noWord
+    }
+  }
+
+  static let noEchoes =
     "the rendezvous sends no echoes: it is of an older version, or they were lost"
-  private static let noPort = "the rendezvous has no other port to send from"
-  private static let noWord = "the rendezvous did not say what became of the question"
-  private static let oneAddress = "the rendezvous was asked at one address only"
+  static let noWord = "the rendezvous did not say what became of the question"
+  static let oneAddress = "the rendezvous was asked at one address only"
 }

@@ -14,8 +14,9 @@ extension NetworkDiagnosis {
   /// Takes about 4 s for each address that answers, and the plan's patience for any other; with
   /// `measuresLifetime` two minutes more for each family.
   ///
-  /// - Throws: When the plan, the identity file or the host cannot be used. That a rendezvous does
-  ///   not answer is not thrown but part of the result.
+  /// - Throws: When the plan, the identity file or the host cannot be used, and `closed` soon after
+  ///   its task is cancelled: what was opened is closed then. That a rendezvous does not answer is
+  ///   not thrown but part of the result.
   public static func examine(
     _ plan: DiagnosisPlan
   ) async throws(EarshotError) -> NetworkDiagnosis {
@@ -27,9 +28,12 @@ extension NetworkDiagnosis {
     if let path = plan.relayAuthorities { try RelayStreams.check(authorities: path) }
     let host = try HostFacts.examine()
     var diagnostician = Diagnostician(plan)
-    let portMapping = plan.mapsPort ? await PortMappingFacts.examine(bind: plan.bind) : nil
-    let sightings = try await diagnostician.ask()
+    let places = try await diagnostician.findPlaces()
+    let asksRouter = plan.mapsPort && !places.areOnThisHost
+    let portMapping = asksRouter ? await PortMappingFacts.examine(bind: plan.bind) : nil
+    let sightings = try await diagnostician.ask(places)
     let relays = await diagnostician.askRelays()
+    if Task.isCancelled { throw .closed }
     var diagnosis = NetworkDiagnosis(host: host, sightings: sightings, relays: relays)
     diagnosis.portMapping = portMapping
     return diagnosis
@@ -53,39 +57,53 @@ struct Diagnostician {
     let address: SocketAddress
   }
 
+  /// What the plan names.
+  struct Places: Sendable {
+    /// Every address to be asked.
+    var found: [Place] = []
+    /// The names that have none.
+    var unknown: [RendezvousSighting] = []
+
+    /// Whether nobody is to come from outside.
+    var areOnThisHost: Bool {
+      !found.isEmpty && unknown.isEmpty && found.allSatisfy(\.address.isLoopback)
+    }
+  }
+
   init(_ plan: DiagnosisPlan) {
     self.plan = plan
     bind = plan.bind
   }
 
-  mutating func ask() async throws(EarshotError) -> [RendezvousSighting] {
+  mutating func ask(_ places: Places) async throws(EarshotError) -> [RendezvousSighting] {
     var sightings: [RendezvousSighting] = []
-    let (places, unknown) = try await findPlaces()
-    for place in places { sightings.append(try await ask(place, of: places)) }
-    return sightings + unknown
+    for place in places.found {
+      if Task.isCancelled { throw .closed }
+      sightings.append(try await ask(place, of: places.found))
+    }
+    return sightings + places.unknown
   }
 
-  /// Every address to be asked, and the names that have none.
-  private func findPlaces() async throws(EarshotError) -> ([Place], [RendezvousSighting]) {
-    var places: [Place] = []
-    var unknown: [RendezvousSighting] = []
+  /// Resolves the names.
+  func findPlaces() async throws(EarshotError) -> Places {
+    var places = Places()
     for text in plan.rendezvous {
       let target = try RendezvousTarget(text)
       do throws(EarshotError) {
         for address in try await target.addresses(matching: plan.bind)
-        where places.count < DiagnosisPlan.mostAddresses
-          && !places.contains(where: { $0.address == address })
+        where places.found.count < DiagnosisPlan.mostAddresses
+          && !places.found.contains(where: { $0.address == address })
         {
-          places.append(Place(text: text, name: target.text, address: address))
+          places.found.append(Place(text: text, name: target.text, address: address))
         }
       } catch {
         guard error.code == .hostNotFound else { throw error }
         var sighting = RendezvousSighting(name: target.text)
         sighting.error = error
-        unknown.append(sighting)
+        places.unknown.append(sighting)
       }
     }
-    return (places, unknown)
+    return places
   }
 
   private mutating func ask(
@@ -101,8 +119,11 @@ struct Diagnostician {
       sighting.trials?.hairpins = await HairpinExaminer.examine(
         SocketPair(local: local, seenAs: seen), second, bind: plan.bind)
     }
-    if plan.measuresLifetime, sighting.trials != nil {
-      sighting.trials?.lifetime = try await measureLifetime(at: place)
+    // A rendezvous that sends no echoes takes them for mistakes, and 16 of those end a session.
+    if plan.measuresLifetime, let trials = sighting.trials, trials.lifetimeUntested == nil {
+      let lifetime = try await measureLifetime(at: place)
+      sighting.trials?.lifetime = lifetime
+      if lifetime == nil { sighting.trials?.lifetimeUntested = EchoOutcome.noWord }
     }
     return sighting
   }
@@ -140,7 +161,7 @@ struct Diagnostician {
   /// The TURN servers of the plan, or else those that the rendezvous named.
   mutating func askRelays() async -> [RelaySighting] {
     var sightings: [RelaySighting] = []
-    for options in plan.relays.isEmpty ? offered : plan.relays {
+    for options in plan.relays.isEmpty ? offered : plan.relays where !Task.isCancelled {
       sightings.append(
         await RelayExaminer.examine(
           options, isOffered: plan.relays.isEmpty, authorities: plan.relayAuthorities,
@@ -192,7 +213,10 @@ extension Endpoint {
       sighting.error = error
       sighting.isAnswered = error.code != .rendezvousUnreachable
     case .connecting, .reconnecting(nil):
-      sighting.error = .rendezvousUnreachable(address)
+      // What an attempt says that has come to its end.
+      let error = presentTrouble ?? .rendezvousUnreachable(address)
+      sighting.error = error
+      sighting.isAnswered = error.code != .rendezvousUnreachable
     }
   }
 

@@ -44,7 +44,7 @@ extension Endpoint {
 
   /// Waits until the rendezvous has answered, at most until `deadline`; whether it is registered.
   func isRegistered(by deadline: Instant) async -> Bool {
-    while registration == .connecting, SystemClock.now < deadline {
+    while registration == .connecting, SystemClock.now < deadline, !Task.isCancelled {
       await pause(.milliseconds(10))
     }
     if case .registered = registration { return true }
@@ -66,10 +66,10 @@ extension Endpoint {
     let request = EchoRequestFrame(
       token: random.next(), presence: presence, source: source, payloadByteCount: echoed)
     var outcome = EchoOutcome()
-    for _ in 0..<3 {
+    for _ in 0..<3 where !Task.isCancelled {
       askForEcho(request, byteCount: byteCount ?? echoed + Self.roomForNotice)
       let end = SystemClock.now + wait
-      while SystemClock.now < end {
+      while SystemClock.now < end, !Task.isCancelled {
         await pause(.milliseconds(10))
         outcome = self.outcome(of: request.token)
         if let hearer { outcome.echo = await hearer.outcome(of: request.token).echo }

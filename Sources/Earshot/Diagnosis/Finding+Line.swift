@@ -64,7 +64,9 @@ extension RendezvousSighting {
 
 extension TranslatorFacts {
   /// How others see this host, and what that means for calls.
-  var finding: Finding {
+  ///
+  /// - Parameter opensPort: Whether the router lets everybody in when it is asked.
+  func finding(opensPort: Bool) -> Finding {
     let name = family == .v4 ? "IPv4" : "IPv6"
     let ports = preservesPort ? "it keeps the port" : "it changes the port"
     let pairs = pairsAddresses == false ? ", and gives sockets different addresses" : ""
@@ -76,6 +78,11 @@ extension TranslatorFacts {
       return Finding(
         .translator, .good,
         "\(seen). It maps each socket alike for every destination (\(mapping.rawValue)).")
+    case .dependent where opensPort, .addressAndPortDependent where opensPort:
+      return Finding(
+        .translator, .good,
+        "\(seen). It maps each socket anew for each destination (\(mapping.rawValue)), but the "
+          + "router opens a port, at which everybody reaches this host.")
     case .dependent, .addressAndPortDependent:
       return Finding(
         .translator, .bad,

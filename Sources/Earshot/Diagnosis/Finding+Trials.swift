@@ -3,27 +3,31 @@ import Primitives
 
 extension RendezvousSighting {
   /// What its echoes showed; empty where nothing was tried.
-  var trialFindings: [Finding] {
+  ///
+  /// - Parameter opensPort: Whether the router lets everybody in when it is asked.
+  func trialFindings(opensPort: Bool) -> [Finding] {
     guard let trials, let address else { return [] }
     let family = address.family == .v4 ? "IPv4" : "IPv6"
     let isTranslated = local.flatMap { own in seenAs.map { !$0.isSameHost(as: own) } } ?? false
     let box = isTranslated ? "translator" : "way here"
     return [
-      trials.filteringFinding(family, box), trials.hairpinFinding(family),
+      trials.filteringFinding(family, box, opensPort: opensPort), trials.hairpinFinding(family),
       trials.lifetimeFinding(family), trials.packetSizeFinding(address),
     ].compactMap { $0 }
   }
 }
 
 extension LineTrials {
-  fileprivate func filteringFinding(_ family: String, _ box: String) -> Finding {
+  fileprivate func filteringFinding(
+    _ family: String, _ box: String, opensPort: Bool
+  ) -> Finding {
     guard let filtering else {
       return Finding(
         .filtering, .unknown,
         "\(family): from whom the \(box) lets packets in was not tested: "
           + "\(filteringUntested ?? "nobody was asked").",
-        remedy: "Use a rendezvous of this version; earshot probe NAME shows whether a certain peer "
-          + "can be reached.")
+        remedy: "\(Self.otherRendezvous); earshot probe NAME shows whether a certain peer can be "
+          + "reached.")
     }
     let open = "\(family): the \(box) lets packets in"
     switch filtering {
@@ -39,6 +43,11 @@ extension LineTrials {
         .filtering, .good,
         "\(open) from another port of a host that was written to; whether from other hosts was not "
           + "tested: \(filteringUntested ?? "nobody was asked").")
+    case .addressAndPortDependent where opensPort:
+      return Finding(
+        .filtering, .good,
+        "\(open) only from the address and port that was written to (\(filtering.rawValue)), but "
+          + "the router opens a port, at which it lets everybody in.")
     case .addressAndPortDependent:
       return Finding(
         .filtering, .weak,
@@ -67,7 +76,13 @@ extension LineTrials {
   }
 
   fileprivate func lifetimeFinding(_ family: String) -> Finding? {
-    guard let lifetime else { return nil }
+    guard let lifetime else {
+      return lifetimeUntested.map {
+        Finding(
+          .lifetime, .unknown, "\(family): how long silence may last was not tested: \($0).",
+          remedy: "\(Self.otherRendezvous).")
+      }
+    }
     let least = Self.seconds(lifetime.atLeastSeconds)
     guard let dead = lifetime.lessThanSeconds else {
       return Finding(
@@ -87,9 +102,17 @@ extension LineTrials {
   }
 
   fileprivate func packetSizeFinding(_ address: SocketAddress) -> Finding? {
-    guard let up = largestUplinkPacket, let down = largestDownlinkPacket else { return nil }
-    let whole = Datagram.maximumByteCount + address.headerByteCount
     let family = address.family == .v4 ? "IPv4" : "IPv6"
+    guard let up = largestUplinkPacket, let down = largestDownlinkPacket else {
+      return packetSizeUntested.map {
+        Finding(
+          .packetSize, .unknown, "\(family): how long packets may be was not tested: \($0).",
+          remedy: "\(Self.otherRendezvous).")
+      }
+    }
+    let whole = Datagram.maximumByteCount + address.headerByteCount
+    // An echo is no longer than what asks for it.
+    let more = down == up ? " or more" : ""
     guard min(up, down) < whole else {
       return Finding(
         .packetSize, .good,
@@ -97,8 +120,8 @@ extension LineTrials {
     }
     return Finding(
       .packetSize, .weak,
-      "\(family): of packets of up to \(whole) bytes those of \(up) get out and those of \(down) "
-        + "in. Calls find it out and use shorter ones.",
+      "\(family): of packets of up to \(whole) bytes those of \(up) get out and those of \(down)"
+        + "\(more) in. Calls find it out and use shorter ones.",
       remedy: "Let tunnels and routers on the way pass packets of 1280 bytes (RFC 8200, section "
         + "5): raise their MTU, or let ICMP \"too big\" through.")
   }
@@ -108,6 +131,7 @@ extension LineTrials {
       ? "\(Int(seconds.rounded())) s" : "\((seconds * 10).rounded() / 10) s"
   }
 
+  private static let otherRendezvous = "Use a rendezvous of this version, or try again later"
   /// A rendezvous lets its clients be silent for 20 s (docs/protocol/session.md §2).
   private static let neededSeconds = 20.0
 }
@@ -116,9 +140,12 @@ extension NetworkDiagnosis {
   /// What became of each TURN server.
   var relayFindings: [Finding] {
     guard !relays.isEmpty else {
+      // One that has not let this host in has named nothing to it.
+      let isTold = sightings.contains { $0.seenAs != nil }
+      let reason = "none was named" + (isTold ? ", and the rendezvous names none" : "")
       return [
         Finding(
-          .relay, .unknown, "No relay was tested: none was named, and the rendezvous names none.",
+          .relay, .unknown, "No relay was tested: \(reason).",
           remedy: "Where calls end without a path, run a TURN server and pass --turn, or name it "
             + "to the rendezvous (earshot-rendezvous --turn).")
       ]

@@ -91,16 +91,20 @@ extension NetworkDiagnosis {
 
   /// What is between this host and the rendezvous, or that nobody was asked.
   private var lineFindings: [Finding] {
+    let tried = relays.isEmpty ? [] : relayFindings
     guard !sightings.isEmpty else {
       return [
         Finding(
           .rendezvous, .unknown,
           "UDP, the translator, the clock and ECN were not looked at: no rendezvous was named.",
           remedy: "Add --rendezvous HOST:PORT.")
-      ]
+      ] + tried
     }
-    guard !isUnreachable else { return [] }
-    return translators.map(\.finding) + sightings.flatMap(\.trialFindings)
+    guard !isUnreachable else { return tried }
+    return translators.map { $0.finding(opensPort: opensPort($0.family)) }
+      + sightings.flatMap { sighting in
+        sighting.trialFindings(opensPort: sighting.address.map { opensPort($0.family) } ?? false)
+      }
       + sightings.compactMap(\.clockFinding).prefix(1)
       + sightings.compactMap(\.ecnFinding).prefix(1) + relayFindings
   }

@@ -65,7 +65,7 @@ extension HostFacts {
     } catch {
       throw .systemFailure("examining this host", detail: "\(error)")
     }
-    facts.routesIPv4 = hasRoute(SocketAddress(v4: 198, 41, 0, 4, port: 53))
+    facts.routesIPv4 = hasRoute(internet)
     facts.routesIPv6 = SocketAddress("[2001:503:ba3e::2:30]:53").map(hasRoute) ?? false
     facts.locksMemory = HostResources.canLock(byteCount: keyByteCount)
     facts.lockedMemoryLimit = HostResources.lockedMemoryLimit
@@ -77,6 +77,8 @@ extension HostFacts {
   }
 
   /// A root server of the DNS stands for the internet; nothing is sent to it.
+  static let internet = SocketAddress(v4: 198, 41, 0, 4, port: 53)
+
   private static func hasRoute(_ address: SocketAddress) -> Bool {
     NetworkInterfaces.address(toward: address, port: 0) != nil
   }

@@ -52,11 +52,16 @@ public struct LineTrials: Sendable, Equatable {
   public var hairpins: Bool?
   /// How long silence may last.
   public var lifetime: MappingLifetime?
+  /// Why `lifetime` is not known although it was asked for.
+  public var lifetimeUntested: String?
   /// The longest IP packet in bytes that got there; none that calls use is longer than 1228, or
   /// 1248 of IPv6.
   public var largestUplinkPacket: Int?
-  /// The same on the way back.
+  /// The same on the way back; one as long as `largestUplinkPacket` is the longest that could be
+  /// asked for.
   public var largestDownlinkPacket: Int?
+  /// Why the two are not known.
+  public var packetSizeUntested: String?
 
   /// Nothing known.
   package init() {}

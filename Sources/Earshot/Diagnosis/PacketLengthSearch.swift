@@ -35,3 +35,39 @@ struct PacketLengthSearch: Sendable {
     }
   }
 }
+
+/// Finds the longest request that gets there, and then the longest echo of such a request: no echo
+/// is longer than what asks for it.
+struct EchoLengthSearch: Sendable {
+  private let range: ClosedRange<Int>
+  private var requests: PacketLengthSearch
+  /// Begins when the longest request is found.
+  private var echoes: PacketLengthSearch?
+
+  init(_ range: ClosedRange<Int>) {
+    self.range = range
+    requests = PacketLengthSearch(range)
+  }
+
+  var longestRequest: Int? { requests.longest }
+  var longestEcho: Int? { echoes?.longest }
+
+  /// The lengths that are to be tried next; `nil` = both are found.
+  var next: (request: Int, echo: Int)? {
+    if let length = requests.next { return (length, range.lowerBound) }
+    guard let request = requests.longest, let length = echoes?.next else { return nil }
+    return (request, length)
+  }
+
+  /// What became of `next`.
+  mutating func note(hasPassed: Bool) {
+    if let length = requests.next {
+      requests.note(length, hasPassed: hasPassed)
+      if requests.next == nil, let longest = requests.longest {
+        echoes = PacketLengthSearch(range.lowerBound...longest)
+      }
+    } else if let length = echoes?.next {
+      echoes?.note(length, hasPassed: hasPassed)
+    }
+  }
+}

@@ -19,7 +19,8 @@ public struct PortMappingFacts: Sendable, Equatable {
   }
 
   /// Has a port opened and closed again; `nil` where there is no router to ask, or no need to: this
-  /// host has a public address.
+  /// host has a public address. Where the task is cancelled no port is asked for any more; one that
+  /// has been is still closed.
   ///
   /// - Parameter bind: The own address; its port means nothing.
   static func examine(bind: String) async -> PortMappingFacts? {
@@ -28,8 +29,13 @@ public struct PortMappingFacts: Sendable, Equatable {
     guard let place = RouterPlace.find(local, rendezvous: nil) else { return nil }
     var facts = PortMappingFacts(router: place.router)
     let wanted = place.firstOuterPort
-    let result = await BlockingWork.run(named: "earshot-router") {
-      RouterConversation.perform(.open(place, service: nil, wanted: wanted))
+    let errand = RouterErrand()
+    let result = await withTaskCancellationHandler {
+      await BlockingWork.run(named: "earshot-router") {
+        RouterConversation.perform(.open(place, service: nil, wanted: wanted), errand)
+      }
+    } onCancel: {
+      _ = errand.callOff()
     }
     switch result {
     case .success(let port?):
@@ -37,11 +43,20 @@ public struct PortMappingFacts: Sendable, Equatable {
       _ = await BlockingWork.run(named: "earshot-router") {
         RouterConversation.perform(.close(place, port))
       }
-    case .failure(.refused(let code)): facts.refusal = "it refuses (\(code))"
-    case .failure(.notUnderstood): facts.refusal = "what it says cannot be understood"
-    case .success(nil), .failure(.silent), nil: break
+    case .failure(let fault): facts.refusal = words(for: fault)
+    case .success(nil), nil: break
     }
     return facts
+  }
+
+  /// Why it has opened nothing; `nil` = it did not answer at all.
+  static func words(for fault: RouterFault) -> String? {
+    switch fault {
+    case .refused(let code): "it refuses (\(code))"
+    case .fellSilent: "it answers the search, and then no more"
+    case .notUnderstood: "what it says cannot be understood"
+    case .silent, .calledOff: nil
+    }
   }
 
   /// For a moment; of the range that nobody has registered (RFC 6335 §6).
@@ -61,29 +76,39 @@ public struct PortMappingFacts: Sendable, Equatable {
     }
     let place = "\(opened.service.rawValue) at \(router.hostText)"
     let external = opened.external.hostText
-    if let seenAs, !seenAs.isSameHost(as: opened.external) {
+    let seen = seenAs?.isPublicV4 == true ? seenAs : nil
+    if let seen, !seen.isSameHost(as: opened.external) {
       return Finding(
         .portMapping, .weak,
-        "Port mapping: \(place), external address \(external); others see \(seenAs.hostText), so "
+        "Port mapping: \(place), external address \(external); others see \(seen.hostText), so "
           + "another translator is in between.",
         remedy: "The mapped port is not used. Ask your provider for a public IPv4 address.")
     }
-    guard seenAs != nil || opened.external.isPublicV4 else {
+    guard seen != nil || opened.external.isPublicV4 else {
       return Finding(
         .portMapping, .weak,
         "Port mapping: \(place), external address \(external), which is not a public one.",
         remedy: "Another translator is behind that router: ask your provider for a public IPv4 "
           + "address.")
     }
+    // A rendezvous in the same network, or by a VPN, does not see what others see.
+    let doubt = seen == nil ? "; whether others see it is not known" : ""
     return Finding(
-      .portMapping, .good, "Port mapping: \(place), external address \(external).")
+      .portMapping, .good, "Port mapping: \(place), external address \(external)\(doubt).")
   }
 }
 
 extension NetworkDiagnosis {
   /// The line about the router, if there is one to ask.
   var portFindings: [Finding] {
-    let seen = translators.first { $0.family == .v4 }?.seenAs
-    return portMapping.map { [$0.finding(seenAs: seen)] } ?? []
+    portMapping.map { [$0.finding(seenAs: seenByV4)] } ?? []
   }
+
+  /// Whether the router lets everybody in at an address of this family by which others see us.
+  func opensPort(_ family: SocketAddress.Family) -> Bool {
+    guard family == .v4, let external = portMapping?.opened?.external else { return false }
+    return seenByV4?.isSameHost(as: external) == true
+  }
+
+  private var seenByV4: SocketAddress? { translators.first { $0.family == .v4 }?.seenAs }
 }

@@ -63,7 +63,7 @@ actor RelayExaminer {
       return loop.stop()
     }
     driver.withMachine { machine, now in machine.start(now: now) }
-    while outcome == nil, SystemClock.now < began + Self.patience {
+    while outcome == nil, SystemClock.now < began + Self.patience, !Task.isCancelled {
       await loop.pause(.milliseconds(5))
     }
     sighting.roundTripMs = driver.readMachine { $0.roundTrip }?.inMilliseconds

@@ -28,6 +28,7 @@ package struct DoctorCommand: Sendable {
     plan.measuresLifetime = try arguments.flag("--long")
     plan.relays = try OnlineOptions.relays(&arguments)
     plan.relayAuthorities = try arguments.option("--turn-ca")
+    plan.mapsPort = !(try arguments.flag("--no-port-mapping"))
     isJSON = try arguments.flag("--json")
     try arguments.finish()
     try Self.check(plan)
@@ -54,21 +55,31 @@ package struct DoctorCommand: Sendable {
     } catch {
       throw CommandFailure(system: error)
     }
-    inbox.examine(try planWithToken())
+    let examination = inbox.examine(try planWithToken())
     remind(inbox)
     for await happening in inbox.happenings {
       switch happening {
-      case .diagnosed(.success(let diagnosis)):
+      case .diagnosed(.success(let diagnosis)) where !examination.isCancelled:
         print(isJSON ? DoctorLine.text(diagnosis) : DoctorText.text(diagnosis))
         return ExitCode(diagnosis)
-      case .diagnosed(.failure(let error)): throw CommandFailure(error)
+      case .diagnosed(.failure(let error)) where !examination.isCancelled:
+        throw CommandFailure(error)
       case .signal(.interrupt), .signal(.terminate), .signal(.hangUp):
-        throw CommandFailure(.interrupted, "Interrupted before the diagnosis was done.")
+        guard !examination.isCancelled else { throw Self.interrupted }
+        examination.cancel()
+        inbox.wake(at: SystemClock.now + Self.farewellPatience)
+      case .diagnosed, .wake: throw Self.interrupted
       default: break
       }
     }
     throw CommandFailure(.failed, "The diagnosis went away.")
   }
+
+  private static let interrupted = CommandFailure(
+    .interrupted, "Interrupted before the diagnosis was done.")
+  /// For a port that the router has opened, which is given back, and for what else is open. A
+  /// second signal is not waited for.
+  private static let farewellPatience = Duration.seconds(1)
 
   private func planWithToken() throws(CommandFailure) -> DiagnosisPlan {
     var plan = plan

@@ -86,6 +86,8 @@ package enum DoctorLine {
       object.add("lifetimeAtLeastS", lifetime.atLeastSeconds)
       object.add("lifetimeLessThanS", lifetime.lessThanSeconds)
     }
+    object.add("lifetimeUntested", trials.lifetimeUntested)
+    object.add("packetSizeUntested", trials.packetSizeUntested)
     object.add("largestUplinkPacket", trials.largestUplinkPacket)
     object.add("largestDownlinkPacket", trials.largestDownlinkPacket)
     return object

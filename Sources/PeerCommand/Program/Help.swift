@@ -94,7 +94,7 @@ package enum Help {
 
   private static let doctor = """
     usage: earshot doctor [--rendezvous HOST:PORT[#ID]]... [--identity FILE] [--token FILE]
-                          [--bind HOST:PORT] [--long] [--turn URI]... [--json]
+                          [--bind HOST:PORT] [--long] [--turn URI]... [--no-port-mapping] [--json]
 
     Says what this host has and what is in the way of calls, and what to do about each thing:
     addresses and families, real-time threads, locked memory, socket buffers, codecs; with a
@@ -114,6 +114,7 @@ package enum Help {
       --turn URI           try this TURN server, with --turn-user and --turn-password; up to 4 times
                            (default: those that the rendezvous names)
       --turn-ca FILE       PEM file with the authority of a TURN server over TLS
+      --no-port-mapping    do not ask the router to open a port for a moment (UPnP-IGD, NAT-PMP)
       --json               print one JSON object
 
     Exit code 3 if no rendezvous answers, or this host has no network.

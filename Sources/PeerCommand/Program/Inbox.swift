@@ -58,10 +58,11 @@ package final class Inbox {
     }
   }
 
-  /// Examines this host and its line on the side: `diagnosed` tells.
-  package func examine(_ plan: DiagnosisPlan) {
+  /// Examines this host and its line on the side: `diagnosed` tells. Where the task is cancelled,
+  /// as soon as what was opened is closed.
+  package func examine(_ plan: DiagnosisPlan) -> Task<Void, Never> {
     let (feed, loop) = (feed, loop)
-    Task(executorPreference: loop) {
+    return Task(executorPreference: loop) {
       do throws(EarshotError) {
         feed.yield(.diagnosed(.success(try await NetworkDiagnosis.examine(plan))))
       } catch {
