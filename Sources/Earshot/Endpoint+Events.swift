@@ -56,7 +56,7 @@ extension Endpoint {
     release(.failure(error))
   }
 
-  private func release(_ result: Result<RegistrationState.NameStatus, EarshotError>) {
+  func release(_ result: Result<RegistrationState.NameStatus, EarshotError>) {
     let waiting = waiters
     waiters = []
     for waiter in waiting { waiter.resume(returning: result) }

@@ -61,6 +61,8 @@ public actor Endpoint {
   /// The reader of the probe that runs.
   var probeObserver: AsyncStream<ProbeProgress>.Continuation?
   private(set) var isClosed = false
+  /// `close` has come to its end: nothing happens any more.
+  private var hasEnded = false
 
   /// The event loop's own thread: a method of this actor runs where the socket is read.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -122,11 +124,13 @@ public actor Endpoint {
   /// Everything that happens from now on, for one reader; each call gives a new stream. It begins
   /// with the state of the registration, unless that has only begun, of the relay and of the
   /// router's port, if anything is known of them, and with the end of the access token, if it is
-  /// near. At most 4096 events wait for a reader who does not read.
+  /// near; of a closed endpoint it is at its end. At most 4096 events wait for a reader who does
+  /// not read.
   public func events() -> AsyncStream<EndpointEvent> {
     let number = nextObserver
     nextObserver += 1
     return AsyncStream(bufferingPolicy: .bufferingNewest(4096)) { continuation in
+      if hasEnded { return continuation.finish() }
       observers[number] = continuation
       if registration != .connecting { continuation.yield(.registrationChanged(registration)) }
       if let relay { continuation.yield(.relayChanged(relay)) }
@@ -164,6 +168,7 @@ public actor Endpoint {
   private func enlist(
     _ waiter: CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>
   ) {
+    guard !isClosed else { return waiter.resume(returning: .failure(.closed)) }
     switch registration {
     case .registered(_, let name): waiter.resume(returning: .success(name))
     case .failed(let error): waiter.resume(returning: .failure(error))
@@ -283,6 +288,7 @@ public actor Endpoint {
   public func close() async {
     guard !isClosed else { return }
     isClosed = true
+    release(.failure(.closed))
     driver.withMachine { machine, now in machine.shutDown(now: now) }
     await closeRouter()
     let deadline = SystemClock.now + .milliseconds(9_000)
@@ -295,6 +301,7 @@ public actor Endpoint {
     relayStreams.closeAll()
     addressWatch?.stop()
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
+    hasEnded = true
     for number in observers.keys.sorted() { observers[number]?.finish() }
     observers.removeAll()
     known.close()

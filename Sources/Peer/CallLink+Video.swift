@@ -112,6 +112,8 @@ extension CallLink {
 
   var videoDeadline: Instant? {
     guard let video, let association, mayStartMedia, association.carriesProbes() else { return nil }
+    // Nothing is sent then, and what is due stays due.
+    guard association.maySendMedia(now: video.nextCheck) else { return video.nextCheck }
     var deadline = earliest(video.nextCheck, video.requestDeadline)
     guard agent.selected != nil else { return deadline }
     if let trial = association.packetSize.nextDeadline {

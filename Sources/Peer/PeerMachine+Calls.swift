@@ -101,7 +101,7 @@ extension PeerMachine {
   func sendControl(_ control: CallControlMessage, on link: CallLink, now: Instant) {
     do throws(MessageError) {
       let tag = try link.association?.messages.send(
-        control.bytes, on: .callControl, life: Self.controlLife, now: now)
+        control.bytes, on: .callControl, life: lifetime(of: control, link), now: now)
       if case .hangUp = control { link.hangUpTag = tag?.rawValue }
     } catch {
       // The queue is full of the application's messages; the rendezvous carries the hang-up.
@@ -394,7 +394,7 @@ extension PeerMachine {
     ledger.handle(.confirm, link.callID, from: link.peer, now: now)
   }
 
-  private static let controlLife = Duration.seconds(8)
+  static let controlLife = Duration.seconds(8)
   /// docs/protocol/frames.md §6.
   private static let pingAfterInCall: UInt64 = 1_000_000_000
 }

@@ -27,7 +27,7 @@ extension PeerMachine {
   ) throws(PeerRefusal) -> CallID {
     // A call goes before any probe, our own to a peer or a peer's to us.
     endPeerProbe(.callInProgress, now: now)
-    guard ledger.room > lookups.count else { throw .call(.busy) }
+    guard ledger.room + provisionalCount > lookups.count else { throw .call(.busy) }
     guard makeRoomForLink() else { throw .tooManyCalls }
     if let text = options.userExtension, text.utf8.count > CallOffer.maximumExtensionByteCount {
       throw .extensionTooLong

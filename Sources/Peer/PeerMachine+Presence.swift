@@ -37,6 +37,11 @@ extension PeerMachine {
     }
   }
 
+  /// Calls that ring where somebody calls: accepted or refused as soon as it is known whom.
+  var provisionalCount: Int {
+    configuration.presence == .calling ? ledger.openCallIDs.count { isRinging($0) } : 0
+  }
+
   /// How long after its registration a program that calls may take until it does.
   private static var callPatience: Duration { .seconds(1) }
 

@@ -1,3 +1,4 @@
+import Calling
 import Connectivity
 package import Primitives
 package import Relay
@@ -103,7 +104,7 @@ extension PeerMachine {
     guard relay != nil else { return }
     // The rendezvous first: without it there is no call.
     var addresses = rendezvous.detour.isNeeded(now: now) ? [rendezvous.address] : []
-    for link in links {
+    for link in links where ledger.isOpen(link.callID) {
       addresses += link.remoteCandidates.map(\.address)
       for branch in link.programs.branches { addresses += branch.candidates.map(\.address) }
     }

@@ -15,7 +15,7 @@ extension PeerMachine {
   ) {
     configuration.hostCandidates = addresses
     setAlternates(alternates)
-    relay?.checkAllocation(now: now)
+    relay?.checkAllocation(.ownAddresses, now: now)
     rendezvous.locate(now: now)
     for link in links {
       link.association?.ping()
@@ -42,7 +42,7 @@ extension PeerMachine {
     }
     guard link.roaming.search.poll(now: now) else { return }
     // A stream holds back what is said while the line is away for longer than the outage lasts.
-    if link.roaming.search.isLong(now: now) { relay?.checkAllocation(now: now) }
+    if link.roaming.search.isLong(now: now) { relay?.checkAllocation(.longSilence, now: now) }
     rendezvous.locate(now: now)
     tellCandidates(link, now: now)
   }
@@ -51,7 +51,7 @@ extension PeerMachine {
     link.roaming.search.begin(cause, now: now)
     if cause == .ownAddresses { link.agent.checkAll(now: now) }
     // A relay whose server was started anew, or sees us elsewhere, says nothing by itself.
-    relay?.checkAllocation(isPatient: cause == .silence, now: now)
+    relay?.checkAllocation(.silence, now: now)
     rendezvous.locate(now: now)
   }
 
@@ -78,9 +78,20 @@ extension PeerMachine {
     let seconds = min(link.answerOptions.absence.wireSeconds, link.roaming.theirAbsence)
     guard !link.isProbe, seconds > 0 else { return }
     let absence = min(Duration.seconds(Int64(seconds)), CallPolicy.longestRejoin)
+    link.roaming.absence = absence
     link.association?.session.allowAbsence(absence)
     link.agent.mayPeerBeAway = true
     ledger.allowAbsence(link.callID, absence)
+  }
+
+  /// How long a message is tried. What a side sends and wants holds until it says something else: it
+  /// is told however long the call goes on without a word.
+  func lifetime(of control: CallControlMessage, _ link: CallLink) -> Duration {
+    switch control {
+    case .mediaState, .mediaWanted:
+      max(configuration.policy.lostAfter, link.roaming.absence) + Self.controlLife
+    case .confirm, .hangUp, .videoTest: Self.controlLife
+    }
   }
 
   /// The peer was away: whoever gets the keys of before is not to read what is said now.

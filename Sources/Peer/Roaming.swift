@@ -12,6 +12,8 @@ struct Roaming: ~Copyable {
   var told = CandidateList()
   /// How long the other side lets us be away, in s.
   var theirAbsence: UInt16 = 0
+  /// How long either side may be away; zero = no longer than any call.
+  var absence = Duration.zero
   private var seal: CandidateSeal?
   private var sentNumber: UInt32 = 0
   private var readNumber: UInt32 = 0

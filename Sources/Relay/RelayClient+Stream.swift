@@ -10,6 +10,8 @@ struct RelayStream: Sendable {
   var abandoned: LocalAddressID?
   /// When one that is asked for counts as not to be had.
   var connectBy: Instant?
+  /// When anything last came.
+  var lastHeard: Instant?
   /// When one that was asked whether it still carries anything counts as lost.
   var answerBy: Instant?
 
@@ -24,6 +26,7 @@ struct RelayStream: Sendable {
   mutating func end() {
     number = nil
     isWanted = false
+    lastHeard = nil
     connectBy = nil
     answerBy = nil
   }

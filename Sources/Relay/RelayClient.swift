@@ -69,6 +69,7 @@ package struct RelayClient: Sendable {
 
   /// Takes a datagram of the server.
   package mutating func handle(_ bytes: Span<UInt8>, now: Instant) -> Input {
+    stream.lastHeard = now
     if let (channel, payload) = RelayFraming.channelData(in: bytes) {
       guard let known = channels.first(where: { $0.number == channel }) else { return ignored() }
       counters.packetsReceived &+= 1
@@ -153,12 +154,14 @@ package struct RelayClient: Sendable {
   /// The own addresses have changed: perhaps the server no longer knows us by the new one. It says
   /// so, and a new relay is asked for.
   ///
-  /// - Parameter isPatient: It is only silence that makes us ask. A stream that stands still for a
-  ///   moment is not given up for it.
-  package mutating func checkAllocation(isPatient: Bool = false, now: Instant) {
+  package mutating func checkAllocation(_ cause: RelayDoubt, now: Instant) {
     guard case .allocated = state, !isUnderWay(.refresh(limits.lifetime)) else { return }
-    if isPatient, transport != .udp { return }
-    if transport != .udp { stream.answerBy = now + limits.streamPatience }
+    if transport != .udp {
+      guard let patience = limits.patience(of: cause) else { return }
+      // What carries another call is left alone.
+      if cause == .longSilence, let heard = stream.lastHeard, now < heard + patience { return }
+      stream.answerBy = now + patience
+    }
     refreshAt = nil
     begin(.refresh(limits.lifetime), now: now)
   }

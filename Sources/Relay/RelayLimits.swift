@@ -32,8 +32,19 @@ package struct RelayLimits: Sendable {
   /// How long a stream may be silent when it is asked after a change of the own addresses: a stream
   /// keeps the address that it began with, and one from an address that is gone says nothing.
   package var streamPatience = Duration.seconds(1)
+  /// The same when a peer has been silent for long: one that stands still for a moment is kept.
+  package var longStreamPatience = Duration.seconds(3)
 
   package init() {}
+
+  /// How long a stream may be silent after `cause`; `nil` = it is not asked.
+  func patience(of cause: RelayDoubt) -> Duration? {
+    switch cause {
+    case .ownAddresses: streamPatience
+    case .silence: nil
+    case .longSilence: longStreamPatience
+    }
+  }
 
   /// The same for a transport that loses nothing: each request goes once (RFC 8489 §6.2.2).
   var reliable: RelayLimits {
@@ -43,4 +54,14 @@ package struct RelayLimits: Sendable {
     limits.lastRepetition = .seconds(8)
     return limits
   }
+}
+
+/// Why a relay may be no more.
+package enum RelayDoubt: Hashable, Sendable {
+  /// Our own addresses have changed.
+  case ownAddresses
+  /// A peer has just fallen silent.
+  case silence
+  /// A peer has been silent for seconds.
+  case longSilence
 }

@@ -121,8 +121,8 @@ package struct RelayRoster: Sendable {
   }
 
   /// The own addresses have changed (`RelayClient.checkAllocation`).
-  package mutating func checkAllocation(isPatient: Bool = false, now: Instant) {
-    if let chosen { entries[chosen].client.checkAllocation(isPatient: isPatient, now: now) }
+  package mutating func checkAllocation(_ cause: RelayDoubt, now: Instant) {
+    if let chosen { entries[chosen].client.checkAllocation(cause, now: now) }
   }
 
   /// The line carries again (`RelayClient.hurry`).

@@ -31,6 +31,25 @@ struct QueueWatchTests {
     #expect((140...200).contains(frames), "\(frames)")
   }
 
+  /// Media time wraps in a silence of that length; the queue of before is not one of now.
+  @Test(arguments: [10, 400, 655, 1200] as [UInt64])
+  func `a queue is seen after a long silence, and not because of it`(seconds: UInt64) {
+    var watch = QueueWatch()
+    func note(_ number: UInt64, _ delay: UInt64) {
+      watch.note(
+        mediaTime: UInt16(truncatingIfNeeded: number * 2),
+        arrival: 1_000_000_000 + number * 20_000_000 + delay)
+    }
+    let grows = { (number: UInt64) in min(number * 10_000_000, 300_000_000) }
+    for number in UInt64(0)..<100 { note(number, grows(number)) }
+    #expect(watch.isGrown)
+    let first = seconds * 50 + 100
+    note(first, 0)
+    #expect(!watch.isGrown)
+    for number in UInt64(1)..<100 { note(first + number, grows(number)) }
+    #expect(watch.isGrown)
+  }
+
   @Test(arguments: [50, 150, 300] as [Int64])
   func `takes no jitter for one, in order or not`(percentile: Int64) {
     for seed in 1...5 as ClosedRange<UInt64> {

@@ -37,4 +37,32 @@ import Testing
     await endpoint.close()
     rendezvous.stop()
   }
+
+  /// Method: an address where nobody answers, so that only the end ends the wait.
+  @Test(.timeLimit(.minutes(1)))
+  func `nobody waits for an endpoint that is closed`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let silent = try UDPSocket(binding: SocketAddress(v4: 127, 0, 0, 1, port: 0))
+    var configuration = Configuration(rendezvous: silent.localAddress.description)
+    configuration.bind = "127.0.0.1:0"
+    configuration.identityFile = folder.appending(path: "identity").path
+    let endpoint = try await Endpoint.open(configuration)
+    let waits = Task { () -> EarshotError? in
+      do throws(EarshotError) {
+        _ = try await endpoint.waitUntilRegistered()
+        return nil
+      } catch {
+        return error
+      }
+    }
+    let reads = Task { for await _ in await endpoint.events() {} }
+    await endpoint.close()
+    #expect(await waits.value?.code == .closed)
+    await reads.value
+    await #expect(throws: EarshotError.self) { try await endpoint.waitUntilRegistered() }
+    for await _ in await endpoint.events() { Issue.record("it has ended") }
+    _ = silent.localAddress
+  }
 }

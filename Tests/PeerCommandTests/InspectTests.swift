@@ -131,6 +131,24 @@ struct InspectTests {
     #expect(headers.map(\.isMarked) == [true, false, false, false, false, true, false])
   }
 
+  /// Media time has 16 bits of 10 ms, RTP's has 32 of 1/48,000 s.
+  @Test(arguments: [100, 400, 655, 1200])
+  func `RTP time goes on over a long pause`(seconds: Int) {
+    var numbering = RTPNumbering(source: 7)
+    let wall: UInt64 = 1_700_000_000_000_000_000
+    let first = numbering.next(Self.frame(step: 5, at: wall), [0x78, 0])
+    let second = numbering.next(
+      Self.frame(
+        step: 5 + seconds * 100, at: wall + UInt64(seconds) * 1_000_000_000 + 30_000_000,
+        isMarked: true), [0x78, 0])
+    let third = numbering.next(
+      Self.frame(step: 7 + seconds * 100, at: wall + UInt64(seconds) * 1_000_000_000 + 45_000_000),
+      [0x78, 0])
+    #expect(second.timestamp &- first.timestamp == UInt32(seconds * 48_000))
+    #expect(third.timestamp &- second.timestamp == 960)
+    #expect(third.sequenceNumber == 2)
+  }
+
   /// 0x78: 20 ms; 0x18: 60 ms; 0x70: 10 ms. The line drops one packet at each change of length.
   @Test func `RTP numbers count losses across a change of the frame length`() {
     var numbering = RTPNumbering(source: 7)

@@ -188,7 +188,7 @@ import Wire
   @Test func `a relay of before an outage is given back for a new one`() {
     var pair = ClientAndServer.allocated()
     pair.isServerAway = true
-    pair.client.checkAllocation(isPatient: true, now: pair.now)
+    pair.client.checkAllocation(.silence, now: pair.now)
     pair.run(for: .seconds(60))
     #expect(pair.events.last == .failed(.noAnswer) && pair.client.relayedAddress == nil)
     pair.isServerAway = false
@@ -208,10 +208,17 @@ import Wire
       credentials: RelayCredentials(user: "alice", password: "secret"),
       random: RandomSource(seed: 7))
     client.state = .allocated(SocketAddress(v4: 203, 0, 113, 9, port: 50_000))
-    client.checkAllocation(isPatient: true, now: .zero)
+    client.checkAllocation(.silence, now: .zero)
     #expect(client.transactions.isEmpty)
-    client.checkAllocation(now: .zero)
+    // Something else still comes by it.
+    _ = client.handle([0].span, now: .zero)
+    client.checkAllocation(.longSilence, now: .zero + .seconds(2))
+    #expect(client.transactions.isEmpty)
+    client.checkAllocation(.longSilence, now: .zero + .seconds(4))
     #expect(client.transactions.count == 1)
+    #expect(client.nextDeadline == .zero + .seconds(4))
+    client.handleTimeout(now: .zero + .seconds(7))
+    #expect(client.relayedAddress == nil)
   }
 
   @Test func `has no more channels than its limit and no packet is lost for it`() {

@@ -271,12 +271,12 @@ import Wire
     world.local = first
     world.roster.streamOpened(first, now: world.now)
     world.run(.seconds(1))
-    world.roster.checkAllocation(now: world.now)
+    world.roster.checkAllocation(.ownAddresses, now: world.now)
     world.run(.seconds(3))
     let none = world.roster.pollStreamAction()
     #expect(none == nil, "it answered")
     world.away = [0]
-    world.roster.checkAllocation(now: world.now)
+    world.roster.checkAllocation(.ownAddresses, now: world.now)
     world.run(.milliseconds(1100))
     let closing = world.roster.pollStreamAction()
     #expect(closing == .close(first))

@@ -123,10 +123,15 @@ struct FrameLedger: Sendable {
     framesUnsentAhead = min(framesUnsentAhead &+ min(count, Self.mostUnsent), Self.mostUnsent)
   }
 
-  /// Of the gap that has just ended. More than are missing there lay in a pause.
+  /// Of the gap that has just ended. More than are missing there lay in a pause. The sender's
+  /// number has 16 bits: as many wraps as the gap has room for.
   private mutating func settleUnsent(_ lostBefore: UInt64) {
     let lost = missing.lost
-    framesUnsent &+= min(framesUnsentAhead, lost - min(lost, lostBefore))
+    let gap = lost - min(lost, lostBefore)
+    if gap > framesUnsentAhead {
+      framesUnsentAhead += (gap - framesUnsentAhead) / Self.unsentWrap * Self.unsentWrap
+    }
+    framesUnsent &+= min(framesUnsentAhead, gap)
     framesUnsentAhead = 0
   }
 
@@ -276,4 +281,5 @@ struct FrameLedger: Sendable {
   private static let pageLength: Int64 = 5_000_000_000
   /// What one 16-bit count can say.
   private static let mostUnsent: UInt64 = 65_535
+  private static let unsentWrap: UInt64 = 65_536
 }

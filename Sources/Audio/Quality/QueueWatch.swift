@@ -21,6 +21,11 @@ package struct QueueWatch: Sendable, BitwiseCopyable {
       newest = (mediaTime, arrival)
       return
     }
+    guard arrival < last.arrival &+ Self.memory else {
+      self = QueueWatch()
+      newest = (mediaTime, arrival)
+      return
+    }
     let steps = mediaTime &- last.mediaTime
     guard steps > 0, steps < 0x8000, arrival >= last.arrival else { return }
     newest = (mediaTime, arrival)
@@ -37,6 +42,8 @@ package struct QueueWatch: Sendable, BitwiseCopyable {
     isGrown = arrival - since >= Self.patience
   }
 
+  /// After so long a silence nothing is known of the queue any more.
+  private static let memory: UInt64 = 5_000_000_000
   private static let most: Int64 = 40_000_000
   /// 5 ms a second: what clocks that run apart add is never taken for a queue.
   private static let forgetting: Int64 = 200

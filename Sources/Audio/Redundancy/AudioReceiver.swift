@@ -63,10 +63,10 @@ package struct AudioReceiver: ~Copyable {
     restore(in: frame, arrival: arrival)
   }
 
-  /// Frames that the sender has left out so far; a packet that was overtaken says less.
+  /// Frames that the sender has left out so far; a packet that was overtaken says a little less.
   private mutating func noteUnsent(_ count: UInt16) {
-    let new = Int16(bitPattern: count &- unsentCount)
-    guard new > 0 else { return }
+    let new = count &- unsentCount
+    guard (1..<(.max - Self.unsentOvertaken)).contains(new) else { return }
     unsentCount = count
     buffer.noteUnsent(UInt64(new))
   }
@@ -177,6 +177,7 @@ package struct AudioReceiver: ~Copyable {
     return frame
   }
 
+  private static let unsentOvertaken: UInt16 = 1024
   private static let youngFrames = 150
   private static let packetsToForget = 25
   private static let quiet: UInt64 = 10_000_000_000

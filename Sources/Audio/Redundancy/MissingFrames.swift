@@ -39,7 +39,10 @@ package struct MissingFrames: Sendable {
       self.newest = (Int64(mediaTime), length, arrival)
       return false
     }
-    let step = unwrapped(mediaTime, near: newest.step)
+    // Media time goes on in a pause, which may be longer than its numbers are told apart.
+    let pause = max(0, Int64(clamping: arrival.nanoseconds(since: newest.arrival)))
+    let step = unwrapped(
+      mediaTime, near: newest.step &+ pause / AudioFormat.stepNanoseconds)
     remove(step)
     guard step > newest.step else { return false }
     defer { self.newest = (step, length, arrival) }

@@ -160,17 +160,19 @@ package struct RTPNumbering {
   package init(source: UInt32) { self.source = source }
 
   package mutating func next(_ frame: CapturedFrame, _ payload: [UInt8]) -> RTPMapping {
-    let step = Int16(bitPattern: frame.mediaTime &- UInt16(truncatingIfNeeded: mediaStep))
+    let pause = Self.longPause(from: lastWall, to: frame.wallNanoseconds)
+    let expected = UInt16(truncatingIfNeeded: mediaStep &+ UInt32(bitPattern: pause))
+    let step = pause &+ Int32(Int16(bitPattern: frame.mediaTime &- expected))
     let isFirst = packetCount == 0
     if isFirst {
       mediaStep = UInt32(frame.mediaTime)
     } else if frame.isMarked {
       // After silence: time has passed, but no frame is missing.
       sequence += 1
-      mediaStep = mediaStep &+ UInt32(bitPattern: Int32(step))
+      mediaStep = mediaStep &+ UInt32(bitPattern: step)
     } else {
       sequence += Self.advance(by: Int64(step), from: length, to: Int64(Self.steps(in: payload)))
-      mediaStep = mediaStep &+ UInt32(bitPattern: Int32(step))
+      mediaStep = mediaStep &+ UInt32(bitPattern: step)
     }
     length = Int64(Self.steps(in: payload))
     highest = max(highest, sequence)
@@ -179,6 +181,13 @@ package struct RTPNumbering {
     return RTPMapping.audio(
       mediaStep: mediaStep, sequenceNumber: UInt16(truncatingIfNeeded: sequence), source: source,
       isMarked: frame.isMarked || isFirst)
+  }
+
+  /// In steps of 10 ms, where it was so long that media time may have wrapped; else 0.
+  private static func longPause(from earlier: UInt64, to later: UInt64) -> Int32 {
+    guard earlier > 0, later > earlier, (60...86_400).contains((later - earlier) / 1_000_000_000)
+    else { return 0 }
+    return Int32((later - earlier) / 10_000_000)
   }
 
   /// How many numbers further a frame is whose media time is `step` after the last one's; negative

@@ -48,6 +48,22 @@ import Wire
     #expect(missing.count == 0)
   }
 
+  /// Media time has 16 bits of 10 ms: more than five minutes look like a step back.
+  @Test(arguments: [200, 400, 655, 1200] as [UInt64], [false, true])
+  func `what is missing after a long pause is asked for`(seconds: UInt64, isMarked: Bool) {
+    var missing = Self.withHole()
+    let later = 1080 + seconds * 1000
+    let step = 8 + seconds * 100
+    let numbers = [UInt64(0), 1, 3].map { (step + $0 * 2, later + $0 * 20) }
+    for (index, (step, time)) in numbers.enumerated() {
+      let isGap = missing.notePrimary(
+        mediaTime: UInt16(truncatingIfNeeded: step), steps: 2,
+        isMarked: isMarked && index == 0, arrival: Self.at(time))
+      #expect(isGap == (index == 2))
+    }
+    #expect(missing.count == 1)
+  }
+
   @Test func `any sequence stays within its bounds`() {
     var random = RandomSource(seed: 77)
     var missing = MissingFrames()

@@ -34,9 +34,11 @@ import Wire
     private let before: (alice: MediaCounters, bob: MediaCounters)
 
     static func make(
-      seed: UInt64, change: (inout LinkConditions) -> Void = { _ in }
+      seed: UInt64, absence: Duration = .zero, frame: FrameLength = .milliseconds20,
+      change: (inout LinkConditions) -> Void = { _ in }
     ) throws -> Talk {
       let pair = TwoPeers(seed: seed, roundTrip: .milliseconds(60), change: change)
+      for peer in [pair.alice, pair.bob] { peer.habits.absence = absence }
       let call = try pair.connect()
       for peer in [pair.alice, pair.bob] { peer.isSilent = true }
       pair.world.mediaInterval = .seconds(3600)
@@ -47,7 +49,8 @@ import Wire
         alice: try #require(pair.alice.statistics(of: call)?.media),
         bob: try #require(pair.bob.statistics(of: call)?.media)
       )
-      var settings = AudioEngine.Settings(OpusEncoder.Settings(complexity: 0))
+      var settings = AudioEngine.Settings(
+        OpusEncoder.Settings(frameLength: frame, complexity: 0))
       settings.asksAgain = false
       let alice = try AudioEnd(settings)
       let bob = try AudioEnd(settings)
@@ -127,6 +130,33 @@ import Wire
     for (way, isCut) in [(ways.fromAlice, cut != .fromBob), (ways.fromBob, cut != .fromAlice)] {
       #expect(isCut == (way.dropped > 20), "\(way), \(story)")
       if seconds == 18 { #expect(way.made - way.sent > 100, "\(way), \(story)") }
+    }
+  }
+
+  /// The numbers on the wire have 16 bits: an absence has more frames than they tell apart.
+  @Test(arguments: [(400, 20), (720, 20), (1180, 20), (720, 10)])
+  func `after an absence both sides count what the line dropped`(
+    seconds: Int, milliseconds: Int
+  ) throws {
+    var talk = try Talk.make(
+      seed: UInt64(seconds), absence: .seconds(1200),
+      frame: milliseconds == 10 ? .milliseconds10 : .milliseconds20)
+    try talk.run(seconds: 3)
+    let pair = talk.pair
+    pair.world.network.setDown(up: true, down: true, of: pair.alice.site, now: pair.world.now)
+    try talk.run(seconds: seconds)
+    pair.world.network.setDown(up: false, down: false, of: pair.alice.site, now: pair.world.now)
+    try talk.run(seconds: 6)
+    // A second outage is counted as before.
+    pair.world.network.setDown(up: true, down: true, of: pair.alice.site, now: pair.world.now)
+    try talk.run(seconds: 2)
+    pair.world.network.setDown(up: false, down: false, of: pair.alice.site, now: pair.world.now)
+    try talk.run(seconds: 6)
+    let ways = try talk.ways()
+    let story = "\(seconds) s, frames of \(milliseconds) ms"
+    for (way, name) in [(ways.fromAlice, "Alice"), (ways.fromBob, "Bob")] {
+      Self.expectAgreement(way, "from \(name), \(story)")
+      #expect(way.made - way.sent > (seconds - 20) * 1000 / milliseconds, "\(way), \(story)")
     }
   }
 

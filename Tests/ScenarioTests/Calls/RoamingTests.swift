@@ -6,7 +6,7 @@ import Testing
 import Wire
 
 /// Addresses change in mid-call although the other side's translator lets in only what it asked
-/// for: the rendezvous carries the news. At 50 ms of round trip between any two.
+/// for: the rendezvous carries the news. Each pair with 20 seeds and several round trips.
 @Suite struct RoamingTests {
   enum Translator: String, Sendable {
     case none, full, address, port, symmetric
@@ -43,15 +43,19 @@ import Wire
     Pair(.port, .address), Pair(.port, .port), Pair(.symmetric, .none), Pair(.symmetric, .full),
     Pair(.symmetric, .address),
   ]
-  static let seeds = UInt64(1)...3
+  static let seeds = UInt64(1)...20
+  /// Between any two, in ms.
+  static let roundTrips: [Int64] = [50, 20, 120, 200]
 
-  /// The longest silence of each ear over some calls, each with `change` at a moment of its own, in
-  /// ms, least first.
-  private func gaps(_ pair: Pair, _ change: (TwoPeers) -> Void) throws -> [Int64] {
-    var gaps: [Int64] = []
+  /// The longest silence of each ear over some calls, each with `change` at a moment of its own, is
+  /// at most `most` and four round trips, in ms.
+  private func expectGaps(
+    _ pair: Pair, atMost most: Int64, _ change: (TwoPeers) -> Void
+  ) throws {
     for seed in Self.seeds {
+      let roundTrip = Self.roundTrips[Int(seed) % Self.roundTrips.count]
       let peers = TwoPeers(
-        seed: seed, roundTrip: .milliseconds(50),
+        seed: seed, roundTrip: .milliseconds(roundTrip),
         nat: (pair.alice.behaviour, pair.bob.behaviour))
       let call = try peers.connect()
       peers.world.run(.milliseconds(3_000 + Int64(seed) * 17))
@@ -59,10 +63,12 @@ import Wire
       change(peers)
       peers.world.run(.seconds(8))
       #expect(peers.isConnected(call), "seed \(seed)\n\(peers.story)")
-      gaps += [peers.alice, peers.bob].map { peers.longestGap(at: $0, from: start) }
+      for peer in [peers.alice, peers.bob] {
+        let gap = peers.longestGap(at: peer, from: start)
+        #expect(gap <= most + 4 * roundTrip, "\(peer.name), seed \(seed), round trip \(roundTrip)")
+      }
       peers.expectHungUp()
     }
-    return gaps.sorted()
   }
 
   private func rebind(_ peer: SimulatedPeer, _ peers: TwoPeers, changesAddress: Bool = true) {
@@ -76,41 +82,38 @@ import Wire
 
   // MARK: - Without notice
 
+  /// Goal: 400 ms and four round trips, as for each of the next two.
   @Test(arguments: pairs)
-  func `a new public address of one side costs at most 600 ms of audio`(pair: Pair) throws {
-    let gaps = try gaps(pair) { rebind($0.alice, $0) }
-    #expect(gaps.allSatisfy { $0 <= 600 }, "\(gaps)")
+  func `a new public address of one side is a short gap`(pair: Pair) throws {
+    try expectGaps(pair, atMost: 400) { rebind($0.alice, $0) }
   }
 
   @Test(arguments: [Pair(.port, .port), Pair(.symmetric, .address), Pair(.address, .symmetric)])
-  func `new ports of one side cost at most 600 ms of audio`(pair: Pair) throws {
-    let gaps = try gaps(pair) { rebind($0.alice, $0, changesAddress: false) }
-    #expect(gaps.allSatisfy { $0 <= 600 }, "\(gaps)")
+  func `new ports of one side are a short gap`(pair: Pair) throws {
+    try expectGaps(pair, atMost: 400) { rebind($0.alice, $0, changesAddress: false) }
   }
 
+  /// Goal: 2 s and four round trips.
   @Test(arguments: pairs)
-  func `new public addresses of both sides at once cost at most 2 s of audio`(pair: Pair) throws {
-    let gaps = try gaps(pair) {
+  func `new public addresses of both sides at once are bridged`(pair: Pair) throws {
+    try expectGaps(pair, atMost: 1_800) {
       rebind($0.alice, $0)
       rebind($0.bob, $0)
     }
-    #expect(gaps.allSatisfy { $0 <= 2_000 }, "\(gaps)")
   }
 
   // MARK: - With notice
 
   @Test(arguments: pairs)
-  func `a host that leaves for another network is heard within 500 ms`(pair: Pair) throws {
-    let gaps = try gaps(pair) { move($0.alice, to: pair.alice, $0) }
-    #expect(gaps.allSatisfy { $0 <= 500 }, "\(gaps)")
+  func `a host that leaves for another network is heard soon`(pair: Pair) throws {
+    try expectGaps(pair, atMost: 300) { move($0.alice, to: pair.alice, $0) }
   }
 
   @Test(arguments: [Pair(.none, .none), Pair(.port, .port), Pair(.address, .symmetric)])
-  func `two hosts that leave at once hear each other within 2 s`(pair: Pair) throws {
-    let gaps = try gaps(pair) {
+  func `two hosts that leave at once hear each other again`(pair: Pair) throws {
+    try expectGaps(pair, atMost: 1_800) {
       move($0.alice, to: pair.alice, $0)
       move($0.bob, to: pair.bob, $0)
     }
-    #expect(gaps.allSatisfy { $0 <= 2_000 }, "\(gaps)")
   }
 }
