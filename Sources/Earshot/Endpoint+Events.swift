@@ -224,7 +224,9 @@ extension Endpoint {
     var report = CallReport(summary, record, statistics: final, known.commands)
     report.peerName = record.peerName
     if summary.cause == .noPath {
-      report.pathAttempt = driver.readMachine { $0.pathTrial(callID) }.map(PathAttempt.init)
+      report.pathAttempt = driver.readMachine { $0.pathTrial(callID) }.map {
+        PathAttempt($0, relay: relay)
+      }
     }
     publish(.callStateChanged(CallID(callID), .ended, CallStateReason(summary.cause)))
     publish(.callEnded(CallID(callID), report))

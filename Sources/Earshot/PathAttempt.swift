@@ -70,16 +70,39 @@ public struct PathAttempt: Sendable, Equatable {
     case filtered
   }
 
+  /// What an end is behind, as far as its addresses show (RFC 4787 §4.1, §4.2).
+  public enum Translator: String, Sendable, CaseIterable {
+    /// The addresses do not show it.
+    case unknown
+    /// Others see it at its own address.
+    case none
+    /// Others see it at another address, at the same port.
+    case keepsPort
+    /// Others see it at another address and port.
+    case changesPort
+    /// It was heard from another port than the one where the rendezvous sees it.
+    case mapsEachDestination
+  }
+
   /// Where this side may be reached, as it told the other.
   public var own: [Candidate]
   /// Where the other side may be reached, and what became of each.
   public var checks: [Check]
   /// Why there was no path.
   public var cause: Cause
+  /// What this side is behind.
+  public var ownTranslator: Translator
+  /// What the other side is behind.
+  public var peerTranslator: Translator
+  /// What became of this side's relay; `nil` where it has no TURN server.
+  public var relay: RelayState?
 
-  package init(own: [Candidate], checks: [Check]) {
+  package init(own: [Candidate], checks: [Check], relay: RelayState? = nil) {
     self.own = own
     self.checks = checks
+    self.relay = relay
+    ownTranslator = Translator(own)
+    peerTranslator = Translator(checks.map(\.candidate))
     cause = Cause(own, checks)
   }
 }
@@ -102,6 +125,24 @@ extension PathAttempt.Cause {
       self = .sameTranslator
     } else {
       self = mapped.isEmpty || theirs.isEmpty ? .filtered : .translators
+    }
+  }
+}
+
+extension PathAttempt.Translator {
+  fileprivate init(_ candidates: [PathAttempt.Candidate]) {
+    let hosts = candidates.filter { $0.kind == .host }.map(\.address)
+    let heard = candidates.filter { $0.kind == .peerReflexive }.map(\.address)
+    guard let seen = candidates.first(where: { $0.kind == .serverReflexive })?.address else {
+      self = hosts.contains(where: \.isPublicV4) ? .none : .unknown
+      return
+    }
+    if hosts.contains(where: { $0.isSameHost(as: seen) }) {
+      self = .none
+    } else if heard.contains(where: { $0.isSameHost(as: seen) && $0.port != seen.port }) {
+      self = .mapsEachDestination
+    } else {
+      self = hosts.contains { $0.port == seen.port } ? .keepsPort : .changesPort
     }
   }
 }
@@ -136,20 +177,22 @@ extension PathAttempt {
       "Join the two hosts to one network, or let their router send packets between them."
     case .translators:
       "Run earshot doctor with two --rendezvous on both sides; where the mapping is bad, forward a "
-        + "UDP port of the router and pass --bind with that port, or use IPv6 on both sides."
+        + "UDP port of the router and pass --bind with that port, use IPv6 on both sides, or give "
+        + "one side a relay (--turn)."
     case .filtered:
-      "Let UDP in and out on both hosts; a fixed port (--bind) makes that one rule."
+      "Let UDP in and out on both hosts; a fixed port (--bind) makes that one rule. Or give one "
+        + "side a relay (--turn)."
     }
   }
 
-  init(_ trial: PathTrial) {
+  init(_ trial: PathTrial, relay: RelayState?) {
     self.init(
       own: trial.own.map { Candidate(Kind(PathOrigin($0.kind)), $0.address) },
       checks: trial.fates.map { fate in
         Check(
           Candidate(Kind(fate.origin), fate.address), asked: fate.checks,
           isAnswered: fate.isAnswered, hasAsked: fate.hasChallenged)
-      })
+      }, relay: relay)
   }
 }
 

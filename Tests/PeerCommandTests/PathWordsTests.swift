@@ -38,6 +38,26 @@ struct PathWordsTests {
       cause(both, PathAttempt.Check(Self.theirs, asked: 1, isAnswered: true)) == .lostAgain)
   }
 
+  @Test func `what each side is behind is what its addresses show`() {
+    func kinds(
+      _ own: [PathAttempt.Candidate], _ theirs: PathAttempt.Candidate...
+    ) -> [PathAttempt.Translator] {
+      let attempt = PathAttempt(
+        own: own, checks: theirs.map { PathAttempt.Check($0, asked: 1) })
+      return [attempt.ownTranslator, attempt.peerTranslator]
+    }
+    let other = PathAttempt.Candidate(
+      .peerReflexive, SocketAddress(v4: 198, 51, 100, 3, port: 5001))
+    let changed = PathAttempt.Candidate(
+      .serverReflexive, SocketAddress(v4: 203, 0, 113, 9, port: 4001))
+    let open = PathAttempt.Candidate(.host, SocketAddress(v4: 203, 0, 113, 9, port: 4000))
+    #expect(kinds([Self.own]) == [.unknown, .unknown])
+    #expect(kinds([Self.own, Self.ownSeen], Self.theirs) == [.keepsPort, .unknown])
+    #expect(kinds([Self.own, changed], Self.theirs, Self.theirsSeen) == [.changesPort, .keepsPort])
+    #expect(kinds([open], Self.theirs, Self.theirsSeen, other) == [.none, .mapsEachDestination])
+    #expect(kinds([open, Self.ownSeen]) == [.none, .unknown])
+  }
+
   @Test func `each cause has a sentence and a remedy of its own`() {
     let words = [
       PathAttempt(own: [], checks: []),
@@ -57,13 +77,15 @@ struct PathWordsTests {
       own: [Self.own, Self.ownSeen],
       checks: [
         PathAttempt.Check(Self.theirs, asked: 1), PathAttempt.Check(Self.theirsSeen, asked: 7),
-      ])
+      ], relay: .unavailable(.invalidArgument("The TURN server does not answer.", advice: "")))
     let text = EndTable.text(report, savedTo: nil)
     for part in [
       "no path    Both sides are behind translators", "to do      Run earshot doctor",
       "offered    10.0.0.5:4000 (own), 203.0.113.9:4000 (as the rendezvous sees it)",
       "tried      192.168.1.7:5000 (own): asked once, no answer",
       "198.51.100.3:5000 (as the rendezvous sees it): asked 7 times, no answer",
+      "translator here: one that keeps the port; there: one that keeps the port",
+      "relay      The TURN server does not answer.",
     ] { #expect(text.contains(part), "\(part)") }
     #expect(ReportPage.html(report, []).contains("asked 7 times, no answer"))
     var object = JSONObject()
@@ -73,5 +95,6 @@ struct PathWordsTests {
       json.contains(
         #"{"kind":"serverReflexive","address":"198.51.100.3:5000","asked":7,"answered":false"#))
     #expect(json.contains(#""pathAttempt":{"cause":"translators""#))
+    #expect(json.contains(#""peerTranslator":"keepsPort","relay":{"message":"The TURN server"#))
   }
 }

@@ -10,6 +10,9 @@ package enum PathWords {
     for (index, check) in attempt.checks.enumerated() {
       rows.append((index == 0 ? "tried" : "", "\(words(check.candidate)): \(fate(check))"))
     }
+    let (own, peer) = (words(attempt.ownTranslator), words(attempt.peerTranslator))
+    rows.append(("translator", "here: \(own); there: \(peer)"))
+    rows.append(("relay", relay(attempt)))
     return rows.filter { !$0.text.isEmpty }
   }
 
@@ -27,6 +30,9 @@ package enum PathWords {
       return entry.value
     }
     object.add("checks", .array(checks))
+    object.add("ownTranslator", attempt.ownTranslator.rawValue)
+    object.add("peerTranslator", attempt.peerTranslator.rawValue)
+    object.add("relay", attempt.relay.map(json))
     return object
   }
 
@@ -35,6 +41,33 @@ package enum PathWords {
     object.add("kind", candidate.kind.rawValue)
     object.add("address", candidate.address.description)
     return object
+  }
+
+  private static func json(_ relay: RelayState) -> JSONObject {
+    var object = JSONObject()
+    switch relay {
+    case .available(let address): object.add("address", address.description)
+    case .unavailable(let error): object.add("message", error.message)
+    }
+    return object
+  }
+
+  private static func words(_ translator: PathAttempt.Translator) -> String {
+    switch translator {
+    case .unknown: "not known"
+    case .none: "none"
+    case .keepsPort: "one that keeps the port"
+    case .changesPort: "one that changes the port"
+    case .mapsEachDestination: "one that maps each destination anew"
+    }
+  }
+
+  private static func relay(_ attempt: PathAttempt) -> String {
+    switch attempt.relay {
+    case .available(let address): "at \(address)"
+    case .unavailable(let error): error.message
+    case nil: "this side has no TURN server"
+    }
   }
 
   private static func words(_ candidate: PathAttempt.Candidate) -> String {

@@ -30,6 +30,11 @@ import Testing
     #expect(totals.outcomes["completed"] == 40, "\(totals.outcomes)")
   }
 
+  @Test func `two who start programs that call each other have exactly one call`() {
+    let totals = sweep(.dial, 1...100)
+    #expect(totals.outcomes["completed"] == 100, "\(totals.outcomes)")
+  }
+
   @Test func `a cancel that races an accept leaves nobody connected alone`() {
     let totals = sweep(.cancelRace, 1...40)
     #expect(totals.outcomes["cancelled"] == 40, "\(totals.outcomes)")

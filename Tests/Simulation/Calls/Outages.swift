@@ -4,7 +4,8 @@ import Primitives
 import Wire
 
 /// One long call whose line is cut, again and again, in one direction or both: whenever it carries
-/// again both hear, or the call has ended (`HearingRule`).
+/// again both hear, or the call has ended (`HearingRule`). In some worlds both let the other be
+/// away for minutes.
 package enum Outages {
   package static func run(seed: UInt64, keepsText: Bool = false) -> RunReport {
     let world = CallWorld(seed: seed, keepsText: keepsText)
@@ -21,6 +22,9 @@ package enum Outages {
       }
     }
     let (alice, bob) = (world.peers[0], world.peers[1])
+    let absence =
+      world.random.happens(0.4) ? world.random.duration(.seconds(60) ... .seconds(900)) : .zero
+    for peer in world.peers { peer.habits.absence = absence }
     bob.habits.answer = .accept(after: .milliseconds(500))
     guard world.run(atMost: .seconds(20), until: { world.peers.allSatisfy(\.isRegistered) })
     else {
@@ -38,16 +42,18 @@ package enum Outages {
       }
     }
     if !isUp { world.testimony.report("\(call): not connected within 14 s") }
-    cut(world, call)
+    cut(world, absence)
     alice.end(call)
     RandomCalls.settle(world)
     return world.report()
   }
 
-  private static func cut(_ world: CallWorld, _ call: CallID) {
+  private static func cut(_ world: CallWorld, _ absence: Duration) {
     for _ in 0..<(1 + world.random.below(3)) where world.testimony.hasOpenCalls {
       world.run(world.random.duration(.seconds(1) ... .seconds(8)))
-      let length = world.random.duration(.seconds(1) ... .seconds(25))
+      let isLong = absence > .zero && world.random.happens(0.5)
+      let length = world.random.duration(
+        isLong ? .seconds(20) ... absence + .seconds(5) : .seconds(1) ... .seconds(25))
       let kind: Fault.Kind
       switch world.random.below(6) {
       case 0, 1: kind = .blackout(peer: Int(world.random.below(2)), up: true, down: true)

@@ -29,6 +29,52 @@ package enum Races {
     return world.report()
   }
 
+  /// Two people start a program that calls the other, within half a second of each other; each calls
+  /// as soon as it is registered. Exactly one call, connected at both.
+  package static func runDial(seed: UInt64, keepsText: Bool) -> RunReport {
+    let world = CallWorld(seed: seed, keepsText: keepsText)
+    for name in CallWorld.names.prefix(2) {
+      let line = AccessConditions.clean(oneWay: .milliseconds(1 + Int64(world.random.below(75))))
+      let peer = world.addPeer(name, line) { $0.presence = .calling }
+      peer.habits.answer = .never
+      peer.habits.talk = .seconds(12)
+      dialWhenRegistered(peer, world)
+      world.run(.microseconds(Int64(world.random.below(500_000))))
+    }
+    let (alice, bob) = (world.peers[0], world.peers[1])
+    let start = world.now
+    let limit = Duration.seconds(4)
+    world.run(atMost: limit) { isConnected(alice) && isConnected(bob) }
+    let connected = world.peers.map { peer in
+      world.testimony.sides.filter { $0.host == peer.hostID && $0.time(of: .connected) != nil }
+        .map(\.call)
+    }
+    if connected[0].count != 1 || connected[0] != connected[1] {
+      world.testimony.report("dial: connected calls \(connected) \(limit) after \(start)")
+    }
+    world.run(.seconds(13))
+    RandomCalls.settle(world)
+    return world.report()
+  }
+
+  /// A program's own time passes before it calls. By name it may call somebody who is not there yet.
+  private static func dialWhenRegistered(_ peer: SimulatedPeer, _ world: CallWorld) {
+    let own = Duration.microseconds(Int64(world.random.below(100_000)))
+    let isByName = world.random.happens(0.5)
+    let name = CallWorld.names[peer.name == CallWorld.names[0] ? 1 : 0]
+    func look() {
+      let other = world.peers.first { $0.name == name }
+      guard peer.isRegistered, isByName || other != nil else {
+        return world.simulator.plan(after: .milliseconds(1)) { look() }
+      }
+      world.simulator.plan(after: own) {
+        let target = isByName ? CallTarget.name(name) : other.map { .id($0.id) }
+        if let target, peer.call(target) == nil { world.testimony.report("may not call") }
+      }
+    }
+    look()
+  }
+
   private static func isLossy(_ peer: SimulatedPeer) -> Bool {
     peer.world.network.conditions(of: peer.site).up.loses
   }

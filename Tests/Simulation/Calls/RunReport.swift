@@ -16,16 +16,19 @@ package enum Scenario: String, CaseIterable, Sendable {
   case random
   /// Two call each other within 50 ms.
   case glare
+  /// Two start programs that call each other within half a second.
+  case dial
   /// The caller cancels within 100 ms of the callee's accepting.
   case cancelRace
-  /// The line of a long call is cut for 1 to 25 s, in one direction or both.
+  /// The line of a long call is cut for 1 to 25 s, in one direction or both; for minutes, where
+  /// both let the other be away.
   case outage
 
   /// How many calls are placed in one world.
   package var callsPerWorld: Int {
     switch self {
     case .random: RandomCalls.callsPerWorld
-    case .glare, .cancelRace, .outage: 1
+    case .glare, .dial, .cancelRace, .outage: 1
     }
   }
 
@@ -33,6 +36,7 @@ package enum Scenario: String, CaseIterable, Sendable {
     switch self {
     case .random: RandomCalls.run(seed: seed, keepsText: keepsText)
     case .glare: Races.runGlare(seed: seed, keepsText: keepsText)
+    case .dial: Races.runDial(seed: seed, keepsText: keepsText)
     case .cancelRace: Races.runCancelRace(seed: seed, keepsText: keepsText)
     case .outage: Outages.run(seed: seed, keepsText: keepsText)
     }
