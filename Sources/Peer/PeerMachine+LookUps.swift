@@ -17,7 +17,12 @@ struct PendingLookUp {
   var again: Instant?
 
   /// Whether it is `peer` that is wanted, as far as that is known.
-  func isFor(_ peer: PeerID) -> Bool { target == .id(peer) || offline == peer }
+  ///
+  /// - Parameter name: whose the rendezvous says that it is: it would answer the look-up so.
+  func isFor(_ peer: PeerID, named name: PeerName?) -> Bool {
+    if target == .id(peer) || offline == peer { return true }
+    return name.map { target == .name($0) } ?? false && options.expectedID ?? peer == peer
+  }
 }
 
 /// From a name to an invitation (docs/protocol/rendezvous.md §3).
@@ -49,7 +54,7 @@ extension PeerMachine {
     guard let index = lookups.firstIndex(where: { $0.request == result.request }) else { return }
     let lookup = lookups.remove(at: index)
     switch result.status {
-    case .unknown: publish(.unresolved(lookup.callID, .unknown))
+    case .unknown: askAgain(lookup, orSay: .unknown, now: now)
     case .offline: handleOffline(lookup, result.card, now: now)
     case .tooManyRequests: publish(.unresolved(lookup.callID, .tooManyRequests))
     case .online:
@@ -61,16 +66,24 @@ extension PeerMachine {
     }
   }
 
-  /// The other one may be calling us in this moment, and be there a little later than we. So a
-  /// program that makes a call asks again for 2 s; a call of the other one ends that at once.
   private mutating func handleOffline(_ lookup: PendingLookUp, _ card: [UInt8], now: Instant) {
     var lookup = lookup
     lookup.offline = believe(card, from: nil, now: now)?.id
     if let peer = lookup.offline, joinTheirs(lookup, peer, now: now) { return }
+    askAgain(lookup, orSay: .notOnline, now: now)
+  }
+
+  /// The other one may be calling us in this moment, and be there a little later than we, perhaps
+  /// for the first time. So a program that makes a call asks again for 2 s; a call of the other one
+  /// ends that at once.
+  private mutating func askAgain(
+    _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
+  ) {
     let again = now + Self.offlinePace
     guard configuration.presence == .calling, peerProbe?.callID != lookup.callID,
       again <= lookup.began + Self.offlinePatience
-    else { return publish(.unresolved(lookup.callID, .notOnline)) }
+    else { return publish(.unresolved(lookup.callID, failure)) }
+    var lookup = lookup
     lookup.again = again
     lookups.append(lookup)
   }
@@ -85,8 +98,8 @@ extension PeerMachine {
   }
 
   /// Whom we are looking up calls us: both called each other.
-  mutating func joinIfDialled(_ link: CallLink, now: Instant) {
-    guard !link.isProbe, let lookup = lookups.first(where: { $0.isFor(link.peer) }),
+  mutating func joinIfDialled(_ link: CallLink, named name: PeerName?, now: Instant) {
+    guard !link.isProbe, let lookup = lookups.first(where: { $0.isFor(link.peer, named: name) }),
       joinTheirs(lookup, link.peer, now: now)
     else { return }
     lookups.removeAll { $0.callID == lookup.callID }

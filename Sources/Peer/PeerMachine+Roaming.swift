@@ -84,8 +84,8 @@ extension PeerMachine {
     ledger.allowAbsence(link.callID, absence)
   }
 
-  /// How long a message is tried. What a side sends and wants holds until it says something else: it
-  /// is told however long the call goes on without a word.
+  /// How long a message is tried. What a side sends and wants holds until it says something else:
+  /// it is told however long the call goes on without a word.
   func lifetime(of control: CallControlMessage, _ link: CallLink) -> Duration {
     switch control {
     case .mediaState, .mediaWanted:

@@ -180,7 +180,8 @@ extension PeerMachine {
     link.isProbe = payload.offer.media.entries.map(\.codec) == [.probe]
     links.append(link)
     if !link.isProbe { notice(link, card, from: caller) }
-    announce(payload, link, now: now)
+    let confirmed = card.content.name == caller.name ? caller.name : nil
+    announce(payload, link, named: confirmed, now: now)
   }
 
   private mutating func notice(_ link: CallLink, _ card: ContactCard, from caller: Caller) {
@@ -195,7 +196,9 @@ extension PeerMachine {
             userExtension: link.remoteUserExtension, media: link.remoteMedia))))
   }
 
-  private mutating func announce(_ payload: InvitePayload, _ link: CallLink, now: Instant) {
+  private mutating func announce(
+    _ payload: InvitePayload, _ link: CallLink, named name: PeerName?, now: Instant
+  ) {
     let refusal: CallReason?
     if link.isProbe {
       refusal = probeRefusal(payload.offer)
@@ -212,7 +215,8 @@ extension PeerMachine {
         ringTimeout: milliseconds == 0 ? nil : .milliseconds(Int64(milliseconds)),
         refusal: refusal),
       rendezvousMilliseconds: rendezvousMilliseconds(now: now), now: now)
-    if link.isProbe { acceptProbe(link, now: now) } else { joinIfDialled(link, now: now) }
+    if link.isProbe { acceptProbe(link, now: now) }
+    joinIfDialled(link, named: name, now: now)
     if ledger.peer(of: payload.callID) == nil { links.removeAll { $0 === link } }
   }
 

@@ -101,6 +101,9 @@ import Wire
       let picture = end.framesReceived.first { $0.at >= back }?.at
       #expect(TwoPeers.milliseconds(back, picture) <= 8_000, "\(end.peer.name)\n\(pair.story)")
     }
-    pair.expectHungUp()
+    let hasEnded = pair.alice.end(call)
+    #expect(hasEnded)
+    pair.world.run(.seconds(3))
+    pair.expectNoViolations()
   }
 }

@@ -29,8 +29,8 @@ package enum Races {
     return world.report()
   }
 
-  /// Two people start a program that calls the other, within half a second of each other; each calls
-  /// as soon as it is registered. Exactly one call, connected at both.
+  /// Two people start a program that calls the other, within half a second of each other; each
+  /// calls as soon as it is registered. Exactly one call, connected at both.
   package static func runDial(seed: UInt64, keepsText: Bool) -> RunReport {
     let world = CallWorld(seed: seed, keepsText: keepsText)
     for name in CallWorld.names.prefix(2) {
@@ -57,7 +57,7 @@ package enum Races {
     return world.report()
   }
 
-  /// A program's own time passes before it calls. By name it may call somebody who is not there yet.
+  /// A program's own time passes before it calls. By name it may call somebody who is not there.
   private static func dialWhenRegistered(_ peer: SimulatedPeer, _ world: CallWorld) {
     let own = Duration.microseconds(Int64(world.random.below(100_000)))
     let isByName = world.random.happens(0.5)

@@ -52,7 +52,7 @@ package final class VideoEnd {
     pattern = TemporalPattern(layerCount: layers)
     self.call = call
     self.world = world
-    peer.host.observe = { [unowned self] event, now in observe(event) }
+    peer.host.observe = { [weak self] event, _ in self?.observe(event) }
   }
 
   private func observe(_ event: PeerEvent) {
