@@ -101,9 +101,7 @@ import Wire
       let picture = end.framesReceived.first { $0.at >= back }?.at
       #expect(TwoPeers.milliseconds(back, picture) <= 8_000, "\(end.peer.name)\n\(pair.story)")
     }
-    let hasEnded = pair.alice.end(call)
-    #expect(hasEnded)
-    pair.world.run(.seconds(3))
-    pair.expectNoViolations()
+    // Nobody is woken again and again without anything to do.
+    #expect(pair.world.simulator.livelock == nil)
   }
 }
