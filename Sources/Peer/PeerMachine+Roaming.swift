@@ -66,6 +66,7 @@ extension PeerMachine {
 
   /// The rendezvous has shown where we are.
   mutating func noteOwnAddress(now: Instant) {
+    relay?.hurry(now: now)
     for link in links where link.roaming.search.isActive && link.roaming.told != ownCandidates {
       link.roaming.search.noteNewAddress(now: now)
       driveSearch(link, now: now)

@@ -9,13 +9,15 @@ WHOLE = {
     "moves": lambda: tables.moves(ALL_MOVES),
     "switches": lambda: switches.switches(),
     "outages": lambda: tables.outages([1, 5, 10, 15, 18, 25], ["a", "b", "ab"], [("none", "none"), ("port", "port")]),
-    "absences": lambda: tables.absences([30, 90], [("none", "none"), ("port", "port")]),
+    "absences": lambda: tables.absences([30, 90], ABSENT + (ABSENT_RELAYED if relayed.missing() is None else [])),
     "families": lambda: tables.families(list(tables.FAMILIES)),
     "ports": lambda: ports.ports(),
     "relays": lambda: relayed.relays(TRANSLATORS),
     "sizes": lambda: sizes.sizes([1472, 1300, 1200, 1199, 1000, 548], [1199, 1000, 700, 576]),
     "doctor": lambda: verdicts.verdicts(list(verdicts.KNOWN), long=True),
 }
+ABSENT = [("none", "none"), ("port", "port")]
+ABSENT_RELAYED = [("symmetric", "symmetric"), ("udpblock", "symmetric")]
 # Only when asked for by name.
 LONG = {"endurance": lambda: endurance.endurance(MINUTES, 5)}
 MINUTES = 240

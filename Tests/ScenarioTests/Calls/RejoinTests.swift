@@ -117,7 +117,8 @@ import Wire
     for seed in UInt64(1)...4 {
       let world = try World(
         seed: seed, translator: .symmetric, hasRelay: true, absence: Self.everyMinute(20))
-      let back = world.cut(.seconds(seconds))
+      // Whatever was just being tried when the line comes back.
+      let back = world.cut(.milliseconds(seconds * 1_000 + Int64(seed) * 2_300))
       world.pair.world.run(.seconds(40))
       world.expectHeard(since: back, within: 5_000)
       world.pair.expectHungUp()
