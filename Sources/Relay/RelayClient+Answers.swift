@@ -17,7 +17,10 @@ extension RelayClient {
     case .allocate: noteAllocated(message, now: now)
     case .refresh:
       stream.answerBy = nil
-      if case .allocating = state { return allocateAnew(now: now) }
+      if case .allocating = state {
+        givenBackAt = now
+        return allocateAnew(now: now)
+      }
       noteLifetime(message, now: now)
     case .permit(let host):
       setPermission(host, dueAt: now + limits.permissionPeriod)
@@ -119,7 +122,8 @@ extension RelayClient {
   ) -> Bool {
     switch purpose {
     case .allocate:
-      guard error == .allocationLost, let old else { return false }
+      guard error == .allocationLost else { return false }
+      guard let old else { return waitForRoom(now: now) }
       self.old = nil
       authentication = old.proof
       credentials = old.credentials
@@ -131,6 +135,16 @@ extension RelayClient {
     case .permit, .bind: return false
     }
   }
+
+  /// A server may keep for a moment what was given back (coturn: 1 s).
+  private mutating func waitForRoom(now: Instant) -> Bool {
+    guard let givenBackAt, now < givenBackAt + Self.mostRoomPause else { return false }
+    transactions.append(RelayTransaction(.allocate, makeID(), at: now + Self.roomPause))
+    return true
+  }
+
+  private static let roomPause = Duration.milliseconds(250)
+  private static let mostRoomPause = Duration.seconds(3)
 
   /// The relay of before was given back, or is not there any more.
   private mutating func allocateAnew(now: Instant) {

@@ -50,6 +50,8 @@ package struct RelayClient: Sendable {
   /// Of a relay that was lost because the server did not answer: it may still keep it for us, and
   /// then gives no other.
   var old: (proof: RelayAuthentication, credentials: RelayCredentials)?
+  /// When that one was last given back for a new one.
+  var givenBackAt: Instant?
   private var events: [RelayEvent] = []
   package internal(set) var counters = RelayCounters()
 

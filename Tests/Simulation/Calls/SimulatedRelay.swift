@@ -159,7 +159,8 @@ package struct RelayServerMachine: ~Copyable, DatagramMachine {
     case .allocate: return refusal(of: message, 437)
     case .refresh:
       let isEnd = message.lifetime == 0
-      allocations[index].expires = isEnd ? now : now + Self.lifetime
+      // What is given back is kept for a second all the same, as coturn does.
+      allocations[index].expires = now + (isEnd ? .seconds(1) : Self.lifetime)
       return success(of: message) { $0.append(.lifetime, isEnd ? 0 : 600) }
     case .createPermission:
       if let peer = message.peerAddress { permit(peer, index, now: now) }
