@@ -53,7 +53,8 @@ struct PathWordsTests {
     let open = PathAttempt.Candidate(.host, SocketAddress(v4: 203, 0, 113, 9, port: 4000))
     #expect(kinds([Self.own]) == [.unknown, .unknown])
     #expect(kinds([Self.own, Self.ownSeen], Self.theirs) == [.keepsPort, .unknown])
-    #expect(kinds([Self.own, changed], Self.theirs, Self.theirsSeen) == [.changesPort, .keepsPort])
+    #expect(
+      kinds([Self.own, changed], Self.theirs, Self.theirsSeen) == [.changesPort, .keepsPort])
     #expect(kinds([open], Self.theirs, Self.theirsSeen, other) == [.none, .mapsEachDestination])
     #expect(kinds([open, Self.ownSeen]) == [.none, .unknown])
   }

@@ -53,7 +53,7 @@ package enum Outages {
       world.run(world.random.duration(.seconds(1) ... .seconds(8)))
       let isLong = absence > .zero && world.random.happens(0.5)
       let length = world.random.duration(
-        isLong ? .seconds(20) ... absence + .seconds(5) : .seconds(1) ... .seconds(25))
+        isLong ? .seconds(20)...absence + .seconds(5) : .seconds(1) ... .seconds(25))
       let kind: Fault.Kind
       switch world.random.below(6) {
       case 0, 1: kind = .blackout(peer: Int(world.random.below(2)), up: true, down: true)
