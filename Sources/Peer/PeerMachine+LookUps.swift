@@ -79,12 +79,15 @@ extension PeerMachine {
   private mutating func askAgain(
     _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
   ) {
-    let again = now + Self.offlinePace
-    guard configuration.presence == .calling, peerProbe?.callID != lookup.callID,
-      again <= lookup.began + Self.offlinePatience
-    else { return publish(.unresolved(lookup.callID, failure)) }
+    let end = lookup.began + Self.offlinePatience
+    guard configuration.presence == .calling, peerProbe?.callID != lookup.callID, now < end else {
+      publish(.unresolved(lookup.callID, failure))
+      // Who rang meanwhile is not the one that was meant.
+      if lookups.isEmpty { refuseOthers(now: now) }
+      return
+    }
     var lookup = lookup
-    lookup.again = again
+    lookup.again = min(now + Self.offlinePace, end)
     lookups.append(lookup)
   }
 

@@ -123,8 +123,8 @@ extension RelayClient {
     switch purpose {
     case .allocate:
       guard error == .allocationLost else { return false }
-      guard let old else { return waitForRoom(now: now) }
-      self.old = nil
+      guard let old, !old.isTried else { return waitForRoom(now: now) }
+      self.old?.isTried = true
       authentication = old.proof
       credentials = old.credentials
       begin(.refresh(0), now: now)
@@ -158,16 +158,14 @@ extension RelayClient {
   mutating func loseRelay(_ error: RelayError, now: Instant) {
     if case .closing = state { return }
     let hadRelay = relayedAddress != nil
-    if hadRelay {
-      old = nil
-      if error == .noAnswer, let authentication { old = (authentication, credentials) }
-    }
+    noteLoss(error, hadRelay: hadRelay, now: now)
     forgetAllocation()
     state = .idle
     // A server that has an old allocation of our port answers 437 to a new one as well.
     // A stream that ends before there is a relay would end again.
     let isOld = !hadRelay && (error == .allocationLost || error == .connectionLost)
     var pause = isOld ? Self.oldAllocationPause : error.retryAfter
+    if error == .noAnswer, transport != .udp, isMissed(now: now) { pause = limits.silencePause }
     if error == .wrongCredentials, hasNewerCredentials { pause = .zero }
     if hadRelay, pause == .zero {
       // A server that gives relays and takes them again is not asked without end.
@@ -177,6 +175,24 @@ extension RelayClient {
     retryAt = pause.map { now + $0 }
     publish(.failed(error))
   }
+
+  private mutating func noteLoss(_ error: RelayError, hadRelay: Bool, now: Instant) {
+    if hadRelay {
+      missedSince = now
+      old = error == .noAnswer ? authentication.map { OldRelay($0, credentials) } : nil
+    } else if error == .noAnswer {
+      old?.isTried = false
+    } else if error == .allocationLost {
+      old = nil
+    }
+  }
+
+  /// Whether there was a relay not long ago: as long as a call may wait for a side that is away.
+  func isMissed(now: Instant) -> Bool {
+    missedSince.map { now < $0 + Self.longestMissed } ?? false
+  }
+
+  private static let longestMissed = Duration.seconds(1200)
 
   /// Until the server may have forgotten an allocation of an earlier program on our port, or be
   /// well again.
@@ -209,5 +225,18 @@ extension RelayClient {
       channels[index].isBound = isBound
       channels[index].dueAt = dueAt
     }
+  }
+}
+
+/// A relay that was lost because the server did not answer, and how it is given back.
+struct OldRelay: Sendable {
+  let proof: RelayAuthentication
+  let credentials: RelayCredentials
+  /// Whether it was given back, as far as we know.
+  var isTried = false
+
+  init(_ proof: RelayAuthentication, _ credentials: RelayCredentials) {
+    self.proof = proof
+    self.credentials = credentials
   }
 }

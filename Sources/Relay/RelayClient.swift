@@ -49,7 +49,9 @@ package struct RelayClient: Sendable {
   var lostAt: Instant?
   /// Of a relay that was lost because the server did not answer: it may still keep it for us, and
   /// then gives no other.
-  var old: (proof: RelayAuthentication, credentials: RelayCredentials)?
+  var old: OldRelay?
+  /// When a relay was last lost that had been given.
+  var missedSince: Instant?
   /// When that one was last given back for a new one.
   var givenBackAt: Instant?
   private var events: [RelayEvent] = []
@@ -124,7 +126,7 @@ package struct RelayClient: Sendable {
     guard transport == .udp else {
       state = .connecting
       stream.isWanted = true
-      stream.connectBy = now + limits.connecting
+      stream.connectBy = now + (isMissed(now: now) ? limits.connectingAgain : limits.connecting)
       return
     }
     state = .allocating
@@ -153,9 +155,7 @@ package struct RelayClient: Sendable {
     if case .allocated = state { renewPermissions(now: now) }
   }
 
-  /// The own addresses have changed: perhaps the server no longer knows us by the new one. It says
-  /// so, and a new relay is asked for.
-  ///
+  /// Perhaps the server no longer knows us. It says so, and a new relay is asked for.
   package mutating func checkAllocation(_ cause: RelayDoubt, now: Instant) {
     guard case .allocated = state, !isUnderWay(.refresh(limits.lifetime)) else { return }
     if transport != .udp {

@@ -29,6 +29,9 @@ package struct RelayLimits: Sendable {
 
   /// The longest wait for a stream to the server.
   package var connecting = Duration.seconds(10)
+  /// The same where there was a relay by the server not long ago: the kernel asks at once, after 1
+  /// and after 3 s, and then only after 7.
+  package var connectingAgain = Duration.seconds(4)
   /// How long a stream may be silent when it is asked after a change of the own addresses: a stream
   /// keeps the address that it began with, and one from an address that is gone says nothing.
   package var streamPatience = Duration.seconds(1)

@@ -120,7 +120,7 @@ package struct RelayRoster: Sendable {
     settle(now: now)
   }
 
-  /// The own addresses have changed (`RelayClient.checkAllocation`).
+  /// Perhaps the relay is no more (`RelayClient.checkAllocation`).
   package mutating func checkAllocation(_ cause: RelayDoubt, now: Instant) {
     if let chosen { entries[chosen].client.checkAllocation(cause, now: now) }
   }

@@ -104,7 +104,7 @@ extension Diagnostician {
     _ silences: [Duration], at place: Place, _ asker: Endpoint
   ) async throws(EarshotError) -> [(silence: Duration, isAlive: Bool)] {
     var sockets: [(silence: Duration, endpoint: Endpoint, since: Instant)] = []
-    for silence in silences {
+    for silence in silences where !Task.isCancelled {
       let endpoint = try await open(place, bind: anyPort)
       guard await endpoint.isRegistered(by: SystemClock.now + plan.patience) else {
         await endpoint.close()

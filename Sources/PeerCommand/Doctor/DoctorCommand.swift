@@ -79,7 +79,7 @@ package struct DoctorCommand: Sendable {
     .interrupted, "Interrupted before the diagnosis was done.")
   /// For a port that the router has opened, which is given back, and for what else is open. A
   /// second signal is not waited for.
-  private static let farewellPatience = Duration.seconds(1)
+  private static let farewellPatience = Duration.milliseconds(1_500)
 
   private func planWithToken() throws(CommandFailure) -> DiagnosisPlan {
     var plan = plan

@@ -77,7 +77,7 @@ import Wire
   }
 
   /// A side whose video waits for the other is at rest, and its pictures come again.
-  @Test(arguments: [18, 60, 400] as [Int64], [false, true])
+  @Test(arguments: [18, 60] as [Int64], [false, true])
   func `a video call goes on after the line was away`(seconds: Int64, fallsBack: Bool) throws {
     var settings = VideoSettings()
     settings.fallsBack = fallsBack

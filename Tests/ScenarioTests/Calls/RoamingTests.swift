@@ -82,7 +82,7 @@ import Wire
 
   // MARK: - Without notice
 
-  /// Goal: 400 ms and four round trips, as for each of the next two.
+  /// Goal: 400 ms and four round trips, as for new ports.
   @Test(arguments: pairs)
   func `a new public address of one side is a short gap`(pair: Pair) throws {
     try expectGaps(pair, atMost: 400) { rebind($0.alice, $0) }
@@ -93,7 +93,7 @@ import Wire
     try expectGaps(pair, atMost: 400) { rebind($0.alice, $0, changesAddress: false) }
   }
 
-  /// Goal: 2 s and four round trips.
+  /// Goal: 1.8 s and four round trips.
   @Test(arguments: pairs)
   func `new public addresses of both sides at once are bridged`(pair: Pair) throws {
     try expectGaps(pair, atMost: 1_800) {
