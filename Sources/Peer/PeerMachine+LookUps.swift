@@ -74,8 +74,8 @@ extension PeerMachine {
   }
 
   /// The other one may be calling us in this moment, and be there a little later than we, perhaps
-  /// for the first time. So a program that makes a call asks again for 2 s; a call of the other one
-  /// ends that at once.
+  /// for the first time. So a program that makes a call asks again for 1.5 s. A call of the other
+  /// one ends that at once.
   private mutating func askAgain(
     _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
   ) {
@@ -109,7 +109,7 @@ extension PeerMachine {
   }
 
   private static var offlinePace: Duration { .milliseconds(500) }
-  private static var offlinePatience: Duration { .seconds(2) }
+  private static var offlinePatience: Duration { .milliseconds(1500) }
 
   private struct LookUpRefusal: Error {
     var failure: LookUpFailure

@@ -155,7 +155,7 @@ import Testing
     rendezvous.stop()
   }
 
-  @Test func `an examination that is cancelled ends at once`() async throws {
+  @Test func `an examination that is cancelled says that it is closed`() async throws {
     var plan = DiagnosisPlan(rendezvous: ["127.0.0.1:7"])
     plan.bind = "127.0.0.1:0"
     let told = plan

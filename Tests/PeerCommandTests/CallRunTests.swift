@@ -26,6 +26,20 @@ import Testing
     return try await Task(executorPreference: loop) { try await body(loop) }.value
   }
 
+  /// The same, with a call to Bob.
+  private static func withCall(
+    _ body: @Sendable @escaping (OnlineSession, CallRun) async throws -> Void
+  ) async throws {
+    let folder = try TemporaryFolder()
+    let command = try options([], folder)
+    try await onLoop { loop in
+      let console = Console(isJSON: false, isQuiet: true)
+      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
+      let run = CallRun(Sample.id, session, command.sound, role: .caller, peer: "bob")
+      try await body(session, run)
+    }
+  }
+
   @Test func `a call goes from connected to its report, and writes it all down`() async throws {
     let folder = try TemporaryFolder()
     let page = folder.file("report.html")
@@ -59,12 +73,7 @@ import Testing
   }
 
   @Test func `nothing is kept for a report that nobody asked for`() async throws {
-    let folder = try TemporaryFolder()
-    let command = try Self.options([], folder)
-    try await Self.onLoop { loop in
-      let console = Console(isJSON: false, isQuiet: true)
-      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
-      let run = CallRun(Sample.id, session, command.sound, role: .caller, peer: "bob")
+    try await Self.withCall { session, run in
       for _ in 0..<100 {
         _ = await run.take(.endpoint(.statistics(Sample.id, Sample.statistics())))
       }
@@ -74,12 +83,7 @@ import Testing
   }
 
   @Test func `two calls at once go on as one, under the other's ID`() async throws {
-    let folder = try TemporaryFolder()
-    let command = try Self.options([], folder)
-    try await Self.onLoop { loop in
-      let console = Console(isJSON: false, isQuiet: true)
-      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
-      let run = CallRun(Sample.id, session, command.sound, role: .caller, peer: "bob")
+    try await Self.withCall { session, run in
       let other = CallID(bytes: Array(16..<32))
       _ = await run.take(.endpoint(.callProgress(Sample.id, .replaced(by: other))))
       #expect(run.id == other)

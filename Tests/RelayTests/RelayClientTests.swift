@@ -221,6 +221,27 @@ import Wire
     #expect(client.relayedAddress == nil)
   }
 
+  /// The kernel asks less and less often for a connection, and nobody says that the line is back:
+  /// Goal: within 5 s of it, for as long as a call may wait. A server that is gone costs less then.
+  @Test func `a stream that is missed is tried again soon, and rarely after twenty minutes`() {
+    var client = RelayClient(
+      server: ClientAndServer.address, transport: .tcp,
+      credentials: RelayCredentials(user: "alice", password: "secret"),
+      random: RandomSource(seed: 8))
+    client.state = .allocated(SocketAddress(v4: 203, 0, 113, 9, port: 50_000))
+    client.streamEnded(.connectionLost, now: .zero)
+    var tries: [Instant] = []
+    while let deadline = client.nextDeadline, deadline < .zero + .seconds(1_400) {
+      let wasAsking = client.isAsking
+      client.handleTimeout(now: deadline)
+      if client.isAsking, !wasAsking { tries.append(deadline) }
+    }
+    let gaps = zip(tries, tries.dropFirst()).map { ($0, $1 - $0) }
+    #expect(gaps.filter { $0.0 < .zero + .seconds(1_190) }.allSatisfy { $0.1 <= .seconds(5) })
+    #expect(gaps.filter { $0.0 > .zero + .seconds(1_200) }.allSatisfy { $0.1 >= .seconds(20) })
+    #expect(tries.count > 240 && gaps.count { $0.0 > .zero + .seconds(1_200) } > 5)
+  }
+
   @Test func `has no more channels than its limit and no packet is lost for it`() {
     var pair = ClientAndServer.allocated()
     for port in UInt16(1)...200 {
