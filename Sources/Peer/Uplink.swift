@@ -2,7 +2,7 @@ import Congestion
 import Primitives
 
 /// What a path may be used for: the estimate that its reports lead to, and the gate that spreads
-/// packets by it (docs/decisions/0012). One for each session that carries media.
+/// packets by it (docs/congestion.md). One for each session that carries media.
 struct Uplink: Sendable {
   private(set) var estimator: BandwidthEstimator
   private(set) var gate: PacingGate

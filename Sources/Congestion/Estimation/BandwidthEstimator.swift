@@ -1,7 +1,7 @@
 package import Primitives
 
 /// How fast this host may send on one path, from what FEEDBACK says of each packet
-/// (docs/decisions/0012). All rates are in bit/s on the line, with IP and UDP headers.
+/// (docs/congestion.md). All rates are in bit/s on the line, with IP and UDP headers.
 ///
 /// Use: `handle` each outcome that `SentPacketHistory` polls, then `finishReport`; obey `estimate`,
 /// `pacingRate` and `inFlightLimit`. Nothing is allocated after construction.

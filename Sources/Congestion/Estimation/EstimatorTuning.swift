@@ -1,4 +1,4 @@
-/// The constants of the estimator, and where they come from (docs/decisions/0012). Times are in
+/// The constants of the estimator, and where they come from (docs/congestion.md). Times are in
 /// microseconds.
 package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var pacingGain = 1.1

@@ -1,6 +1,6 @@
 package import Primitives
 
-/// Decides when a link carries audio alone, and when video is tried again (docs/decisions/0012).
+/// Decides when a link carries audio alone, and when video is tried again (docs/congestion.md).
 ///
 /// One instance decides what this host publishes on a link, from its own estimate; another what it
 /// asks a sender to leave out, from what it receives. Both enter and leave by the same rules.
