@@ -76,8 +76,8 @@ import Wire
     pair.expectHungUp()
   }
 
-  /// A side whose video waits for the other is at rest. Goal: pictures 2 s after the line. A fallback
-  /// first watches the line for `FallbackLimits.returnTime`, 2 s, so that it has 3 s.
+  /// A side whose video waits for the other is at rest. Goal: pictures 2 s after the line. A
+  /// fallback first watches the line for `FallbackLimits.returnTime`, 2 s, so that it has 3 s.
   @Test(arguments: [18, 60] as [Int64], [false, true])
   func `a video call goes on after the line was away`(seconds: Int64, fallsBack: Bool) throws {
     var settings = VideoSettings()

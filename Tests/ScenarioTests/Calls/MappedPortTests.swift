@@ -21,7 +21,7 @@ import Wire
       (mapping, SimulatedNAT.Behaviour.symmetric), (.symmetric, mapping), (mapping, mapping),
       (mapping, .portRestricted), (.portRestricted, mapping), (mapping, .unguarded),
       (.unguarded, mapping),
-    ], 1...3 as ClosedRange<UInt64>)
+    ], 1...20 as ClosedRange<UInt64>)
   func `one router that maps is enough for any other translator`(
     nats: (SimulatedNAT.Behaviour, SimulatedNAT.Behaviour), seed: UInt64
   ) throws {

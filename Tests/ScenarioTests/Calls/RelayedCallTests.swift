@@ -53,7 +53,7 @@ import Wire
     let isClosed = Self.closed.contains {
       $0.alice == pair.alice && $0.bob == pair.bob
     }
-    for seed in UInt64(1)...3 {
+    for seed in UInt64(1)...20 {
       let peers = peers(pair, seed: seed)
       let call = try peers.connect()
       expectConnected(peers, call, isRelayed: isClosed)
@@ -68,7 +68,7 @@ import Wire
 
   /// Nothing passes between the two but by the relay and the rendezvous.
   @Test func `two networks that let nothing of each other in connect`() throws {
-    for seed in UInt64(1)...4 {
+    for seed in UInt64(1)...20 {
       let peers = peers(Pair(.port, .full), seed: seed)
       peers.world.network.block(from: peers.alice.site, to: peers.bob.site)
       peers.world.network.block(from: peers.bob.site, to: peers.alice.site)
@@ -83,7 +83,7 @@ import Wire
     _ pair: Pair, settling: Duration = .seconds(8), _ change: (TwoPeers) -> Void
   ) throws -> [Int64] {
     var gaps: [Int64] = []
-    for seed in UInt64(1)...4 {
+    for seed in UInt64(1)...20 {
       let peers = peers(pair, seed: seed)
       let call = try peers.connect()
       peers.world.run(.milliseconds(3_000 + Int64(seed) * 17))
@@ -136,7 +136,7 @@ import Wire
 
   @Test(arguments: [3, 15, 18] as [Int64])
   func `sound is back within a second of the line`(seconds: Int64) throws {
-    for seed in UInt64(1)...4 {
+    for seed in UInt64(1)...20 {
       let peers = peers(Pair(.symmetric, .port), seed: seed)
       let call = try peers.connect()
       peers.world.run(.seconds(4))
@@ -158,7 +158,7 @@ import Wire
 
   /// What only the relay carried goes directly when that becomes possible.
   @Test func `a direct path that opens later is taken without a gap`() throws {
-    for seed in UInt64(1)...4 {
+    for seed in UInt64(1)...20 {
       let peers = peers(Pair(.port, .port), seed: seed)
       let network = peers.world.network
       network.block(from: peers.alice.site, to: peers.bob.site)

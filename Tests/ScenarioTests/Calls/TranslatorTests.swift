@@ -51,7 +51,7 @@ import Wire
       (SimulatedNAT.Behaviour.unguarded, SimulatedNAT.Behaviour.unguarded),
       (.unguarded, .portRestricted), (.portRestricted, .unguarded),
       (.unguarded, .addressRestricted), (.addressRestricted, .unguarded),
-    ], 1...4 as ClosedRange<UInt64>)
+    ], 1...20 as ClosedRange<UInt64>)
   func `a translator without a firewall keeps nobody apart`(
     nats: (SimulatedNAT.Behaviour, SimulatedNAT.Behaviour), seed: UInt64
   ) throws {
@@ -61,7 +61,7 @@ import Wire
         configure: {
           $0.policy.preparation = preparation
         })
-      pair.bob.habits.answer = .accept(after: .milliseconds(Int64(seed) * 100))
+      pair.bob.habits.answer = .accept(after: .milliseconds(Int64(seed) * 25))
       let call = try #require(pair.alice.call(.id(pair.bob.id)))
       pair.world.run(.seconds(5))
       #expect(pair.isConnected(call), "\(preparation)\n\(pair.story)")

@@ -40,7 +40,7 @@ import Wire
     return call
   }
 
-  @Test(arguments: [1, 2, 3] as [UInt64])
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func `a rendezvous answers from the address that was asked`(seed: UInt64) throws {
     let (world, alice, bob) = world(seed: seed)
     #expect(alice.isRegistered && bob.isRegistered)

@@ -13,6 +13,8 @@ package final class CallWorld {
   package let log: RunLog
   package private(set) var rendezvous: SimulatedRendezvous
   package private(set) var peers: [SimulatedPeer] = []
+  /// The TURN server, where there is one.
+  package internal(set) var relay: SimulatedRelay?
   package var testimony = Testimony()
   /// When a user last did something, or a fault ended.
   package private(set) var lastAct = Instant.zero
@@ -173,6 +175,7 @@ package final class CallWorld {
     case .move(let peer): peers[peer].move(to: network.addSite(.lte))
     case .worseLine(let peer, let access):
       network.setConditions(access, of: peers[peer].site, now: now)
+    case .relayCrash: if let relay { crash(relay) }
     }
   }
 
@@ -189,6 +192,7 @@ package final class CallWorld {
     case .rendezvousCrash: if !rendezvous.host.isRunning { rendezvous.start() }
     case .rebind, .move: break
     case .worseLine(let peer, _): network.setConditions(.dsl, of: peers[peer].site, now: now)
+    case .relayCrash: if let relay, !relay.host.isRunning { relay.start() }
     }
   }
 }

@@ -15,6 +15,8 @@ package struct Fault: Sendable {
     /// The peer walks to another network, and its program is told.
     case move(peer: Int)
     case worseLine(peer: Int, AccessConditions)
+    /// The TURN server is started anew, without anything that it had given.
+    case relayCrash
   }
 
   package var kind: Kind

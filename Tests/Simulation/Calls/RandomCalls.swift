@@ -15,19 +15,26 @@ package enum RandomCalls {
   package static func run(seed: UInt64, keepsText: Bool = false) -> RunReport {
     let world = CallWorld(seed: seed, keepsText: keepsText)
     let count = 2 + Int(world.random.below(3))
+    let relays = RelayPlan.random(seed: seed, peers: count, in: world)
     for index in 0..<count {
-      let peer = world.addPeer(
-        CallWorld.names[index], line(&world.random), nat: translator(&world.random),
-        configure: preparation(&world.random))
+      let access = line(&world.random)
+      let translator = translator(&world.random)
+      let prepare = preparation(&world.random)
+      let peer = world.addPeer(CallWorld.names[index], access, nat: translator) { configuration in
+        prepare(&configuration)
+        relays.tell(index, &configuration)
+      }
       peer.decide = { [unowned world] in Habits.random(&world.random) }
     }
     addPrograms(world)
     let faults = FaultPlan.random(
       peers: world.peers.count, from: .zero + .seconds(1), to: .zero + .seconds(45), &world.random)
-    for fault in faults { world.plan(fault) }
+    for fault in faults + relays.faults { world.plan(fault) }
+    relays.blockDirect(world)
     var caller = Caller(world: world)
     caller.callUntilDone()
     settle(world)
+    relays.expectMet(world)
     return world.report()
   }
 
@@ -61,7 +68,7 @@ package enum RandomCalls {
 
   private static func preparation(
     _ random: inout RandomSource
-  ) -> ((inout PeerConfiguration) -> Void)? {
+  ) -> (inout PeerConfiguration) -> Void {
     let isOnAccept = random.happens(0.25)
     // Most have one call at a time, some several.
     let mostCalls = random.happens(0.3) ? 2 + Int(random.below(3)) : 1

@@ -249,6 +249,7 @@ extension CallWorld {
     let relay = SimulatedRelay(on: host, simulator: simulator)
     simulator.add(relay.host)
     relay.start()
+    self.relay = relay
     return relay
   }
 
