@@ -119,6 +119,9 @@ let package = Package(
       ],
       path: "tools/load"),
     program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
+    program("CallFromFile", ["Earshot"], path: "Examples/CallFromFile"),
+    program("EchoSound", ["Earshot"], path: "Examples/EchoSound"),
+    program("ProbeAdvice", ["Earshot"], path: "Examples/ProbeAdvice"),
     // measurements (Benchmarks/README.md)
     .target(
       name: "PacketPathC", path: "Benchmarks/PacketPathC",

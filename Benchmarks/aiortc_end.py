@@ -3,6 +3,7 @@
 The two ends pass their descriptions through files in FOLDER, talk for SECONDS, and decode what they
 hear. tools/bench --peers starts two of them and reads their CPU time.
 """
+
 import asyncio
 import os
 import sys

@@ -9,7 +9,16 @@ is when it left the other end, stands beside the time of its sound. A frame is c
 from the punctual packets (the 1st percentile), so the two milliseconds of encoding are not in it. The first second
 is left out. Mouth to ear is the 95th percentile that each end reports. Prints a row of a table for each run.
 """
-import argparse, json, os, shutil, struct, subprocess, sys, tempfile, time
+
+import argparse
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -23,9 +32,9 @@ def arrivals(path, port):
         kind, length = struct.unpack_from("<II", data, at)
         if kind == 6:
             high, low, size = struct.unpack_from("<III", data, at + 12)
-            packet = data[at + 28:at + 28 + size]
+            packet = data[at + 28 : at + 28 + size]
             udp = (packet[0] & 15) * 4 if packet[0] >> 4 == 4 else 40
-            source, = struct.unpack_from("!H", packet, udp)
+            (source,) = struct.unpack_from("!H", packet, udp)
             second, _, sound = struct.unpack_from("!BHI", packet, udp + 9)
             if source == port and not 200 <= second <= 207:
                 found.append(((high << 32 | low) / 1e9, sound / 48000))
@@ -81,22 +90,51 @@ def run(options, folder):
 
     def start(name, *words):
         out = open(f"{folder}/{name}", "w")
-        program = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=environment)
+        program = subprocess.Popen(
+            words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=environment
+        )
         programs.append(program)
         return program
 
     def end(name, command, *words):
-        return start(name, f"{options.bin}/earshot", command, *words, "--json", "--no-fec", "--no-nack",
-                     "--pcap", f"{folder}/{name}.pcapng", "--bind", "127.0.0.1:0",
-                     "--rendezvous", server, "--identity", f"{folder}/{name}.id", "--name", name)
+        return start(
+            name,
+            f"{options.bin}/earshot",
+            command,
+            *words,
+            "--json",
+            "--no-fec",
+            "--no-nack",
+            "--pcap",
+            f"{folder}/{name}.pcapng",
+            "--bind",
+            "127.0.0.1:0",
+            "--rendezvous",
+            server,
+            "--identity",
+            f"{folder}/{name}.id",
+            "--name",
+            name,
+        )
 
     hogs = []
     try:
-        start("r", f"{options.bin}/earshot-rendezvous", "--listen", "127.0.0.1:0", "--data", f"{folder}/data", "--json")
+        start(
+            "r",
+            f"{options.bin}/earshot-rendezvous",
+            "--listen",
+            "127.0.0.1:0",
+            "--data",
+            f"{folder}/data",
+            "--json",
+        )
         server = wait_for(f"{folder}/r", "listening")["address"]
         end("bob", "answer", "--accept", "--calls", "1")
         wait_for(f"{folder}/bob", "registered")
-        hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.hogs)]
+        hogs = [
+            subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            for _ in range(options.hogs)
+        ]
         time.sleep(1)
         alice = end("alice", "call", "bob", "--duration", str(options.seconds))
         wait_for(f"{folder}/alice", "connected")
@@ -112,13 +150,22 @@ def run(options, folder):
         programs[0].terminate()
     late = []
     for name, summary in zip(["alice", "bob"], summaries):
-        late += lateness(arrivals(f"{folder}/{name}.pcapng", int(summary["path"]["remote"].rsplit(":", 1)[1])))
+        late += lateness(
+            arrivals(f"{folder}/{name}.pcapng", int(summary["path"]["remote"].rsplit(":", 1)[1]))
+        )
     return {
-        "lateMs": {"p50": percentile(late, 0.5) * 1e3, "p95": percentile(late, 0.95) * 1e3, "max": max(late) * 1e3},
+        "lateMs": {
+            "p50": percentile(late, 0.5) * 1e3,
+            "p95": percentile(late, 0.95) * 1e3,
+            "max": max(late) * 1e3,
+        },
         "packets": len(late),
-        "mouthToEarMsP95": [summary["audio"]["received"].get("mouthToEarMs", {}).get("p95") for summary in summaries],
+        "mouthToEarMsP95": [
+            summary["audio"]["received"].get("mouthToEarMs", {}).get("p95") for summary in summaries
+        ],
         "mos": [summary["audio"]["received"].get("mos") for summary in summaries],
-        "load": load, "threads": classes,
+        "load": load,
+        "threads": classes,
     }
 
 
@@ -143,9 +190,12 @@ def main():
             print(json.dumps(row), flush=True)
             continue
         late = row["lateMs"]
-        print(f"| {row['threads'].get('earshot-loop')} | {row['packets']} | {late['p50']:.1f} | {late['p95']:.1f} | "
-              f"{late['max']:.0f} | {' / '.join(str(value) for value in row['mouthToEarMsP95'])} | "
-              f"{' / '.join(str(value) for value in row['mos'])} | {row['load']:.1f} |", flush=True)
+        print(
+            f"| {row['threads'].get('earshot-loop')} | {row['packets']} | {late['p50']:.1f} | {late['p95']:.1f} | "
+            f"{late['max']:.0f} | {' / '.join(str(value) for value in row['mouthToEarMsP95'])} | "
+            f"{' / '.join(str(value) for value in row['mos'])} | {row['load']:.1f} |",
+            flush=True,
+        )
 
 
 main()

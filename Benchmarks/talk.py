@@ -4,6 +4,7 @@
 a JSON file in FOLDER with the time of their first sample, by CLOCK_BOOTTIME in seconds: `say` when its first
 sample would have met the microphone, `hear` when the first sample of heard.wav met the ear.
 """
+
 import asyncio
 import fractions
 import json
@@ -70,16 +71,23 @@ OPUS = "opusenc bitrate=32000 bitrate-type=vbr complexity=10 frame-size=20 audio
 GSTREAMER = {
     "gstreamer": (OPUS, "", CAPS, "rtpjitterbuffer do-lost=true", "opusdec plc=true"),
     "gstreamer-60": (OPUS, "", CAPS, "rtpjitterbuffer latency=60 do-lost=true", "opusdec plc=true"),
-    "gstreamer-fec": (OPUS + " inband-fec=true packet-loss-percentage=10", "", CAPS,
-                      "rtpjitterbuffer latency=120 do-lost=true", "opusdec plc=true use-inband-fec=true"),
+    "gstreamer-fec": (
+        OPUS + " inband-fec=true packet-loss-percentage=10",
+        "",
+        CAPS,
+        "rtpjitterbuffer latency=120 do-lost=true",
+        "opusdec plc=true use-inband-fec=true",
+    ),
 }
 
 
 def gstreamer_say(peer, folder, path, seconds):
     encoder, after, _, _, _ = GSTREAMER[peer]
-    pipeline = (f"fdsrc fd=0 blocksize={2 * BLOCK} ! rawaudioparse use-sink-caps=false format=pcm pcm-format=s16le "
-                f"sample-rate={RATE} num-channels=1 ! {encoder} ! rtpopuspay pt=96 ! {after} "
-                f"udpsink host={os.environ['B_ADDR']} port={PORT} sync=false async=false")
+    pipeline = (
+        f"fdsrc fd=0 blocksize={2 * BLOCK} ! rawaudioparse use-sink-caps=false format=pcm pcm-format=s16le "
+        f"sample-rate={RATE} num-channels=1 ! {encoder} ! rtpopuspay pt=96 ! {after} "
+        f"udpsink host={os.environ['B_ADDR']} port={PORT} sync=false async=false"
+    )
     program = subprocess.Popen(["gst-launch-1.0", "-q"] + pipeline.split(), stdin=subprocess.PIPE)
     sound = speech(path)
     time.sleep(1)
@@ -88,7 +96,7 @@ def gstreamer_say(peer, folder, path, seconds):
     for number in range(min(len(sound) // (2 * BLOCK), int(seconds * 50))):
         # A frame can be had when its last sample was spoken.
         time.sleep(max(0, start + (number + 1) * BLOCK / RATE - now()))
-        program.stdin.write(sound[2 * BLOCK * number:2 * BLOCK * (number + 1)])
+        program.stdin.write(sound[2 * BLOCK * number : 2 * BLOCK * (number + 1)])
         program.stdin.flush()
     time.sleep(2)
     program.kill()
@@ -96,8 +104,10 @@ def gstreamer_say(peer, folder, path, seconds):
 
 def gstreamer_hear(peer, folder, path, seconds):
     _, _, caps, before, decoder = GSTREAMER[peer]
-    pipeline = (f"udpsrc port={PORT} caps={caps} ! {before} ! rtpopusdepay ! {decoder} ! "
-                f"audio/x-raw,format=S16LE,channels=1,rate={RATE} ! fdsink fd=1 sync=true")
+    pipeline = (
+        f"udpsrc port={PORT} caps={caps} ! {before} ! rtpopusdepay ! {decoder} ! "
+        f"audio/x-raw,format=S16LE,channels=1,rate={RATE} ! fdsink fd=1 sync=true"
+    )
     program = subprocess.Popen(["gst-launch-1.0", "-q"] + pipeline.split(), stdout=subprocess.PIPE)
     ear = Ear(folder)
     threading.Timer(seconds + 6, program.terminate).start()
@@ -111,6 +121,7 @@ def gstreamer_hear(peer, folder, path, seconds):
 
 
 # MARK: - aiortc
+
 
 def put(path, text):
     with open(path + ".part", "w") as file:
@@ -144,7 +155,7 @@ async def aiortc_end(role, folder, path, seconds):
                 if role == "say":
                     note(folder, "say", start=self.start)
             await asyncio.sleep(max(0, self.start + (self.number + 1) * BLOCK / RATE - now()))
-            block = self.sound[2 * BLOCK * self.number:2 * BLOCK * (self.number + 1)]
+            block = self.sound[2 * BLOCK * self.number : 2 * BLOCK * (self.number + 1)]
             frame = AudioFrame(format="s16", layout="mono", samples=BLOCK)
             frame.planes[0].update(block.ljust(2 * BLOCK, b"\0"))
             frame.sample_rate, frame.pts = RATE, self.number * BLOCK
@@ -184,6 +195,7 @@ async def aiortc_end(role, folder, path, seconds):
 
 
 # MARK: - Earshot
+
 
 def pulls(path):
     """Times of the pulls in a recording of arrivals (Sources/Audio/Playout/ArrivalRecording.swift)."""
@@ -232,23 +244,66 @@ def began(path):
 def earshot_say(peer, folder, path, seconds):
     program = os.path.join(os.environ["EARSHOT_BIN"], "earshot")
     time.sleep(1.5)
-    subprocess.run([program, "call", "bob", "--rendezvous", f"{os.environ['B_ADDR']}:7400", "--identity",
-                    f"{folder}/alice", "--name", "alice", "--play", path, "--capture", f"{folder}/a.arrivals",
-                    "--quiet"], timeout=seconds + 40, check=True)
+    subprocess.run(
+        [
+            program,
+            "call",
+            "bob",
+            "--rendezvous",
+            f"{os.environ['B_ADDR']}:7400",
+            "--identity",
+            f"{folder}/alice",
+            "--name",
+            "alice",
+            "--play",
+            path,
+            "--capture",
+            f"{folder}/a.arrivals",
+            "--quiet",
+        ],
+        timeout=seconds + 40,
+        check=True,
+    )
     # A frame is read when it is encoded: its first sample met the microphone 20 ms before.
     note(folder, "say", start=began(f"{folder}/a.arrivals") - 0.02)
 
 
 def earshot_hear(peer, folder, path, seconds):
     binaries = os.environ["EARSHOT_BIN"]
-    rendezvous = subprocess.Popen([os.path.join(binaries, "earshot-rendezvous"), "--listen", "0.0.0.0:7400",
-                                   "--data", f"{folder}/rendezvous"], stdout=subprocess.DEVNULL)
+    rendezvous = subprocess.Popen(
+        [
+            os.path.join(binaries, "earshot-rendezvous"),
+            "--listen",
+            "0.0.0.0:7400",
+            "--data",
+            f"{folder}/rendezvous",
+        ],
+        stdout=subprocess.DEVNULL,
+    )
     time.sleep(0.5)
     with open(f"{folder}/summary.jsonl", "w") as lines:
-        subprocess.run([os.path.join(binaries, "earshot"), "answer", "--rendezvous", "127.0.0.1:7400",
-                        "--identity", f"{folder}/bob", "--name", "bob", "--accept", "--calls", "1",
-                        "--save", f"{folder}/heard.wav", "--capture", f"{folder}/b.arrivals", "--json"],
-                       timeout=seconds + 40, stdout=lines)
+        subprocess.run(
+            [
+                os.path.join(binaries, "earshot"),
+                "answer",
+                "--rendezvous",
+                "127.0.0.1:7400",
+                "--identity",
+                f"{folder}/bob",
+                "--name",
+                "bob",
+                "--accept",
+                "--calls",
+                "1",
+                "--save",
+                f"{folder}/heard.wav",
+                "--capture",
+                f"{folder}/b.arrivals",
+                "--json",
+            ],
+            timeout=seconds + 40,
+            stdout=lines,
+        )
     rendezvous.terminate()
     rendezvous.wait()
     note(folder, "hear", start=began(f"{folder}/b.arrivals"))

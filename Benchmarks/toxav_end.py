@@ -4,6 +4,7 @@ Two Tox nodes know each other's keys from files in the run's folder and bootstra
 IPv4 and UDP alone; then one calls the other at 32 kbit/s, which is what its programs do. What comes out is played
 as soon as it came: ToxAV has no playout clock of its own.
 """
+
 import ctypes
 import ctypes.util
 import os
@@ -15,11 +16,21 @@ KBITS = 32
 # From the first packet to the microphone: two nodes find each other in 3 to 20 s.
 LEAD = 26
 
-CALLED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_bool, ctypes.c_bool, ctypes.c_void_p)
+CALLED = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_bool, ctypes.c_bool, ctypes.c_void_p
+)
 STATE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
 LINK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_void_p)
-SOUND = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_int16), ctypes.c_size_t,
-                         ctypes.c_uint8, ctypes.c_uint32, ctypes.c_void_p)
+SOUND = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_uint32,
+    ctypes.POINTER(ctypes.c_int16),
+    ctypes.c_size_t,
+    ctypes.c_uint8,
+    ctypes.c_uint32,
+    ctypes.c_void_p,
+)
 
 
 def library():
@@ -39,7 +50,11 @@ class End:
     def __init__(self, role, folder, peer_address):
         self.tox, self.error = library(), ctypes.c_int()
         options = ctypes.c_void_p(self.tox.tox_options_new(None))
-        for name, value in (("ipv6_enabled", False), ("local_discovery_enabled", False), ("udp_enabled", True)):
+        for name, value in (
+            ("ipv6_enabled", False),
+            ("local_discovery_enabled", False),
+            ("udp_enabled", True),
+        ):
             getattr(self.tox, "tox_options_set_" + name)(options, ctypes.c_bool(value))
         for name in ("start_port", "end_port"):
             getattr(self.tox, "tox_options_set_" + name)(options, ctypes.c_uint16(PORT))
@@ -58,7 +73,9 @@ class End:
         return ctypes.c_void_p(address)
 
     def meet(self, role, folder, peer_address):
-        own, other = (f"{folder}/{name}.key" for name in (role, {"say": "hear", "hear": "say"}[role]))
+        own, other = (
+            f"{folder}/{name}.key" for name in (role, {"say": "hear", "hear": "say"}[role])
+        )
         keys = b""
         for name in ("tox_self_get_public_key", "tox_self_get_dht_id"):
             key = ctypes.create_string_buffer(32)
@@ -72,8 +89,16 @@ class End:
         with open(other, "rb") as file:
             keys = file.read()
         self.began = time.monotonic()
-        self.friend = ctypes.c_uint32(self.tox.tox_friend_add_norequest(self.node, keys[:32], ctypes.byref(self.error)))
-        self.tox.tox_bootstrap(self.node, peer_address.encode(), ctypes.c_uint16(PORT), keys[32:], ctypes.byref(self.error))
+        self.friend = ctypes.c_uint32(
+            self.tox.tox_friend_add_norequest(self.node, keys[:32], ctypes.byref(self.error))
+        )
+        self.tox.tox_bootstrap(
+            self.node,
+            peer_address.encode(),
+            ctypes.c_uint16(PORT),
+            keys[32:],
+            ctypes.byref(self.error),
+        )
 
     def note_link(self, node, friend, status, _):
         self.is_linked = status != 0
@@ -126,10 +151,19 @@ def say(folder, sound, seconds, note, now):
     for number in range(min(len(sound) // block, int(seconds * 50))):
         # A frame can be had when its last sample was spoken.
         time.sleep(max(0, start + (number + 1) * 0.02 - now()))
-        samples = (ctypes.c_int16 * 960).from_buffer_copy(sound[block * number:block * (number + 1)])
+        samples = (ctypes.c_int16 * 960).from_buffer_copy(
+            sound[block * number : block * (number + 1)]
+        )
         with end.lock:
-            end.tox.toxav_audio_send_frame(end.av, end.friend, samples, ctypes.c_size_t(960), ctypes.c_uint8(1),
-                                           ctypes.c_uint32(48000), ctypes.byref(end.error))
+            end.tox.toxav_audio_send_frame(
+                end.av,
+                end.friend,
+                samples,
+                ctypes.c_size_t(960),
+                ctypes.c_uint8(1),
+                ctypes.c_uint32(48000),
+                ctypes.byref(end.error),
+            )
     time.sleep(2)
     end.close()
 
@@ -142,7 +176,9 @@ def hear(folder, seconds, ear, now):
 
     def take(av, friend, samples, count, channels, rate, _):
         block = ctypes.string_at(samples, 2 * count * channels)
-        ear.take(block if channels == 1 else memoryview(block).cast("h")[::channels].tobytes(), now())
+        ear.take(
+            block if channels == 1 else memoryview(block).cast("h")[::channels].tobytes(), now()
+        )
 
     callbacks = CALLED(called), SOUND(take)
     end.tox.toxav_callback_call(end.av, callbacks[0], None)

@@ -46,6 +46,36 @@ import Testing
     #expect(summary["audio"]?["received"]?["packets"]?.asNumber ?? 0 > 40)
   }
 
+  @Test func `the examples of a file, of own sound and of a probe work`() throws {
+    let stage = try Stage()
+    defer { stage.end() }
+    let echo = try stage.start("EchoSound", [stage.address, "echo", "1"], as: "echo")
+    // The probe takes 8 s: the echo waits for calls by then.
+    let probe = try stage.start("ProbeAdvice", [stage.address], as: "probe")
+    #expect(probe.exitCode == 0)
+    #expect(probe.output.contains("complete: ") && probe.output.contains("audio: "))
+    try stage.folder.write(Self.sawtooth(seconds: 2), to: "saw.wav")
+    let caller = try stage.start(
+      "CallFromFile", [stage.address, "echo", stage.folder.file("saw.wav")], as: "caller")
+    #expect(caller.exitCode == 0, "\(caller.errors)")
+    #expect(echo.exitCode == 0, "\(echo.errors)")
+    #expect(caller.output.hasPrefix("completed after "))
+    #expect(echo.output.contains("completed: "))
+    let refused = try stage.start("CallFromFile", [stage.address, "echo", "/dev/null"], as: "x")
+    #expect(refused.exitCode != 0 && refused.errors.contains("no WAV"))
+  }
+
+  /// A WAV file of 16 bits, 48 kHz, mono.
+  private static func sawtooth(seconds: Int) -> [UInt8] {
+    func number(_ value: Int, _ count: Int) -> [UInt8] {
+      (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    let samples = (0..<48_000 * seconds).flatMap { number($0 % 100 * 100, 2) }
+    return Array("RIFF".utf8) + number(36 + samples.count, 4) + Array("WAVEfmt ".utf8)
+      + number(16, 4) + number(1, 2) + number(1, 2) + number(48_000, 4) + number(96_000, 4)
+      + number(2, 2) + number(16, 2) + Array("data".utf8) + number(samples.count, 4) + samples
+  }
+
   @Test(arguments: [SIGHUP, SIGTERM])
   func `a signal hangs up, and everything is written`(signal: Int32) throws {
     let stage = try Stage()
@@ -184,8 +214,9 @@ private final class Stage {
     ]
   }
 
-  func start(_ program: String, _ words: [String]) throws -> Running {
-    try Running(program, words, home: folder.path)
+  /// - Parameter user: Whose home it is: each has an identity of its own.
+  func start(_ program: String, _ words: [String], as user: String = "") throws -> Running {
+    try Running(program, words, home: folder.path + (user.isEmpty ? "" : "/" + user))
   }
 
   func end() { rendezvous.stop() }

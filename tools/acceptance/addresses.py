@@ -1,4 +1,5 @@
 """Scenarios of hosts with several addresses, of both families, with the programs' defaults."""
+
 from lab import ADDRESS, BIN, PORT, sh
 from probes import result
 from scenarios import equal, outcome, ready, same_call, scenario
@@ -17,14 +18,18 @@ def with_second_addresses(lab, family=(4, 6)):
 
 def served_everywhere(lab):
     """A rendezvous that was told no address."""
-    program = lab.run("r", f"{BIN}/earshot-rendezvous", "--data", lab.path("data"), "--json", name="rendezvous")
+    program = lab.run(
+        "r", f"{BIN}/earshot-rendezvous", "--data", lab.path("data"), "--json", name="rendezvous"
+    )
     line = program.wait_line(lambda line: line.get("type") == "listening", 5)
     return program, line["address"]
 
 
 def asked():
     """All addresses of the rendezvous, as a user writes them."""
-    return [f"{ADDRESS['r']}:{PORT}", f"{SECOND['r']}:{PORT}"] + [f"[{address}]:{PORT}" for address in V6["r"]]
+    return [f"{ADDRESS['r']}:{PORT}", f"{SECOND['r']}:{PORT}"] + [
+        f"[{address}]:{PORT}" for address in V6["r"]
+    ]
 
 
 @scenario
@@ -34,7 +39,9 @@ def rendezvous_answers_at_each_of_its_addresses(lab):
     equal(address, f"[::]:{PORT}", "default address of the rendezvous")
     for index, server in enumerate(asked()):
         bob = ready(lab, "--accept", "--calls", "1", name=f"bob{index}", rendezvous=server)
-        call = lab.peer("a", "call", f"bob{index}", "--duration", "1", name="alice", rendezvous=server)
+        call = lab.peer(
+            "a", "call", f"bob{index}", "--duration", "1", name="alice", rendezvous=server
+        )
         outcome(call, "completed", 0)
         outcome(bob, "completed", 0)
         same_call(call.summary(), bob.summary())
@@ -45,8 +52,16 @@ def rendezvous_answers_at_each_of_its_addresses(lab):
 @scenario
 def rendezvous_on_ipv4_answers_at_its_second_address(lab):
     with_second_addresses(lab, family=(4,))
-    program = lab.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"0.0.0.0:{PORT}", "--data", lab.path("data"),
-                      "--json", name="rendezvous")
+    program = lab.run(
+        "r",
+        f"{BIN}/earshot-rendezvous",
+        "--listen",
+        f"0.0.0.0:{PORT}",
+        "--data",
+        lab.path("data"),
+        "--json",
+        name="rendezvous",
+    )
     program.wait_line(lambda line: line.get("type") == "listening", 5)
     ready(lab, rendezvous=f"{SECOND['r']}:{PORT}")
 
@@ -85,10 +100,18 @@ def hosts_without_ipv4(lab):
         sh("ip", "-n", lab.ns(host), "-4", "addr", "flush", "dev", "eth0")
     served_everywhere(lab)
     server = f"[{V6['r'][0]}]:{PORT}"
-    equal(result(lab.peer("a", "probe", server, "--duration", "4", rendezvous=server))["state"], "complete", "probe")
+    equal(
+        result(lab.peer("a", "probe", server, "--duration", "4", rendezvous=server))["state"],
+        "complete",
+        "probe",
+    )
     bob = ready(lab, "--accept", "--calls", "1", rendezvous=server)
     call = lab.peer("a", "call", "bob", "--duration", "2", name="alice", rendezvous=server)
-    equal(outcome(call, "completed", 0)["path"]["remote"].rsplit(":", 1)[0], "[fd77::2]", "alice's remote address")
+    equal(
+        outcome(call, "completed", 0)["path"]["remote"].rsplit(":", 1)[0],
+        "[fd77::2]",
+        "alice's remote address",
+    )
     outcome(bob, "completed", 0)
 
 

@@ -1,7 +1,10 @@
 """What programs say is in the way: `earshot doctor`, calls without a path, servers that are not there."""
-import json, time
-from lab import ADDRESS, BIN, PORT, sh
+
+import json
+import time
+
 from addresses import SECOND, with_second_addresses
+from lab import ADDRESS, BIN, PORT, sh
 from relays import BY_SECRET, SKIPPED, TURN, USER, by, has_server, secret_file, turn_server
 from scenarios import equal, outcome, ready, scenario
 
@@ -11,7 +14,9 @@ SERVER = f"{ADDRESS['r']}:{PORT}"
 def examine(lab, *servers, code=0, seconds=30, options=()):
     """The JSON object of a doctor on host a."""
     words = [word for server in servers for word in ("--rendezvous", server)] + list(options)
-    program = lab.run("a", f"{BIN}/earshot", "doctor", *words, "--json", "--identity", lab.path("identity-a"))
+    program = lab.run(
+        "a", f"{BIN}/earshot", "doctor", *words, "--json", "--identity", lab.path("identity-a")
+    )
     equal(program.wait(seconds), code, f"exit code ({program.describe()})")
     found = list(program.lines())
     equal([line["type"] for line in found], ["doctor"], "lines")
@@ -28,15 +33,42 @@ def verdict(found, subject):
 
 def translate(lab, *words):
     """A translator in front of host a: in its own namespace, which packets leave last."""
-    done = sh("ip", "netns", "exec", lab.ns("a"), "iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", "eth0",
-              "-p", "udp", "-j", "SNAT", "--to-source", *words, check=False)
+    done = sh(
+        "ip",
+        "netns",
+        "exec",
+        lab.ns("a"),
+        "iptables",
+        "-w",
+        "-t",
+        "nat",
+        "-A",
+        "POSTROUTING",
+        "-o",
+        "eth0",
+        "-p",
+        "udp",
+        "-j",
+        "SNAT",
+        "--to-source",
+        *words,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 
 def second_server(lab):
     with_second_addresses(lab, family=(4,))
-    program = lab.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"0.0.0.0:{PORT}", "--data", lab.path("data"),
-                      "--json", name="rendezvous")
+    program = lab.run(
+        "r",
+        f"{BIN}/earshot-rendezvous",
+        "--listen",
+        f"0.0.0.0:{PORT}",
+        "--data",
+        lab.path("data"),
+        "--json",
+        name="rendezvous",
+    )
     program.wait_line(lambda line: line.get("type") == "listening", 5)
     return f"{SECOND['r']}:{PORT}"
 
@@ -66,8 +98,16 @@ def doctor_on_an_open_line(lab):
     for subject in ["rendezvous", "translator", "filtering", "packetSize", "clock", "ecn"]:
         equal(verdict(found, subject), "good", subject)
     line = told["line"]
-    equal(line["filtering"], "endpoint-independent filtering, or address-dependent", "what one address can tell")
-    equal((line["largestUplinkPacket"], line["largestDownlinkPacket"]), (1228, 1228), "longest packets")
+    equal(
+        line["filtering"],
+        "endpoint-independent filtering, or address-dependent",
+        "what one address can tell",
+    )
+    equal(
+        (line["largestUplinkPacket"], line["largestDownlinkPacket"]),
+        (1228, 1228),
+        "longest packets",
+    )
     assert "hairpins" not in line and "lifetimeAtLeastS" not in line, f"  {line}"
     equal(verdict(found, "relay"), "unknown", "a relay that nobody names")
     assert elapsed < 10, f"  took {elapsed:.1f} s"
@@ -94,7 +134,9 @@ def doctor_behind_a_translator_that_maps_alike(lab):
     equal(len(found["rendezvous"]), 2, "addresses asked")
     equal(verdict(found, "translator"), "good", "what two addresses tell")
     facts = found["translators"][0]
-    equal((facts["seenAs"].split(":")[0], facts["portPreserved"]), ("10.77.0.99", True), "translator")
+    equal(
+        (facts["seenAs"].split(":")[0], facts["portPreserved"]), ("10.77.0.99", True), "translator"
+    )
     return facts["mapping"]
 
 
@@ -108,7 +150,11 @@ def doctor_behind_a_translator_that_maps_each_destination_anew(lab):
     found = examine(lab, SERVER, second)
     equal(verdict(found, "translator"), "bad", "what two addresses tell")
     equal(found["translators"][0]["portPreserved"], False, "port preserved")
-    equal(found["rendezvous"][0]["line"]["filtering"], "address and port-dependent filtering", "filtering")
+    equal(
+        found["rendezvous"][0]["line"]["filtering"],
+        "address and port-dependent filtering",
+        "filtering",
+    )
     equal(verdict(found, "filtering"), "weak", "filtering")
     return found["translators"][0]["mapping"]
 
@@ -116,7 +162,20 @@ def doctor_behind_a_translator_that_maps_each_destination_anew(lab):
 @scenario
 def doctor_where_udp_is_dropped(lab):
     lab.rendezvous()
-    sh("ip", "netns", "exec", lab.ns("a"), "iptables", "-w", "-A", "OUTPUT", "-p", "udp", "-j", "DROP")
+    sh(
+        "ip",
+        "netns",
+        "exec",
+        lab.ns("a"),
+        "iptables",
+        "-w",
+        "-A",
+        "OUTPUT",
+        "-p",
+        "udp",
+        "-j",
+        "DROP",
+    )
     found = examine(lab, SERVER, code=3)
     equal(verdict(found, "rendezvous"), "bad", "rendezvous")
     equal(found["rendezvous"][0]["answered"], False, "answered")
@@ -126,8 +185,24 @@ def doctor_where_udp_is_dropped(lab):
 @scenario
 def doctor_of_a_line_that_loses_long_packets_on_the_way_in(lab):
     lab.rendezvous()
-    sh("ip", "netns", "exec", lab.ns("a"), "iptables", "-w", "-A", "INPUT", "-p", "udp", "-m", "length", "--length",
-       "901:65535", "-j", "DROP")
+    sh(
+        "ip",
+        "netns",
+        "exec",
+        lab.ns("a"),
+        "iptables",
+        "-w",
+        "-A",
+        "INPUT",
+        "-p",
+        "udp",
+        "-m",
+        "length",
+        "--length",
+        "901:65535",
+        "-j",
+        "DROP",
+    )
     found = examine(lab, SERVER, seconds=60)
     line = found["rendezvous"][0]["line"]
     equal(line["largestUplinkPacket"], 1228, "longest packet out")
@@ -139,8 +214,14 @@ def doctor_of_a_line_that_loses_long_packets_on_the_way_in(lab):
 def tried(lab, *options, servers=(SERVER,), code=0):
     """What a doctor says of relays: (relayed, error, round trip) of each, and the first verdict."""
     found = examine(lab, *servers, options=options, code=code)
-    return [(entry.get("relayed"), entry.get("error"), entry.get("rttMs")) for entry in found["relays"]], \
-        verdict(found, "relay"), found
+    return (
+        [
+            (entry.get("relayed"), entry.get("error"), entry.get("rttMs"))
+            for entry in found["relays"]
+        ],
+        verdict(found, "relay"),
+        found,
+    )
 
 
 @scenario
@@ -160,7 +241,9 @@ def doctor_tries_relays(lab):
     equal((entry[0], entry[1], said), (None, "relayUnavailable", "bad"), "wrong password")
     assert "credentials" in json.dumps(found["relays"]), f"  {found['relays']}"
     both, said, _ = tried(lab, *TURN[:2], "--turn", f"turn:{ADDRESS['r']}:9999", *TURN[2:])
-    equal([bool(entry[0]) for entry in both], [True, False], "one that is there and one that is not")
+    equal(
+        [bool(entry[0]) for entry in both], [True, False], "one that is there and one that is not"
+    )
     return ", ".join(trips)
 
 
@@ -178,8 +261,25 @@ def doctor_tries_the_relays_that_the_rendezvous_names(lab):
 @scenario
 def doctor_of_a_line_that_clears_ecn(lab):
     lab.rendezvous()
-    done = sh("ip", "netns", "exec", lab.ns("r"), "iptables", "-w", "-t", "mangle", "-A", "PREROUTING", "-p", "udp",
-              "-j", "TOS", "--set-tos", "0x00/0x03", check=False)
+    done = sh(
+        "ip",
+        "netns",
+        "exec",
+        lab.ns("r"),
+        "iptables",
+        "-w",
+        "-t",
+        "mangle",
+        "-A",
+        "PREROUTING",
+        "-p",
+        "udp",
+        "-j",
+        "TOS",
+        "--set-tos",
+        "0x00/0x03",
+        check=False,
+    )
     if done.returncode != 0:
         return f"skipped: no TOS target here: {done.stderr.strip().splitlines()[0]}"
     found = examine(lab, SERVER)
@@ -193,16 +293,41 @@ def call_without_a_path_says_what_was_tried(lab):
     lab.rendezvous()
     bob = ready(lab, "--accept", "--calls", "1")
     for chain, way in [("OUTPUT", "-d"), ("INPUT", "-s")]:
-        sh("ip", "netns", "exec", lab.ns("a"), "iptables", "-w", "-A", chain, "-p", "udp", way, ADDRESS["b"], "-j", "DROP")
+        sh(
+            "ip",
+            "netns",
+            "exec",
+            lab.ns("a"),
+            "iptables",
+            "-w",
+            "-A",
+            chain,
+            "-p",
+            "udp",
+            way,
+            ADDRESS["b"],
+            "-j",
+            "DROP",
+        )
     page = lab.path("no-path.html")
     alice = lab.peer("a", "call", "bob", "--duration", "2", "--report", page, name="alice")
-    for summary, mine, other in [(outcome(alice, "unreachable", 3, seconds=20), "a", "b"),
-                                 (outcome(bob, "unreachable", 3, seconds=20), "b", "a")]:
+    for summary, mine, other in [
+        (outcome(alice, "unreachable", 3, seconds=20), "a", "b"),
+        (outcome(bob, "unreachable", 3, seconds=20), "b", "a"),
+    ]:
         attempt = summary["pathAttempt"]
         equal(attempt["cause"], "filtered", "cause")
-        equal([entry["address"].split(":")[0] for entry in attempt["own"]], [ADDRESS[mine]], "own addresses")
+        equal(
+            [entry["address"].split(":")[0] for entry in attempt["own"]],
+            [ADDRESS[mine]],
+            "own addresses",
+        )
         checks = attempt["checks"]
-        equal([entry["address"].split(":")[0] for entry in checks], [ADDRESS[other]], "addresses asked")
+        equal(
+            [entry["address"].split(":")[0] for entry in checks],
+            [ADDRESS[other]],
+            "addresses asked",
+        )
         assert checks[0]["asked"] > 3 and not checks[0]["answered"], f"  {checks}"
         assert attempt["sentence"] and attempt["remedy"], f"  {attempt}"
     with open(page) as file:
@@ -213,8 +338,24 @@ def call_without_a_path_says_what_was_tried(lab):
 @scenario
 def a_line_that_loses_long_packets_says_so(lab):
     lab.rendezvous()
-    sh("ip", "netns", "exec", lab.ns("r"), "iptables", "-w", "-A", "INPUT", "-p", "udp", "-m", "length", "--length",
-       "1101:65535", "-j", "DROP")
+    sh(
+        "ip",
+        "netns",
+        "exec",
+        lab.ns("r"),
+        "iptables",
+        "-w",
+        "-A",
+        "INPUT",
+        "-p",
+        "udp",
+        "-m",
+        "length",
+        "--length",
+        "1101:65535",
+        "-j",
+        "DROP",
+    )
     program = lab.peer("a", "call", "bob")
     equal(program.wait(15), 3, "exit code")
     said = program.stderr()

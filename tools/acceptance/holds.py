@@ -1,5 +1,11 @@
 """Calls that hold, files that stay: what a program outlives, and what it leaves behind."""
-import os, signal, stat, time, wave
+
+import os
+import signal
+import stat
+import time
+import wave
+
 from lab import ADDRESS, BIN, PORT, sh
 from scenarios import equal, outcome, ready, scenario, speech
 
@@ -18,7 +24,9 @@ def registered(program, count, seconds):
             return
         assert program.process.poll() is None, f"  {program.label} has ended\n{program.describe()}"
         time.sleep(0.05)
-    raise AssertionError(f"  {program.label}: no registration {count} within {seconds} s\n{program.describe()}")
+    raise AssertionError(
+        f"  {program.label}: no registration {count} within {seconds} s\n{program.describe()}"
+    )
 
 
 def told(program, outages):
@@ -41,8 +49,11 @@ def answer_waits_for_its_rendezvous(lab):
     equal(hasty.wait(1), 3, "exit code of --fail-fast")
     equal(hasty.summary()["outcome"], "unreachable", "outcome of --fail-fast")
     # The kernel of the other host sends only a few refusals a second, and both programs ask it.
-    said = [sentence for sentence in ("Nothing listens at", "Nothing that can be understood answers at")
-            if f"{sentence} {ADDRESS['r']}:{PORT}" in hasty.stderr()]
+    said = [
+        sentence
+        for sentence in ("Nothing listens at", "Nothing that can be understood answers at")
+        if f"{sentence} {ADDRESS['r']}:{PORT}" in hasty.stderr()
+    ]
     assert said, hasty.stderr()
     equal(len(warnings(bob)), 1, f"warnings: {warnings(bob)}")
     began = time.monotonic()
@@ -107,7 +118,10 @@ def answer_waits_for_the_name_of_its_rendezvous(lab):
     folder = f"/etc/netns/{lab.ns('b')}"
     os.makedirs(folder)
     try:
-        for name, text in (("hosts", "127.0.0.1 localhost\n"), ("resolv.conf", "nameserver 127.0.0.1\n")):
+        for name, text in (
+            ("hosts", "127.0.0.1 localhost\n"),
+            ("resolv.conf", "nameserver 127.0.0.1\n"),
+        ):
             with open(f"{folder}/{name}", "w") as file:
                 file.write(text)
         lab.rendezvous()
@@ -143,14 +157,18 @@ def what_is_refused_for_good_ends_answer(lab):
 @scenario
 def a_killed_call_leaves_what_was_heard(lab):
     lab.rendezvous()
-    bob = ready(lab, "--accept", "--save", lab.path("heard-{n}.wav"), "--events", lab.path("events"))
+    bob = ready(
+        lab, "--accept", "--save", lab.path("heard-{n}.wav"), "--events", lab.path("events")
+    )
     alice = lab.peer("a", "call", "bob", "--duration", "30", name="alice")
     alice.wait_event("connected")
     assert not os.path.exists(lab.path("heard-2.wav"))
     time.sleep(3)
     bob.kill()
     alice.kill()
-    equal(sorted(name for name in os.listdir(lab.folder) if "heard" in name), ["heard-1.wav"], "files")
+    equal(
+        sorted(name for name in os.listdir(lab.folder) if "heard" in name), ["heard-1.wav"], "files"
+    )
     with wave.open(lab.path("heard-1.wav")) as file:
         seconds = file.getnframes() / file.getframerate()
     assert 2.5 <= seconds <= 5, f"  {seconds} s were saved"
@@ -172,10 +190,13 @@ def outputs_are_tried_before_anybody_may_ring(lab):
     os.link(lab.path("in.wav"), lab.path("hard.wav"))
     # Nobody listens here: a refusal that came after the wait for the rendezvous would take 10 s.
     for words, code in (
-        (("--save", "in.wav"), 8), (("--save", "no/a.wav"), 8), (("--report", "in.wav"), 8),
+        (("--save", "in.wav"), 8),
+        (("--save", "no/a.wav"), 8),
+        (("--report", "in.wav"), 8),
         (("--save", "link.wav", "--overwrite", "--play", "in.wav"), 2),
         (("--save", "hard.wav", "--overwrite", "--play", "in.wav"), 2),
-        (("--events", "e", "--report", "e"), 2), (("--pcap", "p", "--capture", "./p"), 2),
+        (("--events", "e", "--report", "e"), 2),
+        (("--pcap", "p", "--capture", "./p"), 2),
     ):
         words = [word if word.startswith("--") else lab.path(word) for word in words]
         for command in (("answer", "--accept"), ("call", "nobody")):
@@ -189,9 +210,25 @@ def outputs_are_tried_before_anybody_may_ring(lab):
 def a_file_that_may_not_grow_ends_the_saving_not_the_call(lab):
     lab.rendezvous()
     bob = ready(lab, "--accept", "--calls", "1")
-    alice = lab.run("a", "bash", "-c", 'ulimit -f 200; exec "$@"', "limited", f"{BIN}/earshot", "call", "bob", "--duration",
-                    "5", "--save", lab.path("heard.wav"), "--rendezvous", f"{ADDRESS['r']}:{PORT}", "--identity",
-                    lab.path("limited"), "--json")
+    alice = lab.run(
+        "a",
+        "bash",
+        "-c",
+        'ulimit -f 200; exec "$@"',
+        "limited",
+        f"{BIN}/earshot",
+        "call",
+        "bob",
+        "--duration",
+        "5",
+        "--save",
+        lab.path("heard.wav"),
+        "--rendezvous",
+        f"{ADDRESS['r']}:{PORT}",
+        "--identity",
+        lab.path("limited"),
+        "--json",
+    )
     outcome(alice, "completed", 8, 20)
     assert "ulimit -f" in alice.stderr(), alice.stderr()
     assert os.path.getsize(lab.path("heard.wav")) > 100_000
@@ -202,24 +239,68 @@ def a_file_that_may_not_grow_ends_the_saving_not_the_call(lab):
 def a_reader_that_goes_away_is_told_of_as_such(lab):
     lab.rendezvous()
     bob = ready(lab, "--accept", "--calls", "1")
-    alice = lab.run("a", "bash", "-c", '"$@" | head -n 1; exit ${PIPESTATUS[0]}', "piped", f"{BIN}/earshot", "call", "bob",
-                    "--duration", "2", "--rendezvous", f"{ADDRESS['r']}:{PORT}", "--identity", lab.path("piped"), "--json")
+    alice = lab.run(
+        "a",
+        "bash",
+        "-c",
+        '"$@" | head -n 1; exit ${PIPESTATUS[0]}',
+        "piped",
+        f"{BIN}/earshot",
+        "call",
+        "bob",
+        "--duration",
+        "2",
+        "--rendezvous",
+        f"{ADDRESS['r']}:{PORT}",
+        "--identity",
+        lab.path("piped"),
+        "--json",
+    )
     equal(alice.wait(20), 8, "exit code")
     assert "no reader" in alice.stderr() and "df -h" not in alice.stderr(), alice.stderr()
     outcome(bob, "completed", 0)
-    closed = lab.run("a", "bash", "-c", 'exec "$@" >&-', "closed", f"{BIN}/earshot", "call", "nobody", "--json", "--report",
-                     lab.path("closed.html"), "--rendezvous", f"{ADDRESS['r']}:{PORT}", "--identity", lab.path("closed"))
+    closed = lab.run(
+        "a",
+        "bash",
+        "-c",
+        'exec "$@" >&-',
+        "closed",
+        f"{BIN}/earshot",
+        "call",
+        "nobody",
+        "--json",
+        "--report",
+        lab.path("closed.html"),
+        "--rendezvous",
+        f"{ADDRESS['r']}:{PORT}",
+        "--identity",
+        lab.path("closed"),
+    )
     equal(closed.wait(10), 3, "exit code with standard output closed")
-    assert "standard output has no reader" in closed.stderr() and "df -h" not in closed.stderr(), closed.stderr()
+    assert "standard output has no reader" in closed.stderr() and "df -h" not in closed.stderr(), (
+        closed.stderr()
+    )
     with open(lab.path("closed.html")) as file:
-        assert file.read().startswith("<!DOCTYPE html>"), "  the report has lines of standard output"
+        assert file.read().startswith("<!DOCTYPE html>"), (
+            "  the report has lines of standard output"
+        )
 
 
 @scenario
 def a_terminal_that_closes_hangs_up(lab):
     lab.rendezvous()
     bob = ready(lab, "--accept", "--calls", "1", "--report", lab.path("b.html"))
-    alice = lab.peer("a", "call", "bob", "--duration", "60", "--report", lab.path("a.html"), "--pcap", lab.path("a.pcapng"))
+    alice = lab.peer(
+        "a",
+        "call",
+        "bob",
+        "--duration",
+        "60",
+        "--report",
+        lab.path("a.html"),
+        "--pcap",
+        lab.path("a.pcapng"),
+    )
     alice.wait_event("connected")
     time.sleep(1)
     began = time.monotonic()
@@ -237,16 +318,31 @@ def a_terminal_that_closes_hangs_up(lab):
 @scenario
 def a_rendezvous_reads_who_is_allowed_again(lab):
     def made(name):
-        keygen = lab.run("b", f"{BIN}/earshot", "keygen", "--identity", lab.path(f"identity-{name}"), "--json")
+        keygen = lab.run(
+            "b", f"{BIN}/earshot", "keygen", "--identity", lab.path(f"identity-{name}"), "--json"
+        )
         return keygen.wait_line(lambda line: line.get("type") == "identity", 5)["id"]
 
     carol, bob_id = made("carol"), made("bob")
     with open(lab.path("allow"), "w") as file:
         file.write(f"carol {carol}\n")
-    server = lab.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"{ADDRESS['r']}:{PORT}", "--data", lab.path("data"),
-                     "--allow", lab.path("allow"), "--json")
+    server = lab.run(
+        "r",
+        f"{BIN}/earshot-rendezvous",
+        "--listen",
+        f"{ADDRESS['r']}:{PORT}",
+        "--data",
+        lab.path("data"),
+        "--allow",
+        lab.path("allow"),
+        "--json",
+    )
     server.wait_line(lambda line: line.get("type") == "listening", 5)
-    equal(lab.peer("b", "answer", "--accept", name="bob").wait(12), 4, "exit code of one who is not listed")
+    equal(
+        lab.peer("b", "answer", "--accept", name="bob").wait(12),
+        4,
+        "exit code of one who is not listed",
+    )
     with open(lab.path("allow"), "a") as file:
         file.write(f"bob {bob_id}\n")
     for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):

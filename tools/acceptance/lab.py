@@ -1,5 +1,10 @@
 """Three hosts on one machine: network namespaces a, b and r on a bridge, and programs in them."""
-import json, os, signal, socket, subprocess, sys, tempfile, time
+
+import json
+import os
+import subprocess
+import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("EARSHOT_BIN", os.path.join(ROOT, ".build", "release"))
@@ -32,7 +37,21 @@ class Lab:
         for host, address in ADDRESS.items():
             ns = self.ns(host)
             sh("ip", "netns", "add", ns)
-            sh("ip", "-n", switch, "link", "add", f"p{host}", "type", "veth", "peer", "name", "eth0", "netns", ns)
+            sh(
+                "ip",
+                "-n",
+                switch,
+                "link",
+                "add",
+                f"p{host}",
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                ns,
+            )
             sh("ip", "-n", switch, "link", "set", f"p{host}", "master", "br0", "up")
             sh("ip", "-n", ns, "addr", "add", f"{address}/24", "dev", "eth0")
             sh("ip", "-n", ns, "link", "set", "eth0", "up")
@@ -56,18 +75,39 @@ class Lab:
         return program
 
     def rendezvous(self, data="data", port=PORT, options=()):
-        program = self.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"{ADDRESS['r']}:{port}",
-                           "--data", self.path(data), "--json", *options, name=f"rendezvous{len(self.programs)}")
+        program = self.run(
+            "r",
+            f"{BIN}/earshot-rendezvous",
+            "--listen",
+            f"{ADDRESS['r']}:{port}",
+            "--data",
+            self.path(data),
+            "--json",
+            *options,
+            name=f"rendezvous{len(self.programs)}",
+        )
         program.wait_line(lambda line: line.get("type") == "listening", 5)
         return program
 
     def peer(self, host, command, *words, identity=None, rendezvous=None, name=None):
         identity = identity or name or host
-        options = ["--rendezvous", rendezvous or f"{ADDRESS['r']}:{PORT}", "--json",
-                   "--identity", self.path(f"identity-{identity}")]
+        options = [
+            "--rendezvous",
+            rendezvous or f"{ADDRESS['r']}:{PORT}",
+            "--json",
+            "--identity",
+            self.path(f"identity-{identity}"),
+        ]
         if name:
             options += ["--name", name]
-        return self.run(host, f"{BIN}/earshot", command, *words, *options, name=f"{command}-{host}{len(self.programs)}")
+        return self.run(
+            host,
+            f"{BIN}/earshot",
+            command,
+            *words,
+            *options,
+            name=f"{command}-{host}{len(self.programs)}",
+        )
 
 
 class Program:
@@ -75,11 +115,20 @@ class Program:
         self.label, self.words = label, words
         self.out = open(lab.path(label + ".out"), "wb+")
         self.err = open(lab.path(label + ".err"), "wb+")
-        environment = dict(os.environ, XDG_CONFIG_HOME=lab.path("config-" + host),
-                           XDG_DATA_HOME=lab.path("share-" + host), SWIFT_BACKTRACE="enable=no")
+        environment = dict(
+            os.environ,
+            XDG_CONFIG_HOME=lab.path("config-" + host),
+            XDG_DATA_HOME=lab.path("share-" + host),
+            SWIFT_BACKTRACE="enable=no",
+        )
         environment.pop("EARSHOT_RENDEZVOUS", None)
-        self.process = subprocess.Popen(["ip", "netns", "exec", lab.ns(host), *words], stdin=subprocess.DEVNULL,
-                                        stdout=self.out, stderr=self.err, env=environment)
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", lab.ns(host), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=self.out,
+            stderr=self.err,
+            env=environment,
+        )
 
     def lines(self):
         with open(self.out.name, errors="replace") as file:
@@ -102,16 +151,22 @@ class Program:
                         return line
                 break
             time.sleep(0.02)
-        raise AssertionError(f"{self.label}: awaited line did not come in {seconds} s\n{self.describe()}")
+        raise AssertionError(
+            f"{self.label}: awaited line did not come in {seconds} s\n{self.describe()}"
+        )
 
     def wait_event(self, name, seconds=10):
-        return self.wait_line(lambda line: line.get("type") == "event" and line.get("name") == name, seconds)
+        return self.wait_line(
+            lambda line: line.get("type") == "event" and line.get("name") == name, seconds
+        )
 
     def wait(self, seconds):
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.label}: still runs after {seconds} s\n{self.describe()}")
+            raise AssertionError(
+                f"{self.label}: still runs after {seconds} s\n{self.describe()}"
+            ) from None
 
     def summary(self):
         found = [line for line in self.lines() if line.get("type") == "summary"]
@@ -134,7 +189,9 @@ class Program:
         """Until it has said them on standard error."""
         end = time.monotonic() + seconds
         while words not in self.stderr():
-            assert time.monotonic() < end, f"  '{words}' was not said in {seconds} s: {self.stderr()}"
+            assert time.monotonic() < end, (
+                f"  '{words}' was not said in {seconds} s: {self.stderr()}"
+            )
             time.sleep(0.02)
 
     def stderr(self):
@@ -144,4 +201,6 @@ class Program:
     def describe(self):
         with open(self.out.name, errors="replace") as file:
             out = file.read()[-1500:]
-        return f"  command: {' '.join(self.words)}\n  stdout: {out}\n  stderr: {self.stderr()[-800:]}"
+        return (
+            f"  command: {' '.join(self.words)}\n  stdout: {out}\n  stderr: {self.stderr()[-800:]}"
+        )

@@ -1,5 +1,10 @@
 """A caller behind a line of the emulator: host x reaches the others through `LineCommand` on host a, and in no other way."""
-import itertools, os, signal, time
+
+import itertools
+import os
+import signal
+import time
+
 from lab import ADDRESS, BIN, PORT, Lab, sh
 
 INNER, OUTER, LINE_PORT = "10.78.0.1", "10.78.0.254", 7500
@@ -7,6 +12,7 @@ INNER, OUTER, LINE_PORT = "10.78.0.1", "10.78.0.254", 7500
 
 class LinedLab(Lab):
     """Several may stand at one time."""
+
     numbers = itertools.count()
 
     def __init__(self):
@@ -17,7 +23,21 @@ class LinedLab(Lab):
         super().__enter__()
         far, near = self.ns("a"), self.ns("x")
         sh("ip", "netns", "add", near)
-        sh("ip", "-n", far, "link", "add", "inner", "type", "veth", "peer", "name", "eth0", "netns", near)
+        sh(
+            "ip",
+            "-n",
+            far,
+            "link",
+            "add",
+            "inner",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            near,
+        )
         for ns, device, address in [(far, "inner", OUTER), (near, "eth0", INNER)]:
             sh("ip", "-n", ns, "addr", "add", f"{address}/24", "dev", device)
             sh("ip", "-n", ns, "link", "set", device, "up")
@@ -30,8 +50,19 @@ class LinedLab(Lab):
 
     def line(self, words, seed=1):
         """The emulator; its course begins at SIGUSR1, its journal is `line.log`."""
-        program = self.run("a", f"{BIN}/LineCommand", "--forward", f"{OUTER}:{LINE_PORT}={ADDRESS['r']}:{PORT}",
-                           "--at-signal", "--log", self.path("line.log"), "--seed", str(seed), *words, name="line")
+        program = self.run(
+            "a",
+            f"{BIN}/LineCommand",
+            "--forward",
+            f"{OUTER}:{LINE_PORT}={ADDRESS['r']}:{PORT}",
+            "--at-signal",
+            "--log",
+            self.path("line.log"),
+            "--seed",
+            str(seed),
+            *words,
+            name="line",
+        )
         program.wait_line(lambda line: line.get("type") == "listening", 5)
         return program
 
@@ -58,5 +89,11 @@ def ensure_possible():
     """A sentence where this host cannot do it; otherwise nothing."""
     if os.geteuid() != 0 or sh("unshare", "-n", "true", check=False).returncode != 0:
         return "network namespaces are not permitted here"
-    missing = [name for name in ("earshot", "earshot-rendezvous", "LineCommand") if not os.path.exists(f"{BIN}/{name}")]
-    return f"{', '.join(missing)} not in {BIN}: build first, or set EARSHOT_BIN" if missing else None
+    missing = [
+        name
+        for name in ("earshot", "earshot-rendezvous", "LineCommand")
+        if not os.path.exists(f"{BIN}/{name}")
+    ]
+    return (
+        f"{', '.join(missing)} not in {BIN}: build first, or set EARSHOT_BIN" if missing else None
+    )

@@ -1,7 +1,10 @@
 """Probes of the real programs: on lines that the kernel shapes, on lines of the emulator, and where they must fail."""
-import os, signal, socket, time
+
+import signal
+import time
+
 from lab import ADDRESS, BIN, PORT, sh
-from scenarios import equal, ready, outcome, scenario
+from scenarios import equal, outcome, ready, scenario
 
 SERVER = f"{ADDRESS['r']}:{PORT}"
 LINE_PORT = 7500
@@ -20,7 +23,9 @@ def result(program, code=0, seconds=15):
 
 
 def near(actual, expected, share, what):
-    assert abs(actual - expected) <= share * expected, f"  {what}: {actual:.0f}, expected {expected:.0f} ± {share:.0%}"
+    assert abs(actual - expected) <= share * expected, (
+        f"  {what}: {actual:.0f}, expected {expected:.0f} ± {share:.0%}"
+    )
 
 
 def shape(lab, host, kind, up, down, queue_ms=200):
@@ -29,15 +34,49 @@ def shape(lab, host, kind, up, down, queue_ms=200):
         tc = ["tc", "-n", namespace, "qdisc", "add", "dev", device, "root"]
         limit = str(int(rate * queue_ms / 8000) + 3000)
         if kind == "tbf":
-            done = sh(*tc, "tbf", "rate", f"{rate}bit", "burst", "3000", "limit", limit, check=False)
+            done = sh(
+                *tc, "tbf", "rate", f"{rate}bit", "burst", "3000", "limit", limit, check=False
+            )
         else:
             done = sh(*tc, "handle", "1:", "htb", "default", "1", check=False)
             if done.returncode == 0:
-                done = sh("tc", "-n", namespace, "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb",
-                          "rate", f"{rate}bit", "burst", "3000", "cburst", "3000", check=False)
+                done = sh(
+                    "tc",
+                    "-n",
+                    namespace,
+                    "class",
+                    "add",
+                    "dev",
+                    device,
+                    "parent",
+                    "1:",
+                    "classid",
+                    "1:1",
+                    "htb",
+                    "rate",
+                    f"{rate}bit",
+                    "burst",
+                    "3000",
+                    "cburst",
+                    "3000",
+                    check=False,
+                )
             if done.returncode == 0:
-                done = sh("tc", "-n", namespace, "qdisc", "add", "dev", device, "parent", "1:1", "bfifo", "limit", limit,
-                          check=False)
+                done = sh(
+                    "tc",
+                    "-n",
+                    namespace,
+                    "qdisc",
+                    "add",
+                    "dev",
+                    device,
+                    "parent",
+                    "1:1",
+                    "bfifo",
+                    "limit",
+                    limit,
+                    check=False,
+                )
         if done.returncode != 0:
             raise Skip(f"no {kind} here: {done.stderr.strip()}")
 
@@ -45,8 +84,16 @@ def shape(lab, host, kind, up, down, queue_ms=200):
 def line(lab, *words, host="r", port=LINE_PORT, target=SERVER, seed=1):
     """The emulator between a host and the rendezvous; gives the address to probe."""
     listen = f"{ADDRESS[host]}:{port}"
-    program = lab.run(host, f"{BIN}/LineCommand", "--forward", f"{listen}={target}", "--seed", str(seed), *words,
-                      name=f"line{len(lab.programs)}")
+    program = lab.run(
+        host,
+        f"{BIN}/LineCommand",
+        "--forward",
+        f"{listen}={target}",
+        "--seed",
+        str(seed),
+        *words,
+        name=f"line{len(lab.programs)}",
+    )
     program.wait_line(lambda line: line.get("type") == "listening", 5)
     return listen
 
@@ -74,7 +121,9 @@ def shaped(lab, kind):
     # The kernel counts 14 bytes of Ethernet that our rates do not.
     near(up["availableBandwidthBps"], 1_000_000, 0.15, "uplink")
     near(down["availableBandwidthBps"], 2_000_000, 0.15, "downlink")
-    assert not up["cappedByTest"] and not down["cappedByTest"], "  a shaped direction was said to be limited by the test"
+    assert not up["cappedByTest"] and not down["cappedByTest"], (
+        "  a shaped direction was said to be limited by the test"
+    )
     return f"up {up['availableBandwidthBps'] / 1e6:.3f} of 1, down {down['availableBandwidthBps'] / 1e6:.3f} of 2 Mbit/s"
 
 
@@ -111,9 +160,15 @@ def probe_beside_a_download(lab):
     download.kill()
     rtt = [found["rttMs"]["p50"] for found in (alone, beside)]
     rate = [found["downlink"].get("availableBandwidthBps", 0) / 1e6 for found in (alone, beside)]
-    assert rtt[1] > rtt[0] + 50, f"  round trip {rtt[0]:.0f} ms alone, {rtt[1]:.0f} ms beside a download"
-    assert rate[1] < 0.85 * rate[0], f"  downlink {rate[0]:.2f} Mbit/s alone, {rate[1]:.2f} beside a download"
-    assert beside["downlink"]["shared"] and "somebody else" in beside["sentence"], f"  {beside['sentence']}"
+    assert rtt[1] > rtt[0] + 50, (
+        f"  round trip {rtt[0]:.0f} ms alone, {rtt[1]:.0f} ms beside a download"
+    )
+    assert rate[1] < 0.85 * rate[0], (
+        f"  downlink {rate[0]:.2f} Mbit/s alone, {rate[1]:.2f} beside a download"
+    )
+    assert beside["downlink"]["shared"] and "somebody else" in beside["sentence"], (
+        f"  {beside['sentence']}"
+    )
     assert not alone["downlink"]["shared"], f"  alone: {alone['sentence']}"
     return f"rtt {rtt[0]:.0f} → {rtt[1]:.0f} ms, downlink {rate[0]:.2f} → {rate[1]:.2f} Mbit/s: {beside['sentence']}"
 
@@ -157,11 +212,14 @@ def probe_of_a_silent_rendezvous(lab):
 
 @scenario
 def probe_of_something_else(lab):
-    began = time.monotonic()
-    other = lab.run("r", "python3", "-c",
-                    "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-                    f"s.bind(('{ADDRESS['r']}', {PORT}))\n"
-                    "while True: data, who = s.recvfrom(2000); s.sendto(b'no' + data[:20], who)")
+    other = lab.run(
+        "r",
+        "python3",
+        "-c",
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        f"s.bind(('{ADDRESS['r']}', {PORT}))\n"
+        "while True: data, who = s.recvfrom(2000); s.sendto(b'no' + data[:20], who)",
+    )
     time.sleep(0.3)
     program = probe(lab, SERVER)
     found = result(program, 3)
@@ -189,7 +247,11 @@ def probe_interrupted(lab):
 
 @scenario
 def probe_with_a_rate_out_of_range(lab):
-    for words in (["--expected-uplink", "99999"], ["--expected-downlink", "5000001"], ["--duration", "31"]):
+    for words in (
+        ["--expected-uplink", "99999"],
+        ["--expected-downlink", "5000001"],
+        ["--duration", "31"],
+    ):
         program = probe(lab, SERVER, *words)
         equal(program.wait(3), 2, f"exit code ({program.describe()})")
         assert words[0] in program.stderr(), program.stderr()
@@ -262,11 +324,14 @@ def probe_watches(lab):
     lab.rendezvous()
     program = probe(lab, SERVER, "--watch")
     end = time.monotonic() + 20
-    while len([l for l in program.lines() if l.get("type") == "probe"]) < 3 and time.monotonic() < end:
+    while (
+        len([line for line in program.lines() if line.get("type") == "probe"]) < 3
+        and time.monotonic() < end
+    ):
         time.sleep(0.05)
     program.signal(signal.SIGINT)
     found = result(program, 0)
-    lines = [l for l in program.lines() if l.get("type") == "probe"]
-    assert len(lines) >= 3 and all(l["quality"] == 1 for l in lines), lines
+    lines = [line for line in program.lines() if line.get("type") == "probe"]
+    assert len(lines) >= 3 and all(line["quality"] == 1 for line in lines), lines
     assert "availableBandwidthBps" not in found["uplink"], found
     return f"{len(lines)} grades, {lines[0]['cost']['bytesSent']} bytes each"

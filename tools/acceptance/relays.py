@@ -1,12 +1,29 @@
 """Calls by a TURN server (coturn), where each side is behind a translator that chooses a new port for each peer."""
-import os, re, shutil, signal, socket, struct, subprocess, sys, time, zlib
+
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import sys
+import time
+import zlib
+
 from lab import ADDRESS, BIN, PORT, sh
 from scenarios import equal, outcome, ready, same_call, scenario, speech
 
 TURN_PORT, TLS_PORT, USER, PASSWORD = 3478, 5349, "relay-user", "relay-password"
 INSIDE = {"a": "192.168.71", "b": "192.168.72"}
 OUTSIDE = {"a": "10.77.0.11", "b": "10.77.0.12"}
-TURN = ["--turn", f"turn:{ADDRESS['r']}:{TURN_PORT}", "--turn-user", USER, "--turn-password", PASSWORD]
+TURN = [
+    "--turn",
+    f"turn:{ADDRESS['r']}:{TURN_PORT}",
+    "--turn-user",
+    USER,
+    "--turn-password",
+    PASSWORD,
+]
 
 
 def has_server():
@@ -27,10 +44,34 @@ def turn_server(lab, *users, streams=False):
     stream_options = ["--no-tls", "--no-dtls", "--no-tcp"]
     if streams:
         stream_options = ["--no-dtls", "--tls-listening-port", str(TLS_PORT), *certificate(lab)]
-    program = lab.run("r", "turnserver", "-n", "--listening-ip", ADDRESS["r"], "--relay-ip", ADDRESS["r"],
-                      "--listening-port", str(TURN_PORT), "--realm", "test", *users, *stream_options, "--no-cli",
-                      "--min-port", "50000", "--max-port", "50999", "--log-file", "stdout", "--simple-log",
-                      "--pidfile", lab.path("turn.pid"), "--userdb", lab.path("turn.db"), name="turnserver")
+    program = lab.run(
+        "r",
+        "turnserver",
+        "-n",
+        "--listening-ip",
+        ADDRESS["r"],
+        "--relay-ip",
+        ADDRESS["r"],
+        "--listening-port",
+        str(TURN_PORT),
+        "--realm",
+        "test",
+        *users,
+        *stream_options,
+        "--no-cli",
+        "--min-port",
+        "50000",
+        "--max-port",
+        "50999",
+        "--log-file",
+        "stdout",
+        "--simple-log",
+        "--pidfile",
+        lab.path("turn.pid"),
+        "--userdb",
+        lab.path("turn.db"),
+        name="turnserver",
+    )
     end = time.monotonic() + 5
     while time.monotonic() < end:
         listening = sh("ip", "netns", "exec", lab.ns("r"), "ss", "-lntu").stdout
@@ -43,14 +84,53 @@ def turn_server(lab, *users, streams=False):
 def certificate(lab):
     """The options of coturn for a certificate of its own authority, for its address."""
     name = ["-subj", "/CN=relay"]
-    sh("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *name, "-keyout", lab.path("ca.key"),
-       "-out", lab.path("ca.pem"))
-    sh("openssl", "req", "-newkey", "rsa:2048", "-nodes", *name, "-keyout", lab.path("relay.key"), "-out",
-       lab.path("relay.csr"))
+    sh(
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        *name,
+        "-keyout",
+        lab.path("ca.key"),
+        "-out",
+        lab.path("ca.pem"),
+    )
+    sh(
+        "openssl",
+        "req",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        *name,
+        "-keyout",
+        lab.path("relay.key"),
+        "-out",
+        lab.path("relay.csr"),
+    )
     with open(lab.path("names"), "w") as file:
         file.write(f"subjectAltName=IP:{ADDRESS['r']}\n")
-    sh("openssl", "x509", "-req", "-days", "2", "-in", lab.path("relay.csr"), "-CA", lab.path("ca.pem"), "-CAkey",
-       lab.path("ca.key"), "-CAcreateserial", "-extfile", lab.path("names"), "-out", lab.path("relay.pem"))
+    sh(
+        "openssl",
+        "x509",
+        "-req",
+        "-days",
+        "2",
+        "-in",
+        lab.path("relay.csr"),
+        "-CA",
+        lab.path("ca.pem"),
+        "-CAkey",
+        lab.path("ca.key"),
+        "-CAcreateserial",
+        "-extfile",
+        lab.path("names"),
+        "-out",
+        lab.path("relay.pem"),
+    )
     return ["--cert", lab.path("relay.pem"), "--pkey", lab.path("relay.key")]
 
 
@@ -65,7 +145,20 @@ def by(lab, transport):
 def block_udp(lab, *hosts):
     for host in hosts:
         for chain in ("INPUT", "OUTPUT"):
-            sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-A", chain, "-p", "udp", "-j", "DROP")
+            sh(
+                "ip",
+                "netns",
+                "exec",
+                lab.ns(host),
+                "iptables",
+                "-w",
+                "-A",
+                chain,
+                "-p",
+                "udp",
+                "-j",
+                "DROP",
+            )
 
 
 def translated(lab, *hosts):
@@ -75,20 +168,80 @@ def translated(lab, *hosts):
         sh("ip", "netns", "add", nat)
         lab.namespaces.append(nat)
         sh("ip", "-n", ns, "link", "del", "eth0")
-        sh("ip", "-n", lab.ns("s"), "link", "add", f"n{host}", "type", "veth", "peer", "name", "out0", "netns", nat)
+        sh(
+            "ip",
+            "-n",
+            lab.ns("s"),
+            "link",
+            "add",
+            f"n{host}",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "out0",
+            "netns",
+            nat,
+        )
         sh("ip", "-n", lab.ns("s"), "link", "set", f"n{host}", "master", "br0", "up")
-        sh("ip", "-n", nat, "link", "add", "in0", "type", "veth", "peer", "name", "eth0", "netns", ns)
-        for where, device, address in ((nat, "out0", OUTSIDE[host]), (nat, "in0", INSIDE[host] + ".1"),
-                                       (ns, "eth0", INSIDE[host] + ".2")):
+        sh(
+            "ip",
+            "-n",
+            nat,
+            "link",
+            "add",
+            "in0",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            ns,
+        )
+        for where, device, address in (
+            (nat, "out0", OUTSIDE[host]),
+            (nat, "in0", INSIDE[host] + ".1"),
+            (ns, "eth0", INSIDE[host] + ".2"),
+        ):
             sh("ip", "-n", where, "addr", "add", f"{address}/24", "dev", device)
             sh("ip", "-n", where, "link", "set", device, "up")
         sh("ip", "-n", nat, "link", "set", "lo", "up")
         sh("ip", "-n", ns, "route", "add", "default", "via", INSIDE[host] + ".1")
         sh("ip", "netns", "exec", nat, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
-        sh("ip", "netns", "exec", nat, "iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", "out0",
-           "-j", "MASQUERADE", "--random-fully")
-        for rule in (["-A", "FORWARD", "-i", "out0", "-m", "conntrack", "!", "--ctstate", "ESTABLISHED,RELATED",
-                      "-j", "DROP"], ["-A", "INPUT", "-i", "out0", "-j", "DROP"]):
+        sh(
+            "ip",
+            "netns",
+            "exec",
+            nat,
+            "iptables",
+            "-w",
+            "-t",
+            "nat",
+            "-A",
+            "POSTROUTING",
+            "-o",
+            "out0",
+            "-j",
+            "MASQUERADE",
+            "--random-fully",
+        )
+        for rule in (
+            [
+                "-A",
+                "FORWARD",
+                "-i",
+                "out0",
+                "-m",
+                "conntrack",
+                "!",
+                "--ctstate",
+                "ESTABLISHED,RELATED",
+                "-j",
+                "DROP",
+            ],
+            ["-A", "INPUT", "-i", "out0", "-j", "DROP"],
+        ):
             sh("ip", "netns", "exec", nat, "iptables", "-w", *rule)
 
 
@@ -118,24 +271,35 @@ def datagrams(path):
     """(source, source port, destination, destination port, payload) of each UDP datagram in a capture."""
     data, at = open(path, "rb").read(), 0
     while at + 2 <= len(data):
-        size, = struct.unpack_from("<H", data, at)
-        frame, at = data[at + 2:at + 2 + size], at + 2 + size
+        (size,) = struct.unpack_from("<H", data, at)
+        frame, at = data[at + 2 : at + 2 + size], at + 2 + size
         if frame[12:14] != b"\x08\x00" or frame[23] != 17:
             continue
         start = 14 + 4 * (frame[14] & 15)
         sender, receiver, length = struct.unpack_from("!HHH", frame, start)
-        yield (socket.inet_ntoa(frame[26:30]), sender, socket.inet_ntoa(frame[30:34]), receiver,
-               frame[start + 8:start + length])
+        yield (
+            socket.inet_ntoa(frame[26:30]),
+            sender,
+            socket.inet_ntoa(frame[30:34]),
+            receiver,
+            frame[start + 8 : start + length],
+        )
 
 
 def is_channel_data(payload):
-    return len(payload) > 4 and 0x40 <= payload[0] <= 0x4F and len(payload) == 4 + int.from_bytes(payload[2:4], "big")
+    return (
+        len(payload) > 4
+        and 0x40 <= payload[0] <= 0x4F
+        and len(payload) == 4 + int.from_bytes(payload[2:4], "big")
+    )
 
 
 def unreadable(packets, words):
     """Sealed packets hold none of the words, and do not shrink: behind flags and connection ID they look random."""
     for word in words:
-        assert not any(word.encode() in packet for packet in packets), f"  '{word}' can be read at the relay"
+        assert not any(word.encode() in packet for packet in packets), (
+            f"  '{word}' can be read at the relay"
+        )
     body = b"".join(packet[16:] for packet in packets)
     ratio = len(zlib.compress(body, 9)) / len(body)
     assert ratio > 0.99, f"  what goes by the relay shrinks to {ratio:.3f}"
@@ -165,11 +329,19 @@ def symmetric_translators_connect_by_a_relay(lab):
     took = seconds_to_connect(one)
     assert took <= 1, f"  connected {took} s after accept"
     seen = list(datagrams(lab.path("relay.bin")))
-    wrapped = [packet[4] for packet in seen if TURN_PORT in (packet[1], packet[3]) and is_channel_data(packet[4])]
+    wrapped = [
+        packet[4]
+        for packet in seen
+        if TURN_PORT in (packet[1], packet[3]) and is_channel_data(packet[4])
+    ]
     assert len(wrapped) >= 500, f"  {len(wrapped)} packets of channel data"
     # What a peer sends to the relayed address is what goes without a header: each is found in channel data.
     inside = {packet[4:]: len(packet) for packet in wrapped}
-    bare = [packet[4] for packet in seen if TURN_PORT not in (packet[1], packet[3]) and PORT not in (packet[1], packet[3])]
+    bare = [
+        packet[4]
+        for packet in seen
+        if TURN_PORT not in (packet[1], packet[3]) and PORT not in (packet[1], packet[3])
+    ]
     costs = {inside[packet] - len(packet) for packet in bare if packet in inside}
     assert costs and max(costs) <= 32, f"  bytes more than direct: {costs}"
     ratio = unreadable([packet[4:] for packet in wrapped], ("alice", "bob"))
@@ -190,8 +362,16 @@ def clients_get_their_relay_from_the_rendezvous(lab):
         return SKIPPED
     translated(lab, "a", "b")
     # Nothing answers at the first server: the second is used.
-    lab.rendezvous(options=["--turn", f"turn:{ADDRESS['r']}:3479", "--turn", f"turn:{ADDRESS['r']}:{TURN_PORT}",
-                            "--turn-secret", secret_file(lab)])
+    lab.rendezvous(
+        options=[
+            "--turn",
+            f"turn:{ADDRESS['r']}:3479",
+            "--turn",
+            f"turn:{ADDRESS['r']}:{TURN_PORT}",
+            "--turn-secret",
+            secret_file(lab),
+        ]
+    )
     turn_server(lab, *BY_SECRET)
     capture(lab, "r", lab.path("relay.bin"))
     bob = ready(lab, "--accept", "--calls", "1")
@@ -200,8 +380,11 @@ def clients_get_their_relay_from_the_rendezvous(lab):
     one, two = outcome(alice, "completed", 0, 25), outcome(bob, "completed", 0, 5)
     for summary in (one, two):
         equal(summary["path"]["kind"], "relayed", "path")
-    control = b"".join(packet[4] for packet in datagrams(lab.path("relay.bin"))
-                       if TURN_PORT in (packet[1], packet[3]) and not is_channel_data(packet[4]))
+    control = b"".join(
+        packet[4]
+        for packet in datagrams(lab.path("relay.bin"))
+        if TURN_PORT in (packet[1], packet[3]) and not is_channel_data(packet[4])
+    )
     users = set(re.findall(rb"[0-9]{10}:[A-Za-z0-9_-]{11}", control))
     equal(len(users), 2, "users at the relay")
     assert b"alice" not in control and b"bob" not in control, "  names can be read at the relay"
@@ -221,24 +404,43 @@ for _ in range(1000):
 def a_relayed_address_is_no_way_in(lab):
     if not has_server():
         return SKIPPED
-    lab.rendezvous(options=["--turn", f"turn:{ADDRESS['r']}:{TURN_PORT}", "--turn-secret", secret_file(lab)])
+    lab.rendezvous(
+        options=["--turn", f"turn:{ADDRESS['r']}:{TURN_PORT}", "--turn-secret", secret_file(lab)]
+    )
     turn_server(lab, *BY_SECRET)
     bob = ready(lab, "--accept", "--calls", "1")
     relayed = bob.wait_event("relayAvailable")["address"]
     capture(lab, "b", lab.path("bob.bin"))
-    equal(lab.run("a", sys.executable, "-c", KNOCK, relayed, name="stranger").wait(10), 0, "exit code")
+    equal(
+        lab.run("a", sys.executable, "-c", KNOCK, relayed, name="stranger").wait(10), 0, "exit code"
+    )
     alice = lab.peer("a", "call", "bob", "--duration", "2", name="alice")
     outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
-    arrived = [packet for packet in datagrams(lab.path("bob.bin")) if packet[1] == TURN_PORT and len(packet[4]) == 204]
+    arrived = [
+        packet
+        for packet in datagrams(lab.path("bob.bin"))
+        if packet[1] == TURN_PORT and len(packet[4]) == 204
+    ]
     assert len(arrived) < 10, f"  {len(arrived)} of a stranger's 1000 datagrams came by the relay"
     return f"{len(arrived)} of a stranger's 1000 datagrams came through"
 
 
 @scenario
 def a_secret_that_others_may_read_is_refused(lab):
-    for options, code in ((["--turn-secret", secret_file(lab, "open", 0o644)], 8), (["--turn-secret", lab.path("none")], 8),
-                          ([], 2)):
-        program = lab.run("r", f"{BIN}/earshot-rendezvous", "--data", lab.path("data"), "--turn", "turn:h", *options)
+    for options, code in (
+        (["--turn-secret", secret_file(lab, "open", 0o644)], 8),
+        (["--turn-secret", lab.path("none")], 8),
+        ([], 2),
+    ):
+        program = lab.run(
+            "r",
+            f"{BIN}/earshot-rendezvous",
+            "--data",
+            lab.path("data"),
+            "--turn",
+            "turn:h",
+            *options,
+        )
         equal(program.wait(5), code, f"exit code of {options}")
 
 
@@ -261,9 +463,15 @@ def where_udp_is_blocked_all_goes_by_the_relay_over_tcp_and_tls(lab):
         one, two = outcome(alice, "completed", 0, 25), outcome(bob, "completed", 0, 5)
         for summary in (one, two):
             equal(summary["path"]["kind"], "relayed", f"path, {transport}, {blocked} blocked")
-            equal(summary["audio"]["received"]["lost"], 0, f"lost packets, {transport}, {blocked} blocked")
-        notes.append(f"{'+'.join(blocked)} {transport}: registered {registered:.2f} s, "
-                     f"connected {seconds_to_connect(one):.2f} s after accept")
+            equal(
+                summary["audio"]["received"]["lost"],
+                0,
+                f"lost packets, {transport}, {blocked} blocked",
+            )
+        notes.append(
+            f"{'+'.join(blocked)} {transport}: registered {registered:.2f} s, "
+            f"connected {seconds_to_connect(one):.2f} s after accept"
+        )
     return "; ".join(notes)
 
 
@@ -304,7 +512,9 @@ def a_broken_connection_to_the_relay_is_made_anew(lab):
     killed = time.monotonic()
     time.sleep(1)
     turn_server(lab, streams=True)
-    alice.wait_line(lambda line: line.get("name") == "relayAvailable" and alice_count(alice) >= 2, 20)
+    alice.wait_line(
+        lambda line: line.get("name") == "relayAvailable" and alice_count(alice) >= 2, 20
+    )
     took = time.monotonic() - killed
     one, two = outcome(alice, "completed", 0, 40), outcome(bob, "completed", 0, 10)
     for summary in (one, two):
@@ -328,7 +538,15 @@ def one_relay_is_enough(lab):
             lab.rendezvous()
             turn_server(lab)
         bob = ready(lab, "--accept", "--calls", "1", *(TURN if with_relay == "b" else []))
-        alice = lab.peer("a", "call", "bob", "--duration", "3", *(TURN if with_relay == "a" else []), name="alice")
+        alice = lab.peer(
+            "a",
+            "call",
+            "bob",
+            "--duration",
+            "3",
+            *(TURN if with_relay == "a" else []),
+            name="alice",
+        )
         one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
         equal((one["path"]["kind"], two["path"]["kind"]), ("relayed", "relayed"), "paths")
         notes.append(f"{with_relay}'s relay: {seconds_to_connect(one):.2f} s")
@@ -343,9 +561,38 @@ def two_firewalls_that_let_only_the_servers_through_connect_by_both_relays(lab):
     turn_server(lab)
     for host in "ab":
         for port in (TURN_PORT, PORT):
-            sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-A", "OUTPUT", "-p", "udp", "-d", ADDRESS["r"],
-               "--dport", str(port), "-j", "ACCEPT")
-        sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-A", "OUTPUT", "-o", "eth0", "-j", "DROP")
+            sh(
+                "ip",
+                "netns",
+                "exec",
+                lab.ns(host),
+                "iptables",
+                "-w",
+                "-A",
+                "OUTPUT",
+                "-p",
+                "udp",
+                "-d",
+                ADDRESS["r"],
+                "--dport",
+                str(port),
+                "-j",
+                "ACCEPT",
+            )
+        sh(
+            "ip",
+            "netns",
+            "exec",
+            lab.ns(host),
+            "iptables",
+            "-w",
+            "-A",
+            "OUTPUT",
+            "-o",
+            "eth0",
+            "-j",
+            "DROP",
+        )
     bob = ready(lab, "--accept", "--calls", "1", *TURN)
     alice = lab.peer("a", "call", "bob", "--duration", "3", *TURN, name="alice")
     one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
@@ -376,9 +623,15 @@ def a_direct_path_is_preferred_to_the_relay(lab):
     alice = lab.peer("a", "call", "bob", "--duration", "4", *TURN, name="alice")
     one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
     for summary in (one, two):
-        equal((summary["path"]["kind"], summary["path"]["changes"]), ("direct", 0), "path and its changes")
+        equal(
+            (summary["path"]["kind"], summary["path"]["changes"]),
+            ("direct", 0),
+            "path and its changes",
+        )
     alice_events = {line.get("name") for line in alice.lines()}
-    assert "relayAvailable" in alice_events, f"  no relay was there to be preferred\n{alice.describe()}"
+    assert "relayAvailable" in alice_events, (
+        f"  no relay was there to be preferred\n{alice.describe()}"
+    )
 
 
 @scenario
@@ -388,8 +641,21 @@ def a_call_leaves_the_relay_when_a_direct_path_answers(lab):
     lab.rendezvous()
     turn_server(lab)
     for host, other in (("a", "b"), ("b", "a")):
-        sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-A", "INPUT", "-s", ADDRESS[other], "-j", "DROP")
-    bob = ready(lab, "--accept", "--calls", "1", *TURN)
+        sh(
+            "ip",
+            "netns",
+            "exec",
+            lab.ns(host),
+            "iptables",
+            "-w",
+            "-A",
+            "INPUT",
+            "-s",
+            ADDRESS[other],
+            "-j",
+            "DROP",
+        )
+    ready(lab, "--accept", "--calls", "1", *TURN)
     alice = lab.peer("a", "call", "bob", "--duration", "30", *TURN, name="alice")
     found = alice.wait_event("pathReady")
     equal(found["kind"], "relayed", "first path")
@@ -397,11 +663,19 @@ def a_call_leaves_the_relay_when_a_direct_path_answers(lab):
     for host in "ab":
         sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", "-F", "INPUT")
     opened = time.monotonic()
-    alice.wait_line(lambda line: line.get("name") == "pathChanged" and line.get("kind") == "direct", 20)
+    alice.wait_line(
+        lambda line: line.get("name") == "pathChanged" and line.get("kind") == "direct", 20
+    )
     took = time.monotonic() - opened
     one = outcome(alice, "completed", 0, 40)
     equal(one["path"]["kind"], "direct", "path at the end")
-    equal(one["audio"]["received"]["residualLost"] if "residualLost" in one["audio"]["received"] else 0, 0, "lost")
+    equal(
+        one["audio"]["received"]["residualLost"]
+        if "residualLost" in one["audio"]["received"]
+        else 0,
+        0,
+        "lost",
+    )
     return f"direct {took:.1f} s after it was open"
 
 

@@ -1,6 +1,10 @@
 """Addresses change in mid-call, where each host lets in only what it asked for: sound goes on."""
-import math, time, wave
+
+import math
+import time
+import wave
 from array import array
+
 from lab import ADDRESS, sh
 from scenarios import equal, outcome, ready, same_call, scenario
 
@@ -10,9 +14,11 @@ NEXT = {"a": "10.77.0.41", "b": "10.77.0.42"}
 def filtered(lab, *hosts):
     """As a port-restricted translator filters: in comes what answers (RFC 4787 §5)."""
     for host in hosts:
-        rules = (["-A", "INPUT", "-i", "lo", "-j", "ACCEPT"],
-                 ["-A", "INPUT", "-m", "conntrack", "--ctstate", "ESTABLISHED", "-j", "ACCEPT"],
-                 ["-P", "INPUT", "DROP"])
+        rules = (
+            ["-A", "INPUT", "-i", "lo", "-j", "ACCEPT"],
+            ["-A", "INPUT", "-m", "conntrack", "--ctstate", "ESTABLISHED", "-j", "ACCEPT"],
+            ["-P", "INPUT", "DROP"],
+        )
         for rule in rules:
             sh("ip", "netns", "exec", lab.ns(host), "iptables", "-w", *rule)
 
@@ -25,7 +31,9 @@ def moved(lab, host):
 
 def hum(path, seconds):
     """A steady sound, in which every gap shows."""
-    wave_form = array("h", (int(6000 * math.sin(2 * math.pi * 300 * n / 48000)) for n in range(48000)))
+    wave_form = array(
+        "h", (int(6000 * math.sin(2 * math.pi * 300 * n / 48000)) for n in range(48000))
+    )
     with wave.open(path, "wb") as file:
         file.setnchannels(1), file.setsampwidth(2), file.setframerate(48000)
         file.writeframes(wave_form.tobytes() * seconds)
@@ -34,10 +42,15 @@ def hum(path, seconds):
 def longest_gap(path):
     """The longest silence in a recording of `hum` after its first sound, in ms."""
     with wave.open(path, "rb") as file:
-        rate, samples = file.getframerate(), array("h", file.readframes(file.getnframes()))[::file.getnchannels()]
+        rate, samples = (
+            file.getframerate(),
+            array("h", file.readframes(file.getnframes()))[:: file.getnchannels()],
+        )
     step = rate // 100
-    loud = [max(map(abs, samples[at:at + step])) > 600 for at in range(0, len(samples) - step, step)]
-    loud = loud[loud.index(True):len(loud) - loud[::-1].index(True)]
+    loud = [
+        max(map(abs, samples[at : at + step])) > 600 for at in range(0, len(samples) - step, step)
+    ]
+    loud = loud[loud.index(True) : len(loud) - loud[::-1].index(True)]
     longest = current = 0
     for is_loud in loud:
         current = 0 if is_loud else current + 1
@@ -61,18 +74,36 @@ def talk_through(lab, change, places, limit):
     """A hum both ways; `places` is where each side is found at the end."""
     lab.rendezvous()
     hum(lab.path("hum.wav"), 12)
-    bob = ready(lab, "--accept", "--calls", "1", "--play", lab.path("hum.wav"), "--save", lab.path("b.wav"))
-    alice = lab.peer("a", "call", "bob", "--duration", "10", "--play", lab.path("hum.wav"), "--save",
-                     lab.path("a.wav"), name="alice")
+    bob = ready(
+        lab, "--accept", "--calls", "1", "--play", lab.path("hum.wav"), "--save", lab.path("b.wav")
+    )
+    alice = lab.peer(
+        "a",
+        "call",
+        "bob",
+        "--duration",
+        "10",
+        "--play",
+        lab.path("hum.wav"),
+        "--save",
+        lab.path("a.wav"),
+        name="alice",
+    )
     alice.wait_event("connected")
     time.sleep(3)
     change()
     one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
     same_call(one, two)
     for summary, other in ((one, "b"), (two, "a")):
-        equal(summary["path"]["remote"].rsplit(":", 1)[0], places[other], "where the other side is at the end")
+        equal(
+            summary["path"]["remote"].rsplit(":", 1)[0],
+            places[other],
+            "where the other side is at the end",
+        )
     for program in (alice, bob):
-        assert any(line.get("name") == "pathChanged" for line in program.lines()), f"  not told\n{program.describe()}"
+        assert any(line.get("name") == "pathChanged" for line in program.lines()), (
+            f"  not told\n{program.describe()}"
+        )
     gaps = {host: longest_gap(lab.path(f"{host}.wav")) for host in "ab"}
     assert max(gaps.values()) <= limit, f"  gaps in ms: {gaps}, at most {limit}"
     return f"gaps: alice {gaps['a']} ms, bob {gaps['b']} ms"
@@ -96,8 +127,26 @@ def sound_goes_on_when_both_move(lab):
 @scenario
 def sound_goes_on_when_the_first_uplink_dies_without_a_sign(lab):
     switch, inner, outer = lab.ns("s"), "10.76.0.1", "10.76.0.254"
-    sh("ip", "-n", switch, "link", "add", "pa1", "type", "veth", "peer", "name", "eth1", "netns", lab.ns("a"))
-    for ns, device, address in ((switch, "pa1", outer), (switch, "br0", "10.77.0.254"), (lab.ns("a"), "eth1", inner)):
+    sh(
+        "ip",
+        "-n",
+        switch,
+        "link",
+        "add",
+        "pa1",
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "eth1",
+        "netns",
+        lab.ns("a"),
+    )
+    for ns, device, address in (
+        (switch, "pa1", outer),
+        (switch, "br0", "10.77.0.254"),
+        (lab.ns("a"), "eth1", inner),
+    ):
         sh("ip", "-n", ns, "addr", "add", f"{address}/24", "dev", device)
         sh("ip", "-n", ns, "link", "set", device, "up")
     sh("ip", "netns", "exec", switch, "sysctl", "-qw", "net.ipv4.ip_forward=1")
@@ -106,14 +155,28 @@ def sound_goes_on_when_the_first_uplink_dies_without_a_sign(lab):
         sh("ip", "-n", lab.ns(host), "route", "add", "10.76.0.0/24", "via", "10.77.0.254")
     filtered(lab, "a", "b")
     # Its wire leaves the switch: nothing passes, and the link stays up.
-    return talk_through(lab, lambda: sh("ip", "-n", switch, "link", "set", "pa", "nomaster"),
-                        {"a": inner, "b": ADDRESS["b"]}, 1500)
+    return talk_through(
+        lab,
+        lambda: sh("ip", "-n", switch, "link", "set", "pa", "nomaster"),
+        {"a": inner, "b": ADDRESS["b"]},
+        1500,
+    )
 
 
 @scenario
 def sound_goes_on_when_ipv4_gives_way_to_ipv6(lab):
     def six(host):
-        sh("ip", "-n", lab.ns(host), "addr", "add", f"fd77::{'ab'.index(host) + 1}/64", "dev", "eth0", "nodad")
+        sh(
+            "ip",
+            "-n",
+            lab.ns(host),
+            "addr",
+            "add",
+            f"fd77::{'ab'.index(host) + 1}/64",
+            "dev",
+            "eth0",
+            "nodad",
+        )
 
     def change():
         sh("ip", "-n", lab.ns("a"), "addr", "del", f"{ADDRESS['a']}/24", "dev", "eth0")

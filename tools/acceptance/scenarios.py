@@ -1,5 +1,13 @@
 """Each function plays one scenario and returns a line about what it measured; a wrong result raises."""
-import os, shutil, signal, struct, time, wave, math
+
+import math
+import os
+import shutil
+import signal
+import struct
+import time
+import wave
+
 from lab import ADDRESS, BIN, PORT, sh
 
 ALL = []
@@ -20,7 +28,9 @@ def outcome(program, expected, code, seconds=10, reason=None):
     equal(summary["outcome"], expected, f"outcome of {program.label}")
     assert summary["reason"], f"  {program.label}: the reason is empty"
     if reason:
-        assert reason in summary["reason"].lower(), f"  reason of {program.label}: {summary['reason']!r}"
+        assert reason in summary["reason"].lower(), (
+            f"  reason of {program.label}: {summary['reason']!r}"
+        )
     return summary
 
 
@@ -34,7 +44,12 @@ def speech(path, seconds, rate=48000, channels=1):
             t = n / rate
             phase += 2 * math.pi * (120 + 60 * math.sin(0.9 * t) + 25 * t) / rate
             level = 0.5 * (1 - math.cos(2 * math.pi * 3.1 * t)) * 0.2
-            value = int(32767 * level * (math.sin(phase) + 0.5 * math.sin(2 * phase) + 0.3 * math.sin(5 * phase)) / 1.8)
+            value = int(
+                32767
+                * level
+                * (math.sin(phase) + 0.5 * math.sin(2 * phase) + 0.3 * math.sin(5 * phase))
+                / 1.8
+            )
             frames += struct.pack("<h", value) * channels
         file.writeframes(frames)
 
@@ -62,8 +77,26 @@ def heard_again(lab, arrivals, saved):
 def call_and_answer(lab):
     lab.rendezvous()
     speech(lab.path("in.wav"), 4)
-    bob = ready(lab, "--accept", "--calls", "1", "--save", lab.path("out.wav"), "--capture", lab.path("arrivals"))
-    alice = lab.peer("a", "call", "bob", "--play", lab.path("in.wav"), "--save", lab.path("back.wav"), name="alice")
+    bob = ready(
+        lab,
+        "--accept",
+        "--calls",
+        "1",
+        "--save",
+        lab.path("out.wav"),
+        "--capture",
+        lab.path("arrivals"),
+    )
+    alice = lab.peer(
+        "a",
+        "call",
+        "bob",
+        "--play",
+        lab.path("in.wav"),
+        "--save",
+        lab.path("back.wav"),
+        name="alice",
+    )
     one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
     same_call(one, two)
     equal(one["path"]["kind"], "direct", "path")
@@ -90,17 +123,39 @@ def capture_reads_as_rtp_and_rtcp(lab):
     def tshark(filter, *fields):
         ways = [word for port in ports for word in ("-d", f"udp.port=={port},rtp")]
         wanted = [word for field in fields for word in ("-e", field)]
-        return sh("tshark", "-n", "-r", lab.path("call.pcapng"), *ways, "-Y", filter, "-T", "fields", *wanted).stdout.split()
+        return sh(
+            "tshark",
+            "-n",
+            "-r",
+            lab.path("call.pcapng"),
+            *ways,
+            "-Y",
+            filter,
+            "-T",
+            "fields",
+            *wanted,
+        ).stdout.split()
 
-    equal(tshark("_ws.malformed || _ws.expert.severity >= 6291456", "frame.number"), [], "frames with errors or warnings")
+    equal(
+        tshark("_ws.malformed || _ws.expert.severity >= 6291456", "frame.number"),
+        [],
+        "frames with errors or warnings",
+    )
     equal(tshark("!rtp && !rtcp", "frame.number"), [], "frames that are neither RTP nor RTCP")
     kinds = tshark("rtcp", "rtcp.pt")
     # Every 2 s one of ours and one of theirs, each with a name.
     assert kinds.count("200,202") >= 2 and kinds.count("201,202") >= 2, f"  RTCP: {kinds}"
     # RFC 3550 §6.4.1: the round trip is arrival - last SR - delay since, in 1/65536 s since 1900.
-    reports = tshark("rtcp.pt == 201 && rtcp.ssrc.lsr != 0", "frame.time_epoch", "rtcp.ssrc.lsr", "rtcp.ssrc.dlsr")
-    trips = [(int((float(arrival) + 2208988800) * 65536) - int(last) - int(delay)) % 2**32 / 65.536
-             for arrival, last, delay in zip(*[iter(reports)] * 3)]
+    reports = tshark(
+        "rtcp.pt == 201 && rtcp.ssrc.lsr != 0",
+        "frame.time_epoch",
+        "rtcp.ssrc.lsr",
+        "rtcp.ssrc.dlsr",
+    )
+    trips = [
+        (int((float(arrival) + 2208988800) * 65536) - int(last) - int(delay)) % 2**32 / 65.536
+        for arrival, last, delay in zip(*[iter(reports)] * 3)
+    ]
     assert trips and all(trip <= 50 for trip in trips), f"  round trips by the reports, ms: {trips}"
     sent = len(tshark(f"rtp && ip.src == {ADDRESS['a']}", "frame.number"))
     equal(sent, one["audio"]["sent"]["packets"], "RTP packets sent")
@@ -234,7 +289,6 @@ def name_taken(lab):
 def peer_behind_a_name_changed(lab):
     first = lab.rendezvous("data1")
     bob = ready(lab, "--accept", "--calls", "1")
-    pin = None
     alice = lab.peer("a", "call", "bob", "--duration", "1", identity="alice")
     outcome(alice, "completed", 0)
     bob.wait(3)
@@ -242,11 +296,17 @@ def peer_behind_a_name_changed(lab):
     # deleting the binding.
     first.signal(signal.SIGTERM)
     first.wait(3)
-    import glob, sqlite3
-    for file in glob.glob(lab.path("data1") + "/*.sqlite*") + glob.glob(lab.path("data1") + "/*.db"):
+    import glob
+    import sqlite3
+
+    for file in glob.glob(lab.path("data1") + "/*.sqlite*") + glob.glob(
+        lab.path("data1") + "/*.db"
+    ):
         if file.endswith(("sqlite", "db", "sqlite3")):
             base = sqlite3.connect(file)
-            tables = [row[0] for row in base.execute("select name from sqlite_master where type='table'")]
+            tables = [
+                row[0] for row in base.execute("select name from sqlite_master where type='table'")
+            ]
             for table in tables:
                 columns = [row[1] for row in base.execute(f"pragma table_info({table})")]
                 if "name" in columns:
@@ -274,7 +334,11 @@ def rendezvous_killed_in_mid_call(lab):
     lab.rendezvous()
 
     def registered_again(program):
-        seen = [line for line in program.lines() if line.get("type") == "event" and line.get("name") == "registered"]
+        seen = [
+            line
+            for line in program.lines()
+            if line.get("type") == "event" and line.get("name") == "registered"
+        ]
         return len(seen) >= 2
 
     while time.monotonic() < back + 8 and not (registered_again(alice) and registered_again(bob)):
@@ -284,7 +348,9 @@ def rendezvous_killed_in_mid_call(lab):
     alice.signal(signal.SIGINT)
     one, two = outcome(alice, "completed", 0, 3), outcome(bob, "completed", 0, 3)
     same_call(one, two)
-    equal(one["audio"]["received"]["lost"] + two["audio"]["received"]["lost"], 0, "lost audio packets")
+    equal(
+        one["audio"]["received"]["lost"] + two["audio"]["received"]["lost"], 0, "lost audio packets"
+    )
     return f"registered again after {elapsed:.1f} s"
 
 

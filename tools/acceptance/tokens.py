@@ -1,5 +1,9 @@
 """Access tokens: who may register, the warning, the renewal, the end, with real programs."""
-import os, signal, time
+
+import os
+import signal
+import time
+
 from lab import BIN
 from scenarios import equal, outcome, scenario
 
@@ -13,7 +17,9 @@ def token(lab, *words, code=0):
 
 
 def identity(lab, name):
-    program = lab.run("r", f"{BIN}/earshot", "keygen", "--json", "--identity", lab.path(f"identity-{name}"))
+    program = lab.run(
+        "r", f"{BIN}/earshot", "keygen", "--json", "--identity", lab.path(f"identity-{name}")
+    )
     equal(program.wait(5), 0, f"exit code of keygen ({program.describe()})")
     return next(program.lines())["id"]
 
@@ -45,8 +51,18 @@ class Office:
     def give(self, name, life, audience=None):
         """Puts a token for somebody into a file; the file."""
         path = self.lab.path(f"token-{name}")
-        text = token(self.lab, "sign", "--key", self.key, "--sub", identity(self.lab, name), "--aud",
-                     audience or self.server, "--expires", life)
+        text = token(
+            self.lab,
+            "sign",
+            "--key",
+            self.key,
+            "--sub",
+            identity(self.lab, name),
+            "--aud",
+            audience or self.server,
+            "--expires",
+            life,
+        )
         with open(path + ".new", "w") as file:
             file.write(text)
         os.rename(path + ".new", path)
@@ -68,16 +84,22 @@ def refused(lab, code, *words):
 def tokens_say_who_may_register(lab):
     office = Office(lab)
     refused(lab, "tokenNeeded")
-    refused(lab, "tokenRefused", "--token", office.give("bob", "1h", audience=identity(lab, "alice")))
+    refused(
+        lab, "tokenRefused", "--token", office.give("bob", "1h", audience=identity(lab, "alice"))
+    )
     shown = office.give("bob", "1s")
     time.sleep(1.1)
     refused(lab, "tokenExpired", "--token", shown)
     token(lab, "show", shown, "--public", office.public, code=7)
-    assert "right, by k4.pid." in token(lab, "show", office.give("bob", "1h"), "--public", office.public)
+    assert "right, by k4.pid." in token(
+        lab, "show", office.give("bob", "1h"), "--public", office.public
+    )
 
     # Less than 30 s: the warning comes at once, and another token before the end of the first.
     alice = office.give("alice", "1h")
-    bob = lab.peer("b", "answer", "--accept", "--token", office.give("bob", "6s"), identity="bob", name="bob")
+    bob = lab.peer(
+        "b", "answer", "--accept", "--token", office.give("bob", "6s"), identity="bob", name="bob"
+    )
     bob.wait_event("registered")
     began = time.monotonic()
     bob.wait_event("tokenWillExpire", 2)
@@ -88,7 +110,11 @@ def tokens_say_who_may_register(lab):
     outcome(call, "completed", 0, seconds=20)
     received = call.summary()["audio"]["received"]
     equal(received["lost"], 0, "packets lost")
-    equal([count(bob, name) for name in ["registered", "reconnecting", "registrationFailed"]], [1, 0, 0], "events")
+    equal(
+        [count(bob, name) for name in ["registered", "reconnecting", "registrationFailed"]],
+        [1, 0, 0],
+        "events",
+    )
 
     # Nobody renews the second one.
     bob.wait_event("registrationFailed", 8)
@@ -113,7 +139,9 @@ def tokens_say_who_may_register(lab):
 def tokens_of_another_key_are_taken_from_the_file(lab):
     """No warning comes before the refusal: only the file has the token that the rendezvous wants."""
     office = Office(lab)
-    bob = lab.peer("b", "answer", "--accept", "--token", office.give("bob", "1h"), identity="bob", name="bob")
+    bob = lab.peer(
+        "b", "answer", "--accept", "--token", office.give("bob", "1h"), identity="bob", name="bob"
+    )
     bob.wait_event("registered")
     office.make_key("other")
     office.give("bob", "2h")
@@ -126,10 +154,23 @@ def tokens_of_another_key_are_taken_from_the_file(lab):
     while count(bob, "registered") < 2 and time.monotonic() < end:
         time.sleep(0.02)
     elapsed = time.monotonic() - began
-    equal([count(bob, name) for name in ["registered", "registrationFailed", "tokenWillExpire"]], [2, 1, 0], "events")
+    equal(
+        [count(bob, name) for name in ["registered", "registrationFailed", "tokenWillExpire"]],
+        [2, 1, 0],
+        "events",
+    )
     failure = [line for line in bob.lines() if line.get("name") == "registrationFailed"]
     equal([line["code"] for line in failure], ["tokenRefused"], "why the first token was not taken")
     equal(bob.stderr().count("another key signed it"), 1, f"warnings ({bob.stderr()})")
-    call = lab.peer("a", "call", "bob", "--duration", "1", "--token", office.give("alice", "1h"), identity="alice")
+    call = lab.peer(
+        "a",
+        "call",
+        "bob",
+        "--duration",
+        "1",
+        "--token",
+        office.give("alice", "1h"),
+        identity="alice",
+    )
     outcome(call, "completed", 0)
     return f"registered again {elapsed:.1f} s after the start with another key"

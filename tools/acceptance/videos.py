@@ -1,5 +1,11 @@
 """Scenarios of calls with a picture: seen, saved, read back; and a line too narrow for it."""
-import os, shutil, struct, subprocess, wave
+
+import os
+import shutil
+import struct
+import subprocess
+import wave
+
 from lab import ADDRESS, BIN, ROOT, sh
 from lined import LinedLab, ensure_possible
 from probes import Skip, shape
@@ -30,9 +36,27 @@ def stamps(path):
     width, height = 320, 180
     # Every picture, at one size, without making any up; in milliseconds, as two may be shown within a thirtieth of
     # a second.
-    raw = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-fps_mode", "passthrough", "-enc_time_base", "-1", "-vf",
-                          f"scale={width}:{height}:flags=area", "-pix_fmt", "gray", "-f", "rawvideo", "-"],
-                         capture_output=True)
+    raw = subprocess.run(
+        [
+            "ffmpeg",
+            "-v",
+            "error",
+            "-i",
+            path,
+            "-fps_mode",
+            "passthrough",
+            "-enc_time_base",
+            "-1",
+            "-vf",
+            f"scale={width}:{height}:flags=area",
+            "-pix_fmt",
+            "gray",
+            "-f",
+            "rawvideo",
+            "-",
+        ],
+        capture_output=True,
+    )
     equal(raw.stderr.decode(), "", f"what ffmpeg says of {path}")
     _, encoded = frames(path)
     pictures = len(raw.stdout) // (width * height)
@@ -40,14 +64,18 @@ def stamps(path):
     top = height * 3 // 4
     found = []
     for index, (time, _) in enumerate(encoded):
-        picture = raw.stdout[index * width * height:(index + 1) * width * height]
+        picture = raw.stdout[index * width * height : (index + 1) * width * height]
         means = []
         for cell in range(48):
             column, row = cell % 16, cell // 16
             x0, x1 = column * width // 16, (column + 1) * width // 16
             y0, y1 = top + row * (height - top) // 3, top + (row + 1) * (height - top) // 3
             dx, dy = (x1 - x0) // 4, (y1 - y0) // 4
-            part = [picture[y * width + x] for y in range(y0 + dy, y1 - dy) for x in range(x0 + dx, x1 - dx)]
+            part = [
+                picture[y * width + x]
+                for y in range(y0 + dy, y1 - dy)
+                for x in range(x0 + dx, x1 - dx)
+            ]
             means.append(sum(part) / len(part))
         middle = (min(means) + max(means)) / 2
         bits = 0
@@ -87,6 +115,7 @@ def percentile(values, share):
 def clicks(path, seconds, every=0.5):
     """A quiet tone with a short loud one at each multiple of `every`."""
     import math
+
     with wave.open(path, "wb") as file:
         file.setnchannels(1), file.setsampwidth(2), file.setframerate(48000)
         samples = bytearray()
@@ -133,10 +162,38 @@ def lip_offsets(video, sound, every=500):
 def video_call_seen_and_saved(lab):
     lab.rendezvous()
     clicks(lab.path("clicks.wav"), 14)
-    bob = ready(lab, "--accept", "--calls", "1", "--video", "test", "--save-video", lab.path("bob.ivf"), "--save",
-                lab.path("bob.wav"), "--report", lab.path("bob.html"), "--capture", lab.path("bob.arrivals"))
-    alice = lab.peer("a", "call", "bob", "--video", "test", "--save-video", lab.path("alice.ivf"), "--duration", "12",
-                     "--play", lab.path("clicks.wav"), "--pcap", lab.path("call.pcapng"), name="alice")
+    bob = ready(
+        lab,
+        "--accept",
+        "--calls",
+        "1",
+        "--video",
+        "test",
+        "--save-video",
+        lab.path("bob.ivf"),
+        "--save",
+        lab.path("bob.wav"),
+        "--report",
+        lab.path("bob.html"),
+        "--capture",
+        lab.path("bob.arrivals"),
+    )
+    alice = lab.peer(
+        "a",
+        "call",
+        "bob",
+        "--video",
+        "test",
+        "--save-video",
+        lab.path("alice.ivf"),
+        "--duration",
+        "12",
+        "--play",
+        lab.path("clicks.wav"),
+        "--pcap",
+        lab.path("call.pcapng"),
+        name="alice",
+    )
     one, two = outcome(alice, "completed", 0, 30), outcome(bob, "completed", 0, 5)
     for side in (one, two):
         received = side["video"]["received"]
@@ -146,21 +203,29 @@ def video_call_seen_and_saved(lab):
         equal(side["network"]["fallbacks"], [], "fallbacks")
     heard_again(lab, "bob.arrivals", "bob.wav")
     seen = stamps(lab.path("bob.ivf"))
-    equal(len(seen), two["video"]["received"]["framesDecoded"], "pictures with a stamp that can be read")
+    equal(
+        len(seen),
+        two["video"]["received"]["framesDecoded"],
+        "pictures with a stamp that can be read",
+    )
     numbers = [number for _, number, _ in seen]
     equal(numbers, sorted(set(numbers)), "numbers of the pictures")
     offsets = lip_offsets(seen, lab.path("bob.wav"))
     assert len(offsets) > 100, f"  pictures with a sound to compare: {len(offsets)}"
     lip = sorted(abs(offset) for offset in offsets)
-    assert percentile(lip, 0.95) <= 80, f"  sound and picture are apart by {percentile(lip, 0.95):.0f} ms (95 %)"
+    assert percentile(lip, 0.95) <= 80, (
+        f"  sound and picture are apart by {percentile(lip, 0.95):.0f} ms (95 %)"
+    )
     delay = capture_delay(alice, bob, seen)
     full = [size_after(lab.path(f"{name}.ivf"), 1280) for name in ("alice", "bob")]
     assert all(time is not None and time <= 2000 for time in full), f"  1280x720 after {full} ms"
     page = open(lab.path("bob.html")).read()
     assert "The line out" in page and "Video seen" in page, "  the report has no plots of video"
-    return (f"{len(seen)} pictures read back, 1280x720 after {full[0]} and {full[1]} ms, capture to shown p50 {percentile(delay, 0.5):.0f} ms, p95 "
-            f"{percentile(delay, 0.95):.0f} ms; sound and picture apart p50 {percentile(lip, 0.5):.0f} ms, "
-            f"p95 {percentile(lip, 0.95):.0f} ms")
+    return (
+        f"{len(seen)} pictures read back, 1280x720 after {full[0]} and {full[1]} ms, capture to shown p50 {percentile(delay, 0.5):.0f} ms, p95 "
+        f"{percentile(delay, 0.95):.0f} ms; sound and picture apart p50 {percentile(lip, 0.5):.0f} ms, "
+        f"p95 {percentile(lip, 0.95):.0f} ms"
+    )
 
 
 def capture_delay(sender, receiver, seen):
@@ -179,19 +244,37 @@ def video_capture_reads_as_rtp(lab):
         return "skipped: tshark is not installed"
     lab.rendezvous()
     bob = ready(lab, "--accept", "--calls", "1", "--video", "test")
-    alice = lab.peer("a", "call", "bob", "--duration", "4", "--video", "test", "--pcap", lab.path("call.pcapng"))
+    alice = lab.peer(
+        "a", "call", "bob", "--duration", "4", "--video", "test", "--pcap", lab.path("call.pcapng")
+    )
     one = outcome(alice, "completed", 0, 20)
     outcome(bob, "completed", 0, 5)
     ports = [one["path"][end].rsplit(":", 1)[1] for end in ("local", "remote")]
-    ways = [word for port in ports for word in ("-d", f"udp.port=={port},rtp")] + ["-d", "rtp.pt==96,vp8"]
+    ways = [word for port in ports for word in ("-d", f"udp.port=={port},rtp")] + [
+        "-d",
+        "rtp.pt==96,vp8",
+    ]
 
     def tshark(filter, *fields):
         wanted = [word for field in fields for word in ("-e", field)]
-        return sh("tshark", "-n", "-r", lab.path("call.pcapng"), *ways, "-Y", filter, "-T", "fields", *wanted).stdout
+        return sh(
+            "tshark",
+            "-n",
+            "-r",
+            lab.path("call.pcapng"),
+            *ways,
+            "-Y",
+            filter,
+            "-T",
+            "fields",
+            *wanted,
+        ).stdout
 
     equal(tshark("_ws.malformed", "frame.number"), "", "malformed packets")
     # One packet of each frame begins it, and one has the mark.
-    begun = tshark(f"vp8 && ip.src == {ADDRESS['a']} && vp8.pld.s == 1", "vp8.pld.pictureid").split()
+    begun = tshark(
+        f"vp8 && ip.src == {ADDRESS['a']} && vp8.pld.s == 1", "vp8.pld.pictureid"
+    ).split()
     ended = tshark(f"vp8 && ip.src == {ADDRESS['a']} && rtp.marker == 1", "frame.number").split()
     equal(len(begun), len(ended), "frames that begin and end")
     equal([int(number, 0) for number in begun], list(range(len(begun))), "picture IDs")
@@ -205,11 +288,22 @@ def video_capture_reads_as_rtp(lab):
 def lossy_call(lab, line_words, seconds, *answer_words):
     """A call with a picture from behind a line; gives both summaries."""
     import time
+
     if reason := ensure_possible():
         raise Skip(reason)
     lab.rendezvous()
     line = lab.line(line_words)
-    bob = lab.peer("b", "answer", "--accept", "--calls", "1", "--save-video", lab.path("bob.ivf"), *answer_words, name="bob")
+    bob = lab.peer(
+        "b",
+        "answer",
+        "--accept",
+        "--calls",
+        "1",
+        "--save-video",
+        lab.path("bob.ivf"),
+        *answer_words,
+        name="bob",
+    )
     bob.wait_event("registered")
     alice = lab.caller("--video", "test", "--max-video-bitrate", "1000000")
     lab.begin(line, alice)
@@ -222,7 +316,9 @@ def lossy_call(lab, line_words, seconds, *answer_words):
 def video_is_whole_where_asking_takes_too_long(_):
     with LinedLab() as lab:
         way = "queue=300ms,delay=150ms"
-        sent, seen = lossy_call(lab, ["--up", f"rate=3M,loss=5%,{way}", "--down", f"rate=20M,{way}"], 25)
+        sent, seen = lossy_call(
+            lab, ["--up", f"rate=3M,loss=5%,{way}", "--down", f"rate=20M,{way}"], 25
+        )
     share = seen["framesDecoded"] / sent["framesSent"]
     recovered, freezes = seen["framesRecovered"], seen["freezeCount"]
     repaired = seen["recoveredByFec"] + seen["recoveredByRetransmission"]
@@ -240,16 +336,39 @@ def video_capture_has_the_requests_of_both(_):
     if not shutil.which("tshark"):
         return "skipped: tshark is not installed"
     with LinedLab() as lab:
-        lossy_call(lab, ["--up", "rate=3M,queue=300ms,delay=15ms,loss=4%", "--down", "rate=20M,queue=300ms,delay=15ms"], 6,
-                   "--pcap", lab.path("bob.pcapng"))
+        lossy_call(
+            lab,
+            [
+                "--up",
+                "rate=3M,queue=300ms,delay=15ms,loss=4%",
+                "--down",
+                "rate=20M,queue=300ms,delay=15ms",
+            ],
+            6,
+            "--pcap",
+            lab.path("bob.pcapng"),
+        )
         words = ["tshark", "-n", "-r", lab.path("bob.pcapng")]
-        ports = set(sh(*words, "-T", "fields", "-e", "udp.port").stdout.replace("\n", ",").strip(",").split(","))
+        ports = set(
+            sh(*words, "-T", "fields", "-e", "udp.port")
+            .stdout.replace("\n", ",")
+            .strip(",")
+            .split(",")
+        )
         for port in sorted(ports):
             words += ["-d", f"udp.port=={port},rtp"]
         words += ["-d", "rtp.pt==96,vp8"]
         bad = sh(*words, "-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number").stdout.split()
         equal(bad, [], "malformed packets")
-        own = sh(*words, "-Y", f"rtcp.pt == 205 && ip.src == {ADDRESS['b']}", "-T", "fields", "-e", "rtcp.rtpfb.nack_pid").stdout.split()
+        own = sh(
+            *words,
+            "-Y",
+            f"rtcp.pt == 205 && ip.src == {ADDRESS['b']}",
+            "-T",
+            "fields",
+            "-e",
+            "rtcp.rtpfb.nack_pid",
+        ).stdout.split()
         assert len(own) >= 5, f"  {len(own)} requests of the receiver in its capture"
     return f"{len(own)} requests, for {own[0]} first"
 
@@ -259,15 +378,27 @@ def video_file_is_played_and_ends_the_call(lab):
     if not shutil.which("ffmpeg"):
         return "skipped: ffmpeg is not installed"
     lab.rendezvous()
-    sh("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=352x288:rate=25:duration=4", "-pix_fmt", "yuv420p",
-       lab.path("in.y4m"))
+    sh(
+        "ffmpeg",
+        "-v",
+        "error",
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=size=352x288:rate=25:duration=4",
+        "-pix_fmt",
+        "yuv420p",
+        lab.path("in.y4m"),
+    )
     bob = ready(lab, "--accept", "--calls", "2", "--save-video", lab.path("seen-{n}.ivf"))
     for number in (1, 2):
         alice = lab.peer("a", "call", "bob", "--video", lab.path("in.y4m"))
         one = outcome(alice, "completed", 0, 15)
         assert 3.5 < one["durationMs"] / 1000 < 8, f"  the call lasted {one['durationMs']} ms"
         count, found = frames(lab.path(f"seen-{number}.ivf"))
-        assert 40 <= count == len(found), f"  {count} frames in the header, {len(found)} in the file"
+        assert 40 <= count == len(found), (
+            f"  {count} frames in the header, {len(found)} in the file"
+        )
     two = outcome(bob, "completed", 0, 5)
     return f"{count} of 100 pictures, {two['video']['received']['width']}x{two['video']['received']['height']}"
 
@@ -278,9 +409,21 @@ def video_that_cannot_be_read_stops_the_program(lab):
     with open(lab.path("bad.y4m"), "w") as file:
         file.write("RIFF")
     for name, code in [("missing.y4m", 8), ("bad.y4m", 8)]:
-        equal(lab.peer("a", "call", "bob", "--video", lab.path(name)).wait(5), code, f"exit code for {name}")
-    equal(lab.peer("a", "call", "bob", "--save-video", lab.path("v.webm")).wait(5), 2, "exit code for .webm")
-    equal(lab.peer("a", "call", "bob", "--save-video", lab.path("no/v.ivf")).wait(5), 8, "exit code without a folder")
+        equal(
+            lab.peer("a", "call", "bob", "--video", lab.path(name)).wait(5),
+            code,
+            f"exit code for {name}",
+        )
+    equal(
+        lab.peer("a", "call", "bob", "--save-video", lab.path("v.webm")).wait(5),
+        2,
+        "exit code for .webm",
+    )
+    equal(
+        lab.peer("a", "call", "bob", "--save-video", lab.path("no/v.ivf")).wait(5),
+        8,
+        "exit code without a folder",
+    )
 
 
 @scenario
@@ -296,10 +439,16 @@ def full_disk_ends_the_saving_and_not_the_call(lab):
         alice = lab.peer("a", "call", "bob", "--video", "test", "--duration", "5")
         outcome(alice, "completed", 0, 20)
         two = outcome(bob, "completed", 8, 5)
-        equal(bob.stderr().count("bob.ivf cannot be written to the end"), 1, "complaints about the file")
+        equal(
+            bob.stderr().count("bob.ivf cannot be written to the end"),
+            1,
+            "complaints about the file",
+        )
         count, found = frames(saved)
         size = 32 + sum(12 + len(frame) for _, frame in found)
-        equal([count, size], [len(found), os.path.getsize(saved)], "frames and bytes of whole frames")
+        equal(
+            [count, size], [len(found), os.path.getsize(saved)], "frames and bytes of whole frames"
+        )
         seen = two["video"]["received"]["framesDecoded"]
         assert 1 <= count < seen and seen >= 60, f"  {count} frames saved, {seen} decoded"
         return f"{count} of {seen} frames saved"
@@ -309,10 +458,24 @@ def full_disk_ends_the_saving_and_not_the_call(lab):
 
 @scenario
 def killed_by_sigterm_leaves_a_readable_video(lab):
-    import signal, time
+    import signal
+    import time
+
     lab.rendezvous()
-    bob = ready(lab, "--accept", "--calls", "1", "--video", "test", "--save-video", lab.path("bob.ivf"))
-    alice = lab.peer("a", "call", "bob", "--video", "test", "--save-video", lab.path("alice.ivf"), "--duration", "60")
+    bob = ready(
+        lab, "--accept", "--calls", "1", "--video", "test", "--save-video", lab.path("bob.ivf")
+    )
+    alice = lab.peer(
+        "a",
+        "call",
+        "bob",
+        "--video",
+        "test",
+        "--save-video",
+        lab.path("alice.ivf"),
+        "--duration",
+        "60",
+    )
     bob.wait_event("firstVideoFrameDecoded")
     alice.wait_event("firstVideoFrameDecoded")
     time.sleep(3)
@@ -321,7 +484,9 @@ def killed_by_sigterm_leaves_a_readable_video(lab):
     alice.wait(5), bob.wait(5)
     for name in ("alice.ivf", "bob.ivf"):
         count, found = frames(lab.path(name))
-        assert count == len(found) >= 30, f"  {name}: {count} frames in the header, {len(found)} in the file"
+        assert count == len(found) >= 30, (
+            f"  {name}: {count} frames in the header, {len(found)} in the file"
+        )
         if shutil.which("ffmpeg"):
             stamps(lab.path(name))
 
@@ -329,48 +494,104 @@ def killed_by_sigterm_leaves_a_readable_video(lab):
 @scenario
 def narrow_line_falls_back_to_audio_and_returns(lab):
     import time
+
     lab.rendezvous()
     shape(lab, "a", "tbf", 2_000_000, 5_000_000, queue_ms=300)
-    bob = ready(lab, "--accept", "--calls", "1", "--video", "test", "--save-video", lab.path("bob.ivf"), "--save",
-                lab.path("bob.wav"), "--capture", lab.path("bob.arrivals"))
-    alice = lab.peer("a", "call", "bob", "--duration", "75", "--video", "test", "--report", lab.path("a.html"),
-                     "--events", lab.path("a.jsonl"))
+    bob = ready(
+        lab,
+        "--accept",
+        "--calls",
+        "1",
+        "--video",
+        "test",
+        "--save-video",
+        lab.path("bob.ivf"),
+        "--save",
+        lab.path("bob.wav"),
+        "--capture",
+        lab.path("bob.arrivals"),
+    )
+    alice = lab.peer(
+        "a",
+        "call",
+        "bob",
+        "--duration",
+        "75",
+        "--video",
+        "test",
+        "--report",
+        lab.path("a.html"),
+        "--events",
+        lab.path("a.jsonl"),
+    )
     bob.wait_event("firstVideoFrameDecoded")
     time.sleep(12)
     change(lab, "a", 60_000)
     narrowed = time.time()
-    away = alice.wait_line(lambda line: line.get("name") == "localPublishFallbackToAudioOnly" and line["on"], 10)
+    away = alice.wait_line(
+        lambda line: line.get("name") == "localPublishFallbackToAudioOnly" and line["on"], 10
+    )
     took = at(away) - narrowed
     bob.wait_line(lambda line: line.get("name") == "remoteVideoMuted" and line["muted"], 10)
     time.sleep(max(0, narrowed + 20 - time.time()))
     change(lab, "a", 2_000_000)
     widened = time.time()
-    back = alice.wait_line(lambda line: line.get("name") == "localPublishFallbackToAudioOnly" and not line["on"], 30)
+    back = alice.wait_line(
+        lambda line: line.get("name") == "localPublishFallbackToAudioOnly" and not line["on"], 30
+    )
     returned = at(back) - widened
-    again = bob.wait_line(lambda line: line.get("name") == "remoteVideoChanged" and line["state"] == "decoding"
-                          and line["reason"] == "audioFallbackRecovery", 10)
+    again = bob.wait_line(
+        lambda line: (
+            line.get("name") == "remoteVideoChanged"
+            and line["state"] == "decoding"
+            and line["reason"] == "audioFallbackRecovery"
+        ),
+        10,
+    )
     one, two = outcome(alice, "completed", 0, 60), outcome(bob, "completed", 0, 5)
     equal([change["on"] for change in one["network"]["fallbacks"]], [True, False], "changes")
     # Sound that waited for its picture, repeated frames and all.
     heard_again(lab, "bob.arrivals", "bob.wav")
     concealed = two["audio"]["received"]["concealedFraction"]
-    plotted = subprocess.run([os.path.join(ROOT, "tools", "plot"), lab.path("a.jsonl"), lab.path("plot.html")],
-                             capture_output=True, text=True, env=dict(os.environ, EARSHOT_BIN=BIN))
+    plotted = subprocess.run(
+        [os.path.join(ROOT, "tools", "plot"), lab.path("a.jsonl"), lab.path("plot.html")],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, EARSHOT_BIN=BIN),
+    )
     equal(plotted.returncode, 0, f"tools/plot: {plotted.stderr}")
     for page in ("a.html", "plot.html"):
         assert "audio only: " in open(lab.path(page)).read(), f"  {page} does not show the fallback"
-    return (f"audio alone {took:.1f} s after the drop, video again {returned:.1f} s after the rise, decoded "
-            f"{at(again) - at(back):.1f} s later, audio concealed {concealed:.1%} of the whole call")
+    return (
+        f"audio alone {took:.1f} s after the drop, video again {returned:.1f} s after the rise, decoded "
+        f"{at(again) - at(back):.1f} s later, audio concealed {concealed:.1%} of the whole call"
+    )
 
 
 def change(lab, host, rate, queue_ms=300):
     """Another rate for what `host` sends."""
     limit = str(int(rate * queue_ms / 8000) + 3000)
-    sh("tc", "-n", lab.ns(host), "qdisc", "change", "dev", "eth0", "root", "tbf", "rate", f"{rate}bit", "burst", "3000",
-       "limit", limit)
+    sh(
+        "tc",
+        "-n",
+        lab.ns(host),
+        "qdisc",
+        "change",
+        "dev",
+        "eth0",
+        "root",
+        "tbf",
+        "rate",
+        f"{rate}bit",
+        "burst",
+        "3000",
+        "limit",
+        limit,
+    )
 
 
 def at(line):
     """Seconds since 1970 of a line."""
     import datetime
+
     return datetime.datetime.fromisoformat(line["ts"].replace("Z", "+00:00")).timestamp()

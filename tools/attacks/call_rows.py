@@ -22,8 +22,9 @@ def _answers(field, *words, name="bob", **options):
 
 def _stranger(field, card_name, asked=None):
     """A phone whose card says a name that it did not register."""
-    client = Client(field.loop, field.server, identity=Identity(card_name), name=asked,
-                    bind=(field.source(), 0))
+    client = Client(
+        field.loop, field.server, identity=Identity(card_name), name=asked, bind=(field.source(), 0)
+    )
     if not client.register():
         return None
     # The rendezvous refused the name, but sees no card of an INVITE.
@@ -44,10 +45,17 @@ def pins(field, quick):
         ended += field.wait(lambda c=call: c.state == "ended", 5)
         field.loop.run(1.2)
     after = _read(path)
-    return [Row("C1", f"{ended} rejected calls of a stranger whose card says carol",
-                "known-peers unchanged" if before == after else
-                f"{len(after.splitlines()) - len(before.splitlines())} more lines in known-peers",
-                "known-peers byte for byte as before", before == after and ended > 0)]
+    return [
+        Row(
+            "C1",
+            f"{ended} rejected calls of a stranger whose card says carol",
+            "known-peers unchanged"
+            if before == after
+            else f"{len(after.splitlines()) - len(before.splitlines())} more lines in known-peers",
+            "known-peers byte for byte as before",
+            before == after and ended > 0,
+        )
+    ]
 
 
 def _read(path):
@@ -61,16 +69,24 @@ def _read(path):
 def _mos(field, seconds, flood):
     """The worse MOS of both ends of a call, with what `flood` does while it runs."""
     program = field.programs.earshot(
-        "call", "bob", "--duration", str(seconds), identity="caller", name="caller",
-        bind=field.source())
+        "call",
+        "bob",
+        "--duration",
+        str(seconds),
+        identity="caller",
+        name="caller",
+        bind=field.source(),
+    )
     field.wait(lambda: program.event("connected"), 10)
     began, sent = time.monotonic(), 0
     while program.exit_code is None and time.monotonic() - began < seconds + 15:
         sent += flood(time.monotonic() - began)
         field.loop.run(0.05)
     bob = [x for x in field.programs.running if x.label.startswith("answer")][0]
-    scores = [s.get("audio", {}).get("received", {}).get("mos", 0.0)
-              for s in (program.summary(), bob.summary())]
+    scores = [
+        s.get("audio", {}).get("received", {}).get("mos", 0.0)
+        for s in (program.summary(), bob.summary())
+    ]
     return min(scores), sent
 
 
@@ -90,10 +106,17 @@ def invites_in_a_call(field, quick):
             phones[progress[0] % len(phones)].call(card)
             progress[0] += 1
         return due
+
     attacked, sent = _mos(field, seconds, flood)
-    return [Row("C1", f"{sent} INVITEs of strangers in a call of {seconds} s",
-                f"MOS {calm:.2f} calm, {attacked:.2f} attacked", f"≤ {COST} MOS less",
-                calm > 0 and attacked >= calm - COST)]
+    return [
+        Row(
+            "C1",
+            f"{sent} INVITEs of strangers in a call of {seconds} s",
+            f"MOS {calm:.2f} calm, {attacked:.2f} attacked",
+            f"≤ {COST} MOS less",
+            calm > 0 and attacked >= calm - COST,
+        )
+    ]
 
 
 def _pin_dave(field):
@@ -105,15 +128,18 @@ def _pin_dave(field):
 
 def starvation(field, quick):
     """H3: 120 identities at 0.5 INVITE/s each; a caller whom the callee has pinned."""
-    accepts = "--from" in subprocess.run(
-        [f"{BIN}/earshot", "answer", "--help"], capture_output=True, text=True).stdout
+    accepts = (
+        "--from"
+        in subprocess.run(
+            [f"{BIN}/earshot", "answer", "--help"], capture_output=True, text=True
+        ).stdout
+    )
     words = ("--accept", "--from", "known") if accepts else ("--reject", "no")
     _pin_dave(field)
     _answers(field, *words)
     count, asked = (40, 2) if quick else (120, 5)
     card, crowd = field.card(), field.crowd()
-    members = enrol(
-        crowd, [Member(card, s) for s in addresses(9, count)], 60)
+    members = enrol(crowd, [Member(card, s) for s in addresses(9, count)], 60)
     phone = _stranger(field, "")
     callee = field.found(phone.client, "bob")
     stop = time.monotonic() + 12 * asked
@@ -124,9 +150,15 @@ def starvation(field, quick):
         code, _ = field.call("bob", "--duration", "1", identity="dave", seconds=15)
         answered += code == (0 if accepts else 4)
     process.terminate()
-    return [Row("H3", f"{len(members)} identities, 0.5 INVITE/s each, to a chosen callee",
-                f"{answered}/{asked} calls of a pinned caller answered", "all",
-                answered == asked)]
+    return [
+        Row(
+            "H3",
+            f"{len(members)} identities, 0.5 INVITE/s each, to a chosen callee",
+            f"{answered}/{asked} calls of a pinned caller answered",
+            "all",
+            answered == asked,
+        )
+    ]
 
 
 def _in_background_invites(crowd, members, callee, phone, stop):
@@ -141,12 +173,10 @@ def _invite_all(crowd, members, callee, clock_ms, stop):
         now = time.monotonic() - began
         while sent < now * len(members) * 0.5:
             member = members[sent % len(members)]
-            invitation = bodies.Invitation(
-                member.identity, callee, clock_ms + round(now * 1000))
+            invitation = bodies.Invitation(member.identity, callee, clock_ms + round(now * 1000))
             body = forward_body(os.urandom(16), callee.id, invitation.body)
             sequence = sent // len(members)
-            crowd.send(
-                member.frames(frames.fragment(0x81, sequence, 0, 1, body)), member.source)
+            crowd.send(member.frames(frames.fragment(0x81, sequence, 0, 1, body)), member.source)
             sent += 1
         for packet, _ in crowd.received():
             member = by_own.get(packet[1:5])
@@ -176,8 +206,15 @@ def endless_ring(field, quick):
     field.loop.run(1)
     code, summary = field.call("bob", "--ring-timeout", "3", identity="dave")
     outcome = summary.get("outcome", "none")
-    return [Row("H3", "a stranger rings without a timeout; a pinned caller calls",
-                f"the pinned caller: {outcome}", "it rings", outcome == "timeout" and code == 5)]
+    return [
+        Row(
+            "H3",
+            "a stranger rings without a timeout; a pinned caller calls",
+            f"the pinned caller: {outcome}",
+            "it rings",
+            outcome == "timeout" and code == 5,
+        )
+    ]
 
 
 def candidates(field, quick):
@@ -191,9 +228,15 @@ def candidates(field, quick):
     learnt = {a for _, a in getattr(call, "offered_early", [])} | set(call.checks.checks)
     call.cancel()
     field.loop.run(0.3)
-    return [Row("M3", "a stranger's ring that nobody has accepted",
-                f"{len(learnt)} addresses learnt" if rings else "it does not ring",
-                "0 addresses", rings and not learnt)]
+    return [
+        Row(
+            "M3",
+            "a stranger's ring that nobody has accepted",
+            f"{len(learnt)} addresses learnt" if rings else "it does not ring",
+            "0 addresses",
+            rings and not learnt,
+        )
+    ]
 
 
 def no_terminal(field, quick):
@@ -201,13 +244,27 @@ def no_terminal(field, quick):
     program = field.programs.earshot("answer", identity="bob", name="bob", bind=field.source())
     refused = field.wait(lambda: program.exit_code is not None, 3)
     if refused:
-        return [Row("M4", "answer without a terminal and without --accept",
-                    f"exit {program.exit_code}", "exit 2", program.exit_code == 2)]
+        return [
+            Row(
+                "M4",
+                "answer without a terminal and without --accept",
+                f"exit {program.exit_code}",
+                "exit 2",
+                program.exit_code == 2,
+            )
+        ]
     phone = _stranger(field, "carol")
     call = phone.call(field.found(phone.client, "bob"))
     field.wait(lambda: call.state in ("connected", "ended"), 6)
-    return [Row("M4", "answer without a terminal and without --accept",
-                f"a stranger's call: {call.state}", "exit 2", False)]
+    return [
+        Row(
+            "M4",
+            "answer without a terminal and without --accept",
+            f"a stranger's call: {call.state}",
+            "exit 2",
+            False,
+        )
+    ]
 
 
 def allowed_name(field, quick):
@@ -220,20 +277,35 @@ def allowed_name(field, quick):
     except RuntimeError:
         code = field.programs.rendezvous.exit_code
         words = field.programs.rendezvous.errors().decode(errors="replace").strip()
-        return [Row("M6", "--allow with a name alone", f"refused at the start, exit {code}",
-                    "refused, or nobody gets it", code == 2 and bool(words))]
+        return [
+            Row(
+                "M6",
+                "--allow with a name alone",
+                f"refused at the start, exit {code}",
+                "refused, or nobody gets it",
+                code == 2 and bool(words),
+            )
+        ]
     client = Client(field.loop, field.server, name="alice", bind=(field.source(), 0))
     client.register(4)
     status = client.said.status if client.said else None
-    return [Row("M6", "--allow with a name alone: a stranger asks for it",
-                f"status {status}", "not granted", status != 1)]
+    return [
+        Row(
+            "M6",
+            "--allow with a name alone: a stranger asks for it",
+            f"status {status}",
+            "not granted",
+            status != 1,
+        )
+    ]
 
 
 def old_card(field, quick):
     """M1: a caller's superseded key, at a callee who has dialled, and so pinned, the newer one."""
     identity = Identity("alice")
-    alice = Client(field.loop, field.server, identity=identity, name="alice",
-                   bind=(field.source(), 0))
+    alice = Client(
+        field.loop, field.server, identity=identity, name="alice", bind=(field.source(), 0)
+    )
     alice.register()
     field.call("alice", "--ring-timeout", "2", identity="bob")
     bob = _answers(field, "--accept")
@@ -253,7 +325,13 @@ def old_card(field, quick):
     alice.forward(call.peer, invitation.body)
     field.loop.run(2)
     rings = bob.events("incoming") > before
-    return [Row("M1", "an INVITE with a card of an older serial than the pinned one",
-                ("rings" if rings else "does not ring") +
-                ("" if connected else "; nor did the call with the present one"),
-                "does not ring", connected and not rings)]
+    return [
+        Row(
+            "M1",
+            "an INVITE with a card of an older serial than the pinned one",
+            ("rings" if rings else "does not ring")
+            + ("" if connected else "; nor did the call with the present one"),
+            "does not ring",
+            connected and not rings,
+        )
+    ]

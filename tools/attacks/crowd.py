@@ -54,7 +54,8 @@ class Crowd:
         info = struct.pack("<i4s4s", 0, socket.inet_aton(address), bytes(4))
         try:
             self.sockets[door].sendmsg(
-                [packet], [(socket.IPPROTO_IP, IP_PKTINFO, info)], 0, self.server)
+                [packet], [(socket.IPPROTO_IP, IP_PKTINFO, info)], 0, self.server
+            )
         except OSError:
             pass  # as if it were lost
 
@@ -101,8 +102,11 @@ def enrol(crowd, members, rate, patience=3.0, first=None):
     packet is a PING, or `first(member)`.
     """
     waiting = {member.init.connection: member for member in members}
-    todo = [(index / rate + again, member)
-            for index, member in enumerate(members) for again in (0.0, 0.5, 1.5)]
+    todo = [
+        (index / rate + again, member)
+        for index, member in enumerate(members)
+        for again in (0.0, 0.5, 1.5)
+    ]
     todo.sort(key=lambda entry: entry[0])
     began, done, position = time.monotonic(), [], 0
     last = todo[-1][0] + patience if todo else 0.0
@@ -149,8 +153,10 @@ def write_packets(path, packets):
     """A file for flood: [(bytes, first byte to be made random or None)]."""
     with open(path, "wb") as file:
         for packet, random_from in packets:
-            file.write(struct.pack(
-                "<HH", len(packet), 65535 if random_from is None else random_from) + packet)
+            file.write(
+                struct.pack("<HH", len(packet), 65535 if random_from is None else random_from)
+                + packet
+            )
 
 
 class Flood:
@@ -158,8 +164,23 @@ class Flood:
 
     def __init__(self, server, path, rate, seconds, source, count=1, port=0):
         self.process = subprocess.Popen(
-            ["nice", "-n", str(NICE), FLOOD, server[0], str(server[1]), str(rate), str(seconds),
-             source, str(count), str(port), path], stdout=subprocess.PIPE, text=True)
+            [
+                "nice",
+                "-n",
+                str(NICE),
+                FLOOD,
+                server[0],
+                str(server[1]),
+                str(rate),
+                str(seconds),
+                source,
+                str(count),
+                str(port),
+                path,
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def end(self):
         """Stops it."""
@@ -179,6 +200,7 @@ def in_background(function, *arguments):
     def body():
         os.nice(NICE)
         function(*arguments)
+
     process = multiprocessing.get_context("fork").Process(target=body, daemon=True)
     process.start()
     return process

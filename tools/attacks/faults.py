@@ -50,20 +50,30 @@ class FaultyCall:
         self.field = field
         FaultyCall.made += 1
         number = FaultyCall.made
-        self.faults = {who: Faults(field.programs.path(f"faults-{who}-{number}"))
-                       for who in ("server", "alice", "bob")}
+        self.faults = {
+            who: Faults(field.programs.path(f"faults-{who}-{number}"))
+            for who in ("server", "alice", "bob")
+        }
         with self.faults["server"].around():
             field.programs.start_rendezvous(data=f"faulty{number}")
         with self.faults["bob"].around():
             self.bob = field.programs.earshot(
-                "answer", "--accept", identity=f"bob{number}", name="bob", bind=field.source())
+                "answer", "--accept", identity=f"bob{number}", name="bob", bind=field.source()
+            )
             field.wait(lambda: self.bob.event("registered"), 10)
         with self.faults["alice"].around():
             self.alice = field.programs.earshot(
-                "call", "bob", "--duration", str(seconds), identity=f"alice{number}",
-                name="alice", bind=field.source())
+                "call",
+                "bob",
+                "--duration",
+                str(seconds),
+                identity=f"alice{number}",
+                name="alice",
+                bind=field.source(),
+            )
         self.is_up = field.wait(
-            lambda: self.alice.event("connected") and self.bob.event("connected"), 10)
+            lambda: self.alice.event("connected") and self.bob.event("connected"), 10
+        )
         self.normal = self.rates(3)
 
     @property
@@ -90,15 +100,18 @@ class FaultyCall:
     def heard(self):
         """The share of sound that was not made up, of the worse end, in 2 s that begin now."""
         before = {who: len(_inbound(end)) for who, end in self.ends.items()}
-        self.field.wait(lambda: all(
-            len(_inbound(end)) >= before[who] + 2 for who, end in self.ends.items()), 6)
+        self.field.wait(
+            lambda: all(len(_inbound(end)) >= before[who] + 2 for who, end in self.ends.items()), 6
+        )
         shares = []
         for who, end in self.ends.items():
-            spans = _inbound(end)[before[who]:before[who] + 2]
+            spans = _inbound(end)[before[who] : before[who] + 2]
             if len(spans) < 2:
                 return 0.0
-            all_of_it, made_up = ((spans[1][word] - spans[0][word]) for word in
-                                  ("totalSamplesReceived", "concealedSamples"))
+            all_of_it, made_up = (
+                (spans[1][word] - spans[0][word])
+                for word in ("totalSamplesReceived", "concealedSamples")
+            )
             shares.append(1 - made_up / max(1, all_of_it))
         return min(shares)
 

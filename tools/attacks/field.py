@@ -14,6 +14,7 @@ HONEST = 200  # the second byte of honest addresses, 127.200.x.y
 
 class Row(NamedTuple):
     """One figure and its goal."""
+
     finding: str
     attack: str
     measured: str
@@ -23,6 +24,7 @@ class Row(NamedTuple):
 
 class Watched(NamedTuple):
     """What honest clients got for a while. Round trips in s."""
+
     pings: int
     answered: int
     trips: list
@@ -46,8 +48,10 @@ class Watched(NamedTuple):
 
     def words(self):
         """All of it, short."""
-        return (f"PING {self.answered}/{self.pings}, p50 {self.percentile(0.5):.1f} ms, p99 "
-                f"{self.percentile(0.99):.0f} ms, look-ups {self.found}/{self.lookups}")
+        return (
+            f"PING {self.answered}/{self.pings}, p50 {self.percentile(0.5):.1f} ms, p99 "
+            f"{self.percentile(0.99):.0f} ms, look-ups {self.found}/{self.lookups}"
+        )
 
 
 class Field:
@@ -81,8 +85,9 @@ class Field:
 
     def honest(self, name=None, seconds=10.0, source=None, **options):
         """An honest client that is registered, or None."""
-        made = Client(self.loop, self.server, name=name, bind=(source or self.source(), 0),
-                      **options)
+        made = Client(
+            self.loop, self.server, name=name, bind=(source or self.source(), 0), **options
+        )
         return made if made.register(seconds) else None
 
     def crowd(self):
@@ -139,8 +144,7 @@ class Field:
         end = count * spacing + patience
         while (now := time.monotonic() - began) < end:
             if len(clients) < count and now >= len(clients) * spacing:
-                clients.append((now, Client(
-                    self.loop, self.server, bind=(self.source(), 0))))
+                clients.append((now, Client(self.loop, self.server, bind=(self.source(), 0))))
             for started, client in clients:
                 if client.online and client not in took:
                     took[client] = now - started
@@ -155,7 +159,8 @@ class Field:
     def call(self, target, *words, identity, seconds=20, **options):
         """`earshot call`, run to its end: (exit code, summary)."""
         program = self.programs.earshot(
-            "call", target, *words, identity=identity, name=identity, **options)
+            "call", target, *words, identity=identity, name=identity, **options
+        )
         if not self.wait(lambda: program.exit_code is not None, seconds):
             program.end()
         return program.exit_code, program.summary()
@@ -164,7 +169,8 @@ class Field:
         """How many of so many `earshot call` to a callee end with exit code 0."""
         return sum(
             self.call(name, "--duration", duration, identity=f"caller{i}")[0] == 0
-            for i in range(count))
+            for i in range(count)
+        )
 
 
 def share(values):

@@ -14,7 +14,7 @@ import time
 import earshot_frames as frames
 from crowd import Flood, Member, addresses, enrol, write_packets
 from earshot_session import INIT
-from faults import FAILED, SLEPT, WALL, FaultyCall, Faults
+from faults import FAILED, SLEPT, WALL, Faults, FaultyCall
 from field import Row
 from programs import BIN
 
@@ -44,12 +44,21 @@ def _stop(field, who, seconds):
     ended = call.finish()
     back = field.wait(lambda: field.found(field.honest(), "bob", 1), 5)
     told = f"{call.bob.events('interrupted')} interruptions told"
-    return Row("40", f"SIGSTOP of {'the rendezvous' if who == 'server' else 'a caller'} for "
-               f"{seconds} s", f"at most {burst:.1f} times the normal rate, {_share(heard)} heard "
-               f"2 s later, {told}, {'completed' if ended else 'not completed'}",
-               f"≤ {BURST:.0f} times, ≥ {_share(HEARD)}, completed",
-               bool(call.is_up and min(heard, during) >= HEARD and burst <= BURST and late
-                    and ended and back))
+    return Row(
+        "40",
+        f"SIGSTOP of {'the rendezvous' if who == 'server' else 'a caller'} for {seconds} s",
+        f"at most {burst:.1f} times the normal rate, {_share(heard)} heard "
+        f"2 s later, {told}, {'completed' if ended else 'not completed'}",
+        f"≤ {BURST:.0f} times, ≥ {_share(HEARD)}, completed",
+        bool(
+            call.is_up
+            and min(heard, during) >= HEARD
+            and burst <= BURST
+            and late
+            and ended
+            and back
+        ),
+    )
 
 
 def _share(value):
@@ -60,9 +69,9 @@ def refusals(field, quick):
     """42: one call in ten to the kernel fails, at both ends and at the rendezvous; then most."""
     rows = []
     for label, rate, receive, seconds in (
-            ("10 % of the calls that send, open, receive or wait fail", 100, 100,
-             3 if quick else 10),
-            ("all calls that send or open, 90 % of those that receive or wait fail", 1000, 900, 2)):
+        ("10 % of the calls that send, open, receive or wait fail", 100, 100, 3 if quick else 10),
+        ("all calls that send or open, 90 % of those that receive or wait fail", 1000, 900, 2),
+    ):
         call = FaultyCall(field, seconds + 60)
         for faults in call.faults.values():
             faults.refuse(send=rate, receive=receive, opening=rate)
@@ -74,13 +83,17 @@ def refusals(field, quick):
         field.loop.run(1)
         heard, runs = call.heard(), call.is_running()
         ended = call.finish()
-        rows.append(Row(
-            "42", f"{label} for {seconds} s",
-            f"{failed} failed, {'all programs run' if runs else 'a program ended'}; "
-            f"{'a registration within 1 s' if late else 'no registration within 1 s'}, "
-            f"{_share(heard)} heard 1 s later, {'completed' if ended else 'not completed'}",
-            f"no exit, a registration within 1 s, ≥ {_share(HEARD)}, completed",
-            call.is_up and failed > 50 and runs and heard >= HEARD and late and ended))
+        rows.append(
+            Row(
+                "42",
+                f"{label} for {seconds} s",
+                f"{failed} failed, {'all programs run' if runs else 'a program ended'}; "
+                f"{'a registration within 1 s' if late else 'no registration within 1 s'}, "
+                f"{_share(heard)} heard 1 s later, {'completed' if ended else 'not completed'}",
+                f"no exit, a registration within 1 s, ≥ {_share(HEARD)}, completed",
+                call.is_up and failed > 50 and runs and heard >= HEARD and late and ended,
+            )
+        )
     return rows
 
 
@@ -88,16 +101,40 @@ def descriptors(field, quick):
     """42: as many files as a program opens at its start, and 0 to 3 more."""
     rows = []
     for label, words in (
-            ("earshot-rendezvous", [f"{BIN}/earshot-rendezvous", "--listen", "127.0.0.1:0",
-                                    "--data", field.programs.path("few"), "--json"]),
-            ("earshot answer", [f"{BIN}/earshot", "answer", "--accept", "--json", "--fail-fast",
-                                "--rendezvous", "%s:%d" % field.server, "--bind", "127.0.0.1:0",
-                                "--identity", field.programs.path("few-files")])):
+        (
+            "earshot-rendezvous",
+            [
+                f"{BIN}/earshot-rendezvous",
+                "--listen",
+                "127.0.0.1:0",
+                "--data",
+                field.programs.path("few"),
+                "--json",
+            ],
+        ),
+        (
+            "earshot answer",
+            [
+                f"{BIN}/earshot",
+                "answer",
+                "--accept",
+                "--json",
+                "--fail-fast",
+                "--rendezvous",
+                "%s:%d" % field.server,
+                "--bind",
+                "127.0.0.1:0",
+                "--identity",
+                field.programs.path("few-files"),
+            ],
+        ),
+    ):
         needed = _open_at_start(field, words)
         told, ran, bad = 0, 0, []
         for limit in range(3, needed + 4):
             program = field.programs.start(
-                "few", ["bash", "-c", f'ulimit -n {limit}; exec "$@"', "few", *words])
+                "few", ["bash", "-c", f'ulimit -n {limit}; exec "$@"', "few", *words]
+            )
             field.wait(lambda p=program: p.exit_code is not None or _is_ready(p), 15)
             code, words_of_it = program.exit_code, program.errors().decode()
             if code is None and _is_ready(program):
@@ -107,16 +144,22 @@ def descriptors(field, quick):
             else:
                 bad.append(f"{limit}: exit {code}, {words_of_it.strip()[:80]!r}")
             program.end()
-        rows.append(Row(
-            "42", f"{label} with 3 to {needed + 3} files ({needed} are open at its start)",
-            f"{told} ended with a message, {ran} ran" + "".join(f"; {b}" for b in bad[:3]),
-            "each ends with a message, or runs", not bad and ran >= 4))
+        rows.append(
+            Row(
+                "42",
+                f"{label} with 3 to {needed + 3} files ({needed} are open at its start)",
+                f"{told} ended with a message, {ran} ran" + "".join(f"; {b}" for b in bad[:3]),
+                "each ends with a message, or runs",
+                not bad and ran >= 4,
+            )
+        )
     return rows
 
 
 def _is_ready(program):
     return program.event("registered") or any(
-        line.get("type") == "listening" for line in program.lines())
+        line.get("type") == "listening" for line in program.lines()
+    )
 
 
 def _open_at_start(field, words):
@@ -131,7 +174,7 @@ def clocks(field, quick):
     """43: the wall clock is set, and the host sleeps, while a call runs."""
     rows = []
     for label, shift in (("back by 1 h", -HOUR), ("forward by 1 day", 24 * HOUR)):
-        for who in (("alice",) if quick else ("alice", "server")):
+        for who in ("alice",) if quick else ("alice", "server"):
             call = FaultyCall(field, 60)
             call.faults[who][WALL] = shift
             burst, heard = call.burst(call.rates(2)), call.heard()
@@ -139,14 +182,19 @@ def clocks(field, quick):
             breaks = sum(end.events("interrupted") for end in call.ends.values())
             ended = call.finish()
             again = field.call("bob", "--duration", "1", identity=f"carol{call.made}")[0] == 0
-            rows.append(Row(
-                "43", f"the wall clock of the {'caller' if who == 'alice' else 'rendezvous'} "
-                f"goes {label} in a call", f"{breaks} interruptions, {_share(heard)} heard, at "
-                f"most {burst:.1f} times the normal rate, "
-                f"{'completed' if ended else 'not completed'}, "
-                f"the next call {'answered' if again else 'not answered'}",
-                f"none, ≥ {_share(HEARD)}, ≤ {BURST:.0f} times, completed, answered",
-                breaks == 0 and heard >= HEARD and burst <= BURST and ended and again and late))
+            rows.append(
+                Row(
+                    "43",
+                    f"the wall clock of the {'caller' if who == 'alice' else 'rendezvous'} "
+                    f"goes {label} in a call",
+                    f"{breaks} interruptions, {_share(heard)} heard, at "
+                    f"most {burst:.1f} times the normal rate, "
+                    f"{'completed' if ended else 'not completed'}, "
+                    f"the next call {'answered' if again else 'not answered'}",
+                    f"none, ≥ {_share(HEARD)}, ≤ {BURST:.0f} times, completed, answered",
+                    breaks == 0 and heard >= HEARD and burst <= BURST and ended and again and late,
+                )
+            )
     return rows + [_sleeps(field)]
 
 
@@ -164,12 +212,21 @@ def _sleeps(field):
     later = Faults(field.programs.path("faults-later"))
     later[WALL] = HOUR
     with later.around():
-        again = field.wait(lambda: field.call(
-            "bob", "--duration", "1", identity=f"carol{call.made}", seconds=6)[0] == 0, 21)
-    return Row("43", "the host of both ends and of the rendezvous sleeps for 1 h in a call",
-               f"the call {'ended' if ended else 'hangs'}, the next one "
-               f"{'is answered' if again else 'is not'}", "it ends, the next one is answered",
-               bool(ended and again and call.bob.exit_code is None))
+        again = field.wait(
+            lambda: (
+                field.call("bob", "--duration", "1", identity=f"carol{call.made}", seconds=6)[0]
+                == 0
+            ),
+            21,
+        )
+    return Row(
+        "43",
+        "the host of both ends and of the rendezvous sleeps for 1 h in a call",
+        f"the call {'ended' if ended else 'hangs'}, the next one "
+        f"{'is answered' if again else 'is not'}",
+        "it ends, the next one is answered",
+        bool(ended and again and call.bob.exit_code is None),
+    )
 
 
 def log_lines(field, quick):
@@ -178,25 +235,42 @@ def log_lines(field, quick):
     call = FaultyCall(field, 150)
     path, rows = field.programs.path("bad"), []
     packets = [(os.urandom(n), 0) for n in (1, 24, 64, 1200)]
-    packets += [(bytes([INIT, 1, 1, 1]) + os.urandom(1196), 4), (b"\x60" + os.urandom(60), 1),
-                (bytes([0xC6, 1, 0, 0]) + os.urandom(8) + bytes(500), 4),
-                (bytes([INIT, 9, 1, 1]) + os.urandom(1196), 4)]
+    packets += [
+        (bytes([INIT, 1, 1, 1]) + os.urandom(1196), 4),
+        (b"\x60" + os.urandom(60), 1),
+        (bytes([0xC6, 1, 0, 0]) + os.urandom(8) + bytes(500), 4),
+        (bytes([INIT, 9, 1, 1]) + os.urandom(1196), 4),
+    ]
     packets += [(bytes([kind]) + os.urandom(63), 1) for kind in range(0xC1, 0xC9)]
     write_packets(path, packets)
     for who, program, address in (
-            ("a rendezvous", field.programs.rendezvous, field.server),
-            ("a peer in a call", call.bob, _udp_address(call.bob))):
+        ("a rendezvous", field.programs.rendezvous, field.server),
+        ("a peer in a call", call.bob, _udp_address(call.bob)),
+    ):
         before, rate = program.errors().count(b"\n"), 20_000
         flood = Flood(address, path, rate, 1.1 * count / rate, "127.60.0.1", 2000)
-        field.wait(lambda: flood.process.poll() is not None, 60)
+        field.wait(lambda flood=flood: flood.process.poll() is not None, 60)
         field.loop.run(1)
         sent, lines = flood.sent(), program.errors().count(b"\n") - before
-        rows.append(Row(
-            "23", f"{sent} bad packets to {who}", f"{lines} lines in its log", f"≤ {LINES}",
-            sent >= count and lines <= LINES and program.exit_code is None))
+        rows.append(
+            Row(
+                "23",
+                f"{sent} bad packets to {who}",
+                f"{lines} lines in its log",
+                f"≤ {LINES}",
+                sent >= count and lines <= LINES and program.exit_code is None,
+            )
+        )
     ended = call.finish()
-    return rows + [Row("23", "the call meanwhile", "completed" if ended else "not completed",
-                       "completed", ended)]
+    return rows + [
+        Row(
+            "23",
+            "the call meanwhile",
+            "completed" if ended else "not completed",
+            "completed",
+            ended,
+        )
+    ]
 
 
 def _udp_address(program):
@@ -222,8 +296,10 @@ def canaries(field, quick):
     events = programs.path("events")
     programs.start_rendezvous("--events", events, "--log-level", "debug", data="canaries")
     bob = programs.answering("canarybob", "--accept", bind=field.source())
-    results = [field.call(target, "--duration", "1", identity="canaryalice")
-               for target in ("canarybob", "canarynobody")]
+    results = [
+        field.call(target, "--duration", "1", identity="canaryalice")
+        for target in ("canarybob", "canarynobody")
+    ]
     program = programs.rendezvous
     program.end()
     with open(events, "rb") as file:
@@ -232,10 +308,16 @@ def canaries(field, quick):
     ids.discard(programs.server_id.encode())
     secrets = [b"canary", b"127.200", b"127.201", *ids]
     found = [secret for secret in secrets if secret in written]
-    return [Row("40", f"{len(written.splitlines())} lines of log and events of a rendezvous after "
-                "a call and a look-up", f"{len(found)} of {len(secrets)} names, IDs and addresses",
-                "none", not found and len(ids) >= 2 and results[0][0] == 0
-                and len(written.splitlines()) >= 5)]
+    return [
+        Row(
+            "40",
+            f"{len(written.splitlines())} lines of log and events of a rendezvous after "
+            "a call and a look-up",
+            f"{len(found)} of {len(secrets)} names, IDs and addresses",
+            "none",
+            not found and len(ids) >= 2 and results[0][0] == 0 and len(written.splitlines()) >= 5,
+        )
+    ]
 
 
 def _outputs(programs):
@@ -261,19 +343,25 @@ def memory(field, quick):
         piece = bytes(1092)
         for position, member in enumerate(done[-2100:]):
             for index in range(30):
-                crowd.send(
-                    member.frames(frames.fragment(0x81, 0, index, 31, piece)), member.source)
+                crowd.send(member.frames(frames.fragment(0x81, 0, index, 31, piece)), member.source)
             if position % 20 == 19:
                 field.loop.run(0.005)
                 crowd.received()
         seen = field.watch(honest, 4, lookup_every=0.2, name="bob")
         peak = _status(pid, "VmHWM")
         runs = field.programs.rendezvous.exit_code is None
-    return [Row("42", f"{len(done)} clients and 60 MiB of half messages {limit.words}",
-                f"{'runs' if runs else 'ended'}, at most {peak / 2**20:.0f} MiB; {seen.words()}",
-                "runs, ≤ 128 MiB, all registered and answered",
-                runs and peak <= MEMORY and len(done) == wanted
-                and seen.ping_share == seen.lookup_share == 1)]
+    return [
+        Row(
+            "42",
+            f"{len(done)} clients and 60 MiB of half messages {limit.words}",
+            f"{'runs' if runs else 'ended'}, at most {peak / 2**20:.0f} MiB; {seen.words()}",
+            "runs, ≤ 128 MiB, all registered and answered",
+            runs
+            and peak <= MEMORY
+            and len(done) == wanted
+            and seen.ping_share == seen.lookup_share == 1,
+        )
+    ]
 
 
 class _MemoryLimit:
@@ -281,8 +369,10 @@ class _MemoryLimit:
 
     def __init__(self, pid, count):
         self.folder, self.words = None, "(no control group here: the peak alone)"
-        for parent, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-                             ("/sys/fs/cgroup", "memory.max")):
+        for parent, name in (
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ):
             folder = os.path.join(parent, f"earshot-{pid}")
             try:
                 os.mkdir(folder)
@@ -348,12 +438,21 @@ def kills(field, quick):
         if os.path.exists(path):
             made += 1
             broken += _earshot("card", path).wait() != 0
-    return [Row("41", f"{count} kills while an identity file is made",
-                f"{made} whole files, {count - made} none, {broken} unreadable",
-                "some of both, none unreadable", broken == 0 and 0 < made < count)]
+    return [
+        Row(
+            "41",
+            f"{count} kills while an identity file is made",
+            f"{made} whole files, {count - made} none, {broken} unreadable",
+            "some of both, none unreadable",
+            broken == 0 and 0 < made < count,
+        )
+    ]
 
 
 def _earshot(command, identity):
     """A command about an identity file, which prints to nobody."""
-    return subprocess.Popen([f"{BIN}/earshot", command, "--identity", identity, "--json"],
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [f"{BIN}/earshot", command, "--identity", identity, "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )

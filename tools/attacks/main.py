@@ -18,6 +18,7 @@ from programs import free_port
 
 class Attack(NamedTuple):
     """A function of (field, quick) that returns rows; whether --quick runs it."""
+
     name: str
     run: Callable
     quick: bool
@@ -97,8 +98,11 @@ def main():
         for row in run(attack, options.quick):
             took = time.monotonic() - began
             passed, failed = passed + row.passed, failed + (not row.passed)
-            print(f"| {'ok' if row.passed else 'FAIL'} | {row.finding} | {row.attack} | "
-                  f"{row.measured} | {row.goal} | {took:.0f} |", flush=True)
+            print(
+                f"| {'ok' if row.passed else 'FAIL'} | {row.finding} | {row.attack} | "
+                f"{row.measured} | {row.goal} | {took:.0f} |",
+                flush=True,
+            )
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed or not passed else 0)
 

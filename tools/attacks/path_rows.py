@@ -16,7 +16,12 @@ class Forger:
     def __init__(self, loop, server, answer, delay=SERVER_DELAY, drop=()):
         """`answer(packet)` is what it forges; first bytes in `drop` are never passed on."""
         self.loop, self.server, self.answer, self.delay, self.drop = (
-            loop, server, answer, delay, drop)
+            loop,
+            server,
+            answer,
+            delay,
+            drop,
+        )
         self.socket = loop.open(self, ("127.0.0.1", 0))
         self.client, self.late, self.times = None, [], []
 
@@ -49,19 +54,20 @@ def version(packet):
 
 def card_of(identity):
     """CARD of another identity to each CARD_REQUEST."""
+
     def answer(packet):
         if packet[0] == CARD_REQUEST:
             body = identity.card.bytes
-            yield (bytes([CARD, 1, 0, 0]) + packet[4:12] + len(body).to_bytes(2, "little")
-                   + body)
+            yield (bytes([CARD, 1, 0, 0]) + packet[4:12] + len(body).to_bytes(2, "little") + body)
+
     return answer
 
 
 def _client(field, forger, identity, pin):
     program = field.programs.earshot(
-        "answer", "--accept", identity=identity, name=identity, server=forger.address, pin=pin)
-    came = field.wait(
-        lambda: program.event("registered") or program.exit_code is not None, 9)
+        "answer", "--accept", identity=identity, name=identity, server=forger.address, pin=pin
+    )
+    came = field.wait(lambda: program.event("registered") or program.exit_code is not None, 9)
     return program, bool(came and program.event("registered"))
 
 
@@ -75,8 +81,15 @@ def forged_version(field, quick):
     """VERSION ends nothing."""
     forger = Forger(field.loop, field.server, version)
     program, registered = _client(field, forger, "victim", True)
-    return [Row("H6", "forged VERSION to each INIT", _words(program, registered), "registered",
-                registered)]
+    return [
+        Row(
+            "H6",
+            "forged VERSION to each INIT",
+            _words(program, registered),
+            "registered",
+            registered,
+        )
+    ]
 
 
 def forged_card(field, quick):
@@ -84,8 +97,15 @@ def forged_card(field, quick):
     rows, other = [], Identity("")
     forger = Forger(field.loop, field.server, card_of(other))
     program, registered = _client(field, forger, "victim", True)
-    rows.append(Row("H6", "forged CARD, the server's ID is given",
-                    _words(program, registered), "registered", registered))
+    rows.append(
+        Row(
+            "H6",
+            "forged CARD, the server's ID is given",
+            _words(program, registered),
+            "registered",
+            registered,
+        )
+    )
     program.end()
     forger = Forger(field.loop, field.server, card_of(other))
     program, registered = _client(field, forger, "novice", False)
@@ -97,10 +117,16 @@ def forged_card(field, quick):
         pinned = False
     forger.answer = lambda packet: ()
     program, later = _client(field, forger, "novice", False)
-    rows.append(Row("H6", "forged CARD to a client that has seen no server yet",
-                    f"{'the forger is pinned' if pinned else 'no pin of the forger'}; later, "
-                    f"with nobody there: {_words(program, later)}",
-                    "no pin, registered later", not pinned and later))
+    rows.append(
+        Row(
+            "H6",
+            "forged CARD to a client that has seen no server yet",
+            f"{'the forger is pinned' if pinned else 'no pin of the forger'}; later, "
+            f"with nobody there: {_words(program, later)}",
+            "no pin, registered later",
+            not pinned and later,
+        )
+    )
     return rows
 
 
@@ -126,7 +152,8 @@ class CookieForger(Forger):
             nonce = os.urandom(24)
             sealed = seal_x(self.key, nonce, os.urandom(16), self.init[1168:1184])
             self.socket.sendto(
-                bytes([COOKIE, 1, 1, 1]) + self.init[4:8] + nonce + sealed, self.client)
+                bytes([COOKIE, 1, 1, 1]) + self.init[4:8] + nonce + sealed, self.client
+            )
             self.sent += 1
 
 
@@ -134,13 +161,20 @@ def forged_cookies(field, quick):
     """Each forged COOKIE draws no INIT of its own."""
     forger = CookieForger(field.loop, field.server, field.card().static)
     program = field.programs.earshot(
-        "answer", "--accept", identity="victim", name="victim", server=forger.address, pin=True)
+        "answer", "--accept", identity="victim", name="victim", server=forger.address, pin=True
+    )
     field.wait(lambda: forger.times, 5)
     field.loop.run(3.2)
     forger.drop = ()
     sent = len(forger.times)
     registered = field.wait(lambda: program.event("registered"), 9)
     most = sum(t <= 3.2 for t in REPETITIONS)
-    return [Row("H6", f"{forger.sent} forged COOKIEs in 3 s",
-                f"{sent} INITs in 3 s, then {'registered' if registered else 'no registration'}",
-                f"≤ {most} INITs, registered", sent <= most and bool(registered))]
+    return [
+        Row(
+            "H6",
+            f"{forger.sent} forged COOKIEs in 3 s",
+            f"{sent} INITs in 3 s, then {'registered' if registered else 'no registration'}",
+            f"≤ {most} INITs, registered",
+            sent <= most and bool(registered),
+        )
+    ]

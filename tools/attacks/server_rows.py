@@ -5,8 +5,17 @@ import socket
 import time
 
 import earshot_frames as frames
-from crowd import (DOORS, Crowd, Flood, Member, addresses, enrol, in_background, lookup_frame,
-                   write_packets)
+from crowd import (
+    DOORS,
+    Crowd,
+    Flood,
+    Member,
+    addresses,
+    enrol,
+    in_background,
+    lookup_frame,
+    write_packets,
+)
 from earshot_client import ONLINE, TOO_MANY
 from earshot_session import COOKIE, INIT, Initiation, mac1_key, open_x
 from earshot_wire import Identity, StaticKey, blake
@@ -26,18 +35,31 @@ def exchanges(field, quick):
     card, crowd = field.card(), field.crowd()
     sources = addresses(1, 60)
     members = [Member(card, sources[i % 60]) for i in range(sessions)]
-    done = enrol(crowd, members, 450, first=lambda member: member.frames(
-        lookup_frame(0) + frames.ping(os.urandom(8))))
+    done = enrol(
+        crowd,
+        members,
+        450,
+        first=lambda member: member.frames(lookup_frame(0) + frames.ping(os.urandom(8))),
+    )
     field.loop.run(1)
     seen = field.watch(honest, 8, lookup_every=0.25, name="bob")
     late = field.registrations(5, 5, 0.3)
     calls = field.calls_connect(3)
-    good = (seen.ping_share == seen.lookup_share == 1 and share(late)[1] == 1 and calls == 3
-            and seen.percentile(0.99) <= 200)
-    return [Row(
-        "H1", f"{len(done)} sessions, one LOOKUP each, never acknowledged",
-        f"{seen.words()}, registrations {share(late)[0]}, calls {calls}/3",
-        "all of them, PING p99 ≤ 200 ms", good and len(done) >= 8192)]
+    good = (
+        seen.ping_share == seen.lookup_share == 1
+        and share(late)[1] == 1
+        and calls == 3
+        and seen.percentile(0.99) <= 200
+    )
+    return [
+        Row(
+            "H1",
+            f"{len(done)} sessions, one LOOKUP each, never acknowledged",
+            f"{seen.words()}, registrations {share(late)[0]}, calls {calls}/3",
+            "all of them, PING p99 ≤ 200 ms",
+            good and len(done) >= 8192,
+        )
+    ]
 
 
 def spoofed_failures(field, quick):
@@ -55,9 +77,15 @@ def spoofed_failures(field, quick):
         field.loop.run(1)
         seen = field.watch([victim], seconds, ping_every=0.05)
         flood.sent()
-        rows.append(Row(
-            "H2", f"packets that do not open, victim's address, {label}", seen.words(),
-            "100 % of PINGs", seen.ping_share == 1))
+        rows.append(
+            Row(
+                "H2",
+                f"packets that do not open, victim's address, {label}",
+                seen.words(),
+                "100 % of PINGs",
+                seen.ping_share == 1,
+            )
+        )
     return rows
 
 
@@ -77,10 +105,15 @@ def spoofed_inits(field, quick):
         client = field.honest(seconds=10.0, source=address, server_card=card)
         took = time.monotonic() - began
         flood.end()
-        rows.append(Row(
-            "H2", f"100 {label}/s with the victim's address",
-            f"registered in {took:.1f} s" if client else f"not within {took:.0f} s",
-            "registered within 2 s", client is not None and took <= 2))
+        rows.append(
+            Row(
+                "H2",
+                f"100 {label}/s with the victim's address",
+                f"registered in {took:.1f} s" if client else f"not within {took:.0f} s",
+                "registered within 2 s",
+                client is not None and took <= 2,
+            )
+        )
     return rows
 
 
@@ -90,16 +123,21 @@ def names(field, quick):
     members = [Member(card, "127.5.0.1", f"taken{i}") for i in range(asked)]
     done = []
     for position in range(0, asked, 100):
-        batch = enrol(crowd, members[position:position + 100], 17)
+        batch = enrol(crowd, members[position : position + 100], 17)
         for member in batch:
             crowd.send(member.frames(frames.close(0)), member.source)
         done += batch
     granted = [member for member in done if member.said.status == GRANTED]
-    return [Row("H5", f"{asked} identities of one address ask for a name each",
-                f"{len(granted)} granted, {len(done) - len(granted)} told that not, "
-                f"{asked - len(done)} without an answer",
-                f"≤ {NAMES_PER_ADDRESS} granted, the others told",
-                len(granted) <= NAMES_PER_ADDRESS and len(done) >= 0.95 * asked)]
+    return [
+        Row(
+            "H5",
+            f"{asked} identities of one address ask for a name each",
+            f"{len(granted)} granted, {len(done) - len(granted)} told that not, "
+            f"{asked - len(done)} without an answer",
+            f"≤ {NAMES_PER_ADDRESS} granted, the others told",
+            len(granted) <= NAMES_PER_ADDRESS and len(done) >= 0.95 * asked,
+        )
+    ]
 
 
 def many_sessions(field, quick):
@@ -107,10 +145,16 @@ def many_sessions(field, quick):
     asked, card, crowd = 270, field.card(), field.crowd()
     done = enrol(crowd, [Member(card, "127.5.9.1") for _ in range(asked)], 17)
     refused = sum(member.said.status in REFUSALS for member in done)
-    return [Row("H5", f"{asked} sessions of one address: those too many are told",
-                f"{len(done) - refused} granted, {refused} told that not, "
-                f"{asked - len(done)} without an answer", "all told",
-                len(done) == asked and refused > 0)]
+    return [
+        Row(
+            "H5",
+            f"{asked} sessions of one address: those too many are told",
+            f"{len(done) - refused} granted, {refused} told that not, "
+            f"{asked - len(done)} without an answer",
+            "all told",
+            len(done) == asked and refused > 0,
+        )
+    ]
 
 
 def _lookup(field, client, name):
@@ -134,8 +178,15 @@ def ninth_name(field, quick):
             continue
         field.loop.run(1.1)  # an identity may send one INIT a second
         lies += member.said.status == GRANTED and _lookup(field, honest, f"mine{i}") != ONLINE
-    return [Row("H5", "ten names of one identity: granted, but not bound", f"{lies} of 10", "0",
-                lies == 0)]
+    return [
+        Row(
+            "H5",
+            "ten names of one identity: granted, but not bound",
+            f"{lies} of 10",
+            "0",
+            lies == 0,
+        )
+    ]
 
 
 def nobody(field, quick):
@@ -152,11 +203,20 @@ def _service(field, finding, attack, seconds):
     seen = field.watch(honest, seconds, lookup_every=0.25, name="bob")
     late = field.registrations(5, 5, 0.3)
     calls = field.calls_connect(2)
-    good = (seen.ping_share >= 0.99 and seen.lookup_share == 1 and share(late)[1] == 1
-            and calls == 2 and seen.percentile(0.99) <= 200)
-    return Row(finding, attack,
-               f"{seen.words()}, registrations {share(late)[0]}, calls {calls}/2",
-               "all (PING 99 %), p99 ≤ 200 ms", good)
+    good = (
+        seen.ping_share >= 0.99
+        and seen.lookup_share == 1
+        and share(late)[1] == 1
+        and calls == 2
+        and seen.percentile(0.99) <= 200
+    )
+    return Row(
+        finding,
+        attack,
+        f"{seen.words()}, registrations {share(late)[0]}, calls {calls}/2",
+        "all (PING 99 %), p99 ≤ 200 ms",
+        good,
+    )
 
 
 def floods(field, quick):
@@ -167,8 +227,10 @@ def floods(field, quick):
     write_packets(junk_file, [(os.urandom(n), 0) for n in (40, 64, 200, 512, 1200)])
     inits = [Initiation(Identity(), card).packet for _ in range(64)]
     write_packets(init_file, [(_junk_init(packet, card), None) for packet in inits])
-    for label, file, rate in (("random packets", junk_file, 50000),
-                              ("INITs with a right MAC1", init_file, 20000)):
+    for label, file, rate in (
+        ("random packets", junk_file, 50000),
+        ("INITs with a right MAC1", init_file, 20000),
+    ):
         flood = Flood(field.server, file, rate, 20, "127.30.0.1", 2000)
         field.loop.run(1)
         rows.append(_service(field, "§2", f"{rate} {label}/s from 2000 addresses", 4))
@@ -188,14 +250,20 @@ def half_messages(field, quick):
     piece = bytes(1092)  # 30 of them are just within a session's 32 768 bytes
     for position, member in enumerate(done):
         for index in range(30):
-            crowd.send(
-                member.frames(frames.fragment(0x81, 0, index, 31, piece)), member.source)
+            crowd.send(member.frames(frames.fragment(0x81, 0, index, 31, piece)), member.source)
         if position % 20 == 19:
             field.loop.run(0.005)
             crowd.received()
     seen = field.watch(honest, 4, lookup_every=0.2, name="bob")
-    return [Row("M2", f"{len(done)} sessions with 32 KB of a message that never ends",
-                seen.words(), "all look-ups answered", seen.lookup_share == 1)]
+    return [
+        Row(
+            "M2",
+            f"{len(done)} sessions with 32 KB of a message that never ends",
+            seen.words(),
+            "all look-ups answered",
+            seen.lookup_share == 1,
+        )
+    ]
 
 
 def old_serial(field, quick):
@@ -211,10 +279,16 @@ def old_serial(field, quick):
     field.loop.run(1)
     closed = present.link.closed
     accepted = bool(done) and member.said.status not in REFUSALS
-    return [Row("M1", "a card of an older serial registers over the present one",
-                f"{'registered' if accepted else 'refused'}, the present one "
-                f"{'is closed' if closed else 'stays'}", "refused, the present one stays",
-                not accepted and not closed)]
+    return [
+        Row(
+            "M1",
+            "a card of an older serial registers over the present one",
+            f"{'registered' if accepted else 'refused'}, the present one "
+            f"{'is closed' if closed else 'stays'}",
+            "refused, the present one stays",
+            not accepted and not closed,
+        )
+    ]
 
 
 def enumeration(field, quick):
@@ -234,9 +308,15 @@ def enumeration(field, quick):
         answers += _results(crowd, members) * (now >= 0)
         field.loop.run(0.01)
     rate = answers / seconds
-    return [Row("M7", f"{len(members)} identities of one address, 10 LOOKUP/s each",
-                f"{rate:.0f} answered a second", f"≤ {LOOKUPS_PER_ADDRESS} a second",
-                rate <= LOOKUPS_PER_ADDRESS and bool(members))]
+    return [
+        Row(
+            "M7",
+            f"{len(members)} identities of one address, 10 LOOKUP/s each",
+            f"{rate:.0f} answered a second",
+            f"≤ {LOOKUPS_PER_ADDRESS} a second",
+            rate <= LOOKUPS_PER_ADDRESS and bool(members),
+        )
+    ]
 
 
 def _results(crowd, members):
@@ -254,9 +334,12 @@ def _results(crowd, members):
         pieces = [f for f in frames.parse(data) if f.kind == frames.MSG and f.count]
         good += sum(p.data[0] == 2 and p.data[5] != TOO_MANY for p in pieces)
         if pieces:
-            crowd.send(member.frames(
-                frames.feedback({number: time.monotonic()}, number, 1, time.monotonic())),
-                member.source)
+            crowd.send(
+                member.frames(
+                    frames.feedback({number: time.monotonic()}, number, 1, time.monotonic())
+                ),
+                member.source,
+            )
     return good
 
 
@@ -272,10 +355,15 @@ def slow_scrapers(field, quick):
     seen = field.watch(honest, seconds, ping_every=0.02)
     busy = processor_share(program, before, at)
     process.join(10)
-    return [Row("M8", "16 scrapers, one byte at a time, 31 kB/s",
-                f"{100 * busy:.0f} % of a core, {seen.words()}",
-                f"≤ {100 * BUSY:.0f} % of a core, all PINGs, p99 ≤ 20 ms",
-                busy <= BUSY and seen.ping_share == 1 and seen.percentile(0.99) <= 20)]
+    return [
+        Row(
+            "M8",
+            "16 scrapers, one byte at a time, 31 kB/s",
+            f"{100 * busy:.0f} % of a core, {seen.words()}",
+            f"≤ {100 * BUSY:.0f} % of a core, all PINGs, p99 ≤ 20 ms",
+            busy <= BUSY and seen.ping_share == 1 and seen.percentile(0.99) <= 20,
+        )
+    ]
 
 
 def _dribble(where, seconds):
@@ -307,14 +395,22 @@ def cookies_and_cards(field, quick):
     inits = [Initiation(Identity(), card).packet for _ in range(64)]
     write_packets(load, [(_junk_init(packet, card), None) for packet in inits])
     write_packets(asking, [(bytes([0xC6, 1, 0, 0]) + os.urandom(8) + bytes(500), None)])
-    floods = [Flood(field.server, load, 20000, 14, "127.30.0.1", 4000),
-              Flood(field.server, asking, rate, 14, "127.40.0.1", 20000)]
+    floods = [
+        Flood(field.server, load, 20000, 14, "127.30.0.1", 4000),
+        Flood(field.server, asking, rate, 14, "127.40.0.1", 20000),
+    ]
     field.loop.run(2)
     times = field_registrations_with_card(field, card, 20, 1)
     rate = round(floods[1].sent() / 14)
-    return [Row("M5", f"CARD_REQUESTs of 20 000 addresses, {rate}/s, under INIT load",
-                f"{share(times)[0]} registrations within 1 s, worst {worst(times)}", "≥ 95 %",
-                share(times)[1] >= 0.95)]
+    return [
+        Row(
+            "M5",
+            f"CARD_REQUESTs of 20 000 addresses, {rate}/s, under INIT load",
+            f"{share(times)[0]} registrations within 1 s, worst {worst(times)}",
+            "≥ 95 %",
+            share(times)[1] >= 0.95,
+        )
+    ]
 
 
 def _junk_init(packet, card):
@@ -342,9 +438,15 @@ def cookie_crowd(field, quick, count):
     times = field.registrations(40, 10, 0.25)
     busy = processor_share(program, before, at)
     process.terminate()
-    return [Row("H7", f"{count} addresses, 4000 INIT/s with cookies, never confirmed",
-                f"{share(times)[0]} registrations, worst {worst(times)}; {100 * busy:.0f} % of a "
-                "core", "≥ 95 %", share(times)[1] >= 0.95)]
+    return [
+        Row(
+            "H7",
+            f"{count} addresses, 4000 INIT/s with cookies, never confirmed",
+            f"{share(times)[0]} registrations, worst {worst(times)}; {100 * busy:.0f} % of a core",
+            "≥ 95 %",
+            share(times)[1] >= 0.95,
+        )
+    ]
 
 
 def _unconfirmed(server, card, count, seconds):

@@ -33,7 +33,8 @@ EXTENSIONS = {
 }
 # Controls of C0 but tab, line feed and return; DEL and C1; separators; marks of direction.
 RAW = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]"
+)
 OURS = re.compile("\x1b\\[[0-9;]*[mK]")  # colours and line ends of a program's own
 
 
@@ -79,7 +80,9 @@ class Outputs:
                 self.findings[name] = {"is missing"}
         inspected = subprocess.run(
             [f"{BIN}/earshot", "inspect", self.field.programs.path(f"{self.label}.events")],
-            capture_output=True, timeout=20)
+            capture_output=True,
+            timeout=20,
+        )
         self._judge("inspect", inspected.stdout + inspected.stderr, False)
         return self.findings
 
@@ -92,8 +95,12 @@ class Outputs:
 
 
 def _files(field, label):
-    return ("--events", field.programs.path(f"{label}.events"), "--report",
-            field.programs.path(f"{label}.report"))
+    return (
+        "--events",
+        field.programs.path(f"{label}.events"),
+        "--report",
+        field.programs.path(f"{label}.report"),
+    )
 
 
 def _row(what, findings, reached, wanted):
@@ -101,8 +108,9 @@ def _row(what, findings, reached, wanted):
     words = "; ".join(f"{name}: {' '.join(sorted(findings[name]))}" for name in sorted(findings))
     if reached < wanted:
         words = f"only {reached} of {wanted} calls ended; {words}"
-    return Row("H4", what, words or "nothing raw", "nothing raw",
-               not findings and reached == wanted)
+    return Row(
+        "H4", what, words or "nothing raw", "nothing raw", not findings and reached == wanted
+    )
 
 
 def extensions(field, quick):
@@ -111,8 +119,17 @@ def extensions(field, quick):
     for is_json in (True, False):
         label = "answer-json" if is_json else "answer-text"
         bob = field.programs.earshot(
-            "answer", "--reject", "no", "--calls", str(len(EXTENSIONS)), *_files(field, label),
-            identity=label, name=label, json_lines=is_json, bind=field.source())
+            "answer",
+            "--reject",
+            "no",
+            "--calls",
+            str(len(EXTENSIONS)),
+            *_files(field, label),
+            identity=label,
+            name=label,
+            json_lines=is_json,
+            bind=field.source(),
+        )
         reached = 0
         for text in EXTENSIONS.values():
             phone = _phone(field)
@@ -122,8 +139,9 @@ def extensions(field, quick):
         if bob.exit_code is None:
             bob.end()
         found = Outputs(field, bob, label).look(is_json)
-        rows.append(_row(f"{len(EXTENSIONS)} extensions, at {label}", found, reached,
-                         len(EXTENSIONS)))
+        rows.append(
+            _row(f"{len(EXTENSIONS)} extensions, at {label}", found, reached, len(EXTENSIONS))
+        )
     return rows
 
 
@@ -148,9 +166,14 @@ def reasons(field, quick):
                 for name, what in Outputs(field, program, label).look(is_json).items():
                     found[name] = found.get(name, set()) | what
             how = "with --json" if is_json else "without --json"
-            rows.append(_row(
-                f"{kind}, hostile texts: {len(texts)}, at call {how}", found, reached,
-                len(texts)))
+            rows.append(
+                _row(
+                    f"{kind}, hostile texts: {len(texts)}, at call {how}",
+                    found,
+                    reached,
+                    len(texts),
+                )
+            )
     return rows
 
 
@@ -165,11 +188,17 @@ def _call_that_ends(field, label, kind, text, is_json):
             call.reject(bodies.DECLINED, text.encode())
         else:
             accept(call)
+
     accept = accepting(phone)
     phone.policy = policy
     program = field.programs.earshot(
-        "call", label, *_files(field, label), identity="caller", json_lines=is_json,
-        bind=field.source())
+        "call",
+        label,
+        *_files(field, label),
+        identity="caller",
+        json_lines=is_json,
+        bind=field.source(),
+    )
     if kind == "HANGUP":
         field.wait(lambda: calls and calls[0].state == "connected", 5)
         if calls and calls[0].link is not None:

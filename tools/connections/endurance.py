@@ -1,6 +1,10 @@
 """One long call between two port-restricted translators, in which a public address changes every few minutes."""
-import os, threading, time
+
+import os
+import threading
+import time
 from array import array
+
 from tables import hum
 from town import Town
 
@@ -47,7 +51,7 @@ class Use:
     def after(self, share):
         """The least memory in the tenth that begins after this share of the time, and the files."""
         first = int(share * len(self.seen))
-        part = self.seen[first:first + max(1, len(self.seen) // 10)]
+        part = self.seen[first : first + max(1, len(self.seen) // 10)]
         return min(part)[0], part[-1][1]
 
 
@@ -61,13 +65,27 @@ def endurance(minutes, every):
         for ear in ears.values():
             ear.start()
         words = ["--play", sound, "--loop", "--save"]
-        bob = town.peer("b", "answer", "--accept", "--calls", "1", *words, ears["b"].path, name="bob")
+        bob = town.peer(
+            "b", "answer", "--accept", "--calls", "1", *words, ears["b"].path, name="bob"
+        )
         bob.wait_line(lambda line: line.get("name") == "registered", 12)
-        alice = town.peer("a", "call", "bob", "--duration", str(60 * minutes), *words, ears["a"].path, name="alice")
+        alice = town.peer(
+            "a",
+            "call",
+            "bob",
+            "--duration",
+            str(60 * minutes),
+            *words,
+            ears["a"].path,
+            name="alice",
+        )
         alice.wait_event("connected")
         began, moves = time.monotonic(), 0
-        uses = {"caller": Use(alice.process.pid), "callee": Use(bob.process.pid),
-                "rendezvous": Use(service.process.pid)}
+        uses = {
+            "caller": Use(alice.process.pid),
+            "callee": Use(bob.process.pid),
+            "rendezvous": Use(service.process.pid),
+        }
         while time.monotonic() - began < 60 * minutes - 5 and alice.process.poll() is None:
             time.sleep(5)
             for use in uses.values():
@@ -88,14 +106,26 @@ def table(minutes, moves, ends, ears, uses):
     for name, host in (("caller", "a"), ("callee", "b")):
         ear = ears[host]
         share = ear.silent / max(1, ear.steps)
-        rows.append([f"silent at the {name}", f"{100 * share:.3f} % of {ear.steps / 100:.0f} s, at most "
-                     f"{10 * ear.longest} ms at once", f"≤ {100 * MISSING} %"])
+        rows.append(
+            [
+                f"silent at the {name}",
+                f"{100 * share:.3f} % of {ear.steps / 100:.0f} s, at most "
+                f"{10 * ear.longest} ms at once",
+                f"≤ {100 * MISSING} %",
+            ]
+        )
         if share > MISSING or ear.steps < 5900 * minutes:
             wrong.append(f"{name}: {rows[-1][1]}")
     for name, use in uses.items():
         (early, files), (late, more) = use.after(0.1), use.after(0.9)
-        rows.append([f"memory of the {name}", f"{early / 2**20:.1f} MiB after a tenth, {late / 2**20:.1f} MiB at the "
-                     f"end; {files} and {more} files", f"at most {GROWTH >> 20} MiB more, no more files"])
+        rows.append(
+            [
+                f"memory of the {name}",
+                f"{early / 2**20:.1f} MiB after a tenth, {late / 2**20:.1f} MiB at the "
+                f"end; {files} and {more} files",
+                f"at most {GROWTH >> 20} MiB more, no more files",
+            ]
+        )
         if late - early > GROWTH or more > files:
             wrong.append(f"{name}: {rows[-1][1]}")
     return ["what", "measured", "goal"], rows, wrong

@@ -2,7 +2,11 @@
 
 usage: hostile_router.py ADDRESS
 """
-import socket, struct, sys, threading
+
+import socket
+import struct
+import sys
+import threading
 
 ADDRESS = sys.argv[1]
 

@@ -1,6 +1,15 @@
 """Runs the tables of tools/connectivity (see there)."""
-import sys, time
-import endurance, ports, relayed, sizes, switches, tables, verdicts
+
+import sys
+import time
+
+import endurance
+import ports
+import relayed
+import sizes
+import switches
+import tables
+import verdicts
 from town import TRANSLATORS, missing
 
 ALL_MOVES = [(a, b) for a in tables.MOVES for b in tables.MOVES if tables.meets(a, b)]
@@ -8,8 +17,12 @@ WHOLE = {
     "matrix": lambda: tables.matrix(TRANSLATORS),
     "moves": lambda: tables.moves(ALL_MOVES),
     "switches": lambda: switches.switches(),
-    "outages": lambda: tables.outages([1, 5, 10, 15, 18, 25], ["a", "b", "ab"], [("none", "none"), ("port", "port")]),
-    "absences": lambda: tables.absences([30, 90], ABSENT + (ABSENT_RELAYED if relayed.missing() is None else [])),
+    "outages": lambda: tables.outages(
+        [1, 5, 10, 15, 18, 25], ["a", "b", "ab"], [("none", "none"), ("port", "port")]
+    ),
+    "absences": lambda: tables.absences(
+        [30, 90], ABSENT + (ABSENT_RELAYED if relayed.missing() is None else [])
+    ),
     "families": lambda: tables.families(list(tables.FAMILIES)),
     "ports": lambda: ports.ports(),
     "relays": lambda: relayed.relays(TRANSLATORS),
@@ -42,7 +55,9 @@ QUICK = {
 
 def markdown(head, rows):
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "/") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "/") for cell in line) + " |" for line in lines
+    )
 
 
 def main(words):
@@ -58,7 +73,9 @@ def main(words):
             names.append(word)
     unknown = [name for name in names if name not in WHOLE | LONG]
     if unknown or (folder is None and "--write" in words) or MINUTES < 10:
-        print(f"connectivity: {unknown or '--write'}: see tools/connectivity --help", file=sys.stderr)
+        print(
+            f"connectivity: {unknown or '--write'}: see tools/connectivity --help", file=sys.stderr
+        )
         return 2
     reason = missing()
     if reason:

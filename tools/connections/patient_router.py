@@ -2,7 +2,12 @@
 
 usage: patient_router.py ADDRESS
 """
-import json, socket, struct, sys, time
+
+import json
+import socket
+import struct
+import sys
+import time
 
 EXTERNAL = socket.inet_aton("203.0.113.5")
 

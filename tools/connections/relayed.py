@@ -1,5 +1,8 @@
 """Pairs of translators with a TURN server beside the rendezvous (coturn), over UDP and TCP."""
-import shutil, time
+
+import shutil
+import time
+
 from lab import sh
 from tables import Call, meets
 from town import SERVER, Town
@@ -16,16 +19,51 @@ def missing():
 def clients():
     """What both programs say: without UDP only the second one can be reached."""
     uri = f"turn:{SERVER[4]}:{PORT}"
-    return ["--turn", uri, "--turn", f"{uri}?transport=tcp", "--turn-user", USER, "--turn-password", PASSWORD]
+    return [
+        "--turn",
+        uri,
+        "--turn",
+        f"{uri}?transport=tcp",
+        "--turn-user",
+        USER,
+        "--turn-password",
+        PASSWORD,
+    ]
 
 
 def relay(town):
     address = SERVER[4]
-    program = town.run("r", "turnserver", "-n", "--listening-ip", address, "--relay-ip", address, "--listening-port",
-                       str(PORT), "--realm", "test", "--user", f"{USER}:{PASSWORD}", "--lt-cred-mech", "--no-tls",
-                       "--no-dtls", "--no-cli", "--min-port", "50000", "--max-port", "50999", "--log-file", "stdout",
-                       "--simple-log", "--pidfile", town.path("turn.pid"), "--userdb", town.path("turn.db"),
-                       name="turnserver")
+    program = town.run(
+        "r",
+        "turnserver",
+        "-n",
+        "--listening-ip",
+        address,
+        "--relay-ip",
+        address,
+        "--listening-port",
+        str(PORT),
+        "--realm",
+        "test",
+        "--user",
+        f"{USER}:{PASSWORD}",
+        "--lt-cred-mech",
+        "--no-tls",
+        "--no-dtls",
+        "--no-cli",
+        "--min-port",
+        "50000",
+        "--max-port",
+        "50999",
+        "--log-file",
+        "stdout",
+        "--simple-log",
+        "--pidfile",
+        town.path("turn.pid"),
+        "--userdb",
+        town.path("turn.db"),
+        name="turnserver",
+    )
     end = time.monotonic() + 5
     while f":{PORT} " not in sh("ip", "netns", "exec", town.ns("r"), "ss", "-lntu").stdout:
         assert time.monotonic() < end, "coturn does not listen"

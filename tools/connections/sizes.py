@@ -1,5 +1,7 @@
 """Paths that carry no long packets: from the beginning of a call, and from its middle on."""
+
 import time
+
 from lab import sh
 from tables import Call
 from town import Town
@@ -12,8 +14,24 @@ BACK = 2000  # ms without a picture after the path has become narrower
 def limit(town, most, is_on=True):
     """Drops what is longer than `most` bytes of datagram, wherever it arrives, and tells nobody."""
     for host in "abr":
-        sh("ip", "netns", "exec", town.outer(host), "iptables", "-w", "-t", "raw", "-A" if is_on else "-D",
-           "PREROUTING", "-m", "length", "--length", f"{most + HEADERS + 1}:65535", "-j", "DROP")
+        sh(
+            "ip",
+            "netns",
+            "exec",
+            town.outer(host),
+            "iptables",
+            "-w",
+            "-t",
+            "raw",
+            "-A" if is_on else "-D",
+            "PREROUTING",
+            "-m",
+            "length",
+            "--length",
+            f"{most + HEADERS + 1}:65535",
+            "-j",
+            "DROP",
+        )
 
 
 def sizes(starts, falls):
@@ -44,7 +62,9 @@ def beginning(most):
         alice, bob = call.wait()
         whole = alice and bob and alice["outcome"] == bob["outcome"] == "completed"
         gaps = {host: gap[2] for host, gap in call.gaps().items()}
-        return f"sound missing {max(gaps.values())} ms", None if whole and max(gaps.values()) <= 200 else f"{gaps}"
+        return f"sound missing {max(gaps.values())} ms", None if whole and max(
+            gaps.values()
+        ) <= 200 else f"{gaps}"
 
 
 def falling(most):

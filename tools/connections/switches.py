@@ -1,8 +1,12 @@
 """The table `switches` of tools/connectivity: what happens to the uplinks of a host in mid-call."""
-import signal, time, wave
+
+import signal
+import time
+import wave
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, NamedTuple
+
 from tables import hum
 from uplinks import Uplinks
 
@@ -20,6 +24,7 @@ STARTING = 5000
 
 class Case(NamedTuple):
     """`act` happens to a host; `seconds` is how long it then lasts by itself, before sound can come back."""
+
     name: str
     act: Callable
     limits: tuple
@@ -66,6 +71,7 @@ def away(seconds):
         town.take(host, 0)
         yield seconds
         town.give(host, 0)
+
     return act
 
 
@@ -74,6 +80,7 @@ def stopped(seconds):
         town.programs_of[host].signal(signal.SIGSTOP)
         yield seconds
         town.programs_of[host].signal(signal.SIGCONT)
+
     return act
 
 
@@ -81,6 +88,7 @@ def family(old, new):
     def act(town, host):
         town.take(host, 0, old)
         town.give(host, 0, new)
+
     return act
 
 
@@ -91,10 +99,15 @@ def rebound(**what):
 def silences(path, tail=0.5):
     """Of a recording of `hum`: its longest silence in ms, also one at its end, except for the last moment."""
     with wave.open(path, "rb") as file:
-        rate, samples = file.getframerate(), array("h", file.readframes(file.getnframes()))[::file.getnchannels()]
+        rate, samples = (
+            file.getframerate(),
+            array("h", file.readframes(file.getnframes()))[:: file.getnchannels()],
+        )
     step = rate // 100
-    loud = [max(map(abs, samples[at:at + step])) > 600 for at in range(0, len(samples) - step, step)]
-    loud = loud[loud.index(True):] if True in loud else loud
+    loud = [
+        max(map(abs, samples[at : at + step])) > 600 for at in range(0, len(samples) - step, step)
+    ]
+    loud = loud[loud.index(True) :] if True in loud else loud
     longest = current = 0
     for index, is_loud in enumerate(loud):
         current = 0 if is_loud else current + 1
@@ -116,11 +129,31 @@ def call(town, seconds):
     """bob answers at b, alice calls from a; both hear a hum."""
     sound = town.path("hum.wav")
     hum(sound, seconds + 5)
-    bob = town.peer("b", "answer", "--accept", "--calls", "1", "--play", sound, "--save", town.path("b.wav"),
-                    name="bob")
+    bob = town.peer(
+        "b",
+        "answer",
+        "--accept",
+        "--calls",
+        "1",
+        "--play",
+        sound,
+        "--save",
+        town.path("b.wav"),
+        name="bob",
+    )
     bob.wait_line(lambda line: line.get("name") == "registered", 12)
-    alice = town.peer("a", "call", "bob", "--duration", str(seconds), "--play", sound, "--save", town.path("a.wav"),
-                      name="alice")
+    alice = town.peer(
+        "a",
+        "call",
+        "bob",
+        "--duration",
+        str(seconds),
+        "--play",
+        sound,
+        "--save",
+        town.path("a.wav"),
+        name="alice",
+    )
     town.programs_of = {"a": alice, "b": bob}
     alice.wait_event("connected")
     return alice, bob
@@ -128,7 +161,9 @@ def call(town, seconds):
 
 def cell(case, kind, movers):
     """What was heard of one case: the text of the cell, and what of it is not as it must be."""
-    families = {host: case.families.get("moves" if host in movers else "stays", (4,)) for host in "ab"}
+    families = {
+        host: case.families.get("moves" if host in movers else "stays", (4,)) for host in "ab"
+    }
     with Uplinks(kind, families) as town:
         for host in "ab":
             for uplink in case.uplinks if host in movers else (0,):
@@ -190,7 +225,10 @@ def connected(town, case, movers):
     took = int(1000 * (time.monotonic() - began))
     alice.wait(20)
     outcome, limit = alice.summary()["outcome"], case.limits[1]
-    return f"connected after {took} ms", f"{outcome} after {took} ms" if outcome != "completed" or took > limit else None
+    return (
+        f"connected after {took} ms",
+        f"{outcome} after {took} ms" if outcome != "completed" or took > limit else None,
+    )
 
 
 def told(program):
@@ -211,13 +249,51 @@ CASES = [
     Case("NAT rebind, port", rebound(port=True), MOVED, kinds=("port",)),
     Case("NAT rebind, address", rebound(address=True), MOVED, kinds=("port",)),
     Case("NAT rebind, both", rebound(port=True, address=True), MOVED, kinds=("port",)),
-    Case("IPv4 to IPv6", family(4, 6), MOVED, kinds=("none",), families={"moves": (4,), "stays": (4, 6)}),
-    Case("IPv6 to IPv4", family(6, 4), MOVED, kinds=("none",), families={"moves": (6,), "stays": (4, 6)}),
-    Case("stopped 5 s", stopped(5), (CONTINUED, CONTINUED, CONTINUED), seconds=5, kinds=("port",), moves=False),
-    Case("stopped 30 s", stopped(30), (CONTINUED, CONTINUED, CONTINUED), kinds=("port",), measure=ended),
-    Case("one who waits, address replaced", replaced, (WAITING, WAITING, WAITING), measure=reachable),
-    Case("one who calls, the first silent", silent, (STARTING, STARTING, STARTING), (0, 1), measure=begins),
-    Case("one who waits, interface switched", switched, (WAITING, WAITING, WAITING), measure=reachable),
+    Case(
+        "IPv4 to IPv6",
+        family(4, 6),
+        MOVED,
+        kinds=("none",),
+        families={"moves": (4,), "stays": (4, 6)},
+    ),
+    Case(
+        "IPv6 to IPv4",
+        family(6, 4),
+        MOVED,
+        kinds=("none",),
+        families={"moves": (6,), "stays": (4, 6)},
+    ),
+    Case(
+        "stopped 5 s",
+        stopped(5),
+        (CONTINUED, CONTINUED, CONTINUED),
+        seconds=5,
+        kinds=("port",),
+        moves=False,
+    ),
+    Case(
+        "stopped 30 s",
+        stopped(30),
+        (CONTINUED, CONTINUED, CONTINUED),
+        kinds=("port",),
+        measure=ended,
+    ),
+    Case(
+        "one who waits, address replaced", replaced, (WAITING, WAITING, WAITING), measure=reachable
+    ),
+    Case(
+        "one who calls, the first silent",
+        silent,
+        (STARTING, STARTING, STARTING),
+        (0, 1),
+        measure=begins,
+    ),
+    Case(
+        "one who waits, interface switched",
+        switched,
+        (WAITING, WAITING, WAITING),
+        measure=reachable,
+    ),
 ]
 NAMES = [case.name for case in CASES]
 

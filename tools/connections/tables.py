@@ -1,7 +1,11 @@
 """The tables of tools/connectivity: each gives rows of cells, and what of them was not as it must be."""
-import math, time, wave
+
+import math
+import time
+import wave
 from array import array
-from town import PUBLIC, SERVER, Town
+
+from town import SERVER, Town
 
 # By RFC 5128 §3.3: a pair whose mappings both depend on the destination, or one of them where the other lets in
 # only addresses and ports that it asked, finds no hole. "symmetric" here keeps no port.
@@ -25,11 +29,16 @@ def silences(path):
     """Of a recording of `hum`: (seconds of it, when its longest silence began, how long that was in ms)."""
     try:
         with wave.open(path, "rb") as file:
-            rate, samples = file.getframerate(), array("h", file.readframes(file.getnframes()))[::file.getnchannels()]
+            rate, samples = (
+                file.getframerate(),
+                array("h", file.readframes(file.getnframes()))[:: file.getnchannels()],
+            )
     except (OSError, EOFError, wave.Error):
         return 0.0, 0.0, 0
     step = rate // 100
-    loud = [max(map(abs, samples[at:at + step])) > 600 for at in range(0, len(samples) - step, step)]
+    loud = [
+        max(map(abs, samples[at : at + step])) > 600 for at in range(0, len(samples) - step, step)
+    ]
     if True not in loud:
         return len(samples) / rate, 0.0, len(loud) * 10
     end = len(loud) - loud[::-1].index(True)
@@ -48,11 +57,33 @@ class Call:
         self.town, self.seconds = town, seconds
         sound = town.path("hum.wav")
         hum(sound, seconds + 5)
-        self.bob = town.peer("b", "answer", "--accept", "--calls", "1", "--play", sound, "--save", town.path("b.wav"),
-                             *options, name="bob")
+        self.bob = town.peer(
+            "b",
+            "answer",
+            "--accept",
+            "--calls",
+            "1",
+            "--play",
+            sound,
+            "--save",
+            town.path("b.wav"),
+            *options,
+            name="bob",
+        )
         self.bob.wait_line(lambda line: line.get("name") == "registered", 12)
-        self.alice = town.peer("a", "call", "bob", "--duration", str(seconds), "--play", sound, "--save",
-                               town.path("a.wav"), *options, name="alice")
+        self.alice = town.peer(
+            "a",
+            "call",
+            "bob",
+            "--duration",
+            str(seconds),
+            "--play",
+            sound,
+            "--save",
+            town.path("a.wav"),
+            *options,
+            name="alice",
+        )
 
     def wait(self, slack=25):
         """The summaries of both: `None` for a program that did not end, which is then killed."""
@@ -134,12 +165,17 @@ def moves(pairs, movers=("a", "b", "ab")):
                 alice, bob = call.wait()
                 gaps = {host: gap[2] for host, gap in call.gaps().items()}
                 whole = alice and bob and alice["outcome"] == bob["outcome"] == "completed"
-                row.append(f"{max(gaps.values())}" if whole else f"ended: {alice and alice['outcome']}")
+                row.append(
+                    f"{max(gaps.values())}" if whole else f"ended: {alice and alice['outcome']}"
+                )
                 limit = 2000 if len(who) == 2 else 400
                 if not whole or max(gaps.values()) > limit:
                     wrong.append(f"{a} × {b}, {who} moves: {row[-1]} ms, at most {limit}")
-                told = [program for program in (call.alice, call.bob)
-                        if any(line.get("name") == "pathChanged" for line in program.lines())]
+                told = [
+                    program
+                    for program in (call.alice, call.bob)
+                    if any(line.get("name") == "pathChanged" for line in program.lines())
+                ]
                 if whole and len(told) < 2:
                     wrong.append(f"{a} × {b}, {who} moves: {2 - len(told)} not told of the change")
         rows.append(row)
@@ -176,8 +212,11 @@ def outage(a, b, cut, way):
             return "ended", None
         if ends != {"completed"}:
             return f"{ends}", f"ended {ends}"
-        back = max(gap[2] - cut * 1000 for gap in call.gaps().values() if gap[2] > 500) if any(
-            gap[2] > 500 for gap in call.gaps().values()) else 0
+        back = (
+            max(gap[2] - cut * 1000 for gap in call.gaps().values() if gap[2] > 500)
+            if any(gap[2] > 500 for gap in call.gaps().values())
+            else 0
+        )
         return f"{back} ms", None if back <= 1000 else f"sound {back} ms after the line"
 
 
@@ -199,6 +238,7 @@ def absences(seconds, kinds):
 
 def absence(a, b, cut, movers, limit):
     import relayed
+
     with Town(a, b) as town:
         town.server()
         clients = []
@@ -219,7 +259,10 @@ def absence(a, b, cut, movers, limit):
         if ends != {"completed"}:
             return f"{ends}", f"ended {ends}"
         back = max(gap[2] for gap in call.gaps().values()) - cut * 1000
-        told = [any(line.get("name") == "rejoined" for line in program.lines()) for program in (call.alice, call.bob)]
+        told = [
+            any(line.get("name") == "rejoined" for line in program.lines())
+            for program in (call.alice, call.bob)
+        ]
         problem = None if back <= limit else f"sound {back} ms after the line, at most {limit}"
         return f"{back} ms", problem or (None if all(told) else "not told of the return")
 
@@ -236,10 +279,17 @@ def families(names):
             has = {"a": FAMILIES[a], "b": FAMILIES[b], "r": (4, 6)}
             with Town(families=has) as town:
                 town.server()
-                of = {host: f"{SERVER[4]}:7400" if 4 in has[host] else f"[{SERVER[6]}]:7400" for host in "ab"}
-                bob = town.peer("b", "answer", "--accept", "--calls", "1", name="bob", service=of["b"])
+                of = {
+                    host: f"{SERVER[4]}:7400" if 4 in has[host] else f"[{SERVER[6]}]:7400"
+                    for host in "ab"
+                }
+                bob = town.peer(
+                    "b", "answer", "--accept", "--calls", "1", name="bob", service=of["b"]
+                )
                 bob.wait_line(lambda line: line.get("name") == "registered", 12)
-                alice = town.peer("a", "call", "bob", "--duration", "2", name="alice", service=of["a"])
+                alice = town.peer(
+                    "a", "call", "bob", "--duration", "2", name="alice", service=of["a"]
+                )
                 alice.wait(25)
                 summary, shared = alice.summary(), set(has["a"]) & set(has["b"])
                 if summary["outcome"] == "completed":

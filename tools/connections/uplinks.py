@@ -1,5 +1,8 @@
 """Two hosts with two uplinks each, every uplink by a router of its own, and a server: namespaces on one switch."""
-import itertools, os
+
+import itertools
+import os
+
 from lab import BIN, Lab, Program, sh
 from town import FORGET, PORT, RULES, SERVER
 
@@ -23,6 +26,7 @@ def outside(host, uplink, turn=0):
 class Uplinks(Lab):
     """`kind`: of all routers; "none" routes, else as `town.RULES` (RFC 4787). `families`: what each host has at
     first."""
+
     numbers = itertools.count()
 
     def __init__(self, kind="none", families=None):
@@ -69,8 +73,10 @@ class Uplinks(Lab):
         folder = f"/etc/netns/{self.ns(host)}"
         os.makedirs(folder)
         self.etc.append(folder)
-        for name, text in (("hosts", "".join(f"{address} {NAME}\n" for address in SERVER.values())),
-                           ("resolv.conf", "nameserver 127.0.0.1\n")):
+        for name, text in (
+            ("hosts", "".join(f"{address} {NAME}\n" for address in SERVER.values())),
+            ("resolv.conf", "nameserver 127.0.0.1\n"),
+        ):
             with open(f"{folder}/{name}", "w") as file:
                 file.write(text)
 
@@ -79,7 +85,19 @@ class Uplinks(Lab):
 
     def plug(self, name):
         """Its wire to the switch."""
-        self.within("s", "link", "add", f"p{name}", "type", "veth", "peer", "name", "eth0", "netns", self.ns(name))
+        self.within(
+            "s",
+            "link",
+            "add",
+            f"p{name}",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            self.ns(name),
+        )
         self.within("s", "link", "set", f"p{name}", "master", "br0", "up")
         self.within(name, "link", "set", "eth0", "up")
 
@@ -89,8 +107,22 @@ class Uplinks(Lab):
         self.make(name)
         self.plug(name)
         self.within(name, "addr", "add", f"{outside(host, uplink)}/24", "dev", "eth0")
-        self.within(name, "addr", "add", f"fd79::{10 * uplink + HOSTS[host]}:1/64", "dev", "eth0", "nodad")
-        self.within(name, "link", "add", "in0", "type", "veth", "peer", "name", DEVICES[uplink], "netns", self.ns(host))
+        self.within(
+            name, "addr", "add", f"fd79::{10 * uplink + HOSTS[host]}:1/64", "dev", "eth0", "nodad"
+        )
+        self.within(
+            name,
+            "link",
+            "add",
+            "in0",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            DEVICES[uplink],
+            "netns",
+            self.ns(host),
+        )
         self.within(name, "addr", "add", f"{own(host, uplink, 4, 1)}/24", "dev", "in0")
         self.within(name, "addr", "add", f"{own(host, uplink, 6, 1)}/64", "dev", "in0", "nodad")
         self.within(name, "link", "set", "in0", "up")
@@ -104,7 +136,15 @@ class Uplinks(Lab):
         """Where the network of an uplink is."""
         network = own(host, uplink, 4, 0), own(host, uplink, 6, 0)
         self.within(name, "route", "add", f"{network[0]}/24", "via", outside(host, uplink))
-        self.within(name, "-6", "route", "add", f"{network[1]}/64", "via", f"fd79::{10 * uplink + HOSTS[host]}:1")
+        self.within(
+            name,
+            "-6",
+            "route",
+            "add",
+            f"{network[1]}/64",
+            "via",
+            f"fd79::{10 * uplink + HOSTS[host]}:1",
+        )
 
     def execute(self, name, *words):
         return sh("ip", "netns", "exec", self.ns(name), *words)
@@ -126,43 +166,109 @@ class Uplinks(Lab):
         """An address, and the default route."""
         length = 24 if version == 4 else 64
         words = ["nodad"] if version == 6 else []
-        self.within(host, "addr", "add", f"{own(host, uplink, version, number)}/{length}", "dev", DEVICES[uplink], *words)
+        self.within(
+            host,
+            "addr",
+            "add",
+            f"{own(host, uplink, version, number)}/{length}",
+            "dev",
+            DEVICES[uplink],
+            *words,
+        )
         self.prefer(host, uplink, version, metric or METRICS[uplink])
 
     def take(self, host, uplink, version=4, number=2):
         length = 24 if version == 4 else 64
-        self.within(host, "addr", "del", f"{own(host, uplink, version, number)}/{length}", "dev", DEVICES[uplink])
-        self.within(host, f"-{version}", "route", "del", "default", "dev", DEVICES[uplink], check=False)
+        self.within(
+            host,
+            "addr",
+            "del",
+            f"{own(host, uplink, version, number)}/{length}",
+            "dev",
+            DEVICES[uplink],
+        )
+        self.within(
+            host, f"-{version}", "route", "del", "default", "dev", DEVICES[uplink], check=False
+        )
 
     def prefer(self, host, uplink, version=4, metric=50):
-        self.within(host, f"-{version}", "route", "append", "default", "via", own(host, uplink, version, 1), "dev",
-                    DEVICES[uplink], "metric", str(metric), check=False)
+        self.within(
+            host,
+            f"-{version}",
+            "route",
+            "append",
+            "default",
+            "via",
+            own(host, uplink, version, 1),
+            "dev",
+            DEVICES[uplink],
+            "metric",
+            str(metric),
+            check=False,
+        )
 
     def silence(self, host, uplink):
         """The router loses everything, and says nothing."""
         for device in ("eth0", "in0"):
-            self.filter(f"{host}{uplink}", "-t", "raw", "-A", "PREROUTING", "-i", device, "-j", "DROP")
+            self.filter(
+                f"{host}{uplink}", "-t", "raw", "-A", "PREROUTING", "-i", device, "-j", "DROP"
+            )
 
     def rebind(self, host, port=False, address=False):
         """The router of the first uplink forgets all mappings; new ones have other ports, or another address."""
         name = f"{host}0"
         if port:
-            self.filter(name, "-t", "nat", "-I", "POSTROUTING", "-o", "eth0", "-p", "udp", "-j", "MASQUERADE",
-                        "--to-ports", "20000-20999")
+            self.filter(
+                name,
+                "-t",
+                "nat",
+                "-I",
+                "POSTROUTING",
+                "-o",
+                "eth0",
+                "-p",
+                "udp",
+                "-j",
+                "MASQUERADE",
+                "--to-ports",
+                "20000-20999",
+            )
         if address:
             old, self.turn[host] = outside(host, 0, self.turn[host]), self.turn[host] + 1
             self.within(name, "addr", "del", f"{old}/24", "dev", "eth0")
-            self.within(name, "addr", "add", f"{outside(host, 0, self.turn[host])}/24", "dev", "eth0")
+            self.within(
+                name, "addr", "add", f"{outside(host, 0, self.turn[host])}/24", "dev", "eth0"
+            )
         self.execute(name, "python3", "-c", FORGET)
 
     # Programs
 
     def server(self):
-        program = self.run("r", f"{BIN}/earshot-rendezvous", "--listen", f"[::]:{PORT}", "--data", self.path("data"),
-                           "--json", name="rendezvous")
+        program = self.run(
+            "r",
+            f"{BIN}/earshot-rendezvous",
+            "--listen",
+            f"[::]:{PORT}",
+            "--data",
+            self.path("data"),
+            "--json",
+            name="rendezvous",
+        )
         program.wait_line(lambda line: line.get("type") == "listening", 5)
         return program
 
     def peer(self, host, command, *words, name) -> Program:
-        return self.run(host, f"{BIN}/earshot", command, *words, "--rendezvous", f"{NAME}:{PORT}", "--json", "--identity",
-                        self.path(f"identity-{name}"), "--name", name, name=f"{command}-{host}{len(self.programs)}")
+        return self.run(
+            host,
+            f"{BIN}/earshot",
+            command,
+            *words,
+            "--rendezvous",
+            f"{NAME}:{PORT}",
+            "--json",
+            "--identity",
+            self.path(f"identity-{name}"),
+            "--name",
+            name,
+            name=f"{command}-{host}{len(self.programs)}",
+        )

@@ -1,5 +1,7 @@
 """What `earshot doctor` says of translators that are known: mapping, filtering, hairpin, lifetime."""
+
 import json
+
 from lab import BIN, sh
 from town import INSIDE, PORT, PUBLIC, SERVER, Town
 
@@ -7,7 +9,11 @@ from town import INSIDE, PORT, PUBLIC, SERVER, Town
 SECOND = "10.79.0.4"
 #: After how many seconds of silence the translators with a timeout of their own forget.
 TIMEOUT = 12
-NONE, ALIKE, ANEW = "no translation", "endpoint-independent", "address-dependent, or address and port-dependent"
+NONE, ALIKE, ANEW = (
+    "no translation",
+    "endpoint-independent",
+    "address-dependent, or address and port-dependent",
+)
 EVERYBODY, HOSTS, PLACES = "endpoint-independent", "address-dependent", "address and port-dependent"
 KEPT, SHORT = "56 s and more", f"about {TIMEOUT} s"
 #: What each does: (mapping, filtering, hairpin, lifetime). "full" forwards every port, and "address" remembers hosts
@@ -48,15 +54,27 @@ def prepare(town, kind):
         sh("ip", "netns", "exec", box, "nft", BY_SOCKET)
     if kind == "full, hairpin":
         inside, outside = f"{INSIDE['a']}.2", PUBLIC["a"][0]
-        for rule in (f"-A PREROUTING -i in0 -p udp -d {outside} -j DNAT --to-destination {inside}",
-                     f"-A POSTROUTING -o in0 -p udp -s {inside} -j SNAT --to-source {outside}"):
+        for rule in (
+            f"-A PREROUTING -i in0 -p udp -d {outside} -j DNAT --to-destination {inside}",
+            f"-A POSTROUTING -o in0 -p udp -s {inside} -j SNAT --to-source {outside}",
+        ):
             sh("ip", "netns", "exec", box, "iptables", "-w", "-t", "nat", *rule.split())
 
 
 def examine(town, long):
-    servers = [word for address in (SERVER[4], SECOND) for word in ("--rendezvous", f"{address}:{PORT}")]
-    program = town.run("a", f"{BIN}/earshot", "doctor", *servers, *(["--long"] if long else []), "--json",
-                       "--identity", town.path("identity-a"))
+    servers = [
+        word for address in (SERVER[4], SECOND) for word in ("--rendezvous", f"{address}:{PORT}")
+    ]
+    program = town.run(
+        "a",
+        f"{BIN}/earshot",
+        "doctor",
+        *servers,
+        *(["--long"] if long else []),
+        "--json",
+        "--identity",
+        town.path("identity-a"),
+    )
     code = program.wait(300 if long else 60)
     return code, next(program.lines())
 
@@ -77,8 +95,15 @@ def told(code, found):
         return (None, None, None, None)
     line = next((entry["line"] for entry in found["rendezvous"] if "line" in entry), {})
     mapping = found["translators"][0]["mapping"].removesuffix(" mapping")
-    mapping = {"address-dependent mapping, or address and port-dependent": ANEW}.get(mapping, mapping)
-    return (mapping, (line.get("filtering") or "?").removesuffix(" filtering"), line.get("hairpins"), lifetime(line))
+    mapping = {"address-dependent mapping, or address and port-dependent": ANEW}.get(
+        mapping, mapping
+    )
+    return (
+        mapping,
+        (line.get("filtering") or "?").removesuffix(" filtering"),
+        line.get("hairpins"),
+        lifetime(line),
+    )
 
 
 def verdicts(kinds, long):
@@ -93,15 +118,27 @@ def verdicts(kinds, long):
             expected, said = (*expected[:3], None), (*said[:3], None)
         cells = [text(one, is_right=one == other) for one, other in zip(said, expected)]
         rows.append([kind, *cells, found["sentence"]])
-        for name, one, other in zip(("mapping", "filtering", "hairpin", "lifetime"), said, expected):
+        for name, one, other in zip(
+            ("mapping", "filtering", "hairpin", "lifetime"), said, expected
+        ):
             if one != other:
-                wrong.append(f"{kind}: {name} is {other}, and was said to be {one}: {json.dumps(found)[:1500]}")
-        lacking = [entry for entry in found["findings"] if entry["verdict"] != "good" and "remedy" not in entry]
+                wrong.append(
+                    f"{kind}: {name} is {other}, and was said to be {one}: {json.dumps(found)[:1500]}"
+                )
+        lacking = [
+            entry
+            for entry in found["findings"]
+            if entry["verdict"] != "good" and "remedy" not in entry
+        ]
         if lacking:
             wrong.append(f"{kind}: no remedy for {lacking}")
         if (kind == "udpblock") != (code == 3):
             wrong.append(f"{kind}: exit code {code}")
-    return ["translator", "mapping", "filtering", "hairpin", "closed after", "sentence"], rows, wrong
+    return (
+        ["translator", "mapping", "filtering", "hairpin", "closed after", "sentence"],
+        rows,
+        wrong,
+    )
 
 
 def text(value, is_right):

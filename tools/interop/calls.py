@@ -211,7 +211,8 @@ def cancelled(bench):
     expect("outcome", bob.summary()["outcome"], "cancelled")
     alice.policy = lambda call: call.ring_back(alice.candidates())
     program = bench.programs.earshot(
-        "call", "alice", "--ring-timeout", "2", identity="dave", name="dave")
+        "call", "alice", "--ring-timeout", "2", identity="dave", name="dave"
+    )
     bench.wait(lambda: program.exit_code is not None, 8, "the program's end")
     expect("exit code", program.exit_code, 5)
     last = list(alice.calls.values())[-1]
@@ -273,7 +274,8 @@ def beside(bench):
     for phone, ring_for in zip(phones, (0.5, 60)):
         phone.policy = accepting(phone, ring_for=ring_for)
     program = bench.programs.earshot(
-        "call", "alice", "--duration", "2", identity="dave", name="dave")
+        "call", "alice", "--duration", "2", identity="dave", name="dave"
+    )
     bench.wait(lambda: all(phone.calls for phone in phones), 8, "INVITE at both")
     taken, missed = (next(iter(phone.calls.values())) for phone in phones)
     talk(bench, taken)

@@ -20,6 +20,7 @@ STATUS = ["online", "known, not online", "unknown", "too many requests"]
 
 def accepting(phone, prepared=True, ring_for=0.0):
     """A policy that rings, and accepts after a while."""
+
     def policy(call):
         call.ring_back(phone.candidates() if prepared else ())
         call.accept_at = None
@@ -30,14 +31,18 @@ def accepting(phone, prepared=True, ring_for=0.0):
             if now >= call.accept_at and call.state == "ringing":
                 call.accept(phone.candidates())
             tick(now)
+
         call.tick = accept_in_time
+
     return policy
 
 
 def describe(call):
     """A call that ended, in one line."""
-    return (f"call {call.id.hex()}: {call.state} by {call.ended_by}, reason {call.reason}, code "
-            f"{call.code}, {call.sound_sent} frames sent, {call.sound_received} received")
+    return (
+        f"call {call.id.hex()}: {call.state} by {call.ended_by}, reason {call.reason}, code "
+        f"{call.code}, {call.sound_sent} frames sent, {call.sound_received} received"
+    )
 
 
 def do_lookup(client, options):
@@ -98,12 +103,18 @@ def main():
     where, _, pin = options.rendezvous.partition("#")
     host, _, port = where.rpartition(":")
     client = earshot_client.Client(
-        Loop(), (host, int(port)), name=options.name, bind=("0.0.0.0", 0),
-        server_id=identity_of_text(pin) if pin else None)
+        Loop(),
+        (host, int(port)),
+        name=options.name,
+        bind=("0.0.0.0", 0),
+        server_id=identity_of_text(pin) if pin else None,
+    )
     if not client.register():
         sys.exit(f"no registration: {client.failure}")
-    print(f"registered as {z_base_32(client.identity.id)}, status {client.said.status}, "
-          f"seen as {client.seen_as[0]}:{client.seen_as[1]}")
+    print(
+        f"registered as {z_base_32(client.identity.id)}, status {client.said.status}, "
+        f"seen as {client.seen_as[0]}:{client.seen_as[1]}"
+    )
     done = globals()[f"do_{options.command}"](client, options)
     client.close()
     sys.exit(0 if done else 1)

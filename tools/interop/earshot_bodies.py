@@ -58,19 +58,41 @@ class CallSecrets:
 class Invitation:
     """An INVITE of ours, from `identity` to the owner of `card`."""
 
-    def __init__(self, identity, card, clock_ms, candidates=(), ring_timeout_ms=15000,
-                 extension=None, media=OPUS, own_card=None):
+    def __init__(
+        self,
+        identity,
+        card,
+        clock_ms,
+        candidates=(),
+        ring_timeout_ms=15000,
+        extension=None,
+        media=OPUS,
+        own_card=None,
+    ):
         self.call, self.connection, self.ring = os.urandom(16), connection_id(), connection_id()
         self.r_a, self.ck = os.urandom(32), os.urandom(32)
         self.secrets = CallSecrets(self.ck)
         self.handshake = Handshake(
-            prologue(CALL, self.connection, card.id, identity.id), identity.static, card.static)
-        payload = b"".join((
-            self.call, struct.pack("<Q", clock_ms), blake(32, b"EST1 sas" + self.r_a), self.ck,
-            self.ring, struct.pack("<I", ring_timeout_ms), wire.pack_tlvs((
-                (wire.CARD, (own_card or identity.card).bytes),
-                (wire.CANDIDATES, wire.pack_candidates(candidates) or None),
-                (wire.EXTENSION, extension), (wire.MEDIA, media)))))
+            prologue(CALL, self.connection, card.id, identity.id), identity.static, card.static
+        )
+        payload = b"".join(
+            (
+                self.call,
+                struct.pack("<Q", clock_ms),
+                blake(32, b"EST1 sas" + self.r_a),
+                self.ck,
+                self.ring,
+                struct.pack("<I", ring_timeout_ms),
+                wire.pack_tlvs(
+                    (
+                        (wire.CARD, (own_card or identity.card).bytes),
+                        (wire.CANDIDATES, wire.pack_candidates(candidates) or None),
+                        (wire.EXTENSION, extension),
+                        (wire.MEDIA, media),
+                    )
+                ),
+            )
+        )
         self.body = head(INVITE, self.call) + self.connection + self.handshake.write_first(payload)
 
     def read_answer(self, body):
@@ -84,7 +106,8 @@ class ReceivedInvite:
     def __init__(self, identity, sender, body):
         self.call, self.connection, self.sender = body[2:18], body[18:22], sender
         self.handshake = Handshake(
-            prologue(CALL, self.connection, identity.id, sender), identity.static)
+            prologue(CALL, self.connection, identity.id, sender), identity.static
+        )
         reader = Reader(self.handshake.read_first(body[22:]))
         if reader.take(16) != self.call:
             raise WireError("an INVITE with two call IDs")
@@ -103,21 +126,44 @@ class ReceivedInvite:
         """RINGING of a program of ours, prepared if there are candidates."""
         body = head(RINGING, self.call) + bytes([1 if candidates else 0])
         nonce = os.urandom(24)
-        details = ring + program + wire.pack_tlvs(
-            ((wire.CANDIDATES, wire.pack_candidates(candidates) or None),))
+        details = (
+            ring
+            + program
+            + wire.pack_tlvs(((wire.CANDIDATES, wire.pack_candidates(candidates) or None),))
+        )
         sealed = seal_x(self.secrets.details, nonce, details, body)
         body += nonce + struct.pack("<H", len(sealed)) + sealed
         return with_mac(self.secrets.mac_key, FROM_CALLEE, body)
 
-    def answer(self, identity, verdict, reason=NONE, connection=bytes(4), r_b=None,
-               candidates=(), text=None, program=b""):
+    def answer(
+        self,
+        identity,
+        verdict,
+        reason=NONE,
+        connection=bytes(4),
+        r_b=None,
+        candidates=(),
+        text=None,
+        program=b"",
+    ):
         """ACCEPT or REJECT; the handshake is done afterwards."""
-        payload = b"".join((
-            self.call, bytes([verdict, reason]), connection, program, r_b or os.urandom(16),
-            wire.pack_tlvs((
-                (wire.CARD, identity.card.bytes),
-                (wire.CANDIDATES, wire.pack_candidates(candidates) or None),
-                (wire.MEDIA, OPUS if verdict == ACCEPTED else None), (wire.REASON_TEXT, text)))))
+        payload = b"".join(
+            (
+                self.call,
+                bytes([verdict, reason]),
+                connection,
+                program,
+                r_b or os.urandom(16),
+                wire.pack_tlvs(
+                    (
+                        (wire.CARD, identity.card.bytes),
+                        (wire.CANDIDATES, wire.pack_candidates(candidates) or None),
+                        (wire.MEDIA, OPUS if verdict == ACCEPTED else None),
+                        (wire.REASON_TEXT, text),
+                    )
+                ),
+            )
+        )
         kind = ACCEPT if verdict == ACCEPTED else REJECT
         return head(kind, self.call) + self.handshake.write_second(payload)
 

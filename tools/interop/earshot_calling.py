@@ -125,12 +125,14 @@ class Call:
         if answer.verdict == bodies.REJECTED:
             self._end(answer.reason, "peer", answer.text.encode())
             return
-        self._stand(Session(
-            self.invitation.handshake, True, self.invitation.connection, answer.connection))
+        self._stand(
+            Session(self.invitation.handshake, True, self.invitation.connection, answer.connection)
+        )
         self.checks.link = self.link
         self.checks.offer([address for _, address in answer.candidates])
         self.code = bodies.short_code(
-            self.link.session, self.invitation.r_a, answer.r_b, self.client.identity.id, self.peer)
+            self.link.session, self.invitation.r_a, answer.r_b, self.client.identity.id, self.peer
+        )
         self._control(bytes([bodies.CONFIRM]) + self.invitation.r_a)
 
     def _stand(self, session):
@@ -138,8 +140,14 @@ class Call:
         self.link.on_message = self._read_control
         self.link.on_frame = self._read_frame
         handshake = (self.invitation if self.is_caller else self.invite).handshake
-        self.rekey = Rekey(self.link, handshake.static, self.client.identity.id,
-                           handshake.remote, self.peer, self.is_caller)
+        self.rekey = Rekey(
+            self.link,
+            handshake.static,
+            self.client.identity.id,
+            handshake.remote,
+            self.peer,
+            self.is_caller,
+        )
         self.state, self.queued = "accepted", []
         self.hangup_key = session.exporter(b"hangup")
 
@@ -182,7 +190,8 @@ class Call:
             self.deliveries.pop(bodies.ACCEPT, None)
             self.confirmed = True
             self.code = bodies.short_code(
-                self.link.session, body[1:], self.r_b, self.peer, self.client.identity.id)
+                self.link.session, body[1:], self.r_b, self.peer, self.client.identity.id
+            )
         elif body[0] == bodies.PATH_HANGUP:
             self._end(body[1], "peer", body[3:])
 
@@ -201,8 +210,13 @@ class Call:
         """Callee: takes the call."""
         connection, self.r_b = connection_id(), os.urandom(16)
         body = self.invite.answer(
-            self.client.identity, bodies.ACCEPTED, connection=connection, r_b=self.r_b,
-            candidates=candidates, program=self.program)
+            self.client.identity,
+            bodies.ACCEPTED,
+            connection=connection,
+            r_b=self.r_b,
+            candidates=candidates,
+            program=self.program,
+        )
         self._stand(Session(self.invite.handshake, False, connection, self.invite.connection))
         self.checks.offer([address for _, address in self.invite.candidates])
         self.deliver(bodies.ACCEPT, body)
@@ -210,7 +224,8 @@ class Call:
     def reject(self, reason=bodies.DECLINED, text=None):
         """Callee: refuses the call."""
         body = self.invite.answer(
-            self.client.identity, bodies.REJECTED, reason, text=text, program=self.program)
+            self.client.identity, bodies.REJECTED, reason, text=text, program=self.program
+        )
         self.deliver(bodies.REJECT, body)
         self._end(reason, "own")
 
@@ -229,7 +244,8 @@ class Call:
 
     def _send_final(self, kind, content, key):
         self.deliver(
-            kind, bodies.with_mac(key, self.direction, bodies.head(kind, self.id) + content))
+            kind, bodies.with_mac(key, self.direction, bodies.head(kind, self.id) + content)
+        )
 
     def _end(self, reason, by, text=b""):
         if self.state != "ended":
@@ -293,7 +309,8 @@ class Phone:
         """Invites the owner of a card."""
         candidates = self.candidates() if prepared else ()
         invitation = bodies.Invitation(
-            self.client.identity, card, self.client.clock_ms(), candidates, **options)
+            self.client.identity, card, self.client.clock_ms(), candidates, **options
+        )
         call = Call(self.client, card.id, invitation.call, True, invitation.ring)
         call.invitation, call.secrets = invitation, invitation.secrets
         self.calls[call.id] = call

@@ -25,8 +25,17 @@ class Client:
     Server is (host, port); `server_id` pins it; `server_card` saves asking for the card.
     """
 
-    def __init__(self, loop, server, identity=None, name=None, bind=("127.0.0.1", 0),
-                 server_id=None, server_card=None, program=None):
+    def __init__(
+        self,
+        loop,
+        server,
+        identity=None,
+        name=None,
+        bind=("127.0.0.1", 0),
+        server_id=None,
+        server_card=None,
+        program=None,
+    ):
         self.loop, self.server, self.name = loop or Loop(), server, name
         self.identity = identity or wire.Identity(name or "")
         self.server_id, self.card = server_id, server_card
@@ -139,8 +148,12 @@ class Client:
         if self.init is None or now - self.attempt_at >= INIT_ANEW:
             self.first_at = now if self.init is None else self.first_at
             self.init = session.Initiation(
-                self.identity, self.card, self.name, program=self.program,
-                abilities=wire.SENDER_NAMES | wire.TAKES_RELAYS)
+                self.identity,
+                self.card,
+                self.name,
+                program=self.program,
+                abilities=wire.SENDER_NAMES | wire.TAKES_RELAYS,
+            )
             self.attempt_at, self.sent = now, 0
         if self.sent < len(INIT_TIMES) and now - self.attempt_at >= INIT_TIMES[self.sent]:
             self.transmit(self.init.packet)
@@ -213,8 +226,13 @@ class Client:
             life, count = reader.integer(4), reader.integer(1)
             if not 1 <= count <= 4:
                 raise WireError("RELAYS of none or too many")
-            self.relays = life, [tuple(reader.take(reader.integer(1)).decode("ascii") for _ in range(3))
-                                 for _ in range(count)]
+            self.relays = (
+                life,
+                [
+                    tuple(reader.take(reader.integer(1)).decode("ascii") for _ in range(3))
+                    for _ in range(count)
+                ],
+            )
         elif kind == FORWARDED:
             message, sender = reader.take(16), reader.take(32)
             program = reader.take(wire.PROGRAM_LENGTH)
@@ -229,5 +247,4 @@ class Client:
 
 def forward_body(message, to, body, program=wire.EVERY, life=8):
     """FORWARD to one program of an ID or to every one; `life` in s."""
-    return (bytes([FORWARD]) + message + to + program + struct.pack("<HH", life, len(body))
-            + body)
+    return bytes([FORWARD]) + message + to + program + struct.pack("<HH", life, len(body)) + body

@@ -20,12 +20,14 @@ ELICITS = (PING, MSG, VIDEO, AUDIO)
 
 class Token(NamedTuple):
     """PING or PATH_CHALLENGE."""
+
     kind: int
     token: bytes
 
 
 class Seen(NamedTuple):
     """PONG or PATH_RESPONSE."""
+
     kind: int
     token: bytes
     address: tuple
@@ -33,6 +35,7 @@ class Seen(NamedTuple):
 
 class Fragment(NamedTuple):
     """MSG. `sent` is set where the count is 0: the message was abandoned."""
+
     kind: int
     stream: int
     sequence: int
@@ -43,6 +46,7 @@ class Fragment(NamedTuple):
 
 class Report(NamedTuple):
     """FEEDBACK: seconds before the largest number's arrival, None = not received."""
+
     kind: int
     epoch: int
     largest: int
@@ -53,12 +57,14 @@ class Report(NamedTuple):
 
 class Plain(NamedTuple):
     """Any other frame: its bytes after the type."""
+
     kind: int
     data: bytes
 
 
 class Sound(NamedTuple):
     """AUDIO without its copies."""
+
     kind: int
     stream: int
     milliseconds: int
@@ -115,8 +121,10 @@ def _read(kind, reader):
         return Plain(kind, data)
     if kind == VIDEO_NACK:
         head = reader.take(4)
-        _demand(head[0] < 16 and head[3] <= 32 and (head[0] & 8 or not any(head[1:3])),
-                "a VIDEO_NACK in range")
+        _demand(
+            head[0] < 16 and head[3] <= 32 and (head[0] & 8 or not any(head[1:3])),
+            "a VIDEO_NACK in range",
+        )
         return Plain(kind, head + reader.take(4 * head[3]))
     if kind == VIDEO:
         return _read_video(reader)
@@ -145,8 +153,10 @@ def _read_video(reader):
     flags, references, index, last = head[0], head[3], head[7], head[8]
     if flags & 0x80 or flags & 0x60 == 0x60:  # reserved: skipped
         return Plain(VIDEO, head + data)
-    _demand((references == 0 and not flags & 0x0C) if flags & 0x10 else references & 15,
-            "a VIDEO whose references fit its kind")
+    _demand(
+        (references == 0 and not flags & 0x0C) if flags & 0x10 else references & 15,
+        "a VIDEO whose references fit its kind",
+    )
     if flags & 0x40:
         _demand(index < 32 and last < 224 and len(data) > 2, "a parity in range")
         length = int.from_bytes(data[:2], "little")
@@ -161,8 +171,10 @@ def _read_probe(kind, reader):
     data = reader.take({PROBE_REQUEST: 35, PROBE_ANSWER: 19, PROBE_PACKET: 22}.get(kind, 26))
     _demand(any(data[:4]), "a probe of a run")
     if kind == PROBE_REQUEST:
-        _demand(data[8] < 4 and 72 <= int.from_bytes(data[13:15], "little") <= 1200,
-                "a PROBE_REQUEST in range")
+        _demand(
+            data[8] < 4 and 72 <= int.from_bytes(data[13:15], "little") <= 1200,
+            "a PROBE_REQUEST in range",
+        )
     elif kind == PROBE_ANSWER:
         _demand(data[8] <= 5, "a PROBE_ANSWER with a status")
     elif kind == PROBE_PACKET:
@@ -182,7 +194,9 @@ def _read_echo(kind, reader):
         _demand(data[8] <= 5, "an ECHO with a status")
         return Plain(kind, data)
     data = reader.take(19)
-    _demand(data[8:16] != b"\xff" * 8 and data[16] <= 2, "an ECHO_REQUEST for somebody, from somewhere")
+    _demand(
+        data[8:16] != b"\xff" * 8 and data[16] <= 2, "an ECHO_REQUEST for somebody, from somewhere"
+    )
     _demand(64 <= int.from_bytes(data[17:], "little") <= 1200, "an echo of 64 to 1200 bytes")
     return Plain(kind, data)
 
@@ -227,7 +241,8 @@ def _read_audio(kind, reader):
     else:
         _demand(1 <= len(data) <= 1275, "an AUDIO with an Opus packet")
     return Sound(
-        AUDIO, kind >> 5 & 3, (10, 20, 40, 60)[kind >> 3 & 3], bool(kind & 4), media_time, data)
+        AUDIO, kind >> 5 & 3, (10, 20, 40, 60)[kind >> 3 & 3], bool(kind & 4), media_time, data
+    )
 
 
 def _without_copies(data):
@@ -304,5 +319,11 @@ def feedback(arrivals, largest, count, now, epoch=0):
             entries += bytes([0x80 | value >> 8, value & 0xFF])
     delay = min(round((now - arrivals[largest]) / UNIT), 0xFFFF)
     return struct.pack(
-        "<BBIIHB", FEEDBACK, epoch % 4, largest, round(arrivals[largest] / UNIT) & 0xFFFFFFFF,
-        delay, count) + bytes(entries)
+        "<BBIIHB",
+        FEEDBACK,
+        epoch % 4,
+        largest,
+        round(arrivals[largest] / UNIT) & 0xFFFFFFFF,
+        delay,
+        count,
+    ) + bytes(entries)

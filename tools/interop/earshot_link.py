@@ -20,8 +20,9 @@ class Outgoing:
         size = -(-len(body) // count)
         self.stream, self.sequence, self.size = stream, sequence, len(body)
         self.parts = [
-            frames.fragment(stream, sequence, i, count, body[i * size:(i + 1) * size])
-            for i in range(count)]
+            frames.fragment(stream, sequence, i, count, body[i * size : (i + 1) * size])
+            for i in range(count)
+        ]
         self.missing = set(range(count))
         self.unsent = list(range(count))
         self.ends = now + LIFE
@@ -109,8 +110,11 @@ class Link:
 
     def owns(self, packet):
         """Whether a packet is for this link, under any of its keys."""
-        return any(packet[1:5] == keys.own for keys in (self.session, self.next, self.previous)
-                   if keys is not None)
+        return any(
+            packet[1:5] == keys.own
+            for keys in (self.session, self.next, self.previous)
+            if keys is not None
+        )
 
     def use(self, session, now):
         """New keys are current; the ones before still open for a while."""
@@ -251,8 +255,10 @@ class Link:
         for message in [message for message in self.queue if now > message.ends]:
             self.queue.remove(message)
             sent = message.size if hasattr(message, "counted") else 0
-            self.send_frames(frames.fragment(
-                message.stream, message.sequence, 0, 0, sent.to_bytes(4, "little")), now)
+            self.send_frames(
+                frames.fragment(message.stream, message.sequence, 0, 0, sent.to_bytes(4, "little")),
+                now,
+            )
         for message in self.queue[:4]:
             message.unsent = sorted(message.missing)
         self.patience = min(2 * self.patience, LONGEST_PATIENCE)

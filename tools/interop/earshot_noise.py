@@ -6,7 +6,6 @@ import hmac
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
 from earshot_wire import StaticKey, WireError
 
 PROTOCOL = hashlib.sha256(b"Noise_IKpsk2_25519_ChaChaPoly_SHA256").digest()

@@ -20,8 +20,11 @@ class Rekey:
         """Sends REKEY_1."""
         connection = connection_id()
         handshake = Handshake(
-            prologue(REKEY, connection, self.peer, self.identity), self.static, self.peer_static,
-            self._psk())
+            prologue(REKEY, connection, self.peer, self.identity),
+            self.static,
+            self.peer_static,
+            self._psk(),
+        )
         self.pending = handshake, connection
         self.link.send(STREAM, bytes([FIRST]) + connection + handshake.write_first(b""), now)
 
@@ -42,7 +45,8 @@ class Rekey:
             return  # both began at once: ours stands
         self.pending = None
         handshake = Handshake(
-            prologue(REKEY, body[1:5], self.identity, self.peer), self.static, psk=self._psk())
+            prologue(REKEY, body[1:5], self.identity, self.peer), self.static, psk=self._psk()
+        )
         if handshake.read_first(body[5:]) or handshake.remote != self.peer_static:
             raise WireError("a REKEY_1 of another static key")
         connection = connection_id()

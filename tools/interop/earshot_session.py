@@ -4,15 +4,14 @@ import os
 import struct
 import time
 
+import earshot_wire as wire
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from nacl import bindings
-from nacl.exceptions import CryptoError
-
-import earshot_wire as wire
 from earshot_noise import Handshake
 from earshot_wire import Reader, WireError, blake, kdf
+from nacl import bindings
+from nacl.exceptions import CryptoError
 
 INIT, RESP, COOKIE, RESET, VERSION, CARD_REQUEST, CARD = range(0xC1, 0xC8)
 REGISTER, CALL, REKEY, DIRECT = 1, 2, 3, 4
@@ -74,22 +73,40 @@ def read_card(packet, nonce):
 class Initiation:
     """One INIT: its bytes, and what its RESP makes of it."""
 
-    def __init__(self, identity, responder, name=None, token=None, card=None, when=None,
-                 program=b"", abilities=0):
+    def __init__(
+        self,
+        identity,
+        responder,
+        name=None,
+        token=None,
+        card=None,
+        when=None,
+        program=b"",
+        abilities=0,
+    ):
         """`responder` is the card of the server; `name` is asked for if given."""
         self.responder = responder
         self.identity = identity
         self.connection = connection_id()
         self.handshake = Handshake(
-            prologue(REGISTER, self.connection, responder.id, bytes(32)), identity.static,
-            responder.static)
-        payload = (when or tai64n()) + wire.pack_tlvs((
-            (wire.CARD, (card or identity.card).bytes), (wire.NAME, name and name.encode()),
-            (wire.TOKEN, token),
-            (wire.PRESENCE, program and program + bytes([wire.ANSWERING]) or None),
-            (wire.ABILITIES, abilities and bytes([abilities]) or None)))
-        body = bytes([INIT, 1, 1, REGISTER]) + self.connection + self.handshake.write_first(
-            payload.ljust(PAYLOAD_LENGTH, b"\0"))
+            prologue(REGISTER, self.connection, responder.id, bytes(32)),
+            identity.static,
+            responder.static,
+        )
+        payload = (when or tai64n()) + wire.pack_tlvs(
+            (
+                (wire.CARD, (card or identity.card).bytes),
+                (wire.NAME, name and name.encode()),
+                (wire.TOKEN, token),
+                (wire.PRESENCE, program and program + bytes([wire.ANSWERING]) or None),
+                (wire.ABILITIES, abilities and bytes([abilities]) or None),
+            )
+        )
+        body = (
+            bytes([INIT, 1, 1, REGISTER])
+            + self.connection
+            + self.handshake.write_first(payload.ljust(PAYLOAD_LENGTH, b"\0"))
+        )
         self.mac1 = blake(16, body, mac1_key(responder.static))
         self.without_cookie = body + self.mac1
         self.packet = self.without_cookie + bytes(16)
@@ -164,14 +181,18 @@ class PacketKeys:
         if not SMALLEST <= len(packet) <= LARGEST or packet[1:5] != self.own:
             raise WireError("no packet of this session")
         mask = self.into.mask(packet[9:25])
-        header = bytes([packet[0] ^ mask[0] & 0x1F]) + packet[1:5] + bytes(
-            a ^ b for a, b in zip(packet[5:9], mask[1:]))
+        header = (
+            bytes([packet[0] ^ mask[0] & 0x1F])
+            + packet[1:5]
+            + bytes(a ^ b for a, b in zip(packet[5:9], mask[1:]))
+        )
         number = int.from_bytes(header[5:], "little")
         if header[0] != 0x60 or number in self.seen or number <= self.highest - KEPT_NUMBERS:
             raise WireError("a packet with wrong bits or of a number seen before")
         try:
             frames = self.into.aead.decrypt(
-                bytes(4) + struct.pack("<Q", number), packet[9:], header)
+                bytes(4) + struct.pack("<Q", number), packet[9:], header
+            )
         except InvalidTag as error:
             raise WireError("a packet that does not open") from error
         self._mark(number)
@@ -198,5 +219,4 @@ class Session(PacketKeys):
 
     def exporter(self, label):
         """A secret of both sides with a purpose of its own."""
-        return blake(
-            32, b"EST1 exp" + label + self.chains[1] + self.hash, key=self.chains[0])
+        return blake(32, b"EST1 exp" + label + self.chains[1] + self.hash, key=self.chains[0])

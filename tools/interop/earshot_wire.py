@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-(CARD, NAME, TOKEN, CANDIDATES, EXTENSION, MEDIA, REASON_TEXT, PRESENCE,
- ABILITIES) = range(1, 10)
+(CARD, NAME, TOKEN, CANDIDATES, EXTENSION, MEDIA, REASON_TEXT, PRESENCE, ABILITIES) = range(1, 10)
 SENDER_NAMES = 1  # an ability: FORWARDED may have the sender's name
 TAKES_RELAYS = 2  # an ability: RELAYS may come
 PROTOCOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/protocol")
@@ -33,8 +32,9 @@ def says(page, words):
 
 # Whether programs of one identity stand beside each other (presence IDs in the wire): as the
 # protocol of this tree has it, or as EARSHOT_PRESENCES=0 or 1 says for other programs.
-PRESENCES = os.environ.get(
-    "EARSHOT_PRESENCES", str(int(says("rendezvous.md", "to presence 8")))) == "1"
+PRESENCES = (
+    os.environ.get("EARSHOT_PRESENCES", str(int(says("rendezvous.md", "to presence 8")))) == "1"
+)
 PROGRAM_LENGTH = 8 if PRESENCES else 0
 EVERY = bytes(PROGRAM_LENGTH)
 GUEST, ANSWERING, CALLING = range(3)
@@ -58,7 +58,7 @@ class Reader:
         if count > len(self.data) - self.at:
             raise WireError(f"{count} bytes wanted, {len(self.data) - self.at} left")
         self.at += count
-        return self.data[self.at - count:self.at]
+        return self.data[self.at - count : self.at]
 
     def integer(self, count):
         return int.from_bytes(self.take(count), "little")
@@ -83,8 +83,12 @@ def blake(size, message, key=b""):
 def kdf(key, context, index, size=32):
     """libsodium's crypto_kdf_derive_from_key."""
     return hashlib.blake2b(
-        b"", digest_size=size, key=key, salt=index.to_bytes(8, "little") + bytes(8),
-        person=context + bytes(8)).digest()
+        b"",
+        digest_size=size,
+        key=key,
+        salt=index.to_bytes(8, "little") + bytes(8),
+        person=context + bytes(8),
+    ).digest()
 
 
 def z_base_32(data):
@@ -124,7 +128,8 @@ def unpack_address(data):
 def pack_tlvs(fields):
     """[(type, value)] as TLVs, without padding. A value of None is left out."""
     return b"".join(
-        struct.pack("<BH", kind, len(value)) + value for kind, value in fields if value is not None)
+        struct.pack("<BH", kind, len(value)) + value for kind, value in fields if value is not None
+    )
 
 
 def unpack_tlvs(data):
@@ -152,7 +157,7 @@ def unpack_candidates(value):
     """[(kind, address)] of the value of TLV 4."""
     if not 20 <= len(value) <= 160 or len(value) % 20:
         raise WireError(f"candidates of {len(value)} bytes")
-    return [(value[i], unpack_address(value[i + 1:i + 20])) for i in range(0, len(value), 20)]
+    return [(value[i], unpack_address(value[i + 1 : i + 20])) for i in range(0, len(value), 20)]
 
 
 def program_id():
@@ -193,7 +198,8 @@ class Card:
             raise WireError("a card of another time")
         try:
             Ed25519PublicKey.from_public_bytes(self.id).verify(
-                self.signature, CARD_LABEL + self.bytes[:-64])
+                self.signature, CARD_LABEL + self.bytes[:-64]
+            )
         except InvalidSignature as error:
             raise WireError("a card with a bad signature") from error
 
@@ -212,10 +218,20 @@ class Identity:
         now = int(time.time())
         begin = now if not_before is None else not_before
         title = (self.name if name is None else name).encode()
-        body = b"".join((
-            CARD_MAGIC, b"\1\0", self.id, (static or self.static).public,
-            struct.pack("<QQQ", begin, begin + days * DAY, now if serial is None else serial),
-            bytes(32), b"\0", struct.pack("<H", 0), bytes([len(title)]), title))
+        body = b"".join(
+            (
+                CARD_MAGIC,
+                b"\1\0",
+                self.id,
+                (static or self.static).public,
+                struct.pack("<QQQ", begin, begin + days * DAY, now if serial is None else serial),
+                bytes(32),
+                b"\0",
+                struct.pack("<H", 0),
+                bytes([len(title)]),
+                title,
+            )
+        )
         return Card(body + self.key.sign(CARD_LABEL + body))
 
 

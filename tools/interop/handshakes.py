@@ -10,10 +10,9 @@ import sys
 import warnings
 
 from dissononce.cipher.chachapoly import ChaChaPolyCipher
-from dissononce.dh.x25519.x25519 import X25519DH
-from dissononce.dh.x25519.keypair import KeyPair
 from dissononce.dh.x25519.private import PrivateKey
 from dissononce.dh.x25519.public import PublicKey
+from dissononce.dh.x25519.x25519 import X25519DH
 from dissononce.hash.sha256 import SHA256Hash
 from dissononce.processing.handshakepatterns.interactive.IK import IKHandshakePattern
 from dissononce.processing.impl.cipherstate import CipherState
@@ -30,7 +29,8 @@ class Ours:
 
     def __init__(self, program):
         self.process = subprocess.Popen(
-            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def ask(self, *fields):
         line = " ".join(f if isinstance(f, str) else f.hex() or "-" for f in fields)
@@ -98,11 +98,16 @@ class Dissononce:
         self.initiates = role == "initiator"
         dh = X25519DH()
         self.side = HandshakeState(
-            SymmetricState(CipherState(ChaChaPolyCipher()), SHA256Hash()), dh)
+            SymmetricState(CipherState(ChaChaPolyCipher()), SHA256Hash()), dh
+        )
         self.side.initialize(
-            PSKPatternModifier(2).modify(IKHandshakePattern()), self.initiates, prologue,
+            PSKPatternModifier(2).modify(IKHandshakePattern()),
+            self.initiates,
+            prologue,
             s=dh.generate_keypair(PrivateKey(static)),
-            rs=PublicKey(remote) if remote else None, psks=(psk,))
+            rs=PublicKey(remote) if remote else None,
+            psks=(psk,),
+        )
         self.ciphers = None
 
     def write(self, payload):

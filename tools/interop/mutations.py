@@ -22,8 +22,14 @@ from programs import Programs
 
 PACKETS, PROTOCOL_VIOLATED = 16, 2
 FAILURE = 8  # the reason of HANGUP when a peer has had enough
-PEERS_ONLY = (frames.AUDIO, frames.VIDEO, frames.SIGNAL, frames.AUDIO_REPORT,
-              frames.AUDIO_REQUEST, frames.VIDEO_NACK)
+PEERS_ONLY = (
+    frames.AUDIO,
+    frames.VIDEO,
+    frames.SIGNAL,
+    frames.AUDIO_REPORT,
+    frames.AUDIO_REQUEST,
+    frames.VIDEO_NACK,
+)
 ADDRESSES = 60  # each may register 20 a second
 
 
@@ -54,8 +60,12 @@ def whole_frame(chance, peer_share):
         "PONG": lambda: frames.seen(frames.PONG, token, address),
         "FEEDBACK": lambda: frames.feedback({0: 1.0}, 0, 1, 1.0 + chance.random()),
         "MSG": lambda: frames.fragment(
-            0x81, 200, chance.randrange(2), 2 + chance.randrange(3),
-            chance.randbytes(chance.randrange(1, 200))),
+            0x81,
+            200,
+            chance.randrange(2),
+            2 + chance.randrange(3),
+            chance.randbytes(chance.randrange(1, 200)),
+        ),
         "CREDIT": lambda: frames.credit(32768 + chance.randrange(1000)),
         "PATH_CHALLENGE": lambda: frames.token(frames.CHALLENGE, token),
         "PATH_RESPONSE": lambda: frames.seen(frames.RESPONSE, token, address),
@@ -68,16 +78,21 @@ def peer_frames(chance, token):
     """Frames that only peers take, and unknown ones."""
     return {
         "SIGNAL": lambda: frames.signal(chance.randbytes(chance.randrange(1, 100))),
-        "AUDIO_REPORT": lambda: bytes([frames.AUDIO_REPORT, chance.randrange(4)])
-        + chance.randbytes(14),
-        "AUDIO_REQUEST": lambda: bytes([frames.AUDIO_REQUEST, 1 << 4 | 1 << 2])
-        + chance.randbytes(3),
+        "AUDIO_REPORT": lambda: (
+            bytes([frames.AUDIO_REPORT, chance.randrange(4)]) + chance.randbytes(14)
+        ),
+        "AUDIO_REQUEST": lambda: (
+            bytes([frames.AUDIO_REQUEST, 1 << 4 | 1 << 2]) + chance.randbytes(3)
+        ),
         "VIDEO_NACK": lambda: bytes([frames.VIDEO_NACK, 8, 1, 0, 1, 0, 0, 0, 0]),
         "AUDIO": lambda: frames.audio(chance.randrange(65536), chance.randbytes(20)),
-        "AUDIO with copies": lambda: bytes([0x8A, 0, 0, 0x80 | 1, 5, 2, 9])
-        + chance.randbytes(14 + chance.randrange(20)),
-        "VIDEO": lambda: bytes([frames.VIDEO, 0x10, 1, 0, 0, 1, 2, 3, 0, chance.randrange(3)])
-        + chance.randbytes(1 + chance.randrange(40)),
+        "AUDIO with copies": lambda: (
+            bytes([0x8A, 0, 0, 0x80 | 1, 5, 2, 9]) + chance.randbytes(14 + chance.randrange(20))
+        ),
+        "VIDEO": lambda: (
+            bytes([frames.VIDEO, 0x10, 1, 0, 0, 1, 2, 3, 0, chance.randrange(3)])
+            + chance.randbytes(1 + chance.randrange(40))
+        ),
         "unknown": lambda: bytes([chance.choice([0x0E, 0x0F, 0x20, 0x7F])]) + token,
     }
 
@@ -97,15 +112,14 @@ def make(chance, peer_share, refused):
         at = chance.randrange(len(data))
         data[at] ^= 1 << chance.randrange(8)
     elif how == "cut" and len(data) > 1:
-        del data[chance.randrange(1, len(data)):]
+        del data[chance.randrange(1, len(data)) :]
     elif how == "longer":
         data += chance.randbytes(chance.randrange(1, 12))
     elif how == "padded":
         data += bytes(chance.randrange(1, 20))
     elif how == "stained":
         data += bytes(chance.randrange(1, 20)) + chance.randbytes(1)
-    return Case("+".join(name for name, _ in parts) + f", {how}", bytes(data or b"\0"),
-                refused)
+    return Case("+".join(name for name, _ in parts) + f", {how}", bytes(data or b"\0"), refused)
 
 
 def is_plain(case):
@@ -121,7 +135,8 @@ def is_plain(case):
         if frame.kind == frames.FEEDBACK and (frame.largest != 0 or frame.epoch):
             return False
         if frame.kind == frames.MSG and not (
-                frame.stream == 0x81 and frame.count > 1 and frame.sequence < 256):
+            frame.stream == 0x81 and frame.count > 1 and frame.sequence < 256
+        ):
             return False
     return True
 
@@ -140,8 +155,9 @@ def offer(loop, server, card, cases):
     """Offers each case to the rendezvous in a session of its own."""
     for number, case in enumerate(cases):
         source = f"127.90.{number % ADDRESSES}.1"
-        case.client = Client(loop, server, identity=Identity(""), bind=(source, 0),
-                             server_card=card)
+        case.client = Client(
+            loop, server, identity=Identity(""), bind=(source, 0), server_card=card
+        )
         loop.run(0.012)
     loop.run(5, lambda: all(case.client.online for case in cases))
     for case in cases:
@@ -153,9 +169,13 @@ def offer(loop, server, card, cases):
     loop.run(0.3)
     for case in cases:
         case.token = case.client.online and case.client.link.ping(time.monotonic())
-    loop.run(1.0, lambda: all(
-        case.client.link and (case.client.link.closed or case.token in case.client.link.pongs)
-        for case in cases))
+    loop.run(
+        1.0,
+        lambda: all(
+            case.client.link and (case.client.link.closed or case.token in case.client.link.pongs)
+            for case in cases
+        ),
+    )
     for case in cases:
         link = case.client.link
         case.code = link.closed[1] if link and link.closed else None
@@ -208,7 +228,7 @@ def main():
         asking = Client(loop, programs.server)
         loop.run(5, lambda: asking.card)
         for begin in range(0, len(cases), 200):
-            offer(loop, programs.server, asking.card, cases[begin:begin + 200])
+            offer(loop, programs.server, asking.card, cases[begin : begin + 200])
         programs.answering("bob")
         for number, case in enumerate(called):
             call_with(loop, programs.server, asking.card, case, f"127.91.{number % 250}.1")

@@ -39,7 +39,8 @@ def main():
     options = parser.parse_args()
     chance = random.Random(options.seed)
     process = subprocess.Popen(
-        [options.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        [options.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     invalid = failed = done = 0
     while done < options.packets:
         cases = [make(chance, 0.6, ()) for _ in range(min(BATCH, options.packets - done))]
@@ -48,8 +49,10 @@ def main():
             if case.is_valid != is_taken:
                 failed += 1
                 if failed <= 20:
-                    print(f"FAIL  seed {options.seed}, {case.what}: the library "
-                          f"{'takes' if is_taken else 'refuses'} it: {case.data.hex()}")
+                    print(
+                        f"FAIL  seed {options.seed}, {case.what}: the library "
+                        f"{'takes' if is_taken else 'refuses'} it: {case.data.hex()}"
+                    )
         done += len(cases)
     process.stdin.close()
     process.wait()

@@ -20,11 +20,13 @@ class Program:
         self.label, self.words = label, words
         self.out, self.err = (os.path.join(folder, label + end) for end in (".out", ".err"))
         environment = dict(
-            os.environ, XDG_CONFIG_HOME=folder, XDG_DATA_HOME=folder, SWIFT_BACKTRACE="enable=no")
+            os.environ, XDG_CONFIG_HOME=folder, XDG_DATA_HOME=folder, SWIFT_BACKTRACE="enable=no"
+        )
         environment.pop("EARSHOT_RENDEZVOUS", None)
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.process = subprocess.Popen(
-                words, stdin=stdin, stdout=out, stderr=err, env=environment)
+                words, stdin=stdin, stdout=out, stderr=err, env=environment
+            )
 
     def raw(self):
         """Standard output so far."""
@@ -128,8 +130,16 @@ class Programs:
     def start_rendezvous(self, *options, port=0, data="data"):
         """A rendezvous; `server` is where it listens and `server_id` its ID, as text."""
         port = port or free_port(self.host)
-        words = [f"{BIN}/earshot-rendezvous", "--listen", f"{self.host}:{port}", "--data",
-                 self.path(data), "--json", *self.options, *options]
+        words = [
+            f"{BIN}/earshot-rendezvous",
+            "--listen",
+            f"{self.host}:{port}",
+            "--data",
+            self.path(data),
+            "--json",
+            *self.options,
+            *options,
+        ]
         self.rendezvous = self.start("rendezvous", words)
         if not self.wait(lambda: self.rendezvous.lines(), 10):
             raise RuntimeError(f"no rendezvous: {self.rendezvous.errors().decode()}")
@@ -142,20 +152,37 @@ class Programs:
         self.running.append(program)
         return program
 
-    def earshot(self, command, *words, identity, name=None, server=None, pin=False, bind=None,
-                json_lines=True, stdin=subprocess.DEVNULL):
+    def earshot(
+        self,
+        command,
+        *words,
+        identity,
+        name=None,
+        server=None,
+        pin=False,
+        bind=None,
+        json_lines=True,
+        stdin=subprocess.DEVNULL,
+    ):
         """A peer that goes online."""
         host, port = server or self.server
         where = f"{host}:{port}" + (f"#{self.server_id}" if pin else "")
-        options = ["--rendezvous", where, "--identity", self.path(identity), "--bind",
-                   f"{bind or self.host}:0"] + (["--json"] if json_lines else [])
+        options = [
+            "--rendezvous",
+            where,
+            "--identity",
+            self.path(identity),
+            "--bind",
+            f"{bind or self.host}:0",
+        ] + (["--json"] if json_lines else [])
         options += ["--name", name] if name else []
         return self.start(command, [f"{BIN}/earshot", command, *words, *options], stdin)
 
     def answering(self, name, *words, seconds=10, **options):
         """`earshot answer --accept` that is registered."""
-        program = self.earshot("answer", *(words or ("--accept",)), identity=name, name=name,
-                               **options)
+        program = self.earshot(
+            "answer", *(words or ("--accept",)), identity=name, name=name, **options
+        )
         if not self.wait(lambda: program.event("registered"), seconds):
             raise RuntimeError(f"{name} does not register: {program.errors().decode()}")
         return program

@@ -1,5 +1,6 @@
 """Figures of a line from its journal (Tests/LinkModel/LineJournal.swift), whether the emulator wrote it or the simulation;
 defined as those of tools/congestion-report are."""
+
 import bisect
 
 HALF = 500_000_000
@@ -17,7 +18,10 @@ class Capacity:
         if self.trace:
             return (self.opportunities(end) - self.opportunities(start)) * OPPORTUNITY_BITS
         ends = [at for at, _ in self.steps[1:]] + [float("inf")]
-        return sum(max(0, min(until, end) - max(at, start)) * rate for (at, rate), until in zip(self.steps, ends))
+        return sum(
+            max(0, min(until, end) - max(at, start)) * rate
+            for (at, rate), until in zip(self.steps, ends)
+        )
 
     def opportunities(self, seconds):
         period = max(1, self.trace[-1])
@@ -50,16 +54,23 @@ class LineLog:
             self.dropped += 1
         elif fields[4]:
             self.lost += fields[5] == "lost"
-            self.entries.append(((int(fields[4]) - zero) / 1e9, int(fields[2]), int(fields[3]) / 1e6))
+            self.entries.append(
+                ((int(fields[4]) - zero) / 1e9, int(fields[2]), int(fields[3]) / 1e6)
+            )
 
     def carried(self, start, end):
         """Bits that left the queue."""
-        return (self.sums[bisect.bisect_right(self.departures, end)]
-                - self.sums[bisect.bisect_right(self.departures, start)])
+        return (
+            self.sums[bisect.bisect_right(self.departures, end)]
+            - self.sums[bisect.bisect_right(self.departures, start)]
+        )
 
     def waits(self, start, end):
         """Sorted, in milliseconds."""
-        first, last = bisect.bisect_left(self.departures, start), bisect.bisect_left(self.departures, end)
+        first, last = (
+            bisect.bisect_left(self.departures, start),
+            bisect.bisect_left(self.departures, end),
+        )
         return sorted(entry[2] for entry in self.entries[first:last])
 
     def rise(self, capacity, start, end, share=0.9):
@@ -86,9 +97,14 @@ class LineLog:
         settled = min(SETTLING, seconds / 2)
         waits = self.waits(0, seconds)
         carried = self.carried(settled, seconds)
-        return {"rate": carried / (seconds - settled), "utilisation": carried / capacity.bits(settled, seconds),
-                "wait50": percentile(waits, 0.5), "wait95": percentile(waits, 0.95),
-                "drops": self.dropped / max(1, self.offered), "lost": self.lost / max(1, self.offered)}
+        return {
+            "rate": carried / (seconds - settled),
+            "utilisation": carried / capacity.bits(settled, seconds),
+            "wait50": percentile(waits, 0.5),
+            "wait95": percentile(waits, 0.95),
+            "drops": self.dropped / max(1, self.offered),
+            "lost": self.lost / max(1, self.offered),
+        }
 
 
 def percentile(values, share):

@@ -41,7 +41,8 @@ def main():
             count += 1
             accesses = stacks(report)
             if len(accesses) == 2 and all(
-                    any(SECTION in frame for frame in frames) for _, frames in accesses):
+                any(SECTION in frame for frame in frames) for _, frames in accesses
+            ):
                 continue
             kept += 1
             for head, frames in accesses:

@@ -14,6 +14,7 @@ Sample 0 of both files is the same instant, so the lag of HEARD is the delay fro
 Needs: pip install pesq numpy scipy soundfile. `heard.py --self-test` puts known clicks, gaps and
 lags into noise and finds them again.
 """
+
 import json
 import sys
 import warnings
@@ -76,7 +77,9 @@ def lags(reference, degraded, whole):
         # First near the last lag, so that voices are not taken one pitch period off.
         near, fit = best_lag(low, heard, start, size, centre - 48, centre + 49)
         if fit < 0.8:
-            far, better = best_lag(low, heard, start, size, int(whole * rate) - 2400, int(whole * rate) + 4800)
+            far, better = best_lag(
+                low, heard, start, size, int(whole * rate) - 2400, int(whole * rate) + 4800
+            )
             if better > fit + 0.15:
                 near, fit = far, better
         if fit > 0.6:

@@ -12,6 +12,7 @@ from the decoder's state of before either way, after a fade of 5 ms. Prints for 
 PESQ-WB that one such frame in 14.5 s makes (decision 0020). Mono files of 48 kHz; the first 14.5 s of
 each count. Needs libopus and, in a virtual environment: pip install pesq numpy scipy soundfile
 """
+
 import ctypes
 import sys
 
@@ -90,7 +91,9 @@ def play(packets, late, wait, whole, is_quiet):
         frame = decoder.decode(packets[number])
         cut = min(owed, 480) if quiet >= 5 else 0
         if cut:
-            frame = np.concatenate([frame[: -cut - FADE], fade(frame[-cut - FADE : -cut], frame[-FADE:])])
+            frame = np.concatenate(
+                [frame[: -cut - FADE], fade(frame[-cut - FADE : -cut], frame[-FADE:])]
+            )
             owed -= cut
         heard.append(frame)
         number += 1

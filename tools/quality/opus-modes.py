@@ -8,6 +8,7 @@ codes nothing above, which is right where nothing is there (docs/decisions/0021)
 
 Needs, in a virtual environment of the caller's: pip install pesq numpy scipy soundfile
 """
+
 import ctypes
 import ctypes.util
 import os
@@ -46,16 +47,23 @@ def through(samples, rate, variable, most, classes, band):
     error = ctypes.c_int()
     encoder = ctypes.c_void_p(OPUS.opus_encoder_create(48000, 1, VOIP, ctypes.byref(error)))
     decoder = ctypes.c_void_p(OPUS.opus_decoder_create(48000, 1, ctypes.byref(error)))
-    for request, value in ((SET_BITRATE, rate), (SET_VBR, variable), (SET_COMPLEXITY, 9),
-                           (SET_FEC, 1), (SET_CONSTRAINT, 0), (MAX_BANDWIDTH, band)):
+    for request, value in (
+        (SET_BITRATE, rate),
+        (SET_VBR, variable),
+        (SET_COMPLEXITY, 9),
+        (SET_FEC, 1),
+        (SET_CONSTRAINT, 0),
+        (MAX_BANDWIDTH, band),
+    ):
         OPUS.opus_encoder_ctl(encoder, request, ctypes.c_int(value))
     packet, heard, lengths, spent = ctypes.create_string_buffer(1500), [], [], 0.0
     output = np.zeros(FRAME, dtype=np.int16)
     for start in range(0, len(samples) - FRAME + 1, FRAME):
-        frame = np.ascontiguousarray(samples[start:start + FRAME])
+        frame = np.ascontiguousarray(samples[start : start + FRAME])
         before = time.thread_time()
         length = OPUS.opus_encode(
-            encoder, frame.ctypes.data_as(ctypes.c_void_p), FRAME, packet, most)
+            encoder, frame.ctypes.data_as(ctypes.c_void_p), FRAME, packet, most
+        )
         spent += time.thread_time() - before
         fitting = [size for size in classes if size >= length]
         if fitting and OPUS.opus_packet_pad(packet, length, fitting[0]) == 0:
@@ -70,8 +78,12 @@ def through(samples, rate, variable, most, classes, band):
 
 def score(played, heard):
     length = min(len(played), len(heard))
-    return pesq(16000, resample_poly(played[:length].astype(float), 1, 3),
-                resample_poly(heard[:length].astype(float), 1, 3), "wb")
+    return pesq(
+        16000,
+        resample_poly(played[:length].astype(float), 1, 3),
+        resample_poly(heard[:length].astype(float), 1, 3),
+        "wb",
+    )
 
 
 def main(paths):
@@ -86,16 +98,21 @@ def main(paths):
             return 2
         clips.append(samples[:, 0])
     names = [os.path.splitext(os.path.basename(path))[0] for path in paths]
-    print("| mode | " + " | ".join(f"PESQ {name}" for name in names)
-          + " | bytes, mean | most | µs a frame |")
+    print(
+        "| mode | "
+        + " | ".join(f"PESQ {name}" for name in names)
+        + " | bytes, mean | most | µs a frame |"
+    )
     print("|" + " --- |" * (len(names) + 4))
     for mode, settings in MODES.items():
         results = [through(clip, *settings) for clip in clips]
         lengths = [length for result in results for length in result[1]]
         scores = " | ".join(f"{score(c, r[0]):.3f}" for c, r in zip(clips, results))
         cost = 1e6 * sum(r[2] for r in results) / len(results)
-        print(f"| {mode} | {scores} | {np.mean(lengths):.1f} | {max(lengths)} | {cost:.0f} |",
-              flush=True)
+        print(
+            f"| {mode} | {scores} | {np.mean(lengths):.1f} | {max(lengths)} | {cost:.0f} |",
+            flush=True,
+        )
     return 0
 
 

@@ -8,6 +8,7 @@ pauses and each aligned for itself. With --reference, a file that went through t
 Needs, in a virtual environment of the caller's: pip install pesq numpy scipy soundfile
 Exit status: 0 scored, 1 not scorable (too short, or nothing in common), 2 usage.
 """
+
 import argparse
 import math
 import sys

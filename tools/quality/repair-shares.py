@@ -5,10 +5,17 @@ Independent losses, or runs of three (Gilbert and Elliott), by seed; needs numpy
 the packets 1 and 3 before, a figure alone a copy; each row ends with the frames that are waited for.
 The figures of docs/decisions/0017.
 """
+
 import numpy as np
 
 PLANS = [([], [1], 2), ([], [1, 2], 2), ([[1, 2]], [], 3), ([[1, 3]], [], 3)]
-SPREAD = [([], [2, 4, 7], 7), ([[1, 3]], [], 7), ([[2, 7]], [], 7), ([[3, 7]], [], 7), ([[4, 7]], [], 7)]
+SPREAD = [
+    ([], [2, 4, 7], 7),
+    ([[1, 3]], [], 7),
+    ([[2, 7]], [], 7),
+    ([[3, 7]], [], 7),
+    ([[4, 7]], [], 7),
+]
 
 
 def losses(count, share, burst):
@@ -48,5 +55,9 @@ def missing(parities, copies, wait, share, burst, count=60000):
 for burst, shares, plans in ((1, (0.05, 0.1), PLANS), (3, (0.1,), SPREAD)):
     for share in shares:
         for parities, copies, wait in plans:
-            name = ",".join("".join(map(str, taps)) for taps in parities + [[copy] for copy in copies])
-            print(f"loss {share:.0%} burst {burst}  {name:6} {missing(parities, copies, wait, share, burst):.3f}  {wait}")
+            name = ",".join(
+                "".join(map(str, taps)) for taps in parities + [[copy] for copy in copies]
+            )
+            print(
+                f"loss {share:.0%} burst {burst}  {name:6} {missing(parities, copies, wait, share, burst):.3f}  {wait}"
+            )

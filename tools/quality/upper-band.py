@@ -5,6 +5,7 @@ For each clip (48 kHz): how loud each 10 ms are above 9 kHz, in dB below the lou
 the loudest of them, and the level that every hundredth passes. The detector's limit is -42 dB: the
 figures of docs/decisions/0021. Needs numpy, scipy, soundfile.
 """
+
 import os
 import sys
 
@@ -21,8 +22,8 @@ FILTER = ellip(8, 0.5, 62, 9000, "high", fs=48000, output="sos")
 def levels(samples):
     """dB above 9 kHz, of each 10 ms of sound after the first half second."""
     count = len(samples) // 480
-    whole = np.mean(samples[:count * 480].reshape(count, 480) ** 2, axis=1)
-    upper = np.mean(sosfilt(FILTER, samples)[:count * 480].reshape(count, 480) ** 2, axis=1)
+    whole = np.mean(samples[: count * 480].reshape(count, 480) ** 2, axis=1)
+    upper = np.mean(sosfilt(FILTER, samples)[: count * 480].reshape(count, 480) ** 2, axis=1)
     loudest, found = 0.0, []
     for energy, above in zip(whole, upper):
         loudest = max(energy, loudest * 0.998)
@@ -43,8 +44,10 @@ def main(paths):
             return 2
         found = levels(samples[:, 0])
         name = os.path.splitext(os.path.basename(path))[0]
-        print(f"| {name} | {found.max():.1f} | {np.percentile(found, 99):.1f} "
-              f"| {100 * np.mean(found > LIMIT):.1f} |")
+        print(
+            f"| {name} | {found.max():.1f} | {np.percentile(found, 99):.1f} "
+            f"| {100 * np.mean(found > LIMIT):.1f} |"
+        )
     return 0
 
 
