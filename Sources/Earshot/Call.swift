@@ -54,7 +54,9 @@ public struct Call: Sendable, Identifiable {
 
   /// Sends a reliable, ordered message of at most 65 536 bytes on a stream of the application.
   ///
-  /// - Parameter stream: 8...127.
+  /// - Parameters:
+  ///   - message: its bytes.
+  ///   - stream: 8...127.
   /// - Returns: What `CallProgress.messageDelivery` will name.
   @discardableResult
   public func send(_ message: [UInt8], stream: UInt8 = 8) async throws(EarshotError) -> UInt64 {

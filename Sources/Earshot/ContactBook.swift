@@ -74,7 +74,9 @@ public struct ContactBook: Sendable {
 
   /// Marks the pin of a name as verified: a person compared the short code of a call, or the ID.
   ///
-  /// - Parameter id: The ID that was compared; it must be the pinned one.
+  /// - Parameters:
+  ///   - name: whose pin it is.
+  ///   - id: the ID that was compared; it must be the pinned one.
   /// - Returns: `nil` when the name is not pinned.
   /// - Throws: `identityChanged` when another ID is pinned; nothing has changed then.
   public func verify(_ name: String, as id: PeerID? = nil) throws(EarshotError) -> Entry? {

@@ -10,8 +10,10 @@ public protocol VideoSource: AnyObject, Sendable {
   /// Puts the picture of this moment into `picture`, whose memory is used again; it may have
   /// another size than the one before. May take a fraction of a frame's time.
   ///
-  /// - Parameter mediaTime: since the first sample of the own audio was read: the picture goes with
-  ///   the sample of that time.
+  /// - Parameters:
+  ///   - picture: what is to be filled.
+  ///   - mediaTime: since the first sample of the own audio was read: the picture goes with the
+  ///     sample of that time.
   func read(into picture: inout VideoPicture, at mediaTime: Duration) -> VideoSupply
 }
 

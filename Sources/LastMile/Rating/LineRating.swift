@@ -20,6 +20,7 @@ public struct LineRating: Sendable, Equatable {
   /// Rates a report.
   ///
   /// - Parameters:
+  ///   - report: what was measured.
   ///   - listeningBasis: what the listening model rests on.
   ///   - listening: the score of speech without delay; see `SpeechPrediction`.
   public init(

@@ -26,6 +26,8 @@ public struct SpeechPrediction: Sendable, Equatable {
   /// Predicts for the worse of the probed directions.
   ///
   /// - Parameters:
+  ///   - report: what was measured.
+  ///   - settings: what the call begins with.
   ///   - listening: the score without any delay, 1...5: falls with the concealed share, rises with
   ///     the bit rate.
   ///   - listeningBasis: what that rests on.
