@@ -9,15 +9,17 @@ final class WAVSource: AudioSource {
   /// The next sample to be read, of all channels.
   private let place = Mutex(0)
 
-  init(_ path: String) throws {
-    let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+  init?(_ path: String) {
+    guard let bytes = FileManager.default.contents(atPath: path).map([UInt8].init) else {
+      return nil
+    }
     func number(_ at: Int, _ count: Int) -> Int {
       (0..<count).reduce(0) { $0 | Int(bytes[at + $1]) << (8 * $1) }
     }
     guard bytes.count >= 44, bytes.starts(with: Array("RIFF".utf8)), number(24, 4) == 48_000,
       number(34, 2) == 16, (1...2).contains(number(22, 2)),
       let data = bytes.firstRange(of: Array("data".utf8))?.upperBound, data + 4 <= bytes.count
-    else { throw Refusal("\(path) is no WAV of 16 bits at 48 kHz, mono or stereo.") }
+    else { return nil }
     channelCount = number(22, 2)
     let end = min(bytes.count, data + 4 + number(data, 4))
     samples = stride(from: data + 4, to: end - 1, by: 2).map {
@@ -38,15 +40,18 @@ final class WAVSource: AudioSource {
   }
 }
 
-struct Refusal: Error, CustomStringConvertible {
-  let description: String
-  init(_ description: String) { self.description = description }
+/// Says what is wrong, and ends.
+func stop(_ message: String) -> Never {
+  FileHandle.standardError.write(Data((message + "\n").utf8))
+  exit(2)
 }
 
 // CallFromFile HOST:PORT NAME FILE.wav: calls NAME, plays FILE to its end, and prints how it went.
 let words = CommandLine.arguments
-guard words.count == 4 else { throw Refusal("usage: CallFromFile HOST:PORT NAME FILE.wav") }
-let file = try WAVSource(words[3])
+guard words.count == 4 else { stop("usage: CallFromFile HOST:PORT NAME FILE.wav") }
+guard let file = WAVSource(words[3]) else {
+  stop("\(words[3]) is no WAV file of 16 bits at 48 kHz, mono or stereo.")
+}
 var configuration = Configuration(rendezvous: words[1])
 configuration.presence = .calling
 let endpoint = try await Endpoint.open(configuration)

@@ -1,4 +1,5 @@
 import Earshot
+import Foundation
 import Synchronization
 
 /// What was heard, said again a second later: samples that the program takes and gives by itself.
@@ -30,13 +31,17 @@ final class Echo: AudioSource, AudioSink {
   func finish() {}
 }
 
-struct Usage: Error, CustomStringConvertible {
-  let description = "usage: EchoSound HOST:PORT NAME CALLS"
+/// Says what is wrong, and ends.
+func stop(_ message: String) -> Never {
+  FileHandle.standardError.write(Data((message + "\n").utf8))
+  exit(2)
 }
 
 // EchoSound HOST:PORT NAME CALLS: is called by NAME, answers CALLS calls with an echo, and ends.
 let words = CommandLine.arguments
-guard words.count == 4, var left = Int(words[3]), left > 0 else { throw Usage() }
+guard words.count == 4, var left = Int(words[3]), left > 0 else {
+  stop("usage: EchoSound HOST:PORT NAME CALLS")
+}
 var configuration = Configuration(rendezvous: words[1])
 configuration.name = words[2]
 let endpoint = try await Endpoint.open(configuration)

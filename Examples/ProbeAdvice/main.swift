@@ -1,13 +1,16 @@
 import Earshot
+import Foundation
 
-struct Usage: Error, CustomStringConvertible {
-  let description = "usage: ProbeAdvice HOST:PORT [NAME]"
+/// Says what is wrong, and ends.
+func stop(_ message: String) -> Never {
+  FileHandle.standardError.write(Data((message + "\n").utf8))
+  exit(2)
 }
 
 // ProbeAdvice HOST:PORT [NAME]: measures the line to the rendezvous, or to NAME, and says what a
 // call over it should begin with.
 let words = CommandLine.arguments
-guard (2...3).contains(words.count) else { throw Usage() }
+guard (2...3).contains(words.count) else { stop("usage: ProbeAdvice HOST:PORT [NAME]") }
 var configuration = Configuration(rendezvous: words[1])
 configuration.presence = .guest
 let endpoint = try await Endpoint.open(configuration)

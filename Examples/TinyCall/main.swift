@@ -1,4 +1,5 @@
 import Earshot
+import Foundation
 import Synchronization
 
 /// A quiet tone of 440 Hz: an audio source of the program's own.
@@ -25,7 +26,7 @@ final class Tone: AudioSource {
 let words = CommandLine.arguments
 guard words.count == 4, let seconds = Int(words[3]) else {
   print("usage: TinyCall HOST:PORT NAME SECONDS")
-  throw Usage()
+  exit(2)
 }
 let endpoint = try await Endpoint.open(Configuration(rendezvous: words[1]))
 let events = await endpoint.events()
@@ -39,5 +40,3 @@ for await event in events {
   if case .callEnded = event { break }
 }
 await endpoint.close()
-
-struct Usage: Error {}

@@ -110,7 +110,10 @@ final class Server {
       LineOutput.standardOutput.write(
         JSONLine.make("listening", [("address", .text(address)), ("identity", .text("\(id)"))]))
     } else {
-      LineOutput.standardOutput.write("listening on \(address), identity \(id)")
+      let own = driver.localAddress
+      let host = own.isUnspecified ? "HOST:\(own.port)" : address
+      LineOutput.standardOutput.write(
+        "listening on \(address); programs find it by --rendezvous \(host)#\(id)")
     }
   }
 

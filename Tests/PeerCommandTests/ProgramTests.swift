@@ -62,7 +62,7 @@ import Testing
     #expect(caller.output.hasPrefix("completed after "))
     #expect(echo.output.contains("completed: "))
     let refused = try stage.start("CallFromFile", [stage.address, "echo", "/dev/null"], as: "x")
-    #expect(refused.exitCode != 0 && refused.errors.contains("no WAV"))
+    #expect(refused.exitCode == 2 && refused.errors.contains("no WAV file"))
   }
 
   /// A WAV file of 16 bits, 48 kHz, mono.
