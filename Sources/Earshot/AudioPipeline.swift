@@ -19,6 +19,15 @@ struct AudioPipeline: ~Copyable {
   private var playoutSamples: [Int16]
   /// Of all ticks, in nanoseconds: the media time that the present one begins with.
   private var elapsed: Int64 = 0
+  /// What of playing and of the source deserves mention.
+  private var watch = PlayingWatch()
+  private var hasSourceEnded = false
+  private var mixer = AudioMixer()
+  /// `nil` while nobody asked for the pitch of the own voice.
+  private var pitch: PitchMeter?
+  /// Of 100: what the source's samples, and what is heard, are multiplied by.
+  private var captureVolume = 100
+  private var playbackVolume = 100
   /// Something was put into the ring since the loop was woken.
   private var hasToWake = false
   private var isFinished = false
@@ -64,6 +73,29 @@ struct AudioPipeline: ~Copyable {
     set { engine.isUnwanted = newValue }
   }
 
+  /// Takes effect with the next frame.
+  mutating func setVolume(capture: Int? = nil, playback: Int? = nil) {
+    captureVolume = capture ?? captureVolume
+    playbackVolume = playback ?? playbackVolume
+  }
+
+  mutating func setPitch(wanted: Bool) { pitch = wanted ? pitch ?? PitchMeter() : nil }
+
+  mutating func mix<Result>(_ body: (inout AudioMixer) -> Result) -> Result { body(&mixer) }
+
+  var sums: SoundSums {
+    let source = engine.account.source
+    let played = engine.receiver.buffer.statistics
+    return SoundSums(
+      sourceEnergy: source.energy, sourceSeconds: source.seconds,
+      playedEnergy: played.totalAudioEnergy, playedSeconds: played.totalSamplesDuration,
+      pitch: pitch?.pitch ?? 0)
+  }
+
+  mutating func setEncoding(bitsPerSecond: Int, frameLength: FrameLength) throws(OpusError) {
+    try engine.setEncoding(bitsPerSecond: bitsPerSecond, frameLength: frameLength)
+  }
+
   /// Five milliseconds, both ways; `due` is when they began.
   mutating func tick(now: Instant, due: Instant) {
     rings.sentClock.note(elapsed, at: due)
@@ -81,8 +113,15 @@ struct AudioPipeline: ~Copyable {
     }
     if let source, engine.wantedSampleCount > 0 { capture(from: source) }
     send()
+    if !mixer.notes.isEmpty { tellMixing() }
     if hasToWake { rings.wake.signal() }
     hasToWake = false
+  }
+
+  private mutating func tellMixing() {
+    let notes = mixer.takeNotes()
+    rings.mixing.withLock { $0.append(contentsOf: notes) }
+    hasToWake = true
   }
 
   // MARK: - In
@@ -111,7 +150,17 @@ struct AudioPipeline: ~Copyable {
     if Self.pull(from: &engine, into: &playoutSamples, now: now) {
       engine.notePull(nanoseconds: SystemClock.now.nanoseconds(since: began))
     }
-    sink?.write(playoutSamples, frameCount: AudioFormat.pullSampleCount)
+    let isSilenced = engine.isRemoteMuted || engine.isUnwanted
+    if let note = watch.handlePull(engine.lastOperation, isSilenced: isSilenced, now: now) {
+      self.note(note)
+    }
+    if let sink {
+      SampleGain.apply(playbackVolume, to: &playoutSamples)
+      mixer.mixHeard(
+        into: &playoutSamples, frameCount: AudioFormat.pullSampleCount,
+        channels: sink.channelCount)
+      sink.write(playoutSamples, frameCount: AudioFormat.pullSampleCount)
+    }
   }
 
   private static func pull(
@@ -129,12 +178,23 @@ struct AudioPipeline: ~Copyable {
     let channels = source.channelCount
     if got < wanted {
       for index in (got * channels)..<(wanted * channels) { sourceSamples[index] = 0 }
+      if !hasSourceEnded { note(.sourceEnded) }
+      hasSourceEnded = true
     }
+    Self.listen(to: sourceSamples, frameCount: wanted, channels: channels, with: &pitch)
+    SampleGain.apply(captureVolume, to: &sourceSamples)
+    mixer.mix(into: &sourceSamples, frameCount: wanted, channels: channels)
     do throws(OpusError) {
       try Self.capture(sourceSamples, channels: channels, with: &engine)
     } catch {
       rings.encodeFailures.add(1)
     }
+  }
+
+  private static func listen(
+    to samples: [Int16], frameCount: Int, channels: Int, with pitch: inout PitchMeter?
+  ) {
+    pitch?.handle(samples.span, frameCount: frameCount, channels: channels)
   }
 
   private static func capture(
@@ -167,6 +227,11 @@ struct AudioPipeline: ~Copyable {
     numbers.repairedByRetransmissions = engine.receiver.framesRepairedByRetransmissions
     numbers.requested = engine.receiver.framesRequested
     return numbers
+  }
+
+  private mutating func note(_ note: AudioNote) {
+    rings.notes.withLock { $0.add(note) }
+    hasToWake = true
   }
 
   private mutating func tell(_ change: QualityChange) {
@@ -204,6 +269,19 @@ struct AudioRings: Sendable {
   let peerHeard = PeerHeard()
   /// The last change, until the loop has told it.
   let qualityChange = Guarded<QualityChange?>(nil)
+  let notes = Guarded(AudioNotes())
+  /// What the mixer has to tell; seldom anything.
+  let mixing = Guarded<[MixerNote]>([])
 
   init(wake: LoopWake) { self.wake = wake }
+
+  /// Loop.
+  func takeMixing() -> [MixerNote] {
+    mixing.withLock { notes in
+      guard !notes.isEmpty else { return [] }
+      let waiting = notes
+      notes.removeAll(keepingCapacity: true)
+      return waiting
+    }
+  }
 }

@@ -30,14 +30,17 @@ final class CallRecord {
   var videoWatch: EventLoop.Token?
   /// Memory that goes round between the loop and the video's threads.
   var videoBytes: [UInt8] = []
-  var remoteVideo = RemoteVideo()
-  var isRemoteAudioMuted = false
   /// The application does not want to see the other side's video now.
   var isRemoteVideoUnwanted = false
-  var isRemoteAudioUnwanted = false
+  /// What state each stream is in.
+  var streams: CallStreams
+  /// When the numbers were told last.
+  var lastTotals: CallStatistics.Totals?
+  /// In per cent, of what is captured and of what is heard.
+  var volumes = (capture: 100, playback: 100)
+  /// When music was started last.
+  var lastMixing: Instant?
   var hasToldMediaStart = false
-  var hasSentVideo = false
-  var hasVideoSourceEnded = false
   /// Requests for key frames that a capture has: the other side's, and the own.
   var capturedKeyFrameRequests = (theirs: 0, own: 0)
   var network = NetworkHistory()
@@ -57,6 +60,7 @@ final class CallRecord {
     peerName = target.flatMap { PeerID($0) == nil ? $0 : nil }
     peer = target.flatMap { PeerID($0) }
     began = SystemClock.now
+    streams = CallStreams(now: began)
   }
 
   /// What the name rests on; a name that was dialled was looked up. `nil` without a name.
@@ -101,6 +105,25 @@ final class CallAudio: Sendable {
     }
   }
 
+  func setVolume(capture: Int? = nil, playback: Int? = nil) {
+    pipeline.withLock { $0.setVolume(capture: capture, playback: playback) }
+  }
+  /// - Returns: why not, where libopus refuses.
+  func setEncoding(bitsPerSecond: Int, frameLength: FrameLength) -> OpusError? {
+    pipeline.withLock { pipeline in
+      do throws(OpusError) {
+        try pipeline.setEncoding(bitsPerSecond: bitsPerSecond, frameLength: frameLength)
+        return nil
+      } catch {
+        return error
+      }
+    }
+  }
+  func setPitch(wanted: Bool) { pipeline.withLock { $0.setPitch(wanted: wanted) } }
+  var sums: SoundSums { pipeline.withLock { $0.sums } }
+  func mix<Result: Sendable>(_ body: @Sendable (inout AudioMixer) -> Result) -> Result {
+    pipeline.withLock { $0.mix(body) }
+  }
   func setMuted(_ isMuted: Bool) { pipeline.withLock { $0.isMuted = isMuted } }
   func setUnwanted(_ isUnwanted: Bool) { pipeline.withLock { $0.isUnwanted = isUnwanted } }
   func setRemoteMuted(_ isMuted: Bool) { pipeline.withLock { $0.isRemoteMuted = isMuted } }

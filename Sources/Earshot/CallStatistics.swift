@@ -150,6 +150,10 @@ public struct CallStatistics: Sendable {
   public var fallbacks: [FallbackChange] = []
   /// The rest of what is known of audio; `nil` before audio began.
   public var audio: AudioDetails?
+  /// Rates since the numbers before; `nil` in the first, and where they were asked for in between.
+  public var interval: Interval?
+  /// What the program and its host are busy with; told with the numbers of each interval.
+  public var usage: Usage?
   /// The path; `nil` before one is proven.
   public var path: Path?
   /// Round-trip time.

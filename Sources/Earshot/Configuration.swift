@@ -65,6 +65,8 @@ public struct Configuration: Sendable {
     case prepareForFamiliars
   }
 
+  /// What `Endpoint.setStatisticsInterval` takes.
+  public static let statisticsIntervals = Duration.milliseconds(200)...Duration.seconds(10)
   /// What `maximumCalls` may be.
   public static let callCounts = 1...16
 
@@ -136,6 +138,8 @@ public struct CallOptions: Sendable {
     case disabled
   }
 
+  /// What a volume may be, in per cent.
+  public static let volumes = 0...400
   /// What `uplinkWeight` may be.
   public static let uplinkWeights = 0.1...10
   /// What `rejoin` may be.
@@ -157,6 +161,13 @@ public struct CallOptions: Sendable {
     fallback = .audioOnly
     startsVideoMuted = false
     uplinkWeight = 1
+  }
+
+  /// What the streams of the call begin with.
+  var streams: CallStreams.Beginning {
+    CallStreams.Beginning(
+      hasAudioSource: source != nil, isAudioMuted: startsMuted, hasVideoSource: videoSource != nil,
+      isVideoMuted: startsVideoMuted, hasVideoSink: videoSink != nil)
   }
 
   /// Whether audio goes out from the beginning.

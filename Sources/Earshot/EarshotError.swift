@@ -58,6 +58,8 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case callState
     /// A value is out of its range.
     case invalidArgument
+    /// No picture came within a second.
+    case noPicture
     /// The endpoint is closed.
     case closed
     /// The kernel or a codec refused; the cause is in the message.
@@ -200,6 +202,12 @@ extension EarshotError {
 
   package static func callState(_ text: String) -> EarshotError {
     EarshotError(.callState, text, advice: "")
+  }
+
+  package static func noPicture() -> EarshotError {
+    EarshotError(
+      .noPicture, "No picture was shown within a second.",
+      advice: "Ask again while the other side sends video (StreamKind.remoteVideo is decoding).")
   }
 
   package static func invalidArgument(_ text: String, advice: String) -> EarshotError {

@@ -29,6 +29,9 @@ extension Endpoint {
   private func updateAddresses() {
     watchRouter()
     guard !isClosed, let present = presentAddresses(), present != hostAddresses else { return }
+    if present.source != hostAddresses.source {
+      publish(.networkChanged(NetworkState(source: present.source)))
+    }
     hostAddresses = present
     driver.withMachine { machine, now in
       machine.changeHostCandidates(

@@ -9,17 +9,21 @@ internal import Wire
 extension Endpoint {
   func startAudio(_ callID: Wire.CallID) {
     guard let record = calls[callID], record.audio == nil else { return }
+    publish(record.streams.begin(record.options.streams, now: SystemClock.now), of: callID)
     do {
       let wake = try LoopWake()
       let audio = try CallAudio(record.options, wake: wake)
       record.audioWatch = try wake.attach(to: loop) { self.sendAudio(callID) }
       record.audio = audio
-      audio.setRemoteMuted(record.isRemoteAudioMuted)
-      audio.setUnwanted(record.isRemoteAudioUnwanted)
+      audio.setRemoteMuted(record.streams.isRemoteAudioMuted)
+      audio.setUnwanted(record.streams.isRemoteAudioUnwanted)
+      audio.setVolume(capture: record.volumes.capture, playback: record.volumes.playback)
+      audio.setPitch(wanted: volumes.options?.reportsPitch == true)
       statisticsSchedule.begin(callID, now: SystemClock.now)
       takeAudio(callID)
       startVideo(callID, record, audio.rings)
     } catch {
+      publish(record.streams.handleAudioFailure(now: SystemClock.now), of: callID)
       publish(.callProgress(CallID(callID), .audioFailed("\(error)")))
     }
     updateStatisticsTimer()
@@ -37,6 +41,7 @@ extension Endpoint {
     }
     record.audio?.setMuted(isMuted)
     record.options.startsMuted = isMuted
+    publish(record.streams.setAudioMuted(isMuted, now: SystemClock.now), of: callID)
   }
 
   /// Neither sent nor played.
@@ -67,26 +72,44 @@ extension Endpoint {
 
   /// The pipeline has encoded something.
   private func sendAudio(_ callID: Wire.CallID) {
-    guard let audio = calls[callID]?.audio else { return }
+    guard let record = calls[callID], let audio = record.audio else { return }
     sampleNetwork(callID)
-    let isCapturing = capture != nil
+    var hasSentFrame = false
     driver.withMachine { machine, now in
-      let remote = isCapturing ? machine.statistics(of: callID)?.remote : nil
+      let tap = tap(callID, machine)
       if let heard = machine.lastHeard(of: callID) { audio.rings.peerHeard.set(heard.nanoseconds) }
       var isThere = true
       while isThere {
         isThere =
           audio.rings.toSend.pop { payload, packed in
             let header = AudioLabel(packed).header
-            _ = machine.sendAudio(payload, header, on: callID, now: now)
-            if let remote, header.kind == .frame {
-              self.capture(payload, header.frame, from: remote, age: nil)
-            }
+            let isSent = machine.sendAudio(payload, header, on: callID, now: now)
+            hasSentFrame = hasSentFrame || (isSent && header.kind == .frame)
+            if let tap, header.kind == .frame { tap.show(payload, header.frame, age: nil) }
             return true
           } ?? false
       }
     }
+    if hasSentFrame, record.streams.awaitsAudioFrame {
+      publish(record.streams.handleAudioSent(now: SystemClock.now), of: callID)
+    }
     tellQuality(callID, audio)
+    for note in audio.rings.notes.withLock({ $0.take() }) { take(note, of: callID) }
+    for note in audio.rings.takeMixing() {
+      publish(.callProgress(CallID(callID), CallProgress(note)))
+    }
+  }
+
+  private func take(_ note: AudioNote, of callID: Wire.CallID) {
+    guard let record = calls[callID] else { return }
+    let now = SystemClock.now
+    switch note {
+    case .sourceEnded: publish(record.streams.handleAudioSourceEnd(now: now), of: callID)
+    case .playing(let isAfterSilence):
+      publish(
+        record.streams.handleAudioPlaying(isAfterSilence: isAfterSilence, now: now), of: callID)
+    case .frozen: publish(record.streams.handleAudioFreeze(now: now), of: callID)
+    }
   }
 
   private func tellQuality(_ callID: Wire.CallID, _ audio: CallAudio) {
@@ -107,50 +130,18 @@ extension Endpoint {
   ) {
     let conditions = PathConditions(
       roundTrip: machine.roundTrip(of: callID), allowance: machine.audioAllowance(of: callID))
-    let remote = capture == nil ? nil : machine.statistics(of: callID)?.remote
+    let tap = tap(callID, machine)
     var isThere = true
     while isThere {
       isThere =
         machine.pollAudio(of: callID) { body, received in
           _ = audio.rings.received.push(body, AudioLabel(received, conditions).packed)
-          if let remote, received.header.kind == .frame {
+          if let tap, received.header.kind == .frame {
             let age = SystemClock.now.nanoseconds(since: received.arrival)
-            self.capture(body, received.header.frame, from: remote, age: age)
+            tap.show(body, received.header.frame, age: age)
           }
           return true
         } ?? false
     }
-  }
-
-  // MARK: - Capture
-
-  /// The frame's own Opus packet, without copies: what RTP would carry.
-  private static func primary(of body: Span<UInt8>, hasCopies: Bool) -> [UInt8] {
-    var bytes: [UInt8] = []
-    do throws(WireError) {
-      let range = try AudioBody(body, hasCopies: hasCopies).primary
-      bytes.reserveCapacity(range.count)
-      for index in range.range { bytes.append(body[index]) }
-    } catch {
-      return []  // Checked when its packet was read, and counted there.
-    }
-    return bytes
-  }
-
-  /// - Parameters:
-  ///   - remote: where it came from or goes to.
-  ///   - age: how long ago it came, in nanoseconds; `nil` for what is sent.
-  private func capture(
-    _ body: Span<UInt8>, _ frame: AudioMediaFrame, from remote: SocketAddress, age: UInt64?
-  ) {
-    guard let capture else { return }
-    let payload = Self.primary(of: body, hasCopies: frame.hasCopies)
-    guard !payload.isEmpty else { return }
-    capture.capture(
-      CapturedFrame(
-        isOutgoing: age == nil, local: localAddress(toward: remote), remote: remote,
-        mediaTime: frame.mediaTime, isMarked: frame.isMarked,
-        wallNanoseconds: SystemClock.wallNanoseconds &- (age ?? 0)),
-      payload: payload)
   }
 }

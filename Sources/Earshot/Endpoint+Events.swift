@@ -156,8 +156,12 @@ extension Endpoint {
     case .remoteWants(let media):
       publish(.callProgress(id, .remoteWantsVideo(media.contains(.video))))
     case .mediaMustStop: if let record = calls[callID] { stopAudio(record) }
-    case .firstFrameSent: publish(.callProgress(id, .firstFrameSent))
-    case .firstFrameReceived: publish(.callProgress(id, .firstFrameReceived))
+    case .firstFrameSent:
+      let steps = calls[callID]?.streams.handleAudioSent(now: SystemClock.now) ?? []
+      publish(steps.isEmpty ? [.firstFrameSent] : steps, of: callID)
+    case .firstFrameReceived:
+      let steps = calls[callID]?.streams.handleAudioArrival(now: SystemClock.now) ?? []
+      publish(steps + [.firstFrameReceived], of: callID)
     case .messageReceived(let stream, let bytes):
       publish(.callProgress(id, .message(stream: stream, bytes)))
     case .messageFinished(let tag, let isDelivered):
@@ -228,6 +232,7 @@ extension Endpoint {
         PathAttempt($0, relay: relay)
       }
     }
+    publish(record.streams.end(now: SystemClock.now), of: callID)
     publish(.callStateChanged(CallID(callID), .ended, CallStateReason(summary.cause)))
     publish(.callEnded(CallID(callID), report))
     updateStatisticsTimer()

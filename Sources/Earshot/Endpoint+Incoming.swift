@@ -151,7 +151,8 @@ extension EndpointEvent {
   fileprivate var callID: CallID? {
     switch self {
     case .registrationChanged, .tokenWillExpire, .tokenRenewed, .tokenRefused, .relayChanged,
-      .portMappingChanged, .incomingCall:
+      .portMappingChanged, .incomingCall, .volumes, .activeSpeakerChanged,
+      .networkChanged:
       nil
     case .callStateChanged(let id, _, _), .callProgress(let id, _), .statistics(let id, _),
       .audioQualityChanged(let id, _), .callEnded(let id, _):

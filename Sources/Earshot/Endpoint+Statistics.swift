@@ -19,7 +19,9 @@ extension Endpoint {
   }
 
   func publishStatistics(now: Instant) {
-    for callID in statisticsSchedule.popDue(at: now) {
+    let due = statisticsSchedule.popDue(at: now)
+    let usage = due.isEmpty ? nil : usageMeter.sample(now: now)
+    for callID in due {
       sampleNetwork(callID)
       guard let record = calls[callID], record.audio != nil,
         var numbers = statistics(of: callID, record)
@@ -28,6 +30,9 @@ extension Endpoint {
       if let heard = driver.readMachine({ $0.lastHeard(of: callID) }) {
         record.audio?.rings.peerHeard.set(heard.nanoseconds)
       }
+      let active = calls.values.count { $0.audio != nil }
+      numbers.usage = usage.map { CallStatistics.Usage($0, calls: active) }
+      record.takeInterval(&numbers)
       record.grader.turn(&numbers, surroundings(of: record, numbers))
       publish(.statistics(CallID(callID), numbers))
       guard let capture, let path = numbers.path else { continue }
@@ -74,8 +79,8 @@ extension Endpoint {
     var around = CallGrader.Surroundings()
     let sendsVideo = numbers.videoSent.map { !$0.isPaused } ?? false
     around.sends = numbers.audio?.outbound.active != false || sendsVideo
-    let seesVideo = record.video?.isReceiving == true && record.remoteVideo.isExpected
-    around.receives = !record.isRemoteAudioMuted || seesVideo
+    let seesVideo = record.video?.isReceiving == true && record.streams.expectsPictures
+    around.receives = !record.streams.isRemoteAudioMuted || seesVideo
     if let sent = numbers.videoSent, let most {
       let hasFallenBack =
         numbers.fallbacks.last { $0.direction == .publish }?.isAudioOnly ?? false

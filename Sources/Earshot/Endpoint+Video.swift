@@ -55,28 +55,25 @@ extension Endpoint {
   private func sendVideo(_ callID: Wire.CallID, _ record: CallRecord, _ video: CallVideo) {
     var bytes: [UInt8] = []
     swap(&bytes, &record.videoBytes)
-    let capture = self.capture
     var hasSent = false
     driver.withMachine { machine, now in
+      let tap = tap(callID, machine)
       while case .outgoing(let frame, let mediaTime)? = Self.pop(from: video, into: &bytes) {
         // Sending takes the bytes.
-        let kept = capture == nil ? [] : bytes
+        let kept = tap == nil ? [] : bytes
         let number = machine.sendVideo(
           frame, bytes: &bytes, mediaTime: mediaTime, on: callID, now: now)
         guard let number else { continue }
         hasSent = true
-        if let capture {
-          captureVideo(frame, number, mediaTime, kept, of: callID, machine, to: capture)
-        }
+        tap?.show(frame, number, mediaTime, kept)
       }
-      if let capture { captureRequests(callID, record, &machine, to: capture) }
+      tap?.showRequests(callID, record, &machine)
       video.rings.setDemand(
         machine.videoDemand(of: callID, now: now, ahead: video.pictureInterval))
     }
     swap(&bytes, &record.videoBytes)
-    if hasSent, !record.hasSentVideo {
-      record.hasSentVideo = true
-      publish(.callProgress(CallID(callID), .firstVideoFrameSent))
+    if hasSent, record.streams.awaitsVideoFrame {
+      publish(record.streams.handleVideoSent(now: SystemClock.now), of: callID)
     }
   }
 
@@ -92,24 +89,24 @@ extension Endpoint {
     guard let record = calls[callID], let video = record.video else { return }
     var bytes: [UInt8] = []
     swap(&bytes, &record.videoBytes)
-    let capture = self.capture
     let isWanted = video.isReceiving && !record.isRemoteVideoUnwanted
     var count = 0
     driver.withMachine { machine, now in
+      let tap = tap(callID, machine)
       while !isWanted || video.rings.inbox.withLock({ !$0.isFull }),
         let frame = machine.pollVideo(of: callID, into: &bytes, now: now)
       {
         guard isWanted else { continue }
-        if let capture { captureVideo(frame, bytes, of: callID, machine, to: capture) }
+        tap?.show(frame, bytes)
         Self.push(frame, &bytes, to: video)
         count += 1
       }
-      if let capture { captureRequests(callID, record, &machine, to: capture) }
+      tap?.showRequests(callID, record, &machine)
     }
     swap(&bytes, &record.videoBytes)
     guard count > 0 else { return }
     video.signalArrival()
-    publish(record.remoteVideo.handleArrival(), of: callID)
+    changeRemoteVideo(callID, record) { $0.handleArrival() }
   }
 
   private static func push(
@@ -122,26 +119,35 @@ extension Endpoint {
   // MARK: - What is told
 
   private func take(_ note: VideoNote, of callID: Wire.CallID, _ record: CallRecord) {
+    let now = SystemClock.now
     switch note {
     case .sourceEnded:
-      record.hasVideoSourceEnded = true
       setVideo(sends: false, of: callID)
-      publish(.callProgress(CallID(callID), .videoSourceEnded))
-    case .encodeFailed(let text): publish(.callProgress(CallID(callID), .videoFailed(text)))
+      publish(record.streams.handleVideoSourceEnd(now: now), of: callID)
+    case .captured(let size): publish(record.streams.handleCapture(size, now: now), of: callID)
+    case .capture(let fault): publish(record.streams.handle(fault, now: now), of: callID)
+    case .encodeFailed(let text):
+      publish(record.streams.handleVideoFailure(text, now: now), of: callID)
     case .decodeFailed:
       driver.withMachine { machine, now in machine.videoDecodeFailed(of: callID, now: now) }
     case .noDecoder(let text):
       publish(.callProgress(CallID(callID), .videoFailed(text)))
-      publish(record.remoteVideo.handleFailure(), of: callID)
-    case .shown(let picture): publish(record.remoteVideo.handle(picture), of: callID)
-    case .frozen: publish(record.remoteVideo.handleFreeze(), of: callID)
+      changeRemoteVideo(callID, record) { $0.handleFailure() }
+    case .shown(let picture): changeRemoteVideo(callID, record) { $0.handle(picture) }
+    case .frozen: changeRemoteVideo(callID, record) { $0.handleFreeze() }
     }
   }
 
-  private func publish(_ steps: [CallProgress], of callID: Wire.CallID) {
+  func publish(_ steps: [CallProgress], of callID: Wire.CallID) {
     for step in steps { publish(.callProgress(CallID(callID), step)) }
-    guard let record = calls[callID] else { return }
-    record.video?.expectation.set(record.remoteVideo.isExpected)
+  }
+
+  private func changeRemoteVideo(
+    _ callID: Wire.CallID, _ record: CallRecord,
+    _ body: (inout RemoteVideo) -> [RemoteVideoStep]
+  ) {
+    publish(record.streams.changeRemoteVideo(now: SystemClock.now, body), of: callID)
+    record.video?.expectation.set(record.streams.expectsPictures)
     record.video?.signalArrival()
   }
 
@@ -149,15 +155,12 @@ extension Endpoint {
   func take(_ media: MediaState, of callID: Wire.CallID) {
     guard let record = calls[callID] else { return }
     let isMuted = !media.contains(.audio)
-    if isMuted != record.isRemoteAudioMuted {
-      record.isRemoteAudioMuted = isMuted
-      record.audio?.setRemoteMuted(isMuted)
-      publish(.callProgress(CallID(callID), .remoteAudioMuted(isMuted)))
-    }
+    record.audio?.setRemoteMuted(isMuted)
+    publish(record.streams.setRemoteAudioMuted(isMuted, now: SystemClock.now), of: callID)
     guard record.options.videoSink != nil else { return }
-    let steps = record.remoteVideo.handle(
-      sends: media.contains(.video), isPaused: media.contains(.videoPaused))
-    publish(steps, of: callID)
+    changeRemoteVideo(callID, record) {
+      $0.handle(sends: media.contains(.video), isPaused: media.contains(.videoPaused))
+    }
   }
 
   /// Fallback to audio alone, and return.
@@ -170,8 +173,13 @@ extension Endpoint {
     let told = FallbackChange(change, direction, atMs: at)
     if record.fallbacks.count < CallRecord.mostFallbacks { record.fallbacks.append(told) }
     publish(.callProgress(CallID(callID), .fallback(told)))
-    guard direction == .subscribe else { return }
-    publish(record.remoteVideo.handle(subscribesAudioOnly: told.isAudioOnly), of: callID)
+    switch direction {
+    case .publish:
+      publish(
+        record.streams.setVideoPaused(told.isAudioOnly, now: SystemClock.now), of: callID)
+    case .subscribe:
+      changeRemoteVideo(callID, record) { $0.handle(subscribesAudioOnly: told.isAudioOnly) }
+    }
   }
 
   // MARK: - Commands
@@ -181,18 +189,19 @@ extension Endpoint {
     guard record.options.videoSource != nil else {
       throw .callState("The call has no video source.")
     }
-    guard isMuted || !record.hasVideoSourceEnded else {
+    guard isMuted || !record.streams.hasVideoSourceEnded else {
       throw .callState("The video source has no more pictures.")
     }
     record.options.startsVideoMuted = isMuted
     setVideo(sends: !isMuted, of: callID)
+    publish(record.streams.setVideoMuted(isMuted, now: SystemClock.now), of: callID)
   }
 
   /// Silence instead of the other side's sound, or the sound again.
   func setRemoteAudioMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
-    let (_, record) = try open(id)
-    record.isRemoteAudioUnwanted = isMuted
+    let (callID, record) = try open(id)
     record.audio?.setUnwanted(isMuted)
+    publish(record.streams.setRemoteAudioUnwanted(isMuted, now: SystemClock.now), of: callID)
   }
 
   /// Neither sent nor shown.
@@ -201,7 +210,7 @@ extension Endpoint {
     guard record.options.videoSource != nil || record.options.videoSink != nil else {
       throw .callState("The call has no video.")
     }
-    let canSend = record.options.videoSource != nil && !record.hasVideoSourceEnded
+    let canSend = record.options.videoSource != nil && !record.streams.hasVideoSourceEnded
     if canSend { try setVideoMuted(id, !isEnabled) }
     if record.options.videoSink != nil { try setRemoteVideoMuted(id, !isEnabled) }
   }
@@ -226,26 +235,13 @@ extension Endpoint {
     driver.withMachine { machine, now in
       machine.setWantsVideo(!isMuted, of: callID, now: now)
     }
-    publish(record.remoteVideo.handle(isUnwanted: isMuted), of: callID)
+    changeRemoteVideo(callID, record) { $0.handle(isUnwanted: isMuted) }
   }
 
   private func open(_ id: CallID) throws(EarshotError) -> (Wire.CallID, CallRecord) {
     let callID = resolve(id)
     guard let record = calls[callID] else { throw .callState("There is no such call.") }
     return (callID, record)
-  }
-
-  func checkVideo(_ options: CallOptions) throws(EarshotError) {
-    guard CallOptions.videoBitrates.contains(options.maxVideoBitrate) else {
-      throw .invalidArgument(
-        "\(options.maxVideoBitrate) bit/s of video is out of range.",
-        advice: "Use 30000 to 20000000.")
-    }
-    guard let source = options.videoSource else { return }
-    guard (1...60).contains(source.framesPerSecond) else {
-      throw .invalidArgument(
-        "\(source.framesPerSecond) pictures a second are out of range.", advice: "Use 1 to 60.")
-    }
   }
 }
 

@@ -1,4 +1,3 @@
-internal import Audio
 internal import Calling
 internal import Connectivity
 internal import LastMile
@@ -36,8 +35,7 @@ public actor Endpoint {
   let rendezvousText: String
   /// The user gave the ID of the rendezvous, and so vouches for it.
   let isRendezvousGiven: Bool
-  var observers: [Int: AsyncStream<EndpointEvent>.Continuation] = [:]
-  private var nextObserver = 0
+  private var readers = EventReaders()
   var registration = RegistrationState.connecting
   /// What was last heard of the relay.
   var relay: RelayState?
@@ -61,8 +59,9 @@ public actor Endpoint {
   /// The reader of the probe that runs.
   var probeObserver: AsyncStream<ProbeProgress>.Continuation?
   private(set) var isClosed = false
-  /// `close` has come to its end: nothing happens any more.
-  private var hasEnded = false
+  var usageMeter = HostUsageMeter()
+  /// What of volumes was told.
+  var volumes = VolumeTeller()
 
   /// The event loop's own thread: a method of this actor runs where the socket is read.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -127,11 +126,9 @@ public actor Endpoint {
   /// near; of a closed endpoint it is at its end. At most 4096 events wait for a reader who does
   /// not read.
   public func events() -> AsyncStream<EndpointEvent> {
-    let number = nextObserver
-    nextObserver += 1
-    return AsyncStream(bufferingPolicy: .bufferingNewest(4096)) { continuation in
-      if hasEnded { return continuation.finish() }
-      observers[number] = continuation
+    AsyncStream(bufferingPolicy: .bufferingNewest(4096)) { continuation in
+      if readers.hasEnded { return continuation.finish() }
+      let number = readers.add(continuation)
       if registration != .connecting { continuation.yield(.registrationChanged(registration)) }
       if let relay { continuation.yield(.relayChanged(relay)) }
       if routerPorts.told != .closed {
@@ -147,11 +144,11 @@ public actor Endpoint {
     }
   }
 
-  private func forget(_ observer: Int) { observers[observer] = nil }
+  private func forget(_ reader: Int) { readers.remove(reader) }
 
   func publish(_ event: EndpointEvent) {
     if holdsBack(event) { return }
-    for number in observers.keys.sorted() { observers[number]?.yield(event) }
+    readers.tell(event)
   }
 
   /// Waits until the rendezvous has answered, and says what became of the name.
@@ -244,27 +241,7 @@ public actor Endpoint {
 
   func check(_ options: CallOptions) throws(EarshotError) {
     guard !isClosed else { throw .closed }
-    guard FrameLength(rawValue: options.frameMilliseconds) != nil else {
-      throw .invalidArgument(
-        "Frames of \(options.frameMilliseconds) ms do not exist.", advice: "Use 10, 20, 40 or 60.")
-    }
-    guard OpusEncoder.bitsPerSecondRange.contains(options.bitrate) else {
-      throw .invalidArgument(
-        "\(options.bitrate) bit/s is out of range.", advice: "Use 6000 to 510000.")
-    }
-    guard CallOptions.uplinkWeights.contains(options.uplinkWeight) else {
-      throw .invalidArgument(
-        "A weight of \(options.uplinkWeight) is out of range.", advice: "Use 0.1 to 10.")
-    }
-    if let rejoin = options.rejoin, !CallOptions.rejoins.contains(rejoin) {
-      throw .invalidArgument(
-        "A call cannot wait for \(rejoin).", advice: "Use 20 s to 20 minutes, or nil.")
-    }
-    try checkVideo(options)
-    if let text = options.userExtension, text.utf8.count > 1024 {
-      throw .invalidArgument(
-        "The extension has \(text.utf8.count) bytes.", advice: "Keep it to 1024.")
-    }
+    try options.check()
   }
 
   func command<Result>(
@@ -301,9 +278,8 @@ public actor Endpoint {
     relayStreams.closeAll()
     addressWatch?.stop()
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
-    hasEnded = true
-    for number in observers.keys.sorted() { observers[number]?.finish() }
-    observers.removeAll()
+    if let volumeTimer = volumes.timer { loop.removeTimer(volumeTimer) }
+    readers.finish()
     known.close()
     loop.stop()
   }

@@ -12,6 +12,8 @@ public protocol EndpointDelegate: AnyObject, Sendable {
   /// The rendezvous has accepted a newer access token, or has not and says why; the one before then
   /// holds until its end.
   func endpoint(_ endpoint: Endpoint, didRenewToken error: EarshotError?) async
+  /// This host sends over another network.
+  func endpoint(_ endpoint: Endpoint, didChangeNetwork state: NetworkState) async
   /// Somebody calls.
   func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async
   /// A call moved to another state.
@@ -25,6 +27,10 @@ public protocol EndpointDelegate: AnyObject, Sendable {
   /// Received audio has become bad, or good again.
   func endpoint(
     _ endpoint: Endpoint, call: CallID, didChangeAudioQuality change: AudioQualityChange) async
+  /// How loud this side is, or the others are.
+  func endpoint(_ endpoint: Endpoint, didMeasureVolumes report: VolumeReport) async
+  /// Somebody else than before speaks most.
+  func endpoint(_ endpoint: Endpoint, didChangeActiveSpeaker call: CallID) async
   /// A call is over.
   func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async
 }
@@ -43,6 +49,8 @@ extension EndpointDelegate {
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didRenewToken error: EarshotError?) async {}
   /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didChangeNetwork state: NetworkState) async {}
+  /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async {}
   /// Does nothing.
   public func endpoint(
@@ -59,33 +67,46 @@ extension EndpointDelegate {
     _ endpoint: Endpoint, call: CallID, didChangeAudioQuality change: AudioQualityChange
   ) async {}
   /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didMeasureVolumes report: VolumeReport) async {}
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didChangeActiveSpeaker call: CallID) async {}
+  /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async {}
 }
 
 extension Endpoint {
   /// Hands every event from now on to `delegate`, in order, until the endpoint is closed.
   public nonisolated func deliverEvents(to delegate: any EndpointDelegate) async {
-    for await event in await events() {
-      switch event {
-      case .registrationChanged(let state):
-        await delegate.endpoint(self, didChangeRegistration: state)
-      case .relayChanged(let state): await delegate.endpoint(self, didChangeRelay: state)
-      case .portMappingChanged(let state):
-        await delegate.endpoint(self, didChangePortMapping: state)
-      case .tokenWillExpire(let left): await delegate.endpoint(self, tokenWillExpireIn: left)
-      case .tokenRenewed: await delegate.endpoint(self, didRenewToken: nil)
-      case .tokenRefused(let error): await delegate.endpoint(self, didRenewToken: error)
-      case .incomingCall(let call): await delegate.endpoint(self, didReceive: call)
-      case .callStateChanged(let id, let state, let reason):
-        await delegate.endpoint(self, call: id, didChange: state, reason: reason)
-      case .callProgress(let id, let step):
-        await delegate.endpoint(self, call: id, didProgress: step)
-      case .statistics(let id, let numbers):
-        await delegate.endpoint(self, call: id, didMeasure: numbers)
-      case .audioQualityChanged(let id, let change):
-        await delegate.endpoint(self, call: id, didChangeAudioQuality: change)
-      case .callEnded(let id, let report): await delegate.endpoint(self, call: id, didEnd: report)
-      }
+    for await event in await events() { await event.deliver(to: delegate, of: self) }
+  }
+}
+
+extension EndpointEvent {
+  /// Calls the method that is there for it.
+  func deliver(to delegate: any EndpointDelegate, of endpoint: Endpoint) async {
+    switch self {
+    case .registrationChanged(let state):
+      await delegate.endpoint(endpoint, didChangeRegistration: state)
+    case .relayChanged(let state): await delegate.endpoint(endpoint, didChangeRelay: state)
+    case .portMappingChanged(let state):
+      await delegate.endpoint(endpoint, didChangePortMapping: state)
+    case .tokenWillExpire(let left): await delegate.endpoint(endpoint, tokenWillExpireIn: left)
+    case .tokenRenewed: await delegate.endpoint(endpoint, didRenewToken: nil)
+    case .tokenRefused(let error): await delegate.endpoint(endpoint, didRenewToken: error)
+    case .networkChanged(let state): await delegate.endpoint(endpoint, didChangeNetwork: state)
+    case .incomingCall(let call): await delegate.endpoint(endpoint, didReceive: call)
+    case .callStateChanged(let id, let state, let reason):
+      await delegate.endpoint(endpoint, call: id, didChange: state, reason: reason)
+    case .callProgress(let id, let step):
+      await delegate.endpoint(endpoint, call: id, didProgress: step)
+    case .statistics(let id, let numbers):
+      await delegate.endpoint(endpoint, call: id, didMeasure: numbers)
+    case .audioQualityChanged(let id, let change):
+      await delegate.endpoint(endpoint, call: id, didChangeAudioQuality: change)
+    case .volumes(let report): await delegate.endpoint(endpoint, didMeasureVolumes: report)
+    case .activeSpeakerChanged(let id):
+      await delegate.endpoint(endpoint, didChangeActiveSpeaker: id)
+    case .callEnded(let id, let report): await delegate.endpoint(endpoint, call: id, didEnd: report)
     }
   }
 }

@@ -14,6 +14,9 @@ public enum EndpointEvent: Sendable {
   /// The host's router lets peers in at a port of its own, or no longer does
   /// (`Configuration.mapsPort`). Not told where no router answers.
   case portMappingChanged(PortMappingState)
+  /// This host sends over another network, from another address, or from none. Calls go on by
+  /// themselves (`CallProgress.pathChanged`).
+  case networkChanged(NetworkState)
   /// Somebody calls; answer with `Endpoint.call(_:)` and `Call.accept` or `Call.reject`.
   case incomingCall(IncomingCall)
   /// A call moved to another state, for the reason given.
@@ -25,6 +28,11 @@ public enum EndpointEvent: Sendable {
   case statistics(CallID, CallStatistics)
   /// Received audio has become bad, or good again, and why.
   case audioQualityChanged(CallID, AudioQualityChange)
+  /// How loud this side is, or the others are (`Endpoint.setVolumeIndication`).
+  case volumes(VolumeReport)
+  /// Somebody else than before speaks most, of two calls and more; looked at each second while
+  /// volumes are told.
+  case activeSpeakerChanged(CallID)
   /// A call is over: the last event of that call.
   case callEnded(CallID, CallReport)
 }
@@ -213,9 +221,9 @@ public enum CallProgress: Sendable, Equatable {
   case pathChanged(PathKind, remote: SocketAddress)
   /// Six letters that both sides can compare by voice (docs/protocol/calling.md §5).
   case shortCode(String)
-  /// The first own frame left.
+  /// The first own frame left; again after each unmuting.
   case firstFrameSent
-  /// The first frame of the other side arrived.
+  /// The first frame of the other side arrived, or the first that is heard after 15 s without any.
   case firstFrameReceived
   /// Nothing was heard for 4 s.
   case interrupted
@@ -238,8 +246,17 @@ public enum CallProgress: Sendable, Equatable {
   case audioFailed(String)
   /// The other side muted or unmuted its video, or fell back to audio alone and returned.
   case remoteVideoMuted(Bool)
-  /// What becomes of the other side's video at this side, and why.
-  case remoteVideoChanged(RemoteVideoState, RemoteVideoReason)
+  /// A stream moved to another state: the own audio or video, the other side's, or whether one of
+  /// them is sent or received. Stands before the event that names what happened.
+  case streamChanged(StreamChange)
+  /// Music that is mixed into the own audio plays, pauses, or has come to an end.
+  case audioMixingChanged(AudioMixingChange)
+  /// An effect has come to its end (`Call.playEffect`).
+  case effectEnded(UInt32)
+  /// The source of the own video gave its first picture.
+  case firstLocalVideoFrame(width: Int, height: Int)
+  /// The source's pictures have another size.
+  case localVideoSizeChanged(width: Int, height: Int)
   /// The first picture of the other side was shown, or the first after 15 s without any.
   case firstVideoFrameDecoded(width: Int, height: Int)
   /// The other side's pictures have another size.
@@ -247,7 +264,7 @@ public enum CallProgress: Sendable, Equatable {
   /// Audio and video have begun here: the moment, in nanoseconds since 1970 UTC, of the first own
   /// sample, which is media time 0, and of the first sample that the sinks get.
   case mediaStarted(wallNanoseconds: UInt64)
-  /// The first own video frame left.
+  /// The first own video frame left; again after each unmuting and after a fallback.
   case firstVideoFrameSent
   /// The own video's source has no more pictures; the call goes on without.
   case videoSourceEnded

@@ -1,8 +1,4 @@
-internal import Peer
-internal import Primitives
-internal import Reactor
-internal import Video
-internal import Wire
+public import Primitives
 
 /// What is known of a captured video frame besides its bytes.
 public struct CapturedVideoFrame: Sendable {
@@ -68,63 +64,5 @@ public struct CapturedVideoRequest: Sendable {
     self.wantsKeyFrame = wantsKeyFrame
     self.frames = frames
     self.wallNanoseconds = wallNanoseconds
-  }
-}
-
-extension Endpoint {
-  func captureVideo(
-    _ frame: EncodedFrame, _ number: UInt16, _ mediaTime: UInt32, _ bytes: [UInt8],
-    of callID: Wire.CallID,
-    _ machine: borrowing PeerMachine, to capture: any MediaCapture
-  ) {
-    guard let remote = machine.statistics(of: callID)?.remote else { return }
-    capture.capture(
-      CapturedVideoFrame(
-        isOutgoing: true, local: localAddress(toward: remote), remote: remote,
-        mediaTime: mediaTime, number: number, temporalLayer: frame.temporalLayer,
-        isKeyFrame: frame.isKeyFrame,
-        fragmentByteCount: VideoMediaFrame.payloadByteCounts.upperBound,
-        wallNanoseconds: SystemClock.wallNanoseconds), payload: bytes)
-  }
-
-  func captureVideo(
-    _ frame: AssembledFrame, _ bytes: [UInt8], of callID: Wire.CallID,
-    _ machine: borrowing PeerMachine, to capture: any MediaCapture
-  ) {
-    guard let remote = machine.statistics(of: callID)?.remote else { return }
-    let age = SystemClock.now.nanoseconds(since: frame.completed)
-    capture.capture(
-      CapturedVideoFrame(
-        isOutgoing: false, local: localAddress(toward: remote), remote: remote,
-        mediaTime: frame.mediaTime, number: frame.number, temporalLayer: frame.temporalLayer,
-        isKeyFrame: frame.isKeyFrame,
-        fragmentByteCount: VideoMediaFrame.payloadByteCounts.upperBound,
-        wallNanoseconds: SystemClock.wallNanoseconds &- age), payload: bytes)
-  }
-
-  /// What was asked for since the last picture.
-  func captureRequests(
-    _ callID: Wire.CallID, _ record: CallRecord, _ machine: inout PeerMachine,
-    to capture: any MediaCapture
-  ) {
-    guard let requests = machine.takeVideoRequests(of: callID) else { return }
-    let captured = record.capturedKeyFrameRequests
-    record.capturedKeyFrameRequests = (requests.keyFramesAsked, requests.keyFramesWanted)
-    let isAsked = requests.keyFramesAsked > captured.theirs
-    let isWanted = requests.keyFramesWanted > captured.own
-    let isWanting = isWanted || !requests.framesWanted.isEmpty
-    guard isAsked || isWanting || !requests.frames.isEmpty,
-      let remote = machine.statistics(of: callID)?.remote
-    else { return }
-    var request = CapturedVideoRequest(
-      isOutgoing: false, local: localAddress(toward: remote), remote: remote,
-      wantsKeyFrame: isAsked, frames: requests.frames,
-      wallNanoseconds: SystemClock.wallNanoseconds)
-    if isAsked || !requests.frames.isEmpty { capture.capture(request) }
-    guard isWanting else { return }
-    request.isOutgoing = true
-    request.wantsKeyFrame = isWanted
-    request.frames = requests.framesWanted
-    capture.capture(request)
   }
 }

@@ -1,39 +1,3 @@
-/// What becomes of the other side's video at this side.
-public enum RemoteVideoState: String, Sendable, Equatable {
-  /// None is sent, or none is wanted.
-  case stopped
-  /// The first frames arrive; nothing has been decoded.
-  case starting
-  /// Pictures are shown.
-  case decoding
-  /// The last picture stands: none has come for more than 500 ms, or a side fell back to audio.
-  case frozen
-  /// It cannot be decoded.
-  case failed
-}
-
-/// Why the other side's video is in its state.
-public enum RemoteVideoReason: String, Sendable, Equatable {
-  /// The decoder failed.
-  case internalFailure
-  /// The path does not carry it.
-  case networkCongestion
-  /// The path carries it again.
-  case networkRecovery
-  /// This side does not want it (`Call.setRemoteVideoMuted`).
-  case localMuted
-  /// This side wants it again.
-  case localUnmuted
-  /// The other side muted it.
-  case remoteMuted
-  /// The other side sends it.
-  case remoteUnmuted
-  /// A side fell back to audio alone.
-  case audioFallback
-  /// And has returned.
-  case audioFallbackRecovery
-}
-
 /// A change between video with audio, and audio alone.
 public struct FallbackChange: Sendable, Equatable {
   /// Whose doing it is.

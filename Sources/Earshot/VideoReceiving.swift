@@ -187,6 +187,7 @@ struct VideoReceiving: ~Copyable {
     guard let frame = waiting[first].frame else { return }
     let size = waiting[first].picture.i420.size
     sink.show(waiting[first].picture, moment(of: frame, waiting[first].picture, at: now))
+    rings.offerSnapshot(waiting[first].picture)
     if let offset = lip.offset(of: frame.mediaTime, now: now) {
       lipOffsets.add(Double(offset.nanoseconds) / 1e6)
     }

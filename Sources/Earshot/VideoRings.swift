@@ -7,6 +7,10 @@ internal import Video
 enum VideoNote: Sendable, Equatable {
   /// The source has no more pictures.
   case sourceEnded
+  /// The source gave its first picture, or one of another size.
+  case captured(PictureSize)
+  /// What is wrong with the source now.
+  case capture(CaptureFault)
   /// A picture could not be encoded.
   case encodeFailed(String)
   /// A frame could not be decoded: only a key frame helps.
@@ -36,6 +40,7 @@ final class VideoRings: Sendable {
   let wake: LoopWake
   private let demand = Guarded(Wish())
   private let notes = Guarded(Notes())
+  private let snapshot = Guarded(Snapshot())
 
   private struct Wish {
     var demand: VideoDemand?
@@ -46,7 +51,29 @@ final class VideoRings: Sendable {
     var waiting: [VideoNote] = []
   }
 
+  private struct Snapshot {
+    var isWanted = false
+    var picture: VideoPicture?
+  }
+
   init(wake: LoopWake) { self.wake = wake }
+
+  // MARK: - A picture for the application
+
+  /// Loop: the next picture that is shown is wanted.
+  func wantSnapshot() {
+    snapshot.withLock { $0 = Snapshot(isWanted: true, picture: nil) }
+  }
+
+  /// Video thread: a picture is shown; copies it where one is wanted.
+  func offerSnapshot(_ picture: borrowing VideoPicture) {
+    guard snapshot.withLock({ $0.isWanted }) else { return }
+    let copied = copy picture
+    snapshot.withLock { $0 = Snapshot(isWanted: false, picture: copied) }
+  }
+
+  /// Loop: the picture, once there is one.
+  func takeSnapshot() -> VideoPicture? { snapshot.withLock { $0.picture.take() } }
 
   // MARK: - What the encoder is to do
 

@@ -20,6 +20,7 @@ struct VideoSending: ~Copyable {
   private var second = (start: Instant.zero, count: 0)
   private var lastTick: Instant?
   private var lastLate: Instant?
+  private var watch = CaptureWatch()
 
   /// - Parameter clock: says what media time the own audio is at.
   init(_ source: any VideoSource, clock: MediaClock, rings: VideoRings) {
@@ -40,9 +41,14 @@ struct VideoSending: ~Copyable {
     switch source.read(into: &picture, at: .nanoseconds(media)) {
     case .picture:
       numbers.framesCaptured += 1
+      if numbers.sourceSize != picture.i420.size { rings.note(.captured(picture.i420.size)) }
       numbers.sourceSize = picture.i420.size
+      let fault = Self.examine(picture, rate: framesPerSecond, with: &watch, now: now)
+      note(fault)
       if failuresInARow < Self.mostFailures { encode(media, now: now) }
-    case .nothingNew: break
+    case .nothingNew:
+      let fault = watch.handleNothing(now: now)
+      note(fault)
     case .ended:
       hasEnded = true
       rings.note(.sourceEnded)
@@ -51,6 +57,16 @@ struct VideoSending: ~Copyable {
     rings.sent.withLock { $0 = numbers }
     // Also without a frame: the loop then says what it wants of the next picture.
     rings.wake.signal()
+  }
+
+  private static func examine(
+    _ picture: borrowing VideoPicture, rate: Int, with watch: inout CaptureWatch, now: Instant
+  ) -> CaptureFault? {
+    watch.handle(picture.bytes, size: picture.i420.size, rate: rate, now: now)
+  }
+
+  private func note(_ fault: CaptureFault?) {
+    if let fault { rings.note(.capture(fault)) }
   }
 
   private mutating func encode(_ media: Int64, now: Instant) {
@@ -70,6 +86,7 @@ struct VideoSending: ~Copyable {
       guard let frame = try run(demand, media, now: now) else { return }
       numbers.totalEncodeTime += SystemClock.now - began
       failuresInARow = 0
+      watch.handleEncoded(byteCount: bytes.count)
       count(frame, now: now)
       let time = MediaClock.ticks(media)
       _ = Self.hand(frame, time, &bytes, to: rings)

@@ -97,8 +97,9 @@ import Video
     await pair.close()
     Self.check(bobsSteps)
     #expect(alicesSteps.contains(.firstVideoFrameSent))
-    #expect(alicesSteps.contains(.remoteVideoChanged(.stopped, .localMuted)))
-    #expect(alicesSteps.contains(.remoteVideoChanged(.decoding, .localUnmuted)))
+    let picture = StreamTold.all(of: .remoteVideo, in: alicesSteps)
+    #expect(picture.contains(StreamTold(.stopped, .localMuted)))
+    #expect(picture.contains(StreamTold(.decoding, .localUnmuted)))
     #expect(bobsSteps.contains(.remoteWantsVideo(false)))
     Self.check(bobsEye, camera, play)
     try Self.check(report, bobsReport, bobsEye)
@@ -122,19 +123,12 @@ import Video
 
   /// What the callee hears of the caller's muting.
   private static func check(_ steps: [CallProgress]) {
-    let wanted: [CallProgress] = [
-      .remoteVideoChanged(.starting, .remoteUnmuted),
-      .remoteVideoChanged(.decoding, .remoteUnmuted),
-      .remoteVideoMuted(true), .remoteVideoChanged(.stopped, .remoteMuted),
-      .remoteVideoMuted(false), .remoteVideoChanged(.starting, .remoteUnmuted),
-      .remoteVideoChanged(.decoding, .remoteUnmuted),
+    let wanted = [
+      StreamTold(.starting, .remoteUnmuted), StreamTold(.decoding, .remoteUnmuted),
+      StreamTold(.stopped, .remoteMuted), StreamTold(.starting, .remoteUnmuted),
+      StreamTold(.decoding, .remoteUnmuted),
     ]
-    let heard = steps.filter { step in
-      switch step {
-      case .remoteVideoMuted, .remoteVideoChanged: true
-      default: false
-      }
-    }
+    let heard = StreamTold.all(of: .remoteVideo, in: steps)
     #expect(Array(heard.prefix(wanted.count)) == wanted)
     #expect(
       steps.contains { step in
@@ -259,9 +253,14 @@ import Video
     #expect(bobsSteps.filter(video.contains) == video)
     let wishes = [false, true].map(CallProgress.remoteWantsVideo)
     #expect(bobsSteps.filter(wishes.contains) == wishes)
-    let states = alicesSteps.filter { if case .remoteVideoChanged = $0 { true } else { false } }
-    #expect(states.contains(.remoteVideoChanged(.stopped, .localMuted)), "\(states)")
-    #expect(states.last == .remoteVideoChanged(.decoding, .localUnmuted), "\(states)")
+    Self.checkPicture(StreamTold.all(of: .remoteVideo, in: alicesSteps))
+  }
+
+  /// Muted here, seen again, and at its end with the call.
+  private static func checkPicture(_ states: [StreamTold]) {
+    let last = [StreamTold(.decoding, .localUnmuted), StreamTold(.stopped, .remoteOffline)]
+    #expect(states.contains(StreamTold(.stopped, .localMuted)), "\(states)")
+    #expect(Array(states.suffix(2)) == last, "\(states)")
   }
 
   /// Thirty black pictures.

@@ -130,8 +130,11 @@ struct VideoLinesTests {
     let steps: [(CallProgress, String)] = [
       (.remoteVideoMuted(true), #""name":"remoteVideoMuted","callId":"ID","muted":true}"#),
       (
-        .remoteVideoChanged(.frozen, .audioFallback),
-        #""name":"remoteVideoChanged","callId":"ID","state":"frozen","reason":"audioFallback"}"#
+        .streamChanged(
+          StreamChange(
+            .remoteVideo, from: .decoding, to: .frozen, .audioFallback, elapsed: .seconds(2))),
+        #""name":"streamChanged","callId":"ID","stream":"remoteVideo","oldState":"decoding","#
+          + #""state":"frozen","reason":"audioFallback","elapsedMs":2000}"#
       ),
       (
         .firstVideoFrameDecoded(width: 640, height: 360),

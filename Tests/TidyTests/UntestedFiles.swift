@@ -6,7 +6,6 @@ enum UntestedFiles {
     "Sources/Audio/Playout/NoiseFloor.swift",
     "Sources/Calling/SeenCalls.swift",
     "Sources/Congestion/ArrivalLog.swift",
-    "Sources/Earshot/CallRecord.swift",
     "Sources/Earshot/EndpointDelegate.swift",
     "Sources/Earshot/EndpointSetup.swift",
     "Sources/Earshot/Exports.swift",

@@ -56,6 +56,8 @@ package struct AudioEngine: ~Copyable {
   package var isUnwanted = false
   /// When anything of the other side came last, in nanoseconds.
   package var peerHeard: UInt64 = 0
+  /// What the last pull did; `silence` while the other side is muted.
+  package private(set) var lastOperation = PlayoutOperation.silence
   /// Samples of silence given out while the other side was muted.
   package private(set) var pausedSamples: UInt64 = 0
 
@@ -144,6 +146,18 @@ package struct AudioEngine: ~Copyable {
     do throws(WireError) { return try AudioRequestFrame(body: body) } catch { return nil }
   }
 
+  /// The user asks for another rate or frame length; takes effect with the next frame.
+  ///
+  /// - Parameters:
+  ///   - bitsPerSecond: of the frames themselves, 6000...510 000.
+  ///   - frameLength: of what is sent from now on.
+  package mutating func setEncoding(
+    bitsPerSecond: Int, frameLength: FrameLength
+  ) throws(OpusError) {
+    policy?.setEncoding(bitrate: bitsPerSecond, frameLength: frameLength)
+    if let plan = policy?.plan { try sender.follow(plan) }
+  }
+
   /// 5 ms have passed: decides what this side asks for and reports.
   package mutating func tick(now: Instant) {
     if let request = receiver.pollRequest(now: now) { self.request = request }
@@ -175,8 +189,9 @@ package struct AudioEngine: ~Copyable {
       pausedSamples &+= UInt64(AudioFormat.pullSampleCount)
       receiver.buffer.recording?.pause()
       Self.clear(&output)
+      lastOperation = .silence
     } else {
-      _ = receiver.buffer.pull(into: &output, now: now)
+      lastOperation = receiver.buffer.pull(into: &output, now: now)
       if isUnwanted { Self.clear(&output) }
     }
     account.informBuffer(&receiver.buffer, peerHeard: peerHeard)

@@ -63,7 +63,7 @@ package struct RedundancyPolicy: Sendable {
   /// nothing speaks against more.
   package private(set) var wireBitrate: Int?
 
-  private let limits: Limits
+  private var limits: Limits
   private var lastLoss: Instant?
   private var firstReport: Instant?
   private var lastReport: Instant?
@@ -103,6 +103,13 @@ package struct RedundancyPolicy: Sendable {
     let before = plan
     plan = choosePlan(allowed: allowedWireBitrate)
     return plan != before
+  }
+
+  /// The user asks for another rate or frame length; what was learnt of the path stays.
+  package mutating func setEncoding(bitrate: Int, frameLength: FrameLength) {
+    limits.bitrate = bitrate
+    limits.frameLength = frameLength
+    plan = choosePlan()
   }
 
   /// What is lost, in the last ten seconds.

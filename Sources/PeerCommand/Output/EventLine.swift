@@ -20,6 +20,11 @@ package enum EventLine {
         object.add("address", "\(port.external)")
       }
     case .portMappingChanged(.closed): line("portUnmapped", to: lines)
+    case .networkChanged(let state):
+      line("networkChanged", to: lines) { object in
+        object.add("kind", state.kind.rawValue)
+        object.add("address", state.address.map { "\($0)" })
+      }
     case .incomingCall(let call):
       line("incomingCall", call.id, to: lines) { object in
         object.add("peer", peer(call.name, call.peer, call.trust, call.nameTrust))
@@ -30,6 +35,7 @@ package enum EventLine {
     case .callProgress(let id, let step): write(step, id, to: lines)
     case .statistics(let id, let numbers): StatsLine.write(numbers, id, to: lines)
     case .audioQualityChanged(let id, let change): QualityLine.write(change, id, to: lines)
+    case .volumes, .activeSpeakerChanged: break  // Nobody asks for them.
     case .callEnded: break  // The summary says it.
     }
   }
@@ -89,24 +95,24 @@ package enum EventLine {
         object.add("peer", peer(who.name, who.id, who.trust, who.nameTrust))
         object.add("extension", who.userExtension.map(JSONValue.others))
       case .shortCode(let letters): object.add("code", letters)
-      case .remoteAudioMuted(let isMuted): object.add("muted", isMuted)
+      case .remoteAudioMuted(let isMuted), .remoteVideoMuted(let isMuted):
+        object.add("muted", isMuted)
       case .message(let stream, let bytes):
         object.add("stream", Int(stream))
         object.add("bytes", bytes.count)
       case .replaced(let new): object.add("by", new.description)
-      case .audioFailed(let text): object.add("message", text)
+      case .audioFailed(let text), .videoFailed(let text): object.add("message", text)
       case .messageDelivery(let tag, let isDelivered):
         object.add("tag", tag)
         object.add("delivered", isDelivered)
-      case .remoteVideoMuted(let isMuted): object.add("muted", isMuted)
-      case .remoteVideoChanged(let state, let reason):
-        object.add("state", state.rawValue)
-        object.add("reason", reason.rawValue)
+      case .streamChanged(let change): fill(&object, change)
+      case .audioMixingChanged(let change): fill(&object, change)
+      case .effectEnded(let number): object.add("effect", Int(number))
       case .firstVideoFrameDecoded(let width, let height),
-        .remoteVideoSizeChanged(let width, let height):
-        object.add("width", width)
-        object.add("height", height)
-      case .videoFailed(let text): object.add("message", text)
+        .remoteVideoSizeChanged(let width, let height),
+        .firstLocalVideoFrame(let width, let height),
+        .localVideoSizeChanged(let width, let height):
+        fill(&object, width, height)
       case .mediaStarted(let wall): object.add("wallMs", Int(clamping: wall / 1_000_000))
       case .remoteWantsVideo(let isWanted): object.add("wanted", isWanted)
       case .fallback(let change): fill(&object, change)
@@ -117,6 +123,24 @@ package enum EventLine {
         break
       }
     }
+  }
+
+  private static func fill(_ object: inout JSONObject, _ change: StreamChange) {
+    object.add("stream", change.stream.rawValue)
+    object.add("oldState", change.old.rawValue)
+    object.add("state", change.new.rawValue)
+    object.add("reason", change.reason.rawValue)
+    object.add("elapsedMs", Int(clamping: change.elapsed.milliseconds))
+  }
+
+  private static func fill(_ object: inout JSONObject, _ width: Int, _ height: Int) {
+    object.add("width", width)
+    object.add("height", height)
+  }
+
+  private static func fill(_ object: inout JSONObject, _ change: AudioMixingChange) {
+    object.add("state", change.state.rawValue)
+    object.add("reason", change.reason.rawValue)
   }
 
   private static func fill(_ object: inout JSONObject, _ change: FallbackChange) {
@@ -148,7 +172,11 @@ package enum EventLine {
     case .audioFailed: "audioFailed"
     case .messageDelivery: "messageDelivery"
     case .remoteVideoMuted: "remoteVideoMuted"
-    case .remoteVideoChanged: "remoteVideoChanged"
+    case .streamChanged: "streamChanged"
+    case .audioMixingChanged: "audioMixingChanged"
+    case .effectEnded: "effectEnded"
+    case .firstLocalVideoFrame: "firstLocalVideoFrame"
+    case .localVideoSizeChanged: "localVideoSizeChanged"
     case .firstVideoFrameDecoded: "firstVideoFrameDecoded"
     case .remoteVideoSizeChanged: "remoteVideoSizeChanged"
     case .firstVideoFrameSent: "firstVideoFrameSent"

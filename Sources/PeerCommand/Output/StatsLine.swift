@@ -17,6 +17,7 @@ package enum StatsLine {
     objects += [remoteInbound(numbers), path(numbers), playout(numbers.received)].compactMap(\.self)
     if let source = numbers.audio.map(mediaSource) { objects.append(source) }
     objects += VideoLines.objects(numbers)
+    if let usage = numbers.usage { objects.append(Self.usage(usage, numbers)) }
     return objects.map { object in
       var object = object
       object.add("timestamp", numbers.timestamp)
@@ -109,6 +110,25 @@ package enum StatsLine {
     object.add("earshotOverheadBytesPerAudioPacket", numbers.overheadBytesPerAudioPacket)
     object.add("earshotQualityTx", numbers.qualityTx)
     object.add("earshotQualityRx", numbers.qualityRx)
+    return object
+  }
+
+  private static func usage(_ usage: CallStatistics.Usage, _ all: CallStatistics) -> JSONObject {
+    var object = object("earshot-usage", "usage", kind: nil)
+    object.add("calls", usage.calls)
+    object.add("bytesSent", all.totals.bytesSent)
+    object.add("bytesReceived", all.totals.bytesReceived)
+    if let interval = all.interval {
+      object.add("intervalMs", interval.durationMs)
+      object.add("audioSentBps", interval.audioSentBps.rounded())
+      object.add("audioReceivedBps", interval.audioReceivedBps.rounded())
+      object.add("videoSentBps", interval.videoSentBps.rounded())
+      object.add("videoReceivedBps", interval.videoReceivedBps.rounded())
+    }
+    object.add("processCpu", usage.processShare)
+    object.add("hostCpu", usage.hostShare)
+    object.add("residentBytes", usage.residentBytes)
+    object.add("usedMemory", usage.usedMemoryFraction)
     return object
   }
 

@@ -95,13 +95,23 @@ package enum VideoWords {
     return text
   }
 
+  private static func sentence(_ change: StreamChange) -> String? {
+    switch (change.stream, change.new, change.reason) {
+    case (.remoteVideo, .frozen, .networkCongestion): "The picture stands still."
+    case (.remoteVideo, .decoding, .networkRecovery): "The picture moves again."
+    case (.localVideo, .failed, .captureFailure): "The video source gives no pictures."
+    case (.localVideo, .capturing, .captureFailure): "The video source gives the same picture."
+    case (.localVideo, _, .captureRecovery): "The video source gives pictures again."
+    default: nil
+    }
+  }
+
   /// What happened, for people; `nil` for what only the files need.
   package static func sentence(_ step: CallProgress) -> String? {
     switch step {
     case .remoteVideoMuted(let isMuted):
       "The other side \(isMuted ? "stopped" : "resumed") its video."
-    case .remoteVideoChanged(.frozen, .networkCongestion): "The picture stands still."
-    case .remoteVideoChanged(.decoding, .networkRecovery): "The picture moves again."
+    case .streamChanged(let change): sentence(change)
     case .firstVideoFrameDecoded(let width, let height):
       "The first picture is here: \(width)x\(height)."
     case .remoteVideoSizeChanged(let width, let height):

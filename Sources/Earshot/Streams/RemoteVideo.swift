@@ -4,8 +4,8 @@ internal import Wire
 /// What becomes of the other side's video: from what its MEDIA_STATE says, what this side wants,
 /// and what the decoder's thread notes, the events of the API. Pure.
 struct RemoteVideo {
-  private(set) var state = RemoteVideoState.stopped
-  private(set) var reason = RemoteVideoReason.remoteUnmuted
+  private(set) var state = StreamState.stopped
+  private(set) var reason = StreamReason.remoteUnmuted
   private(set) var size: PictureSize?
   /// As the other side said last; nobody has said anything before the first MEDIA_STATE.
   private(set) var isMuted: Bool?
@@ -19,8 +19,8 @@ struct RemoteVideo {
   /// The other side says what it sends.
   ///
   /// - Parameter isPaused: it has fallen back to audio alone.
-  mutating func handle(sends: Bool, isPaused: Bool) -> [CallProgress] {
-    var steps: [CallProgress] = []
+  mutating func handle(sends: Bool, isPaused: Bool) -> [RemoteVideoStep] {
+    var steps: [RemoteVideoStep] = []
     let isMuted = !sends || isPaused
     // That there is none from the beginning is not muting; nor is what this side asked for.
     if isUnwanted {
@@ -47,7 +47,7 @@ struct RemoteVideo {
   }
 
   /// This side has asked for audio alone, or for video again.
-  mutating func handle(subscribesAudioOnly isOn: Bool) -> [CallProgress] {
+  mutating func handle(subscribesAudioOnly isOn: Bool) -> [RemoteVideoStep] {
     isPausedHere = isOn
     guard isOn else {
       reason = .audioFallbackRecovery
@@ -57,7 +57,7 @@ struct RemoteVideo {
   }
 
   /// This side does not want it, or wants it again.
-  mutating func handle(isUnwanted: Bool) -> [CallProgress] {
+  mutating func handle(isUnwanted: Bool) -> [RemoteVideoStep] {
     guard isUnwanted != self.isUnwanted else { return [] }
     self.isUnwanted = isUnwanted
     guard isUnwanted else {
@@ -68,14 +68,14 @@ struct RemoteVideo {
   }
 
   /// The first packets of a frame have come.
-  mutating func handleArrival() -> [CallProgress] {
+  mutating func handleArrival() -> [RemoteVideoStep] {
     guard state == .stopped, isExpected else { return [] }
     return enter(.starting, reason == .localUnmuted ? .localUnmuted : .remoteUnmuted)
   }
 
   /// A picture was shown that begins something.
-  mutating func handle(_ shown: ShownPicture) -> [CallProgress] {
-    var steps: [CallProgress] = []
+  mutating func handle(_ shown: ShownPicture) -> [RemoteVideoStep] {
+    var steps: [RemoteVideoStep] = []
     if isExpected, state != .decoding { steps += enter(.decoding, recovery) }
     if shown.isFirst {
       steps.append(.firstVideoFrameDecoded(width: shown.size.width, height: shown.size.height))
@@ -88,29 +88,37 @@ struct RemoteVideo {
   }
 
   /// The last picture stands.
-  mutating func handleFreeze() -> [CallProgress] {
+  mutating func handleFreeze() -> [RemoteVideoStep] {
     state == .decoding ? enter(.frozen, .networkCongestion) : []
   }
 
   /// There is no decoder.
-  mutating func handleFailure() -> [CallProgress] { enter(.failed, .internalFailure) }
+  mutating func handleFailure() -> [RemoteVideoStep] { enter(.failed, .internalFailure) }
 
   /// Why it is decoding (again).
-  private var recovery: RemoteVideoReason {
+  private var recovery: StreamReason {
     switch (state, reason) {
     case (_, .localUnmuted), (_, .audioFallbackRecovery), (_, .remoteUnmuted): reason
     case (.frozen, .audioFallback): .audioFallbackRecovery
     case (.frozen, _), (.failed, _): .networkRecovery
-    case (.stopped, _), (.starting, _), (.decoding, _): .remoteUnmuted
+    default: .remoteUnmuted
     }
   }
 
   private mutating func enter(
-    _ state: RemoteVideoState, _ reason: RemoteVideoReason
-  ) -> [CallProgress] {
+    _ state: StreamState, _ reason: StreamReason
+  ) -> [RemoteVideoStep] {
     guard state != self.state || reason != self.reason else { return [] }
     self.state = state
     self.reason = reason
     return [.remoteVideoChanged(state, reason)]
   }
+}
+
+/// What `RemoteVideo` has to tell.
+enum RemoteVideoStep: Equatable {
+  case remoteVideoMuted(Bool)
+  case remoteVideoChanged(StreamState, StreamReason)
+  case firstVideoFrameDecoded(width: Int, height: Int)
+  case remoteVideoSizeChanged(width: Int, height: Int)
 }

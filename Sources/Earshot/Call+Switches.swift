@@ -1,0 +1,126 @@
+/// What may be changed while a call runs. Each of these also holds for what has not begun yet; each
+/// throws `callState` when the call is over, and `invalidArgument` outside its range.
+extension Call {
+  // MARK: - What is sent
+
+  /// Bits a second of the own audio, 6 000...510 000. What the path does not carry is left out all
+  /// the same.
+  public func setAudioBitrate(_ bitsPerSecond: Int) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.setEncoding(bitrate: bitsPerSecond)
+    }
+  }
+
+  /// Milliseconds of audio in a packet: 10, 20, 40 or 60. On narrow paths they are longer.
+  public func setFrameMilliseconds(_ milliseconds: Int) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.setEncoding(frameMilliseconds: milliseconds)
+    }
+  }
+
+  // MARK: - Volumes
+
+  /// How loud the own audio is sent, in per cent, 0...400; 100 changes nothing.
+  public func setRecordingVolume(_ percent: Int) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.setVolume(capture: percent)
+    }
+  }
+
+  /// How loud the other side is heard, in per cent, 0...400.
+  public func setPlaybackVolume(_ percent: Int) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.setVolume(playback: percent)
+    }
+  }
+
+  // MARK: - Music and effects
+
+  /// Mixes `clip` into the own audio, in place of music that plays. What becomes of it is told by
+  /// `CallProgress.audioMixingChanged`.
+  ///
+  /// - Throws: Also `callState` when the call has no audio source. Started again within 500 ms, it
+  ///   is told as failed, and the music before goes on.
+  public func startAudioMixing(
+    _ clip: AudioClip, options: AudioMixingOptions = AudioMixingOptions()
+  ) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.startMixing(clip, options)
+    }
+  }
+
+  /// Ends the music.
+  public func stopAudioMixing() async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in try record.mix { $0.stop() } }
+  }
+
+  /// Stops the music at its place.
+  public func pauseAudioMixing() async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in try record.mix { $0.pause() } }
+  }
+
+  /// Lets it go on.
+  public func resumeAudioMixing() async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in try record.mix { $0.resume() } }
+  }
+
+  /// Moves to another place of the music; beyond its end, to its last sample.
+  public func setAudioMixingPosition(_ position: Duration) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.mix { $0.seek(to: position) }
+    }
+  }
+
+  /// Where the music is; `nil` while none plays.
+  public func audioMixingPosition() async throws(EarshotError) -> Duration? {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.mix { $0.position }
+    }
+  }
+
+  /// How loud the music is sent, and how loud it is heard here, in per cent, 0...400; `nil` leaves
+  /// it.
+  public func setAudioMixingVolume(
+    sent: Int? = nil, heard: Int? = nil
+  ) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      for percent in [sent, heard].compactMap(\.self) { try CallRecord.check(volume: percent) }
+      try record.mix { $0.setVolume(sent: sent, heard: heard) }
+    }
+  }
+
+  /// Plays a short sound with the own audio and at this side; up to 16 at once. Its end is told by
+  /// `CallProgress.effectEnded`.
+  ///
+  /// - Parameters:
+  ///   - number: of the effect, chosen by the application; one that plays begins anew.
+  ///   - clip: the sound.
+  ///   - loops: how often; `nil` without end.
+  ///   - volume: in per cent, 0...400.
+  /// - Throws: Also when 16 others play.
+  public func playEffect(
+    _ number: UInt32, _ clip: AudioClip, loops: Int? = 1, volume: Int = 100
+  ) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.playEffect(number, clip, loops: loops, volume: volume)
+    }
+  }
+
+  /// Ends an effect; nothing is told of it. `nil` ends all.
+  public func stopEffect(_ number: UInt32?) async throws(EarshotError) {
+    try await endpoint.change(id) { record throws(EarshotError) in
+      try record.mix { mixer in
+        if let number { mixer.stop(effect: number) } else { mixer.stopEffects() }
+      }
+    }
+  }
+
+  // MARK: - Pictures
+
+  /// The next picture that is shown, a copy.
+  ///
+  /// - Throws: Also `noPicture` when none was shown within a second.
+  public func snapshot() async throws(EarshotError) -> VideoPicture {
+    try await endpoint.snapshot(id)
+  }
+}

@@ -1,0 +1,43 @@
+internal import Audio
+
+extension CallOptions {
+  /// - Throws: `invalidArgument`, with what the value may be.
+  func check() throws(EarshotError) {
+    try checkEncoding()
+    guard Self.uplinkWeights.contains(uplinkWeight) else {
+      throw .invalidArgument(
+        "A weight of \(uplinkWeight) is out of range.", advice: "Use 0.1 to 10.")
+    }
+    if let rejoin, !Self.rejoins.contains(rejoin) {
+      throw .invalidArgument(
+        "A call cannot wait for \(rejoin).", advice: "Use 20 s to 20 minutes, or nil.")
+    }
+    try checkVideo()
+    if let userExtension, userExtension.utf8.count > 1024 {
+      throw .invalidArgument(
+        "The extension has \(userExtension.utf8.count) bytes.", advice: "Keep it to 1024.")
+    }
+  }
+
+  func checkEncoding() throws(EarshotError) {
+    guard FrameLength(rawValue: frameMilliseconds) != nil else {
+      throw .invalidArgument(
+        "Frames of \(frameMilliseconds) ms do not exist.", advice: "Use 10, 20, 40 or 60.")
+    }
+    guard OpusEncoder.bitsPerSecondRange.contains(bitrate) else {
+      throw .invalidArgument("\(bitrate) bit/s is out of range.", advice: "Use 6000 to 510000.")
+    }
+  }
+
+  func checkVideo() throws(EarshotError) {
+    guard Self.videoBitrates.contains(maxVideoBitrate) else {
+      throw .invalidArgument(
+        "\(maxVideoBitrate) bit/s of video is out of range.", advice: "Use 30000 to 20000000.")
+    }
+    guard let source = videoSource else { return }
+    guard (1...60).contains(source.framesPerSecond) else {
+      throw .invalidArgument(
+        "\(source.framesPerSecond) pictures a second are out of range.", advice: "Use 1 to 60.")
+    }
+  }
+}

@@ -1,0 +1,301 @@
+/// What becomes of the music that is mixed into a call (`CallProgress.audioMixingChanged`).
+public struct AudioMixingChange: Sendable, Equatable {
+  /// Where it stands.
+  public enum State: String, Sendable {
+    /// It is sent with the own audio.
+    case playing
+    /// It waits at its place.
+    case paused
+    /// There is none.
+    case stopped
+    /// It could not be started.
+    case failed
+  }
+
+  /// What brought it there.
+  public enum Reason: String, Sendable {
+    /// `Call.startAudioMixing`.
+    case startedByUser
+    /// It came to its end, and has more rounds to go.
+    case oneLoopCompleted
+    /// It began another round.
+    case startNewLoop
+    /// It came to the end of its last round.
+    case allLoopsCompleted
+    /// `Call.stopAudioMixing`, or the call ended.
+    case stoppedByUser
+    /// `Call.pauseAudioMixing`.
+    case pausedByUser
+    /// `Call.resumeAudioMixing`.
+    case resumedByUser
+    /// Started twice within 500 ms.
+    case tooFrequentCall
+  }
+
+  /// Where it stands.
+  public var state: State
+  /// What brought it there.
+  public var reason: Reason
+
+  package init(_ state: State, _ reason: Reason) {
+    self.state = state
+    self.reason = reason
+  }
+}
+
+/// How music is mixed into a call.
+public struct AudioMixingOptions: Sendable, Equatable {
+  /// How often it plays; `nil` without end.
+  public var loops: Int?
+  /// Whether it is sent instead of the own audio, not with it.
+  public var replacesSource: Bool
+  /// Whether it also goes to the call's `AudioSink`.
+  public var isHeardHere: Bool
+  /// Where it begins.
+  public var position: Duration
+  /// In per cent, 0...400.
+  public var volume: Int
+
+  /// Once, from its beginning, with the own audio, heard here as well.
+  public init(
+    loops: Int? = 1, replacesSource: Bool = false, isHeardHere: Bool = true,
+    position: Duration = .zero, volume: Int = 100
+  ) {
+    self.loops = loops
+    self.replacesSource = replacesSource
+    self.isHeardHere = isHeardHere
+    self.position = position
+    self.volume = volume
+  }
+}
+
+/// What the mixer has to tell.
+enum MixerNote: Equatable, Sendable {
+  case music(AudioMixingChange)
+  case effectEnded(UInt32)
+}
+
+/// Music and effects on their way into a call's own audio. Pure; mixing allocates nothing.
+struct AudioMixer {
+  /// One clip and where it stands.
+  private struct Track {
+    var clip: AudioClip
+    var position = 0
+    /// Rounds left, this one included; `nil` without end.
+    var loops: Int?
+    var volume = 100
+    var isPaused = false
+  }
+
+  private var music: Track?
+  private(set) var options = AudioMixingOptions()
+  private var effects: [(id: UInt32, track: Track)] = []
+  private(set) var notes: [MixerNote] = []
+  /// Samples waiting to be heard here, mono.
+  private var heard: [Int32] = []
+  /// The lengths of both volumes: of the music as it is sent, and as it is heard here.
+  private var sentVolume = 100
+  private var heardVolume = 100
+
+  init() {
+    heard.reserveCapacity(Self.mostHeard)
+    notes.reserveCapacity(16)
+  }
+
+  var isIdle: Bool { music == nil && effects.isEmpty && heard.isEmpty }
+  var replacesSource: Bool { music.map { !$0.isPaused } ?? false && options.replacesSource }
+  var isPlayingMusic: Bool { music != nil }
+
+  mutating func takeNotes() -> [MixerNote] {
+    guard !notes.isEmpty else { return [] }
+    defer { notes.removeAll(keepingCapacity: true) }
+    return notes
+  }
+
+  // MARK: - Music
+
+  mutating func start(_ clip: AudioClip, _ options: AudioMixingOptions) {
+    self.options = options
+    sentVolume = options.volume
+    heardVolume = options.volume
+    music = Track(
+      clip: clip, position: Self.frame(of: options.position, in: clip), loops: options.loops)
+    tell(.playing, .startedByUser)
+  }
+
+  /// Another start within 500 ms is a mistake.
+  mutating func refuse() { tell(.failed, .tooFrequentCall) }
+
+  mutating func stop() {
+    guard music != nil else { return }
+    music = nil
+    tell(.stopped, .stoppedByUser)
+  }
+
+  mutating func pause() {
+    guard music?.isPaused == false else { return }
+    music?.isPaused = true
+    tell(.paused, .pausedByUser)
+  }
+
+  mutating func resume() {
+    guard music?.isPaused == true else { return }
+    music?.isPaused = false
+    tell(.playing, .resumedByUser)
+  }
+
+  mutating func setVolume(sent: Int?, heard: Int?) {
+    sentVolume = sent ?? sentVolume
+    heardVolume = heard ?? heardVolume
+  }
+
+  /// Of the music, from its beginning; `nil` without any.
+  var position: Duration? {
+    music.map { .nanoseconds(Int64($0.position) * 1_000_000_000 / 48_000) }
+  }
+
+  mutating func seek(to position: Duration) {
+    guard let clip = music?.clip else { return }
+    music?.position = Self.frame(of: position, in: clip)
+  }
+
+  private static func frame(of position: Duration, in clip: AudioClip) -> Int {
+    let frame = Int(position / .nanoseconds(20_833))
+    return min(max(0, frame), clip.frameCount - 1)
+  }
+
+  private mutating func tell(_ state: AudioMixingChange.State, _ reason: AudioMixingChange.Reason) {
+    if notes.count < Self.mostNotes { notes.append(.music(AudioMixingChange(state, reason))) }
+  }
+
+  // MARK: - Effects
+
+  /// - Returns: `false` when as many play as may.
+  mutating func play(effect id: UInt32, _ clip: AudioClip, loops: Int?, volume: Int) -> Bool {
+    stop(effect: id)
+    guard effects.count < Self.mostEffects else { return false }
+    effects.append((id, Track(clip: clip, loops: loops, volume: volume)))
+    return true
+  }
+
+  mutating func stop(effect id: UInt32) { effects.removeAll { $0.id == id } }
+
+  mutating func stopEffects() { effects.removeAll() }
+
+  // MARK: - Mixing
+
+  /// Adds what plays to `frameCount` samples of each channel.
+  ///
+  /// - Parameter channels: of `samples`, 1 or 2.
+  mutating func mix(into samples: inout [Int16], frameCount: Int, channels: Int) {
+    guard music != nil || !effects.isEmpty else { return }
+    if replacesSource {
+      for index in 0..<(frameCount * channels) { samples[index] = 0 }
+    }
+    let start = heard.count
+    let isHeard = start + frameCount <= Self.mostHeard
+    if isHeard { for _ in 0..<frameCount { heard.append(0) } }
+    for frame in 0..<frameCount {
+      let place = isHeard ? start + frame : nil
+      mixMusic(into: &samples, frame: frame, channels: channels, heardAt: place)
+      mixEffects(into: &samples, frame: frame, channels: channels, heardAt: place)
+    }
+    effects.removeAll { $0.track.position < 0 }
+  }
+
+  private mutating func mixMusic(
+    into samples: inout [Int16], frame: Int, channels: Int, heardAt place: Int?
+  ) {
+    guard let track = music, !track.isPaused else { return }
+    Self.add(track, sentVolume, to: &samples, frame: frame, channels: channels)
+    if let place, options.isHeardHere {
+      heard[place] += Int32(Self.mono(track) * heardVolume / 100)
+    }
+    guard Self.advance(&music) else { return }
+    if let loops = music?.loops, loops <= 0 {
+      music = nil
+      tell(.stopped, .allLoopsCompleted)
+    } else {
+      tell(.playing, .oneLoopCompleted)
+      tell(.playing, .startNewLoop)
+    }
+  }
+
+  private mutating func mixEffects(
+    into samples: inout [Int16], frame: Int, channels: Int, heardAt place: Int?
+  ) {
+    for index in effects.indices where effects[index].track.position >= 0 {
+      let track = effects[index].track
+      Self.add(track, track.volume, to: &samples, frame: frame, channels: channels)
+      if let place { heard[place] += Int32(Self.mono(track) * track.volume / 100) }
+      effects[index].track.position += 1
+      guard effects[index].track.position >= track.clip.frameCount else { continue }
+      effects[index].track.position = 0
+      guard let loops = track.loops else { continue }
+      effects[index].track.loops = loops - 1
+      guard loops <= 1 else { continue }
+      effects[index].track.position = -1
+      if notes.count < Self.mostNotes { notes.append(.effectEnded(effects[index].id)) }
+    }
+  }
+
+  /// - Returns: whether a round has ended.
+  private static func advance(_ track: inout Track?) -> Bool {
+    guard var moved = track else { return false }
+    moved.position += 1
+    let hasEnded = moved.position >= moved.clip.frameCount
+    if hasEnded {
+      moved.position = 0
+      moved.loops = moved.loops.map { $0 - 1 }
+    }
+    track = moved
+    return hasEnded
+  }
+
+  private static func mono(_ track: Track) -> Int {
+    let clip = track.clip
+    guard clip.channelCount == 2 else { return Int(clip.samples[track.position]) }
+    let left = Int(clip.samples[2 * track.position])
+    return (left + Int(clip.samples[2 * track.position + 1])) / 2
+  }
+
+  private static func add(
+    _ track: Track, _ volume: Int, to samples: inout [Int16], frame: Int, channels: Int
+  ) {
+    let clip = track.clip
+    for channel in 0..<channels {
+      let value =
+        clip.channelCount == channels
+        ? Int(clip.samples[track.position * channels + channel]) : mono(track)
+      let index = frame * channels + channel
+      samples[index] = Int16(clamping: Int(samples[index]) + value * volume / 100)
+    }
+  }
+
+  /// Adds to what is heard here; what was mixed since goes first.
+  mutating func mixHeard(into samples: inout [Int16], frameCount: Int, channels: Int) {
+    guard !heard.isEmpty else { return }
+    let count = min(frameCount, heard.count)
+    for frame in 0..<count {
+      for channel in 0..<channels {
+        let index = frame * channels + channel
+        samples[index] = Int16(clamping: Int(samples[index]) + Int(heard[frame]))
+      }
+    }
+    heard.removeFirst(count)
+  }
+
+  static let mostEffects = 16
+  private static let mostNotes = 64
+  /// 200 ms: what the sink does not take, nobody hears.
+  private static let mostHeard = 9600
+}
+
+extension CallProgress {
+  init(_ note: MixerNote) {
+    switch note {
+    case .music(let change): self = .audioMixingChanged(change)
+    case .effectEnded(let number): self = .effectEnded(number)
+    }
+  }
+}
