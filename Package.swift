@@ -50,13 +50,13 @@ let package = Package(
     clang("CLinux"), clang("CSodium", links: ["sodium"]), clang("COpus", links: ["opus"]),
     clang("CSndFile", links: ["sndfile", "samplerate"]), clang("CSQLite", links: ["sqlite3"]),
     clang("CVPX", links: ["vpx"]), clang("CTLS", links: ["ssl", "crypto"]),
-    clang("CPortMapping", links: ["miniupnpc", "natpmp"]),
+    clang("CPortMapping", links: ["miniupnpc", "natpmp"]), clang("CAES", links: ["crypto"]),
     layer("Primitives"),
     layer("Arguments"),
     layer("Plotting", ["Primitives"]),
     // 1: bytes
     layer("Wire", ["Primitives"]),
-    layer("Cryptography", ["Primitives", "CSodium"]),
+    layer("Cryptography", ["Primitives", "CSodium", "CAES"]),
     // 2: pure protocol machines, side by side
     layer("SecureSession", ["Primitives", "Wire", "Cryptography"]),
     layer("Connectivity", ["Primitives", "Wire"]),
@@ -69,7 +69,9 @@ let package = Package(
     layer("Relay", ["Primitives", "Wire", "Cryptography"]),
     layer("Tokens", ["Primitives", "Wire", "Cryptography"]),
     layer("PortMapping", ["Primitives"]),
-    // 3: composition, still pure
+    // 3: machines that need one of level 2
+    layer("GroupKeys", ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens"]),
+    // 4: composition, still pure
     layer(
       "Peer",
       [
@@ -83,14 +85,14 @@ let package = Package(
         "LastMile", "Relay", "Tokens",
       ]
     ),
-    // 4: the I/O edge
+    // 5: the I/O edge
     layer("Reactor", ["Primitives", "CLinux", "CTLS"]),
     layer("MediaFiles", ["Primitives", "CSndFile"]),
     layer("Routers", ["Primitives", "PortMapping", "CPortMapping"]),
     layer(
       "Storage",
       ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens", "Rendezvous", "CSQLite"]),
-    // 5: the public API
+    // 6: the public API
     layer(
       "Earshot",
       [
@@ -98,7 +100,7 @@ let package = Package(
         "Messaging", "Calling", "LastMile", "Relay", "Tokens", "PortMapping", "Peer", "Audio",
         "Video", "Reactor", "Routers", "Storage",
       ]),
-    // 6: programs
+    // 7: programs
     program(
       "PeerCommand",
       [
@@ -141,6 +143,10 @@ let package = Package(
     program(
       "AudioPath", ["Audio", "MediaFiles", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/AudioPath"),
+    program(
+      "SFramePath",
+      ["GroupKeys", "SecureSession", "AllocationCounter", "Wire", "Primitives"],
+      path: "Benchmarks/SFramePath"),
     program(
       "CongestionPath", ["Congestion", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/CongestionPath"),
@@ -192,6 +198,15 @@ let package = Package(
     tests("ConnectivityTests", ["Connectivity", "Wire", "Primitives"]),
     tests("RelayTests", ["Relay", "Wire", "Primitives", "Vectors"]),
     tests("TokensTests", ["Tokens", "Cryptography", "Wire", "Primitives", "Vectors"]),
+    .target(
+      name: "SFrameReference", path: "Tests/SFrameReference",
+      linkerSettings: [.linkedLibrary("crypto")]),
+    tests(
+      "GroupKeysTests",
+      [
+        "GroupKeys", "SecureSession", "Tokens", "Cryptography", "Wire", "Primitives", "Vectors",
+        "Trials", "SFrameReference",
+      ]),
     tests("PortMappingTests", ["PortMapping", "Primitives"]),
     tests("RoutersTests", ["Routers", "PortMapping", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
@@ -245,7 +260,7 @@ let package = Package(
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
         "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
-        "Relay", "Tokens", "PortMapping", "Routers",
+        "Relay", "Tokens", "PortMapping", "Routers", "GroupKeys",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

@@ -19,7 +19,6 @@ enum UntestedFiles {
     "Sources/Messaging/OutgoingMessage.swift",
     "Sources/Messaging/Reassembly.swift",
     "Sources/Messaging/ReceiveStream.swift",
-    "Sources/Primitives/Bytes/ZBase32.swift",
     "Sources/Primitives/Network/Drain.swift",
     "Sources/Primitives/Numbers/SequenceUnwrapper.swift",
     "Sources/Primitives/Time/Deadlines.swift",

@@ -42,7 +42,7 @@ struct WordRule {
 
 /// Which targets are pure: no clock, kernel, thread or dice of their own.
 enum Layers {
-  /// Levels 4 to 6 of docs/ARCHITECTURE.md §2: where the world is.
+  /// Levels 5 to 7 of docs/ARCHITECTURE.md §2: where the world is.
   static let edge: Set<String> = [
     "Reactor", "MediaFiles", "Routers", "Storage", "Earshot", "PeerCommand", "RendezvousCommand",
   ]
