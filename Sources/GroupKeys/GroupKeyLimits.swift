@@ -21,7 +21,8 @@ package struct GroupKeyLimits: Sendable {
   /// gives a newcomer 80 ms beside its round trips.
   package var ratchetInterval: Duration = .milliseconds(50)
 
-  /// Times after which an envelope without a receipt is sent again; the last one repeats.
+  /// Times after which an envelope without a receipt is sent again, one at least; the last one
+  /// repeats.
   package var resendDelays: [Duration] =
     [.milliseconds(250), .milliseconds(500)] + Array(repeating: .seconds(1), count: 10)
     + [.seconds(5)]
@@ -57,6 +58,8 @@ package struct GroupKeyLimits: Sendable {
 
   /// The last counter of a step, which is also the last that takes 2 bytes: 21 minutes of audio.
   package static let lastCounter: UInt64 = 0xFFFF
+  /// The last ratchet step that an envelope may name: 3 years of joins, 50 ms apart.
+  package static let lastStep: UInt32 = 1 << 31
   /// How far ahead of the newest known step a frame's step may be, modulo 256. The other 32 values
   /// are behind it: twice the keys that are kept.
   package static let stepsAhead: UInt32 = 223

@@ -18,7 +18,8 @@ import Trials
       let seed = UInt64(part * count + index)
       let world = KeyWorld(seed: seed)
       try world.run()
-      #expect(world.failures.isEmpty, "seed \(seed): \(world.failures.prefix(3))")
+      let failures = world.failures.prefix(3)
+      #expect(failures.isEmpty, "seed \(seed)")
       rosters += world.rosterCount
       frames += world.frameCount
       opened += world.openedCount

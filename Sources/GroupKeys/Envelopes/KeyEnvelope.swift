@@ -135,6 +135,7 @@ package struct KeyEnvelope: ~Copyable {
     }
     let generation = try reader.readUInt32("generation")
     let step = try reader.readUInt32("step")
+    guard step <= GroupKeyLimits.lastStep else { throw .invalid("step", at: 6) }
     let range = try reader.readRange(SecretKey.byteCount, "base key")
     let receipt = try Bytes16(parsing: &reader, "receipt")
     let revision = try reader.readUInt64("roster revision")
