@@ -26,6 +26,6 @@ import Trials
     }
     #expect(opened > frames)
     Trials.report(
-      "\(count) channels, \(rosters) rosters, \(frames) frames, opened \(opened) times")
+      "keys: \(count) channels, \(rosters) rosters, \(frames) frames, opened \(opened) times")
   }
 }

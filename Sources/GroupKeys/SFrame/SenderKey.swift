@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Primitives
+package import Primitives
 
 /// A sender's base key at one ratchet step (RFC 9605 §5.1). Steps go forward only.
 package struct SenderKey: ~Copyable, Sendable {
@@ -13,6 +13,11 @@ package struct SenderKey: ~Copyable, Sendable {
     self.generation = generation
     self.step = step
     self.baseKey = baseKey
+  }
+
+  /// A fresh key of 32 random bytes.
+  package init(generation: UInt32, random: inout RandomSource) {
+    self.init(generation: generation, baseKey: SecretKey(random: &random))
   }
 
   /// (generation << 8) + step mod 256: R is 8 (docs/protocol/sframe.md §2).

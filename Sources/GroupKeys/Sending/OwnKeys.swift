@@ -201,7 +201,7 @@ struct OwnKeys: ~Copyable {
       nextGeneration &+= 1
       freshCount += 1
     }
-    return SenderKey(generation: nextGeneration, baseKey: SecretKey(random: &random))
+    return SenderKey(generation: nextGeneration, random: &random)
   }
 
   private mutating func delivery(of uids: [UInt32]) -> KeyDelivery {
