@@ -126,7 +126,14 @@ struct OptionsTests {
     #expect(try Self.answer(["--accept"], isOnTerminal: true).policy == .accept)
     #expect(try Self.answer(["--reject", "not now"]).policy == AnswerPolicy.reject("not now"))
     let answer = try Self.answer(["--accept", "--calls", "3", "--ring-for", "2"])
-    #expect(answer.callLimit == 3 && answer.ringFor == 2)
+    #expect(answer.callLimit == 3 && answer.ringFor == 2 && answer.echo == nil)
+    #expect(try Self.answer(["--accept", "--echo"]).echo == 3)
+    #expect(try Self.answer(["--accept", "--echo", "--echo-delay", "5"]).echo == 5)
+    for words in [
+      ["--echo-delay", "5"], ["--echo", "--play", "a.wav"], ["--echo", "--echo-delay", "1"],
+    ] {
+      #expect(throws: UsageError.self) { _ = try Self.answer(["--accept"] + words) }
+    }
   }
 
   @Test(arguments: [

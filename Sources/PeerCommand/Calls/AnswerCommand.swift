@@ -18,6 +18,9 @@ package struct AnswerCommand: Sendable {
   /// Whether a rendezvous that does not answer ends the program, as it ends `call`.
   package var failsFast: Bool
 
+  /// Seconds after which callers hear themselves; `nil` = not at all.
+  package var echo: Double?
+
   package init(
     _ arguments: consuming Arguments, isOnTerminal: Bool, variable: (String) -> String?
   ) throws(UsageError) {
@@ -30,6 +33,7 @@ package struct AnswerCommand: Sendable {
     ringFor = try arguments.number("--ring-for", "seconds", in: 0...3600)
     callLimit = try arguments.integer("--calls", "calls", in: 1...1_000_000)
     failsFast = try arguments.flag("--fail-fast")
+    echo = try Self.echo(&arguments, sound)
     try arguments.finish()
     try online.requireRendezvous()
     guard let said else { throw AnswerPolicy.unsaid }
@@ -39,6 +43,24 @@ package struct AnswerCommand: Sendable {
         "--ask reads keys from standard input, which --play - reads too.",
         advice: "Use --accept.")
     }
+  }
+
+  /// Hears callers out and says it again: a test of both directions at once.
+  private static func echo(
+    _ arguments: inout Arguments, _ sound: SoundOptions
+  ) throws(UsageError) -> Double? {
+    let isWanted = try arguments.flag("--echo")
+    let delay = try arguments.number("--echo-delay", "seconds", in: 2...10)
+    guard isWanted else {
+      guard delay == nil else {
+        throw UsageError("--echo-delay needs --echo.", advice: "Add --echo.")
+      }
+      return nil
+    }
+    guard sound.play == nil else {
+      throw UsageError("--echo sends back what it hears, not a file.", advice: "Leave out --play.")
+    }
+    return delay ?? 3
   }
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
@@ -190,6 +212,11 @@ package struct AnswerCommand: Sendable {
   private func accept(_ run: CallRun, _ ends: OpenedSound) async {
     var options = sound.callOptions(ends)
     options.remembersPeer = policy == .ask
+    if let echo {
+      let end = EchoEnd(seconds: echo, next: ends.sink)
+      options.source = end
+      options.sink = end
+    }
     await run.accept(options)
   }
 }
