@@ -1,8 +1,8 @@
-import Congestion
-import Messaging
-import Primitives
-import SecureSession
-import Wire
+package import Congestion
+package import Messaging
+package import Primitives
+package import SecureSession
+package import Wire
 
 /// A session and what runs inside every session, whoever is at the other end: acknowledgement,
 /// reliable messages, pings. The rendezvous is one, and each peer in a call.
@@ -10,13 +10,13 @@ import Wire
 /// Routing only: each frame goes to the part that owns it; frames that mean something only in a
 /// call are left to `CallLink`. A class, because optional values that cannot be copied are moved as
 /// a whole at each use; one `CallLink` or `RendezvousLink` owns it.
-final class Association {
+package final class Association {
   var session: Session
   var messages: MessageChannel
   var recorder: FeedbackRecorder
-  var history = SentPacketHistory(capacity: 1024)
+  package internal(set) var history = SentPacketHistory(capacity: 1024)
   /// Where media goes out: how much of it the path carries.
-  var uplink: Uplink?
+  package var uplink: Uplink?
   private(set) var roundTrips = DurationHistogram()
 
   /// When a packet last opened, and when one was last sealed.
@@ -49,7 +49,9 @@ final class Association {
 
   enum Ending: Equatable { case remoteClose(code: CloseCode), violation, expired }
 
-  init(_ session: consuming Session, limits: MessageLimits, pingAfter: UInt64, now: Instant) {
+  package init(
+    _ session: consuming Session, limits: MessageLimits, pingAfter: UInt64, now: Instant
+  ) {
     self.session = session
     messages = MessageChannel(limits: limits)
     recorder = FeedbackRecorder()
@@ -87,7 +89,7 @@ final class Association {
 
   /// Opens a DATA packet in place; `nil` if it does not open.
   @_lifetime(bytes: copy bytes)
-  func open(_ bytes: inout MutableSpan<UInt8>, now: Instant) -> OpenedPacket? {
+  package func open(_ bytes: inout MutableSpan<UInt8>, now: Instant) -> OpenedPacket? {
     do throws(SessionError) {
       return try session.open(&bytes, now: now)
     } catch {
@@ -96,7 +98,7 @@ final class Association {
   }
 
   /// Takes a frame that means the same in every session; `false` if it does not.
-  func handle(
+  package func handle(
     _ frame: Frame, in packet: Span<UInt8>, from source: SocketAddress, now: Instant
   ) -> Bool {
     switch frame {
@@ -121,7 +123,7 @@ final class Association {
   /// Notes an opened packet after its frames.
   ///
   /// - Parameter byteCount: the datagram's, where media comes: the more, the sooner the report.
-  func didReceive(
+  package func didReceive(
     _ opened: OpenedPacket, byteCount: Int = 0, demand: FeedbackDemand, marks: DatagramMarks,
     now: Instant
   ) {
@@ -133,7 +135,7 @@ final class Association {
   }
 
   /// The peer sent media, or answered: nothing need be asked for a while.
-  func noteProof(now: Instant) { lastProof = now }
+  package func noteProof(now: Instant) { lastProof = now }
 
   /// A frame did not parse.
   func noteViolation() {
@@ -182,7 +184,7 @@ final class Association {
   }
 
   /// Does what is due inside the session, except the rekey, which its owner carries.
-  func handleTimeout(now: Instant) {
+  package func handleTimeout(now: Instant) {
     history.handleTimeout(now: now)
     settleOutcomes(now: now)
     messages.handleTimeout(now: now)
@@ -237,7 +239,7 @@ final class Association {
   ///
   /// - Parameter limit: The most bytes that it may have, at least 128.
   @_lifetime(packet: copy packet)
-  func writePacket(
+  package func writePacket(
     into packet: inout OutputSpan<UInt8>, limit: Int = Datagram.maximumByteCount,
     random: inout RandomSource, now: Instant
   ) -> Bool {
@@ -317,7 +319,7 @@ final class Association {
   ///
   /// - Parameter canSend: Whether there is an address to send to. Without one, what only sending
   ///   could settle is no reason to wake up: it would be due again at once, for ever.
-  func wakeUp(canSend: Bool = true) -> Instant? {
+  package func wakeUp(canSend: Bool = true) -> Instant? {
     if let closing { return canSend && closing.left > 0 ? closing.next : nil }
     guard canSend, endedBy == nil else {
       return earliest(earliest(messages.nextDeadline, history.nextDeadline), session.nextDeadline)

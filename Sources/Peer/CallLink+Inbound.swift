@@ -42,7 +42,7 @@ extension CallLink {
     }
     let byteCount = bytes.count
     guard let opened = association?.open(&bytes, now: now) else { return [] }
-    video?.path.notePacket(opened.number, byteCount: byteCount, now: now)
+    media.handlePacket(opened.number, byteCount: byteCount, now: now)
     let wasConfirmed = isSessionConfirmed
     isSessionConfirmed = true
     let answersBefore = answerCount
@@ -79,12 +79,8 @@ extension CallLink {
       while let frame = try reader.next() {
         demand = max(demand, frame.demand)
         switch frame {
-        case .audio(let audio, let body):
-          take(audio, packet.bytes(at: body), now: now)
-          findings.insert(.audio)
-        case .audioReport(let body), .audioRequest(let body):
-          takeControl(frame, packet.bytes(at: body), now: now)
-          findings.insert(.audioControl)
+        case .audio, .audioReport, .audioRequest, .video, .videoNack:
+          findings.formUnion(takeMedia(frame, in: packet, now: now))
         case .pathChallenge(let challenge):
           take(challenge, from: source, to: marks.local, in: packet, &findings, now: now)
         case .pathResponse(let response): take(response, from: source, to: marks.local, now: now)
@@ -97,7 +93,6 @@ extension CallLink {
         case .message, .feedback:
           _ = association?.handle(frame, in: packet, from: source, now: now)
           findings.insert(.messages)
-        case .video, .videoNack: findings.formUnion(takeVideo(frame, in: packet, now: now))
         case .padding, .ping, .pong, .credit, .close, .skipped:
           _ = association?.handle(frame, in: packet, from: source, now: now)
         }
@@ -109,25 +104,16 @@ extension CallLink {
     return findings
   }
 
-  private func take(_ audio: AudioMediaFrame, _ body: Span<UInt8>, now: Instant) {
-    guard audio.stream == 0 else { return }
-    counters.packetsReceived &+= 1
-    counters.payloadBytesReceived &+= UInt64(body.count)
-    if counters.firstReceived == nil { counters.firstReceived = now }
-    counters.lastReceived = now
-    video?.path.noteSound(end: audio.mediaTime &+ audio.length.mediaTimeSteps, now: now)
-    _ = incomingAudio.push(
-      body,
-      AudioFrameQueue.Entry(
-        mediaTime: audio.mediaTime, lengthCode: audio.length.rawValue, isMarked: audio.isMarked,
-        hasCopies: audio.hasCopies, time: now))
-  }
-
-  /// An AUDIO_REPORT or AUDIO_REQUEST: for the pipeline.
-  private func takeControl(_ frame: Frame, _ body: Span<UInt8>, now: Instant) {
-    var entry = AudioFrameQueue.Entry(kind: .request, time: now)
-    if case .audioReport = frame { entry.kind = .report }
-    _ = incomingAudio.push(body, entry)
+  private func takeMedia(
+    _ frame: Frame, in packet: Span<UInt8>, now: Instant
+  ) -> Findings {
+    guard let association else { return [] }
+    switch media.handle(frame, in: packet, on: association, now: now) {
+    case .audio: return .audio
+    case .audioControl: return .audioControl
+    case .video: return .video
+    case .videoRequest, nil: return []
+    }
   }
 
   /// Before both have agreed to look for a path nothing is answered (calling.md §4). A packet

@@ -4,7 +4,7 @@ import Connectivity
 import Cryptography
 import LastMile
 import Messaging
-package import Primitives
+import Primitives
 import SecureSession
 import Wire
 
@@ -86,24 +86,11 @@ final class CallLink {
   var probeRefusal: ProbeAnswerFrame?
 
   // MARK: Media
-  var mayStartMedia = false
+  let media: CallMedia
   var hasToldMedia = false
   var hasToldFirstSent = false
   var hasHeardAudio = false
   var hasToldAudio = false
-  var outgoingAudio: AudioFrameQueue
-  var incomingAudio: AudioFrameQueue
-  var counters = MediaCounters()
-  var unsent = UnsentFrames()
-  var isAudioMuted = false
-  /// Its part of an uplink that it shares with other calls, against theirs.
-  var uplinkWeight = 1.0
-  /// Its number in the endpoint's `UplinkBudget`, while two calls or more have media.
-  var budgetNumber: Int?
-  /// Where both or one of the sides have video.
-  var video: VideoLink?
-  /// Its numbers, when it is over.
-  var lastVideo: VideoNumbers?
 
   init(
     _ callID: CallID, _ role: CallRole, peer: PeerID, peerStatic: Bytes32, program: PresenceID,
@@ -115,8 +102,7 @@ final class CallLink {
     self.peerStatic = peerStatic
     programs = CallPrograms(own: program)
     agent = Agent(random: random.split())
-    outgoingAudio = AudioFrameQueue(capacity: limits.audioToSend)
-    incomingAudio = AudioFrameQueue(capacity: limits.receivedAudio)
+    media = CallMedia(audioToSend: limits.audioToSend, receivedAudio: limits.receivedAudio)
   }
 
   var side: RingKeys.Side { role == .caller ? .caller : .callee }
@@ -143,6 +129,9 @@ final class CallLink {
     return provisional.byteCount >= Self.leastProvisionalByteCount
   }
 
+  /// Both sides have said that they can.
+  var hasCommonVideo: Bool { ownMedia.shares(.vp8, with: remoteMedia) }
+
   /// Whether the owner is still to be told that media may flow.
   var awaitsMedia: Bool { !hasToldMedia && association?.isClosing == false }
 
@@ -151,11 +140,8 @@ final class CallLink {
 
   /// Closes the session; what authenticates signals stays.
   func close(now: Instant) {
-    mayStartMedia = false
     isFindingPath = false
-    outgoingAudio.removeAll()
-    lastVideo = videoNumbers(now: now)
-    video = nil
+    media.close(now: now)
     pathSignals.removeAll()
     prober = nil
     reflection = nil
@@ -190,25 +176,10 @@ final class CallLink {
     }
     deadline = earliest(deadline, branchDeadline)
     deadline = earliest(deadline, searchDeadline)
-    deadline = earliest(deadline, videoDeadline)
+    if let association {
+      let hasPath = agent.selected != nil
+      deadline = earliest(deadline, media.deadline(on: association, hasPath: hasPath))
+    }
     return earliest(deadline, probeDeadline)
   }
-}
-
-/// Media packets and bytes of one call, both ways.
-package struct MediaCounters: Equatable, Sendable {
-  package var packetsSent: UInt64 = 0
-  package var payloadBytesSent: UInt64 = 0
-  package var wireBytesSent: UInt64 = 0
-  /// Reports and requests about audio, with their types.
-  package var controlBytesSent: UInt64 = 0
-  package var packetsReceived: UInt64 = 0
-  package var payloadBytesReceived: UInt64 = 0
-  /// Frames and what goes with them that an outage made too late to be sent.
-  package var packetsHeldBack: UInt64 = 0
-  package var firstSent: Instant?
-  package var firstReceived: Instant?
-  package var lastReceived: Instant?
-
-  package init() {}
 }

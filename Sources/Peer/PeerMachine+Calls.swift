@@ -20,11 +20,11 @@ extension PeerMachine {
     case .openSession(let callID): openSession(callID, now: now)
     case .startMedia(let callID):
       guard let link = link(callID) else { return }
-      link.mayStartMedia = true
+      link.media.mayStart = true
       tellMedia(link)
     case .stopMedia(let callID):
       guard let link = link(callID) else { return }
-      link.mayStartMedia = false
+      link.media.mayStart = false
       leave(link)
       if link.hasToldMedia { publish(.link(callID, .mediaMustStop)) }
     case .close(let callID): link(callID)?.close(now: now)
@@ -33,7 +33,7 @@ extension PeerMachine {
       switch event {
       case .remoteMediaChanged(let callID, let media):
         link(callID)?.agent.setExpectsMedia(media.contains(.audio), now: now)
-        link(callID)?.video?.remote = media
+        link(callID)?.media.video?.remote = media
       case .replaced(let ours, let theirs):
         // What the user wanted of the own invitation holds for the call that stands.
         guard let options = link(ours)?.answerOptions else { break }
@@ -163,7 +163,7 @@ extension PeerMachine {
   /// waits for none of them.
   mutating func tellMedia(_ link: CallLink) {
     let maySend =
-      link.mayStartMedia && (link.isProbe ? link.agent.selected != nil : link.hasDestination)
+      link.media.mayStart && (link.isProbe ? link.agent.selected != nil : link.hasDestination)
     guard link.awaitsMedia, maySend || link.hasHeardAudio && !link.isProbe else { return }
     link.hasToldMedia = true
     if link.isProbe { return beginPeerProbe(link, now: latest) }
@@ -193,7 +193,9 @@ extension PeerMachine {
     link.association = Association(
       session, limits: .peer, pingAfter: Self.pingAfterInCall, now: now)
     allowAbsence(link)
-    prepareUplink(link)
+    if !link.isProbe, let association = link.association {
+      link.media.open(on: association, hasVideo: link.hasCommonVideo)
+    }
     if link.role == .caller, !link.isProbe {
       publish(.link(callID, .answered(userExtension: link.remoteUserExtension)))
     }
@@ -203,21 +205,11 @@ extension PeerMachine {
     tellMedia(link)
   }
 
-  private func prepareUplink(_ link: CallLink) {
-    guard !link.isProbe else { return }
-    let hasVideo = link.hasCommonVideo
-    if !hasVideo { link.video = nil }
-    link.association?.uplink = Uplink(EstimatorLimits(link.video?.settings))
-    link.association?.uplink?.setElastic(link.video?.isPublishing ?? false)
-    link.association?.recorder.interval =
-      hasVideo ? FeedbackRecorder.usualInterval : FeedbackRecorder.audioInterval
-  }
-
   private mutating func accept(_ link: CallLink, now: Instant) -> Bool {
     let options = link.answerOptions
     link.ownMedia = options.media
-    link.isAudioMuted = !options.sendsAudio
-    link.uplinkWeight = options.uplinkWeight
+    link.media.isAudioMuted = !options.sendsAudio
+    link.media.uplinkWeight = options.uplinkWeight
     prepareVideo(link, options.video)
     link.roaming.told = ownCandidates
     let offer = CallOffer(
@@ -374,7 +366,7 @@ extension PeerMachine {
     case .mediaState(let media):
       ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)
     case .mediaWanted(let media): noteWanted(media, link, now: now)
-    case .videoTest(let rate): link.video?.handleTest(rate, now: now)
+    case .videoTest(let rate): link.media.video?.handleTest(rate, now: now)
     }
   }
 

@@ -105,7 +105,7 @@ extension PeerMachine {
       return
     }
     guard ledger.isOpen(callID), let link = link(callID) else { throw .call(.unknownCall) }
-    link.isAudioMuted = isMuted
+    link.media.isAudioMuted = isMuted
     link.answerOptions.sendsAudio = !isMuted
     tellMediaState(link)
     settle(now: now)

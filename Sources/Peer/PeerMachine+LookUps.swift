@@ -167,8 +167,8 @@ extension PeerMachine {
     link.localSessionID = makeConnectionID()
     link.ownMedia = lookup.options.media
     link.answerOptions = AnswerOptions(lookup.options)
-    link.isAudioMuted = !lookup.options.sendsAudio
-    link.uplinkWeight = lookup.options.uplinkWeight
+    link.media.isAudioMuted = !lookup.options.sendsAudio
+    link.media.uplinkWeight = lookup.options.uplinkWeight
     prepareVideo(link, lookup.options.video)
     // The callee checks them when it is prepared to.
     link.roaming.told = ownCandidates

@@ -24,13 +24,11 @@ extension PeerMachine {
     _ payload: Span<UInt8>, mediaTime: UInt16, length: AudioMediaFrame.Length, isMarked: Bool,
     hasCopies: Bool = false, on callID: CallID, now: Instant
   ) -> Bool {
-    guard let link = link(callID), link.hasToldMedia, link.mayStartMedia else { return false }
-    if link.outgoingAudio.isFull { link.noteUnsentAudio() }
-    return link.outgoingAudio.push(
+    guard let link = link(callID), link.hasToldMedia, link.media.mayStart else { return false }
+    return link.media.queueAudio(
       payload,
-      AudioFrameQueue.Entry(
-        mediaTime: mediaTime, lengthCode: length.rawValue, isMarked: isMarked,
-        hasCopies: hasCopies, time: now))
+      AudioMediaFrame(
+        length: length, isMarked: isMarked, hasCopies: hasCopies, mediaTime: mediaTime), now: now)
   }
 
   /// Queues one body of audio, of whatever kind.
@@ -53,9 +51,8 @@ extension PeerMachine {
   package mutating func sendAudioControl(
     _ body: Span<UInt8>, _ kind: AudioKind, on callID: CallID, now: Instant
   ) -> Bool {
-    guard let link = link(callID), link.hasToldMedia, link.mayStartMedia else { return false }
-    if link.outgoingAudio.isFull { link.noteUnsentAudio() }
-    return link.outgoingAudio.push(body, AudioFrameQueue.Entry(kind: kind, time: now))
+    guard let link = link(callID), link.hasToldMedia, link.media.mayStart else { return false }
+    return link.media.queueAudioControl(body, kind, now: now)
   }
 
   /// The round trip to the other end of a call in nanoseconds: smoothed, and the least seen; `nil`
@@ -76,7 +73,7 @@ extension PeerMachine {
     of callID: CallID, into output: inout OutputSpan<UInt8>
   ) -> ReceivedAudio? {
     guard let link = link(callID) else { return nil }
-    guard let entry = link.incomingAudio.pop(into: &output) else {
+    guard let entry = link.media.incomingAudio.pop(into: &output) else {
       link.hasToldAudio = false
       return nil
     }
@@ -89,11 +86,7 @@ extension PeerMachine {
     of callID: CallID, _ take: (Span<UInt8>, ReceivedAudio) -> Result
   ) -> Result? {
     guard let link = link(callID) else { return nil }
-    let result = link.incomingAudio.pop { body, entry in
-      take(
-        body,
-        ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount))
-    }
+    let result = link.media.pollAudio(take)
     if result == nil { link.hasToldAudio = false }
     return result
   }
@@ -165,11 +158,12 @@ extension PeerMachine {
         sum: numbers.roundTrips.sum, count: numbers.roundTrips.count)
     }
     return LinkStatistics(
-      media: link.counters, quality: numbers.quality, roundTrip: roundTrip,
+      media: link.media.counters, quality: numbers.quality, roundTrip: roundTrip,
       pathKind: link.agent.kind,
       remote: link.agent.selected ?? link.agent.provisional?.path.remote,
       local: link.agent.selectedPath?.local ?? .unspecified, pathChanges: link.agent.changes,
-      congestion: link.congestion, video: link.videoNumbers(now: latest) ?? link.lastVideo,
+      congestion: link.congestion,
+      video: link.media.videoNumbers(now: latest) ?? link.media.lastVideo,
       failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)
   }
 }

@@ -1,5 +1,5 @@
-import Congestion
-import Primitives
+package import Congestion
+package import Primitives
 
 /// One uplink for all calls of an endpoint: what each may use of it (docs/decisions/0024). With one
 /// call nothing here does anything.
@@ -18,18 +18,20 @@ extension PeerMachine {
     guard now >= nextDivision else { return }
     nextDivision = now + Self.divisionInterval
     for link in links {
-      guard let need = link.uplinkNeed(now: now) else {
+      guard let association = link.association,
+        let need = link.media.uplinkNeed(on: association, now: now)
+      else {
         leave(link)
         continue
       }
-      link.budgetNumber = link.budgetNumber ?? uplink.addLink()
+      link.media.budgetNumber = link.media.budgetNumber ?? uplink.addLink()
       // What the queue leaves each estimator has the same proportions.
-      link.association?.uplink?.weight = need.weight
-      if let number = link.budgetNumber { uplink.note(number, need, now: now) }
+      association.uplink?.weight = need.weight
+      if let number = link.media.budgetNumber { uplink.note(number, need, now: now) }
     }
     uplink.divide(now: now)
     for link in links {
-      guard let number = link.budgetNumber else { continue }
+      guard let number = link.media.budgetNumber else { continue }
       link.association?.uplink?.share = uplink.share(of: number)
     }
   }
@@ -44,7 +46,7 @@ extension PeerMachine {
   mutating func leave(_ link: CallLink) {
     link.association?.uplink?.share = .infinity
     link.association?.uplink?.weight = 1
-    guard let number = link.budgetNumber.take() else { return }
+    guard let number = link.media.budgetNumber.take() else { return }
     uplink.removeLink(number)
   }
 
@@ -53,19 +55,22 @@ extension PeerMachine {
 
 extension CallLink {
   /// Whether media of this call goes out.
-  var usesUplink: Bool { mayStartMedia && association?.uplink != nil }
+  var usesUplink: Bool { media.mayStart && association?.uplink != nil }
+}
 
+extension CallMedia {
   /// What this call would use of the uplink; `nil` when no media goes out.
-  func uplinkNeed(now: Instant) -> UplinkBudget.Link? {
-    guard usesUplink, let own = association?.uplink else { return nil }
+  package func uplinkNeed(on association: Association, now: Instant) -> UplinkBudget.Link? {
+    guard mayStart, let own = association.uplink else { return nil }
     var need = UplinkBudget.Link()
     need.estimate = own.estimator.estimate
     need.acknowledged = own.estimator.acknowledgedRate
     need.isQueued = own.estimator.isQueued
     need.weight = min(max(uplinkWeight, 0.1), 10)
     need.demand = max(Self.audioNeed, 2 * own.audioRate)
-    guard let video, video.isEnabled, video.isWanted || video.isTested(now: now), hasCommonVideo
-    else { return need }
+    guard let video, video.isEnabled, video.isWanted || video.isTested(now: now) else {
+      return need
+    }
     let settings = video.settings
     need.demand =
       video.isPublishing

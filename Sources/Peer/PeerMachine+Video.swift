@@ -29,7 +29,8 @@ extension PeerMachine {
   package mutating func videoDemand(
     of callID: CallID, now: Instant, ahead: Duration = .zero
   ) -> VideoDemand? {
-    link(callID)?.videoDemand(now: now, ahead: ahead)
+    guard let link = link(callID), let association = link.association else { return nil }
+    return link.media.videoDemand(on: association, now: now, ahead: ahead)
   }
 
   /// Queues one encoded frame; `bytes` comes back with other memory, to be used again.
@@ -41,16 +42,14 @@ extension PeerMachine {
     _ frame: EncodedFrame, bytes: inout [UInt8], mediaTime: UInt32, on callID: CallID,
     now: Instant
   ) -> UInt16? {
-    guard let link = link(callID), let video = link.video, video.isPublishing, link.mayStartMedia,
-      link.hasCommonVideo, let uplink = link.association?.uplink
-    else { return nil }
-    video.sender.mostFragmentByteCount = link.fragmentByteCount(uplink)
-    return video.sender.handle(frame, bytes: &bytes, mediaTime: mediaTime, now: now)
+    guard let link = link(callID), let association = link.association else { return nil }
+    return link.media.sendVideo(
+      frame, bytes: &bytes, mediaTime: mediaTime, on: association, now: now)
   }
 
   /// What was asked for since this was last called.
   package mutating func takeVideoRequests(of callID: CallID) -> VideoRequests? {
-    guard let video = link(callID)?.video else { return nil }
+    guard let video = link(callID)?.media.video else { return nil }
     return VideoRequests(
       frames: video.sender.takeRequestedFrames(),
       framesWanted: video.assembler.takeRequestedFrames(),
@@ -62,7 +61,7 @@ extension PeerMachine {
   package mutating func pollVideo(
     of callID: CallID, into output: inout [UInt8], now: Instant
   ) -> AssembledFrame? {
-    guard let video = link(callID)?.video else { return nil }
+    guard let video = link(callID)?.media.video else { return nil }
     let frame = video.assembler.poll(into: &output, now: now)
     if frame == nil { video.hasToldArrival = false }
     return frame
@@ -70,14 +69,16 @@ extension PeerMachine {
 
   /// The decoder could not use a frame: only a key frame helps.
   package mutating func videoDecodeFailed(of callID: CallID, now: Instant) {
-    link(callID)?.video?.assembler.handleDecodeFailure(now: now)
+    link(callID)?.media.video?.assembler.handleDecodeFailure(now: now)
   }
 
   /// Whether this side sends video at all from now on; the other side is told.
   package mutating func setVideo(
     sends: Bool, of callID: CallID, now: Instant
   ) throws(PeerRefusal) {
-    guard let link = link(callID), let video = link.video else { throw .call(.unknownCall) }
+    guard let link = link(callID), let video = link.media.video else {
+      throw .call(.unknownCall)
+    }
     video.isEnabled = sends
     if !sends { video.sender.discardWaiting() }
     tellMediaState(link)
@@ -86,9 +87,8 @@ extension PeerMachine {
 
   /// Asks the other side to leave its video out, or to send it again, because the user says so.
   package mutating func setWantsVideo(_ isWanted: Bool, of callID: CallID, now: Instant) {
-    guard let link = link(callID), let video = link.video, video.isRefused == isWanted else {
-      return
-    }
+    guard let link = link(callID), let video = link.media.video, video.isRefused == isWanted
+    else { return }
     video.isRefused = !isWanted
     let isPossible = isWanted && video.subscribing.mode == .audioAndVideo
     sendControl(.mediaWanted(isPossible ? [.audio, .video] : .audio), on: link, now: now)
@@ -102,7 +102,7 @@ extension PeerMachine {
   package func audioAllowance(of callID: CallID) -> Int? {
     guard let link = link(callID), let uplink = link.association?.uplink else { return nil }
     let estimate = min(uplink.audioAllowance(now: latest), 1e9)
-    guard let video = link.video, video.isPublishing else { return Int(estimate) }
+    guard let video = link.media.video, video.isPublishing else { return Int(estimate) }
     let rest = estimate - video.settings.fallbackLimits.needed + video.settings.audioLineRate
     return Int(max(video.settings.audioLineRate, min(estimate * 0.6, rest)))
   }
@@ -111,22 +111,22 @@ extension PeerMachine {
 
   /// Prepares the video of a call both sides of which can have one.
   func prepareVideo(_ link: CallLink, _ settings: VideoSettings?) {
-    guard let settings, link.video == nil else { return }
-    link.video = VideoLink(settings)
+    guard let settings, link.media.video == nil else { return }
+    link.media.video = VideoLink(settings)
     link.ownMedia = link.ownMedia.adding(.vp8)
   }
 
   /// Frames may wait for `pollVideo`.
   mutating func tellVideo(_ link: CallLink) {
-    guard let video = link.video, !video.hasToldArrival else { return }
+    guard let video = link.media.video, !video.hasToldArrival else { return }
     video.hasToldArrival = true
     tell(link, .videoArrived)
   }
 
   mutating func handleVideoTimeout(_ link: CallLink, now: Instant) {
-    guard let video = link.video else { return }
+    guard let video = link.media.video, let association = link.association else { return }
     if let deadline = video.requestDeadline, deadline <= now { tellVideo(link) }
-    let changes = link.checkVideo(now: now)
+    let changes = link.media.checkVideo(on: association, now: now)
     if let change = changes.publishing {
       tell(link, .publishFallback(change))
       tellMediaState(link)
@@ -143,19 +143,15 @@ extension PeerMachine {
 
   /// The other side no longer wants video, or wants it again.
   mutating func noteWanted(_ wanted: MediaState, _ link: CallLink, now: Instant) {
-    guard let video = link.video, video.isWanted != wanted.contains(.video) else { return }
-    video.isWanted = wanted.contains(.video)
-    video.sender.discardWaiting()
+    guard link.media.video?.handleWanted(wanted.contains(.video)) == true else { return }
     tellMediaState(link)
     tell(link, .remoteWants(wanted))
   }
 
   /// Says what is sent from now on, if the other side does not know it.
   mutating func tellMediaState(_ link: CallLink) {
-    var state: MediaState = link.isAudioMuted ? [] : .audio
-    if let video = link.video { state.formUnion(video.state) }
     do throws(CallRefusal) {
-      try ledger.setMedia(link.callID, state)
+      try ledger.setMedia(link.callID, link.media.state)
     } catch {
       // The call is over: there is nobody to tell.
     }
@@ -218,14 +214,5 @@ extension CallLink {
       queueDelayP50: percentile(0.5),
       queueDelayP95: percentile(0.95), state: uplink.estimator.state,
       reason: uplink.estimator.reason, bytesInFlight: association.history.bytesInFlight)
-  }
-
-  func videoNumbers(now: Instant) -> VideoNumbers? {
-    guard let video else { return nil }
-    return VideoNumbers(
-      sent: video.sender.statistics, received: video.assembler.statistics,
-      queuedByteCount: video.sender.queuedByteCount,
-      queueDelay: video.sender.queueDelay(now: now), isPublishing: video.isPublishing,
-      remote: video.remote)
   }
 }

@@ -1,18 +1,18 @@
-import Congestion
+package import Congestion
 import Primitives
 
 /// What a path may be used for: the estimate that its reports lead to, and the gate that spreads
 /// packets by it (docs/congestion.md). One for each session that carries media.
-struct Uplink: Sendable {
-  private(set) var estimator: BandwidthEstimator
-  private(set) var gate: PacingGate
+package struct Uplink: Sendable {
+  package private(set) var estimator: BandwidthEstimator
+  package private(set) var gate: PacingGate
   /// What audio took of the line lately, IP and UDP included: bit/s.
-  private(set) var audioRate = 0.0
+  package private(set) var audioRate = 0.0
   /// The standing queue, as each report found it.
   private(set) var queueDelays = DurationHistogram()
   private(set) var losses = LossPattern()
   /// What the endpoint's other links leave this one of the uplink: bit/s (`PeerMachine+Sharing`).
-  var share = Double.infinity {
+  package var share = Double.infinity {
     didSet { if share != oldValue { setGate() } }
   }
   /// While the path carries nothing audio waits, and looks for the end of it.
@@ -96,7 +96,7 @@ struct Uplink: Sendable {
   }
 
   /// Its part of a queue that it shares, against the other flows there; 1 is usual.
-  var weight: Double {
+  package var weight: Double {
     get { estimator.weight }
     set { estimator.weight = newValue }
   }

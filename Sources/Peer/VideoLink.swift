@@ -1,16 +1,16 @@
 import Congestion
-import Primitives
-import Video
-import Wire
+package import Primitives
+package import Video
+package import Wire
 
 /// The video of one call at this end: what is sent, what comes, and when it is left out.
 ///
 /// Decides nothing of the path: `CallLink` asks it for fragments when the gate is open. A class,
 /// owned by one `CallLink`, because its parts are large and change in place.
-final class VideoLink {
+package final class VideoLink {
   let settings: VideoSettings
-  var sender = VideoSender()
-  var assembler = VideoAssembler()
+  package internal(set) var sender = VideoSender()
+  package var assembler = VideoAssembler()
   /// What this side sends, by its own estimate.
   private(set) var publishing: FallbackMachine
   /// What it asks the other side to send, by what comes.
@@ -22,7 +22,7 @@ final class VideoLink {
   /// This side's user does not want the other's.
   var isRefused = false
   /// What the other side says that it sends.
-  var remote = MediaState.audio {
+  package var remote = MediaState.audio {
     didSet { if !remote.contains(.video) { assembler.handlePause() } }
   }
   var hasToldArrival = false
@@ -39,7 +39,7 @@ final class VideoLink {
   private var firstDemand: Instant?
   private var lastRequest = Instant.zero
 
-  init(_ settings: VideoSettings) {
+  package init(_ settings: VideoSettings) {
     self.settings = settings
     isEnabled = settings.sends
     publishing = FallbackMachine(settings.fallbackLimits)
@@ -52,10 +52,10 @@ final class VideoLink {
   }
 
   /// Whether pictures go out at the moment.
-  var isPublishing: Bool { isEnabled && isWanted && publishing.mode == .audioAndVideo }
+  package var isPublishing: Bool { isEnabled && isWanted && publishing.mode == .audioAndVideo }
 
   /// What the other side is to be told of the video.
-  var state: MediaState {
+  package var state: MediaState {
     if isPublishing { return .video }
     return isEnabled ? .videoPaused : []
   }
@@ -84,14 +84,24 @@ final class VideoLink {
     return change
   }
 
+  /// The other side wants video from now on, or does not.
+  ///
+  /// - Returns: Whether that is new.
+  package func handleWanted(_ isWanted: Bool) -> Bool {
+    guard self.isWanted != isWanted else { return false }
+    self.isWanted = isWanted
+    sender.discardWaiting()
+    return true
+  }
+
   /// What the other side is to be told of the test of the way here: a rate in bit/s, 0 for its end;
   /// `nil` when there is nothing new to say.
-  func pollTest(now: Instant) -> UInt32? {
+  package func pollTest(now: Instant) -> UInt32? {
     test.poll(isRefused ? nil : subscribing.probeRate(now: now), now: now)
   }
 
   /// The other side asks for a test of the way there.
-  func handleTest(_ bitsPerSecond: UInt32, now: Instant) {
+  package func handleTest(_ bitsPerSecond: UInt32, now: Instant) {
     test.handle(
       min(Double(bitsPerSecond), 2 * Double(settings.mostBitsPerSecond)), now: now)
   }

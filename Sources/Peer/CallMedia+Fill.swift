@@ -6,7 +6,7 @@ import Wire
 
 /// What goes out beside the media so that the path stays measured
 /// (docs/decisions/0028-what-the-encoder-leaves-is-filled.md).
-extension CallLink {
+extension CallMedia {
   /// While video is left out: padding in packets as small as the audio's, which is not held up.
   /// With video: what the pictures leave, first by fragments of the newest of them again.
   @_lifetime(packet: copy packet)

@@ -1,45 +1,50 @@
-import Congestion
-import Connectivity
-import Primitives
+package import Congestion
+package import Primitives
 import SecureSession
-import Video
+package import Video
 import Wire
 
 /// Video's packets: in at once, out when the gate is open (docs/protocol/frames.md §10, §11).
-extension CallLink {
+extension CallMedia {
   // MARK: - In
 
-  func takeVideo(_ frame: Frame, in packet: Span<UInt8>, now: Instant) -> Findings {
+  /// A packet has opened, whatever is in it.
+  package func handlePacket(_ number: UInt64, byteCount: Int, now: Instant) {
+    video?.path.notePacket(number, byteCount: byteCount, now: now)
+  }
+
+  /// - Returns: Whether it was part of a picture.
+  func handleVideo(
+    _ frame: Frame, in packet: Span<UInt8>, on association: Association, now: Instant
+  ) -> Bool {
     switch frame {
     case .video(let fragment, let payload) where fragment.stream == 0:
       video?.path.notePicture(fragment.mediaTime, now: now)
       video?.assembler.handle(fragment, packet.bytes(at: payload), now: now)
-      return .video
+      return true
     case .videoNack(let nack) where nack.stream == 0:
-      video?.sender.handle(nack, in: packet, roundTrip: smoothedRoundTrip, now: now)
-      return []
-    default: return []
+      let roundTrip = smoothedRoundTrip(association)
+      video?.sender.handle(nack, in: packet, roundTrip: roundTrip, now: now)
+      return false
+    default: return false
     }
   }
 
-  private var smoothedRoundTrip: Duration {
-    guard let estimator = association?.history.roundTrip, estimator.hasSample else {
-      return .milliseconds(100)
-    }
+  private func smoothedRoundTrip(_ association: Association) -> Duration {
+    let estimator = association.history.roundTrip
+    guard estimator.hasSample else { return .milliseconds(100) }
     return .nanoseconds(Int64(clamping: estimator.smoothed))
   }
 
   /// Every 100 ms: whether the path still carries video, or carries it again.
   ///
   /// - Returns: the changes, for the owner to tell.
-  func checkVideo(
-    now: Instant
+  package func checkVideo(
+    on association: Association, now: Instant
   ) -> (publishing: FallbackMachine.Change?, subscribing: FallbackMachine.Change?) {
-    guard let video, let association, mayStartMedia, now >= video.nextCheck else {
-      return (nil, nil)
-    }
+    guard let video, mayStart, now >= video.nextCheck else { return (nil, nil) }
     video.nextCheck = now + Uplink.checkInterval
-    video.assembler.roundTrip = smoothedRoundTrip
+    video.assembler.roundTrip = smoothedRoundTrip(association)
     association.checkUplink(now: now)
     let longest = longestFragment(association)
     if longest != video.longestFragment {
@@ -64,22 +69,22 @@ extension CallLink {
 
   /// What is missing, at once; then what was missing there, new fragments, padding.
   @_lifetime(packet: copy packet)
-  func writeVideo(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
-    guard let video, let association, mayStartMedia, association.maySendMedia(now: now) else {
-      return false
-    }
+  func writeVideo(
+    into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
+  ) -> SendClass? {
+    guard let video, mayStart, association.maySendMedia(now: now) else { return nil }
     if let deadline = video.requestDeadline, deadline <= now {
       video.noteRequest(now: now)
       Session.beginPacket(&packet)
       if video.assembler.pollRequest(into: &packet, now: now) {
-        return association.seal(&packet, elicits: false, hasMessages: false, now: now)
+        return seal(&packet, .feedback, on: association, now: now)
       }
       packet.removeAll()
     }
     if video.sender.hasRetransmission, association.admits(.retransmission, now: now) {
       Session.beginPacket(&packet)
       if video.sender.pollRetransmission(into: &packet, now: now) {
-        return association.seal(&packet, elicits: true, hasMessages: false, now: now)
+        return seal(&packet, .retransmission, on: association, now: now)
       }
       packet.removeAll()
     }
@@ -89,12 +94,23 @@ extension CallLink {
         let rate = association.uplink?.allowance ?? 0
         video.fill.noteMedia(byteCount: packet.count, rate: rate)
         association.packetSize.noteMedia(byteCount: packet.count, now: now)
-        return association.seal(&packet, elicits: true, hasMessages: false, now: now)
+        return seal(&packet, .video, on: association, now: now)
       }
       packet.removeAll()
     }
-    if writeSizeTrial(into: &packet, association, now: now) { return true }
-    return writeFill(into: &packet, video, association, now: now)
+    if writeSizeTrial(into: &packet, association, now: now) { return .padding }
+    return writeFill(into: &packet, video, association, now: now) ? .padding : nil
+  }
+
+  /// Only what asks for something to be sent again wants no report.
+  @_lifetime(packet: copy packet)
+  private func seal(
+    _ packet: inout OutputSpan<UInt8>, _ sendClass: SendClass, on association: Association,
+    now: Instant
+  ) -> SendClass? {
+    let isSealed = association.seal(
+      &packet, elicits: sendClass != .feedback, hasMessages: false, now: now)
+    return isSealed ? sendClass : nil
   }
 
   /// Padding, to see whether a packet so long arrives.
@@ -110,12 +126,15 @@ extension CallLink {
     return association.seal(&packet, elicits: true, hasMessages: false, now: now)
   }
 
-  var videoDeadline: Instant? {
-    guard let video, let association, mayStartMedia, association.carriesProbes() else { return nil }
+  /// When `checkVideo` or `writePacket` next has something to do.
+  ///
+  /// - Parameter hasPath: Whether pictures can go out.
+  package func deadline(on association: Association, hasPath: Bool = true) -> Instant? {
+    guard let video, mayStart, association.carriesProbes() else { return nil }
     // Nothing is sent then, and what is due stays due.
     guard association.maySendMedia(now: video.nextCheck) else { return video.nextCheck }
     var deadline = earliest(video.nextCheck, video.requestDeadline)
-    guard agent.selected != nil else { return deadline }
+    guard hasPath else { return deadline }
     if let trial = association.packetSize.nextDeadline {
       deadline = earliest(deadline, max(trial, association.admission(of: .padding)))
     }
@@ -131,10 +150,12 @@ extension CallLink {
   }
 
   /// What the encoder is to do with its next picture; see `PeerMachine.videoDemand`.
-  func videoDemand(now: Instant, ahead: Duration) -> VideoDemand? {
-    guard let video, video.isPublishing, mayStartMedia, hasCommonVideo,
-      let uplink = association?.uplink
-    else { return nil }
+  package func videoDemand(
+    on association: Association, now: Instant, ahead: Duration = .zero
+  ) -> VideoDemand? {
+    guard let video, video.isPublishing, mayStart, let uplink = association.uplink else {
+      return nil
+    }
     let all = uplink.gate.duration(video.sender.queuedByteCount)
     let waiting = all - min(all, UInt64(max(0, ahead.nanoseconds)))
     guard waiting < 2 * Self.frameTime else { return nil }
@@ -155,9 +176,21 @@ extension CallLink {
       needsKeyFrame: video.sender.pollKeyFrame(now: now))
   }
 
+  /// Queues one encoded frame; see `PeerMachine.sendVideo`.
+  package func sendVideo(
+    _ frame: EncodedFrame, bytes: inout [UInt8], mediaTime: UInt32, on association: Association,
+    now: Instant
+  ) -> UInt16? {
+    guard let video, video.isPublishing, mayStart, let uplink = association.uplink else {
+      return nil
+    }
+    video.sender.mostFragmentByteCount = fragmentByteCount(uplink)
+    return video.sender.handle(frame, bytes: &bytes, mediaTime: mediaTime, now: now)
+  }
+
   /// Small fragments where one of 1200 bytes would hold up the audio for more than 12 ms.
-  func fragmentByteCount(_ uplink: Uplink) -> Int {
-    return min(
+  private func fragmentByteCount(_ uplink: Uplink) -> Int {
+    min(
       video?.longestFragment ?? VideoMediaFrame.payloadByteCounts.upperBound,
       max(300, Int(min(uplink.estimator.estimate, 1e9) * 0.012 / 8)))
   }
@@ -166,9 +199,6 @@ extension CallLink {
     VideoMediaFrame.payloadByteCounts.upperBound
       - (Datagram.maximumByteCount - association.packetSize.limit)
   }
-
-  /// Both sides have said that they can.
-  var hasCommonVideo: Bool { ownMedia.shares(.vp8, with: remoteMedia) }
 
   /// IP and UDP, DATA header and tag, and the VIDEO frame's own.
   private static let fragmentOverhead = 28.0 + 25 + 10
