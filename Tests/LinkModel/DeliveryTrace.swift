@@ -62,7 +62,7 @@ package struct DeliveryTrace: Sendable {
   package struct Place: Sendable, BitwiseCopyable {
     private var index: UInt64 = 0
     private var bytesLeft = DeliveryTrace.opportunityByteCount
-    /// The trace runs from the first datagram on.
+    /// The trace runs from its own start or from the first datagram on.
     private var start: Instant?
 
     package init() {}
@@ -72,7 +72,7 @@ package struct DeliveryTrace: Sendable {
       _ byteCount: Int, at now: Instant, over traced: LinkConditions.TracedRate
     ) -> Instant? {
       let trace = traced.trace
-      let start = self.start ?? now
+      let start = self.start ?? traced.start ?? now
       self.start = start
       let elapsed = Instant(nanoseconds: now.nanoseconds(since: start))
       let first = trace.index(notBefore: elapsed)

@@ -38,10 +38,27 @@ package struct LinkConditions: Sendable {
   package struct TracedRate: Sendable {
     package var trace: DeliveryTrace
     package var queue: Rate.Queue
+    /// When the trace begins; `nil`: with the first datagram.
+    package var start: Instant?
 
     package init(_ trace: DeliveryTrace, queue: Rate.Queue) {
       self.trace = trace
       self.queue = queue
+    }
+  }
+
+  /// A transmitter whose rate changes at known moments, with the same kind of queue; its length in
+  /// time is counted at the rate of the moment.
+  package struct ScheduledRate: Sendable {
+    package var schedule: RateSchedule
+    package var queue: Rate.Queue
+    /// As in `Rate`.
+    package var marksAbove: Duration?
+
+    package init(_ schedule: RateSchedule, queue: Rate.Queue, marksAbove: Duration? = nil) {
+      self.schedule = schedule
+      self.queue = queue
+      self.marksAbove = marksAbove
     }
   }
 
@@ -72,9 +89,14 @@ package struct LinkConditions: Sendable {
   /// Propagation, one way.
   package var delay: Duration
   package var jitter = Jitter.none
+  /// Jitter is cut there (RFC 8868 §4.5.2: at three deviations).
+  package var mostJitter: Duration?
   package var stalls: Stalls?
   /// Whether jitter leaves datagrams in the order in which they were sent, as most queues do.
   package var keepsOrder = true
+  /// Whether what jitter held up comes at once, as frames that Wi-Fi aggregates, and not as fast as
+  /// the line is.
+  package var aggregates = false
   package var loss = Loss.none
   /// Probability that a datagram arrives twice.
   package var duplication = 0.0
@@ -86,6 +108,10 @@ package struct LinkConditions: Sendable {
   package var rate: Rate?
   /// Takes the place of `rate`: what a recorded line could carry, millisecond by millisecond.
   package var trace: TracedRate?
+  /// Takes the place of `rate`: it changes over time.
+  package var schedule: ScheduledRate?
+  /// Before the queue.
+  package var policer: TokenBucket?
   package var blackouts: [Blackout] = []
   /// Longer packets, with their headers, vanish; `nil` = none do.
   package var mostByteCount: Int?

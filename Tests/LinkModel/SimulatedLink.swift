@@ -50,6 +50,7 @@ package struct SimulatedLink: Sendable {
   private var spellEnd: Instant?
   private var transmitterFree = Instant.zero
   private var tracePlace = DeliveryTrace.Place()
+  private var tokens = TokenBucket.Level()
   private var earliestArrival = Instant.zero
   /// The stall that is, or the next one.
   private var stall: (from: Instant, to: Instant)?
@@ -69,7 +70,9 @@ package struct SimulatedLink: Sendable {
     }
     var passage = Passage(fate: .arrives)
     passage.isBleached = conditions.clearsECN
-    guard let departure = depart(byteCount, at: now, isECNCapable, &passage) else {
+    guard isWithinContract(byteCount, at: now),
+      let departure = depart(byteCount, at: now, isECNCapable, &passage)
+    else {
       counters.queueFull += 1
       return Passage(fate: .queueFull)
     }
@@ -114,6 +117,11 @@ package struct SimulatedLink: Sendable {
     return false
   }
 
+  private mutating func isWithinContract(_ byteCount: Int, at now: Instant) -> Bool {
+    guard let policer = conditions.policer else { return true }
+    return tokens.admits(byteCount + Self.headerByteCount, at: now, by: policer)
+  }
+
   /// When the last bit has left the transmitter; `nil` when the queue has no room.
   private mutating func depart(
     _ byteCount: Int, at now: Instant, _ isECNCapable: Bool, _ passage: inout Passage
@@ -122,6 +130,9 @@ package struct SimulatedLink: Sendable {
       let departure = tracePlace.depart(byteCount + Self.headerByteCount, at: now, over: traced)
       if let departure { passage.wait = departure - now }
       return departure
+    }
+    if let scheduled = conditions.schedule {
+      return depart(byteCount, at: now, isECNCapable, over: scheduled, &passage)
     }
     guard let rate = conditions.rate else { return now }
     let bits = UInt64(byteCount + Self.headerByteCount) * 8
@@ -144,6 +155,33 @@ package struct SimulatedLink: Sendable {
       nanoseconds: start.nanoseconds + bits * 1_000_000_000 / rate.bitsPerSecond)
     return transmitterFree
   }
+
+  /// There is always room for one packet.
+  private mutating func depart(
+    _ byteCount: Int, at now: Instant, _ isECNCapable: Bool,
+    over scheduled: LinkConditions.ScheduledRate, _ passage: inout Passage
+  ) -> Instant? {
+    let schedule = scheduled.schedule
+    let bits = Double(byteCount + Self.headerByteCount) * 8
+    let limit =
+      switch scheduled.queue {
+      case .time(let time): Double(time.nanoseconds) / 1e9 * schedule.nominalRate(at: now)
+      case .bytes(let bytes): Double(bytes) * 8
+      }
+    let waiting = schedule.bits(from: now, to: transmitterFree)
+    if waiting + bits > max(limit, Self.leastQueue) { return nil }
+    let (start, end) = schedule.service(of: bits, from: max(now, transmitterFree))
+    passage.wait = start - now
+    if isECNCapable, let threshold = scheduled.marksAbove, passage.wait > threshold {
+      passage.isMarked = true
+      counters.marked += 1
+    }
+    transmitterFree = end
+    return end
+  }
+
+  /// Of a schedule, in bits: one packet of the longest kind.
+  private static let leastQueue = 1_600.0 * 8
 
   private mutating func isLost(at now: Instant) -> Bool {
     switch conditions.loss {
@@ -174,13 +212,7 @@ package struct SimulatedLink: Sendable {
   /// Where the delay varies no datagram overtakes another, nor comes sooner behind it than the line
   /// carries it: what a late one held up follows at the line's rate (NR-BPDV of RFC 8868).
   private mutating func arrival(of departure: Instant, _ byteCount: Int) -> Instant {
-    var delay = Double(conditions.delay.nanoseconds)
-    switch conditions.jitter {
-    case .none: break
-    case .uniform(let bound): delay += random.unit() * Double(bound.nanoseconds)
-    case .exponential(let mean): delay += random.exponential() * Double(mean.nanoseconds)
-    case .normal(let deviation): delay += abs(random.normal()) * Double(deviation.nanoseconds)
-    }
+    let delay = Double(conditions.delay.nanoseconds) + jitter()
     var arrival = Instant(nanoseconds: departure.nanoseconds + UInt64(max(0, delay)))
     if let stalls = conditions.stalls { arrival = afterStall(arrival, stalls) }
     if random.happens(conditions.reordering) {
@@ -191,11 +223,35 @@ package struct SimulatedLink: Sendable {
     arrival = max(arrival, earliestArrival)
     earliestArrival = arrival
     if case .none = conditions.jitter { return arrival }
-    if let rate = conditions.rate, rate.bitsPerSecond > 0 {
+    if conditions.aggregates { return arrival }
+    if let rate = lineRate(at: departure) {
       let bits = UInt64(byteCount + Self.headerByteCount) * 8
-      earliestArrival = arrival + .nanoseconds(Int64(bits * 1_000_000_000 / rate.bitsPerSecond))
+      earliestArrival = arrival + .nanoseconds(Int64(bits * 1_000_000_000 / rate))
     }
     return arrival
+  }
+
+  /// In bit/s, where it is not 0 nor a trace's.
+  private func lineRate(at time: Instant) -> UInt64? {
+    if let schedule = conditions.schedule?.schedule {
+      let rate = UInt64(schedule.rate(at: time))
+      return rate > 0 ? rate : nil
+    }
+    guard let rate = conditions.rate, rate.bitsPerSecond > 0 else { return nil }
+    return rate.bitsPerSecond
+  }
+
+  /// In nanoseconds.
+  private mutating func jitter() -> Double {
+    var jitter = 0.0
+    switch conditions.jitter {
+    case .none: return 0
+    case .uniform(let bound): jitter = random.unit() * Double(bound.nanoseconds)
+    case .exponential(let mean): jitter = random.exponential() * Double(mean.nanoseconds)
+    case .normal(let deviation): jitter = abs(random.normal()) * Double(deviation.nanoseconds)
+    }
+    guard let most = conditions.mostJitter else { return jitter }
+    return min(jitter, Double(most.nanoseconds))
   }
 
   private mutating func afterStall(_ arrival: Instant, _ stalls: LinkConditions.Stalls) -> Instant {
