@@ -210,11 +210,19 @@ let package = Package(
     tests("PortMappingTests", ["PortMapping", "Primitives"]),
     tests("RoutersTests", ["Routers", "PortMapping", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
-    layer("CongestionLab", ["Congestion", "Wire", "Primitives"], path: "Tests/CongestionLab"),
+    layer(
+      "CongestionLab",
+      [
+        "Peer", "LinkModel", "Congestion", "Video", "Messaging", "SecureSession", "Cryptography",
+        "Wire", "Primitives",
+      ],
+      path: "Tests/CongestionLab"),
     program(
       "CongestionReportCommand", ["CongestionLab", "Congestion", "Plotting", "Arguments"],
       path: "Tests/CongestionReportCommand"),
-    tests("CongestionTests", ["Congestion", "CongestionLab", "Wire", "Primitives"]),
+    tests(
+      "CongestionTests",
+      ["Congestion", "CongestionLab", "LinkModel", "Peer", "Video", "Wire", "Primitives"]),
     tests("AudioTests", ["Audio", "Wire", "Primitives"]),
     tests("VideoTests", ["Video", "Wire", "Primitives"]),
     tests("CallingTests", ["Calling", "Wire", "Primitives"]),

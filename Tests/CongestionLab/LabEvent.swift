@@ -1,7 +1,7 @@
 /// What is to happen, by time and then by the order in which it was said.
 struct LabEvent {
   enum Kind: UInt8 {
-    case begin, frame, audio, pump, hop, report, senderTimer, acknowledgement, retransmission
+    case begin, frame, audio, senderWake, receiverWake, control, hop, senderTimer, retransmission
   }
 
   var time: UInt64

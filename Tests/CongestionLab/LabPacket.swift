@@ -1,5 +1,3 @@
-import Congestion
-
 /// A packet under way in the laboratory.
 struct LabPacket {
   enum Content: UInt8 { case audio, video, padding, report, segment, acknowledgement }
@@ -13,11 +11,9 @@ struct LabPacket {
   var hop = 0
   /// On the line.
   var byteCount = 0
-  /// Transport number, or the segment's.
+  /// A TCP segment's.
   var number: UInt64 = 0
   var sent: UInt64 = 0
-  /// Of a report.
+  /// Of a media flow: the datagram.
   var bytes: [UInt8] = []
-  /// Of an acknowledgement: everything below has arrived.
-  var cumulative: UInt64 = 0
 }

@@ -1,3 +1,4 @@
+import LinkModel
 import Primitives
 
 /// A case as it runs: links, flows, and what is to happen next.
@@ -6,7 +7,8 @@ package final class LabWorld {
   let end: UInt64
   let seed: UInt64
   package var endTime: UInt64 { end }
-  var links: [LabLink]
+  private var links: [SimulatedLink]
+  private let linkSpecs: [LinkSpec]
   package private(set) var logs: [LinkLog]
   package internal(set) var media: [Int: MediaFlow] = [:]
   var cubics: [Int: CubicFlow] = [:]
@@ -24,7 +26,8 @@ package final class LabWorld {
     var random = RandomSource(seed: seed)
     end = UInt64(seconds * 1e9)
     self.seed = seed
-    self.links = links.map { LabLink($0, random: &random) }
+    self.links = links.map { SimulatedLink($0.conditions, random: random.split()) }
+    linkSpecs = links
     specs = flows
     logs = links.map { _ in LinkLog(flowCount: flows.count) }
     for (index, spec) in flows.enumerated() {
@@ -83,17 +86,16 @@ package final class LabWorld {
   // MARK: The way
 
   private func arrive(_ index: Int32) {
-    let packet = pool[Int(index)]
+    var packet = pool[Int(index)]
     let spec = specs[Int(packet.flow)]
     let way = packet.isReverse ? spec.reverse : spec.forward
     guard packet.hop < way.count else {
+      pool[Int(index)].bytes = []
       free.append(index)
       if let flow = mediaByIndex[Int(packet.flow)] {
-        flow.receive(packet, in: self)
-      } else {
-        cubics[Int(packet.flow)]?.receive(packet, in: self)
+        return flow.receive(&packet, in: self)
       }
-      pool[Int(index)].bytes = []
+      cubics[Int(packet.flow)]?.receive(packet, in: self)
       return
     }
     carry(index, packet, over: way[packet.hop])
@@ -101,34 +103,44 @@ package final class LabWorld {
 
   private func carry(_ index: Int32, _ packet: LabPacket, over link: Int) {
     let flow = Int(packet.flow)
-    let passage = links[link].carry(packet.byteCount, at: now, isECT: packet.isECT)
-    logs[link].offered[flow] += 1
-    switch passage.fate {
-    case .queueFull, .policed:
-      logs[link].dropped[flow] += 1
-      logs[link].droppedAt.append(now)
-    case .blackedOut:
-      logs[link].lost[flow] += 1
-      logs[link].droppedAt.append(now)
-      mediaByIndex[flow]?.noteOutage(packet.byteCount)
-    case .lost, .passes:
-      logs[link].entries.append(
-        LinkLog.Entry(
-          entered: now, departure: passage.departure, wait: passage.wait,
-          byteCount: Int32(packet.byteCount), flow: Int16(flow),
-          content: packet.content.rawValue))
-      if passage.fate == .lost {
-        logs[link].lost[flow] += 1
-        logs[link].lostAt.append(now)
-      }
+    if !linkSpecs[link].lossy.isEmpty {
+      links[link].conditions.loss = linkSpecs[link].loss(at: now)
     }
-    guard passage.fate == .passes else {
+    let passage = links[link].carry(
+      byteCount: packet.byteCount - SimulatedLink.headerByteCount,
+      at: Instant(nanoseconds: now), isECNCapable: packet.isECT)
+    note(passage, of: packet, over: link)
+    guard passage.fate == .arrives else {
       if packet.content == .audio { mediaByIndex[flow]?.noteAudioLost() }
       free.append(index)
       return
     }
     pool[Int(index)].hop += 1
     if passage.isMarked { pool[Int(index)].isMarked = true }
-    schedule(.hop, flow: flow, at: passage.arrival, packet: index)
+    schedule(.hop, flow: flow, at: passage.arrival.nanoseconds, packet: index)
+  }
+
+  private func note(_ passage: SimulatedLink.Passage, of packet: LabPacket, over link: Int) {
+    let flow = Int(packet.flow)
+    logs[link].offered[flow] += 1
+    switch passage.fate {
+    case .queueFull:
+      logs[link].dropped[flow] += 1
+      logs[link].droppedAt.append(now)
+    case .blackedOut:
+      logs[link].lost[flow] += 1
+      logs[link].droppedAt.append(now)
+      mediaByIndex[flow]?.noteOutage(packet.byteCount)
+    case .lost, .arrives:
+      logs[link].entries.append(
+        LinkLog.Entry(
+          entered: now, departure: passage.departure.nanoseconds,
+          wait: UInt64(passage.wait.nanoseconds), byteCount: Int32(packet.byteCount),
+          flow: Int16(flow), content: packet.content.rawValue))
+      if passage.fate == .lost {
+        logs[link].lost[flow] += 1
+        logs[link].lostAt.append(now)
+      }
+    }
   }
 }

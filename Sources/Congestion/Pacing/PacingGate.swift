@@ -3,8 +3,8 @@ package import Primitives
 /// When the next packet of a class may leave: a rate, and a limit on what is under way.
 ///
 /// Audio and feedback go at once and are charged to those behind them. The rest leaves at `rate`;
-/// retransmissions, video and padding also wait while as much is under way as the path holds. For
-/// owners that keep the packets themselves; `Pacer` is this with queues.
+/// retransmissions, video and padding also wait while as much is under way as the path holds. Its
+/// owner keeps the packets.
 package struct PacingGate: Sendable, BitwiseCopyable {
   /// In bit/s.
   package var rate: Double
@@ -88,11 +88,4 @@ package struct PacingGate: Sendable, BitwiseCopyable {
     let known = rate >= 1_000 ? rate : 1_000
     return UInt64(Double(byteCount) * 8e9 / known)
   }
-}
-
-extension SendClass {
-  /// It leaves at the rate, not at once.
-  var isPaced: Bool { rawValue >= SendClass.message.rawValue }
-  /// It waits while as much is under way as the path holds.
-  var isLimited: Bool { rawValue >= SendClass.retransmission.rawValue }
 }

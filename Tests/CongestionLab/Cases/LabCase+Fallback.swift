@@ -10,7 +10,7 @@ extension LabCase {
 
   private static let squeezed = LinkSpec(.schedule([(0, 2), (30, 0.06), (60, 2)]), delay: 25)
 
-  private static func changes(_ world: LabWorld) -> [(Double, FallbackMachine.Change)] {
+  private static func changes(_ world: LabWorld) -> [(Double, ModeChange)] {
     world.media[0]?.tally.changes ?? []
   }
 

@@ -38,8 +38,7 @@ extension LabCase {
       ])
   }
 
-  private static func changes(_ world: LabWorld, _ flow: Int) -> [(Double, FallbackMachine.Change)]
-  {
+  private static func changes(_ world: LabWorld, _ flow: Int) -> [(Double, ModeChange)] {
     world.media[flow]?.tally.changes ?? []
   }
 

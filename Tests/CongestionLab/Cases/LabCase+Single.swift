@@ -8,7 +8,7 @@ extension LabCase {
       "const", "constant 2 Mbit/s, RTT 50, queue 300 ms", LinkSpec(.constant(2e6), delay: 25),
       seconds: 60,
       [
-        .utilisation(0.96), .wait(20), .start(1.0), .drops(0.1), .media(), .feedbackShare(5),
+        .utilisation(0.96), .wait(20), .start(1.0), .drops(0.1), .feedbackShare(5),
       ]),
     LabCase(
       "const200k", "the same at 200 kbit/s", LinkSpec(.constant(2e5), delay: 25), seconds: 60,
@@ -128,21 +128,21 @@ extension LabCase {
     LabCase(
       "cell", "LTE Verizon-LTE-short.up, RTT 40, queue 2 s",
       LinkSpec(.constant(1), delay: 20, queue: 2_000), seconds: 120,
-      [.utilisation(0.75), .wait(50), .media(), .framesSkipped()]
+      [.utilisation(0.75), .wait(50), .framesSkipped()]
     ).onTrace("Verizon-LTE-short.up"),
     LabCase(
       "cell2", "LTE ATT-LTE-driving-2016.up, RTT 40, queue 2 s",
       LinkSpec(.constant(1), delay: 20, queue: 2_000), seconds: 118,
-      [.utilisation(0.6), .wait(180), .media(), .framesSkipped()]
+      [.utilisation(0.6), .wait(180), .framesSkipped()]
     ).onTrace("ATT-LTE-driving-2016.up"),
     LabCase(
       "cellDown", "LTE Verizon-LTE-short.down", LinkSpec(.constant(1), delay: 20, queue: 2_000),
-      seconds: 120, [.utilisation(), .wait(), .media(), .framesSkipped()]
+      seconds: 120, [.utilisation(), .wait(), .framesSkipped()]
     ).onTrace("Verizon-LTE-short.down"),
     LabCase(
       "cellDown2", "LTE ATT-LTE-driving-2016.down",
       LinkSpec(.constant(1), delay: 20, queue: 2_000), seconds: 118,
-      [.utilisation(), .wait(), .media(), .framesSkipped()]
+      [.utilisation(), .wait(), .framesSkipped()]
     ).onTrace("ATT-LTE-driving-2016.down"),
   ]
 }

@@ -18,7 +18,9 @@ package struct LabCase: Sendable {
     links = [link, .wide(delay: Double(link.delay) / 1e6)]
     self.flows = flows
     self.seconds = seconds
-    self.measures = measures
+    self.measures = measures.flatMap { measure in
+      measure.name == Measure.utilisation().name ? [measure, .media()] : [measure]
+    }
   }
 
   package func with(_ change: (inout LabCase) -> Void) -> LabCase {
@@ -74,6 +76,7 @@ extension Measure {
     }
   }
 
+  /// Padding and repeats left out.
   static func media() -> Measure {
     Measure("by media alone") { lab, world in
       lab.reader(world).figures(from: lab.begin(world), to: world.endTime).mediaUtilisation

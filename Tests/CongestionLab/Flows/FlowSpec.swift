@@ -1,4 +1,4 @@
-package import Congestion
+import Peer
 
 /// One sender of a case.
 package struct FlowSpec: Sendable {
@@ -31,9 +31,23 @@ package struct FlowSpec: Sendable {
   package var isAskedFor = false
   /// It shares the uplink of its endpoint by `UplinkBudget`.
   package var sharesUplink = false
-  package var tuning = EstimatorTuning()
 
   package init() {}
+
+  /// Of its two ends; `nil` for audio alone.
+  var videoSettings: (sender: VideoSettings, receiver: VideoSettings)? {
+    guard hasVideo else { return nil }
+    var sender = VideoSettings()
+    sender.mostBitsPerSecond = Int(videoMost)
+    sender.leastBitsPerSecond = Int(videoLeast)
+    sender.audioBitsPerSecond = Int(audioRate)
+    sender.fallsBack = fallsBack
+    var receiver = sender
+    receiver.sends = false
+    receiver.fallsBack = fallsBack || isAskedFor
+    sender.priorRate = priorRate
+    return (sender, receiver)
+  }
 
   package static let media = FlowSpec()
 

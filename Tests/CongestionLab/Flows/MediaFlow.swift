@@ -1,48 +1,36 @@
 package import Congestion
+import Peer
 import Primitives
+import Video
 import Wire
 
-/// Audio and video from one end to the other, with the machines that ship: history, estimator and
-/// pacer at the sender, the recorder at the receiver, and FEEDBACK as bytes on the way back.
+/// Audio and video from one end to the other: two ends of a call as they ship, an encoder that
+/// follows what is asked of it, and a link between them.
 package final class MediaFlow {
   let index: Int
   let spec: FlowSpec
   package let start: UInt64
-  private(set) var estimator: BandwidthEstimator
   var keepsSeries = false
   package private(set) var series: [SeriesPoint] = []
   package private(set) var tally = MediaTally()
-  private var history = SentPacketHistory(capacity: 8192)
-  private var pacer: Pacer
-  private var recorder = FeedbackRecorder()
+  let sender: LabEnd
+  private let receiver: LabEnd
   private var source: VideoSource
-  private var nextNumber: UInt64 = 0
-  private var pumpTime = UInt64.max
-  private var reportTime = UInt64.max
-  private var audioInterval: UInt64 = 20_000_000
-  private var fallback: FallbackMachine
-  private var hold = AudioHold()
-  /// When the frames that are held were made.
-  private var heldAudio: [UInt64] = []
-  private var subscription: Subscription?
+  private var pattern = TemporalPattern(layerCount: 1)
+  private var controls: [Control] = []
+  /// What the receiver knows that is sent.
+  private var toldState: MediaState?
+  private var mode = FallbackMachine.Mode.audioAndVideo
+  private var picture: [UInt8] = []
 
   init(_ index: Int, _ spec: FlowSpec, start: UInt64, random: inout RandomSource) {
     self.index = index
     self.spec = spec
     self.start = start
-    var limits = EstimatorLimits()
-    limits.tuning = spec.tuning
-    limits.prior = spec.priorRate
-    limits.weight = spec.weight
-    limits.most = spec.hasVideo ? (spec.videoMost + spec.audioRate) * 1.1 : 200_000
-    estimator = BandwidthEstimator(limits)
-    estimator.insistentRate = spec.audioRate + Double(Self.overhead) * 400
-    pacer = Pacer(rate: limits.start)
-    if !spec.hasVideo { recorder.interval = FeedbackRecorder.audioInterval }
-    let audio = spec.audioRate + Double(Self.overhead) * 400
-    fallback = FallbackMachine(
-      FallbackLimits(audio: audio, leastVideo: spec.videoLeast * 356 / 300))
-    if spec.isAskedFor { subscription = Subscription(fallback.limits) }
+    (sender, receiver) = LabEnd.pair(
+      spec.videoSettings, drift: spec.partsPerMillion, random: &random)
+    sender.media.uplinkWeight = spec.weight
+    sender.association.uplink?.weight = spec.weight
     source = VideoSource(random: random.split())
   }
 
@@ -51,25 +39,28 @@ package final class MediaFlow {
     case .begin:
       world.schedule(.audio, flow: index, at: world.now)
       if spec.hasVideo { world.schedule(.frame, flow: index, at: world.now) }
-      world.schedule(.senderTimer, flow: index, at: world.now + 10_000_000)
+      if spec.sharesUplink { world.uplink.add(sender) }
+      world.schedule(.senderTimer, flow: index, at: world.now)
     case .frame: makeFrame(in: world)
     case .audio: makeAudio(in: world)
-    case .pump:
-      if event.time == pumpTime {
-        pumpTime = .max
-        pump(in: world)
-      }
-    case .report: if event.time == reportTime { report(in: world) }
-    case .senderTimer: checkTimers(in: world)
-    case .hop, .acknowledgement, .retransmission: break
+    case .senderWake: wake(sender, event, in: world)
+    case .receiverWake: wake(receiver, event, in: world)
+    case .control: deliverControl(in: world)
+    case .senderTimer: checkTimer(in: world)
+    case .hop, .retransmission: break
     }
   }
 
-  func finish() { tally.reserve = estimator.estimate }
+  func finish() {
+    tally.audioReceived = receiver.audioReceived
+    tally.audioLost += Int(sender.media.counters.packetsHeldBack)
+    tally.reserve = sender.association.uplink?.estimator.estimate ?? 0
+  }
+
   func noteAudioLost() { tally.audioLost += 1 }
   func noteOutage(_ byteCount: Int) { tally.outageBytes += byteCount }
 
-  // MARK: Sender
+  // MARK: Media
 
   private func isPaused(_ time: UInt64) -> Bool {
     let seconds = Double(time) / 1e9
@@ -78,246 +69,164 @@ package final class MediaFlow {
   }
 
   private func makeAudio(in world: LabWorld) {
-    world.schedule(.audio, flow: index, at: world.now + audioInterval)
+    world.schedule(.audio, flow: index, at: world.now + Self.audioInterval)
     guard !isPaused(world.now) else { return }
     tally.audioSent += 1
-    heldAudio.append(world.now)
-    pump(in: world)
-    let payload = Int(spec.audioRate * Double(audioInterval) / 8e9)
-    pad(in: world, beside: payload + Self.overhead)
-    pump(in: world)
-  }
-
-  private func releaseAudio(in world: LabWorld) {
-    let now = Instant(nanoseconds: world.now)
-    let payload = Int(spec.audioRate * Double(audioInterval) / 8e9)
-    while let made = heldAudio.first {
-      switch hold.verdict(queued: Instant(nanoseconds: made), now: now) {
-      case .wait: return
-      case .drop: tally.audioLost += 1
-      case .send:
-        enqueue(.audio, byteCount: payload + Self.overhead, in: world)
-        hold.noteSent(now: now)
-      }
-      heldAudio.removeFirst()
-    }
+    let byteCount = Int(spec.audioRate * Double(Self.audioInterval) / 8e9)
+    let payload = [UInt8](repeating: 7, count: byteCount)
+    let frame = AudioMediaFrame(
+      length: .milliseconds20, isMarked: false,
+      mediaTime: UInt16(truncatingIfNeeded: world.now / 10_000_000))
+    _ = sender.media.queueAudio(payload.span, frame, now: sender.clock(world.now))
+    drain(sender, in: world)
   }
 
   private func makeFrame(in world: LabWorld) {
     world.schedule(.frame, flow: index, at: world.now + VideoSource.interval)
-    guard !isPaused(world.now), fallback.mode == .audioAndVideo,
-      subscription?.isVideoWanted(at: world.now) ?? true
-    else { return }
-    // What already waits comes off; more than two frames of it, and this one is not encoded.
-    let waiting = pacer.videoDelay
-    guard waiting < 2 * VideoSource.interval else {
+    guard !isPaused(world.now), sender.media.video?.isPublishing == true else { return }
+    let now = sender.clock(world.now)
+    guard let demand = sender.media.videoDemand(on: sender.association, now: now) else {
       tally.framesSkipped += 1
       return
     }
-    let payloadShare = Double(packetPayload) / Double(packetPayload + Self.overhead)
-    let room = (allowance(in: world) - audioLineRate) * payloadShare
-    let correction = 1 - 0.5 * Double(waiting) / Double(VideoSource.interval)
-    let rate = min(max(room * correction, spec.videoLeast), spec.videoMost)
-    var left = source.nextFrame(rate: rate)
-    let most = packetPayload
-    let count = (left + most - 1) / most
-    for place in 0..<count {
-      let size = left / (count - place)
-      left -= size
-      enqueue(.video, byteCount: size + Self.overhead, in: world)
-    }
+    let isKey = source.isFirst || demand.needsKeyFrame
+    let byteCount = source.nextFrame(rate: Double(demand.bitsPerSecond), isKey: isKey)
+    picture = [UInt8](repeating: 9, count: byteCount)
+    let place = pattern.place(isKeyFrame: isKey)
+    guard let size = Self.size else { return }
+    let frame = EncodedFrame(
+      isKeyFrame: isKey, size: size, place: place, quantizer: 30, byteCount: byteCount)
+    let number = sender.media.sendVideo(
+      frame, bytes: &picture, mediaTime: UInt32(truncatingIfNeeded: world.now * 256 / 10_000_000),
+      on: sender.association, now: now)
+    if number != nil { pattern.advance(past: place) }
     tally.frames += 1
-    pump(in: world)
+    drain(sender, in: world)
   }
 
-  /// In audio-only, while the machine probes: up to the estimate, in packets as small as the audio.
-  private func pad(in world: LabWorld, beside audio: Int) {
-    guard let most = fallback.probeRate(now: Instant(nanoseconds: world.now)),
-      pacer.isEmpty(.padding)
-    else { return }
-    let rate = min(most, estimator.estimate * 1.02)
-    var left = Int(rate * Double(audioInterval) / 8e9) - audio
-    while left > 60 {
-      let size = min(left, 250)
-      enqueue(.padding, byteCount: size, in: world)
-      left -= size
-    }
-  }
+  // MARK: Ends
 
-  private func checkFallback(in world: LabWorld) {
-    guard spec.fallsBack else { return }
-    let now = Instant(nanoseconds: world.now)
-    guard let change = fallback.update(estimator.sighting(now: now), now: now) else { return }
-    tally.changes.append((Double(world.now) / 1e9, change))
-    estimator.isElastic = change.mode == .audioAndVideo
-    if change.mode == .audioOnly {
-      pacer.removeAll(.video)
-    } else {
-      pacer.removeAll(.padding)
-      source.restart()
-    }
-  }
-
-  /// What it may use: its estimate, and of a shared uplink its share.
-  private func allowance(in world: LabWorld) -> Double {
-    guard spec.sharesUplink else { return estimator.estimate }
-    return min(estimator.estimate, world.uplink.share(of: index))
-  }
-
-  /// What the endpoint's budget is told of this link.
-  var uplinkLink: UplinkBudget.Link {
-    var link = UplinkBudget.Link()
-    link.estimate = estimator.estimate
-    link.acknowledged = estimator.acknowledgedRate
-    link.isQueued = estimator.isQueued
-    let isAudioOnly = fallback.mode == .audioOnly || subscription?.isAsking == true
-    link.demand = isAudioOnly ? audioLineRate * 2 : (spec.videoMost * 1.05 + audioLineRate)
-    link.weight = spec.weight
-    return link
-  }
-
-  private func enqueue(_ sendClass: SendClass, byteCount: Int, in world: LabWorld) {
-    _ = pacer.enqueue(
-      sendClass, byteCount: byteCount, token: UInt32(sendClass.rawValue),
-      now: Instant(nanoseconds: world.now))
-  }
-
-  private var audioLineRate: Double {
-    spec.audioRate + Double(Self.overhead) * 8e9 / Double(audioInterval)
-  }
-
-  /// Small packets where one of 1200 bytes would hold up the audio.
-  private var packetPayload: Int {
-    min(1_120, max(300, Int(estimator.estimate * 0.012 / 8)))
-  }
-
-  private func pump(in world: LabWorld) {
-    let now = Instant(nanoseconds: world.now)
-    releaseAudio(in: world)
-    pacer.isProbed = hold.isProbing(now: now)
-    let share = allowance(in: world) / max(estimator.estimate, 1)
-    pacer.rate = estimator.pacingRate * share
-    pacer.inFlightLimit = estimator.inFlightLimit
-    while let packet = pacer.next(now: now, bytesInFlight: history.bytesInFlight) {
-      transmit(packet, in: world)
-    }
-    let next = pacer.nextDeadline(now: now, bytesInFlight: history.bytesInFlight)
-    if let next, next.nanoseconds < pumpTime {
-      pumpTime = max(next.nanoseconds, world.now + 10_000)
-      world.schedule(.pump, flow: index, at: pumpTime)
-    }
-  }
-
-  private func transmit(_ paced: PacedPacket, in world: LabWorld) {
-    history.record(
-      SentPacket(
-        number: nextNumber, sent: Instant(nanoseconds: world.now),
-        byteCount: paced.byteCount - 28, elicitsFeedback: true, hasMessages: false))
-    tally.sentBytes[Int(paced.sendClass.rawValue)] += paced.byteCount
-    var packet = LabPacket()
-    packet.flow = Int32(index)
-    packet.content =
-      switch paced.sendClass {
-      case .audio: .audio
-      case .padding: .padding
-      default: .video
+  private func wake(_ end: LabEnd, _ event: LabEvent, in world: LabWorld) {
+    guard event.time == end.wake else { return }
+    end.wake = .max
+    let change = end.handleTimeout(now: end.clock(world.now))
+    if end === receiver {
+      if let change { tell(.wanted(change.mode == .audioAndVideo), in: world) }
+      if let rate = receiver.media.video?.pollTest(now: receiver.clock(world.now)) {
+        tell(.test(rate), in: world)
       }
-    packet.isECT = spec.isECT
-    packet.byteCount = paced.byteCount
-    packet.number = nextNumber
-    packet.sent = world.now
-    nextNumber += 1
-    world.send(packet)
-  }
-
-  private func checkTimers(in world: LabWorld) {
-    world.schedule(.senderTimer, flow: index, at: world.now + 10_000_000)
-    let now = Instant(nanoseconds: world.now)
-    history.handleTimeout(now: now)
-    while let outcome = history.poll() { estimator.handle(outcome) }
-    estimator.handleTimeout(bytesInFlight: history.bytesInFlight, now: now)
-    checkFallback(in: world)
-    if let change = subscription?.update(at: world.now) {
-      tally.changes.append((Double(world.now) / 1e9, change))
     }
-    if spec.sharesUplink { world.uplink.note(self, at: world.now) }
-    if keepsSeries { note(world.now) }
-    pump(in: world)
+    drain(end, in: world)
   }
-
-  private func note(_ time: UInt64) {
-    series.append(
-      SeriesPoint(
-        time: time, estimate: estimator.estimate, acknowledged: estimator.acknowledgedRate,
-        delay: estimator.standingDelay, state: "\(estimator.state)",
-        reason: "\(estimator.reason)", inFlight: history.bytesInFlight,
-        limit: estimator.inFlightLimit, waiting: Double(pacer.videoDelay) / 1e6))
-  }
-
-  // MARK: Receiver
 
   /// A packet is at its end: media at the receiver, a report at the sender.
-  func receive(_ packet: LabPacket, in world: LabWorld) {
-    if packet.isReverse { return takeReport(packet.bytes, in: world) }
-    if packet.content == .audio { tally.audioReceived += 1 }
-    subscription?.note(packet.number)
-    tally.receivedBytes[Int(packet.content.rawValue)] += packet.byteCount
-    recorder.record(
-      packet.number, at: local(world.now), isCongestionExperienced: packet.isMarked,
-      demand: .interval, byteCount: packet.byteCount)
-    scheduleReport(in: world)
-  }
-
-  /// The receiver's clock.
-  private func local(_ time: UInt64) -> Instant {
-    Instant(nanoseconds: UInt64(Double(time) * (1 + spec.partsPerMillion / 1e6)) + 7_777_777_777)
-  }
-
-  private func scheduleReport(in world: LabWorld) {
-    guard let deadline = recorder.nextDeadline else { return }
-    let wait = deadline.nanoseconds(since: local(world.now))
-    guard world.now + wait < reportTime else { return }
-    reportTime = world.now + wait
-    world.schedule(.report, flow: index, at: reportTime)
-  }
-
-  private func report(in world: LabWorld) {
-    let now = local(world.now) + .microseconds(1)
-    reportTime = .max
-    guard recorder.isDue(now: now) else { return scheduleReport(in: world) }
-    let bytes = [UInt8](capacity: 700) { output in
-      _ = recorder.writeReport(into: &output, room: 600, now: now)
+  func receive(_ packet: inout LabPacket, in world: LabWorld) {
+    let end = packet.isReverse ? sender : receiver
+    if !packet.isReverse {
+      tally.receivedBytes[Int(packet.content.rawValue)] += packet.byteCount
     }
-    scheduleReport(in: world)
-    guard !bytes.isEmpty else { return }
-    var packet = LabPacket()
-    packet.flow = Int32(index)
-    packet.content = .report
-    packet.isReverse = true
-    packet.bytes = bytes
-    packet.byteCount = bytes.count + 25 + 28
-    tally.reportBytes += packet.byteCount
-    world.send(packet)
+    end.receive(&packet.bytes, isMarked: packet.isMarked, now: end.clock(world.now))
+    drain(end, in: world)
   }
 
-  private func takeReport(_ bytes: [UInt8], in world: LabWorld) {
-    let now = Instant(nanoseconds: world.now)
-    var reader = FrameReader(bytes.span)
-    guard let frame = try? reader.next(), case .feedback(let feedback) = frame,
-      (try? history.handle(feedback, in: bytes.span, now: now)) != nil
-    else { return tally.badReports += 1 }
-    while let outcome = history.poll() { estimator.handle(outcome) }
-    hold.handleReport(
-      hasNews: history.hasNews, overdue: history.overdue,
-      roundTrip: estimator.baseRoundTrip, now: now)
-    guard history.hasNews else { return }
-    estimator.finishReport(
-      roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
-    pump(in: world)
+  private func drain(_ end: LabEnd, in world: LabWorld) {
+    let now = end.clock(world.now)
+    while let (sendClass, bytes) = end.poll(now: now) {
+      var packet = LabPacket()
+      packet.flow = Int32(index)
+      packet.isReverse = end === receiver
+      packet.content = packet.isReverse ? .report : Self.content(of: sendClass)
+      packet.isECT = spec.isECT && !packet.isReverse
+      packet.byteCount = bytes.count + 28
+      packet.bytes = bytes
+      packet.sent = world.now
+      if packet.isReverse {
+        tally.reportBytes += packet.byteCount
+      } else {
+        tally.sentBytes[Int(sendClass.rawValue)] += packet.byteCount
+      }
+      world.send(packet)
+    }
+    noteMode(in: world)
+    guard let deadline = end.nextDeadline(after: world.now), deadline < end.wake else { return }
+    end.wake = max(deadline, world.now + 10_000)
+    world.schedule(end === sender ? .senderWake : .receiverWake, flow: index, at: end.wake)
   }
 
-  /// IP, UDP, DATA header, tag, and a media frame's own.
-  static let overhead = 28 + 25 + 3
+  private static func content(of sendClass: SendClass) -> LabPacket.Content {
+    switch sendClass {
+    case .audio: .audio
+    case .feedback, .message: .report
+    case .retransmission, .video: .video
+    case .padding: .padding
+    }
+  }
+
+  // MARK: Messages of the call
+
+  /// What the ends of a call tell each other by messages; here 100 ms later.
+  private enum Control {
+    /// To the sender: the other side wants video; it asks for a test of so many bit/s.
+    case wanted(Bool), test(UInt32)
+    /// To the receiver: what is sent.
+    case state(MediaState)
+  }
+
+  private func tell(_ control: Control, in world: LabWorld) {
+    controls.append(control)
+    world.schedule(.control, flow: index, at: world.now + 100_000_000)
+  }
+
+  private func deliverControl(in world: LabWorld) {
+    guard !controls.isEmpty else { return }
+    switch controls.removeFirst() {
+    case .wanted(let isWanted): _ = sender.media.video?.handleWanted(isWanted)
+    case .test(let rate):
+      sender.media.video?.handleTest(rate, now: sender.clock(world.now))
+    case .state(let state): receiver.media.video?.remote = state
+    }
+    drain(sender, in: world)
+    drain(receiver, in: world)
+  }
+
+  private func noteMode(in world: LabWorld) {
+    guard let video = sender.media.video else { return }
+    if video.state != toldState {
+      toldState = video.state
+      tell(.state(video.state.union(.audio)), in: world)
+    }
+    let mode: FallbackMachine.Mode = video.isPublishing ? .audioAndVideo : .audioOnly
+    guard mode != self.mode else { return }
+    self.mode = mode
+    if mode == .audioAndVideo { source.restart() }
+    tally.changes.append((Double(world.now) / 1e9, ModeChange(mode: mode)))
+  }
+
+  // MARK: Series
+
+  private func checkTimer(in world: LabWorld) {
+    world.schedule(.senderTimer, flow: index, at: world.now + 10_000_000)
+    if spec.sharesUplink { world.uplink.divide(at: world.now) }
+    drain(sender, in: world)
+    guard keepsSeries, let uplink = sender.association.uplink else { return }
+    let video = sender.media.video
+    series.append(
+      SeriesPoint(
+        time: world.now, estimate: uplink.estimator.estimate,
+        acknowledged: uplink.estimator.acknowledgedRate, delay: uplink.estimator.standingDelay,
+        state: "\(uplink.estimator.state)", reason: "\(uplink.estimator.reason)",
+        inFlight: sender.association.history.bytesInFlight,
+        limit: uplink.estimator.inFlightLimit,
+        waiting: Double(uplink.gate.duration(video?.sender.queuedByteCount ?? 0)) / 1e6))
+  }
+
+  private static let audioInterval: UInt64 = 20_000_000
+  private static let size = PictureSize(width: 640, height: 480)
+}
+
+/// What goes out from now on.
+package struct ModeChange: Sendable {
+  package var mode: FallbackMachine.Mode
 }
 
 /// One line of a plot.
@@ -342,11 +251,11 @@ package struct MediaTally: Sendable {
   package var framesSkipped = 0
   package var sentBytes = Array(repeating: 0, count: 6)
   package var receivedBytes = Array(repeating: 0, count: 6)
+  /// All that the receiver sends: reports, and what asks for pictures again.
   package var reportBytes = 0
-  package var badReports = 0
   /// What was offered to a link that passed nothing.
   package var outageBytes = 0
-  /// Falls back and returns: when, and why.
-  package var changes: [(Double, FallbackMachine.Change)] = []
+  /// Falls back and returns: when, and to what.
+  package var changes: [(Double, ModeChange)] = []
   package var reserve = 0.0
 }

@@ -1,25 +1,29 @@
 import Congestion
+import Peer
 import Primitives
 
-/// The uplink of an endpoint with several links: `UplinkBudget`, divided every 50 ms.
+/// The uplink of an endpoint with several calls: `UplinkBudget`, divided every 50 ms as
+/// `PeerMachine` does it.
 struct SharedUplink {
   private var budget = UplinkBudget()
-  /// By flow, the link's number in the budget.
-  private var numbers: [Int: Int] = [:]
+  private var ends: [(end: LabEnd, number: Int)] = []
   private var due: UInt64 = 0
 
-  mutating func note(_ flow: MediaFlow, at time: UInt64) {
-    let now = Instant(nanoseconds: time)
-    if numbers[flow.index] == nil { numbers[flow.index] = budget.addLink() }
-    guard let number = numbers[flow.index] else { return }
-    budget.note(number, flow.uplinkLink, now: now)
-    guard time >= due else { return }
-    due = time + 50_000_000
-    budget.divide(now: now)
+  mutating func add(_ end: LabEnd) {
+    if let number = budget.addLink() { ends.append((end, number)) }
   }
 
-  func share(of flow: Int) -> Double {
-    guard let number = numbers[flow] else { return .infinity }
-    return budget.share(of: number)
+  mutating func divide(at time: UInt64) {
+    guard time >= due else { return }
+    due = time + 50_000_000
+    for (end, number) in ends {
+      let now = end.clock(time)
+      guard let need = end.media.uplinkNeed(on: end.association, now: now) else { continue }
+      end.association.uplink?.weight = need.weight
+      budget.note(number, need, now: now)
+    }
+    guard let first = ends.first?.end else { return }
+    budget.divide(now: first.clock(time))
+    for (end, number) in ends { end.association.uplink?.share = budget.share(of: number) }
   }
 }

@@ -4,24 +4,23 @@ import Primitives
 /// about the target, made good over one second; it follows a new target with the next frame.
 struct VideoSource {
   static let interval: UInt64 = 33_333_333
-  private static let firstFrameFactor = 3.0
+  private static let keyFrameFactor = 3.0
   private var random: RandomSource
   /// What the frames so far were above the target, in bits.
   private var surplus = 0.0
-  private var hasBegun = false
+  /// Nothing has been encoded since the beginning or the last restart.
+  private(set) var isFirst = true
 
   init(random: RandomSource) { self.random = random }
 
   /// Bytes of the next frame at `rate` bit/s.
-  mutating func nextFrame(rate: Double) -> Int {
+  mutating func nextFrame(rate: Double, isKey: Bool) -> Int {
     let mean = rate * Double(Self.interval) / 1e9
     var noise = -3.0
     for _ in 0..<6 { noise += random.unit() }
     var bits = mean * (1 + 0.15 * noise * 1.41) - surplus * 0.1
-    if !hasBegun {
-      bits = mean * Self.firstFrameFactor
-      hasBegun = true
-    }
+    if isKey { bits = mean * Self.keyFrameFactor }
+    isFirst = false
     bits = max(bits, 600)
     surplus = min(max(surplus + bits - mean, -mean * 10), mean * 10)
     return Int(bits / 8)
@@ -29,7 +28,7 @@ struct VideoSource {
 
   /// The next frame is a key frame again.
   mutating func restart() {
-    hasBegun = false
+    isFirst = true
     surplus = 0
   }
 }

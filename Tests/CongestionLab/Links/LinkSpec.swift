@@ -1,4 +1,7 @@
-/// What one link of the laboratory does, with the words of `../shared/tools/linkemu`.
+import LinkModel
+import Primitives
+
+/// What one link of a case does; `SimulatedLink` does it.
 package struct LinkSpec: Sendable {
   package var capacity: Capacity
   /// One way, in ns.
@@ -48,16 +51,55 @@ package struct LinkSpec: Sendable {
     return copy
   }
 
-  /// The capacity without the times at which the server stops.
-  var served: Capacity {
-    guard case .steps(var steps) = capacity, !holds.isEmpty else { return capacity }
-    for (from, to) in holds {
-      let before = Capacity.steps(steps).nominalRate(at: to)
-      steps.removeAll { $0.from >= from && $0.from <= to }
-      steps.append(.init(from: from, bitsPerSecond: 0))
-      steps.append(.init(from: to, bitsPerSecond: before))
-      steps.sort { $0.from < $1.from }
+  /// As the link model takes it.
+  var conditions: LinkConditions {
+    var conditions = LinkConditions(delay: .nanoseconds(Int64(delay)))
+    let length = LinkConditions.Rate.Queue.time(.nanoseconds(Int64(queue)))
+    switch capacity {
+    case .rates(let schedule):
+      conditions.schedule = LinkConditions.ScheduledRate(
+        held(schedule), queue: length,
+        marksAbove: marksAbove.map { Duration.nanoseconds(Int64($0)) })
+    case .recorded(let trace):
+      let bytes = Double(queue) / 1e9 * trace.meanBitsPerSecond / 8
+      conditions.trace = LinkConditions.TracedRate(trace, queue: .bytes(max(1_600, Int(bytes))))
+      conditions.trace?.start = .zero
     }
-    return .steps(steps)
+    conditions.loss = loss(at: 0)
+    switch jitter {
+    case .none: break
+    case .exponential(let mean, let most):
+      conditions.jitter = .exponential(mean: .nanoseconds(Int64(mean)))
+      conditions.mostJitter = .nanoseconds(Int64(most))
+    case .normal(let deviation):
+      conditions.jitter = .normal(deviation: .nanoseconds(Int64(deviation)))
+      conditions.mostJitter = .nanoseconds(Int64(3 * deviation))
+    }
+    conditions.stalls = stalls.map { stalls in
+      LinkConditions.Stalls(
+        every: .nanoseconds(Int64(stalls.mean)), length: .nanoseconds(Int64(stalls.length)))
+    }
+    conditions.aggregates = aggregates
+    conditions.blackouts = blackouts.map { from, to in
+      LinkConditions.Blackout(from: Instant(nanoseconds: from), to: Instant(nanoseconds: to))
+    }
+    conditions.policer = policer.map { TokenBucket(bitsPerSecond: $0.rate, burst: $0.burst) }
+    return conditions
+  }
+
+  /// Independent loss at a moment, in ns.
+  func loss(at time: UInt64) -> LinkConditions.Loss {
+    let spell = lossy.first { $0.from <= time && time < $0.to }
+    let share = max(loss, spell?.share ?? 0)
+    return share > 0 ? .random(share) : .none
+  }
+
+  private func held(_ schedule: RateSchedule) -> RateSchedule {
+    var held = schedule
+    for (from, to) in holds {
+      held =
+        held.holding(from: Instant(nanoseconds: from), to: Instant(nanoseconds: to)) ?? held
+    }
+    return held
   }
 }
