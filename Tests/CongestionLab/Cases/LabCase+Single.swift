@@ -12,7 +12,7 @@ extension LabCase {
       ]),
     LabCase(
       "const200k", "the same at 200 kbit/s", LinkSpec(.constant(2e5), delay: 25), seconds: 60,
-      [.utilisation(0.9), .wait(40), .start(), .drops(), .feedbackShare(5.05)]),
+      [.utilisation(0.9), .wait(40), .start(), .drops(), .feedbackShare(5)]),
     LabCase(
       "const10M", "the same at 10 Mbit/s", LinkSpec(.constant(10e6), delay: 25), seconds: 60,
       [.utilisation(0.9), .wait(40), .start(), .drops()]),
@@ -124,6 +124,8 @@ extension LabCase {
     flows: [FlowSpec.media.with { $0.isECT = true }], seconds: 60,
     [.utilisation(0.95), .wait(6), .start()])
 
+  /// The goals of the first two are not met (docs/decisions/0070): a receiver that sends no media
+  /// reports less often, because it knows little of the way back.
   private static let cellular: [LabCase] = [
     LabCase(
       "cell", "LTE Verizon-LTE-short.up, RTT 40, queue 2 s",
