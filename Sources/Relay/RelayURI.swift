@@ -51,7 +51,7 @@ package struct RelayURI: Hashable, Sendable {
       rest = text[colon...]
     }
     let isName = host.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"/@#?[]".utf8.contains($0) }
-    guard !host.isEmpty, isName else { return nil }
+    guard !host.isEmpty, host.utf8.count <= longestHost, isName else { return nil }
     if rest.isEmpty { return (String(host), nil) }
     guard rest.first == ":", rest.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }),
       let port = UInt16(rest.dropFirst()), port > 0
@@ -59,6 +59,8 @@ package struct RelayURI: Hashable, Sendable {
     return (String(host), port)
   }
 
+  /// Bytes: with scheme, port and transport written out it still fits the 255 of `init`.
+  private static let longestHost = 225
   /// RFC 8656 §6.
   private static let plainPort: UInt16 = 3478
   private static let securePort: UInt16 = 5349
