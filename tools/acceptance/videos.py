@@ -542,7 +542,8 @@ def narrow_line_falls_back_to_audio_and_returns(lab):
     returned = at(back) - widened
     again = bob.wait_line(
         lambda line: (
-            line.get("name") == "remoteVideoChanged"
+            line.get("name") == "streamChanged"
+            and line["stream"] == "remoteVideo"
             and line["state"] == "decoding"
             and line["reason"] == "audioFallbackRecovery"
         ),
