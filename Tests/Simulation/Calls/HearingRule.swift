@@ -101,10 +101,6 @@ extension CallWorld {
       // There and back, and once more for what asks.
       patience += (line.up.delay + line.down.delay) * 2
       if line.up.loses || line.down.loses { patience += mediaInterval * HearingRule.lossyFrames }
-      // A spell in which everything is lost is a cut of its own: two of them each way.
-      for direction in [line.up, line.down] {
-        if case .spells(let spells) = direction.loss { patience += spells.meanLossy * 2 }
-      }
     }
     return patience
   }

@@ -75,9 +75,9 @@ extension Testimony {
     if one == other { return wrong }
     // A program that came when the call was over rings for a moment, and is told that it is.
     if other == .cancelled, let rang = callee.time(of: .incoming), rang > ended { return wrong }
-    // One of several programs is in a call, and says so; the others ring on.
+    // One of several programs refuses as busy by itself, and the others ring on to a timeout.
     let programs = sides.count { $0.call == caller.call && !$0.isCaller }
-    if other == .busy, programs > 1 { return wrong }
+    if other == .busy, one == .timeout, callee.endedLocally, programs > 1 { return wrong }
     let actedAtOnce =
       caller.endedLocally && callee.endedLocally
       && max(ended, otherEnded) - min(ended, otherEnded) <= raceWindow
