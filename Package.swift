@@ -281,3 +281,17 @@ let package = Package(
     tests("ListenTests", ["ListenCommand", "Audio", "Primitives"]),
   ] + fuzzing
 )
+
+// For quick work: only these test targets, comma-separated, and what they are made of.
+if let wanted = Context.environment["EARSHOT_TEST_TARGETS"] {
+  var reached = Set<String>()
+  var open = wanted.split(separator: ",").map(String.init)
+  while let name = open.popLast() {
+    guard reached.insert(name).inserted,
+      let target = package.targets.first(where: { $0.name == name })
+    else { continue }
+    for case .byNameItem(let dependency, _) in target.dependencies { open.append(dependency) }
+  }
+  package.targets.removeAll { !reached.contains($0.name) }
+  package.products = []
+}
