@@ -109,6 +109,7 @@ package final class Association {
       observedAddress = pong.observed
       pongsReceived &+= 1
       answerCount &+= 1
+      consent.noteAnswer(now: now)
     case .feedback(let feedback): handle(feedback, in: packet, now: now)
     case .message(let message, let bytes): handle(message, packet.bytes(at: bytes), now: now)
     case .credit(let credit): messages.handle(credit)
@@ -137,6 +138,9 @@ package final class Association {
   /// The peer sent media, or answered: nothing need be asked for a while.
   package func noteProof(now: Instant) { lastProof = now }
 
+  /// A path check was answered by the path that media takes.
+  func notePathAnswer(now: Instant) { consent.noteAnswer(now: now) }
+
   /// A frame did not parse.
   func noteViolation() {
     violations += 1
@@ -157,7 +161,7 @@ package final class Association {
     settleOutcomes(now: now)
     // That nothing comes proves no path, and says nothing of what it carries.
     guard history.hasNews else { return }
-    consent.noteNews(now: now)
+    consent.noteAnswer(now: now)
     answerCount &+= 1
     uplink?.finishReport(
       roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)

@@ -133,10 +133,16 @@ extension CallLink {
     _ response: PathResponseFrame, from source: SocketAddress, to local: LocalAddressID,
     now: Instant
   ) {
+    let answersBefore = agent.counters.answers
     if let change = agent.handleResponse(
       token: response.token, from: source, to: local, seenAs: response.observed, now: now)
     {
       pathChanges.append(change)
+    }
+    if agent.counters.answers != answersBefore,
+      DatagramPath(source, local: local) == agent.selectedPath
+    {
+      association?.notePathAnswer(now: now)
     }
   }
 

@@ -9,9 +9,9 @@ import Primitives
 struct MediaConsent: Sendable {
   /// Silence of the peer after which media stops.
   static let silence = Duration.seconds(15)
-  /// How long media goes on without a report that any of it arrived, whatever else comes (RFC 7675
+  /// How long media goes on without an answer to anything of ours, whatever else comes (RFC 7675
   /// §5.1: consent lasts for 30 s).
-  static let withoutNews = Duration.seconds(30)
+  static let withoutAnswer = Duration.seconds(30)
   /// Between PINGs while media is stopped: a path that is back is used again within that time and
   /// one round trip.
   static let pingInterval = Duration.milliseconds(250)
@@ -19,22 +19,23 @@ struct MediaConsent: Sendable {
   static let rarePingInterval = Duration.milliseconds(500)
 
   private var lastOpened: Instant
-  private var lastNews: Instant
+  private var lastAnswer: Instant
   private var lastPing = Instant.zero
 
   init(now: Instant) {
     lastOpened = now
-    lastNews = now
+    lastAnswer = now
   }
 
   /// A packet opened under the session's keys.
   mutating func notePacket(now: Instant) { lastOpened = now }
 
-  /// The peer reported an arrival.
-  mutating func noteNews(now: Instant) { lastNews = now }
+  /// The peer reported an arrival, or sent PONG, or PATH_RESPONSE came by the path that media takes:
+  /// what we sent arrived. The report may be lost where one of the others is not.
+  mutating func noteAnswer(now: Instant) { lastAnswer = now }
 
-  /// Whether the peer has reported an arrival in the last second.
-  func isFresh(now: Instant) -> Bool { now < lastNews + .seconds(1) }
+  /// Whether something of ours was answered in the last second.
+  func isFresh(now: Instant) -> Bool { now < lastAnswer + .seconds(1) }
 
   func isGiven(now: Instant) -> Bool { now < expiry }
 
@@ -47,9 +48,9 @@ struct MediaConsent: Sendable {
 
   /// When the next PING is due unless something comes.
   var nextPing: Instant {
-    let isAway = lastPing > lastOpened + Self.withoutNews
+    let isAway = lastPing > lastOpened + Self.withoutAnswer
     return max(expiry, lastPing + (isAway ? Self.rarePingInterval : Self.pingInterval))
   }
 
-  private var expiry: Instant { min(lastOpened + Self.silence, lastNews + Self.withoutNews) }
+  private var expiry: Instant { min(lastOpened + Self.silence, lastAnswer + Self.withoutAnswer) }
 }

@@ -15,11 +15,11 @@ import Testing
     #expect(consent.isGiven(now: Self.start + .seconds(17)))
   }
 
-  @Test func `packets without a report of an arrival carry it for thirty seconds`() {
+  @Test func `packets that answer nothing carry it for thirty seconds`() {
     var consent = MediaConsent(now: Self.start)
     for second in 1...40 { consent.notePacket(now: Self.start + .seconds(Int64(second))) }
     #expect(!consent.isGiven(now: Self.start + .seconds(40)))
-    consent.noteNews(now: Self.start + .seconds(41))
+    consent.noteAnswer(now: Self.start + .seconds(41))
     #expect(consent.isGiven(now: Self.start + .seconds(41)))
   }
 

@@ -46,4 +46,11 @@ import Testing
       #expect(totals.outcomes[outcome, default: 0] >= 10, "\(totals.outcomes)")
     }
   }
+
+  /// One way is cut for a minute on a line that loses everything in spells. Of what answers the
+  /// first PING that gets through, the report is lost and PONG arrives.
+  @Test func `a side that was not heard for a minute speaks at the first answer`() {
+    let totals = sweep(.outage, 9_008_601...9_008_601)
+    #expect(totals.outcomes["completed"] == 1, "\(totals.outcomes)")
+  }
 }
