@@ -96,6 +96,82 @@ public struct ContactBook: Sendable {
     return found
   }
 
+  /// Keeps the identity of a contact card under a name, as verified: whoever took the card from
+  /// its owner need not compare a code.
+  ///
+  /// - Parameter name: `nil` = the one on the card. Another one is this host's own: a call to it
+  ///   goes to the identity.
+  /// - Throws: `identityChanged` when another identity is pinned by that name, `invalidArgument`
+  ///   when there is no name; nothing has changed then.
+  public func keep(_ card: PeerCard, as name: String? = nil) throws(EarshotError) -> Entry {
+    guard let text = name ?? card.name else {
+      throw .invalidArgument("There is no name on the card.", advice: "Add one: --as NAME")
+    }
+    guard let valid = PeerName(text) else { throw .invalidName(text) }
+    let place = KnownPeers.Place.name(valid)
+    let now = SystemClock.wallNanoseconds / 1_000_000_000
+    let found: KnownPeers.Entry? = try update { peers in
+      if let pinned = peers[place], pinned.id != card.id { return pinned }
+      if peers[place]?.card.isEmpty ?? true {
+        _ = peers.see(card.id, at: place, card: card.content.bytes, now: now)
+      }
+      peers.verify(card.id, at: place, now: now)
+      _ = peers.renew(card.content)
+      return peers[place]
+    }
+    guard let found else { throw .invalidName(text) }
+    guard found.id == card.id else {
+      throw EarshotError(
+        .identityChanged, "'\(text)' is pinned to \(found.id), and the card is of \(card.id).",
+        advice: "Add --as with another name; to pin anew: \(commands.forget(text))")
+    }
+    return Entry(place, found)
+  }
+
+  /// Gives a pinned name another one on this host. A call to the new name goes to the identity,
+  /// whatever name that has at its rendezvous.
+  ///
+  /// - Returns: `nil` when the name is not pinned.
+  /// - Throws: `invalidArgument` when the other name is pinned, or no card is kept by which the
+  ///   new name could be told from one at a rendezvous; nothing has changed then.
+  public func rename(_ name: String, to other: String) throws(EarshotError) -> Entry? {
+    guard let valid = PeerName(name) else { throw .invalidName(name) }
+    guard let new = PeerName(other) else { throw .invalidName(other) }
+    let found: (entry: Entry?, hasCard: Bool, isTaken: Bool) = try update { peers in
+      guard let pinned = peers[.name(valid)] else { return (nil, false, false) }
+      let hasCard = !pinned.card.isEmpty
+      let isTaken = !hasCard || !peers.rename(valid, to: new)
+      return (Entry(.name(new), pinned), hasCard, isTaken)
+    }
+    guard let entry = found.entry else { return nil }
+    guard found.hasCard else {
+      throw .invalidArgument(
+        "Nothing is kept of \(name)'s contact card.", advice: "Call \(name) once, then rename.")
+    }
+    guard !found.isTaken else {
+      throw .invalidArgument(
+        "'\(other)' is pinned already.", advice: "Choose another name, or forget that one first.")
+    }
+    return entry
+  }
+
+  /// `HOST:PORT#ID` of the rendezvous on the card that is kept of a name or an ID.
+  public func rendezvous(of target: String) throws(EarshotError) -> String? {
+    try entries(of: target).lazy.compactMap { PeerCard.rendezvous(ofKept: $0.card) }.first
+  }
+
+  private func entries(of target: String) throws(EarshotError) -> [KnownPeers.Entry] {
+    do throws(StorageError) {
+      let peers = try file.read()
+      let places =
+        PeerID(target).map { peers.places(of: $0) }
+        ?? PeerName(target).map { [KnownPeers.Place.name($0)] } ?? []
+      return places.compactMap { peers[$0] }
+    } catch {
+      throw EarshotError(pins: error)
+    }
+  }
+
   private func update<Result>(
     _ change: (inout KnownPeers) -> Result
   ) throws(EarshotError) -> Result {

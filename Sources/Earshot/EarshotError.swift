@@ -12,6 +12,8 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case invalidAddress
     /// A name has a letter that names cannot have, or is too long.
     case invalidName
+    /// Text is no contact card, or its signature is wrong.
+    case invalidCard
     /// A host name has no address.
     case hostNotFound
     /// The rendezvous does not answer.
@@ -104,6 +106,12 @@ extension EarshotError {
     EarshotError(
       .invalidName, "'\(text)' is not a name.",
       advice: "Use 1 to 63 of A-Z a-z 0-9 . _ - that do not read as an ID.")
+  }
+
+  package static func invalidCard(_ reason: String) -> EarshotError {
+    EarshotError(
+      .invalidCard, "The contact card cannot be used. \(reason)",
+      advice: "Copy the whole of it, from earshot: to the last letter; earshot card prints it.")
   }
 
   package static func hostNotFound(_ host: String, detail: String) -> EarshotError {

@@ -39,6 +39,11 @@ extension Endpoint {
     if let peer = record.peer, let name = record.peerName.flatMap({ PeerName($0) }) {
       record.trust = known.trust(in: peer, at: .name(name))
     }
+    if record.trust == .new, let peer = record.peer, let name = known.name(of: peer) {
+      // Pinned by another name than it claims, or than it has none of: that one is right.
+      record.peerName = name.description
+      record.trust = known.trust(in: peer, at: .name(name))
+    }
     if record.trust == .changed {
       refuseChanged(callID)
     } else if let peer = record.peer {

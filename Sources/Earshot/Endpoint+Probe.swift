@@ -70,8 +70,7 @@ extension Endpoint {
     guard case .peer(let text) = target else {
       return try command { machine, now throws(PeerRefusal) in try machine.probe(plan, now: now) }
     }
-    let place = PeerID(text).map(CallTarget.id) ?? PeerName(text).map(CallTarget.name)
-    guard let place else { throw .invalidName(text) }
+    let place = try self.place(of: text)
     var options = InviteOptions()
     if case .name(let name) = place { options.expectedID = known.id(behind: name) }
     try command { machine, now throws(PeerRefusal) in

@@ -175,7 +175,7 @@ public actor Endpoint {
 
   // MARK: - Calls
 
-  /// Invites somebody by name or by ID. Returns at once; what comes of it is told by events.
+  /// Invites somebody by name, by ID or by contact card. Returns at once; what comes of it is told by events.
   ///
   /// Where that one's own call rings here in this moment, it is accepted instead, and is the call
   /// that is returned.
@@ -185,8 +185,7 @@ public actor Endpoint {
     try check(options)
     await takePinChanges()
     guard !isClosed else { throw .closed }
-    let place = PeerID(target).map(CallTarget.id) ?? PeerName(target).map(CallTarget.name)
-    guard let place else { throw .invalidName(target) }
+    let place = try self.place(of: target)
     if let ringing = ringingCall(from: place) {
       try accept(ringing, options)
       tellAnswer(resolve(ringing))
@@ -200,7 +199,7 @@ public actor Endpoint {
     invite.uplinkWeight = options.uplinkWeight
     invite.absence = options.rejoin ?? .zero
     if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
-    let record = CallRecord(.caller, options, target: target)
+    let record = CallRecord(options, place, dialled: target)
     record.ownName = ownName
     let callID = try command { machine, now throws(PeerRefusal) in
       try machine.invite(place, invite, now: now)

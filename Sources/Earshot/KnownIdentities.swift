@@ -35,6 +35,19 @@ final class KnownIdentities: Sendable {
   /// The identity that `name` had the last time.
   func id(behind name: PeerName) -> PeerID? { keeper.state.withLock { $0.peers[.name(name)]?.id } }
 
+  /// The identity that a name means which is this host's own (docs/decisions/0094): it is pinned
+  /// by it, and its card has another name, or none.
+  func id(behindOwn name: PeerName) -> PeerID? {
+    let entry = keeper.state.withLock { $0.peers[.name(name)] }
+    guard let entry, !entry.card.isEmpty, PeerCard.name(ofKept: entry.card) != name else {
+      return nil
+    }
+    return entry.id
+  }
+
+  /// The name that an identity is pinned by.
+  func name(of id: PeerID) -> PeerName? { keeper.state.withLock { $0.peers.name(of: id) } }
+
   /// Who has been pinned by a name, with a card that has the newest device key, and who no more,
   /// since this was asked for the last time.
   func takeFamiliarChanges() -> (come: [(id: PeerID, card: [UInt8])], gone: [PeerID]) {

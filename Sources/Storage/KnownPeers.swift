@@ -107,6 +107,24 @@ package struct KnownPeers: Equatable, Sendable {
     return hasChanged
   }
 
+  /// The first name that `id` is pinned by.
+  package func name(of id: PeerID) -> PeerName? {
+    for place in places where entries[place]?.id == id {
+      if case .name(let name) = place { return name }
+    }
+    return nil
+  }
+
+  /// Gives the pin of one name another name; `false` where there is none, or the other is taken.
+  package mutating func rename(_ name: PeerName, to other: PeerName) -> Bool {
+    guard entries[.name(other)] == nil, let entry = entries.removeValue(forKey: .name(name)),
+      let index = places.firstIndex(of: .name(name))
+    else { return false }
+    places[index] = .name(other)
+    entries[.name(other)] = entry
+    return true
+  }
+
   package mutating func forget(_ place: Place) {
     guard entries.removeValue(forKey: place) != nil else { return }
     places.removeAll { $0 == place }

@@ -48,6 +48,64 @@ struct ContactBookTests {
     #expect(try book.entries().first?.trust == .verified)
   }
 
+  /// Cards of one new identity: with what is given on it.
+  private static func card(
+    _ name: String? = nil, home: Bool = true
+  ) throws -> (text: String, id: PeerID) {
+    let path = FileManager.default.temporaryDirectory
+      .appending(path: "earshot-\(UUID().uuidString)/identity").path
+    let made = try LocalIdentityFile.open(
+      at: path, name: name, rendezvous: home ? "[2001:db8::7]:7401#\(other)" : nil)
+    return (made.card, made.id)
+  }
+
+  @Test func `a card says who, by which name and where`() throws {
+    let (text, id) = try Self.card("dave")
+    let card = try PeerCard("  \(text)\n")
+    #expect(card.id == id && card.name == "dave" && card.text == text)
+    #expect(card.rendezvous == "[2001:db8::7]:7401#\(Self.other)")
+    #expect(try PeerCard(try Self.card(home: false).text).rendezvous == nil)
+  }
+
+  @Test func `a card that was changed or cut short is refused`() throws {
+    let text = try Self.card("dave").text
+    let letters = Array(text)
+    for index in stride(from: 8, to: letters.count, by: 7) {
+      var changed = letters
+      changed[index] = changed[index] == "A" ? "B" : "A"
+      let error = #expect(throws: EarshotError.self) { try PeerCard(String(changed)) }
+      #expect(error?.code == .invalidCard)
+      #expect(throws: EarshotError.self) { try PeerCard(String(letters[..<index])) }
+    }
+  }
+
+  @Test func `keeps who signed a card, and renames them`() throws {
+    let book = try ContactBook(identityFile: try Self.pinned())
+    let (text, id) = try Self.card("dave")
+    let card = try PeerCard(text)
+    #expect(try book.keep(card).place == .name("dave"))
+    #expect(try book.keep(card, as: "david").trust == .verified)
+    #expect(try book.rendezvous(of: "david") == card.rendezvous)
+    #expect(try book.rendezvous(of: "\(id)") == card.rendezvous)
+    #expect(try book.rendezvous(of: "carol") == nil)
+    let other = #expect(throws: EarshotError.self) { try book.keep(card, as: "bob") }
+    #expect(other?.code == .identityChanged && other?.advice.contains("--as") == true)
+    #expect(try book.rename("david", to: "d")?.id == id)
+    #expect(try book.rename("nobody", to: "x") == nil)
+    // Nothing is kept of bob's card, and dave is there already.
+    for (name, new) in [("bob", "robert"), ("d", "dave"), ("d", "d")] {
+      #expect(throws: EarshotError.self) { try book.rename(name, to: new) }
+    }
+    let nameless = try PeerCard(try Self.card().text)
+    let error = #expect(throws: EarshotError.self) { try book.keep(nameless) }
+    #expect(error?.code == .invalidArgument)
+    #expect(try book.keep(nameless, as: "eve").trust == .verified)
+    let places = try book.entries().map(\.place)
+    #expect(
+      places == [.name("bob"), .rendezvous("h:7400"), .name("carol")]
+        + ["dave", "d", "eve"].map { .name($0) })
+  }
+
   @Test(arguments: ["earshot known-peers 1\nname bob\nend 0\n", "#!/bin/sh\n", "earshot"])
   func `leaves a damaged or foreign file as it is, and says which`(text: String) throws {
     let path = try Self.pinned()
@@ -128,6 +186,33 @@ extension CallTests {
       await Task.yield()
     }
     #expect(try pins.entries().contains { $0.place == .name("bob") && $0.id == town.bob.id })
+    await town.close()
+  }
+
+  /// Goal: a name of the host's own means the pinned identity, whatever the rendezvous says of it,
+  /// and whoever is pinned by it is shown by it.
+  @Test(.timeLimit(.minutes(1)))
+  func `an own name and a card reach the identity`() async throws {
+    let town = try await LoopbackTown(["alice", "bob", "carol"])
+    var bob = await Story(town.bob)
+    let file = town.identityFile(of: "bob")
+    let card = try LocalIdentityFile.open(at: file, name: "bob").card
+    let alices = try ContactBook(identityFile: town.identityFile(of: "alice"))
+    // At the rendezvous "carol" is somebody else.
+    _ = try alices.keep(try PeerCard(card), as: "carol")
+    let own = try await Self.call("carol", by: town.alice, rejectedBy: &bob)
+    #expect(own.outcome == .rejected && own.peer == town.bob.id)
+    #expect(own.peerName == "carol" && own.trust == .verified)
+    let byCard = try await Self.call(card, by: town.alice, rejectedBy: &bob)
+    #expect(byCard.outcome == .rejected && byCard.peer == town.bob.id)
+    #expect(byCard.peerName == nil && byCard.trust == .verified)
+
+    let bobs = try ContactBook(identityFile: file)
+    let alice = try LocalIdentityFile.open(at: town.identityFile(of: "alice"), name: "alice").card
+    _ = try bobs.keep(try PeerCard(alice), as: "al")
+    _ = try await town.alice.call("bob", options: CallOptions(source: Tone(), sink: Ear()))
+    let incoming = try #require(await bob.incoming())
+    #expect(incoming.name == "al" && incoming.trust == .verified && incoming.nameTrust == .known)
     await town.close()
   }
 

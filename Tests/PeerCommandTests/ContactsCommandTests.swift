@@ -55,9 +55,34 @@ struct ContactsCommandTests {
     #expect(try run("list").hasPrefix("Nobody is pinned"))
   }
 
+  @Test func `keeps who signed a card, and renames them`() throws {
+    let made = try LocalIdentityFile.open(
+      at: folder.file("other"), name: "dave", rendezvous: "h:7400#\(Self.bob)")
+    #expect(try run("import \(made.card)") == "dave is kept, as verified: \(made.id).")
+    let line = try #require(JSONReader.value(of: try run("import \(made.card) --as d --json")))
+    #expect(line["change"]?.asString == "imported" && line["trust"]?.asString == "verified")
+    #expect(try run("rename d david") == "d is called david from now on: \(made.id).")
+    #expect(try run("list").split(separator: "\n").count == 2)
+    // Where the contact is found is on the card that was kept.
+    let words = ["--identity", folder.file("id")]
+    for target in ["david", made.card, "\(made.id)"] {
+      let call = try CallCommand(Arguments([target] + words)) { _ in nil }
+      #expect(call.online.rendezvous == "h:7400#\(Self.bob)")
+      #expect(call.targetName == (target == made.card ? "dave" : target))
+      let probe = try ProbeOptions(Arguments([target] + words)) { _ in nil }
+      #expect(probe.online.rendezvous == "h:7400#\(Self.bob)" && !probe.isRendezvous)
+      let other = try CallCommand(Arguments([target, "--rendezvous", "x:1"] + words)) { _ in nil }
+      #expect(other.online.rendezvous == "x:1")
+    }
+    let cut = String(made.card.dropLast())
+    #expect(throws: UsageError.self) { try CallCommand(Arguments([cut] + words)) { _ in nil } }
+    #expect(throws: UsageError.self) { try CallCommand(Arguments(["bob"] + words)) { _ in nil } }
+  }
+
   @Test(
     arguments: [
-      ("forget bob", ExitCode.failed), ("verify bob", .failed), ("list", .file),
+      ("forget bob", ExitCode.failed), ("rename bob robert", .failed), ("verify bob", .failed),
+      ("list", .file),
       ("verify bob --id \(PeerID.zero)", .identity),
     ])
   func `what cannot be done has its exit code`(words: String, code: ExitCode) throws {
@@ -74,7 +99,8 @@ struct ContactsCommandTests {
   @Test(
     arguments: [
       "", "lst", "forget", "verify", "verify b:1", "list bob", "forget bob --id \(bob)",
-      "verify bob --id 7", "import x", "rename a b",
+      "verify bob --id 7", "import x", "import", "import earshot:AAAA", "rename a", "rename a b:1",
+      "list --as x", "import x --as a:b",
     ])
   func `a wrong command line is refused with what to write`(words: String) {
     let error = #expect(throws: UsageError.self) {

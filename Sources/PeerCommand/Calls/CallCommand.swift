@@ -3,11 +3,13 @@ package import Earshot
 internal import MediaFiles
 package import Reactor
 
-/// `earshot call NAME|ID`: invites, talks, prints the report.
+/// `earshot call NAME|ID|CARD`: invites, talks, prints the report.
 package struct CallCommand: Sendable {
   package var online: OnlineOptions
   package var sound: SoundOptions
   package var target: String
+  /// The target in a word: a name, or an ID.
+  package var targetName: String
   /// Seconds.
   package var ringTimeout: Double
 
@@ -20,10 +22,13 @@ package struct CallCommand: Sendable {
     online.presence = .calling
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
-    target = try arguments.positional("name or ID")
+    target = try arguments.positional("name, ID or card")
     try arguments.finish()
+    let card = try OnlineOptions.card(target)
+    targetName = card.map { $0.name ?? "\($0.id)" } ?? target
+    online.adoptRendezvous(of: target, card)
     try online.requireRendezvous()
-    guard OnlineOptions.isName(target) || PeerID(target) != nil else {
+    guard card != nil || OnlineOptions.isName(target) || PeerID(target) != nil else {
       throw UsageError(
         "'\(target)' is neither a name nor an ID.",
         advice: "A name has 1 to 63 of A-Z a-z 0-9 . _ -, an ID 52 letters.")
@@ -55,15 +60,15 @@ package struct CallCommand: Sendable {
     options.ringTimeout = .milliseconds(Int64(ringTimeout * 1000))
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     options.knownUplinkBitrate = ProbeMemory(besideIdentity: online.identity)
-      .entry(for: [target], now: now)?.knownUplinkBitrate(now: now)
+      .entry(for: [target, targetName], now: now)?.knownUplinkBitrate(now: now)
     let call: Call
     do throws(EarshotError) {
       call = try await session.endpoint.call(target, options: options)
     } catch {
       throw await session.conclude(CommandFailure(error))
     }
-    console.say("Calling \(target) ...")
-    let run = CallRun(call.id, session, sound, role: .caller, peer: target)
+    console.say("Calling \(targetName) ...")
+    let run = CallRun(call.id, session, sound, role: .caller, peer: targetName)
     run.use(ends)
     return await follow(run, session)
   }

@@ -98,6 +98,31 @@ package struct OnlineOptions: Sendable {
     }
   }
 
+  /// The contact card that is dialled, if it is one.
+  package static func card(_ target: String) throws(UsageError) -> PeerCard? {
+    guard PeerCard.isCard(target) else { return nil }
+    do throws(EarshotError) {
+      return try PeerCard(target)
+    } catch {
+      throw UsageError(error.message, advice: error.advice)
+    }
+  }
+
+  /// Without a rendezvous on the command line: the one on the card that is dialled, or on the card
+  /// of the contact that is.
+  mutating func adoptRendezvous(of target: String, _ card: PeerCard?) {
+    guard rendezvous.isEmpty else { return }
+    if let card {
+      rendezvous = card.rendezvous ?? ""
+      return
+    }
+    do throws(EarshotError) {
+      rendezvous = try ContactBook(identityFile: identity).rendezvous(of: target) ?? ""
+    } catch {
+      // The pins cannot be read: then there is none, which is said.
+    }
+  }
+
   /// Refuses a command line without a rendezvous. Asked last: a misspelt `--rendezvous` is the
   /// likelier mistake, and is named first.
   package func requireRendezvous() throws(UsageError) {

@@ -24,10 +24,14 @@ package struct ProbeOptions: Sendable {
     watches = try arguments.flag("--watch")
     required = try arguments.choice("--require", of: LineUse.allCases.map(\.rawValue))
       .flatMap(LineUse.init)
-    target = try arguments.positional("rendezvous, name or ID")
+    target = try arguments.positional("rendezvous, name, ID or card")
     try arguments.finish()
-    isRendezvous = target.contains(":")
-    if isRendezvous {
+    let card = try OnlineOptions.card(target)
+    isRendezvous = card == nil && target.contains(":")
+    if !isRendezvous { online.adoptRendezvous(of: target, card) }
+    if card != nil {
+      try online.requireRendezvous()
+    } else if isRendezvous {
       try OnlineOptions.check(target)
       online.rendezvous = target
     } else {

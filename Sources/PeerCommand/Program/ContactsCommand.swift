@@ -10,6 +10,9 @@ package struct ContactsCommand: Sendable {
     case forget(String)
     /// The ID is compared with the pinned one; without it the user has compared the short code.
     case verify(String, id: PeerID?)
+    /// Under another name than the one on the card, or under that.
+    case keep(PeerCard, name: String?)
+    case rename(String, to: String)
   }
 
   package var action: Action
@@ -21,40 +24,69 @@ package struct ContactsCommand: Sendable {
     identity = try arguments.option("--identity")
     isJSON = try arguments.flag("--json")
     let id = try arguments.option("--id", wants: "an ID of 52 letters") { PeerID($0) }
+    let other = try arguments.option("--as")
     let word = arguments.optionalPositional()
     guard id == nil || word == "verify" else {
       throw UsageError("--id belongs to verify.", advice: "Name the ID itself.")
     }
+    guard other == nil || word == "import" else {
+      throw UsageError("--as belongs to import.", advice: "Write: earshot contacts rename NAME NEW")
+    }
     switch word {
     case "list": action = .list
     case "forget": action = .forget(try arguments.positional("name, ID or HOST:PORT"))
-    case "verify": action = .verify(try Self.name(&arguments), id: id)
+    case "verify":
+      action = .verify(
+        try Self.name(&arguments, "Write: earshot contacts verify NAME --id ID"), id: id)
+    case "import":
+      if let other { try Self.check(name: other, "Write: earshot contacts import CARD --as NAME") }
+      action = .keep(try Self.card(&arguments), name: other)
+    case "rename":
+      let advice = "Write: earshot contacts rename NAME NEW"
+      action = .rename(
+        try Self.name(&arguments, advice), to: try Self.name(&arguments, advice))
     default: throw Self.unknown(word)
     }
     try arguments.finish()
   }
 
-  private static func name(_ arguments: inout Arguments) throws(UsageError) -> String {
+  private static func name(
+    _ arguments: inout Arguments, _ advice: String
+  ) throws(UsageError) -> String {
     let name = try arguments.positional("name")
-    guard OnlineOptions.isName(name) else {
-      throw UsageError(
-        "'\(name)' is not a name.", advice: "Write: earshot contacts verify NAME --id ID")
-    }
+    try check(name: name, advice)
     return name
+  }
+
+  private static func check(name: String, _ advice: String) throws(UsageError) {
+    guard OnlineOptions.isName(name) else {
+      throw UsageError("'\(name)' is not a name.", advice: advice)
+    }
+  }
+
+  private static func card(_ arguments: inout Arguments) throws(UsageError) -> PeerCard {
+    let text = try arguments.positional("card")
+    guard let card = try OnlineOptions.card(text) else {
+      throw UsageError(
+        "'\(text)' is not a contact card.",
+        advice: "It begins with earshot:, and is what 'earshot card' prints.")
+    }
+    return card
   }
 
   private static func unknown(_ word: String?) -> UsageError {
     guard let word else {
       return UsageError(
         "It is not said what to do with the contacts.",
-        advice: "Write: earshot contacts list, forget or verify.")
+        advice: "Write: earshot contacts \(words.joined(separator: ", ")).")
     }
-    if let absent = NotYet.contacts.first(where: { $0.name == word }) { return absent.error }
-    let near = Arguments.suggestion(word, ["list", "forget", "verify"])
+    let near = Arguments.suggestion(word, words)
     return UsageError(
       "'\(word)' is nothing to do with contacts.",
-      advice: near.isEmpty ? "There are list, forget and verify." : near)
+      advice: near.isEmpty ? "There are \(words.joined(separator: ", "))." : near)
   }
+
+  private static let words = ["list", "import", "rename", "verify", "forget"]
 
   package func run() throws(CommandFailure) -> ExitCode {
     print(Printable.lines(try text()))
@@ -77,6 +109,15 @@ package struct ContactsCommand: Sendable {
           throw Self.notPinned(name, in: book)
         }
         return changed(entry, "verified", "\(name) is verified: \(entry.id).")
+      case .keep(let card, let name):
+        let entry = try book.keep(card, as: name)
+        return changed(
+          entry, "imported", "\(Self.name(of: entry)) is kept, as verified: \(entry.id).")
+      case .rename(let name, let other):
+        guard let entry = try book.rename(name, to: other) else {
+          throw Self.notPinned(name, in: book)
+        }
+        return changed(entry, "renamed", "\(name) is called \(other) from now on: \(entry.id).")
       }
     } catch {
       throw CommandFailure(error)

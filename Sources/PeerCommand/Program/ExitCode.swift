@@ -53,7 +53,7 @@ package enum ExitCode: Int32, Sendable {
   /// What stopped the program (docs/errors.md).
   package init(_ code: EarshotError.Code) {
     switch code {
-    case .invalidAddress, .invalidName, .invalidArgument: self = .usage
+    case .invalidAddress, .invalidName, .invalidCard, .invalidArgument: self = .usage
     case .hostNotFound, .rendezvousUnreachable, .rendezvousNotUnderstood, .wrongClock:
       self = .unreachable
     case .notAllowed, .nameTaken, .noMoreNames, .identitySuperseded, .rendezvousFull:

@@ -7,10 +7,10 @@ package enum Help {
 
       earshot keygen               makes the own identity; prints its ID and contact card
       earshot card [--qr]          prints the own contact card
-      earshot contacts list        shows who is pinned; forget and verify change that
+      earshot contacts list        shows who is pinned; import, rename, forget, verify change it
       earshot doctor               says what this host has and what is in the way of calls
       earshot probe TARGET         measures the line to a rendezvous or a peer
-      earshot call NAME|ID         invites, talks, prints how it was
+      earshot call NAME|ID|CARD    invites, talks, prints how it was
       earshot answer               registers, and waits for calls
       earshot token new|sign|show  who may register at a rendezvous with --require-token, off line
       earshot inspect FILE         explains a pcapng, an events file, a capture of arrivals or a
@@ -77,6 +77,8 @@ package enum Help {
     usage: earshot contacts list [--identity FILE] [--json]
            earshot contacts forget NAME|ID|HOST:PORT
            earshot contacts verify NAME [--id ID]
+           earshot contacts import CARD [--as NAME]
+           earshot contacts rename NAME NEW
 
     Shows and changes who is pinned, in FILE.known-peers. A program that runs takes a change over
     before its next call.
@@ -86,6 +88,10 @@ package enum Help {
                            HOST:PORT the key of that rendezvous
       verify               you compared the short code of a call with NAME by voice; --id ID compares
                            the ID that NAME gave you with the pinned one: exit 7 if it is another
+      import               keep who signed the card that earshot card prints, as verified, by the
+                           name on it or --as NAME; call NAME then needs no --rendezvous where the
+                           card has one
+      rename               call them by a name of your own; it means this identity from then on
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
       --json               print one JSON object a line
 
@@ -179,7 +185,7 @@ package enum Help {
     """
 
   private static let probe = """
-    usage: earshot probe HOST:PORT|NAME|ID [options]
+    usage: earshot probe HOST:PORT|NAME|ID|CARD [options]
 
     Measures the line to a rendezvous (HOST:PORT) or to a peer that answers, in both directions, and
     says what it is fit for: delay, loss, jitter and what it carries, idle and full. Never sends
@@ -204,10 +210,11 @@ package enum Help {
     """
 
   private static let call = """
-    usage: earshot call NAME|ID [options]
+    usage: earshot call NAME|ID|CARD [options]
 
     Invites, talks, prints how it was. With --duration it hangs up after that; otherwise when the
     played file has been heard to its end; with the test tone it talks until q or SIGINT.
+    A CARD is what earshot card prints; it says at which rendezvous its owner is.
 
       --ring-timeout SECONDS   how long it may ring        (default: 15)
 

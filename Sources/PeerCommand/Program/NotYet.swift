@@ -15,16 +15,6 @@ package enum NotYet {
       advice: "Programs can receive messages in a call: CallProgress.message of the library."),
   ]
 
-  /// Of `contacts`.
-  package static let contacts: [AbsentFeature] = [
-    AbsentFeature(
-      "import", "this version imports no contact cards yet.",
-      advice: "Call the name once, then: earshot contacts verify NAME --id ID"),
-    AbsentFeature(
-      "rename", "this version renames no contacts yet.",
-      advice: "A contact has the name that it is called by."),
-  ]
-
   /// Options of a command: none at present.
   package static func options(of command: Subcommand) -> [AbsentFeature] { [] }
 }
