@@ -95,27 +95,50 @@ package struct Arguments: Sendable {
     return value
   }
 
-  /// A number that need not be whole, in `unit`: "seconds".
+  /// A number that need not be whole, in `unit`: "seconds". One of seconds or minutes may be
+  /// written with a unit of its own: `500ms`, `10s`, `5m`, `1h`, `2d`.
   package mutating func number(
     _ name: String, _ unit: String, in range: ClosedRange<Double>
   ) throws(UsageError) -> Double? {
     let bounds = "\(Self.short(range.lowerBound)) and \(Self.short(range.upperBound))"
     return try option(name, wants: "a number of \(unit) between \(bounds)") { text in
-      // Double reads "nan", "inf" and hexadecimal as well, which nobody means here.
-      guard text.utf8.allSatisfy({ Self.decimalLetters.contains($0) }), let value = Double(text)
-      else { return nil }
-      return range.contains(value) ? value : nil
+      let value = Self.secondsIn[unit].flatMap { Self.time(text, in: $0) } ?? Self.decimal(text)
+      return value.flatMap { range.contains($0) ? $0 : nil }
     }
   }
 
-  /// A whole number, in `unit`: "packets".
+  /// A number with a unit of time, in units of `seconds`; `nil` without one.
+  private static func time(_ text: String, in seconds: Double) -> Double? {
+    let letters = String(text.drop { !$0.isLetter })
+    guard let length = lengths[letters] else { return nil }
+    return decimal(text.dropLast(letters.count)).map { $0 * length / seconds }
+  }
+
+  /// Double reads "nan", "inf" and hexadecimal as well, which nobody means here.
+  private static func decimal(_ text: some StringProtocol) -> Double? {
+    text.utf8.allSatisfy { decimalLetters.contains($0) } ? Double(text) : nil
+  }
+
+  /// Seconds.
+  private static let lengths = ["ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400]
+  private static let secondsIn: [String: Double] = ["seconds": 1, "minutes": 60]
+
+  /// A whole number, in `unit`: "packets". It may end in K, M or G: thousands, millions, billions.
   package mutating func integer(
     _ name: String, _ unit: String, in range: ClosedRange<Int>
   ) throws(UsageError) -> Int? {
     let wanted = "a whole number of \(unit) between \(range.lowerBound) and \(range.upperBound)"
     return try option(name, wants: wanted) { text in
-      Int(text).flatMap { range.contains($0) ? $0 : nil }
+      Self.whole(text).flatMap { range.contains($0) ? $0 : nil }
     }
+  }
+
+  /// `2500000`, `2500k` and `2.5M` are the same.
+  private static func whole(_ text: String) -> Int? {
+    let factors: [Character: Double] = ["K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9]
+    guard let last = text.last, let factor = factors[last] else { return Int(text) }
+    guard let value = decimal(text.dropLast()).map({ $0 * factor }) else { return nil }
+    return Int(exactly: value)
   }
 
   /// One of a few words.

@@ -141,7 +141,17 @@ struct EndpointSetup: ~Copyable {
   }
 }
 
-/// `HOST:PORT`, or `HOST:PORT#ID`.
+extension Configuration {
+  /// `HOST:PORT[#ID]` from `HOST[:PORT][#ID]`: without a port it is 7400.
+  package static func completedRendezvous(_ text: String) -> String {
+    let address = text.prefix { $0 != "#" }
+    let isIPv6 = address.hasPrefix("[")
+    let hasPort = isIPv6 ? !address.hasSuffix("]") : address.contains(":")
+    return address.isEmpty || hasPort ? text : "\(address):7400\(text.dropFirst(address.count))"
+  }
+}
+
+/// `HOST:PORT`, or `HOST:PORT#ID`; without a port it is 7400.
 struct RendezvousTarget: Sendable {
   /// Without the ID: what a pin is remembered under.
   let text: String
@@ -150,7 +160,7 @@ struct RendezvousTarget: Sendable {
   init(_ text: String) throws(EarshotError) {
     let parts = text.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
     guard let first = parts.first, !first.isEmpty else { throw .invalidAddress(text) }
-    self.text = String(first)
+    self.text = Configuration.completedRendezvous(String(first))
     if parts.count == 2 {
       guard let id = PeerID(String(parts[1])) else {
         throw .invalidArgument(

@@ -27,7 +27,7 @@ public enum LocalIdentityFile {
   ///     Programs that run with it must be started anew. There must be an identity.
   ///   - path: `nil` means `$XDG_CONFIG_HOME/earshot/identity`.
   ///   - name: The name to put on the card; must be a valid one.
-  ///   - rendezvous: `HOST:PORT#ID` to put on the card; the ID is needed for it to be there.
+  ///   - rendezvous: `HOST[:PORT]#ID` to put on the card; the ID is needed for it to be there.
   public static func open(
     at path: String? = nil, name: String? = nil, rendezvous: String? = nil,
     replacesKey: Bool = false

@@ -111,6 +111,38 @@ struct ArgumentsTests {
     #expect(throws: Never.self) { try Arguments(["--", "--turn"]).refuse(absent) }
   }
 
+  @Test(arguments: [
+    ("2500000", 2_500_000), ("2.5M", 2_500_000), ("2500k", 2_500_000), ("32K", 32_000),
+    ("0.1G", 100_000_000), ("1e3K", 1_000_000), ("0.5", nil), ("2.0005k", nil), ("M", nil),
+    ("2m", nil), ("2 M", nil), ("2MM", nil), ("0x2M", nil), ("1e99G", nil),
+  ])
+  func `a whole number may be of thousands`(text: String, value: Int?) throws {
+    var arguments = Arguments(["--rate", text])
+    do {
+      #expect(
+        try arguments.integer("--rate", "bits a second", in: 1...1_000_000_000) == value)
+    } catch {
+      #expect(value == nil)
+    }
+  }
+
+  @Test(arguments: [
+    ("10", 10), ("10s", 10), ("1500ms", 1.5), ("5m", 300), ("0.5h", 1800), ("1d", 86_400),
+    ("s", nil), ("10 s", nil), ("10x", nil), ("infs", nil), ("3m5s", nil), ("2d", nil),
+  ])
+  func `a time may have a unit`(text: String, seconds: Double?) throws {
+    var arguments = Arguments(["--for", text, "--rejoin=90s", "--mos", "3"])
+    #expect(try arguments.number("--rejoin", "minutes", in: 0.5...20) == 1.5)
+    #expect(try arguments.number("--mos", "points", in: 1...5) == 3)
+    do {
+      #expect(try arguments.number("--for", "seconds", in: 0.1...86_400) == seconds)
+    } catch {
+      #expect(seconds == nil)
+    }
+    var points = Arguments(["--mos", "3s"])
+    #expect(throws: UsageError.self) { try points.number("--mos", "points", in: 1...5) }
+  }
+
   @Test func `one number is not taken for another`() {
     #expect(Arguments.suggestion("30", ["10", "20"]).isEmpty)
     #expect(Arguments.suggestion("vpp8", ["none", "vp8"]) == "Did you mean vp8?")

@@ -51,8 +51,17 @@ struct OptionsTests {
   }
 
   @Test(arguments: [
+    ("h", "h:7400"), ("192.0.2.1", "192.0.2.1:7400"), ("[2001:db8::1]", "[2001:db8::1]:7400"),
+    ("h#\(id)", "h:7400#\(id)"), ("h:1", "h:1"), ("[::1]:2#\(id)", "[::1]:2#\(id)"),
+  ])
+  func `a rendezvous without a port is at 7400`(text: String, whole: String) throws {
+    #expect(try Self.call(["bob", "--rendezvous", text]).online.rendezvous == whole)
+    #expect(try DoctorCommand(Arguments(["--rendezvous", text])) { _ in nil }.plan.rendezvous == [text])
+  }
+
+  @Test(arguments: [
     ["bob"], ["--rendezvous", "h:1"], ["bob", "carol", "--rendezvous", "h:1"],
-    ["b ob", "--rendezvous", "h:1"], ["bob", "--rendezvous", "nowhere"],
+    ["b ob", "--rendezvous", "h:1"], ["bob", "--rendezvous", "#\(id)"],
     ["bob", "--rendezvous", ":7400"], ["bob", "--rendezvous", "h:0"],
     ["bob", "--rendezvous", "h:70000"], ["bob", "--rendezvous", "h:1#short"],
     ["bob", "--rendezvous", "h:1", "--name", "a b"],

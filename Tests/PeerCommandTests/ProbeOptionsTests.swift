@@ -33,6 +33,22 @@ import Testing
   }
 
   @Test(arguments: [
+    ("192.0.2.1", "192.0.2.1:7400"), ("[::1]", "[::1]:7400"), ("localhost", "localhost:7400"),
+    ("line.example.org", "line.example.org:7400"), ("h:1", "h:1"),
+  ])
+  func `an address needs no port, and no rendezvous`(text: String, whole: String) throws {
+    let options = try Self.options([text, "--expected-uplink", "2.5M", "--duration", "10s"])
+    #expect(options.isRendezvous && options.target == whole && options.online.rendezvous == whole)
+    #expect(options.plan.expectedUplink == 2_500_000 && options.plan.seconds == 10)
+  }
+
+  @Test func `what may be a name is one where somebody can be asked`() throws {
+    let named = try Self.options(["b.smith"], rendezvous: "10.0.0.1")
+    #expect(!named.isRendezvous && named.online.rendezvous == "10.0.0.1:7400")
+    #expect(try Self.options(["10.0.0.2"], rendezvous: "10.0.0.1").isRendezvous)
+  }
+
+  @Test(arguments: [
     [], ["bob"], ["h:0"], ["h:1#short"], ["b ob", "--rendezvous", "h:1"],
     ["h:1", "--expected-uplink", "99999"], ["h:1", "--expected-downlink", "5000001"],
     ["h:1", "--duration", "31"], ["h:1", "--duration", "1"], ["h:1", "--require", "music"],

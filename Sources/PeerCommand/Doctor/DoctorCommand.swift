@@ -41,7 +41,7 @@ package struct DoctorCommand: Sendable {
         "--rendezvous was given \(count) times.",
         advice: "Give it at most \(DiagnosisPlan.mostRendezvous) times.")
     }
-    for rendezvous in plan.rendezvous { try OnlineOptions.check(rendezvous) }
+    for rendezvous in plan.rendezvous { _ = try OnlineOptions.checked(rendezvous) }
     guard !plan.measuresLifetime || count > 0 else {
       throw UsageError(
         "--long needs a rendezvous.", advice: "Write --rendezvous HOST:PORT as well.")

@@ -68,7 +68,7 @@ package struct OnlineOptions: Sendable {
     relays = try Self.relays(&arguments)
     relayAuthorities = try arguments.option("--turn-ca")
     rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
-    if !rendezvous.isEmpty { try Self.check(rendezvous) }
+    if !rendezvous.isEmpty { rendezvous = try Self.checked(rendezvous) }
   }
 
   /// The three options of a relay: all of them, or none. Each may be repeated; one user and one
@@ -181,8 +181,9 @@ package struct OnlineOptions: Sendable {
       && PeerID(text) == nil
   }
 
-  /// Whether text is `HOST:PORT` or `HOST:PORT#ID`.
-  package static func check(_ rendezvous: String) throws(UsageError) {
+  /// `HOST:PORT` or `HOST:PORT#ID`, from text that may leave out the port.
+  package static func checked(_ text: String) throws(UsageError) -> String {
+    let rendezvous = Configuration.completedRendezvous(text)
     let parts = rendezvous.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
     let address = parts.first.map(String.init) ?? ""
     let port = address.lastIndex(of: ":").flatMap { colon in
@@ -190,7 +191,7 @@ package struct OnlineOptions: Sendable {
     }
     guard let port, port > 0 else {
       throw UsageError(
-        "'\(rendezvous)' is not the address of a rendezvous.",
+        "'\(text)' is not the address of a rendezvous.",
         advice: "Write HOST:PORT or HOST:PORT#ID, for example 192.0.2.1:7400.")
     }
     if parts.count == 2, PeerID(String(parts[1])) == nil {
@@ -198,5 +199,6 @@ package struct OnlineOptions: Sendable {
         "'\(parts[1])' is not the ID of a rendezvous.",
         advice: "An ID has 52 letters; copy the whole of it.")
     }
+    return rendezvous
   }
 }

@@ -27,17 +27,26 @@ package struct ProbeOptions: Sendable {
     target = try arguments.positional("rendezvous, name, ID or card")
     try arguments.finish()
     let card = try OnlineOptions.card(target)
-    isRendezvous = card == nil && target.contains(":")
+    isRendezvous = card == nil && Self.isAddress(target)
     if !isRendezvous { online.adoptRendezvous(of: target, card) }
+    if !isRendezvous, card == nil, online.rendezvous.isEmpty {
+      // Nobody is there who could know it as a name.
+      isRendezvous = target.contains(".") || target == "localhost"
+    }
     if card != nil {
       try online.requireRendezvous()
     } else if isRendezvous {
-      try OnlineOptions.check(target)
+      target = try OnlineOptions.checked(target)
       online.rendezvous = target
     } else {
       try checkPeer()
     }
     if watches { plan.measuresBandwidth = false }
+  }
+
+  /// With a port, in brackets, or four numbers: no name is meant.
+  private static func isAddress(_ text: String) -> Bool {
+    text.contains(":") || SocketAddress("\(text):1") != nil
   }
 
   private static func plan(_ arguments: inout Arguments) throws(UsageError) -> ProbePlan {

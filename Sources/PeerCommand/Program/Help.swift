@@ -185,7 +185,7 @@ package enum Help {
     """
 
   private static let probe = """
-    usage: earshot probe HOST:PORT|NAME|ID|CARD [options]
+    usage: earshot probe HOST[:PORT]|NAME|ID|CARD [options]
 
     Measures the line to a rendezvous (HOST:PORT) or to a peer that answers, in both directions, and
     says what it is fit for: delay, loss, jitter and what it carries, idle and full. Never sends
@@ -275,7 +275,7 @@ package enum Help {
     """
 
   private static let onlineOptions = """
-      --rendezvous HOST:PORT[#ID]   or $EARSHOT_RENDEZVOUS; #ID pins its identity
+      --rendezvous HOST[:PORT][#ID]   or $EARSHOT_RENDEZVOUS; port 7400; #ID pins its identity
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity); whom it
                            has seen before, and where, it keeps in FILE.known-peers
       --name NAME          the name to be called by: 1 to 63 of A-Z a-z 0-9 . _ -
