@@ -56,7 +56,8 @@ struct OptionsTests {
   ])
   func `a rendezvous without a port is at 7400`(text: String, whole: String) throws {
     #expect(try Self.call(["bob", "--rendezvous", text]).online.rendezvous == whole)
-    #expect(try DoctorCommand(Arguments(["--rendezvous", text])) { _ in nil }.plan.rendezvous == [text])
+    #expect(
+      try DoctorCommand(Arguments(["--rendezvous", text])) { _ in nil }.plan.rendezvous == [text])
   }
 
   @Test(arguments: [
