@@ -76,7 +76,7 @@ struct CongestionPathCost {
     var limits = EstimatorLimits()
     limits.prior = rate
     estimator = BandwidthEstimator(limits)
-    estimator.insistentRate = 60_000
+    estimator.unpacedRate = 60_000
     gate = PacingGate(rate: rate)
   }
 

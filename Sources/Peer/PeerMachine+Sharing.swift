@@ -27,7 +27,7 @@ extension PeerMachine {
       link.media.budgetNumber = link.media.budgetNumber ?? uplink.addLink()
       // What the queue leaves each estimator has the same proportions.
       association.uplink?.weight = need.weight
-      if let number = link.media.budgetNumber { uplink.note(number, need, now: now) }
+      if let number = link.media.budgetNumber { uplink.updateLink(number, need, now: now) }
     }
     uplink.divide(now: now)
     for link in links {

@@ -41,7 +41,7 @@ package struct Uplink: Sendable {
     estimator.finishReport(roundTrip: roundTrip, bytesInFlight: bytesInFlight, now: now)
     queueDelays.add(UInt64(estimator.standingDelay * 1_000))
     let reportRate = Self.reportBits * 1e9 / Double(max(reportInterval, 25_000_000))
-    estimator.insistentRate = audioRate + reportRate
+    estimator.unpacedRate = audioRate + reportRate
     setCeiling(now: now)
     setGate()
   }
@@ -113,7 +113,7 @@ package struct Uplink: Sendable {
 
   /// Audio alone fills the path: it has to shrink, and not to grow back at the first free moment.
   private mutating func setCeiling(now: Instant) {
-    if estimator.isOverburdened {
+    if estimator.isOverloadedByUnpacedTraffic {
       let rate = estimator.acknowledgedRate * 0.85
       if let ceiling, now < ceiling.until {
         self.ceiling = (min(rate, ceiling.rate), ceiling.until)

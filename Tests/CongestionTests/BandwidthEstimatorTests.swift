@@ -13,6 +13,15 @@ import Testing
     #expect(estimator.reason == .prior)
   }
 
+  @Test func `other constants can be handed in`() {
+    var limits = EstimatorLimits()
+    var tuning = EstimatorTuning()
+    tuning.pacing.usual = 1.5
+    limits.tuning = tuning
+    let estimator = BandwidthEstimator(limits)
+    #expect(estimator.pacingRate == 1.5 * estimator.estimate)
+  }
+
   @Test func `keeps its limits whatever is reported`() {
     var random = RandomSource(seed: 3)
     var limits = EstimatorLimits()
@@ -55,14 +64,14 @@ import Testing
   @Test func `a search for a share ends with a queue that nobody would have`() {
     var estimator = BandwidthEstimator()
     let now = Instant(nanoseconds: 10_000_000_000)
-    estimator.acknowledgedRate = 1e6
-    estimator.standingDelay = 1_000_000
+    estimator.path.delivery.acknowledged = 1e6
+    estimator.path.queue.standing = 1_000_000
     estimator.drain.mostDelay = 1_500_000
     estimator.beginCompetition(now: now)
     for (delay, state) in [(2_400_000, .competing), (2_600_000, .holding)]
       as [(Double, BandwidthEstimator.State)]
     {
-      estimator.standingDelay = delay
+      estimator.path.queue.standing = delay
       estimator.compete(elapsed: 50_000, now: now + .milliseconds(50))
       #expect(estimator.state == state)
     }
@@ -98,7 +107,7 @@ private struct LongPacketLine {
     var limits = EstimatorLimits()
     limits.prior = rate
     estimator = BandwidthEstimator(limits)
-    estimator.insistentRate = 60_000
+    estimator.unpacedRate = 60_000
     gate = PacingGate(rate: rate)
   }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Congestion
 
-/// The parts that `BandwidthEstimator` is made of, each alone.
+/// What `BandwidthEstimator` measures with, each part alone.
 @Suite struct EstimatorPartsTests {
   private func packet(sent: Int64, arrival: Int64, _ byteCount: Int64 = 1_000) -> ArrivedPacket {
     ArrivedPacket(sent: sent, arrival: arrival, byteCount: byteCount)
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func `the floor is forgotten after half a minute, unless it is held`() {
-    var least = LeastDelay()
+    var least = BaseDelayFilter()
     least.add(packet(sent: 0, arrival: 20_000))
     var held = least
     held.isHeld = true
@@ -105,77 +105,97 @@ import Testing
     #expect(account.lostInReport == 0)  // Still the same run.
   }
 
-  @Test func `a trial tells a policer from a line that loses`() {
-    for isPolicer in [true, false] {
-      var trial = LossTrial()
-      var losses = LossAccount()
-      var now = Instant(nanoseconds: 1_000_000_000)
-      var most: Double?
-      var sawTrial = false
-      for _ in 0..<400 {
-        now = now + .milliseconds(20)
-        for index in 0..<10 {
-          if index < 2, !isPolicer || trial.rate == nil {
-            losses.addLost()
-          } else {
-            losses.addArrived()
-          }
-        }
-        losses.finishReport(isQueued: false)
-        most = trial.update(
-          losses, estimate: 2e6, delivered: 1e6, cycle: 50_000, now: now)
-        if trial.rate != nil { sawTrial = true }
-        if sawTrial, trial.rate == nil { break }
-      }
-      #expect(sawTrial)
-      #expect(most == (isPolicer ? 0.9e6 : 2e6))
-      #expect(trial.ceiling == (isPolicer ? 0.9e6 : .infinity))
+  @Test func `the standing delay is a minimum, the fresh one of the last packets`() {
+    var queue = QueueingDelay()
+    var window = ArrivalWindow()
+    for index in 0..<30 as Range<Int64> {
+      // 8 ms of queue, every third packet 5 ms more, and the last 10 ms 20 ms.
+      let delay: Int64 = index > 25 ? 20_000 : index % 3 == 0 ? 13_000 : 8_000
+      window.add(packet(sent: index * 4_000, arrival: index * 4_000 + 50_000 + delay))
     }
+    queue.measure(window, above: 50_000, cycle: 60_000, isStarting: false)
+    #expect(queue.standing == 8_000 && queue.fresh == 20_000)
+    #expect(queue.distance(of: 11_000) == 3_000 && queue.distance(of: 9_000_000) == 50_000)
+    queue.subtract(6_000, newest: 20_000)
+    #expect(queue.standing == 2_000 && queue.fresh == 14_000)
+    #expect(abs(queue.scatter - 0.03 * 18_000) < 1e-6)
+    queue.average(elapsed: 200_000)
+    #expect(queue.mean == 200)
+    queue.subtract(1e9, newest: 0)
+    #expect(queue.standing == 0 && queue.fresh == 0)
   }
 
-  @Test func `marks are weighed and forgotten`() {
-    var account = MarkAccount()
-    let begin = Instant(nanoseconds: 5_000_000_000)
-    #expect(!account.isInUse(now: begin))
-    account.add(isMarked: true)
-    account.finishReport(weight: 0.5, now: begin)
-    #expect(account.share == 0.5 && account.isMarked)
-    account.add(isMarked: false)
-    account.finishReport(weight: 0.5, now: begin)
-    #expect(account.share == 0.25 && !account.isMarked)
-    #expect(account.isInUse(now: begin + .seconds(9)))
-    #expect(!account.isInUse(now: begin + .seconds(11)))
+  @Test func `few packets are enough for a queue at the start only`() {
+    var queue = QueueingDelay()
+    var window = ArrivalWindow()
+    window.add(packet(sent: 0, arrival: 50_000))
+    for index in 2..<5 as Range<Int64> {
+      window.add(packet(sent: index * 40_000, arrival: index * 40_000 + 60_000))
+    }
+    queue.measure(window, above: 50_000, cycle: 40_000, isStarting: true)
+    #expect(queue.standing == 10_000)
+    queue.measure(window, above: 50_000, cycle: 40_000, isStarting: false)
+    #expect(queue.standing == 0)
   }
 
-  @Test func `the window of the competition follows RFC 9438`() {
-    var competition = Competition()
+  @Test func `delay variability is of many seconds, and grows with a packet's time`() {
+    var variability = DelayVariability()
+    for _ in 0..<20 { variability.add(30_000, elapsed: 10_000) }
+    #expect(variability.plain == 0)  // A fifth of a second says little of ten.
+    for _ in 0..<500 { variability.add(14_000, elapsed: 100_000) }
+    #expect(variability.plain == 1)
+    #expect(variability.value(packetTime: 5_000) == 1)
+    #expect(abs(variability.value(packetTime: 20_000) - 0.3) < 0.02)
+    #expect(variability.value(packetTime: 50_000) == 0)
+  }
+
+  @Test func `the delivery rate is corrected for what the line loses`() {
+    var delivery = DeliveryRate()
+    var window = ArrivalWindow()
+    for index in 0..<80 as Range<Int64> {
+      window.add(packet(sent: index * 4_000, arrival: 50_000 + index * 4_000))
+    }
+    delivery.measure(window, loss: 0.2, elapsed: 200_000)
+    #expect(abs(delivery.acknowledged - 2.5e6) < 1)
+    #expect(delivery.recent == 2e6 && delivery.most == delivery.acknowledged)
+    #expect(abs(delivery.usual - 2e5) < 1)
+    #expect(delivery.correction(0.9) == delivery.correction(0.4))
+    // Too few packets say nothing.
+    var few = DeliveryRate()
+    var short = ArrivalWindow()
+    for index in 0..<5 as Range<Int64> { short.add(packet(sent: index, arrival: index * 1_000)) }
+    few.measure(short, loss: 0, elapsed: 1_000)
+    #expect(few.acknowledged == 0 && few.recent == 0)
+  }
+
+  @Test func `after a pause of the reports what was before it is tried for a cycle`() {
+    var timing = ReportTiming()
     let begin = Instant(nanoseconds: 1_000_000_000)
-    competition.begin(rate: 1_200_000, roundTrip: 0.4, now: begin)
-    #expect(competition.window == 40 && competition.isSearching)
-    let isReduced = competition.reduce(roundTrip: 0.4, now: begin + .milliseconds(500))
-    #expect(isReduced)
-    #expect(abs(competition.window - 28) < 1e-9 && !competition.isSearching)
-    let isReducedTwice = competition.reduce(roundTrip: 0.4, now: begin + .milliseconds(600))
-    #expect(!isReducedTwice)
-    // K = cbrt(40 × 0.3 / 0.4) = 3.1 s later it is where it was.
-    var now = begin + .milliseconds(600)
-    for _ in 0..<62 {
-      now = now + .milliseconds(50)
-      competition.grow(elapsed: 0.05, roundTrip: 0.4, now: now)
-    }
-    #expect(abs(competition.window - 40) < 2)
+    #expect(timing.isHeard(now: begin) && timing.elapsed(now: begin) == timing.interval)
+    timing.handleReport(elapsed: timing.elapsed(now: begin), now: begin)
+    let late = begin + .milliseconds(400)
+    #expect(timing.elapsed(now: late) == 400_000 && timing.isPause(400_000))
+    #expect(!timing.isPause(300_000))
+    timing.resume(cycle: 120_000, now: late)
+    timing.handleReport(elapsed: 400_000, now: late)
+    #expect(timing.isResuming)
+    #expect(timing.interval == 25_000 + 0.125 * 275_000)  // 400 ms count as 300.
+    timing.handleReport(elapsed: 120_000, now: late + .milliseconds(120))
+    #expect(!timing.isResuming)
   }
 
-  @Test func `a slower flow's queue is the longer one`() {
-    var last = Double.infinity
-    for rate in [1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 3e7] {
-      var limits = EstimatorLimits()
-      limits.start = rate
-      let target = BandwidthEstimator(limits).targetDelay
-      #expect(target <= last)
-      #expect((3_000...26_000).contains(target))
-      last = target
+  @Test func `a path is silent only while something is under way`() {
+    var timing = ReportTiming()
+    let begin = Instant(nanoseconds: 1_000_000_000)
+    timing.handleReport(elapsed: 25_000, now: begin)
+    func isSilent(_ milliseconds: Int, _ bytes: Int) -> Bool {
+      timing.isSilent(
+        bytesInFlight: bytes, cycle: 100_000, now: begin + .milliseconds(milliseconds))
     }
-    #expect(abs(EstimatorTuning.powerLaw(16) - 0.125) < 1e-12)
+    let idle = isSilent(5_000, 0)
+    let soon = isSilent(5_700, 1_000)
+    let late = isSilent(5_701, 1_000)
+    #expect(!idle && !soon && late)
+    #expect(!timing.isHeard(now: begin + .milliseconds(1_000)))
   }
 }

@@ -9,13 +9,13 @@ import Testing
   static func feed(
     _ machine: inout FallbackMachine, from: UInt64, milliseconds: UInt64, estimate: Double,
     loss: Double = 0, delay: Double = 5_000, isHeard: Bool = true, proven: Double? = nil,
-    isRestless: Bool = false
+    isVariable: Bool = false
   ) -> [(UInt64, FallbackMachine.Change)] {
     var changes: [(UInt64, FallbackMachine.Change)] = []
     for time in stride(from: from, to: from + milliseconds, by: 100) {
       let sighting = FallbackMachine.Sighting(
         estimate: estimate, loss: loss, queueDelay: delay, isHeard: isHeard,
-        proven: proven ?? estimate, isRestless: isRestless)
+        deliveryRate: proven ?? estimate, isVariable: isVariable)
       let now = Instant(nanoseconds: (time + 1_000) * 1_000_000)
       if let change = machine.update(sighting, now: now) { changes.append((time, change)) }
     }
@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test func `on a restless line a moment's delay does not end a probe`() {
-    for (delay, milliseconds, isRestless, isOver) in [
+    for (delay, milliseconds, isVariable, isOver) in [
       (30_000.0, 100, true, false), (30_000, 200, true, true), (45_000, 100, true, true),
       (30_000, 100, false, true),
     ] as [(Double, UInt64, Bool, Bool)] {
@@ -91,7 +91,7 @@ import Testing
       _ = Self.feed(&machine, from: 0, milliseconds: 4_300, estimate: 60_000)
       _ = Self.feed(
         &machine, from: 4_300, milliseconds: milliseconds, estimate: 60_000, delay: delay,
-        isRestless: isRestless)
+        isVariable: isVariable)
       let now = Instant(nanoseconds: (4_300 + milliseconds + 1_000) * 1_000_000)
       #expect((machine.probeRate(now: now) == nil) == isOver)
     }
@@ -187,7 +187,7 @@ import Testing
       for tick in 0..<36_000 as Range<UInt64> {
         let estimate = 150_000 * factor * (0.9 + 0.2 * random.unit())
         let sighting = FallbackMachine.Sighting(
-          estimate: estimate, loss: 0, queueDelay: 10_000, isHeard: true, proven: estimate)
+          estimate: estimate, loss: 0, queueDelay: 10_000, isHeard: true, deliveryRate: estimate)
         let now = Instant(nanoseconds: (tick + 1) * 100_000_000)
         if machine.update(sighting, now: now) != nil { changes += 1 }
       }

@@ -21,7 +21,7 @@ import Testing
     _ budget: inout UplinkBudget, _ now: inout Instant, _ links: [Int: UplinkBudget.Link]
   ) {
     now = now + .milliseconds(50)
-    for (number, link) in links { budget.note(number, link, now: now) }
+    for (number, link) in links { budget.updateLink(number, link, now: now) }
     budget.divide(now: now)
   }
 
@@ -31,7 +31,7 @@ import Testing
     for index in 0..<3 {
       let number = budget.addLink()
       #expect(number == index)
-      budget.note(index, link(1e6, acknowledged: 5e5, isQueued: false), now: now)
+      budget.updateLink(index, link(1e6, acknowledged: 5e5, isQueued: false), now: now)
     }
     budget.divide(now: now)
     #expect(budget.total == .infinity)
@@ -44,9 +44,9 @@ import Testing
     for _ in 0..<3 { _ = budget.addLink() }
     for _ in 0..<100 {
       now = now + .milliseconds(50)
-      budget.note(0, link(2e6, acknowledged: 8e5, isQueued: true, weight: 2), now: now)
-      budget.note(1, link(2e6, acknowledged: 6e5, isQueued: true), now: now)
-      budget.note(2, link(2e6, acknowledged: 1e5, isQueued: true, demand: 1e5), now: now)
+      budget.updateLink(0, link(2e6, acknowledged: 8e5, isQueued: true, weight: 2), now: now)
+      budget.updateLink(1, link(2e6, acknowledged: 6e5, isQueued: true), now: now)
+      budget.updateLink(2, link(2e6, acknowledged: 1e5, isQueued: true, demand: 1e5), now: now)
       budget.divide(now: now)
     }
     #expect(abs(budget.total - 1.5e6) < 1e3)
@@ -100,9 +100,9 @@ import Testing
     let now = Instant(nanoseconds: 1_000_000_000)
     _ = budget.addLink()
     #expect(budget.share(of: 0) == .infinity)
-    budget.note(0, link(1e6, acknowledged: 5e5, isQueued: false), now: now)
+    budget.updateLink(0, link(1e6, acknowledged: 5e5, isQueued: false), now: now)
     budget.divide(now: now)
-    budget.note(0, link(8e5, acknowledged: 5e5, isQueued: false), now: now)
+    budget.updateLink(0, link(8e5, acknowledged: 5e5, isQueued: false), now: now)
     #expect(budget.share(of: 0) == 8e5)
   }
 
@@ -136,7 +136,7 @@ import Testing
           link(
             estimate, acknowledged: estimate * random.unit(), isQueued: random.unit() < 0.6,
             demand: random.unit() * 4e6, weight: 0.5 + random.unit()))
-        budget.note(index, links[index], now: now)
+        budget.updateLink(index, links[index], now: now)
       }
       budget.divide(now: now)
       var sum = 0.0

@@ -1,7 +1,19 @@
 import Primitives
 
 /// Packets that arrived or not, report by report.
-struct LossAccount: Sendable, BitwiseCopyable {
+package struct LossAccount: Sendable, BitwiseCopyable {
+  package struct Constants: Sendable, BitwiseCopyable {
+    /// Of losses one after another no more than these count: a longer run is an outage. Tuned.
+    package var countedRun = 3
+    /// Memory of the recent loss, packets: 1 s at 2 Mbit/s.
+    package var recentMemory = 200.0
+    /// Memory of the inherent loss, packets. Tuned.
+    package var inherentMemory = 500.0
+
+    package init() {}
+  }
+
+  private let constants: Constants
   /// Since the last report.
   private var arrived = 0.0
   private var lost = 0.0
@@ -17,6 +29,8 @@ struct LossAccount: Sendable, BitwiseCopyable {
   /// Losses one after another; of a long run, which is an outage, only the first count.
   private var run = 0
 
+  init(_ constants: Constants = Constants()) { self.constants = constants }
+
   mutating func addArrived() {
     arrived += 1
     run = 0
@@ -24,7 +38,7 @@ struct LossAccount: Sendable, BitwiseCopyable {
 
   mutating func addLost() {
     run += 1
-    if run <= Self.countedRun { lost += 1 }
+    if run <= constants.countedRun { lost += 1 }
   }
 
   mutating func addLate() {
@@ -38,49 +52,12 @@ struct LossAccount: Sendable, BitwiseCopyable {
     lostInReport = lost
     settledInReport = all
     guard all > 0 else { return }
-    recent += (lost / all - recent) * min(1, all / 200)
+    recent += (lost / all - recent) * min(1, all / constants.recentMemory)
     if !isQueued {
-      weight = min(weight + all, 500)
+      weight = min(weight + all, constants.inherentMemory)
       inherent += (lost / all - inherent) * min(1, all / weight)
     }
     arrived = 0
     lost = 0
-  }
-
-  private static let countedRun = 3
-}
-
-/// ECN marks, as DCTCP weighs them (RFC 8257 §3.3).
-struct MarkAccount: Sendable, BitwiseCopyable {
-  private var marked = 0.0
-  private var all = 0.0
-  /// Of the packets of the last round trips.
-  private(set) var share = 0.0
-  /// Of those in the last report.
-  private(set) var latest = 0.0
-  /// In the last report.
-  private(set) var isMarked = false
-  private(set) var lastMark: Instant?
-
-  mutating func add(isMarked: Bool) {
-    all += 1
-    if isMarked { marked += 1 }
-  }
-
-  /// - Parameter weight: What part of a round trip the report covers.
-  mutating func finishReport(weight: Double, now: Instant) {
-    guard all > 0 else { return }
-    isMarked = marked > 0
-    if isMarked { lastMark = now }
-    latest = marked / all
-    share += (latest - share) * min(1, weight)
-    marked = 0
-    all = 0
-  }
-
-  /// The path marks: a mark is then told before a queue is.
-  func isInUse(now: Instant) -> Bool {
-    guard let lastMark else { return false }
-    return now - lastMark < .seconds(10)
   }
 }

@@ -43,8 +43,9 @@ package struct FallbackLimits: Sendable, BitwiseCopyable {
   package var mostProbeDelay = 40_000.0
   /// The same while it has not shown the rate yet: a queue before that says that it will not.
   package var mostVainProbeDelay = 20_000.0
-  /// How long it must be so long on a restless line; twice as long a queue counts at once.
-  package var restlessProbeTime = Duration.milliseconds(100)
+  /// How long it must be so long on a line of high delay variability; twice as long a queue counts
+  /// at once.
+  package var variableProbeTime = Duration.milliseconds(100)
   /// For so long before a return the probe goes beyond what that needs: what is carried then is
   /// what video begins with.
   package var riseTime = Duration.milliseconds(1_500)

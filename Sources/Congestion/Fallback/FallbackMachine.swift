@@ -43,20 +43,20 @@ package struct FallbackMachine: Sendable {
     /// A report has come within the last second.
     package var isHeard: Bool
     /// What was really carried lately, in bit/s: growth by formula proves nothing.
-    package var proven: Double
+    package var deliveryRate: Double
     /// Delays change by themselves, as on LTE: a moment's is no queue.
-    package var isRestless: Bool
+    package var isVariable: Bool
 
     package init(
-      estimate: Double, loss: Double, queueDelay: Double, isHeard: Bool, proven: Double,
-      isRestless: Bool = false
+      estimate: Double, loss: Double, queueDelay: Double, isHeard: Bool, deliveryRate: Double,
+      isVariable: Bool = false
     ) {
       self.estimate = estimate
       self.loss = loss
       self.queueDelay = queueDelay
       self.isHeard = isHeard
-      self.proven = proven
-      self.isRestless = isRestless
+      self.deliveryRate = deliveryRate
+      self.isVariable = isVariable
     }
   }
 
@@ -75,7 +75,6 @@ package struct FallbackMachine: Sendable {
   private var probeEnd: Instant?
   private var nextProbe: Instant?
   private var vainPause = Duration.zero
-  private var provenBest = 0.0
 
   package init(_ limits: FallbackLimits) {
     self.limits = limits
@@ -152,10 +151,10 @@ package struct FallbackMachine: Sendable {
   // MARK: Without video
 
   private mutating func probe(_ sighting: Sighting, now: Instant) -> Change? {
-    let isShown = min(sighting.estimate, sighting.proven * 1.05) >= limits.returnRate
+    let isShown = min(sighting.estimate, sighting.deliveryRate * 1.05) >= limits.returnRate
     let mostDelay = isShown ? limits.mostProbeDelay : limits.mostVainProbeDelay
     delayedSince = sighting.queueDelay > mostDelay ? delayedSince ?? now : nil
-    let patience = sighting.isRestless ? limits.restlessProbeTime : .zero
+    let patience = sighting.isVariable ? limits.variableProbeTime : .zero
     let isDelayed = delayedSince.map { now - $0 >= patience } ?? false
     let isSpoilt = sighting.loss > limits.mostReturnLoss || !sighting.isHeard
     let isHurt = isDelayed || sighting.queueDelay > 2 * mostDelay || isSpoilt
@@ -182,7 +181,7 @@ package struct FallbackMachine: Sendable {
   /// Far more than a return needs was carried before the queue came.
   private func hasRisen(_ sighting: Sighting, now: Instant) -> Bool {
     guard let time = risingTime(now: now), time >= limits.shownTime else { return false }
-    return sighting.proven >= limits.risenGain * limits.returnRate
+    return sighting.deliveryRate >= limits.risenGain * limits.returnRate
       && sighting.queueDelay <= limits.mostRisenDelay
   }
 

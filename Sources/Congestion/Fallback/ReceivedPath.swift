@@ -30,7 +30,7 @@ package struct ReceivedPath: Sendable {
   /// - Parameter byteCount: of the datagram.
   package mutating func notePacket(_ number: UInt64, byteCount: Int, now: Instant) {
     slice.byteCount += byteCount + Self.headerByteCount
-    loss.note(number)
+    loss.appendNumber(number)
     lastPacket = now
   }
 
@@ -90,13 +90,13 @@ package struct ReceivedPath: Sendable {
     let isHeard = lastPacket.map { now - $0 < Self.longestPause } ?? false
     return FallbackMachine.Sighting(
       estimate: isKnown ? rate * (isTesting ? 1.05 : 1) : .infinity, loss: lossRate ?? 0,
-      queueDelay: queueDelay, isHeard: isHeard || !isTesting, proven: rate)
+      queueDelay: queueDelay, isHeard: isHeard || !isTesting, deliveryRate: rate)
   }
 
   /// A path of which nothing is asked: no reason to leave anything out.
   package static var quiet: FallbackMachine.Sighting {
     FallbackMachine.Sighting(
-      estimate: .infinity, loss: 0, queueDelay: 0, isHeard: true, proven: 0)
+      estimate: .infinity, loss: 0, queueDelay: 0, isHeard: true, deliveryRate: 0)
   }
 
   /// 150 ms. A sender encodes no picture while more than two frames of 33 ms wait; on a line of 70
@@ -118,7 +118,7 @@ struct NumberLoss: Sendable {
   private var newest: UInt64 = 0
   private var began: Instant?
 
-  mutating func note(_ number: UInt64) {
+  mutating func appendNumber(_ number: UInt64) {
     received += 1
     if first == nil { first = number }
     newest = max(newest, number)
@@ -178,12 +178,12 @@ struct TransitTimes: Sendable {
       restart(at: Int64(clamping: now.nanoseconds) &- mediaTime)
       transit = 0
     }
-    sound.note(transit, now: now)
+    sound.addTransit(transit, now: now)
   }
 
   mutating func notePicture(mediaTime: Int64, now: Instant) {
     let transit = relative(mediaTime, now)
-    picture.note(transit, now: now)
+    picture.addTransit(transit, now: now)
   }
 
   mutating func turn(now: Instant) {
@@ -236,7 +236,7 @@ struct LeastTransit: Sendable {
     return Double(standing - base) / 1_000
   }
 
-  mutating func note(_ transit: Int64, now: Instant) {
+  mutating func addTransit(_ transit: Int64, now: Instant) {
     recent.now = Self.least(recent.now, transit)
     long.now = Self.least(long.now, transit)
   }

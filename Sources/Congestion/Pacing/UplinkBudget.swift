@@ -60,8 +60,8 @@ package struct UplinkBudget: Sendable {
     index >= 0 && index < links.count && links[index].isUsed
   }
 
-  /// Notes what a link's estimator says.
-  package mutating func note(_ index: Int, _ link: Link, now: Instant) {
+  /// Takes what a link's estimator says.
+  package mutating func updateLink(_ index: Int, _ link: Link, now: Instant) {
     guard isLink(index) else { return }
     let before = links[index]
     links[index] = link
@@ -71,7 +71,7 @@ package struct UplinkBudget: Sendable {
     links[index].share = min(before.share, link.estimate, link.demand)
   }
 
-  /// Divides what there is; call it after the notes of a moment.
+  /// Divides what there is; call it after all updates of a moment.
   package mutating func divide(now: Instant) {
     let elapsed = lastUpdate.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 0
     let isFirst = lastUpdate == nil

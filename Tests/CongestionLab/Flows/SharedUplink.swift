@@ -20,7 +20,7 @@ struct SharedUplink {
       let now = end.clock(time)
       guard let need = end.media.uplinkNeed(on: end.association, now: now) else { continue }
       end.association.uplink?.weight = need.weight
-      budget.note(number, need, now: now)
+      budget.updateLink(number, need, now: now)
     }
     guard let first = ends.first?.end else { return }
     budget.divide(now: first.clock(time))

@@ -2,24 +2,23 @@ import Testing
 
 @testable import Congestion
 
-@Suite struct ForeignDelayTests {
-  private static let tuning = EstimatorTuning()
+@Suite struct NonCongestiveDelayTests {
   /// The line, and what is believed of it: a packet of 1200 bytes takes 4.8 ms.
   private static let rate = 2e6
 
   /// Packets sent each 5 ms, that arrive after 25 ms and what `delay` says in ms for each.
   private func left(
-    _ delays: [Double], rate: Double = ForeignDelayTests.rate, byteCount: Int64 = 1_200
+    _ delays: [Double], rate: Double = NonCongestiveDelayTests.rate, byteCount: Int64 = 1_200
   ) -> Double {
-    var foreign = ForeignDelay()
-    for (index, delay) in delays.enumerated() {
+    var delay = NonCongestiveDelay()
+    for (index, late) in delays.enumerated() {
       let sent = Int64(index) * 5_000
-      foreign.add(
+      delay.add(
         ArrivedPacket(
-          sent: sent, arrival: sent + 25_000 + Int64(delay * 1_000), byteCount: byteCount),
-        rate: rate, Self.tuning)
+          sent: sent, arrival: sent + 25_000 + Int64(late * 1_000), byteCount: byteCount),
+        rate: rate)
     }
-    return foreign.value / 1_000
+    return delay.value / 1_000
   }
 
   @Test func `a moment's standstill is not our queue`() {
@@ -48,17 +47,18 @@ import Testing
   }
 
   @Test func `no more is believed than a stall of Wi-Fi takes`() {
-    #expect(left([0, 0, 0, 400, 400, 400, 400, 400]) <= Self.tuning.mostForeign / 1_000)
+    #expect(
+      left([0, 0, 0, 400, 400, 400, 400, 400]) <= NonCongestiveDelay.Constants().most / 1_000)
   }
 
   @Test func `packets far apart, and out of order, say nothing`() {
-    var foreign = ForeignDelay()
+    var delay = NonCongestiveDelay()
     for (sent, arrival) in [(0, 10), (300, 360), (301, 361), (290, 400), (302, 300), (0, 0)] {
-      foreign.add(
+      delay.add(
         ArrivedPacket(
           sent: Int64(sent) * 1_000, arrival: Int64(arrival) * 1_000, byteCount: 1_200),
-        rate: 0, Self.tuning)
+        rate: 0)
     }
-    #expect(foreign.value == 0)
+    #expect(delay.value == 0)
   }
 }
