@@ -14,15 +14,34 @@ struct EventReaders {
 
   mutating func remove(_ number: Int) { continuations[number] = nil }
 
-  /// In the order in which they came.
+  /// In the order in which they came. Where too many wait, messages go first: what a peer says must
+  /// not push out what becomes of a call, which then comes later than it was.
   func tell(_ event: EndpointEvent) {
-    for number in continuations.keys.sorted() { continuations[number]?.yield(event) }
+    for number in continuations.keys.sorted() {
+      var next: EndpointEvent? = event
+      var left = Self.mostDropped
+      while let told = next, left > 0, case .dropped(let old)? = continuations[number]?.yield(told)
+      {
+        next = old.isMessage ? nil : old
+        left -= 1
+      }
+    }
   }
+
+  /// Events that are looked at for one that may go.
+  private static let mostDropped = 64
 
   /// After the last event.
   mutating func finish() {
     hasEnded = true
     for number in continuations.keys.sorted() { continuations[number]?.finish() }
     continuations.removeAll()
+  }
+}
+
+extension EndpointEvent {
+  /// One of those that a peer may cause without end.
+  fileprivate var isMessage: Bool {
+    if case .callProgress(_, .message) = self { true } else { false }
   }
 }

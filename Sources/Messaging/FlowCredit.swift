@@ -42,6 +42,8 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
   private(set) var received: UInt32
   /// Delivered or abandoned.
   private(set) var returned: UInt32
+  /// Delivered, and not taken by the owner yet: as much is not granted anew.
+  private var untaken: UInt32 = 0
   /// What was granted before the last raise: bytes beyond it prove that the raise arrived.
   private var previousGrant: UInt32
   /// Whether the next FEEDBACK takes a CREDIT along.
@@ -74,10 +76,27 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
     received &+= byteCount
   }
 
-  /// Counts bytes that are no longer kept, and raises the grant when 1/4 of it has come free.
+  /// Counts bytes of abandoned messages.
   mutating func release(_ byteCount: UInt32) {
     returned &+= byteCount
-    let possible = returned &+ initialGrant
+    raise()
+  }
+
+  /// Counts bytes of a whole message, which waits for the owner.
+  mutating func deliver(_ byteCount: UInt32) {
+    returned &+= byteCount
+    untaken &+= byteCount
+  }
+
+  /// The owner has taken a message.
+  mutating func take(_ byteCount: UInt32) {
+    untaken &-= byteCount
+    raise()
+  }
+
+  /// Raises the grant when 1/4 of it has come free.
+  private mutating func raise() {
+    let possible = returned &- untaken &+ initialGrant
     guard possible &- granted >= initialGrant / 4 else { return }
     previousGrant = granted
     granted = possible

@@ -6,7 +6,8 @@ package import Wire
 /// The owner reads and writes packets; the channel puts MSG frames into them and takes MSG and
 /// CREDIT frames out of them. What became of a packet it learns by the packet's transport number
 /// (epoch in the upper 32 bits), from whoever reads FEEDBACK. After every input poll the events
-/// until there is none; they hold the bytes of the messages received.
+/// until there is none; they hold the bytes of the messages received. What is not polled is granted
+/// to the other side only once, so an owner that is slow slows it down.
 ///
 /// Every message sent is delivered exactly once, or reported failed, or both when the confirmation
 /// got lost; never neither.
@@ -28,6 +29,7 @@ package struct MessageChannel: Sendable {
   package mutating func handle(
     _ frame: MessageFrame, bytes: Span<UInt8>, now: Instant
   ) throws(MessageFault) {
+    guard events.count - polled < MessageRules.mostUnpolled else { throw .overCredit }
     try receiver.handle(frame, bytes, now: now) { message in
       events.append(.received(stream: frame.stream, bytes: message))
     }
@@ -95,6 +97,9 @@ package struct MessageChannel: Sendable {
     guard polled < events.count else { return nil }
     let event = events[polled]
     polled += 1
+    if case .received(_, let bytes) = event {
+      receiver.credit.take(UInt32(clamping: bytes.count))
+    }
     if polled == events.count {
       events.removeAll()
       polled = 0

@@ -29,7 +29,7 @@ package enum MessageError: Error, Equatable, Sendable {
 
 /// How a remote side broke docs/protocol/frames.md §3 or §4; its session is closed with code 2.
 package enum MessageFault: Error, Equatable, Sendable {
-  /// §4: more bytes than were granted.
+  /// §4: more bytes than were granted, or more short messages than a window holds.
   case overCredit
   /// §4: a sequence number too far ahead.
   case outsideWindow

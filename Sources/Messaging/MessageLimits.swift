@@ -43,6 +43,10 @@ enum MessageRules {
   static let packetWindow = 32
   static let smallestPacketWindow = 2
 
+  /// Messages that wait for the owner, however short: four times what fits into all packets that
+  /// may be in flight.
+  static let mostUnpolled = 16_384
+
   /// Before there is an RTT sample.
   static let initialProbeTimeout: UInt64 = 300_000_000
   /// Doubling ends here: eight tries within the 8 s that a look-up has. With 2 s five losses in a

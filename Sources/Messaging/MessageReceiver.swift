@@ -100,7 +100,7 @@ struct MessageReceiver: Sendable {
       let assembly = streams[index].assemblies.remove(at: found)
       streams[index].finish(assembly.sequence)
       guard !assembly.isAbandoned else { continue }
-      credit.release(UInt32(clamping: assembly.byteCount))
+      credit.deliver(UInt32(clamping: assembly.byteCount))
       deliver(assembly.takeMessage())
     }
   }

@@ -305,9 +305,10 @@ extension PeerMachine {
     }
   }
 
-  /// Hands the messages that came to whoever they are for.
+  /// Hands the messages that came to whoever they are for. While half of the places for events are
+  /// taken the rest waits: no peer takes the place of what becomes of calls.
   mutating func takeMessages(_ link: CallLink, now: Instant) {
-    while let event = link.association?.messages.poll() {
+    while hasRoomForWords, let event = link.association?.messages.poll() {
       switch event {
       case .received(let stream, let bytes): take(bytes, on: stream, link, now: now)
       case .delivered(let tag):

@@ -173,13 +173,24 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   }
 
   package mutating func pollEvent() -> PeerEvent? {
-    guard nextEvent < events.count else {
+    if nextEvent >= events.count {
+      let hadRoom = hasRoomForWords
       if !events.isEmpty { events.removeAll(keepingCapacity: true) }
       nextEvent = 0
-      return nil
+      if !hadRoom { takeWaitingMessages() }
     }
+    guard nextEvent < events.count else { return nil }
     defer { nextEvent += 1 }
     return events[nextEvent]
+  }
+
+  /// Whether less than half of the places for events is taken.
+  var hasRoomForWords: Bool { events.count < configuration.limits.events / 2 }
+
+  /// What found no place before.
+  private mutating func takeWaitingMessages() {
+    for link in links { takeMessages(link, now: latest) }
+    settle(now: latest)
   }
 
   package var nextDeadline: Instant? {
@@ -202,8 +213,10 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   // MARK: - Parts
 
   mutating func publish(_ event: PeerEvent) {
-    // Nobody polls: the owner is gone, and memory must not grow for it.
-    guard events.count < configuration.limits.events, !takesForProbe(event) else { return }
+    guard !takesForProbe(event) else { return }
+    // Nobody polls: the owner is gone, and memory must not grow for it. What becomes of a call is
+    // told in any case; the rules between calls bound how many there are.
+    if case .calling = event {} else if events.count >= configuration.limits.events { return }
     events.append(event)
   }
 

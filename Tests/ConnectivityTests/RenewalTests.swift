@@ -122,6 +122,39 @@ import Wire
     #expect(agent.selected == address(100))
   }
 
+  /// Goal: whoever proves one port of its own after the other draws at most three bytes to a third
+  /// party for each that it spends (RFC 9000 §8.1).
+  /// Method: 250 bytes for a word through the rendezvous, 60 for a packet, 40 for an answer.
+  @Test func `new ports do not make false candidates a weapon`() throws {
+    var (agent, now) = try connected()
+    var (sent, spent) = (0, 0)
+    for step in 0..<6_000 {
+      if step % 100 == 0 {
+        let victims = (0..<8).map { address(UInt8(150 + ($0 + step / 100 * 8) % 100)) }
+        agent.renewCandidates(victims.map { Candidate(.host, $0) }, now: now)
+        spent += 250
+      }
+      if step % 100 == 50 {
+        let port = SocketAddress(v4: 198, 51, 100, 9, port: UInt16(10_000 + step))
+        agent.handleAuthenticatedPacket(from: port, byteCount: 60, isHighestYet: true, now: now)
+        spent += 60
+      }
+      _ = agent.handleTimeout(now: now)
+      for probe in checks(&agent, at: now) {
+        if (150..<250).contains(where: { address(UInt8($0)) == probe.address }) {
+          sent += 1
+        } else {
+          _ = agent.handleResponse(
+            token: probe.token, from: probe.address, seenAs: address(1), now: now)
+          spent += 40
+        }
+      }
+      now = now + .milliseconds(10)
+    }
+    #expect(sent > 100)
+    #expect(34 * sent <= 3 * spent, "\(sent) checks for \(spent) bytes")
+  }
+
   @Test func `there is room for a ninth address, and the selected one stays`() throws {
     var (agent, now) = try connected()
     for round in 0..<5 {

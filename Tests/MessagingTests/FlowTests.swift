@@ -27,6 +27,62 @@ import Wire
     #expect(packet(&channel, number: number, at: 1000).first?.sequence == 6)
   }
 
+  /// Goal: an owner that is slow slows the other side down, instead of filling the memory.
+  @Test func `grants room anew only for what was taken`() throws {
+    var sender = MessageChannel(limits: .rendezvous)
+    var receiver = MessageChannel(limits: .rendezvous)
+    for _ in 0..<8 {
+      try sender.send(
+        [UInt8](repeating: 7, count: 8192), on: .rendezvous, life: .seconds(60), now: at(1000))
+    }
+    var number: UInt64 = 0
+    func exchange() throws {
+      while true {
+        let bytes = [UInt8](capacity: 1200) { output in
+          if sender.writeFrames(into: &output, room: 1175) {
+            sender.didSend(number, now: at(1000))
+          }
+        }
+        if bytes.isEmpty { return }
+        var reader = FrameReader(bytes.span)
+        while let frame = try reader.next() {
+          guard case .message(let message, let range) = frame else { continue }
+          try receiver.handle(message, bytes: bytes.span.bytes(at: range), now: at(1000))
+        }
+        sender.packetAcknowledged(number)
+        number += 1
+      }
+    }
+    try exchange()
+    #expect(receiver.takeCredit() == nil)
+    #expect(receiver.poll() != nil)
+    let credit = receiver.takeCredit()
+    #expect(credit == CreditFrame(total: 32_768 + 8192))
+    sender.handle(try #require(credit))
+    try exchange()
+    #expect(receiver.takeCredit() == nil)
+    #expect(drain(&receiver).count == 4)
+    let rest = receiver.takeCredit()
+    #expect(rest == CreditFrame(total: 32_768 + 5 * 8192))
+  }
+
+  /// Goal: empty messages cost no credit, and cannot fill the memory either.
+  @Test func `no more messages wait than four windows hold`() throws {
+    var receiver = MessageChannel(limits: .peer)
+    let nothing: [UInt8] = []
+    var taken = 0
+    let fault = #expect(throws: MessageFault.self) {
+      for sequence in 0..<100_000 as Range<UInt32> {
+        let frame = MessageFrame(
+          stream: .callControl, sequence: sequence, fragmentIndex: 0, fragmentCount: 1)
+        try receiver.handle(frame, bytes: nothing.span, now: at(1000))
+        taken += 1
+      }
+    }
+    #expect(fault == .overCredit)
+    #expect(taken == 16_384)
+  }
+
   /// The CREDIT is lost with its FEEDBACK, and the report after it has none: the sender, which has
   /// nothing under way, asks again by a notice that changes nothing.
   @Test func `asks for credit that got lost`() throws {

@@ -53,6 +53,30 @@ struct LinesTests {
     #expect(summary["callId"]?.asString == "00010203-0405-0607-0809-0a0b0c0d0e0f")
   }
 
+  /// Goal: a peer in a call cannot fill a disk with lines, and what was left out is said.
+  @Test func `what a peer does too often is counted instead of written`() throws {
+    let folder = try TemporaryFolder()
+    let file = try OutputFile(creating: folder.file("lines"))
+    var now = Instant(nanoseconds: 1_000_000_000)
+    let lines = JSONLines(to: [file], wallNanoseconds: { 0 }, now: { now })
+    for _ in 0..<10_000 {
+      EventLine.write(.callProgress(Sample.id, .message(stream: 8, [1])), to: lines)
+      EventLine.write(.callProgress(Sample.id, .remoteAudioMuted(true)), to: lines)
+    }
+    EventLine.write(.callProgress(Sample.id, .resumed), to: lines)
+    now = now + .seconds(1)
+    for _ in 0..<100 {
+      EventLine.write(.callProgress(Sample.id, .message(stream: 8, [1])), to: lines)
+    }
+    let text = try ProcessSurroundings.contents(of: folder.file("lines"), limit: 1 << 20)
+    let names = String(decoding: text, as: UTF8.self).split(separator: "\n")
+      .compactMap { JSONReader.value(of: $0)?["name"]?.asString }
+    #expect(names.count { ["message", "remoteAudioMuted"].contains($0) } == 250)
+    #expect(names.count { $0 == "resumed" } == 1)
+    #expect(names.count { $0 == "eventsLeftOut" } == 1)
+    #expect(String(decoding: text, as: UTF8.self).contains(#""count":19800"#))
+  }
+
   @Test func `what was not measured is absent`() throws {
     let bare = CallReport(
       callID: Sample.id, outcome: .unreachable, reason: "Nobody is known as x.", role: .caller)

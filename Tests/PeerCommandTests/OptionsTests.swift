@@ -139,6 +139,10 @@ struct OptionsTests {
     #expect(answer.callLimit == 3 && answer.ringFor == 2 && answer.echo == nil)
     #expect(try Self.answer(["--accept", "--echo"]).echo == 3)
     #expect(try Self.answer(["--accept", "--echo", "--echo-delay", "5"]).echo == 5)
+    // Whoever comes first must not hold the line of a program that answers everybody.
+    #expect(try Self.answer(["--accept", "--echo"]).sound.duration == 300)
+    #expect(try Self.answer(["--accept", "--echo", "--duration", "9"]).sound.duration == 9)
+    #expect(try Self.answer(["--accept"]).sound.duration == nil)
     for words in [
       ["--echo-delay", "5"], ["--echo", "--play", "a.wav"], ["--echo", "--echo-delay", "1"],
     ] {

@@ -11,6 +11,7 @@ import host_rows
 import name_rows
 import path_rows
 import server_rows
+import talk_rows
 import word_rows
 from field import Field, Row
 from programs import free_port
@@ -55,6 +56,9 @@ ATTACKS = [
     Attack("M6", call_rows.allowed_name, True),
     Attack("M7", server_rows.enumeration, False),
     Attack("M8", server_rows.slow_scrapers, False),
+    Attack("N1-words", talk_rows.words, True),
+    Attack("N2-candidates", talk_rows.false_candidates, True),
+    Attack("N3-echoes", talk_rows.echoes, True),
     Attack("host-log", host_rows.log_lines, False),
     Attack("host-canaries", host_rows.canaries, True),
     Attack("host-stopped", host_rows.stopped, False),

@@ -21,6 +21,10 @@ package struct AnswerCommand: Sendable {
   /// Seconds after which callers hear themselves; `nil` = not at all.
   package var echo: Double?
 
+  /// Seconds of a call with an echo where `--duration` says nothing: nobody holds the line of a
+  /// program that answers everybody.
+  private static let longestEcho: Double = 300
+
   package init(
     _ arguments: consuming Arguments, isOnTerminal: Bool, variable: (String) -> String?
   ) throws(UsageError) {
@@ -34,6 +38,7 @@ package struct AnswerCommand: Sendable {
     callLimit = try arguments.integer("--calls", "calls", in: 1...1_000_000)
     failsFast = try arguments.flag("--fail-fast")
     echo = try Self.echo(&arguments, sound)
+    if echo != nil { sound.duration = sound.duration ?? Self.longestEcho }
     try arguments.finish()
     try online.requireRendezvous()
     guard let said else { throw AnswerPolicy.unsaid }

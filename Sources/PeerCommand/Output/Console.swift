@@ -50,7 +50,7 @@ package final class Console {
   package func sayFailed(_ text: String, brief: String? = nil) {
     guard !isJSON, let words = isTalkative ? text : brief.map({ "earshot: \($0)" }) else { return }
     hideRegion()
-    write(words + "\n", to: errors)
+    write(Printable.lines(words) + "\n", to: errors)
     drawRegion()
   }
 

@@ -1,4 +1,4 @@
-internal import Primitives
+package import Primitives
 package import Reactor
 
 /// The lines of `--json` and of `--events`: one object a line, `type` and `ts` first.
@@ -11,14 +11,20 @@ package final class JSONLines {
   /// What could not be written.
   package private(set) var faults: [CommandFailure] = []
   private let wallNanoseconds: () -> UInt64
+  private let now: () -> Instant
+  private var allowance = PeersAllowance()
 
-  /// - Parameter wallNanoseconds: A clock, for `ts`.
+  /// - Parameters:
+  ///   - wallNanoseconds: A clock, for `ts`.
+  ///   - now: A clock, for the rate of what peers cause.
   package init(
     to outputs: [OutputFile],
-    wallNanoseconds: @escaping () -> UInt64 = { SystemClock.wallNanoseconds }
+    wallNanoseconds: @escaping () -> UInt64 = { SystemClock.wallNanoseconds },
+    now: @escaping () -> Instant = { SystemClock.now }
   ) {
     self.outputs = outputs
     self.wallNanoseconds = wallNanoseconds
+    self.now = now
     write("schema") { $0.add("schema", Self.schema) }
   }
 
@@ -35,6 +41,19 @@ package final class JSONLines {
     outputs.removeAll { !wasWritten(line, to: $0) }
   }
 
+  /// Whether there may be one more line of what a peer did, which it can do without end: nobody
+  /// else may fill a disk. Where lines were left out, says first how many.
+  package func admitsPeersLine() -> Bool {
+    guard !outputs.isEmpty, allowance.take(now: now()) else { return false }
+    if let count = allowance.takeLeftOut() {
+      write("event") { object in
+        object.add("name", "eventsLeftOut")
+        object.add("count", count)
+      }
+    }
+    return true
+  }
+
   private func wasWritten(_ line: String, to output: OutputFile) -> Bool {
     do throws(ReactorError) {
       try output.write(line)
@@ -43,5 +62,33 @@ package final class JSONLines {
       faults.append(CommandFailure(unwritten: output.name, error))
       return false
     }
+  }
+}
+
+/// How often a peer may cause a line: 200 at once, and then 50 a second. A person who mutes, turns
+/// pictures and writes stays far below it.
+struct PeersAllowance: Sendable {
+  private static let interval: UInt64 = 20_000_000
+  private static let burst: UInt64 = 200
+
+  /// When the allowance is whole again, in nanoseconds of the clock.
+  private var wholeAt: UInt64 = 0
+  private var leftOut = 0
+
+  /// Whether one more is allowed; it is counted either way.
+  mutating func take(now: Instant) -> Bool {
+    let due = max(wholeAt, now.nanoseconds) + Self.interval
+    guard due <= now.nanoseconds + Self.burst * Self.interval else {
+      leftOut += 1
+      return false
+    }
+    wholeAt = due
+    return true
+  }
+
+  /// How many were left out since this was last asked; `nil` = none.
+  mutating func takeLeftOut() -> Int? {
+    defer { leftOut = 0 }
+    return leftOut > 0 ? leftOut : nil
   }
 }

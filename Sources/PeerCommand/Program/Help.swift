@@ -232,7 +232,8 @@ package enum Help {
                            commas between                   (default: everybody)
       --ring-for SECONDS   accept or refuse after so long  (default: at once; asked: never)
       --calls N            leave after N calls             (default: run on)
-      --echo               send back what is heard instead of a sound: callers hear themselves
+      --echo               send back what is heard instead of a sound: callers hear themselves,
+                           for 5 minutes a call unless --duration says otherwise
       --echo-delay SECONDS   2...10                        (default: 3)
       --fail-fast          end with 3 when the rendezvous does not answer for 10 s
                            (default: wait for it, however long it is away)

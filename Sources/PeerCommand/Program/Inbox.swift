@@ -33,7 +33,9 @@ package final class Inbox {
   ///
   /// - Parameter readsKeys: Whether single keys are wanted; ignored where there is no terminal.
   package init(on loop: EventLoop, readsKeys: Bool) throws(ReactorError) {
-    let (stream, feed) = AsyncStream.makeStream(of: Happening.self)
+    // Whoever reads runs on the same loop and keeps up; a peer must not be able to fill the memory.
+    let (stream, feed) = AsyncStream.makeStream(
+      of: Happening.self, bufferingPolicy: .bufferingNewest(16_384))
     happenings = stream
     self.feed = feed
     self.loop = loop

@@ -1,0 +1,31 @@
+import Testing
+
+@testable import Earshot
+
+@Suite struct EventReadersTests {
+  /// Goal: a reader that lags loses what a peer says before it loses what becomes of a call.
+  @Test func `messages go before anything else where too many events wait`() async throws {
+    var readers = EventReaders()
+    let stream = AsyncStream<EndpointEvent>(bufferingPolicy: .bufferingNewest(4096)) {
+      _ = readers.add($0)
+    }
+    let call = CallID(bytes: Array(0..<16))
+    readers.tell(.callProgress(call, .resumed))
+    for _ in 0..<10_000 { readers.tell(.callProgress(call, .message(stream: 8, [1]))) }
+    readers.tell(.callProgress(call, .interrupted))
+    for _ in 0..<5000 { readers.tell(.callProgress(call, .message(stream: 8, [1]))) }
+    readers.finish()
+    var count = 0
+    var others: [String] = []
+    for await event in stream {
+      count += 1
+      switch event {
+      case .callProgress(_, .resumed): others.append("resumed")
+      case .callProgress(_, .interrupted): others.append("interrupted")
+      default: break
+      }
+    }
+    #expect(count == 4096)
+    #expect(others.sorted() == ["interrupted", "resumed"])
+  }
+}
