@@ -232,6 +232,7 @@ let package = Package(
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
         "Primitives", "RendezvousCommand", "LastMile", "Relay", "Tokens", "Trials",
+        "Reactor",
       ]),
     tests(
       "StorageTests",

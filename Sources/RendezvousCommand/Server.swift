@@ -18,7 +18,7 @@ final class Server {
   private let identityFile: IdentityFile
   private var log: Log
   private let events: EventLines?
-  private var metrics: HTTPMetricsListener?
+  private var metrics: MetricsServer?
   private var signals: SignalWatch?
   private var housekeeping: EventLoop.Token?
   private let id: PeerID
@@ -300,7 +300,7 @@ extension Server {
   private func listenForMetrics(_ text: String) throws(ServeError) {
     let address = try Self.resolve(text, "--metrics", defaultPort: 9100)
     do throws(ReactorError) {
-      metrics = try HTTPMetricsListener(binding: address, on: loop) { [driver, loop] in
+      metrics = try MetricsServer(binding: address, on: loop) { [driver, loop] in
         driver.readMachine { metricsText($0.counters, $0.gauges) }
           + Self.socketMetrics(driver.statistics, loop)
       }

@@ -3,8 +3,7 @@ internal import Glibc
 package import Primitives
 
 /// Answers `GET /metrics` and `HEAD /metrics` with text for Prometheus; anything else with 404.
-/// Nothing more: one request a connection, bounded in number, rate, size, pieces and time, because
-/// it shares the loop's thread with the datagrams.
+/// Nothing more: one request a connection, bounded in number, rate, size, pieces and time.
 package final class HTTPMetricsListener {
   package static let connectionLimit = 16
   /// New connections a second; the next ones wait in the kernel's queue.
