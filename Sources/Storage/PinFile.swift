@@ -84,7 +84,8 @@ package struct PinFile: Sendable {
     return TextRecord.write(title: title, lines: lines)
   }
 
-  private func parse(
+  /// What the bytes of a whole file say.
+  package func parse(
     _ bytes: [UInt8], from path: String
   ) throws(StorageError) -> KnownPeers {
     var peers = KnownPeers()
