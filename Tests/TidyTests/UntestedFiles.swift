@@ -9,7 +9,6 @@ enum UntestedFiles {
     "Sources/Earshot/EndpointDelegate.swift",
     "Sources/Earshot/EndpointSetup.swift",
     "Sources/Earshot/Exports.swift",
-    "Sources/Earshot/LocalIdentityFile.swift",
     "Sources/MediaFiles/Sound/Resampler.swift",
     "Sources/MediaFiles/Sound/WAVHeader.swift",
     "Sources/Messaging/FlowCredit.swift",
