@@ -13,19 +13,25 @@ import Wire
 
   final class Talk {
     let pair: TwoPeers
+    let call: CallID
     let alice: VideoEnd
     let bob: VideoEnd
 
     /// - Parameters:
     ///   - uplink: Alice's, bit/s, with 300 ms of queue.
-    init(seed: UInt64, uplink: UInt64, fallsBack: Bool = true) throws {
-      pair = TwoPeers(seed: seed, roundTrip: .milliseconds(50))
+    init(
+      seed: UInt64, uplink: UInt64, fallsBack: Bool = true,
+      nat: (SimulatedNAT.Behaviour?, SimulatedNAT.Behaviour?) = (nil, nil),
+      configure: ((inout PeerConfiguration) -> Void)? = nil
+    ) throws {
+      pair = TwoPeers(
+        seed: seed, roundTrip: .milliseconds(50), nat: nat, configure: configure)
       var settings = VideoCallTests.settings
       settings.fallsBack = fallsBack
       pair.alice.video = settings
       pair.bob.video = settings
       VideoCallTests.setUplink(pair, uplink)
-      let call = try pair.connect()
+      call = try pair.connect()
       pair.alice.isSilent = true
       pair.bob.isSilent = true
       pair.world.mediaInterval = .seconds(3600)
