@@ -7,20 +7,17 @@ struct FigureResult {
   var values: [Double?]
 
   /// Only of seeds in which it came about.
-  var mean: Double? {
-    let all = values.compactMap { $0 }
-    return all.isEmpty ? nil : all.reduce(0, +) / Double(all.count)
-  }
+  var interval: SeedInterval? { SeedInterval(values.compactMap { $0 }) }
 
   var hasGoal: Bool {
     if case .shown = measure.goal { return false }
     return true
   }
 
-  /// By the mean; a seed in which it never came about misses.
+  /// By the unfavourable end of the interval; a seed in which it never came about misses.
   var isMet: Bool {
-    guard let mean, !values.contains(where: { $0 == nil }) else { return false }
-    return isGood(mean)
+    guard let interval, !values.contains(where: { $0 == nil }) else { return false }
+    return interval.meets(measure.goal)
   }
 
   /// Seeds that meet the goal by themselves.
@@ -42,10 +39,16 @@ struct FigureResult {
 
   private func isGood(_ value: Double) -> Bool {
     switch measure.goal {
-    case .atLeast(let goal): value >= goal - 0.0005
-    case .atMost(let goal): value <= goal + 0.0005
+    case .atLeast(let goal): value >= goal
+    case .atMost(let goal): value <= goal
     case .shown: true
     }
+  }
+
+  /// Mean and half the width of the interval.
+  var text: String {
+    guard let interval else { return "never" }
+    return Self.text(interval.mean) + (interval.halfWidth.map { " ± " + Self.text($0) } ?? "")
   }
 
   static func text(_ value: Double?) -> String {
@@ -65,9 +68,10 @@ struct CaseResult {
     var figures = lab.measures.map { FigureResult(measure: $0, values: []) }
     if lab.missing == nil {
       for seed in 1...UInt64(seeds) {
-        let world = lab.run(seed: seed)
+        let line = lab.drawn(by: seed)
+        let world = line.run(seed: seed)
         for index in figures.indices {
-          figures[index].values.append(figures[index].measure.read(lab, world))
+          figures[index].values.append(figures[index].measure.read(line, world))
         }
       }
     } else {
@@ -81,7 +85,7 @@ struct CaseResult {
     if let missing = lab.missing { return "\(lab.name): SKIPPED, \(missing) is not here" }
     let parts = figures.map { figure in
       let mark = figure.hasGoal ? (figure.isMet ? " ok" : " MISSED \(figure.goalText)") : ""
-      return "\(figure.measure.name) \(FigureResult.text(figure.mean))\(mark)"
+      return "\(figure.measure.name) \(figure.text)\(mark)"
     }
     return "\(lab.name): " + parts.joined(separator: ", ")
   }

@@ -8,13 +8,15 @@ enum MarkdownReport {
     var lines = [
       "# Congestion control in the laboratory", "",
       "Made by `tools/congestion-report`: \(seeds) seeds a case, simulated time, the machines that",
-      "ship. Mean over the seeds, the worst seed, and how many seeds meet the goal by themselves;",
-      "a goal is met by the mean, and missed where one seed never got there.", "",
+      "ship. Mean over the seeds with its 95 % interval (Student's t), the worst seed, and how",
+      "many seeds meet the goal by themselves. A goal is met where the unfavourable end of the",
+      "interval meets it, and missed where one seed never got there.", "",
       "\(goals.count { $0.isMet }) of \(goals.count) goals are met.",
     ]
     for (part, results) in parts {
       lines += [
-        "", "## \(part.title)", "", "| case | figure | mean | worst | goal | | seeds |",
+        "", "## \(part.title)", "", part.origin.text, "",
+        "| case | figure | mean | worst | goal | | seeds |",
         "| --- | --- | --- | --- | --- | --- | --- |",
       ]
       for result in results { lines += rows(result) }
@@ -31,7 +33,7 @@ enum MarkdownReport {
       let mark = figure.hasGoal ? (figure.isMet ? "met" : "**missed**") : ""
       let seeds = figure.hasGoal ? "\(figure.goodSeeds)/\(figure.values.count)" : ""
       return "| \(index == 0 ? PlotFile.linked(result.lab) : "") | \(figure.measure.name) | "
-        + "\(FigureResult.text(figure.mean))\(unit) | \(FigureResult.text(figure.worst)) | "
+        + "\(figure.text)\(unit) | \(FigureResult.text(figure.worst)) | "
         + "\(figure.goalText) | \(mark) | \(seeds) |"
     }
   }
@@ -45,7 +47,7 @@ enum JSONReport {
       for result in results {
         let figures = result.figures.map(figure)
         cases.append(
-          "    {\"part\": \"\(part.title)\", \"case\": \"\(result.lab.name)\", \"skipped\": "
+          "    {\"part\": \"\(part.title)\", \"origin\": \"\(part.origin.text)\", \"case\": \"\(result.lab.name)\", \"skipped\": "
             + "\(result.lab.missing != nil), \"figures\": [\n"
             + figures.joined(separator: ",\n") + "\n    ]}")
       }
@@ -58,7 +60,8 @@ enum JSONReport {
     let values = figure.values.map(number).joined(separator: ", ")
     let met = figure.hasGoal ? "\(figure.isMet)" : "null"
     return "      {\"name\": \"\(figure.measure.name)\", \"unit\": \"\(figure.measure.unit)\", "
-      + "\"goal\": \"\(figure.goalText)\", \"met\": \(met), \"mean\": \(number(figure.mean)), "
+      + "\"goal\": \"\(figure.goalText)\", \"met\": \(met), \"mean\": \(number(figure.interval?.mean)), "
+      + "\"halfWidth\": \(number(figure.interval?.halfWidth)), "
       + "\"values\": [\(values)]}"
   }
 

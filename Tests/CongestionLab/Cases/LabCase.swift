@@ -8,6 +8,8 @@ package struct LabCase: Sendable {
   package var measures: [Measure]
   /// A file that it needs and that is not here.
   package var missing: String?
+  /// Of a family of lines: the one that an index draws.
+  package var draw: (@Sendable (UInt64) -> LabCase)?
 
   package init(
     _ name: String, _ title: String, _ link: LinkSpec, flows: [FlowSpec] = [.media],
@@ -28,6 +30,9 @@ package struct LabCase: Sendable {
     change(&copy)
     return copy
   }
+
+  /// The line of a seed; the case itself where it has but one.
+  package func drawn(by seed: UInt64) -> LabCase { draw?(seed) ?? self }
 
   package func run(seed: UInt64, keepsSeries: Bool = false) -> LabWorld {
     let world = LabWorld(

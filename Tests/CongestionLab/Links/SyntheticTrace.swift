@@ -1,8 +1,8 @@
 import Primitives
 
 /// A cellular line that nobody recorded: a Markov chain over rates from 0.2 to 10 Mbit/s, with the
-/// delivery opportunities of each millisecond, and outages if wanted. Made for judging the
-/// estimator on lines that its constants were not chosen by.
+/// delivery opportunities of each millisecond, and outages if wanted. One seed makes
+/// one line.
 struct SyntheticTrace {
   /// Bit/s; the chain goes up or down one step at a time.
   static let rates: [Double] = [0.2e6, 0.4e6, 0.8e6, 1.5e6, 3e6, 6e6, 10e6]
