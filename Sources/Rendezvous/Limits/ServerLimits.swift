@@ -44,8 +44,9 @@ package struct ServerLimits: Sendable {
   /// CARD and VERSION in all, apart from COOKIE: a flood of CARD_REQUESTs leaves registration
   /// alone.
   package var cards = Rate(perSecond: 5000, burst: 500)
-  /// RESET to one source: a client needs one.
-  package var resetsPerSource = Rate(perSecond: 1, burst: 1)
+  /// RESET to one source: a client needs one, and 200 clients of one address say PING within one
+  /// period.
+  package var resetsPerSource = Rate(perSecond: 50, burst: 8)
   /// RESET in all: twenty thousand clients have theirs 5 s after a restart, within the 6 s in which
   /// they are to be back. Each is shorter than what it answers, and costs one hash: 4000 a second
   /// are about 1 % of a core.
@@ -130,10 +131,11 @@ package struct ServerLimits: Sendable {
   package var sessionLife = Duration.seconds(3600)
   /// When keys may not be used any more, whatever the client does.
   package var keyLife = Duration.seconds(5400)
-  /// Longest time between a client's packets: short enough for the mappings of home routers.
-  package var period = Duration.seconds(20)
-  /// A client that is silent for so many periods is gone.
-  package var silentPeriods = 3
+  /// Longest time between a client's packets: after a restart all are back within it and the time
+  /// that registering takes; and the mappings of home routers last.
+  package var period = Duration.seconds(6)
+  /// A client that is silent for so many periods is gone: a minute.
+  package var silentPeriods = 10
   /// How long writes to the store may wait, to be made in one batch.
   package var storeBatch = Duration.milliseconds(100)
   /// FORWARD's longest body: an invitation with its extension.

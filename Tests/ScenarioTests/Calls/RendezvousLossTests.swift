@@ -81,6 +81,30 @@ import Wire
     pair.expectHungUp()
   }
 
+  /// Goal: all are back 10 s after the kill. Method: the server is back after a second.
+  @Test func `two hundred answerers of one address are back within 10 s of a kill`() throws {
+    let world = CallWorld(seed: 200)
+    let site = world.network.addSite(.clean(oneWay: .milliseconds(10)))
+    for number in 0..<200 {
+      world.addPeer(try #require(PeerName("desk\(number)")), at: site)
+      world.run(.milliseconds(60))
+    }
+    try #require(world.run(atMost: .seconds(60)) { world.peers.allSatisfy(\.isRegistered) })
+    world.run(.seconds(30))
+    let killed = world.now
+    world.rendezvous.crash()
+    world.run(.seconds(1))
+    world.rendezvous.start()
+    world.run(.seconds(9))
+    let back = world.peers.map { peer in
+      let at = peer.events.last { event in
+        if case .registration(.registered) = event.event { event.at > killed } else { false }
+      }?.at
+      return TwoPeers.milliseconds(killed, at)
+    }
+    #expect(back.allSatisfy { $0 <= 10_000 }, "\(back.sorted().suffix(20))")
+  }
+
   /// Goal: an outage of any length ends within 10 s of the rendezvous' return, idle or in a call.
   @Test(arguments: [(20, 3), (60, 2), (300, 1)] as [(Int64, UInt64)])
   func `a rendezvous that was away is found within 10 s, however long it was`(
