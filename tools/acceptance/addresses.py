@@ -1,5 +1,9 @@
 """Scenarios of hosts with several addresses, of both families, with the programs' defaults."""
 
+import os
+import sys
+import time
+
 from lab import ADDRESS, BIN, PORT, sh
 from probes import result
 from scenarios import equal, outcome, ready, same_call, scenario
@@ -138,3 +142,54 @@ def hosts_without_ipv6(lab):
     bob = ready(lab, "--accept", "--calls", "1")
     outcome(lab.peer("a", "call", "bob", "--duration", "1", name="alice"), "completed", 0)
     outcome(bob, "completed", 0)
+
+
+#: A name server that says nothing about IPv6.
+NAME_SERVER = """
+import socket, struct, sys
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 53))
+while True:
+    query, source = server.recvfrom(512)
+    end = query.index(bytes(1), 12) + 1
+    if query[end : end + 2] != bytes([0, 1]):
+        continue
+    answer = query[:2] + bytes([0x81, 0x80]) + struct.pack(">4H", 1, 1, 0, 0) + query[12 : end + 4]
+    answer += bytes([0xC0, 12]) + struct.pack(">2HIH", 1, 1, 60, 4)
+    server.sendto(answer + socket.inet_aton(sys.argv[1]), source)
+"""
+
+
+def registers(lab, host):
+    """How long it takes in s until a program at `host` that knows the rendezvous by name is registered."""
+    began = time.monotonic()
+    program = lab.peer(host, "answer", "--accept", rendezvous=f"rendezvous.test:{PORT}")
+    program.wait_event("registered")
+    return time.monotonic() - began
+
+
+@scenario
+def names_of_which_half_is_silent(lab):
+    """RFC 8305: an address where nothing answers, and a name server that is silent about one family."""
+    with_second_addresses(lab)
+    served_everywhere(lab)
+    folder = f"/etc/netns/{lab.ns('b')}"
+    os.makedirs(folder)
+    try:
+        for name, text in (
+            ("hosts", f"fd77::dead rendezvous.test\n{ADDRESS['r']} rendezvous.test\n"),
+            ("resolv.conf", "nameserver 127.0.0.1\n"),
+        ):
+            with open(f"{folder}/{name}", "w") as file:
+                file.write(text)
+        silent = registers(lab, "b")
+        assert silent < 1.5, f"  {silent:.1f} s with an address where nothing answers"
+        with open(f"{folder}/hosts", "w") as file:
+            file.write("127.0.0.1 localhost\n")
+        lab.run("b", sys.executable, "-c", NAME_SERVER, ADDRESS["r"], name="names")
+        time.sleep(0.3)
+        half = registers(lab, "b")
+        assert half < 1.5, f"  {half:.1f} s with a name server that is silent about IPv6"
+    finally:
+        sh("rm", "-rf", folder)
+    return f"silent address {silent:.2f} s, silent name server {half:.2f} s"
