@@ -48,6 +48,8 @@ package final class CallRun {
     case patience
     /// `--ring-for` of an incoming call.
     case ring
+    /// Nothing has come of the present step for a second.
+    case wait
   }
 
   package init(
@@ -61,6 +63,7 @@ package final class CallRun {
     isRinging = role == .callee
     view.peer = peer
     view.state = role == .caller ? "calling" : "rings"
+    if role == .caller { wait(for: "an answer of \(peer)'s host") }
     if session.console.hasRegion { deadlines.set(.status, at: began) }
     arm()
   }
@@ -84,6 +87,13 @@ package final class CallRun {
   }
 
   private func arm() { session.inbox.wake(at: deadlines.next) }
+
+  /// Says what is waited for, if nothing comes of it within a second; `nil` ends the wait.
+  private func wait(for what: String?) {
+    view.awaited = what
+    deadlines.cancel(.wait)
+    if what != nil { deadlines.set(.wait, at: SystemClock.now + OnlineSession.quietWait) }
+  }
 
   /// What a happening asks of whoever holds the call.
   package enum Verdict {
@@ -154,10 +164,12 @@ package final class CallRun {
     case .connecting:
       view.state = "connecting"
       view.hint = ""
+      wait(for: "a path to \(view.peer)")
       deadlines.cancel(.ring)
     case .connected:
       connected = SystemClock.now
       view.state = "connected"
+      wait(for: nil)
       view.hint = session.inbox.hasKeys ? Self.keys(view) : ""
       session.console.say("Connected with \(view.peer).")
       if let duration = sound.duration {
@@ -177,6 +189,7 @@ package final class CallRun {
     switch step {
     case .delivered:
       view.state = "ringing"
+      wait(for: nil)
       console.say("\(view.peer) has the invitation; it rings.")
     case .answered(let who):
       console.say("\(Wording.who(who.name, who.id, who.trust, who.nameTrust)) answered.")
@@ -311,6 +324,7 @@ package final class CallRun {
     guard !isEnding else { return }
     isEnding = true
     view.state = "hanging up"
+    wait(for: "\(view.peer) to hear of the end")
     deadlines.set(.patience, at: SystemClock.now + .seconds(5))
     await session.endpoint.call(id).hangUp()
   }
@@ -329,6 +343,8 @@ package final class CallRun {
         session.console.log(.error, "the call did not end in order")
         await session.endpoint.close()
       case .ring: isRingOver = true
+      case .wait:
+        if let awaited = view.awaited { session.console.announceWait("waiting for \(awaited)") }
       }
     }
     return isRingOver

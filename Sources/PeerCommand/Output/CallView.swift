@@ -21,6 +21,8 @@ package struct CallView: Sendable {
   package var numbers: CallStatistics?
   /// How much of the file was played, 0...1, and how long it is in seconds.
   package var progress: (fraction: Double, seconds: Double)?
+  /// What is waited for, in words.
+  package var awaited: String?
   /// A question, or the keys there are.
   package var hint = ""
 
