@@ -109,7 +109,8 @@ extension PeerMachine {
   }
 
   private static var offlinePace: Duration { .milliseconds(500) }
-  private static var offlinePatience: Duration { .milliseconds(1500) }
+  /// How long a program that makes a call looks for somebody who is not there.
+  package static var offlinePatience: Duration { .milliseconds(1500) }
 
   private struct LookUpRefusal: Error {
     var failure: LookUpFailure
