@@ -39,7 +39,7 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     /// The rendezvous, or this address there, has as many sessions as it may.
     case rendezvousFull
     /// The clocks of this host and of the rendezvous differ too much.
-    case wrongClock
+    case clockWrong
     /// The TURN server gives no relay.
     case relayUnavailable
     /// Another identity has the name that was asked for.
@@ -202,9 +202,9 @@ extension EarshotError {
       advice: "Close programs that are registered from it, or try again later.")
   }
 
-  package static func wrongClock(_ address: SocketAddress) -> EarshotError {
+  package static func clockWrong(_ address: SocketAddress) -> EarshotError {
     EarshotError(
-      .wrongClock, "The clocks of this host and of the rendezvous at \(address) differ too much.",
+      .clockWrong, "The clocks of this host and of the rendezvous at \(address) differ too much.",
       advice: "Set this host's clock (timedatectl), or tell the operator of the rendezvous.")
   }
 

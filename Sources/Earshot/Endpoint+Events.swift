@@ -81,7 +81,7 @@ extension Endpoint {
     case .notAllowed: return .notAllowed(id)
     case .superseded: return .identitySuperseded(id)
     case .full: return .rendezvousFull(address)
-    case .wrongClock: return .wrongClock(address)
+    case .wrongClock: return .clockWrong(address)
     case .nameOnCard: return .nameTaken(ownName ?? "")
     case .tooManyPrograms: return .tooManyPrograms(id)
     case .replaced: return .replacedElsewhere(id)

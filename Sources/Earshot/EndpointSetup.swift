@@ -172,12 +172,29 @@ struct RendezvousTarget: Sendable {
     }
   }
 
-  /// The first address that the local socket can send to, and the first of the other family.
+  /// The addresses that the local socket can send to, in the order in which they are tried: the
+  /// system's first choice, then one of each family in turn (RFC 8305 §4).
   func resolve(matching bind: SocketAddress) async throws(EarshotError) -> [SocketAddress] {
     let found = try await addresses(matching: bind)
     guard let first = Self.preferred(found) else { throw .invalidAddress(text) }
-    return [first] + found.filter { $0.family != first.family }.prefix(1)
+    return Self.inTurn(found, from: first)
   }
+
+  /// At most as many as an attempt has packets.
+  static func inTurn(_ addresses: [SocketAddress], from first: SocketAddress) -> [SocketAddress] {
+    let others = addresses.filter { $0 != first }
+    var alike = others.filter { $0.family == first.family }[...]
+    var different = others.filter { $0.family != first.family }[...]
+    var order = [first]
+    while order.count < mostAddresses, let next = different.popFirst() ?? alike.popFirst() {
+      order.append(next)
+      if next.family != first.family, let same = alike.popFirst() { order.append(same) }
+    }
+    return Array(order.prefix(mostAddresses))
+  }
+
+  /// Of a rendezvous, tried by one attempt to register.
+  private static let mostAddresses = 4
 
   /// Every address that the local socket can send to, in the system's order (RFC 6724).
   func addresses(matching bind: SocketAddress) async throws(EarshotError) -> [SocketAddress] {

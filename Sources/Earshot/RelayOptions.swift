@@ -24,8 +24,9 @@ public struct RelayOptions: Sendable, Hashable {
   /// `HOST:PORT` of the URI; `nil` where it is none.
   public var server: String? { RelayURI(uri)?.place }
 
-  /// Finds the server's address.
-  func resolve(matching bind: SocketAddress) async throws(EarshotError) -> RelayServer {
+  /// Finds the server's address, and one of the other family where it has one: a server that is
+  /// silent at the first is asked there.
+  func resolve(matching bind: SocketAddress) async throws(EarshotError) -> [RelayServer] {
     guard let place = RelayURI(uri) else {
       throw .invalidArgument("'\(uri)' is not a TURN server.", advice: "Write turn:HOST:PORT.")
     }
@@ -36,16 +37,20 @@ public struct RelayOptions: Sendable, Hashable {
     } catch {
       throw .hostNotFound(server, detail: error.reason)
     }
-    let usable = addresses.first {
-      place.transport != .udp || $0.family == bind.family
-        || bind.family == .v6 && bind.isUnspecified
+    let usable = addresses.filter {
+      !$0.isUnsendable
+        && (place.transport != .udp || $0.family == bind.family
+          || bind.family == .v6 && bind.isUnspecified)
     }
-    guard let usable, !usable.isUnsendable else {
+    guard let first = usable.first else {
       throw .hostNotFound(server, detail: "no address of this socket's family")
     }
-    return RelayServer(
-      server: usable, transport: place.transport, host: place.host,
-      credentials: RelayCredentials(user: user, password: password))
+    let chosen = [first] + usable.filter { $0.family != first.family }.prefix(1)
+    return chosen.map {
+      RelayServer(
+        server: $0, transport: place.transport, host: place.host,
+        credentials: RelayCredentials(user: user, password: password))
+    }
   }
 
   /// Finds the addresses of several servers; one that cannot be found is left out while another
@@ -54,16 +59,19 @@ public struct RelayOptions: Sendable, Hashable {
     _ relays: [RelayOptions], matching bind: SocketAddress
   ) async throws(EarshotError) -> [RelayServer] {
     var found: [RelayServer] = []
+    var others: [RelayServer] = []
     var failure: EarshotError?
     for relay in relays {
       do throws(EarshotError) {
-        found.append(try await relay.resolve(matching: bind))
+        let servers = try await relay.resolve(matching: bind)
+        found += servers.prefix(1)
+        others += servers.dropFirst()
       } catch {
         failure = failure ?? error
       }
     }
     if let failure, found.isEmpty { throw failure }
-    return found
+    return Array((found + others).prefix(RelayRoster.serverLimit))
   }
 }
 

@@ -267,7 +267,13 @@ extension PeerMachine {
       ?? UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000
   }
 
+  /// The time by which cards of others are judged: the host's, unless the rendezvous tells one from
+  /// which it differs by more than cards allow for (docs/protocol/rendezvous.md §2).
   func unixSeconds(now: Instant) -> UInt64 {
-    (UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000) / 1000
+    let own =
+      (UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000) / 1000
+    let told = rendezvousMilliseconds(now: now) / 1000
+    let difference = max(own, told) - min(own, told)
+    return difference > ContactCard.clockTolerance ? told : own
   }
 }

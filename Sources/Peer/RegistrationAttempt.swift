@@ -96,7 +96,8 @@ struct RegistrationAttempt: ~Copyable {
       case .control(.version):
         return handle(try VersionPacket(parsing: &reader), now: now)
       case .control(.response):
-        return handle(try ResponsePacket(parsing: &reader), bytes, ownStatic)
+        return handle(
+          try ResponsePacket(parsing: &reader), bytes, ownStatic, unixSeconds: unixSeconds)
       case .control, .sealed, .foreign: return strange()
       }
     } catch {
@@ -114,12 +115,13 @@ struct RegistrationAttempt: ~Copyable {
   ) -> Finding {
     guard packet.nonce == nonce, nonce != 0 else { return strange() }
     do throws(CardFault) {
-      try packet.card.verify(unixSeconds: unixSeconds)
+      // Our clock may be wrong: who holds the key tells the time in RESP, and the card must hold
+      // then. One from the future is none that somebody could have kept.
+      try packet.card.verify(unixSeconds: packet.card.content.notBefore)
     } catch {
-      // A card from the future is none that somebody could have kept: our clock is behind.
-      if error == .expired { sawExpiredCard = true }
-      guard error == .notYetValid else { return strange() }
+      return strange()
     }
+    if packet.card.hasExpired(at: unixSeconds) { sawExpiredCard = true }
     if let expectedID, packet.card.id != expectedID {
       take(hint: .identityMismatch(expected: expectedID, found: packet.card.id), now: now)
       return .nothing
@@ -180,7 +182,8 @@ struct RegistrationAttempt: ~Copyable {
   }
 
   private mutating func handle(
-    _ packet: ResponsePacket, _ bytes: Span<UInt8>, _ ownStatic: borrowing X25519.KeyPair
+    _ packet: ResponsePacket, _ bytes: Span<UInt8>, _ ownStatic: borrowing X25519.KeyPair,
+    unixSeconds: UInt64
   ) -> Finding {
     guard packet.initiator == connectionID, packet.purpose == .register,
       let card = cards.last,
@@ -189,6 +192,12 @@ struct RegistrationAttempt: ~Copyable {
       let payload = open(bytes.extracting(ResponsePacket.noiseRange)),
       payload.initiator == connectionID
     else { return strange() }
+    // A key that was given up long ago, and a time that does not fit it either.
+    if sawExpiredCard, card.hasExpired(at: unixSeconds),
+      card.hasExpired(at: payload.serverTime / 1000)
+    {
+      return strange()
+    }
     // The clear responder's ID is anybody's; what counts is the sealed one. To refuse a RESP for
     // the clear one would end the attempt: a Noise message opens only once.
     switch payload.status {
@@ -328,8 +337,9 @@ struct RegistrationAttempt: ~Copyable {
     return true
   }
 
-  /// Two packets have brought nothing, 0.9 s after the first: the way there may be dead.
-  var isUnanswered: Bool { repetition >= 2 || cardRepetition >= 3 }
+  /// Whether so many packets have brought nothing: the way there may be dead. The second goes 0.3 s
+  /// after the first, the third 0.9 s.
+  func isUnanswered(after count: Int) -> Bool { repetition >= count || cardRepetition > count }
 
   /// When `handleTimeout` next has something to do.
   func wakeUp() -> Instant? { deadlines.next }

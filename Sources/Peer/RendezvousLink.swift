@@ -197,7 +197,7 @@ struct RendezvousLink: ~Copyable {
     if detour.takeCopy(into: &packet) { return DatagramPath(address, local: .relay) }
     if attempt?.writePacket(into: &packet) == true {
       detour.keepCopy(of: packet, now: now)
-      if attempt?.isUnanswered == true { route.turn() }
+      if attempt?.isUnanswered(after: route.patience) == true { route.turn() }
       return route.path
     }
     if !responses.isEmpty, association != nil {

@@ -47,7 +47,12 @@ struct RendezvousRoute {
     detours = []
   }
 
-  /// A whole attempt by this way was not answered: the next one goes by the next.
+  /// How many packets of an attempt go one way, before the next one goes the next: one where the
+  /// rendezvous has several addresses (RFC 8305 §5: 250 ms between two), two where only our own
+  /// addresses differ, of which the routes' choice is usually right.
+  var patience: Int { paths.contains { $0.remote != path.remote } ? 1 : 2 }
+
+  /// What was sent by this way was not answered: the next goes by the next.
   mutating func turn() {
     guard !paths.isEmpty else { return }
     let index = paths.firstIndex(of: path) ?? paths.count - 1

@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (3.0, Finding.Verdict.good), (-999, .good), (2000, .weak), (-400_000, .bad),
+    (3.0, Finding.Verdict.good), (-999, .good), (2000, .weak), (-400_000, .weak),
   ])
   func `a clock is judged by what it harms`(offset: Double, verdict: Finding.Verdict) throws {
     var sighting = try Self.sighting("192.0.2.1:7400", seen: "10.0.0.5:4000")
@@ -89,6 +89,33 @@ import Testing
     let finding = try #require(sighting.clockFinding)
     #expect(finding.verdict == verdict && (finding.remedy == nil) == (verdict == .good))
     #expect(finding.text.contains(offset < 0 ? "ahead of" : "behind"))
+  }
+
+  @Test(
+    arguments: [
+      (-7_200_000, "This host's clock is 2 h ahead of that of the rendezvous", true),
+      (315_569_520_000, "This host's clock is 10 years behind that of the rendezvous", true),
+      (-12, "This host's clock is 12 ms ahead of that of the rendezvous", false),
+      (1_900, "This host's clock is 1900 ms behind that of the rendezvous", false),
+      (119_000, "This host's clock is 119 s behind that of the rendezvous", false),
+      (-300_000, "This host's clock is 5 min ahead of that of the rendezvous", true),
+      (172_800_000, "This host's clock is 2 days behind that of the rendezvous", true),
+    ] as [(Int64, String, Bool)])
+  func `a difference of clocks has words`(milliseconds: Int64, text: String, isLarge: Bool) {
+    let clocks = ClockDifference(offset: .milliseconds(milliseconds))
+    #expect(clocks.sentence == text && clocks.isLarge == isLarge)
+  }
+
+  @Test func `addresses of a rendezvous are tried one of each family in turn`() throws {
+    let four = try (1...3).map { try Self.address("192.0.2.\($0):7400") }
+    let six = try (1...3).map { try Self.address("[2001:db8::\($0)]:7400") }
+    #expect(
+      RendezvousTarget.inTurn(six + four, from: six[0]) == [six[0], four[0], six[1], four[1]])
+    #expect(
+      RendezvousTarget.inTurn([four[0], six[0], six[1]], from: four[0]) == [four[0]] + six.prefix(2)
+    )
+    #expect(RendezvousTarget.inTurn([four[0]], from: four[0]) == [four[0]])
+    #expect(RendezvousTarget.inTurn(four, from: four[1]) == [four[1], four[0], four[2]])
   }
 
   @Test func `a cleared ECN field is named with its way`() throws {

@@ -1,3 +1,4 @@
+import Glibc
 import Primitives
 import Testing
 
@@ -116,6 +117,33 @@ struct ResolverTests {
       _ = try HostAndPort(text, defaultPort: nil)
     }
     #expect(error?.description == message)
+  }
+
+  /// Method: the answer about both families takes 10 s, that about IPv6 as well.
+  @Test(.timeLimit(.minutes(1)))
+  func `a name server that is silent about one family does not keep the other away`() async throws {
+    let four = SocketAddress(v4: 192, 0, 2, 1, port: 7400)
+    let began = SystemClock.now
+    let found = try await Resolver.race(patience: .milliseconds(20)) {
+      family throws(ReactorError) in
+      if family != AF_INET { sleep(10) }
+      return family == AF_INET ? [four] : []
+    }
+    #expect(found == [four] && SystemClock.now < began + .seconds(8))
+  }
+
+  @Test func `what is said of both families counts, if it comes in time`() async throws {
+    let both = [SocketAddress(v4: 192, 0, 2, 1, port: 7), SocketAddress("[2001:db8::1]:7")!]
+    let found = try await Resolver.race(patience: .seconds(1)) { family throws(ReactorError) in
+      family == AF_UNSPEC ? both : []
+    }
+    #expect(found == both)
+    let error = await #expect(throws: ReactorError.self) {
+      _ = try await Resolver.race(patience: .milliseconds(1)) { _ throws(ReactorError) in
+        throw ReactorError("resolve", "host 'h'", reason: "none")
+      }
+    }
+    #expect(error?.reason == "none")
   }
 
   @Test func `asks the system for names, off the caller's thread`() async throws {

@@ -26,16 +26,13 @@ extension RendezvousSighting {
   /// The clock; `nil` where it did not tell.
   var clockFinding: Finding? {
     guard let offset = clockOffsetMs, let uncertainty = clockUncertaintyMs else { return nil }
-    let difference = Figures.milliseconds(abs(offset))
-    let text =
-      "This host's clock is \(difference) \(offset < 0 ? "ahead of" : "behind") that of "
-      + "the rendezvous (± \(Figures.milliseconds(uncertainty)))."
+    let difference = ClockDifference(offset: .microseconds(Int64((offset * 1000).rounded())))
+    let text = "\(difference.sentence) (± \(Figures.milliseconds(uncertainty)))."
     if abs(offset) <= uncertainty || abs(offset) < Self.smallOffsetMs {
       return Finding(.clock, .good, text)
     }
-    let isHarmful = abs(offset) >= Self.harmfulOffsetMs
     return Finding(
-      .clock, isHarmful ? .bad : .weak, text,
+      .clock, .weak, difference.isLarge ? "\(text) Calls work by the rendezvous' time." : text,
       remedy: "Let the time be set by itself (timedatectl set-ntp true), here or there.")
   }
 
@@ -57,9 +54,6 @@ extension RendezvousSighting {
 
   /// Less than people notice in logs, in ms.
   private static let smallOffsetMs = 1000.0
-  /// Invitations and cards are refused from ten minutes on (docs/protocol/session.md §2); half of
-  /// it, because two hosts may be off in opposite directions, in ms.
-  private static let harmfulOffsetMs = 300_000.0
 }
 
 extension TranslatorFacts {

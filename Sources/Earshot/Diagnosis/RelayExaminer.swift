@@ -23,10 +23,12 @@ actor RelayExaminer {
     do throws(EarshotError) {
       guard var own = SocketAddress(bind) else { throw .invalidAddress(bind) }
       own.port = 0
-      let server = try await options.resolve(matching: own)
-      sighting.server = server.server
-      let examiner = try RelayExaminer(server, authorities: authorities, bind: own)
-      await examiner.examine(&sighting)
+      for server in try await options.resolve(matching: own) where sighting.relayed == nil {
+        sighting.server = server.server
+        sighting.error = nil
+        let examiner = try RelayExaminer(server, authorities: authorities, bind: own)
+        await examiner.examine(&sighting)
+      }
     } catch {
       sighting.error = error
     }

@@ -83,7 +83,7 @@ package final class OnlineSession {
   }
 
   /// How long a wait needs no words.
-  private static let quietWait = Duration.seconds(1)
+  static let quietWait = Duration.seconds(1)
 
   private static func lineOutputs(_ options: OnlineOptions) throws(CommandFailure) -> [OutputFile] {
     var outputs: [OutputFile] = options.isJSON ? [.standardOutput] : []
@@ -125,9 +125,24 @@ package final class OnlineSession {
       {
         console.log(.warning, words)
       }
+      if case .registrationChanged(.registered) = event { await tellOfClock() }
     }
     if case .token(let text) = happening { await renewToken(text) }
     return happening
+  }
+
+  /// Once, if this host's clock is one by which calls could not be judged.
+  private func tellOfClock() async {
+    guard !contact.hasToldOfClock, let clocks = await endpoint.clockDifference, clocks.isLarge
+    else { return }
+    contact.hasToldOfClock = true
+    EventLine.line("clockDiffers", to: lines) {
+      $0.add("offsetMs", Int(clocks.offset.milliseconds))
+    }
+    console.log(
+      .warning,
+      "\(clocks.sentence). Calls work; set the clock (timedatectl set-ntp true) for logs, files and "
+        + "certificates.")
   }
 
   /// Looks for a newer access token when it is time.

@@ -9,6 +9,8 @@ package struct RendezvousContact {
   /// Why the last attempt came to nothing; `nil` while there is contact, or nobody knows yet.
   package private(set) var trouble: EarshotError?
   package private(set) var hasHadContact = false
+  /// Whether it was said that the clocks differ.
+  package var hasToldOfClock = false
   private var hadName = false
   /// When the outage began that was warned of.
   private var outage: Instant?

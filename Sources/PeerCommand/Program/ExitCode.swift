@@ -54,7 +54,7 @@ package enum ExitCode: Int32, Sendable {
   package init(_ code: EarshotError.Code) {
     switch code {
     case .invalidAddress, .invalidName, .invalidCard, .invalidArgument: self = .usage
-    case .hostNotFound, .rendezvousUnreachable, .rendezvousNotUnderstood, .wrongClock:
+    case .hostNotFound, .rendezvousUnreachable, .rendezvousNotUnderstood, .clockWrong:
       self = .unreachable
     case .notAllowed, .nameTaken, .noMoreNames, .identitySuperseded, .rendezvousFull:
       self = .refused

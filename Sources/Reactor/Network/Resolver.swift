@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 package import Primitives
+internal import Synchronization
 
 /// Turns `host:port` into addresses. Asking the system blocks, so it happens on a thread of its
 /// own, never on the loop and never in the pool of Swift's tasks.
@@ -15,19 +16,58 @@ package enum Resolver {
   ) async throws(ReactorError) -> [SocketAddress] {
     let endpoint = try HostAndPort(text, defaultPort: defaultPort)
     if let address = endpoint.numeric { return [address] }
+    return try await race(patience: patience) { family throws(ReactorError) in
+      try ask(endpoint, family)
+    }
+  }
+
+  /// Asks for both families at once; if that takes longer than `patience`, also for each by itself,
+  /// and takes what comes first (RFC 8305 §3): a name server that is silent about one family must
+  /// not keep the other one away.
+  static func race(
+    patience: Duration,
+    _ ask: @escaping @Sendable (Int32) throws(ReactorError) -> [SocketAddress]
+  ) async throws(ReactorError) -> [SocketAddress] {
     let answer = await withCheckedContinuation {
-      (continuation: CheckedContinuation<Result<[SocketAddress], ReactorError>, Never>) in
+      (continuation: CheckedContinuation<Answer, Never>) in
+      let first = FirstAnswer(continuation)
       do throws(ReactorError) {
-        // Not joined: it ends with its answer.
+        // None of them is joined: each ends with its answer.
         _ = try startThread(named: "earshot-resolve") {
-          continuation.resume(returning: Result { () throws(ReactorError) in try ask(endpoint) })
+          first.take(Answer { () throws(ReactorError) in try ask(AF_UNSPEC) })
+        }
+        for family in [AF_INET, AF_INET6] {
+          _ = try startThread(named: "earshot-resolve") {
+            usleep(UInt32(clamping: patience.nanoseconds / 1000))
+            // That there is none of this family is no answer.
+            let answer = first.isTaken ? nil : try? ask(family)
+            if let answer { first.take(.success(answer)) }
+          }
         }
       } catch {
-        continuation.resume(returning: .failure(error))
+        first.take(.failure(error))
       }
     }
     return try answer.get()
   }
+
+  typealias Answer = Result<[SocketAddress], ReactorError>
+
+  /// The answer that came first.
+  private final class FirstAnswer: Sendable {
+    private let waiting: Mutex<CheckedContinuation<Answer, Never>?>
+
+    init(_ continuation: CheckedContinuation<Answer, Never>) { waiting = Mutex(continuation) }
+
+    var isTaken: Bool { waiting.withLock { $0 == nil } }
+
+    func take(_ answer: Answer) {
+      waiting.withLock { $0.take() }?.resume(returning: answer)
+    }
+  }
+
+  /// A name server that answers takes less.
+  private static let patience = Duration.milliseconds(300)
 
   /// The same for a program that has nothing else to do meanwhile: blocks the calling thread.
   package static func resolveBlocking(
@@ -35,12 +75,14 @@ package enum Resolver {
   ) throws(ReactorError) -> [SocketAddress] {
     let endpoint = try HostAndPort(text, defaultPort: defaultPort)
     if let address = endpoint.numeric { return [address] }
-    return try ask(endpoint)
+    return try ask(endpoint, AF_UNSPEC)
   }
 
-  private static func ask(_ endpoint: HostAndPort) throws(ReactorError) -> [SocketAddress] {
+  private static func ask(
+    _ endpoint: HostAndPort, _ family: Int32
+  ) throws(ReactorError) -> [SocketAddress] {
     var hints = unsafe addrinfo()
-    unsafe hints.ai_family = AF_UNSPEC
+    unsafe hints.ai_family = family
     unsafe hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
     var first: UnsafeMutablePointer<addrinfo>?
     let result = unsafe getaddrinfo(endpoint.host, nil, &hints, &first)

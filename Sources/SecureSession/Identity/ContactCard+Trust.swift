@@ -28,13 +28,17 @@ extension ContactCard {
     guard X25519.isUsable(staticKey) else { throw .unusableKey }
   }
 
-  /// The same without the check of S, for cards whose S has just been proven by a handshake.
+  /// Whether its time is over by more than clocks may differ.
+  package func hasExpired(at unixSeconds: UInt64) -> Bool {
+    unixSeconds > content.notAfter && unixSeconds - content.notAfter > Self.clockTolerance
+  }
+
+  /// `verify` without the check of S, for cards whose S has just been proven by a handshake.
   func verifyStatement(for id: PeerID?, unixSeconds: UInt64) throws(CardFault) {
     if let id, id != self.id { throw .wrongIdentity }
     guard unixSeconds >= content.notBefore || content.notBefore - unixSeconds <= Self.clockTolerance
     else { throw .notYetValid }
-    guard unixSeconds <= content.notAfter || unixSeconds - content.notAfter <= Self.clockTolerance
-    else { throw .expired }
+    guard !hasExpired(at: unixSeconds) else { throw .expired }
     let message = Self.signedMessage(Array(bytes.prefix(signedByteCount)))
     let signature = Array(bytes.suffix(Self.signatureByteCount))
     guard Ed25519.isValid(signature.span, over: message.span, by: Bytes32(self.id)) else {

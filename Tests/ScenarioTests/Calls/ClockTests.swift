@@ -13,8 +13,12 @@ import Wire
     return (world, peer)
   }
 
-  /// Method: ten years behind (a key is made by that clock), two hours behind, two hours ahead.
-  @Test(arguments: [-3650 * 86_400, -7200, 7200] as [Int64])
+  /// Wrong by ten years (a key is made by that clock), a month and two hours, in s.
+  static let differences: [Int64] = [
+    -3650 * 86_400, -30 * 86_400, -7200, 7200, 30 * 86_400, 3650 * 86_400,
+  ]
+
+  @Test(arguments: differences)
   func `registers with a wrong clock, by the time that the rendezvous tells`(ahead: Int64) {
     let (world, peer) = Self.world(ahead: ahead)
     #expect(world.run(atMost: .seconds(5)) { peer.isRegistered })
@@ -22,14 +26,39 @@ import Wire
     #expect(world.run(atMost: .seconds(5)) { callee.isRegistered })
   }
 
-  /// By its clock the card of the rendezvous has expired: that must not be believed.
-  @Test func `says that the clocks differ when the card of the rendezvous has expired`() {
-    let (world, peer) = Self.world(ahead: 3650 * 86_400)
-    world.run(.seconds(12))
-    let failures = peer.events.compactMap { event -> RegistrationFailure? in
-      if case .registration(.failed(let failure)) = event.event { failure } else { nil }
+  /// Cards and invitations are judged by the time that the rendezvous tells.
+  @Test(arguments: differences, [false, true])
+  func `calls and is called with a wrong clock`(ahead: Int64, isOtherWrong: Bool) throws {
+    let (world, alice) = Self.world(ahead: ahead)
+    let bob = world.addPeer(CallWorld.names[1]) {
+      if isOtherWrong { $0.wallClockAtZero -= ahead * 1000 }
     }
-    #expect(failures.first == .wrongClock(serverTime: nil))
+    for peer in world.peers { peer.habits.answer = .accept(after: .milliseconds(500)) }
+    try #require(world.run(atMost: .seconds(10)) { alice.isRegistered && bob.isRegistered })
+    for (caller, callee) in [(alice, bob), (bob, alice)] {
+      let call = try #require(caller.call(.id(callee.id)))
+      let isUp = world.run(atMost: .seconds(5)) {
+        [caller, callee].allSatisfy {
+          world.testimony.side(call, at: $0.hostID)?.time(of: .connected) != nil
+        }
+      }
+      #expect(isUp, "\(caller.name) calls")
+      world.run(.seconds(2))
+      caller.end(call)
+      world.run(.seconds(12))
+    }
+  }
+
+  /// What is less than cards allow for is no reason to ask the rendezvous.
+  @Test func `a clock that is right judges cards by itself`() {
+    let (world, peer) = Self.world(ahead: 300)
+    #expect(world.run(atMost: .seconds(5)) { peer.isRegistered })
+    let found = peer.host.command(now: world.now) { machine, _ in
+      (machine.rendezvousClockOffset, machine.unixSeconds(now: .zero))
+    }
+    let offset = found?.0 ?? 0
+    #expect((-301_000 ... -299_000).contains(offset), "\(offset)")
+    #expect(found?.1 == UInt64(CallWorld.wallClockAtStart / 1000) + 300)
   }
 
   @Test func `an amended clock changes only what the link itself says`() {

@@ -231,6 +231,59 @@ import Wire
     #expect(extra == 0)
   }
 
+  /// Method: a card from the future, and one that has expired, each with one bit of its signature
+  /// flipped; our clock may be wrong, but the signature must hold.
+  @Test(arguments: [+365, -365] as [Int64])
+  func `a card whose signature is wrong is not tried, whatever its time`(days: Int64) throws {
+    var pair = try Pair()
+    let then = UInt64(Int64(Self.unixSeconds) + days * 86_400)
+    var host = LocalIdentity(kind: .rendezvous, unixSeconds: then, random: &pair.random)
+    let good = try host.makeCard(unixSeconds: then)
+    var bytes = good.bytes
+    bytes[bytes.count - 1] ^= 1
+    for (card, isTried) in [(try ContactCard(parsing: bytes), false), (good, true)] {
+      pair.attempt = RegistrationAttempt(
+        expectedID: nil, card: nil, ownCard: pair.ownCard, name: nil, presence: .unnamed,
+        now: Self.now)
+      let request = pair.initiation(now: Self.now)
+      var reader = ByteReader(request.span)
+      var packet: [UInt8] = []
+      CardPacket(nonce: try CardRequestPacket(parsing: &reader).nonce, card: card)
+        .write(to: &packet)
+      var wasFound = false
+      if case .cardFound = pair.receive(packet) { wasFound = true }
+      #expect(wasFound == isTried)
+    }
+  }
+
+  /// Method: the rendezvous has an old key, whose card has expired by its own clock as well.
+  @Test func `a key whose card has expired by both clocks registers nobody`() throws {
+    var pair = try Pair()
+    let then = Self.unixSeconds - 365 * 86_400
+    var host = LocalIdentity(kind: .rendezvous, unixSeconds: then, random: &pair.random)
+    let card = try host.makeCard(unixSeconds: then)
+    let settings = ServerSettings(
+      identity: host, card: card, bootCounter: 5, resetKey: Array(repeating: 3, count: 32),
+      wallMilliseconds: Self.unixSeconds * 1000)
+    pair.server = RendezvousMachine(settings, store: MemoryStore(), random: RandomSource(seed: 2))
+    pair.attempt = RegistrationAttempt(
+      expectedID: nil, card: nil, ownCard: pair.ownCard, name: nil, presence: .unnamed,
+      now: Self.now)
+    let found = pair.answer(pair.initiation(now: Self.now))
+    guard case .cardFound = pair.receive(found) else {
+      Issue.record("the card was not tried")
+      return
+    }
+    let answer = pair.answer(pair.initiation(now: Self.now))
+    #expect(answer.count == ResponsePacket.byteCount)
+    guard case .nothing = pair.receive(answer) else {
+      Issue.record("RESP was taken")
+      return
+    }
+    let failure = pair.attempt.failure()
+    #expect(failure == .wrongClock(serverTime: nil))
+  }
+
   /// The forger answers CARD_REQUEST first, with an identity of its own, and stays silent then.
   @Test(arguments: [true, false]) func `a forged card is tried and given up`(isPinned: Bool) throws
   {

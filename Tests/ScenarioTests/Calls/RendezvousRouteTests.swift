@@ -1,4 +1,5 @@
 import Primitives
+import Simulation
 import Testing
 
 @testable import Peer
@@ -49,6 +50,24 @@ import Testing
     #expect(detours(&route).isEmpty)
     route.reset(own: [SocketAddress(v4: 10, 0, 0, 1, port: 5)], alternates: [])
     #expect(route.path == DatagramPath(Self.usual))
+  }
+
+  /// Where it has one address, its second packet goes the same way.
+  @Test func `a rendezvous with two addresses is asked at the second after 0.3 s`() throws {
+    var one = PeerConfiguration(rendezvous: Self.usual, wallClockAtZero: 0)
+    #expect(RendezvousRoute(one).patience == 2)
+    one.otherRendezvousAddresses = [Self.other]
+    #expect(RendezvousRoute(one).patience == 1)
+    for seed in UInt64(1)...20 {
+      let world = CallWorld(seed: seed)
+      let peer = world.addPeer(CallWorld.names[0]) {
+        // Nothing is there.
+        $0.otherRendezvousAddresses = [$0.rendezvous]
+        $0.rendezvous = SocketAddress(v4: 203, 0, 113, 77, port: 7400)
+      }
+      let isThere = world.run(atMost: .milliseconds(600)) { peer.isRegistered }
+      #expect(isThere, "seed \(seed)")
+    }
   }
 
   @Test func `attempts that are not answered take every way in turn`() {
