@@ -330,6 +330,8 @@ def call_without_a_path_says_what_was_tried(lab):
         )
         assert checks[0]["asked"] > 3 and not checks[0]["answered"], f"  {checks}"
         assert attempt["sentence"] and attempt["remedy"], f"  {attempt}"
+    said = alice.stderr()
+    assert "waiting for a path to bob" in said, f"  nothing is said of the wait: {said}"
     with open(page) as file:
         assert "no answer" in file.read(), "  the page does not say what became of the checks"
     return f"asked {checks[0]['asked']} times: {attempt['sentence']}"
