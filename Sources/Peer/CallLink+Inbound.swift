@@ -25,7 +25,7 @@ extension CallLink {
     /// The other pipeline has said something to ours.
     static let audioControl = Findings(rawValue: 128)
     static let video = Findings(rawValue: 256)
-    /// A challenge was in it: its bytes are counted for the path already. For this file alone.
+    /// A challenge was in it: its bytes are counted for the path already. Not for the owner.
     static let challenge = Findings(rawValue: 512)
   }
 
@@ -35,25 +35,25 @@ extension CallLink {
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
     signals: inout [[UInt8]], now: Instant
   ) -> Findings {
-    if ringSession != nil, SealedPacket.connectionID(of: bytes.span) == localRingID {
-      let findings = receiveRing(
-        &bytes, from: source, local: marks.local, signals: &signals, now: now)
+    if path.ring != nil, SealedPacket.connectionID(of: bytes.span) == path.ringIDs.local {
+      let findings = path.receiveRing(
+        &bytes, from: source, local: marks.local, on: association, signals: &signals, now: now)
       return findings.subtracting(.challenge)
     }
     let byteCount = bytes.count
     guard let opened = association?.open(&bytes, now: now) else { return [] }
     media.handlePacket(opened.number, byteCount: byteCount, now: now)
-    let wasConfirmed = isSessionConfirmed
-    isSessionConfirmed = true
+    let wasConfirmed = session.isConfirmed
+    session.confirmation = .shown
     let answersBefore = answerCount
     var findings = readFrames(
       bytes.span.extracting(opened.frames), opened, of: byteCount, from: source, marks: marks,
       now: now)
-    agent.handleAuthenticatedPacket(
+    path.agent.handleAuthenticatedPacket(
       from: source, to: marks.local,
       byteCount: findings.remove(.challenge) == nil ? byteCount : 0,
       isHighestYet: opened.isHighestYet, now: now)
-    if !wasConfirmed || !pathChanges.isEmpty || awaitsMedia { findings.insert(.path) }
+    if !wasConfirmed || !path.changes.isEmpty || awaitsMedia { findings.insert(.path) }
     if answerCount != answersBefore { findings.insert(.answer) }
     if !findings.isDisjoint(with: [.answer, .audio, .video, .probe]) {
       association?.noteProof(now: now)
@@ -65,7 +65,7 @@ extension CallLink {
 
   /// How often something of ours was answered, on the path or in the session.
   private var answerCount: UInt64 {
-    UInt64(agent.counters.answers) &+ (association?.answerCount ?? 0)
+    UInt64(path.agent.counters.answers) &+ (association?.answerCount ?? 0)
   }
 
   private func readFrames(
@@ -80,15 +80,19 @@ extension CallLink {
         demand = max(demand, frame.demand)
         switch frame {
         case .audio, .audioReport, .audioRequest, .video, .videoNack:
-          findings.formUnion(takeMedia(frame, in: packet, now: now))
+          findings.formUnion(handleMedia(frame, in: packet, now: now))
         case .pathChallenge(let challenge):
-          take(challenge, from: source, to: marks.local, in: packet, &findings, now: now)
-        case .pathResponse(let response): take(response, from: source, to: marks.local, now: now)
+          path.handleChallenge(
+            challenge, from: source, to: marks.local, in: packet, &findings, now: now)
+        case .pathResponse(let response):
+          path.handleResponse(
+            response, from: source, to: marks.local, on: association, now: now)
         case .signal: break  // Under ring keys only (calling.md §4).
         case .echoRequest, .echo: break  // Between a client and its rendezvous only.
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
-          takeProbe(
-            frame, in: packet, ProbeArrival(of: packet.count, from: source, marks), now: now)
+          probe.handle(
+            frame, in: packet, ProbeArrival(of: packet.count, from: source, marks), on: path,
+            now: now)
           findings.insert(.probe)
         case .message, .feedback:
           _ = association?.handle(frame, in: packet, from: source, now: now)
@@ -104,7 +108,7 @@ extension CallLink {
     return findings
   }
 
-  private func takeMedia(
+  private func handleMedia(
     _ frame: Frame, in packet: Span<UInt8>, now: Instant
   ) -> Findings {
     guard let association else { return [] }
@@ -113,81 +117,6 @@ extension CallLink {
     case .audioControl: return .audioControl
     case .video: return .video
     case .videoRequest, nil: return []
-    }
-  }
-
-  /// Before both have agreed to look for a path nothing is answered (calling.md §4). A packet
-  /// stands for its first challenge only.
-  private func take(
-    _ challenge: PathChallengeFrame, from source: SocketAddress, to local: LocalAddressID,
-    in packet: Span<UInt8>, _ findings: inout Findings, now: Instant
-  ) {
-    let isFirst = findings.insert(.challenge).inserted
-    guard isFindingPath else { return }
-    agent.handleChallenge(
-      token: challenge.token, from: source, to: local,
-      byteCount: isFirst ? packet.count + SealedPacket.minimumByteCount : 0, now: now)
-  }
-
-  private func take(
-    _ response: PathResponseFrame, from source: SocketAddress, to local: LocalAddressID,
-    now: Instant
-  ) {
-    let answersBefore = agent.counters.answers
-    if let change = agent.handleResponse(
-      token: response.token, from: source, to: local, seenAs: response.observed, now: now)
-    {
-      pathChanges.append(change)
-    }
-    if agent.counters.answers != answersBefore,
-      DatagramPath(source, local: local) == agent.selectedPath
-    {
-      association?.notePathAnswer(now: now)
-    }
-  }
-
-  /// Under ring keys only path checks and ACCEPT are read (calling.md §4).
-  @_lifetime(bytes: copy bytes)
-  private func receiveRing(
-    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, local: LocalAddressID,
-    signals: inout [[UInt8]], now: Instant
-  ) -> Findings {
-    let copy = programs.branches.isEmpty ? [] : Array(copying: bytes.span)
-    guard let frames = openRing(&bytes) else {
-      return receiveBranch(copy, from: source, to: local, signals: &signals, now: now)
-    }
-    let packet = bytes.span.extracting(frames)
-    var findings = Findings()
-    var reader = FrameReader(packet)
-    do throws(WireError) {
-      while let frame = try reader.next() {
-        switch frame {
-        case .pathChallenge(let challenge):
-          take(challenge, from: source, to: local, in: packet, &findings, now: now)
-        case .pathResponse(let response): take(response, from: source, to: local, now: now)
-        case .signal(let body):
-          signals.append(Array(copying: packet.bytes(at: body)))
-          findings.insert(.signal)
-        case .padding: break
-        case .ping, .pong, .feedback, .message, .credit, .close, .audio, .audioReport,
-          .audioRequest, .video, .videoNack, .skipped, .probeRequest, .probeAnswer, .probePacket,
-          .probeReport, .echoRequest, .echo:
-          return findings
-        }
-      }
-    } catch {
-      return findings
-    }
-    if !pathChanges.isEmpty { findings.insert(.path) }
-    return findings
-  }
-
-  @_lifetime(bytes: copy bytes)
-  private func openRing(_ bytes: inout MutableSpan<UInt8>) -> Range<Int>? {
-    do throws(SessionError) {
-      return try ringSession?.open(&bytes)
-    } catch {
-      return nil
     }
   }
 }

@@ -19,9 +19,9 @@ extension PeerMachine {
   /// The facts of a call, until its memory goes a minute after its end.
   package func pathTrial(_ callID: CallID) -> PathTrial? {
     guard let link = link(callID) else { return nil }
-    var fates = link.agent.fates
-    let others = link.programs.branches.flatMap(\.agent.fates)
-    let offered = link.remoteCandidates.map { PathFate($0.address, PathOrigin($0.kind)) }
+    var fates = link.path.agent.fates
+    let others = link.path.programs.branches.flatMap(\.agent.fates)
+    let offered = link.path.remoteCandidates.map { PathFate($0.address, PathOrigin($0.kind)) }
     for fate in others + offered where !fates.contains(where: { $0.address == fate.address }) {
       fates.append(fate)
     }

@@ -26,18 +26,18 @@ extension PeerMachine {
       guard let link = link(callID) else { return }
       link.media.mayStart = false
       leave(link)
-      if link.hasToldMedia { publish(.link(callID, .mediaMustStop)) }
+      if link.progress.flow == .announced { publish(.link(callID, .mediaMustStop)) }
     case .close(let callID): link(callID)?.close(now: now)
     case .erase(let callID): links.removeAll { $0.callID == callID }
     case .notify(let event):
       switch event {
       case .remoteMediaChanged(let callID, let media):
-        link(callID)?.agent.setExpectsMedia(media.contains(.audio), now: now)
+        link(callID)?.path.agent.setExpectsMedia(media.contains(.audio), now: now)
         link(callID)?.media.video?.remote = media
       case .replaced(let ours, let theirs):
         // What the user wanted of the own invitation holds for the call that stands.
-        guard let options = link(ours)?.answerOptions else { break }
-        link(theirs)?.answerOptions = options
+        guard let options = link(ours)?.terms.answer else { break }
+        link(theirs)?.terms.answer = options
       case .rejoined(let callID, _):
         renewKeys(of: callID, now: now)
       default: break
@@ -56,11 +56,11 @@ extension PeerMachine {
     guard let link = link(callID) else { return }
     let destination = presence ?? link.destination(of: signal)
     prepareBody(of: signal, on: link, now: now)
-    if route != .rendezvous, link.isOnPath(destination) {
+    if route != .rendezvous, link.path.isOnPath(destination) {
       sendOnPath(signal, to: destination, on: link, now: now)
     }
     guard route != .path, let type = signal.type,
-      let body = link.body(of: signal, to: destination), !body.isEmpty
+      let body = link.signalling.body(of: signal, to: destination), !body.isEmpty
     else { return }
     rendezvous.forward(body, to: peer, destination, about: (callID, type), now: now)
   }
@@ -68,13 +68,15 @@ extension PeerMachine {
   /// The bodies that are made once a call.
   private mutating func prepareBody(of signal: CallSignal, on link: CallLink, now: Instant) {
     switch signal {
-    case .ringing(let isPrepared) where link.ringingBody.isEmpty:
-      link.makeRinging(isPrepared: isPrepared, candidates: ownCandidates, random: &random)
-    case .reject(let reason, let text) where link.answerBody.isEmpty:
+    case .ringing(let isPrepared) where link.signalling.ringingBody.isEmpty:
+      link.signalling.makeRinging(
+        isPrepared: isPrepared, ringID: link.path.ringIDs.local, candidates: ownCandidates,
+        random: &random)
+    case .reject(let reason, let text) where link.signalling.answerBody.isEmpty:
       do throws(HandshakeError) {
-        try link.makeReject(reason, text, card: [], random: &random)
+        try link.signalling.makeReject(reason, text, card: [], random: &random)
       } catch {
-        link.answerBody = []  // Nothing to say; the caller's own timers end the call there.
+        link.signalling.answerBody = []  // Nothing to say; the caller's own timers end the call there.
       }
     case .ringing, .reject, .invite, .accept, .cancel, .timeout, .hangUp, .receipt, .unsupported,
       .confirm, .mediaState:
@@ -88,9 +90,9 @@ extension PeerMachine {
     let control: CallControlMessage
     switch signal {
     case .accept, .reject, .cancel, .timeout, .receipt:
-      if let body = link.body(of: signal, to: destination) { link.pathSignals.append(body) }
+      if let body = link.signalling.body(of: signal, to: destination) { link.path.signals.append(body) }
       return
-    case .confirm: control = .confirm(opening: link.callerNumber.bytes)
+    case .confirm: control = .confirm(opening: link.signalling.shortCode.callerNumber.bytes)
     case .hangUp(let reason, let text): control = .hangUp(reason, text)
     case .mediaState(let media): control = .mediaState(media)
     case .invite, .ringing, .unsupported: return
@@ -102,7 +104,7 @@ extension PeerMachine {
     do throws(MessageError) {
       let tag = try link.association?.messages.send(
         control.bytes, on: .callControl, life: lifetime(of: control, link), now: now)
-      if case .hangUp = control { link.hangUpTag = tag?.rawValue }
+      if case .hangUp = control { link.session.hangUpTag = tag?.rawValue }
     } catch {
       // The queue is full of the application's messages; the rendezvous carries the hang-up.
     }
@@ -112,19 +114,19 @@ extension PeerMachine {
 
   private mutating func findPath(_ callID: CallID, now: Instant) {
     guard let link = link(callID) else { return }
-    link.isFindingPath = true
+    link.path.phase = .finding
     addCandidates(to: link, now: now)
     catchUp(link, now: now)
   }
 
   func addCandidates(to link: CallLink, now: Instant) {
     let byRelay = hasRelay
-    link.agent.setAlternates(configuration.alternates)
+    link.path.agent.setAlternates(configuration.alternates)
     // The callee learns the caller's candidates first; its own are on their way.
     let opening = link.role == .callee ? rendezvous.deliveryTime : nil
-    link.agent.addCandidates(
-      usable(link.remoteCandidates), byRelay: byRelay, opening: opening, now: now)
-    for branch in link.programs.branches {
+    link.path.agent.addCandidates(
+      usable(link.path.remoteCandidates), byRelay: byRelay, opening: opening, now: now)
+    for branch in link.path.programs.branches {
       branch.agent.setAlternates(configuration.alternates)
       branch.agent.addCandidates(usable(branch.candidates), byRelay: byRelay, now: now)
     }
@@ -132,22 +134,22 @@ extension PeerMachine {
 
   /// The path was proven, or media moved.
   mutating func notePath(_ link: CallLink, now: Instant) {
-    let changes = link.pathChanges
-    link.pathChanges = []
+    let changes = link.path.changes
+    link.path.changes = []
     for change in changes {
       if change.cause == .found {
         noteMapping(of: link, change.to)
         // Known of before: the path to another program of the callee, which did not accept.
         tell(
           link,
-          link.programs.hasToldPath
+          link.path.programs.hasToldPath
             ? .pathChanged(change.kind, remote: change.to)
             : .pathReady(change.kind, remote: change.to))
-        link.programs.hasToldPath = true
+        link.path.programs.hasToldPath = true
         ledger.handlePathReady(link.callID, now: now)
       } else {
         // Nothing that was asked for over the old path goes on over the new one.
-        link.reflection = nil
+        link.probe.stopReflecting()
         tell(link, .pathChanged(change.kind, remote: change.to))
         if change.cause != .ownAddress {
           link.association?.session.requestRekey(now: now, random: &random)
@@ -163,9 +165,9 @@ extension PeerMachine {
   /// waits for none of them.
   mutating func tellMedia(_ link: CallLink) {
     let maySend =
-      link.media.mayStart && (link.isProbe ? link.agent.selected != nil : link.hasDestination)
-    guard link.awaitsMedia, maySend || link.hasHeardAudio && !link.isProbe else { return }
-    link.hasToldMedia = true
+      link.media.mayStart && (link.isProbe ? link.path.agent.selected != nil : link.path.hasDestination)
+    guard link.awaitsMedia, maySend || link.progress.heard == .begun && !link.isProbe else { return }
+    link.progress.flow = .announced
     if link.isProbe { return beginPeerProbe(link, now: latest) }
     tell(link, .mediaMayFlow)
   }
@@ -174,49 +176,52 @@ extension PeerMachine {
 
   private mutating func openSession(_ callID: CallID, now: Instant) {
     guard let link = link(callID), link.association == nil else { return }
-    if link.role == .callee, link.sessionKeys == nil {
+    if link.role == .callee, !link.signalling.hasSessionKeys {
       guard accept(link, now: now) else { return fail(callID, now: now) }
     }
-    guard let keys = link.sessionKeys.take() else { return fail(callID, now: now) }
-    guard let localStatic = link.handshakeStatic.take() else { return fail(callID, now: now) }
-    link.hangUpKey = keys.exporter.export(.hangUp)
-    link.shortCodeKey = keys.exporter.export(.shortCode)
-    link.roaming.open(exported: keys.exporter.export(.candidates), side: link.side)
-    if link.role == .caller, let key = link.shortCodeKey.take() { tellShortCode(link, key: key) }
+    guard let keys = link.signalling.takeSessionKeys() else { return fail(callID, now: now) }
+    guard let localStatic = link.signalling.takeStaticKey() else {
+      return fail(callID, now: now)
+    }
+    link.signalling.hangUpKey = keys.exporter.export(.hangUp)
+    link.signalling.shortCode.setKey(keys.exporter.export(.shortCode))
+    link.path.roaming.open(exported: keys.exporter.export(.candidates), side: link.signalling.side)
+    if link.role == .caller { tellShortCode(link) }
     let session = Session(
-      keys, local: link.localSessionID, remote: link.remoteSessionID,
+      keys, local: link.signalling.sessionIDs.local, remote: link.signalling.sessionIDs.remote,
       parties: Session.Parties(
         localID: identity.id, remoteID: link.peer,
         localStatic: localStatic,
-        remoteStatic: link.peerStatic, role: link.role == .caller ? .initiator : .responder),
+        remoteStatic: link.signalling.peerStatic,
+        role: link.role == .caller ? .initiator : .responder),
       now: now, random: &random)
-    link.association = Association(
+    link.session.association = Association(
       session, limits: .peer, pingAfter: Self.pingAfterInCall, now: now)
     allowAbsence(link)
     if !link.isProbe, let association = link.association {
-      link.media.open(on: association, hasVideo: link.hasCommonVideo)
+      link.media.open(on: association, hasVideo: link.terms.hasCommonVideo)
     }
     if link.role == .caller, !link.isProbe {
-      publish(.link(callID, .answered(userExtension: link.remoteUserExtension)))
+      publish(.link(callID, .answered(userExtension: link.terms.remoteUserExtension)))
     }
-    if link.isFindingPath { addCandidates(to: link, now: now) }
+    if link.path.isFinding { addCandidates(to: link, now: now) }
     catchUp(link, now: now)
     tellMediaState(link)
     tellMedia(link)
   }
 
   private mutating func accept(_ link: CallLink, now: Instant) -> Bool {
-    let options = link.answerOptions
-    link.ownMedia = options.media
+    let options = link.terms.answer
+    link.terms.own = options.media
     link.media.isAudioMuted = !options.sendsAudio
     link.media.uplinkWeight = options.uplinkWeight
     prepareVideo(link, options.video)
-    link.roaming.told = ownCandidates
+    link.path.roaming.told = ownCandidates
     let offer = CallOffer(
-      card: [], candidates: link.roaming.told, media: link.ownMedia,
+      card: [], candidates: link.path.roaming.told, media: link.terms.own,
       userExtension: options.userExtension, rejoinSeconds: options.absence.wireSeconds)
     do throws(HandshakeError) {
-      try link.makeAccept(offer: offer, random: &random)
+      try link.signalling.makeAccept(offer: offer, random: &random)
       return true
     } catch {
       return false
@@ -231,20 +236,18 @@ extension PeerMachine {
     }
   }
 
-  mutating func tellShortCode(_ link: CallLink, key: borrowing SecretKey) {
+  private mutating func tellShortCode(_ link: CallLink) {
     let isCaller = link.role == .caller
-    let letters = ShortCode.letters(
-      key: key, callerNumber: link.callerNumber, calleeNumber: link.calleeNumber,
+    let letters = link.signalling.shortCode.settle(
       caller: isCaller ? identity.id : link.peer, callee: isCaller ? link.peer : identity.id)
-    link.shortCode = letters
-    tell(link, .shortCode(letters))
+    if let letters { tell(link, .shortCode(letters)) }
   }
 
   /// The session said CLOSE, broke the protocol, or its keys are too old.
   mutating func endSession(_ link: CallLink, now: Instant) {
     guard let ending = link.association?.endedBy else { return }
     guard ledger.isOpen(link.callID) else {
-      if link.hangUpTag != nil { receiptHangUp(link, now: now) }
+      if link.session.hangUpTag != nil { receiptHangUp(link, now: now) }
       return
     }
     let reason: CallReason = ending == .violation ? .internalFailure : .userHungUp
@@ -269,10 +272,9 @@ extension PeerMachine {
   mutating func handleTimeout(_ link: CallLink, now: Instant) {
     guard let deadline = link.nextDeadline, deadline <= now else { return }
     link.eraseKeys(now: now)
-    if let change = link.agent.handleTimeout(now: now) { link.pathChanges.append(change) }
-    link.handleBranchTimeout(now: now)
+    link.path.handleTimeout(now: now)
     link.association?.handleTimeout(now: now)
-    link.handleProbeTimeout(now: now)
+    link.probe.handleTimeout(now: now)
     if link.isProbe { noteProbe(link, hasHeard: false, now: now) }
     handleVideoTimeout(link, now: now)
     driveSearch(link, now: now)
@@ -282,7 +284,7 @@ extension PeerMachine {
       case .expired: link.association?.expire()
       }
     }
-    if !link.pathChanges.isEmpty { notePath(link, now: now) }
+    if !link.path.changes.isEmpty { notePath(link, now: now) }
     takeMessages(link, now: now)
     endSession(link, now: now)
   }
@@ -313,7 +315,7 @@ extension PeerMachine {
       case .received(let stream, let bytes): take(bytes, on: stream, link, now: now)
       case .delivered(let tag):
         publishIfOwn(link, tag, isDelivered: true)
-        if tag.rawValue == link.hangUpTag { receiptHangUp(link, now: now) }
+        if tag.rawValue == link.session.hangUpTag { receiptHangUp(link, now: now) }
       case .failed(let tag):
         publishIfOwn(link, tag, isDelivered: false)
       }
@@ -321,13 +323,12 @@ extension PeerMachine {
   }
 
   private mutating func receiptHangUp(_ link: CallLink, now: Instant) {
-    link.hangUpTag = nil
+    link.session.hangUpTag = nil
     ledger.handle(.receipt(of: .hangUp), link.callID, from: link.peer, now: now)
   }
 
   private mutating func publishIfOwn(_ link: CallLink, _ tag: MessageTag, isDelivered: Bool) {
-    guard let index = link.applicationTags.firstIndex(of: tag.rawValue) else { return }
-    link.applicationTags.remove(at: index)
+    guard link.session.removeApplicationTag(tag.rawValue) else { return }
     publish(
       .link(link.callID, .messageFinished(tag: tag.rawValue, isDelivered: isDelivered)))
   }
@@ -373,18 +374,19 @@ extension PeerMachine {
 
   /// r_A opens the commitment, or somebody is between the two (calling.md §5).
   private mutating func confirm(_ opening: [UInt8], _ link: CallLink, now: Instant) {
-    guard link.role == .callee, link.shortCode == nil, let number = Bytes32(opening) else { return }
-    guard ShortCode.commitment(to: number) == link.commitment else {
+    guard link.role == .callee else { return }
+    switch link.signalling.shortCode.open(opening) {
+    case .ignored: return
+    case .broken:
       do throws(CallRefusal) {
         try ledger.end(link.callID, .identityChanged, now: now)
       } catch {
         return
       }
-      return
+    case .opened:
+      tellShortCode(link)
+      ledger.handle(.confirm, link.callID, from: link.peer, now: now)
     }
-    link.callerNumber = number
-    if let key = link.shortCodeKey.take() { tellShortCode(link, key: key) }
-    ledger.handle(.confirm, link.callID, from: link.peer, now: now)
   }
 
   static let controlLife = Duration.seconds(8)

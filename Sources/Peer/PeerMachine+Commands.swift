@@ -63,7 +63,7 @@ extension PeerMachine {
       throw .extensionTooLong
     }
     guard let link = link(callID) else { throw .call(.unknownCall) }
-    link.answerOptions = options
+    link.terms.answer = options
     try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
       try ledger.accept(callID, now: now)
     }
@@ -106,7 +106,7 @@ extension PeerMachine {
     }
     guard ledger.isOpen(callID), let link = link(callID) else { throw .call(.unknownCall) }
     link.media.isAudioMuted = isMuted
-    link.answerOptions.sendsAudio = !isMuted
+    link.terms.answer.sendsAudio = !isMuted
     tellMediaState(link)
     settle(now: now)
   }
@@ -125,7 +125,7 @@ extension PeerMachine {
         let tag = try link.association?.messages.send(
           message, on: .application(stream), life: life, now: now)
       else { throw .streamNotAllowed }
-      link.applicationTags.append(tag.rawValue)
+      link.session.applicationTags.append(tag.rawValue)
       return tag
     } catch {
       throw .message(error)

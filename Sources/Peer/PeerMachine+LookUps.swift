@@ -147,7 +147,7 @@ extension PeerMachine {
     else { return false }
     // That it rings is told before that it was accepted.
     while let action = ledger.pollAction() { perform(action, now: now) }
-    link.answerOptions = AnswerOptions(lookup.options)
+    link.terms.answer = AnswerOptions(lookup.options)
     publish(.calling(.replaced(lookup.callID, by: theirs)))
     do throws(CallRefusal) {
       try ledger.accept(theirs, now: now)
@@ -163,18 +163,18 @@ extension PeerMachine {
     let link = CallLink(
       lookup.callID, .caller, peer: card.id, peerStatic: card.staticKey,
       program: rendezvous.presence.id, limits: configuration.limits, random: &random)
-    link.isProbe = peerProbe?.callID == lookup.callID
-    link.localRingID = makeConnectionID()
-    link.localSessionID = makeConnectionID()
-    link.ownMedia = lookup.options.media
-    link.answerOptions = AnswerOptions(lookup.options)
+    if peerProbe?.callID == lookup.callID { link.probe.purpose = .probe }
+    link.path.ringIDs.local = makeConnectionID()
+    link.signalling.sessionIDs.local = makeConnectionID()
+    link.terms.own = lookup.options.media
+    link.terms.answer = AnswerOptions(lookup.options)
     link.media.isAudioMuted = !lookup.options.sendsAudio
     link.media.uplinkWeight = lookup.options.uplinkWeight
     prepareVideo(link, lookup.options.video)
     // The callee checks them when it is prepared to.
-    link.roaming.told = ownCandidates
+    link.path.roaming.told = ownCandidates
     let offer = CallOffer(
-      card: rendezvous.ownCard, candidates: link.roaming.told, media: link.ownMedia,
+      card: rendezvous.ownCard, candidates: link.path.roaming.told, media: link.terms.own,
       userExtension: lookup.options.userExtension,
       rejoinSeconds: lookup.options.absence.wireSeconds)
     do {

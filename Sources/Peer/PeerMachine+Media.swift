@@ -24,7 +24,7 @@ extension PeerMachine {
     _ payload: Span<UInt8>, mediaTime: UInt16, length: AudioMediaFrame.Length, isMarked: Bool,
     hasCopies: Bool = false, on callID: CallID, now: Instant
   ) -> Bool {
-    guard let link = link(callID), link.hasToldMedia, link.media.mayStart else { return false }
+    guard let link = link(callID), link.progress.flow == .announced, link.media.mayStart else { return false }
     return link.media.queueAudio(
       payload,
       AudioMediaFrame(
@@ -51,7 +51,7 @@ extension PeerMachine {
   package mutating func sendAudioControl(
     _ body: Span<UInt8>, _ kind: AudioKind, on callID: CallID, now: Instant
   ) -> Bool {
-    guard let link = link(callID), link.hasToldMedia, link.media.mayStart else { return false }
+    guard let link = link(callID), link.progress.flow == .announced, link.media.mayStart else { return false }
     return link.media.queueAudioControl(body, kind, now: now)
   }
 
@@ -74,7 +74,7 @@ extension PeerMachine {
   ) -> ReceivedAudio? {
     guard let link = link(callID) else { return nil }
     guard let entry = link.media.incomingAudio.pop(into: &output) else {
-      link.hasToldAudio = false
+      link.progress.inbox = .empty
       return nil
     }
     return ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount)
@@ -87,29 +87,29 @@ extension PeerMachine {
   ) -> Result? {
     guard let link = link(callID) else { return nil }
     let result = link.media.pollAudio(take)
-    if result == nil { link.hasToldAudio = false }
+    if result == nil { link.progress.inbox = .empty }
     return result
   }
 
   /// Something waits for the pipeline.
   mutating func tellAudio(_ link: CallLink) {
-    guard !link.hasToldAudio else { return }
-    link.hasToldAudio = true
+    guard link.progress.inbox == .empty else { return }
+    link.progress.inbox = .announced
     tell(link, .audioArrived)
   }
 
   mutating func noteAudio(_ link: CallLink, now: Instant) {
     tellAudio(link)
-    guard !link.hasHeardAudio else { return }
-    link.hasHeardAudio = true
+    guard link.progress.heard == .awaited else { return }
+    link.progress.heard = .begun
     tellMedia(link)
     tell(link, .firstFrameReceived)
-    link.agent.setExpectsMedia(true, now: now)
+    link.path.agent.setExpectsMedia(true, now: now)
     ledger.handleFirstFrameReceived(link.callID, now: now)
   }
 
   mutating func noteFirstSent(_ link: CallLink, now: Instant) {
-    link.hasToldFirstSent = true
+    link.progress.sent = .begun
     tell(link, .firstFrameSent)
     ledger.handleFirstFrameSent(link.callID, now: now)
   }
@@ -159,9 +159,9 @@ extension PeerMachine {
     }
     return LinkStatistics(
       media: link.media.counters, quality: numbers.quality, roundTrip: roundTrip,
-      pathKind: link.agent.kind,
-      remote: link.agent.selected ?? link.agent.provisional?.path.remote,
-      local: link.agent.selectedPath?.local ?? .unspecified, pathChanges: link.agent.changes,
+      pathKind: link.path.agent.kind,
+      remote: link.path.agent.selected ?? link.path.agent.provisional?.path.remote,
+      local: link.path.agent.selectedPath?.local ?? .unspecified, pathChanges: link.path.agent.changes,
       congestion: link.congestion,
       video: link.media.videoNumbers(now: latest) ?? link.media.lastVideo,
       failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)

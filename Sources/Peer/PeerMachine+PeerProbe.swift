@@ -41,7 +41,7 @@ extension PeerMachine {
       }
       hangUpProbe(probe.callID, now: now)
     } else if let link = links.first(where: { $0.isProbe && ledger.isOpen($0.callID) }) {
-      link.reflection = nil
+      link.probe.stopReflecting()
       hangUpProbe(link.callID, now: now)
     }
   }
@@ -61,26 +61,26 @@ extension PeerMachine {
   ) {
     guard peerProbe != nil else { return }
     peerProbe = nil
-    guard let link = link(probe.callID), link.prober != nil else {
+    guard let link = link(probe.callID), link.probe.isProbing else {
       publish(.probe(.finished(LineReport(plan: probe.plan, ending: ending))))
       return
     }
-    link.prober?.end(ending, now: now)
-    while let event = link.prober?.pollEvent() { publish(.probe(event.with(probe.plan))) }
-    link.prober = nil
+    link.probe.end(ending, now: now)
+    while let event = link.probe.pollEvent() { publish(.probe(event.with(probe.plan))) }
+    link.probe.stop()
   }
 
   // MARK: - The caller
 
   /// The session and the path are there: the probe begins.
   mutating func beginPeerProbe(_ link: CallLink, now: Instant) {
-    guard let probe = peerProbe, probe.callID == link.callID, link.prober == nil,
-      let remote = link.agent.selected
+    guard let probe = peerProbe, probe.callID == link.callID, !link.probe.isProbing,
+      let remote = link.path.agent.selected
     else { return }
     var plan = probe.plan
     plan.seconds = max(1, probe.plan.seconds - Double(now.nanoseconds(since: probe.began)) / 1e9)
     var path = PathFacts()
-    path.kind = link.agent.kind.map { kind in
+    path.kind = link.path.agent.kind.map { kind in
       switch kind {
       case .direct: .direct
       case .holePunched: .holePunched
@@ -89,17 +89,18 @@ extension PeerMachine {
     }
     path.remote = remote
     path.family = remote.family
-    path.seenAs = link.agent.seenAs ?? rendezvous.seenAddress
+    path.seenAs = link.path.agent.seenAs ?? rendezvous.seenAddress
     path.mapping = mapping(of: link, remote)
-    link.prober = Prober(
-      plan, run: UInt32(truncatingIfNeeded: random.next()), overhead: remote.headerByteCount,
-      path: path, now: now)
+    link.probe.begin(
+      Prober(
+        plan, run: UInt32(truncatingIfNeeded: random.next()), overhead: remote.headerByteCount,
+        path: path, now: now))
   }
 
   /// How the translator on the way to a peer maps: the rendezvous saw the same socket.
   func mapping(of link: CallLink, _ remote: SocketAddress) -> PathFacts.Mapping? {
     var sightings: [SeenAddress] = []
-    if let seen = link.agent.seenAs { sightings.append(SeenAddress(by: remote, seen: seen)) }
+    if let seen = link.path.agent.seenAs { sightings.append(SeenAddress(by: remote, seen: seen)) }
     if let seen = rendezvous.seenAddress {
       sightings.append(SeenAddress(by: rendezvous.address, seen: seen))
     }
@@ -117,18 +118,18 @@ extension PeerMachine {
   /// PROBE frames came, or time passed.
   mutating func noteProbe(_ link: CallLink, hasHeard: Bool, now: Instant) {
     guard link.isProbe else { return }
-    if hasHeard, !link.hasHeardAudio {
-      link.hasHeardAudio = true
+    if hasHeard, link.progress.heard == .awaited {
+      link.progress.heard = .begun
       ledger.handleFirstFrameReceived(link.callID, now: now)
     }
     guard let probe = peerProbe, probe.callID == link.callID else { return }
-    while let event = link.prober?.pollEvent() {
+    while let event = link.probe.pollEvent() {
       // That we ask was told when the other side was called.
       if case .phaseBegan(.asking) = event { continue }
       publish(.probe(event.with(probe.plan)))
       guard case .finished = event else { continue }
       peerProbe = nil
-      link.prober = nil
+      link.probe.stop()
       hangUpProbe(link.callID, now: now)
     }
   }
@@ -136,7 +137,7 @@ extension PeerMachine {
   mutating func expirePeerProbe(now: Instant) {
     guard let probe = peerProbe, probe.expires <= now else { return }
     let link = link(probe.callID)
-    let isPathless = link?.association != nil && link?.agent.selected == nil
+    let isPathless = link?.association != nil && link?.path.agent.selected == nil
     endPeerProbe(isPathless ? .noPath : .noAnswer, now: now)
   }
 
@@ -151,7 +152,7 @@ extension PeerMachine {
   /// Accepts what rings for a probe; nobody is asked.
   mutating func acceptProbe(_ link: CallLink, now: Instant) {
     guard ledger.isOpen(link.callID) else { return }
-    link.answerOptions.media = MediaDescription([.init(.probe, stream: 0)])
+    link.terms.answer.media = MediaDescription([.init(.probe, stream: 0)])
     do throws(CallRefusal) {
       try ledger.accept(link.callID, now: now)
     } catch {

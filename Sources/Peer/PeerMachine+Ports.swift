@@ -10,7 +10,7 @@ extension PeerMachine {
     guard configuration.mappedAddress != address else { return }
     configuration.mappedAddress = address
     guard usefulMappedAddress != nil else { return }
-    for link in links where link.canSearch && link.roaming.told != ownCandidates {
+    for link in links where link.canSearch && link.path.roaming.told != ownCandidates {
       beginSearch(link, .ownAddresses, now: now)
     }
     settle(now: now)

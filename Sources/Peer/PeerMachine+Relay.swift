@@ -93,8 +93,8 @@ extension PeerMachine {
     publish(.relay(event))
     guard case .allocated = event else { return }
     rendezvous.noteRelay(now: now)
-    for link in links where link.isFindingPath { addCandidates(to: link, now: now) }
-    for link in links where link.canSearch && link.roaming.told != ownCandidates {
+    for link in links where link.path.isFinding { addCandidates(to: link, now: now) }
+    for link in links where link.canSearch && link.path.roaming.told != ownCandidates {
       beginSearch(link, .ownAddresses, now: now)
     }
   }
@@ -105,8 +105,8 @@ extension PeerMachine {
     // The rendezvous first: without it there is no call.
     var addresses = rendezvous.detour.isNeeded(now: now) ? [rendezvous.address] : []
     for link in links where ledger.isOpen(link.callID) {
-      addresses += link.remoteCandidates.map(\.address)
-      for branch in link.programs.branches { addresses += branch.candidates.map(\.address) }
+      addresses += link.path.remoteCandidates.map(\.address)
+      for branch in link.path.programs.branches { addresses += branch.candidates.map(\.address) }
     }
     relay?.setPeers(addresses, now: now)
   }

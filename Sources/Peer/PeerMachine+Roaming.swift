@@ -20,7 +20,7 @@ extension PeerMachine {
     for link in links {
       link.association?.ping()
       // Of the peer's addresses those may be of use now that were not.
-      if link.isFindingPath { addCandidates(to: link, now: now) }
+      if link.path.isFinding { addCandidates(to: link, now: now) }
       if link.canSearch { beginSearch(link, .ownAddresses, now: now) }
     }
     settle(now: now)
@@ -30,26 +30,26 @@ extension PeerMachine {
   package mutating func setAlternates(_ sources: [AlternateSource]) {
     configuration.alternates = sources
     rendezvous.route.reset(own: configuration.hostCandidates, alternates: sources)
-    for link in links { link.agent.setAlternates(sources) }
+    for link in links { link.path.agent.setAlternates(sources) }
   }
 
   /// Tells the peer our addresses, if there is a reason to.
   mutating func driveSearch(_ link: CallLink, now: Instant) {
-    let isSilent = link.agent.silentAt.map { $0 <= now } ?? false
-    link.roaming.search.settle(lastAnswer: link.agent.lastAnswer, isSilent: isSilent)
-    if isSilent, link.canSearch, !link.roaming.search.isActive {
+    let isSilent = link.path.agent.silentAt.map { $0 <= now } ?? false
+    link.path.roaming.search.settle(lastAnswer: link.path.agent.lastAnswer, isSilent: isSilent)
+    if isSilent, link.canSearch, !link.path.roaming.search.isActive {
       beginSearch(link, .silence, now: now)
     }
-    guard link.roaming.search.poll(now: now) else { return }
+    guard link.path.roaming.search.poll(now: now) else { return }
     // A stream holds back what is said while the line is away for longer than the outage lasts.
-    if link.roaming.search.isLong(now: now) { relay?.checkAllocation(.longSilence, now: now) }
+    if link.path.roaming.search.isLong(now: now) { relay?.checkAllocation(.longSilence, now: now) }
     rendezvous.locate(now: now)
     tellCandidates(link, now: now)
   }
 
   mutating func beginSearch(_ link: CallLink, _ cause: PathSearch.Cause, now: Instant) {
-    link.roaming.search.begin(cause, now: now)
-    if cause == .ownAddresses { link.agent.checkAll(now: now) }
+    link.path.roaming.search.begin(cause, now: now)
+    if cause == .ownAddresses { link.path.agent.checkAll(now: now) }
     // A relay whose server was started anew, or sees us elsewhere, says nothing by itself.
     relay?.checkAllocation(.silence, now: now)
     rendezvous.locate(now: now)
@@ -57,18 +57,18 @@ extension PeerMachine {
 
   private mutating func tellCandidates(_ link: CallLink, now: Instant) {
     guard link.canSearch, rendezvous.isRegistered,
-      let body = link.roaming.makeBody(link.callID, ownCandidates, random: &random)
+      let body = link.path.roaming.makeBody(link.callID, ownCandidates, random: &random)
     else { return }
     rendezvous.forward(
-      body, to: link.peer, link.programs.remote, about: (link.callID, .candidates),
+      body, to: link.peer, link.path.programs.remote, about: (link.callID, .candidates),
       lifeSeconds: Self.candidatesLife, now: now)
   }
 
   /// The rendezvous has shown where we are.
   mutating func noteOwnAddress(now: Instant) {
     relay?.hurry(now: now)
-    for link in links where link.roaming.search.isActive && link.roaming.told != ownCandidates {
-      link.roaming.search.noteNewAddress(now: now)
+    for link in links where link.path.roaming.search.isActive && link.path.roaming.told != ownCandidates {
+      link.path.roaming.search.noteNewAddress(now: now)
       driveSearch(link, now: now)
     }
     tellRelay(now: now)
@@ -76,12 +76,12 @@ extension PeerMachine {
 
   /// The shorter of what the two sides allow holds.
   mutating func allowAbsence(_ link: CallLink) {
-    let seconds = min(link.answerOptions.absence.wireSeconds, link.roaming.theirAbsence)
+    let seconds = min(link.terms.answer.absence.wireSeconds, link.path.roaming.theirAbsence)
     guard !link.isProbe, seconds > 0 else { return }
     let absence = min(Duration.seconds(Int64(seconds)), CallPolicy.longestRejoin)
-    link.roaming.absence = absence
+    link.path.roaming.absence = absence
     link.association?.session.allowAbsence(absence)
-    link.agent.mayPeerBeAway = true
+    link.path.agent.mayPeerBeAway = true
     ledger.allowAbsence(link.callID, absence)
   }
 
@@ -90,7 +90,7 @@ extension PeerMachine {
   func lifetime(of control: CallControlMessage, _ link: CallLink) -> Duration {
     switch control {
     case .mediaState, .mediaWanted:
-      max(configuration.policy.lostAfter, link.roaming.absence) + Self.controlLife
+      max(configuration.policy.lostAfter, link.path.roaming.absence) + Self.controlLife
     case .confirm, .hangUp, .videoTest: Self.controlLife
     }
   }
@@ -103,8 +103,8 @@ extension PeerMachine {
   /// The rendezvous carries again what is said to it.
   mutating func tellSearches(now: Instant) {
     relay?.hurry(now: now)
-    for link in links where link.roaming.search.isActive {
-      link.roaming.search.noteNewAddress(now: now)
+    for link in links where link.path.roaming.search.isActive {
+      link.path.roaming.search.noteNewAddress(now: now)
       driveSearch(link, now: now)
     }
   }
@@ -113,15 +113,15 @@ extension PeerMachine {
   /// rendezvous does. Then the search has ended, and the peer does not know that it is a relay's.
   private mutating func tellRelay(now: Instant) {
     guard let relayed = relay?.relayedAddress else { return }
-    for link in links where link.canSearch && !link.roaming.search.isActive {
-      let isTold = link.roaming.told.candidates.contains { $0.address == relayed }
+    for link in links where link.canSearch && !link.path.roaming.search.isActive {
+      let isTold = link.path.roaming.told.candidates.contains { $0.address == relayed }
       if !isTold { tellCandidates(link, now: now) }
     }
   }
 
   /// Our addresses are others than those that INVITE told.
   mutating func catchUp(_ link: CallLink, now: Instant) {
-    guard link.role == .caller, link.roaming.told != ownCandidates, link.canSearch else { return }
+    guard link.role == .caller, link.path.roaming.told != ownCandidates, link.canSearch else { return }
     beginSearch(link, .ownAddresses, now: now)
   }
 
@@ -129,13 +129,13 @@ extension PeerMachine {
     guard ledger.isOpen(link.callID) else {
       return ledger.handleSearch(link.callID, from: link.peer, now: now)
     }
-    guard let list = link.roaming.read(sealed, link.callID) else {
+    guard let list = link.path.roaming.read(sealed, link.callID) else {
       return ledger.countIgnored(.forged)
     }
-    link.remoteCandidates = list.candidates
-    link.roaming.search.noteWord(now: now)
-    guard link.isFindingPath else { return }
-    link.agent.renewCandidates(usable(list.candidates), byRelay: hasRelay, now: now)
+    link.path.remoteCandidates = list.candidates
+    link.path.roaming.search.noteWord(now: now)
+    guard link.path.isFinding else { return }
+    link.path.agent.renewCandidates(usable(list.candidates), byRelay: hasRelay, now: now)
     updateRelayPeers(now: now)
   }
 
@@ -165,17 +165,4 @@ extension PeerMachine {
 
   /// How long the rendezvous tries to deliver CANDIDATES, in s: later ones say more.
   private static var candidatesLife: UInt16 { 2 }
-}
-
-extension CallLink {
-  /// Whether the peer can be told where we are, and something would come of it.
-  var canSearch: Bool {
-    isFindingPath && roaming.hasKeys && association?.isClosing == false
-  }
-
-  /// When a search begins, or goes on.
-  var searchDeadline: Instant? {
-    guard canSearch else { return nil }
-    return roaming.search.isActive ? roaming.search.nextDeadline : agent.silentAt
-  }
 }

@@ -43,16 +43,16 @@ extension PeerMachine {
     }
     guard let (signal, program) = open(body, bytes, on: link, from: presence, now: now) else {
       let isAnswer = body.type == .accept || body.type == .reject
-      guard isAnswer, link.role == .caller, link.initiator == nil else {
+      guard isAnswer, link.role == .caller, !link.signalling.awaitsAnswer else {
         return ledger.countIgnored(.forged)
       }
       return ledger.handleLateAnswer(body.callID, from: peer, presence: presence, now: now)
     }
     ledger.handle(signal, body.callID, from: peer, presence: program, now: now)
     // Another program rings than the one that a path is sought to.
-    if case .ringing = signal, link.isFindingPath { addCandidates(to: link, now: now) }
-    if link.role == .callee, case .receipt(of: .accept) = signal { link.pathSignals.removeAll() }
-    if !link.pathChanges.isEmpty { notePath(link, now: now) }
+    if case .ringing = signal, link.path.isFinding { addCandidates(to: link, now: now) }
+    if link.role == .callee, case .receipt(of: .accept) = signal { link.path.signals.removeAll() }
+    if !link.path.changes.isEmpty { notePath(link, now: now) }
   }
 
   /// What an authentic body says, and at the caller which of the callee's programs says it; `nil`
@@ -64,8 +64,8 @@ extension PeerMachine {
     switch body.content {
     case .invite: return nil
     case .ringing(let sealed):
-      guard isCaller, link.isAuthentic(body),
-        let program = link.readRinging(sealed, random: &random, now: now)
+      guard isCaller, link.signalling.isAuthentic(body),
+        let program = link.readRinging(sealed, random: &random)
       else { return nil }
       return (.ringing(isPrepared: sealed.isPrepared), program)
     case .accept(let message): return readAnswer(message, isAccept: true, bytes, on: link)
@@ -77,7 +77,7 @@ extension PeerMachine {
     case .receipt(let type, let program):
       return authentic(.receipt(of: type), program, of: body, on: link)
     case .hangUp(let reason, let text):
-      return link.isAuthentic(body) ? (.hangUp(reason, text), .every) : nil
+      return link.signalling.isAuthentic(body) ? (.hangUp(reason, text), .every) : nil
     case .unsupported: return isCaller ? (.unsupported, presence) : nil
     case .candidates: return nil
     }
@@ -88,22 +88,22 @@ extension PeerMachine {
   private func authentic(
     _ signal: CallSignal, _ program: PresenceID, of body: SignalBody, on link: CallLink
   ) -> (CallSignal, PresenceID)? {
-    guard link.isAuthentic(body) else { return nil }
+    guard link.signalling.isAuthentic(body) else { return nil }
     if link.role == .caller { return (signal, program) }
-    return program == .every || program == link.programs.own ? (signal, .every) : nil
+    return program == .every || program == link.path.programs.own ? (signal, .every) : nil
   }
 
   private mutating func readAnswer(
     _ message: [UInt8], isAccept: Bool, _ bytes: [UInt8], on link: CallLink
   ) -> (CallSignal, PresenceID)? {
     guard link.role == .caller else { return nil }
-    let hadPath = link.agent.selected != nil
+    let hadPath = link.path.agent.selected != nil
     let isOpen = ledger.isOpen(link.callID)
     guard
       let (signal, program) = link.readAnswer(
-        message, isAccept: isAccept, body: bytes, takes: isOpen, random: &random)
+        message, isAccept: isAccept, body: bytes, accepts: isOpen, random: &random)
     else { return nil }
-    if hadPath, link.agent.selected == nil { ledger.handlePathLost(link.callID) }
+    if hadPath, link.path.agent.selected == nil { ledger.handlePathLost(link.callID) }
     return (signal, program)
   }
 
@@ -164,20 +164,18 @@ extension PeerMachine {
     let link = CallLink(
       callID, .callee, peer: peer, peerStatic: card.staticKey, program: rendezvous.presence.id,
       limits: configuration.limits, random: &random)
-    link.programs.remote = caller.program
-    link.responder = consume responder
-    link.ring = RingKeys(secret: secret, side: .callee)
-    link.commitment = commitment
-    link.remoteSessionID = connectionID
-    link.localSessionID = makeConnectionID()
-    link.localRingID = makeConnectionID()
-    link.remoteRingID = ConnectionID(rawValue: payload.ringConnectionID)
-    link.remoteCandidates = payload.offer.candidates.candidates
-    link.remoteMedia = payload.offer.media
-    link.remoteUserExtension = payload.offer.userExtension
-    link.roaming.theirAbsence = payload.offer.rejoinSeconds
-    link.openRingSession(with: link.programs.own)
-    link.isProbe = payload.offer.media.entries.map(\.codec) == [.probe]
+    link.path.programs.remote = caller.program
+    link.signalling.handleInvite(
+      responder, secret: secret, commitment: commitment, sessionID: connectionID)
+    link.signalling.sessionIDs.local = makeConnectionID()
+    link.path.ringIDs.local = makeConnectionID()
+    link.path.ringIDs.remote = ConnectionID(rawValue: payload.ringConnectionID)
+    link.path.remoteCandidates = payload.offer.candidates.candidates
+    link.terms.remote = payload.offer.media
+    link.terms.remoteUserExtension = payload.offer.userExtension
+    link.path.roaming.theirAbsence = payload.offer.rejoinSeconds
+    link.path.openRing(with: link.path.programs.own, keys: &link.signalling.ring)
+    if payload.offer.media.entries.map(\.codec) == [.probe] { link.probe.purpose = .probe }
     links.append(link)
     if !link.isProbe { notice(link, card, from: caller) }
     let confirmed = card.content.name == caller.name ? caller.name : nil
@@ -193,7 +191,7 @@ extension PeerMachine {
           InvitationNotice(
             peer: link.peer, card: card.bytes, claimedName: name?.description,
             isNameConfirmed: name != nil && name == caller.name,
-            userExtension: link.remoteUserExtension, media: link.remoteMedia))))
+            userExtension: link.terms.remoteUserExtension, media: link.terms.remote))))
   }
 
   private mutating func announce(
@@ -210,7 +208,7 @@ extension PeerMachine {
     let milliseconds = payload.ringTimeoutMilliseconds
     ledger.handleInvite(
       Invitation(
-        callID: payload.callID, from: link.peer, presence: link.programs.remote,
+        callID: payload.callID, from: link.peer, presence: link.path.programs.remote,
         createdMilliseconds: payload.createdMilliseconds,
         ringTimeout: milliseconds == 0 ? nil : .milliseconds(Int64(milliseconds)),
         refusal: refusal),
@@ -249,7 +247,7 @@ extension PeerMachine {
     guard links.count >= most else { return true }
     guard
       let index = links.firstIndex(where: { !ledger.isOpen($0.callID) && isStranger($0) })
-        ?? links.firstIndex(where: { !ledger.isOpen($0.callID) && $0.roaming.absence == .zero })
+        ?? links.firstIndex(where: { !ledger.isOpen($0.callID) && $0.path.roaming.absence == .zero })
         ?? links.firstIndex(where: { !ledger.isOpen($0.callID) })
     else { return false }
     links.remove(at: index)
@@ -257,7 +255,7 @@ extension PeerMachine {
   }
 
   private func isStranger(_ link: CallLink) -> Bool {
-    link.role == .callee && link.sessionKeys == nil && link.association == nil
+    link.role == .callee && !link.signalling.hasSessionKeys && link.association == nil
       && !ledger.familiars.contains(link.peer)
   }
 

@@ -113,7 +113,7 @@ extension PeerMachine {
   func prepareVideo(_ link: CallLink, _ settings: VideoSettings?) {
     guard let settings, link.media.video == nil else { return }
     link.media.video = VideoLink(settings)
-    link.ownMedia = link.ownMedia.adding(.vp8)
+    link.terms.own = link.terms.own.adding(.vp8)
   }
 
   /// Frames may wait for `pollVideo`.

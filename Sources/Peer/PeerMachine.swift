@@ -163,7 +163,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   ) -> DatagramPath? {
     for link in links {
       if let path = link.pollTransmit(into: &packet, random: &random, now: now) {
-        if link.media.counters.packetsSent == 1, !link.hasToldFirstSent {
+        if link.media.counters.packetsSent == 1, link.progress.sent == .awaited {
           noteFirstSent(link, now: now)
         }
         return path

@@ -44,27 +44,23 @@ struct CallPrograms {
 }
 
 /// The caller's table of the callee's programs that ring.
-extension CallLink {
-  /// Which programs of the peer a signal goes to.
-  func destination(of signal: CallSignal) -> PresenceID {
-    guard case .invite = signal else { return programs.remote }
-    return isProbe ? .anyOne : .every
-  }
-
+extension CallPath {
   /// Whether what goes to a program may go on the call's own path.
   func isOnPath(_ program: PresenceID) -> Bool {
     role == .callee || program == .every || program == programs.first
   }
 
   /// Takes what a program says when it rings.
-  func adopt(_ details: RingDetails, random: inout RandomSource, now: Instant) {
+  mutating func adopt(
+    _ details: RingDetails, keys: inout RingKeys?, random: inout RandomSource
+  ) {
     let ringID = ConnectionID(rawValue: details.ringConnectionID)
     let candidates = details.candidates.candidates
     guard programs.remote == .every || programs.remote == details.presence else { return }
-    if remoteRingID == .none, programs.first == nil || programs.first == details.presence {
+    if ringIDs.remote == .none, programs.first == nil || programs.first == details.presence {
       programs.first = details.presence
-      remoteRingID = ringID
-      openRingSession(with: details.presence)
+      ringIDs.remote = ringID
+      openRing(with: details.presence, keys: &keys)
     }
     if details.presence == programs.first {
       if !candidates.isEmpty { remoteCandidates = candidates }
@@ -75,31 +71,32 @@ extension CallLink {
     else { return }
     let branch = RingBranch(
       details.presence, remoteRingID: ringID,
-      session: ring?.pathChecks(local: localRingID, remote: ringID, presence: details.presence),
+      session: keys?.pathChecks(
+        local: ringIDs.local, remote: ringID, presence: details.presence),
       agent: Agent(random: random.split()), candidates: candidates)
     programs.branches.append(branch)
   }
 
   /// The program that accepted takes the call's own place; the others' paths are of no use.
-  func settleBranches(on presence: PresenceID, random: inout RandomSource) {
+  mutating func settleBranches(on presence: PresenceID, random: inout RandomSource) {
     programs.remote = presence
     defer { programs.branches = [] }
     guard presence != programs.first else { return }
     let hadFirst = programs.first != nil
     programs.first = presence
     if let branch = programs.branches.first(where: { $0.presence == presence }) {
-      remoteRingID = branch.remoteRingID
+      ringIDs.remote = branch.remoteRingID
       remoteCandidates = branch.candidates
       agent = branch.agent
-      ringSession = branch.session.take()
+      ring = branch.session.take()
     } else if hadFirst {
       // It accepted before its RINGING came: it is known by its answer alone.
-      remoteRingID = .none
+      ringIDs.remote = .none
       remoteCandidates = []
       agent = Agent(random: random.split())
-      ringSession = nil
+      ring = nil
     }
-    pathChanges = agent.found.map { [$0] } ?? []
+    changes = agent.found.map { [$0] } ?? []
   }
 
   /// The next check of a program that is not in the call's own place.
@@ -107,7 +104,7 @@ extension CallLink {
   func writeBranchCheck(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
-    guard isFindingPath else { return nil }
+    guard isFinding else { return nil }
     for branch in programs.branches where branch.session != nil {
       let destination: DatagramPath
       if let response = branch.agent.pollResponse() {
@@ -135,7 +132,7 @@ extension CallLink {
   func receiveBranch(
     _ bytes: [UInt8], from source: SocketAddress, to local: LocalAddressID,
     signals: inout [[UInt8]], now: Instant
-  ) -> Findings {
+  ) -> CallLink.Findings {
     for branch in programs.branches {
       // What does not open is of no use afterwards.
       var copy = bytes
@@ -160,14 +157,14 @@ extension CallLink {
   private func read(
     _ packet: Span<UInt8>, of branch: RingBranch, from source: SocketAddress,
     to local: LocalAddressID, signals: inout [[UInt8]], now: Instant
-  ) -> Findings {
-    var findings = Findings()
+  ) -> CallLink.Findings {
+    var findings = CallLink.Findings()
     var byteCount = packet.count + SealedPacket.minimumByteCount
     var reader = FrameReader(packet)
     do throws(WireError) {
       while let frame = try reader.next() {
         switch frame {
-        case .pathChallenge(let challenge) where isFindingPath:
+        case .pathChallenge(let challenge) where isFinding:
           branch.agent.handleChallenge(
             token: challenge.token, from: source, to: local, byteCount: byteCount, now: now)
           // The packet stands for its first challenge only.
@@ -190,7 +187,7 @@ extension CallLink {
 
   /// When a branch next has something to send.
   var branchDeadline: Instant? {
-    guard isFindingPath else { return nil }
+    guard isFinding else { return nil }
     return programs.branches.reduce(nil) { earliest($0, $1.agent.nextDeadline) }
   }
 

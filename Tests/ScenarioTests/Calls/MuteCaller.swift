@@ -69,14 +69,14 @@ struct MuteCaller: ~Copyable, DatagramMachine {
     let call = CallLink(
       CallID(from: &random), .caller, peer: callee, peerStatic: card.staticKey,
       program: link.presence.id, limits: PeerLimits(), random: &random)
-    call.localRingID = ConnectionID(random: &random)
-    call.localSessionID = ConnectionID(random: &random)
-    let offer = CallOffer(card: link.ownCard, media: call.ownMedia)
+    call.path.ringIDs.local = ConnectionID(random: &random)
+    call.signalling.sessionIDs.local = ConnectionID(random: &random)
+    let offer = CallOffer(card: link.ownCard, media: call.terms.own)
     try? call.makeInvite(
       identity: identity, offer: offer, created: link.serverMilliseconds(now: now) ?? 0,
       ringTimeout: .seconds(15), random: &random)
     link.forward(
-      call.inviteBody, to: callee, .every, about: (call.callID, .invite), now: now)
+      call.signalling.inviteBody, to: callee, .every, about: (call.callID, .invite), now: now)
   }
 
   @_lifetime(packet: copy packet)

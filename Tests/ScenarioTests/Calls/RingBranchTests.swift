@@ -22,8 +22,8 @@ import Wire
     let link = CallLink(
       CallID(from: &random), .caller, peer: .zero, peerStatic: .zero,
       program: PresenceID(rawValue: 9), limits: PeerLimits(), random: &random)
-    link.localRingID = ConnectionID(rawValue: 77)
-    link.ring = ringKeys(.caller)
+    link.path.ringIDs.local = ConnectionID(rawValue: 77)
+    link.signalling.ring = ringKeys(.caller)
     return link
   }
 
@@ -52,9 +52,10 @@ import Wire
   ) throws {
     var random = RandomSource(seed: 4)
     let link = callingLink(&random)
-    link.isFindingPath = true
+    link.path.phase = .finding
     for (presence, port) in [(first, UInt16(1001)), (second, 1002)] {
-      link.adopt(details(presence, port: port), random: &random, now: .zero)
+      link.path.adopt(
+        details(presence, port: port), keys: &link.signalling.ring, random: &random)
     }
     var packet = challenges(100, from: rank == 1 ? first : second, port: 1000 + UInt32(rank))
     let byteCount = packet.count
@@ -64,7 +65,7 @@ import Wire
     let victim = SocketAddress(v4: 203, 0, 113, 9, port: 9)
     _ = link.receive(
       &span, from: victim, marks: DatagramMarks(), signals: &signals, now: .zero)
-    let agent = rank == 1 ? link.agent : link.programs.branches[0].agent
+    let agent = rank == 1 ? link.path.agent : link.path.programs.branches[0].agent
     let allowed = try #require(agent.provisional)
     #expect(allowed.path.remote == victim && allowed.byteCount <= 3 * byteCount)
   }
@@ -73,22 +74,24 @@ import Wire
     for winner in [first, second] {
       var random = RandomSource(seed: 1)
       let link = callingLink(&random)
-      link.isFindingPath = true
+      link.path.phase = .finding
       for (presence, port) in [(first, UInt16(1001)), (second, 1002), (first, 1001)] {
-        link.adopt(details(presence, port: port), random: &random, now: .zero)
+        link.path.adopt(
+          details(presence, port: port), keys: &link.signalling.ring, random: &random)
       }
-      #expect(link.programs.branches.map(\.presence) == [second])
-      link.settleBranches(on: winner, random: &random)
-      #expect(link.programs.branches.isEmpty && link.programs.remote == winner)
+      #expect(link.path.programs.branches.map(\.presence) == [second])
+      link.path.settleBranches(on: winner, random: &random)
+      #expect(link.path.programs.branches.isEmpty && link.path.programs.remote == winner)
       let port: UInt16 = winner == first ? 1001 : 1002
-      #expect(link.remoteRingID == ConnectionID(rawValue: UInt32(port)))
-      #expect(link.remoteCandidates.map(\.address.port) == [port])
-      let isSealable = link.ringSession != nil
+      #expect(link.path.ringIDs.remote == ConnectionID(rawValue: UInt32(port)))
+      #expect(link.path.remoteCandidates.map(\.address.port) == [port])
+      let isSealable = link.path.ring != nil
       #expect(isSealable)
       // Whoever rings now rings for nothing.
-      link.adopt(
-        details(PresenceID(rawValue: 3), port: 1003), random: &random, now: .zero)
-      #expect(link.programs.branches.isEmpty)
+      link.path.adopt(
+        details(PresenceID(rawValue: 3), port: 1003), keys: &link.signalling.ring,
+        random: &random)
+      #expect(link.path.programs.branches.isEmpty)
     }
   }
 
@@ -96,10 +99,11 @@ import Wire
     var random = RandomSource(seed: 2)
     let link = callingLink(&random)
     for number in UInt16(1)...20 {
-      link.adopt(
-        details(PresenceID(rawValue: UInt64(number)), port: number), random: &random, now: .zero)
+      link.path.adopt(
+        details(PresenceID(rawValue: UInt64(number)), port: number),
+        keys: &link.signalling.ring, random: &random)
     }
-    #expect(link.programs.branches.count == 7)
+    #expect(link.path.programs.branches.count == 7)
   }
 
   @Test func `INVITE is for every program, a probe's for any one, and the rest for the chosen`() {
@@ -107,9 +111,9 @@ import Wire
     let link = callingLink(&random)
     #expect(link.destination(of: .invite) == .every)
     #expect(link.destination(of: .cancel(.userCancelled)) == .every)
-    link.isProbe = true
+    link.probe.purpose = .probe
     #expect(link.destination(of: .invite) == .anyOne)
-    link.settleBranches(on: second, random: &random)
+    link.path.settleBranches(on: second, random: &random)
     #expect(link.destination(of: .hangUp(.userHungUp, .empty)) == second)
   }
 }

@@ -140,14 +140,15 @@ import Wire
       CallID(from: &random), .callee, peer: .zero, peerStatic: .zero, program: .every,
       limits: PeerLimits(),
       random: &random)
-    link.isProbe = true
+    link.probe.purpose = .probe
     let request = ProbeRequestFrame(run: 1, number: 1, payloadByteCount: 72, byteBudget: 1000)
     let arrival = ProbeArrival(
       of: 36, from: SocketAddress(v4: 192, 0, 2, 1, port: 9), DatagramMarks())
     #expect(arrival.byteCount == 36 + 25 + 28)
     let empty: [UInt8] = []
-    link.takeProbe(.probeRequest(request), in: empty.span, arrival, now: .zero)
-    #expect(link.reflection == nil && link.probeRefusal == nil)
+    link.probe.handle(
+      .probeRequest(request), in: empty.span, arrival, on: link.path, now: .zero)
+    #expect(link.probe.reflection == nil && link.probe.refusal == nil)
   }
 
   /// Each side selects its own path: where hosts have several addresses they differ.
@@ -156,24 +157,24 @@ import Wire
     let link = CallLink(
       CallID(from: &random), .callee, peer: .zero, peerStatic: .zero, program: .every,
       limits: PeerLimits(), random: &random)
-    link.isProbe = true
+    link.probe.purpose = .probe
     let first = SocketAddress(v4: 192, 0, 2, 1, port: 9)
     let second = SocketAddress(v4: 198, 51, 100, 7, port: 9)
-    link.agent.addCandidates([Candidate(.host, first), Candidate(.host, second)], now: .zero)
+    link.path.agent.addCandidates([Candidate(.host, first), Candidate(.host, second)], now: .zero)
     var now = Instant.zero
     for _ in 0..<10 {
       now = now + .milliseconds(100)
-      while let check = link.agent.pollCheck(now: now) {
-        _ = link.agent.handleResponse(
+      while let check = link.path.agent.pollCheck(now: now) {
+        _ = link.path.agent.handleResponse(
           token: check.token, from: check.address, seenAs: first, now: now + .milliseconds(5))
       }
     }
-    try #require(link.agent.selected == first && link.agent.isValid(second))
+    try #require(link.path.agent.selected == first && link.path.agent.isValid(second))
     let request = ProbeRequestFrame(run: 1, number: 1, payloadByteCount: 72, byteBudget: 1000)
     let arrival = ProbeArrival(of: 36, from: second, DatagramMarks())
     let empty: [UInt8] = []
-    link.takeProbe(.probeRequest(request), in: empty.span, arrival, now: now)
-    #expect(link.reflection?.run == 1)
+    link.probe.handle(.probeRequest(request), in: empty.span, arrival, on: link.path, now: now)
+    #expect(link.probe.reflection?.run == 1)
   }
 
   /// Method: both hosts have two addresses, and neither reaches the other's first one at once.
