@@ -39,13 +39,10 @@ import Testing
   private func packets(
     of end: inout HairpinTrial, now: Instant
   ) -> [(bytes: [UInt8], to: SocketAddress)] {
-    var packet: [UInt8] = []
-    var out: [([UInt8], SocketAddress)] = []
-    drain(&end, now: now, packet: &packet) { bytes, path in
-      out.append(((0..<bytes.count).map { bytes[$0] }, path.remote))
-    } publish: { _ in
-    }
-    return out
+    var sent = DatagramList()
+    var events: [HairpinTrial.Event] = []
+    _ = drain(&end, into: &sent, events: &events, now: now)
+    return sent.datagrams.map { ($0.bytes, $0.path.remote) }
   }
 
   private func deliver(

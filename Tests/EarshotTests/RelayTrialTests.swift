@@ -21,14 +21,10 @@ import Testing
   private func drained(
     _ trial: inout RelayTrial, now: Instant
   ) -> (paths: [DatagramPath], events: [RelayTrial.Event]) {
-    var packet: [UInt8] = []
-    var (paths, events): ([DatagramPath], [RelayTrial.Event]) = ([], [])
-    drain(&trial, now: now, packet: &packet) { _, path in
-      paths.append(path)
-    } publish: {
-      events.append($0)
-    }
-    return (paths, events)
+    var sent = DatagramList()
+    var events: [RelayTrial.Event] = []
+    _ = drain(&trial, into: &sent, events: &events, now: now)
+    return (sent.datagrams.map(\.path), events)
   }
 
   private func answer(_ trial: inout RelayTrial, from source: SocketAddress, now: Instant) {

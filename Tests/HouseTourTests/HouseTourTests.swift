@@ -101,34 +101,40 @@ struct HouseTourTests {
     #expect(flight.sentQuality().packetsSent == flight.sentBefore.packetsSent + 1)
     try tour.pass(9, "SentPacketHistory")
     #expect(flight.destination == flight.world.network.address(of: flight.bob.hostID))
-    try tour.pass(10, "CallLink")
+    try tour.pass(10, "CallPath")
     return flight
   }
 
-  // MARK: - Stations 11 and 12: the kernel, for once the real one
+  // MARK: - Stations 11 and 12: two drivers, the kernel between them, for once the real one
 
   private static func carry(_ datagram: [UInt8], _ tour: inout Tour) throws {
-    var sender = try UDPSocket(binding: SocketAddress(v4: 127, 0, 0, 1, port: 0))
-    var receiver = try UDPSocket(binding: SocketAddress(v4: 127, 0, 0, 1, port: 0))
+    let loop = try EventLoop()
+    let loopback = SocketAddress(v4: 127, 0, 0, 1, port: 0)
+    let sender = MachineDriver(Courier(), socket: try UDPSocket(binding: loopback), on: loop)
+    let receiver = MachineDriver(Courier(), socket: try UDPSocket(binding: loopback), on: loop)
+    let end = try loop.addTimer { _ in loop.stop() }
     let before = SystemClock.now
-    let room = unsafe sender.room()
-    var packet = unsafe OutputSpan(buffer: room, initializedCount: 0)
-    packet.append(span: datagram.span)
-    let count = unsafe packet.finalize(for: room)
-    sender.commit(count, to: receiver.localAddress)
-    sender.flush()
-    try tour.pass(11, "MachineDriver", "flush")
+    loop.setDeadline(end, before + .seconds(2))
+    var arrived: Courier.Arrival?
+    try receiver.start { arrival in
+      arrived = arrival
+      loop.stop()
+    }
+    try sender.start { _ in }
+    sender.withMachine { machine, _ in
+      machine.parcel = (datagram, DatagramPath(receiver.localAddress))
+    }
+    #expect(sender.statistics.sentDatagrams == 1)
+    try tour.pass(11, "drain", "MachineDriver", "SocketOutlet", "flush")
 
-    var request = pollfd(fd: receiver.fileNumber, events: Int16(POLLIN), revents: 0)
-    #expect(unsafe Foundation.poll(&request, 1, 2000) == 1, "the datagram did not arrive in 2 s")
-    #expect(receiver.receive() == 1)
-    let received = unsafe receiver.message(0)
-    let message = try unsafe #require(received)
-    let bytes = unsafe UnsafeBufferPointer(start: message.bytes, count: message.byteCount)
-    #expect(unsafe Array(bytes) == datagram)
-    let arrival = unsafe message.arrival
-    #expect(arrival >= before - .milliseconds(1) && arrival <= SystemClock.now)
+    loop.run()
+    let arrival = try #require(arrived, "the datagram did not arrive in 2 s")
+    #expect(arrival.bytes == datagram && arrival.source == sender.localAddress)
+    #expect(arrival.now >= before && arrival.now <= SystemClock.now)
+    #expect(receiver.statistics.receivedDatagrams == 1)
     try tour.pass(12, "UDPSocket", "SystemClock")
+    sender.stop()
+    receiver.stop()
   }
 
   // MARK: - Stations 18 to 22: the media thread of the one who listens
@@ -159,6 +165,44 @@ struct HouseTourTests {
 }
 
 // MARK: - The ends
+
+/// A machine that sends what it is given, and tells what comes.
+private struct Courier: ~Copyable, DatagramMachine {
+  struct Arrival: Sendable {
+    let bytes: [UInt8]
+    let source: SocketAddress
+    let now: Instant
+  }
+
+  typealias Event = Arrival
+
+  var parcel: (bytes: [UInt8], path: DatagramPath)?
+  private var arrival: Arrival?
+
+  @_lifetime(bytes: copy bytes)
+  mutating func handle(
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
+    now: Instant
+  ) {
+    let copy = bytes.span.indices.map { bytes.span[$0] }
+    arrival = Arrival(bytes: copy, source: source, now: now)
+  }
+
+  mutating func handleTimeout(now: Instant) {}
+
+  @_lifetime(packet: copy packet)
+  mutating func pollTransmit(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> DatagramPath? {
+    guard let parcel = parcel.take() else { return nil }
+    for byte in parcel.bytes { packet.append(byte) }
+    return parcel.path
+  }
+
+  mutating func pollEvent() -> Arrival? { arrival.take() }
+
+  var nextDeadline: Instant? { nil }
+}
 
 /// Station 2 as an application writes it.
 private final class FileSource: AudioSource {

@@ -85,15 +85,11 @@ final class Server {
   }
 
   private func drain() {
-    var packet: [UInt8] = []
-    var out: [([UInt8], SocketAddress)] = []
-    Primitives.drain(&machine, now: now, packet: &packet) { bytes, path in
-      locals.append(path.local)
-      out.append(((0..<bytes.count).map { bytes[$0] }, path.remote))
-    } publish: {
-      events.append($0)
-    }
-    for (bytes, destination) in out {
+    var out = DatagramList()
+    _ = Primitives.drain(&machine, into: &out, events: &events, now: now)
+    locals += out.datagrams.map(\.path.local)
+    for (bytes, path) in out.datagrams {
+      let destination = path.remote
       sent[destination, default: 0] += bytes.count
       for byte in bytes { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
       self.destination = destination

@@ -19,8 +19,8 @@ package final class SimulatedHost<Machine: DatagramMachine & ~Copyable>: Simulat
   package private(set) var nextWake: Instant?
 
   private let network: SimulatedNetwork
+  private var outlet: NetworkOutlet
   private var machine: Machine?
-  private var scratch: [UInt8] = []
   private var events: [Machine.Event] = []
   private var isFlushing = false
   private var isDirty = false
@@ -31,7 +31,7 @@ package final class SimulatedHost<Machine: DatagramMachine & ~Copyable>: Simulat
     self.host = host
     self.network = network
     self.clock = clock
-    scratch.reserveCapacity(Datagram.maximumByteCount)
+    outlet = NetworkOutlet(network, host)
   }
 
   package var isRunning: Bool { machine != nil }
@@ -81,10 +81,8 @@ package final class SimulatedHost<Machine: DatagramMachine & ~Copyable>: Simulat
     isFlushing = true
     while isDirty, machine != nil {
       isDirty = false
-      drain(
-        &machine!, now: clock.local(now), packet: &scratch,
-        send: { network.send($0, from: host, to: $1, now: now) },
-        publish: { events.append($0) })
+      outlet.now = now
+      _ = drain(&machine!, into: &outlet, events: &events, now: clock.local(now))
       while !events.isEmpty {
         let batch = events
         events.removeAll(keepingCapacity: true)
@@ -103,6 +101,34 @@ package final class SimulatedHost<Machine: DatagramMachine & ~Copyable>: Simulat
     case .none: nil
     }
   }
+}
+
+/// Where the datagrams of a simulated host go.
+private struct NetworkOutlet: DatagramOutlet {
+  /// The world's time.
+  var now = Instant.zero
+  private let network: SimulatedNetwork
+  private let host: SimulatedNetwork.HostID
+  private var packet: [UInt8] = []
+
+  init(_ network: SimulatedNetwork, _ host: SimulatedNetwork.HostID) {
+    self.network = network
+    self.host = host
+    packet.reserveCapacity(Datagram.maximumByteCount)
+  }
+
+  mutating func send(
+    _ byteCount: Int, _ write: (inout OutputSpan<UInt8>) -> DatagramPath?
+  ) -> Bool {
+    packet.removeAll(keepingCapacity: true)
+    var path: DatagramPath?
+    packet.append(addingCapacity: byteCount) { path = write(&$0) }
+    guard let path else { return false }
+    network.send(packet.span, from: host, to: path, now: now)
+    return true
+  }
+
+  func flush() {}
 }
 
 /// A failing expectation shows what it compared, by reflection, which cannot look at a machine: it

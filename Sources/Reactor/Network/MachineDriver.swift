@@ -6,34 +6,43 @@ package import Primitives
 /// each, with the moment the kernel took the datagram as `now`, because on a busy core the loop may
 /// come round a millisecond later, and a congestion controller would read that as queueing. `now`
 /// never goes back: a datagram stamped before the machine's last input gets that input's `now`.
-/// Then everything the machine has to say goes out in one flush, and the timer is set.
+/// Then `drain` takes everything that the machine has to say, one flush sends it, and the timer is
+/// set.
 ///
 /// Belongs to the loop's thread. Not specialised for the machine (bodies of `package` generics stay
-/// in their module): that costs one indirect call a datagram, some nanoseconds beside the kernel's
-/// hundreds, and it is the only one, because batches are passed to static functions whole.
+/// in their module): that costs one indirect call for a datagram that comes, some nanoseconds beside
+/// the kernel's hundreds, because batches are passed to static functions whole.
 package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
   private var machine: Machine
-  private var socket: UDPSocket
+  private var outlet: SocketOutlet
   private let loop: EventLoop
   private var publish: ((Machine.Event) -> Void)?
   /// Sends what leaves by a stream instead of the socket (`LocalAddressID.isStream`). Must not call
   /// the driver.
-  package var sendByStream: (([UInt8], LocalAddressID) -> Void)?
+  package var sendByStream: (([UInt8], LocalAddressID) -> Void)? {
+    get { outlet.sendByStream }
+    set { outlet.sendByStream = newValue }
+  }
   /// Sends what leaves from another port than the socket's (`LocalAddressID.isAtOtherPort`), from
   /// the own address, if one is named. Must not call the driver.
-  package var sendFromOtherPort: (([UInt8], SocketAddress, SocketAddress?) -> Void)?
+  package var sendFromOtherPort: (([UInt8], SocketAddress, SocketAddress?) -> Void)? {
+    get { outlet.sendFromOtherPort }
+    set { outlet.sendFromOtherPort = newValue }
+  }
   private var source: EventLoop.Token?
   private var timer: EventLoop.Token?
   /// The `now` of the machine's last input.
   private var lastInput = Instant.zero
   private var isSettling = false
   private var mustSettleAgain = false
+  /// What happened and is not published yet.
+  private var events: [Machine.Event] = []
 
   package init(
     _ machine: consuming Machine, socket: consuming UDPSocket, on loop: EventLoop
   ) {
     self.machine = machine
-    self.socket = socket
+    outlet = SocketOutlet(socket)
     self.loop = loop
   }
 
@@ -49,8 +58,8 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
       settle()
     }
     do throws(ReactorError) {
-      source = try loop.watch(socket.fileNumber, for: .readable) { [self] _ in
-        Self.receive(&machine, &socket, &lastInput)
+      source = try loop.watch(outlet.socket.fileNumber, for: .readable) { [self] _ in
+        Self.receive(&machine, &outlet.socket, &lastInput)
         settle()
       }
     } catch {
@@ -90,14 +99,16 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
     try body(machine)
   }
 
-  package var localAddress: SocketAddress { socket.localAddress }
+  package var localAddress: SocketAddress { outlet.socket.localAddress }
   /// The own address under a number of the socket's; `nil` for one that the system chooses.
-  package func address(_ local: LocalAddressID) -> SocketAddress? { socket.address(local) }
+  package func address(_ local: LocalAddressID) -> SocketAddress? { outlet.socket.address(local) }
   /// The number of an own address, by which datagrams are sent from it.
-  package func number(of address: InterfaceAddress) -> LocalAddressID { socket.number(of: address) }
-  package var statistics: UDPStatistics { socket.statistics }
+  package func number(of address: InterfaceAddress) -> LocalAddressID {
+    outlet.socket.number(of: address)
+  }
+  package var statistics: UDPStatistics { outlet.socket.statistics }
 
-  package func setECN(_ bits: UInt8) throws(ReactorError) { try socket.setECN(bits) }
+  package func setECN(_ bits: UInt8) throws(ReactorError) { try outlet.socket.setECN(bits) }
 }
 
 extension MachineDriver where Machine: ~Copyable {
@@ -132,8 +143,8 @@ extension MachineDriver where Machine: ~Copyable {
     }
   }
 
-  /// Sends, publishes, and sets the timer. Events may lead to commands, which lead to more of the
-  /// same; that is a loop here, not a recursion.
+  /// Drains the machine, publishes what happened, and sets the timer. Events may lead to commands,
+  /// which lead to more of the same; that is a loop here, not a recursion.
   private func settle() {
     if isSettling {
       mustSettleAgain = true
@@ -144,40 +155,25 @@ extension MachineDriver where Machine: ~Copyable {
     repeat {
       mustSettleAgain = false
       advance(to: SystemClock.now)
-      isDone = Self.transmit(
-        &machine, &socket, sendByStream, sendFromOtherPort, now: lastInput)
-      while let event = machine.pollEvent() { publish?(event) }
+      isDone = drain(
+        &machine, into: &outlet, events: &events, budget: Self.mostDatagrams, now: lastInput)
+      publishEvents()
     } while mustSettleAgain
     isSettling = false
     guard let timer else { return }
     loop.setDeadline(timer, isDone ? machine.nextDeadline : lastInput)
   }
 
-  /// Writes the machine's datagrams end to end into the socket's memory and sends them all;
-  /// `false` when there are more than one turn should send.
-  private static func transmit(
-    _ machine: inout Machine, _ socket: inout UDPSocket,
-    _ sendByStream: (([UInt8], LocalAddressID) -> Void)?,
-    _ sendFromOtherPort: (([UInt8], SocketAddress, SocketAddress?) -> Void)?, now: Instant
-  ) -> Bool {
-    var budget = 1024
-    while budget > 0 {
-      let room = unsafe socket.room(Machine.roomByteCount)
-      var packet = unsafe OutputSpan(buffer: room, initializedCount: 0)
-      let path = machine.pollTransmit(into: &packet, now: now)
-      let count = unsafe packet.finalize(for: room)
-      guard let path else { break }
-      if path.local.isStream {
-        sendByStream?(unsafe Array(room.prefix(count)), path.local)
-      } else if path.local.isAtOtherPort {
-        sendFromOtherPort?(
-          unsafe Array(room.prefix(count)), path.remote, socket.address(path.local.atUsualPort))
-      } else {
-        socket.commit(count, on: path)
-      }
-      budget -= 1
+  /// No drain adds to them meanwhile: what a command brings about waits for the next one.
+  private func publishEvents() {
+    var index = 0
+    while index < events.count {
+      publish?(events[index])
+      index += 1
     }
-    socket.flush()
-    return budget > 0
+    events.removeAll(keepingCapacity: true)
   }
+
+  /// Datagrams of one turn of the loop.
+  private static var mostDatagrams: Int { 1024 }
 }

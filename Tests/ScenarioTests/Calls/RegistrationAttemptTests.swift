@@ -75,13 +75,10 @@ import Wire
       var bytes = datagram
       var span = bytes.mutableSpan
       server.handle(&span, from: client, marks: DatagramMarks(), now: now)
-      var answer: [UInt8] = []
-      var packet: [UInt8] = []
-      drain(&server, now: now, packet: &packet) { bytes, _ in
-        answer = (0..<bytes.count).map { bytes[$0] }
-      } publish: { _ in
-      }
-      return answer
+      var sent = DatagramList()
+      var events: [RendezvousMachine.Event] = []
+      _ = drain(&server, into: &sent, events: &events, now: now)
+      return sent.datagrams.last?.bytes ?? []
     }
 
     mutating func receive(_ bytes: [UInt8]) -> RegistrationAttempt.Finding {

@@ -78,7 +78,6 @@ struct HostileEnd: Sendable {
 struct Driven<Machine: DatagramMachine & ~Copyable>: ~Copyable {
   var machine: Machine
   var now = Figure.start
-  private var scratch: [UInt8] = []
 
   init(_ machine: consuming Machine) { self.machine = machine }
 
@@ -98,13 +97,11 @@ struct Driven<Machine: DatagramMachine & ~Copyable>: ~Copyable {
   }
 
   mutating func drained() -> [[UInt8]] {
-    var sent: [[UInt8]] = []
-    drain(&machine, now: now, packet: &scratch) { bytes, _ in
-      sent.append((0..<bytes.count).map { bytes[$0] })
-    } publish: { _ in
-    }
-    expect(sent.count < 5000, "one input does not make a flood")
-    return sent
+    var sent = DatagramList()
+    var events: [Machine.Event] = []
+    _ = drain(&machine, into: &sent, events: &events, now: now)
+    expect(sent.datagrams.count < 5000, "one input does not make a flood")
+    return sent.datagrams.map(\.bytes)
   }
 }
 
