@@ -19,22 +19,13 @@ package final class Association {
   package var uplink: Uplink?
   private(set) var roundTrips = DurationHistogram()
 
-  /// When a packet last opened, and when one was last sealed.
+  /// When a packet last opened.
   private(set) var lastReceived: Instant
-  private(set) var lastSent: Instant
-  /// When something was last sent that the peer answers, and when something last came that shows
-  /// that the path carries both ways: only in calls, where both sides must know.
-  private var lastQuestion: Instant
-  private var lastProof: Instant
+  private var pings: PingSchedule
   /// Whether media may be sent.
   private var consent: MediaConsent
   /// How often something of ours was answered: PONGs, and reports that tell of an arrival.
   private(set) var answerCount: UInt64 = 0
-  /// Nanoseconds of own silence after which a PING goes.
-  var pingAfter: UInt64
-  /// A PING waits to be sent.
-  private var wantsPing = false
-  private var pong: PongFrame?
   /// CLOSE: how often it is still to be sent, and when next (session.md §8).
   private var closing: (frame: CloseFrame, text: [UInt8], left: Int, next: Instant)?
   /// How long the packets of this path may be.
@@ -55,12 +46,15 @@ package final class Association {
     self.session = session
     messages = MessageChannel(limits: limits)
     recorder = FeedbackRecorder()
-    self.pingAfter = pingAfter
+    pings = PingSchedule(pingAfter: pingAfter, now: now)
     lastReceived = now
-    lastSent = now
-    lastQuestion = now
-    lastProof = now
     consent = MediaConsent(now: now)
+  }
+
+  /// Nanoseconds of own silence after which a PING goes.
+  var pingAfter: UInt64 {
+    get { pings.pingAfter }
+    set { pings.pingAfter = newValue }
   }
 
   /// CLOSE was said as often as it is to be.
@@ -104,7 +98,7 @@ package final class Association {
     switch frame {
     case .padding, .skipped: break
     case .probeRequest, .probeAnswer, .probePacket, .probeReport: return false
-    case .ping(let ping): pong = PongFrame(token: ping.token, observed: source)
+    case .ping(let ping): pings.handlePing(ping, from: source)
     case .pong(let pong):
       observedAddress = pong.observed
       pongsReceived &+= 1
@@ -136,7 +130,7 @@ package final class Association {
   }
 
   /// The peer sent media, or answered: nothing need be asked for a while.
-  package func noteProof(now: Instant) { lastProof = now }
+  package func noteProof(now: Instant) { pings.noteProof(now: now) }
 
   /// A path check was answered by the path that media takes.
   func notePathAnswer(now: Instant) { consent.noteAnswer(now: now) }
@@ -193,16 +187,8 @@ package final class Association {
     settleOutcomes(now: now)
     messages.handleTimeout(now: now)
     guard closing == nil else { return }
-    if now >= nextQuestion { wantsPing = true }
-    if uplink != nil, consent.pollPing(now: now) { wantsPing = true }
-  }
-
-  /// When a PING is due. In a call each side asks for itself: who only answers the other's PINGs
-  /// would learn nothing of the path.
-  private var nextQuestion: Instant {
-    let last = uplink == nil ? lastSent : max(lastQuestion, lastProof)
-    let (sum, overflow) = last.nanoseconds.addingReportingOverflow(pingAfter)
-    return Instant(nanoseconds: overflow ? .max : sum)
+    if now >= pings.nextQuestion(isInCall: uplink != nil) { pings.isWanted = true }
+    if uplink != nil, consent.pollPing(now: now) { pings.isWanted = true }
   }
 
   // MARK: - Pacing
@@ -223,7 +209,7 @@ package final class Association {
 
   // MARK: - Commands
 
-  func ping() { wantsPing = true }
+  func ping() { pings.isWanted = true }
 
   /// The keys are too old.
   func expire() { endedBy = endedBy ?? .expired }
@@ -250,20 +236,17 @@ package final class Association {
     if closing != nil { return writeClose(into: &packet, now: now) }
     let reports = recorder.isDue(now: now)
     let speaks = messages.hasFramesToSend && admits(.message, now: now)
-    guard reports || pong != nil || wantsPing || speaks else { return false }
+    guard reports || pings.hasFrames || speaks else { return false }
     Session.beginPacket(&packet)
     var elicits = false
-    if let pong {
-      pong.write(to: &packet)
-      self.pong = nil
-    }
+    pings.takePong()?.write(to: &packet)
     if reports || (recorder.hasUnreported && speaks) {
       _ = recorder.writeReport(into: &packet, room: min(Self.reportRoom, limit / 2), now: now)
       messages.takeCredit()?.write(to: &packet)
     }
-    if wantsPing {
+    if pings.isWanted {
       PingFrame(token: random.next()).write(to: &packet)
-      wantsPing = false
+      pings.isWanted = false
       elicits = true
     }
     let room = limit - SealedPacket.tagByteCount - packet.count
@@ -289,8 +272,7 @@ package final class Association {
           hasMessages: hasMessages))
       uplink?.noteSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
       settleOutcomes(now: now)
-      lastSent = now
-      if elicits { lastQuestion = now }
+      pings.noteSealed(elicits: elicits, now: now)
       return true
     } catch {
       if error == .closed { endedBy = endedBy ?? .expired }
@@ -335,7 +317,7 @@ package final class Association {
       deadline = earliest(deadline, consent.nextPing)
       if messages.hasFramesToSend { deadline = earliest(deadline, admission(of: .message)) }
     }
-    return earliest(deadline, nextQuestion)
+    return earliest(deadline, pings.nextQuestion(isInCall: uplink != nil))
   }
 
   /// What it measured, as plain values.

@@ -34,24 +34,21 @@ struct EchoLog: Sendable {
 
   mutating func nextQuestion() -> Question? { questions.isEmpty ? nil : questions.removeFirst() }
 
-  mutating func note(_ frame: EchoFrame, from source: SocketAddress) {
+  mutating func append(_ frame: EchoFrame, from source: SocketAddress) {
     if heard.count == Self.limit { heard.removeFirst() }
     heard.append(HeardEcho(frame: frame, source: source))
   }
-}
 
-/// Asking for echoes.
-extension RendezvousLink {
+  /// Writes the oldest question, if there is one.
   @_lifetime(packet: copy packet)
-  mutating func writeEchoRequest(
-    into packet: inout OutputSpan<UInt8>, now: Instant
+  mutating func writeRequest(
+    into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
   ) -> Bool {
-    guard isConfirmed, association?.isClosing == false, let question = echoes.nextQuestion()
-    else { return false }
+    guard !association.isClosing, let question = nextQuestion() else { return false }
     Session.beginPacket(&packet)
     question.request.write(to: &packet)
     let length = min(question.byteCount, Datagram.maximumByteCount)
     packet.append(zeros: max(0, length - SealedPacket.tagByteCount - packet.count))
-    return association?.seal(&packet, elicits: false, hasMessages: false, now: now) ?? false
+    return association.seal(&packet, elicits: false, hasMessages: false, now: now)
   }
 }

@@ -112,6 +112,11 @@ extension PeerMachine {
 
   // MARK: - Path
 
+  /// From here to a peer by the rendezvous.
+  private var deliveryTime: Duration {
+    rendezvous.association?.deliveryTime ?? Association.usualDeliveryTime
+  }
+
   private mutating func findPath(_ callID: CallID, now: Instant) {
     guard let link = link(callID) else { return }
     link.path.phase = .finding
@@ -123,7 +128,7 @@ extension PeerMachine {
     let byRelay = hasRelay
     link.path.agent.setAlternates(configuration.alternates)
     // The callee learns the caller's candidates first; its own are on their way.
-    let opening = link.role == .callee ? rendezvous.deliveryTime : nil
+    let opening = link.role == .callee ? deliveryTime : nil
     link.path.agent.addCandidates(
       usable(link.path.remoteCandidates), byRelay: byRelay, opening: opening, now: now)
     for branch in link.path.programs.branches {

@@ -153,7 +153,7 @@ extension PeerMachine {
   mutating func finishShutDown(now: Instant) {
     guard let began = shutDownBegan, !hasSaidGoodbye else { return }
     let isUnderWay = rendezvous.hasMessagesUnderWay
-    let isTaken = rendezvous.isRegistered && rendezvous.isConfirmed && !isUnderWay
+    let isTaken = rendezvous.standing.isConfirmed && !isUnderWay
     let isPatient = ledger.isDelivering && !isTaken
     let patience = isPatient ? Self.longestPatience : Self.lastWordPatience
     if now < began + patience, ledger.isDelivering || isUnderWay { return }

@@ -112,7 +112,7 @@ extension PeerMachine {
     guard let seen = rendezvous.seenAddress, let found = mapping(of: link, remote),
       found != .none, found != .translated
     else { return }
-    rendezvous.knownMapping = (seen, found)
+    rendezvous.lineProbe.knownMapping = (seen, found)
   }
 
   /// PROBE frames came, or time passed.

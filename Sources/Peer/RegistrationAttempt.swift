@@ -34,17 +34,11 @@ struct RegistrationAttempt: ~Copyable {
   private enum Timer: CaseIterable { case cardRequest, initiate, renew, fail }
 
   private let expectedID: PeerID?
-  private let ownCard: ContactCard
-  private let name: PeerName?
-  private let presence: Presence
-  let token: [UInt8]?
-  private let abilities: ClientAbilities
+  let request: RegistrationRequest
   /// Cards that may be the server's, tried in turn; the present one is the last.
   private var cards: [ContactCard]
   /// When a handshake was last begun.
   private var renewed: Instant?
-  /// What an unauthenticated packet said: the reason if the attempt fails.
-  private var hint: RegistrationFailure?
   private var handshake: HandshakeState?
   private var connectionID = ConnectionID.none
   private var initBytes: [UInt8] = []
@@ -57,25 +51,15 @@ struct RegistrationAttempt: ~Copyable {
   private var sendsInit = false
   private var sendsCardRequest = false
   private var established: Established?
-  /// A card came that has expired by our clock.
-  private(set) var sawExpiredCard = false
-  /// A card came for a request of ours: packets of 512 bytes go there and are answered.
-  private var hasAnsweredShort = false
-  /// Datagrams that did not verify.
-  private(set) var strangeAnswers = 0
+  private var symptoms = RegistrationSymptoms()
 
+  /// - Parameter card: The server's, where it is known.
   init(
-    expectedID: PeerID?, card: ContactCard?, ownCard: ContactCard, name: PeerName?,
-    presence: Presence, token: [UInt8]? = nil, abilities: ClientAbilities = .senderNames,
-    now: Instant
+    _ request: RegistrationRequest, expectedID: PeerID?, card: ContactCard?, now: Instant
   ) {
-    self.presence = presence
-    self.token = token
-    self.abilities = abilities
+    self.request = request
     self.expectedID = expectedID
     cards = card.map { [$0] } ?? []
-    self.ownCard = ownCard
-    self.name = name
     deadlines.set(.fail, at: now + .seconds(10))
     deadlines.set(card == nil ? .cardRequest : .renew, at: now)
     if card != nil { deadlines.set(.cardRequest, at: now + .milliseconds(900)) }
@@ -106,7 +90,7 @@ struct RegistrationAttempt: ~Copyable {
   }
 
   private mutating func strange() -> Finding {
-    strangeAnswers += 1
+    symptoms.countStrangeAnswer()
     return .nothing
   }
 
@@ -121,13 +105,13 @@ struct RegistrationAttempt: ~Copyable {
     } catch {
       return strange()
     }
-    if packet.card.hasExpired(at: unixSeconds) { sawExpiredCard = true }
+    if packet.card.hasExpired(at: unixSeconds) { symptoms.sawExpiredCard = true }
     if let expectedID, packet.card.id != expectedID {
       take(hint: .identityMismatch(expected: expectedID, found: packet.card.id), now: now)
       return .nothing
     }
     deadlines.cancel(.cardRequest)
-    hasAnsweredShort = true
+    symptoms.hasAnsweredShort = true
     guard !cards.contains(where: { $0.staticKey == packet.card.staticKey }),
       cards.count < Self.mostCards
     else { return .nothing }
@@ -139,23 +123,16 @@ struct RegistrationAttempt: ~Copyable {
 
   /// Somebody says why there will be no RESP; if none comes soon, it is believed.
   private mutating func take(hint: RegistrationFailure, now: Instant) {
-    guard self.hint == nil else { return }
-    self.hint = hint
+    guard symptoms.take(hint: hint) else { return }
     let end = now + Self.hintPatience
     if let fail = deadlines[.fail], fail > end { deadlines.set(.fail, at: end) }
   }
 
   /// Why the attempt failed, or would if it ended now.
-  func failure() -> RegistrationFailure {
-    if let hint { return hint }
-    if sawExpiredCard { return .wrongClock(serverTime: nil) }
-    if strangeAnswers > 0 { return .notUnderstood }
-    // COOKIE answers an INIT: then those get there.
-    return hasAnsweredShort && cookie == nil ? .longPacketsLost : .noAnswer
-  }
+  func failure() -> RegistrationFailure { symptoms.failure(hasCookie: cookie != nil) }
 
   /// Whether another attempt would fail for the same reason.
-  var isFailureFinal: Bool { hint != nil }
+  var isFailureFinal: Bool { symptoms.hint != nil }
 
   private mutating func handle(_ packet: CookiePacket) -> Finding {
     guard packet.initiator == connectionID, let card = cards.last, initBytes.count >= 1184 else {
@@ -193,7 +170,7 @@ struct RegistrationAttempt: ~Copyable {
       payload.initiator == connectionID
     else { return strange() }
     // A key that was given up long ago, and a time that does not fit it either.
-    if sawExpiredCard, card.hasExpired(at: unixSeconds),
+    if symptoms.sawExpiredCard, card.hasExpired(at: unixSeconds),
       card.hasExpired(at: payload.serverTime / 1000)
     {
       return strange()
@@ -214,7 +191,7 @@ struct RegistrationAttempt: ~Copyable {
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(
       keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,
-      terms: payload, isRepeated: repetition > 0, token: token)
+      terms: payload, isRepeated: repetition > 0, token: request.token)
     deadlines.cancelAll()
     return .established
   }
@@ -268,8 +245,8 @@ struct RegistrationAttempt: ~Copyable {
     self.connectionID = connectionID
     var payload: [UInt8] = []
     InitPayload(
-      time: time, card: ownCard, name: name, token: token, presence: presence,
-      abilities: abilities
+      time: time, card: request.card, name: request.name, token: request.token,
+      presence: request.presence, abilities: request.abilities
     ).write(to: &payload)
     do throws(HandshakeError) {
       var handshake = try HandshakeState(

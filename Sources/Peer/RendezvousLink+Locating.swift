@@ -28,16 +28,6 @@ struct Locating: Sendable {
 
 /// Learning the own address anew, and showing the rendezvous where to find us.
 extension RendezvousLink {
-  /// How long what we send by the rendezvous takes to the peer, as far as we can tell: it is about
-  /// as far from it as we are.
-  var deliveryTime: Duration {
-    guard let estimator = association?.history.roundTrip, estimator.hasSample else {
-      return .milliseconds(150)
-    }
-    let roundTrip = Duration.nanoseconds(Int64(clamping: estimator.smoothed))
-    return min(roundTrip + .milliseconds(20), .milliseconds(500))
-  }
-
   mutating func locate(now: Instant) {
     guard locating == nil, let association, !association.isClosing else { return }
     locating = Locating(pongs: association.pongsReceived, now: now)
@@ -70,12 +60,32 @@ extension RendezvousLink {
   func askAgainAfterResponse() {
     if locating != nil { association?.ping() }
   }
+}
 
+extension Association {
+  /// How long what we send by the rendezvous takes to the peer, as far as we can tell: it is about
+  /// as far from it as we are.
+  var deliveryTime: Duration {
+    let estimator = history.roundTrip
+    guard estimator.hasSample else { return Self.usualDeliveryTime }
+    let roundTrip = Duration.nanoseconds(Int64(clamping: estimator.smoothed))
+    return min(roundTrip + .milliseconds(20), .milliseconds(500))
+  }
+
+  /// Before the round trip to the rendezvous was measured.
+  static var usualDeliveryTime: Duration { .milliseconds(150) }
+}
+
+extension PeerConfiguration {
   /// What INIT says that we understand. TURN servers are only for programs in calls whose user has
   /// named none, and for one that examines them.
   var abilities: ClientAbilities {
-    let isInCalls = configuration.presence.isInvited || configuration.asksForRelays
-    let wantsRelays = isInCalls && configuration.relays.isEmpty
-    return wantsRelays ? [.senderNames, .relays] : .senderNames
+    let isInCalls = presence.isInvited || asksForRelays
+    return isInCalls && relays.isEmpty ? [.senderNames, .relays] : .senderNames
+  }
+
+  /// Of this host's own clock, in ms since 1970 UTC.
+  func unixMilliseconds(now: Instant) -> UInt64 {
+    UInt64(clamping: wallClockAtZero) &+ now.nanoseconds / 1_000_000
   }
 }

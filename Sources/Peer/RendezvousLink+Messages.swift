@@ -20,7 +20,7 @@ extension RendezvousLink {
     about signal: (callID: CallID, type: SignalType), lifeSeconds: UInt16 = 8, now: Instant
   ) {
     let id = ForwardID(random: &random)
-    mail.noteSent(id, about: signal)
+    mail.recordFlight(id, about: signal)
     let forward = Forward(id: id, to: peer, presence: program, lifeSeconds: lifeSeconds, body: body)
     send(
       .forward(forward), life: min(Self.messageLife, .seconds(Int64(lifeSeconds))), now: now)
@@ -29,30 +29,23 @@ extension RendezvousLink {
   mutating func send(
     _ message: RendezvousMessage, life: Duration = messageLife, now: Instant
   ) {
-    guard isRegistered else {
-      return mail.addWaiting(
-        message, until: now + life, limit: configuration.limits.waitingForwards)
-    }
-    do throws(MessageError) {
-      try association?.messages.send(
-        message.bytes, on: .rendezvous, life: life, now: now)
-    } catch {
-      // The queue is full: what matters is repeated by whoever asked.
-    }
+    mail.send(
+      message, on: isRegistered ? association : nil, life: life,
+      limit: configuration.limits.waitingForwards, now: now)
   }
 
-  mutating func takeMessages(now: Instant) {
+  mutating func handleMessages(now: Instant) {
     while let event = association?.messages.poll() {
       guard case .received(_, let bytes) = event else { continue }
       do throws(WireError) {
-        take(try RendezvousMessage(parsing: bytes.span), now: now)
+        handle(try RendezvousMessage(parsing: bytes.span), now: now)
       } catch {
         association?.noteViolation()
       }
     }
   }
 
-  private mutating func take(_ message: RendezvousMessage, now: Instant) {
+  private mutating func handle(_ message: RendezvousMessage, now: Instant) {
     switch message {
     case .lookUpResult(let result): events.append(.found(result))
     case .forwarded(let forwarded):
@@ -67,7 +60,7 @@ extension RendezvousLink {
       } else {
         events.append(.passedOn(count: Int(result.count), flight.callID, flight.type))
       }
-    case .tokenResult(let result): take(result, now: now)
+    case .tokenResult(let result): handleTokenResult(result, now: now)
     case .relays(let offer): events.append(.relays(offer))
     case .lookUp, .forward, .token: association?.noteViolation()
     }

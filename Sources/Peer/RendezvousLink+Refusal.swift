@@ -11,6 +11,25 @@ struct RegistrationAmendment {
   var isUsed = false
   /// The card has no name: the one that this side asks for has not been granted.
   var withholdsName = false
+
+  /// Whether a card with a higher serial, with the server's time, or without a name is worth a try.
+  mutating func amend(
+    _ failure: RegistrationFailure, ownMilliseconds: UInt64, identity: inout LocalIdentity
+  ) -> Bool {
+    if failure == .nameOnCard, !withholdsName {
+      withholdsName = true
+      return true
+    }
+    guard !isUsed else { return false }
+    switch failure {
+    case .superseded(let serial): isUsed = identity.raiseSerial(above: serial)
+    case .wrongClock(.some(let serverTime)):
+      clockOffset = Int64(clamping: serverTime) &- Int64(clamping: ownMilliseconds)
+      isUsed = true
+    default: return false
+    }
+    return isUsed
+  }
 }
 
 extension RendezvousLink {
@@ -18,9 +37,10 @@ extension RendezvousLink {
   mutating func handleRefusal(
     _ failure: RegistrationFailure, now: Instant, identity: inout LocalIdentity
   ) {
-    let tried = attempt?.token ?? nil
+    let tried = attempt?.request.token ?? nil
     attempt = nil
-    if amend(failure, now: now, identity: &identity) {
+    let own = configuration.unixMilliseconds(now: now)
+    if schedule.amendment.amend(failure, ownMilliseconds: own, identity: &identity) {
       return begin(now: now, identity: &identity)
     }
     switch failure {
@@ -46,30 +66,10 @@ extension RendezvousLink {
     token.isAwaited = true
     token.forgetEnd()
     if fault == .notYetValid {
-      nextAttempt = now + TokenWatch.earlyPace
+      schedule.next = now + TokenWatch.earlyPace
     } else {
       isStopped = true
     }
     events.append(.registration(.failed(.token(fault))))
-  }
-
-  /// Whether a card with a higher serial, with its time, or without a name is worth a try.
-  private mutating func amend(
-    _ failure: RegistrationFailure, now: Instant, identity: inout LocalIdentity
-  ) -> Bool {
-    if failure == .nameOnCard, !amendment.withholdsName {
-      amendment.withholdsName = true
-      return true
-    }
-    guard !amendment.isUsed else { return false }
-    switch failure {
-    case .superseded(let serial): amendment.isUsed = identity.raiseSerial(above: serial)
-    case .wrongClock(.some(let serverTime)):
-      let own = UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000
-      amendment.clockOffset = Int64(clamping: serverTime) &- Int64(clamping: own)
-      amendment.isUsed = true
-    default: return false
-    }
-    return amendment.isUsed
   }
 }

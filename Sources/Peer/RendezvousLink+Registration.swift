@@ -21,7 +21,7 @@ extension RendezvousLink {
     isStopped = true
     token.isAwaited = false
     attempt = nil
-    nextAttempt = nil
+    schedule.next = nil
     mail.forgetWaiting()
     endProbe(.cancelled, now: now)
     association?.close(code: .done, now: now)
@@ -36,10 +36,10 @@ extension RendezvousLink {
     guard route.reaches(source) else { return }
     detour.noteControl(byRelay: local.isRelay)
     if case .control(.reset) = Demultiplexer.classify(bytes) {
-      return handleReset(bytes, now: now, identity: &identity)
+      if association != nil, standing.isEnded(by: bytes) { lose(now: now, identity: &identity) }
+      return
     }
-    let seconds =
-      (UInt64(clamping: configuration.wallClockAtZero) &+ now.nanoseconds / 1_000_000) / 1000
+    let seconds = configuration.unixMilliseconds(now: now) / 1000
     switch attempt?.handle(bytes, ownStatic: identity.staticKey, unixSeconds: seconds, now: now) {
     case .cardFound:
       handleTimeout(now: now, identity: &identity, isInCall: false)
@@ -51,24 +51,11 @@ extension RendezvousLink {
     }
   }
 
-  private mutating func handleReset(
-    _ bytes: Span<UInt8>, now: Instant, identity: inout LocalIdentity
-  ) {
-    var reader = ByteReader(bytes)
-    do throws(WireError) {
-      let reset = try ResetPacket(parsing: &reader)
-      guard let terms, association != nil, reset.token == terms.resetToken else { return }
-      lose(now: now, identity: &identity)
-    } catch {
-      return
-    }
-  }
-
   /// The session is gone, there or on the way: a new one, at once.
   mutating func lose(now: Instant, identity: inout LocalIdentity) {
     endProbe(.sessionLost, now: now)
     association = nil
-    terms = nil
+    standing = .none
     guard !isStopped else { return }
     events.append(.registration(.reconnecting))
     begin(now: now, identity: &identity)
@@ -77,17 +64,19 @@ extension RendezvousLink {
   // MARK: - Attempts
 
   mutating func begin(now: Instant, identity: inout LocalIdentity) {
-    nextAttempt = nil
+    schedule.next = nil
     let seconds = unixMilliseconds(now: now) / 1000
     _ = identity.rotateIfDue(unixSeconds: seconds, random: &random)
     do throws(WireError) {
       let card = try identity.makeCard(
-        name: amendment.withholdsName ? nil : configuration.name, unixSeconds: seconds)
+        name: schedule.amendment.withholdsName ? nil : configuration.name, unixSeconds: seconds)
       ownCard = card.bytes
       detour.beginAttempt(now: now)
       attempt = RegistrationAttempt(
-        expectedID: expectedID, card: serverCard, ownCard: card, name: configuration.name,
-        presence: presence, token: token.best, abilities: abilities, now: now)
+        RegistrationRequest(
+          card: card, name: configuration.name, presence: presence, token: token.best,
+          abilities: configuration.abilities),
+        expectedID: server.expectedID, card: server.card, now: now)
     } catch {
       events.append(.registration(.failed(.notUnderstood)))
     }
@@ -97,9 +86,7 @@ extension RendezvousLink {
     now: Instant, identity: borrowing LocalIdentity, isInCall: Bool
   ) {
     guard let due = attempt?.wakeUp() ?? nil, due <= now else { return }
-    var time = TAI64N(unixMilliseconds: unixMilliseconds(now: now))
-    if time <= lastTime { time = lastTime.successor }
-    lastTime = time
+    let time = schedule.initTime(unixMilliseconds: unixMilliseconds(now: now))
     let hasFailed = attempt?.handleTimeout(
       identity: identity, time: time, connectionID: ConnectionID(random: &random),
       random: &random, now: now)
@@ -116,21 +103,16 @@ extension RendezvousLink {
   /// The attempt has failed; the next one comes by itself.
   mutating func retryLater(_ failure: RegistrationFailure, isInCall: Bool, now: Instant) {
     attempt = nil
-    failures += 1
     if failure == .noAnswer || failure == .longPacketsLost { route.turn() }
     events.append(.registration(.failed(failure)))
-    nextAttempt =
-      now + RegistrationBackOff.wait(after: failures, isInCall: isInCall, chance: random.unit())
+    schedule.retry(isInCall: isInCall, chance: random.unit(), now: now)
   }
 
   private mutating func establish(identity: borrowing LocalIdentity, now: Instant) {
     guard let made = attempt?.takeEstablished() else { return }
     attempt = nil
-    failures = 0
-    amendment.isUsed = false
     let terms = made.terms
-    // The next card has the name again.
-    if terms.status == .nameGranted { amendment.withholdsName = false }
+    schedule.handleSuccess(terms.status)
     let session = Session(
       made.keys, local: made.local, remote: terms.responder,
       parties: Session.Parties(
@@ -139,16 +121,14 @@ extension RendezvousLink {
       limits: .rendezvous, now: now, random: &random)
     association = Association(
       session, limits: .rendezvous, pingAfter: pingPeriod(isInCall: false), now: now)
-    self.terms = terms
-    provenCard = made.server
-    termsAt = now
+    // The first packet under the new keys confirms them; until the server has shown that it has it,
+    // it is repeated, and nobody is told that others can find us.
+    standing = .answered(RendezvousStanding.Terms(payload: terms, since: now))
+    server.handleAnswer(made.server)
     detour.establish()
     seenAddress = detour.isUsed ? nil : terms.seenAddress
     locating = nil
     events.append(.located)
-    // The first packet under the new keys confirms them; until the server has shown that it has it,
-    // it is repeated, and nobody is told that others can find us.
-    isConfirmed = false
     association?.ping()
     association?.pingAfter = Self.confirmAfter
     token.forgetAsked(now: now)
@@ -163,14 +143,8 @@ extension RendezvousLink {
 
   /// The server has our confirmation: from here on others find us.
   mutating func confirm() {
-    guard !isConfirmed, let terms else { return }
-    isConfirmed = true
-    // Only now has the server shown that it has the card's key.
-    if let card = provenCard.take(), card.bytes != serverCard?.bytes || expectedID == nil {
-      serverCard = card
-      expectedID = card.id
-      events.append(.identified(card.id, card: card.bytes))
-    }
+    guard let terms = standing.confirm()?.payload else { return }
+    if let card = server.confirm() { events.append(.identified(card.id, card: card.bytes)) }
     events.append(
       .registration(
         .registered(
@@ -202,9 +176,9 @@ extension RendezvousLink {
   /// The session has ended, and another one would not be made.
   mutating func stop(_ failure: RegistrationFailure) {
     association = nil
-    terms = nil
+    standing = .none
     attempt = nil
-    nextAttempt = nil
+    schedule.next = nil
     isStopped = true
     events.append(.registration(.failed(failure)))
   }
@@ -213,12 +187,12 @@ extension RendezvousLink {
 
   /// What the rendezvous' clock shows; `nil` before it has said.
   func serverMilliseconds(now: Instant) -> UInt64? {
-    terms.map { $0.serverTime &+ now.nanoseconds(since: termsAt) / 1_000_000 }
+    standing.terms?.serverMilliseconds(now: now)
   }
 
   /// What we say the time is; for what others say, our own clock counts.
   func unixMilliseconds(now: Instant) -> UInt64 {
-    UInt64(clamping: configuration.wallClockAtZero &+ amendment.clockOffset)
+    UInt64(clamping: configuration.wallClockAtZero &+ schedule.amendment.clockOffset)
       &+ now.nanoseconds / 1_000_000
   }
 

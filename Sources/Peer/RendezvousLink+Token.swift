@@ -123,6 +123,21 @@ struct TokenWatch {
     return early != judged
   }
 
+  /// TOKEN_RESULT has come.
+  ///
+  /// - Returns: What is to be told.
+  mutating func handle(_ result: TokenResult, of judged: [UInt8], now: Instant) -> TokenStep? {
+    switch result {
+    case .accepted(let milliseconds):
+      return accept(judged, milliseconds: milliseconds, now: now) ? .renewed : nil
+    case .refused(let fault):
+      return refuse(judged, fault, now: now) ? .refused(fault) : nil
+    case .tooMany:
+      retry(now: now)
+      return nil
+    }
+  }
+
   /// The rendezvous was asked too fast.
   mutating func retry(now: Instant) { retryAt = now + .seconds(1) }
 
@@ -198,18 +213,10 @@ extension RendezvousLink {
     send(.token(TokenRenewal(token: token)), now: now)
   }
 
-  mutating func take(_ result: TokenResult, now: Instant) {
+  mutating func handleTokenResult(_ result: TokenResult, now: Instant) {
     // Of one that was given up nothing is known: it is shown again, and judged again.
     guard let judged = token.takeAsked(now: now) else { return }
-    switch result {
-    case .accepted(let milliseconds):
-      if token.accept(judged, milliseconds: milliseconds, now: now) {
-        events.append(.token(.renewed))
-      }
-    case .refused(let fault):
-      if token.refuse(judged, fault, now: now) { events.append(.token(.refused(fault))) }
-    case .tooMany: token.retry(now: now)
-    }
+    if let step = token.handle(result, of: judged, now: now) { events.append(.token(step)) }
     // One that came meanwhile.
     if token.retryAt == nil { showFreshToken(now: now) }
   }

@@ -32,29 +32,16 @@ struct RendezvousLink: ~Copyable {
   var random: RandomSource
   var attempt: RegistrationAttempt?
   var association: Association?
-  var terms: ResponsePayload?
-  var isConfirmed = false
-  var termsAt = Instant.zero
-  var serverCard: ContactCard?
-  /// The card of the server that answered, until the session is confirmed.
-  var provenCard: ContactCard?
-  var nextAttempt: Instant?
-  var failures = 0
+  var standing = RendezvousStanding.none
+  var server: KnownRendezvous
+  var schedule = AttemptSchedule()
   var isStopped = true
-  /// What the rendezvous put right of what we say.
-  var amendment = RegistrationAmendment()
-  var lastTime = TAI64N.zero
   /// The access token, if there is one, and its end.
   var token: TokenWatch
   var mail = RendezvousMail()
-  private var responses: [(token: UInt64, path: DatagramPath)] = []
+  private var challenges = ChallengeQueue()
   var events: [Event] = []
-  /// The probe of the line to the rendezvous, and one that waits for the session.
-  var prober: Prober?
-  var waitingProbe: WaitingProbe?
-  /// What a path to a peer showed of our translator, while it mapped to `seen`.
-  var knownMapping: (seen: SocketAddress, mapping: PathFacts.Mapping)?
-  var expectedID: PeerID?
+  var lineProbe = RendezvousProbe()
   /// Our address is being asked for.
   var locating: Locating?
   var route: RendezvousRoute
@@ -71,13 +58,7 @@ struct RendezvousLink: ~Copyable {
     self.random = random
     route = RendezvousRoute(configuration)
     token = TokenWatch(configuration.token)
-    expectedID = configuration.rendezvousID
-    do throws(WireError) {
-      let card = try ContactCard(parsing: configuration.rendezvousCard)
-      if expectedID == nil || expectedID == card.id { serverCard = card }
-    } catch {
-      serverCard = nil
-    }
+    server = KnownRendezvous(configuration)
   }
 
   // MARK: - Commands
@@ -88,7 +69,9 @@ struct RendezvousLink: ~Copyable {
   /// Whether something that was said is not known to have arrived.
   var hasMessagesUnderWay: Bool { association?.hasMessagesUnderWay() ?? false }
 
-  var isRegistered: Bool { terms != nil }
+  var isRegistered: Bool { standing.isRegistered }
+
+  var isProbing: Bool { lineProbe.isProbing }
 
   /// Why the attempt under way would fail if it ended now.
   var trouble: RegistrationFailure? { attempt?.failure() }
@@ -112,13 +95,13 @@ struct RendezvousLink: ~Copyable {
         demand = max(demand, frame.demand)
         if case .pathChallenge(let challenge) = frame {
           // From elsewhere it is a copy that somebody passed on, and wants our packets to go there.
-          if route.reaches(source), responses.count < Self.responseLimit {
-            responses.append((challenge.token, DatagramPath(source, local: marks.local)))
+          if route.reaches(source) {
+            challenges.append(challenge, on: DatagramPath(source, local: marks.local))
           }
         } else if case .echo(let echo) = frame {
-          echoes.note(echo, from: source)
+          echoes.append(echo, from: source)
         } else if association?.handle(frame, in: packet, from: source, now: now) == false {
-          takeProbe(frame, in: packet, byteCount: byteCount, ecn: marks.ecn, now: now)
+          lineProbe.handle(frame, in: packet, byteCount: byteCount, ecn: marks.ecn, now: now)
         }
       }
     } catch {
@@ -130,16 +113,16 @@ struct RendezvousLink: ~Copyable {
     beginWaitingProbe(now: now)
     if !detour.isUsed, let observed = association?.observedAddress { seenAddress = observed }
     settleLocating()
-    takeMessages(now: now)
+    handleMessages(now: now)
     _ = handleEnding(now: now, identity: &identity)
   }
 
   // MARK: - Time
 
   mutating func handleTimeout(now: Instant, identity: inout LocalIdentity, isInCall: Bool) {
-    if let nextAttempt, nextAttempt <= now { begin(now: now, identity: &identity) }
+    if let next = schedule.next, next <= now { begin(now: now, identity: &identity) }
     driveAttempt(now: now, identity: identity, isInCall: isInCall)
-    expireWaitingProbe(now: now)
+    if lineProbe.hasExpired(now: now) { endProbe(.noAnswer, now: now) }
     if !isStopped { driveToken(now: now) }
     guard association != nil else { return }
     setPace(isInCall: isInCall, now: now)
@@ -148,20 +131,20 @@ struct RendezvousLink: ~Copyable {
     while let action = association?.session.handleTimeout(now: now) {
       if case .expired = action { association?.expire() }
     }
-    takeMessages(now: now)
-    driveProbe(now: now)
+    handleMessages(now: now)
+    lineProbe.handleTimeout(now: now)
+    beginWaitingProbe(now: now)
     if handleEnding(now: now, identity: &identity) { return }
-    if isSilent(now: now), attempt == nil, nextAttempt == nil {
+    guard attempt == nil, schedule.next == nil else { return }
+    if let silenceDeadline, silenceDeadline <= now {
       lose(now: now, identity: &identity)
-    } else if let terms, attempt == nil, nextAttempt == nil, !isStopped,
-      now >= termsAt + .seconds(Int64(terms.life) * 9 / 10)
-    {
+    } else if let terms = standing.terms, !isStopped, now >= terms.renewal {
       begin(now: now, identity: &identity)
     }
   }
 
   private mutating func setPace(isInCall: Bool, now: Instant) {
-    guard isConfirmed, let last = association?.lastReceived else { return }
+    guard standing.isConfirmed, let last = association?.lastReceived else { return }
     let usual = pingPeriod(isInCall: isInCall)
     let isDoubtful = now.nanoseconds(since: last) > usual + Self.doubtAfter
     association?.pingAfter = isDoubtful ? Self.doubtAfter : usual
@@ -170,13 +153,8 @@ struct RendezvousLink: ~Copyable {
 
   func pingPeriod(isInCall: Bool) -> UInt64 {
     if echoes.isHushed { return EchoLog.hush }
-    let asked = UInt64(terms?.period ?? 20) * 1_000_000_000
+    let asked = UInt64(standing.terms?.payload.period ?? 20) * 1_000_000_000
     return isInCall ? min(asked, 5_000_000_000) : max(asked, 1_000_000_000)
-  }
-
-  private func isSilent(now: Instant) -> Bool {
-    guard let deadline = silenceDeadline else { return false }
-    return now >= deadline
   }
 
   /// When a session that stays silent counts as lost.
@@ -187,7 +165,7 @@ struct RendezvousLink: ~Copyable {
   // MARK: - Outputs
 
   mutating func pollEvent() -> Event? {
-    events.isEmpty ? pollProbe() : events.removeFirst()
+    events.isEmpty ? lineProbe.pollEvent().map { .probe($0) } : events.removeFirst()
   }
 
   @_lifetime(packet: copy packet)
@@ -200,44 +178,64 @@ struct RendezvousLink: ~Copyable {
       if attempt?.isUnanswered(after: route.patience) == true { route.turn() }
       return route.path
     }
-    if !responses.isEmpty, association != nil {
-      let response = responses.removeFirst()
-      Session.beginPacket(&packet)
-      PathResponseFrame(token: response.token, observed: response.path.remote).write(to: &packet)
-      if association?.seal(&packet, elicits: false, hasMessages: false, now: now) == true {
-        askAgainAfterResponse()
-        if !response.path.local.isRelay { route.settle(response.path) }
-        return response.path
-      }
+    guard let association else { return nil }
+    if let path = challenges.writeResponse(into: &packet, on: association, now: now) {
+      askAgainAfterResponse()
+      if !path.local.isRelay { route.settle(path) }
+      return path
     }
     if let other = nextDetour() {
-      association?.ping()
-      if association?.writePacket(into: &packet, random: &random, now: now) == true {
-        return other
-      }
+      association.ping()
+      if association.writePacket(into: &packet, random: &random, now: now) { return other }
     }
-    if association?.writePacket(into: &packet, random: &random, now: now) == true {
+    if association.writePacket(into: &packet, random: &random, now: now) { return sessionPath }
+    if standing.isConfirmed, echoes.writeRequest(into: &packet, on: association, now: now) {
       return sessionPath
     }
-    if writeEchoRequest(into: &packet, now: now) { return sessionPath }
-    return writeProbe(into: &packet, now: now) ? sessionPath : nil
+    // The last word of a probe that was stopped is out: the next one need not wait any longer.
+    if lineProbe.isOver { beginWaitingProbe(now: now) }
+    return lineProbe.write(into: &packet, on: association, now: now) ? sessionPath : nil
   }
 
   var nextDeadline: Instant? {
-    var deadline = earliest(nextAttempt, attempt?.wakeUp() ?? nil)
+    var deadline = earliest(schedule.next, attempt?.wakeUp() ?? nil)
     deadline = earliest(deadline, association?.wakeUp() ?? nil)
-    deadline = earliest(deadline, probeDeadline)
+    deadline = earliest(
+      deadline, lineProbe.nextDeadline(canSend: association?.carriesProbes() ?? false))
     if !isStopped {
       deadline = earliest(deadline, token.nextDeadline(hasSession: association != nil))
     }
     if association != nil { deadline = earliest(deadline, locating?.nextAt) }
     // While an attempt is under way the old session may be as silent as it likes.
-    return attempt == nil && nextAttempt == nil ? earliest(deadline, silenceDeadline) : deadline
+    return attempt == nil && schedule.next == nil ? earliest(deadline, silenceDeadline) : deadline
   }
 
-  /// Answers to challenges of the rendezvous that wait.
-  private static let responseLimit = 8
   /// Without an answer a PING is repeated this often, in ns; and after so long all is lost.
   private static let doubtAfter: UInt64 = 1_000_000_000
   private static let silence: UInt64 = 4_000_000_000
+}
+
+/// Challenges of the rendezvous that wait for their answers.
+struct ChallengeQueue {
+  private var waiting: [(token: UInt64, path: DatagramPath)] = []
+
+  /// One that comes when too many wait is dropped: the rendezvous asks again.
+  mutating func append(_ challenge: PathChallengeFrame, on path: DatagramPath) {
+    if waiting.count < Self.limit { waiting.append((challenge.token, path)) }
+  }
+
+  /// Answers the oldest, by the path that it came on.
+  @_lifetime(packet: copy packet)
+  mutating func writeResponse(
+    into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
+  ) -> DatagramPath? {
+    guard !waiting.isEmpty else { return nil }
+    let challenge = waiting.removeFirst()
+    Session.beginPacket(&packet)
+    PathResponseFrame(token: challenge.token, observed: challenge.path.remote).write(to: &packet)
+    let isSealed = association.seal(&packet, elicits: false, hasMessages: false, now: now)
+    return isSealed ? challenge.path : nil
+  }
+
+  private static let limit = 8
 }

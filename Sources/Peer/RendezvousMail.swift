@@ -1,4 +1,5 @@
 import Calling
+import Messaging
 import Primitives
 import Wire
 
@@ -15,7 +16,7 @@ struct RendezvousMail {
   private var waiting: [(message: RendezvousMessage, until: Instant)] = []
   private var seenIDs = RecentIDs()
 
-  mutating func noteSent(_ id: ForwardID, about signal: (callID: CallID, type: SignalType)) {
+  mutating func recordFlight(_ id: ForwardID, about signal: (callID: CallID, type: SignalType)) {
     if flights.count >= Self.flightLimit { flights.removeFirst() }
     flights.append((id, Flight(callID: signal.callID, type: signal.type)))
   }
@@ -25,10 +26,22 @@ struct RendezvousMail {
     flights.firstIndex { $0.id == id }.map { flights.remove(at: $0).flight }
   }
 
-  /// - Parameter limit: How many may wait; the oldest goes.
-  mutating func addWaiting(_ message: RendezvousMessage, until: Instant, limit: Int) {
-    if waiting.count >= limit { waiting.removeFirst() }
-    waiting.append((message, until))
+  /// - Parameters:
+  ///   - association: `nil` = there is no registration: the message waits for one.
+  ///   - limit: How many may wait; the oldest goes.
+  mutating func send(
+    _ message: RendezvousMessage, on association: Association?, life: Duration, limit: Int,
+    now: Instant
+  ) {
+    guard let association else {
+      if waiting.count >= limit { waiting.removeFirst() }
+      return waiting.append((message, now + life))
+    }
+    do throws(MessageError) {
+      try association.messages.send(message.bytes, on: .rendezvous, life: life, now: now)
+    } catch {
+      // The queue is full: what matters is repeated by whoever asked.
+    }
   }
 
   mutating func takeWaiting(now: Instant) -> [RendezvousMessage] {

@@ -14,8 +14,7 @@ import Testing
     "Connectivity.RemotePath": 22, "Earshot.CallRecord": 29,
     "Earshot.CallStatistics.Inbound": 21, "Earshot.CallStatistics.VideoInbound": 29,
     "Earshot.CallStatistics.VideoOutbound": 26, "Earshot.Endpoint": 26, "LastMile.Prober": 38,
-    "LastMile.ReflectorRun": 22, "Peer.Association": 21,
-    "Peer.RegistrationAttempt": 23, "Peer.RendezvousLink": 29, "PeerCommand.CallRun": 21,
+    "LastMile.ReflectorRun": 22, "PeerCommand.CallRun": 21,
     "Relay.RelayClient": 21, "Rendezvous.ClientRecord": 22, "Rendezvous.RendezvousMachine": 28,
   ]
 
@@ -23,8 +22,7 @@ import Testing
   static let manyLines = [
     "Audio.JitterBuffer": 840, "Calling.CallLedger": 720,
     "Connectivity.Agent": 710, "Earshot.Endpoint": 1670, "LastMile.Prober": 800,
-    "Peer.PeerMachine": 2150, "Peer.RendezvousLink": 800,
-    "Relay.RelayClient": 640, "Rendezvous.RendezvousMachine": 1690,
+    "Peer.PeerMachine": 2150, "Relay.RelayClient": 640, "Rendezvous.RendezvousMachine": 1690,
   ]
 
   @Test func `a type has at most 20 stored properties`() {

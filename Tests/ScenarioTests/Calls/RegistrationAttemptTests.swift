@@ -34,8 +34,8 @@ import Wire
       server = RendezvousMachine(
         settings, store: MemoryStore(), random: RandomSource(seed: 2))
       attempt = RegistrationAttempt(
-        expectedID: nil, card: serverCard, ownCard: ownCard, name: nil, presence: .unnamed, now: now
-      )
+        RegistrationRequest(card: ownCard, name: nil, presence: .unnamed), expectedID: nil,
+        card: serverCard, now: now)
       self.serverCard = serverCard
       self.ownCard = ownCard
       self.identity = identity
@@ -289,8 +289,8 @@ import Wire
       kind: .rendezvous, unixSeconds: Self.unixSeconds, random: &pair.random)
     let forgedCard = try forger.makeCard(unixSeconds: Self.unixSeconds)
     pair.attempt = RegistrationAttempt(
-      expectedID: isPinned ? pair.serverCard.id : nil, card: nil, ownCard: pair.ownCard,
-      name: nil, presence: .unnamed, now: Self.now)
+      RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
+      expectedID: isPinned ? pair.serverCard.id : nil, card: nil, now: Self.now)
     let request = pair.initiation(now: Self.now)
     var reader = ByteReader(request.span)
     let nonce = try CardRequestPacket(parsing: &reader).nonce

@@ -15,7 +15,8 @@ import Wire
   @Test func `the oldest gives way, and what is too old is not said`() {
     var mail = RendezvousMail()
     for request in UInt32(1)...5 {
-      mail.addWaiting(message(request), until: start + .seconds(Int64(request)), limit: 3)
+      mail.send(
+        message(request), on: nil, life: .seconds(Int64(request)), limit: 3, now: start)
     }
     #expect(mail.takeWaiting(now: start + .seconds(3)) == [message(4), message(5)])
     #expect(mail.takeWaiting(now: start).isEmpty)
@@ -26,7 +27,7 @@ import Wire
     var random = RandomSource(seed: 1)
     let ids = (0..<65).map { _ in ForwardID(random: &random) }
     let call = CallID(from: &random)
-    for id in ids { mail.noteSent(id, about: (call, .invite)) }
+    for id in ids { mail.recordFlight(id, about: (call, .invite)) }
     #expect(mail.takeFlight(ids[0]) == nil)
     #expect(mail.takeFlight(ids[64])?.callID == call)
     #expect(mail.takeFlight(ids[64]) == nil)

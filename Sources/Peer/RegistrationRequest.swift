@@ -1,0 +1,45 @@
+import Primitives
+import SecureSession
+import Wire
+
+/// What INIT says of this program (docs/protocol/session.md §2).
+struct RegistrationRequest {
+  let card: ContactCard
+  let name: PeerName?
+  let presence: Presence
+  var token: [UInt8]?
+  var abilities = ClientAbilities.senderNames
+}
+
+/// What has come of an attempt besides RESP: its reason, if it fails.
+struct RegistrationSymptoms {
+  /// What an unauthenticated packet said.
+  private(set) var hint: RegistrationFailure?
+  /// A card came that has expired by our clock.
+  var sawExpiredCard = false
+  /// A card came for a request of ours: packets of 512 bytes go there and are answered.
+  var hasAnsweredShort = false
+  /// Datagrams that did not verify.
+  private(set) var strangeAnswers = 0
+
+  mutating func countStrangeAnswer() { strangeAnswers += 1 }
+
+  /// Somebody says why there will be no RESP.
+  ///
+  /// - Returns: Whether it is the first.
+  mutating func take(hint: RegistrationFailure) -> Bool {
+    guard self.hint == nil else { return false }
+    self.hint = hint
+    return true
+  }
+
+  /// Why the attempt failed, or would if it ended now.
+  ///
+  /// - Parameter hasCookie: COOKIE answers an INIT: then those get there.
+  func failure(hasCookie: Bool) -> RegistrationFailure {
+    if let hint { return hint }
+    if sawExpiredCard { return .wrongClock(serverTime: nil) }
+    if strangeAnswers > 0 { return .notUnderstood }
+    return hasAnsweredShort && !hasCookie ? .longPacketsLost : .noAnswer
+  }
+}

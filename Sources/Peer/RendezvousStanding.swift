@@ -1,0 +1,123 @@
+import Primitives
+import SecureSession
+import Wire
+
+/// What the registration rests on.
+enum RendezvousStanding {
+  /// There is none.
+  case none
+  /// RESP has come; the server has not shown that it has our confirmation.
+  case answered(Terms)
+  /// Others find us.
+  case confirmed(Terms)
+
+  /// What the rendezvous has said, and when.
+  struct Terms {
+    let payload: ResponsePayload
+    let since: Instant
+
+    /// When it is time to register anew: after nine tenths of the life.
+    var renewal: Instant { since + .seconds(Int64(payload.life) * 9 / 10) }
+
+    /// What the rendezvous' clock shows, in ms since 1970 UTC.
+    func serverMilliseconds(now: Instant) -> UInt64 {
+      payload.serverTime &+ now.nanoseconds(since: since) / 1_000_000
+    }
+  }
+
+  var terms: Terms? {
+    switch self {
+    case .none: nil
+    case .answered(let terms), .confirmed(let terms): terms
+    }
+  }
+
+  var isRegistered: Bool { terms != nil }
+
+  var isConfirmed: Bool { if case .confirmed = self { true } else { false } }
+
+  /// Whether a RESET is the server's: it has forgotten the session.
+  func isEnded(by bytes: Span<UInt8>) -> Bool {
+    guard let terms else { return false }
+    var reader = ByteReader(bytes)
+    do throws(WireError) {
+      return try ResetPacket(parsing: &reader).token == terms.payload.resetToken
+    } catch {
+      return false
+    }
+  }
+
+  /// The server has shown that it has our confirmation.
+  ///
+  /// - Returns: the terms, the first time.
+  mutating func confirm() -> Terms? {
+    guard case .answered(let terms) = self else { return nil }
+    self = .confirmed(terms)
+    return terms
+  }
+}
+
+/// Which server is expected: its pinned ID and its card.
+struct KnownRendezvous {
+  /// `nil` = whichever answers first.
+  private(set) var expectedID: PeerID?
+  private(set) var card: ContactCard?
+  /// The card of the server that answered, until the session is confirmed.
+  private var proven: ContactCard?
+
+  init(_ configuration: PeerConfiguration) {
+    expectedID = configuration.rendezvousID
+    do throws(WireError) {
+      let card = try ContactCard(parsing: configuration.rendezvousCard)
+      if expectedID == nil || expectedID == card.id { self.card = card }
+    } catch {
+      card = nil
+    }
+  }
+
+  mutating func handleAnswer(_ card: ContactCard) { proven = card }
+
+  /// Only now has the server shown that it has the card's key.
+  ///
+  /// - Returns: The card, if it is news.
+  mutating func confirm() -> ContactCard? {
+    guard let found = proven.take(), found.bytes != card?.bytes || expectedID == nil else {
+      return nil
+    }
+    card = found
+    expectedID = found.id
+    return found
+  }
+}
+
+/// When the next attempt to register begins, and what earlier ones have taught.
+struct AttemptSchedule {
+  var next: Instant?
+  private(set) var failures = 0
+  /// What the rendezvous put right of what we say.
+  var amendment = RegistrationAmendment()
+  private var lastTime = TAI64N.zero
+
+  /// The attempt has failed; the next one comes by itself.
+  ///
+  /// - Parameter chance: 0..<1.
+  mutating func retry(isInCall: Bool, chance: Double, now: Instant) {
+    failures += 1
+    next = now + RegistrationBackOff.wait(after: failures, isInCall: isInCall, chance: chance)
+  }
+
+  mutating func handleSuccess(_ status: RegistrationStatus) {
+    failures = 0
+    amendment.isUsed = false
+    // The next card has the name again.
+    if status == .nameGranted { amendment.withholdsName = false }
+  }
+
+  /// What an INIT says the time is: each time later than before.
+  mutating func initTime(unixMilliseconds: UInt64) -> TAI64N {
+    var time = TAI64N(unixMilliseconds: unixMilliseconds)
+    if time <= lastTime { time = lastTime.successor }
+    lastTime = time
+    return time
+  }
+}
