@@ -65,6 +65,24 @@ struct CallPath: ~Copyable {
     roaming.eraseKeys()
   }
 
+  /// The addresses of the peer, and of each of its programs that ring, are checked.
+  ///
+  /// - Parameters:
+  ///   - byRelay: There is a relay to check them by as well.
+  ///   - opening: How long the peer's checks take to begin; `nil` = they have begun.
+  mutating func addCandidates(
+    from configuration: PeerConfiguration, byRelay: Bool, opening: Duration?, now: Instant
+  ) {
+    agent.setAlternates(configuration.alternates)
+    agent.addCandidates(
+      configuration.usable(remoteCandidates), byRelay: byRelay, opening: opening, now: now)
+    for branch in programs.branches {
+      branch.agent.setAlternates(configuration.alternates)
+      branch.agent.addCandidates(
+        configuration.usable(branch.candidates), byRelay: byRelay, now: now)
+    }
+  }
+
   // MARK: - Path frames
 
   /// Before both have agreed to look for a path nothing is answered (calling.md §4). A packet

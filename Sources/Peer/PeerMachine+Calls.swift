@@ -25,7 +25,7 @@ extension PeerMachine {
     case .stopMedia(let callID):
       guard let link = link(callID) else { return }
       link.media.mayStart = false
-      leave(link)
+      sharing.remove(link)
       if link.progress.flow == .announced { publish(.link(callID, .mediaMustStop)) }
     case .close(let callID): link(callID)?.close(now: now)
     case .erase(let callID): links.removeAll { $0.callID == callID }
@@ -125,16 +125,9 @@ extension PeerMachine {
   }
 
   func addCandidates(to link: CallLink, now: Instant) {
-    let byRelay = hasRelay
-    link.path.agent.setAlternates(configuration.alternates)
     // The callee learns the caller's candidates first; its own are on their way.
     let opening = link.role == .callee ? deliveryTime : nil
-    link.path.agent.addCandidates(
-      usable(link.path.remoteCandidates), byRelay: byRelay, opening: opening, now: now)
-    for branch in link.path.programs.branches {
-      branch.agent.setAlternates(configuration.alternates)
-      branch.agent.addCandidates(usable(branch.candidates), byRelay: byRelay, now: now)
-    }
+    link.path.addCandidates(from: configuration, byRelay: hasRelay, opening: opening, now: now)
   }
 
   /// The path was proven, or media moved.
@@ -315,7 +308,7 @@ extension PeerMachine {
   /// Hands the messages that came to whoever they are for. While half of the places for events are
   /// taken the rest waits: no peer takes the place of what becomes of calls.
   mutating func takeMessages(_ link: CallLink, now: Instant) {
-    while hasRoomForWords, let event = link.association?.messages.poll() {
+    while events.hasRoomForWords, let event = link.association?.messages.poll() {
       switch event {
       case .received(let stream, let bytes): take(bytes, on: stream, link, now: now)
       case .delivered(let tag):

@@ -17,17 +17,7 @@ extension PeerMachine {
   }
 
   /// The mapped address, if peers can be sent there.
-  ///
-  /// A router behind another translator names an address that does not lead here, and a host that
-  /// only says that it is the router may name anybody's. So the address must be the one by which
-  /// the rendezvous sees this host; only where that is not known may it be any public one.
   package var usefulMappedAddress: SocketAddress? {
-    guard let mapped = configuration.mappedAddress, mapped.family == .v4, !mapped.isUnsendable,
-      !mapped.isLoopback
-    else { return nil }
-    if let seen = rendezvous.seenAddress, seen.family == .v4 {
-      return seen.isSameHost(as: mapped) ? mapped : nil
-    }
-    return mapped.isPublicV4 ? mapped : nil
+    configuration.usefulMappedAddress(seenAs: rendezvous.seenAddress)
   }
 }

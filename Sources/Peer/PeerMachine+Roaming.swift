@@ -135,32 +135,12 @@ extension PeerMachine {
     link.path.remoteCandidates = list.candidates
     link.path.roaming.search.noteWord(now: now)
     guard link.path.isFinding else { return }
-    link.path.agent.renewCandidates(usable(list.candidates), byRelay: hasRelay, now: now)
+    link.path.agent.renewCandidates(configuration.usable(list.candidates), byRelay: hasRelay, now: now)
     updateRelayPeers(now: now)
   }
 
   var ownCandidates: CandidateList {
-    let relayed = relay?.relayedAddress
-    let mapped = usefulMappedAddress
-    let hostCount = 7 - (relayed == nil ? 0 : 1) - (mapped == nil ? 0 : 1)
-    var candidates = configuration.hostCandidates.prefix(hostCount).map { Candidate(.host, $0) }
-    for seen in [mapped, rendezvous.seenAddress] {
-      if let seen, !candidates.contains(where: { $0.address == seen }) {
-        candidates.append(Candidate(.serverReflexive, seen))
-      }
-    }
-    if let relayed { candidates.append(Candidate(.relayed, relayed)) }
-    return CandidateList(candidates)
-  }
-
-  /// Those of a family in which this host has an address: a check of another one would only keep
-  /// others waiting for their turn.
-  func usable(_ candidates: [Candidate]) -> [Candidate] {
-    let own = configuration.hostCandidates
-    guard !own.isEmpty else { return candidates }
-    return candidates.filter { candidate in
-      own.contains { $0.family == candidate.address.family }
-    }
+    configuration.candidates(seenAs: rendezvous.seenAddress, relayed: relay?.relayedAddress)
   }
 
   /// How long the rendezvous tries to deliver CANDIDATES, in s: later ones say more.

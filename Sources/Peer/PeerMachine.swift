@@ -30,16 +30,14 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var lookups: [PendingLookUp] = []
   var firstCall = FirstCall.awaited(since: nil)
   /// The uplink, where several calls have media.
-  var uplink = UplinkBudget()
-  var nextDivision = Instant.zero
+  var sharing = UplinkSharing()
   /// The probe of the line to a peer that this side began.
   var peerProbe: PeerProbe?
   /// An address at a TURN server, where the user or the rendezvous has named one.
   var relay: RelayRoster?
   /// When the machine last had something to do.
   var latest = Instant.zero
-  private var events: [PeerEvent] = []
-  private var nextEvent = 0
+  private var events: PeerEventQueue
   package internal(set) var droppedDatagrams: UInt64 = 0
   var shutDownBegan: Instant?
   /// CLOSE is on its way to everybody.
@@ -51,6 +49,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   ) {
     self.configuration = configuration
     self.random = random
+    events = PeerEventQueue(limit: configuration.limits.events)
     ledger = CallLedger(ownID: identity.id, policy: configuration.policy, now: now)
     rendezvous = RendezvousLink(
       configuration, presence: Presence(PresenceID(random: &self.random), configuration.presence),
@@ -142,7 +141,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     expireLookUps(now: now)
     expirePeerProbe(now: now)
     for link in links { handleTimeout(link, now: now) }
-    shareUplink(now: now)
+    sharing.divide(among: links, now: now)
     settle(now: now)
   }
 
@@ -173,19 +172,12 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   }
 
   package mutating func pollEvent() -> PeerEvent? {
-    if nextEvent >= events.count {
-      let hadRoom = hasRoomForWords
-      if !events.isEmpty { events.removeAll(keepingCapacity: true) }
-      nextEvent = 0
-      if !hadRoom { takeWaitingMessages() }
-    }
-    guard nextEvent < events.count else { return nil }
-    defer { nextEvent += 1 }
-    return events[nextEvent]
+    let hadRoom = events.hasRoomForWords
+    if let event = events.poll() { return event }
+    if hadRoom { return nil }
+    takeWaitingMessages()
+    return events.poll()
   }
-
-  /// Whether less than half of the places for events is taken.
-  var hasRoomForWords: Bool { events.count < configuration.limits.events / 2 }
 
   /// What found no place before.
   private mutating func takeWaitingMessages() {
@@ -201,7 +193,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     }
     deadline = earliest(deadline, peerProbe?.expires)
     deadline = earliest(deadline, relay?.nextDeadline)
-    if sharesUplink { deadline = earliest(deadline, nextDivision) }
+    deadline = earliest(deadline, sharing.nextDeadline(links))
     if let shutDownBegan, !hasSaidGoodbye {
       let early = shutDownBegan + Self.lastWordPatience
       deadline = earliest(
@@ -214,9 +206,8 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
 
   mutating func publish(_ event: PeerEvent) {
     guard !takesForProbe(event) else { return }
-    // Nobody polls: the owner is gone, and memory must not grow for it. What becomes of a call is
-    // told in any case; the rules between calls bound how many there are.
-    if case .calling = event {} else if events.count >= configuration.limits.events { return }
+    // What becomes of a call is told in any case; the rules between calls bound how many there are.
+    if case .calling = event {} else if events.isFull { return }
     events.append(event)
   }
 

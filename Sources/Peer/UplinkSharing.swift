@@ -3,9 +3,12 @@ package import Primitives
 
 /// One uplink for all calls of an endpoint: what each may use of it (docs/decisions/0024). With one
 /// call nothing here does anything.
-extension PeerMachine {
+struct UplinkSharing {
+  private var budget = UplinkBudget()
+  private var nextDivision = Instant.zero
+
   /// Whether two calls or more have media.
-  var sharesUplink: Bool {
+  private func isNeeded(by links: [CallLink]) -> Bool {
     guard links.count >= 2 else { return false }
     var count = 0
     for link in links where link.usesUplink { count += 1 }
@@ -13,44 +16,49 @@ extension PeerMachine {
   }
 
   /// Divides the uplink anew, every 50 ms.
-  mutating func shareUplink(now: Instant) {
-    guard sharesUplink else { return endSharing() }
+  mutating func divide(among links: [CallLink], now: Instant) {
+    guard isNeeded(by: links) else { return end(links) }
     guard now >= nextDivision else { return }
-    nextDivision = now + Self.divisionInterval
+    nextDivision = now + Self.interval
     for link in links {
       guard let association = link.association,
         let need = link.media.uplinkNeed(on: association, now: now)
       else {
-        leave(link)
+        remove(link)
         continue
       }
-      link.media.budgetNumber = link.media.budgetNumber ?? uplink.addLink()
+      link.media.budgetNumber = link.media.budgetNumber ?? budget.addLink()
       // What the queue leaves each estimator has the same proportions.
       association.uplink?.weight = need.weight
-      if let number = link.media.budgetNumber { uplink.updateLink(number, need, now: now) }
+      if let number = link.media.budgetNumber { budget.updateLink(number, need, now: now) }
     }
-    uplink.divide(now: now)
+    budget.divide(now: now)
     for link in links {
       guard let number = link.media.budgetNumber else { continue }
-      link.association?.uplink?.share = uplink.share(of: number)
+      link.association?.uplink?.share = budget.share(of: number)
     }
   }
 
   /// A call alone has what its own estimator says.
-  private mutating func endSharing() {
-    guard uplink.linkCount > 0 else { return }
-    for link in links { leave(link) }
+  private mutating func end(_ links: [CallLink]) {
+    guard budget.linkCount > 0 else { return }
+    for link in links { remove(link) }
   }
 
   /// What the call used is the others' from now on.
-  mutating func leave(_ link: CallLink) {
+  mutating func remove(_ link: CallLink) {
     link.association?.uplink?.share = .infinity
     link.association?.uplink?.weight = 1
     guard let number = link.media.budgetNumber.take() else { return }
-    uplink.removeLink(number)
+    budget.removeLink(number)
   }
 
-  static var divisionInterval: Duration { .milliseconds(50) }
+  /// When `divide` next has something to do.
+  func nextDeadline(_ links: [CallLink]) -> Instant? {
+    isNeeded(by: links) ? nextDivision : nil
+  }
+
+  private static let interval = Duration.milliseconds(50)
 }
 
 extension CallLink {
