@@ -71,6 +71,29 @@ final class CallLink {
 
   // MARK: - Signalling
 
+  /// What the user wants of the call that begins.
+  func begin(_ options: InviteOptions) {
+    terms.own = options.media
+    terms.answer = AnswerOptions(options)
+    media.isAudioMuted = !options.sendsAudio
+    media.uplinkWeight = options.uplinkWeight
+    prepareVideo(options.video)
+  }
+
+  /// The callee takes what INVITE says, once its own connection IDs are there.
+  ///
+  /// - Parameter program: The caller's.
+  func handleInvite(_ payload: InvitePayload, from program: PresenceID) {
+    path.programs.remote = program
+    path.ringIDs.remote = ConnectionID(rawValue: payload.ringConnectionID)
+    path.remoteCandidates = payload.offer.candidates.candidates
+    path.roaming.theirAbsence = payload.offer.rejoinSeconds
+    terms.remote = payload.offer.media
+    terms.remoteUserExtension = payload.offer.userExtension
+    path.openRing(with: path.programs.own, keys: &signalling.ring)
+    if payload.offer.media.entries.map(\.codec) == [.probe] { probe.purpose = .probe }
+  }
+
   /// Makes INVITE, once the connection IDs are there.
   func makeInvite(
     identity: borrowing LocalIdentity, offer: CallOffer, created: UInt64, ringTimeout: Duration?,

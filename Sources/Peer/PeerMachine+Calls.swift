@@ -55,9 +55,11 @@ extension PeerMachine {
   ) {
     guard let link = link(callID) else { return }
     let destination = presence ?? link.destination(of: signal)
-    prepareBody(of: signal, on: link, now: now)
-    if route != .rendezvous, link.path.isOnPath(destination) {
-      sendOnPath(signal, to: destination, on: link, now: now)
+    link.prepareBody(of: signal, candidates: ownCandidates, random: &random)
+    if route != .rendezvous, link.path.isOnPath(destination),
+      let control = link.queueOnPath(signal, to: destination)
+    {
+      sendControl(control, on: link, now: now)
     }
     guard route != .path, let type = signal.type,
       let body = link.signalling.body(of: signal, to: destination), !body.isEmpty
@@ -65,49 +67,8 @@ extension PeerMachine {
     rendezvous.forward(body, to: peer, destination, about: (callID, type), now: now)
   }
 
-  /// The bodies that are made once a call.
-  private mutating func prepareBody(of signal: CallSignal, on link: CallLink, now: Instant) {
-    switch signal {
-    case .ringing(let isPrepared) where link.signalling.ringingBody.isEmpty:
-      link.signalling.makeRinging(
-        isPrepared: isPrepared, ringID: link.path.ringIDs.local, candidates: ownCandidates,
-        random: &random)
-    case .reject(let reason, let text) where link.signalling.answerBody.isEmpty:
-      do throws(HandshakeError) {
-        try link.signalling.makeReject(reason, text, card: [], random: &random)
-      } catch {
-        link.signalling.answerBody = []  // Nothing to say; the caller's own timers end the call there.
-      }
-    case .ringing, .reject, .invite, .accept, .cancel, .timeout, .hangUp, .receipt, .unsupported,
-      .confirm, .mediaState:
-      break
-    }
-  }
-
-  private mutating func sendOnPath(
-    _ signal: CallSignal, to destination: PresenceID, on link: CallLink, now: Instant
-  ) {
-    let control: CallControlMessage
-    switch signal {
-    case .accept, .reject, .cancel, .timeout, .receipt:
-      if let body = link.signalling.body(of: signal, to: destination) { link.path.signals.append(body) }
-      return
-    case .confirm: control = .confirm(opening: link.signalling.shortCode.callerNumber.bytes)
-    case .hangUp(let reason, let text): control = .hangUp(reason, text)
-    case .mediaState(let media): control = .mediaState(media)
-    case .invite, .ringing, .unsupported: return
-    }
-    sendControl(control, on: link, now: now)
-  }
-
   func sendControl(_ control: CallControlMessage, on link: CallLink, now: Instant) {
-    do throws(MessageError) {
-      let tag = try link.association?.messages.send(
-        control.bytes, on: .callControl, life: lifetime(of: control, link), now: now)
-      if case .hangUp = control { link.session.hangUpTag = tag?.rawValue }
-    } catch {
-      // The queue is full of the application's messages; the rendezvous carries the hang-up.
-    }
+    link.sendControl(control, life: lifetime(of: control, link), now: now)
   }
 
   // MARK: - Path
@@ -175,26 +136,13 @@ extension PeerMachine {
   private mutating func openSession(_ callID: CallID, now: Instant) {
     guard let link = link(callID), link.association == nil else { return }
     if link.role == .callee, !link.signalling.hasSessionKeys {
-      guard accept(link, now: now) else { return fail(callID, now: now) }
+      let isAccepted = link.makeAccept(candidates: ownCandidates, random: &random)
+      guard isAccepted else { return fail(callID, now: now) }
     }
-    guard let keys = link.signalling.takeSessionKeys() else { return fail(callID, now: now) }
-    guard let localStatic = link.signalling.takeStaticKey() else {
+    guard link.openSession(ownID: identity.id, random: &random, now: now) else {
       return fail(callID, now: now)
     }
-    link.signalling.hangUpKey = keys.exporter.export(.hangUp)
-    link.signalling.shortCode.setKey(keys.exporter.export(.shortCode))
-    link.path.roaming.open(exported: keys.exporter.export(.candidates), side: link.signalling.side)
     if link.role == .caller { tellShortCode(link) }
-    let session = Session(
-      keys, local: link.signalling.sessionIDs.local, remote: link.signalling.sessionIDs.remote,
-      parties: Session.Parties(
-        localID: identity.id, remoteID: link.peer,
-        localStatic: localStatic,
-        remoteStatic: link.signalling.peerStatic,
-        role: link.role == .caller ? .initiator : .responder),
-      now: now, random: &random)
-    link.session.association = Association(
-      session, limits: .peer, pingAfter: Self.pingAfterInCall, now: now)
     allowAbsence(link)
     if !link.isProbe, let association = link.association {
       link.media.open(on: association, hasVideo: link.terms.hasCommonVideo)
@@ -206,24 +154,6 @@ extension PeerMachine {
     catchUp(link, now: now)
     tellMediaState(link)
     tellMedia(link)
-  }
-
-  private mutating func accept(_ link: CallLink, now: Instant) -> Bool {
-    let options = link.terms.answer
-    link.terms.own = options.media
-    link.media.isAudioMuted = !options.sendsAudio
-    link.media.uplinkWeight = options.uplinkWeight
-    prepareVideo(link, options.video)
-    link.path.roaming.told = ownCandidates
-    let offer = CallOffer(
-      card: [], candidates: link.path.roaming.told, media: link.terms.own,
-      userExtension: options.userExtension, rejoinSeconds: options.absence.wireSeconds)
-    do throws(HandshakeError) {
-      try link.signalling.makeAccept(offer: offer, random: &random)
-      return true
-    } catch {
-      return false
-    }
   }
 
   private mutating func fail(_ callID: CallID, now: Instant) {
@@ -278,31 +208,14 @@ extension PeerMachine {
     driveSearch(link, now: now)
     while let action = link.association?.session.handleTimeout(now: now) {
       switch action {
-      case .startRekey: startRekey(link, now: now)
+      case .startRekey:
+        link.startRekey(connectionID: makeConnectionID(), random: &random, now: now)
       case .expired: link.association?.expire()
       }
     }
     if !link.path.changes.isEmpty { notePath(link, now: now) }
     takeMessages(link, now: now)
     endSession(link, now: now)
-  }
-
-  private mutating func startRekey(_ link: CallLink, now: Instant) {
-    let id = makeConnectionID()
-    guard
-      let message = link.association?.session.startRekey(
-        connectionID: id, now: now, random: &random)
-    else { return }
-    sendSessionControl(message, on: link, now: now)
-  }
-
-  private func sendSessionControl(_ message: [UInt8], on link: CallLink, now: Instant) {
-    do throws(MessageError) {
-      try link.association?.messages.send(
-        message, on: .sessionControl, life: Self.controlLife, now: now)
-    } catch {
-      // A full queue: the session asks again after 10 s.
-    }
   }
 
   /// Hands the messages that came to whoever they are for. While half of the places for events are
@@ -336,14 +249,8 @@ extension PeerMachine {
   ) {
     switch stream {
     case .sessionControl:
-      let id = makeConnectionID()
-      switch link.association?.session.receiveRekey(
-        bytes.span, connectionID: id, now: now, random: &random)
-      {
-      case .send(let answer): sendSessionControl(answer, on: link, now: now)
-      case .sendPacket: link.association?.ping()
-      case .ignored, nil: break
-      }
+      link.handleSessionControl(
+        bytes, connectionID: makeConnectionID(), random: &random, now: now)
     case .callControl: handleControl(bytes, link, now: now)
     default:
       tell(link, .messageReceived(stream: stream.rawValue & 0x7F, bytes))
@@ -386,8 +293,4 @@ extension PeerMachine {
       ledger.handle(.confirm, link.callID, from: link.peer, now: now)
     }
   }
-
-  static let controlLife = Duration.seconds(8)
-  /// docs/protocol/frames.md §6.
-  private static let pingAfterInCall: UInt64 = 1_000_000_000
 }

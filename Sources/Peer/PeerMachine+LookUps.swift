@@ -166,11 +166,7 @@ extension PeerMachine {
     if peerProbe?.callID == lookup.callID { link.probe.purpose = .probe }
     link.path.ringIDs.local = makeConnectionID()
     link.signalling.sessionIDs.local = makeConnectionID()
-    link.terms.own = lookup.options.media
-    link.terms.answer = AnswerOptions(lookup.options)
-    link.media.isAudioMuted = !lookup.options.sendsAudio
-    link.media.uplinkWeight = lookup.options.uplinkWeight
-    prepareVideo(link, lookup.options.video)
+    link.begin(lookup.options)
     // The callee checks them when it is prepared to.
     link.path.roaming.told = ownCandidates
     let offer = CallOffer(

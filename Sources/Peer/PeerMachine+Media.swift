@@ -147,23 +147,33 @@ package struct LinkStatistics: Sendable {
 
 extension PeerMachine {
   package func statistics(of callID: CallID) -> LinkStatistics? {
-    guard let link = link(callID), let numbers = link.association?.numbers else { return nil }
-    let estimator = numbers.estimator
-    var roundTrip: LinkStatistics.RoundTrip?
-    if estimator.hasSample, let p50 = numbers.roundTrips.percentile(0.5),
-      let p95 = numbers.roundTrips.percentile(0.95)
-    {
-      roundTrip = LinkStatistics.RoundTrip(
-        minimum: estimator.minimum, smoothed: estimator.smoothed, p50: p50, p95: p95,
-        sum: numbers.roundTrips.sum, count: numbers.roundTrips.count)
-    }
+    link(callID)?.statistics(now: latest)
+  }
+}
+
+extension CallLink {
+  /// `nil` before the session stands, and when it is gone.
+  func statistics(now: Instant) -> LinkStatistics? {
+    guard let numbers = association?.numbers else { return nil }
     return LinkStatistics(
-      media: link.media.counters, quality: numbers.quality, roundTrip: roundTrip,
-      pathKind: link.path.agent.kind,
-      remote: link.path.agent.selected ?? link.path.agent.provisional?.path.remote,
-      local: link.path.agent.selectedPath?.local ?? .unspecified, pathChanges: link.path.agent.changes,
-      congestion: link.congestion,
-      video: link.media.videoNumbers(now: latest) ?? link.media.lastVideo,
+      media: media.counters, quality: numbers.quality,
+      roundTrip: LinkStatistics.RoundTrip(numbers.estimator, numbers.roundTrips),
+      pathKind: path.agent.kind,
+      remote: path.agent.selected ?? path.agent.provisional?.path.remote,
+      local: path.agent.selectedPath?.local ?? .unspecified, pathChanges: path.agent.changes,
+      congestion: congestion, video: media.videoNumbers(now: now) ?? media.lastVideo,
       failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)
+  }
+}
+
+extension LinkStatistics.RoundTrip {
+  /// `nil` before it was measured.
+  init?(_ estimator: RoundTripEstimator, _ samples: DurationHistogram) {
+    guard estimator.hasSample, let p50 = samples.percentile(0.5),
+      let p95 = samples.percentile(0.95)
+    else { return nil }
+    self.init(
+      minimum: estimator.minimum, smoothed: estimator.smoothed, p50: p50, p95: p95,
+      sum: samples.sum, count: samples.count)
   }
 }

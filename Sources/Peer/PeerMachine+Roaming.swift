@@ -90,8 +90,8 @@ extension PeerMachine {
   func lifetime(of control: CallControlMessage, _ link: CallLink) -> Duration {
     switch control {
     case .mediaState, .mediaWanted:
-      max(configuration.policy.lostAfter, link.path.roaming.absence) + Self.controlLife
-    case .confirm, .hangUp, .videoTest: Self.controlLife
+      max(configuration.policy.lostAfter, link.path.roaming.absence) + CallLink.controlLife
+    case .confirm, .hangUp, .videoTest: CallLink.controlLife
     }
   }
 

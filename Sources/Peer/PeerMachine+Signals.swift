@@ -164,18 +164,11 @@ extension PeerMachine {
     let link = CallLink(
       callID, .callee, peer: peer, peerStatic: card.staticKey, program: rendezvous.presence.id,
       limits: configuration.limits, random: &random)
-    link.path.programs.remote = caller.program
     link.signalling.handleInvite(
       responder, secret: secret, commitment: commitment, sessionID: connectionID)
     link.signalling.sessionIDs.local = makeConnectionID()
     link.path.ringIDs.local = makeConnectionID()
-    link.path.ringIDs.remote = ConnectionID(rawValue: payload.ringConnectionID)
-    link.path.remoteCandidates = payload.offer.candidates.candidates
-    link.terms.remote = payload.offer.media
-    link.terms.remoteUserExtension = payload.offer.userExtension
-    link.path.roaming.theirAbsence = payload.offer.rejoinSeconds
-    link.path.openRing(with: link.path.programs.own, keys: &link.signalling.ring)
-    if payload.offer.media.entries.map(\.codec) == [.probe] { link.probe.purpose = .probe }
+    link.handleInvite(payload, from: caller.program)
     links.append(link)
     if !link.isProbe { notice(link, card, from: caller) }
     let confirmed = card.content.name == caller.name ? caller.name : nil

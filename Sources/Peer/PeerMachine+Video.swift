@@ -109,13 +109,6 @@ extension PeerMachine {
 
   // MARK: - Routing
 
-  /// Prepares the video of a call both sides of which can have one.
-  func prepareVideo(_ link: CallLink, _ settings: VideoSettings?) {
-    guard let settings, link.media.video == nil else { return }
-    link.media.video = VideoLink(settings)
-    link.terms.own = link.terms.own.adding(.vp8)
-  }
-
   /// Frames may wait for `pollVideo`.
   mutating func tellVideo(_ link: CallLink) {
     guard let video = link.media.video, !video.hasToldArrival else { return }
