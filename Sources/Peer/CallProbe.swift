@@ -174,6 +174,24 @@ struct CallProbe {
   }
 }
 
+extension CallPath {
+  /// What a probe's report says of the path.
+  func facts(of remote: SocketAddress) -> PathFacts {
+    var facts = PathFacts()
+    facts.kind = agent.kind.map { kind in
+      switch kind {
+      case .direct: .direct
+      case .holePunched: .holePunched
+      case .relayed: .relayed
+      }
+    }
+    facts.remote = remote
+    facts.family = remote.family
+    facts.seenAs = agent.seenAs
+    return facts
+  }
+}
+
 /// How a packet with PROBE frames came.
 struct ProbeArrival: BitwiseCopyable {
   var source: SocketAddress

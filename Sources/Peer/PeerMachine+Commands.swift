@@ -85,11 +85,7 @@ extension PeerMachine {
   package mutating func end(
     _ callID: CallID, _ reason: CallReason = .userHungUp, text: String = "", now: Instant
   ) throws(PeerRefusal) {
-    if let index = lookups.firstIndex(where: { $0.callID == callID }) {
-      lookups.remove(at: index)
-      publish(.unresolved(callID, .cancelled))
-      return
-    }
+    if lookups.remove(callID) { return publish(.unresolved(callID, .cancelled)) }
     try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
       try ledger.end(callID, reason, text: ReasonText(clipping: text), now: now)
     }
@@ -100,10 +96,7 @@ extension PeerMachine {
   package mutating func setAudioMuted(
     _ callID: CallID, _ isMuted: Bool, now: Instant
   ) throws(PeerRefusal) {
-    if let index = lookups.firstIndex(where: { $0.callID == callID }) {
-      lookups[index].options.sendsAudio = !isMuted
-      return
-    }
+    if lookups.setAudioMuted(callID, isMuted) { return }
     guard ledger.isOpen(callID), let link = link(callID) else { throw .call(.unknownCall) }
     link.media.isAudioMuted = isMuted
     link.terms.answer.sendsAudio = !isMuted
@@ -135,10 +128,9 @@ extension PeerMachine {
   /// Hangs up and says goodbye everywhere. Drive the machine on until `isShutDown`, at most 9 s:
   /// that long only while a last word is not receipted and the rendezvous does not take it.
   package mutating func shutDown(now: Instant) {
-    shutDownBegan = shutDownBegan ?? now
+    life.end(now: now)
     if peerProbe != nil { endPeerProbe(.cancelled, now: now) }
-    for lookup in lookups { publish(.unresolved(lookup.callID, .cancelled)) }
-    lookups.removeAll()
+    for callID in lookups.removeAll() { publish(.unresolved(callID, .cancelled)) }
     for callID in ledger.openCallIDs {
       do throws(CallRefusal) {
         try ledger.end(callID, .shuttingDown, now: now)
@@ -151,20 +143,20 @@ extension PeerMachine {
 
   /// Last words first, then CLOSE to everybody.
   mutating func finishShutDown(now: Instant) {
-    guard let began = shutDownBegan, !hasSaidGoodbye else { return }
+    guard case .ending(let began) = life else { return }
     let isUnderWay = rendezvous.hasMessagesUnderWay
     let isTaken = rendezvous.standing.isConfirmed && !isUnderWay
     let isPatient = ledger.isDelivering && !isTaken
-    let patience = isPatient ? Self.longestPatience : Self.lastWordPatience
+    let patience = isPatient ? PeerLife.longestPatience : PeerLife.lastWordPatience
     if now < began + patience, ledger.isDelivering || isUnderWay { return }
-    hasSaidGoodbye = true
+    life = .over
     for link in links { link.close(now: now) }
     rendezvous.shutDown(now: now)
   }
 
   /// Whether everything that was to be said has been said.
   package var isShutDown: Bool {
-    hasSaidGoodbye && rendezvous.isQuiet && links.allSatisfy { $0.hasClosed }
+    life.isOver && rendezvous.isQuiet && links.allSatisfy { $0.hasClosed }
   }
 
   /// Says who is no stranger (`Familiars`), besides those that are called.
@@ -190,12 +182,6 @@ extension PeerMachine {
       throw .call(error)
     }
   }
-
-  static var lookUpLife: Duration { .seconds(8) }
-  /// For receipts of what the rendezvous has taken: it delivers by itself.
-  static var lastWordPatience: Duration { .milliseconds(500) }
-  /// For receipts while the rendezvous takes nothing: as long as a last word is repeated.
-  static var longestPatience: Duration { .seconds(8) }
 }
 
 extension PeerMachine {

@@ -4,27 +4,6 @@ import Primitives
 import SecureSession
 import Wire
 
-/// A call by name or ID whose card has not come yet.
-struct PendingLookUp {
-  let callID: CallID
-  var request: UInt32
-  let target: CallTarget
-  var options: InviteOptions
-  let began: Instant
-  var expires: Instant { began + PeerMachine.lookUpLife }
-  /// Known and not online: whom it is about, and when to ask again.
-  var offline: PeerID?
-  var again: Instant?
-
-  /// Whether it is `peer` that is wanted, as far as that is known.
-  ///
-  /// - Parameter name: whose the rendezvous says that it is: it would answer the look-up so.
-  func isFor(_ peer: PeerID, named name: PeerName?) -> Bool {
-    if target == .id(peer) || offline == peer { return true }
-    return name.map { target == .name($0) } ?? false && options.expectedID ?? peer == peer
-  }
-}
-
 /// From a name to an invitation (docs/protocol/rendezvous.md §3).
 extension PeerMachine {
   mutating func handle(_ event: RendezvousLink.Event, now: Instant) {
@@ -51,8 +30,7 @@ extension PeerMachine {
   }
 
   private mutating func handle(_ result: LookUpResult, now: Instant) {
-    guard let index = lookups.firstIndex(where: { $0.request == result.request }) else { return }
-    let lookup = lookups.remove(at: index)
+    guard let lookup = lookups.remove(request: result.request) else { return }
     switch result.status {
     case .unknown: askAgain(lookup, orSay: .unknown, now: now)
     case .offline: handleOffline(lookup, result.card, now: now)
@@ -79,38 +57,23 @@ extension PeerMachine {
   private mutating func askAgain(
     _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
   ) {
-    let end = lookup.began + Self.offlinePatience
-    guard configuration.presence == .calling, peerProbe?.callID != lookup.callID, now < end else {
-      publish(.unresolved(lookup.callID, failure))
-      // Who rang meanwhile is not the one that was meant.
-      if lookups.isEmpty { refuseOthers(now: now) }
+    if configuration.presence == .calling, peerProbe?.callID != lookup.callID,
+      lookups.retry(lookup, now: now)
+    {
       return
     }
-    var lookup = lookup
-    lookup.again = min(now + Self.offlinePace, end)
-    lookups.append(lookup)
-  }
-
-  private mutating func askAgain(now: Instant) {
-    for index in lookups.indices {
-      guard let again = lookups[index].again, again <= now else { continue }
-      lookups[index].again = nil
-      lookups[index].request = UInt32(truncatingIfNeeded: random.next())
-      rendezvous.lookUp(lookups[index].target, request: lookups[index].request, now: now)
-    }
+    publish(.unresolved(lookup.callID, failure))
+    // Who rang meanwhile is not the one that was meant.
+    if lookups.isEmpty { refuseOthers(now: now) }
   }
 
   /// Whom we are looking up calls us: both called each other.
   mutating func joinIfDialled(_ link: CallLink, named name: PeerName?, now: Instant) {
-    guard !link.isProbe, let lookup = lookups.first(where: { $0.isFor(link.peer, named: name) }),
+    guard !link.isProbe, let lookup = lookups.first(for: link.peer, named: name),
       joinTheirs(lookup, link.peer, now: now)
     else { return }
-    lookups.removeAll { $0.callID == lookup.callID }
+    _ = lookups.remove(lookup.callID)
   }
-
-  private static var offlinePace: Duration { .milliseconds(500) }
-  /// How long a program that makes a call looks for somebody who is not there.
-  package static var offlinePatience: Duration { .milliseconds(1500) }
 
   private struct LookUpRefusal: Error {
     var failure: LookUpFailure
@@ -189,9 +152,9 @@ extension PeerMachine {
   }
 
   mutating func expireLookUps(now: Instant) {
-    askAgain(now: now)
-    while let index = lookups.firstIndex(where: { $0.expires <= now }) {
-      publish(.unresolved(lookups.remove(at: index).callID, .noAnswer))
+    for (target, request) in lookups.takeRetries(random: &random, now: now) {
+      rendezvous.lookUp(target, request: request, now: now)
     }
+    while let callID = lookups.takeExpired(now: now) { publish(.unresolved(callID, .noAnswer)) }
   }
 }

@@ -36,9 +36,7 @@ extension PeerMachine {
   mutating func endPeerProbe(_ ending: LineReport.Ending, now: Instant) {
     if let probe = peerProbe {
       finish(probe, ending, now: now)
-      if let index = lookups.firstIndex(where: { $0.callID == probe.callID }) {
-        lookups.remove(at: index)
-      }
+      _ = lookups.remove(probe.callID)
       hangUpProbe(probe.callID, now: now)
     } else if let link = links.first(where: { $0.isProbe && ledger.isOpen($0.callID) }) {
       link.probe.stopReflecting()
@@ -79,22 +77,13 @@ extension PeerMachine {
     else { return }
     var plan = probe.plan
     plan.seconds = max(1, probe.plan.seconds - Double(now.nanoseconds(since: probe.began)) / 1e9)
-    var path = PathFacts()
-    path.kind = link.path.agent.kind.map { kind in
-      switch kind {
-      case .direct: .direct
-      case .holePunched: .holePunched
-      case .relayed: .relayed
-      }
-    }
-    path.remote = remote
-    path.family = remote.family
-    path.seenAs = link.path.agent.seenAs ?? rendezvous.seenAddress
-    path.mapping = mapping(of: link, remote)
+    var facts = link.path.facts(of: remote)
+    facts.seenAs = facts.seenAs ?? rendezvous.seenAddress
+    facts.mapping = mapping(of: link, remote)
     link.probe.begin(
       Prober(
         plan, run: UInt32(truncatingIfNeeded: random.next()), overhead: remote.headerByteCount,
-        path: path, now: now))
+        path: facts, now: now))
   }
 
   /// How the translator on the way to a peer maps: the rendezvous saw the same socket.

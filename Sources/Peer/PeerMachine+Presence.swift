@@ -29,11 +29,7 @@ extension PeerMachine {
       if case .awaited(let since) = firstCall, since.map({ now < $0 + Self.callPatience }) ?? true {
         return nil
       }
-      let mayBeCalled = lookups.contains { lookup in
-        if case .id(let id) = lookup.target { return id == peer }
-        return lookup.options.expectedID.map { $0 == peer } ?? true
-      }
-      return mayBeCalled ? nil : .busy
+      return lookups.mayFind(peer) ? nil : .busy
     }
   }
 

@@ -20,7 +20,7 @@ extension PeerMachine {
   /// TURN servers that the rendezvous has named (`PeerEvent.relaysOffered`), with their addresses.
   /// Those that the user has named are preferred: then nothing changes.
   package mutating func setOfferedRelays(_ servers: [RelayServer], now: Instant) {
-    guard configuration.relays.isEmpty, shutDownBegan == nil else { return }
+    guard configuration.relays.isEmpty, life.isRunning else { return }
     // A server in the place of the rendezvous would take what the rendezvous sends.
     let usable = servers.filter {
       !rendezvous.route.reaches($0.server) && !$0.server.isUnsendable

@@ -27,7 +27,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   /// ones included.
   var links: [CallLink] = []
   /// Calls by name whose look-up is under way.
-  var lookups: [PendingLookUp] = []
+  var lookups = LookUpTable()
   var firstCall = FirstCall.awaited(since: nil)
   /// The uplink, where several calls have media.
   var sharing = UplinkSharing()
@@ -39,9 +39,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var latest = Instant.zero
   private var events: PeerEventQueue
   package internal(set) var droppedDatagrams: UInt64 = 0
-  var shutDownBegan: Instant?
-  /// CLOSE is on its way to everybody.
-  var hasSaidGoodbye = false
+  var life = PeerLife.running
 
   package init(
     _ configuration: PeerConfiguration, identity: consuming LocalIdentity, random: RandomSource,
@@ -188,18 +186,11 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   package var nextDeadline: Instant? {
     var deadline = earliest(rendezvous.nextDeadline, ledger.nextDeadline)
     for link in links { deadline = earliest(deadline, link.nextDeadline) }
-    for lookup in lookups {
-      deadline = earliest(deadline, earliest(lookup.expires, lookup.again))
-    }
+    deadline = earliest(deadline, lookups.nextDeadline)
     deadline = earliest(deadline, peerProbe?.expires)
     deadline = earliest(deadline, relay?.nextDeadline)
     deadline = earliest(deadline, sharing.nextDeadline(links))
-    if let shutDownBegan, !hasSaidGoodbye {
-      let early = shutDownBegan + Self.lastWordPatience
-      deadline = earliest(
-        deadline, latest < early ? early : shutDownBegan + Self.longestPatience)
-    }
-    return deadline
+    return earliest(deadline, life.nextDeadline(latest: latest))
   }
 
   // MARK: - Parts
@@ -259,6 +250,6 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       if hasActed || needsRelay { updateRelayPeers(now: now) }
     }
     yieldToCalls(now: now)
-    if shutDownBegan != nil { finishShutDown(now: now) }
+    finishShutDown(now: now)
   }
 }

@@ -1,0 +1,112 @@
+import Calling
+import Primitives
+import Wire
+
+/// A call by name or ID whose card has not come yet.
+struct PendingLookUp {
+  let callID: CallID
+  var request: UInt32
+  let target: CallTarget
+  var options: InviteOptions
+  let began: Instant
+  var expires: Instant { began + Self.life }
+  /// Known and not online: whom it is about, and when to ask again.
+  var offline: PeerID?
+  var again: Instant?
+
+  /// Whether it is `peer` that is wanted, as far as that is known.
+  ///
+  /// - Parameter name: whose the rendezvous says that it is: it would answer the look-up so.
+  func isFor(_ peer: PeerID, named name: PeerName?) -> Bool {
+    if target == .id(peer) || offline == peer { return true }
+    return name.map { target == .name($0) } ?? false && options.expectedID ?? peer == peer
+  }
+
+  /// Whether it may be `peer` that is wanted, as nothing says otherwise.
+  func mayBeFor(_ peer: PeerID) -> Bool {
+    if case .id(let id) = target { return id == peer }
+    return options.expectedID.map { $0 == peer } ?? true
+  }
+
+  private static let life = Duration.seconds(8)
+}
+
+/// The look-ups of calls that are under way, oldest first.
+package struct LookUpTable {
+  private(set) var pending: [PendingLookUp] = []
+
+  var isEmpty: Bool { pending.isEmpty }
+  var count: Int { pending.count }
+
+  mutating func append(_ lookup: PendingLookUp) { pending.append(lookup) }
+
+  /// The one that an answer is for; it is no longer under way.
+  mutating func remove(request: UInt32) -> PendingLookUp? {
+    pending.firstIndex { $0.request == request }.map { pending.remove(at: $0) }
+  }
+
+  /// - Returns: Whether there was one.
+  mutating func remove(_ callID: CallID) -> Bool {
+    guard let index = pending.firstIndex(where: { $0.callID == callID }) else { return false }
+    pending.remove(at: index)
+    return true
+  }
+
+  mutating func removeAll() -> [CallID] {
+    defer { pending = [] }
+    return pending.map(\.callID)
+  }
+
+  /// The one that would find `peer`.
+  func first(for peer: PeerID, named name: PeerName?) -> PendingLookUp? {
+    pending.first { $0.isFor(peer, named: name) }
+  }
+
+  func mayFind(_ peer: PeerID) -> Bool { pending.contains { $0.mayBeFor(peer) } }
+
+  /// - Returns: Whether the call is one whose card has not come.
+  mutating func setAudioMuted(_ callID: CallID, _ isMuted: Bool) -> Bool {
+    guard let index = pending.firstIndex(where: { $0.callID == callID }) else { return false }
+    pending[index].options.sendsAudio = !isMuted
+    return true
+  }
+
+  /// Keeps one that was answered in vain, to be asked again.
+  ///
+  /// - Returns: `false` if it is too late for that.
+  mutating func retry(_ lookup: PendingLookUp, now: Instant) -> Bool {
+    let end = lookup.began + Self.offlinePatience
+    guard now < end else { return false }
+    var lookup = lookup
+    lookup.again = min(now + Self.offlinePace, end)
+    pending.append(lookup)
+    return true
+  }
+
+  /// Those that are to be asked again now, each under a new number.
+  mutating func takeRetries(
+    random: inout RandomSource, now: Instant
+  ) -> [(target: CallTarget, request: UInt32)] {
+    var due: [(CallTarget, UInt32)] = []
+    for index in pending.indices {
+      guard let again = pending[index].again, again <= now else { continue }
+      pending[index].again = nil
+      pending[index].request = UInt32(truncatingIfNeeded: random.next())
+      due.append((pending[index].target, pending[index].request))
+    }
+    return due
+  }
+
+  /// One that was not answered in time; it is no longer under way.
+  mutating func takeExpired(now: Instant) -> CallID? {
+    pending.firstIndex { $0.expires <= now }.map { pending.remove(at: $0).callID }
+  }
+
+  var nextDeadline: Instant? {
+    pending.reduce(nil) { earliest($0, earliest($1.expires, $1.again)) }
+  }
+
+  private static let offlinePace = Duration.milliseconds(500)
+  /// How long a program that makes a call looks for somebody who is not there.
+  package static let offlinePatience = Duration.milliseconds(1500)
+}
