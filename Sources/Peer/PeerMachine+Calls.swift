@@ -124,8 +124,11 @@ extension PeerMachine {
   /// waits for none of them.
   mutating func tellMedia(_ link: CallLink) {
     let maySend =
-      link.media.mayStart && (link.isProbe ? link.path.agent.selected != nil : link.path.hasDestination)
-    guard link.awaitsMedia, maySend || link.progress.heard == .begun && !link.isProbe else { return }
+      link.media.mayStart
+      && (link.isProbe ? link.path.agent.selected != nil : link.path.hasDestination)
+    guard link.awaitsMedia, maySend || link.progress.heard == .begun && !link.isProbe else {
+      return
+    }
     link.progress.flow = .announced
     if link.isProbe { return beginPeerProbe(link, now: latest) }
     tell(link, .mediaMayFlow)

@@ -24,7 +24,9 @@ extension PeerMachine {
     _ payload: Span<UInt8>, mediaTime: UInt16, length: AudioMediaFrame.Length, isMarked: Bool,
     hasCopies: Bool = false, on callID: CallID, now: Instant
   ) -> Bool {
-    guard let link = link(callID), link.progress.flow == .announced, link.media.mayStart else { return false }
+    guard let link = link(callID), link.progress.flow == .announced, link.media.mayStart else {
+      return false
+    }
     return link.media.queueAudio(
       payload,
       AudioMediaFrame(
@@ -51,7 +53,9 @@ extension PeerMachine {
   package mutating func sendAudioControl(
     _ body: Span<UInt8>, _ kind: AudioKind, on callID: CallID, now: Instant
   ) -> Bool {
-    guard let link = link(callID), link.progress.flow == .announced, link.media.mayStart else { return false }
+    guard let link = link(callID), link.progress.flow == .announced, link.media.mayStart else {
+      return false
+    }
     return link.media.queueAudioControl(body, kind, now: now)
   }
 

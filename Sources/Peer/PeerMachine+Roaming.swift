@@ -67,7 +67,8 @@ extension PeerMachine {
   /// The rendezvous has shown where we are.
   mutating func noteOwnAddress(now: Instant) {
     relay?.hurry(now: now)
-    for link in links where link.path.roaming.search.isActive && link.path.roaming.told != ownCandidates {
+    for link in links
+    where link.path.roaming.search.isActive && link.path.roaming.told != ownCandidates {
       link.path.roaming.search.noteNewAddress(now: now)
       driveSearch(link, now: now)
     }
@@ -121,7 +122,9 @@ extension PeerMachine {
 
   /// Our addresses are others than those that INVITE told.
   mutating func catchUp(_ link: CallLink, now: Instant) {
-    guard link.role == .caller, link.path.roaming.told != ownCandidates, link.canSearch else { return }
+    guard link.role == .caller, link.path.roaming.told != ownCandidates, link.canSearch else {
+      return
+    }
     beginSearch(link, .ownAddresses, now: now)
   }
 
@@ -135,7 +138,8 @@ extension PeerMachine {
     link.path.remoteCandidates = list.candidates
     link.path.roaming.search.noteWord(now: now)
     guard link.path.isFinding else { return }
-    link.path.agent.renewCandidates(configuration.usable(list.candidates), byRelay: hasRelay, now: now)
+    link.path.agent.renewCandidates(
+      configuration.usable(list.candidates), byRelay: hasRelay, now: now)
     updateRelayPeers(now: now)
   }
 

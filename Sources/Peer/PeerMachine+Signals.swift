@@ -240,7 +240,8 @@ extension PeerMachine {
     guard links.count >= most else { return true }
     guard
       let index = links.firstIndex(where: { !ledger.isOpen($0.callID) && isStranger($0) })
-        ?? links.firstIndex(where: { !ledger.isOpen($0.callID) && $0.path.roaming.absence == .zero })
+        ?? links.firstIndex(where: { !ledger.isOpen($0.callID) && $0.path.roaming.absence == .zero }
+        )
         ?? links.firstIndex(where: { !ledger.isOpen($0.callID) })
     else { return false }
     links.remove(at: index)

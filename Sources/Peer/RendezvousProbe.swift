@@ -142,7 +142,9 @@ extension RendezvousLink {
   }
 
   mutating func beginWaitingProbe(now: Instant) {
-    guard lineProbe.awaitsSession, standing.isConfirmed, association?.isClosing == false else { return }
+    guard lineProbe.awaitsSession, standing.isConfirmed, association?.isClosing == false else {
+      return
+    }
     let untold = lineProbe.begin(
       to: address, seenAs: seenAddress, own: configuration.hostCandidates, now: now)
     for event in untold { events.append(.probe(event)) }
