@@ -104,47 +104,6 @@ final class CallLink {
       ringTimeout: ringTimeout, random: &random)
   }
 
-  /// Reads RINGING's details; gives the program that rings, `nil` if they do not open.
-  func readRinging(_ sealed: SealedRingDetails, random: inout RandomSource) -> PresenceID? {
-    guard let details = signalling.readRinging(sealed) else { return nil }
-    path.adopt(details, keys: &signalling.ring, random: &random)
-    return details.presence
-  }
-
-  /// The caller reads ACCEPT or REJECT of one of the callee's programs; `nil` if it does not open
-  /// or is not about this call.
-  ///
-  /// - Parameter accepts: Whether the answer is taken: the first acceptance, of a call that is open.
-  func readAnswer(
-    _ message: [UInt8], isAccept: Bool, body: [UInt8], accepts: Bool, random: inout RandomSource
-  ) -> (signal: CallSignal, presence: PresenceID)? {
-    guard signalling.awaitsAnswer else {
-      return isAccept && body == signalling.answerBody ? (.accept, path.programs.remote) : nil
-    }
-    guard
-      let answer = signalling.readAnswer(
-        message, isAccept: isAccept, body: body, accepts: accepts)
-    else { return nil }
-    switch answer.verdict {
-    case .accepted:
-      if accepts { adopt(answer, random: &random) }
-      return (.accept, answer.presence)
-    case .rejected(let reason, let text):
-      if accepts { terms.remoteUserExtension = answer.offer.userExtension }
-      return (.reject(reason, text), answer.presence)
-    }
-  }
-
-  private func adopt(_ answer: AnswerPayload, random: inout RandomSource) {
-    path.settleBranches(on: answer.presence, random: &random)
-    if !answer.offer.candidates.candidates.isEmpty {
-      path.remoteCandidates = answer.offer.candidates.candidates
-    }
-    terms.remoteUserExtension = answer.offer.userExtension
-    terms.remote = answer.offer.media
-    path.roaming.theirAbsence = answer.offer.rejoinSeconds
-  }
-
   // MARK: - End
 
   /// Closes the session; what authenticates signals stays.

@@ -41,70 +41,23 @@ extension PeerMachine {
       guard !isOnPath else { return ledger.countIgnored(.forged) }
       return handleCandidates(sealed, link, now: now)
     }
-    guard let (signal, program) = open(body, bytes, on: link, from: presence, now: now) else {
+    let hadPath = link.path.agent.selected != nil
+    let read = link.read(
+      body, bytes, from: presence, isOpen: ledger.isOpen(body.callID), random: &random)
+    guard let (signal, program) = read else {
       let isAnswer = body.type == .accept || body.type == .reject
       guard isAnswer, link.role == .caller, !link.signalling.awaitsAnswer else {
         return ledger.countIgnored(.forged)
       }
       return ledger.handleLateAnswer(body.callID, from: peer, presence: presence, now: now)
     }
+    // Another program has accepted than the one that the path was found to.
+    if hadPath, link.path.agent.selected == nil { ledger.handlePathLost(body.callID) }
     ledger.handle(signal, body.callID, from: peer, presence: program, now: now)
     // Another program rings than the one that a path is sought to.
     if case .ringing = signal, link.path.isFinding { addCandidates(to: link, now: now) }
     if link.role == .callee, case .receipt(of: .accept) = signal { link.path.signals.removeAll() }
     if !link.path.changes.isEmpty { notePath(link, now: now) }
-  }
-
-  /// What an authentic body says, and at the caller which of the callee's programs says it; `nil`
-  /// for a body that is not authentic, or for another program.
-  private mutating func open(
-    _ body: SignalBody, _ bytes: [UInt8], on link: CallLink, from presence: PresenceID, now: Instant
-  ) -> (CallSignal, PresenceID)? {
-    let isCaller = link.role == .caller
-    switch body.content {
-    case .invite: return nil
-    case .ringing(let sealed):
-      guard isCaller, link.signalling.isAuthentic(body),
-        let program = link.readRinging(sealed, random: &random)
-      else { return nil }
-      return (.ringing(isPrepared: sealed.isPrepared), program)
-    case .accept(let message): return readAnswer(message, isAccept: true, bytes, on: link)
-    case .reject(let message): return readAnswer(message, isAccept: false, bytes, on: link)
-    case .cancel(let reason, let program):
-      return authentic(.cancel(reason), program, of: body, on: link)
-    case .timeout(let reason, let program):
-      return authentic(.timeout(reason), program, of: body, on: link)
-    case .receipt(let type, let program):
-      return authentic(.receipt(of: type), program, of: body, on: link)
-    case .hangUp(let reason, let text):
-      return link.signalling.isAuthentic(body) ? (.hangUp(reason, text), .every) : nil
-    case .unsupported: return isCaller ? (.unsupported, presence) : nil
-    case .candidates: return nil
-    }
-  }
-
-  /// A signal that names a program of the callee: at the caller the one that speaks, at the callee
-  /// the one that is meant.
-  private func authentic(
-    _ signal: CallSignal, _ program: PresenceID, of body: SignalBody, on link: CallLink
-  ) -> (CallSignal, PresenceID)? {
-    guard link.signalling.isAuthentic(body) else { return nil }
-    if link.role == .caller { return (signal, program) }
-    return program == .every || program == link.path.programs.own ? (signal, .every) : nil
-  }
-
-  private mutating func readAnswer(
-    _ message: [UInt8], isAccept: Bool, _ bytes: [UInt8], on link: CallLink
-  ) -> (CallSignal, PresenceID)? {
-    guard link.role == .caller else { return nil }
-    let hadPath = link.path.agent.selected != nil
-    let isOpen = ledger.isOpen(link.callID)
-    guard
-      let (signal, program) = link.readAnswer(
-        message, isAccept: isAccept, body: bytes, accepts: isOpen, random: &random)
-    else { return nil }
-    if hadPath, link.path.agent.selected == nil { ledger.handlePathLost(link.callID) }
-    return (signal, program)
   }
 
   /// An INVITE of another version is answered by what we speak; any other body of it is dropped.
