@@ -103,7 +103,7 @@ package final class Association {
       observedAddress = pong.observed
       pongsReceived &+= 1
       answerCount &+= 1
-      consent.noteAnswer(now: now)
+      consent.handleAnswer(now: now)
     case .feedback(let feedback): handle(feedback, in: packet, now: now)
     case .message(let message, let bytes): handle(message, packet.bytes(at: bytes), now: now)
     case .credit(let credit): messages.handle(credit)
@@ -123,20 +123,20 @@ package final class Association {
     now: Instant
   ) {
     lastReceived = now
-    consent.notePacket(now: now)
+    consent.handlePacket(now: now)
     recorder.record(
       opened.number, at: now, isCongestionExperienced: marks.isCongestionExperienced,
       demand: demand, byteCount: byteCount)
   }
 
   /// The peer sent media, or answered: nothing need be asked for a while.
-  package func noteProof(now: Instant) { pings.noteProof(now: now) }
+  package func recordProof(now: Instant) { pings.recordProof(now: now) }
 
   /// A path check was answered by the path that media takes.
-  func notePathAnswer(now: Instant) { consent.noteAnswer(now: now) }
+  func handlePathAnswer(now: Instant) { consent.handleAnswer(now: now) }
 
   /// A frame did not parse.
-  func noteViolation() {
+  func countViolation() {
     violations += 1
     if violations >= Self.violationLimit { endedBy = endedBy ?? .violation }
   }
@@ -145,9 +145,9 @@ package final class Association {
     do throws(WireError) {
       try history.handle(feedback, in: packet, now: now)
     } catch {
-      return noteViolation()
+      return countViolation()
     }
-    uplink?.noteReport(hasNews: history.hasNews, overdue: history.overdue, now: now)
+    uplink?.handleReport(hasNews: history.hasNews, overdue: history.overdue, now: now)
     if let sample = history.latestSample {
       roundTrips.add(sample)
       messages.updateProbeTimeout(history.roundTrip.probeTimeout)
@@ -155,7 +155,7 @@ package final class Association {
     settleOutcomes(now: now)
     // That nothing comes proves no path, and says nothing of what it carries.
     guard history.hasNews else { return }
-    consent.noteAnswer(now: now)
+    consent.handleAnswer(now: now)
     answerCount &+= 1
     uplink?.finishReport(
       roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: now)
@@ -270,9 +270,9 @@ package final class Association {
         SentPacket(
           number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
           hasMessages: hasMessages))
-      uplink?.noteSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
+      uplink?.recordSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
       settleOutcomes(now: now)
-      pings.noteSealed(elicits: elicits, now: now)
+      pings.recordSealed(elicits: elicits, now: now)
       return true
     } catch {
       if error == .closed { endedBy = endedBy ?? .expired }

@@ -56,7 +56,7 @@ extension CallLink {
     if !wasConfirmed || !path.changes.isEmpty || awaitsMedia { findings.insert(.path) }
     if answerCount != answersBefore { findings.insert(.answer) }
     if !findings.isDisjoint(with: [.answer, .audio, .video, .probe]) {
-      association?.noteProof(now: now)
+      association?.recordProof(now: now)
     }
     if opened.switchedEpoch { association?.recorder.forgetPreviousEpoch() }
     if association?.endedBy != nil { findings.insert(.ended) }
@@ -102,7 +102,7 @@ extension CallLink {
         }
       }
     } catch {
-      association?.noteViolation()
+      association?.countViolation()
     }
     association?.didReceive(opened, byteCount: byteCount, demand: demand, marks: marks, now: now)
     return findings

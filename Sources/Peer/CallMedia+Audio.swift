@@ -13,7 +13,7 @@ extension CallMedia {
   package func queueAudio(
     _ body: Span<UInt8>, _ frame: AudioMediaFrame, now: Instant
   ) -> Bool {
-    if outgoingAudio.isFull { noteUnsentAudio() }
+    if outgoingAudio.isFull { countUnsentAudio() }
     return outgoingAudio.push(
       body,
       AudioFrameQueue.Entry(
@@ -23,7 +23,7 @@ extension CallMedia {
 
   /// Queues a report or a request of the pipeline in the same way.
   func queueAudioControl(_ body: Span<UInt8>, _ kind: AudioKind, now: Instant) -> Bool {
-    if outgoingAudio.isFull { noteUnsentAudio() }
+    if outgoingAudio.isFull { countUnsentAudio() }
     return outgoingAudio.push(body, AudioFrameQueue.Entry(kind: kind, time: now))
   }
 
@@ -82,11 +82,11 @@ extension CallMedia {
     counters.controlBytesSent &+= UInt64(controls)
     guard let frame else { return true }
     counters.packetsSent &+= 1
-    unsent.noteSent(isHeard: association.isHeard(now: now))
+    unsent.countSent(isHeard: association.isHeard(now: now))
     counters.payloadBytesSent &+= UInt64(frame.byteCount)
     counters.wireBytesSent &+= UInt64(packet.count - controls)
     if counters.firstSent == nil { counters.firstSent = now }
-    association.uplink?.noteAudio(byteCount: packet.count, now: now)
+    association.uplink?.recordAudio(byteCount: packet.count, now: now)
     association.checkUplink(now: now)
     return true
   }
@@ -97,14 +97,14 @@ extension CallMedia {
   }
 
   private func holdBackAudio() {
-    noteUnsentAudio()
+    countUnsentAudio()
     outgoingAudio.removeFirst()
     counters.packetsHeldBack &+= 1
   }
 
   /// The oldest frame that waits is not sent. Before the first one that was, nobody misses it.
-  private func noteUnsentAudio() {
-    if counters.firstSent != nil, outgoingAudio.isHeadFrame { unsent.noteUnsent() }
+  private func countUnsentAudio() {
+    if counters.firstSent != nil, outgoingAudio.isHeadFrame { unsent.countUnsent() }
   }
 
   /// Whether audio may leave now; in an outage what would come too late gives way (decision 0022).

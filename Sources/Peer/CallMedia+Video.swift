@@ -74,7 +74,7 @@ extension CallMedia {
   ) -> SendClass? {
     guard let video, mayStart, association.maySendMedia(now: now) else { return nil }
     if let deadline = video.requestDeadline, deadline <= now {
-      video.noteRequest(now: now)
+      video.recordRequest(now: now)
       Session.beginPacket(&packet)
       if video.assembler.pollRequest(into: &packet, now: now) {
         return seal(&packet, .feedback, on: association, now: now)

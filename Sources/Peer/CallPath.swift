@@ -111,7 +111,7 @@ struct CallPath: ~Copyable {
     if agent.counters.answers != answersBefore,
       DatagramPath(source, local: local) == agent.selectedPath
     {
-      association?.notePathAnswer(now: now)
+      association?.handlePathAnswer(now: now)
     }
   }
 

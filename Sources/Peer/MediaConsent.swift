@@ -28,11 +28,11 @@ struct MediaConsent: Sendable {
   }
 
   /// A packet opened under the session's keys.
-  mutating func notePacket(now: Instant) { lastOpened = now }
+  mutating func handlePacket(now: Instant) { lastOpened = now }
 
   /// The peer reported an arrival, or sent PONG, or PATH_RESPONSE came by the path that media takes:
   /// what we sent arrived. The report may be lost where one of the others is not.
-  mutating func noteAnswer(now: Instant) { lastAnswer = now }
+  mutating func handleAnswer(now: Instant) { lastAnswer = now }
 
   /// Whether something of ours was answered in the last second.
   func isFresh(now: Instant) -> Bool { now < lastAnswer + .seconds(1) }

@@ -20,7 +20,7 @@ package struct NewestCards: Sendable {
   }
 
   /// Remembers a card that verified, unless a newer one is known.
-  package mutating func note(_ card: ContactCard) {
+  package mutating func insert(_ card: ContactCard) {
     guard let known = newest[card.id] else {
       if newest.count < Self.limit { newest[card.id] = card.content }
       return

@@ -10,7 +10,7 @@ import Wire
 
 /// Doing what `CallLedger` decided.
 extension PeerMachine {
-  mutating func perform(_ action: CallAction, now: Instant) {
+  mutating func handleAction(_ action: CallAction, now: Instant) {
     switch action {
     case .send(let signal, let callID, let peer, let route):
       send(signal, callID, to: peer, nil, route, now: now)
@@ -21,7 +21,7 @@ extension PeerMachine {
     case .startMedia(let callID):
       guard let link = link(callID) else { return }
       link.media.mayStart = true
-      tellMedia(link)
+      announceMedia(link)
     case .stopMedia(let callID):
       guard let link = link(callID) else { return }
       link.media.mayStart = false
@@ -92,14 +92,14 @@ extension PeerMachine {
   }
 
   /// The path was proven, or media moved.
-  mutating func notePath(_ link: CallLink, now: Instant) {
+  mutating func handlePathChanges(_ link: CallLink, now: Instant) {
     let changes = link.path.changes
     link.path.changes = []
     for change in changes {
       if change.cause == .found {
-        noteMapping(of: link, change.to)
+        recordMapping(of: link, change.to)
         // Known of before: the path to another program of the callee, which did not accept.
-        tell(
+        publishStep(
           link,
           link.path.programs.hasToldPath
             ? .pathChanged(change.kind, remote: change.to)
@@ -109,7 +109,7 @@ extension PeerMachine {
       } else {
         // Nothing that was asked for over the old path goes on over the new one.
         link.probe.stopReflecting()
-        tell(link, .pathChanged(change.kind, remote: change.to))
+        publishStep(link, .pathChanged(change.kind, remote: change.to))
         if change.cause != .ownAddress {
           link.association?.session.requestRekey(now: now, random: &random)
         }
@@ -117,12 +117,12 @@ extension PeerMachine {
         if change.cause != .ownAddress { link.association?.packetSize.restart() }
       }
     }
-    tellMedia(link)
+    announceMedia(link)
   }
 
   /// Media may flow when the rules, the session and the path are there; and what is heard already
   /// waits for none of them.
-  mutating func tellMedia(_ link: CallLink) {
+  mutating func announceMedia(_ link: CallLink) {
     let maySend =
       link.media.mayStart
       && (link.isProbe ? link.path.agent.selected != nil : link.path.hasDestination)
@@ -131,7 +131,7 @@ extension PeerMachine {
     }
     link.progress.flow = .announced
     if link.isProbe { return beginPeerProbe(link, now: latest) }
-    tell(link, .mediaMayFlow)
+    publishStep(link, .mediaMayFlow)
   }
 
   // MARK: - Session
@@ -145,7 +145,7 @@ extension PeerMachine {
     guard link.openSession(ownID: identity.id, random: &random, now: now) else {
       return fail(callID, now: now)
     }
-    if link.role == .caller { tellShortCode(link) }
+    if link.role == .caller { announceShortCode(link) }
     allowAbsence(link)
     if !link.isProbe, let association = link.association {
       link.media.open(on: association, hasVideo: link.terms.hasCommonVideo)
@@ -155,8 +155,8 @@ extension PeerMachine {
     }
     if link.path.isFinding { addCandidates(to: link, now: now) }
     catchUp(link, now: now)
-    tellMediaState(link)
-    tellMedia(link)
+    sendMediaState(link)
+    announceMedia(link)
   }
 
   private mutating func fail(_ callID: CallID, now: Instant) {
@@ -167,11 +167,11 @@ extension PeerMachine {
     }
   }
 
-  private mutating func tellShortCode(_ link: CallLink) {
+  private mutating func announceShortCode(_ link: CallLink) {
     let isCaller = link.role == .caller
     let letters = link.signalling.shortCode.settle(
       caller: isCaller ? identity.id : link.peer, callee: isCaller ? link.peer : identity.id)
-    if let letters { tell(link, .shortCode(letters)) }
+    if let letters { publishStep(link, .shortCode(letters)) }
   }
 
   /// The session said CLOSE, broke the protocol, or its keys are too old.
@@ -206,7 +206,7 @@ extension PeerMachine {
     link.path.handleTimeout(now: now)
     link.association?.handleTimeout(now: now)
     link.probe.handleTimeout(now: now)
-    if link.isProbe { noteProbe(link, hasHeard: false, now: now) }
+    if link.isProbe { handleProbeProgress(link, hasHeard: false, now: now) }
     handleVideoTimeout(link, now: now)
     driveSearch(link, now: now)
     while let action = link.association?.session.handleTimeout(now: now) {
@@ -216,17 +216,18 @@ extension PeerMachine {
       case .expired: link.association?.expire()
       }
     }
-    if !link.path.changes.isEmpty { notePath(link, now: now) }
-    takeMessages(link, now: now)
+    if !link.path.changes.isEmpty { handlePathChanges(link, now: now) }
+    handleMessages(link, now: now)
     endSession(link, now: now)
   }
 
   /// Hands the messages that came to whoever they are for. While half of the places for events are
   /// taken the rest waits: no peer takes the place of what becomes of calls.
-  mutating func takeMessages(_ link: CallLink, now: Instant) {
+  mutating func handleMessages(_ link: CallLink, now: Instant) {
     while events.hasRoomForWords, let event = link.association?.messages.poll() {
       switch event {
-      case .received(let stream, let bytes): take(bytes, on: stream, link, now: now)
+      case .received(let stream, let bytes):
+        handleMessage(bytes, on: stream, link, now: now)
       case .delivered(let tag):
         publishIfOwn(link, tag, isDelivered: true)
         if tag.rawValue == link.session.hangUpTag { receiptHangUp(link, now: now) }
@@ -247,7 +248,7 @@ extension PeerMachine {
       .link(link.callID, .messageFinished(tag: tag.rawValue, isDelivered: isDelivered)))
   }
 
-  private mutating func take(
+  private mutating func handleMessage(
     _ bytes: [UInt8], on stream: StreamID, _ link: CallLink, now: Instant
   ) {
     switch stream {
@@ -256,7 +257,7 @@ extension PeerMachine {
         bytes, connectionID: makeConnectionID(), random: &random, now: now)
     case .callControl: handleControl(bytes, link, now: now)
     default:
-      tell(link, .messageReceived(stream: stream.rawValue & 0x7F, bytes))
+      publishStep(link, .messageReceived(stream: stream.rawValue & 0x7F, bytes))
     }
   }
 
@@ -266,7 +267,7 @@ extension PeerMachine {
     do throws(WireError) {
       message = try CallControlMessage(parsing: &reader)
     } catch {
-      link.association?.noteViolation()
+      link.association?.countViolation()
       return
     }
     switch message {
@@ -275,7 +276,7 @@ extension PeerMachine {
       ledger.handle(.hangUp(reason, text), link.callID, from: link.peer, now: now)
     case .mediaState(let media):
       ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)
-    case .mediaWanted(let media): noteWanted(media, link, now: now)
+    case .mediaWanted(let media): handleMediaWanted(media, link, now: now)
     case .videoTest(let rate): link.media.video?.handleTest(rate, now: now)
     }
   }
@@ -292,7 +293,7 @@ extension PeerMachine {
         return
       }
     case .opened:
-      tellShortCode(link)
+      announceShortCode(link)
       ledger.handle(.confirm, link.callID, from: link.peer, now: now)
     }
   }

@@ -100,7 +100,7 @@ extension PeerMachine {
     guard ledger.isOpen(callID), let link = link(callID) else { throw .call(.unknownCall) }
     link.media.isAudioMuted = isMuted
     link.terms.answer.sendsAudio = !isMuted
-    tellMediaState(link)
+    sendMediaState(link)
     settle(now: now)
   }
 
@@ -167,7 +167,7 @@ extension PeerMachine {
     ledger.familiars.insert(peer)
     do throws(WireError) {
       let card = try ContactCard(parsing: card)
-      if card.id == peer { newestCards.note(card) }
+      if card.id == peer { newestCards.insert(card) }
     } catch {
       return  // None was kept.
     }

@@ -11,8 +11,8 @@ extension PeerMachine {
     case .registration(let step):
       publish(.registration(step))
       if case .registered = step {
-        tellSearches(now: now)
-        noteRegistered(now: now)
+        resumeSearches(now: now)
+        handleRegistered(now: now)
       }
     case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
     case .found(let result): handle(result, now: now)
@@ -23,7 +23,7 @@ extension PeerMachine {
     case .notForwarded(let failure, let callID, let type):
       ledger.handleForwardFailure(failure, of: type, callID, now: now)
     case .probe(let progress): publish(.probe(progress))
-    case .located: noteOwnAddress(now: now)
+    case .located: handleOwnAddress(now: now)
     case .token(let step): publish(.token(step))
     case .relays(let offer): publish(.relaysOffered(offer))
     }
@@ -109,7 +109,7 @@ extension PeerMachine {
       let link = link(theirs), link.role == .callee
     else { return false }
     // That it rings is told before that it was accepted.
-    while let action = ledger.pollAction() { perform(action, now: now) }
+    while let action = ledger.pollAction() { handleAction(action, now: now) }
     link.terms.answer = AnswerOptions(lookup.options)
     publish(.calling(.replaced(lookup.callID, by: theirs)))
     do throws(CallRefusal) {
@@ -145,7 +145,7 @@ extension PeerMachine {
         now: now)
       // Before anybody polls what the ledger decided; after it, so that a refusal leaves no link.
       links.append(link)
-      newestCards.note(card)
+      newestCards.insert(card)
     } catch {
       throw LookUpRefusal(failure: .badCard)
     }

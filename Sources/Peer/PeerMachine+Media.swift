@@ -96,25 +96,25 @@ extension PeerMachine {
   }
 
   /// Something waits for the pipeline.
-  mutating func tellAudio(_ link: CallLink) {
+  mutating func announceAudio(_ link: CallLink) {
     guard link.progress.inbox == .empty else { return }
     link.progress.inbox = .announced
-    tell(link, .audioArrived)
+    publishStep(link, .audioArrived)
   }
 
-  mutating func noteAudio(_ link: CallLink, now: Instant) {
-    tellAudio(link)
+  mutating func handleAudioArrival(_ link: CallLink, now: Instant) {
+    announceAudio(link)
     guard link.progress.heard == .awaited else { return }
     link.progress.heard = .begun
-    tellMedia(link)
-    tell(link, .firstFrameReceived)
+    announceMedia(link)
+    publishStep(link, .firstFrameReceived)
     link.path.agent.setExpectsMedia(true, now: now)
     ledger.handleFirstFrameReceived(link.callID, now: now)
   }
 
-  mutating func noteFirstSent(_ link: CallLink, now: Instant) {
+  mutating func handleFirstFrameSent(_ link: CallLink, now: Instant) {
     link.progress.sent = .begun
-    tell(link, .firstFrameSent)
+    publishStep(link, .firstFrameSent)
     ledger.handleFirstFrameSent(link.callID, now: now)
   }
 }

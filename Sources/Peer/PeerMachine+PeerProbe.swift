@@ -51,7 +51,7 @@ extension PeerMachine {
     } catch {
       // It has ended already.
     }
-    while let action = ledger.pollAction() { perform(action, now: now) }
+    while let action = ledger.pollAction() { handleAction(action, now: now) }
   }
 
   private mutating func finish(
@@ -97,7 +97,7 @@ extension PeerMachine {
   }
 
   /// Keeps what a proven path shows of our translator, for a later probe of the rendezvous.
-  mutating func noteMapping(of link: CallLink, _ remote: SocketAddress) {
+  mutating func recordMapping(of link: CallLink, _ remote: SocketAddress) {
     guard let seen = rendezvous.seenAddress, let found = mapping(of: link, remote),
       found != .none, found != .translated
     else { return }
@@ -105,7 +105,7 @@ extension PeerMachine {
   }
 
   /// PROBE frames came, or time passed.
-  mutating func noteProbe(_ link: CallLink, hasHeard: Bool, now: Instant) {
+  mutating func handleProbeProgress(_ link: CallLink, hasHeard: Bool, now: Instant) {
     guard link.isProbe else { return }
     if hasHeard, link.progress.heard == .awaited {
       link.progress.heard = .begun

@@ -12,7 +12,7 @@ extension PeerMachine {
     case made
   }
 
-  mutating func noteRegistered(now: Instant) {
+  mutating func handleRegistered(now: Instant) {
     if case .awaited(nil) = firstCall { firstCall = .awaited(since: now) }
   }
 

@@ -92,7 +92,7 @@ extension PeerMachine {
   mutating func handle(_ event: RelayEvent, now: Instant) {
     publish(.relay(event))
     guard case .allocated = event else { return }
-    rendezvous.noteRelay(now: now)
+    rendezvous.handleRelay(now: now)
     for link in links where link.path.isFinding { addCandidates(to: link, now: now) }
     for link in links where link.canSearch && link.path.roaming.told != ownCandidates {
       beginSearch(link, .ownAddresses, now: now)

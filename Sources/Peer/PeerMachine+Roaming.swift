@@ -44,7 +44,7 @@ extension PeerMachine {
     // A stream holds back what is said while the line is away for longer than the outage lasts.
     if link.path.roaming.search.isLong(now: now) { relay?.checkAllocation(.longSilence, now: now) }
     rendezvous.locate(now: now)
-    tellCandidates(link, now: now)
+    sendCandidates(link, now: now)
   }
 
   mutating func beginSearch(_ link: CallLink, _ cause: PathSearch.Cause, now: Instant) {
@@ -55,7 +55,7 @@ extension PeerMachine {
     rendezvous.locate(now: now)
   }
 
-  private mutating func tellCandidates(_ link: CallLink, now: Instant) {
+  private mutating func sendCandidates(_ link: CallLink, now: Instant) {
     guard link.canSearch, rendezvous.isRegistered,
       let body = link.path.roaming.makeBody(link.callID, ownCandidates, random: &random)
     else { return }
@@ -65,14 +65,14 @@ extension PeerMachine {
   }
 
   /// The rendezvous has shown where we are.
-  mutating func noteOwnAddress(now: Instant) {
+  mutating func handleOwnAddress(now: Instant) {
     relay?.hurry(now: now)
     for link in links
     where link.path.roaming.search.isActive && link.path.roaming.told != ownCandidates {
       link.path.roaming.search.noteNewAddress(now: now)
       driveSearch(link, now: now)
     }
-    tellRelay(now: now)
+    sendRelayCandidate(now: now)
   }
 
   /// The shorter of what the two sides allow holds.
@@ -102,7 +102,7 @@ extension PeerMachine {
   }
 
   /// The rendezvous carries again what is said to it.
-  mutating func tellSearches(now: Instant) {
+  mutating func resumeSearches(now: Instant) {
     relay?.hurry(now: now)
     for link in links where link.path.roaming.search.isActive {
       link.path.roaming.search.noteNewAddress(now: now)
@@ -112,11 +112,11 @@ extension PeerMachine {
 
   /// Where only a new relay reaches the rendezvous, the path by that relay may answer before the
   /// rendezvous does. Then the search has ended, and the peer does not know that it is a relay's.
-  private mutating func tellRelay(now: Instant) {
+  private mutating func sendRelayCandidate(now: Instant) {
     guard let relayed = relay?.relayedAddress else { return }
     for link in links where link.canSearch && !link.path.roaming.search.isActive {
       let isTold = link.path.roaming.told.candidates.contains { $0.address == relayed }
-      if !isTold { tellCandidates(link, now: now) }
+      if !isTold { sendCandidates(link, now: now) }
     }
   }
 

@@ -57,7 +57,7 @@ extension PeerMachine {
     // Another program rings than the one that a path is sought to.
     if case .ringing = signal, link.path.isFinding { addCandidates(to: link, now: now) }
     if link.role == .callee, case .receipt(of: .accept) = signal { link.path.signals.removeAll() }
-    if !link.path.changes.isEmpty { notePath(link, now: now) }
+    if !link.path.changes.isEmpty { handlePathChanges(link, now: now) }
   }
 
   /// An INVITE of another version is answered by what we speak; any other body of it is dropped.
@@ -113,7 +113,7 @@ extension PeerMachine {
     responder.wipePayload()
     Secret.wipe(&payload.callKey)
     guard !newestCards.hasSuperseded(card) else { return ledger.countIgnored(.superseded) }
-    if ledger.familiars.contains(peer) { newestCards.note(card) }
+    if ledger.familiars.contains(peer) { newestCards.insert(card) }
     let link = CallLink(
       callID, .callee, peer: peer, peerStatic: card.staticKey, program: rendezvous.presence.id,
       limits: configuration.limits, random: &random)

@@ -81,7 +81,7 @@ extension PeerMachine {
     }
     video.isEnabled = sends
     if !sends { video.sender.discardWaiting() }
-    tellMediaState(link)
+    sendMediaState(link)
     settle(now: now)
   }
 
@@ -110,22 +110,22 @@ extension PeerMachine {
   // MARK: - Routing
 
   /// Frames may wait for `pollVideo`.
-  mutating func tellVideo(_ link: CallLink) {
+  mutating func announceVideo(_ link: CallLink) {
     guard let video = link.media.video, !video.hasToldArrival else { return }
     video.hasToldArrival = true
-    tell(link, .videoArrived)
+    publishStep(link, .videoArrived)
   }
 
   mutating func handleVideoTimeout(_ link: CallLink, now: Instant) {
     guard let video = link.media.video, let association = link.association else { return }
-    if let deadline = video.requestDeadline, deadline <= now { tellVideo(link) }
+    if let deadline = video.requestDeadline, deadline <= now { announceVideo(link) }
     let changes = link.media.checkVideo(on: association, now: now)
     if let change = changes.publishing {
-      tell(link, .publishFallback(change))
-      tellMediaState(link)
+      publishStep(link, .publishFallback(change))
+      sendMediaState(link)
     }
     if let change = changes.subscribing {
-      tell(link, .subscribeFallback(change))
+      publishStep(link, .subscribeFallback(change))
       if !video.isRefused {
         let wanted: MediaState = change.mode == .audioOnly ? .audio : [.audio, .video]
         sendControl(.mediaWanted(wanted), on: link, now: now)
@@ -135,14 +135,14 @@ extension PeerMachine {
   }
 
   /// The other side no longer wants video, or wants it again.
-  mutating func noteWanted(_ wanted: MediaState, _ link: CallLink, now: Instant) {
+  mutating func handleMediaWanted(_ wanted: MediaState, _ link: CallLink, now: Instant) {
     guard link.media.video?.handleWanted(wanted.contains(.video)) == true else { return }
-    tellMediaState(link)
-    tell(link, .remoteWants(wanted))
+    sendMediaState(link)
+    publishStep(link, .remoteWants(wanted))
   }
 
   /// Says what is sent from now on, if the other side does not know it.
-  mutating func tellMediaState(_ link: CallLink) {
+  mutating func sendMediaState(_ link: CallLink) {
     do throws(CallRefusal) {
       try ledger.setMedia(link.callID, link.media.state)
     } catch {

@@ -106,23 +106,23 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   ) {
     var signals: [[UInt8]] = []
     let findings = link.receive(&bytes, from: source, marks: marks, signals: &signals, now: now)
-    noteLiveness(findings, link, now: now)
-    if findings.contains(.audio) { noteAudio(link, now: now) }
-    if findings.contains(.audioControl) { tellAudio(link) }
-    if findings.contains(.video) { tellVideo(link) }
+    reportLiveness(findings, link, now: now)
+    if findings.contains(.audio) { handleAudioArrival(link, now: now) }
+    if findings.contains(.audioControl) { announceAudio(link) }
+    if findings.contains(.video) { announceVideo(link) }
     // The steady state of a call ends here: audio came in, and nothing else needs attention.
     guard !findings.subtracting([.answer, .audio, .audioControl, .video]).isEmpty else {
       return settle(now: now)
     }
     for body in signals { handleSignal(body, from: link.peer, isOnPath: true, now: now) }
-    if findings.contains(.path) { notePath(link, now: now) }
-    if findings.contains(.messages) { takeMessages(link, now: now) }
-    if findings.contains(.probe) { noteProbe(link, hasHeard: true, now: now) }
+    if findings.contains(.path) { handlePathChanges(link, now: now) }
+    if findings.contains(.messages) { handleMessages(link, now: now) }
+    if findings.contains(.probe) { handleProbeProgress(link, hasHeard: true, now: now) }
     if findings.contains(.ended) { endSession(link, now: now) }
     settle(now: now)
   }
 
-  private mutating func noteLiveness(
+  private mutating func reportLiveness(
     _ findings: CallLink.Findings, _ link: CallLink, now: Instant
   ) {
     if findings.contains(.audio) {
@@ -161,7 +161,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     for link in links {
       if let path = link.pollTransmit(into: &packet, random: &random, now: now) {
         if link.media.counters.packetsSent == 1, link.progress.sent == .awaited {
-          noteFirstSent(link, now: now)
+          handleFirstFrameSent(link, now: now)
         }
         return path
       }
@@ -173,13 +173,13 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     let hadRoom = events.hasRoomForWords
     if let event = events.poll() { return event }
     if hadRoom { return nil }
-    takeWaitingMessages()
+    handleWaitingMessages()
     return events.poll()
   }
 
   /// What found no place before.
-  private mutating func takeWaitingMessages() {
-    for link in links { takeMessages(link, now: latest) }
+  private mutating func handleWaitingMessages() {
+    for link in links { handleMessages(link, now: latest) }
     settle(now: latest)
   }
 
@@ -203,7 +203,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   }
 
   /// A step of a call that is not over for its user; of one that is, nobody wants to hear.
-  mutating func tell(_ link: CallLink, _ step: LinkStep) {
+  mutating func publishStep(_ link: CallLink, _ step: LinkStep) {
     guard ledger.isOpen(link.callID) else { return }
     publish(.link(link.callID, step))
   }
@@ -234,7 +234,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       if let event = rendezvous.pollEvent() {
         handle(event, now: now)
       } else if let action = ledger.pollAction() {
-        perform(action, now: now)
+        handleAction(action, now: now)
       } else if let event = relay?.pollEvent() {
         handle(event, now: now)
       } else if let action = relay?.pollStreamAction() {

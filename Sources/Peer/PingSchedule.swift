@@ -34,10 +34,10 @@ struct PingSchedule: Sendable {
   mutating func takePong() -> PongFrame? { pong.take() }
 
   /// The peer sent media, or answered: nothing need be asked for a while.
-  mutating func noteProof(now: Instant) { lastProof = now }
+  mutating func recordProof(now: Instant) { lastProof = now }
 
   /// - Parameter elicits: The peer answers the packet.
-  mutating func noteSealed(elicits: Bool, now: Instant) {
+  mutating func recordSealed(elicits: Bool, now: Instant) {
     lastSent = now
     if elicits { lastQuestion = now }
   }

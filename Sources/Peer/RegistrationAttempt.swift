@@ -107,7 +107,7 @@ struct RegistrationAttempt: ~Copyable {
     }
     if packet.card.hasExpired(at: unixSeconds) { symptoms.sawExpiredCard = true }
     if let expectedID, packet.card.id != expectedID {
-      take(hint: .identityMismatch(expected: expectedID, found: packet.card.id), now: now)
+      recordHint(.identityMismatch(expected: expectedID, found: packet.card.id), now: now)
       return .nothing
     }
     deadlines.cancel(.cardRequest)
@@ -122,8 +122,8 @@ struct RegistrationAttempt: ~Copyable {
   }
 
   /// Somebody says why there will be no RESP; if none comes soon, it is believed.
-  private mutating func take(hint: RegistrationFailure, now: Instant) {
-    guard symptoms.take(hint: hint) else { return }
+  private mutating func recordHint(_ hint: RegistrationFailure, now: Instant) {
+    guard symptoms.recordHint(hint) else { return }
     let end = now + Self.hintPatience
     if let fail = deadlines[.fail], fail > end { deadlines.set(.fail, at: end) }
   }
@@ -154,7 +154,7 @@ struct RegistrationAttempt: ~Copyable {
 
   private mutating func handle(_ packet: VersionPacket, now: Instant) -> Finding {
     guard packet.initiator == connectionID else { return strange() }
-    take(hint: .versionMismatch(lowest: packet.lowest, highest: packet.highest), now: now)
+    recordHint(.versionMismatch(lowest: packet.lowest, highest: packet.highest), now: now)
     return .nothing
   }
 

@@ -27,7 +27,7 @@ struct RegistrationSymptoms {
   /// Somebody says why there will be no RESP.
   ///
   /// - Returns: Whether it is the first.
-  mutating func take(hint: RegistrationFailure) -> Bool {
+  mutating func recordHint(_ hint: RegistrationFailure) -> Bool {
     guard self.hint == nil else { return false }
     self.hint = hint
     return true

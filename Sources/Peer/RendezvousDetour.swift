@@ -28,7 +28,7 @@ struct RendezvousDetour: Sendable {
     copy = []
   }
 
-  mutating func noteControl(byRelay: Bool) {
+  mutating func handleControl(byRelay: Bool) {
     wasLastByRelay = byRelay
     if !byRelay { hasHeardDirectly = true }
   }
@@ -41,7 +41,7 @@ struct RendezvousDetour: Sendable {
   }
 
   /// A packet of the session opened.
-  mutating func noteSession(byRelay: Bool) { isUsed = byRelay }
+  mutating func handleSession(byRelay: Bool) { isUsed = byRelay }
 
   /// Whether the rendezvous must be let in at the relay.
   func isNeeded(now: Instant) -> Bool { isUsed || isOverdue(now: now) }
@@ -90,7 +90,7 @@ extension RendezvousLink {
   }
 
   /// There is a relay now: an attempt that waits for its answer goes by it at once.
-  mutating func noteRelay(now: Instant) {
+  mutating func handleRelay(now: Instant) {
     mayUseRelay = true
     if detour.isOverdue(now: now) { attempt?.repeatSoon(now: now) }
   }

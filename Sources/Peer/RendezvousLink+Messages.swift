@@ -40,7 +40,7 @@ extension RendezvousLink {
       do throws(WireError) {
         handle(try RendezvousMessage(parsing: bytes.span), now: now)
       } catch {
-        association?.noteViolation()
+        association?.countViolation()
       }
     }
   }
@@ -62,7 +62,7 @@ extension RendezvousLink {
       }
     case .tokenResult(let result): handleTokenResult(result, now: now)
     case .relays(let offer): events.append(.relays(offer))
-    case .lookUp, .forward, .token: association?.noteViolation()
+    case .lookUp, .forward, .token: association?.countViolation()
     }
   }
 

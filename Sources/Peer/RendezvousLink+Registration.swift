@@ -34,7 +34,7 @@ extension RendezvousLink {
     identity: inout LocalIdentity
   ) {
     guard route.reaches(source) else { return }
-    detour.noteControl(byRelay: local.isRelay)
+    detour.handleControl(byRelay: local.isRelay)
     if case .control(.reset) = Demultiplexer.classify(bytes) {
       if association != nil, standing.isEnded(by: bytes) { lose(now: now, identity: &identity) }
       return

@@ -105,10 +105,10 @@ struct RendezvousLink: ~Copyable {
         }
       }
     } catch {
-      association?.noteViolation()
+      association?.countViolation()
     }
     association?.didReceive(opened, demand: demand, marks: marks, now: now)
-    detour.noteSession(byRelay: marks.local.isRelay)
+    detour.handleSession(byRelay: marks.local.isRelay)
     confirm()
     beginWaitingProbe(now: now)
     if !detour.isUsed, let observed = association?.observedAddress { seenAddress = observed }

@@ -11,12 +11,12 @@ struct UnsentFrames: Equatable, Sendable, BitwiseCopyable {
     count > 0 && (framesSince < Self.framesInARow || framesSince % Self.framesBetween == 0)
   }
 
-  mutating func noteUnsent() {
+  mutating func countUnsent() {
     count &+= 1
     framesSince = 0
   }
 
-  mutating func noteSent(isHeard: Bool) { if isHeard { framesSince &+= 1 } }
+  mutating func countSent(isHeard: Bool) { if isHeard { framesSince &+= 1 } }
 
   private static let framesInARow: UInt64 = 100
   private static let framesBetween: UInt64 = 50

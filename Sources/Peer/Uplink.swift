@@ -47,7 +47,7 @@ package struct Uplink: Sendable {
   }
 
   /// Each FEEDBACK, also one that says that nothing has come.
-  mutating func noteReport(hasNews: Bool, overdue: UInt64, now: Instant) {
+  mutating func handleReport(hasNews: Bool, overdue: UInt64, now: Instant) {
     hold.handleReport(
       hasNews: hasNews, overdue: overdue, roundTrip: estimator.baseRoundTrip, now: now)
     gate.isProbed = hold.isProbing(now: now)
@@ -63,7 +63,7 @@ package struct Uplink: Sendable {
   }
 
   /// A packet of any class has left.
-  mutating func noteSent(byteCount: Int, hasMessages: Bool, now: Instant) {
+  mutating func recordSent(byteCount: Int, hasMessages: Bool, now: Instant) {
     gate.noteSent(
       byteCount: byteCount + Self.headerByteCount, hasMessages: hasMessages, now: now)
   }
@@ -74,7 +74,7 @@ package struct Uplink: Sendable {
   }
 
   /// One that carried audio: what video may use is what audio leaves.
-  mutating func noteAudio(byteCount: Int, now: Instant) {
+  mutating func recordAudio(byteCount: Int, now: Instant) {
     let bits = Double(byteCount + Self.headerByteCount) * 8
     let elapsed = lastAudio.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 0
     audioRate = audioRate * max(0, 1 - elapsed / Self.audioMemory) + bits / Self.audioMemory

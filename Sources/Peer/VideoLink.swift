@@ -147,7 +147,7 @@ package final class VideoLink {
     assembler.nextDeadline.map { max($0, lastRequest + .milliseconds(5)) }
   }
 
-  func noteRequest(now: Instant) { lastRequest = now }
+  func recordRequest(now: Instant) { lastRequest = now }
 
   /// Of the most that pictures take: with headers, audio, and a little to see that there is more.
   private static let mostFill = 1.2

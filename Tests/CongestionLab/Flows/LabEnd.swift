@@ -88,7 +88,7 @@ final class LabEnd {
     association.didReceive(
       opened, byteCount: byteCount, demand: demand, marks: DatagramMarks(ecn: isMarked ? 3 : 0),
       now: now)
-    association.noteProof(now: now)
+    association.recordProof(now: now)
     takePictures(now: now)
     while media.pollAudio({ _, audio in audio.header.kind == .frame }) != nil { audioReceived += 1 }
   }

@@ -177,16 +177,16 @@ import Wire
   @Test func `the count is said again and again, in case its packet is lost`() {
     var unsent = UnsentFrames()
     #expect(!unsent.isDue)
-    unsent.noteUnsent()
-    unsent.noteUnsent()
+    unsent.countUnsent()
+    unsent.countUnsent()
     #expect(unsent.count == 2)
     let said = (0..<500).filter { _ in
-      defer { unsent.noteSent(isHeard: true) }
+      defer { unsent.countSent(isHeard: true) }
       return unsent.isDue
     }
     #expect(said.count == 108 && Array(said.prefix(100)) == Array(0..<100))
-    unsent.noteUnsent()
-    for _ in 0..<200 { unsent.noteSent(isHeard: false) }
+    unsent.countUnsent()
+    for _ in 0..<200 { unsent.countSent(isHeard: false) }
     #expect(unsent.isDue, "in an outage each frame says it")
   }
 

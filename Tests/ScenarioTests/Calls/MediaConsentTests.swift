@@ -11,15 +11,15 @@ import Testing
     var consent = MediaConsent(now: Self.start)
     #expect(consent.isGiven(now: Self.start + .milliseconds(14_999)))
     #expect(!consent.isGiven(now: Self.start + .seconds(15)))
-    consent.notePacket(now: Self.start + .seconds(17))
+    consent.handlePacket(now: Self.start + .seconds(17))
     #expect(consent.isGiven(now: Self.start + .seconds(17)))
   }
 
   @Test func `packets that answer nothing carry it for thirty seconds`() {
     var consent = MediaConsent(now: Self.start)
-    for second in 1...40 { consent.notePacket(now: Self.start + .seconds(Int64(second))) }
+    for second in 1...40 { consent.handlePacket(now: Self.start + .seconds(Int64(second))) }
     #expect(!consent.isGiven(now: Self.start + .seconds(40)))
-    consent.noteAnswer(now: Self.start + .seconds(41))
+    consent.handleAnswer(now: Self.start + .seconds(41))
     #expect(consent.isGiven(now: Self.start + .seconds(41)))
   }
 

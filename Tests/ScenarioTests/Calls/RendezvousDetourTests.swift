@@ -41,7 +41,7 @@ import Testing
     var detour = RendezvousDetour()
     detour.isPossible = true
     detour.beginAttempt(now: start)
-    detour.noteControl(byRelay: false)
+    detour.handleControl(byRelay: false)
     let none = copy(&detour, at: start + .seconds(5))
     #expect(none.isEmpty)
     detour.establish()
@@ -52,10 +52,10 @@ import Testing
     var detour = RendezvousDetour()
     detour.isPossible = true
     detour.beginAttempt(now: start)
-    detour.noteControl(byRelay: true)
+    detour.handleControl(byRelay: true)
     detour.establish()
     #expect(detour.isUsed && detour.isNeeded(now: start))
-    detour.noteSession(byRelay: false)
+    detour.handleSession(byRelay: false)
     #expect(!detour.isUsed && !detour.isNeeded(now: start))
   }
 }

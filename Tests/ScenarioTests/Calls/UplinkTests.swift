@@ -12,7 +12,7 @@ import Testing
   @Test func `audio is counted with IP and UDP, over a second`() {
     var uplink = Uplink(EstimatorLimits())
     for tick in 0..<250 as Range<UInt64> {
-      uplink.noteAudio(byteCount: 108, now: Self.at(tick * 20))
+      uplink.recordAudio(byteCount: 108, now: Self.at(tick * 20))
     }
     #expect(abs(uplink.audioRate - 54_400) < 1_500, "\(uplink.audioRate)")
   }
@@ -41,7 +41,7 @@ import Testing
     var lineFree: UInt64 = 0
     for tick in 0..<150 as Range<UInt64> {
       let now = Self.at(tick * 20)
-      uplink.noteAudio(byteCount: 132, now: now)
+      uplink.recordAudio(byteCount: 132, now: now)
       let begun = max(lineFree, now.nanoseconds)
       lineFree = begun + 160 * 8_000_000_000 / 60_000
       uplink.handle(
@@ -72,7 +72,7 @@ import Testing
               number: round * 8 + UInt64(index), sent: now, byteCount: 1_200,
               elicitsFeedback: true, hasMessages: false),
             fate: .acknowledged, arrivalTicks: arrival, isCongestionExperienced: false))
-        uplink.noteReport(hasNews: index % 2 == 0, overdue: .max, now: now)
+        uplink.handleReport(hasNews: index % 2 == 0, overdue: .max, now: now)
         uplink.finishReport(roundTrip: round % 2 == 0 ? .max : 0, bytesInFlight: 1_200, now: now)
       }
     }
