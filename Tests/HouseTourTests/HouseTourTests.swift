@@ -184,7 +184,9 @@ private struct Courier: ~Copyable, DatagramMachine {
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
     now: Instant
   ) {
-    let copy = bytes.span.indices.map { bytes.span[$0] }
+    let span = bytes.span
+    var copy: [UInt8] = []
+    for index in span.indices { copy.append(span[index]) }
     arrival = Arrival(bytes: copy, source: source, now: now)
   }
 
