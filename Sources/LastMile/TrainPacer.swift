@@ -44,7 +44,7 @@ struct TrainPacer: Sendable, BitwiseCopyable {
 
   /// Counts one packet as sent; how late it was, in ns. What a late timer missed is made up for at
   /// most three packets, so that no burst is above the rate for long.
-  mutating func take(now: Instant) -> UInt64 {
+  mutating func countSent(now: Instant) -> UInt64 {
     let late = now.nanoseconds(since: due)
     let earliest = now.nanoseconds &- min(now.nanoseconds, 3 &* interval)
     due = Instant(nanoseconds: max(due.nanoseconds, earliest) &+ interval)

@@ -139,7 +139,7 @@ private struct Line {
     var sent = 0
     var now = start + .milliseconds(100)  // Two packets a millisecond would have been due.
     while pacer.isDue(now: now) {
-      _ = pacer.take(now: now)
+      _ = pacer.countSent(now: now)
       sent += 1
     }
     #expect(sent <= 4)

@@ -191,6 +191,19 @@ private struct Asked {
     #expect(Asked.status(asked.drain()) == .callInProgress)
   }
 
+  @Test func `a request beside the end of its run is told of the end, not accepted again`() {
+    var asked = Asked()
+    asked.request()
+    _ = asked.drain()
+    asked.reflector.close(.callInProgress)
+    asked.request()
+    #expect(Asked.status(asked.drain()) == .callInProgress)
+    asked.request()
+    #expect(Asked.status(asked.drain()) == .callInProgress)
+    asked.pass(.seconds(3))
+    #expect(asked.reflector.runCount == 0)
+  }
+
   @Test func `a packet of no run draws nothing, so two reflectors cannot loop`() {
     var asked = Asked()
     asked.reflector.handle(

@@ -1,3 +1,5 @@
+package import Wire
+
 /// Every test packet of one direction: when it was sent and when it arrived. Times are nanoseconds
 /// of two clocks that need not agree.
 package struct TestPackets: Sendable {
@@ -50,6 +52,14 @@ package struct TestPackets: Sendable {
     entries[index].arrival = arrival
     receivedCount += 1
     return entries[index].train
+  }
+
+  /// The counts of a report, each of which only grows.
+  package mutating func raiseCounts(to report: ProbeReportFrame) {
+    duplicated = max(duplicated, Int(report.duplicateCount))
+    reordered = max(reordered, Int(report.reorderedCount))
+    marked = max(marked, Int(report.markedCount))
+    bleached = max(bleached, Int(report.bleachedCount))
   }
 
   /// Takes a train's packets for another part than they were sent for.

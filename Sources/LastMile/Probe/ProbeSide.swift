@@ -22,20 +22,21 @@ struct ProbeSide: Sendable {
   let expected: Double
   var packets = TestPackets()
   /// The newest train; an ended one stays until the next.
-  var train: Train?
+  private(set) var train: Train?
   /// Where lost packets of trains belong.
-  var parts: [UInt8: TestPackets.Part] = [:]
-  var sizes: [UInt8: Int] = [:]
+  private(set) var parts: [UInt8: TestPackets.Part] = [:]
+  /// When something of this direction last arrived, or was reported.
+  private var lastNews = Instant.zero
   /// What the next train of the ramp will have, in bit/s; `nil` when the ramp is over.
-  var nextRampRate: Double?
+  private(set) var nextRampRate: Double?
   /// What a train of the ramp had that was sent again, because it may have had bad luck.
-  var doubtedRate: Double?
+  private var doubtedRate: Double?
   /// What the ramp showed.
-  var rough: Double?
-  var isSaturated = false
-  var control: LoadControl?
+  private(set) var rough: Double?
+  private var isSaturated = false
+  private var control: LoadControl?
   /// Index of the first packet of the loaded part.
-  var loadedFrom = 0
+  private var loadedFrom = 0
 
   init(_ direction: LineDirection, plan: ProbePlan) {
     self.direction = direction
@@ -45,6 +46,92 @@ struct ProbeSide: Sendable {
     nextRampRate = isRamped ? max(Self.firstRate, expected / 16) : nil
     if let rate = nextRampRate { nextRampRate = min(rate, expected) }
   }
+
+  // MARK: - Packets
+
+  /// A packet that the other end sent came.
+  mutating func appendArrival(
+    _ sequence: UInt32, _ entry: TestPackets.Entry, ecn: UInt8, now: Instant
+  ) {
+    if entry.train == train?.id { lastNews = now }
+    if ecn == ECNField.congestionExperienced { packets.marked += 1 }
+    if ecn == ECNField.notCapable { packets.bleached += 1 }
+    packets.noteReceived(sequence, entry)
+  }
+
+  /// The other end reported a packet of ours.
+  mutating func confirmArrival(_ sequence: UInt32, at arrival: Int64, now: Instant) {
+    let newTrain = packets.noteArrival(sequence, at: arrival)
+    if newTrain == train?.id { lastNews = now }
+  }
+
+  mutating func begin(_ train: Train) {
+    self.train = train
+    parts[train.id] = train.part
+  }
+
+  mutating func endTrain() { train = nil }
+
+  // MARK: - Ramp and steady part
+
+  /// What the line carries roughly, as far as it may be used, in bit/s.
+  var roughRate: Double? { rough.map { min($0, expected) } }
+
+  /// Draws the lesson of a ramp's train, and sets the next one's rate.
+  mutating func concludeRamp(of train: Train) {
+    guard let verdict = TrainVerdict(entries(of: train), idleLoss: idleLoss) else {
+      // Nearly nothing came: far too much, or the line is down.
+      return endRamp()
+    }
+    if verdict.isDoubtful, doubtedRate != train.rate {
+      // The same once more: a line that loses much must not look like a slow one.
+      doubtedRate = train.rate
+      return
+    }
+    rough = max(verdict.rate, (rough ?? 0) * 0.4)
+    isSaturated = verdict.isSaturated
+    let isTop = verdict.sentRate >= expected * 0.97
+    nextRampRate = verdict.isSaturated || isTop ? nil : min(expected, verdict.sentRate * 2.5)
+  }
+
+  mutating func endRamp() { nextRampRate = nil }
+
+  /// A steady train was too much: its packets count as the ramp's, and the ramp's rate falls.
+  mutating func retreat(from train: Train) {
+    packets.reassign(train: train.id, to: .ramp)
+    parts[train.id] = .ramp
+    rough = rough.map { $0 * Self.retreatShare }
+  }
+
+  // MARK: - Load
+
+  /// Begins the loaded part; its first rate in bit/s, `nil` if there is nothing to begin with.
+  mutating func beginLoad(now: Instant) -> Double? {
+    guard let roughRate, let base else { return nil }
+    let control = LoadControl(
+      centre: roughRate, ceiling: expected * Self.loadShare, base: base, spread: spread,
+      loss: idleLoss, full: (packets.longestDelay ?? base) - base,
+      opening: isSaturated ? 1.06 + min(0.15, 0.6 * idleLoss) : 1.02, now: now)
+    self.control = control
+    loadedFrom = packets.entries.count
+    return control.rate
+  }
+
+  /// Sets the rate of the loaded train by what came of it; `nil` if none runs or none has come.
+  mutating func steerLoad(roundTrip: Duration, now: Instant) -> Double? {
+    guard let train, train.part == .loaded else { return nil }
+    let start = packets.entries[min(loadedFrom, packets.entries.count)...].firstIndex {
+      $0.train == train.id
+    }
+    guard let start else { return nil }
+    control?.update(
+      packets.entries[start...], roundTrip: Double(roundTrip.nanoseconds), now: now)
+    guard let rate = control?.rate else { return nil }
+    self.train?.rate = rate
+    return rate
+  }
+
+  // MARK: - Getters
 
   /// Packets sent, and lost, while nothing of ours was in the way; up to the last that came.
   var calmLoss: (lost: Int, sent: Int) {
@@ -85,9 +172,6 @@ struct ProbeSide: Sendable {
     guard now >= lastNews + quiet else { return false }
     return received * 2 >= train.count || now >= over + .milliseconds(350)
   }
-
-  /// When something of this direction last arrived, or was reported.
-  var lastNews = Instant.zero
 
   /// The packets of a train, up to the last that came: of those after it nothing is known yet.
   func entries(of train: Train) -> [TestPackets.Entry] {
@@ -156,6 +240,10 @@ struct ProbeSide: Sendable {
 
   /// Of what the ramp showed, what the steady part sends.
   static let steadyShare = 0.75
+  /// Of what is expected or shown, what the loaded part sends at most.
+  static let loadShare = 1.05
+  /// Of a rate that was too much, what is tried next.
+  static let retreatShare = 0.7
 
   /// Bytes of UDP payload of a train's packets: 5 ms at its rate.
   static func payloadByteCount(rate: Double, overhead: Int) -> Int {

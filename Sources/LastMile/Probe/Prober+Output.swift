@@ -10,9 +10,9 @@ extension Prober {
     into packet: inout OutputSpan<UInt8>, tagByteCount: Int, now: Instant
   ) -> Bool {
     guard ending == nil else { return writeFarewell(into: &packet, tagByteCount, now: now) }
-    if bytesSent >= Self.byteBudget - 3000 { pacer.stop() }
-    let isRequestDue = nextRequest <= now
-    if pacer.isDue(now: now) {
+    if bytes.isSpent { trains.stopSending() }
+    let isRequestDue = requests.due <= now
+    if trains.pacer.isDue(now: now) {
       // A request rides in the train, so that it takes nothing of the line's rate.
       if isRequestDue { writeRequest(into: &packet, now: now) }
       writeTrainPacket(into: &packet, tagByteCount, now: now)
@@ -20,14 +20,15 @@ extension Prober {
     }
     if isRequestDue, phase == .asking {
       writeRequest(into: &packet, now: now)
-      note(packet.count + tagByteCount)
+      bytes.countSent(packet.count + tagByteCount)
       return true
     }
-    let isEchoDue = nextEcho.map { $0 <= now } ?? false
-    guard (isRequestDue && pacer.remaining == 0) || isEchoDue else { return false }
+    guard (isRequestDue && trains.pacer.remaining == 0) || echoes.isDue(now: now) else {
+      return false
+    }
     if isRequestDue { writeRequest(into: &packet, now: now) }
     writeEcho(into: &packet, tagByteCount, now: now)
-    if isEchoDue, let due = nextEcho { nextEcho = max(due, now - echoInterval) + echoInterval }
+    echoes.advance(now: now)
     return true
   }
 
@@ -35,10 +36,11 @@ extension Prober {
   private mutating func writeTrainPacket(
     into packet: inout OutputSpan<UInt8>, _ tagByteCount: Int, now: Instant
   ) {
-    lateness.append(Int64(clamping: pacer.take(now: now)))
+    line.appendLateness(trains.countSent(now: now))
     writePacket(
-      into: &packet, length: pacer.payloadByteCount - tagByteCount, part: up.train?.part ?? .ramp,
-      train: up.train?.id ?? 0, isEcho: false, tagByteCount, now: now)
+      into: &packet, length: trains.pacer.payloadByteCount - tagByteCount,
+      part: line.up.train?.part ?? .ramp, train: line.up.train?.id ?? 0, isEcho: false,
+      tagByteCount, now: now)
   }
 
   @_lifetime(packet: copy packet)
@@ -46,7 +48,7 @@ extension Prober {
     into packet: inout OutputSpan<UInt8>, _ tagByteCount: Int, now: Instant
   ) {
     // While trains go up, a small packet among them would count as one of them.
-    if phase == .idle { echoesSent += 1 }
+    if phase == .idle { line.trips.countSent() }
     writePacket(
       into: &packet, length: Self.echoByteCount - tagByteCount, part: echoPart, train: 0,
       isEcho: true, tagByteCount, now: now)
@@ -58,76 +60,39 @@ extension Prober {
     isEcho: Bool, _ tagByteCount: Int, now: Instant
   ) {
     var frame = ProbePacketFrame(
-      run: run, sequence: UInt32(clamping: up.packets.entries.count),
+      run: run, sequence: UInt32(clamping: line.up.packets.entries.count),
       sent: UInt32(truncatingIfNeeded: now.nanoseconds / 1000))
     frame.isEcho = isEcho
     frame.train = train
     frame.write(to: &packet, filling: length)
-    note(packet.count + tagByteCount)
-    up.packets.append(
+    bytes.countSent(packet.count + tagByteCount)
+    line.up.packets.append(
       TestPackets.Entry(
         sent: Int64(clamping: now.nanoseconds),
-        byteCount: UInt16(clamping: packet.count + tagByteCount + overhead), part: part,
+        byteCount: UInt16(clamping: packet.count + tagByteCount + bytes.overhead), part: part,
         train: train))
   }
 
   @_lifetime(packet: copy packet)
   private mutating func writeRequest(into packet: inout OutputSpan<UInt8>, now: Instant) {
-    makeRequest().write(to: &packet)
-    wantsReport = false
-    nextRequest = now + requestInterval
-  }
-
-  private mutating func makeRequest() -> ProbeRequestFrame {
-    requestNumber += 1
-    let train = down.train
-    var request = ProbeRequestFrame(
-      run: run, number: requestNumber,
-      payloadByteCount: UInt16(clamping: train?.payloadByteCount ?? Self.echoByteCount),
-      byteBudget: UInt32(clamping: byteLimitDown))
-    request.isOver = ending != nil
-    request.wantsReport = wantsReport || (phase == .finishing && ending == nil)
-    if let train {
-      request.rate = UInt32(clamping: Int(train.rate))
-      request.train = train.id
-      request.trainLimit = UInt16(clamping: train.count)
-    }
-    request.receivedEnd = UInt32(clamping: down.packets.entries.count)
-    request.receivedCount = UInt32(clamping: down.packets.receivedCount)
-    request.reportedEnd = reportedEnd
-    request.reportInterval = reportInterval
-    return request
-  }
-
-  private var requestInterval: Duration {
-    switch phase {
-    case .asking: .milliseconds(100)
-    case .finishing: .milliseconds(60)
-    case .idle, .ramp, .steady, .loadedDownlink, .loadedUplink, .loadedBoth:
-      .milliseconds(down.train == nil ? 200 : 40)
-    }
-  }
-
-  /// In 10 ms. Reports must not load the line that they are not about.
-  private var reportInterval: UInt8 {
-    switch phase {
-    case .asking, .idle, .ramp, .loadedUplink, .loadedBoth: 5
-    case .steady: 25
-    case .loadedDownlink, .finishing: 0
-    }
+    nextRequest().write(to: &packet)
+    requests.scheduleNext(in: phase, hasTrain: line.down.train != nil, now: now)
   }
 
   @_lifetime(packet: copy packet)
   private mutating func writeFarewell(
     into packet: inout OutputSpan<UInt8>, _ tagByteCount: Int, now: Instant
   ) -> Bool {
-    guard farewells > 0, nextRequest <= now else { return false }
-    farewells -= 1
-    makeRequest().write(to: &packet)
-    nextRequest = now + .milliseconds(50)
-    note(packet.count + tagByteCount)
+    guard requests.farewells > 0, requests.due <= now else { return false }
+    nextRequest().write(to: &packet)
+    requests.countFarewell(now: now)
+    bytes.countSent(packet.count + tagByteCount)
     return true
   }
 
-  private mutating func note(_ payloadByteCount: Int) { bytesSent += payloadByteCount + overhead }
+  private mutating func nextRequest() -> ProbeRequestFrame {
+    requests.next(
+      run: run, byteBudget: bytes.downlinkLimit, down: line.down, phase: phase,
+      isOver: ending != nil)
+  }
 }

@@ -4,71 +4,36 @@ package import Wire
 /// Measures the line to the other end of a session (docs/protocol/probe.md). Its owner seals what
 /// it writes and hands it what comes.
 package struct Prober: Sendable {
-  package let plan: ProbePlan
   package let run: UInt32
-  /// IP and UDP headers of a packet, in bytes.
-  let overhead: Int
-  let began: Instant
-  package internal(set) var phase = ProbePhase.asking
-  var phaseBegan: Instant
-  var phases: [PhaseSpan] = []
-  var path: PathFacts
-  var events: [ProbeProgress] = []
   /// Why it ended; `nil` while it runs.
-  package internal(set) var ending: LineReport.Ending?
-
-  var up: ProbeSide
-  var down: ProbeSide
-  /// Round trips of echoes on the idle line, in ns; and the last one.
-  var roundTrips: [Int64] = []
-  var latestRoundTrip: Int64?
-  var echoesSent = 0
-  var lateness: [Int64] = []
-
-  var pacer = TrainPacer()
-  var nextEcho: Instant?
-  var echoInterval: Duration
-  var requestNumber: UInt32 = 0
-  var nextRequest: Instant
-  var lastHeard: Instant
-  var nextTick: Instant
-  var wantsReport = false
-  var nextTrain: UInt8 = 0
-  var reportedEnd: UInt32 = 0
-  var hasToldFirstGrade = false
-  var steadyEnds = Instant.zero
-  var loadEnds = Instant.zero
-  /// What the loaded parts take, each.
-  var loadTime = Duration.zero
-  /// Times of the other end, unwrapped.
-  var sentClock = WrappingClock(nanosecondsPerTick: 1000)
-  var arrivalClock = WrappingClock(
-    nanosecondsPerTick: Int64(ProbeReportFrame.nanosecondsPerTick))
-
-  var bytesSent = 0
-  var bytesReceived = 0
-  var byteLimitDown: Int
+  package private(set) var ending: LineReport.Ending?
+  var schedule: ProbeSchedule
+  var line: LineMeasurement
+  var trains = ProbeTrains()
+  var requests: ProbeRequests
+  var echoes: EchoPace
+  var bytes: ProbeBytes
+  private var news = ProbeNews()
+  private var clocks = OtherClocks()
+  private var lastHeard: Instant
+  private var nextTick: Instant
 
   /// - Parameters:
   ///   - run: Random, not 0.
   ///   - overhead: IP and UDP headers of a packet: 28 or 48 bytes.
   package init(_ plan: ProbePlan, run: UInt32, overhead: Int, path: PathFacts, now: Instant) {
-    self.plan = plan
     self.run = max(1, run)
-    self.overhead = overhead
-    self.path = path
-    began = now
-    phaseBegan = now
-    up = ProbeSide(.uplink, plan: plan)
-    down = ProbeSide(.downlink, plan: plan)
-    nextRequest = now
+    schedule = ProbeSchedule(plan, now: now)
+    line = LineMeasurement(plan, path: path)
+    requests = ProbeRequests(now: now)
+    echoes = EchoPace(
+      byteCount: Self.echoByteCount + overhead,
+      rate: Double(min(plan.expectedUplink, plan.expectedDownlink)))
+    bytes = ProbeBytes(
+      overhead: overhead,
+      downlinkLimit: plan.measuresBandwidth ? Self.byteBudget : Self.smallByteBudget)
     lastHeard = now
     nextTick = now
-    byteLimitDown = plan.measuresBandwidth ? Self.byteBudget : Self.smallByteBudget
-    let least = Double(min(plan.expectedUplink, plan.expectedDownlink))
-    let echoBits = Double(Self.echoByteCount + overhead) * 8
-    echoInterval = .nanoseconds(Int64(max(10e6, echoBits * 3e9 / least)))
-    events.append(.phaseBegan(.asking))
   }
 
   // MARK: - Inputs
@@ -78,7 +43,7 @@ package struct Prober: Sendable {
     lastHeard = now
     switch answer.status {
     case .accepted:
-      byteLimitDown = min(byteLimitDown, Int(answer.byteLimit))
+      bytes.limitDownlink(to: Int(answer.byteLimit))
       if phase == .asking { enter(.idle, now: now) }
     case .busy: finish(.busy, now: now)
     case .notAllowed: finish(.notAllowed, now: now)
@@ -96,31 +61,26 @@ package struct Prober: Sendable {
   ) {
     guard packet.run == run, ending == nil else { return }
     lastHeard = now
-    if packet.train == down.train?.id { down.lastNews = now }
-    if ecn == ECNField.congestionExperienced { down.packets.marked += 1 }
-    if ecn == ECNField.notCapable { down.packets.bleached += 1 }
-    let sent = sentClock.unwrap(packet.sent)
-    let part = packet.train == 0 ? echoPart : down.parts[packet.train] ?? .ramp
-    down.packets.noteReceived(
+    let part = packet.train == 0 ? echoPart : line.down.parts[packet.train] ?? .ramp
+    line.down.appendArrival(
       packet.sequence,
       TestPackets.Entry(
-        sent: sent, arrival: Int64(clamping: now.nanoseconds),
-        byteCount: UInt16(clamping: byteCount),
-        part: part, train: packet.train))
-    if packet.isEcho { takeRoundTrip(packet, now: now) }
+        sent: clocks.sending.unwrap(packet.sent), arrival: Int64(clamping: now.nanoseconds),
+        byteCount: UInt16(clamping: byteCount), part: part, train: packet.train),
+      ecn: ecn, now: now)
+    if packet.isEcho { appendRoundTrip(packet, now: now) }
     if phase == .asking { enter(.idle, now: now) }
   }
 
-  private mutating func takeRoundTrip(_ packet: ProbePacketFrame, now: Instant) {
+  private mutating func appendRoundTrip(_ packet: ProbePacketFrame, now: Instant) {
     let index = Int(packet.answered)
-    guard index < up.packets.entries.count else { return }
-    let entry = up.packets.entries[index]
+    guard index < line.up.packets.entries.count else { return }
+    let entry = line.up.packets.entries[index]
     let trip = Int64(clamping: now.nanoseconds) - entry.sent - Int64(packet.delay) * 1000
     guard trip >= 0 else { return }
-    latestRoundTrip = trip
-    if entry.part == .idle, phase == .idle || phase == .finishing || phase == .ramp {
-      roundTrips.append(trip)
-    }
+    let isIdle =
+      entry.part == .idle && (phase == .idle || phase == .finishing || phase == .ramp)
+    line.trips.append(trip, isIdle: isIdle)
   }
 
   /// `packet` is what the report was read from.
@@ -129,38 +89,32 @@ package struct Prober: Sendable {
   ) {
     guard report.run == run, ending == nil else { return }
     lastHeard = now
-    up.packets.duplicated = max(up.packets.duplicated, Int(report.duplicateCount))
-    up.packets.reordered = max(up.packets.reordered, Int(report.reorderedCount))
-    up.packets.marked = max(up.packets.marked, Int(report.markedCount))
-    up.packets.bleached = max(up.packets.bleached, Int(report.bleachedCount))
-    if phase == .finishing { down.packets.noteSentCount(report.sentCount) }
+    line.up.packets.raiseCounts(to: report)
+    if phase == .finishing { line.down.packets.noteSentCount(report.sentCount) }
     var end = report.first
     var arrivals = report.arrivals(in: packet)
     while let arrival = arrivals.next() {
       end = arrival.sequence &+ 1
       guard let ticks = arrival.ticks else { continue }
-      let isNew = up.packets.noteArrival(arrival.sequence, at: arrivalClock.unwrap(ticks))
-      if isNew == up.train?.id { up.lastNews = now }
+      line.up.confirmArrival(arrival.sequence, at: clocks.arrival.unwrap(ticks), now: now)
     }
-    // What was reported may yet be completed by packets that were held up.
-    if report.first <= reportedThrough, end > reportedThrough {
-      reportedThrough = end
-      reportedEnd = max(reportedEnd, end - min(end, Self.heldBack))
-    }
+    requests.handleReport(from: report.first, to: end)
   }
 
-  var nextProgress = Instant.zero
-  /// Every number before it was reported at least once.
-  var reportedThrough: UInt32 = 0
-
   /// Bytes of an IP packet that carried any of the probe's frames.
-  package mutating func noteReceived(byteCount: Int) { bytesReceived += byteCount }
+  package mutating func noteReceived(byteCount: Int) { bytes.countReceived(byteCount) }
 
   package mutating func handleTimeout(now: Instant) {
-    guard ending == nil else { return }
-    guard now >= nextTick else { return }
+    guard ending == nil, now >= nextTick else { return }
     nextTick = now + Self.tick
     advance(now: now)
+    guard ending == nil else { return }
+    if news.isFirstGradeDue(schedule, trips: line.trips, now: now) {
+      news.append(.firstGrade(makeReport(.underWay, now: now)))
+    }
+    news.tellProgress(
+      seconds: Double(now.nanoseconds(since: schedule.began)) / 1e9,
+      latestRoundTrip: line.trips.latest, of: plan, now: now)
   }
 
   // MARK: - Commands
@@ -173,50 +127,72 @@ package struct Prober: Sendable {
 
   // MARK: - Outputs
 
-  package mutating func pollEvent() -> ProbeProgress? {
-    events.isEmpty ? nil : events.removeFirst()
-  }
+  package mutating func pollEvent() -> ProbeProgress? { news.poll() }
 
   /// Whether the last event is out and the other end was told.
-  package var isOver: Bool { ending != nil && farewells == 0 }
-  /// How often the other end is still to be told that the run is over.
-  var farewells = 0
+  package var isOver: Bool { ending != nil && requests.farewells == 0 }
 
   package var nextDeadline: Instant? {
-    if ending != nil { return farewells > 0 ? nextRequest : nil }
-    let next = earliest(nextTick, pacer.nextDeadline ?? nextRequest)
-    return earliest(next, nextEcho)
+    if ending != nil { return requests.farewells > 0 ? requests.due : nil }
+    let next = earliest(nextTick, trains.pacer.nextDeadline ?? requests.due)
+    return earliest(next, echoes.nextDeadline)
   }
 
-  /// The probe's deadline, with time to reckon.
-  var deadline: Instant { began + .nanoseconds(Int64(plan.seconds * 1e9)) - Self.reckoning }
+  // MARK: - Getters
+
+  package var plan: ProbePlan { line.plan }
+  package var phase: ProbePhase { schedule.phase }
+
+  /// What small packets count as, now.
+  var echoPart: TestPackets.Part {
+    switch phase {
+    case .asking, .idle: .idle
+    case .finishing: plan.measuresBandwidth ? .last : .idle
+    case .ramp: .ramp
+    // The other direction's load does not touch them; their own train's does.
+    case .steady, .loadedDownlink, .loadedUplink, .loadedBoth: .ramp
+    }
+  }
+
+  // MARK: - From phase to phase
+
+  private mutating func advance(now: Instant) {
+    if now >= schedule.deadline {
+      return finish(line.trips.isEmpty ? .noAnswer : .finished, now: now)
+    }
+    if now >= lastHeard + .seconds(2) { return finish(.noAnswer, now: now) }
+    advancePhase(now: now)
+  }
+
+  mutating func enter(_ next: ProbePhase, now: Instant) {
+    schedule.enter(next, now: now)
+    news.append(.phaseBegan(next))
+    requests.hasten(now: now)
+    nextTick = now
+    beginPhase(now: now)
+  }
+
+  mutating func finish(_ reason: LineReport.Ending, now: Instant) {
+    guard ending == nil else { return }
+    schedule.closePhase(now: now)
+    trains.stop(&line)
+    echoes.stop()
+    ending = reason
+    news.append(.finished(makeReport(reason, now: now)))
+    requests.beginFarewells(now: now)
+  }
+
+  private func makeReport(_ reason: LineReport.Ending, now: Instant) -> LineReport {
+    line.makeReport(reason, schedule: schedule, bytes: bytes, now: now)
+  }
+
+  // MARK: - Constants
 
   /// The most that one side may send in a probe, in bytes of IP packets.
   package static let byteBudget = 2_500_000
   /// The same without bandwidth.
   package static let smallByteBudget = 60_000
-  static let tick = Duration.milliseconds(20)
-  private static let reckoning = Duration.milliseconds(100)
+  private static let tick = Duration.milliseconds(20)
   /// UDP payload of an echo, with room for a request beside it.
   static let echoByteCount = 84
-  static let heldBack: UInt32 = 64
-}
-
-/// Unwraps 32-bit times of the other end.
-struct WrappingClock: Sendable {
-  private let nanosecondsPerTick: Int64
-  private var last: Int64?
-
-  init(nanosecondsPerTick: Int64) { self.nanosecondsPerTick = nanosecondsPerTick }
-
-  /// Nanoseconds of the other end's clock; never more than half the range from the last.
-  mutating func unwrap(_ ticks: UInt32) -> Int64 {
-    var unwrapped = Int64(ticks)
-    if let last {
-      let step = Int32(bitPattern: ticks &- UInt32(truncatingIfNeeded: last))
-      unwrapped = last &+ Int64(step)
-    }
-    last = unwrapped
-    return unwrapped &* nanosecondsPerTick
-  }
 }

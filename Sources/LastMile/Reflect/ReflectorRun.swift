@@ -5,36 +5,31 @@ package import Wire
 /// asked to (docs/protocol/probe.md §2, §3). Knows no address: its owner sends to the proven one of
 /// the session, and drops the run when that changes.
 package struct ReflectorRun: Sendable {
+  /// How far it is.
+  private enum State: Sendable, BitwiseCopyable {
+    case running
+    /// This side ended it; a prober that goes on to ask is told why.
+    case ended(ProbeAnswerFrame.Status)
+    /// The prober ended it.
+    case left
+  }
+
   package let run: UInt32
   private let limits: ReflectorLimits
   /// IP and UDP headers of a packet, in bytes.
   private let overhead: Int
   private let began: Instant
+  private let byteLimit: UInt64
+  private var state = State.running
   private var lastRequest: Instant
   private var number: UInt32
   private var answer: ProbeAnswerFrame?
-  private var arrivals = ArrivalTable()
-  private var reported: UInt32 = 0
-  private var wantsReport = false
-  /// From the first unreported arrival to its report; `nil` = none but those asked for.
-  private var reportDelay: Duration?
+  private var reports = ArrivalReports()
   private var echoes: [(sequence: UInt32, at: Instant)] = []
-
-  private var pacer = TrainPacer()
-  private var train: UInt8 = 0
-  /// What a train may have now.
-  private var allowed: UInt64
-  /// `receivedCount` of the last request that let the rate double, or that began the train.
-  private var confirmed: UInt32 = 0
+  private var train: GrantedTrain
   private var nextSequence: UInt32 = 0
-  private var byteLimit: UInt64
   /// Bytes of IP packets sent.
   package private(set) var bytesSent: UInt64 = 0
-  package private(set) var isOver = false
-  /// The prober ended it.
-  private var hasLeft = false
-  /// Why it is over, if not so.
-  private var ending = ProbeAnswerFrame.Status.over
 
   package init(
     _ request: ProbeRequestFrame, limits: ReflectorLimits, overhead: Int, now: Instant
@@ -45,92 +40,73 @@ package struct ReflectorRun: Sendable {
     began = now
     lastRequest = now
     number = request.number
-    allowed = UInt64(limits.firstRate)
+    train = GrantedTrain(limits)
     byteLimit = UInt64(min(limits.bytes, request.byteBudget))
-    answer = ProbeAnswerFrame(
-      run: request.run, number: request.number, status: .accepted, rateLimit: limits.rate,
-      byteLimit: UInt32(clamping: byteLimit),
-      timeLimit: UInt16(clamping: limits.time.milliseconds / 100))
-    take(reportInterval: request.reportInterval)
+    reports.setInterval(request.reportInterval)
+    answer = acceptance
+  }
+
+  package var isOver: Bool {
+    switch state {
+    case .running: false
+    case .ended, .left: true
+    }
   }
 
   // MARK: - Inputs
 
   package mutating func handle(_ request: ProbeRequestFrame, now: Instant) {
     guard request.run == run else { return }
-    if isOver { return repeatEnding(request, now: now) }
+    switch state {
+    case .running: break
+    case .ended(let reason): return repeatEnding(reason, to: request, now: now)
+    case .left: return
+    }
     if request.number == number, nextSequence == 0 {
       lastRequest = now
-      return repeatAnswer()
+      answer = acceptance
+      return
     }
     guard Int32(bitPattern: request.number &- number) > 0 else { return }
     number = request.number
     lastRequest = now
-    reported = max(reported, min(request.reportedEnd, arrivals.end))
-    if request.wantsReport { wantsReport = true }
-    take(reportInterval: request.reportInterval)
+    reports.handle(request)
     if request.isOver {
-      isOver = true
-      hasLeft = true
+      state = .left
       return
     }
     // Until a packet came, the prober may not have our answer.
-    if arrivals.receivedCount == 0 { repeatAnswer() }
-    steer(request, now: now)
+    if reports.arrivals.receivedCount == 0 { answer = acceptance }
+    train.steer(request, sentCount: nextSequence, limits: limits, overhead: overhead, now: now)
   }
 
-  /// Who goes on to ask for a run that is over is told so again; who has ended it is not.
-  private mutating func repeatEnding(_ request: ProbeRequestFrame, now: Instant) {
-    guard !hasLeft, !request.isOver else { return }
+  /// Who goes on to ask for a run that is over is told so again.
+  private mutating func repeatEnding(
+    _ reason: ProbeAnswerFrame.Status, to request: ProbeRequestFrame, now: Instant
+  ) {
+    guard !request.isOver else { return }
     lastRequest = now
-    answer = ProbeAnswerFrame(run: run, number: request.number, status: ending)
+    answer = ProbeAnswerFrame(run: run, number: request.number, status: reason)
   }
 
-  private mutating func repeatAnswer() {
-    answer = ProbeAnswerFrame(
+  private var acceptance: ProbeAnswerFrame {
+    ProbeAnswerFrame(
       run: run, number: number, status: .accepted, rateLimit: limits.rate,
       byteLimit: UInt32(clamping: byteLimit),
       timeLimit: UInt16(clamping: limits.time.milliseconds / 100))
   }
 
-  private mutating func take(reportInterval: UInt8) {
-    reportDelay = reportInterval == 0 ? nil : .milliseconds(10 * Int64(reportInterval))
-  }
-
-  /// Begins a train, or goes on with it, at what was asked for and may be.
-  private mutating func steer(_ request: ProbeRequestFrame, now: Instant) {
-    let received = min(request.receivedCount, nextSequence)
-    if request.train == train, pacer.rate > 0, received >= confirmed &+ limits.packetsToDouble {
-      allowed = min(max(allowed, min(2 * allowed, 4 * pacer.rate)), UInt64(limits.rate))
-      confirmed = received
-    }
-    let rate = min(UInt64(request.rate), allowed)
-    if request.rate == 0 {
-      pacer.stop()
-    } else if request.train != train {
-      train = request.train
-      confirmed = received
-      pacer.start(
-        rate: rate, payloadByteCount: Int(request.payloadByteCount), overhead: overhead,
-        count: Int(request.trainLimit), now: now)
-    } else {
-      pacer.change(rate: rate, overhead: overhead, now: now)
-    }
-  }
-
   package mutating func handle(_ packet: ProbePacketFrame, ecn: UInt8, now: Instant) {
     guard packet.run == run, !isOver else { return }
-    arrivals.record(packet.sequence, ecn: ecn, at: now)
+    reports.record(packet.sequence, ecn: ecn, at: now)
     if packet.isEcho, echoes.count < limits.echoes { echoes.append((packet.sequence, now)) }
   }
 
   /// Ends trains that nobody follows, and the run when its time is up.
   package mutating func handleTimeout(now: Instant) {
-    if now >= lastRequest + limits.patience {
-      if pacer.remaining > 0 { allowed = min(allowed, UInt64(limits.firstRate)) }
-      pacer.stop()
-    }
-    if now >= lastRequest + limits.silence || now >= began + limits.time { isOver = true }
+    if now >= lastRequest + limits.patience { train.lapse(limits) }
+    guard now >= lastRequest + limits.silence || now >= began + limits.time else { return }
+    if !isOver { state = .ended(.over) }
   }
 
   // MARK: - Commands
@@ -138,17 +114,16 @@ package struct ReflectorRun: Sendable {
   /// Ends the run with a word to the prober, for instance because a call has priority.
   package mutating func end(_ status: ProbeAnswerFrame.Status) {
     guard !isOver else { return }
-    pacer.stop()
-    ending = status
+    train.stop()
+    state = .ended(status)
     answer = ProbeAnswerFrame(run: run, number: number, status: status)
   }
 
   /// Ends the run without a word: its prober is somewhere else now. It is told when it asks.
   package mutating func stop() {
-    pacer.stop()
+    train.stop()
     answer = nil
-    wantsReport = false
-    isOver = true
+    if !isOver { state = .ended(.over) }
   }
 
   /// A run that is over is remembered for a while, so that what comes late does not begin it anew.
@@ -167,22 +142,19 @@ package struct ReflectorRun: Sendable {
     if let answer {
       answer.write(to: &packet)
       self.answer = nil
-      if answer.status != .accepted { isOver = true }
-      return note(packet.count + tagByteCount)
+      return countSent(packet.count + tagByteCount)
     }
     guard !isOver else { return false }
-    if isReportDue(now: now) {
-      let room = packet.freeCapacity - tagByteCount
-      arrivals.writeReport(
-        run: run, from: reported, isAskedFor: wantsReport, sentCount: nextSequence, room: room,
+    if reports.isDue(now: now) {
+      reports.write(
+        run: run, sentCount: nextSequence, room: packet.freeCapacity - tagByteCount,
         into: &packet)
-      wantsReport = false
-      return note(packet.count + tagByteCount)
+      return countSent(packet.count + tagByteCount)
     }
-    let isTrain = pacer.isDue(now: now) && now < lastRequest + limits.patience
-    guard isTrain || (!echoes.isEmpty && pacer.remaining == 0) else { return false }
+    let isTrain = isTrainDue(now: now)
+    guard isTrain || isEchoDue else { return false }
     writePacket(isTrain: isTrain, tagByteCount: tagByteCount, into: &packet, now: now)
-    return note(packet.count + tagByteCount)
+    return countSent(packet.count + tagByteCount)
   }
 
   @_lifetime(packet: copy packet)
@@ -200,30 +172,27 @@ package struct ReflectorRun: Sendable {
     }
     var length = ProbePacketFrame.payloadByteCounts.lowerBound
     if isTrain {
-      _ = pacer.take(now: now)
-      frame.train = train
-      length = pacer.payloadByteCount
+      train.countSent(now: now)
+      frame.train = train.id
+      length = train.pacer.payloadByteCount
     }
     frame.write(to: &packet, filling: length - tagByteCount)
   }
 
   /// Counts what is written; at the end of the budget the run is over.
-  private mutating func note(_ payloadByteCount: Int) -> Bool {
+  private mutating func countSent(_ payloadByteCount: Int) -> Bool {
     bytesSent += UInt64(payloadByteCount + overhead)
-    let next = UInt64(max(pacer.payloadByteCount, Datagram.maximumByteCount) + overhead)
+    let next = UInt64(max(train.pacer.payloadByteCount, Datagram.maximumByteCount) + overhead)
     if bytesSent + 2 * next > byteLimit { end(.budgetSpent) }
     return true
   }
 
-  private func isReportDue(now: Instant) -> Bool {
-    if wantsReport { return true }
-    return reportDeadline.map { $0 <= now } ?? false
+  private func isTrainDue(now: Instant) -> Bool {
+    train.pacer.isDue(now: now) && now < lastRequest + limits.patience
   }
 
-  private var reportDeadline: Instant? {
-    guard let reportDelay else { return nil }
-    return arrivals.oldestUnreported.map { $0 + reportDelay }
-  }
+  /// Echoes wait while a train is sent: they ride in it.
+  private var isEchoDue: Bool { !echoes.isEmpty && train.pacer.remaining == 0 }
 
   /// Whether a last word is still to be said.
   package var hasWords: Bool { answer != nil }
@@ -232,16 +201,15 @@ package struct ReflectorRun: Sendable {
   package func hasWordsDue(now: Instant) -> Bool {
     if answer != nil { return true }
     if isOver { return false }
-    let isTrain = pacer.isDue(now: now) && now < lastRequest + limits.patience
-    return isTrain || isReportDue(now: now) || (!echoes.isEmpty && pacer.remaining == 0)
+    return isTrainDue(now: now) || reports.isDue(now: now) || isEchoDue
   }
 
   package var nextDeadline: Instant? {
-    if answer != nil || (wantsReport && !isOver) { return .zero }
+    if answer != nil || (reports.isAskedFor && !isOver) { return .zero }
     guard !isOver else { return lastRequest + limits.silence }
-    var next = earliest(pacer.nextDeadline, reportDeadline)
-    if !echoes.isEmpty, pacer.remaining == 0 { next = .zero }
-    if pacer.remaining > 0 { next = earliest(next, lastRequest + limits.patience) }
+    var next = earliest(train.pacer.nextDeadline, reports.deadline)
+    if isEchoDue { next = .zero }
+    if train.pacer.remaining > 0 { next = earliest(next, lastRequest + limits.patience) }
     return earliest(next, min(lastRequest + limits.silence, began + limits.time))
   }
 }

@@ -1,22 +1,52 @@
 import Primitives
 
-/// What a prober makes of its packets (docs/protocol/probe.md §5).
-extension Prober {
-  func makeReport(_ ending: LineReport.Ending, now: Instant) -> LineReport {
+/// What a probe has measured so far, and the report about it (docs/protocol/probe.md §5).
+struct LineMeasurement: Sendable {
+  let plan: ProbePlan
+  let path: PathFacts
+  var up: ProbeSide
+  var down: ProbeSide
+  var trips = EchoTrips()
+  /// By how much packets of trains left later than planned, in ns.
+  private var lateness: [Int64] = []
+
+  init(_ plan: ProbePlan, path: PathFacts) {
+    self.plan = plan
+    self.path = path
+    up = ProbeSide(.uplink, plan: plan)
+    down = ProbeSide(.downlink, plan: plan)
+  }
+
+  subscript(direction: LineDirection) -> ProbeSide {
+    get { direction == .uplink ? up : down }
+    _modify {
+      if direction == .uplink { yield &up } else { yield &down }
+    }
+  }
+
+  mutating func appendLateness(_ nanoseconds: UInt64) {
+    lateness.append(Int64(clamping: nanoseconds))
+  }
+
+  // MARK: - The report
+
+  func makeReport(
+    _ ending: LineReport.Ending, schedule: ProbeSchedule, bytes: ProbeBytes, now: Instant
+  ) -> LineReport {
     var report = LineReport(plan: plan, path: path, ending: ending)
-    report.phases = phases
-    report.cost = cost(now: now)
-    guard !roundTrips.isEmpty else { return report }
+    report.phases = schedule.spans
+    report.cost = cost(bytes, seconds: Double(now.nanoseconds(since: schedule.began)) / 1e9)
+    guard !trips.isEmpty else { return report }
     report.idleRoundTrip = idleRoundTrip
-    if up.isProbed { report.uplink = directionReport(up, now: now) }
-    if down.isProbed { report.downlink = directionReport(down, now: now) }
+    if up.isProbed { report.uplink = directionReport(up, in: schedule.phase, now: now) }
+    if down.isProbed { report.downlink = directionReport(down, in: schedule.phase, now: now) }
     report.path.largestUplinkPacket = largest(up)
     report.path.largestDownlinkPacket = largest(down)
     let drift = ClockDrift(up: up.packets.entries, down: down.packets.entries)
     report.clock = ClockQuality(
       resolutionUs: 16, driftPpm: drift?.partsPerMillion, driftUncertaintyPpm: drift?.uncertainty,
       sendLatenessP95Us: DelaySummary(nanoseconds: lateness).map { $0.p95Ms * 1000 })
-    report.timeline = Timeline.points(up: up, down: down, began: began)
+    report.timeline = Timeline.points(up: up, down: down, began: schedule.began)
     let lacksBandwidth =
       (up.isProbed && report.uplink?.bandwidth == nil)
       || (down.isProbed && report.downlink?.bandwidth == nil)
@@ -24,13 +54,13 @@ extension Prober {
     return report
   }
 
-  private func cost(now: Instant) -> ProbeCost {
+  private func cost(_ bytes: ProbeBytes, seconds: Double) -> ProbeCost {
     var cost = ProbeCost()
-    cost.seconds = Double(now.nanoseconds(since: began)) / 1e9
-    cost.bytesSent = bytesSent
-    cost.bytesReceived = bytesReceived
-    cost.sendBudget = Self.byteBudget
-    cost.receiveBudget = byteLimitDown
+    cost.seconds = seconds
+    cost.bytesSent = bytes.sent
+    cost.bytesReceived = bytes.received
+    cost.sendBudget = Prober.byteBudget
+    cost.receiveBudget = bytes.downlinkLimit
     return cost
   }
 
@@ -39,7 +69,7 @@ extension Prober {
   }
 
   private var idleRoundTrip: RoundTripReport? {
-    guard var delay = DelaySummary(nanoseconds: roundTrips) else { return nil }
+    guard var delay = DelaySummary(nanoseconds: trips.idle) else { return nil }
     let upward = up.packets.limitingDelay { $0.part != .loaded }
     let downward = down.packets.limitingDelay { $0.part != .loaded }
     if let upward, let downward {
@@ -48,20 +78,22 @@ extension Prober {
       delay.minimumMs = min(delay.minimumMs, Double(least) / 1e6)
     }
     return RoundTripReport(
-      delay: delay, sent: max(echoesSent, roundTrips.count), answered: roundTrips.count)
+      delay: delay, sent: max(trips.sentCount, trips.idle.count), answered: trips.idle.count)
   }
 
   /// 2^32 µs in ns, after which both times that cross the wire repeat.
   private static let commonRange: Int64 = (1 << 32) * 1000
 
-  private func directionReport(_ side: ProbeSide, now: Instant) -> DirectionReport {
+  private func directionReport(
+    _ side: ProbeSide, in phase: ProbePhase, now: Instant
+  ) -> DirectionReport {
     let entries = side.packets.entries
     var report = DirectionReport(
       sent: entries.count, received: side.packets.receivedCount,
       reordered: side.packets.reordered, duplicated: side.packets.duplicated)
     var calm = LossCount()
     var loaded = LossCount()
-    let settled = settledCount(side, now: now)
+    let settled = settledCount(side, in: phase, now: now)
     for entry in entries.prefix(settled) {
       switch entry.part {
       case .idle, .steady: calm.add(entry)
@@ -83,11 +115,11 @@ extension Prober {
   }
 
   /// What was sent lately may be on its way, or its report may.
-  private func settledCount(_ side: ProbeSide, now: Instant) -> Int {
+  private func settledCount(_ side: ProbeSide, in phase: ProbePhase, now: Instant) -> Int {
     let entries = side.packets.entries
     let last = entries.lastIndex(where: \.isReceived) ?? -1
     guard side.direction == .uplink, phase == .finishing else { return last + 1 }
-    let recent = Int64(clamping: (now - roundTrip - .milliseconds(300)).nanoseconds)
+    let recent = Int64(clamping: (now - trips.roundTrip - .milliseconds(300)).nanoseconds)
     return max(last + 1, entries.firstIndex { $0.sent > recent } ?? entries.count)
   }
 
@@ -101,7 +133,7 @@ extension Prober {
   }
 
   private func loadedRoundTrip(_ side: ProbeSide) -> DelaySummary? {
-    guard let idle = DelaySummary(nanoseconds: roundTrips) else { return nil }
+    guard let idle = DelaySummary(nanoseconds: trips.idle) else { return nil }
     var quiet: [Int64] = []
     var loaded: [Int64] = []
     for entry in side.packets.entries where entry.isReceived {
@@ -140,24 +172,4 @@ extension Prober {
     let least = side.packets.leastDelay { $0.part == .steady }.map { Double($0) } ?? base
     return ForeignGaps.isSeen(in: entries.filter { $0.part == .loaded }, base: min(base, least))
   }
-}
-
-/// Counts losses and how they cluster.
-struct LossCount: Sendable {
-  private var sent = 0
-  private var lost = 0
-  private var bursts = 0
-  private var wasLost = false
-
-  mutating func add(_ entry: TestPackets.Entry) {
-    sent += 1
-    if !entry.isReceived {
-      lost += 1
-      if !wasLost { bursts += 1 }
-    }
-    wasLost = !entry.isReceived
-  }
-
-  var estimate: ShareEstimate? { ShareEstimate(hits: lost, of: sent) }
-  var meanBurst: Double? { bursts > 0 ? Double(lost) / Double(bursts) : nil }
 }

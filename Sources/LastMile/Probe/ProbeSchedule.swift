@@ -1,0 +1,69 @@
+import Primitives
+
+/// Where a probe is: its phase, those before it, and when the timed ones end.
+struct ProbeSchedule: Sendable {
+  let began: Instant
+  private(set) var phase = ProbePhase.asking
+  private(set) var phaseBegan: Instant
+  /// The phases that are over.
+  private(set) var spans: [PhaseSpan] = []
+  private(set) var steadyEnds = Instant.zero
+  private(set) var loadEnds = Instant.zero
+  /// What the loaded phases take, each.
+  private var loadTime = Duration.zero
+  private let length: Duration
+
+  init(_ plan: ProbePlan, now: Instant) {
+    began = now
+    phaseBegan = now
+    length = .nanoseconds(Int64(plan.seconds * 1e9))
+  }
+
+  /// The probe's deadline, with time to reckon.
+  var deadline: Instant { began + length - Self.reckoning }
+
+  mutating func enter(_ next: ProbePhase, now: Instant) {
+    closePhase(now: now)
+    phase = next
+    phaseBegan = now
+  }
+
+  /// The phase is over, and so may be the probe.
+  mutating func closePhase(now: Instant) {
+    spans.append(
+      PhaseSpan(
+        phase: phase, from: Double(phaseBegan.nanoseconds(since: began)) / 1e9,
+        to: Double(now.nanoseconds(since: began)) / 1e9))
+  }
+
+  /// The time since the phase began is at least so long.
+  func hasLasted(_ time: Duration, now: Instant) -> Bool { now >= phaseBegan + time }
+
+  /// How long the steady part may take if what follows has as much time as it needs, in seconds.
+  ///
+  /// - Parameter loads: How many loaded phases follow.
+  func steadySeconds(roundTrip: Duration, loads: Double, now: Instant) -> Double {
+    let finish = Double(roundTrip.nanoseconds) / 1e9 + 0.45
+    let left = max(0.6, Double(deadline.nanoseconds(since: now)) / 1e9 - finish)
+    // Loss wants as many packets as the rate does.
+    return left / (1 + max(1, loads) * Self.loadShare)
+  }
+
+  mutating func beginSteady(seconds: Double, now: Instant) {
+    steadyEnds = now + .nanoseconds(Int64(seconds * 1e9))
+    loadTime = .nanoseconds(Int64(seconds * Self.loadShare * 1e9))
+  }
+
+  /// The steady part began too high: it takes longer, and the load has less time.
+  mutating func prolongSteady() {
+    steadyEnds = steadyEnds + Self.retreatTime
+    loadTime = max(.milliseconds(400), loadTime - Self.retreatTime)
+  }
+
+  mutating func beginLoad(now: Instant) { loadEnds = now + loadTime }
+
+  private static let reckoning = Duration.milliseconds(100)
+  private static let retreatTime = Duration.milliseconds(150)
+  /// A loaded phase against the steady part.
+  static let loadShare = 1.1
+}
