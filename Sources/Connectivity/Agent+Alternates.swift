@@ -6,22 +6,19 @@ extension Agent {
   /// Which own addresses may be sent from besides the routes' choice.
   package mutating func setAlternates(_ sources: [AlternateSource]) {
     alternates = sources
-    paths.removeAll { path in
-      path.isAlternate && path.path != selectedPath
-        && !sources.contains { $0.local == path.path.local }
-    }
+    paths.keepAlternates(sources, selected: selectedPath)
   }
 
   /// Challenges every address of the peer from the alternate sources as well.
   mutating func checkAlternates(now: Instant) {
     guard !alternates.isEmpty else { return }
-    let remotes = paths.filter { $0.path.local.isUnspecified }
+    let remotes = paths.paths.filter(\.isRouted)
     for remote in remotes {
       for source in alternates where source.family == remote.path.remote.family {
         let pair = DatagramPath(remote.path.remote, local: source.local)
-        guard path(pair) == nil, let index = learn(pair, isAlternate: true, now: now) else {
-          continue
-        }
+        guard paths.index(pair) == nil,
+          let index = paths.learn(pair, isAlternate: true, selected: selectedPath, now: now)
+        else { continue }
         paths[index].renewedAt = remote.renewedAt
       }
     }
@@ -32,15 +29,16 @@ extension Agent {
   mutating func answerDoubt(_ asked: DatagramPath, now: Instant) {
     guard let selectedPath, asked != selectedPath, let heardSelected,
       now >= heardSelected + policy.longestSilence,
-      doubtedAt.map({ now >= $0 + policy.newSuspicion }) ?? true
+      doubt.maySearch(after: policy.newSuspicion, now: now)
     else { return }
-    doubt(now: now)
+    searchPaths(now: now)
   }
 
   /// The first path has not answered four challenges in 700 ms, and no other has: perhaps it is the
   /// uplink that the routes choose.
   mutating func widenSearch(after index: Int, now: Instant) {
-    guard selectedPath == nil, !paths[index].isAlternate, paths[index].attempts == Self.patience
+    guard selectedPath == nil, !paths[index].isAlternate,
+      paths[index].round.attempts == Self.patience
     else { return }
     checkAlternates(now: now)
   }
@@ -48,26 +46,12 @@ extension Agent {
   /// Challenges of a round that the routes' choice has for itself.
   private static let patience = 4
 
-  /// Whether the peer has answered from there, whichever own address it was asked by.
-  func isProven(_ remote: SocketAddress) -> Bool {
-    paths.contains { $0.path.remote == remote && $0.wasProven }
-  }
-
   /// Whether media leaves from an alternate source.
-  var isOnAlternate: Bool {
-    selectedPath.flatMap { path($0) }.map { paths[$0].isAlternate } ?? false
-  }
+  var isOnAlternate: Bool { paths[selectedPath]?.isAlternate ?? false }
 
   /// When the routes' choice is asked again while an alternate source is used.
   func routedRetryTime(_ path: RemotePath) -> Instant? {
-    guard isOnAlternate, path.path.local.isUnspecified, isProven(path.path.remote) else {
-      return nil
-    }
-    return path.outstanding.last.map { $0.sentAt + policy.directRetry }
-  }
-
-  /// The quickest valid path that leaves by the routes' choice.
-  func quickestRouted(among others: [RemotePath]) -> DatagramPath? {
-    others.filter { $0.path.local.isUnspecified }.min { $0.roundTrip < $1.roundTrip }?.path
+    guard isOnAlternate, path.isRouted, paths.isProven(path.path.remote) else { return nil }
+    return path.round.lastUnanswered.map { $0 + policy.directRetry }
   }
 }

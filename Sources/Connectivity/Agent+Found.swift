@@ -9,18 +9,21 @@ extension Agent {
   }
 
   package var kind: PathKind? {
-    selectedPath.flatMap { path($0) }.map { paths[$0].kind }
+    paths[selectedPath]?.kind
   }
 
   /// Of the selected path, smoothed.
   package var roundTrip: Duration? {
-    selectedPath.flatMap { path($0) }.map { .nanoseconds(paths[$0].roundTrip) }
+    paths[selectedPath].map { .nanoseconds($0.proof.roundTrip) }
   }
 
   /// How many addresses of the peer are known.
-  package var pathCount: Int { paths.count }
+  package var pathCount: Int { paths.paths.count }
 
   package func isValid(_ address: SocketAddress) -> Bool {
-    paths.contains { $0.path.remote == address && $0.isValid }
+    paths.paths.contains { $0.path.remote == address && $0.isValid }
   }
+
+  /// What became of each address of the peer: candidates in its order, then learnt ones.
+  package var fates: [PathFate] { paths.fates }
 }

@@ -17,50 +17,19 @@ extension Agent {
       return addCandidates(candidates, byRelay: byRelay, now: now)
     }
     if mayPeerBeAway { unprovenChecks.allowMore(now: now) }
-    forgetAllBut(offered.map(\.address))
-    if byRelay { addRelayPairs(offered, now: now) }
-    for candidate in offered.reversed() { renew(candidate, now: now) }
-    guard let selectedPath, let current = path(selectedPath) else { return }
-    if !offered.contains(where: { $0.address == selectedPath.remote }) { renewedAt = now }
-    suspectedAt = suspectedAt ?? now
-    isSaidToBeUnheard = true
+    paths.forgetAllBut(offered.map(\.address), selected: selectedPath)
+    if byRelay { paths.addRelayPairs(offered, checkAt: now + policy.relayHeadStart) }
+    for candidate in offered.reversed() { paths.renew(candidate, now: now) }
+    guard let selectedPath, let current = paths.index(selectedPath) else { return }
+    doubt.handleRenewal(
+      isElsewhere: !offered.contains { $0.address == selectedPath.remote }, now: now)
     checkAlternates(now: now)
-    if paths[current].isRoundOver { paths[current].beginRound(at: now) }
+    paths[current].beginRoundIfOver(at: now)
   }
 
   /// Asks every path, because the own addresses have changed.
   package mutating func checkAll(now: Instant) {
     guard selectedPath != nil else { return }
-    doubt(now: now)
-  }
-
-  private mutating func forgetAllBut(_ offered: [SocketAddress]) {
-    paths.removeAll { path in
-      path.origin != .peerReflexive && !path.isValid && path.path != selectedPath
-        && !offered.contains(path.path.remote)
-    }
-    // Old addresses that have answered stay while there is room for the new ones.
-    var room = PathLimits.remoteCandidates - offered.count
-    paths.removeAll { path in
-      guard path.origin != .peerReflexive, path.path.local.isUnspecified,
-        !offered.contains(path.path.remote)
-      else { return false }
-      room -= 1
-      return room < 0 && path.path != selectedPath
-    }
-  }
-
-  private mutating func renew(_ candidate: Candidate, now: Instant) {
-    noteOffered(candidate)
-    let known = paths.indices.filter { paths[$0].path.remote == candidate.address }
-    for index in known {
-      paths[index].renewedAt = now
-      if paths[index].isRoundOver { paths[index].beginRound(at: now) }
-    }
-    guard !known.contains(where: { paths[$0].path.local.isUnspecified }) else { return }
-    var path = RemotePath(
-      DatagramPath(candidate.address), PathOrigin(candidate.kind), checkAt: now)
-    path.renewedAt = now
-    paths.insert(path, at: 0)
+    searchPaths(now: now)
   }
 }

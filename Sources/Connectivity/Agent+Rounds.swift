@@ -2,8 +2,6 @@ package import Primitives
 
 /// Rounds of checks: which path is challenged when (docs/protocol/calling.md §4).
 extension Agent {
-  func path(_ path: DatagramPath) -> Int? { paths.firstIndex { $0.path == path } }
-
   /// Until one is answered there is a limit; the last part of it is for addresses from which a
   /// challenge of the peer has come, so that a late peer is still answered by checks. Later there
   /// is one for what the peer says of itself: false candidates must not make a weapon of us.
@@ -16,29 +14,29 @@ extension Agent {
   }
 
   /// A check goes out; those on the peer's mere word are counted until a new address answers.
-  mutating func noteUnprovenCheck(_ index: Int) {
+  mutating func countUnprovenCheck(_ index: Int) {
     if lastAnswer != nil, isOnWord(paths[index]) { unprovenChecks.count += 1 }
   }
 
   /// Whether nothing but the peer's word says that it is there.
   private func isOnWord(_ path: RemotePath) -> Bool {
     guard path.isAlternate || path.origin != .peerReflexive else { return false }
-    return !isProven(path.path.remote)
+    return !paths.isProven(path.path.remote)
   }
 
   /// The peer can reach us from there: so perhaps we can reach it now (RFC 8445 §7.3.1.4).
   mutating func triggerCheck(_ index: Int, now: Instant) {
     paths[index].hasChallenged = true
-    guard paths[index].nextCheckAt == nil,
-      paths[index].outstanding.last.map({ $0.sentAt + policy.lastRepetition <= now }) ?? true
+    guard paths[index].round.isOver,
+      paths[index].round.lastUnanswered.map({ $0 + policy.lastRepetition <= now }) ?? true
     else { return }
-    paths[index].beginRound(at: now)
+    paths[index].round.begin(at: now)
   }
 
   /// First challenges keep the pace; repetitions, and those of a race, do not wait.
   func checkTime(_ path: RemotePath) -> Instant? {
-    guard let due = path.nextCheckAt else { return nil }
-    guard path.attempts == 0, path.opening == nil, path.path != rival,
+    guard let due = path.round.nextAt else { return nil }
+    guard path.round.attempts == 0, path.round.opening == nil, path.path != doubt.rival,
       path.path != selectedPath, let lastNewCheck
     else { return due }
     let isUrgent = path.renewedAt != nil || path.isAlternate
@@ -48,39 +46,38 @@ extension Agent {
   /// When a path whose round is over is checked again: a valid one to keep it, others as long as
   /// none is valid.
   func restartTime(_ path: RemotePath) -> Instant? {
-    guard path.nextCheckAt == nil else { return nil }
-    if let last = path.outstanding.last {
-      // Unanswered: wait as long as the last repetition did.
-      let again = last.sentAt + policy.lastRepetition
+    guard path.round.isOver else { return nil }
+    if let last = path.round.lastUnanswered {
+      // Wait as long as the last repetition did.
+      let again = last + policy.lastRepetition
       let isDue = path.isValid || lastAnswer == nil || path.path == selectedPath
       return isDue ? again : directRetryTime(path) ?? routedRetryTime(path)
     }
     guard !path.isAlternate || path.path == selectedPath else { return nil }
-    return path.answeredAt.map { $0 + policy.revalidation }
+    return path.proof.answeredAt.map { $0 + policy.revalidation }
   }
 
   mutating func restartRounds(now: Instant) {
     for index in paths.indices {
       guard let again = restartTime(paths[index]), again <= now else { continue }
-      let isUnanswered = !paths[index].outstanding.isEmpty
-      if isUnanswered, paths[index].path == selectedPath { return doubt(now: now) }
-      if isUnanswered { paths[index].isValid = false }
-      paths[index].beginRound(at: now)
+      let isUnanswered = paths[index].round.lastUnanswered != nil
+      if isUnanswered, paths[index].path == selectedPath { return searchPaths(now: now) }
+      if isUnanswered { paths[index].proof.expire() }
+      paths[index].round.begin(at: now)
     }
   }
 
   /// Whether a new round may find anything: another uplink was silent perhaps because the peer was.
   private func isWorthAsking(_ path: RemotePath) -> Bool {
-    path.isWorthAsking || path.isAlternate && isProven(path.path.remote)
+    path.isWorthAsking || path.isAlternate && paths.isProven(path.path.remote)
   }
 
   /// The selected path is silent, or did not answer a whole round: all paths are checked that have
   /// ever answered, and the others three times.
-  mutating func doubt(now: Instant) {
-    suspectedAt = suspectedAt ?? now
-    doubtedAt = now
+  mutating func searchPaths(now: Instant) {
+    doubt.search(now: now)
     for index in paths.indices where isWorthAsking(paths[index]) {
-      paths[index].beginRound(at: now)
+      paths[index].round.begin(at: now)
     }
     checkAlternates(now: now)
   }
@@ -88,9 +85,9 @@ extension Agent {
   /// When silence next begins, or keeps on, to be suspicious.
   var doubtDeadline: Instant? {
     guard let silentAt else { return nil }
-    guard let doubtedAt else { return silentAt }
-    let isNew = hearing.last.map { $0 > doubtedAt } ?? false
-    return max(silentAt, doubtedAt + (isNew ? policy.newSuspicion : policy.suspicionPeriod))
+    guard let lastSearch = doubt.lastSearch else { return silentAt }
+    let isNew = hearing.last.map { $0 > lastSearch } ?? false
+    return max(silentAt, lastSearch + (isNew ? policy.newSuspicion : policy.suspicionPeriod))
   }
 
   /// When the peer will have been silent for longer than it should; `nil` = it may be.
@@ -98,34 +95,12 @@ extension Agent {
 
   /// When a successor that has answered already takes over.
   var overdueDeadline: Instant? {
-    guard successor != nil, let selectedPath, let index = path(selectedPath) else { return nil }
-    return paths[index].overdueAt
+    guard successor != nil else { return nil }
+    return paths[selectedPath]?.overdueAt
   }
 
-  /// The path of `source`, a new one if it is unknown; `nil` when there is no room. An address that
-  /// the peer offered keeps its origin at every own address that it reaches.
-  mutating func learn(
-    _ source: DatagramPath, isAlternate: Bool = false, now: Instant
-  ) -> Int? {
-    if let known = path(source) { return known }
-    guard !source.remote.isUnsendable else { return nil }
-    let origin = paths.first { $0.path.remote == source.remote }?.origin ?? .peerReflexive
-    let isReflexive = origin == .peerReflexive && !isAlternate
-    let isAlike = { (path: RemotePath) in
-      let isLearnt = path.origin == .peerReflexive && !path.isAlternate
-      return isReflexive ? isLearnt : !isLearnt && !path.path.local.isUnspecified
-    }
-    if paths.count(where: isAlike)
-      >= (isReflexive ? PathLimits.peerReflexive : PathLimits.otherLocalAddresses)
-    {
-      guard
-        let stale = paths.firstIndex(where: {
-          isAlike($0) && !$0.isValid && $0.path != selectedPath && $0.nextCheckAt == nil
-        })
-      else { return nil }
-      paths.remove(at: stale)
-    }
-    paths.append(RemotePath(source, origin, isAlternate: isAlternate, checkAt: now))
-    return paths.count - 1
+  /// The best path besides the selected one that has answered since that is doubted.
+  var successor: DatagramPath? {
+    doubt.since.flatMap { paths.successor(of: selectedPath, since: $0) }
   }
 }

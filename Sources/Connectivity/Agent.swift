@@ -28,32 +28,21 @@ package struct Agent: Sendable {
   private var random: RandomSource
   /// Own addresses to send from when the routes' choice carries nothing.
   var alternates: [AlternateSource] = []
-  /// At most 8 + 4 + 8 + 2 (`PathLimits`); candidates in the peer's order, then learnt ones as they
-  /// appeared.
-  var paths: [RemotePath] = []
+  var paths = PathTable()
   private var responses: [Probe] = []
   var lastNewCheck: Instant?
   /// When a challenge of ours was last answered.
-  package internal(set) var lastAnswer: Instant?
+  package private(set) var lastAnswer: Instant?
   /// When the peer was last heard, and how far apart its packets are.
   var hearing = Hearing()
   /// The same, from the selected address.
-  var heardSelected: Instant?
-  /// Since when the selected path is doubted; `nil` = it is not.
-  var suspectedAt: Instant?
-  /// When silence last made us check all paths.
-  var doubtedAt: Instant?
-  /// Since when the peer says that it is elsewhere than where we send to.
-  var renewedAt: Instant?
-  /// The peer says that it does not hear us: only an answered challenge refutes that.
-  var isSaidToBeUnheard = false
+  private(set) var heardSelected: Instant?
+  /// Of the selected path.
+  var doubt = PathDoubt()
   /// Checks to addresses that have never answered, since one last did for the first time.
   var unprovenChecks = UnprovenChecks()
   /// Both sides let the other be away for minutes.
   package var mayPeerBeAway = false
-  /// The address a packet with the highest number came from first, while it races with the
-  /// selected one.
-  var rival: DatagramPath?
   /// Where the peer was heard from last while no address is proven.
   var heardFrom: DatagramPath?
 
@@ -63,7 +52,7 @@ package struct Agent: Sendable {
   package private(set) var changes = 0
   /// How the peer last saw us.
   package private(set) var seenAs: SocketAddress?
-  package internal(set) var counters = PathCounters()
+  package private(set) var counters = PathCounters()
 
   package init(policy: PathPolicy = .standard, random: RandomSource) {
     self.policy = policy
@@ -79,22 +68,15 @@ package struct Agent: Sendable {
   ///   - byRelay: Whether there is a relay of our own. It is the way to the peer's relay where
   ///     nothing else gets out. To other candidates it is used once the peer comes by it.
   ///   - opening: How long the peer needs to learn our candidates, where it does not know them yet.
-  ///     Until then only the way out to its translators is opened (`RemotePath.opening`).
+  ///     Until then only the way out to its translators is opened (`ChallengeRound.opening`).
   package mutating func addCandidates(
     _ candidates: [Candidate], byRelay: Bool = false, opening: Duration? = nil, now: Instant
   ) {
-    if byRelay { addRelayPairs(candidates, now: now) }
+    let afterDirect = now + policy.relayHeadStart
+    if byRelay { paths.addRelayPairs(candidates, checkAt: afterDirect) }
     for candidate in candidates.prefix(PathLimits.remoteCandidates) {
-      noteOffered(candidate)
-      let known = paths.count { $0.origin != .peerReflexive && $0.path.local.isUnspecified }
-      guard known < PathLimits.remoteCandidates, !candidate.address.isUnsendable,
-        path(DatagramPath(candidate.address)) == nil
-      else { continue }
-      let checkAt = candidate.kind == .relayed ? now + policy.relayHeadStart : now
-      var path = RemotePath(
-        DatagramPath(candidate.address), PathOrigin(candidate.kind), checkAt: checkAt)
-      if path.origin == .serverReflexive { path.opening = opening }
-      paths.insert(path, at: known)
+      let checkAt = candidate.kind == .relayed ? afterDirect : now
+      paths.add(candidate, opening: opening, checkAt: checkAt)
     }
   }
 
@@ -106,22 +88,23 @@ package struct Agent: Sendable {
     token: UInt64, from source: SocketAddress, to local: LocalAddressID = .unspecified,
     byteCount: Int, now: Instant
   ) {
-    guard let index = learn(DatagramPath(source, local: local), now: now) else {
+    let source = DatagramPath(source, local: local)
+    guard let index = paths.learn(source, selected: selectedPath, now: now) else {
       return counters.ignored &+= 1
     }
     answerDoubt(paths[index].path, now: now)
     if !paths[index].isValid {
       triggerCheck(index, now: now)
       noteUnproven(index, byteCount: byteCount)
-      guard paths[index].allowedByteCount >= PathLimits.checkByteCount else {
+      guard paths[index].unproven.allowed >= PathLimits.checkByteCount else {
         return counters.responsesRefused &+= 1
       }
-      paths[index].answeredByteCount += PathLimits.checkByteCount
+      paths[index].unproven.countAnswered(PathLimits.checkByteCount)
     }
     // Who sends can be reached: ours to it may have been too early (RFC 8445 §7.3.1.4).
     paths[index].trigger(at: now)
     guard responses.count < PathLimits.responses else { return counters.responsesRefused &+= 1 }
-    responses.append(Probe(address: source, local: local, token: token))
+    responses.append(Probe(address: source.remote, local: local, token: token))
   }
 
   /// A PATH_RESPONSE opened.
@@ -132,26 +115,26 @@ package struct Agent: Sendable {
     seenAs: SocketAddress, now: Instant
   ) -> PathChange? {
     let source = DatagramPath(source, local: local)
-    guard let index = path(source) else {
+    guard let index = paths.index(source) else {
       counters.ignored &+= 1
       return nil
     }
-    let wasProven = paths[index].wasProven
-    let knownAs = paths[index].seenAs
-    guard paths[index].takeAnswer(token, now: now) else {
+    let wasProven = paths[index].proof.wasProven
+    let knownAs = paths[index].proof.seenAs
+    guard paths[index].handleAnswer(token, now: now) else {
       counters.ignored &+= 1
       return nil
     }
     if !wasProven { unprovenChecks = UnprovenChecks() }
     lastAnswer = now
     self.seenAs = seenAs
-    paths[index].seenAs = seenAs
+    paths[index].proof.seenAs = seenAs
     counters.answers &+= 1
     let change = conclude(answeredBy: source, now: now)
     guard change == nil, source == selectedPath, let knownAs, knownAs != seenAs else {
       return change
     }
-    return noteOwnMove()
+    return ownMove()
   }
 
   /// A packet opened. The usual case, from the selected address, costs a comparison and a store.
@@ -168,25 +151,27 @@ package struct Agent: Sendable {
     let source = DatagramPath(source, local: local)
     if source == selectedPath {
       heardSelected = now
-      if !isSaidToBeUnheard { suspectedAt = nil }
+      doubt.handlePacket()
       return
     }
     guard isHighestYet else { return }
     guard selectedPath != nil else {
       // It reaches us from there: a challenge goes back at once (RFC 8445 §7.3.1.4).
-      guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
+      guard let index = paths.learn(source, selected: nil, now: now) else {
+        return counters.ignored &+= 1
+      }
       triggerCheck(index, now: now)
       paths[index].trigger(at: now)
       return noteUnproven(index, byteCount: byteCount)
     }
-    if path(source).map({ paths[$0].isValid }) != true {
+    if paths[source]?.isValid != true {
       race(source, byteCount: byteCount, now: now)
     } else if let heardSelected, now >= heardSelected + policy.longestSilence,
-      doubtedAt.map({ now >= $0 + policy.suspicionPeriod }) ?? true
+      doubt.maySearch(after: policy.suspicionPeriod, now: now)
     {
       // The peer sends from another address that is valid. It may choose so; but is it still at
       // the one that we send to?
-      doubt(now: now)
+      searchPaths(now: now)
     }
   }
 
@@ -195,19 +180,21 @@ package struct Agent: Sendable {
   /// whichever fits the way. Nor is another address of ours. Those take over only if the old path
   /// does not answer.
   private mutating func race(_ source: DatagramPath, byteCount: Int, now: Instant) {
-    guard let index = learn(source, now: now) else { return counters.ignored &+= 1 }
+    guard let index = paths.learn(source, selected: selectedPath, now: now) else {
+      return counters.ignored &+= 1
+    }
     noteUnproven(index, byteCount: byteCount)
-    let isOver = paths[index].nextCheckAt == nil
-    guard rival != source || isOver else { return }
-    rival = source
+    let isOver = paths[index].round.isOver
+    guard doubt.rival != source || isOver else { return }
+    doubt.rival = source
     if paths[index].origin != .peerReflexive || source.remote == selected
       || paths[index].isRelayed
     {
-      suspectedAt = suspectedAt ?? now
+      doubt.begin(now: now)
     }
-    if isOver { paths[index].beginRound(at: now) }
-    if let old = selectedPath.flatMap({ path($0) }), paths[old].nextCheckAt == nil {
-      paths[old].beginRound(at: now)
+    paths[index].beginRoundIfOver(at: now)
+    if let old = selectedPath.flatMap({ paths.index($0) }) {
+      paths[old].beginRoundIfOver(at: now)
     }
   }
 
@@ -216,12 +203,12 @@ package struct Agent: Sendable {
   package mutating func setExpectsMedia(_ expects: Bool, now: Instant) {
     let expected: Hearing.Expectation = expects ? .media : .keepAlive
     if expected != hearing.expectation { hearing.begin(expected, now: now) }
-    if !expects { suspectedAt = nil }
+    if !expects { doubt.endSilence() }
   }
 
   /// Does whatever is due besides sending.
   package mutating func handleTimeout(now: Instant) -> PathChange? {
-    if let deadline = doubtDeadline, deadline <= now { doubt(now: now) }
+    if let deadline = doubtDeadline, deadline <= now { searchPaths(now: now) }
     restartRounds(now: now)
     return replaceOverdue(now: now)
   }
@@ -234,14 +221,14 @@ package struct Agent: Sendable {
       guard let due = checkTime(paths[index]), due <= now else { continue }
       var probe = Probe(
         address: paths[index].path.remote, local: paths[index].path.local, token: random.next())
-      noteUnprovenCheck(index)
+      countUnprovenCheck(index)
       counters.checks &+= 1
-      if paths[index].noteOpening(probe.token, now: now) {
+      if paths[index].round.appendOpening(probe.token, now: now) {
         probe.path.hopLimit = policy.openingHopLimit
         return probe
       }
-      if paths[index].attempts == 0 { lastNewCheck = now }
-      paths[index].noteChallenge(probe.token, policy, now: now)
+      if paths[index].round.attempts == 0 { lastNewCheck = now }
+      paths[index].round.appendChallenge(probe.token, policy, now: now)
       widenSearch(after: index, now: now)
       return probe
     }
@@ -254,7 +241,7 @@ package struct Agent: Sendable {
   }
 
   /// The peer sees us at another address than before.
-  private mutating func noteOwnMove() -> PathChange? {
+  private mutating func ownMove() -> PathChange? {
     guard let selected, let kind else { return nil }
     changes += 1
     return PathChange(from: selected, to: selected, kind: kind, cause: .ownAddress)
@@ -268,7 +255,7 @@ package struct Agent: Sendable {
   /// When `handleTimeout` or `pollCheck` next has something to do.
   package var nextDeadline: Instant? {
     var deadline = doubtDeadline
-    for path in paths where mayCheck(path) {
+    for path in paths.paths where mayCheck(path) {
       deadline = earliest(deadline, checkTime(path) ?? restartTime(path))
     }
     return earliest(deadline, overdueDeadline)
@@ -277,88 +264,59 @@ package struct Agent: Sendable {
   // MARK: Selection
 
   private mutating func conclude(answeredBy source: DatagramPath, now: Instant) -> PathChange? {
-    guard let selectedPath, let current = path(selectedPath), let index = path(source) else {
+    guard let selectedPath, let current = paths.index(selectedPath),
+      let index = paths.index(source)
+    else {
       return select(source, .found, now: now)
     }
     if source == selectedPath {
       // The old address is alive: it keeps its place.
-      rival = nil
-      suspectedAt = nil
-      renewedAt = nil
-      isSaidToBeUnheard = false
+      doubt.settle()
       hearing.noteAnswer(now: now)
       heardSelected = now
-      return takeBetter(than: current, now: now)
+      return selectBetter(than: current, now: now)
     }
     let isWorse = paths[index].isRelayed && !paths[current].isRelayed
-    if source == rival, source.remote != selected, paths[index].origin == .peerReflexive, !isWorse {
+    if source == doubt.rival, source.remote != selected, paths[index].origin == .peerReflexive,
+      !isWorse
+    {
       return select(source, .moved, now: now)
     }
-    if let renewedAt, paths[index].renewedAt == renewedAt, !paths[index].isAlternate {
+    if let renewedAt = doubt.renewedAt, paths[index].renewedAt == renewedAt,
+      !paths[index].isAlternate
+    {
       return select(source, .moved, now: now)
     }
-    return takeBetter(than: current, now: now) ?? replaceOverdue(now: now)
+    return selectBetter(than: current, now: now) ?? replaceOverdue(now: now)
   }
 
-  /// A direct path instead of a relayed one, however slow; never the other way. Of the same kind
-  /// the quickest other path that owes no answer, if the selected one is so much slower by its
-  /// average and by its last answer, and has answered twice: one slow answer may be a busy host's.
-  private mutating func takeBetter(than current: Int, now: Instant) -> PathChange? {
-    let old = min(paths[current].roundTrip, paths[current].latestRoundTrip)
-    let isRelayed = paths[current].isRelayed
-    var others = paths.filter {
-      $0.isValid && $0.outstanding.isEmpty && $0.path != paths[current].path && !$0.isAlternate
-    }
-    let direct = others.filter { !$0.isRelayed }.min { $0.roundTrip < $1.roundTrip }
-    if isRelayed, let direct { return select(direct.path, .better, now: now) }
-    others.removeAll { $0.isRelayed != isRelayed }
-    if paths[current].isAlternate, let routed = quickestRouted(among: others) {
-      return select(routed, .better, now: now)
-    }
-    guard let best = others.min(by: { $0.roundTrip < $1.roundTrip }),
-      old - best.roundTrip >= policy.switchMargin.nanoseconds,
-      best.roundTrip * 100 <= old * policy.switchPercent
-    else { return nil }
-    guard paths[current].answers > 1 else {
-      if paths[current].nextCheckAt == nil { paths[current].beginRound(at: now) }
+  /// Selects a path that is better than the current one. One that is only quicker waits until the
+  /// current one has answered twice: one slow answer may be a busy host's.
+  private mutating func selectBetter(than current: Int, now: Instant) -> PathChange? {
+    guard let better = paths.better(than: paths[current], policy) else { return nil }
+    guard !better.isForSpeed || paths[current].proof.answers > 1 else {
+      paths[current].beginRoundIfOver(at: now)
       return nil
     }
-    return select(best.path, .better, now: now)
+    return select(better.path, .better, now: now)
   }
 
   /// The selected path is doubted, its challenge is overdue, and another has answered since: the
   /// best of those takes over.
   private mutating func replaceOverdue(now: Instant) -> PathChange? {
-    guard let selectedPath, let current = path(selectedPath), paths[current].isOverdue(now: now)
-    else { return nil }
+    guard let current = paths[selectedPath], current.isOverdue(now: now) else { return nil }
     return successor.flatMap { select($0, .failed, now: now) }
-  }
-
-  /// The best path besides the selected one that has answered since that is doubted: a direct one,
-  /// if there is one; of those one by the routes' choice, if there is one; then the quickest.
-  var successor: DatagramPath? {
-    guard let suspectedAt else { return nil }
-    var best: RemotePath?
-    for path in paths where path.isValid && path.path != selectedPath {
-      guard let answeredAt = path.answeredAt, answeredAt >= suspectedAt else { continue }
-      if best.map({ $0.rank <= path.rank }) != true { best = path }
-    }
-    return best?.path
   }
 
   private mutating func select(
     _ path: DatagramPath, _ cause: PathChange.Cause, now: Instant
   ) -> PathChange? {
-    guard let index = self.path(path) else { return nil }
-    let change = PathChange(
-      from: selected, to: path.remote, kind: paths[index].kind, cause: cause)
+    guard let kind = paths[path]?.kind else { return nil }
+    let change = PathChange(from: selected, to: path.remote, kind: kind, cause: cause)
     if selectedPath != nil { changes += 1 }
     selectedPath = path
     heardSelected = now
-    rival = nil
-    suspectedAt = nil
-    renewedAt = nil
-    isSaidToBeUnheard = false
+    doubt.settle()
     return change
   }
 }

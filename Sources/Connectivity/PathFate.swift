@@ -22,24 +22,3 @@ package struct PathFate: Hashable, Sendable {
     self.hasChallenged = hasChallenged
   }
 }
-
-extension Agent {
-  /// What became of each address of the peer: candidates in its order, then learnt ones.
-  package var fates: [PathFate] {
-    var fates: [PathFate] = []
-    for path in paths {
-      var fate = PathFate(
-        path.path.remote, path.origin, checks: path.checks, isAnswered: path.wasProven,
-        hasChallenged: path.hasChallenged)
-      if let known = fates.firstIndex(where: { $0.address == fate.address }) {
-        fate.checks += fates[known].checks
-        fate.isAnswered = fate.isAnswered || fates[known].isAnswered
-        fate.hasChallenged = fate.hasChallenged || fates[known].hasChallenged
-        fates[known] = fate
-      } else {
-        fates.append(fate)
-      }
-    }
-    return fates
-  }
-}
