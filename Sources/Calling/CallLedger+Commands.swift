@@ -14,8 +14,8 @@ extension CallLedger {
   ) throws(CallRefusal) {
     guard room > 0, openCall(with: peer) == nil else { throw .busy }
     guard peer != ownID else { throw .ownID }
-    guard !seen.contains(callID) else { throw .callIDInUse }
-    seen.insert(callID, now: now)
+    guard !filter.seen.contains(callID) else { throw .callIDInUse }
+    filter.insert(callID, now: now)
     familiars.insert(peer)
     var call = OpenCall(callID, peer, .caller, zero: zero ?? now)
     call.outgoing = OutgoingInvitation(ringTimeout: ringTimeout, now: now)

@@ -49,11 +49,9 @@ extension CallLedger {
       handle(.invite, callID, from: peer, now: now)
       return .repeated
     }
-    guard !seen.contains(callID) else { return drop(.seenBefore) }
     let isFamiliar = familiars.contains(peer)
-    guard limiter.admits(peer, isFamiliar: isFamiliar, now: now) else { return drop(.rateLimited) }
-    guard seen.hasRoom(isFamiliar: isFamiliar, now: now) else { return drop(.tooMany) }
-    return .open
+    let refusal = filter.refusal(of: callID, from: peer, isFamiliar: isFamiliar, now: now)
+    return refusal.map { drop($0) } ?? .open
   }
 
   /// Takes an INVITE that was admitted and opened.
@@ -62,12 +60,12 @@ extension CallLedger {
   package mutating func handleInvite(
     _ invitation: Invitation, rendezvousMilliseconds: UInt64, now: Instant
   ) {
-    if let reason = staleness(invitation, rendezvousMilliseconds, now: now) {
-      ignored.count(reason)
-      return
+    if let reason = filter.refusal(
+      of: invitation, rendezvousNow: rendezvousMilliseconds, now: now)
+    {
+      return ignored.count(reason)
     }
-    guard !seen.contains(invitation.callID) else { return ignored.count(.seenBefore) }
-    seen.insert(invitation.callID, now: now)
+    filter.insert(invitation.callID, now: now)
     if let reason = invitation.refusal {
       refuse(invitation, reason, now: now)
     } else if let ours = ownInvitation(to: invitation.from, invitation.presence) {
@@ -90,23 +88,6 @@ extension CallLedger {
   private mutating func drop(_ reason: IgnoredSignal) -> InviteAdmission {
     ignored.count(reason)
     return .dropped(reason)
-  }
-
-  /// The age limit counts both ways; and nothing from before this program started rings, because
-  /// the memory of the IDs seen then is gone (1 s is for the difference of the clocks).
-  private func staleness(
-    _ invitation: Invitation, _ rendezvousNow: UInt64, now: Instant
-  ) -> IgnoredSignal? {
-    let created = invitation.createdMilliseconds
-    if rendezvousNow > created, rendezvousNow - created > CallLimits.ageMilliseconds {
-      return .tooOld
-    }
-    if created > rendezvousNow, created - rendezvousNow > CallLimits.ageMilliseconds {
-      return .tooFarAhead
-    }
-    let runningFor = now.nanoseconds(since: startedAt) / 1_000_000 &+ 1000
-    let age = rendezvousNow > created ? rendezvousNow - created : 0
-    return age > runningFor ? .beforeStart : nil
   }
 
   /// Whether the invitation may ring: there is room for another call, and none with this peer, or
@@ -163,10 +144,10 @@ extension CallLedger {
   /// REJECT, without a ring.
   private mutating func refuse(_ invitation: Invitation, _ reason: CallReason, now: Instant) {
     let word = CallSignal.reject(reason, .empty)
-    keep(
+    ended.append(
       EndedCall(
         invitation.callID, peer: invitation.from, lastWord: word, answer: word,
-        isStranger: !familiars.contains(invitation.from), policy: policy, now: now))
+        isStranger: !familiars.contains(invitation.from), policy: policy, now: now), &actions)
     act(.send(word, invitation.callID, to: invitation.from, .rendezvous))
     notify(.refused(invitation.callID, from: invitation.from, reason))
   }
@@ -178,18 +159,19 @@ extension CallLedger {
     guard invitation.callID < ours.callID else {
       // Ours stands. Nothing is sent: the other side drops its own when ours arrives there.
       ignored.count(.glare)
-      return keep(
+      return ended.append(
         EndedCall(
           invitation.callID, peer: invitation.from, lastWord: nil, answer: nil, policy: policy,
-          now: now))
+          now: now), &actions)
     }
     // Nothing is sent for ours, unless the other side shows that it rings there: it may have
     // cancelled its own before it saw ours.
     let ringing = ours.outgoing?.ringing ?? []
-    keep(
+    ended.append(
       EndedCall(
         ours.callID, peer: ours.peer, lastWord: .cancel(.superseded), answer: nil,
-        others: (ringing, nil), isSaidOnlyIfAsked: ringing.isEmpty, policy: policy, now: now))
+        others: (ringing, nil), isSaidOnlyIfAsked: ringing.isEmpty, policy: policy, now: now),
+      &actions)
     for presence in ringing {
       act(.sendTo(presence, .cancel(.superseded), ours.callID, of: ours.peer))
     }

@@ -14,11 +14,13 @@ extension CallLedger {
     guard let known = self.peer(of: callID) else { return ignored.count(.unknownCall) }
     guard known == peer else { return ignored.count(.wrongPeer) }
     if let decision = decision(of: callID), presence != .every, presence != decision.presence {
-      tellElsewhere(signal, callID, peer, presence, decision.reason, now: now)
+      let isEffective = elsewhere.handle(
+        signal, callID, from: peer, presence, decision.reason, now: now, &actions)
+      if !isEffective { ignored.count(.withoutEffect) }
     } else if open[callID] != nil {
       handleOpen(signal, callID, from: presence, now: now)
-    } else if let index = ended.firstIndex(where: { $0.callID == callID }) {
-      handleEnded(signal, index, from: presence, now: now)
+    } else {
+      handleEnded(signal, callID, peer, from: presence, now: now)
     }
     updateDeadline()
   }
@@ -78,10 +80,8 @@ extension CallLedger {
 
   /// The peer still looks for a call that is over here: it has not heard the last word.
   package mutating func handleSearch(_ callID: CallID, from peer: PeerID, now: Instant) {
-    guard let index = ended.firstIndex(where: { $0.callID == callID && $0.peer == peer }),
-      let action = ended[index].answerSearch()
-    else { return ignored.count(.withoutEffect) }
-    apply(action, toEndedAt: index)
+    let isAnswered = ended.handleSearch(callID, from: peer, &actions)
+    if !isAnswered { ignored.count(.withoutEffect) }
   }
 
   package mutating func handleFirstFrameSent(_ callID: CallID, now: Instant) {
@@ -123,7 +123,7 @@ extension CallLedger {
       settle(callID, now: now)
     }
     if open[callID] == nil, signal.endsCall, let type = signal.type {
-      reply(.receipt(of: type), call.callID, call.peer, to: presence)
+      actions.reply(.receipt(of: type), call.callID, call.peer, to: presence)
     }
   }
 
@@ -136,34 +136,31 @@ extension CallLedger {
     guard let action else {
       // A program that cannot take the call: perhaps another one can.
       guard signal.endsCall, let type = signal.type else { return ignored.count(.withoutEffect) }
-      return reply(.receipt(of: type), call.callID, call.peer, to: presence)
+      return actions.reply(.receipt(of: type), call.callID, call.peer, to: presence)
     }
     let isDeclined = signal.endsCall && !signal.refusesForOneProgram
     if presence != .every, signal == .accept || isDeclined {
       let reason: CallReason = isDeclined ? .declinedElsewhere : .answeredElsewhere
       open[call.callID]?.decision = CallDecision(presence: presence, reason: reason)
-      for other in ringing { tell(other, of: call.callID, call.peer, reason, now: now) }
+      for other in ringing {
+        elsewhere.sendCancel(call.callID, to: call.peer, other, reason, now: now, &actions)
+      }
     }
     apply(action, to: call.callID, now: now)
   }
 
   private mutating func handleEnded(
-    _ signal: CallSignal, _ index: Int, from presence: PresenceID, now: Instant
+    _ signal: CallSignal, _ callID: CallID, _ peer: PeerID, from presence: PresenceID,
+    now: Instant
   ) {
     // A repeated INVITE has reached a program that was not there when the others were busy.
-    if case .ringing = signal, presence != .every, ended[index].endedInSilence {
-      return tell(presence, of: ended[index].callID, ended[index].peer, .userCancelled, now: now)
+    if case .ringing = signal, presence != .every, ended[callID]?.endedInSilence == true {
+      return elsewhere.sendCancel(
+        callID, to: peer, presence, .userCancelled, now: now, &actions)
     }
-    if signal.endsCall || signal == .receipt(of: .cancel) {
-      elsewhere.settle(ended[index].callID, presence)
-    }
-    let wasClosing = ended[index].isClosing
-    guard let action = ended[index].handle(signal, from: presence) else {
-      return ignored.count(.withoutEffect)
-    }
-    apply(action, toEndedAt: index, for: presence)
-    // Its own last word also tells that it needs none of ours.
-    if signal.endsCall, wasClosing, !ended[index].isClosing { act(.close(ended[index].callID)) }
+    if signal.endsCall || signal == .receipt(of: .cancel) { elsewhere.settle(callID, presence) }
+    let isEffective = ended.handle(signal, callID, from: presence, &actions)
+    if !isEffective { ignored.count(.withoutEffect) }
   }
 
   mutating func apply(

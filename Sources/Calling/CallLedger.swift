@@ -13,13 +13,10 @@ package import Wire
 package struct CallLedger: Sendable {
   package let ownID: PeerID
   package var policy: CallPolicy
-  let startedAt: Instant
   var open = OpenCalls()
-  /// At most `CallLimits.endedCalls`, in the order in which they ended.
-  var ended: [EndedCall] = []
+  var ended = EndedCalls()
   var elsewhere = ElsewhereNotices()
-  var seen = SeenCalls()
-  var limiter = InviteLimiter()
+  var filter: InviteFilter
   /// Who is no stranger.
   package var familiars = Familiars()
   var actions = ActionQueue()
@@ -30,7 +27,7 @@ package struct CallLedger: Sendable {
   package init(ownID: PeerID, policy: CallPolicy = .standard, now: Instant) {
     self.ownID = ownID
     self.policy = policy
-    startedAt = now
+    filter = InviteFilter(now: now)
   }
 
   // MARK: Outputs
@@ -58,11 +55,11 @@ package struct CallLedger: Sendable {
   }
 
   package func peer(of callID: CallID) -> PeerID? {
-    open[callID]?.peer ?? ended.first { $0.callID == callID }?.peer
+    open[callID]?.peer ?? ended[callID]?.peer
   }
 
   /// Whether the last word of an ended call is still being delivered.
-  package var isDelivering: Bool { !elsewhere.isEmpty || ended.contains { $0.isClosing } }
+  package var isDelivering: Bool { !elsewhere.isEmpty || ended.isDelivering }
 
   package func canSendMedia(_ callID: CallID) -> Bool {
     open[callID]?.ongoing?.canSendMedia == true
@@ -73,14 +70,8 @@ package struct CallLedger: Sendable {
   /// Does whatever is due. Harmless when nothing is.
   package mutating func handleTimeout(now: Instant) {
     for callID in openCallIDs { handleTimeout(callID, now: now) }
-    for callID in ended.map(\.callID) {
-      while let index = ended.firstIndex(where: { $0.callID == callID }),
-        let action = ended[index].handleTimeout(now: now)
-      {
-        apply(action, toEndedAt: index)
-      }
-    }
-    while let notice = elsewhere.popDue(now: now) { repeatNotice(notice) }
+    ended.handleTimeout(now: now, &actions)
+    elsewhere.handleTimeout(now: now, &actions)
     updateDeadline()
   }
 
@@ -101,8 +92,8 @@ package struct CallLedger: Sendable {
   mutating func updateDeadline() {
     var deadline: Instant?
     for call in open.calls { deadline = earliest(deadline, call.nextDeadline) }
-    for call in ended { deadline = earliest(deadline, call.nextDeadline) }
-    nextDeadline = earliest(deadline, elsewhere.nextDeadline)
+    nextDeadline = earliest(
+      deadline, earliest(ended.nextDeadline, elsewhere.nextDeadline))
   }
 
   mutating func act(_ action: CallAction) { actions.push(action) }
@@ -124,12 +115,12 @@ package struct CallLedger: Sendable {
     let repeatsAccept = call.ongoing?.isAcceptPending ?? false
     var policy = policy
     policy.answersEndedFor = max(policy.answersEndedFor, call.absence)
-    keep(
+    ended.append(
       EndedCall(
         call.callID, peer: call.peer, lastWord: ending.lastWord, answer: call.answer,
         others: (call.outgoing?.ringing ?? [], call.decision), repeatsAccept: repeatsAccept,
         isStranger: call.incoming != nil && !familiars.contains(call.peer), policy: policy,
-        now: now))
+        now: now), &actions)
     if let lastWord = ending.lastWord {
       if repeatsAccept { act(.send(.accept, call.callID, to: call.peer, .both)) }
       act(.send(lastWord, call.callID, to: call.peer, .both))
@@ -137,56 +128,5 @@ package struct CallLedger: Sendable {
       act(.close(call.callID))
     }
     notify(.ended(call.summary(ending, now: now)))
-  }
-
-  mutating func keep(_ call: EndedCall) {
-    if ended.count >= CallLimits.endedCalls { act(.erase(ended.removeFirst().callID)) }
-    ended.append(call)
-    func isTold(_ call: EndedCall) -> Bool { call.isStranger && call.isClosing }
-    while ended.count(where: isTold) > CallLimits.strangersToldAtOnce,
-      let index = ended.firstIndex(where: isTold)
-    {
-      ended[index].endDelivery()
-      act(.close(ended[index].callID))
-    }
-  }
-
-  /// - Parameter presence: The callee's program that it answers; `every` = whoever the call was
-  ///   with.
-  mutating func apply(
-    _ action: EndedCall.Action, toEndedAt index: Int, for presence: PresenceID = .every
-  ) {
-    let call = ended[index]
-    switch action {
-    case .send(let signal, _) where presence != .every:
-      act(.sendTo(presence, signal, call.callID, of: call.peer))
-    case .send(let signal, let route):
-      if call.repeatsAccept, case .hangUp = signal {
-        act(.send(.accept, call.callID, to: call.peer, route))
-      }
-      act(.send(signal, call.callID, to: call.peer, route))
-    case .close: act(.close(call.callID))
-    case .erase:
-      ended.remove(at: index)
-      act(.erase(call.callID))
-    }
-  }
-}
-
-/// What was decided and not yet polled, oldest first; its owner empties it after each input.
-struct ActionQueue: Sendable {
-  private var actions: [CallAction] = []
-  private var next = 0
-
-  mutating func push(_ action: CallAction) { actions.append(action) }
-
-  mutating func pop() -> CallAction? {
-    guard next < actions.count else {
-      actions.removeAll(keepingCapacity: true)
-      next = 0
-      return nil
-    }
-    defer { next += 1 }
-    return actions[next]
   }
 }

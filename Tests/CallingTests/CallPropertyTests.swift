@@ -53,7 +53,7 @@ extension CallCause {
     if world.sides.contains(where: { $0.ledger.state != .idle }) { world.faults.append("stuck") }
     // Last words 8 s, answers to repetitions 60 s: then nothing is left.
     world.run(until: start + .seconds(52 + 70))
-    if world.sides.contains(where: { $0.ledger.nextDeadline != nil || !$0.ledger.ended.isEmpty }) {
+    if world.sides.contains(where: { $0.ledger.nextDeadline != nil || $0.ledger.ended.count > 0 }) {
       world.faults.append("something is left")
     }
     let tally = compare(&world)

@@ -43,17 +43,19 @@ import Wire
 @Suite struct ElsewhereNoticesTests {
   @Test func `tells a program again until it has receipted that, or for eight seconds`() {
     var notices = ElsewhereNotices()
+    var actions = ActionQueue()
     let (one, two) = (PresenceID(rawValue: 1), PresenceID(rawValue: 2))
-    for presence in [one, two] {
-      let isNew = notices.add(id(5), bob, presence, .answeredElsewhere, now: start)
-      let isNewAgain = notices.add(id(5), bob, presence, .answeredElsewhere, now: start)
-      #expect(isNew && !isNewAgain)
+    for presence in [one, two, one, two] {
+      notices.sendCancel(
+        id(5), to: bob, presence, .answeredElsewhere, now: start, &actions)
     }
+    #expect(drain(&actions).count == 4, "each at once, as often as it shows that it has not heard")
     notices.settle(id(5), one)
     var times: [Int64] = []
     while let deadline = notices.nextDeadline {
-      while let notice = notices.popDue(now: deadline) {
-        #expect(notice.presence == two)
+      notices.handleTimeout(now: deadline, &actions)
+      for action in drain(&actions) {
+        #expect(action == .sendTo(two, .cancel(.answeredElsewhere), id(5), of: bob))
         times.append((deadline - start).milliseconds)
       }
     }
@@ -63,12 +65,19 @@ import Wire
 
   @Test func `keeps at most eight for each call that may be open`() {
     var notices = ElsewhereNotices()
+    var actions = ActionQueue()
     for number in UInt64(1)...200 {
-      _ = notices.add(
-        id(5), bob, PresenceID(rawValue: number), .answeredElsewhere, now: start)
+      notices.sendCancel(
+        id(5), to: bob, PresenceID(rawValue: number), .answeredElsewhere, now: start, &actions)
     }
-    var count = 0
-    while notices.popDue(now: start + .milliseconds(500)) != nil { count += 1 }
-    #expect(count == 8 * CallLimits.mostCalls)
+    #expect(drain(&actions).count == 200)
+    notices.handleTimeout(now: start + .milliseconds(500), &actions)
+    #expect(drain(&actions).count == 8 * CallLimits.mostCalls)
+  }
+
+  private func drain(_ queue: inout ActionQueue) -> [CallAction] {
+    var actions: [CallAction] = []
+    while let action = queue.pop() { actions.append(action) }
+    return actions
   }
 }

@@ -270,7 +270,7 @@ import Wire
       party.invited(CallID(from: &random), from: caller)
       party.wait(.milliseconds(40))
     }
-    #expect(party.ledger.seen.count <= CallLimits.seenCalls)
+    #expect(party.ledger.filter.seen.count <= CallLimits.seenCalls)
     #expect(party.ledger.ended.count <= CallLimits.endedCalls)
     #expect(party.ledger.ignored[.tooMany] > 0)
   }

@@ -243,7 +243,7 @@ struct SimulatedCalls {
   /// ring again if it is not a second old: the caller is still waiting.
   private mutating func crash(_ side: Int) {
     let crashed = sides[side].crashed.union(sides[side].events.keys)
-      .union(sides[side].ledger.ended.map(\.callID))
+      .union(sides[side].ledger.ended.ids)
     sides[side] = Side(ledger: CallLedger(ownID: ids[side], now: now))
     sides[side].crashed = crashed
   }
