@@ -39,21 +39,12 @@ package struct RelayClient: Sendable {
   var state = State.idle
   var authentication: RelayAuthentication?
   var transactions: [RelayTransaction] = []
-  var permissions: [RelayPermission] = []
-  var channels: [RelayChannel] = []
-  var nextChannel = STUNLimits.channels.lowerBound
+  var permissions = RelayPermissions()
+  var channels: RelayChannels
+  var losses = RelayLosses()
   var refreshAt: Instant?
   /// When a relay is asked for again, after a failure.
   var retryAt: Instant?
-  /// When a relay was last lost that was asked for again.
-  var lostAt: Instant?
-  /// Of a relay that was lost because the server did not answer: it may still keep it for us, and
-  /// then gives no other.
-  var old: OldRelay?
-  /// When a relay was last lost that had been given.
-  var missedSince: Instant?
-  /// When that one was last given back for a new one.
-  var givenBackAt: Instant?
   private var events: [RelayEvent] = []
   package internal(set) var counters = RelayCounters()
 
@@ -66,6 +57,7 @@ package struct RelayClient: Sendable {
     self.credentials = credentials
     nextCredentials = credentials
     self.limits = transport == .udp ? limits : limits.reliable
+    channels = RelayChannels(self.limits)
     self.random = random
   }
 
@@ -75,9 +67,9 @@ package struct RelayClient: Sendable {
   package mutating func handle(_ bytes: Span<UInt8>, now: Instant) -> Input {
     stream.lastHeard = now
     if let (channel, payload) = RelayFraming.channelData(in: bytes) {
-      guard let known = channels.first(where: { $0.number == channel }) else { return ignored() }
+      guard let peer = channels.peer(of: channel) else { return ignored() }
       counters.packetsReceived &+= 1
-      return .packet(peer: known.peer, payload)
+      return .packet(peer: peer, payload)
     }
     do throws(WireError) {
       let message = try STUNMessage(parsing: bytes)
@@ -126,7 +118,8 @@ package struct RelayClient: Sendable {
     guard transport == .udp else {
       state = .connecting
       stream.isWanted = true
-      stream.connectBy = now + (isMissed(now: now) ? limits.connectingAgain : limits.connecting)
+      stream.connectBy =
+        now + (losses.isMissed(now: now) ? limits.connectingAgain : limits.connecting)
       return
     }
     state = .allocating
@@ -139,18 +132,10 @@ package struct RelayClient: Sendable {
   /// Says which hosts may send to us by the relay; ports do not matter. Others no longer may, when
   /// the server forgets them.
   package mutating func setPeers(_ addresses: [SocketAddress], now: Instant) {
-    var wanted: [RelayPermission] = []
-    for address in addresses where wanted.count < limits.peers {
-      guard address.family == .v4, !address.isUnsendable,
-        !wanted.contains(where: { $0.host.isSameHost(as: address) })
-      else { continue }
-      let known = permissions.first { $0.host.isSameHost(as: address) }
-      wanted.append(known ?? RelayPermission(host: address, dueAt: now))
-    }
-    permissions = wanted
+    permissions.replace(with: addresses, limit: limits.peers, now: now)
     transactions.removeAll { transaction in
       guard case .permit(let host) = transaction.purpose else { return false }
-      return !wanted.contains { $0.host == host }
+      return !permissions.contains(host)
     }
     if case .allocated = state { renewPermissions(now: now) }
   }
@@ -170,7 +155,7 @@ package struct RelayClient: Sendable {
 
   /// The line carries again: a server that did not answer is asked at once.
   package mutating func hurry(now: Instant) {
-    guard old != nil else { return }
+    guard losses.old != nil else { return }
     if case .idle = state, retryAt != nil { return start(now: now) }
     for index in transactions.indices { transactions[index].hurry(now: now) }
   }
@@ -192,7 +177,7 @@ package struct RelayClient: Sendable {
     let proof = relayedAddress == nil || transport != .udp ? nil : authentication
     forgetAllocation()
     retryAt = nil
-    old = nil
+    losses.forgetOld()
     guard let proof else { return }
     authentication = proof
     begin(.refresh(0), now: now)
@@ -207,19 +192,12 @@ package struct RelayClient: Sendable {
   ) -> Bool {
     guard case .allocated = state, peer.family == .v4, !peer.isUnsendable else { return false }
     counters.packetsSent &+= 1
-    if let index = channels.firstIndex(where: { $0.peer == peer }) {
-      if channels[index].lastUsed + limits.channelPeriod <= now, channels[index].dueAt != nil {
-        // The server may have forgotten it: the same number is bound to the same peer again.
-        channels[index].isBound = false
-        channels[index].dueAt = now
-      }
-      channels[index].lastUsed = now
-      if channels[index].isBound {
-        return RelayFraming.wrap(
-          &packet, channel: channels[index].number, isPadded: transport != .udp)
-      }
-    } else {
-      openChannel(to: peer, now: now)
+    switch channels.use(for: peer, now: now) {
+    case .bound(let number):
+      return RelayFraming.wrap(&packet, channel: number, isPadded: transport != .udp)
+    case .unbound: break
+    case .unknown:
+      if let number = channels.open(to: peer, now: now) { begin(.bind(number, peer), now: now) }
     }
     return RelayFraming.wrap(&packet, to: peer, makeID())
   }
@@ -232,7 +210,7 @@ package struct RelayClient: Sendable {
     let due = transactions.firstIndex { $0.nextAt <= now && $0.attempts < limits.attempts }
     guard let due else { return false }
     let bytes = request(transactions[due])
-    transactions[due].noteSent(isAuthenticated: authentication != nil, limits, now: now)
+    transactions[due].countSent(isAuthenticated: authentication != nil, limits, now: now)
     counters.requests &+= 1
     // Nobody waits for the answer, unless another relay is asked for next.
     let isLast = transactions[due].purpose == .refresh(0) && !isAsking
@@ -251,9 +229,7 @@ package struct RelayClient: Sendable {
     for transaction in transactions { deadline = earliest(deadline, transaction.nextAt) }
     guard case .allocated = state else { return deadline }
     deadline = earliest(deadline, refreshAt)
-    for permission in permissions { deadline = earliest(deadline, permission.dueAt) }
-    for channel in channels { deadline = earliest(deadline, channel.dueAt) }
-    return deadline
+    return earliest(deadline, earliest(permissions.nextDeadline, channels.nextDeadline))
   }
 
   // MARK: - Getters

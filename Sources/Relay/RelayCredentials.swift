@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Primitives
+internal import Wire
 
 /// What a TURN server knows a user by: the long-term credentials of RFC 8489 §9.2.
 package struct RelayCredentials: Hashable, Sendable {
@@ -53,6 +54,55 @@ package struct RelayAuthentication: Sendable {
     key = credentials.key(realm: realm, best)
   }
 
+  /// What a server asks for that has refused a request.
+  ///
+  /// - Parameters:
+  ///   - message: Read from `bytes`.
+  ///   - previous: What it asked for before: what it has once asked for, a later answer does not
+  ///     weaken.
+  init?(
+    _ credentials: RelayCredentials, asked message: STUNMessage, _ bytes: Span<UInt8>,
+    before previous: RelayAuthentication?
+  ) {
+    let realm = message.realm.map { copy(bytes, $0) } ?? previous?.realm
+    guard let nonce = message.nonce, let realm else { return nil }
+    let offered =
+      message.passwordAlgorithms.map { copy(bytes, $0) } ?? previous?.offered ?? nil
+    self.init(credentials, realm: realm, nonce: copy(bytes, nonce), offered: offered)
+  }
+
+  /// Whether the message authentication code of `message`, read from `bytes`, is the one of our
+  /// password.
+  func isAuthentic(_ message: STUNMessage, _ bytes: Span<UInt8>) -> Bool {
+    let place = offered == nil ? message.integrity : message.integritySHA256
+    guard let place else { return false }
+    var covered = copy(bytes, 0..<place.offset)
+    let length = place.value.upperBound - STUNLimits.headerByteCount
+    covered[2] = UInt8(truncatingIfNeeded: length >> 8)
+    covered[3] = UInt8(truncatingIfNeeded: length)
+    let code = code(covered)
+    guard code.count >= place.value.count else { return false }
+    // Every byte is looked at: the time tells nothing of where they differ.
+    let difference = place.value.indices.reduce(UInt8(0)) {
+      $0 | (bytes[$1] ^ code[$1 - place.value.lowerBound])
+    }
+    return difference == 0
+  }
+
+  /// Ends a request with the credentials.
+  func append(to writer: inout STUNWriter, user: String) {
+    writer.append(.username, Array(user.utf8))
+    writer.append(.realm, realm)
+    writer.append(.nonce, nonce)
+    guard let offered else {
+      return writer.append(.messageIntegrity, byteCount: 20, authenticate: code)
+    }
+    // RFC 8489 §9.2.5: the server's own list comes back, so that nobody can have shortened it.
+    writer.append(.passwordAlgorithms, offered)
+    writer.append(.passwordAlgorithm, UInt32(algorithm.rawValue) << 16)
+    writer.append(.messageIntegritySHA256, byteCount: 32, authenticate: code)
+  }
+
   /// 20 bytes of SHA-1, or 32 of SHA-256 where the server has named password algorithms.
   package func code(_ message: [UInt8]) -> [UInt8] {
     guard offered != nil else { return LegacyHash.hmacSHA1(key: key, message) }
@@ -82,4 +132,8 @@ package struct RelayAuthentication: Sendable {
     // The letters whose first bit is 1: the upper half of the alphabet of Base64.
     return "ghijklmnopqrstuvwxyz0123456789+/".utf8.contains(nonce[cookie.count])
   }
+}
+
+private func copy(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [UInt8] {
+  range.map { bytes[$0] }
 }

@@ -29,7 +29,7 @@ struct RelayTransaction: Sendable {
   /// Its next sending is due now.
   mutating func hurry(now: Instant) { nextAt = min(nextAt, now) }
 
-  mutating func noteSent(isAuthenticated: Bool, _ limits: RelayLimits, now: Instant) {
+  mutating func countSent(isAuthenticated: Bool, _ limits: RelayLimits, now: Instant) {
     let wait = min(limits.firstRepetition * (1 << min(attempts, 10)), limits.lastRepetition)
     attempts += 1
     self.isAuthenticated = isAuthenticated

@@ -15,7 +15,7 @@ import Wire
     var waits: [Duration] = []
     for _ in 0..<limits.attempts {
       let now = transaction.nextAt
-      transaction.noteSent(isAuthenticated: true, limits, now: now)
+      transaction.countSent(isAuthenticated: true, limits, now: now)
       waits.append(transaction.nextAt - now)
     }
     #expect(waits.map(\.milliseconds) == [250, 500, 1000, 2000, 4000, 4000, 4000])
