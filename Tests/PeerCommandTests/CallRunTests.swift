@@ -58,11 +58,11 @@ import Testing
         .callEnded(CallID(bytes: Array(16..<32)), Sample.report(.failed)),
       ]
       for step in steps {
-        #expect(await run.take(.endpoint(step)) == .goOn)
+        #expect(await run.handle(.endpoint(step)) == .goOn)
         #expect(run.report == nil)
       }
       session.inbox.feed.yield(.endpoint(.callEnded(Sample.id, Sample.report())))
-      while run.report == nil, let next = await session.next() { _ = await run.take(next) }
+      while run.report == nil, let next = await session.next() { _ = await run.handle(next) }
       #expect(run.samples.count == 2)
       #expect(!run.wasSignalled && !run.hasAborted)
       return await session.finish(run, command.sound.code(of: Sample.report()))
@@ -75,7 +75,7 @@ import Testing
   @Test func `nothing is kept for a report that nobody asked for`() async throws {
     try await Self.withCall { session, run in
       for _ in 0..<100 {
-        _ = await run.take(.endpoint(.statistics(Sample.id, Sample.statistics())))
+        _ = await run.handle(.endpoint(.statistics(Sample.id, Sample.statistics())))
       }
       #expect(run.samples.isEmpty)
       await session.endpoint.close()
@@ -85,9 +85,9 @@ import Testing
   @Test func `two calls at once go on as one, under the other's ID`() async throws {
     try await Self.withCall { session, run in
       let other = CallID(bytes: Array(16..<32))
-      _ = await run.take(.endpoint(.callProgress(Sample.id, .replaced(by: other))))
+      _ = await run.handle(.endpoint(.callProgress(Sample.id, .replaced(by: other))))
       #expect(run.id == other)
-      _ = await run.take(.endpoint(.callEnded(other, Sample.report(.busy))))
+      _ = await run.handle(.endpoint(.callEnded(other, Sample.report(.busy))))
       #expect(run.report?.outcome == .busy)
       _ = await session.finish(run, .refused)
     }
@@ -101,9 +101,9 @@ import Testing
       let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
       let run = CallRun(Sample.id, session, command.sound, role: .callee, peer: "alice")
       #expect(run.isRinging)
-      _ = await run.take(.signal(.interrupt))
+      _ = await run.handle(.signal(.interrupt))
       #expect(run.wasSignalled && !run.hasAborted)
-      _ = await run.take(.signal(.terminate))
+      _ = await run.handle(.signal(.terminate))
       #expect(run.hasAborted)
       await session.endpoint.close()
     }
@@ -118,7 +118,7 @@ import Testing
       let run = CallRun(Sample.id, session, command.sound, role: .callee, peer: "alice")
       run.ring(for: 0.01)
       var verdict = CallRun.Verdict.goOn
-      while verdict == .goOn, let next = await session.next() { verdict = await run.take(next) }
+      while verdict == .goOn, let next = await session.next() { verdict = await run.handle(next) }
       #expect(verdict == .ringOver)
       await session.endpoint.close()
     }
@@ -130,8 +130,8 @@ import Testing
       #expect(!inbox.hasKeys)
       inbox.wake(at: SystemClock.now)
       var isAwake = false
-      for await happening in inbox.happenings {
-        if case .wake = happening { isAwake = true }
+      for await input in inbox.inputs {
+        if case .wake = input { isAwake = true }
         break
       }
       #expect(isAwake)

@@ -45,11 +45,11 @@ struct FileClaimsTests {
 
   @Test func `a call that brought no sound leaves no file`() throws {
     let folder = try TemporaryFolder()
-    let sink = try HeardSink(folder.file("a.wav"), channelCount: 1)
+    let sink = try AudioFileSink(folder.file("a.wav"), channelCount: 1)
     sink.write([Int16](repeating: 0, count: 960), frameCount: 960)
     #expect(!sink.isSaved)
     sink.finish()
-    let seen = try SeenSink(folder.file("a.ivf"))
+    let seen = try VideoFileSink(folder.file("a.ivf"))
     seen.finish()
     let arrivals = try ArrivalFile(folder.file("a.arrivals"))
     arrivals.write([])
@@ -63,7 +63,7 @@ struct FileClaimsTests {
   @Test func `the first sound makes the file, readable at once and by its owner alone`() throws {
     for name in ["a.wav", "a.opus"] {
       let folder = try TemporaryFolder()
-      let sink = try HeardSink(folder.file(name), channelCount: 1)
+      let sink = try AudioFileSink(folder.file(name), channelCount: 1)
       sink.write([Int16](repeating: 0, count: 240), frameCount: 240)
       sink.write([Int16](repeating: 100, count: 48_000), frameCount: 48_000)
       #expect(sink.isSaved)
@@ -82,7 +82,7 @@ struct FileClaimsTests {
 
   @Test func `silence of somebody who is there is saved as well`() throws {
     let folder = try TemporaryFolder()
-    let sink = try HeardSink(folder.file("a.wav"), channelCount: 1)
+    let sink = try AudioFileSink(folder.file("a.wav"), channelCount: 1)
     sink.begin()
     sink.write([Int16](repeating: 0, count: 960), frameCount: 960)
     sink.finish()
@@ -103,7 +103,7 @@ struct FileClaimsTests {
       #expect(failure.code == .file)
       #expect(failure.advice.contains("--overwrite"))
     }
-    #expect(throws: (any Error).self) { try SeenSink(folder.file("a.ivf")) }
+    #expect(throws: (any Error).self) { try VideoFileSink(folder.file("a.ivf")) }
     #expect(try folder.bytes(of: "a.wav") == [7])
     let opened = try OpenedSound(sound, call: 1, overwrites: true)
     #expect(try folder.bytes(of: "a.wav") == [7])

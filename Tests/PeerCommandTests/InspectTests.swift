@@ -177,7 +177,7 @@ struct InspectTests {
     for (index, number) in [65_534, 65_535, 1, 0, 1, 4].enumerated() {
       let header = RTPMapping(
         sequenceNumber: UInt16(number), timestamp: UInt32(index * 960), source: 1)
-      stream.take(header, at: UInt64(index) * 20_000_000, byteCount: 80)
+      stream.append(header, at: UInt64(index) * 20_000_000, byteCount: 80)
     }
     #expect(stream.packets == 5 && stream.duplicates == 1 && stream.reordered == 1)
     #expect(stream.lost == 2)

@@ -29,11 +29,11 @@ import Testing
 
   @Test func `progress becomes events, the result a probe line`() throws {
     let told = try Self.play { run in
-      run.take(.phaseBegan(.idle), now: .zero)
-      run.take(.progressed(share: 0.2, latestRoundTripMs: 40), now: .zero + .seconds(1))
-      run.take(.firstGrade(ProbeSample.report()), now: .zero + .seconds(2))
-      run.take(.finished(ProbeSample.report()), now: .zero + .seconds(8))
-      run.take(.finished(ProbeSample.report()), now: .zero + .seconds(9))
+      run.handleProgress(.phaseBegan(.idle), now: .zero)
+      run.handleProgress(.progressed(share: 0.2, latestRoundTripMs: 40), now: .zero + .seconds(1))
+      run.handleProgress(.firstGrade(ProbeSample.report()), now: .zero + .seconds(2))
+      run.handleProgress(.finished(ProbeSample.report()), now: .zero + .seconds(8))
+      run.handleProgress(.finished(ProbeSample.report()), now: .zero + .seconds(9))
     }
     #expect(
       told.lines.map { $0["name"]?.asString ?? $0["type"]?.asString } == [
@@ -47,7 +47,7 @@ import Testing
       let due = run.nextDeadline ?? .zero
       #expect(due == .zero + .seconds(8))
       #expect(run.wake(now: due) == .nothing)
-      run.take(.finished(ProbeSample.report()), now: due)
+      run.handleProgress(.finished(ProbeSample.report()), now: due)
     }
     #expect(told.isOver && told.result.ending == .noAnswer)
     #expect(told.lines.count == 2 && told.lines[1]["state"]?.asString == "unavailable")
@@ -57,12 +57,12 @@ import Testing
   @Test func `a result that is late is asked for, and what is known stands for it`() throws {
     let told = try Self.play { run in
       run.begin(now: .zero)
-      run.take(.firstGrade(ProbeSample.report()), now: .zero + .seconds(2))
+      run.handleProgress(.firstGrade(ProbeSample.report()), now: .zero + .seconds(2))
       let due = run.nextDeadline ?? .zero
       #expect(due == .zero + .milliseconds(8_250))
       #expect(run.wake(now: due) == .stop && !run.isOver)
       #expect(run.wake(now: due + .milliseconds(250)) == .nothing && run.isOver)
-      run.take(.finished(ProbeSample.report()), now: due + .seconds(1))
+      run.handleProgress(.finished(ProbeSample.report()), now: due + .seconds(1))
     }
     #expect(told.result.state == ProbeSample.report().state && told.result.ending == .noAnswer)
     #expect(told.lines.last?["state"]?.asString != "unavailable")
@@ -75,7 +75,7 @@ import Testing
       #expect(!run.hasAborted)
       var partial = ProbeSample.report()
       partial.ending = .cancelled
-      run.take(.finished(partial), now: .zero + .seconds(3))
+      run.handleProgress(.finished(partial), now: .zero + .seconds(3))
       #expect(run.stop() == .nothing && run.hasAborted)
     }
     #expect(told.result.ending == .cancelled)
@@ -88,13 +88,13 @@ import Testing
     let told = try Self.play(["h:1", "--watch"]) { run in
       for round in 0..<3 {
         let began = Instant.zero + .seconds(2 * round)
-        run.take(.finished(ProbeSample.report()), now: began + .milliseconds(1200))
+        run.handleProgress(.finished(ProbeSample.report()), now: began + .milliseconds(1200))
         #expect(!run.isOver && run.nextDeadline == began + .seconds(2))
         #expect(run.wake(now: began + .seconds(2)) == .begin)
         run.begin(now: began + .seconds(2))
       }
       #expect(run.nextDeadline == .zero + .milliseconds(14_250))
-      run.take(.finished(ProbeSample.unavailable(.noAnswer)), now: .zero + .seconds(20))
+      run.handleProgress(.finished(ProbeSample.unavailable(.noAnswer)), now: .zero + .seconds(20))
       #expect(run.stop() == .nothing)
     }
     #expect(told.isOver)

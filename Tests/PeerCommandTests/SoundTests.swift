@@ -52,36 +52,36 @@ struct SoundTests {
   @Test func `a meter knows silence, full scale and what lies between`() {
     let meter = LevelMeter()
     #expect(meter.decibels == -90)
-    for _ in 0..<100 { meter.take([Int16](repeating: 16_384, count: 480), count: 480) }
+    for _ in 0..<100 { meter.append([Int16](repeating: 16_384, count: 480), count: 480) }
     #expect(abs(meter.decibels + 6.02) < 0.05)
-    meter.take([1], count: 2)
-    for _ in 0..<200 { meter.take([Int16](repeating: 0, count: 480), count: 480) }
+    meter.append([1], count: 2)
+    for _ in 0..<200 { meter.append([Int16](repeating: 0, count: 480), count: 480) }
     #expect(meter.decibels == -90)
   }
 
   @Test func `what is heard is saved to its last sample`() throws {
     let folder = try TemporaryFolder()
-    let sink = try HeardSink(folder.file("out.wav"), channelCount: 1)
+    let sink = try AudioFileSink(folder.file("out.wav"), channelCount: 1)
     for _ in 0..<10 { sink.write([Int16](repeating: 5, count: 960), frameCount: 480) }
     sink.finish()
     sink.finish()
     #expect(sink.fault == nil)
     #expect(try AudioFileReader(folder.file("out.wav")).lengthFrames48k == 4800)
-    let deaf = try HeardSink(nil, channelCount: 2)
+    let deaf = try AudioFileSink(nil, channelCount: 2)
     deaf.write([Int16](repeating: 5, count: 960), frameCount: 480)
     deaf.finish()
     #expect(deaf.fault == nil)
   }
 
   @Test func `the end of a source is told to a queue that comes later, once`() async throws {
-    let (stream, feed) = AsyncStream.makeStream(of: Happening.self)
+    let (stream, feed) = AsyncStream.makeStream(of: SessionInput.self)
     let end = SourceEnd()
     end.report()
     end.connect(to: feed)
     feed.finish()
     var count = 0
-    for await happening in stream {
-      if case .sourceEnded = happening { count += 1 }
+    for await input in stream {
+      if case .sourceEnded = input { count += 1 }
     }
     #expect(count == 1)
   }

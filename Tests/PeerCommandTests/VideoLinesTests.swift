@@ -168,10 +168,10 @@ struct VideoLinesTests {
 
   @Test func `the region, the table and the words say what became of the picture`() {
     let numbers = Self.statistics()
-    let line = VideoWords.line(numbers)
+    let line = VideoMessages.line(numbers)
     #expect(line?.hasPrefix("video out 1280x720 30/s  in 640x360 25/s  freezes 1") == true)
     #expect(line?.contains("line 2000 kbit/s  queue 12.5 ms") == true)
-    #expect(VideoWords.line(Sample.statistics()) == nil)
+    #expect(VideoMessages.line(Sample.statistics()) == nil)
     var report = Sample.report()
     report.statistics = numbers
     let table = EndTable.text(report, savedTo: nil, videoSavedTo: "v.ivf")
@@ -182,12 +182,12 @@ struct VideoLinesTests {
       "fell back to audio alone 1 time",
     ] { #expect(table.contains(part), "\(part)") }
     #expect(
-      VideoWords.sentence(.fallback(Self.fallbacks[0]))
+      VideoMessages.sentence(.fallback(Self.fallbacks[0]))
         == "The line out does not hold video (60.0 kbit/s of 120 kbit/s needed): "
         + "audio alone for now.")
     #expect(
-      VideoWords.sentence(.fallback(Self.fallbacks[1])) == "The line out holds video again.")
-    #expect(VideoWords.sentence(.delivered) == nil)
+      VideoMessages.sentence(.fallback(Self.fallbacks[1])) == "The line out holds video again.")
+    #expect(VideoMessages.sentence(.delivered) == nil)
   }
 
   @Test func `plots from a call and from its lines are the same`() throws {

@@ -86,7 +86,7 @@ struct VideoMediaTests {
 
   @Test func `what is seen is saved with its times, and the size of the first`() throws {
     let folder = try TemporaryFolder()
-    let sink = try SeenSink(folder.file("a.ivf"))
+    let sink = try VideoFileSink(folder.file("a.ivf"))
     let key = VideoMoment(
       time: .milliseconds(70), mediaTime: .zero, isKeyFrame: true, width: 640, height: 360)
     sink.record([0x10, 1, 2], key)
@@ -97,6 +97,6 @@ struct VideoMediaTests {
     #expect(Array(bytes[12..<16]) == [0x80, 2, 0x68, 1] && bytes[24] == 1)
     #expect(Array(bytes[32...]) == [3, 0, 0, 0, 70, 0, 0, 0, 0, 0, 0, 0, 0x10, 1, 2])
     #expect(sink.fault == nil && sink.shownCount == 1)
-    #expect(throws: MediaFileError.self) { try SeenSink(folder.file("no/a.ivf")) }
+    #expect(throws: MediaFileError.self) { try VideoFileSink(folder.file("no/a.ivf")) }
   }
 }

@@ -16,8 +16,6 @@ import Testing
     "Earshot.CallStatistics.VideoInbound": 29,
     "Earshot.CallStatistics.VideoOutbound": 26,
     "Earshot.Endpoint": 26,
-    "PeerCommand.CallRun": 21,
-    "Rendezvous.ClientRecord": 22,
     "Rendezvous.RendezvousMachine": 28,
   ]
 

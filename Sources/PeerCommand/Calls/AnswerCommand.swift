@@ -156,8 +156,8 @@ package struct AnswerCommand: Sendable {
       if let error = session.contact.failure ?? (failsFast ? session.contact.trouble : nil) {
         throw CommandFailure(error)
       }
-      guard let happening = await session.next() else { return nil }
-      switch happening {
+      guard let input = await session.next() else { return nil }
+      switch input {
       case .endpoint(.incomingCall(let call)):
         if callers.admits(name: call.name, trust: call.trust) { return call }
         await turnAway(call, session)
@@ -196,12 +196,12 @@ package struct AnswerCommand: Sendable {
       session.console.say("Answer? Press y or n.")
     }
     if let ringFor, ringFor > 0 { run.ring(for: ringFor) } else { await decide(run, ends) }
-    while run.report == nil, !run.hasAborted, let happening = await session.next() {
-      if run.isRinging, policy == .ask, case .key(let key) = happening, "ynYN".contains(key) {
+    while run.report == nil, !run.hasAborted, let input = await session.next() {
+      if run.isRinging, policy == .ask, case .key(let key) = input, "ynYN".contains(key) {
         if "yY".contains(key) { await accept(run, ends) } else { await run.refuse("declined") }
         continue
       }
-      if await run.take(happening) == .ringOver { await decide(run, ends, isLate: true) }
+      if await run.handle(input) == .ringOver { await decide(run, ends, isLate: true) }
     }
   }
 

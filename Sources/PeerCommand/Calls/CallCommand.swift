@@ -75,8 +75,8 @@ package struct CallCommand: Sendable {
 
   private func follow(_ run: CallRun, _ session: OnlineSession) async -> ExitCode {
     session.isInCall = true
-    while run.report == nil, !run.hasAborted, let happening = await session.next() {
-      _ = await run.take(happening)
+    while run.report == nil, !run.hasAborted, let input = await session.next() {
+      _ = await run.handle(input)
     }
     if run.hasAborted { return .interrupted }
     guard let report = run.report else { return await session.finish(run, .failed) }

@@ -18,24 +18,28 @@ package final class CallRun {
   package private(set) var prediction: String?
   /// Whether it waits for the own answer.
   package private(set) var isRinging: Bool
-  /// Whether a signal has asked for the end.
-  package private(set) var wasSignalled = false
-  /// Whether a second one did, before the end had come.
-  package private(set) var hasAborted = false
-  private var isEnding = false
+  private var ending = Ending.none
   private let session: OnlineSession
   private let sound: SoundOptions
   private let role: CallReport.Role
-  private var source: PlayedSource?
-  private var sink: HeardSink?
-  private var arrivals: ArrivalFile?
-  private var saveName: String?
-  private var video: OpenedVideo?
+  /// What is played and saved, once that is known.
+  private var ends: OpenedSound?
   private var view = CallView()
   private var began = SystemClock.now
   private var connected: Instant?
   private var deadlines = Deadlines<Timer>()
   private var lastPlain = 0
+
+  /// How the end was asked for.
+  private enum Ending {
+    case none
+    /// By a key, or because the time or the file is over.
+    case asked
+    /// By a signal.
+    case signalled
+    /// By another one, before the end had come.
+    case aborted
+  }
 
   enum Timer: CaseIterable, Hashable, Sendable {
     /// Draw the region again.
@@ -68,16 +72,18 @@ package final class CallRun {
     arm()
   }
 
-  /// What is played and saved, once that is known.
+  /// Plays and saves by these.
   package func use(_ ends: OpenedSound) {
-    source = ends.source
-    sink = ends.sink
-    arrivals = ends.arrivals
-    saveName = ends.saveName
-    video = ends.video
+    self.ends = ends
     view.hasVideo = ends.video?.source != nil
     view.isMuted = sound.startsMuted
   }
+
+  /// Whether a signal has asked for the end.
+  package var wasSignalled: Bool { ending == .signalled || ending == .aborted }
+
+  /// Whether a second one did, before the end had come.
+  package var hasAborted: Bool { ending == .aborted }
 
   package func ask(_ question: String) { view.hint = question }
 
@@ -95,24 +101,20 @@ package final class CallRun {
     if what != nil { deadlines.set(.wait, at: SystemClock.now + OnlineSession.quietWait) }
   }
 
-  /// What a happening asks of whoever holds the call.
+  /// What an input asks of whoever holds the call.
   package enum Verdict {
     case goOn
     /// `--ring-for` is over.
     case ringOver
   }
 
-  package func take(_ happening: Happening) async -> Verdict {
+  package func handle(_ input: SessionInput) async -> Verdict {
     var verdict = Verdict.goOn
-    switch happening {
-    case .endpoint(let event): await take(event)
-    case .key(let key): await take(key)
+    switch input {
+    case .endpoint(let event): await handleEvent(event)
+    case .key(let key): await handleKey(key)
     case .signal(.user1): await showStatistics()
-    case .signal(let signal):
-      // A terminal that closes often sends SIGHUP twice; nobody is there to be impatient.
-      hasAborted = isEnding && wasSignalled && signal != .hangUp
-      wasSignalled = true
-      await end()
+    case .signal(let signal): await handleSignal(signal)
     case .sourceEnded: sourceEnded()
     case .probe, .opened, .diagnosed: break  // Each runs in a command of its own.
     case .token: break  // The session has handed it over.
@@ -146,11 +148,11 @@ package final class CallRun {
 
   // MARK: - Events
 
-  private func take(_ event: EndpointEvent) async {
+  private func handleEvent(_ event: EndpointEvent) async {
     switch event {
     case .callStateChanged(let call, let state, _) where call == id: enter(state)
-    case .callProgress(let call, let step) where call == id: take(step)
-    case .statistics(let call, let numbers) where call == id: take(numbers)
+    case .callProgress(let call, let step) where call == id: showProgress(step)
+    case .statistics(let call, let numbers) where call == id: handleStatistics(numbers)
     case .audioQualityChanged(let call, let change) where call == id:
       session.console.say(QualityLine.text(change))
     case .callEnded(let call, let report) where call == id: finish(report)
@@ -183,9 +185,9 @@ package final class CallRun {
     "m mute   \(view.hasVideo ? "v video   " : "")q hang up   s statistics"
   }
 
-  private func take(_ step: CallProgress) {
+  private func showProgress(_ step: CallProgress) {
     let console = session.console
-    if let words = VideoWords.sentence(step) { console.say(words) }
+    if let words = VideoMessages.sentence(step) { console.say(words) }
     switch step {
     case .delivered:
       view.state = "ringing"
@@ -214,7 +216,7 @@ package final class CallRun {
     case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
     case .remoteVideoMuted(let isMuted): view.isRemoteVideoMuted = isMuted
     case .videoFailed(let text): session.remember("The video does not work: \(text)")
-    case .firstFrameReceived: sink?.begin()
+    case .firstFrameReceived: ends?.sink.begin()
     case .firstFrameSent, .message, .messageDelivery, .streamChanged, .firstLocalVideoFrame,
       .localVideoSizeChanged, .audioMixingChanged, .effectEnded,
       .firstVideoFrameDecoded, .remoteVideoSizeChanged, .firstVideoFrameSent, .videoSourceEnded,
@@ -223,7 +225,7 @@ package final class CallRun {
     }
   }
 
-  private func take(_ numbers: CallStatistics) {
+  private func handleStatistics(_ numbers: CallStatistics) {
     view.numbers = numbers
     keep(numbers)
     let second = numbers.atMs / 1000
@@ -244,12 +246,12 @@ package final class CallRun {
     self.report = report
     deadlines.cancelAll()
     session.console.clear()
-    sink?.finish()
-    session.remember(source?.fault)
-    session.remember(sink?.fault)
-    session.remember(video?.source?.fault)
-    session.remember(video?.sink.fault)
-    session.remember(arrivals?.fault)
+    ends?.sink.finish()
+    session.remember(ends?.source.fault)
+    session.remember(ends?.sink.fault)
+    session.remember(ends?.video?.source?.fault)
+    session.remember(ends?.video?.sink.fault)
+    session.remember(ends?.arrivals?.fault)
     if let last = report.statistics { keep(last) }
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)
@@ -258,8 +260,9 @@ package final class CallRun {
     prediction = report.statistics.flatMap { probed?.comparison(with: $0, now: now) }
     SummaryLine.write(report, prediction: probed?.prediction(now: now), to: session.lines)
     let table = EndTable.text(
-      report, savedTo: sink?.isSaved == true ? saveName : nil,
-      videoSavedTo: video?.sink.shownCount == 0 ? nil : video?.saveName, prediction: prediction)
+      report, savedTo: ends?.sink.isSaved == true ? ends?.saveName : nil,
+      videoSavedTo: ends?.video?.sink.shownCount == 0 ? nil : ends?.video?.saveName,
+      prediction: prediction)
     if ExitCode(report) == .done {
       session.console.say(table)
     } else {
@@ -271,7 +274,7 @@ package final class CallRun {
 
   // MARK: - Keys, signals, time
 
-  private func take(_ key: Character) async {
+  private func handleKey(_ key: Character) async {
     switch key {
     case "m", "M":
       let wanted = !view.isMuted
@@ -320,9 +323,19 @@ package final class CallRun {
     deadlines.set(.tail, at: SystemClock.now + .milliseconds(Int64(wait)))
   }
 
-  private func end() async {
-    guard !isEnding else { return }
-    isEnding = true
+  private func handleSignal(_ signal: SignalWatch.Signal) async {
+    switch ending {
+    case .none: await end(.signalled)
+    case .asked: ending = .signalled
+    // A terminal that closes often sends SIGHUP twice; nobody is there to be impatient.
+    case .signalled: if signal != .hangUp { ending = .aborted }
+    case .aborted: break
+    }
+  }
+
+  private func end(_ cause: Ending = .asked) async {
+    guard ending == .none else { return }
+    ending = cause
     view.state = "hanging up"
     wait(for: "\(view.peer) to hear of the end")
     deadlines.set(.patience, at: SystemClock.now + .seconds(5))
@@ -353,11 +366,11 @@ package final class CallRun {
   private func refresh() {
     let now = SystemClock.now
     view.seconds = Int(now.nanoseconds(since: connected ?? began) / 1_000_000_000)
-    if let sink { view.heardLevel = sink.meter.decibels }
-    if let source {
-      view.playedLevel = source.meter.decibels
-      if let length = source.length, length > 0 {
-        view.progress = (Double(source.position) / Double(length), Double(length) / 48_000)
+    if let ends {
+      view.heardLevel = ends.sink.meter.decibels
+      view.playedLevel = ends.source.meter.decibels
+      if let length = ends.source.length, length > 0 {
+        view.progress = (Double(ends.source.position) / Double(length), Double(length) / 48_000)
       }
     }
     session.console.show(view)

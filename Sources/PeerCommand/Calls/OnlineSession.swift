@@ -19,7 +19,7 @@ package final class OnlineSession {
   private let pcap: MediaPCAP?
   private let report: OutputFile?
   private var tokenFile: TokenFile?
-  private var iterator: AsyncStream<Happening>.Iterator
+  private var iterator: AsyncStream<SessionInput>.Iterator
   /// What could not be written or read on the way.
   package private(set) var faults: [CommandFailure] = []
 
@@ -106,9 +106,9 @@ package final class OnlineSession {
   }
 
   /// What happened next; events are written down on the way, and outages told.
-  package func next() async -> Happening? {
-    let happening = await iterator.next(isolation: #isolation)
-    if case .endpoint(let event) = happening {
+  package func next() async -> SessionInput? {
+    let input = await iterator.next(isolation: #isolation)
+    if case .endpoint(let event) = input {
       EventLine.write(event, to: lines)
       if case .callProgress(_, let step) = event { console.log(.debug, EventLine.name(of: step)) }
       if case .portMappingChanged(.open(let port)) = event {
@@ -127,8 +127,8 @@ package final class OnlineSession {
       }
       if case .registrationChanged(.registered) = event { await tellOfClock() }
     }
-    if case .token(let text) = happening { await renewToken(text) }
-    return happening
+    if case .token(let text) = input { await renewToken(text) }
+    return input
   }
 
   /// Once, if this host's clock is one by which calls could not be judged.
@@ -209,8 +209,8 @@ package final class OnlineSession {
     isPatient: Bool = false
   ) async throws(CommandFailure) -> RegistrationState.NameStatus {
     console.log(.info, "registering at \(options.rendezvous)")
-    while let happening = await next() {
-      switch happening {
+    while let input = await next() {
+      switch input {
       case .endpoint(.registrationChanged(.registered(_, let status))): return status
       case .endpoint(.registrationChanged):
         guard let error = contact.failure ?? (isPatient ? nil : contact.trouble) else { continue }
@@ -289,7 +289,7 @@ private struct Opening {
   let inbox: Inbox
   let isPatient: Bool
   var contact: RendezvousContact
-  var iterator: AsyncStream<Happening>.Iterator
+  var iterator: AsyncStream<SessionInput>.Iterator
   private var delay = RetryDelay()
 
   init(
@@ -302,13 +302,13 @@ private struct Opening {
     self.inbox = inbox
     self.isPatient = isPatient
     contact = RendezvousContact(isPatient: isPatient)
-    iterator = inbox.happenings.makeAsyncIterator()
+    iterator = inbox.inputs.makeAsyncIterator()
   }
 
   mutating func run() async throws(CommandFailure) -> Endpoint {
     inbox.open(options.configuration)
-    while let happening = await iterator.next(isolation: #isolation) {
-      switch happening {
+    while let input = await iterator.next(isolation: #isolation) {
+      switch input {
       case .opened(.success(let endpoint)): return endpoint
       case .opened(.failure(let error)):
         guard isPatient, error.code == .hostNotFound else { throw CommandFailure(error) }

@@ -29,14 +29,14 @@ package struct RendezvousContact {
     case .connecting: return nil
     case .failed(let error) where mayBeRenewed(error):
       trouble = error
-      return tell(ofToken: error, now: now)
+      return tokenAdvice(for: error, now: now)
     case .failed(let error):
       failure = error
       trouble = nil
       return nil
     case .reconnecting(.some(let error)) where mayBeRenewed(error):
       trouble = error
-      return tell(ofToken: error, now: now)
+      return tokenAdvice(for: error, now: now)
     case .reconnecting(let error):
       trouble = error
       return warn(of: error, isInCall: isInCall, now: now)
@@ -67,7 +67,7 @@ package struct RendezvousContact {
   }
 
   /// Once of each fault, whatever was said of the outage.
-  private mutating func tell(ofToken error: EarshotError, now: Instant) -> String? {
+  private mutating func tokenAdvice(for error: EarshotError, now: Instant) -> String? {
     outage = outage ?? now
     guard toldOfToken != error else { return nil }
     toldOfToken = error

@@ -57,8 +57,8 @@ package struct DoctorCommand: Sendable {
     }
     let examination = inbox.examine(try planWithToken())
     remind(inbox)
-    for await happening in inbox.happenings {
-      switch happening {
+    for await input in inbox.inputs {
+      switch input {
       case .diagnosed(.success(let diagnosis)) where !examination.isCancelled:
         print(isJSON ? DoctorLine.text(diagnosis) : DoctorText.text(diagnosis))
         return ExitCode(diagnosis)

@@ -16,36 +16,36 @@ package struct CaptureStory {
 
   package init(_ path: String) throws(MediaFileError) {
     var reader = try PCAPNGReader(path)
-    while let datagram = try reader.next() { take(datagram) }
+    while let datagram = try reader.next() { appendDatagram(datagram) }
     skipped = reader.packetsSkipped
   }
 
-  private mutating func take(_ datagram: CapturedDatagram) {
+  private mutating func appendDatagram(_ datagram: CapturedDatagram) {
     datagrams += 1
     first = min(first ?? datagram.time, datagram.time)
     last = max(last, datagram.time)
     if let (header, start) = RTPMapping.parse(datagram.payload.span),
       case .foreign = Demultiplexer.classify(datagram.payload.span)
     {
-      take(header, datagram, byteCount: datagram.payload.count - start)
+      appendPacket(header, datagram, byteCount: datagram.payload.count - start)
       return
     }
     kinds[Self.kind(datagram.payload), default: 0] += 1
   }
 
-  private mutating func take(
+  private mutating func appendPacket(
     _ header: RTPMapping, _ datagram: CapturedDatagram, byteCount: Int
   ) {
     let index = streams.firstIndex {
       $0.source == header.source && $0.from == datagram.source && $0.to == datagram.destination
     }
     if let index {
-      streams[index].take(header, at: datagram.time, byteCount: byteCount)
+      streams[index].append(header, at: datagram.time, byteCount: byteCount)
     } else if streams.count < Self.maxStreams {
       var stream = RTPStream(
         source: header.source, from: datagram.source, to: datagram.destination,
         payloadType: header.payloadType)
-      stream.take(header, at: datagram.time, byteCount: byteCount)
+      stream.append(header, at: datagram.time, byteCount: byteCount)
       streams.append(stream)
     } else {
       streamsLeftOut += 1
@@ -104,7 +104,7 @@ package struct RTPStream: Equatable, Sendable {
     self.payloadType = payloadType
   }
 
-  package mutating func take(_ header: RTPMapping, at time: UInt64, byteCount: Int) {
+  package mutating func append(_ header: RTPMapping, at time: UInt64, byteCount: Int) {
     let isFirst = packets == 0
     let step = Int16(
       bitPattern: header.sequenceNumber &- UInt16(truncatingIfNeeded: highest))

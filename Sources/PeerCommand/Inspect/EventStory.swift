@@ -16,7 +16,7 @@ package struct EventStory {
   package init?(_ text: EventText) {
     let unreadable = text.forEachObject { object in
       if let type = object["type"]?.asString {
-        take(object, type)
+        appendLine(object, type)
       } else {
         self.unreadable += 1
       }
@@ -25,7 +25,7 @@ package struct EventStory {
     guard !lines.isEmpty || statistics > 0 else { return nil }
   }
 
-  private mutating func take(_ object: JSONValue, _ type: String) {
+  private mutating func appendLine(_ object: JSONValue, _ type: String) {
     let at = clock(object["ts"]?.asString)
     guard lines.count < Self.maxLines || type == "stats" else {
       untold += 1

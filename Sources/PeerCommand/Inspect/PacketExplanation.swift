@@ -56,99 +56,99 @@ package enum PacketExplanation {
   }
 
   private static func sealed(_ walk: inout Walk) {
-    walk.take(1, "type") { "0x60; its low 5 bits are masked" }
-    walk.takeNumber(4, "receiver's connection ID")
-    walk.take(4, "packet number") { "masked: only the two ends can read it" }
-    walk.take(walk.remaining - 16, "frames") { "sealed (ChaCha20-Poly1305)" }
-    walk.take(16, "tag") { "proves that nothing was changed" }
+    walk.explain(1, "type") { "0x60; its low 5 bits are masked" }
+    walk.explainNumber(4, "receiver's connection ID")
+    walk.explain(4, "packet number") { "masked: only the two ends can read it" }
+    walk.explain(walk.remaining - 16, "frames") { "sealed (ChaCha20-Poly1305)" }
+    walk.explain(16, "tag") { "proves that nothing was changed" }
   }
 
   private static func control(_ type: PacketType, _ walk: inout Walk) {
     let first = type == .card || type == .cardRequest
-    walk.takeByte("type") { "0x\(String($0, radix: 16))" }
-    walk.takeByte("version") { $0 == 1 ? "1" : "\($0): another version than ours" }
-    walk.takeByte(first ? "zero" : "suite") { value in
+    walk.explainByte("type") { "0x\(String($0, radix: 16))" }
+    walk.explainByte("version") { $0 == 1 ? "1" : "\($0): another version than ours" }
+    walk.explainByte(first ? "zero" : "suite") { value in
       first ? "\(value)" : value == 1 ? "Noise_IKpsk2_25519_ChaChaPoly_SHA256" : "\(value): unknown"
     }
-    walk.takeByte(first ? "zero" : "purpose") { first ? "\($0)" : purpose($0) }
+    walk.explainByte(first ? "zero" : "purpose") { first ? "\($0)" : purpose($0) }
     body(type, &walk)
-    walk.take(walk.remaining, "zero") { "makes the question as long as the answer" }
+    walk.explain(walk.remaining, "zero") { "makes the question as long as the answer" }
   }
 
   /// What follows the first four bytes.
   private static func body(_ type: PacketType, _ walk: inout Walk) {
     switch type {
     case .initiation:
-      walk.takeNumber(4, "initiator's connection ID")
-      walk.take(32, "ephemeral key") { "fresh for this handshake" }
-      walk.take(48, "static key") { "sealed: who calls is hidden" }
-      walk.take(1080, "payload") { "sealed: time, card, name" }
-      walk.take(16, "MAC1") { "whoever made it knows the responder's key" }
-      walk.take(16, "MAC2") { $0.allSatisfy { $0 == 0 } ? "none" : "made with a cookie" }
+      walk.explainNumber(4, "initiator's connection ID")
+      walk.explain(32, "ephemeral key") { "fresh for this handshake" }
+      walk.explain(48, "static key") { "sealed: who calls is hidden" }
+      walk.explain(1080, "payload") { "sealed: time, card, name" }
+      walk.explain(16, "MAC1") { "whoever made it knows the responder's key" }
+      walk.explain(16, "MAC2") { $0.allSatisfy { $0 == 0 } ? "none" : "made with a cookie" }
     case .response: response(&walk)
     case .cookie:
-      walk.takeNumber(4, "initiator's connection ID")
-      walk.take(24, "nonce") { "" }
-      walk.take(32, "cookie") { "sealed with the responder's public key" }
+      walk.explainNumber(4, "initiator's connection ID")
+      walk.explain(24, "nonce") { "" }
+      walk.explain(32, "cookie") { "sealed with the responder's public key" }
     case .reset:
-      walk.takeNumber(4, "connection ID answered")
-      walk.take(16, "reset token") { "proves that the rendezvous sent it" }
-      walk.take(16, "random") { "" }
+      walk.explainNumber(4, "connection ID answered")
+      walk.explain(16, "reset token") { "proves that the rendezvous sent it" }
+      walk.explain(16, "random") { "" }
     case .version:
-      walk.takeNumber(4, "initiator's connection ID")
-      walk.takeByte("lowest version") { "\($0)" }
-      walk.takeByte("highest version") { "\($0)" }
+      walk.explainNumber(4, "initiator's connection ID")
+      walk.explainByte("lowest version") { "\($0)" }
+      walk.explainByte("highest version") { "\($0)" }
     case .cardRequest, .card:
-      walk.take(8, "nonce") { "repeated in the answer" }
+      walk.explain(8, "nonce") { "repeated in the answer" }
       if type == .card { card(&walk) }
     }
   }
 
   private static func response(_ walk: inout Walk) {
-    walk.takeNumber(4, "responder's connection ID")
-    walk.takeNumber(4, "initiator's connection ID")
-    walk.take(32, "ephemeral key") { "fresh for this handshake" }
-    walk.take(124, "payload") { "sealed: times, the address as seen, status" }
-    walk.take(16, "MAC1") { "whoever made it knows the initiator's key" }
-    walk.take(16, "zero") { "" }
+    walk.explainNumber(4, "responder's connection ID")
+    walk.explainNumber(4, "initiator's connection ID")
+    walk.explain(32, "ephemeral key") { "fresh for this handshake" }
+    walk.explain(124, "payload") { "sealed: times, the address as seen, status" }
+    walk.explain(16, "MAC1") { "whoever made it knows the initiator's key" }
+    walk.explain(16, "zero") { "" }
   }
 
   private static func card(_ walk: inout Walk) {
-    walk.take(2, "length") { "" }
+    walk.explain(2, "length") { "" }
     let bytes = walk.rest
     do throws(WireError) {
       let card = try ContactCard(parsing: bytes)
-      walk.take(bytes.count, "contact card") {
+      walk.explain(bytes.count, "contact card") {
         "of \(card.id)\(card.content.name.map { ", called \($0)" } ?? ""), serial "
           + "\(card.content.serial); the signature is not checked here"
       }
     } catch {
-      walk.take(bytes.count, "contact card") { "cannot be read: \(error)" }
+      walk.explain(bytes.count, "contact card") { "cannot be read: \(error)" }
     }
   }
 
   private static func rtp(_ header: RTPMapping, _ start: Int, _ walk: inout Walk) {
-    walk.takeByte("version, flags") { "2, \($0 & 0x3F) " }
+    walk.explainByte("version, flags") { "2, \($0 & 0x3F) " }
     let isVideo = header.payloadType == VP8Descriptor.payloadType
-    walk.takeByte("marker, payload type") { _ in
+    walk.explainByte("marker, payload type") { _ in
       let isOpus = header.payloadType == RTPMapping.opusPayloadType
       let codec = isOpus ? ", as Opus is" : isVideo ? ", as VP8 is" : ""
       let mark = isVideo ? "ends a frame, " : "first after silence, "
       return "\(header.isMarked ? mark : "")\(header.payloadType)\(codec)"
     }
-    walk.take(2, "sequence number") { "\(header.sequenceNumber)" }
-    walk.take(4, "timestamp") { "\(header.timestamp) of \(isVideo ? "90" : "48") 000 a second" }
-    walk.take(4, "SSRC") { "0x\(String(header.source, radix: 16))" }
-    if start > 12 { walk.take(start - 12, "sources, extension") { "" } }
+    walk.explain(2, "sequence number") { "\(header.sequenceNumber)" }
+    walk.explain(4, "timestamp") { "\(header.timestamp) of \(isVideo ? "90" : "48") 000 a second" }
+    walk.explain(4, "SSRC") { "0x\(String(header.source, radix: 16))" }
+    if start > 12 { walk.explain(start - 12, "sources, extension") { "" } }
     if isVideo { video(&walk) }
-    walk.take(walk.remaining, "payload") { "in clear" }
+    walk.explain(walk.remaining, "payload") { "in clear" }
   }
 
   /// What RFC 7741 §4.2 puts before a VP8 frame, and the frame's own header (RFC 6386 §9.1).
   private static func video(_ walk: inout Walk) {
     let payload = walk.rest
     guard let (descriptor, start) = VP8Descriptor.parse(payload.span) else { return }
-    walk.take(start, "VP8 descriptor") {
+    walk.explain(start, "VP8 descriptor") {
       "picture \(descriptor.pictureID), layer \(descriptor.temporalLayer)"
         + (descriptor.isNonReference ? ", may be left out" : "")
         + (descriptor.isStart ? ", begins a frame" : ", goes on with a frame")
@@ -157,12 +157,12 @@ package enum PacketExplanation {
     let frame = walk.rest
     do throws(WireError) {
       let header = try VP8Header(parsing: frame.span)
-      walk.take(header.size == nil ? 3 : 10, "VP8 frame header") {
+      walk.explain(header.size == nil ? 3 : 10, "VP8 frame header") {
         guard let size = header.size else { return "refers to frames before it" }
         return "key frame of \(size.width)x\(size.height)"
       }
     } catch {
-      walk.take(3, "VP8 frame header") { "cannot be read" }
+      walk.explain(3, "VP8 frame header") { "cannot be read" }
     }
   }
 
@@ -191,7 +191,7 @@ package enum PacketExplanation {
     var remaining: Int { bytes.count - offset }
     var rest: [UInt8] { Array(bytes[offset...]) }
 
-    mutating func take(_ count: Int, _ name: String, _ meaning: ([UInt8]) -> String) {
+    mutating func explain(_ count: Int, _ name: String, _ meaning: ([UInt8]) -> String) {
       let count = min(max(0, count), remaining)
       guard count > 0 else { return }
       let part = Array(bytes[offset..<(offset + count)])
@@ -199,18 +199,18 @@ package enum PacketExplanation {
       offset += count
     }
 
-    mutating func take(_ count: Int, _ name: String, _ meaning: () -> String) {
+    mutating func explain(_ count: Int, _ name: String, _ meaning: () -> String) {
       let text = meaning()
-      take(count, name) { (_: [UInt8]) in text }
+      explain(count, name) { (_: [UInt8]) in text }
     }
 
-    mutating func takeByte(_ name: String, _ meaning: (UInt8) -> String) {
-      take(1, name) { (part: [UInt8]) in meaning(part[0]) }
+    mutating func explainByte(_ name: String, _ meaning: (UInt8) -> String) {
+      explain(1, name) { (part: [UInt8]) in meaning(part[0]) }
     }
 
     /// A little-endian number, in hex.
-    mutating func takeNumber(_ count: Int, _ name: String) {
-      take(count, name) { (part: [UInt8]) in
+    mutating func explainNumber(_ count: Int, _ name: String) {
+      explain(count, name) { (part: [UInt8]) in
         "0x" + part.reversed().map { String(0x100 + Int($0), radix: 16).dropFirst() }.joined()
       }
     }

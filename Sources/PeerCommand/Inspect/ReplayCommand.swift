@@ -80,7 +80,7 @@ package struct ReplayStory {
     savedTo path: String? = nil, overwrites: Bool = false, savesAll: Bool = false
   ) throws(CommandFailure) {
     savedTo = path
-    let sink: HeardSink
+    let sink: AudioFileSink
     var replay: CallReplay
     do throws(EarshotError) {
       replay = try CallReplay(recording, settings: settings)
@@ -88,7 +88,7 @@ package struct ReplayStory {
       throw CommandFailure(error)
     }
     do throws(MediaFileError) {
-      sink = try HeardSink(path, channelCount: replay.channelCount, overwrites: overwrites)
+      sink = try AudioFileSink(path, channelCount: replay.channelCount, overwrites: overwrites)
     } catch {
       throw CommandFailure(error)
     }

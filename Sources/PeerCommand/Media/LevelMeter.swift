@@ -8,7 +8,7 @@ package final class LevelMeter: Sendable {
   package init() {}
 
   /// Takes the first `count` samples; the level falls by half in about 50 ms.
-  package func take(_ samples: borrowing [Int16], count: Int) {
+  package func append(_ samples: borrowing [Int16], count: Int) {
     guard count > 0, count <= samples.count else { return }
     var sum = 0.0
     for index in 0..<count {

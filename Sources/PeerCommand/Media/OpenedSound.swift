@@ -5,7 +5,7 @@ internal import Reactor
 /// The two ends of a call's sound, and of its picture where it has one, open.
 package struct OpenedSound: Sendable {
   package let source: PlayedSource
-  package let sink: HeardSink
+  package let sink: AudioFileSink
   /// What arrives is taken down here; `nil` without `--capture`.
   package let arrivals: ArrivalFile?
   /// The file that is written; `nil` when nothing is saved.
@@ -33,7 +33,7 @@ package struct OpenedSound: Sendable {
     saveName = options.saveName(call: number)
     // Two channels are heard where two are sent: nobody knows what the other side sends.
     let isStereo = source.channelCount == 2 && options.bitrate >= 48_000
-    sink = try HeardSink(saveName, channelCount: isStereo ? 2 : 1, overwrites: overwrites)
+    sink = try AudioFileSink(saveName, channelCount: isStereo ? 2 : 1, overwrites: overwrites)
     guard options.video.isWanted else {
       video = nil
       return

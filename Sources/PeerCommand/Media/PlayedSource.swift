@@ -71,7 +71,7 @@ package final class PlayedSource: AudioSource {
       state.isAtEnd = count < frameCount
       return (count, state.isAtEnd)
     }
-    meter.take(samples, count: count * channelCount)
+    meter.append(samples, count: count * channelCount)
     played.add(count, ordering: .relaxed)
     if hasEnded { onEnd() }
     return count

@@ -44,7 +44,7 @@ package enum EndTable {
     guard let numbers = report.statistics else { return rows }
     if numbers.received.totalSamplesReceived > 0 { rows += heard(numbers, file) }
     if numbers.sent.packetsSent > 0 { rows.append(("sent", sent(numbers))) }
-    rows += VideoWords.rows(numbers, savedTo: videoFile)
+    rows += VideoMessages.rows(numbers, savedTo: videoFile)
     if let path = numbers.path {
       let changes =
         path.changes == 0

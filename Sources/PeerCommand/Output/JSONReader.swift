@@ -29,33 +29,33 @@ package struct JSONReader {
   }
 
   private mutating func object(depth: Int) -> JSONValue? {
-    guard scanner.take("{") else { return nil }
+    guard scanner.skip("{") else { return nil }
     var members: [(key: String, value: JSONValue)] = []
     scanner.skipSpace()
-    if scanner.take("}") { return .object(members) }
+    if scanner.skip("}") { return .object(members) }
     while true {
       scanner.skipSpace()
       guard let key = scanner.text() else { return nil }
       scanner.skipSpace()
-      guard scanner.take(":"), let value = value(depth: depth + 1) else { return nil }
+      guard scanner.skip(":"), let value = value(depth: depth + 1) else { return nil }
       members.append((key, value))
       scanner.skipSpace()
-      if scanner.take("}") { return .object(members) }
-      guard scanner.take(",") else { return nil }
+      if scanner.skip("}") { return .object(members) }
+      guard scanner.skip(",") else { return nil }
     }
   }
 
   private mutating func array(depth: Int) -> JSONValue? {
-    guard scanner.take("[") else { return nil }
+    guard scanner.skip("[") else { return nil }
     var values: [JSONValue] = []
     scanner.skipSpace()
-    if scanner.take("]") { return .array(values) }
+    if scanner.skip("]") { return .array(values) }
     while true {
       guard let value = value(depth: depth + 1) else { return nil }
       values.append(value)
       scanner.skipSpace()
-      if scanner.take("]") { return .array(values) }
-      guard scanner.take(",") else { return nil }
+      if scanner.skip("]") { return .array(values) }
+      guard scanner.skip(",") else { return nil }
     }
   }
 

@@ -50,7 +50,7 @@ package struct StatusRegion {
         lines[0] += "  sent " + bar(level: view.playedLevel, width: min(12, width / 6))
       }
       lines.append(Self.line(numbers))
-      if let line = VideoWords.line(numbers) { lines.append(line) }
+      if let line = VideoMessages.line(numbers) { lines.append(line) }
     }
     if let progress = view.progress {
       lines.append(Self.line(progress.fraction, of: progress.seconds, width: width))

@@ -59,9 +59,9 @@ package struct ProbeCommand: Sendable {
       case .stop: await probe?.cancel()
       }
       session.inbox.wake(at: run.nextDeadline)
-      guard !run.isOver, let happening = await session.next() else { break }
+      guard !run.isOver, let input = await session.next() else { break }
       wish = .nothing
-      switch happening {
+      switch input {
       case .endpoint(.registrationChanged(.registered)):
         isRegistered = true
         if probe == nil { wish = .begin }
@@ -69,7 +69,7 @@ package struct ProbeCommand: Sendable {
         guard let error = session.contact.failure ?? session.contact.trouble else { continue }
         failure = CommandFailure(error)
         run.giveUp(.noAnswer, now: SystemClock.now)
-      case .probe(let progress): run.take(progress, now: SystemClock.now)
+      case .probe(let progress): run.handleProgress(progress, now: SystemClock.now)
       case .signal(.user1): break
       // A terminal that closes often sends it twice.
       case .signal(.hangUp): if !run.wasStopped { wish = run.stop() }

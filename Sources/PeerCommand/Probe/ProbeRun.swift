@@ -42,7 +42,7 @@ package final class ProbeRun {
     case again
   }
 
-  /// What a happening asks of whoever holds the probe.
+  /// What a input asks of whoever holds the probe.
   package enum Wish: Equatable {
     case nothing
     /// Begin a probe.
@@ -76,7 +76,7 @@ package final class ProbeRun {
 
   // MARK: - What happens
 
-  package func take(_ progress: ProbeProgress, now: Instant) {
+  package func handleProgress(_ progress: ProbeProgress, now: Instant) {
     guard !isOver else { return }
     switch progress {
     case .phaseBegan(let phase):
@@ -86,7 +86,7 @@ package final class ProbeRun {
     case .progressed(let share, let latest):
       view.share = share
       view.latestRoundTripMs = latest ?? view.latestRoundTripMs
-    case .firstGrade(let report): takeFirst(report)
+    case .firstGrade(let report): showFirstGrade(report)
     case .finished(let report): finish(report, now: now)
     }
   }
@@ -133,7 +133,7 @@ package final class ProbeRun {
     finish(LineReport(plan: options.plan, ending: ending), isTold: true, now: now)
   }
 
-  private func takeFirst(_ report: LineReport) {
+  private func showFirstGrade(_ report: LineReport) {
     first = report
     let rating = report.rating
     view.grade = rating.grade
@@ -169,7 +169,7 @@ package final class ProbeRun {
     guard options.watches, !wasStopped else {
       if !options.watches {
         console.clear()
-        if !isTold { tell(report, rating) }
+        if !isTold { printResult(report, rating) }
       }
       end()
       return
@@ -180,7 +180,7 @@ package final class ProbeRun {
     deadlines.set(.again, at: max(now, runBegan + Self.watchPeriod))
   }
 
-  private func tell(_ report: LineReport, _ rating: LineRating) {
+  private func printResult(_ report: LineReport, _ rating: LineRating) {
     let table = ProbeTable.text(report, rating)
     if report.state == .unavailable {
       // What a quiet program says of it, its command knows best.

@@ -3,7 +3,7 @@ package import Primitives
 package import Reactor
 
 /// Whatever can happen to a running command.
-package enum Happening: Sendable {
+package enum SessionInput: Sendable {
   /// The endpoint is there, or could not be opened.
   case opened(Result<Endpoint, EarshotError>)
   case endpoint(EndpointEvent)
@@ -22,8 +22,8 @@ package enum Happening: Sendable {
 /// Everything that happens, in one queue with one reader: events of the endpoint, signals, keys and
 /// the one timer. So a command is a plain loop, without locks.
 package final class Inbox {
-  package let happenings: AsyncStream<Happening>
-  package let feed: AsyncStream<Happening>.Continuation
+  package let inputs: AsyncStream<SessionInput>
+  package let feed: AsyncStream<SessionInput>.Continuation
   private let loop: EventLoop
   private let timer: EventLoop.Token
   private let signals: SignalWatch
@@ -35,8 +35,8 @@ package final class Inbox {
   package init(on loop: EventLoop, readsKeys: Bool) throws(ReactorError) {
     // Whoever reads runs on the same loop and keeps up; a peer must not be able to fill the memory.
     let (stream, feed) = AsyncStream.makeStream(
-      of: Happening.self, bufferingPolicy: .bufferingNewest(16_384))
-    happenings = stream
+      of: SessionInput.self, bufferingPolicy: .bufferingNewest(16_384))
+    inputs = stream
     self.feed = feed
     self.loop = loop
     timer = try loop.addTimer { _ in feed.yield(.wake) }

@@ -27,18 +27,13 @@ struct ClientRecord: BitwiseCopyable, Sendable {
   let born: UInt16
   let id: PeerID
   private let presenceID: PresenceID
-  private var addressHigh: UInt64
-  private var addressLow: UInt64
   /// The TAI64N of its INIT in 64 bits: seconds mod 2^34, then nanoseconds.
   let initiated: UInt64
   var resting: RestingState
-  private var addressPort: UInt16
-  private var addressFamily: SocketAddress.Family
+  private var packedPath: PackedPath
   var flags: Flags
   /// Frames and messages that did not parse.
   var strikes: UInt8 = 0
-  /// Our own address that the client's newest packet from its proven address came to.
-  var ownAddress: LocalAddressID
 
   struct Flags: OptionSet, BitwiseCopyable, Sendable {
     let rawValue: UInt8
@@ -72,11 +67,7 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     self.id = id
     presenceID = presence.id
     self.initiated = initiated
-    addressHigh = address.high
-    addressLow = address.low
-    addressPort = address.port
-    addressFamily = address.family
-    ownAddress = askedAt
+    packedPath = PackedPath(DatagramPath(address, local: askedAt))
     lookUps = CompactRateMeter(nowMilliseconds: now.millisecond)
     forwards = lookUps
     heard = UInt16(truncatingIfNeeded: now.second)
@@ -100,20 +91,18 @@ struct ClientRecord: BitwiseCopyable, Sendable {
   }
 
   /// The address that has been proven: where everything to this client goes.
-  var address: SocketAddress {
-    SocketAddress(family: addressFamily, high: addressHigh, low: addressLow, port: addressPort)
-  }
+  var address: SocketAddress { packedPath.path.remote }
 
   /// The same, and our own address that the client talks to.
   var path: DatagramPath {
-    get { DatagramPath(address, local: ownAddress) }
-    set {
-      addressHigh = newValue.remote.high
-      addressLow = newValue.remote.low
-      addressPort = newValue.remote.port
-      addressFamily = newValue.remote.family
-      ownAddress = newValue.local
-    }
+    get { packedPath.path }
+    set { packedPath = PackedPath(newValue) }
+  }
+
+  /// Our own address that the client's newest packet from its proven address came to.
+  var ownAddress: LocalAddressID {
+    get { packedPath.local }
+    set { packedPath.local = newValue }
   }
 
   var isHeard: Bool { flags.contains(.isHeard) }
@@ -129,6 +118,27 @@ struct ClientRecord: BitwiseCopyable, Sendable {
     receiveKeys.erase()
     sendKeys.erase()
     flags = []
+  }
+}
+
+/// A `DatagramPath` without what `SocketAddress` has for others: 21 bytes.
+private struct PackedPath: BitwiseCopyable, Sendable {
+  private let high: UInt64
+  private let low: UInt64
+  private let port: UInt16
+  var local: LocalAddressID
+  private let family: SocketAddress.Family
+
+  init(_ path: DatagramPath) {
+    high = path.remote.high
+    low = path.remote.low
+    port = path.remote.port
+    family = path.remote.family
+    local = path.local
+  }
+
+  var path: DatagramPath {
+    DatagramPath(SocketAddress(family: family, high: high, low: low, port: port), local: local)
   }
 }
 

@@ -1,7 +1,7 @@
 package import Earshot
 
 /// Video and congestion in words: the live region, the end table, what happens.
-package enum VideoWords {
+package enum VideoMessages {
   /// The line of the live region; `nil` for a call without video.
   package static func line(_ numbers: CallStatistics) -> String? {
     var parts: [String] = []

@@ -7,7 +7,7 @@ internal import Synchronization
 /// gets its name with the first picture (`PendingFile`).
 ///
 /// A disk that is full ends the saving, not the call.
-package final class SeenSink: VideoSink {
+package final class VideoFileSink: VideoSink {
   private let state: Mutex<State>
 
   private struct State: ~Copyable {
@@ -74,7 +74,7 @@ package final class SeenSink: VideoSink {
 package struct OpenedVideo: Sendable {
   /// `nil` sends none.
   package let source: PlayedVideo?
-  package let sink: SeenSink
+  package let sink: VideoFileSink
   /// The file that is written; `nil` when nothing is saved.
   package let saveName: String?
 
@@ -92,6 +92,6 @@ package struct OpenedVideo: Sendable {
       try PlayedVideo(picture, isLooped: isLooped, onEnd: onEnd)
     }
     self.saveName = saveName
-    sink = try SeenSink(saveName, overwrites: overwrites)
+    sink = try VideoFileSink(saveName, overwrites: overwrites)
   }
 }

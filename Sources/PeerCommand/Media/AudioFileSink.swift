@@ -7,7 +7,7 @@ internal import Synchronization
 /// its name with the first sound (`PendingFile`).
 ///
 /// A disk that is full ends the saving, not the call.
-package final class HeardSink: AudioSink {
+package final class AudioFileSink: AudioSink {
   package let channelCount: Int
   package let meter = LevelMeter()
   private let state: Mutex<State>
@@ -55,7 +55,7 @@ package final class HeardSink: AudioSink {
 
   package func write(_ samples: borrowing [Int16], frameCount: Int) {
     let count = min(frameCount * channelCount, samples.count)
-    meter.take(samples, count: count)
+    meter.append(samples, count: count)
     let span = samples.span.extracting(0..<count)
     state.withLock { state in
       guard state.writer != nil else { return }
