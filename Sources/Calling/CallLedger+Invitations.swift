@@ -133,7 +133,7 @@ extension CallLedger {
       policy: policy, now: now)
     call.incoming = incoming
     call.caller = invitation.presence
-    call.timeline.note(.delivered, now: now)
+    call.timeline.append(.delivered, now: now)
     open[call.callID] = call
     send(incoming.ringing, about: call.callID)
     if case .ringing(isPrepared: true) = incoming.ringing { seekPath(call.callID) }

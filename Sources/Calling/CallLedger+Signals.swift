@@ -51,7 +51,7 @@ extension CallLedger {
   package mutating func handlePathReady(_ callID: CallID, now: Instant) {
     guard open[callID] != nil else { return }
     open[callID]?.hasPath = true
-    open[callID]?.timeline.note(.pathReady, now: now)
+    open[callID]?.timeline.append(.pathReady, now: now)
     if let action = open[callID]?.ongoing?.handlePathReady() {
       apply(action, to: callID, now: now)
     }
@@ -86,13 +86,13 @@ extension CallLedger {
 
   package mutating func handleFirstFrameSent(_ callID: CallID, now: Instant) {
     guard open[callID]?.ongoing != nil else { return }
-    open[callID]?.timeline.note(.firstFrameSent, now: now)
+    open[callID]?.timeline.append(.firstFrameSent, now: now)
   }
 
   /// The first frame of the peer; called for later ones it changes nothing.
   package mutating func handleFirstFrameReceived(_ callID: CallID, now: Instant) {
     guard open[callID]?.ongoing != nil else { return }
-    open[callID]?.timeline.note(.firstFrameReceived, now: now)
+    open[callID]?.timeline.append(.firstFrameReceived, now: now)
     open[callID]?.ongoing?.handleFirstFrame()
     settle(callID, now: now)
     updateDeadline()
@@ -169,7 +169,7 @@ extension CallLedger {
     switch action {
     case .send(let signal): send(signal, about: callID)
     case .notifyDelivered(let isPrepared):
-      open[callID]?.timeline.note(.delivered, now: now)
+      open[callID]?.timeline.append(.delivered, now: now)
       notify(.delivered(callID))
       if isPrepared { seekPath(callID) }
     case .findPath: seekPath(callID)
@@ -205,7 +205,7 @@ extension CallLedger {
     open[callID]?.outgoing = nil
     open[callID]?.incoming = nil
     open[callID]?.ongoing = OngoingCall(call.role, hasPath: call.hasPath, policy: policy, now: now)
-    open[callID]?.timeline.note(.accepted, now: now)
+    open[callID]?.timeline.append(.accepted, now: now)
     act(.openSession(callID))
     notify(.stateChanged(callID, .connecting, cause))
     switch call.role {
@@ -233,7 +233,7 @@ extension CallLedger {
       act(.startMedia(callID))
     }
     guard open[callID]?.ongoing?.becomesConnected(now: now) == true else { return }
-    open[callID]?.timeline.note(.connected, now: now)
+    open[callID]?.timeline.append(.connected, now: now)
     open[callID]?.connectedAt = now
     notify(.stateChanged(callID, .connected, .firstFrame))
   }

@@ -32,7 +32,7 @@ package struct CallTimeline: Hashable, Sendable {
   /// In ms from the zero point; `nil` = has not happened.
   package subscript(step: Step) -> Int64? { milliseconds[step.rawValue] }
 
-  package mutating func note(_ step: Step, now: Instant) {
+  package mutating func append(_ step: Step, now: Instant) {
     guard milliseconds[step.rawValue] == nil else { return }
     let time = Int64(clamping: now.nanoseconds(since: zero) / 1_000_000)
     for earlier in step.presupposes where milliseconds[earlier.rawValue] == nil {

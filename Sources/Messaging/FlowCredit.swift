@@ -24,7 +24,7 @@ struct SendCredit: Equatable, Sendable, BitwiseCopyable {
     UInt64(available) >= UInt64(byteCount) + UInt64(reserve)
   }
 
-  mutating func take(_ byteCount: Int) { used &+= UInt32(truncatingIfNeeded: byteCount) }
+  mutating func reserve(_ byteCount: Int) { used &+= UInt32(truncatingIfNeeded: byteCount) }
 
   /// Gives back what was reserved for fragments that will never go.
   mutating func giveBack(_ byteCount: Int) { used &-= UInt32(truncatingIfNeeded: byteCount) }

@@ -133,7 +133,7 @@ struct MessageSender: Sendable {
       else { continue }
       waitingByteCount -= message.bytes.count
       waitingCount -= 1
-      credit.take(message.bytes.count)
+      credit.reserve(message.bytes.count)
       active.append(
         OutgoingMessage(
           id: nextMessage, stream: streams[index].id, sequence: streams[index].nextSequence,

@@ -71,8 +71,9 @@ final class Server {
   /// Serves until a signal; the exit code.
   func run() -> Int32 {
     do throws(ReactorError) {
-      try driver.start { [self] in note($0) }
-      signals = try SignalWatch(SignalWatch.Signal.allCases, on: loop) { [self] in take($0) }
+      try driver.start { [self] in handleEvent($0) }
+      signals = try SignalWatch(SignalWatch.Signal.allCases, on: loop) { [self] in handleSignal($0)
+      }
       let timer = try loop.addTimer { [self] now in keepHouse(now: now) }
       housekeeping = timer
       loop.setDeadline(timer, SystemClock.now + Self.housekeepingPace)
@@ -119,7 +120,7 @@ final class Server {
 
   // MARK: - On the loop
 
-  private func note(_ event: ServerEvent) {
+  private func handleEvent(_ event: ServerEvent) {
     events?.write(event, wallNanoseconds: SystemClock.wallNanoseconds)
     let now = SystemClock.now
     switch event {
@@ -139,7 +140,7 @@ final class Server {
     }
   }
 
-  private func take(_ signal: SignalWatch.Signal) {
+  private func handleSignal(_ signal: SignalWatch.Signal) {
     switch signal {
     case .interrupt, .terminate: shutDown()
     case .hangUp: readAllowedAgain()

@@ -16,7 +16,7 @@ struct ClaimsReader {
     var keys: Set<String> = []
     try expect("{")
     scanner.skipSpace()
-    if !scanner.take("}") {
+    if !scanner.skip("}") {
       repeat {
         let key = try readKey()
         guard keys.insert(key).inserted else { throw .malformed }
@@ -28,7 +28,7 @@ struct ClaimsReader {
           try skipValue()
         }
         scanner.skipSpace()
-      } while scanner.take(",")
+      } while scanner.skip(",")
       try expect("}")
     }
     scanner.skipSpace()
@@ -41,7 +41,7 @@ struct ClaimsReader {
 
   private mutating func expect(_ letter: Unicode.Scalar) throws(TokenFault) {
     scanner.skipSpace()
-    guard scanner.take(letter) else { throw .malformed }
+    guard scanner.skip(letter) else { throw .malformed }
   }
 
   private mutating func readText() throws(TokenFault) -> String {
@@ -68,11 +68,11 @@ struct ClaimsReader {
       // A value has ended, and with it, perhaps, what it stands in.
       while let closer = closers.last {
         scanner.skipSpace()
-        if scanner.take(",") {
+        if scanner.skip(",") {
           if closer == "}" { _ = try readKey() }
           break
         }
-        guard scanner.take(closer) else { throw .malformed }
+        guard scanner.skip(closer) else { throw .malformed }
         closers.removeLast()
       }
     } while !closers.isEmpty
@@ -86,14 +86,14 @@ struct ClaimsReader {
       _ = try readText()
       return false
     }
-    let isObject = scanner.take("{")
-    guard isObject || scanner.take("[") else {
+    let isObject = scanner.skip("{")
+    guard isObject || scanner.skip("[") else {
       guard scanner.word() != nil || scanner.number() != nil else { throw .malformed }
       return false
     }
     let closer: Unicode.Scalar = isObject ? "}" : "]"
     scanner.skipSpace()
-    if scanner.take(closer) { return false }
+    if scanner.skip(closer) { return false }
     guard closers.count < TokenLimits.depth else { throw .malformed }
     closers.append(closer)
     if isObject { _ = try readKey() }

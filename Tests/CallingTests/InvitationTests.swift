@@ -245,8 +245,8 @@ import Wire
     var now = start
     for step in CallTimeline.Step.allCases.shuffled(using: &random) where random.next() % 4 > 0 {
       now = now + .milliseconds(Int64(random.next() % 1000))
-      timeline.note(step, now: now)
-      timeline.note(step, now: now + .seconds(1))
+      timeline.append(step, now: now)
+      timeline.append(step, now: now + .seconds(1))
     }
     for step in CallTimeline.Step.allCases {
       guard let time = timeline[step] else { continue }

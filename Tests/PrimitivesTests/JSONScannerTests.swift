@@ -64,10 +64,10 @@ struct JSONScannerTests {
   @Test func `space is skipped, and a letter taken where it stands`() {
     var scanner = JSONScanner(Array(" \t\r\n{x".utf8))
     scanner.skipSpace()
-    let steps = [scanner.take("}"), scanner.take("{"), scanner.take("{"), scanner.take("x")]
+    let steps = [scanner.skip("}"), scanner.skip("{"), scanner.skip("{"), scanner.skip("x")]
     #expect(steps == [false, true, false, true])
     #expect(scanner.next == nil)
-    let isTaken = scanner.take("x")
+    let isTaken = scanner.skip("x")
     #expect(!isTaken, "at the end")
   }
 }

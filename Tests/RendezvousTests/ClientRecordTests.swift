@@ -34,7 +34,7 @@ struct ClientRecordTests {
     var ids = ConnectionIDs(boot: 21, random: &random)
     var seen: Set<UInt32> = []
     for _ in 0..<100_000 {
-      let id = ids.take { _ in false }.rawValue
+      let id = ids.makeID { _ in false }.rawValue
       #expect(id >> 28 == 5)
       seen.insert(id)
     }

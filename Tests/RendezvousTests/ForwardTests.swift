@@ -140,7 +140,7 @@ struct ForwardTests {
     at seconds: UInt64
   ) -> Int {
     var count = 0
-    for _ in 0..<tries where credits.take(from: id(answerer), to: id(writer), now: at(seconds)) {
+    for _ in 0..<tries where credits.spend(from: id(answerer), to: id(writer), now: at(seconds)) {
       count += 1
     }
     return count

@@ -54,7 +54,7 @@ struct MeterTests {
       host: Rate(perSecond: 1, burst: 2), site: Rate(perSecond: 1, burst: 6),
       network: Rate(perSecond: 1, burst: 20))
     func count(_ prefixes: [UInt64]) -> Int {
-      prefixes.count { meters.take(v6($0), rates, now: moment(0)) }
+      prefixes.count { meters.admit(v6($0), rates, now: moment(0)) }
     }
     let network: UInt64 = 0x2001_0DB8_0001_0000
     #expect(count([UInt64](repeating: network, count: 5)) == 2)
@@ -69,9 +69,9 @@ struct MeterTests {
   @Test func `a MeterTable forgets first whoever owes least`() {
     var table = MeterTable(limit: 8)
     let rate = Rate(perSecond: 1, burst: 8)
-    for _ in 0..<8 { _ = table.take(1, rate, now: moment(0)) }
-    let others = (UInt64(2)..<100).count { table.take($0, rate, now: moment(0)) }
-    let isTaken = table.take(1, rate, now: moment(0))
+    for _ in 0..<8 { _ = table.admit(1, rate, now: moment(0)) }
+    let others = (UInt64(2)..<100).count { table.admit($0, rate, now: moment(0)) }
+    let isTaken = table.admit(1, rate, now: moment(0))
     #expect(others == 98 && !isTaken)
   }
 
@@ -87,7 +87,7 @@ struct MeterTests {
       waiting = max(0, waiting - Double(capacity) / 1000)
       let now = moment(millisecond)
       func ask(_ source: SocketAddress) -> Bool {
-        guard turns.take(source, fill: UInt64(waiting / 16 * 1000), now: now) else { return false }
+        guard turns.admit(source, fill: UInt64(waiting / 16 * 1000), now: now) else { return false }
         waiting += 1
         return true
       }

@@ -50,12 +50,12 @@ struct TableTests {
     let rate = Rate(perSecond: 1, burst: 2)
     let source = SocketAddress(v4: 10, 0, 0, 1, port: 1)
     let results = (0..<3).map { _ in
-      table.withRecord(of: source, now: second(1)) { $0.resets.take(rate, now: second(1)) }
+      table.withRecord(of: source, now: second(1)) { $0.resets.admit(rate, now: second(1)) }
     }
     #expect(results == [true, true, false])
     for number in 0..<1000 {
       let other = SocketAddress(v4: 11, 0, UInt8(number / 256), UInt8(number % 256), port: 1)
-      _ = table.withRecord(of: other, now: second(2)) { $0.resets.take(rate, now: second(2)) }
+      _ = table.withRecord(of: other, now: second(2)) { $0.resets.admit(rate, now: second(2)) }
     }
     #expect(table.withRecord(of: source, now: second(2)) { $0.resets.allows(rate, now: second(1)) })
   }
@@ -73,7 +73,7 @@ struct TableTests {
     var rates = IdentityRates(limit: 64, hash: KeyedHash(key0: 3, key1: 4))
     let id = PeerID(word0: 1, word1: 2, word2: 3, word3: 4)
     let rate = Rate(perSecond: 1, burst: 5)
-    let passed = (0..<100).count { rates.take(id, rate, now: second(1 + Double($0) / 10)) }
+    let passed = (0..<100).count { rates.admit(id, rate, now: second(1 + Double($0) / 10)) }
     #expect(passed == 5 + 9)
   }
 

@@ -37,7 +37,7 @@ private struct LawfulEncoder {
     let quantizer = control.quantizer(for: kind, budget)
     let noise = 1 + Double.random(in: -scatter...scatter, using: &random)
     let size = max(80, cost * Double(pixelCount) * 0.1085 * fineness(quantizer) * noise)
-    control.note(kind, byteCount: Int(size / 8), quantizer: quantizer, budget)
+    control.append(kind, byteCount: Int(size / 8), quantizer: quantizer, budget)
     bits.append(size)
   }
 
@@ -114,8 +114,8 @@ private struct LawfulEncoder {
     var control = QuantizerControl()
     let base = QuantizerControl.Budget(bitsPerPicture: 30_000, share: 1.2, pixelCount: 76_800)
     let upper = QuantizerControl.Budget(bitsPerPicture: 90_000, share: 0.8, pixelCount: 76_800)
-    control.note(.key, byteCount: 20_000, quantizer: 30, base)
-    control.note(.base, byteCount: 9_000, quantizer: 40, base)
+    control.append(.key, byteCount: 20_000, quantizer: 30, base)
+    control.append(.base, byteCount: 9_000, quantizer: 40, base)
     #expect(control.quantizer(for: .upper, upper) >= 40)
   }
 
@@ -130,7 +130,7 @@ private struct LawfulEncoder {
         pixelCount: Int.random(in: 256...2_000_000, using: &random))
       let quantizer = control.quantizer(for: kind, budget)
       #expect(QuantizerControl.range.contains(quantizer))
-      control.note(
+      control.append(
         kind, byteCount: Int.random(in: 0...400_000, using: &random), quantizer: quantizer, budget)
       #expect((-15.0...1).contains(control.saved))
     }

@@ -32,7 +32,7 @@ struct KeyRoster {
     if member.uid == own.uid {
       own = member
     } else {
-      _ = take(member.uid)
+      _ = remove(member.uid)
       members.insert(member, at: place(of: member.uid))
       count(member, 1)
     }
@@ -40,7 +40,7 @@ struct KeyRoster {
   }
 
   mutating func remove(_ uid: UInt32, revision: UInt64) -> VerifiedMember? {
-    let member = take(uid)
+    let member = remove(uid)
     update(revision)
     return member
   }
@@ -50,7 +50,7 @@ struct KeyRoster {
     history.last { $0.revision == revision }?.fingerprint
   }
 
-  private mutating func take(_ uid: UInt32) -> VerifiedMember? {
+  private mutating func remove(_ uid: UInt32) -> VerifiedMember? {
     let place = place(of: uid)
     guard place < members.count, members[place].uid == uid else { return nil }
     count(members[place], -1)

@@ -14,7 +14,7 @@ package struct JSONScanner {
   }
 
   /// Steps over an ASCII letter, if it stands here.
-  package mutating func take(_ letter: Unicode.Scalar) -> Bool {
+  package mutating func skip(_ letter: Unicode.Scalar) -> Bool {
     guard let next, UInt32(next) == letter.value else { return false }
     index += 1
     return true
@@ -34,13 +34,13 @@ package struct JSONScanner {
   /// A number as it is written (RFC 8259 §6).
   package mutating func number() -> String? {
     let start = index
-    _ = take("-")
+    _ = skip("-")
     let startsWithZero = next == UInt8(ascii: "0")
     let whole = skipDigits()
     guard whole == 1 || (whole > 1 && !startsWithZero) else { return nil }
-    if take("."), skipDigits() == 0 { return nil }
-    if take("e") || take("E") {
-      if !take("+") { _ = take("-") }
+    if skip("."), skipDigits() == 0 { return nil }
+    if skip("e") || skip("E") {
+      if !skip("+") { _ = skip("-") }
       guard skipDigits() > 0 else { return nil }
     }
     return String(decoding: bytes[start..<index], as: UTF8.self)
@@ -57,7 +57,7 @@ package struct JSONScanner {
 
   /// What a string says (RFC 8259 §7).
   package mutating func text() -> String? {
-    guard take("\"") else { return nil }
+    guard skip("\"") else { return nil }
     var text: [UInt8] = []
     while let byte = next {
       index += 1
@@ -92,7 +92,7 @@ package struct JSONScanner {
   private mutating func escapedUnit() -> Unicode.Scalar? {
     guard let high = hexadecimal() else { return nil }
     if let scalar = Unicode.Scalar(high) { return scalar }
-    guard high < 0xDC00, take("\\"), take("u"), let low = hexadecimal(),
+    guard high < 0xDC00, skip("\\"), skip("u"), let low = hexadecimal(),
       (0xDC00...0xDFFF).contains(low)
     else { return nil }
     return Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + (low - 0xDC00))

@@ -139,10 +139,10 @@ package final class StreamConnection {
     guard count > 0 else {
       return end(.lost(count == 0 ? "closed by the server" : Self.reason(count)))
     }
-    take(count)
+    receive(count)
   }
 
-  private func take(_ count: Int) {
+  private func receive(_ count: Int) {
     guard let tls else {
       if state == .open { publish?(.received(Array(room[..<count]))) }
       return

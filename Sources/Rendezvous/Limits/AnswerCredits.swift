@@ -46,7 +46,7 @@ struct AnswerCredits {
   }
 
   /// Whether a FORWARD of `answerer` to `writer` is an answer; if so it is counted.
-  mutating func take(from answerer: PeerID, to writer: PeerID, now: Instant) -> Bool {
+  mutating func spend(from answerer: PeerID, to writer: PeerID, now: Instant) -> Bool {
     let (key, place) = place(of: answerer, writer, now: now)
     guard isAlive(place, key, now: now), records[place].count > 0 else { return false }
     records[place].count -= 1

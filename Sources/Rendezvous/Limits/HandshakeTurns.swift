@@ -26,11 +26,11 @@ struct HandshakeTurns {
   /// Whether a handshake of `source` may begin; if so its turn is counted.
   ///
   /// - Parameter fill: Thousandths of the handshakes that may wait and do.
-  mutating func take(_ source: SocketAddress, fill: UInt64, now: Instant) -> Bool {
+  mutating func admit(_ source: SocketAddress, fill: UInt64, now: Instant) -> Bool {
     adjust(fill, now: now)
     let isKnown = meters.hostMeter(of: source).wasUsed(within: Self.memory, now: now)
     guard fill <= (isKnown ? 1000 - Self.reserve : 1000) else { return false }
-    return meters.take(source, rates, now: now)
+    return meters.admit(source, rates, now: now)
   }
 
   /// A site may do what four hosts may, a network what sixteen may. Without an interval the turns

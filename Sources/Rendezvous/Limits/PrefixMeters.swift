@@ -79,16 +79,16 @@ struct MeterTable {
     return RateMeter()
   }
 
-  mutating func take(_ key: UInt64, _ rate: Rate, now: Instant) -> Bool {
+  mutating func admit(_ key: UInt64, _ rate: Rate, now: Instant) -> Bool {
     let start = place(of: key)
     var least = start
     for index in start..<(start + Self.ways) {
-      if keys[index] == key { return meters[index].take(rate, now: now) }
+      if keys[index] == key { return meters[index].admit(rate, now: now) }
       if meters[index].owes(lessThan: meters[least]) { least = index }
     }
     keys[least] = key
     meters[least] = RateMeter()
-    return meters[least].take(rate, now: now)
+    return meters[least].admit(rate, now: now)
   }
 
   private func place(of key: UInt64) -> Int {
@@ -116,17 +116,17 @@ struct PrefixMeters {
   }
 
   /// Whether one more fits at every level; if so it is counted at every level.
-  mutating func take(_ source: SocketAddress, _ rates: PrefixRates, now: Instant) -> Bool {
+  mutating func admit(_ source: SocketAddress, _ rates: PrefixRates, now: Instant) -> Bool {
     guard allows(source, rates, now: now) else { return false }
     for level in PrefixLevel.allCases {
       guard let rate = rates[level], let key = source.key(level, hash) else { continue }
-      _ = table.take(key, rate, now: now)
+      _ = table.admit(key, rate, now: now)
     }
     return true
   }
 
   /// The same of what `source` sends to one identity.
-  mutating func take(
+  mutating func admit(
     _ source: SocketAddress, to id: PeerID, _ rates: PrefixRates, now: Instant
   ) -> Bool {
     let target = hash.key(of: id)
@@ -137,7 +137,7 @@ struct PrefixMeters {
     guard due.allSatisfy({ table.meter(of: $0.key).allows($0.rate, now: now) }) else {
       return false
     }
-    for (key, rate) in due { _ = table.take(key, rate, now: now) }
+    for (key, rate) in due { _ = table.admit(key, rate, now: now) }
     return true
   }
 

@@ -211,7 +211,7 @@ struct RateMeter: BitwiseCopyable, Sendable {
   private var due: UInt64 = 0
 
   /// Whether one more fits; if so it is counted.
-  mutating func take(_ rate: Rate, now: Instant) -> Bool {
+  mutating func admit(_ rate: Rate, now: Instant) -> Bool {
     let base = max(due, now.nanoseconds)
     guard base &- now.nanoseconds <= rate.tolerance else { return false }
     due = base &+ rate.interval
@@ -238,7 +238,7 @@ struct CompactRateMeter: BitwiseCopyable, Sendable {
 
   init(nowMilliseconds: UInt32) { due = nowMilliseconds }
 
-  mutating func take(_ rate: Rate, nowMilliseconds now: UInt32) -> Bool {
+  mutating func admit(_ rate: Rate, nowMilliseconds now: UInt32) -> Bool {
     let ahead = Int64(Int32(bitPattern: due &- now))
     let base = max(0, ahead)
     guard base <= Int64(clamping: rate.tolerance / 1_000_000) else { return false }

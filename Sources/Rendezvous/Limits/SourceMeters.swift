@@ -46,23 +46,23 @@ struct SourceMeters {
   mutating func takeInitiation(
     of source: SocketAddress, isProven: Bool, now: Instant
   ) -> Bool {
-    if isProven { return initiations.take(source, limits.provenInitiations, now: now) }
+    if isProven { return initiations.admit(source, limits.provenInitiations, now: now) }
     return sources.withRecord(of: source, now: now) {
-      $0.initiations.take(limits.initiationsPerSource, now: now)
+      $0.initiations.admit(limits.initiationsPerSource, now: now)
     }
   }
 
   mutating func takeCookie(to source: SocketAddress, now: Instant) -> Bool {
     sources.withRecord(of: source, now: now) {
-      $0.cookies.take(limits.cookiesPerSource, now: now)
-    } && cookies.take(limits.cookies, now: now)
+      $0.cookies.admit(limits.cookiesPerSource, now: now)
+    } && cookies.admit(limits.cookies, now: now)
   }
 
   /// CARD, or VERSION.
   mutating func takeCard(to source: SocketAddress, now: Instant) -> Bool {
     sources.withRecord(of: source, now: now) {
-      $0.cards.take(limits.cardsPerSource, now: now)
-    } && cards.take(limits.cards, now: now)
+      $0.cards.admit(limits.cardsPerSource, now: now)
+    } && cards.admit(limits.cards, now: now)
   }
 
   /// Whoever is refused because there are too many in all keeps the right to the next try: else it
@@ -70,24 +70,24 @@ struct SourceMeters {
   mutating func takeReset(to source: SocketAddress, now: Instant) -> Bool {
     let rate = limits.resetsPerSource
     guard sources.withRecord(of: source, now: now, { $0.resets.allows(rate, now: now) }),
-      resets.take(limits.resets, now: now)
+      resets.admit(limits.resets, now: now)
     else { return false }
-    return sources.withRecord(of: source, now: now) { $0.resets.take(rate, now: now) }
+    return sources.withRecord(of: source, now: now) { $0.resets.admit(rate, now: now) }
   }
 
   // MARK: Clients
 
   mutating func takeLookUp(of source: SocketAddress, now: Instant) -> Bool {
-    lookUps.take(source, limits.lookUps, now: now)
+    lookUps.admit(source, limits.lookUps, now: now)
   }
 
   mutating func takeEcho(of source: SocketAddress, now: Instant) -> Bool {
-    echoes.take(source, limits.echoes, now: now)
+    echoes.admit(source, limits.echoes, now: now)
   }
 
   /// A FORWARD to `callee` that is no answer.
   mutating func takeForward(of source: SocketAddress, to callee: PeerID, now: Instant) -> Bool {
-    forwards.take(source, to: callee, limits.forwardsPerCallee, now: now)
+    forwards.admit(source, to: callee, limits.forwardsPerCallee, now: now)
   }
 
   /// Whether `source` may bind one more new name today; counts nothing.
@@ -96,12 +96,12 @@ struct SourceMeters {
   }
 
   mutating func takeNewName(of source: SocketAddress, now: Instant) -> Bool {
-    names.take(source, limits.newNames, now: now)
+    names.admit(source, limits.newNames, now: now)
   }
 
   /// Whether a refusal is worth an event.
   mutating func takeRefusalEvent(now: Instant) -> Bool {
-    refusals.take(limits.refusalEvents, now: now)
+    refusals.admit(limits.refusalEvents, now: now)
   }
 
   // MARK: Sessions

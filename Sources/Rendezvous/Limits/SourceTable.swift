@@ -77,7 +77,7 @@ struct FailureTable {
 
   init(hash: KeyedHash) { self.hash = hash }
 
-  mutating func note(_ source: SocketAddress, _ session: ConnectionID, now: Instant) {
+  mutating func append(_ source: SocketAddress, _ session: ConnectionID, now: Instant) {
     lastSecond = now.second
     let (key, place) = place(of: source, session)
     if records[place].key != key || records[place].second != now.second {
@@ -158,7 +158,7 @@ struct IdentityRates {
     self.hash = hash
   }
 
-  mutating func take(_ id: PeerID, _ rate: Rate, now: Instant) -> Bool {
-    table.take(hash.hash(id.word0 ^ id.word2, id.word1 ^ id.word3) | 1, rate, now: now)
+  mutating func admit(_ id: PeerID, _ rate: Rate, now: Instant) -> Bool {
+    table.admit(hash.hash(id.word0 ^ id.word2, id.word1 ^ id.word3) | 1, rate, now: now)
   }
 }

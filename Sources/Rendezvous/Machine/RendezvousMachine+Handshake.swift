@@ -78,7 +78,7 @@ extension RendezvousMachine {
       return queue(answer, to: source)
     }
     guard packet.purpose == HandshakePurpose.register.rawValue,
-      limiter.turns.take(source, fill: gate.workFill(now: now), now: now),
+      limiter.turns.admit(source, fill: gate.workFill(now: now), now: now),
       gate.takeWork(now: now)
     else {
       counters.initiationsDropped &+= 1
@@ -111,7 +111,7 @@ extension RendezvousMachine {
     guard let payload = parse(plain, provenKey: handshake.remoteStatic),
       let ruling = rule(on: payload, from: source, now: now)
     else { return nil }
-    let local = connectionIDs.take { registry.find($0) != nil }
+    let local = connectionIDs.makeID { registry.find($0) != nil }
     let response = ResponsePayload(
       responder: local, initiator: packet.connectionID, seenAddress: source,
       terms: terms(ruling, for: local, now: now))
@@ -269,7 +269,7 @@ extension RendezvousMachine {
       return false
     }
     let rate = limits.initiationsPerIdentity
-    return limiter.identities.take(id, rate, now: now)
+    return limiter.identities.admit(id, rate, now: now)
   }
 
   /// Why there is no room for one more session, if there is none. Unconfirmed sessions make room;

@@ -24,7 +24,7 @@ extension RendezvousMachine {
       return
     }
     guard let (number, range) = open(&bytes, slot, now: now) else {
-      if !isProven { limiter.failures.note(source, connection, now: now) }
+      if !isProven { limiter.failures.append(source, connection, now: now) }
       return
     }
     let isHighest = registry[slot].window.insert(number)

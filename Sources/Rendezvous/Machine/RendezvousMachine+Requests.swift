@@ -7,7 +7,7 @@ extension RendezvousMachine {
   mutating func answer(_ lookUp: LookUp, of slot: UInt32, now: Instant) {
     counters.lookUps &+= 1
     let isAllowed =
-      registry[slot].lookUps.take(limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
+      registry[slot].lookUps.admit(limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
       && limiter.takeLookUp(of: registry[slot].address, now: now)
     let result =
       isAllowed
@@ -59,7 +59,7 @@ extension RendezvousMachine {
     on forward: consuming Forward, from slot: UInt32, now: Instant
   ) -> (ForwardResult.Status, UInt8) {
     let (sender, to) = (registry[slot].id, forward.to)
-    let isAnswer = limiter.answers.take(from: sender, to: to, now: now)
+    let isAnswer = limiter.answers.spend(from: sender, to: to, now: now)
     guard isAnswer || mayBegin(to, from: slot, now: now) else { return (.tooMany, 0) }
     guard forward.body.count <= limits.forwardBodyByteCount else { return (.bodyTooLong, 0) }
     guard to != sender else { return (.notAllowed, 0) }
@@ -83,7 +83,7 @@ extension RendezvousMachine {
 
   /// Whether the client's rate, and that of its prefixes towards `callee`, allow one more FORWARD.
   private mutating func mayBegin(_ callee: PeerID, from slot: UInt32, now: Instant) -> Bool {
-    registry[slot].forwards.take(limits.forwardsPerClient, nowMilliseconds: now.millisecond)
+    registry[slot].forwards.admit(limits.forwardsPerClient, nowMilliseconds: now.millisecond)
       && limiter.takeForward(of: registry[slot].address, to: callee, now: now)
   }
 

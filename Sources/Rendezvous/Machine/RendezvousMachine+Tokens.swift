@@ -35,7 +35,7 @@ extension RendezvousMachine {
   /// one before holds until its end.
   mutating func renew(_ renewal: TokenRenewal, of slot: UInt32, now: Instant) {
     let isAllowed =
-      registry[slot].lookUps.take(limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
+      registry[slot].lookUps.admit(limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
       && limiter.takeLookUp(of: registry[slot].address, now: now)
     var result = TokenResult.tooMany
     if isAllowed {

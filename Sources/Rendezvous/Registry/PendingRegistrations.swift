@@ -50,7 +50,7 @@ struct ConnectionIDs {
   }
 
   /// The next one; `isUsed` is asked only after 2^28 of them.
-  mutating func take(isUsed: (ConnectionID) -> Bool) -> ConnectionID {
+  mutating func makeID(isUsed: (ConnectionID) -> Bool) -> ConnectionID {
     while true {
       let id = ConnectionID(rawValue: prefix | shuffle(next))
       next = (next &+ 1) & 0xFFF_FFFF

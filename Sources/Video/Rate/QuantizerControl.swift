@@ -43,7 +43,7 @@ package struct QuantizerControl: Sendable {
   // MARK: - Inputs
 
   /// A frame was made.
-  package mutating func note(
+  package mutating func append(
     _ kind: Kind, byteCount: Int, quantizer: Int, _ budget: Budget
   ) {
     let bits = Double(max(1, byteCount) * 8)

@@ -119,7 +119,7 @@ package struct VideoLadder: Sendable {
     guard target < index else { return noteWorse(bitsPerSecond, passed) }
     if mayHurry, target != risenTarget { forgetRise() }
     risenTarget = target
-    note(bitsPerSecond, passed)
+    appendRate(bitsPerSecond, passed)
     if isRising { risen += passed }
     isRising = true
     guard risen >= wait else { return }
@@ -139,12 +139,12 @@ package struct VideoLadder: Sendable {
   /// of the time.
   private mutating func noteWorse(_ bitsPerSecond: Int, _ passed: Duration) {
     guard isRising else { return }
-    note(bitsPerSecond, passed)
+    appendRate(bitsPerSecond, passed)
     risen -= passed * 2
     if risen <= .zero { forgetRise() }
   }
 
-  private mutating func note(_ bitsPerSecond: Int, _ passed: Duration) {
+  private mutating func appendRate(_ bitsPerSecond: Int, _ passed: Duration) {
     let seconds = Double(passed.milliseconds) / 1000
     risenBits += Double(bitsPerSecond) * seconds
     risenTime += seconds

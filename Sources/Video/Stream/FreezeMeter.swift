@@ -38,14 +38,14 @@ package struct FreezeMeter: Sendable {
   package mutating func handlePicture(now: Instant, interval: Duration? = nil) -> Duration? {
     defer {
       last = now
-      note(interval)
+      appendInterval(interval)
     }
     isFrozen = false
     guard let last else { return nil }
     let gap = now - last
     activeDuration += gap
     let isFreeze = rendered.isFreeze(gap)
-    rendered.note(gap)
+    rendered.append(gap)
     guard isFreeze else { return nil }
     freezeCount += 1
     totalFreezesDuration += gap
@@ -86,7 +86,7 @@ package struct FreezeMeter: Sendable {
   }
 
   /// The median counts: a sender that was muted for a while has not become slow.
-  private mutating func note(_ interval: Duration?) {
+  private mutating func appendInterval(_ interval: Duration?) {
     guard let interval else { return }
     intervals[intervalCount % intervals.count] = interval.milliseconds
     intervalCount += 1

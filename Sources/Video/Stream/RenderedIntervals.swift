@@ -21,7 +21,7 @@ struct RenderedIntervals: Sendable {
     return interval.nanoseconds >= max(3 * mean, mean + Self.leastIncrease)
   }
 
-  mutating func note(_ interval: Duration) {
+  mutating func append(_ interval: Duration) {
     sum &+= interval.nanoseconds &- intervals[next]
     intervals[next] = interval.nanoseconds
     next = (next + 1) % intervals.count

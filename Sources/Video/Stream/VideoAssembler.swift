@@ -78,7 +78,7 @@ package struct VideoAssembler: Sendable {
       return reset(at: number, now: now)
     }
     places[place(slot, frame.fragmentIndex)] = kept
-    note(frame, payload.count, in: slot, now: now)
+    appendPart(frame, payload.count, in: slot, now: now)
     recover(slot, now: now)
   }
 
@@ -246,7 +246,7 @@ package struct VideoAssembler: Sendable {
     isPaused = false
   }
 
-  private mutating func note(
+  private mutating func appendPart(
     _ frame: VideoMediaFrame, _ byteCount: Int, in index: Int, now: Instant
   ) {
     var slot = slots[index]

@@ -97,7 +97,7 @@ internal import CVPX
     pattern.advance(past: taken)
     if isKeyFrame { owesKeyFrame = false }
     let kind = kind(of: taken, isKeyFrame: isKeyFrame)
-    control.note(kind, byteCount: output.count, quantizer: quantizer, budget(of: kind))
+    control.append(kind, byteCount: output.count, quantizer: quantizer, budget(of: kind))
     return EncodedFrame(
       isKeyFrame: isKeyFrame, size: settings.size, place: taken,
       quantizer: UInt8(clamping: quantizer), byteCount: output.count)
