@@ -33,6 +33,48 @@ import Wire
     #expect(permission.dueAt == start && channel.dueAt == nil && !channel.isBound)
   }
 
+  @Test func `a channel is used by its number once it is bound, and bound anew after its period`() {
+    let limits = RelayLimits()
+    var channels = RelayChannels(limits)
+    guard case .unknown = channels.use(for: peer, now: start),
+      let number = channels.open(to: peer, now: start)
+    else {
+      Issue.record("a new peer has no channel, and gets one")
+      return
+    }
+    guard case .unbound = channels.use(for: peer, now: start) else {
+      Issue.record("not bound yet")
+      return
+    }
+    channels.set(number, isBound: true, dueAt: start + limits.channelPeriod)
+    guard case .bound(number) = channels.use(for: peer, now: start) else {
+      Issue.record("bound")
+      return
+    }
+    let early = channels.popDue(now: start)?.number
+    #expect(early == nil && channels.peer(of: number) == peer)
+    let later = start + limits.channelPeriod
+    _ = channels.use(for: peer, now: later - .seconds(1))
+    let due = channels.popDue(now: later)?.number
+    #expect(due == number && channels.nextDeadline == nil)
+  }
+
+  @Test func `a relay that was lost is given back once, and asked for with a pause`() {
+    var losses = RelayLosses()
+    #expect(!losses.isMissed(now: start))
+    losses.handleLoss(nil, now: start)
+    let none = losses.takeOld()
+    #expect(none == nil && losses.isMissed(now: start + .seconds(60)))
+    #expect(!losses.isMissed(now: start + .seconds(1200)))
+    let first = losses.pauseBeforeAnother(now: start)
+    let soon = losses.pauseBeforeAnother(now: start + .seconds(1))
+    let later = losses.pauseBeforeAnother(now: start + .seconds(60))
+    #expect(first == .zero && soon == RelayLosses.pause && later == .zero)
+    losses.handleGivenBack(now: start)
+    #expect(losses.mayRoomCome(now: start + .milliseconds(2999)))
+    #expect(!losses.mayRoomCome(now: start + .seconds(3)))
+  }
+
   @Test func `what is written of a message is read of it`() throws {
     let v6 = SocketAddress(family: .v6, high: 0x2001_0DB8_0000_0000, low: 7, port: 9)
     for address in [peer, v6] {

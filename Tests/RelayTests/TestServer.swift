@@ -140,7 +140,7 @@ struct ClientAndServer {
   mutating func wrap(_ packet: [UInt8], to peer: SocketAddress) -> [UInt8]? {
     var bytes: [UInt8] = []
     var isSent = false
-    bytes.append(addingCapacity: packet.count + STUNLimits.indicationByteCount) { output in
+    bytes.append(addingCapacity: packet.count + Datagram.maximumRelayHeaderByteCount) { output in
       output.append(bytes: packet)
       isSent = client.wrap(&output, to: peer, now: now)
     }

@@ -58,8 +58,6 @@ package enum STUNLimits {
   package static let magicCookie: UInt32 = 0x2112_A442
   /// The header of channel data (RFC 8656 §12.4), in bytes.
   package static let channelHeaderByteCount = 4
-  /// The longest header of a Send indication, with an IPv6 peer, and its padding, in bytes.
-  package static let indicationByteCount = headerByteCount + 24 + 4 + 3
   /// Channel numbers that a client may bind (RFC 8656 §12).
   package static let channels: ClosedRange<UInt16> = 0x4000...0x4FFF
   /// The longest realm and nonce, in bytes (RFC 8489 §14.9, §14.10: 127 characters of UTF-8).
