@@ -56,11 +56,7 @@ package struct PeerLimits: Sendable {
   package var receivedAudio = 64
   /// Signalling bodies that wait for the rendezvous to come back.
   package var waitingForwards = 32
-  /// Look-ups under way.
-  package var lookups = 8
-  /// Message IDs remembered, to drop what comes twice (rendezvous.md §3).
-  package var messageIDs = 1024
-  /// Events that nobody has polled yet; the oldest statistics-like ones are not kept here.
+  /// Events not yet polled. When full, new ones are dropped.
   package var events = 1024
 
   package init() {}

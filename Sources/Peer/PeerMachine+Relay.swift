@@ -49,9 +49,6 @@ extension PeerMachine {
     settle(now: now)
   }
 
-  /// How many relays were given since the start.
-  package var relayAllocations: Int { relay?.allocations ?? 0 }
-
   /// Gives it back: when nothing more is to be sent.
   package mutating func closeRelay(now: Instant) { relay?.close(now: now) }
 

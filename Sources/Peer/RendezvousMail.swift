@@ -57,7 +57,7 @@ struct RendezvousMail {
   private static let flightLimit = 64
 }
 
-/// Message IDs of the last 5 minutes, at most 1024 of them (docs/protocol/rendezvous.md §3).
+/// Message IDs of the last 5 minutes (docs/protocol/rendezvous.md §3).
 struct RecentIDs {
   private var entries: [(id: ForwardID, at: Instant)] = []
 
@@ -65,8 +65,11 @@ struct RecentIDs {
   mutating func insert(_ id: ForwardID, now: Instant) -> Bool {
     while let first = entries.first, now >= first.at + .seconds(300) { entries.removeFirst() }
     guard !entries.contains(where: { $0.id == id }) else { return false }
-    if entries.count >= 1024 { entries.removeFirst() }
+    if entries.count >= Self.limit { entries.removeFirst() }
     entries.append((id, now))
     return true
   }
+
+  /// The oldest makes room.
+  private static let limit = 1024
 }

@@ -25,11 +25,12 @@ package struct ArrivalReplay: ~Copyable {
       throw WireError(.invalid, "version", at: 4)
     }
     let channels = Int(try reader.readUInt8("channels"))
-    // A decoder that cannot be made is a wrong number of channels: nothing to count.
-    guard (1...2).contains(channels), let buffer = try? JitterBuffer(channels: channels) else {
-      throw WireError(.invalid, "channels", at: 5)
+    guard (1...2).contains(channels) else { throw .invalid("channels", at: 5) }
+    do throws(OpusError) {
+      buffer = try JitterBuffer(channels: channels)
+    } catch {
+      throw .invalid("channels", at: 5)
     }
-    self.buffer = buffer
     self.bytes = bytes
     pullsByRecord = version == 1 ? 2 : 1
     offset = reader.offset

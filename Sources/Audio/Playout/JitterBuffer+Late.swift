@@ -67,7 +67,7 @@ extension JitterBuffer {
 
   /// Makes up as much as is needed to fade over.
   private mutating func appendJoin() -> Int? {
-    try? queue.append(  // Without it no fade; what fails next is counted.
+    try? queue.append(  // No fade; the next failure adds to `packetsMalformed`.
       concealing: join, with: &decoder, through: &fader, towards: fader.gain, noise: &background)
   }
 
@@ -97,7 +97,7 @@ extension JitterBuffer {
   /// Decodes `entry` behind what waits, and nothing else.
   private mutating func decodeOn(_ entry: PacketBuffer.Entry) {
     let ahead = AudioFormat.nanoseconds(samples: Int64(queue.count))
-    let count = try? queue.append(  // A failure is an empty frame here, concealed next.
+    let count = try? queue.append(  // A failure adds to `packetsMalformed`.
       decoding: entry, of: packets, with: &decoder, through: &fader, noise: &background)
     packets.removeFirst()
     nextTimestamp = entry.timestamp &+ Int64(count ?? entry.packet.sampleCount)

@@ -186,7 +186,7 @@ extension JitterBuffer {
   ) -> PlayoutOperation {
     passOver(until: entry.timestamp)
     guard
-      let count = try? queue.append(  // A failure is concealed, and counted so.
+      let count = try? queue.append(  // A failure adds to `concealmentEvents`.
         restoring: sampleCount, before: entry, of: packets, with: &decoder, through: &fader,
         noise: &background)
     else { return conceal() }
@@ -207,7 +207,7 @@ extension JitterBuffer {
     }
     let target = concealed >= Self.fadeAfterSampleCount ? 0 : Fader.full
     guard !fader.isSilent,
-      let count = try? queue.append(  // A failure is counted as silence.
+      let count = try? queue.append(  // A failure adds to `silentConcealedSamples`.
         concealing: step, with: &decoder, through: &fader, towards: target,
         noise: &background)
     else { return staySilent() }

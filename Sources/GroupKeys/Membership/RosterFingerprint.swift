@@ -8,8 +8,6 @@ package import Primitives
 package struct RosterFingerprint: Hashable, Sendable {
   /// 120 bits: two rosters that agree take 2^60 trials.
   package static let letterCount = 24
-  /// What envelopes carry of it.
-  static let digestByteCount = Bytes16.byteCount
 
   private let hash: Bytes32
 

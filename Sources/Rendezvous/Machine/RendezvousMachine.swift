@@ -151,8 +151,6 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     return gauges
   }
 
-  package func isOnline(_ id: PeerID) -> Bool { registry.find(id) != nil }
-
   // MARK: - Parts
 
   mutating func publish(_ event: ServerEvent) {

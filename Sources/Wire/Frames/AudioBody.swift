@@ -119,18 +119,19 @@ package struct AudioCopy: Equatable, Sendable, BitwiseCopyable {
   /// Takes the lead of a parity off its bytes; one that makes no sense is stepped over.
   mutating func takeParityLead(from body: Span<UInt8>) {
     var reader = ByteReader(body.bytes(at: payload))
-    guard reader.remaining > Self.parityLeadByteCount,
-      let second = try? reader.readUInt8("audio parity distance"),  // Its bytes were counted.
-      let sum = try? reader.readUInt16("audio parity lengths"),  // Its bytes were counted.
-      second > 0, second != distance
-    else {
+    do throws(WireError) {
+      let second = try reader.readUInt8("audio parity distance")
+      let sum = try reader.readUInt16("audio parity lengths")
+      guard second > 0, second != distance, !reader.isAtEnd else {
+        throw .invalid("audio parity distance", at: 0)
+      }
+      secondDistance = second
+      lengthSum = sum
+      let start = payload.start &+ Self.parityLeadByteCount
+      payload = PacketRange(start..<(start &+ reader.remaining))
+    } catch {
       coding = .other
-      return
     }
-    secondDistance = second
-    lengthSum = sum
-    let start = payload.start &+ Self.parityLeadByteCount
-    payload = PacketRange(start..<(start &+ reader.remaining))
   }
 
   package static let parityLeadByteCount = 3
