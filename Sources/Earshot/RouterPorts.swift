@@ -104,7 +104,7 @@ extension Endpoint {
     let errand = RouterErrand()
     routerPorts.errand = errand
     let result = await BlockingWork.run(named: "earshot-router") {
-      RouterConversation.perform(job, errand)
+      RouterConversation.carryOut(job, errand)
     }
     routerPorts.errand = nil
     routerPorts.mapper.handleResult(result ?? .failure(.silent), now: SystemClock.now)

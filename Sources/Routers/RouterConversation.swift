@@ -10,7 +10,7 @@ package enum RouterConversation {
   /// Carries a job out; `nil` = the port was given back, as far as the router can be heard.
   ///
   /// - Parameter errand: By it the opening of a port can be called off.
-  package static func perform(
+  package static func carryOut(
     _ job: RouterJob, _ errand: RouterErrand = RouterErrand()
   ) -> Result<OpenedPort?, RouterFault> {
     do throws(RouterFault) {

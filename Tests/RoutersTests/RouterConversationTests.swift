@@ -27,7 +27,7 @@ import Testing
     let service = try #require(
       UPnPService(control: url, type: "urn:schemas-upnp-org:service:WANIPConnection:1"))
     let own = SocketAddress(v4: 127, 0, 0, 1, port: 5000)
-    return RouterConversation.perform(
+    return RouterConversation.carryOut(
       .open(RouterPlace(exactly: loopback, own: own), service: .upnp(service), wanted: 6000))
   }
 

@@ -19,7 +19,7 @@ import Testing
   private func open(
     _ gateway: PlayedGateway, _ errand: RouterErrand = RouterErrand()
   ) -> Result<OpenedPort?, RouterFault> {
-    RouterConversation.perform(.open(place(gateway), service: nil, wanted: 6000), errand)
+    RouterConversation.carryOut(.open(place(gateway), service: nil, wanted: 6000), errand)
   }
 
   /// NAT-PMP as RFC 6886 has it, at 203.0.113.5; what it gives is what was asked for.
@@ -47,8 +47,8 @@ import Testing
     let gateway = try PlayedGateway(natPMP: { _, question in Self.answer(question) })
     let port = try #require(try open(gateway).get())
     let lost = place(gateway, own: SocketAddress(v4: 192, 0, 2, 77, port: 5000))
-    #expect(RouterConversation.perform(.close(lost, port)) == .failure(.fellSilent))
-    #expect(RouterConversation.perform(.close(place(gateway), port)) == .success(nil))
+    #expect(RouterConversation.carryOut(.close(lost, port)) == .failure(.fellSilent))
+    #expect(RouterConversation.carryOut(.close(place(gateway), port)) == .success(nil))
     // With a lifetime of nothing.
     let closing = gateway.heard.filter { $0.bytes.count == 12 && $0.bytes[8...] == [0, 0, 0, 0] }
     #expect(closing.map(\.source) == [Self.ownHost])

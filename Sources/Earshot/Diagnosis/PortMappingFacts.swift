@@ -32,7 +32,7 @@ public struct PortMappingFacts: Sendable, Equatable {
     let errand = RouterErrand()
     let result = await withTaskCancellationHandler {
       await BlockingWork.run(named: "earshot-router") {
-        RouterConversation.perform(.open(place, service: nil, wanted: wanted), errand)
+        RouterConversation.carryOut(.open(place, service: nil, wanted: wanted), errand)
       }
     } onCancel: {
       _ = errand.callOff()
@@ -41,7 +41,7 @@ public struct PortMappingFacts: Sendable, Equatable {
     case .success(let port?):
       facts.opened = MappedPort(port, router: place.router)
       _ = await BlockingWork.run(named: "earshot-router") {
-        RouterConversation.perform(.close(place, port))
+        RouterConversation.carryOut(.close(place, port))
       }
     case .failure(let fault): facts.refusal = words(for: fault)
     case .success(nil), nil: break
