@@ -28,17 +28,24 @@ private struct Giver: DatagramMachine {
 }
 
 @Suite struct DrainTests {
-  @Test func `every datagram goes before the first event, each in its order`() {
+  @Test func `all datagrams are sent and all events told, each in its order`() {
     var giver = Giver(datagrams: [1, 2, 3], events: [10, 20])
-    var packet: [UInt8] = [99, 99]
-    var order: [Int] = []
-    drain(&giver, now: .zero, packet: &packet) { bytes, path in
-      #expect(bytes.count == 1 && path.remote.port == 9)
-      order.append(Int(bytes[0]))
-    } publish: {
-      order.append($0)
-    }
-    #expect(order == [1, 2, 3, 10, 20])
+    var list = DatagramList()
+    var events = [5]
+    #expect(drain(&giver, into: &list, events: &events, now: .zero))
+    #expect(list.datagrams.map(\.bytes) == [[1], [2], [3]])
+    #expect(list.datagrams.allSatisfy { $0.path.remote.port == 9 })
+    #expect(events == [5, 10, 20])
     #expect(giver.datagrams.isEmpty && giver.events.isEmpty)
+  }
+
+  @Test func `a budget that is used up is told`() {
+    var giver = Giver(datagrams: [1, 2, 3], events: [10])
+    var list = DatagramList()
+    var events: [Int] = []
+    #expect(!drain(&giver, into: &list, events: &events, budget: 2, now: .zero))
+    #expect(list.datagrams.count == 2 && events == [10])
+    #expect(drain(&giver, into: &list, events: &events, budget: 2, now: .zero))
+    #expect(list.datagrams.count == 3)
   }
 }
