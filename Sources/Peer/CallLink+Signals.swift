@@ -60,7 +60,7 @@ extension CallLink {
   /// The caller reads ACCEPT or REJECT of one of the callee's programs; `nil` if it does not open
   /// or is not about this call.
   ///
-  /// - Parameter accepts: Whether the answer is taken: the first acceptance, of a call that is open.
+  /// - Parameter accepts: Whether the answer is taken: the first one, of a call that is open.
   private func readAnswer(
     _ message: [UInt8], isAccept: Bool, body: [UInt8], accepts: Bool, random: inout RandomSource
   ) -> (signal: CallSignal, program: PresenceID)? {

@@ -30,8 +30,8 @@ struct MediaConsent: Sendable {
   /// A packet opened under the session's keys.
   mutating func handlePacket(now: Instant) { lastOpened = now }
 
-  /// The peer reported an arrival, or sent PONG, or PATH_RESPONSE came by the path that media takes:
-  /// what we sent arrived. The report may be lost where one of the others is not.
+  /// The peer reported an arrival, or sent PONG, or PATH_RESPONSE came by the path that media
+  /// takes: what we sent arrived. The report may be lost where one of the others is not.
   mutating func handleAnswer(now: Instant) { lastAnswer = now }
 
   /// Whether something of ours was answered in the last second.

@@ -41,6 +41,14 @@ extension PeerMachine {
       guard !isOnPath else { return ledger.countIgnored(.forged) }
       return handleCandidates(sealed, link, now: now)
     }
+    handle(body, bytes, on: link, from: presence, now: now)
+  }
+
+  /// Tells the rules what an authentic body says, and looks after the path.
+  private mutating func handle(
+    _ body: SignalBody, _ bytes: [UInt8], on link: CallLink, from presence: PresenceID,
+    now: Instant
+  ) {
     let hadPath = link.path.agent.selected != nil
     let read = link.read(
       body, bytes, from: presence, isOpen: ledger.isOpen(body.callID), random: &random)
@@ -49,11 +57,11 @@ extension PeerMachine {
       guard isAnswer, link.role == .caller, !link.signalling.awaitsAnswer else {
         return ledger.countIgnored(.forged)
       }
-      return ledger.handleLateAnswer(body.callID, from: peer, presence: presence, now: now)
+      return ledger.handleLateAnswer(body.callID, from: link.peer, presence: presence, now: now)
     }
     // Another program has accepted than the one that the path was found to.
     if hadPath, link.path.agent.selected == nil { ledger.handlePathLost(body.callID) }
-    ledger.handle(signal, body.callID, from: peer, presence: program, now: now)
+    ledger.handle(signal, body.callID, from: link.peer, presence: program, now: now)
     // Another program rings than the one that a path is sought to.
     if case .ringing = signal, link.path.isFinding { addCandidates(to: link, now: now) }
     if link.role == .callee, case .receipt(of: .accept) = signal { link.path.signals.removeAll() }

@@ -67,7 +67,7 @@ import Wire
         rendezvous: SocketAddress(v4: 192, 0, 2, 1, port: 7400), wallClockAtZero: 5000),
       presence: .unnamed, random: RandomSource(seed: 1))
     #expect(link.unixMilliseconds(now: Instant(nanoseconds: 1_000_000)) == 5001)
-    link.amendment = RegistrationAmendment(clockOffset: -3000)
+    link.schedule.amendment = RegistrationAmendment(clockOffset: -3000)
     #expect(link.unixMilliseconds(now: .zero) == 2000)
     #expect(link.configuration.wallClockAtZero == 5000)
   }

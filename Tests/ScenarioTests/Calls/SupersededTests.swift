@@ -86,13 +86,13 @@ import Wire
     let first = try identity.makeCard(unixSeconds: 1_800_000_000)
     identity.replaceStaticKey(unixSeconds: 1_800_000_001, random: &random)
     let second = try identity.makeCard(unixSeconds: 1_800_000_001)
-    for card in [second, first] { cards.note(card) }
+    for card in [second, first] { cards.insert(card) }
     #expect(cards.hasSuperseded(first) && !cards.hasSuperseded(second) && cards.count == 1)
     var content = first.content
     let signature = [UInt8](repeating: 0, count: ContactCard.signatureByteCount)
     for number in 0..<NewestCards.limit {
       content.id = PeerID(word0: UInt64(number), word1: 9, word2: 9, word3: 9)
-      cards.note(try ContactCard(content: content, signature: signature))
+      cards.insert(try ContactCard(content: content, signature: signature))
     }
     #expect(cards.count == NewestCards.limit && cards.hasSuperseded(first))
   }

@@ -292,7 +292,7 @@ import Wire
         rendezvous: SocketAddress(v4: 192, 0, 2, 1, port: 7400), wallClockAtZero: 1_000_000_000),
       presence: .unnamed, random: random.split())
     link.start(now: .zero, identity: &identity)
-    link.nextAttempt = .zero
+    link.schedule.next = .zero
     link.stop(.token(.expired))
     let deadline = link.nextDeadline
     #expect(deadline == nil)

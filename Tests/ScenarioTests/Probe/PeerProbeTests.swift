@@ -197,10 +197,12 @@ import Wire
   }
 
   @Test func `the wait for a session is part of a probe's time`() {
-    let waiting = WaitingProbe(plan: ProbePlan(), run: 1, began: .zero)
-    #expect(waiting.expires == .zero + .seconds(8))
+    var waiting = RendezvousProbe()
+    waiting.ask(ProbePlan(), run: 1, now: .zero)
+    let expires = waiting.nextDeadline(canSend: false)
+    #expect(expires == .zero + .seconds(8))
     var random = RandomSource(seed: 1)
     let probe = PeerProbe(callID: CallID(from: &random), plan: ProbePlan(), began: .zero)
-    #expect(probe.expires == waiting.expires)
+    #expect(probe.expires == expires)
   }
 }
