@@ -224,7 +224,7 @@ extension PeerMachine {
   /// Hands the messages that came to whoever they are for. While half of the places for events are
   /// taken the rest waits: no peer takes the place of what becomes of calls.
   mutating func handleMessages(_ link: CallLink, now: Instant) {
-    while events.hasRoomForWords, let event = link.association?.messages.poll() {
+    while hasRoomForWords, let event = link.association?.messages.poll() {
       switch event {
       case .received(let stream, let bytes):
         handleMessage(bytes, on: stream, link, now: now)

@@ -170,12 +170,15 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   }
 
   package mutating func pollEvent() -> PeerEvent? {
-    let hadRoom = events.hasRoomForWords
+    let hadRoom = hasRoomForWords
     if let event = events.poll() { return event }
     if hadRoom { return nil }
     handleWaitingMessages()
     return events.poll()
   }
+
+  /// Whether less than half of the places for events is taken.
+  var hasRoomForWords: Bool { events.hasRoomForWords }
 
   /// What found no place before.
   private mutating func handleWaitingMessages() {
