@@ -240,8 +240,8 @@ import Wire
     bytes[bytes.count - 1] ^= 1
     for (card, isTried) in [(try ContactCard(parsing: bytes), false), (good, true)] {
       pair.attempt = RegistrationAttempt(
-        expectedID: nil, card: nil, ownCard: pair.ownCard, name: nil, presence: .unnamed,
-        now: Self.now)
+        RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
+        expectedID: nil, card: nil, now: Self.now)
       let request = pair.initiation(now: Self.now)
       var reader = ByteReader(request.span)
       var packet: [UInt8] = []
@@ -264,8 +264,8 @@ import Wire
       wallMilliseconds: Self.unixSeconds * 1000)
     pair.server = RendezvousMachine(settings, store: MemoryStore(), random: RandomSource(seed: 2))
     pair.attempt = RegistrationAttempt(
-      expectedID: nil, card: nil, ownCard: pair.ownCard, name: nil, presence: .unnamed,
-      now: Self.now)
+      RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
+      expectedID: nil, card: nil, now: Self.now)
     let found = pair.answer(pair.initiation(now: Self.now))
     guard case .cardFound = pair.receive(found) else {
       Issue.record("the card was not tried")
