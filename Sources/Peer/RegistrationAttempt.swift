@@ -112,6 +112,8 @@ struct RegistrationAttempt: ~Copyable {
     }
     deadlines.cancel(.cardRequest)
     symptoms.hasAnsweredShort = true
+    // What was asked for has come: INIT goes the way that was asked last.
+    cardRepetition = 0
     guard !cards.contains(where: { $0.staticKey == packet.card.staticKey }),
       cards.count < Self.mostCards
     else { return .nothing }

@@ -119,17 +119,16 @@ struct ResolverTests {
     #expect(error?.description == message)
   }
 
-  /// Method: the answer about both families takes 10 s, that about IPv6 as well.
+  /// Method: the answer about both families never comes, and that about IPv6 neither.
   @Test(.timeLimit(.minutes(1)))
   func `a name server that is silent about one family does not keep the other away`() async throws {
     let four = SocketAddress(v4: 192, 0, 2, 1, port: 7400)
-    let began = SystemClock.now
     let found = try await Resolver.race(patience: .milliseconds(20)) {
       family throws(ReactorError) in
-      if family != AF_INET { sleep(10) }
+      if family != AF_INET { pause() }
       return family == AF_INET ? [four] : []
     }
-    #expect(found == [four] && SystemClock.now < began + .seconds(8))
+    #expect(found == [four])
   }
 
   @Test func `what is said of both families counts, if it comes in time`() async throws {

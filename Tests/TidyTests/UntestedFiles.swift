@@ -7,7 +7,6 @@ enum UntestedFiles {
     "Sources/Calling/SeenCalls.swift",
     "Sources/Congestion/ArrivalLog.swift",
     "Sources/Earshot/EndpointDelegate.swift",
-    "Sources/Earshot/EndpointSetup.swift",
     "Sources/Earshot/Exports.swift",
     "Sources/MediaFiles/Sound/Resampler.swift",
     "Sources/MediaFiles/Sound/WAVHeader.swift",
