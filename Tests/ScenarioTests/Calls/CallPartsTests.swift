@@ -52,8 +52,9 @@ import Wire
   @Test func `a message of the application finishes once`() {
     var session = CallSession()
     session.applicationTags = [3, 4]
-    #expect(session.removeApplicationTag(4))
-    #expect(!session.removeApplicationTag(4))
+    let wasThere = session.removeApplicationTag(4)
+    let isThere = session.removeApplicationTag(4)
+    #expect(wasThere && !isThere)
     #expect(session.applicationTags == [3])
   }
 

@@ -22,7 +22,7 @@ import Testing
     for rate in [300_000, 2_000_000, 2_500_000] {
       settings.mostBitsPerSecond = rate
       let limits = EstimatorLimits(settings)
-      let seconds = Double(rate) / 30 / (limits.most * limits.tuning.pacingGain)
+      let seconds = Double(rate) / 30 / (limits.most * limits.tuning.pacing.usual)
       #expect(seconds < 0.5 / 30, "\(rate) bit/s: \(seconds) s")
     }
   }
