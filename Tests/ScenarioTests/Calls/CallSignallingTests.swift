@@ -18,44 +18,46 @@ import Wire
     var theirs: CallSignalling
     let callerID: PeerID
     let calleeID: PeerID
-    var random = RandomSource(seed: 5)
+    var random: RandomSource
 
     init() throws {
       let time: UInt64 = 1_800_000_000
-      var caller = LocalIdentity(kind: .peer, unixSeconds: time, random: &random)
-      var callee = LocalIdentity(kind: .peer, unixSeconds: time, random: &random)
+      var dice = RandomSource(seed: 5)
+      var caller = LocalIdentity(kind: .peer, unixSeconds: time, random: &dice)
+      var callee = LocalIdentity(kind: .peer, unixSeconds: time, random: &dice)
       let callerCard = try caller.makeCard(unixSeconds: time)
       let calleeCard = try callee.makeCard(unixSeconds: time)
-      callerID = caller.id
-      calleeID = callee.id
-      let callID = CallID(from: &random)
-      ours = CallSignalling(
+      let callID = CallID(from: &dice)
+      var inviting = CallSignalling(
         callID, .caller, program: CallSignallingTests.caller, peerStatic: calleeCard.staticKey)
-      theirs = CallSignalling(
+      var invited = CallSignalling(
         callID, .callee, program: CallSignallingTests.callee, peerStatic: callerCard.staticKey)
-      ours.sessionIDs.local = ConnectionID(rawValue: 11)
-      theirs.sessionIDs.local = ConnectionID(rawValue: 12)
-      try ours.makeInvite(
+      inviting.sessionIDs.local = ConnectionID(rawValue: 11)
+      invited.sessionIDs.local = ConnectionID(rawValue: 12)
+      try inviting.makeInvite(
         to: callee.id, ringID: ConnectionID(rawValue: 21), identity: caller,
-        offer: CallOffer(card: callerCard.bytes), created: 5, ringTimeout: nil, random: &random)
-      let body = try SignalBody(parsing: ours.inviteBody.span)
-      guard case .invite(let connectionID, let message) = body.content else {
-        Issue.record("no INVITE")
-        return
+        offer: CallOffer(card: callerCard.bytes), created: 5, ringTimeout: nil, random: &dice)
+      let body = try SignalBody(parsing: inviting.inviteBody.span)
+      guard case .invite(let number, let message) = body.content else {
+        throw WireError.invalid("INVITE", at: 0)
       }
+      let connectionID = ConnectionID(rawValue: number)
       let responder = try CallResponder(
-        message: message.span, connectionID: ConnectionID(rawValue: connectionID),
-        caller: caller.id, callee: callee)
-      var reader = ByteReader(responder.payload.span)
+        message: message.span, connectionID: connectionID, caller: caller.id, callee: callee)
+      let opened = responder.payload
+      var reader = ByteReader(opened.span)
       let payload = try InvitePayload(parsing: &reader)
       let commitment = try #require(Bytes32(payload.commitment))
       guard let secret = SecretKey(copying: payload.callKey.span) else {
-        Issue.record("no secret")
-        return
+        throw WireError.invalid("call key", at: 0)
       }
-      theirs.handleInvite(
-        responder, secret: secret, commitment: commitment,
-        sessionID: ConnectionID(rawValue: connectionID))
+      invited.handleInvite(
+        responder, secret: secret, commitment: commitment, sessionID: connectionID)
+      callerID = caller.id
+      calleeID = callee.id
+      random = dice
+      ours = inviting
+      theirs = invited
     }
 
     /// The callee answers, and the caller reads it.
