@@ -1,7 +1,68 @@
 /// What may be changed while a call runs. Each of these also holds for what has not begun yet; each
 /// throws `callState` when the call is over, and `invalidArgument` outside its range.
 extension Call {
-  // MARK: - What is sent
+  // MARK: - What is sent and played
+
+  /// Stops or resumes sending audio; the other side is told.
+  ///
+  /// - Throws: `callState` when the call is over, or has no source to resume.
+  public func setAudioMuted(_ isMuted: Bool) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      try Self.switchMedia(endpoint, id) { $0.audio.isMuted = isMuted }
+    }
+  }
+
+  /// Stops or resumes sending video; the other side is told. Nothing is encoded meanwhile.
+  public func setVideoMuted(_ isMuted: Bool) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      try Self.switchMedia(endpoint, id) { $0.video.isMuted = isMuted }
+    }
+  }
+
+  /// Stops or resumes showing the other side's video; the other side is asked not to send it.
+  public func setRemoteVideoMuted(_ isMuted: Bool) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      try Self.switchMedia(endpoint, id) { $0.video.isRemoteMuted = isMuted }
+    }
+  }
+
+  /// Stops or resumes playing the other side's audio: the sink gets silence meanwhile.
+  public func setRemoteAudioMuted(_ isMuted: Bool) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      try Self.switchMedia(endpoint, id) { $0.audio.isRemoteMuted = isMuted }
+    }
+  }
+
+  /// Switches the whole of video: nothing is sent and nothing shown while it is off. What is muted
+  /// stays so. The other side is told (`CallProgress.remoteVideoEnabled`).
+  public func setVideoEnabled(_ isEnabled: Bool) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      try Self.switchMedia(endpoint, id) { $0.video.isOff = !isEnabled }
+    }
+  }
+
+  /// Switches the whole of audio: nothing is sent and nothing played while it is off. What is muted
+  /// stays so. The other side is told (`CallProgress.remoteAudioEnabled`).
+  public func setAudioEnabled(_ isEnabled: Bool) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      try Self.switchMedia(endpoint, id) { $0.audio.isOff = !isEnabled }
+    }
+  }
+
+  /// Switches the own source of video: without it nothing is sent, and the other side's video is
+  /// shown as before. The other side is told (`CallProgress.remoteVideoCaptureEnabled`).
+  public func setVideoCaptureEnabled(_ isEnabled: Bool) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      try Self.switchMedia(endpoint, id) { $0.video.isCaptureOff = !isEnabled }
+    }
+  }
+
+  /// The same of audio (`CallProgress.remoteAudioCaptureEnabled`).
+  public func setAudioCaptureEnabled(_ isEnabled: Bool) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      try Self.switchMedia(endpoint, id) { $0.audio.isCaptureOff = !isEnabled }
+    }
+  }
 
   /// Bits a second of the own audio, 6 000...510 000. What the path does not carry is left out all
   /// the same.

@@ -9,58 +9,25 @@ public struct Call: Sendable, Identifiable {
     try await endpoint.accept(id, options)
   }
 
-  /// Says no, with words for the caller; at most 128 bytes of them arrive.
-  public func reject(reason: String = "") async throws(EarshotError) {
-    try await endpoint.reject(id, reason)
+  /// Says no.
+  ///
+  /// - Parameters:
+  ///   - reason: Words for the caller; at most 128 bytes of them arrive.
+  ///   - userExtension: User data for the caller, JSON, at most 1024 bytes.
+  public func reject(
+    reason: String = "", userExtension: String? = nil
+  ) async throws(EarshotError) {
+    try await endpoint.reject(id, Farewell(reason, userExtension))
   }
 
   /// Ends the call: cancels or rejects it before an answer, hangs up after. Harmless when it is
   /// over.
-  public func hangUp(reason: String = "") async {
-    await endpoint.hangUp(id, reason)
-  }
-
-  /// Stops or resumes sending audio; the other side is told.
-  ///
-  /// - Throws: `callState` when the call is over, or has no source to resume.
-  public func setAudioMuted(_ isMuted: Bool) async throws(EarshotError) {
-    try await endpoint.setAudioMuted(id, isMuted)
-  }
-
-  /// Stops or resumes sending video; the other side is told. Nothing is encoded meanwhile.
-  public func setVideoMuted(_ isMuted: Bool) async throws(EarshotError) {
-    try await endpoint.setVideoMuted(id, isMuted)
-  }
-
-  /// Stops or resumes showing the other side's video; the other side is asked not to send it.
-  public func setRemoteVideoMuted(_ isMuted: Bool) async throws(EarshotError) {
-    try await endpoint.setRemoteVideoMuted(id, isMuted)
-  }
-
-  /// Stops or resumes playing the other side's audio: the sink gets silence meanwhile.
-  public func setRemoteAudioMuted(_ isMuted: Bool) async throws(EarshotError) {
-    try await endpoint.setRemoteAudioMuted(id, isMuted)
-  }
-
-  /// Switches the whole of video: nothing is sent and nothing shown while it is off.
-  public func setVideoEnabled(_ isEnabled: Bool) async throws(EarshotError) {
-    try await endpoint.setVideoEnabled(id, isEnabled)
-  }
-
-  /// Switches the whole of audio: nothing is sent and nothing played while it is off.
-  public func setAudioEnabled(_ isEnabled: Bool) async throws(EarshotError) {
-    try await endpoint.setAudioEnabled(id, isEnabled)
-  }
-
-  /// Sends a reliable, ordered message of at most 65 536 bytes on a stream of the application.
   ///
   /// - Parameters:
-  ///   - message: its bytes.
-  ///   - stream: 8...127.
-  /// - Returns: What `CallProgress.messageDelivery` will name.
-  @discardableResult
-  public func send(_ message: [UInt8], stream: UInt8 = 8) async throws(EarshotError) -> UInt64 {
-    try await endpoint.send(id, message, stream: stream)
+  ///   - reason: Words for the other side; at most 128 bytes arrive, and none with a cancel.
+  ///   - userExtension: User data for the other side, JSON; beyond 1024 bytes none arrive.
+  public func hangUp(reason: String = "", userExtension: String? = nil) async {
+    await endpoint.hangUp(id, Farewell(reason, userExtension))
   }
 
   /// Who the other side is, as far as that is known by now: all of it since the answer
@@ -69,6 +36,15 @@ public struct Call: Sendable, Identifiable {
   public var peer: CallPeer? {
     get async { await endpoint.peer(of: id) }
   }
+
+  /// Where the call stands; `ended` when there is no such call any more.
+  public var state: CallState {
+    get async { await endpoint.state(of: id) }
+  }
+
+  /// The events of this call alone, from now on; ends after `EndpointEvent.callEnded`, and at once
+  /// when there is no such call.
+  public func events() async -> AsyncStream<EndpointEvent> { await Self.events(endpoint, of: id) }
 
   /// The numbers since the beginning of the call; `nil` when there is no such call any more.
   public func statistics() async -> CallStatistics? { await endpoint.statistics(of: id) }

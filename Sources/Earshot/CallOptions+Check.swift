@@ -29,10 +29,32 @@ extension CallOptions {
     }
   }
 
+  private static func check(size: VideoSize?, rate: Int?) throws(EarshotError) {
+    if let size, !videoSides.contains(size.width) || !videoSides.contains(size.height) {
+      throw .invalidArgument(
+        "Pictures of \(size.width)x\(size.height) are out of range.", advice: "Use 16 to 4096.")
+    }
+    if let rate, !(1...60).contains(rate) {
+      throw .invalidArgument(
+        "\(rate) pictures a second are out of range.", advice: "Use 1 to 60.")
+    }
+  }
+
+  private static let videoSides = 16...4096
+
   func checkVideo() throws(EarshotError) {
     guard Self.videoBitrates.contains(maxVideoBitrate) else {
       throw .invalidArgument(
         "\(maxVideoBitrate) bit/s of video is out of range.", advice: "Use 30000 to 20000000.")
+    }
+    try Self.check(size: maxVideoSize, rate: maxVideoFrameRate)
+    if let low = lowVideoStream {
+      try Self.check(size: low.size, rate: low.framesPerSecond)
+      guard Self.videoBitrates.contains(low.bitsPerSecond) else {
+        throw .invalidArgument(
+          "\(low.bitsPerSecond) bit/s of low video is out of range.",
+          advice: "Use 30000 to 20000000.")
+      }
     }
     guard let source = videoSource else { return }
     guard (1...60).contains(source.framesPerSecond) else {

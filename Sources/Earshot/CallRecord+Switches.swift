@@ -32,8 +32,8 @@ extension CallRecord {
   /// Gives the numbers that are told now their rates since those before.
   func takeInterval(_ numbers: inout CallStatistics) {
     let totals = numbers.totals
-    numbers.interval = lastTotals.flatMap { CallStatistics.Interval(from: $0, to: totals) }
-    lastTotals = totals
+    numbers.interval = told.totals.flatMap { CallStatistics.Interval(from: $0, to: totals) }
+    told.totals = totals
   }
 
   /// `nil` before the audio has begun.

@@ -30,19 +30,19 @@ final class CallRecord {
   var videoWatch: EventLoop.Token?
   /// Memory that goes round between the loop and the video's threads.
   var videoBytes: [UInt8] = []
-  /// The application does not want to see the other side's video now.
-  var isRemoteVideoUnwanted = false
+  /// What the application has switched.
+  var switches = MediaSwitches()
+  /// What the other side has said of itself.
+  var news = RemoteNews()
+  /// Messages of the application.
+  var data = DataStreams()
   /// What state each stream is in.
   var streams: CallStreams
-  /// When the numbers were told last.
-  var lastTotals: CallStatistics.Totals?
   /// In per cent, of what is captured and of what is heard.
   var volumes = (capture: 100, playback: 100)
   /// When music was started last.
   var lastMixing: Instant?
-  var hasToldMediaStart = false
-  /// Requests for key frames that a capture has: the other side's, and the own.
-  var capturedKeyFrameRequests = (theirs: 0, own: 0)
+  var told = Told()
   var network = NetworkHistory()
   var grader = CallGrader()
   var fallbacks: [FallbackChange] = []
@@ -54,13 +54,39 @@ final class CallRecord {
   let began: Instant
   var isOver = false
 
+  /// What was told already.
+  struct Told {
+    /// Where the call stands.
+    var state = CallState.calling
+    var mediaStart = false
+    /// When the numbers were told last.
+    var totals: CallStatistics.Totals?
+    /// Requests for key frames that a capture has: the other side's, and the own.
+    var keyFrameRequests = (theirs: 0, own: 0)
+  }
+
   init(_ role: CallRole, _ options: CallOptions, target: String?) {
     self.role = role
     self.options = options
+    switches = MediaSwitches(options)
     peerName = target.flatMap { PeerID($0) == nil ? $0 : nil }
     peer = target.flatMap { PeerID($0) }
     began = SystemClock.now
     streams = CallStreams(now: began)
+  }
+
+  /// The call is made or answered with these.
+  func take(_ options: CallOptions) {
+    self.options = options
+    switches = MediaSwitches(options)
+  }
+
+  /// Media time of the own audio now, in nanoseconds; `nil` while none is sent.
+  var sentMediaTime: Int64? {
+    guard let clock = audio?.rings.sentClock, clock.lastNote != nil, options.sendsAudio else {
+      return nil
+    }
+    return clock.nanoseconds(at: SystemClock.now)
   }
 
   /// What the name rests on; a name that was dialled was looked up. `nil` without a name.

@@ -72,6 +72,8 @@ public struct CallReport: Sendable {
   public var statistics: CallStatistics?
   /// The other side's user data, JSON.
   public var userExtension: String?
+  /// The user data that came with the other side's cancel, reject or hang-up, JSON.
+  public var endingExtension: String?
   /// What to do about it, where the end calls for that: an identity that changed.
   public var error: EarshotError?
   /// What `peerName` rests on; `nil` without a name.

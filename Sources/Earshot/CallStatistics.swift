@@ -167,13 +167,8 @@ public struct CallStatistics: Sendable {
   public var rttMeasurements = 0
   /// UDP payload bytes above the codec, for each audio packet.
   public var overheadBytesPerAudioPacket: Double?
-  /// Grade of the own sending, 0...6 (0 unknown, 1 excellent ... 5 very bad, 6 down): by the loss
-  /// before any repair, the round trip, the jitter, and where pictures would be better with more by
-  /// what the line carries. Every 2 s that of the time since; in the report at the end that of the
-  /// whole call, and no better than any six seconds of it running.
-  public var qualityTx = 0
-  /// The same of what is received, 0...6.
-  public var qualityRx = 0
+  /// What both sides think of the line, and which pictures they send.
+  var views = Views()
   /// What the grades go by.
   package var fates = Fates()
 

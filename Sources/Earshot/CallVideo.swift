@@ -13,16 +13,18 @@ final class CallVideo: Sendable {
 
   /// Begins at once.
   ///
-  /// - Parameter audio: whose media time the pictures keep to.
+  /// - Parameters:
+  ///   - audio: whose media time the pictures keep to.
+  ///   - turns: of the other side's pictures.
   init(
-    _ options: CallOptions, audio: AudioRings, wake: LoopWake
+    _ options: CallOptions, audio: AudioRings, turns: Guarded<PictureTurns>, wake: LoopWake
   ) throws(ReactorError) {
     let rings = VideoRings(wake: wake)
     self.rings = rings
     if let sink = options.videoSink {
       let clocks = VideoReceiving.Clocks(
         heard: audio.heardClock, recording: audio.sentClock, expects: expectation,
-        hold: audio.pictureHold)
+        hold: audio.pictureHold, turns: turns)
       let receiving = Guarded(VideoReceiving(sink, clocks: clocks, rings: rings))
       self.receiving = receiving
       receiver = try PromptWorker(named: "earshot-decode") { now in

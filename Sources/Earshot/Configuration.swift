@@ -116,6 +116,17 @@ public struct CallOptions: Sendable {
   public var maxVideoBitrate: Int
   /// What happens where the line does not hold video.
   public var fallback: VideoFallback
+  /// What happens where the way here does not hold the other side's video; `nil` = as `fallback`
+  /// says.
+  public var subscribeFallback: SubscribeFallback?
+  /// What the own pictures are made to fit into; `nil` = no limit but the line's.
+  public var maxVideoSize: VideoSize?
+  /// Own pictures a second at the most, 1...60; `nil` = as many as the source gives.
+  public var maxVideoFrameRate: Int?
+  /// What the other side may have in place of the usual pictures; `nil` = nothing.
+  public var lowVideoStream: LowVideoStream?
+  /// Which of the other side's pictures are to come.
+  public var remoteVideoStream = VideoStreamKind.high
   /// Whether the own video starts muted.
   public var startsVideoMuted: Bool
   /// The call's part of the uplink against that of other calls of the same endpoint at the same
@@ -135,6 +146,16 @@ public struct CallOptions: Sendable {
     /// Video gives way, and returns when it fits again.
     case audioOnly
     /// Video goes on as badly as it must; the audio comes first all the same.
+    case disabled
+  }
+
+  /// What gives way where the way here does not hold the other side's video.
+  public enum SubscribeFallback: String, Sendable, CaseIterable {
+    /// Low pictures where the other side offers them, then none; they return when they fit again.
+    case audioOnly
+    /// Low pictures where the other side offers them, and nothing else.
+    case lowStream
+    /// Nothing; the audio comes first all the same.
     case disabled
   }
 

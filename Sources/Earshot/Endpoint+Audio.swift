@@ -21,34 +21,16 @@ extension Endpoint {
       audio.setPitch(wanted: volumes.options?.reportsPitch == true)
       statisticsSchedule.begin(callID, now: SystemClock.now)
       takeAudio(callID)
+      changeMedia(callID) { media, now in
+        record.apply(record.switches, to: media, now: now)
+        media.take(record.options)
+      }
       startVideo(callID, record, audio.rings)
     } catch {
       publish(record.streams.handleAudioFailure(now: SystemClock.now), of: callID)
       publish(.callProgress(CallID(callID), .audioFailed("\(error)")))
     }
     updateStatisticsTimer()
-  }
-
-  /// Stops or resumes the own audio. Without a source there is none to resume.
-  func setAudioMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
-    let callID = resolve(id)
-    guard let record = calls[callID] else { throw .callState("There is no such call.") }
-    guard isMuted || record.options.source != nil else {
-      throw .callState("The call has no audio source.")
-    }
-    try command { machine, now throws(PeerRefusal) in
-      try machine.setAudioMuted(callID, isMuted, now: now)
-    }
-    record.audio?.setMuted(isMuted)
-    record.options.startsMuted = isMuted
-    publish(record.streams.setAudioMuted(isMuted, now: SystemClock.now), of: callID)
-  }
-
-  /// Neither sent nor played.
-  func setAudioEnabled(_ id: CallID, _ isEnabled: Bool) throws(EarshotError) {
-    let hasSource = calls[resolve(id)]?.options.source != nil
-    if hasSource || !isEnabled { try setAudioMuted(id, !isEnabled) }
-    try setRemoteAudioMuted(id, !isEnabled)
   }
 
   /// The call is over, and its record is given up after this: sinks whose thread never began are
@@ -97,6 +79,8 @@ extension Endpoint {
     for note in audio.rings.notes.withLock({ $0.take() }) { take(note, of: callID) }
     for note in audio.rings.takeMixing() {
       publish(.callProgress(CallID(callID), CallProgress(note)))
+      guard let told = note.told else { continue }
+      driver.withMachine { machine, now in machine.say(told, on: callID, now: now) }
     }
   }
 

@@ -57,8 +57,8 @@ extension Endpoint {
   }
 
   func release(_ result: Result<RegistrationState.NameStatus, EarshotError>) {
-    let waiting = waiters
-    waiters = []
+    let waiting = waiters.registration
+    waiters.registration = []
     for waiter in waiting { waiter.resume(returning: result) }
   }
 
@@ -114,6 +114,7 @@ extension Endpoint {
     // The application has heard of its own invitation when it made it.
     if state == .calling, cause == .localCall { return }
     guard let state = CallState(state) else { return }
+    calls[callID]?.told.state = state
     publish(.callStateChanged(CallID(callID), state, CallStateReason(cause)))
   }
 
@@ -152,7 +153,8 @@ extension Endpoint {
     case .mediaMayFlow: startAudio(callID)
     case .audioArrived, .videoArrived: break
     case .publishFallback(let change): take(change, .publish, of: callID)
-    case .subscribeFallback(let change): take(change, .subscribe, of: callID)
+    case .subscribeFallback(let change, let isSmall):
+      take(change, .subscribe, isSmall: isSmall, of: callID)
     case .remoteWants(let media):
       publish(.callProgress(id, .remoteWantsVideo(media.contains(.video))))
     case .mediaMustStop: if let record = calls[callID] { stopAudio(record) }
@@ -162,8 +164,12 @@ extension Endpoint {
     case .firstFrameReceived:
       let steps = calls[callID]?.streams.handleAudioArrival(now: SystemClock.now) ?? []
       publish(steps + [.firstFrameReceived], of: callID)
-    case .messageReceived(let stream, let bytes):
-      publish(.callProgress(id, .message(stream: stream, bytes)))
+    case .said(let control): publish(calls[callID]?.news.take(control) ?? [], of: callID)
+    case .messageReceived(let stream, let bytes, let mediaTime):
+      calls[callID]?.take(stream, bytes, mediaTime: mediaTime, for: self, callID)
+    case .messagesMissed(let stream, let missed, let cached):
+      publish(
+        .callProgress(id, .messagesMissed(stream: stream, missed: missed, cached: cached)))
     case .messageFinished(let tag, let isDelivered):
       publish(.callProgress(id, .messageDelivery(tag: tag, delivered: isDelivered)))
     }
@@ -227,12 +233,13 @@ extension Endpoint {
     }
     var report = CallReport(summary, record, statistics: final, known.commands)
     report.peerName = record.peerName
+    report.endingExtension = driver.readMachine { $0.endingWords(of: callID) }
     if summary.cause == .noPath {
       report.pathAttempt = driver.readMachine { $0.pathTrial(callID) }.map {
         PathAttempt($0, relay: relay)
       }
     }
-    publish(record.streams.end(now: SystemClock.now), of: callID)
+    publish(record.data.takeAll() + record.streams.end(now: SystemClock.now), of: callID)
     publish(.callStateChanged(CallID(callID), .ended, CallStateReason(summary.cause)))
     publish(.callEnded(CallID(callID), report))
     updateStatisticsTimer()

@@ -112,7 +112,7 @@ extension Endpoint {
     let callID = resolve(id)
     guard let record = calls[callID] else { throw .callState("There is no such call.") }
     let earlier = record.options
-    record.options = options
+    record.take(options)
     var answer = AnswerOptions()
     answer.video = Self.videoSettings(options)
     answer.sendsAudio = options.sendsAudio
@@ -125,7 +125,7 @@ extension Endpoint {
       }
     } catch {
       // Its sinks were not taken: nothing is to be finished.
-      record.options = earlier
+      record.take(earlier)
       throw error
     }
     if options.remembersPeer { remember(record) }
@@ -143,22 +143,28 @@ extension Endpoint {
     driver.withMachine { machine, _ in machine.setFamiliar(peer, true, card: card) }
   }
 
-  func reject(_ id: CallID, _ reason: String) throws(EarshotError) {
+  func reject(_ id: CallID, _ farewell: Farewell) throws(EarshotError) {
     let callID = resolve(id)
-    try command { machine, now throws(PeerRefusal) in
-      try machine.reject(callID, .declined, text: reason, now: now)
+    try traced("reject(reason:userExtension:)", id) { endpoint throws(EarshotError) in
+      try farewell.check()
+      try endpoint.command { machine, now throws(PeerRefusal) in
+        try machine.reject(
+          callID, .declined, text: farewell.reason, userExtension: farewell.words, now: now)
+      }
     }
   }
 }
 
 extension EndpointEvent {
   /// Whose call it is about, if it is about one.
-  fileprivate var callID: CallID? {
+  public var callID: CallID? {
     switch self {
     case .registrationChanged, .tokenWillExpire, .tokenRenewed, .tokenRefused, .relayChanged,
-      .portMappingChanged, .incomingCall, .volumes, .activeSpeakerChanged,
-      .networkChanged:
+      .portMappingChanged, .volumes, .activeSpeakerChanged, .networkChanged:
       nil
+    case .incomingCall(let call): call.id
+    case .warning(let warning): warning.call
+    case .commandDone(let command): command.call
     case .callStateChanged(let id, _, _), .callProgress(let id, _), .statistics(let id, _),
       .audioQualityChanged(let id, _), .callEnded(let id, _):
       id

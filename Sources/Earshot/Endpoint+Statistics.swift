@@ -33,7 +33,10 @@ extension Endpoint {
       let active = calls.values.count { $0.audio != nil }
       numbers.usage = usage.map { CallStatistics.Usage($0, calls: active) }
       record.takeInterval(&numbers)
-      record.grader.turn(&numbers, surroundings(of: record, numbers))
+      record.grader.turn(&numbers, record.surroundings(numbers))
+      if let grades = record.exchangeGrades(&numbers) {
+        driver.withMachine { machine, now in machine.say(grades, on: callID, now: now) }
+      }
       publish(.statistics(CallID(callID), numbers))
       guard let capture, let path = numbers.path else { continue }
       capture.capture(
@@ -69,26 +72,6 @@ extension Endpoint {
     numbers.fillFates(with: link, sound)
     numbers.grade()
     return numbers
-  }
-
-  /// What the grades of the next two seconds have to know besides numbers.
-  private func surroundings(
-    of record: CallRecord, _ numbers: CallStatistics
-  ) -> CallGrader.Surroundings {
-    let most = record.network.takeMost()
-    var around = CallGrader.Surroundings()
-    let sendsVideo = numbers.videoSent.map { !$0.isPaused } ?? false
-    around.sends = numbers.audio?.outbound.active != false || sendsVideo
-    let seesVideo = record.video?.isReceiving == true && record.streams.expectsPictures
-    around.receives = !record.streams.isRemoteAudioMuted || seesVideo
-    if let sent = numbers.videoSent, let most {
-      let hasFallenBack =
-        numbers.fallbacks.last { $0.direction == .publish }?.isAudioOnly ?? false
-      let isBelowLimit = sent.targetBitrateBps < 0.95 * Double(record.options.maxVideoBitrate)
-      let isLimited = sent.qualityLimitationReason == "bandwidth" && isBelowLimit
-      if hasFallenBack || sendsVideo && isLimited { around.limitingBitsPerSecond = most }
-    }
-    return around
   }
 }
 

@@ -12,10 +12,9 @@ extension Endpoint {
     guard options.videoSource != nil || options.videoSink != nil else { return nil }
     var settings = VideoSettings()
     settings.sends = options.videoSource != nil && !options.startsVideoMuted
-    settings.mostBitsPerSecond = options.maxVideoBitrate
     settings.audioBitsPerSecond = options.bitrate
     settings.audioFrameMilliseconds = options.frameMilliseconds
-    settings.fallsBack = options.fallback == .audioOnly
+    settings.take(options)
     settings.priorRate = options.knownUplinkBitrate.map(Double.init)
     return settings
   }
@@ -27,7 +26,8 @@ extension Endpoint {
     else { return }
     do throws(ReactorError) {
       let wake = try LoopWake()
-      let video = try CallVideo(record.options, audio: audio, wake: wake)
+      let video = try CallVideo(
+        record.options, audio: audio, turns: record.news.turns, wake: wake)
       record.videoWatch = try wake.attach(to: loop) { self.serveVideo(callID) }
       record.video = video
       serveVideo(callID)
@@ -89,7 +89,7 @@ extension Endpoint {
     guard let record = calls[callID], let video = record.video else { return }
     var bytes: [UInt8] = []
     swap(&bytes, &record.videoBytes)
-    let isWanted = video.isReceiving && !record.isRemoteVideoUnwanted
+    let isWanted = video.isReceiving && !record.switches.video.isUnwanted
     var count = 0
     driver.withMachine { machine, now in
       let tap = tap(callID, machine)
@@ -121,8 +121,15 @@ extension Endpoint {
   private func take(_ note: VideoNote, of callID: Wire.CallID, _ record: CallRecord) {
     let now = SystemClock.now
     switch note {
+    case .rotated(let rotation, let mediaTime):
+      driver.withMachine { machine, now in
+        machine.say(.videoRotation(rotation, mediaTime: mediaTime), on: callID, now: now)
+      }
+      publish(.callProgress(CallID(callID), .localVideoRotated(VideoRotation(rotation))))
+    case .shownRotated(let rotation):
+      publish(.callProgress(CallID(callID), .remoteVideoRotated(VideoRotation(rotation))))
     case .sourceEnded:
-      setVideo(sends: false, of: callID)
+      changeMedia(callID) { media, _ in media.setVideo(sends: false) }
       publish(record.streams.handleVideoSourceEnd(now: now), of: callID)
     case .captured(let size): publish(record.streams.handleCapture(size, now: now), of: callID)
     case .capture(let fault): publish(record.streams.handle(fault, now: now), of: callID)
@@ -154,6 +161,7 @@ extension Endpoint {
   /// The other side says what it sends.
   func take(_ media: MediaState, of callID: Wire.CallID) {
     guard let record = calls[callID] else { return }
+    publish(record.news.take(media), of: callID)
     let isMuted = !media.contains(.audio)
     record.audio?.setRemoteMuted(isMuted)
     publish(record.streams.setRemoteAudioMuted(isMuted, now: SystemClock.now), of: callID)
@@ -166,11 +174,12 @@ extension Endpoint {
   /// Fallback to audio alone, and return.
   func take(
     _ change: FallbackMachine.Change, _ direction: FallbackChange.Direction,
-    of callID: Wire.CallID
+    isSmall: Bool = false, of callID: Wire.CallID
   ) {
     guard let record = calls[callID] else { return }
     let at = Int(SystemClock.now.nanoseconds(since: record.began) / 1_000_000)
-    let told = FallbackChange(change, direction, atMs: at)
+    var told = FallbackChange(change, direction, atMs: at)
+    told.isLowStream = isSmall
     if record.fallbacks.count < CallRecord.mostFallbacks { record.fallbacks.append(told) }
     publish(.callProgress(CallID(callID), .fallback(told)))
     switch direction {
@@ -184,64 +193,15 @@ extension Endpoint {
 
   // MARK: - Commands
 
-  func setVideoMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
-    let (callID, record) = try open(id)
-    guard record.options.videoSource != nil else {
-      throw .callState("The call has no video source.")
-    }
-    guard isMuted || !record.streams.hasVideoSourceEnded else {
-      throw .callState("The video source has no more pictures.")
-    }
-    record.options.startsVideoMuted = isMuted
-    setVideo(sends: !isMuted, of: callID)
-    publish(record.streams.setVideoMuted(isMuted, now: SystemClock.now), of: callID)
-  }
-
-  /// Silence instead of the other side's sound, or the sound again.
-  func setRemoteAudioMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
-    let (callID, record) = try open(id)
-    record.audio?.setUnwanted(isMuted)
-    publish(record.streams.setRemoteAudioUnwanted(isMuted, now: SystemClock.now), of: callID)
-  }
-
-  /// Neither sent nor shown.
-  func setVideoEnabled(_ id: CallID, _ isEnabled: Bool) throws(EarshotError) {
-    let (_, record) = try open(id)
-    guard record.options.videoSource != nil || record.options.videoSink != nil else {
-      throw .callState("The call has no video.")
-    }
-    let canSend = record.options.videoSource != nil && !record.streams.hasVideoSourceEnded
-    if canSend { try setVideoMuted(id, !isEnabled) }
-    if record.options.videoSink != nil { try setRemoteVideoMuted(id, !isEnabled) }
-  }
-
-  private func setVideo(sends: Bool, of callID: Wire.CallID) {
+  /// Changes what the network side does; before it is there, the options hold when it is made.
+  func changeMedia(_ callID: Wire.CallID, _ body: (CallMedia, Instant) -> Void) {
     do throws(EarshotError) {
       try command { machine, now throws(PeerRefusal) in
-        try machine.setVideo(sends: sends, of: callID, now: now)
+        try machine.change(callID, now: now) { body($0, now) }
       }
     } catch {
-      // The call has no video any more: the other side wanted none, or it is over.
+      // There is nobody to tell yet, or any more.
     }
-  }
-
-  func setRemoteVideoMuted(_ id: CallID, _ isMuted: Bool) throws(EarshotError) {
-    let (callID, record) = try open(id)
-    guard record.options.videoSink != nil else {
-      throw .callState("The call has no video sink.")
-    }
-    guard isMuted != record.isRemoteVideoUnwanted else { return }
-    record.isRemoteVideoUnwanted = isMuted
-    driver.withMachine { machine, now in
-      machine.setWantsVideo(!isMuted, of: callID, now: now)
-    }
-    changeRemoteVideo(callID, record) { $0.handle(isUnwanted: isMuted) }
-  }
-
-  private func open(_ id: CallID) throws(EarshotError) -> (Wire.CallID, CallRecord) {
-    let callID = resolve(id)
-    guard let record = calls[callID] else { throw .callState("There is no such call.") }
-    return (callID, record)
   }
 }
 

@@ -39,10 +39,10 @@ extension Endpoint {
 
 extension Endpoint {
   private func tellMediaStart(_ callID: Wire.CallID, _ record: CallRecord, now: Instant) {
-    guard !record.hasToldMediaStart, let clock = record.audio?.rings.sentClock,
+    guard !record.told.mediaStart, let clock = record.audio?.rings.sentClock,
       clock.lastNote != nil
     else { return }
-    record.hasToldMediaStart = true
+    record.told.mediaStart = true
     let age = UInt64(clamping: clock.nanoseconds(at: now))
     publish(
       .callProgress(
@@ -61,6 +61,7 @@ extension CallStatistics {
       sent.fill(with: video.rings.sent.withLock { $0 }, seconds: seconds)
       if let numbers = link.video?.sent { sent.fill(with: numbers, seconds: seconds) }
       sent.isPaused = link.video?.isPublishing == false
+      videoStreamSent = link.video?.isSmallSent == true ? .low : .high
       videoSent = sent
     }
     guard video.isReceiving else { return }
@@ -69,6 +70,7 @@ extension CallStatistics {
     var received = VideoInbound()
     received.fill(with: video.rings.received.withLock { $0 })
     if let numbers = link.video?.received { received.fill(with: numbers, seconds: seconds) }
+    videoStreamReceived = record.news.stream
     videoReceived = received
   }
 

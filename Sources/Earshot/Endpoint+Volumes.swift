@@ -54,19 +54,24 @@ extension Endpoint {
     }
     rings.wantSnapshot()
     let deadline = SystemClock.now + .seconds(1)
-    while SystemClock.now < deadline {
+    while SystemClock.now < deadline, !isClosed {
       if let picture = rings.takeSnapshot() { return picture }
-      await pause(.milliseconds(10))
+      await rest(.milliseconds(10))
     }
-    throw .noPicture()
+    throw isClosed ? .closed : .noPicture()
   }
 
   /// Stops or resumes playing the audio of all calls' other sides (`Call.setRemoteAudioMuted`).
   public func setAllRemoteAudioMuted(_ isMuted: Bool) {
-    for (callID, record) in calls {
-      record.audio?.setUnwanted(isMuted)
-      publish(
-        record.streams.setRemoteAudioUnwanted(isMuted, now: SystemClock.now), of: callID)
+    for callID in calls.keys.sorted() {
+      try? Call.switchMedia(self, CallID(callID)) { $0.audio.isRemoteMuted = isMuted }
+    }
+  }
+
+  /// The same of the video of those calls that show some (`Call.setRemoteVideoMuted`).
+  public func setAllRemoteVideoMuted(_ isMuted: Bool) {
+    for callID in calls.keys.sorted() {
+      try? Call.switchMedia(self, CallID(callID)) { $0.video.isRemoteMuted = isMuted }
     }
   }
 

@@ -35,13 +35,13 @@ public actor Endpoint {
   let rendezvousText: String
   /// The user gave the ID of the rendezvous, and so vouches for it.
   let isRendezvousGiven: Bool
-  private var readers = EventReaders()
+  var readers = EventReaders()
   var registration = RegistrationState.connecting
   /// What was last heard of the relay.
   var relay: RelayState?
   let relayStreams: RelayStreams
   let routerPorts: RouterPorts
-  var waiters: [CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>] = []
+  var waiters = Waiters()
   var calls: [Wire.CallID: CallRecord] = [:]
   /// A call that both sides made at once goes on under the other's ID.
   var replacements: [Wire.CallID: Wire.CallID] = [:]
@@ -169,7 +169,7 @@ public actor Endpoint {
     switch registration {
     case .registered(_, let name): waiter.resume(returning: .success(name))
     case .failed(let error): waiter.resume(returning: .failure(error))
-    case .connecting, .reconnecting: waiters.append(waiter)
+    case .connecting, .reconnecting: waiters.registration.append(waiter)
     }
   }
 
@@ -212,11 +212,14 @@ public actor Endpoint {
   /// The call of an event.
   public func call(_ id: CallID) -> Call { Call(id: id, endpoint: self) }
 
-  func hangUp(_ id: CallID, _ reason: String) {
+  func hangUp(_ id: CallID, _ farewell: Farewell) {
     let callID = resolve(id)
     do throws(EarshotError) {
-      try command { machine, now throws(PeerRefusal) in
-        try machine.end(callID, .userHungUp, text: reason, now: now)
+      try traced("hangUp(reason:userExtension:)", id) { endpoint throws(EarshotError) in
+        try endpoint.command { machine, now throws(PeerRefusal) in
+          try machine.end(
+            callID, .userHungUp, text: farewell.reason, userExtension: farewell.words, now: now)
+        }
       }
     } catch {
       // It is over already, which is what was asked for.
@@ -224,12 +227,12 @@ public actor Endpoint {
   }
 
   func send(_ id: CallID, _ message: [UInt8], stream: UInt8) throws(EarshotError) -> UInt64 {
-    guard (8...127).contains(stream) else {
-      throw .invalidArgument("\(stream) is not a stream.", advice: "Use 8 to 127.")
-    }
     let callID = resolve(id)
+    let message = try change(id) { record throws(EarshotError) in
+      try record.data.message(message, stream: stream, heard: record.sentMediaTime)
+    }
     return try command { machine, now throws(PeerRefusal) in
-      try machine.send(message, stream: stream, on: callID, life: .seconds(30), now: now).rawValue
+      try machine.send(message, on: callID, now: now).rawValue
     }
   }
 
@@ -279,12 +282,22 @@ public actor Endpoint {
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
     if let volumeTimer = volumes.timer { loop.removeTimer(volumeTimer) }
     readers.finish()
+    while waiters.resting > 0 { await pause(.milliseconds(5)) }
     known.close()
     loop.stop()
   }
 
   /// A wait on the loop's own timer.
   func pause(_ duration: Duration) async { await loop.pause(duration) }
+}
+
+/// Tasks of the application that wait for something of an endpoint.
+struct Waiters {
+  /// For an answer of the rendezvous.
+  var registration:
+    [CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>] = []
+  /// For a moment; how many there are.
+  var resting = 0
 }
 
 /// Who may look at the decrypted media of calls (`Endpoint.captureMedia`).

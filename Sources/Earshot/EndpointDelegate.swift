@@ -31,6 +31,10 @@ public protocol EndpointDelegate: AnyObject, Sendable {
   func endpoint(_ endpoint: Endpoint, didMeasureVolumes report: VolumeReport) async
   /// Somebody else than before speaks most.
   func endpoint(_ endpoint: Endpoint, didChangeActiveSpeaker call: CallID) async
+  /// Something is not as it should be, and goes on by itself.
+  func endpoint(_ endpoint: Endpoint, didWarn warning: EndpointWarning) async
+  /// A command was carried out, or refused.
+  func endpoint(_ endpoint: Endpoint, didCarryOut command: CommandTrace) async
   /// A call is over.
   func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async
 }
@@ -71,6 +75,10 @@ extension EndpointDelegate {
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didChangeActiveSpeaker call: CallID) async {}
   /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didWarn warning: EndpointWarning) async {}
+  /// Does nothing.
+  public func endpoint(_ endpoint: Endpoint, didCarryOut command: CommandTrace) async {}
+  /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async {}
 }
 
@@ -106,6 +114,8 @@ extension EndpointEvent {
     case .volumes(let report): await delegate.endpoint(endpoint, didMeasureVolumes: report)
     case .activeSpeakerChanged(let id):
       await delegate.endpoint(endpoint, didChangeActiveSpeaker: id)
+    case .warning(let warning): await delegate.endpoint(endpoint, didWarn: warning)
+    case .commandDone(let command): await delegate.endpoint(endpoint, didCarryOut: command)
     case .callEnded(let id, let report): await delegate.endpoint(endpoint, call: id, didEnd: report)
     }
   }

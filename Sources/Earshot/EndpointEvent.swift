@@ -33,6 +33,11 @@ public enum EndpointEvent: Sendable {
   /// Somebody else than before speaks most, of two calls and more; looked at each second while
   /// volumes are told.
   case activeSpeakerChanged(CallID)
+  /// Something is not as it should be, and goes on by itself; stands after the event that it is
+  /// made of.
+  case warning(EndpointWarning)
+  /// A command of the application was carried out, or refused (`Endpoint.setTracing`).
+  case commandDone(CommandTrace)
   /// A call is over: the last event of that call.
   case callEnded(CallID, CallReport)
 }
@@ -238,19 +243,41 @@ public enum CallProgress: Sendable, Equatable {
   case rejoined(after: Duration)
   /// The other side muted or unmuted its audio.
   case remoteAudioMuted(Bool)
-  /// A reliable message of the application (`Call.send`).
+  /// A message of the application (`Call.send`).
   case message(stream: UInt8, [UInt8])
+  /// Messages of a stream that will not come, as the other side has given them up; and how many
+  /// have waited for them, which come now.
+  case messagesMissed(stream: UInt8, missed: Int, cached: Int)
   /// Both called each other: the call goes on, accepted by itself, under the other's ID.
   case replaced(by: CallID)
   /// The audio of this side could not be started; the call goes on without it.
   case audioFailed(String)
   /// The other side muted or unmuted its video, or fell back to audio alone and returned.
   case remoteVideoMuted(Bool)
+  /// The other side has switched its audio off as a whole, or on: off, it neither sends nor plays.
+  case remoteAudioEnabled(Bool)
+  /// The same of video.
+  case remoteVideoEnabled(Bool)
+  /// The other side takes nothing from its source of audio, or takes from it again.
+  case remoteAudioCaptureEnabled(Bool)
+  /// The same of video.
+  case remoteVideoCaptureEnabled(Bool)
+  /// The other side sends its low pictures from now on, or the usual ones.
+  case remoteVideoStreamChanged(VideoStreamKind)
+  /// The other side offers low pictures in place of the usual ones, or none any more
+  /// (`Call.setRemoteVideoStream`).
+  case remoteLowVideoOffered(LowVideoStream?)
+  /// The own pictures are turned from now on.
+  case localVideoRotated(VideoRotation)
+  /// The other side's pictures are turned, from the one on that is shown now.
+  case remoteVideoRotated(VideoRotation)
   /// A stream moved to another state: the own audio or video, the other side's, or whether one of
   /// them is sent or received. Stands before the event that names what happened.
   case streamChanged(StreamChange)
   /// Music that is mixed into the own audio plays, pauses, or has come to an end.
   case audioMixingChanged(AudioMixingChange)
+  /// The other side mixes music into its audio, or no longer.
+  case remoteAudioMixing(Bool)
   /// An effect has come to its end (`Call.playEffect`).
   case effectEnded(UInt32)
   /// The source of the own video gave its first picture.

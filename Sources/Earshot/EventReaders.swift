@@ -2,6 +2,8 @@
 struct EventReaders {
   private var continuations: [Int: AsyncStream<EndpointEvent>.Continuation] = [:]
   private var next = 0
+  /// Whether they are told of commands.
+  var tracesCommands = false
   /// Nothing happens any more.
   private(set) var hasEnded = false
 
@@ -26,6 +28,7 @@ struct EventReaders {
         left -= 1
       }
     }
+    if let warning = EndpointWarning(event) { tell(.warning(warning)) }
   }
 
   /// Events that are looked at for one that may go.

@@ -60,9 +60,9 @@ struct MediaTap {
 
   /// What of video was asked for since the last picture.
   func showRequests(_ callID: Wire.CallID, _ record: CallRecord, _ machine: inout PeerMachine) {
-    guard let requests = machine.takeVideoRequests(of: callID) else { return }
-    let captured = record.capturedKeyFrameRequests
-    record.capturedKeyFrameRequests = (requests.keyFramesAsked, requests.keyFramesWanted)
+    guard let requests = machine.media(of: callID)?.takeVideoRequests() else { return }
+    let captured = record.told.keyFrameRequests
+    record.told.keyFrameRequests = (requests.keyFramesAsked, requests.keyFramesWanted)
     let isAsked = requests.keyFramesAsked > captured.theirs
     let isWanted = requests.keyFramesWanted > captured.own
     var request = CapturedVideoRequest(

@@ -60,10 +60,14 @@ public struct VideoMoment: Sendable, Equatable {
   public var width: Int
   /// Pixels.
   public var height: Int
+  /// How the picture is to be turned to stand upright (`VideoPicture.upright`).
+  public var rotation: VideoRotation
 
   package init(
-    time: Duration, mediaTime: Duration, isKeyFrame: Bool, width: Int, height: Int
+    time: Duration, mediaTime: Duration, isKeyFrame: Bool, width: Int, height: Int,
+    rotation: VideoRotation = .none
   ) {
+    self.rotation = rotation
     self.time = time
     self.mediaTime = mediaTime
     self.isKeyFrame = isKeyFrame
@@ -86,6 +90,9 @@ public struct VideoPicture: Sendable {
   }
 
   package var i420: I420Picture
+  /// How it is to be turned to stand upright. A source sets it; the other side's sink gets it with
+  /// the same picture.
+  public var rotation = VideoRotation.none
 
   /// A black picture; `nil` outside 16×16 to 4096×4096, or beyond 2 304 000 pixels.
   public init?(width: Int, height: Int) {

@@ -26,6 +26,8 @@ public struct FallbackChange: Sendable, Equatable {
   public var direction: Direction
   /// Audio alone from now on, or video again.
   public var isAudioOnly: Bool
+  /// The video is the other side's low pictures from now on (`VideoStreamKind`).
+  public var isLowStream = false
   /// What brought it about.
   public var reason: Reason
   /// The estimate that it was decided on, in bit/s.

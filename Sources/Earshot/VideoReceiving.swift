@@ -3,6 +3,7 @@ internal import Primitives
 internal import Reactor
 internal import Synchronization
 internal import Video
+internal import Wire
 
 /// One call's video from the other side as its thread runs it: decoded when it comes, shown when
 /// the sound of its time is heard.
@@ -28,6 +29,7 @@ struct VideoReceiving: ~Copyable {
   /// The next picture ends something: a freeze, a failure, a pause.
   private var hasToTell = true
   private var isFinished = false
+  private var rotation = PictureRotation.none
   private var second = (start: Instant.zero, count: 0)
 
   /// What the thread looks at.
@@ -40,6 +42,8 @@ struct VideoReceiving: ~Copyable {
     var expects: Expectation
     /// Where it says that the sound is to wait.
     var hold: PictureHold
+    /// How the other side's pictures are turned.
+    var turns: Guarded<PictureTurns>
   }
 
   /// Said by the loop.
@@ -174,7 +178,7 @@ struct VideoReceiving: ~Copyable {
     VideoMoment(
       time: .nanoseconds(clocks.recording.nanoseconds(at: time)),
       mediaTime: MediaClock.duration(ofTicks: frame.mediaTime), isKeyFrame: frame.isKeyFrame,
-      width: picture.width, height: picture.height)
+      width: picture.width, height: picture.height, rotation: VideoRotation(rotation))
   }
 
   // MARK: - Showing
@@ -186,6 +190,8 @@ struct VideoReceiving: ~Copyable {
   private mutating func show(now: Instant) {
     guard let frame = waiting[first].frame else { return }
     let size = waiting[first].picture.i420.size
+    turn(to: frame.mediaTime)
+    waiting[first].picture.rotation = VideoRotation(rotation)
     sink.show(waiting[first].picture, moment(of: frame, waiting[first].picture, at: now))
     rings.offerSnapshot(waiting[first].picture)
     if let offset = lip.offset(of: frame.mediaTime, now: now) {
@@ -210,6 +216,13 @@ struct VideoReceiving: ~Copyable {
     waiting[first].frame = nil
     first = (first + 1) % Self.capacity
     count -= 1
+  }
+
+  private mutating func turn(to mediaTime: UInt32) {
+    let turned = clocks.turns.withLock { $0.rotation(at: mediaTime) }
+    guard turned != rotation else { return }
+    rotation = turned
+    rings.note(.shownRotated(turned))
   }
 
   /// From the picture shown last to this one as the sender counts, for each frame in between.

@@ -2,6 +2,7 @@ internal import Peer
 internal import Primitives
 internal import Reactor
 internal import Video
+internal import Wire
 
 /// What a video thread tells the loop besides frames.
 enum VideoNote: Sendable, Equatable {
@@ -9,6 +10,10 @@ enum VideoNote: Sendable, Equatable {
   case sourceEnded
   /// The source gave its first picture, or one of another size.
   case captured(PictureSize)
+  /// The source's pictures are turned from this media time on.
+  case rotated(PictureRotation, mediaTime: UInt32)
+  /// The other side's are, from the picture on that is shown.
+  case shownRotated(PictureRotation)
   /// What is wrong with the source now.
   case capture(CaptureFault)
   /// A picture could not be encoded.

@@ -21,6 +21,7 @@ struct VideoSending: ~Copyable {
   private var lastTick: Instant?
   private var lastLate: Instant?
   private var watch = CaptureWatch()
+  private var rotation = VideoRotation.none
 
   /// - Parameter clock: says what media time the own audio is at.
   init(_ source: any VideoSource, clock: MediaClock, rings: VideoRings) {
@@ -43,6 +44,10 @@ struct VideoSending: ~Copyable {
       numbers.framesCaptured += 1
       if numbers.sourceSize != picture.i420.size { rings.note(.captured(picture.i420.size)) }
       numbers.sourceSize = picture.i420.size
+      if picture.rotation != rotation {
+        rotation = picture.rotation
+        rings.note(.rotated(rotation.wire, mediaTime: MediaClock.ticks(media)))
+      }
       let fault = Self.examine(picture, rate: framesPerSecond, with: &watch, now: now)
       note(fault)
       if failuresInARow < Self.mostFailures { encode(media, now: now) }
@@ -107,7 +112,8 @@ struct VideoSending: ~Copyable {
       picture.i420, milliseconds: media / 1_000_000,
       demand: AdaptiveEncoder.Demand(
         bitsPerSecond: demand.bitsPerSecond, steadyBitsPerSecond: demand.steadyBitsPerSecond,
-        needsKeyFrame: demand.needsKeyFrame),
+        needsKeyFrame: demand.needsKeyFrame, box: demand.box,
+        framesPerSecond: demand.framesPerSecond),
       now: now, into: &bytes) ?? nil
   }
 

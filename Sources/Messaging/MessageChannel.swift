@@ -30,8 +30,12 @@ package struct MessageChannel: Sendable {
     _ frame: MessageFrame, bytes: Span<UInt8>, now: Instant
   ) throws(MessageFault) {
     guard events.count - polled < MessageRules.mostUnpolled else { throw .overCredit }
-    try receiver.handle(frame, bytes, now: now) { message in
-      events.append(.received(stream: frame.stream, bytes: message))
+    try receiver.handle(frame, bytes, now: now) { arrival in
+      switch arrival {
+      case .message(let message): events.append(.received(stream: frame.stream, bytes: message))
+      case .gap(let missed, let cached):
+        events.append(.missed(stream: frame.stream, missed: missed, cached: cached))
+      }
     }
   }
 
@@ -43,7 +47,9 @@ package struct MessageChannel: Sendable {
   }
 
   /// The packet with this transport number is lost.
-  package mutating func packetLost(_ number: UInt64) { sender.packetLost(number) }
+  package mutating func packetLost(_ number: UInt64) {
+    sender.packetLost(number) { events.append(.failed($0)) }
+  }
 
   /// The session has a new estimate of RFC 9002's probe timeout, in nanoseconds.
   package mutating func updateProbeTimeout(_ nanoseconds: UInt64) {
@@ -53,18 +59,20 @@ package struct MessageChannel: Sendable {
   /// Repeats what was not answered, gives up what has outlived its life. Harmless when early.
   package mutating func handleTimeout(now: Instant) {
     sender.expire(now: now) { events.append(.failed($0)) }
-    sender.handleProbeTimeout(now: now)
+    sender.handleProbeTimeout(now: now) { events.append(.failed($0)) }
   }
 
   // MARK: Commands
 
   /// Puts a message into its stream's queue. From `now` it lives for `life`; then it has been
   /// delivered or it fails.
+  ///
+  /// - Parameter repeats: What is lost of it is sent again; without that it is given up.
   @discardableResult
   package mutating func send(
-    _ bytes: [UInt8], on stream: StreamID, life: Duration, now: Instant
+    _ bytes: [UInt8], on stream: StreamID, life: Duration, repeats: Bool = true, now: Instant
   ) throws(MessageError) -> MessageTag {
-    try sender.send(bytes, on: stream, life: life, now: now)
+    try sender.send(bytes, on: stream, life: life, repeats: repeats, now: now)
   }
 
   /// The session ends: everything unconfirmed fails.

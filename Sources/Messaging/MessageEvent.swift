@@ -11,6 +11,10 @@ package struct MessageTag: RawRepresentable, Hashable, Sendable, BitwiseCopyable
 package enum MessageEvent: Equatable, Sendable {
   /// A message of the remote side, whole, once and (on an ordered stream) in its place.
   case received(stream: StreamID, bytes: [UInt8])
+  /// Messages of a stream will not come: the remote side has given them up.
+  ///
+  /// - Parameter cached: Whole messages that have waited for them, and come now.
+  case missed(stream: StreamID, missed: Int, cached: Int)
   /// The remote side has all of the message.
   case delivered(MessageTag)
   /// The message's life ended before the remote side confirmed all of it; it may have arrived.

@@ -14,16 +14,24 @@ struct MessageReceiver: Sendable {
 
   // MARK: Inputs
 
-  /// Takes one MSG frame; `deliver` gets what is whole and in its place.
+  /// What comes out: a message that is whole and in its place, or the notice that some will not
+  /// come and how many whole ones have waited for them.
+  enum Arrival {
+    case message([UInt8])
+    case gap(missed: Int, cached: Int)
+  }
+
+  /// Takes one MSG frame.
   mutating func handle(
-    _ frame: MessageFrame, _ bytes: Span<UInt8>, now: Instant, deliver: ([UInt8]) -> Void
+    _ frame: MessageFrame, _ bytes: Span<UInt8>, now: Instant, deliver: (Arrival) -> Void
   ) throws(MessageFault) {
     guard frame.isPlausible(byteCount: bytes.count) else { throw .fragment }
     let index = try indexOfStream(frame.stream)
     credit.noteMessage()
     guard try streams[index].isWanted(frame.sequence) else { return }
     if frame.isAbandoned {
-      try abandon(frame, bytes, in: index, now: now)
+      let isNew = try abandon(frame, bytes, in: index, now: now)
+      if isNew, !frame.stream.isOrdered { deliver(.gap(missed: 1, cached: 0)) }
     } else {
       try insert(frame, bytes, in: index, now: now)
     }
@@ -57,13 +65,15 @@ struct MessageReceiver: Sendable {
   /// The notice says how many bytes of the message had been sent; those that never arrived count as
   /// received and returned, so that both sides' totals agree again. A notice without a number says
   /// that all that was sent is here.
+  ///
+  /// - Returns: Whether the message is lost by it.
   private mutating func abandon(
     _ frame: MessageFrame, _ bytes: Span<UInt8>, in index: Int, now: Instant
-  ) throws(MessageFault) {
+  ) throws(MessageFault) -> Bool {
     let found = streams[index].assemblies.firstIndex { $0.sequence == frame.sequence }
     if let found {
       let assembly = streams[index].assemblies[found]
-      if assembly.isAbandoned || assembly.isWhole { return }
+      if assembly.isAbandoned || assembly.isWhole { return false }
     }
     let held = UInt32(clamping: found.map { streams[index].assemblies[$0].byteCount } ?? 0)
     let sent = bytes.isEmpty ? held : try sentByteCount(bytes)
@@ -80,6 +90,7 @@ struct MessageReceiver: Sendable {
     } else {
       streams[index].assemblies.append(Reassembly(abandoned: frame.sequence, now: now))
     }
+    return true
   }
 
   private func sentByteCount(_ bytes: Span<UInt8>) throws(MessageFault) -> UInt32 {
@@ -91,18 +102,25 @@ struct MessageReceiver: Sendable {
     }
   }
 
-  private mutating func deliverWhole(from index: Int, _ deliver: ([UInt8]) -> Void) {
+  private mutating func deliverWhole(from index: Int, _ deliver: (Arrival) -> Void) {
     let isOrdered = streams[index].id.isOrdered
+    var missed = 0
     while let found = streams[index].assemblies.firstIndex(where: {
       isOrdered
         ? $0.sequence == streams[index].lowest && ($0.isWhole || $0.isAbandoned) : $0.isWhole
     }) {
       let assembly = streams[index].assemblies.remove(at: found)
       streams[index].finish(assembly.sequence)
-      guard !assembly.isAbandoned else { continue }
+      if assembly.isAbandoned {
+        missed += 1
+        continue
+      }
+      if missed > 0 { deliver(.gap(missed: missed, cached: 1 + streams[index].wholeCount)) }
+      missed = 0
       credit.deliver(UInt32(clamping: assembly.byteCount))
-      deliver(assembly.takeMessage())
+      deliver(.message(assembly.takeMessage()))
     }
+    if missed > 0 { deliver(.gap(missed: missed, cached: 0)) }
   }
 
   // MARK: Getters

@@ -31,10 +31,22 @@ extension MessageSender {
     }
   }
 
-  /// Packet `number` is lost: what it carried goes again.
-  mutating func packetLost(_ number: UInt64) {
+  /// Packet `number` is lost: what it carried goes again, or is given up.
+  mutating func packetLost(_ number: UInt64, failed: (MessageTag) -> Void) {
     guard let packet = window.lose(number) else { return }
+    giveUpFragile(packet.fragments, failed: failed)
     markForResend(packet.fragments)
+  }
+
+  private mutating func giveUpFragile(
+    _ fragments: [FragmentReference], failed: (MessageTag) -> Void
+  ) {
+    for reference in fragments where !window.carries(reference) {
+      guard let position = position(of: reference.message), active[position].isFragile,
+        active[position].awaits(reference)
+      else { continue }
+      giveUp(position, failed: failed)
+    }
   }
 
   mutating func handle(_ frame: CreditFrame) {
@@ -42,7 +54,7 @@ extension MessageSender {
     owesCreditProbe = owesCreditProbe && isStarved
   }
 
-  mutating func handleProbeTimeout(now: Instant) {
+  mutating func handleProbeTimeout(now: Instant, failed: (MessageTag) -> Void) {
     guard isProbeRunning, probe.deadline <= now else { return }
     probe.fire(now: now)
     if isStarved {
@@ -50,9 +62,17 @@ extension MessageSender {
       owesCreditProbe = true
       return
     }
-    for packet in window.allowProbes(MessageRules.probeCount) { markForResend(packet.fragments) }
+    for packet in window.allowProbes(MessageRules.probeCount) {
+      giveUpFragile(packet.fragments, failed: failed)
+      markForResend(packet.fragments)
+    }
     var remaining = MessageRules.probeCount
     for position in active.indices where remaining > 0 {
+      if active[position].isFragile, !active[position].hasUnsent {
+        giveUp(position, failed: failed)
+        remaining -= 1
+        continue
+      }
       let neededResend = active[position].needsResend
       remaining -= active[position].markOldest(remaining)
       if !neededResend, active[position].needsResend { resendCount += 1 }

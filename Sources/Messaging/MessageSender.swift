@@ -37,7 +37,7 @@ struct MessageSender: Sendable {
   // MARK: Commands
 
   mutating func send(
-    _ bytes: [UInt8], on stream: StreamID, life: Duration, now: Instant
+    _ bytes: [UInt8], on stream: StreamID, life: Duration, repeats: Bool, now: Instant
   ) throws(MessageError) -> MessageTag {
     guard limits.allows(stream) else { throw .streamNotAllowed }
     guard bytes.count <= limits.messageByteCount else { throw .tooLong }
@@ -51,7 +51,7 @@ struct MessageSender: Sendable {
     waitingByteCount += bytes.count
     waitingCount += 1
     let index = indexOfStream(stream)
-    streams[index].append(WaitingMessage(tag: tag, bytes: bytes, expiry: expiry))
+    streams[index].append(WaitingMessage(tag: tag, bytes: bytes, expiry: expiry, repeats: repeats))
     return tag
   }
 
@@ -201,11 +201,16 @@ struct MessageSender: Sendable {
         next = earliest(next, active[position].expiry)
         continue
       }
-      if !active[position].needsResend { resendCount += 1 }
-      credit.giveBack(active[position].abandon())
-      failed(active[position].tag)
+      giveUp(position, failed: failed)
     }
     nextExpiry = next
+  }
+
+  /// From now on only the notice of that is under way.
+  mutating func giveUp(_ position: Int, failed: (MessageTag) -> Void) {
+    if !active[position].needsResend { resendCount += 1 }
+    credit.giveBack(active[position].abandon())
+    failed(active[position].tag)
   }
 
   mutating func failAll(_ failed: (MessageTag) -> Void) {

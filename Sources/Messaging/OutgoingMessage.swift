@@ -6,6 +6,7 @@ struct WaitingMessage: Sendable {
   let tag: MessageTag
   let bytes: [UInt8]
   let expiry: Instant
+  let repeats: Bool
 }
 
 /// One direction of a stream as its sender sees it.
@@ -57,6 +58,7 @@ struct OutgoingMessage: Sendable {
   let stream: StreamID
   let sequence: UInt32
   let expiry: Instant
+  private let repeats: Bool
   private(set) var bytes: [UInt8]
   private let fragmentByteCount: Int
   private let fragmentCount: Int
@@ -74,6 +76,7 @@ struct OutgoingMessage: Sendable {
     self.sequence = sequence
     tag = message.tag
     expiry = message.expiry
+    repeats = message.repeats
     bytes = message.bytes
     let longest = MessageFrame.maximumFragmentByteCount
     fragmentCount = max(1, (bytes.count + longest - 1) / longest)
@@ -90,6 +93,8 @@ struct OutgoingMessage: Sendable {
   /// Nothing of it is missing at the other side.
   var isFinished: Bool { isAbandoned ? acknowledged != 0 : acknowledged == all }
   var needsResend: Bool { resend != 0 }
+  /// A loss ends it.
+  var isFragile: Bool { !repeats && !isAbandoned }
   var hasUnsent: Bool { !isAbandoned && sent != all }
 
   /// The next fragment to send again, else (`nil`) the next never sent.
@@ -159,6 +164,11 @@ struct OutgoingMessage: Sendable {
     else { return false }
     resend |= reference.bit
     return true
+  }
+
+  /// Whether the fragment is one that is still missing at the other side.
+  func awaits(_ reference: FragmentReference) -> Bool {
+    concerns(reference) && acknowledged & reference.bit == 0
   }
 
   /// Marks the oldest fragments that are sent and neither acknowledged nor marked, at most `limit`;

@@ -17,6 +17,9 @@ struct ReceiveStream: Sendable {
     self.finished = FinishedSet(above: finished)
   }
 
+  /// Messages that are whole and wait for their turn.
+  var wholeCount: Int { assemblies.count { $0.isWhole && !$0.isAbandoned } }
+
   /// Whether message `sequence` is still to come.
   func isWanted(_ sequence: UInt32) throws(MessageFault) -> Bool {
     let distance = sequence &- lowest

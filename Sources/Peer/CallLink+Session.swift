@@ -21,7 +21,7 @@ extension CallLink {
     path.roaming.told = candidates
     let offer = CallOffer(
       card: [], candidates: candidates, media: terms.own, userExtension: options.userExtension,
-      rejoinSeconds: options.absence.wireSeconds)
+      rejoinSeconds: options.absence.wireSeconds, abilities: .moreWords)
     do throws(HandshakeError) {
       try signalling.makeAccept(offer: offer, random: &random)
       return true
@@ -72,7 +72,8 @@ extension CallLink {
         random: &random)
     case .reject(let reason, let text) where signalling.answerBody.isEmpty:
       do throws(HandshakeError) {
-        try signalling.makeReject(reason, text, card: [], random: &random)
+        try signalling.makeReject(
+          reason, text, card: [], userExtension: words.ownEnding, random: &random)
       } catch {
         signalling.answerBody = []  // Nothing to say; the caller's own timers end the call there.
       }
@@ -82,16 +83,22 @@ extension CallLink {
     }
   }
 
+  /// The body of a signal with the user data of the call's end; `nil` for what cannot be said now.
+  func body(of signal: CallSignal, to destination: PresenceID) -> [UInt8]? {
+    signalling.body(of: signal, to: destination) { $0.withWords(of: self) }
+  }
+
   /// Puts a signal on the path: as SIGNAL before the session stands, or as a message in it.
   ///
   /// - Returns: the message.
   func queueOnPath(_ signal: CallSignal, to destination: PresenceID) -> CallControlMessage? {
     switch signal {
     case .accept, .reject, .cancel, .timeout, .receipt:
-      if let body = signalling.body(of: signal, to: destination) { path.signals.append(body) }
+      if let body = body(of: signal, to: destination) { path.signals.append(body) }
       return nil
     case .confirm: return .confirm(opening: signalling.shortCode.callerNumber.bytes)
-    case .hangUp(let reason, let text): return .hangUp(reason, text)
+    case .hangUp(let reason, let text):
+      return .hangUp(reason, text, userExtension: words.endingToSend)
     case .mediaState(let media): return .mediaState(media)
     case .invite, .ringing, .unsupported: return nil
     }

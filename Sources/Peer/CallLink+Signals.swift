@@ -29,11 +29,10 @@ extension CallLink {
       guard isCaller else { return nil }
       return readAnswer(
         message, isAccept: body.type == .accept, body: bytes, accepts: isOpen, random: &random)
-    case .cancel(let reason, let program): return authentic(.cancel(reason), program, of: body)
+    case .cancel(let reason, let program, _): return authentic(.cancel(reason), program, of: body)
     case .timeout(let reason, let program): return authentic(.timeout(reason), program, of: body)
     case .receipt(let type, let program): return authentic(.receipt(of: type), program, of: body)
-    case .hangUp(let reason, let text):
-      return signalling.isAuthentic(body) ? (.hangUp(reason, text), .every) : nil
+    case .hangUp(let reason, let text, _): return authentic(.hangUp(reason, text), .every, of: body)
     case .unsupported: return isCaller ? (.unsupported, presence) : nil
     }
   }
@@ -43,9 +42,10 @@ extension CallLink {
   private func authentic(
     _ signal: CallSignal, _ program: PresenceID, of body: SignalBody
   ) -> (signal: CallSignal, program: PresenceID)? {
-    guard signalling.isAuthentic(body) else { return nil }
-    if role == .caller { return (signal, program) }
-    return program == .every || program == path.programs.own ? (signal, .every) : nil
+    let isForOther = role == .callee && program != .every && program != path.programs.own
+    guard signalling.isAuthentic(body), !isForOther else { return nil }
+    body.handWords(to: self)
+    return (signal, role == .caller ? program : .every)
   }
 
   /// Reads RINGING's details; gives the program that rings, `nil` if they do not open.
@@ -54,6 +54,7 @@ extension CallLink {
   ) -> PresenceID? {
     guard let details = signalling.readRinging(sealed) else { return nil }
     path.adopt(details, keys: &signalling.ring, random: &random)
+    words.abilities.formUnion(sealed.abilities)
     return details.presence
   }
 
@@ -76,7 +77,7 @@ extension CallLink {
       if accepts { adopt(answer, random: &random) }
       return (.accept, answer.presence)
     case .rejected(let reason, let text):
-      if accepts { terms.remoteUserExtension = answer.offer.userExtension }
+      if accepts { words.theirEnding = answer.offer.userExtension }
       return (.reject(reason, text), answer.presence)
     }
   }
@@ -86,7 +87,8 @@ extension CallLink {
     if !answer.offer.candidates.candidates.isEmpty {
       path.remoteCandidates = answer.offer.candidates.candidates
     }
-    terms.remoteUserExtension = answer.offer.userExtension
+    words.theirs = answer.offer.userExtension
+    words.abilities = answer.offer.abilities
     terms.remote = answer.offer.media
     path.roaming.theirAbsence = answer.offer.rejoinSeconds
   }

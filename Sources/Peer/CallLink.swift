@@ -17,6 +17,7 @@ final class CallLink {
   /// The Noise messages, their keys, the bytes of signals.
   var signalling: CallSignalling
   var terms = CallTerms()
+  var words = CallWords()
   var path: CallPath
   var session = CallSession()
   var probe = CallProbe()
@@ -89,7 +90,8 @@ final class CallLink {
     path.remoteCandidates = payload.offer.candidates.candidates
     path.roaming.theirAbsence = payload.offer.rejoinSeconds
     terms.remote = payload.offer.media
-    terms.remoteUserExtension = payload.offer.userExtension
+    words.theirs = payload.offer.userExtension
+    words.abilities = payload.offer.abilities
     path.openRing(with: path.programs.own, keys: &signalling.ring)
     if payload.offer.media.entries.map(\.codec) == [.probe] { probe.purpose = .probe }
   }

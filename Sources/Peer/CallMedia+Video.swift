@@ -167,13 +167,15 @@ extension CallMedia {
       min(video.supportedRate(uplink.estimator, now: now), uplink.share) - uplink.audioRate
     let correction = 1 - 0.5 * Double(waiting) / Double(Self.frameTime)
     let within = { (bits: Double) -> Int in
-      let settings = video.settings
       return Int(
-        min(max(bits, Double(settings.leastBitsPerSecond)), Double(settings.mostBitsPerSecond)))
+        min(
+          max(bits, Double(video.settings.leastBitsPerSecond)), Double(video.mostBitsPerSecond)))
     }
-    return VideoDemand(
+    var demand = VideoDemand(
       bitsPerSecond: within(room * correction), steadyBitsPerSecond: within(supported * free),
       needsKeyFrame: video.sender.pollKeyFrame(now: now))
+    video.limit(&demand)
+    return demand
   }
 
   /// Queues one encoded frame; see `PeerMachine.sendVideo`.

@@ -16,7 +16,9 @@ package final class CallMedia {
   var incomingAudio: AudioFrameQueue
   package internal(set) var counters = MediaCounters()
   var unsent = UnsentFrames()
-  var isAudioMuted = false
+  package var isAudioMuted = false
+  /// Of audio and video, what the application has switched off; the other side is told.
+  package var switchedOff = MediaState()
   /// Its part of an uplink that it shares with other calls, against theirs.
   package var uplinkWeight = 1.0
   /// Its number in the endpoint's `UplinkBudget`, while two calls or more have media.
@@ -95,7 +97,41 @@ package final class CallMedia {
   /// What the other side is to be told that is sent.
   var state: MediaState {
     let audio: MediaState = isAudioMuted ? [] : .audio
-    return audio.union(video?.state ?? [])
+    return audio.union(video?.state ?? []).union(switchedOff)
+  }
+
+  /// What is to be said of them on call control.
+  func takeControl() -> [CallControlMessage] { video?.takeControl() ?? [] }
+
+  /// Settings of video may have changed what the path is used for.
+  func limitUplink(of association: Association?) {
+    guard let video, association?.uplink != nil else { return }
+    association?.uplink?.limit(to: EstimatorLimits(video.settings))
+  }
+
+  /// Whether this side sends video from now on.
+  package func setVideo(sends: Bool) {
+    guard let video else { return }
+    video.isEnabled = sends
+    if !sends { video.sender.discardWaiting() }
+  }
+
+  /// Whether this side wants the other's video, because the user says so.
+  package func setWantsVideo(_ isWanted: Bool, now: Instant) {
+    guard let video, video.wish.isRefused == isWanted else { return }
+    video.wish.isRefused = !isWanted
+    // What is on its way is not decoded: only a key frame helps.
+    if isWanted { video.assembler.handleDecodeFailure(now: now) }
+  }
+
+  /// What was asked for since this was last called.
+  package func takeVideoRequests() -> VideoRequests? {
+    guard let video else { return nil }
+    return VideoRequests(
+      frames: video.sender.takeRequestedFrames(),
+      framesWanted: video.assembler.takeRequestedFrames(),
+      keyFramesAsked: video.sender.statistics.pliCount,
+      keyFramesWanted: video.assembler.statistics.pliCount)
   }
 
   func videoNumbers(now: Instant) -> VideoNumbers? {
@@ -104,6 +140,6 @@ package final class CallMedia {
       sent: video.sender.statistics, received: video.assembler.statistics,
       queuedByteCount: video.sender.queuedByteCount,
       queueDelay: video.sender.queueDelay(now: now), isPublishing: video.isPublishing,
-      remote: video.remote)
+      isSmallSent: video.isSmallSent, remote: video.remote)
   }
 }

@@ -77,32 +77,42 @@ struct CallSignalling: ~Copyable {
 
   /// The body of a signal; `nil` for what cannot be said in this state.
   ///
-  /// - Parameter destination: Which of the peer's programs it is for.
-  func body(of signal: CallSignal, to destination: PresenceID) -> [UInt8]? {
+  /// - Parameters:
+  ///   - destination: Which of the peer's programs it is for.
+  ///   - complete: Adds the user data of the call's end.
+  func body(
+    of signal: CallSignal, to destination: PresenceID,
+    complete: (SignalBody) -> SignalBody = { $0 }
+  ) -> [UInt8]? {
     // The callee's program, from either side.
     let program = role == .caller ? destination : program
     switch signal {
     case .invite: return inviteBody
     case .ringing: return ringingBody
     case .accept, .reject: return answerBody.isEmpty ? nil : answerBody
-    case .cancel(let reason): return authenticated(.cancel(reason, presence: program))
+    case .cancel(let reason): 
+      return authenticated(.cancel(reason, presence: program), complete)
     case .timeout(let reason): return authenticated(.timeout(reason, presence: program))
     case .receipt(let type): return authenticated(.receipt(of: type, presence: program))
-    case .hangUp(let reason, let text): return hangUpBody(reason, text)
+    case .hangUp(let reason, let text): return hangUpBody(reason, text, complete)
     case .unsupported, .confirm, .mediaState: return nil
     }
   }
 
-  private func authenticated(_ content: SignalBody.Content) -> [UInt8]? {
-    var body = SignalBody(callID, content)
+  private func authenticated(
+    _ content: SignalBody.Content, _ complete: (SignalBody) -> SignalBody = { $0 }
+  ) -> [UInt8]? {
+    var body = complete(SignalBody(callID, content))
     let bytes = body.bytesBeforeMAC
     guard let mac = ring?.mac(from: side, over: bytes.span) else { return nil }
     body.mac = mac.bytes
     return body.bytes
   }
 
-  private func hangUpBody(_ reason: CallReason, _ text: ReasonText) -> [UInt8]? {
-    var body = SignalBody(callID, .hangUp(reason, text))
+  private func hangUpBody(
+    _ reason: CallReason, _ text: ReasonText, _ complete: (SignalBody) -> SignalBody
+  ) -> [UInt8]? {
+    var body = complete(SignalBody(callID, .hangUp(reason, text)))
     let bytes = body.bytesBeforeMAC
     guard let mac = hangUpMAC(from: side, over: bytes) else { return nil }
     body.mac = mac.bytes
@@ -183,14 +193,15 @@ struct CallSignalling: ~Copyable {
       ringConnectionID: ringID.rawValue, presence: program,
       candidates: isPrepared ? candidates : CandidateList())
     let nonce = random.bytes(SealedRingDetails.nonceByteCount)
-    let empty = SealedRingDetails(isPrepared: isPrepared, nonce: nonce, sealed: [])
-    let head = empty.associatedData(callID)
+    var content = SealedRingDetails(
+      isPrepared: isPrepared, abilities: .moreWords, nonce: nonce, sealed: [])
+    let head = content.associatedData(callID)
     let plain = details.bytes
     do throws(CryptographyError) {
       guard
         let sealed = try ring?.sealDetails(plain.span, head: head.span, nonce: nonce.span)
       else { return }
-      let content = SealedRingDetails(isPrepared: isPrepared, nonce: nonce, sealed: sealed)
+      content.sealed = sealed
       ringingBody = authenticated(.ringing(content)) ?? []
     } catch {
       ringingBody = []
@@ -231,12 +242,14 @@ struct CallSignalling: ~Copyable {
   }
 
   mutating func makeReject(
-    _ reason: CallReason, _ text: ReasonText, card: [UInt8], random: inout RandomSource
+    _ reason: CallReason, _ text: ReasonText, card: [UInt8], userExtension: String? = nil,
+    random: inout RandomSource
   ) throws(HandshakeError) {
     guard let responder = handshake.takeResponder() else { throw .outOfTurn }
     let payload = AnswerPayload(
       callID: callID, verdict: .rejected(reason, text), presence: program,
-      contribution: random.bytes(16), offer: CallOffer(card: card))
+      contribution: random.bytes(16),
+      offer: CallOffer(card: card, userExtension: userExtension))
     let bytes = payload.bytes
     let message = try responder.reject(payload: bytes.span, random: &random)
     answerBody = SignalBody(callID, .reject(noiseMessage: message)).bytes

@@ -7,7 +7,6 @@ struct CallTerms {
   var own = MediaDescription([.init(.opus, stream: 0)])
   /// What the other side has said.
   var remote = MediaDescription()
-  var remoteUserExtension: String?
 
   /// Both sides have said that they can.
   var hasCommonVideo: Bool { own.shares(.vp8, with: remote) }

@@ -118,12 +118,21 @@ package enum LinkStep: Sendable {
   /// What this side sends fell back to audio alone, or returned to video.
   case publishFallback(FallbackMachine.Change)
   /// What this side asks the other to send did.
-  case subscribeFallback(FallbackMachine.Change)
+  ///
+  /// - Parameter isSmall: It asks for small pictures from now on.
+  case subscribeFallback(FallbackMachine.Change, isSmall: Bool)
   /// What the other side asks this one to send.
   case remoteWants(MediaState)
   case firstFrameSent
   case firstFrameReceived
-  case messageReceived(stream: UInt8, [UInt8])
+  /// Of call control: its grades, how its pictures are turned, which small ones it offers.
+  case said(CallControlMessage)
+  /// - Parameter mediaTime: Of the other side's audio that it goes with, in 10 ms; `nil` = none.
+  case messageReceived(stream: UInt8, [UInt8], mediaTime: UInt16?)
+  /// Messages of a stream will not come.
+  ///
+  /// - Parameter cached: That have waited for them.
+  case messagesMissed(stream: UInt8, missed: Int, cached: Int)
   case messageFinished(tag: UInt64, isDelivered: Bool)
 }
 

@@ -62,12 +62,13 @@ extension PeerMachine {
       sendControl(control, on: link, now: now)
     }
     guard route != .path, let type = signal.type,
-      let body = link.signalling.body(of: signal, to: destination), !body.isEmpty
+      let body = link.body(of: signal, to: destination), !body.isEmpty
     else { return }
     rendezvous.forward(body, to: peer, destination, about: (callID, type), now: now)
   }
 
   func sendControl(_ control: CallControlMessage, on link: CallLink, now: Instant) {
+    guard control.isBasic || link.words.abilities.contains(.moreWords) else { return }
     link.sendControl(control, life: lifetime(of: control, link), now: now)
   }
 
@@ -151,11 +152,12 @@ extension PeerMachine {
       link.media.open(on: association, hasVideo: link.terms.hasCommonVideo)
     }
     if link.role == .caller, !link.isProbe {
-      publish(.link(callID, .answered(userExtension: link.terms.remoteUserExtension)))
+      publish(.link(callID, .answered(userExtension: link.words.theirs)))
     }
     if link.path.isFinding { addCandidates(to: link, now: now) }
     catchUp(link, now: now)
     sendMediaState(link)
+    sendMediaControl(link, now: now)
     announceMedia(link)
   }
 
@@ -231,15 +233,12 @@ extension PeerMachine {
       case .delivered(let tag):
         publishIfOwn(link, tag, isDelivered: true)
         if tag.rawValue == link.session.hangUpTag { receiptHangUp(link, now: now) }
-      case .failed(let tag):
-        publishIfOwn(link, tag, isDelivered: false)
+      case .failed(let tag): publishIfOwn(link, tag, isDelivered: false)
+      case .missed(let stream, let missed, let cached):
+        guard let told = ApplicationMessage.stream(stream) else { continue }
+        publishStep(link, .messagesMissed(stream: told, missed: missed, cached: cached))
       }
     }
-  }
-
-  private mutating func receiptHangUp(_ link: CallLink, now: Instant) {
-    link.session.hangUpTag = nil
-    ledger.handle(.receipt(of: .hangUp), link.callID, from: link.peer, now: now)
   }
 
   private mutating func publishIfOwn(_ link: CallLink, _ tag: MessageTag, isDelivered: Bool) {
@@ -257,7 +256,7 @@ extension PeerMachine {
         bytes, connectionID: makeConnectionID(), random: &random, now: now)
     case .callControl: handleControl(bytes, link, now: now)
     default:
-      publishStep(link, .messageReceived(stream: stream.rawValue & 0x7F, bytes))
+      if let step = ApplicationMessage.step(bytes, on: stream) { publishStep(link, step) }
     }
   }
 
@@ -272,12 +271,16 @@ extension PeerMachine {
     }
     switch message {
     case .confirm(let opening): confirm(opening, link, now: now)
-    case .hangUp(let reason, let text):
+    case .hangUp(let reason, let text, let words):
+      link.words.theirEnding = words ?? link.words.theirEnding
       ledger.handle(.hangUp(reason, text), link.callID, from: link.peer, now: now)
     case .mediaState(let media):
       ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)
     case .mediaWanted(let media): handleMediaWanted(media, link, now: now)
     case .videoTest(let rate): link.media.video?.handleTest(rate, now: now)
+    case .quality, .videoRotation, .smallVideo, .music:
+      if case .smallVideo(let small) = message { link.media.video?.remoteSmall = small }
+      publishStep(link, .said(message))
     }
   }
 

@@ -73,8 +73,10 @@ extension PeerMachine {
   }
 
   package mutating func reject(
-    _ callID: CallID, _ reason: CallReason = .declined, text: String = "", now: Instant
+    _ callID: CallID, _ reason: CallReason = .declined, text: String = "",
+    userExtension: String? = nil, now: Instant
   ) throws(PeerRefusal) {
+    link(callID)?.words.end(with: userExtension, random: &random)
     try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
       try ledger.reject(callID, reason, text: ReasonText(clipping: text), now: now)
     }
@@ -83,8 +85,10 @@ extension PeerMachine {
 
   /// Ends a call in whatever state it is: cancels, rejects or hangs up.
   package mutating func end(
-    _ callID: CallID, _ reason: CallReason = .userHungUp, text: String = "", now: Instant
+    _ callID: CallID, _ reason: CallReason = .userHungUp, text: String = "",
+    userExtension: String? = nil, now: Instant
   ) throws(PeerRefusal) {
+    link(callID)?.words.end(with: userExtension, random: &random)
     if lookups.remove(callID) { return publish(.unresolved(callID, .cancelled)) }
     try refuse { (ledger: inout CallLedger) throws(CallRefusal) in
       try ledger.end(callID, reason, text: ReasonText(clipping: text), now: now)
@@ -104,26 +108,44 @@ extension PeerMachine {
     settle(now: now)
   }
 
-  /// Sends a reliable, ordered message of the application.
-  ///
-  /// - Parameter stream: 8...127.
+  /// Sends a message of the application.
   package mutating func send(
-    _ message: [UInt8], stream: UInt8, on callID: CallID, life: Duration, now: Instant
+    _ message: ApplicationMessage, on callID: CallID, now: Instant
   ) throws(PeerRefusal) -> MessageTag {
-    guard let link = link(callID), link.association != nil, ledger.isOpen(callID) else {
-      throw .noSession
-    }
-    do throws(MessageError) {
-      guard
-        let tag = try link.association?.messages.send(
-          message, on: .application(stream), life: life, now: now)
-      else { throw .streamNotAllowed }
-      link.session.applicationTags.append(tag.rawValue)
-      return tag
-    } catch {
-      throw .message(error)
-    }
+    guard let link = link(callID), ledger.isOpen(callID) else { throw .noSession }
+    return try message.send(on: link, now: now)
   }
+
+  /// Changes what a call sends or wants of media; the other side is told what it must know.
+  package mutating func change(
+    _ callID: CallID, now: Instant, _ body: (CallMedia) -> Void
+  ) throws(PeerRefusal) {
+    guard let link = link(callID) else { throw .call(.unknownCall) }
+    body(link.media)
+    link.media.limitUplink(of: link.association)
+    sendMediaState(link)
+    sendMediaControl(link, now: now)
+    settle(now: now)
+  }
+
+  /// The other side has the HANGUP.
+  mutating func receiptHangUp(_ link: CallLink, now: Instant) {
+    link.session.hangUpTag = nil
+    ledger.handle(.receipt(of: .hangUp), link.callID, from: link.peer, now: now)
+  }
+
+  /// Says something on call control, where the other side understands it.
+  package mutating func say(_ control: CallControlMessage, on callID: CallID, now: Instant) {
+    guard let link = link(callID) else { return }
+    sendControl(control, on: link, now: now)
+    settle(now: now)
+  }
+
+  /// The user data that came with the end of a call.
+  package func endingWords(of callID: CallID) -> String? { link(callID)?.words.theirEnding }
+
+  /// The media of a call.
+  package func media(of callID: CallID) -> CallMedia? { link(callID)?.media }
 
   /// Hangs up and says goodbye everywhere. Drive the machine on until `isShutDown`, at most 9 s:
   /// that long only while a last word is not receipted and the rendezvous does not take it.

@@ -135,7 +135,7 @@ extension PeerMachine {
     let offer = CallOffer(
       card: rendezvous.ownCard, candidates: link.path.roaming.told, media: link.terms.own,
       userExtension: lookup.options.userExtension,
-      rejoinSeconds: lookup.options.absence.wireSeconds)
+      rejoinSeconds: lookup.options.absence.wireSeconds, abilities: .moreWords)
     do {
       try link.makeInvite(
         identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),

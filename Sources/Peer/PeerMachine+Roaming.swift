@@ -90,9 +90,9 @@ extension PeerMachine {
   /// it is told however long the call goes on without a word.
   func lifetime(of control: CallControlMessage, _ link: CallLink) -> Duration {
     switch control {
-    case .mediaState, .mediaWanted:
+    case .mediaState, .mediaWanted, .videoRotation, .smallVideo, .music:
       max(configuration.policy.lostAfter, link.path.roaming.absence) + CallLink.controlLife
-    case .confirm, .hangUp, .videoTest: CallLink.controlLife
+    case .confirm, .hangUp, .videoTest, .quality: CallLink.controlLife
     }
   }
 

@@ -145,7 +145,7 @@ extension PeerMachine {
           InvitationNotice(
             peer: link.peer, card: card.bytes, claimedName: name?.description,
             isNameConfirmed: name != nil && name == caller.name,
-            userExtension: link.terms.remoteUserExtension, media: link.terms.remote))))
+            userExtension: link.words.theirs, media: link.terms.remote))))
   }
 
   private mutating func announce(

@@ -10,6 +10,9 @@ package struct VideoDemand: Equatable, Sendable {
   /// The same without what a queue of the moment takes off: what the picture's size may follow.
   package var steadyBitsPerSecond: Int
   package var needsKeyFrame: Bool
+  /// What the picture is to fit into, and how many there may be in a second.
+  package var box: PictureSize?
+  package var framesPerSecond: Int?
 
   package init(bitsPerSecond: Int, steadyBitsPerSecond: Int? = nil, needsKeyFrame: Bool) {
     self.bitsPerSecond = bitsPerSecond
@@ -47,16 +50,6 @@ extension PeerMachine {
       frame, bytes: &bytes, mediaTime: mediaTime, on: association, now: now)
   }
 
-  /// What was asked for since this was last called.
-  package mutating func takeVideoRequests(of callID: CallID) -> VideoRequests? {
-    guard let video = link(callID)?.media.video else { return nil }
-    return VideoRequests(
-      frames: video.sender.takeRequestedFrames(),
-      framesWanted: video.assembler.takeRequestedFrames(),
-      keyFramesAsked: video.sender.statistics.pliCount,
-      keyFramesWanted: video.assembler.statistics.pliCount)
-  }
-
   /// The next frame to decode, whose bytes replace those of `output`; `nil` when there is none.
   package mutating func pollVideo(
     of callID: CallID, into output: inout [UInt8], now: Instant
@@ -70,31 +63,6 @@ extension PeerMachine {
   /// The decoder could not use a frame: only a key frame helps.
   package mutating func videoDecodeFailed(of callID: CallID, now: Instant) {
     link(callID)?.media.video?.assembler.handleDecodeFailure(now: now)
-  }
-
-  /// Whether this side sends video at all from now on; the other side is told.
-  package mutating func setVideo(
-    sends: Bool, of callID: CallID, now: Instant
-  ) throws(PeerRefusal) {
-    guard let link = link(callID), let video = link.media.video else {
-      throw .call(.unknownCall)
-    }
-    video.isEnabled = sends
-    if !sends { video.sender.discardWaiting() }
-    sendMediaState(link)
-    settle(now: now)
-  }
-
-  /// Asks the other side to leave its video out, or to send it again, because the user says so.
-  package mutating func setWantsVideo(_ isWanted: Bool, of callID: CallID, now: Instant) {
-    guard let link = link(callID), let video = link.media.video, video.isRefused == isWanted
-    else { return }
-    video.isRefused = !isWanted
-    let isPossible = isWanted && video.subscribing.mode == .audioAndVideo
-    sendControl(.mediaWanted(isPossible ? [.audio, .video] : .audio), on: link, now: now)
-    // What is on its way is not decoded: only a key frame helps.
-    if isWanted { video.assembler.handleDecodeFailure(now: now) }
-    settle(now: now)
   }
 
   /// What audio may take of the line at the moment, IP and UDP included, in bit/s; `nil` before
@@ -125,20 +93,23 @@ extension PeerMachine {
       sendMediaState(link)
     }
     if let change = changes.subscribing {
-      publishStep(link, .subscribeFallback(change))
-      if !video.isRefused {
-        let wanted: MediaState = change.mode == .audioOnly ? .audio : [.audio, .video]
-        sendControl(.mediaWanted(wanted), on: link, now: now)
-      }
+      publishStep(link, .subscribeFallback(change, isSmall: video.subscribesSmall))
     }
+    sendMediaControl(link, now: now)
     if let rate = video.pollTest(now: now) { sendControl(.videoTest(rate), on: link, now: now) }
   }
 
   /// The other side no longer wants video, or wants it again.
   mutating func handleMediaWanted(_ wanted: MediaState, _ link: CallLink, now: Instant) {
-    guard link.media.video?.handleWanted(wanted.contains(.video)) == true else { return }
+    let hasVideo = link.media.video?.handleWanted(wanted)
     sendMediaState(link)
-    publishStep(link, .remoteWants(wanted))
+    if hasVideo == true { publishStep(link, .remoteWants(wanted)) }
+  }
+
+  /// What the media have to say there, once there is a session.
+  func sendMediaControl(_ link: CallLink, now: Instant) {
+    guard link.association != nil else { return }
+    for control in link.media.takeControl() { sendControl(control, on: link, now: now) }
   }
 
   /// Says what is sent from now on, if the other side does not know it.
@@ -190,6 +161,7 @@ package struct VideoNumbers: Sendable {
   package var queuedByteCount: Int
   package var queueDelay: Duration
   package var isPublishing: Bool
+  package var isSmallSent: Bool
   /// What the other side says that it sends.
   package var remote: MediaState
 }

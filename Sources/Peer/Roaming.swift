@@ -52,6 +52,19 @@ struct Roaming: ~Copyable {
     return SignalBody(callID, .candidates(content)).bytes
   }
 
+  /// User data of the call's end; `nil` before there are keys.
+  func sealWords(
+    _ plain: Span<UInt8>, head: Span<UInt8>, nonce: Span<UInt8>
+  ) throws(CryptographyError) -> [UInt8]? {
+    try seal?.seal(plain, head: head, nonce: nonce)
+  }
+
+  func openWords(
+    _ sealed: Span<UInt8>, head: Span<UInt8>, nonce: Span<UInt8>
+  ) throws(CryptographyError) -> [UInt8]? {
+    try seal?.open(sealed, head: head, nonce: nonce)
+  }
+
   /// What the other side says; `nil` for what is not authentic, or older than what was read.
   mutating func read(_ content: SealedCandidates, _ callID: CallID) -> CandidateList? {
     guard content.number > readNumber else { return nil }

@@ -29,6 +29,9 @@ package struct Uplink: Sendable {
     gate = PacingGate(rate: limits.start)
   }
 
+  /// Other limits while it is in use.
+  mutating func limit(to limits: EstimatorLimits) { estimator.limits.most = limits.most }
+
   // MARK: Inputs
 
   mutating func handle(_ outcome: PacketOutcome) {

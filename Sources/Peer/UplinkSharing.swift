@@ -82,7 +82,7 @@ extension CallMedia {
     let settings = video.settings
     need.demand =
       video.isPublishing
-      ? Double(settings.mostBitsPerSecond) * 1.2 + 2 * settings.audioLineRate
+      ? Double(video.mostBitsPerSecond) * 1.2 + 2 * settings.audioLineRate
       : max(need.demand, settings.fallbackLimits.needed * Self.roomToReturn)
     return need
   }

@@ -8,7 +8,7 @@ package import Wire
 /// Decides nothing of the path: `CallLink` asks it for fragments when the gate is open. A class,
 /// owned by one `CallLink`, because its parts are large and change in place.
 package final class VideoLink {
-  let settings: VideoSettings
+  private(set) var settings: VideoSettings
   package internal(set) var sender = VideoSender()
   package var assembler = VideoAssembler()
   /// What this side sends, by its own estimate.
@@ -17,10 +17,13 @@ package final class VideoLink {
   private(set) var subscribing: FallbackMachine
   /// The user wants it sent.
   var isEnabled: Bool
-  /// The other side wants it.
-  var isWanted = true
-  /// This side's user does not want the other's.
-  var isRefused = false
+  /// The other side wants it, and wants the small one.
+  private(set) var isWanted = true
+  private(set) var isSmallWanted = false
+  /// What this side wants of the other.
+  package var wish = VideoWish()
+  /// The small pictures that the other side offers.
+  var remoteSmall: SmallVideo?
   /// What the other side says that it sends.
   package var remote = MediaState.audio {
     didSet { if !remote.contains(.video) { assembler.handlePause() } }
@@ -43,12 +46,41 @@ package final class VideoLink {
     self.settings = settings
     isEnabled = settings.sends
     publishing = FallbackMachine(settings.fallbackLimits)
-    var limits = settings.fallbackLimits
-    // A sender that falls back by itself comes first: it knows sooner.
-    limits.rateTime = .seconds(3)
-    limits.lossTime = .seconds(4)
-    limits.delayTime = .seconds(2)
-    subscribing = FallbackMachine(limits)
+    subscribing = FallbackMachine(settings.subscribeLimits)
+  }
+
+  /// Takes other settings while the call runs; what follows from them for a fallback comes with the
+  /// next `update`.
+  package func change(_ body: (inout VideoSettings) -> Void) { body(&settings) }
+
+  /// The other side gets the small pictures.
+  var isSmallSent: Bool { isSmallWanted && settings.small != nil }
+
+  /// Bit/s of encoded video at the most, of what is sent at the moment.
+  var mostBitsPerSecond: Int {
+    guard isSmallSent, let small = settings.small else { return settings.mostBitsPerSecond }
+    return min(settings.mostBitsPerSecond, Int(clamping: small.bitsPerSecond))
+  }
+
+  /// Size and number of the pictures that are sent at the moment.
+  func limit(_ demand: inout VideoDemand) {
+    demand.box = settings.box
+    demand.framesPerSecond = settings.framesPerSecond
+    guard isSmallSent, let small = settings.small else { return }
+    demand.box = PictureSize(width: Int(small.width), height: Int(small.height)) ?? settings.box
+    demand.framesPerSecond = min(
+      settings.framesPerSecond ?? .max, max(1, Int(small.framesPerSecond)))
+  }
+
+  /// Whether this side asks for the small pictures because the path does not carry the usual ones.
+  package var subscribesSmall: Bool { wish.level == .small }
+
+  /// What is to be said of it, once.
+  func takeControl() -> [CallControlMessage] {
+    var control: [CallControlMessage] = []
+    if let wanted = wish.takeWanted() { control.append(.mediaWanted(wanted)) }
+    if let small = settings.takeSmallToTell() { control.append(.smallVideo(small)) }
+    return control
   }
 
   /// Whether pictures go out at the moment.
@@ -56,7 +88,7 @@ package final class VideoLink {
 
   /// What the other side is to be told of the video.
   package var state: MediaState {
-    if isPublishing { return .video }
+    if isPublishing { return isSmallSent ? [.video, .smallVideo] : .video }
     return isEnabled ? .videoPaused : []
   }
 
@@ -66,14 +98,48 @@ package final class VideoLink {
     _ sighting: FallbackMachine.Sighting?, now: Instant
   ) -> (publishing: FallbackMachine.Change?, subscribing: FallbackMachine.Change?) {
     path.turn(now: now)
-    guard settings.fallsBack else { return (nil, nil) }
     var published: FallbackMachine.Change?
-    if isEnabled, let sighting { published = publishing.update(sighting, now: now) }
+    if !settings.fallsBack {
+      published = Self.leave(&publishing, settings.fallbackLimits)
+    } else if isEnabled, let sighting {
+      published = publishing.update(sighting, now: now)
+    }
     if published != nil { sender.discardWaiting() }
     return (published, updateSubscribing(now: now))
   }
 
+  /// The machine is not asked any more: audio alone ends.
+  private static func leave(
+    _ machine: inout FallbackMachine, _ limits: FallbackLimits
+  ) -> FallbackMachine.Change? {
+    guard machine.mode == .audioOnly else { return nil }
+    machine = FallbackMachine(limits)
+    return .recovered(estimate: .infinity, needed: limits.needed, loss: 0)
+  }
+
   private func updateSubscribing(now: Instant) -> FallbackMachine.Change? {
+    guard settings.subscribes != .disabled else {
+      wish.level = .usual
+      return Self.leave(&subscribing, settings.subscribeLimits)
+    }
+    guard let change = watchReceived(now: now) else {
+      let hasRisen = wish.riseIfQuiet(hasSmall: remoteSmall != nil, now: now)
+      return hasRisen
+        ? .recovered(
+          estimate: path.rate, needed: subscribing.limits.needed, loss: path.lossRate ?? 0) : nil
+    }
+    let mayEnd = settings.subscribes == .audioOnly
+    let step = wish.handle(change.mode, hasSmall: remoteSmall != nil, mayEnd: mayEnd, now: now)
+    if step == .stays || step == .small, change.mode == .audioOnly {
+      subscribing = FallbackMachine(settings.subscribeLimits)
+    }
+    guard step != .stays else { return nil }
+    var told = change
+    if step == .small { told.mode = .audioAndVideo }
+    return told
+  }
+
+  private func watchReceived(now: Instant) -> FallbackMachine.Change? {
     let isTesting = subscribing.mode == .audioOnly
     // While the other side leaves it out by itself there is nothing to ask.
     let isAsking = isTesting || remote.contains(.video)
@@ -87,9 +153,10 @@ package final class VideoLink {
   /// The other side wants video from now on, or does not.
   ///
   /// - Returns: Whether that is new.
-  package func handleWanted(_ isWanted: Bool) -> Bool {
-    guard self.isWanted != isWanted else { return false }
-    self.isWanted = isWanted
+  package func handleWanted(_ wanted: MediaState) -> Bool {
+    isSmallWanted = wanted.contains(.smallVideo)
+    guard isWanted != wanted.contains(.video) else { return false }
+    isWanted = wanted.contains(.video)
     sender.discardWaiting()
     return true
   }
@@ -97,13 +164,13 @@ package final class VideoLink {
   /// What the other side is to be told of the test of the way here: a rate in bit/s, 0 for its end;
   /// `nil` when there is nothing new to say.
   package func pollTest(now: Instant) -> UInt32? {
-    test.poll(isRefused ? nil : subscribing.probeRate(now: now), now: now)
+    test.poll(wish.isRefused ? nil : subscribing.probeRate(now: now), now: now)
   }
 
   /// The other side asks for a test of the way there.
   package func handleTest(_ bitsPerSecond: UInt32, now: Instant) {
     test.handle(
-      min(Double(bitsPerSecond), 2 * Double(settings.mostBitsPerSecond)), now: now)
+      min(Double(bitsPerSecond), 2 * Double(mostBitsPerSecond)), now: now)
   }
 
   /// Whether the other side has asked for a test that has not ended.
@@ -126,7 +193,7 @@ package final class VideoLink {
   /// the estimate down with itself. Not where the estimate is beyond all that pictures can use.
   func fillsUp(_ estimator: borrowing BandwidthEstimator, now: Instant) -> Bool {
     guard isPublishing,
-      estimator.supportedRate < Double(settings.mostBitsPerSecond) * Self.mostFill
+      estimator.supportedRate < Double(mostBitsPerSecond) * Self.mostFill
     else { return false }
     switch estimator.state {
     case .starting: return isBeginning(now: now)

@@ -1,6 +1,7 @@
 import Congestion
 import Primitives
-import Wire
+package import Video
+package import Wire
 
 /// What one side of a call wants of video, said when it invites or accepts.
 package struct VideoSettings: Equatable, Sendable {
@@ -19,8 +20,37 @@ package struct VideoSettings: Equatable, Sendable {
   package var protects = true
   /// What a test of the line has found a moment ago, bit/s.
   package var priorRate: Double?
+  /// What is asked of the other side where the path does not carry its video; `nil` = audio alone
+  /// if `fallsBack`.
+  package var subscribeFallback: SubscribeFallback?
+  /// What the own pictures are made to fit into, and how many there may be in a second.
+  package var box: PictureSize?
+  package var framesPerSecond: Int?
+  /// What the other side may have in place of the usual pictures; `nil` = nothing.
+  package var small: SmallVideo? { didSet { isSmallTold = isSmallTold && small == oldValue } }
+  /// Other calls' pictures give way first.
+  package var hasPriority = false
+  private var isSmallTold = true
 
   package init() {}
+
+  /// What gives way where the path here does not carry the other side's video.
+  package enum SubscribeFallback: Sendable, Equatable {
+    case disabled
+    /// Small pictures in place of the usual ones.
+    case smallVideo
+    /// The same, then none.
+    case audioOnly
+  }
+
+  var subscribes: SubscribeFallback { subscribeFallback ?? (fallsBack ? .audioOnly : .disabled) }
+
+  /// The offer of small pictures, where the other side does not know it: `.some(nil)` = none.
+  mutating func takeSmallToTell() -> SmallVideo?? {
+    guard !isSmallTold else { return nil }
+    isSmallTold = true
+    return .some(small)
+  }
 
   /// Audio with its headers on the line, bit/s.
   var audioLineRate: Double {
@@ -35,6 +65,17 @@ package struct VideoSettings: Equatable, Sendable {
   var fallbackLimits: FallbackLimits {
     FallbackLimits(
       audio: audioLineRate, leastVideo: Double(leastBitsPerSecond) / Self.payloadShare)
+  }
+
+  /// A sender that falls back by itself comes first: it knows sooner. So do the calls beside one
+  /// that has priority.
+  var subscribeLimits: FallbackLimits {
+    var limits = fallbackLimits
+    let times: Int64 = hasPriority ? 3 : 1
+    limits.rateTime = .seconds(3 * times)
+    limits.lossTime = .seconds(4 * times)
+    limits.delayTime = .seconds(2 * times)
+    return limits
   }
 }
 

@@ -33,7 +33,8 @@ import Video
       receiving = VideoReceiving(
         eye,
         clocks: VideoReceiving.Clocks(
-          heard: heardClock, recording: sentClock, expects: expectation, hold: hold),
+          heard: heardClock, recording: sentClock, expects: expectation, hold: hold,
+          turns: Guarded(PictureTurns())),
         rings: rings)
       rings.setDemand(VideoDemand(bitsPerSecond: 200_000, needsKeyFrame: false))
     }
@@ -219,7 +220,8 @@ import Video
     options.videoSource = camera
     options.videoSink = eye
     let wake = try LoopWake()
-    let video = try CallVideo(options, audio: AudioRings(wake: wake), wake: wake)
+    let video = try CallVideo(
+      options, audio: AudioRings(wake: wake), turns: Guarded(PictureTurns()), wake: wake)
     #expect(video.isSending && video.isReceiving)
     video.rings.setDemand(VideoDemand(bitsPerSecond: 100_000, needsKeyFrame: false))
     var bytes: [UInt8] = []

@@ -25,6 +25,7 @@ struct Side {
   var received: [(stream: StreamID, bytes: [UInt8], time: Instant)] = []
   var delivered: [MessageTag: Instant] = [:]
   var failed: [MessageTag: Instant] = [:]
+  var missed = 0
   var fault: MessageFault?
 
   /// What a witness on the wire counts: fragments seen for the first time, and the credit granted.
@@ -138,6 +139,7 @@ struct Side {
     while let event = channel.poll() {
       switch event {
       case .received(let stream, let bytes): received.append((stream, bytes, now))
+      case .missed(_, let count, _): missed += count
       case .delivered(let tag):
         #expect(delivered[tag] == nil && failed[tag] == nil)
         delivered[tag] = now

@@ -46,6 +46,21 @@ import Testing
     #expect(summary["audio"]?["received"]?["packets"]?.asNumber ?? 0 > 40)
   }
 
+  @Test func `the example that tells every event of a call does`() throws {
+    let stage = try Stage()
+    defer { stage.end() }
+    let bob = try stage.start(
+      "earshot",
+      ["answer", "--accept", "--calls", "1", "--name", "bob", "--json"] + stage.online("bob"))
+    _ = try #require(bob.line { $0["name"]?.asString == "registered" })
+    let story = try stage.start("CallStory", [stage.address, "bob", "8"])
+    #expect(story.exitCode == 0, "\(story.errors)")
+    #expect(bob.exitCode == 0)
+    for words in ["connected, ", "audioPublish", "localMuted", "localUnmuted", "completed: "] {
+      #expect(story.output.contains(words), "\(words) is not in: \(story.output)")
+    }
+  }
+
   @Test func `the examples of a file, of own sound and of a probe work`() throws {
     let stage = try Stage()
     defer { stage.end() }

@@ -6,7 +6,7 @@ package import Primitives
 /// Use: `handle` each outcome that `SentPacketHistory` polls, then `finishReport`; obey `estimate`,
 /// `pacingRate` and `inFlightLimit`. Nothing is allocated after construction.
 package struct BandwidthEstimator: Sendable {
-  package let limits: EstimatorLimits
+  package var limits: EstimatorLimits
   /// Of flows that share a queue each gets a share by its weight; at first that of the limits.
   package var weight: Double
   /// What media and padding together may use.

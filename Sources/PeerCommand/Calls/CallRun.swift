@@ -217,11 +217,7 @@ package final class CallRun {
     case .remoteVideoMuted(let isMuted): view.isRemoteVideoMuted = isMuted
     case .videoFailed(let text): session.remember("The video does not work: \(text)")
     case .firstFrameReceived: ends?.sink.begin()
-    case .firstFrameSent, .message, .messageDelivery, .streamChanged, .firstLocalVideoFrame,
-      .localVideoSizeChanged, .audioMixingChanged, .effectEnded,
-      .firstVideoFrameDecoded, .remoteVideoSizeChanged, .firstVideoFrameSent, .videoSourceEnded,
-      .mediaStarted, .remoteWantsVideo, .fallback:
-      break
+    default: break
     }
   }
 

@@ -36,7 +36,8 @@ package enum EventLine {
       if !isUpToPeer(step) || lines.admitsPeersLine() { write(step, id, to: lines) }
     case .statistics(let id, let numbers): StatsLine.write(numbers, id, to: lines)
     case .audioQualityChanged(let id, let change): QualityLine.write(change, id, to: lines)
-    case .volumes, .activeSpeakerChanged: break  // Nobody asks for them.
+    // Nobody asks for them; a warning is made of an event that stands here already.
+    case .volumes, .activeSpeakerChanged, .commandDone, .warning: break
     case .callEnded: break  // The summary says it.
     }
   }
@@ -129,9 +130,7 @@ package enum EventLine {
       case .fallback(let change): fill(&object, change)
       case .away(let absence): object.add("waitsMs", Int(clamping: absence.milliseconds))
       case .rejoined(let absence): object.add("afterMs", Int(clamping: absence.milliseconds))
-      case .delivered, .firstFrameSent, .firstFrameReceived, .interrupted, .connectionLost,
-        .resumed, .firstVideoFrameSent, .videoSourceEnded:
-        break
+      default: fillMore(&object, step)
       }
     }
   }
@@ -156,6 +155,7 @@ package enum EventLine {
 
   private static func fill(_ object: inout JSONObject, _ change: FallbackChange) {
     object.add("on", change.isAudioOnly)
+    if change.isLowStream { object.add("lowStream", true) }
     object.add("reason", change.reason.rawValue)
     object.add("atMs", change.atMs)
     object.add("estimateBps", change.estimateBps.rounded())
@@ -198,6 +198,7 @@ package enum EventLine {
     case .fallback(let change):
       change.direction == .publish
         ? "localPublishFallbackToAudioOnly" : "remoteSubscribeFallbackToAudioOnly"
+    default: nameOfMore(step)
     }
   }
 

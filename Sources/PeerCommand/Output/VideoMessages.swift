@@ -125,6 +125,9 @@ package enum VideoMessages {
 
   private static func sentence(_ change: FallbackChange) -> String {
     let way = change.direction == .publish ? "out" : "in"
+    guard !change.isLowStream else {
+      return "The line \(way) does not hold the usual pictures: low ones for now."
+    }
     guard change.isAudioOnly else { return "The line \(way) holds video again." }
     let why =
       switch change.reason {

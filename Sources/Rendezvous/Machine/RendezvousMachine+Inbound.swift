@@ -189,6 +189,7 @@ extension RendezvousMachine {
         let count = exchanges[index].forwards.count
         exchanges.with(index) { exchange in exchange.forwards.removeAll { $0.tag == tag } }
         if exchanges[index].forwards.count < count { counters.forwardsUndelivered &+= 1 }
+      case .missed: continue  // Whoever gave it up says it again.
       }
     }
     return true

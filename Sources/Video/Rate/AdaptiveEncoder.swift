@@ -12,10 +12,16 @@ package struct AdaptiveEncoder: ~Copyable {
     /// What resolution and frame rate follow: the same, without what the moment takes off or adds.
     package var steadyBitsPerSecond: Int
     package var needsKeyFrame: Bool
+    /// What the picture is to fit into, and how many there may be in a second; `nil` = no limit.
+    package var box: PictureSize?
+    package var framesPerSecond: Int?
 
     package init(
-      bitsPerSecond: Int, steadyBitsPerSecond: Int? = nil, needsKeyFrame: Bool = false
+      bitsPerSecond: Int, steadyBitsPerSecond: Int? = nil, needsKeyFrame: Bool = false,
+      box: PictureSize? = nil, framesPerSecond: Int? = nil
     ) {
+      self.box = box
+      self.framesPerSecond = framesPerSecond
       self.bitsPerSecond = bitsPerSecond
       self.steadyBitsPerSecond = steadyBitsPerSecond ?? bitsPerSecond
       self.needsKeyFrame = needsKeyFrame
@@ -59,10 +65,12 @@ package struct AdaptiveEncoder: ~Copyable {
     output.removeAll(keepingCapacity: true)
     let steady = recent.handle(demand.steadyBitsPerSecond, now: now)
     _ = ladder.handle(bitsPerSecond: steady, now: now)
-    let rate = min(framesPerSecond, ladder.framesPerSecond(bitsPerSecond: steady))
+    let most = min(framesPerSecond, max(1, demand.framesPerSecond ?? framesPerSecond))
+    let rate = min(most, ladder.framesPerSecond(bitsPerSecond: steady))
     if demand.needsKeyFrame { encoder.requestKeyFrame() }
     guard decimator.takes(milliseconds: milliseconds, framesPerSecond: rate) else { return nil }
-    let size = picture.size.fitted(into: ladder.rung.box)
+    var size = picture.size.fitted(into: ladder.rung.box)
+    if let box = demand.box { size = size.fitted(into: box) }
     try encoder.reconfigure(
       VP8Encoder.Settings(
         size: size, bitsPerSecond: demand.bitsPerSecond, framesPerSecond: rate,

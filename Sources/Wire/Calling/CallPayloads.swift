@@ -13,17 +13,24 @@ package struct CallOffer: Equatable, Sendable {
   package var userExtension: String?
   /// How long the call may go on without the other side, in s; 0 = it ends as usual.
   package var rejoinSeconds: UInt16
+  package var abilities: CallAbilities
 
   package init(
     card: [UInt8] = [], candidates: CandidateList = CandidateList(),
     media: MediaDescription = MediaDescription(), userExtension: String? = nil,
-    rejoinSeconds: UInt16 = 0
+    rejoinSeconds: UInt16 = 0, abilities: CallAbilities = []
   ) {
     self.card = card
     self.candidates = candidates
     self.media = media
     self.userExtension = userExtension
     self.rejoinSeconds = rejoinSeconds
+    self.abilities = abilities
+  }
+
+  @_lifetime(reader: copy reader)
+  init(parsing reader: inout ByteReader) throws(WireError) {
+    self = try CallOffer(try TLVList(parsing: &reader))
   }
 
   fileprivate init(_ list: TLVList) throws(WireError) {
@@ -49,6 +56,7 @@ package struct CallOffer: Equatable, Sendable {
       userExtension = text
     }
     rejoinSeconds = try Self.rejoinSeconds(list[.rejoin])
+    abilities = CallAbilities(media: list[.media] ?? [])
   }
 
   private static func rejoinSeconds(_ value: [UInt8]?) throws(WireError) -> UInt16 {
@@ -63,7 +71,7 @@ package struct CallOffer: Equatable, Sendable {
     var list = TLVList()
     if !card.isEmpty { list.append(.card, card) }
     if !candidates.candidates.isEmpty { list.append(.candidates, candidates.bytes) }
-    if !media.entries.isEmpty { list.append(.media, media.bytes) }
+    if !media.entries.isEmpty { list.append(.media, abilities.marked(media.bytes)) }
     if let userExtension { list.append(.userExtension, Array(userExtension.utf8)) }
     if rejoinSeconds > 0 {
       var value: [UInt8] = []
@@ -154,7 +162,7 @@ package struct RingDetails: Equatable, Sendable {
   package init(parsing reader: inout ByteReader) throws(WireError) {
     ringConnectionID = try reader.readNonzeroConnectionID("ring connection ID")
     presence = try PresenceID(parsing: &reader)
-    candidates = try CallOffer(try TLVList(parsing: &reader)).candidates
+    candidates = try CallOffer(parsing: &reader).candidates
   }
 
   package var bytes: [UInt8] {

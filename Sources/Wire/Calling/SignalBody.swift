@@ -69,10 +69,10 @@ package struct SignalBody: Equatable, Sendable {
     case accept(noiseMessage: [UInt8])
     case reject(noiseMessage: [UInt8])
     /// The callee's program that it is for; `every` = all of them.
-    case cancel(CallReason, presence: PresenceID = .every)
+    case cancel(CallReason, presence: PresenceID = .every, words: SealedWords? = nil)
     /// From the caller as CANCEL; from the callee with its own program.
     case timeout(CallReason, presence: PresenceID = .every)
-    case hangUp(CallReason, ReasonText)
+    case hangUp(CallReason, ReasonText, words: SealedWords? = nil)
     /// The callee's program that it is for, or from.
     case receipt(of: SignalType, presence: PresenceID = .every)
     case unsupported(lowestVersion: UInt8, highestVersion: UInt8)
@@ -130,13 +130,17 @@ package struct SignalBody: Equatable, Sendable {
     case .reject: return .reject(noiseMessage: try readNoise(&reader, NoiseFloor.message2))
     case .cancel:
       let reason = CallReason(wire: try reader.readUInt8("reason"))
-      return .cancel(reason, presence: try PresenceID(parsing: &reader))
+      let presence = try PresenceID(parsing: &reader)
+      let words = try SealedWords.parse(&reader, before: macByteCount)
+      return .cancel(reason, presence: presence, words: words)
     case .timeout:
       let reason = CallReason(wire: try reader.readUInt8("reason"))
       return .timeout(reason, presence: try PresenceID(parsing: &reader))
     case .hangUp:
       let reason = CallReason(wire: try reader.readUInt8("reason"))
-      return .hangUp(reason, try ReasonText(parsing: &reader))
+      let text = try ReasonText(parsing: &reader)
+      return .hangUp(
+        reason, text, words: try SealedWords.parse(&reader, before: macByteCount))
     case .receipt:
       let start = reader.offset
       guard let receipted = SignalType(rawValue: try reader.readUInt8("receipted type")),
@@ -173,12 +177,17 @@ package struct SignalBody: Equatable, Sendable {
     case .ringing(let details): details.write(to: &bytes)
     case .accept(let noiseMessage), .reject(let noiseMessage):
       bytes.append(contentsOf: noiseMessage)
-    case .cancel(let reason, let presence), .timeout(let reason, let presence):
+    case .cancel(let reason, let presence, let words):
       bytes.append(reason.rawValue)
       presence.write(to: &bytes)
-    case .hangUp(let reason, let text):
+      words?.write(to: &bytes)
+    case .timeout(let reason, let presence):
+      bytes.append(reason.rawValue)
+      presence.write(to: &bytes)
+    case .hangUp(let reason, let text, let words):
       bytes.append(reason.rawValue)
       text.write(to: &bytes)
+      words?.write(to: &bytes)
     case .receipt(let receipted, let presence):
       bytes.append(receipted.rawValue)
       presence.write(to: &bytes)
@@ -190,6 +199,27 @@ package struct SignalBody: Equatable, Sendable {
 
   /// The whole body.
   package var bytes: [UInt8] { bytesBeforeMAC + mac }
+
+  /// What the seal of user data covers besides them: version, type, call ID.
+  package var headOfWords: [UInt8] { Self.start(type, callID) }
+
+  /// User data under their seal.
+  package var words: SealedWords? {
+    get {
+      switch content {
+      case .cancel(_, _, let words), .hangUp(_, _, let words): words
+      default: nil
+      }
+    }
+    set {
+      switch content {
+      case .cancel(let reason, let presence, _):
+        content = .cancel(reason, presence: presence, words: newValue)
+      case .hangUp(let reason, let text, _): content = .hangUp(reason, text, words: newValue)
+      default: break
+      }
+    }
+  }
 
   static func start(_ type: SignalType, _ callID: CallID) -> [UInt8] {
     var bytes = [version, type.rawValue]
@@ -210,19 +240,23 @@ package struct SealedRingDetails: Equatable, Sendable {
   package static let nonceByteCount = 24
   private static let isPreparedBit: UInt8 = 1
 
-  /// Bit 0: the callee takes part in path checks now. Others are ignored, and authenticated.
+  /// Bit 0: the callee takes part in path checks now; bit 1: `CallAbilities.moreWords`. Others are
+  /// ignored, and authenticated.
   package var flags: UInt8
   package var nonce: [UInt8]
   /// `RingDetails` under XChaCha20-Poly1305, its tag included.
   package var sealed: [UInt8]
 
-  package init(isPrepared: Bool, nonce: [UInt8], sealed: [UInt8]) {
-    flags = isPrepared ? Self.isPreparedBit : 0
+  package init(
+    isPrepared: Bool, abilities: CallAbilities = [], nonce: [UInt8], sealed: [UInt8]
+  ) {
+    flags = (isPrepared ? Self.isPreparedBit : 0) | abilities.rawValue
     self.nonce = nonce
     self.sealed = sealed
   }
 
   package var isPrepared: Bool { flags & Self.isPreparedBit != 0 }
+  package var abilities: CallAbilities { .moreWords.intersection(.init(rawValue: flags)) }
 
   /// The body before the nonce: what the seal covers besides its content.
   package func associatedData(_ callID: CallID) -> [UInt8] {

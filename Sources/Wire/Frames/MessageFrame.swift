@@ -90,9 +90,18 @@ package struct StreamID: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
     StreamID(rawValue: number & 0x7F | (isOrdered ? 0 : 0x80))
   }
 
+  /// Messages of the application that go with a moment of the audio.
+  package static func timed(isOrdered: Bool) -> StreamID {
+    StreamID(rawValue: timedNumber | (isOrdered ? 0 : 0x80))
+  }
+
   package var isOrdered: Bool { rawValue & 0x80 == 0 }
-  /// Streams 0..7 are the protocol's own and go before the application's.
-  package var isControl: Bool { rawValue & 0x7F < 8 }
+  package var isTimed: Bool { rawValue & 0x7F == Self.timedNumber }
+  /// Streams 0..7 are the protocol's own and go before the application's; those with a time are the
+  /// application's.
+  package var isControl: Bool { rawValue & 0x7F < 8 && !isTimed }
+
+  private static let timedNumber: UInt8 = 3
 }
 
 /// CREDIT: how many message bytes may have been sent in total (docs/protocol/frames.md §4).

@@ -180,7 +180,8 @@ package final class MediaFlow {
   private func deliverControl(in world: LabWorld) {
     guard !controls.isEmpty else { return }
     switch controls.removeFirst() {
-    case .wanted(let isWanted): _ = sender.media.video?.handleWanted(isWanted)
+    case .wanted(let isWanted):
+      _ = sender.media.video?.handleWanted(isWanted ? [.audio, .video] : .audio)
     case .test(let rate):
       sender.media.video?.handleTest(rate, now: sender.clock(world.now))
     case .state(let state): receiver.media.video?.remote = state

@@ -41,6 +41,12 @@ extension FuzzTarget {
       (.invite(connectionID: 77, noiseMessage: noise), []), (.ringing(details), mac),
       (.accept(noiseMessage: noise), []), (.reject(noiseMessage: noise), []),
       (.cancel(.userCancelled), mac), (.timeout(.noAnswer), mac),
+      (
+        .cancel(
+          .userCancelled,
+          words: SealedWords(
+            nonce: Array(repeating: 5, count: 24), sealed: Array(repeating: 6, count: 30))), mac
+      ),
       (.hangUp(.userHungUp, ReasonText(clipping: "bye")), mac), (.receipt(of: .accept), mac),
       (.unsupported(lowestVersion: 1, highestVersion: 2), []),
       (
@@ -59,6 +65,11 @@ extension FuzzTarget {
       let messages: [CallControlMessage] = [
         .confirm(opening: Array(repeating: 1, count: 32)),
         .hangUp(.userHungUp, ReasonText(clipping: "bye")), .mediaState(.audio),
+        .hangUp(.userHungUp, ReasonText(clipping: "bye"), userExtension: "{}"),
+        .quality(sent: 1, received: 2), .videoRotation(.quarter, mediaTime: 99), .smallVideo(nil),
+        .music(true),
+        .smallVideo(
+          SmallVideo(width: 160, height: 120, framesPerSecond: 5, bitsPerSecond: 65_000)),
       ]
       return messages.map(\.bytes)
     },
@@ -75,7 +86,7 @@ extension FuzzTarget {
       card: Array(repeating: 7, count: 200),
       candidates: CandidateList([Candidate(.host, address), Candidate(.serverReflexive, address)]),
       media: MediaDescription([MediaDescription.Entry(.opus, stream: 0)]),
-      userExtension: "{\"a\":1}", rejoinSeconds: 120)
+      userExtension: "{\"a\":1}", rejoinSeconds: 120, abilities: .moreWords)
   }
 
   private static let invite = FuzzTarget(

@@ -67,7 +67,7 @@ extension SimulatedPeer {
     case .mediaMayFlow: pumpAtOnce(call)
     case .audioArrived, .videoArrived, .publishFallback, .subscribeFallback, .remoteWants,
       .peerFound, .invitation, .answered, .pathChanged, .shortCode, .mediaMustStop,
-      .messageReceived, .messageFinished:
+      .messageReceived, .messagesMissed, .messageFinished, .said:
       break
     }
   }

@@ -59,7 +59,7 @@ package final class VideoEnd {
     other?.observe(event)
     switch event {
     case .link(call, .publishFallback(let change)): changes.append((world.now, true, change))
-    case .link(call, .subscribeFallback(let change)): changes.append((world.now, false, change))
+    case .link(call, .subscribeFallback(let change, _)): changes.append((world.now, false, change))
     case .calling(.remoteMediaChanged(call, let state)): remoteStates.append((world.now, state))
     default: break
     }

@@ -170,6 +170,11 @@ import Testing
     CallControlMessage.confirm(opening: Array(0..<32)),
     .hangUp(.userHungUp, ReasonText(clipping: "bye")), .mediaState([.audio, .video]),
     .mediaWanted([.audio, .videoPaused]), .videoTest(0), .videoTest(209_000),
+    .quality(sent: 0, received: 6), .music(true),
+    .videoRotation(.threeQuarters, mediaTime: 0xFF_FFFF),
+    .smallVideo(nil),
+    .smallVideo(
+      SmallVideo(width: 160, height: 120, framesPerSecond: 5, bitsPerSecond: 65_000)),
   ])
   func `reads the call control that it wrote`(message: CallControlMessage) throws {
     func parse(_ bytes: [UInt8]) throws(WireError) -> CallControlMessage {
@@ -182,7 +187,42 @@ import Testing
       #expect(throws: WireError.self) { try parse(Array(bytes.prefix(count))) }
     }
     #expect(throws: WireError.self) { try parse(bytes + [0]) }
-    #expect(throws: WireError.self) { try parse([6] + bytes.dropFirst()) }
+    #expect(throws: WireError.self) { try parse([10] + bytes.dropFirst()) }
+  }
+
+  @Test func `a hang-up with user data is read with and without them`() throws {
+    let plain = CallControlMessage.hangUp(.userHungUp, ReasonText(clipping: "bye"))
+    let rich = CallControlMessage.hangUp(
+      .userHungUp, ReasonText(clipping: "bye"), userExtension: "{\"a\":1}")
+    #expect(rich.bytes.starts(with: plain.bytes) && rich.bytes.count == plain.bytes.count + 10)
+    var reader = ByteReader(rich.bytes.span)
+    #expect(try CallControlMessage(parsing: &reader) == rich)
+    for count in plain.bytes.count + 1..<rich.bytes.count {
+      var cut = ByteReader(rich.bytes.span.extracting(first: count))
+      #expect(throws: WireError.self) { try CallControlMessage(parsing: &cut) }
+    }
+  }
+
+  @Test(
+    arguments: [
+      [6, 7, 0], [6, 0, 7], [7, 4, 0, 0, 0, 0], [7, 0, 0, 0, 0, 1], [9, 2],
+      [8, 0, 0, 120, 0, 5, 1, 0, 0, 0], [8, 160, 0, 120, 0, 5, 0, 0, 0, 0],
+    ] as [[UInt8]])
+  func `refuses call control out of its ranges`(bytes: [UInt8]) {
+    var reader = ByteReader(bytes.span)
+    #expect(throws: WireError.self) { try CallControlMessage(parsing: &reader) }
+  }
+
+  @Test func `what a side understands costs no byte and changes no codec`() throws {
+    let media = MediaDescription([.init(.opus, stream: 0, isStereo: true), .init(.vp8, stream: 0)])
+    let marked = CallAbilities.moreWords.marked(media.bytes)
+    #expect(marked == [1, 0, 3, 2, 0, 0] && CallAbilities(media: marked) == .moreWords)
+    #expect(try MediaDescription(parsing: marked) == media)
+    #expect(CallAbilities(media: media.bytes) == [] && CallAbilities(media: []) == [])
+    #expect(CallAbilities.moreWords.marked([]) == [])
+    let ringing = SealedRingDetails(
+      isPrepared: false, abilities: .moreWords, nonce: [], sealed: [])
+    #expect(ringing.flags == 2 && ringing.abilities == .moreWords && !ringing.isPrepared)
   }
 }
 

@@ -34,7 +34,22 @@ import Testing
     SignalBody(
       callID, .cancel(.answeredElsewhere, presence: PresenceID(rawValue: 0x0102_0304)), mac: mac),
     SignalBody(callID, .receipt(of: .cancel, presence: PresenceID(rawValue: 9)), mac: mac),
+    SignalBody(callID, .cancel(.userCancelled, words: words), mac: mac),
+    SignalBody(callID, .hangUp(.userHungUp, ReasonText(clipping: "bye"), words: words), mac: mac),
   ]
+  static let words = SealedWords(
+    nonce: [UInt8](repeating: 8, count: 24), sealed: [UInt8](repeating: 9, count: 19))
+
+  @Test func `user data stand between the fields and the MAC, and seal no field`() throws {
+    let plain = SignalBody(Self.callID, .hangUp(.none, .empty), mac: Self.mac)
+    var rich = plain
+    rich.words = Self.words
+    #expect(rich.headOfWords == [1, 7] + Self.callID.bytes)
+    #expect(rich.bytes.count == plain.bytes.count + 24 + 2 + 19)
+    #expect(try SignalBody(parsing: rich.bytes.span).words == Self.words)
+    rich.words?.sealed = [UInt8](repeating: 9, count: 18)
+    #expect(throws: WireError.self) { try SignalBody(parsing: rich.bytes.span) }
+  }
 
   @Test(arguments: samples)
   func `reads what it wrote`(_ body: SignalBody) throws {
@@ -54,7 +69,10 @@ import Testing
       case .accept, .reject: 18 + 94
       default: bytes.count
       }
-    for count in 0..<certain {
+    // Cut to where the user data begin but for what could be a MAC: only that tells.
+    var plain = body
+    plain.words = nil
+    for count in 0..<certain where body.words == nil || count != plain.bytes.count {
       #expect(throws: WireError.self, "cut to \(count)") {
         try SignalBody(parsing: Array(bytes.prefix(count)).span)
       }

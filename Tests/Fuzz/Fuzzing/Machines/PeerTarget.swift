@@ -122,7 +122,8 @@ private struct HostileWorld: ~Copyable {
     case 3: try? peer.machine.setAudioMuted(call, true, now: now)
     case 4: try? peer.machine.end(call, now: now)
     case 5:
-      _ = try? peer.machine.send([1, 2, 3], stream: 8, on: call, life: .seconds(8), now: now)
+      _ = try? peer.machine.send(
+        ApplicationMessage([1, 2, 3], stream: 8), on: call, now: now)
     case 6: peer.machine.shutDown(now: now)
     default: peer.machine.changeHostCandidates([], now: now)
     }

@@ -1,0 +1,65 @@
+import Messaging
+import Primitives
+import Wire
+
+/// A message of the application as it is to be sent (docs/protocol/frames.md §3).
+package struct ApplicationMessage: Sendable {
+  package var bytes: [UInt8]
+  /// 8...127.
+  package var stream: UInt8
+  package var isOrdered = true
+  /// What is lost is sent again.
+  package var isReliable = true
+  /// How long it is tried.
+  package var life = Duration.seconds(30)
+  /// Media time of the own audio that it goes with, in 10 ms; `nil` = it goes with none.
+  package var mediaTime: UInt16?
+
+  package init(_ bytes: [UInt8], stream: UInt8) {
+    self.bytes = bytes
+    self.stream = stream
+  }
+
+  /// The application's stream of `id`; `nil` for the protocol's own.
+  static func stream(_ id: StreamID) -> UInt8? { id.isControl ? nil : id.rawValue & 0x7F }
+
+  /// What came on `id`, in the words of the owner; `nil` for what cannot be read.
+  static func step(_ bytes: [UInt8], on id: StreamID) -> LinkStep? {
+    guard id.isTimed else {
+      return .messageReceived(stream: id.rawValue & 0x7F, bytes, mediaTime: nil)
+    }
+    guard bytes.count >= timeByteCount, bytes[0] >= 8, bytes[0] < 128 else { return nil }
+    let mediaTime = UInt16(bytes[1]) | UInt16(bytes[2]) << 8
+    return .messageReceived(
+      stream: bytes[0], Array(bytes.dropFirst(timeByteCount)), mediaTime: mediaTime)
+  }
+
+  /// Where and what goes out.
+  private func wire(isTimed: Bool) -> (stream: StreamID, bytes: [UInt8]) {
+    guard isTimed, let mediaTime else {
+      return (.application(stream, isOrdered: isOrdered), bytes)
+    }
+    var timed = [stream]
+    timed.append(littleEndian: mediaTime)
+    return (.timed(isOrdered: isOrdered), timed + bytes)
+  }
+
+  /// Stream 1 · media time 2.
+  private static let timeByteCount = 3
+}
+
+extension ApplicationMessage {
+  /// Sends it; one with a time goes without where the other side knows of none.
+  func send(on link: CallLink, now: Instant) throws(PeerRefusal) -> MessageTag {
+    guard let association = link.association else { throw .noSession }
+    let (stream, bytes) = wire(isTimed: link.words.abilities.contains(.moreWords))
+    do throws(MessageError) {
+      let tag = try association.messages.send(
+        bytes, on: stream, life: life, repeats: isReliable, now: now)
+      link.session.applicationTags.append(tag.rawValue)
+      return tag
+    } catch {
+      throw .message(error)
+    }
+  }
+}

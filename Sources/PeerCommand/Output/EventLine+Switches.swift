@@ -1,0 +1,43 @@
+import Earshot
+
+/// What the other side has switched, offers and turns.
+extension EventLine {
+  static func fillMore(_ object: inout JSONObject, _ step: CallProgress) {
+    switch step {
+    case .messagesMissed(let stream, let missed, let cached):
+      object.add("stream", Int(stream))
+      object.add("missed", missed)
+      object.add("cached", cached)
+    case .remoteAudioEnabled(let isOn), .remoteVideoEnabled(let isOn),
+      .remoteAudioCaptureEnabled(let isOn), .remoteVideoCaptureEnabled(let isOn),
+      .remoteAudioMixing(let isOn):
+      object.add("enabled", isOn)
+    case .remoteVideoStreamChanged(let stream): object.add("stream", stream.rawValue)
+    case .remoteLowVideoOffered(let low):
+      object.add("bitsPerSecond", low?.bitsPerSecond)
+      if let low {
+        object.add("width", low.size.width)
+        object.add("height", low.size.height)
+      }
+    case .localVideoRotated(let rotation), .remoteVideoRotated(let rotation):
+      object.add("degrees", rotation.degrees)
+    default: break
+    }
+  }
+
+  static func nameOfMore(_ step: CallProgress) -> String {
+    switch step {
+    case .messagesMissed: "messagesMissed"
+    case .remoteAudioMixing: "remoteAudioMixing"
+    case .remoteAudioEnabled: "remoteAudioEnabled"
+    case .remoteVideoEnabled: "remoteVideoEnabled"
+    case .remoteAudioCaptureEnabled: "remoteAudioCaptureEnabled"
+    case .remoteVideoCaptureEnabled: "remoteVideoCaptureEnabled"
+    case .remoteVideoStreamChanged: "remoteVideoStreamChanged"
+    case .remoteLowVideoOffered: "remoteLowVideoOffered"
+    case .localVideoRotated: "localVideoRotated"
+    case .remoteVideoRotated: "remoteVideoRotated"
+    default: "step"
+    }
+  }
+}
