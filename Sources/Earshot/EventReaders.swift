@@ -45,6 +45,9 @@ struct EventReaders {
 extension EndpointEvent {
   /// One of those that a peer may cause without end.
   fileprivate var isMessage: Bool {
-    if case .callProgress(_, .message) = self { true } else { false }
+    switch self {
+    case .callProgress(_, .message), .callProgress(_, .messagesMissed): true
+    default: false
+    }
   }
 }
