@@ -39,8 +39,9 @@ import Wire
     var packets: [[UInt8]] = []
     alice.host.command(now: world.now) { machine, now in
       for word in 0..<wordCount {
-        _ = try? machine.send(
-          [1], stream: UInt8(8 + word % 10), on: call, life: .seconds(8), now: now)
+        var message = ApplicationMessage([1], stream: UInt8(8 + word % 10))
+        message.life = .seconds(8)
+        _ = try? machine.send(message, on: call, now: now)
       }
       // Packets of messages leave at a pace.
       for step in 0..<110 {
