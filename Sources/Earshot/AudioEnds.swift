@@ -24,7 +24,8 @@ public protocol ArrivalSink: AnyObject, Sendable {
 
 /// Where the audio of the other side goes. The last station of the house tour.
 ///
-/// Called on the call's media thread, in real time, gapless from the first second to the last.
+/// Called on the call's media thread, gapless from the first second to the last, with 5 ms at a
+/// time. Where nothing that may still come could change it, sound is given up to 15 ms early.
 public protocol AudioSink: AnyObject, Sendable {
   /// 1 mono, 2 stereo; constant.
   var channelCount: Int { get }

@@ -2,9 +2,10 @@ internal import Audio
 internal import Primitives
 internal import Reactor
 
-/// Drives one call's `AudioEngine` on the media thread, every 5 ms: gives it what the loop put into
-/// the ring and what the source has, and takes from it what the sink and the loop get. It has no
-/// rules of its own. Station 4 of the house tour; before it `OpusEncoder`, after it
+/// Drives one call's `AudioEngine` on the media thread, 5 ms at a time: gives it what the loop put
+/// into the ring and what the source has, and takes from it what the sink and the loop get. What
+/// the engine is certain of it does ahead, so that the thread need not wake for it. It has no rules
+/// of its own. Station 4 of the house tour; before it `OpusEncoder`, after it
 /// `Peer/PeerMachine+Media.swift`.
 ///
 /// All memory is made in `init`; a tick allocates nothing of its own.
@@ -96,11 +97,42 @@ struct AudioPipeline: ~Copyable {
     try engine.setEncoding(bitsPerSecond: bitsPerSecond, frameLength: frameLength)
   }
 
+  /// What one visit of the media thread has come to.
+  struct Visit: Sendable {
+    /// Ticks of 5 ms after the present one that are done already.
+    var ticksAhead = 0
+    /// Something waits for the loop.
+    var hasToWake = false
+  }
+
+  /// Five milliseconds, both ways, and as many more as the engine is certain of; `due` is when they
+  /// began.
+  mutating func visit(now: Instant, due: Instant) -> Visit {
+    tick(now: now, due: due)
+    var visit = Visit()
+    // A thread that is late by a tick has to catch up first.
+    if now < due + Self.tickLength {
+      visit.ticksAhead = engine.certainTickCount(hasSource: source != nil)
+      for tick in 0..<visit.ticksAhead {
+        let ahead = due + .milliseconds(5 * Int64(tick + 1))
+        step(now: ahead, due: ahead)
+      }
+    }
+    visit.hasToWake = hasToWake
+    hasToWake = false
+    return visit
+  }
+
   /// Five milliseconds, both ways; `due` is when they began.
   mutating func tick(now: Instant, due: Instant) {
+    takeArrivals(now: now)
+    step(now: now, due: due)
+  }
+
+  /// The same without what has come meanwhile.
+  private mutating func step(now: Instant, due: Instant) {
     rings.sentClock.note(elapsed, at: due)
     elapsed &+= AudioFormat.pullNanoseconds
-    takeArrivals(now: now)
     engine.tick(now: now)
     engine.holdForPicture(rings.pictureHold.value)
     play(now: now)
@@ -114,8 +146,6 @@ struct AudioPipeline: ~Copyable {
     if let source, engine.wantedSampleCount > 0 { capture(from: source) }
     send()
     if !mixer.notes.isEmpty { tellMixing() }
-    if hasToWake { rings.wake.signal() }
-    hasToWake = false
   }
 
   private mutating func tellMixing() {
@@ -128,8 +158,9 @@ struct AudioPipeline: ~Copyable {
 
   private mutating func takeArrivals(now: Instant) {
     let rings = self.rings
-    while true {
-      let taken: Bool? = rings.received.pop { body, packed in
+    var isThere = true
+    while isThere {
+      isThere = rings.received.popNext { body, packed in
         let label = AudioLabel(packed)
         do throws(OpusError) {
           try engine.receive(
@@ -138,9 +169,7 @@ struct AudioPipeline: ~Copyable {
         } catch {
           rings.encodeFailures.add(1)
         }
-        return true
       }
-      if taken == nil { return }
     }
   }
 
@@ -205,6 +234,7 @@ struct AudioPipeline: ~Copyable {
 
   /// Hands everything that is to be sent to the loop. What the ring has no room for waits.
   private mutating func send() {
+    guard engine.hasOutput else { return }
     let rings = self.rings
     while true {
       let isSent = rings.toSend.push { slot in
@@ -255,7 +285,7 @@ struct AudioPipeline: ~Copyable {
 }
 
 /// What the loop and the media thread hand to each other, each with an `AudioLabel`.
-struct AudioRings: Sendable {
+final class AudioRings: Sendable {
   let received = SPSCRing(slotCount: 64, slotByteCount: AudioFormat.maxPayloadByteCount)
   let toSend = SPSCRing(slotCount: 16, slotByteCount: AudioFormat.maxPayloadByteCount)
   let wake: LoopWake

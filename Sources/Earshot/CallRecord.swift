@@ -123,8 +123,11 @@ final class CallAudio: Sendable {
       let made = try AudioPipeline.make(options, channels: channels, rings: rings)
       let guarded = Guarded(made)
       pipeline = guarded
-      worker = try MediaWorker(Self.visits) { tick in
-        guarded.withLock { pipeline in pipeline.tick(now: tick.now, due: tick.due) }
+      worker = try MediaWorker(Self.visits) { tick, ahead in
+        let visit = guarded.withLock { $0.visit(now: tick.now, due: tick.due) }
+        // What was encoded leaves from here where the loop sleeps.
+        if visit.hasToWake { wake.run() }
+        ahead = visit.ticksAhead
       }
     } catch {
       throw .systemFailure("starting the audio", detail: "\(error)")

@@ -16,6 +16,8 @@ import Wire
 package struct PeerMachine: ~Copyable, DatagramMachine {
   package typealias Event = PeerEvent
 
+  private let place = InPlace()
+
   package internal(set) var configuration: PeerConfiguration
   var identity: LocalIdentity
   var random: RandomSource

@@ -4,6 +4,7 @@ import Primitives
 /// What a path may be used for: the estimate that its reports lead to, and the gate that spreads
 /// packets by it (docs/congestion.md). One for each session that carries media.
 package struct Uplink: Sendable {
+  private let place = InPlace()
   package private(set) var estimator: BandwidthEstimator
   package private(set) var gate: PacingGate
   /// What audio took of the line lately, IP and UDP included: bit/s.

@@ -205,7 +205,21 @@ import Wire
     #expect(engines.repaired == pair.received.repairedByCopies && engines.repaired > 40)
   }
 
-  /// Two engines on the line of `PipelinePair`.
+  /// Goal: while nothing is lost the media thread wakes for frames to send and for packets to
+  /// decode, 100 times a second; what is heard is what a visit every 5 ms gives, to the bit.
+  @Test func `wakes for what must be decided, and plays the same`() throws {
+    var pair = try PipelinePair.make()
+    pair.run(seconds: 4)
+    let before = pair.receiverVisits
+    pair.run(seconds: 4)
+    #expect(pair.receiverVisits - before <= 4 * 100 + 4, "\(pair.receiverVisits - before)")
+    let engines = try Self.listen(seconds: 8) { _ in false }
+    let heard = pair.ear.heard.withLock { $0 }
+    #expect(heard.count == 8 * 48_000 && heard.contains { abs(Int($0)) > 4000 })
+    #expect(engines.heard == heard)
+  }
+
+  /// Two engines on the line of `PipelinePair`, visited every 5 ms.
   private static func listen(
     seconds: Int, isLost: (Int) -> Bool
   ) throws -> (heard: [Int16], requested: UInt64, repaired: UInt64) {

@@ -53,6 +53,10 @@ struct PipelinePair: ~Copyable {
   private var sender: AudioPipeline
   private var receiver: AudioPipeline
   private var ticks = 0
+  /// How many ticks the last visit of each has made already.
+  private var ahead = (sender: 0, receiver: 0)
+  /// Visits of the receiver: how often its thread would have woken.
+  private(set) var receiverVisits = 0
   private let microphone: Microphone?
   /// What both ends are told that the line grants them.
   var allowance: Int?
@@ -60,15 +64,19 @@ struct PipelinePair: ~Copyable {
   private var queue: [(payload: [UInt8], label: AudioLabel)] = []
   private var busyUntil: UInt64 = 0
 
-  static func make(_ microphone: Microphone? = nil) throws -> PipelinePair {
+  static func make(
+    _ microphone: Microphone? = nil, usesCopies: Bool = true
+  ) throws -> PipelinePair {
     let fromRings = AudioRings(wake: try LoopWake())
     let toRings = AudioRings(wake: try LoopWake())
     let ear = Ear()
     let arrivals = Arrivals()
     var hears = CallOptions(source: Tone(), sink: ear)
     hears.arrivals = arrivals
-    let sender = try AudioPipeline.make(
-      CallOptions(source: microphone ?? Tone()), channels: 1, rings: fromRings)
+    var speaks = CallOptions(source: microphone ?? Tone())
+    speaks.usesFEC = usesCopies
+    hears.usesFEC = usesCopies
+    let sender = try AudioPipeline.make(speaks, channels: 1, rings: fromRings)
     let receiver = try AudioPipeline.make(hears, channels: 1, rings: toRings)
     return PipelinePair(sender, receiver, fromRings, toRings, (ear, arrivals), microphone)
   }
@@ -99,8 +107,7 @@ struct PipelinePair: ~Copyable {
       let now = UInt64(1_000_000_000 + ticks * 5_000_000)
       let (own, later) = (Instant(nanoseconds: now), Instant(nanoseconds: now + 3_000_000))
       microphone?.advance()
-      sender.tick(now: own, due: own)
-      receiver.tick(now: later, due: later)
+      visit(own, later)
       let arrival = now + 10_000_000
       if isHeard { toRings.peerHeard.set(now) }
       if let rate { hold(rate, now) }
@@ -114,6 +121,16 @@ struct PipelinePair: ~Copyable {
       if let change = toRings.qualityChange.withLock({ $0.take() }) {
         changes.append(AudioQualityChange(change, jitterMs: 0))
       }
+    }
+  }
+
+  private mutating func visit(_ own: Instant, _ later: Instant) {
+    ahead.sender -= 1
+    if ahead.sender < 0 { ahead.sender = sender.visit(now: own, due: own).ticksAhead }
+    ahead.receiver -= 1
+    if ahead.receiver < 0 {
+      ahead.receiver = receiver.visit(now: later, due: later).ticksAhead
+      receiverVisits += 1
     }
   }
 

@@ -37,6 +37,41 @@ struct MediaWorkerTests {
     #expect(late.due == at(1400))
   }
 
+  @Test func `what a tick has done ahead is not ticked again`() {
+    var schedule = schedule()
+    #expect(schedule.next(now: at(1000)).0?.index == 0)
+    schedule.skip(3)
+    #expect(schedule.next(now: at(1399)).0 == nil)
+    let (tick, skipped) = schedule.next(now: at(1400))
+    #expect(tick?.index == 4 && tick?.due == at(1400) && skipped == 0)
+  }
+
+  /// A deadline that is set there must wake the loop.
+  @Test func `runs the loop's closure in place while the loop sleeps`() throws {
+    let loop = try EventLoop()
+    let wake = try LoopWake()
+    let marks = Guarded<Set<UInt>>([])
+    let isDue = Guarded(false)
+    let own = currentThreadMark()
+    let due = try loop.addTimer { _ in
+      isDue.withLock { $0 = true }
+      loop.stop()
+    }
+    _ = try wake.attach(to: loop) {
+      marks.withLock { _ = $0.insert(currentThreadMark()) }
+      if currentThreadMark() == own { loop.setDeadline(due, SystemClock.now) }
+    }
+    let bound = try loop.addTimer { _ in loop.stop() }
+    let end = SystemClock.now + .seconds(10)
+    loop.setDeadline(bound, end)
+    try loop.start()
+    while !marks.withLock({ $0.contains(own) }), SystemClock.now < end { wake.run() }
+    #expect(!loop.isCurrent)
+    loop.join()
+    #expect(marks.withLock { $0.contains(own) })
+    #expect(isDue.withLock { $0 })
+  }
+
   @Test func `ticks on its thread wake the loop through a ring`() throws {
     let loop = try EventLoop()
     let ring = SPSCRing(slotCount: 64, slotByteCount: 16)

@@ -8,7 +8,8 @@ import Wire
 ///
 /// Both ends are the engine that ships, visited as the media thread of a call visits it. The one
 /// that speaks is visited every 5 ms of its own clock and has a frame when its last sample was
-/// captured; the one that hears is visited every tick and plays 5 ms or twice 5 ms.
+/// captured; the one that hears is visited every tick and plays 5 ms or twice 5 ms. It is not
+/// visited while it is certain of what it plays.
 struct ListenRun: ~Copyable {
   /// What is under way.
   private enum Event {
@@ -206,14 +207,19 @@ struct ListenRun: ~Copyable {
         arrival.body.span, arrival.header, arrival: arrival.time, conditions, now: now)
     }
     toListener.removeAll(keepingCapacity: true)
-    for _ in 0..<(options.tick / 5) {
-      listener.tick(now: now)
-      Self.pull(from: &listener, into: &step, now)
-      outcome.samples.append(contentsOf: step)
-    }
+    for _ in 0..<(options.tick / 5) { play(now) }
+    // As a call's media thread does: what is certain is played ahead, and that visit left out.
+    let ahead = options.tick == 5 ? listener.certainTickCount(hasSource: false) : 0
+    for tick in 0..<ahead { play(now + .milliseconds(Int64(5 * (tick + 1)))) }
     if options.traces { outcome.trace(listener.receiver.buffer.statistics, now) }
     while let (header, body) = Self.pollTransmit(&listener) { sendBack(header, body, now) }
-    events.push(.listenerTick, at: now + .milliseconds(Int64(options.tick)))
+    events.push(.listenerTick, at: now + .milliseconds(Int64(options.tick * (1 + ahead))))
+  }
+
+  private mutating func play(_ now: Instant) {
+    listener.tick(now: now)
+    Self.pull(from: &listener, into: &step, now)
+    outcome.samples.append(contentsOf: step)
   }
 
   private mutating func sendBack(_ header: AudioBodyHeader, _ body: [UInt8], _ now: Instant) {

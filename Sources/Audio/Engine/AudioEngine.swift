@@ -165,6 +165,16 @@ package struct AudioEngine: ~Copyable {
     outbound.tick()
   }
 
+  /// How many of the ticks that follow need neither a packet that may still come nor the source:
+  /// their sound is decoded, no frame is due, and nothing is missing. A driver may make them at
+  /// once, `tick` and `pull` alone, instead of coming back for each; 0...3.
+  ///
+  /// - Parameter hasSource: whether frames are captured when they are due.
+  package func certainTickCount(hasSource: Bool) -> Int {
+    let untilFrame = hasSource ? outbound.ticksUntilDue(sender.plan.frameLength) - 1 : .max
+    return max(0, min(receiver.certainPullCount, untilFrame, Self.mostTicksAhead))
+  }
+
   /// What sound is held at the least so that it does not run ahead of its picture: `wanted`
   /// nanoseconds more than its delay before; 0 for nothing.
   package mutating func holdForPicture(_ wanted: Int64) {
@@ -237,6 +247,11 @@ package struct AudioEngine: ~Copyable {
     return outbound.pollRepetition(into: &body, isMuted: isMuted, &sender).map(AudioBodyHeader.init)
   }
 
+  /// Whether `pollTransmit` may give something.
+  package var hasOutput: Bool {
+    request != nil || report != nil || outbound.hasFrame || sender.hasRepetitions
+  }
+
   /// That audio has become bad, or good again; `nil` for neither.
   package mutating func pollQualityChange() -> QualityChange? {
     guard let change = receiver.buffer.quality.pollChange() else { return nil }
@@ -259,6 +274,8 @@ package struct AudioEngine: ~Copyable {
     receiver.buffer.recording?.removeBytes()
   }
 
+  /// 15 ms: what a sink must bear to be given early.
+  private static let mostTicksAhead = 3
   /// 1 GiB: a day of speech with copies.
   private static let longestRecording = 1 << 30
 }

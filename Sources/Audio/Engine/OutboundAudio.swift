@@ -30,6 +30,15 @@ struct OutboundAudio {
   /// have yet.
   func isDue(_ length: FrameLength) -> Bool { capturedMilliseconds >= length.milliseconds }
 
+  /// In how many ticks a frame of this length will be due, at least 1 where none is due now.
+  func ticksUntilDue(_ length: FrameLength) -> Int {
+    (length.milliseconds - capturedMilliseconds + Self.tickMilliseconds - 1)
+      / Self.tickMilliseconds
+  }
+
+  /// Whether a frame waits to be polled.
+  var hasFrame: Bool { waiting != nil }
+
   mutating func tick() {
     capturedMilliseconds = min(capturedMilliseconds + Self.tickMilliseconds, Self.longestWait)
   }

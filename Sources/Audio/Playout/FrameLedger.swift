@@ -1,3 +1,4 @@
+import Primitives
 import Wire
 
 /// Which frames of late have come, and how: tells the first version of a frame from later ones,
@@ -30,6 +31,7 @@ struct FrameLedger: Sendable {
   /// What brought a frame in time in place of its own packet.
   enum Repair: UInt8 { case none, forwardErrorCorrection, retransmission }
 
+  private let place = InPlace()
   private var lines = InlineArray<512, Line>(repeating: Line())
   /// The newest primary, and the first frame whose fate is open; in steps.
   private var newest = Int64.min

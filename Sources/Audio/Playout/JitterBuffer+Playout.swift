@@ -14,7 +14,7 @@ extension JitterBuffer {
   ) -> PlayoutOperation {
     recording?.pull(now: Self.clamped(now))
     clock.tick(now: Self.clamped(now))
-    lastPull = Self.clamped(now)
+    if certainPullCount == 0 { lastPull = Self.clamped(now) }
     pullsSinceSplice = min(pullsSinceSplice + 1, Self.pullsUntilCalm)
     var operation = PlayoutOperation.normal
     switch phase {

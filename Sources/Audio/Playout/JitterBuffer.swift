@@ -17,6 +17,7 @@ package struct JitterBuffer: ~Copyable {
   package static let startDelay: Int64 = 5_000_000
 
   package let channels: Int
+  private let place = InPlace()
   package internal(set) var statistics = PlayoutStatistics()
 
   /// The same through time, and why it was bad.
@@ -53,7 +54,7 @@ package struct JitterBuffer: ~Copyable {
   var hasteSince = 0
   /// For how long there has been less delay than wanted, in samples.
   var shortage = 0
-  /// When the last pull happened, in nanoseconds.
+  /// When the last pull happened that needed a packet, in nanoseconds.
   var lastPull: Int64 = 0
   /// How much earlier than needed a primary comes that is as late as nineteen of twenty.
   var slack: Int64 = 0
@@ -79,6 +80,15 @@ package struct JitterBuffer: ~Copyable {
 
   /// Whether nothing waits to be played: less than one pull, of which a splice may leave a rest.
   package var isEmpty: Bool { packets.count == 0 && queue.count < AudioFormat.pullSampleCount }
+
+  /// How many pulls need no packet that may still come: their sound is decoded already.
+  var certainPullCount: Int {
+    phase == .playing && concealed == 0 ? queue.count / AudioFormat.pullSampleCount : 0
+  }
+
+  /// Frames whose fate is known, and of them those whose own packet did not come.
+  var framesExpected: UInt64 { ledger.framesExpected }
+  var framesLost: UInt64 { ledger.framesLost }
 
   /// What the other side's sender must know.
   package var report: ReceptionReport {

@@ -1,4 +1,5 @@
 internal import Glibc
+import Primitives
 
 /// How late the frames of the last twenty seconds came, in steps of 2 ms, and which delay would
 /// have been enough for them.
@@ -7,6 +8,7 @@ internal import Glibc
 /// primary: so one distribution says what jitter costs, and what the distance of the copies in use
 /// costs while frames are lost. Neither is paid twice.
 struct LatenessHistory: Sendable {
+  private let place = InPlace()
   private var ring = InlineArray<2048, UInt8>(repeating: 0)
   private var counts = InlineArray<256, UInt16>(repeating: 0)
   private var next = 0

@@ -22,6 +22,8 @@ package struct AudioReceiver: ~Copyable {
   private var copyDistance = 0
   private var lastGap: Instant?
   private var packetsSinceFarthest = 0
+  /// Whether a frame was missing in the ten seconds before the newest packet.
+  private var isLossRecent = false
   private var lastReport: (time: Instant, lost: UInt64, expected: UInt64)?
   private var lastLoss: Instant?
   /// Frames that the sender has said it left out, mod 2^16.
@@ -104,8 +106,8 @@ package struct AudioReceiver: ~Copyable {
       copyDistance = farthest
       packetsSinceFarthest = 0
     }
-    let isNeeded = lastGap.map { now.nanoseconds(since: $0) < Self.quiet } ?? false
-    let copies = isNeeded ? Int64(copyDistance) * AudioFormat.stepNanoseconds : 0
+    isLossRecent = lastGap.map { now.nanoseconds(since: $0) < Self.quiet } ?? false
+    let copies = isLossRecent ? Int64(copyDistance) * AudioFormat.stepNanoseconds : 0
     buffer.hold(atLeast: max(copies, leastDelay))
   }
 
@@ -137,9 +139,13 @@ package struct AudioReceiver: ~Copyable {
     buffer.insert(payload, mediaTime: mediaTime, arrival: arrival, origin: origin)
   }
 
+  /// How many pulls need no packet that may still come; 0 where frames are lost, as each one that
+  /// is missing must be asked for at once.
+  var certainPullCount: Int { isLossRecent ? 0 : buffer.certainPullCount }
+
   /// What to ask the sender for; `nil` for nothing. Call it after what has arrived was taken.
   package mutating func pollRequest(now: Instant) -> AudioRequestFrame? {
-    guard let roundTripMilliseconds else { return nil }
+    guard let roundTripMilliseconds, missing.count > 0 else { return nil }
     let slack = Int(buffer.report.slackMilliseconds)
     return missing.poll(
       roundTrip: roundTripMilliseconds + Self.answerMilliseconds, slack: slack, now: now)
@@ -148,19 +154,19 @@ package struct AudioReceiver: ~Copyable {
   /// The report that is due; `nil` for none. One follows the first loss at once; then they go every
   /// 200 ms while there is loss, and every second after ten seconds without any.
   package mutating func pollReport(now: Instant) -> AudioReportFrame? {
-    let report = buffer.report
-    guard report.framesExpected > 0 else { return nil }
-    guard let last = lastReport else { return makeReport(report, now) }
-    let isLossNew = report.framesLost > last.lost
+    let counts = (expected: buffer.framesExpected, lost: buffer.framesLost)
+    guard counts.expected > 0 else { return nil }
+    guard let last = lastReport else { return makeReport(buffer.report, now) }
+    let isLossNew = counts.lost > last.lost
     let age = now.nanoseconds(since: last.time)
     let wasQuiet = lastLoss.map { now.nanoseconds(since: $0) > Self.quiet } ?? true
     if isLossNew { lastLoss = now }
     // In the first seconds nobody knows the path yet.
-    let isYoung = report.framesExpected < Self.youngFrames
+    let isYoung = counts.expected < Self.youngFrames
     let isCalm = wasQuiet && !isYoung
     let interval = isLossNew && isCalm ? 0 : isCalm ? Self.longInterval : Self.shortInterval
-    guard age >= interval, report.framesExpected > last.expected else { return nil }
-    return makeReport(report, now)
+    guard age >= interval, counts.expected > last.expected else { return nil }
+    return makeReport(buffer.report, now)
   }
 
   private mutating func makeReport(_ report: ReceptionReport, _ now: Instant) -> AudioReportFrame {

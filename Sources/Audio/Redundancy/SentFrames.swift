@@ -20,6 +20,8 @@ struct SentFrames {
   private var bytes = [UInt8](repeating: 0, count: Self.capacity * Self.slotByteCount)
   private var count = 0
   private var next = 0
+  /// Frames that were asked for and not repeated yet.
+  private var wantedCount = 0
 
   /// Notes a frame; `lowRate` is empty where there is none.
   mutating func add(
@@ -28,6 +30,7 @@ struct SentFrames {
     var frame = Frame(mediaTime: mediaTime, length: length)
     frame.primaryByteCount = min(primary.count, AudioFormat.maxPayloadByteCount)
     frame.lowRateByteCount = min(lowRate.count, AudioFormat.maxPayloadByteCount)
+    if frames[next].isWanted { wantedCount -= 1 }
     frames[next] = frame
     let start = next * Self.slotByteCount
     for index in 0..<frame.primaryByteCount { bytes[start + index] = primary[index] }
@@ -50,11 +53,15 @@ struct SentFrames {
 
   subscript(slot: Int) -> Frame {
     get { frames[slot] }
-    set { frames[slot] = newValue }
+    set {
+      wantedCount += (newValue.isWanted ? 1 : 0) - (frames[slot].isWanted ? 1 : 0)
+      frames[slot] = newValue
+    }
   }
 
   /// The oldest frame that was asked for and not repeated yet.
   var wanted: Int? {
+    guard wantedCount > 0 else { return nil }
     for age in (1..<(count + 1)).reversed() {
       let slot = (next + Self.capacity - age) % Self.capacity
       if frames[slot].isWanted { return slot }

@@ -37,6 +37,15 @@ extension EventLoop: SerialExecutor, TaskExecutor {
     }
   }
 
+  /// Whether jobs wait that nobody has woken the loop for.
+  func mustWakeForJobs() -> Bool {
+    inbox.withLock { inbox in
+      guard !inbox.jobs.isEmpty, !inbox.isWoken else { return false }
+      inbox.isWoken = true
+      return true
+    }
+  }
+
   /// For an actor that holds the loop for as long as it lives.
   @safe package var executor: UnownedSerialExecutor { unsafe asUnownedSerialExecutor() }
 

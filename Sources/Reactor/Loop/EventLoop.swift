@@ -9,8 +9,12 @@ internal import Synchronization
 /// but `enqueue`, `stop`, `join`, `isCurrent` and the measurements is for the loop's own thread, or
 /// for whoever builds the loop before it starts; the loop checks that. A turn takes what is ready
 /// (at most 64 sources), fires what is due, runs the jobs that were waiting, and then sleeps.
+///
+/// While it sleeps, `lend` runs a source's closure on another thread, as if that were the loop's:
+/// to wake the loop instead would cost a switch of threads.
 @safe package final class EventLoop: @unchecked Sendable {
-  // Sendable: `inbox` and the atomics are for all threads, everything else is for the loop's.
+  // Sendable: `inbox` and the atomics are for all threads, everything else is for the thread that
+  // holds `isAwake`.
 
   package struct Options: Sendable {
     package var name = "earshot-loop"
@@ -31,8 +35,10 @@ internal import Synchronization
   package static let timerLimit = 1024
 
   let inbox = Mutex(Inbox())
-  /// The mark of the thread that runs the loop; 0 when none does.
+  /// The mark of the thread that runs the loop, or that it is lent to; 0 when none does.
   let owner = Atomic<UInt>(0)
+  /// Held by the loop but while it sleeps, and by the thread that it is lent to.
+  private let isAwake = Mutex(())
   private let options: Options
   private let poll: FileDescriptor
   private let wakeUp: FileDescriptor
@@ -81,11 +87,13 @@ internal import Synchronization
       gotRealTime.store(true, ordering: .relaxed)
       budget = RealTimeBudget(now: SystemClock.now, used: earshot_thread_cpu_ns())
     }
-    while turn() {}
-    // The closures own what owns the loop; letting them go breaks the circles.
-    sources.removeAll()
-    timers.removeAll()
-    owner.store(0, ordering: .releasing)
+    while let count = sleep() { isAwake.withLock { _ in turn(count) } }
+    isAwake.withLock { _ in
+      // The closures own what owns the loop; letting them go breaks the circles.
+      sources.removeAll()
+      timers.removeAll()
+      owner.store(0, ordering: .releasing)
+    }
     inbox.withLock { $0.phase = .ended }
     drainAfterEnd()
   }
@@ -245,16 +253,20 @@ extension EventLoop.Token {
 // MARK: - One turn
 
 extension EventLoop {
-  /// Waits, and serves what came; `false` when the loop is to end.
-  private func turn() -> Bool {
+  /// Waits for what is ready, and says how much; `nil` when the loop is to end.
+  private func sleep() -> Int32? {
     let (hasJobs, isStopping) = inbox.withLock { (!$0.jobs.isEmpty, $0.isStopping) }
-    if isStopping, !hasJobs { return false }
-    let mayWait = armAlarm() && !hasJobs && !isStopping
-    let count = unsafe ready.withUnsafeMutableBufferPointer { buffer in
+    if isStopping, !hasJobs { return nil }
+    let mayWait = isAwake.withLock { _ in armAlarm() } && !hasJobs && !isStopping
+    return unsafe ready.withUnsafeMutableBufferPointer { buffer in
       unsafe earshot_poll_wait(
         poll.number, buffer.baseAddress, Int32(clamping: buffer.count),
         mayWait ? -1 : 0)
     }
+  }
+
+  /// Serves what is ready, what is due, and what was handed in.
+  private func turn(_ count: Int32) {
     let start = SystemClock.now
     var index = 0
     while index < count {
@@ -270,7 +282,26 @@ extension EventLoop {
     }
     turns.add(1, ordering: .relaxed)
     if budget != nil { keepBudget(turn: spent) }
-    return true
+  }
+
+  /// Runs the closure of `token` at once, on the calling thread, if the loop sleeps. From any
+  /// thread but the loop's own.
+  ///
+  /// - Returns: `false` where the loop is awake, or has ended: nothing was run.
+  func lend(to token: Token) -> Bool {
+    isAwake.withLockIfAvailable { _ in
+      guard owner.load(ordering: .relaxed) != 0,
+        let source = Self.content(of: token, in: sources)
+      else { return false }
+      let sleeper = owner.exchange(currentThreadMark(), ordering: .relaxed)
+      source.body([])
+      turnEnd = SystemClock.now
+      // The loop sleeps on: what is due now or sooner than before wakes it, and so do jobs.
+      if let least = leastDeadline { arm(for: least) }
+      owner.store(sleeper, ordering: .relaxed)
+      if mustWakeForJobs() { wake() }
+      return true
+    } ?? false
   }
 
   /// Leaves the real-time class, or returns to it.
@@ -312,15 +343,24 @@ extension EventLoop {
   /// Moves the kernel's timer only when it would fire too late: one that fires too early costs a
   /// turn, once, where moving it with every packet would cost a system call each.
   private func armAlarm() -> Bool {
+    guard let least = leastDeadline else { return true }
+    return least > turnEnd && arm(for: least)
+  }
+
+  private var leastDeadline: Instant? {
     var least: Instant?
     for slot in timers {
       if let deadline = slot.content?.deadline { least = earliest(least, deadline) }
     }
-    guard let least else { return true }
-    if least <= turnEnd { return false }
-    if let armed, armed <= least { return true }
-    guard earshot_timer_arm(alarm.number, least.nanoseconds) == 0 else { return false }
-    armed = least
+    return least
+  }
+
+  /// - Returns: `false` where the kernel does not set its timer.
+  @discardableResult
+  private func arm(for deadline: Instant) -> Bool {
+    if let armed, armed <= deadline { return true }
+    guard earshot_timer_arm(alarm.number, deadline.nanoseconds) == 0 else { return false }
+    armed = deadline
     return true
   }
 

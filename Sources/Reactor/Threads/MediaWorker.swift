@@ -6,7 +6,8 @@ internal import Synchronization
 ///
 /// Every tick is due at a fixed multiple of the period after the first, on an absolute timer, so
 /// lateness does not add up. A late thread catches up, at most `catchUpLimit` ticks in a row; what
-/// it could not catch up is skipped and counted.
+/// it could not catch up is skipped and counted. A tick may do the work of some that follow: the
+/// thread then sleeps through these.
 package final class MediaWorker: Sendable {
   package struct Options: Sendable {
     package var name = "earshot-media"
@@ -33,10 +34,19 @@ package final class MediaWorker: Sendable {
   private let isStopping = Atomic<Bool>(false)
   private let skipped = Atomic<UInt64>(0)
   private let thread = Mutex<JoinableThread?>(nil)
+  /// The mark of the worker's own thread; 0 before it runs.
+  private let mark = Atomic<UInt>(0)
 
   /// Starts at once: the first tick is due now. `body` runs on the new thread only.
-  package init(
+  package convenience init(
     _ options: Options = Options(), _ body: @escaping @Sendable (Tick) -> Void
+  ) throws(ReactorError) {
+    try self.init(options) { tick, _ in body(tick) }
+  }
+
+  /// - Parameter body: may say how many of the ticks that follow it has made ahead.
+  package init(
+    _ options: Options = Options(), _ body: @escaping @Sendable (Tick, inout Int) -> Void
   ) throws(ReactorError) {
     precondition(options.period > .zero && options.catchUpLimit >= 1)
     self.options = options
@@ -56,13 +66,18 @@ package final class MediaWorker: Sendable {
     _ = earshot_wake_write(wakeUp.number)
   }
 
-  /// Waits for the end of a worker that was told to stop. Not from its own thread.
-  package func join() { thread.withLock { $0.take() }?.join() }
+  /// Waits for the end of a worker that was told to stop. On its own thread it only lets the thread
+  /// go, which ends after the tick under way.
+  package func join() {
+    let thread = thread.withLock { $0.take() }
+    if mark.load(ordering: .relaxed) != currentThreadMark() { thread?.join() }
+  }
 
   /// Ticks left out because the thread was too late for them.
   package var skippedTicks: UInt64 { skipped.load(ordering: .relaxed) }
 
-  private func run(from start: Instant, _ body: (Tick) -> Void) {
+  private func run(from start: Instant, _ body: (Tick, inout Int) -> Void) {
+    mark.store(currentThreadMark(), ordering: .relaxed)
     earshot_thread_sharpen_timers()
     if options.wantsRealTime { _ = earshot_thread_go_real_time(Self.realTimePriority) }
     var schedule = TickSchedule(
@@ -73,7 +88,9 @@ package final class MediaWorker: Sendable {
       let (tick, left) = schedule.next(now: now)
       skipped.add(left, ordering: .relaxed)
       if let tick {
-        body(tick)
+        var ahead = 0
+        body(tick, &ahead)
+        schedule.skip(ahead)
       } else {
         _ = earshot_timer_arm(alarm.number, schedule.due.nanoseconds)
         _ = earshot_timer_wait(alarm.number, wakeUp.number)
@@ -109,6 +126,9 @@ struct TickSchedule {
     move(by: 1)
     return (tick, skipped)
   }
+
+  /// So many ticks need not be made.
+  mutating func skip(_ ticks: Int) { move(by: UInt64(max(0, ticks))) }
 
   private mutating func move(by ticks: UInt64) {
     index &+= ticks

@@ -10,6 +10,7 @@ package import Wire
 /// Numbers on the wire are 32 bits and per epoch; *transport numbers*, epoch × 2^32 + packet
 /// number, never repeat in the life of a session.
 package struct Session: ~Copyable {
+  private let place = InPlace()
   var current: Epoch
   var previous: Epoch?
   var next: Epoch?

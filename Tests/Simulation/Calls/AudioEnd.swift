@@ -10,6 +10,8 @@ package struct AudioEnd: ~Copyable {
   private let source: (inout MutableSpan<Int16>) -> Void
   private var heard = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
   private var body: [UInt8] = []
+  /// Ticks that the last visit has made already.
+  private var ticksAhead = 0
 
   /// - Parameter source: fills what it is given with the next samples, mono.
   package init(
@@ -21,15 +23,25 @@ package struct AudioEnd: ~Copyable {
     body.reserveCapacity(Self.room)
   }
 
-  /// Five milliseconds, both ways.
+  /// Five milliseconds, both ways, and ahead what the engine is certain of.
   package mutating func tick(
     _ machine: inout PeerMachine, _ call: CallID, now: Instant
   ) throws(OpusError) {
+    guard ticksAhead == 0 else {
+      ticksAhead -= 1
+      return
+    }
     try takeArrivals(&machine, call, now)
     engine.tick(now: now)
     Self.pull(from: &engine, into: &heard, now)
     let wanted = engine.wantedSampleCount
     if wanted > 0 { try capture(wanted) }
+    ticksAhead = engine.certainTickCount(hasSource: true)
+    for tick in 0..<ticksAhead {
+      let ahead = now + .milliseconds(Int64(5 * (tick + 1)))
+      engine.tick(now: ahead)
+      Self.pull(from: &engine, into: &heard, ahead)
+    }
     while let header = pollTransmit() {
       _ = machine.sendAudio(body.span, header, on: call, now: now)
     }
