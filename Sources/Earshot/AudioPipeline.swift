@@ -131,15 +131,15 @@ struct AudioPipeline: ~Copyable {
 
   /// The same without what has come meanwhile.
   private mutating func step(now: Instant, due: Instant) {
-    rings.sentClock.note(elapsed, at: due)
+    rings.sentClock.set(elapsed, at: due)
     elapsed &+= AudioFormat.pullNanoseconds
     engine.tick(now: now)
     engine.holdForPicture(rings.pictureHold.value)
     play(now: now)
     if let heard = engine.receiver.buffer.heardNanoseconds {
-      rings.heardClock.note(heard, at: due + Self.tickLength)
+      rings.heardClock.set(heard, at: due + Self.tickLength)
     }
-    if let change = engine.pollQualityChange() { tell(change) }
+    if let change = engine.pollQualityChange() { store(change) }
     if let arrivals {
       engine.drainRecording(atLeast: Self.drainedAtOnce) { arrivals.write($0) }
     }
@@ -181,7 +181,7 @@ struct AudioPipeline: ~Copyable {
     }
     let isSilenced = engine.isRemoteMuted || engine.isUnwanted
     if let note = watch.handlePull(engine.lastOperation, isSilenced: isSilenced, now: now) {
-      self.note(note)
+      append(note)
     }
     if let sink {
       SampleGain.apply(playbackVolume, to: &playoutSamples)
@@ -207,7 +207,7 @@ struct AudioPipeline: ~Copyable {
     let channels = source.channelCount
     if got < wanted {
       for index in (got * channels)..<(wanted * channels) { sourceSamples[index] = 0 }
-      if !hasSourceEnded { note(.sourceEnded) }
+      if !hasSourceEnded { append(.sourceEnded) }
       hasSourceEnded = true
     }
     Self.listen(to: sourceSamples, frameCount: wanted, channels: channels, with: &pitch)
@@ -259,12 +259,12 @@ struct AudioPipeline: ~Copyable {
     return numbers
   }
 
-  private mutating func note(_ note: AudioNote) {
+  private mutating func append(_ note: AudioNote) {
     rings.notes.withLock { $0.add(note) }
     hasToWake = true
   }
 
-  private mutating func tell(_ change: QualityChange) {
+  private mutating func store(_ change: QualityChange) {
     rings.qualityChange.withLock { $0 = change }
     hasToWake = true
   }

@@ -54,7 +54,7 @@ struct CallGrader: Sendable {
     } else if isSilent {
       grader.noteSilence()
     } else {
-      grader.take(window)
+      grader.addWindow(window)
     }
   }
 

@@ -18,14 +18,14 @@ struct DirectionGrader: Sendable {
   }
 
   private(set) var grade = LineGrade.unknown
-  private var loss = LossBelief()
+  private var loss = LossLevelFilter()
   private var betterCount = 0
 
   // MARK: - Inputs
 
   /// Something was to be measured; a window without packets says nothing of the loss.
-  mutating func take(_ window: Window) {
-    loss.take(expected: window.expected, lost: window.lost)
+  mutating func addWindow(_ window: Window) {
+    loss.addFates(expected: window.expected, lost: window.lost)
     guard loss.packetCount >= Self.leastPackets else { return }
     // What is not graded, or was down, has nothing to defend.
     guard grade != .unknown, grade != .down else {
@@ -61,7 +61,7 @@ struct DirectionGrader: Sendable {
 
   private mutating func forget(_ grade: LineGrade) {
     set(grade)
-    loss = LossBelief()
+    loss = LossLevelFilter()
   }
 
   /// Below that a share means nothing.

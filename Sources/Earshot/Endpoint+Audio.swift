@@ -76,7 +76,7 @@ extension Endpoint {
       publish(record.streams.handleAudioSent(now: SystemClock.now), of: callID)
     }
     tellQuality(callID, audio)
-    for note in audio.rings.notes.withLock({ $0.take() }) { take(note, of: callID) }
+    for note in audio.rings.notes.withLock({ $0.drain() }) { handle(note, of: callID) }
     for note in audio.rings.takeMixing() {
       publish(.callProgress(CallID(callID), CallProgress(note)))
       guard let told = note.told else { continue }
@@ -84,7 +84,7 @@ extension Endpoint {
     }
   }
 
-  private func take(_ note: AudioNote, of callID: Wire.CallID) {
+  private func handle(_ note: AudioNote, of callID: Wire.CallID) {
     guard let record = calls[callID] else { return }
     let now = SystemClock.now
     switch note {

@@ -15,7 +15,7 @@ struct LipBalance: Sendable {
   /// A picture was ready so much later than its sound was heard; negative: it had to wait.
   ///
   /// - Returns: the new hold, if it changes.
-  mutating func note(_ offset: Duration, now: Instant) -> Duration? {
+  mutating func recordOffset(_ offset: Duration, now: Instant) -> Duration? {
     let began = since ?? now
     since = began
     guard now >= began else { return nil }

@@ -12,7 +12,7 @@ final class MediaClock: Sendable {
   init(start: Instant) { origin = Atomic(Int64(clamping: start.nanoseconds)) }
 
   /// `media` nanoseconds of media time are reached at `moment`.
-  func note(_ media: Int64, at moment: Instant) {
+  func set(_ media: Int64, at moment: Instant) {
     origin.store(Int64(clamping: moment.nanoseconds) &- media, ordering: .relaxed)
     noted.store(moment.nanoseconds, ordering: .releasing)
   }

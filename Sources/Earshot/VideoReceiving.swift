@@ -128,7 +128,7 @@ struct VideoReceiving: ~Copyable {
       numbers.framesDecoded += 1
       if frame.isKeyFrame { numbers.keyFramesDecoded += 1 }
       if let offset = lip.offset(of: frame.mediaTime, now: now),
-        let hold = balance.note(offset, now: now)
+        let hold = balance.recordOffset(offset, now: now)
       {
         clocks.hold.set(hold.nanoseconds)
       }

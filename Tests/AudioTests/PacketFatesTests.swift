@@ -116,7 +116,7 @@ import Testing
     func note(_ length: Int64, isLost: Bool) {
       defer { step += length }
       if isLost { return }
-      _ = ledger.note(
+      _ = ledger.recordArrival(
         step: step, frameSteps: length, isPrimary: true, isMarked: false, arrival: step * 10_000_000
       )
     }
@@ -132,7 +132,7 @@ import Testing
     var ledger = FrameLedger()
     func note(_ steps: some Sequence<Int64>, isMarked: Bool = false) {
       for step in steps {
-        _ = ledger.note(
+        _ = ledger.recordArrival(
           step: step, frameSteps: 2, isPrimary: true, isMarked: isMarked,
           arrival: step * 10_000_000)
       }
@@ -157,7 +157,7 @@ import Testing
     var ledger = FrameLedger()
     func note(_ steps: some Sequence<Int64>, isMarked: Bool = false) {
       for step in steps {
-        _ = ledger.note(
+        _ = ledger.recordArrival(
           step: step, frameSteps: 2, isPrimary: true, isMarked: isMarked,
           arrival: step * 10_000_000)
       }
@@ -198,7 +198,7 @@ import Testing
         case 3 where random.next() % 100 == 0: ledger.restart()
         case 4 where random.next() % 20 == 0: ledger.noteUnsent(random.next() % 30)
         default:
-          _ = ledger.note(
+          _ = ledger.recordArrival(
             step: place, frameSteps: 1 + Int64(random.next() % 3), isPrimary: true,
             isMarked: random.next() % 20 == 0, arrival: Int64(turn) * 10_000_000)
         }

@@ -184,7 +184,7 @@ struct FrameLedgerTests {
     var ledger = FrameLedger()
     for number in 0..<200 where !isLost(number) {
       for (frame, isPrimary) in [(number, true), (number - 2, false)] where frame >= 0 {
-        let isFirst = ledger.note(
+        let isFirst = ledger.recordArrival(
           step: Int64(frame * 2), frameSteps: 2, isPrimary: isPrimary, isMarked: false,
           arrival: Int64(number) * 20_000_000)
         #expect(isFirst == (isPrimary || isLost(frame)))
@@ -205,7 +205,7 @@ struct FrameLedgerTests {
   @Test func `takes a late primary back from the lost, and no pause for a loss`() {
     var ledger = FrameLedger()
     func note(_ step: Int64, marked: Bool = false) {
-      _ = ledger.note(
+      _ = ledger.recordArrival(
         step: step, frameSteps: 2, isPrimary: true, isMarked: marked, arrival: step * 10_000_000)
     }
     for step in stride(from: Int64(0), to: 40, by: 2) where step != 10 { note(step) }
@@ -319,7 +319,7 @@ struct TimeStretchTests {
       packets.removeFirst()
       if number < 17 {
         var span = drain.mutableSpan
-        queue.take(frames: 960, into: &span)
+        queue.dequeue(frames: 960, into: &span)
       }
     }
     return queue
@@ -339,7 +339,7 @@ struct TimeStretchTests {
     #expect(queue.count == before - splice.jump)
     var output = [Int16](repeating: 0, count: queue.count)
     var span = output.mutableSpan
-    queue.take(frames: queue.count, into: &span)
+    queue.dequeue(frames: queue.count, into: &span)
     for (left, right) in zip(output, output.dropFirst()) {
       #expect(abs(Int(left) - Int(right)) < 350)
     }

@@ -16,7 +16,7 @@ struct QualityPartsTests {
       report.framesLost = UInt16(truncatingIfNeeded: lost)
       report.framesUnrepaired = UInt16(truncatingIfNeeded: lost / 2)
       report.jitterMilliseconds = 7
-      remote.take(report)
+      remote.handleReport(report)
     }
     #expect(remote.framesExpected == 150_000 && remote.framesLost == 15_000)
     #expect(remote.framesUnrepaired == 7500 && remote.reportsReceived == 300)
@@ -24,7 +24,7 @@ struct QualityPartsTests {
     // One that was overtaken.
     report.framesExpected &-= 700
     report.jitterMilliseconds = 99
-    remote.take(report)
+    remote.handleReport(report)
     #expect(remote.framesExpected == 150_000 && remote.jitterMilliseconds == 7)
   }
 
@@ -36,23 +36,23 @@ struct QualityPartsTests {
       for _ in 0..<(17 + 30) { output.append(1) }
     }
     var bytes = ReceivedBytes()
-    bytes.note(body.span, hasCopies: true)
+    bytes.addBody(body.span, hasCopies: true)
     #expect(bytes.primary == 30 && bytes.copies == 10 && bytes.retransmitted == 7)
-    bytes.note(body.span, hasCopies: false)
+    bytes.addBody(body.span, hasCopies: false)
     #expect(bytes.primary == 30 + UInt64(body.count) && bytes.copies == 10)
-    bytes.note(body.span.extracting(0..<3), hasCopies: true)
+    bytes.addBody(body.span.extracting(0..<3), hasCopies: true)
     #expect(bytes.primary == 30 + UInt64(body.count))
   }
 
   @Test func `measures how loud a sound is`() {
     var level = SoundLevel()
     let square = (0..<960).map { Int16($0 % 2 == 0 ? 16_384 : -16_384) }
-    level.note(square.span, frameCount: 480, channels: 2)
+    level.addSamples(square.span, frameCount: 480, channels: 2)
     #expect(level.level == 0.5 && level.seconds == 0.01 && abs(level.energy - 0.0025) < 1e-12)
-    level.note([Int16](repeating: 0, count: 480).span, frameCount: 480, channels: 1)
+    level.addSamples([Int16](repeating: 0, count: 480).span, frameCount: 480, channels: 1)
     #expect(level.level == 0 && level.seconds == 0.02)
     // More asked for than there is.
-    level.note([Int16]().span, frameCount: 480, channels: 1)
+    level.addSamples([Int16]().span, frameCount: 480, channels: 1)
     #expect(level.seconds == 0.02)
   }
 
@@ -71,7 +71,7 @@ struct QualityPartsTests {
     settings.frameLength = .milliseconds40
     let long = try EncodedStream(TestSignal.voice(seconds: 2), settings: settings)
     var buffer = try JitterBuffer(channels: 1)
-    var watch = SurroundingsWatch()
+    var watch = CallContext()
     watch.update(&buffer, leastRoundTripMilliseconds: nil)
     #expect(buffer.surroundings == QualitySurroundings())
     var media: UInt16 = 0

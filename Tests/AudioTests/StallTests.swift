@@ -3,13 +3,13 @@ import Testing
 
 @testable import Audio
 
-struct StallRhythmTests {
+struct PeriodicStallDetectorTests {
   static let millisecond: Int64 = 1_000_000
 
   /// Packets each 20 ms that stand still for `length` ms at each of `starts`, in ms; what is to be
   /// held at each of `times`, in ms.
   static func delays(length: Int64, starts: [Int64], at times: [Int64]) -> [Int64] {
-    var rhythm = StallRhythm()
+    var rhythm = PeriodicStallDetector()
     var found: [Int64] = []
     var next = 0
     for number in 0..<2000 {
@@ -46,8 +46,8 @@ struct StallRhythmTests {
   }
 
   /// A rhythm of five seconds, two stalls old, in which speech was heard with `delay` ms.
-  static func rhythm(heardAt delay: Int64) -> StallRhythm {
-    var rhythm = StallRhythm()
+  static func rhythm(heardAt delay: Int64) -> PeriodicStallDetector {
+    var rhythm = PeriodicStallDetector()
     for sent in stride(from: Int64(0), to: 12_000, by: 20) {
       let start: Int64? = sent >= 10_000 ? 10_000 : sent >= 5000 ? 5000 : nil
       let arrival = start.map { max(sent, $0 + 300) } ?? sent
@@ -73,7 +73,7 @@ struct StallRhythmTests {
   }
 
   @Test func `takes jitter for no stall`() {
-    var rhythm = StallRhythm()
+    var rhythm = PeriodicStallDetector()
     for number in 0..<500 {
       let lateness: Int64 = number % 10 == 0 ? 120 : 40
       _ = rhythm.record(

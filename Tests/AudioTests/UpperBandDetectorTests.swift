@@ -96,7 +96,7 @@ struct UpperBandDetectorTests {
   private static func says(_ samples: [Int16]) -> [Bool] {
     var detector = UpperBandDetector()
     return stride(from: 0, to: samples.count, by: 960).map {
-      detector.note(samples.span.extracting($0..<$0 + 960))
+      detector.addFrame(samples.span.extracting($0..<$0 + 960))
     }
   }
 

@@ -206,39 +206,57 @@ import Wire
   }
 
   /// Goal: while nothing is lost the media thread wakes for frames to send and for packets to
-  /// decode, 100 times a second; what is heard is what a visit every 5 ms gives, to the bit.
+  /// decode, 100 times a second; what is heard is what a visit every 5 ms gives, to the bit. There
+  /// are no copies: a report that leaves 5 ms later would end them one frame later.
   @Test func `wakes for what must be decided, and plays the same`() throws {
-    var pair = try PipelinePair.make()
+    var pair = try PipelinePair.make(usesCopies: false)
     pair.run(seconds: 4)
     let before = pair.receiverVisits
     pair.run(seconds: 4)
     #expect(pair.receiverVisits - before <= 4 * 100 + 4, "\(pair.receiverVisits - before)")
-    let engines = try Self.listen(seconds: 8) { _ in false }
+    var settings = AudioEngine.Settings()
+    settings.makesCopies = false
+    settings.encoder.usesForwardErrorCorrection = false
+    let engines = try Self.listen(settings, seconds: 8, isVisitedAlways: true) { _ in false }
     let heard = pair.ear.heard.withLock { $0 }
-    #expect(heard.count == 8 * 48_000 && heard.contains { abs(Int($0)) > 4000 })
-    #expect(engines.heard == heard)
+    #expect(heard.count >= 8 * 48_000 && heard.contains { abs(Int($0)) > 4000 })
+    #expect(engines.heard.prefix(8 * 48_000) == heard.prefix(8 * 48_000))
   }
 
-  /// Two engines on the line of `PipelinePair`, visited every 5 ms.
+  /// Two engines on the line of `PipelinePair`.
   private static func listen(
-    seconds: Int, isLost: (Int) -> Bool
+    _ settings: AudioEngine.Settings = AudioEngine.Settings(), seconds: Int,
+    isVisitedAlways: Bool = false, isLost: (Int) -> Bool
   ) throws -> (heard: [Int16], requested: UInt64, repaired: UInt64) {
-    var speaker = try AudioEngine(AudioEngine.Settings())
-    var listener = try AudioEngine(AudioEngine.Settings())
+    var speaker = try AudioEngine(settings)
+    var listener = try AudioEngine(settings)
     let tones = [Tone(), Tone()]
     var (heard, number): ([Int16], Int) = ([], 0)
     var queues: [[Body]] = [[], []]
+    var ahead = [0, 0]
     for tick in 1...(seconds * 200) {
       let now = UInt64(1_000_000_000 + tick * 5_000_000)
-      _ = try visit(&speaker, tones[0], queues[0], Instant(nanoseconds: now))
-      heard += try visit(&listener, tones[1], queues[1], Instant(nanoseconds: now + 3_000_000))
+      ahead = ahead.map { isVisitedAlways ? 0 : $0 - 1 }
+      if ahead[0] <= 0 {
+        let own = Instant(nanoseconds: now)
+        let visit = try visit(&speaker, tones[0], queues[0], own, isVisitedAlways)
+        ahead[0] = 1 + visit.ahead
+        queues[0] = []
+      }
+      if ahead[1] <= 0 {
+        let later = Instant(nanoseconds: now + 3_000_000)
+        let visit = try visit(&listener, tones[1], queues[1], later, isVisitedAlways)
+        ahead[1] = 1 + visit.ahead
+        queues[1] = []
+        heard += visit.samples
+      }
       let arrival = Instant(nanoseconds: now + 10_000_000)
-      queues[1] = poll(&speaker, arrival).filter { body in
+      queues[1] += poll(&speaker, arrival).filter { body in
         guard body.header.kind == .frame else { return true }
         number += 1
         return !isLost(number - 1)
       }
-      queues[0] = poll(&listener, arrival)
+      queues[0] += poll(&listener, arrival)
     }
     return (
       heard, listener.receiver.framesRequested, listener.receiver.framesRepairedByCopies
@@ -251,9 +269,11 @@ import Wire
     var arrival: Instant
   }
 
+  /// One visit, and what it does ahead, unless it is to do nothing so.
   private static func visit(
-    _ engine: inout AudioEngine, _ tone: Tone, _ arrived: [Body], _ now: Instant
-  ) throws -> [Int16] {
+    _ engine: inout AudioEngine, _ tone: Tone, _ arrived: [Body], _ now: Instant,
+    _ isAlone: Bool = false
+  ) throws -> (samples: [Int16], ahead: Int) {
     for body in arrived {
       try engine.receive(
         body.bytes.span, body.header, arrival: body.arrival,
@@ -262,13 +282,21 @@ import Wire
     engine.tick(now: now)
     var step = [Int16](repeating: 0, count: 240)
     pull(&engine, &step, now)
+    var samples = step
     let wanted = engine.wantedSampleCount
     if wanted > 0 {
-      var samples = [Int16](repeating: 0, count: wanted)
-      _ = tone.read(into: &samples, frameCount: wanted)
-      try engine.capture(samples.span, channels: 1)
+      var frame = [Int16](repeating: 0, count: wanted)
+      _ = tone.read(into: &frame, frameCount: wanted)
+      try engine.capture(frame.span, channels: 1)
     }
-    return step
+    let ahead = isAlone ? 0 : engine.certainTickCount(hasSource: true)
+    for tick in 0..<ahead {
+      let due = now + .milliseconds(5 * Int64(tick + 1))
+      engine.tick(now: due)
+      pull(&engine, &step, due)
+      samples += step
+    }
+    return (samples, ahead)
   }
 
   private static func pull(_ engine: inout AudioEngine, _ step: inout [Int16], _ now: Instant) {

@@ -303,8 +303,8 @@ import Video
   @Test func `notes that find no place are left out`() {
     var notes = AudioNotes()
     for _ in 0..<20 { notes.add(.sourceEnded) }
-    #expect(notes.take().count == 8)
-    #expect(notes.take().isEmpty)
+    #expect(notes.drain().count == 8)
+    #expect(notes.drain().isEmpty)
   }
 
   @Test func `a volume multiplies and is cut off at full scale`() {

@@ -54,7 +54,7 @@ import Testing
     for seed in 1...400 as ClosedRange<UInt64> {
       var grader = DirectionGrader()
       let found = Self.course(packets: packets, seed: seed) { window in
-        grader.take(window)
+        grader.addWindow(window)
         return grader.grade
       }
       right += found.right
@@ -76,33 +76,33 @@ import Testing
   @Test func `what becomes worse shows at once, and what becomes better after some reports`() {
     var grader = DirectionGrader()
     #expect(grader.grade == .unknown)
-    for _ in 0..<20 { grader.take(window()) }
+    for _ in 0..<20 { grader.addWindow(window()) }
     #expect(grader.grade == .excellent)
-    grader.take(window(lost: 12))
+    grader.addWindow(window(lost: 12))
     #expect(grader.grade == .bad, "the reports of before say nothing of this")
     var course: [LineGrade] = []
     for _ in 0..<8 {
-      grader.take(window())
+      grader.addWindow(window())
       course.append(grader.grade)
     }
     #expect(course.last == .excellent && course.first == .bad, "\(course)")
     #expect(zip(course, course.dropFirst()).allSatisfy { $0 >= $1 }, "\(course)")
-    grader.take(window(roundTrip: 450))
+    grader.addWindow(window(roundTrip: 450))
     #expect(grader.grade == .bad)
-    for _ in 0..<20 { grader.take(window(roundTrip: 395)) }
+    for _ in 0..<20 { grader.addWindow(window(roundTrip: 395)) }
     #expect(grader.grade == .bad, "within a seventh of a limit nothing improves")
-    for _ in 0..<4 { grader.take(window(roundTrip: 300)) }
+    for _ in 0..<4 { grader.addWindow(window(roundTrip: 300)) }
     #expect(grader.grade == .poor)
   }
 
   @Test func `silence is down, and what is heard again is graded at once`() {
     var grader = DirectionGrader()
-    grader.take(window())
+    grader.addWindow(window())
     grader.noteSilence()
     #expect(grader.grade == .down)
-    grader.take(window(0))
+    grader.addWindow(window(0))
     #expect(grader.grade == .down, "nothing is known yet")
-    grader.take(window(lost: 6))
+    grader.addWindow(window(lost: 6))
     #expect(grader.grade == .poor)
     grader.noteIdle()
     #expect(grader.grade == .unknown)
@@ -110,13 +110,13 @@ import Testing
 
   @Test func `few packets that all come are excellent after a while, and a rate counts`() {
     var grader = DirectionGrader()
-    grader.take(window(12, lost: 3))
+    grader.addWindow(window(12, lost: 3))
     #expect(grader.grade == .veryBad)
-    for _ in 0..<60 { grader.take(window(5)) }
+    for _ in 0..<60 { grader.addWindow(window(5)) }
     #expect(grader.grade <= .good)
-    grader.take(window(rate: 300_000))
+    grader.addWindow(window(rate: 300_000))
     #expect(grader.grade == .poor)
-    for _ in 0..<8 { grader.take(window()) }
+    for _ in 0..<8 { grader.addWindow(window()) }
     #expect(grader.grade == .excellent)
   }
 }

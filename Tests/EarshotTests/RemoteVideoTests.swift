@@ -118,7 +118,7 @@ import Video
   ) -> [Duration] {
     (0..<(seconds * 30)).compactMap { index in
       let now = Instant(nanoseconds: UInt64(second + 1) * 1_000_000_000)
-      return balance.note(.milliseconds(late), now: now + .milliseconds(index * 1000 / 30))
+      return balance.recordOffset(.milliseconds(late), now: now + .milliseconds(index * 1000 / 30))
     }
   }
 

@@ -159,7 +159,7 @@ import Video
     let way = try Way()
     for tick in 0..<60 {
       let media = Int64(tick) * 33_333_333 - 80_000_000
-      way.heardClock.note(media, at: way.now)
+      way.heardClock.set(media, at: way.now)
       way.step()
       // What became due before the next picture.
       while let next = way.receiving.run(now: way.now), next <= way.now {}
@@ -284,7 +284,7 @@ import Video
   @Test func `media time is told from one thread to the other`() {
     let clock = MediaClock(start: Instant(nanoseconds: 500))
     #expect(clock.lastNote == nil && clock.nanoseconds(at: Instant(nanoseconds: 700)) == 200)
-    clock.note(-30, at: Instant(nanoseconds: 1000))
+    clock.set(-30, at: Instant(nanoseconds: 1000))
     #expect(clock.nanoseconds(at: Instant(nanoseconds: 1100)) == 70)
     #expect(clock.lastNote?.media == -30)
     #expect(MediaClock.ticks(10_000_000) == 256)

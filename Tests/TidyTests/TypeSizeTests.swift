@@ -10,7 +10,6 @@ import Testing
 
   /// Stored properties of the types that have more.
   static let manyProperties = [
-    "Audio.JitterBuffer": 33,
     "Earshot.CallRecord": 29,
     "Earshot.CallStatistics.Inbound": 21,
     "Earshot.CallStatistics.VideoInbound": 29,
@@ -21,7 +20,6 @@ import Testing
 
   /// Lines of the types that have more.
   static let manyLines = [
-    "Audio.JitterBuffer": 840,
     "Earshot.Endpoint": 1670,
     "Peer.PeerMachine": 1850,
     "Rendezvous.RendezvousMachine": 1690,

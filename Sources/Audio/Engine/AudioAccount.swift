@@ -11,14 +11,14 @@ package struct AudioAccount: Sendable {
   package private(set) var pullNanoseconds = 0.0
   /// Why audio is bad; `nil` while it is not.
   package private(set) var cause: QualityChange.Cause?
-  private var watch = SurroundingsWatch()
+  private var context = CallContext()
   private var leastRoundTripMilliseconds: Int?
   private var pulls = 0
 
   package init() {}
 
   mutating func noteSource(_ samples: Span<Int16>, frameCount: Int, channels: Int) {
-    source.note(samples, frameCount: frameCount, channels: channels)
+    source.addSamples(samples, frameCount: frameCount, channels: channels)
   }
 
   mutating func notePull(nanoseconds: UInt64) {
@@ -32,11 +32,11 @@ package struct AudioAccount: Sendable {
 
   /// Takes the body of one AUDIO frame and its arrival, in nanoseconds.
   mutating func noteFrame(_ body: Span<UInt8>, _ frame: AudioMediaFrame, arrival: UInt64) {
-    bytes.note(body, hasCopies: frame.hasCopies)
-    watch.note(mediaTime: frame.mediaTime, arrival: arrival)
+    bytes.addBody(body, hasCopies: frame.hasCopies)
+    context.recordFrame(mediaTime: frame.mediaTime, arrival: arrival)
   }
 
-  mutating func noteReport(_ report: AudioReportFrame) { remote.take(report) }
+  mutating func noteReport(_ report: AudioReportFrame) { remote.handleReport(report) }
 
   mutating func noteCause(of change: QualityChange) { cause = change.cause }
 
@@ -44,11 +44,11 @@ package struct AudioAccount: Sendable {
   ///
   /// - Parameter peerHeard: when anything of the other side came last, in nanoseconds.
   mutating func informBuffer(_ buffer: inout JitterBuffer, peerHeard: UInt64) {
-    watch.followPackets(&buffer, peerHeard: peerHeard)
+    context.followPackets(&buffer, peerHeard: peerHeard)
     pulls += 1
     guard pulls >= Self.pullsBetweenUpdates else { return }
     pulls = 0
-    watch.update(&buffer, leastRoundTripMilliseconds: leastRoundTripMilliseconds)
+    context.update(&buffer, leastRoundTripMilliseconds: leastRoundTripMilliseconds)
   }
 
   /// A second.

@@ -93,7 +93,7 @@ internal import COpus
   ) throws(OpusError) -> Int {
     let frame = settings.frameLength.sampleCount
     guard samples.count == frame * settings.channels else { throw .badArgument(.encode) }
-    if settings.detectsUpperBand { try setUpperBand(upperBand.note(samples)) }
+    if settings.detectsUpperBand { try setUpperBand(upperBand.addFrame(samples)) }
     try set(OPUS_SET_BITRATE_REQUEST, sizes.encoderBitsPerSecond(unused: unused))
     let encoder = unsafe encoder
     let sizes = sizes

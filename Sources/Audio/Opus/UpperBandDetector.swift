@@ -26,16 +26,16 @@ package struct UpperBandDetector: Sendable, BitwiseCopyable {
   ///
   /// - Parameter samples: mono, whole steps of 10 ms; what is left over is not heard.
   /// - Returns: `isPresent`.
-  package mutating func note(_ samples: Span<Int16>) -> Bool {
+  package mutating func addFrame(_ samples: Span<Int16>) -> Bool {
     var start = 0
     while start + AudioFormat.stepSampleCount <= samples.count {
-      note(step: samples.extracting(start..<start + AudioFormat.stepSampleCount))
+      add(step: samples.extracting(start..<start + AudioFormat.stepSampleCount))
       start += AudioFormat.stepSampleCount
     }
     return isPresent
   }
 
-  private mutating func note(step samples: Span<Int16>) {
+  private mutating func add(step samples: Span<Int16>) {
     let (whole, upper) = meanSquares(samples)
     loudest = max(whole, loudest * Self.forgetting)
     guard whole > Self.silence else { return }

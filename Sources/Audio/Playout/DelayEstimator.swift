@@ -23,7 +23,7 @@ struct DelayEstimator: Sendable {
   private var path = LatenessHistory()
   private var recent = LatenessHistory()
   private var spells = LatenessSpells()
-  private var stalls = StallRhythm()
+  private var stalls = PeriodicStallDetector()
   /// When a frame came first in another packet than its own, and whether that was of late.
   private var lastRepair: Int64 = .min
   private var isRepairing = false

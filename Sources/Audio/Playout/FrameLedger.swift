@@ -100,7 +100,7 @@ struct FrameLedger: Sendable {
   ///   - isMarked: whether what lies before it was never sent.
   ///   - arrival: in nanoseconds.
   /// - Returns: whether it is the first version of its frame.
-  mutating func note(
+  mutating func recordArrival(
     step: Int64, frameSteps: Int64, isPrimary: Bool, isMarked: Bool, arrival: Int64
   ) -> Bool {
     turnPage(arrival)

@@ -6,7 +6,7 @@ extension JitterBuffer {
   ///
   /// Its count of 10 ms agrees with the packets' media time in the low 16 bits.
   package var heardNanoseconds: Int64? {
-    guard case .playing = phase, concealed == 0 else { return nil }
+    guard case .playing = phase, concealment.sampleCount == 0 else { return nil }
     return AudioFormat.nanoseconds(samples: nextTimestamp &- Int64(queue.count))
   }
 }

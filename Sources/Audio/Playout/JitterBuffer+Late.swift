@@ -19,11 +19,11 @@ extension JitterBuffer {
     let pull = AudioFormat.pullSampleCount
     let skipped = skipBacklog()
     let late = Int(clamping: AudioFormat.samples(nanoseconds: max(0, excess)))
-    let isCheap = passiveRun > 0 || estimator.isInsuring
-    let isStall = estimator.isInsuring && late >= Self.leastLeftOut
-    let wait = isStall ? min(late, concealed) : concealed
+    let isCheap = balance.passiveRun > 0 || arrivals.estimator.isInsuring
+    let isStall = arrivals.estimator.isInsuring && late >= Self.leastLeftOut
+    let wait = isStall ? min(late, concealment.sampleCount) : concealment.sampleCount
     let isShort = wait <= (isCheap ? Self.longCatchUp : Self.shortCatchUp)
-    var length = isShort ? min(late, concealed) / pull * pull : skipped
+    var length = isShort ? min(late, concealment.sampleCount) / pull * pull : skipped
     let offset = queue.count - spare
     guard let overlap = spare > 0 ? join : appendJoin() else { return false }
     decoder.restore()
@@ -36,13 +36,13 @@ extension JitterBuffer {
     length = max(0, min(length, queue.count - offset - made - overlap))
     if isShort, isOnset(from: offset + made, length) { length = 0 }
     queue.cut(made + length, at: offset, overlap: overlap)
-    endConcealment()
-    pullsSinceSplice = 0
+    concealment.end(&statistics)
+    balance.countSplice()
     return true
   }
 
   /// What the codec made up and no pull has played: it makes 10 ms at a time.
-  var unplayed: Int { min(queue.count, concealed) }
+  var unplayed: Int { min(queue.count, concealment.sampleCount) }
 
   /// Whether a packet that came late can go on now, before what was made up for it is over.
   var canReturn: Bool {
@@ -57,7 +57,7 @@ extension JitterBuffer {
   mutating func takeBack() -> Int {
     guard canReturn else { return 0 }
     let spare = unplayed
-    concealed -= spare
+    concealment.takeBack(spare)
     return spare
   }
 
@@ -74,8 +74,8 @@ extension JitterBuffer {
   /// Whether what would be left out is much louder than what was heard before it: then it is where
   /// a sound begins, which is missed more than a delay that is longer until the next pause.
   private func isOnset(from offset: Int, _ length: Int) -> Bool {
-    guard !estimator.isInsuring, length <= Self.longestOnset else { return false }
-    return queue.energy(from: offset, frames: length) > Self.muchLouder * levelBefore
+    guard !arrivals.estimator.isInsuring, length <= Self.longestOnset else { return false }
+    return queue.energy(from: offset, frames: length) > Self.muchLouder * concealment.levelBefore
   }
 
   /// After a stall that is longer than anyone would wait for: most of what it held up is left out,

@@ -14,8 +14,8 @@ extension JitterBuffer {
   ) -> PlayoutOperation {
     recording?.pull(now: Self.clamped(now))
     clock.tick(now: Self.clamped(now))
-    if certainPullCount == 0 { lastPull = Self.clamped(now) }
-    pullsSinceSplice = min(pullsSinceSplice + 1, Self.pullsUntilCalm)
+    if certainPullCount == 0 { arrivals.lastPull = Self.clamped(now) }
+    balance.countPull()
     var operation = PlayoutOperation.normal
     switch phase {
     case .idle:
@@ -29,9 +29,9 @@ extension JitterBuffer {
     case .playing: operation = fill()
     }
     let isQuiet = noise.threshold >= queue.energy(from: 0, frames: AudioFormat.pullSampleCount)
-    passiveBefore = isQuiet ? min(passiveBefore + AudioFormat.pullSampleCount, 1 << 40) : 0
-    queue.take(frames: AudioFormat.pullSampleCount, into: &output)
-    countConcealed()
+    balance.countHeard(isQuiet: isQuiet)
+    queue.dequeue(frames: AudioFormat.pullSampleCount, into: &output)
+    concealment.countPlayed(unplayed: unplayed, &statistics)
     if hasStarted { account(for: output) }
     return operation
   }
@@ -63,7 +63,7 @@ extension JitterBuffer {
 
   /// Decodes further, to see pauses come, while there is more delay than wanted.
   private mutating func lookAhead() {
-    guard surplus >= Self.worthLookingAhead, concealed == 0 else { return }
+    guard balance.surplus >= Self.worthLookingAhead, concealment.sampleCount == 0 else { return }
     while queue.count < Self.longestView, let first = packets.first,
       first.timestamp == nextTimestamp
     {
@@ -86,15 +86,10 @@ extension JitterBuffer {
     dropOutlived()
     let first = packets.first
     var situation = PlayoutSituation()
-    situation.concealed = concealed
+    situation.concealed = concealment.sampleCount
     situation.isMuted = fader.isSilent
     if let first, let last = packets.last {
-      situation.gap = Int(clamping: first.timestamp &- nextTimestamp)
-      situation.isAfterPause = first.isMarked
-      situation.packetSampleCount = first.packet.sampleCount
-      situation.carriesForwardErrorCorrection = first.packet.carriesForwardErrorCorrection
-      situation.excess = excess(of: first)
-      situation.bufferedSpan = last.end &- first.timestamp
+      situation.describe(first, last, from: nextTimestamp, excess: excess(of: first))
     }
     switch PlayoutDecision(situation) {
     case .decode:
@@ -117,7 +112,7 @@ extension JitterBuffer {
     let needed = clock.time &+ AudioFormat.nanoseconds(samples: Int64(whole))
     let media = AudioFormat.nanoseconds(samples: entry.timestamp)
     let early = earliness(of: queue.count / AudioFormat.pullSampleCount)
-    return needed &- media &- estimator.targetTransit &- early &- Self.margin
+    return needed &- media &- arrivals.estimator.targetTransit &- early &- Self.margin
   }
 
   /// How early the pull may come in which a packet is needed, `ahead` pulls from now, in
@@ -140,11 +135,11 @@ extension JitterBuffer {
 
   private mutating func decode(_ entry: PacketBuffer.Entry) -> PlayoutOperation {
     var excess = excess(of: entry)
-    let follows = concealed > 0
+    let follows = concealment.sampleCount > 0
     let spare = takeBack()
     excess &-= AudioFormat.nanoseconds(samples: Int64(spare))
     if follows, entry.timestamp == nextTimestamp {
-      statistics.delayedPacketOutageSamples += UInt64(concealed)
+      statistics.delayedPacketOutageSamples += UInt64(concealment.sampleCount)
     }
     let isLate = follows && entry.timestamp == nextTimestamp && !entry.isMarked
     passOver(until: entry.timestamp, isPause: entry.isMarked)
@@ -163,10 +158,11 @@ extension JitterBuffer {
     }
     packets.removeFirst()
     nextTimestamp = entry.timestamp &+ Int64(count)
-    endConcealment()
+    concealment.end(&statistics)
     lastPacketSampleCount = count
     record(entry, wait: ahead &- entry.arrival, count: count)
-    slack = excess &+ estimator.targetDelay &- estimator.usualLateness &+ Self.margin
+    arrivals.slack =
+      excess &+ arrivals.estimator.targetDelay &- arrivals.estimator.usualLateness &+ Self.margin
     return stretch(excess: excess, leftover: leftover, decoded: count, follows: follows)
       ?? (follows ? .merge : .normal)
   }
@@ -190,7 +186,7 @@ extension JitterBuffer {
         restoring: sampleCount, before: entry, of: packets, with: &decoder, through: &fader,
         noise: &background)
     else { return conceal() }
-    endConcealment()
+    concealment.end(&statistics)
     noteInBandRepair(entry.timestamp &- Int64(sampleCount))
     statistics.packetsRecoveredByForwardErrorCorrection += 1
     statistics.samplesRecoveredByForwardErrorCorrection += UInt64(count)
@@ -200,18 +196,18 @@ extension JitterBuffer {
   /// 10 ms: of less the codec makes something else than the beginning of more.
   private mutating func conceal() -> PlayoutOperation {
     let step = AudioFormat.stepSampleCount
-    if concealed == 0 {
+    if concealment.sampleCount == 0 {
       statistics.concealmentEvents += 1
-      levelBefore = queue.energy(from: queue.count - step, frames: step)
+      concealment.levelBefore = queue.energy(from: queue.count - step, frames: step)
       decoder.keep()
     }
-    let target = concealed >= Self.fadeAfterSampleCount ? 0 : Fader.full
+    let target = concealment.sampleCount >= Self.fadeAfterSampleCount ? 0 : Fader.full
     guard !fader.isSilent,
       let count = try? queue.append(  // A failure adds to `silentConcealedSamples`.
         concealing: step, with: &decoder, through: &fader, towards: target,
         noise: &background)
     else { return staySilent() }
-    tally(concealed: count)
+    concealment.add(count, &statistics)
     return .expand
   }
 
@@ -219,31 +215,8 @@ extension JitterBuffer {
     let pull = AudioFormat.pullSampleCount
     queue.append(noiseFrames: pull, from: &background)
     statistics.silentConcealedSamples += UInt64(pull)
-    tally(concealed: pull)
+    concealment.add(pull, &statistics)
     return .silence
-  }
-
-  private mutating func tally(concealed count: Int) {
-    if concealed < Self.interruption, concealed + count >= Self.interruption {
-      statistics.interruptionCount += 1
-      statistics.totalInterruptionSamples += UInt64(concealed)
-    }
-    concealed = min(concealed + count, 1 << 40)
-    if concealed >= Self.interruption { statistics.totalInterruptionSamples += UInt64(count) }
-  }
-
-  /// Counts what was made up when it is played: what comes late may take the place of the rest.
-  private mutating func countConcealed() {
-    let played = max(counted, concealed - unplayed)
-    statistics.concealedSamples += UInt64(played - counted)
-    counted = played
-  }
-
-  /// What was made up is played to its end.
-  mutating func endConcealment() {
-    statistics.concealedSamples += UInt64(max(0, concealed - counted))
-    concealed = 0
-    counted = 0
   }
 
   /// Moves the delay towards its target by a splice at the head of the queue, where that will not
@@ -254,88 +227,16 @@ extension JitterBuffer {
     let isPassive = noise.isPassive(energy: queue.energy(last: decoded))
     if isPassive, !follows { queue.teach(&background, frames: decoded) }
     if !isPassive {
-      estimator.noteSaid(delay: excess &+ estimator.targetDelay, count: decoded)
+      arrivals.estimator.noteSaid(delay: excess &+ arrivals.estimator.targetDelay, count: decoded)
     }
-    var situation = stretchSituation(excess: excess, leftover: leftover, decoded: decoded)
-    situation.isMerge = follows
-    passiveRun = isPassive ? min(passiveRun + decoded, 1 << 40) : 0
-    if surplus > 0, cutPause(excess: situation.excess) { return .accelerate }
-    situation.isPassive = isPassive
-    guard let wish = policy.decide(situation) else { return nil }
-    pullsSinceSplice = 0
-    guard
-      let splice = TimeStretch.bestSplice(
-        in: queue, wish.direction, shortest: wish.shortest, longest: wish.longest),
-      splice.correlation >= wish.leastCorrelation ?? -1
-    else { return nil }
-    queue.splice(jump: splice.jump, overlap: splice.overlap)
-    if splice.jump > 0 {
-      statistics.removedSamplesForAcceleration += UInt64(splice.jump)
-      surplus = max(0, surplus - splice.jump)
-      return .accelerate
-    }
-    // A pause may be over with the next packet: what is wanted more is put in at once.
-    let length = -splice.jump
-    var inserted = length
-    let wanted = isPassive ? min(-situation.excess, Self.mostPauseAtOnce) : 0
-    while inserted + length <= wanted, queue.hasRoom {
-      queue.splice(jump: splice.jump, overlap: splice.overlap)
-      inserted += length
-    }
-    statistics.insertedSamplesForDeceleration += UInt64(inserted)
-    return .preemptiveExpand
-  }
-
-  /// How the delay stands to its target, now and for how long.
-  private mutating func stretchSituation(
-    excess: Int64, leftover: Int, decoded: Int
-  ) -> StretchSituation {
-    var situation = StretchSituation()
-    situation.excess = Int(clamping: AudioFormat.samples(nanoseconds: excess))
     let ahead = leftover / AudioFormat.pullSampleCount
-    let change = earliness(of: ahead) &- earliness(of: ahead + 1)
-    situation.gainByOne = Int(clamping: AudioFormat.samples(nanoseconds: change))
-    situation.leftover = leftover % AudioFormat.pullSampleCount
-    situation.passiveRun = passiveRun
-    situation.pullsSinceLast = pullsSinceSplice
-    situation.mayWait = estimator.isInsuring
-    situation.target = Int(clamping: AudioFormat.samples(nanoseconds: estimator.targetDelay))
-    surplus = estimator.isStallNear(at: clock.time) ? 0 : policy.surplus(situation)
-    hasteSince = surplus >= StretchPolicy.noticeable ? min(hasteSince + 1, 1 << 40) : 0
-    situation.haste = hasteSince * decoded
-    shortage = policy.isShort(situation) ? min(shortage + decoded, 1 << 40) : 0
-    situation.shortage = shortage
-    return situation
-  }
-
-  /// How much of the surplus to cut from a pause. Where a path keeps time, a pull or little more is
-  /// cut in halves, the second once the delay has grown again, or a quarter of a minute later: so a
-  /// clock that drifts moves the delay by little more than a pull.
-  private func cuttable(excess: Int) -> Int {
-    let step = AudioFormat.pullSampleCount
-    let isCalm = estimator.targetDelay < AudioFormat.pullNanoseconds
-    guard isCalm, surplus < 2 * step else { return surplus }
-    let isDue = pullsSinceSplice >= (excess >= step / 2 ? Self.pullsBetween : Self.pullsUntilCalm)
-    return isDue ? min(surplus, step / 2) : 0
-  }
-
-  /// Shortens a pause, if one is in sight.
-  private mutating func cutPause(excess: Int) -> Bool {
-    guard surplus >= StretchPolicy.worthwhile,
-      let pause = Pause.longest(in: queue, threshold: noise.threshold)
-    else { return false }
-    // What was heard of the pause before counts to its length.
-    let before = pause.start == 0 ? passiveBefore : 0
-    let length = policy.cut(
-      pause: pause.count, before: before, surplus: cuttable(excess: excess),
-      mayWait: estimator.isInsuring)
-    guard length > 0 else { return false }
-    let overlap = min(480, (pause.count - length) / 2)
-    queue.cut(length, at: pause.start + (pause.count - length - overlap) / 2, overlap: overlap)
-    statistics.removedSamplesForAcceleration += UInt64(length)
-    surplus -= length
-    pullsSinceSplice = 0
-    return true
+    let measures = DelayBalance.Measures(
+      excess: excess, gainByOne: earliness(of: ahead) &- earliness(of: ahead + 1),
+      target: arrivals.estimator.targetDelay, leftover: leftover, decoded: decoded,
+      isPassive: isPassive, pauseThreshold: noise.threshold, isMerge: follows,
+      isInsuring: arrivals.estimator.isInsuring,
+      isStallNear: arrivals.estimator.isStallNear(at: clock.time))
+    return balance.adjust(&queue, measures, &statistics)
   }
 
   /// One second.
@@ -344,13 +245,6 @@ extension JitterBuffer {
   private static let fadeAfterSampleCount = 2880
   /// 3 ms for the way from the socket to the buffer.
   private static let margin: Int64 = 3_000_000
-  /// 150 ms.
-  private static let interruption = 7200
-  /// 60 ms.
-  private static let mostPauseAtOnce = 2880
-  /// Five seconds, and fifteen: no longer one is counted.
-  private static let pullsBetween = 1000
-  private static let pullsUntilCalm = 3000
   /// 30 ms.
   private static let worthLookingAhead = 1440
   /// 150 ms.

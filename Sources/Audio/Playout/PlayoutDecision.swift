@@ -34,6 +34,21 @@ struct PlayoutSituation: Sendable {
   var bufferedSpan: Int64 = 0
   /// Whether what lies before the first packet was never sent.
   var isAfterPause = false
+
+  /// - Parameters:
+  ///   - first: in the buffer, and `last`.
+  ///   - start: media time of what is wanted next, in samples.
+  ///   - excess: of `first`, in nanoseconds.
+  mutating func describe(
+    _ first: PacketBuffer.Entry, _ last: PacketBuffer.Entry, from start: Int64, excess: Int64
+  ) {
+    gap = Int(clamping: first.timestamp &- start)
+    isAfterPause = first.isMarked
+    packetSampleCount = first.packet.sampleCount
+    carriesForwardErrorCorrection = first.packet.carriesForwardErrorCorrection
+    self.excess = excess
+    bufferedSpan = last.end &- first.timestamp
+  }
 }
 
 /// What to do about it.

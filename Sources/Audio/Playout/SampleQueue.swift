@@ -103,7 +103,7 @@ struct SampleQueue: ~Copyable {
 
   /// Writes the next `frames` frames to the start of `output`, and silence where there are none.
   @_lifetime(output: copy output)
-  mutating func take(frames: Int, into output: inout MutableSpan<Int16>) {
+  mutating func dequeue(frames: Int, into output: inout MutableSpan<Int16>) {
     let given = min(frames, count)
     let first = start * channels
     for index in 0..<(given * channels) { output[index] = samples[first + index] }

@@ -210,7 +210,7 @@ package struct QualitySurroundings: Equatable, Sendable {
   package var mouthToEarMilliseconds = 0.0
   /// Whether the sender says that the path carries less than it would send.
   package var isBandwidthShort = false
-  /// Whether packets wait in a queue that has grown by and by (`QueueWatch`).
+  /// Whether packets wait in a queue that has grown by and by (`QueueGrowthDetector`).
   package var isQueueGrown = false
   /// Between arrivals (RFC 3550 §6.4.1).
   package var jitterMilliseconds = 0.0

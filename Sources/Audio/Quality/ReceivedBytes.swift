@@ -13,7 +13,7 @@ package struct ReceivedBytes: Equatable, Sendable {
   package init() {}
 
   /// Counts the body of one AUDIO frame; one that cannot be read counts nothing.
-  package mutating func note(_ body: Span<UInt8>, hasCopies: Bool) {
+  package mutating func addBody(_ body: Span<UInt8>, hasCopies: Bool) {
     let parts: AudioBody
     do throws(WireError) {
       parts = try AudioBody(body, hasCopies: hasCopies)

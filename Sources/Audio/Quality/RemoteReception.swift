@@ -17,7 +17,7 @@ package struct RemoteReception: Equatable, Sendable {
   package init() {}
 
   /// Takes one report; one that was overtaken is left out.
-  package mutating func take(_ report: AudioReportFrame) {
+  package mutating func handleReport(_ report: AudioReportFrame) {
     let expected = report.framesExpected &- UInt16(truncatingIfNeeded: framesExpected)
     guard expected < 0x8000 else { return }
     let lost = report.framesLost &- UInt16(truncatingIfNeeded: framesLost)

@@ -12,7 +12,7 @@ package struct SoundLevel: Equatable, Sendable {
   /// - Parameters:
   ///   - samples: interleaved; the first `frameCount` of each channel count.
   ///   - channels: 1 or 2.
-  package mutating func note(_ samples: Span<Int16>, frameCount: Int, channels: Int) {
+  package mutating func addSamples(_ samples: Span<Int16>, frameCount: Int, channels: Int) {
     let count = min(max(0, frameCount * channels), samples.count)
     guard count > 0 else { return }
     var sum: Int64 = 0

@@ -55,7 +55,7 @@ package struct AudioReceiver: ~Copyable {
       buffer.insert(
         body.bytes(at: parts.primary), mediaTime: frame.mediaTime, arrival: arrival,
         origin: .primary, isMarked: frame.isMarked)
-      parities.note(body.bytes(at: parts.primary), mediaTime: frame.mediaTime)
+      parities.addFrame(body.bytes(at: parts.primary), mediaTime: frame.mediaTime)
     }
     holdForCopies(parts, now: arrival)
     for index in 0..<parts.copyCount {
@@ -128,7 +128,7 @@ package struct AudioReceiver: ~Copyable {
       return
     case .other, .unsentCount: return
     }
-    if copy.coding != .lowRate { parities.note(payload, mediaTime: mediaTime) }
+    if copy.coding != .lowRate { parities.addFrame(payload, mediaTime: mediaTime) }
     if missing.noteRepair(mediaTime: mediaTime) {
       if copy.coding == .retransmission {
         framesRepairedByRetransmissions += 1
@@ -154,7 +154,9 @@ package struct AudioReceiver: ~Copyable {
   /// The report that is due; `nil` for none. One follows the first loss at once; then they go every
   /// 200 ms while there is loss, and every second after ten seconds without any.
   package mutating func pollReport(now: Instant) -> AudioReportFrame? {
-    let counts = (expected: buffer.framesExpected, lost: buffer.framesLost)
+    let counts = (
+      expected: buffer.arrivals.ledger.framesExpected, lost: buffer.arrivals.ledger.framesLost
+    )
     guard counts.expected > 0 else { return nil }
     guard let last = lastReport else { return makeReport(buffer.report, now) }
     let isLossNew = counts.lost > last.lost

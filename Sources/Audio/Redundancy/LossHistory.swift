@@ -38,7 +38,7 @@ package struct LossHistory: Sendable {
   /// Takes a report; one that is older than the newest changes nothing.
   ///
   /// - Returns: what it added.
-  package mutating func note(_ report: AudioReportFrame, now: Instant) -> Share {
+  package mutating func appendReport(_ report: AudioReportFrame, now: Instant) -> Share {
     guard let newest else {
       self.newest = report
       var share = Share()

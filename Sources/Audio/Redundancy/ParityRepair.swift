@@ -42,7 +42,7 @@ struct ParityRepair: Sendable {
     repeating: 0, count: (Self.frameCapacity + Self.parityCapacity) * Self.slotByteCount)
 
   /// Remembers a frame, whose packet is exactly as it was first sent.
-  mutating func note(_ payload: Span<UInt8>, mediaTime: UInt16) {
+  mutating func addFrame(_ payload: Span<UInt8>, mediaTime: UInt16) {
     guard !payload.isEmpty, payload.count <= Self.slotByteCount, slot(mediaTime) == nil else {
       return
     }

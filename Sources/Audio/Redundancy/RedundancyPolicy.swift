@@ -93,7 +93,7 @@ package struct RedundancyPolicy: Sendable {
   package mutating func handle(
     _ report: AudioReportFrame, roundTrip: RoundTrip?, allowedWireBitrate: Int? = nil, now: Instant
   ) -> Bool {
-    let share = history.note(report, now: now)
+    let share = history.appendReport(report, now: now)
     if share.lost > 0 { lastLoss = now }
     firstReport = firstReport ?? now
     adaptRate(share, roundTrip, now)

@@ -23,7 +23,7 @@ struct AudioNotes: Sendable {
     count += 1
   }
 
-  mutating func take() -> [AudioNote] {
+  mutating func drain() -> [AudioNote] {
     guard count > 0 else { return [] }
     defer { count = 0 }
     return (0..<count).map { waiting[$0] }

@@ -52,7 +52,7 @@ import Testing
         continue
       }
       let packet = packets[number]
-      repair.note(packet.span, mediaTime: times[3])
+      repair.addFrame(packet.span, mediaTime: times[3])
       if number >= 3 {
         Self.add((times[2], packets[number - 1]), (times[0], packets[number - 3]), to: &repair)
       }
@@ -70,7 +70,7 @@ import Testing
     let packets = (0..<6).map { Self.packet(7 * $0, &random) }
     var repair = ParityRepair()
     let first = packets[0]
-    repair.note(first.span, mediaTime: 0)
+    repair.addFrame(first.span, mediaTime: 0)
     Self.add((2, packets[1]), (4, packets[2]), to: &repair)
     #expect(Self.drain(&repair).isEmpty)
     Self.add((4, packets[2]), (0, packets[0]), to: &repair)
@@ -87,10 +87,10 @@ import Testing
       Self.add((2, packets[1]), (4, packets[2]), to: &repair)
       for number in 0..<others {
         let packet = packets[3 + number]
-        repair.note(packet.span, mediaTime: UInt16(6 + 2 * number))
+        repair.addFrame(packet.span, mediaTime: UInt16(6 + 2 * number))
       }
       let late = packets[1]
-      repair.note(late.span, mediaTime: 2)
+      repair.addFrame(late.span, mediaTime: 2)
       #expect(Self.drain(&repair) == (isKept ? [4: packets[2]] : [:]))
     }
   }
@@ -98,7 +98,7 @@ import Testing
   @Test func `lengths that cannot be give nothing`() {
     var repair = ParityRepair()
     let packet = [UInt8](repeating: 3, count: 80)
-    repair.note(packet.span, mediaTime: 0)
+    repair.addFrame(packet.span, mediaTime: 0)
     for sum in [80, 0x8000, 0xFFFF, 80 ^ 81] as [UInt16] {
       repair.add(packet.span, lengthSum: sum, of: 2, and: 0)
       #expect(Self.drain(&repair).isEmpty)

@@ -204,16 +204,16 @@ import Wire
     report.framesExpected = 65_530
     report.framesLost = 65_535
     var now = Instant(nanoseconds: 1_000_000_000)
-    _ = history.note(report, now: now)
+    _ = history.appendReport(report, now: now)
     report.framesExpected &+= 20
     report.framesLost &+= 4
     now = now + .seconds(1)
-    let share = history.note(report, now: now)
+    let share = history.appendReport(report, now: now)
     #expect(share.expected == 20 && share.lost == 4)
-    let repeated = history.note(report, now: now)
+    let repeated = history.appendReport(report, now: now)
     #expect(repeated.expected == 0)
     report.framesExpected &-= 20
-    #expect(history.note(report, now: now).expected == 0)
+    #expect(history.appendReport(report, now: now).expected == 0)
     #expect(history.recent(frames: 100, within: 5_000_000_000, now: now).lost == 4)
   }
 }

@@ -3,7 +3,7 @@
 /// A queue grows by a little with each packet, and stays. What jitter and stalls delay comes in one
 /// leap and is caught up; another path is one leap that stays. So of each packet at most 40 ms
 /// count as growth, and whatever is caught up counts in full.
-package struct QueueWatch: Sendable, BitwiseCopyable {
+package struct QueueGrowthDetector: Sendable, BitwiseCopyable {
   /// Whether packets have waited 80 ms and more, for four tenths of a second, in a queue that grew.
   package private(set) var isGrown = false
 
@@ -16,13 +16,13 @@ package struct QueueWatch: Sendable, BitwiseCopyable {
   package init() {}
 
   /// Takes the arrival of a frame, in nanoseconds; what was overtaken does not count.
-  package mutating func note(mediaTime: UInt16, arrival: UInt64) {
+  package mutating func recordFrame(mediaTime: UInt16, arrival: UInt64) {
     guard let last = newest else {
       newest = (mediaTime, arrival)
       return
     }
     guard arrival < last.arrival &+ Self.memory else {
-      self = QueueWatch()
+      self = QueueGrowthDetector()
       newest = (mediaTime, arrival)
       return
     }

@@ -2,18 +2,18 @@ import Audio
 import Primitives
 import Testing
 
-struct QueueWatchTests {
+struct QueueGrowthDetectorTests {
   /// Frames of 20 ms, each `delay` (ns) after it was sent.
   ///
   /// - Returns: how many frames arrived while a queue was said to have grown.
   private static func grown(_ count: Int, delay: (Int) -> Int64) -> Int {
-    var watch = QueueWatch()
+    var watch = QueueGrowthDetector()
     var frames = 0
     var latest: UInt64 = 0
     for number in 0..<count {
       let sent = 1_000_000_000 + UInt64(number) * 20_000_000
       latest = max(latest, sent + UInt64(max(0, delay(number))))
-      watch.note(mediaTime: UInt16(truncatingIfNeeded: 65_000 + number * 2), arrival: latest)
+      watch.recordFrame(mediaTime: UInt16(truncatingIfNeeded: 65_000 + number * 2), arrival: latest)
       if watch.isGrown { frames += 1 }
     }
     return frames
@@ -34,9 +34,9 @@ struct QueueWatchTests {
   /// Media time wraps in a silence of that length; the queue of before is not one of now.
   @Test(arguments: [10, 400, 655, 1200] as [UInt64])
   func `a queue is seen after a long silence, and not because of it`(seconds: UInt64) {
-    var watch = QueueWatch()
+    var watch = QueueGrowthDetector()
     func note(_ number: UInt64, _ delay: UInt64) {
-      watch.note(
+      watch.recordFrame(
         mediaTime: UInt16(truncatingIfNeeded: number * 2),
         arrival: 1_000_000_000 + number * 20_000_000 + delay)
     }
@@ -57,10 +57,10 @@ struct QueueWatchTests {
         percentile95: percentile * 1_000_000, seed: seed, count: 3000)
       #expect(Self.grown(3000) { delays[$0] } == 0, "EARSHOT_SEED=\(seed)")
       // As they come, some overtaken.
-      var watch = QueueWatch()
+      var watch = QueueGrowthDetector()
       let order = delays.indices.map { (number: $0, time: Int64($0) * 20_000_000 + delays[$0]) }
       for (number, time) in order.sorted(by: { $0.time < $1.time }) {
-        watch.note(mediaTime: UInt16(number * 2), arrival: UInt64(time))
+        watch.recordFrame(mediaTime: UInt16(number * 2), arrival: UInt64(time))
         #expect(!watch.isGrown, "EARSHOT_SEED=\(seed)")
       }
     }
@@ -75,9 +75,9 @@ struct QueueWatchTests {
 
   @Test func `bears what never was`() {
     var random = RandomSource(seed: 5)
-    var watch = QueueWatch()
+    var watch = QueueGrowthDetector()
     for _ in 0..<20_000 {
-      watch.note(
+      watch.recordFrame(
         mediaTime: UInt16(random.unit() * 65_535),
         arrival: UInt64(random.unit() * (random.unit() < 0.5 ? 1.8e19 : 1e10)))
     }

@@ -1,16 +1,16 @@
 /// Keeps `JitterBuffer.surroundings` true while a call runs: the delay from mouth to ear of late,
 /// and whether the sender seems to save bandwidth.
-package struct SurroundingsWatch: Sendable {
+package struct CallContext: Sendable {
   private var counted: (records: UInt64, sum: UInt64) = (0, 0)
   private var shortestFrame = Int.max
-  private var queue = QueueWatch()
+  private var queue = QueueGrowthDetector()
   private var lastArrival: UInt64 = 0
 
   package init() {}
 
   /// Takes the arrival of a frame, in nanoseconds.
-  package mutating func note(mediaTime: UInt16, arrival: UInt64) {
-    queue.note(mediaTime: mediaTime, arrival: arrival)
+  package mutating func recordFrame(mediaTime: UInt16, arrival: UInt64) {
+    queue.recordFrame(mediaTime: mediaTime, arrival: arrival)
     lastArrival = max(lastArrival, arrival)
   }
 

@@ -7,7 +7,7 @@ internal import LastMile
 /// A hundred packets that lost two may well be of a line that loses one or four of a hundred.
 /// Counting every report for itself moves the grade across a limit and back; a mean over many
 /// reports hides a change. This does neither (a hidden Markov model's forward probabilities).
-struct LossBelief: Sendable {
+struct LossLevelFilter: Sendable {
   private var chances = InlineArray<18, Double>(repeating: 1 / 18)
   /// Packets that it rests on.
   private(set) var packetCount: UInt64 = 0
@@ -15,7 +15,7 @@ struct LossBelief: Sendable {
   init() {}
 
   /// Takes the fates of the packets since the last time.
-  mutating func take(expected: UInt64, lost: UInt64) {
+  mutating func addFates(expected: UInt64, lost: UInt64) {
     guard expected > 0 else { return }
     packetCount += expected
     let lost = Double(min(lost, expected))

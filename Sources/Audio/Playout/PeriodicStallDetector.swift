@@ -5,7 +5,7 @@
 /// longer one is a mishap that is not paid for twice. From the second on, the delay that would have
 /// hidden the stall is wanted where the next is due, and a part of it all the time. The whole is
 /// not asked for while more than half of what was said has been heard so late.
-struct StallRhythm: Sendable {
+struct PeriodicStallDetector: Sendable {
   /// When the last stall began, in nanoseconds; `.min` while there is none to remember.
   private var last: Int64 = .min
   /// From the one before the last to the last; 0 while that one is alone.
@@ -35,7 +35,7 @@ struct StallRhythm: Sendable {
     lastArrival = max(lastArrival, arrival)
     if last != .min, arrival &- last > Self.patience(interval) { last = .min }
     if lateness >= max(Self.shortest, 4 &* usual), gap >= Self.shortest {
-      note(lateness, began: arrival &- lateness)
+      recordStall(lateness, began: arrival &- lateness)
       thaw = arrival
       return true
     }
@@ -54,7 +54,7 @@ struct StallRhythm: Sendable {
 
   private var isOftenLate: Bool { 2 * saidLate > said }
 
-  private mutating func note(_ lateness: Int64, began: Int64) {
+  private mutating func recordStall(_ lateness: Int64, began: Int64) {
     interval = last == .min ? 0 : max(began &- last, 1)
     if last == .min { (said, saidLate) = (0, 0) }
     depth = last == .min ? lateness : max(lateness, depth / 4 * 3)
