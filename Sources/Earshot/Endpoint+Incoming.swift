@@ -36,14 +36,7 @@ extension Endpoint {
   func announce(_ record: CallRecord, _ callID: Wire.CallID) {
     guard let heldBack = record.heldBack else { return }
     record.heldBack = nil
-    if let peer = record.peer, let name = record.peerName.flatMap({ PeerName($0) }) {
-      record.trust = known.trust(in: peer, at: .name(name))
-    }
-    if record.trust == .new, let peer = record.peer, let name = known.name(of: peer) {
-      // Pinned by another name than it claims, or than it has none of: that one is right.
-      record.peerName = name.description
-      record.trust = known.trust(in: peer, at: .name(name))
-    }
+    record.recognize(by: known)
     if record.trust == .changed {
       refuseChanged(callID)
     } else if let peer = record.peer {
@@ -152,6 +145,20 @@ extension Endpoint {
           callID, .declined, text: farewell.reason, userExtension: farewell.words, now: now)
       }
     }
+  }
+}
+
+extension CallRecord {
+  /// What the caller's name is worth here. Who is pinned by another name than it claims, or has
+  /// none, has that one.
+  fileprivate func recognize(by known: KnownIdentities) {
+    guard let peer else { return }
+    if let name = peerName.flatMap({ PeerName($0) }) {
+      trust = known.trust(in: peer, at: .name(name))
+    }
+    guard trust == .new, let name = known.name(of: peer) else { return }
+    peerName = name.description
+    trust = known.trust(in: peer, at: .name(name))
   }
 }
 

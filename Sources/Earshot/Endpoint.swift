@@ -175,7 +175,8 @@ public actor Endpoint {
 
   // MARK: - Calls
 
-  /// Invites somebody by name, by ID or by contact card. Returns at once; what comes of it is told by events.
+  /// Invites somebody by name, by ID or by contact card. Returns at once; what comes of it is told
+  /// by events.
   ///
   /// Where that one's own call rings here in this moment, it is accepted instead, and is the call
   /// that is returned.

@@ -89,7 +89,7 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
   }
 
   /// The owner has taken a message.
-  mutating func take(_ byteCount: UInt32) {
+  mutating func countTaken(_ byteCount: UInt32) {
     untaken &-= byteCount
     raise()
   }

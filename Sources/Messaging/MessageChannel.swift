@@ -106,7 +106,7 @@ package struct MessageChannel: Sendable {
     let event = events[polled]
     polled += 1
     if case .received(_, let bytes) = event {
-      receiver.credit.take(UInt32(clamping: bytes.count))
+      receiver.credit.countTaken(UInt32(clamping: bytes.count))
     }
     if polled == events.count {
       events.removeAll()

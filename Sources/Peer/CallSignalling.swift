@@ -90,7 +90,7 @@ struct CallSignalling: ~Copyable {
     case .invite: return inviteBody
     case .ringing: return ringingBody
     case .accept, .reject: return answerBody.isEmpty ? nil : answerBody
-    case .cancel(let reason): 
+    case .cancel(let reason):
       return authenticated(.cancel(reason, presence: program), complete)
     case .timeout(let reason): return authenticated(.timeout(reason, presence: program))
     case .receipt(let type): return authenticated(.receipt(of: type, presence: program))

@@ -77,10 +77,11 @@ extension SignalBody {
     guard let sealed = words, link.words.theirEnding == nil else { return }
     let head = headOfWords
     do throws(CryptographyError) {
+      let (bytes, nonce) = (sealed.sealed.span, sealed.nonce.span)
       let plain =
         type == .hangUp
-        ? try link.path.roaming.openWords(sealed.sealed.span, head: head.span, nonce: sealed.nonce.span)
-        : try link.signalling.ring?.openDetails(sealed.sealed.span, head: head.span, nonce: sealed.nonce.span)
+        ? try link.path.roaming.openWords(bytes, head: head.span, nonce: nonce)
+        : try link.signalling.ring?.openDetails(bytes, head: head.span, nonce: nonce)
       link.words.theirEnding = plain.flatMap { EndingWords.userExtension(in: $0.span) }
     } catch {
       return  // The end counts without them.

@@ -12,7 +12,7 @@ package struct Uplink: Sendable {
   /// The standing queue, as each report found it.
   private(set) var queueDelays = DurationHistogram()
   private(set) var losses = LossPattern()
-  /// What the endpoint's other links leave this one of the uplink: bit/s (`PeerMachine+Sharing`).
+  /// What the endpoint's other links leave this one of the uplink: bit/s (`UplinkSharing`).
   package var share = Double.infinity {
     didSet { if share != oldValue { setGate() } }
   }

@@ -47,7 +47,9 @@ enum Rehearsal {
   }
 
   private static func firstGrade(of endpoint: Endpoint) async throws -> LineReport? {
-    for await report in try await endpoint.watchLine(each: LineWatch.leastInterval) { return report }
+    for await report in try await endpoint.watchLine(each: LineWatch.leastInterval) {
+      return report
+    }
     return nil
   }
 

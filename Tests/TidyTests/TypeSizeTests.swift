@@ -20,6 +20,7 @@ import Testing
 
   /// Lines of the types that have more.
   static let manyLines = [
+    "Calling.CallLedger": 610,
     "Earshot.Endpoint": 1670,
     "Peer.PeerMachine": 1850,
     "Rendezvous.RendezvousMachine": 1690,

@@ -44,7 +44,7 @@ package final class JSONLines {
   /// Whether there may be one more line of what a peer did, which it can do without end: nobody
   /// else may fill a disk. Where lines were left out, says first how many.
   package func admitsPeersLine() -> Bool {
-    guard !outputs.isEmpty, allowance.take(now: now()) else { return false }
+    guard !outputs.isEmpty, allowance.spend(now: now()) else { return false }
     if let count = allowance.takeLeftOut() {
       write("event") { object in
         object.add("name", "eventsLeftOut")
@@ -76,7 +76,7 @@ struct PeersAllowance: Sendable {
   private var leftOut = 0
 
   /// Whether one more is allowed; it is counted either way.
-  mutating func take(now: Instant) -> Bool {
+  mutating func spend(now: Instant) -> Bool {
     let due = max(wholeAt, now.nanoseconds) + Self.interval
     guard due <= now.nanoseconds + Self.burst * Self.interval else {
       leftOut += 1

@@ -10,8 +10,8 @@ package import Primitives
 /// set.
 ///
 /// Belongs to the loop's thread. Not specialised for the machine (bodies of `package` generics stay
-/// in their module): that costs one indirect call for a datagram that comes, some nanoseconds beside
-/// the kernel's hundreds, because batches are passed to static functions whole.
+/// in their module): that costs one indirect call for a datagram that comes, some nanoseconds
+/// beside the kernel's hundreds, because batches are passed to static functions whole.
 package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
   private var machine: Machine
   private var outlet: SocketOutlet

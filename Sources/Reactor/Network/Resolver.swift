@@ -34,18 +34,18 @@ package enum Resolver {
       do throws(ReactorError) {
         // None of them is joined: each ends with its answer.
         _ = try startThread(named: "earshot-resolve") {
-          first.take(Answer { () throws(ReactorError) in try ask(AF_UNSPEC) })
+          first.give(Answer { () throws(ReactorError) in try ask(AF_UNSPEC) })
         }
         for family in [AF_INET, AF_INET6] {
           _ = try startThread(named: "earshot-resolve") {
             usleep(UInt32(clamping: patience.nanoseconds / 1000))
             // That there is none of this family is no answer.
             let answer = first.isTaken ? nil : try? ask(family)
-            if let answer { first.take(.success(answer)) }
+            if let answer { first.give(.success(answer)) }
           }
         }
       } catch {
-        first.take(.failure(error))
+        first.give(.failure(error))
       }
     }
     return try answer.get()
@@ -61,7 +61,7 @@ package enum Resolver {
 
     var isTaken: Bool { waiting.withLock { $0 == nil } }
 
-    func take(_ answer: Answer) {
+    func give(_ answer: Answer) {
       waiting.withLock { $0.take() }?.resume(returning: answer)
     }
   }
