@@ -126,7 +126,7 @@ struct PresenceTests {
     #expect(alice.isRegistered)
   }
 
-  @Test func `one that was not heard for more than a period gives way, and a guest at once`() {
+  @Test func `one that was not heard for three periods gives way, and a guest at once`() {
     var programs: [TestClient] = []
     for number in UInt8(1)...8 {
       programs.append(bob(number, number == 8 ? .guest : .answering))

@@ -10,7 +10,7 @@ struct RegistrationTests {
     server.join(alice, name: "alice")
     #expect(alice.response?.status == .nameGranted)
     #expect(alice.response?.seenAddress == alice.address)
-    #expect(alice.response?.life == 3600 && alice.response?.period == 20)
+    #expect(alice.response?.life == 3600 && alice.response?.period == 6)
     #expect(alice.response?.boot == 5)
     #expect(alice.pongs == [PongFrame(token: 7, observed: alice.address)])
     #expect(server.gauges.clients == 1)

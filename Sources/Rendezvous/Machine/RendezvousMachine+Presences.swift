@@ -62,10 +62,10 @@ extension RendezvousMachine {
     if let oldest { close(oldest, .limits, .crowdedOut, now: now) }
   }
 
-  /// One that should have been heard since is probably dead; and a guest, which is not called, is
-  /// worth less than a program that is.
+  /// One of which three PINGs in a row should have been heard since is probably dead; and a guest,
+  /// which is not called, is worth less than a program that is.
   private func mayGiveWay(_ slot: UInt32, to kind: PresenceKind, now: Instant) -> Bool {
-    let overdue = UInt16(clamping: limits.period.milliseconds / 1000) &+ 2
+    let overdue = UInt16(clamping: limits.period.milliseconds * 3 / 1000) &+ 2
     return registry[slot].silence(now: now) > overdue
       || (kind.isInvited && registry[slot].presence.kind == .guest)
   }
