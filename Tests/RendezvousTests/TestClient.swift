@@ -282,6 +282,7 @@ final class TestClient {
         if let message = try? RendezvousMessage(parsing: bytes.span) { messages.append(message) }
       case .delivered(let tag): delivered.append(tag)
       case .failed(let tag): failed.append(tag)
+      case .missed: break
       }
     }
   }
