@@ -47,7 +47,9 @@ struct DoctorTests {
     #expect(relayed.plan.relayAuthorities == "f.pem")
     #expect(try command("").plan.mapsPort && !command("--no-port-mapping").plan.mapsPort)
     let five = String(repeating: "--rendezvous a:1 ", count: 5)
-    let wrong = ["--rendezvous a:0", "--bind x", "bob", "--rendevous a:1", "--long", "--turn turn:a"]
+    let wrong = [
+      "--rendezvous a:0", "--bind x", "bob", "--rendevous a:1", "--long", "--turn turn:a",
+    ]
     for words in [five] + wrong {
       #expect(throws: UsageError.self) { try command(words) }
     }
