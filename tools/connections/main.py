@@ -3,6 +3,7 @@
 import sys
 import time
 
+import crowd
 import endurance
 import ports
 import relayed
@@ -28,6 +29,7 @@ WHOLE = {
     "relays": lambda: relayed.relays(TRANSLATORS),
     "sizes": lambda: sizes.sizes([1472, 1300, 1200, 1199, 1000, 548], [1199, 1000, 700, 576]),
     "doctor": lambda: verdicts.verdicts(list(verdicts.KNOWN), long=True),
+    "crowd": lambda: crowd.crowd(200, [0, 2, 30]),
 }
 ABSENT = [("none", "none"), ("port", "port")]
 ABSENT_RELAYED = [("symmetric", "symmetric"), ("udpblock", "symmetric")]
@@ -49,6 +51,7 @@ QUICK = {
     "relays": lambda: relayed.relays(["symmetric", "udpblock"]),
     "sizes": lambda: sizes.sizes([1000], [700]),
     "doctor": lambda: verdicts.verdicts(["port", "symmetric", "full, hairpin"], long=False),
+    "crowd": lambda: crowd.crowd(20, [2]),
     "endurance": lambda: endurance.endurance(3, 1),
 }
 
