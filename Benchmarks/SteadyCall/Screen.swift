@@ -5,7 +5,7 @@ import Video
 final class Screen: VideoSource, @unchecked Sendable {
   // Sendable: the video's thread alone reads.
   let framesPerSecond = 30.0
-  private let picture = TestPicture(VideoLadder.rungs[0].box)
+  private let picture = TestPicture(VideoLadder.usual.box)
   private var number: UInt16 = 0
 
   func read(into picture: inout VideoPicture, at mediaTime: Duration) -> VideoSupply {

@@ -21,7 +21,7 @@ enum CodecSpeed {
     var scaler = PictureScaler()
     let source = TestPicture(size)
     var picture = I420Picture(size)
-    let original = I420Picture(VideoLadder.rungs[0].box)
+    let original = I420Picture(VideoLadder.usual.box)
     var scaled = I420Picture(size)
     var decoded = picture
     var bytes: [UInt8] = []

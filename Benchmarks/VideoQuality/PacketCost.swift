@@ -49,7 +49,7 @@ enum PacketCost {
       let place = pattern.place(isKeyFrame: packetCount == 0)
       pattern.advance(past: place)
       let encoded = EncodedFrame(
-        isKeyFrame: packetCount == 0, size: VideoLadder.rungs[0].box, place: place, quantizer: 9,
+        isKeyFrame: packetCount == 0, size: VideoLadder.usual.box, place: place, quantizer: 9,
         byteCount: 6000)
       for _ in bytes.count..<6000 { bytes.append(5) }
       sender.handle(encoded, bytes: &bytes, mediaTime: 3, now: now)

@@ -28,8 +28,8 @@ enum PictureFidelity {
 
       """
     for kilobits in [40, 100, 150, 300, 600, 1000, 2000] {
-      let chosen = VideoLadder(bitsPerSecond: kilobits * 1000).index
-      for index in max(0, chosen - 1)...min(chosen + 1, VideoLadder.rungs.count - 1) {
+      let chosen = VideoLadder(bitsPerSecond: kilobits * 1000, best: 1).index
+      for index in max(1, chosen - 1)...min(chosen + 1, VideoLadder.rungs.count - 1) {
         let rung = VideoLadder.rungs[index]
         let result = try measure(rung, kilobits * 1000, seconds: 8)
         let size = "\(rung.box.width)x\(rung.box.height)@\(rung.framesPerSecond)"
@@ -47,7 +47,7 @@ enum PictureFidelity {
   private static func measure(
     _ rung: VideoLadder.Rung, _ bitsPerSecond: Int, seconds: Int
   ) throws -> Result {
-    let (full, size) = (VideoLadder.rungs[0].box, VideoLadder.rungs[0].box.fitted(into: rung.box))
+    let (full, size) = (VideoLadder.usual.box, VideoLadder.usual.box.fitted(into: rung.box))
     var encoder = try VP8Encoder(
       .init(size: size, bitsPerSecond: bitsPerSecond, framesPerSecond: rung.framesPerSecond))
     var decoder = try VP8Decoder()

@@ -16,7 +16,7 @@ enum SavedPictures {
   /// no stamp could be read, the last two where the picture was not compared: all but one in
   /// `every`.
   static func table(_ path: String, every: Int) throws -> String {
-    let full = VideoLadder.rungs[0].box
+    let full = VideoLadder.usual.box
     let source = TestPicture(full)
     var (original, seen, decoded) = (I420Picture(full), I420Picture(full), I420Picture(full))
     var decoder = try VP8Decoder()

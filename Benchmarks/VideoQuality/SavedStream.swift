@@ -5,7 +5,7 @@ import Video
 /// half-way, where the bitrate halves.
 enum SavedStream {
   static func write(_ path: String, kilobits: Int) throws {
-    let full = VideoLadder.rungs[0].box
+    let full = VideoLadder.usual.box
     let source = TestPicture(full)
     var picture = I420Picture(full)
     var scaler = PictureScaler()
@@ -15,7 +15,7 @@ enum SavedStream {
     var bytes: [UInt8] = []
     for index in 0..<300 {
       let rate = index < 150 ? kilobits * 1000 : kilobits * 500
-      let rung = VideoLadder.rungs[VideoLadder(bitsPerSecond: rate).index]
+      let rung = VideoLadder.rungs[VideoLadder(bitsPerSecond: rate, best: 1).index]
       let time = Int64(index * 1000 / 30)
       guard decimator.takes(milliseconds: time, framesPerSecond: rung.framesPerSecond) else {
         continue

@@ -58,7 +58,7 @@ enum StartTable {
       if let entry = rungs.first(where: { $0.index == least }) {
         bestAfter.append((entry.at - began).milliseconds)
       }
-      if let entry = rungs.first(where: { $0.index == 0 }) {
+      if let entry = rungs.first(where: { $0.index == 1 }) {
         fullAfter.append((entry.at - began).milliseconds)
       }
     }

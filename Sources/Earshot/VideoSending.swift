@@ -29,7 +29,7 @@ struct VideoSending: ~Copyable {
     self.clock = clock
     self.rings = rings
     framesPerSecond = Int(min(max(source.framesPerSecond, 1), 60).rounded())
-    picture = VideoPicture(I420Picture(VideoLadder.rungs[0].box))
+    picture = VideoPicture(I420Picture(VideoLadder.usual.box))
   }
 
   /// The time of one picture.
@@ -89,7 +89,9 @@ struct VideoSending: ~Copyable {
     do throws(VPXError) {
       let began = SystemClock.now
       guard let frame = try run(demand, media, now: now) else { return }
-      numbers.totalEncodeTime += SystemClock.now - began
+      let took = SystemClock.now - began
+      numbers.totalEncodeTime += took
+      encoder?.handleEncoded(frame, took: took)
       failuresInARow = 0
       watch.handleEncoded(byteCount: bytes.count)
       count(frame, now: now)
@@ -157,7 +159,9 @@ struct VideoSending: ~Copyable {
   /// A thread that is often too late has too much to do.
   private mutating func noteTime(now: Instant, due: Instant) {
     if now - due > .milliseconds(1000 / Int64(framesPerSecond)) { lastLate = now }
-    numbers.isLimitedByProcessor = lastLate.map { now - $0 < .seconds(2) } ?? false
+    numbers.isLimitedByProcessor =
+      lastLate.map { now - $0 < .seconds(2) } ?? false
+      || encoder?.isLimitedByProcessor(picture.i420.size) ?? false
     guard let lastTick else {
       lastTick = now
       return

@@ -6,8 +6,8 @@ import Video
 
 /// The events of the other side's video, as an application sees them.
 @Suite struct RemoteVideoTests {
-  private static let small = I420Picture(VideoLadder.rungs[4].box).size
-  private static let large = I420Picture(VideoLadder.rungs[0].box).size
+  private static let small = I420Picture(VideoLadder.rungs[5].box).size
+  private static let large = I420Picture(VideoLadder.usual.box).size
 
   private static func decoding() -> RemoteVideo {
     var video = RemoteVideo()

@@ -10,7 +10,7 @@ import Video
 /// Both threads' work without threads, network or waiting.
 @Suite struct VideoPipelineTests {
   private static let start = Instant(nanoseconds: 1_000_000_000_000)
-  private static let size = I420Picture(VideoLadder.rungs[4].box).size
+  private static let size = I420Picture(VideoLadder.rungs[5].box).size
 
   /// One way from a source to a sink; the network in between is a loop of this test.
   private final class Way {
@@ -214,7 +214,7 @@ import Video
   /// Method: what the one thread encodes is handed to the other, without a network in between.
   @Test(.timeLimit(.minutes(1)))
   func `a call's two threads begin, work and end`() throws {
-    let size = I420Picture(VideoLadder.rungs[5].box).size
+    let size = I420Picture(VideoLadder.rungs[6].box).size
     let (camera, eye) = (Camera(size), Eye())
     var options = CallOptions()
     options.videoSource = camera

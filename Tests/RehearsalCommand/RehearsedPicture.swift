@@ -7,8 +7,8 @@ import Wire
 /// (`Earshot/VideoSending.swift`): the test picture of `--video test`, the ladder and libvpx. Only
 /// the time that encoding takes is left out.
 struct RehearsedPicture: ~Copyable {
-  private let test = TestPicture(VideoLadder.rungs[0].box)
-  private var picture = I420Picture(VideoLadder.rungs[0].box)
+  private let test = TestPicture(VideoLadder.usual.box)
+  private var picture = I420Picture(VideoLadder.usual.box)
   private var encoder: AdaptiveEncoder?
   private var demand: VideoDemand?
   private var bytes: [UInt8] = []

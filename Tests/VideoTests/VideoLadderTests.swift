@@ -20,9 +20,9 @@ import Video
     return changes
   }
 
-  @Test func `goes from 1280×720 at 30 down to 160×120 at 8, each rung smaller`() {
+  @Test func `goes from 1920×1080 at 30 down to 160×120 at 8, each rung smaller`() {
     let rungs = VideoLadder.rungs
-    #expect(rungs.first?.box == PictureTests.size(1280, 720) && rungs.first?.framesPerSecond == 30)
+    #expect(rungs.first?.box == PictureTests.size(1920, 1080) && rungs.first?.framesPerSecond == 30)
     #expect(rungs.last?.box == PictureTests.size(160, 120) && rungs.last?.framesPerSecond == 8)
     for (better, worse) in zip(rungs, rungs.dropFirst()) {
       #expect(better.box.pixelCount > worse.box.pixelCount)
@@ -71,6 +71,20 @@ import Video
     }
   }
 
+  @Test func `goes no higher than the source and the host allow`() {
+    var ladder = VideoLadder(bitsPerSecond: 20_000_000, best: 1)
+    #expect(ladder.rung.box == PictureTests.size(1280, 720))
+    Self.feed(&ladder, seconds: 60, from: 0) { _ in 20_000_000 }
+    // From here on the host keeps up with no more than 640×480, and later with all again.
+    let fell = (0..<100).map {
+      ladder.handle(bitsPerSecond: 20_000_000, best: 3, now: Self.moment(60_000 + $0 * 100))
+    }
+    #expect(fell.first == true && fell.dropFirst().allSatisfy { !$0 } && ladder.index == 3)
+    #expect(
+      Self.feed(&ladder, seconds: 20, from: 70_000) { _ in 20_000_000 } == [72_000])
+    #expect(ladder.rung.box == PictureTests.size(1920, 1080))
+  }
+
   @Test func `falls at once when there is far too little, else after half a second`() {
     var ladder = VideoLadder(bitsPerSecond: 2_000_000)
     #expect(ladder.handle(bitsPerSecond: 300_000, now: Self.moment(0)) == true)
@@ -90,7 +104,7 @@ import Video
     Self.feed(&ladder, seconds: 1, from: 30_000) { _ in 100_000 }
     #expect(Self.feed(&ladder, seconds: 6, from: 31_000) { _ in 600_000 } == [33_000])
     #expect(ladder.changeCount == 5)
-    #expect(VideoLadder.leastBitsPerSecond < VideoLadder.rungs[5].leaveBitsPerSecond)
+    #expect(VideoLadder.leastBitsPerSecond < VideoLadder.rungs[6].leaveBitsPerSecond)
   }
 
   @Test func `in the first seconds it follows an estimate that has found its level`() {

@@ -33,7 +33,7 @@ package final class PlayedVideo: VideoSource {
     switch picture {
     case .test:
       framesPerSecond = 30
-      state = Mutex(State(test: TestPicture(VideoLadder.rungs[0].box)))
+      state = Mutex(State(test: TestPicture(VideoLadder.usual.box)))
     case .file(let path):
       let reader = try Y4MReader(path)
       // More are not sent: of those of a faster file the nearest ones are taken.

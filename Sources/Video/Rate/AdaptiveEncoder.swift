@@ -29,6 +29,8 @@ package struct AdaptiveEncoder: ~Copyable {
   }
 
   package private(set) var ladder: VideoLadder
+  /// What the host can do.
+  private var load = EncoderLoad()
   private var encoder: VP8Encoder
   private let temporalLayers: Int
   /// Of the source, at the most.
@@ -42,7 +44,9 @@ package struct AdaptiveEncoder: ~Copyable {
   package init(
     size: PictureSize, framesPerSecond: Int, bitsPerSecond: Int, temporalLayers: Int = 2
   ) throws(VPXError) {
-    ladder = VideoLadder(bitsPerSecond: bitsPerSecond)
+    let best = load.best(
+      for: size, framesPerSecond: framesPerSecond, present: VideoLadder.rungs.count - 1)
+    ladder = VideoLadder(bitsPerSecond: bitsPerSecond, best: best)
     self.temporalLayers = temporalLayers
     self.framesPerSecond = framesPerSecond
     let fitted = size.fitted(into: ladder.rung.box)
@@ -52,6 +56,19 @@ package struct AdaptiveEncoder: ~Copyable {
         size: fitted, bitsPerSecond: bitsPerSecond,
         framesPerSecond: min(framesPerSecond, ladder.rung.framesPerSecond),
         temporalLayers: temporalLayers))
+  }
+
+  /// Takes what the last picture that became a frame took, from `encode` to its return.
+  package mutating func handleEncoded(_ frame: EncodedFrame, took: Duration) {
+    if !frame.isKeyFrame { load.handle(took, pixelCount: frame.size.pixelCount) }
+  }
+
+  /// Whether the host keeps up with no better rung than the present one, for this source.
+  package func isLimitedByProcessor(_ source: PictureSize) -> Bool {
+    let free = EncoderLoad.top(for: source, framesPerSecond: framesPerSecond)
+    return ladder.index > free
+      && load.best(for: source, framesPerSecond: framesPerSecond, present: ladder.index)
+        == ladder.index
   }
 
   /// Takes the next picture of the source; the frame's bytes replace those of `output`.
@@ -64,7 +81,9 @@ package struct AdaptiveEncoder: ~Copyable {
   ) throws(VPXError) -> EncodedFrame? {
     output.removeAll(keepingCapacity: true)
     let steady = recent.handle(demand.steadyBitsPerSecond, now: now)
-    _ = ladder.handle(bitsPerSecond: steady, now: now)
+    let best = load.best(
+      for: picture.size, framesPerSecond: framesPerSecond, present: ladder.index)
+    _ = ladder.handle(bitsPerSecond: steady, best: best, now: now)
     let most = min(framesPerSecond, max(1, demand.framesPerSecond ?? framesPerSecond))
     let rate = min(most, ladder.framesPerSecond(bitsPerSecond: steady))
     if demand.needsKeyFrame { encoder.requestKeyFrame() }

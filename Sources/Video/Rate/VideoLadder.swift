@@ -1,6 +1,6 @@
 package import Primitives
 
-/// Which resolution and frame rate a bitrate is worth, from 1280×720 at 30 to 160×120 at 8.
+/// Which resolution and frame rate a bitrate is worth, from 1920×1080 at 30 to 160×120 at 8.
 ///
 /// A step up needs a quarter more than the step down leaves, for a while; so no steady bitrate, nor
 /// one that swings by a tenth, makes it flap. A step up that had to be taken back makes the next
@@ -28,14 +28,17 @@ package struct VideoLadder: Sendable {
 
   /// From the best down; the last is never left.
   package static let rungs = [
-    Rung(1280, 720, 30, enter: 1500, leave: 1200), Rung(960, 540, 30, enter: 900, leave: 720),
-    Rung(640, 480, 30, enter: 500, leave: 400), Rung(480, 360, 24, enter: 300, leave: 240),
-    Rung(320, 240, 15, enter: 150, leave: 120), Rung(240, 180, 12, enter: 80, leave: 64),
-    Rung(160, 120, 8, enter: 0, leave: 0),
+    Rung(1920, 1080, 30, enter: 3500, leave: 2800), Rung(1280, 720, 30, enter: 1500, leave: 1200),
+    Rung(960, 540, 30, enter: 900, leave: 720), Rung(640, 480, 30, enter: 500, leave: 400),
+    Rung(480, 360, 24, enter: 300, leave: 240), Rung(320, 240, 15, enter: 150, leave: 120),
+    Rung(240, 180, 12, enter: 80, leave: 64), Rung(160, 120, 8, enter: 0, leave: 0),
   ]
 
   /// What a call needs at the least for its picture, in bit/s: the last rung's comfortable rate.
   package static let leastBitsPerSecond = 40_000
+
+  /// The rung of the test picture, and of a source that has not given its first picture.
+  package static let usual = rungs[1]
 
   /// The place in `rungs`.
   package private(set) var index: Int
@@ -60,9 +63,11 @@ package struct VideoLadder: Sendable {
   /// The better rung that `risen` is about.
   private var risenTarget = 0
 
-  /// - Parameter hurries: goes up soon in the first seconds.
-  package init(bitsPerSecond: Int, hurries: Bool = true) {
-    index = Self.entered(bitsPerSecond)
+  /// - Parameters:
+  ///   - best: the best rung that it may enter.
+  ///   - hurries: goes up soon in the first seconds.
+  package init(bitsPerSecond: Int, best: Int = 0, hurries: Bool = true) {
+    index = max(best, Self.entered(bitsPerSecond))
     mayHurry = hurries
   }
 
@@ -78,20 +83,23 @@ package struct VideoLadder: Sendable {
 
   /// Takes the bitrate that the encoder has from now on.
   ///
+  /// - Parameter best: the best rung that the source has and the host keeps up with.
   /// - Returns: whether the rung changed.
-  package mutating func handle(bitsPerSecond: Int, now: Instant) -> Bool {
+  package mutating func handle(bitsPerSecond: Int, best: Int = 0, now: Instant) -> Bool {
     let before = index
     let start = began ?? now
     began = start
     if now - start >= Self.beginning { mayHurry = false }
     let passed = min(now - (last ?? now), Self.longestStep)
     last = now
-    if bitsPerSecond < rung.leaveBitsPerSecond {
+    if index < best {
+      leave(for: best, now: now)
+    } else if bitsPerSecond < rung.leaveBitsPerSecond {
       noteWorse(bitsPerSecond, passed)
       fall(bitsPerSecond, now: now)
     } else {
       fallenSince = nil
-      rise(bitsPerSecond, passed, now: now)
+      rise(bitsPerSecond, passed, best: best, now: now)
     }
     if index != before { changeCount += 1 }
     return index != before
@@ -103,19 +111,23 @@ package struct VideoLadder: Sendable {
     // Far too little leaves no time: the encoder cannot go below its coarsest quantizer.
     let isUrgent = bitsPerSecond < rung.leaveBitsPerSecond / 2
     guard isUrgent || now - since >= Self.fallAfter else { return }
+    leave(for: Self.rungs.firstIndex { bitsPerSecond >= $0.leaveBitsPerSecond } ?? index, now: now)
+  }
+
+  private mutating func leave(for other: Int, now: Instant) {
     fallenSince = nil
     forgetRise()
     mayHurry = false
-    index = Self.rungs.firstIndex { bitsPerSecond >= $0.leaveBitsPerSecond } ?? index
+    index = other
     if let lastRise, now - lastRise < Self.relapse {
       patience = min(patience + patience, Self.longestPatience)
     }
     lastRise = nil
   }
 
-  private mutating func rise(_ bitsPerSecond: Int, _ passed: Duration, now: Instant) {
+  private mutating func rise(_ bitsPerSecond: Int, _ passed: Duration, best: Int, now: Instant) {
     if let lastRise, now - lastRise >= Self.relapse { patience = Self.firstPatience }
-    let target = Self.entered(bitsPerSecond)
+    let target = max(best, Self.entered(bitsPerSecond))
     guard target < index else { return noteWorse(bitsPerSecond, passed) }
     if mayHurry, target != risenTarget { forgetRise() }
     risenTarget = target
@@ -123,7 +135,7 @@ package struct VideoLadder: Sendable {
     if isRising { risen += passed }
     isRising = true
     guard risen >= wait else { return }
-    index = mayHurry ? target : min(risenMean, index - 1)
+    index = mayHurry ? target : max(best, min(risenMean, index - 1))
     forgetRise()
     lastRise = now
   }

@@ -89,7 +89,7 @@ extension FuzzTarget {
         var frame = [UInt8](repeating: 7, count: 3000)
         let place = TemporalPattern(layerCount: 1).place(isKeyFrame: number == 0)
         let encoded = EncodedFrame(
-          isKeyFrame: number == 0, size: VideoLadder.rungs[0].box,
+          isKeyFrame: number == 0, size: VideoLadder.usual.box,
           place: place, quantizer: 3, byteCount: frame.count)
         sender.handle(encoded, bytes: &frame, mediaTime: 0, now: now)
         while sender.hasFragment {
@@ -194,7 +194,7 @@ extension FuzzTarget {
       let place = pattern.place(isKeyFrame: number == 0)
       pattern.advance(past: place)
       let frame = EncodedFrame(
-        isKeyFrame: number == 0, size: VideoLadder.rungs[0].box, place: place, quantizer: 3,
+        isKeyFrame: number == 0, size: VideoLadder.usual.box, place: place, quantizer: 3,
         byteCount: content.count)
       let now = Instant(nanoseconds: UInt64(number + 1) * 33_000_000)
       sender.handle(frame, bytes: &content, mediaTime: 0, now: now)

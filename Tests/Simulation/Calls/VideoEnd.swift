@@ -28,6 +28,8 @@ package final class VideoEnd {
   /// picture's size takes a key frame.
   package var hurries: Bool?
   private var ladder: VideoLadder?
+  /// The place of 1280×720 on it, which is what the source has.
+  private static let best = 1
   /// The places on the ladder, from when on.
   package private(set) var rungs: [(at: Instant, index: Int)] = []
   private var recent = RecentMost()
@@ -141,7 +143,7 @@ package final class VideoEnd {
 
   /// What an encoder can make of a picture of this size, as measured with the test picture: bit/s.
   private var mostOfRung: Int {
-    guard let index = ladder?.index, index > 0 else { return .max }
+    guard let index = ladder?.index, index > Self.best else { return .max }
     return VideoLadder.rungs[index - 1].enterBitsPerSecond / 5 * 7
   }
 
@@ -150,11 +152,13 @@ package final class VideoEnd {
     guard let hurries else { return false }
     let rate = recent.handle(demand.steadyBitsPerSecond, now: world.now)
     if ladder == nil {
-      let first = VideoLadder(bitsPerSecond: rate, hurries: hurries)
+      let first = VideoLadder(bitsPerSecond: rate, best: Self.best, hurries: hurries)
       ladder = first
       rungs.append((world.now, first.index))
     }
-    guard ladder?.handle(bitsPerSecond: rate, now: world.now) == true else { return false }
+    guard ladder?.handle(bitsPerSecond: rate, best: Self.best, now: world.now) == true else {
+      return false
+    }
     rungs.append((world.now, ladder?.index ?? 0))
     return true
   }

@@ -1,0 +1,60 @@
+import Primitives
+import Testing
+import Video
+
+@Suite struct EncoderLoadTests {
+  static let hd = PictureTests.size(1920, 1080)
+  static let last = VideoLadder.rungs.count - 1
+
+  static func load(nanosecondsPerPixel cost: Double) -> EncoderLoad {
+    var load = EncoderLoad()
+    for _ in 0..<10 { load.handle(.nanoseconds(Int64(cost * 921_600)), pixelCount: 921_600) }
+    return load
+  }
+
+  @Test func `nothing above 1280×720 is begun before ten pictures were timed`() {
+    var load = EncoderLoad()
+    for _ in 0..<9 { load.handle(.milliseconds(1), pixelCount: 921_600) }
+    let best = load.best(for: Self.hd, framesPerSecond: 30, present: Self.last)
+    #expect(VideoLadder.rungs[best].box == PictureTests.size(1280, 720))
+  }
+
+  @Test func `a rung that shows no more than the next one is not entered`() {
+    let load = Self.load(nanosecondsPerPixel: 1)
+    #expect(load.best(for: Self.hd, framesPerSecond: 30, present: 1) == 0)
+    #expect(load.best(for: PictureTests.size(1280, 720), framesPerSecond: 30, present: 3) == 1)
+    #expect(load.best(for: PictureTests.size(640, 480), framesPerSecond: 30, present: 7) == 3)
+    // At 15 pictures a second there is nothing to gain above 320×240 for a picture of this size.
+    #expect(load.best(for: PictureTests.size(320, 240), framesPerSecond: 15, present: 7) == 5)
+  }
+
+  /// Goal: 30 pictures a second are never begun where they cannot be made, and a host between the
+  /// two borders stays where it is. 1920×1080 at 30 is 62.2 million pixels a second.
+  @Test func `what the host cannot keep up with is left, and entered with room to spare`() {
+    let quick = Self.load(nanosecondsPerPixel: 9)
+    #expect(quick.best(for: Self.hd, framesPerSecond: 30, present: 1) == 0)
+    let between = Self.load(nanosecondsPerPixel: 12)
+    #expect(between.best(for: Self.hd, framesPerSecond: 30, present: 1) == 1)
+    #expect(between.best(for: Self.hd, framesPerSecond: 30, present: 0) == 0)
+    let slow = Self.load(nanosecondsPerPixel: 40)
+    #expect(slow.best(for: Self.hd, framesPerSecond: 30, present: 0) == 2)
+    let hopeless = Self.load(nanosecondsPerPixel: 1e6)
+    #expect(hopeless.best(for: Self.hd, framesPerSecond: 30, present: 0) == Self.last)
+  }
+
+  @Test func `one slow picture changes little, a second of them all`() {
+    var load = Self.load(nanosecondsPerPixel: 10)
+    load.handle(.nanoseconds(40 * 921_600), pixelCount: 921_600)
+    #expect(load.best(for: Self.hd, framesPerSecond: 30, present: 0) == 0)
+    for _ in 0..<30 { load.handle(.nanoseconds(40 * 921_600), pixelCount: 921_600) }
+    #expect(load.best(for: Self.hd, framesPerSecond: 30, present: 0) > 0)
+  }
+
+  @Test func `what cannot be is not taken`() {
+    var load = EncoderLoad()
+    load.handle(.zero, pixelCount: 100)
+    load.handle(.milliseconds(1), pixelCount: 0)
+    for _ in 0..<9 { load.handle(.milliseconds(1), pixelCount: 100) }
+    #expect(load.cost == nil)
+  }
+}
