@@ -32,6 +32,9 @@ extension CallStatistics {
     /// Packets sent again though nobody asked, in room that the pictures left; `packetsSent` has
     /// not got them.
     public var repeatedPacketsSent = 0
+    /// Bytes of padding, which carries nothing: it shows what the path carries, and how long
+    /// packets may be. No other number of bytes has got them.
+    public var paddingBytesSent = 0
     /// Requests for lost packets.
     public var nackCount = 0
     /// Requests for a key frame.
@@ -146,7 +149,8 @@ extension CallStatistics {
 
   /// What congestion control knows of the way out.
   public struct Congestion: Sendable, Equatable {
-    /// What the path is believed to carry, in bit/s on the line.
+    /// What the path is believed to carry, in bit/s on the line: at most one and a half times
+    /// what it has been seen to carry.
     public var estimateBps: Double
     /// What the other side acknowledges, in bit/s on the line.
     public var acknowledgedBps: Double

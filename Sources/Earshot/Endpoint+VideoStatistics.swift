@@ -32,7 +32,7 @@ extension Endpoint {
     guard let record = calls[callID], record.network.isDue(now: now),
       let line = driver.readMachine({ $0.statistics(of: callID)?.congestion })
     else { return }
-    record.network.add(estimate: line.estimate, now: now)
+    record.network.add(estimate: line.believedRate, now: now)
     tellMediaStart(callID, record, now: now)
   }
 }
@@ -60,6 +60,7 @@ extension CallStatistics {
       var sent = VideoOutbound()
       sent.fill(with: video.rings.sent.withLock { $0 }, seconds: seconds)
       if let numbers = link.video?.sent { sent.fill(with: numbers, seconds: seconds) }
+      sent.paddingBytesSent = link.video?.paddingByteCount ?? 0
       sent.isPaused = link.video?.isPublishing == false
       videoStreamSent = link.video?.isSmallSent == true ? .low : .high
       videoSent = sent
@@ -83,7 +84,7 @@ extension CallStatistics {
   private mutating func fillCongestion(with link: LinkStatistics, _ history: NetworkHistory) {
     guard let numbers = link.congestion else { return }
     var congestion = Congestion(
-      estimateBps: numbers.estimate, acknowledgedBps: numbers.acknowledgedRate,
+      estimateBps: numbers.believedRate, acknowledgedBps: numbers.acknowledgedRate,
       queueDelayMs: numbers.queueDelay / 1000, state: "\(numbers.state)",
       reason: "\(numbers.reason)")
     congestion.estimateP50Bps = history.estimates.percentile(0.5)

@@ -18,13 +18,14 @@ extension CallMedia {
       association.admits(.padding, now: now)
     else { return false }
     Session.beginPacket(&packet)
-    if rate.isFinite || !video.sender.pollRepetition(into: &packet, now: now) {
+    let isPadding = rate.isFinite || !video.sender.pollRepetition(into: &packet, now: now)
+    if isPadding {
       packet.append(zeros: paddingByteCount(isFilling: !rate.isFinite, association))
     }
     let lineBits = Double(packet.count + SealedPacket.tagByteCount + Uplink.headerByteCount) * 8
     let last = max(video.nextPadding, now - .milliseconds(20))
     video.nextPadding = last + .nanoseconds(Int64(lineBits / rate * 1e9))
-    video.fill.noteFill(byteCount: packet.count)
+    video.fill.noteFill(byteCount: packet.count, isPadding: isPadding)
     return association.seal(&packet, elicits: true, hasMessages: false, now: now)
   }
 

@@ -98,7 +98,10 @@ extension CallMedia {
       }
       packet.removeAll()
     }
-    if writeSizeTrial(into: &packet, association, now: now) { return .padding }
+    if writeSizeTrial(into: &packet, association, now: now) {
+      video.fill.noteTrial(byteCount: packet.count)
+      return .padding
+    }
     return writeFill(into: &packet, video, association, now: now) ? .padding : nil
   }
 

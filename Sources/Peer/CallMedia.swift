@@ -139,6 +139,7 @@ package final class CallMedia {
     return VideoNumbers(
       sent: video.sender.statistics, received: video.assembler.statistics,
       queuedByteCount: video.sender.queuedByteCount,
+      paddingByteCount: video.fill.paddingByteCount,
       queueDelay: video.sender.queueDelay(now: now), isPublishing: video.isPublishing,
       isSmallSent: video.isSmallSent, remote: video.remote)
   }

@@ -140,6 +140,8 @@ package struct CongestionNumbers: Sendable {
   /// Rates in bit/s on the line, IP and UDP included.
   package var estimate: Double
   package var acknowledgedRate: Double
+  /// The greatest that the path has been seen to carry.
+  package var provenRate: Double
   package var audioRate: Double
   package var pacingRate: Double
   /// What other calls at the same time leave this one; infinite while it is alone.
@@ -151,6 +153,9 @@ package struct CongestionNumbers: Sendable {
   package var state: BandwidthEstimator.State
   package var reason: BandwidthEstimator.Reason
   package var bytesInFlight: Int
+
+  /// The estimate as far as it is more than a hope: half as much again as was carried, at most.
+  package var believedRate: Double { min(estimate, provenRate * 1.5) }
 }
 
 /// Both halves of a call's video.
@@ -159,6 +164,8 @@ package struct VideoNumbers: Sendable {
   package var received: VideoReceiveStatistics
   /// In bytes, and for how long the oldest waits.
   package var queuedByteCount: Int
+  /// Of padding, as sealed: to see what the path carries, and how long packets may be.
+  package var paddingByteCount: Int
   package var queueDelay: Duration
   package var isPublishing: Bool
   package var isSmallSent: Bool
@@ -174,7 +181,7 @@ extension CallLink {
     }
     return CongestionNumbers(
       estimate: uplink.estimator.estimate, acknowledgedRate: uplink.estimator.acknowledgedRate,
-      audioRate: uplink.audioRate, pacingRate: uplink.gate.rate,
+      provenRate: uplink.estimator.provenRate, audioRate: uplink.audioRate, pacingRate: uplink.gate.rate,
       share: uplink.share, queueDelay: uplink.estimator.standingDelay,
       queueDelayP50: percentile(0.5),
       queueDelayP95: percentile(0.95), state: uplink.estimator.state,

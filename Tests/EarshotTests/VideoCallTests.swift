@@ -114,6 +114,7 @@ import Video
     #expect(received.framesDecoded > 30 && received.framesDecoded <= sent.framesSent)
     #expect(sent.framesSent <= sent.framesEncoded && sent.packetsSent >= sent.framesSent)
     #expect(received.packetsReceived == sent.packetsSent)
+    #expect(sent.paddingBytesSent > 0)
     let gaps = eye.gaps.filter { $0 > .milliseconds(100) }
     #expect(!gaps.isEmpty && received.freezeCount < gaps.count, "\(gaps)")
     #expect(received.frameWidth <= 320 && received.decodeFailures == 0)

@@ -22,6 +22,8 @@ package struct DeliveryRate: Sendable, BitwiseCopyable {
   var recent = 0.0
   /// The same over seconds.
   private(set) var usual = 0.0
+  /// The greatest that the path has been seen to carry.
+  private(set) var proven = 0.0
 
   init(_ constants: Constants = Constants()) { self.constants = constants }
 
@@ -36,6 +38,7 @@ package struct DeliveryRate: Sendable, BitwiseCopyable {
       recent = rates.arrival
       usual += (recent - usual) * min(1, elapsed / constants.usualMemory)
     }
+    proven = max(proven, most)
   }
 
   /// What the line loses has used the bottleneck all the same.

@@ -6,6 +6,8 @@
 package struct FillBudget: Sendable, BitwiseCopyable {
   /// In bytes.
   private var credit = 0.0
+  /// Bytes of padding so far: what filled the path and carried nothing.
+  package private(set) var paddingByteCount = 0
 
   package init() {}
 
@@ -18,9 +20,15 @@ package struct FillBudget: Sendable, BitwiseCopyable {
   }
 
   /// Something has left to fill the path.
-  package mutating func noteFill(byteCount: Int) {
+  ///
+  /// - Parameter isPadding: it carries nothing; else parts of a picture again.
+  package mutating func noteFill(byteCount: Int, isPadding: Bool) {
+    if isPadding { paddingByteCount += byteCount }
     credit = max(credit - Double(byteCount), 0)
   }
+
+  /// Padding has left to see how long packets may be.
+  package mutating func noteTrial(byteCount: Int) { paddingByteCount += byteCount }
 
   package var isOpen: Bool { credit > 0 }
 

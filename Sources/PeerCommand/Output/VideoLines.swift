@@ -77,6 +77,7 @@ package enum VideoLines {
     object.add("earshotFecPacketsSent", numbers.fecPacketsSent)
     object.add("earshotFecBytesSent", numbers.fecBytesSent)
     object.add("earshotRepeatedPacketsSent", numbers.repeatedPacketsSent)
+    object.add("earshotPaddingBytesSent", numbers.paddingBytesSent)
     object.add("framesEncoded", numbers.framesEncoded)
     object.add("keyFramesEncoded", numbers.keyFramesEncoded)
     object.add("framesSent", numbers.framesSent)
