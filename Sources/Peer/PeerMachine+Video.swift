@@ -181,7 +181,8 @@ extension CallLink {
     }
     return CongestionNumbers(
       estimate: uplink.estimator.estimate, acknowledgedRate: uplink.estimator.acknowledgedRate,
-      provenRate: uplink.estimator.provenRate, audioRate: uplink.audioRate, pacingRate: uplink.gate.rate,
+      provenRate: uplink.estimator.provenRate, audioRate: uplink.audioRate,
+      pacingRate: uplink.gate.rate,
       share: uplink.share, queueDelay: uplink.estimator.standingDelay,
       queueDelayP50: percentile(0.5),
       queueDelayP95: percentile(0.95), state: uplink.estimator.state,
