@@ -32,9 +32,6 @@ extension CallStatistics {
     /// Packets sent again though nobody asked, in room that the pictures left; `packetsSent` has
     /// not got them.
     public var repeatedPacketsSent = 0
-    /// Bytes of padding, which carries nothing: it shows what the path carries, and how long
-    /// packets may be. No other number of bytes has got them.
-    public var paddingBytesSent = 0
     /// Requests for lost packets.
     public var nackCount = 0
     /// Requests for a key frame.
@@ -159,6 +156,9 @@ extension CallStatistics {
     /// What the endpoint's other calls leave this one of the uplink, in bit/s on the line; `nil`
     /// while it is the only one.
     public var uplinkShareBps: Double?
+    /// Bytes of padding since the call began, which carries nothing: it shows what the path
+    /// carries, and how long packets may be. No other number of bytes has got them.
+    public var paddingBytesSent = 0
     /// What the own packets wait on the path, in milliseconds.
     public var queueDelayMs: Double
     /// What the estimator does.

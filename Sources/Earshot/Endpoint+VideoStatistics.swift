@@ -60,7 +60,6 @@ extension CallStatistics {
       var sent = VideoOutbound()
       sent.fill(with: video.rings.sent.withLock { $0 }, seconds: seconds)
       if let numbers = link.video?.sent { sent.fill(with: numbers, seconds: seconds) }
-      sent.paddingBytesSent = link.video?.paddingByteCount ?? 0
       sent.isPaused = link.video?.isPublishing == false
       videoStreamSent = link.video?.isSmallSent == true ? .low : .high
       videoSent = sent
@@ -89,6 +88,7 @@ extension CallStatistics {
       reason: "\(numbers.reason)")
     congestion.estimateP50Bps = history.estimates.percentile(0.5)
     congestion.pacingRateBps = numbers.pacingRate
+    congestion.paddingBytesSent = link.video?.paddingByteCount ?? 0
     if numbers.share.isFinite { congestion.uplinkShareBps = numbers.share }
     if let p50 = numbers.queueDelayP50, let p95 = numbers.queueDelayP95 {
       congestion.queueDelays = Milliseconds(p50: p50 / 1000, p95: p95 / 1000)

@@ -21,7 +21,7 @@ struct ContractTests {
       "probe",
       online + [
         "--uplink", "--downlink", "--expected-uplink", "--expected-downlink", "--duration",
-        "--watch", "--require",
+        "--watch", "--require", "--every", "--for", "--interval", "--csv",
       ]
     ),
     ("call", online + sound + ["--ring-timeout"]),

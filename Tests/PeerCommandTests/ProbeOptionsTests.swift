@@ -24,6 +24,16 @@ import Testing
     #expect(!options.plan.measuresBandwidth && options.plan.isValid)
   }
 
+  @Test func `a line is probed again and again, or watched, for as long as is wanted`() throws {
+    let often = try Self.options(["h:1", "--every", "60s", "--for", "24h", "--csv", "day.csv"])
+    #expect(
+      often.repetition == ProbeRepetition(period: .seconds(60), total: .seconds(86_400))
+        && !often.watches && often.plan.measuresBandwidth && often.csv == "day.csv")
+    let watched = try Self.options(["h:1", "--watch", "--for", "10m"])
+    #expect(watched.repetition == ProbeRepetition(period: .seconds(2), total: .seconds(600)))
+    #expect(try Self.options(["h:1", "--interval", "1s"]).interval == 1)
+  }
+
   @Test func `what is not given has the defaults of the contract`() throws {
     let options = try Self.options(["192.0.2.1:7400"])
     #expect(options.isRendezvous && options.online.rendezvous == "192.0.2.1:7400")
@@ -52,7 +62,9 @@ import Testing
     [], ["bob"], ["h:0"], ["h:1#short"], ["b ob", "--rendezvous", "h:1"],
     ["h:1", "--expected-uplink", "99999"], ["h:1", "--expected-downlink", "5000001"],
     ["h:1", "--duration", "31"], ["h:1", "--duration", "1"], ["h:1", "--require", "music"],
-    ["h:1", "h:2"], ["h:1", "--play", "x.wav"],
+    ["h:1", "h:2"], ["h:1", "--play", "x.wav"], ["h:1", "--watch", "--every", "60s"],
+    ["h:1", "--for", "1h"], ["h:1", "--every", "8s"], ["h:1", "--every", "25h"],
+    ["h:1", "--interval", "0"],
   ])
   func `a wrong probe is refused with a sentence`(words: [String]) {
     let error = #expect(throws: UsageError.self) { _ = try Self.options(words) }

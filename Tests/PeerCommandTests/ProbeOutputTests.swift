@@ -55,10 +55,30 @@ import Testing
     #expect(lines.contains { $0.hasPrefix("  loss            ▁▁▁▁▁█") })
   }
 
+  @Test func `parts of the test are told one by one`() {
+    let lines = ProbeTable.intervals(ProbeSample.report(), seconds: 2).split(separator: "\n")
+    #expect(lines.first?.hasPrefix("  time        way    sent") == true)
+    #expect(lines.count > 4 && lines.allSatisfy { $0.count <= 79 }, "\(lines)")
+    #expect(lines.dropFirst().allSatisfy { $0.contains(" up ") || $0.contains(" down ") })
+    let nothing = ProbeSample.unavailable(.noAnswer)
+    #expect(ProbeTable.intervals(nothing, seconds: 2).isEmpty)
+  }
+
+  @Test func `a page of a series shows all of it, and the last probe`() {
+    let report = ProbeSample.report()
+    var series = ProbeSeries()
+    for minute in 0..<1440 { series.append(report, report.rating, at: Double(minute) * 60) }
+    let page = ProbePage.html(report, report.rating, series: series, target: "bob")
+    let parser = XMLParser(data: Data(page.utf8))
+    #expect(parser.parse(), "\(String(describing: parser.parserError))")
+    #expect(page.components(separatedBy: "<svg").count == 9)
+    #expect(page.contains("1440 probes in 23:59:00, 1440 answered"))
+  }
+
   @Test func `facts and advice have their basis`() {
     let text = Self.text()
     for part in [
-      "round trip   41 ms (least 40, 95 % 45, 99 % 52); 118 of 120 answered",
+      "round trip   41 ms (least 40 ms, 95 % 45 ms, 99 % 52 ms); 118 of 120 answered",
       "path         direct, to 192.0.2.1:7400, seen as 203.0.113.7:40000, translated",
       "fit for      voice yes, 360p video yes, 720p video maybe; limit: uplink bandwidth 1.1 Mbit/s",
       "begin with   audio of 48 kbit/s: the most that fits into 85 % of 1.1 Mbit/s",
@@ -108,10 +128,16 @@ import Testing
   }
 
   @Test func `a watched line has one line a grade`() {
-    let report = ProbeSample.report()
+    var report = ProbeSample.report()
+    report.uplink?.bandwidth = nil
+    report.idleRoundTrip?.delay.p50Ms = 0.38
+    #expect(ProbeRun.watchLine(report, report.rating, seconds: 1).contains("rtt 380 µs  up: "))
+    report = ProbeSample.report()
+    report.downlink?.bandwidth = nil
     #expect(
       ProbeRun.watchLine(report, report.rating, seconds: 72)
-        == "1:12  2 good  rtt 41 ms  up: loss 2 %, jitter 8 ms  down: loss 0 %, jitter 3 ms")
+        == "1:12  2 good  rtt 41 ms  up: loss 2 %, jitter 8 ms, 1.1 Mbit/s  down: loss 0 %, jitter 3 ms"
+    )
     let silent = ProbeSample.unavailable(.noAnswer)
     #expect(
       ProbeRun.watchLine(silent, silent.rating, seconds: 4)

@@ -13,13 +13,13 @@ import Testing
   }
 
   private static func play(
-    _ words: [String] = ["h:1"], _ body: (ProbeRun) -> Void
+    _ words: [String] = ["h:1"], _ sheet: ProbeSheet? = nil, _ body: (ProbeRun) -> Void
   ) throws -> Told {
     let folder = try TemporaryFolder()
     let options = try ProbeOptions(Arguments(words)) { _ in nil }
     let lines = JSONLines(to: [try OutputFile(creating: folder.file("lines"))])
     let console = Console(isJSON: true, isQuiet: true)
-    let run = ProbeRun(options, console, lines, now: .zero)
+    let run = ProbeRun(options, console, lines, sheet, now: .zero)
     body(run)
     let bytes = try folder.bytes(of: "lines")
     let objects = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
@@ -82,6 +82,48 @@ import Testing
     #expect(told.lines.last?["ending"]?.asString == "cancelled")
     let sentence = told.lines.last?["sentence"]?.asString
     #expect(sentence?.hasSuffix("interrupted, so this is not the whole of it.") == true)
+  }
+
+  @Test func `whole probes are made so often for so long, whatever one of them finds`() throws {
+    let folder = try TemporaryFolder()
+    let sheet = try ProbeSheet(folder.file("csv"), overwrites: false)
+    var series = ProbeSeries()
+    let told = try Self.play(["h:1", "--every", "60s", "--for", "3m"], sheet) { run in
+      for round in 0..<3 {
+        let began = Instant.zero + .seconds(60 * round)
+        let found = round == 1 ? ProbeSample.unavailable(.noAnswer) : ProbeSample.report()
+        run.begin(now: began)
+        run.handleProgress(.finished(found), now: began + .seconds(8))
+        guard round < 2 else { continue }
+        #expect(!run.isOver && run.nextDeadline == began + .seconds(60))
+        #expect(run.wake(now: began + .seconds(60)) == .begin)
+      }
+      series = run.series
+      #expect(run.code(last: .unreachable) == .done)
+    }
+    #expect(told.isOver && series.count == 3 && series.answeredCount == 2)
+    #expect(told.lines.filter { $0["type"]?.asString == "probe" }.count == 3)
+    #expect(series.text.hasPrefix("3 probes in 2:08, 2 answered; the worst was "))
+    #expect(series.json.value["rttMs"]?["p95"]?.asNumber == 41)
+    let rows = String(decoding: try folder.bytes(of: "csv"), as: UTF8.self)
+      .split(separator: "\r\n", omittingEmptySubsequences: true)
+    #expect(rows.count == 4 && rows[0].hasPrefix("time,state,quality,rtt_ms,"))
+    #expect(rows.allSatisfy { $0.filter { $0 == "," }.count == ProbeSheet.columns.count - 1 })
+    #expect(rows[1].contains(",complete,") && rows[2].contains(",unavailable,"))
+  }
+
+  @Test func `a probe of a series that cannot begin is no end, and an unfit line is told`() throws {
+    let words = ["h:1", "--every", "1m", "--require", "hd"]
+    let told = try Self.play(words) { run in
+      run.begin(now: .zero)
+      run.giveUp(.callInProgress, now: .zero + .seconds(1))
+      #expect(!run.isOver && run.wake(now: .zero + .seconds(60)) == .begin)
+      run.begin(now: .zero + .seconds(60))
+      run.handleProgress(.finished(ProbeSample.report()), now: .zero + .seconds(68))
+      #expect(run.stop() == .nothing && run.isOver)
+      #expect(run.code(last: .done) == .quality)
+    }
+    #expect(told.isOver)
   }
 
   @Test func `a watched line is graded every two seconds until a signal`() throws {

@@ -1,5 +1,6 @@
 """Probes of the real programs: on lines that the kernel shapes, on lines of the emulator, and where they must fail."""
 
+import csv
 import signal
 import time
 
@@ -334,4 +335,32 @@ def probe_watches(lab):
     lines = [line for line in program.lines() if line.get("type") == "probe"]
     assert len(lines) >= 3 and all(line["quality"] == 1 for line in lines), lines
     assert "availableBandwidthBps" not in found["uplink"], found
+    equal(program.summary()["series"]["answered"], len(lines), "probes in the summary")
     return f"{len(lines)} grades, {lines[0]['cost']['bytesSent']} bytes each"
+
+
+@scenario
+def probe_again_and_again(lab):
+    """The second of five probes finds nobody; the last ones find the server that is back."""
+    server = lab.rendezvous()
+    table, page = lab.path("day.csv"), lab.path("day.html")
+    words = ["--every", "5s", "--for", "21s", "--duration", "4", "--csv", table, "--report", page]
+    program = probe(lab, SERVER, *words)
+    program.wait_line(lambda line: line.get("type") == "probe", 8)
+    server.signal(signal.SIGKILL)
+    server.wait(2)
+    time.sleep(5)
+    lab.rendezvous()
+    equal(program.wait(30), 0, "exit code")
+    states = [line["state"] for line in program.lines() if line.get("type") == "probe"]
+    equal(len(states), 5, f"probes ({states})")
+    equal(states[0], "complete", "first")
+    equal(states[1], "unavailable", "second")
+    equal(states[4], "complete", "last")
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    equal([row["state"] for row in rows], states, "states in the table")
+    assert float(rows[0]["rtt_ms"]) > 0 and rows[0]["uplink_bps"], rows
+    with open(page) as file:
+        assert "5 probes in 0:2" in file.read(), "the page is not about all probes"
+    return ", ".join(states)

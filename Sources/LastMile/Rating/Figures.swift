@@ -14,6 +14,13 @@ public enum Figures {
   /// `20 ms`, `0.4 ms`.
   public static func milliseconds(_ value: Double) -> String { "\(short(value)) ms" }
 
+  /// `20 ms`, `0.4 ms`; below that `380 µs`.
+  public static func delay(_ milliseconds: Double) -> String {
+    let isShort = abs(milliseconds) < 0.9995 && milliseconds != 0
+    return isShort
+      ? "\(short((milliseconds * 1000).rounded())) µs" : self.milliseconds(milliseconds)
+  }
+
   /// One decimal below ten unless it is 0, none from there on.
   public static func short(_ value: Double) -> String {
     guard value.isFinite, abs(value) < 1e9 else { return "-" }

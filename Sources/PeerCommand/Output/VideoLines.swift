@@ -77,7 +77,6 @@ package enum VideoLines {
     object.add("earshotFecPacketsSent", numbers.fecPacketsSent)
     object.add("earshotFecBytesSent", numbers.fecBytesSent)
     object.add("earshotRepeatedPacketsSent", numbers.repeatedPacketsSent)
-    object.add("earshotPaddingBytesSent", numbers.paddingBytesSent)
     object.add("framesEncoded", numbers.framesEncoded)
     object.add("keyFramesEncoded", numbers.keyFramesEncoded)
     object.add("framesSent", numbers.framesSent)
@@ -112,6 +111,7 @@ package enum VideoLines {
     _ numbers: CallStatistics.Congestion, fallbacks: [FallbackChange]
   ) -> JSONObject {
     var object = object("earshot-congestion", "congestion", kind: nil)
+    object.add("earshotPaddingBytesSent", numbers.paddingBytesSent)
     object.add("estimate", numbers.estimateBps)
     object.add("acknowledged", numbers.acknowledgedBps)
     object.add("pacingRate", numbers.pacingRateBps)

@@ -21,14 +21,20 @@ package struct ProbeCommand: Sendable {
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
     var claims = FileClaims()
     online.claim(in: &claims)
+    claims.writes(options.csv, "--csv")
     try claims.check()
+    let sheet = try options.csv.map { path throws(CommandFailure) in
+      try ProbeSheet(path, overwrites: online.overwrites)
+    }
     let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
-    let run = ProbeRun(options, console, session.lines, now: SystemClock.now)
+    let run = ProbeRun(options, console, session.lines, sheet, now: SystemClock.now)
     let failure = await follow(run, session, on: loop)
     if run.hasAborted { return .interrupted }
     let report = run.result
     let rating = report.rating
-    ProbeSummary.write(report, rating, target: options.target, to: session.lines)
+    let series = options.repetition == nil ? nil : run.series
+    ProbeSummary.write(
+      report, rating, target: options.target, series: series, to: session.lines)
     remember(report, rating)
     let code = failure?.code ?? ExitCode(report, rating, required: options.required)
     if let failure {
@@ -36,9 +42,10 @@ package struct ProbeCommand: Sendable {
     } else if report.state == .unavailable, online.isQuiet, !online.isJSON {
       console.complain(CommandFailure(code, "\(options.target): \(rating.sentence)"))
     }
-    let isDone = options.watches && run.wasStopped && code == .interrupted
-    return await session.finish(
-      page: ProbePage.html(report, rating, target: options.target), isDone ? .done : code)
+    session.remember(sheet?.fault)
+    let page = ProbePage.html(report, rating, series: series, target: options.target)
+    let isOne = series == nil || session.contact.failure != nil
+    return await session.finish(page: page, isOne ? code : run.code(last: code))
   }
 
   /// Serves what happens until the probe is over. The wait for the rendezvous is part of its time;
@@ -66,7 +73,9 @@ package struct ProbeCommand: Sendable {
         isRegistered = true
         if probe == nil { wish = .begin }
       case .endpoint(.registrationChanged):
-        guard let error = session.contact.failure ?? session.contact.trouble else { continue }
+        // A line that is probed again and again may be away for a while.
+        let trouble = options.repetition == nil ? session.contact.trouble : nil
+        guard let error = session.contact.failure ?? trouble else { continue }
         failure = CommandFailure(error)
         run.giveUp(.noAnswer, now: SystemClock.now)
       case .probe(let progress): run.handleProgress(progress, now: SystemClock.now)

@@ -9,8 +9,14 @@ package struct ProbeOptions: Sendable {
   /// Whether it is a rendezvous: an address, with or without the ID that it must have.
   package var isRendezvous: Bool
   package var plan: ProbePlan
-  /// A grade every two seconds, until a signal.
+  /// Grades without a rate, one every two seconds.
   package var watches: Bool
+  /// More than one probe.
+  package var repetition: ProbeRepetition?
+  /// A line for each probe.
+  package var csv: String?
+  /// Length of the parts of the test that are told one by one, in seconds.
+  package var interval: Double?
   /// What the line must be fit for.
   package var required: LineUse?
 
@@ -22,6 +28,9 @@ package struct ProbeOptions: Sendable {
     online = try OnlineOptions(&arguments, variable: variable)
     plan = try Self.plan(&arguments)
     watches = try arguments.flag("--watch")
+    csv = try arguments.option("--csv")
+    interval = try arguments.number("--interval", "seconds", in: 0.1...10)
+    repetition = try Self.repetition(&arguments, watches, seconds: plan.seconds)
     required = try arguments.choice("--require", of: LineUse.allCases.map(\.rawValue))
       .flatMap(LineUse.init)
     target = try arguments.positional("rendezvous, name, ID or card")
@@ -64,6 +73,31 @@ package struct ProbeOptions: Sendable {
     plan.seconds =
       try arguments.number("--duration", "seconds", in: ProbePlan.durations) ?? plan.seconds
     return plan
+  }
+
+  private static func repetition(
+    _ arguments: inout Arguments, _ watches: Bool, seconds: Double
+  ) throws(UsageError) -> ProbeRepetition? {
+    let total = try arguments.number("--for", "seconds", in: 1...2_678_400)
+    let every = try arguments.number("--every", "seconds", in: 5...86_400)
+    guard !watches || every == nil else {
+      throw UsageError(
+        "--watch and --every exclude each other.",
+        advice: "--watch grades each 2 s and measures no rate; --every makes whole probes.")
+    }
+    guard watches || every != nil || total == nil else {
+      throw UsageError(
+        "--for needs --every or --watch.", advice: "Write --every 60s --for 24h.")
+    }
+    if let every, every < seconds + 1 {
+      throw UsageError(
+        "A probe of \(Figures.short(seconds)) s cannot begin every \(Figures.short(every)) s.",
+        advice: "Give --every at least \(Figures.short(seconds + 1))s, or a shorter --duration.")
+    }
+    guard let period = watches ? 2 : every else { return nil }
+    return ProbeRepetition(
+      period: .milliseconds(Int64(period * 1000)),
+      total: total.map { .milliseconds(Int64($0 * 1000)) })
   }
 
   private func checkPeer() throws(UsageError) {

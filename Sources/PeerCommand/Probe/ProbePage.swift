@@ -4,7 +4,11 @@ package import Plotting
 /// `--report` of a probe: the sentence, the tables and the test over time, on one page that needs
 /// nothing else.
 package enum ProbePage {
-  package static func html(_ report: LineReport, _ rating: LineRating, target: String) -> String {
+  /// - Parameter series: of a line that was probed again and again: the page is about all of it,
+  ///   and about the last probe below.
+  package static func html(
+    _ report: LineReport, _ rating: LineRating, series: ProbeSeries? = nil, target: String
+  ) -> String {
     let sides = ProbeTable.rows(report, rating).enumerated().map { index, row in
       let cell = index == 0 ? "th" : "td"
       return "<tr><th>\(Markup.escaped(row.title))</th><\(cell)>\(Markup.escaped(row.up))</\(cell)>"
@@ -16,6 +20,11 @@ package enum ProbePage {
     var body = "<p class=\"verdict\">\(Markup.escaped(rating.sentence))</p>\n"
     if report.state != .unavailable {
       body += "<table>\n\(sides.joined())</table>\n<table>\n\(facts.joined())</table>\n"
+    }
+    if let series {
+      body =
+        "<pre>\(Markup.escaped(series.text))</pre>\n" + plots(series).map(\.svg).joined()
+        + "<h2>The last probe</h2>\n" + body
     }
     let drawings = plots(report).map(\.svg).joined()
     body += drawings.isEmpty ? "<p>Nothing was sent: there is nothing to draw.</p>\n" : drawings
@@ -45,6 +54,31 @@ package enum ProbePage {
       plots[index].spans = report.phases.map { ($0.phase.rawValue, $0.from, $0.to) }
     }
     return plots
+  }
+
+  /// All of a watched line at a glance.
+  package static func plots(_ series: ProbeSeries) -> [Plot] {
+    func line(_ name: String, _ value: (ProbeSeries.Sample) -> Double?) -> Plot.Line {
+      Plot.Line(name, series.samples.compactMap { sample in value(sample).map { (sample.at, $0) } })
+    }
+    return [
+      Plot(
+        "Grade", unit: "1 (excellent) to 6 (nothing passes)",
+        [line("grade") { Double($0.isAnswered ? $0.grade.rawValue : 6) }]),
+      Plot("Round trip", unit: "ms", [line("median", \.roundTripMs)]),
+      Plot(
+        "Loss", unit: "%",
+        [
+          line("uplink") { $0.uplinkLoss.map { $0 * 100 } },
+          line("downlink") { $0.downlinkLoss.map { $0 * 100 } },
+        ]),
+      Plot(
+        "What it carries", unit: "kbit/s",
+        [
+          line("uplink") { $0.uplinkBps.map { $0 / 1000 } },
+          line("downlink") { $0.downlinkBps.map { $0 / 1000 } },
+        ]),
+    ]
   }
 
   private static func arrived(_ point: TimelinePoint) -> Double? {

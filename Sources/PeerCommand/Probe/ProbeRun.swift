@@ -5,8 +5,6 @@ internal import Reactor
 /// One probe from its start to its result, or one after the other while a line is watched: turns
 /// what happens into lines, the live region, and what keys and signals ask for.
 package final class ProbeRun {
-  /// From the beginning of one grade of a watched line to that of the next.
-  static let watchPeriod = Duration.seconds(2)
   /// How long after its time a result is waited for before it is asked for, and then once more.
   static let patience = Duration.milliseconds(250)
   /// How long after a signal the result is waited for.
@@ -14,6 +12,8 @@ package final class ProbeRun {
 
   /// The result; while a line is watched, the last one.
   package private(set) var report: LineReport?
+  /// What all of a watched line have found.
+  package private(set) var series = ProbeSeries()
   /// Whether nothing more is to come.
   package private(set) var isOver = false
   /// Whether a signal or key has asked for the end.
@@ -23,6 +23,9 @@ package final class ProbeRun {
   private let options: ProbeOptions
   private let console: Console
   private let lines: JSONLines
+  private let sheet: ProbeSheet?
+  /// Whether a probe of a watched line was not clearly fit for what is required.
+  private var wasUnfit = false
   private let began: Instant
   /// The probe that runs, or ran last.
   private var runBegan: Instant
@@ -51,8 +54,12 @@ package final class ProbeRun {
     case stop
   }
 
-  package init(_ options: ProbeOptions, _ console: Console, _ lines: JSONLines, now: Instant) {
+  package init(
+    _ options: ProbeOptions, _ console: Console, _ lines: JSONLines, _ sheet: ProbeSheet? = nil,
+    now: Instant
+  ) {
     self.options = options
+    self.sheet = sheet
     self.console = console
     self.lines = lines
     began = now
@@ -96,8 +103,8 @@ package final class ProbeRun {
     if wasStopped { hasAborted = true }
     wasStopped = true
     guard !isOver else { return .nothing }
-    if options.watches, report != nil, deadlines[.again] != nil {
-      end()
+    if report != nil, deadlines[.again] != nil {
+      endSeries()
       return .nothing
     }
     // The result should come at once; if it does not, nobody waits for it.
@@ -129,7 +136,7 @@ package final class ProbeRun {
 
   /// Nothing can be measured, for a reason that is told elsewhere.
   package func giveUp(_ ending: LineReport.Ending, now: Instant) {
-    wasStopped = true
+    if !repeatsAnyway { wasStopped = true }
     finish(LineReport(plan: options.plan, ending: ending), isTold: true, now: now)
   }
 
@@ -144,7 +151,7 @@ package final class ProbeRun {
       object.add("uplinkLossRate", report.uplink?.loss?.share)
       object.add("downlinkLossRate", report.downlink?.loss?.share)
     }
-    if !console.hasRegion { console.say("So far: \(rating.grade.word).") }
+    if !console.hasRegion, options.repetition == nil { console.say("So far: \(rating.grade.word).") }
   }
 
   private func event(_ name: String, _ fill: (inout JSONObject) -> Void) {
@@ -166,22 +173,50 @@ package final class ProbeRun {
     self.report = report
     let rating = report.rating
     ProbeLine.write(report, rating, to: lines)
-    guard options.watches, !wasStopped else {
-      if !options.watches {
-        console.clear()
-        if !isTold { printResult(report, rating) }
-      }
+    sheet?.append(report, rating, wallNanoseconds: SystemClock.wallNanoseconds)
+    guard let repetition = options.repetition else {
+      console.clear()
+      if !isTold { printResult(report, rating) }
       end()
       return
     }
-    console.say(
-      Self.watchLine(report, rating, seconds: Int(now.nanoseconds(since: began) / 1_000_000_000)))
+    let elapsed = Double(now.nanoseconds(since: began)) / 1e9
+    // One that was cut off says nothing of the line.
+    if !wasStopped {
+      series.append(report, rating, at: elapsed)
+      let code = ExitCode(report, rating, required: options.required)
+      if code == .quality { wasUnfit = true }
+      console.say(Self.watchLine(report, rating, seconds: Int(elapsed)))
+    }
+    let next = max(now, runBegan + repetition.period)
+    guard !wasStopped, repetition.total.map({ next - began < $0 }) ?? true else {
+      return endSeries()
+    }
     deadlines.cancel(.overdue)
-    deadlines.set(.again, at: max(now, runBegan + Self.watchPeriod))
+    deadlines.set(.again, at: next)
+  }
+
+  /// Whether a probe that could not be begun is no reason to stop: the next one may be.
+  private var repeatsAnyway: Bool { options.repetition != nil && !options.watches }
+
+  /// What the program tells of a watched line: one that was never unfit is fit.
+  ///
+  /// - Parameter last: of the last probe.
+  package func code(last: ExitCode) -> ExitCode {
+    guard series.answeredCount > 0 else { return last == .interrupted ? .done : last }
+    return wasUnfit ? .quality : .done
+  }
+
+  private func endSeries() {
+    end()
+    if !series.text.isEmpty { console.say(series.text) }
   }
 
   private func printResult(_ report: LineReport, _ rating: LineRating) {
-    let table = ProbeTable.text(report, rating)
+    var table = ProbeTable.text(report, rating)
+    if let interval = options.interval {
+      table = ProbeTable.intervals(report, seconds: interval) + "\n\n" + table
+    }
     if report.state == .unavailable {
       // What a quiet program says of it, its command knows best.
       console.sayFailed(table)
@@ -212,13 +247,16 @@ package final class ProbeRun {
   ) -> String {
     var text = "\(Timestamp.clock(seconds: seconds))  \(rating.grade.rawValue) \(rating.grade.word)"
     guard report.state != .unavailable else { return text + "  " + rating.sentence }
-    if let trip = report.idleRoundTrip { text += "  rtt \(Figures.milliseconds(trip.delay.p50Ms))" }
+    if let trip = report.idleRoundTrip { text += "  rtt \(Figures.delay(trip.delay.p50Ms))" }
     for (name, side) in [("up", report.uplink), ("down", report.downlink)] {
       guard let side else { continue }
       var parts: [String] = []
       if let loss = side.loss { parts.append("loss \(Figures.percent(loss.share))") }
       if let jitter = side.delayVariation {
-        parts.append("jitter \(Figures.milliseconds(jitter.p95Ms))")
+        parts.append("jitter \(Figures.delay(jitter.p95Ms))")
+      }
+      if let rate = side.bandwidth {
+        parts.append("\(rate.limitedByTest ? "≥ " : "")\(Figures.rate(rate.bitsPerSecond))")
       }
       if !parts.isEmpty { text += "  \(name): \(parts.joined(separator: ", "))" }
     }
@@ -229,7 +267,8 @@ package final class ProbeRun {
 /// The last line of a probe with `--json`.
 package enum ProbeSummary {
   package static func write(
-    _ report: LineReport, _ rating: LineRating, target: String, to lines: JSONLines
+    _ report: LineReport, _ rating: LineRating, target: String, series: ProbeSeries? = nil,
+    to lines: JSONLines
   ) {
     lines.write("summary") { object in
       object.add("outcome", outcome(report))
@@ -237,6 +276,7 @@ package enum ProbeSummary {
       object.add("target", target)
       object.add("durationMs", Int((report.cost.seconds * 1000).rounded()))
       object.add("quality", rating.grade.rawValue)
+      object.add("series", series?.json)
     }
   }
 

@@ -57,20 +57,20 @@ package enum ProbeTable {
 
   private static var delays: [(String, Cell)] {
     [
-      ("jitter", { side, _ in side.delayVariation.map { Figures.milliseconds($0.p50Ms) } }),
+      ("jitter", { side, _ in side.delayVariation.map { Figures.delay($0.p50Ms) } }),
       (
         "  95 %, 99 %",
         { side, _ in
           side.delayVariation.map {
-            "\(Figures.milliseconds($0.p95Ms)), \(Figures.milliseconds($0.p99Ms))"
+            "\(Figures.delay($0.p95Ms)), \(Figures.delay($0.p99Ms))"
           }
         }
       ),
       (
         "round trip, full",
-        { side, _ in side.loadedRoundTrip.map { Figures.milliseconds($0.p50Ms) } }
+        { side, _ in side.loadedRoundTrip.map { Figures.delay($0.p50Ms) } }
       ),
-      ("  95 %", { side, _ in side.loadedRoundTrip.map { Figures.milliseconds($0.p95Ms) } }),
+      ("  95 %", { side, _ in side.loadedRoundTrip.map { Figures.delay($0.p95Ms) } }),
       (
         "  RPM",
         { side, _ in
@@ -169,6 +169,33 @@ package enum ProbeTable {
     return report.timeline.filter { $0.at < end }
   }
 
+  /// The test over time, a line for each part of it and direction; empty when nothing was sent.
+  package static func intervals(_ report: LineReport, seconds: Double) -> String {
+    var lines = ["  time        way    sent          arrived       loss     delay added"]
+    for direction in LineDirection.allCases where report.plan.probes(direction) {
+      let points = settled(report).filter { $0.direction == direction && $0.sent > 0 }
+      let groups = Dictionary(grouping: points) { Int($0.at / seconds) }
+      for (index, group) in groups.sorted(by: { $0.key < $1.key }) {
+        lines.append(interval(index, group, direction, seconds: seconds))
+      }
+    }
+    return lines.count > 1 ? lines.map(trimmed).joined(separator: "\n") : ""
+  }
+
+  private static func interval(
+    _ index: Int, _ points: [TimelinePoint], _ direction: LineDirection, seconds: Double
+  ) -> String {
+    let sent = points.reduce(0) { $0 + $1.sent }
+    let loss = Double(points.reduce(0) { $0 + $1.lost }) / Double(max(1, sent))
+    // What was sent in the parts of which there is something, over the whole of the time.
+    let rate = points.reduce(0) { $0 + $1.sentRate } * 0.1 / seconds
+    let time = (0...1).map { Figures.short(Double(index + $0) * seconds) }.joined(separator: "-")
+    let delay = points.compactMap(\.largestAddedDelayMs).max().map(Figures.delay) ?? ""
+    return "  " + padded(time + " s", 12) + padded(direction == .uplink ? "up" : "down", 7)
+      + padded(Figures.rate(rate), 14) + padded(Figures.rate(rate * (1 - loss)), 14)
+      + padded(Figures.percent(loss), 9) + delay
+  }
+
   // MARK: - Facts and advice
 
   package typealias Fact = (title: String, text: String)
@@ -177,11 +204,11 @@ package enum ProbeTable {
     var facts: [Fact] = []
     if let trip = report.idleRoundTrip {
       let delay = trip.delay
-      let figures = [delay.minimumMs, delay.p50Ms, delay.p95Ms, delay.p99Ms].map(Figures.short)
+      let figures = [delay.minimumMs, delay.p50Ms, delay.p95Ms, delay.p99Ms].map(Figures.delay)
       facts.append(
         (
           "round trip",
-          "\(figures[1]) ms (least \(figures[0]), 95 % \(figures[2]), 99 % \(figures[3])); "
+          "\(figures[1]) (least \(figures[0]), 95 % \(figures[2]), 99 % \(figures[3])); "
             + "\(trip.answered) of \(trip.sent) answered"
         ))
     }

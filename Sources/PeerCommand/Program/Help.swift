@@ -196,6 +196,10 @@ package enum Help {
       --expected-downlink BPS       the same from the other end (default: 2500000)
       --duration SECONDS            4...30; longer narrows the intervals (default: 8)
       --watch                       a grade every 2 s, until SIGINT; no bandwidth
+      --every TIME                  5s...24h: whole probes, one so often, until SIGINT
+      --for TIME                    end --every or --watch after so long, like 24h
+      --interval SECONDS            0.1...10: also a line for each part of the test so long
+      --csv FILE                    a line of comma-separated values for each probe
       --require voice|video|hd      exit 6 if the line is not clearly fit for it
 
     """
