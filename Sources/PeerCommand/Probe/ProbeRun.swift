@@ -151,7 +151,9 @@ package final class ProbeRun {
       object.add("uplinkLossRate", report.uplink?.loss?.share)
       object.add("downlinkLossRate", report.downlink?.loss?.share)
     }
-    if !console.hasRegion, options.repetition == nil { console.say("So far: \(rating.grade.word).") }
+    if !console.hasRegion, options.repetition == nil {
+      console.say("So far: \(rating.grade.word).")
+    }
   }
 
   private func event(_ name: String, _ fill: (inout JSONObject) -> Void) {
