@@ -704,3 +704,10 @@ int earshot_terminal_column_count(int fd) {
   if (ioctl(fd, TIOCGWINSZ, &size) < 0) return -errno;
   return size.ws_col;
 }
+
+int earshot_bytes_held(int descriptor, int32_t *count) {
+  int held = 0;
+  if (ioctl(descriptor, FIONREAD, &held) != 0) return -errno;
+  *count = held;
+  return 0;
+}

@@ -129,37 +129,6 @@ struct AudioFileReaderTests {
       }
     }
   }
-
-  @Test func `takes raw samples from a pipe in pieces of any size`() throws {
-    var ends: [Int32] = [0, 0]
-    try #require(unsafe pipe(&ends) == 0)
-    let samples: [Int16] = (0..<3000).map { Int16($0 - 1500) }
-    let bytes = samples.flatMap {
-      [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)]
-    }
-    var reader = RawAudioReader(descriptor: ends[0])
-    var received: [Int16] = []
-    var start = 0
-    // 1001 bytes at a time: every piece ends within a sample; read as much as is surely there.
-    while start < bytes.count {
-      let end = min(start + 1001, bytes.count)
-      _ = unsafe bytes[start..<end].withUnsafeBytes {
-        unsafe write(ends[1], $0.baseAddress, $0.count)
-      }
-      if end == bytes.count { close(ends[1]) }
-      var piece = [Int16](repeating: 0, count: end / 2 - received.count)
-      var span = piece.mutableSpan
-      let count = try reader.read(into: &span)
-      received += piece.prefix(count)
-      start = end
-    }
-    var more = [Int16](repeating: 0, count: 10)
-    var span = more.mutableSpan
-    let after = try reader.read(into: &span)
-    close(ends[0])
-    #expect(received == samples)
-    #expect(after == 0)
-  }
 }
 
 struct AudioFileWriterTests {

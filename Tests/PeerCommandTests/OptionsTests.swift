@@ -1,5 +1,6 @@
 import Arguments
 import Earshot
+import MediaFiles
 import PeerCommand
 import Testing
 
@@ -60,6 +61,23 @@ struct OptionsTests {
       try DoctorCommand(Arguments(["--rendezvous", text])) { _ in nil }.plan.rendezvous == [text])
   }
 
+  @Test func `sound and pictures come and go by pipes`() throws {
+    let words = ["bob", "--rendezvous", "h:1", "--save", "-", "--play", "-"]
+    let call = try Self.call(words + ["--play-format", "44100/2"])
+    #expect(call.sound.readsInput && call.sound.savesToOutput)
+    #expect(call.sound.playFormat.rateHz == 44_100 && call.sound.playFormat.channels == 2)
+    #expect(call.sound.saveName(call: 2) == "-")
+    #expect(call.sound.freeNumber(from: 3, overwrites: false) == 3)
+    #expect(try Self.call(["bob", "--rendezvous", "h:1", "--video", "-"]).sound.readsInput)
+    for word in ["--json", "--events=-"] {
+      let call = try Self.call(words + [word])
+      let failure = #expect(throws: CommandFailure.self) {
+        try call.sound.checkStreams(call.online)
+      }
+      #expect(failure?.code == .usage && failure?.message.hasPrefix("--save - and") == true)
+    }
+  }
+
   @Test(arguments: [
     ["bob"], ["--rendezvous", "h:1"], ["bob", "carol", "--rendezvous", "h:1"],
     ["b ob", "--rendezvous", "h:1"], ["bob", "--rendezvous", "#\(id)"],
@@ -90,6 +108,11 @@ struct OptionsTests {
     ["bob", "--rendezvous", "h:1", "--max-video-bitrate", "20000001"],
     ["bob", "--rendezvous", "h:1", "--fallback", "none"],
     ["bob", "--rendezvous", "h:1", "--unknown"],
+    ["bob", "--rendezvous", "h:1", "--play", "-", "--video", "-"],
+    ["bob", "--rendezvous", "h:1", "--play", "-", "--loop"],
+    ["bob", "--rendezvous", "h:1", "--video", "-", "--loop"],
+    ["bob", "--rendezvous", "h:1", "--play", "a.wav", "--play-format", "48000"],
+    ["bob", "--rendezvous", "h:1", "--play", "-", "--play-format", "48000/3"],
   ])
   func `a wrong call is refused with a sentence`(words: [String]) {
     let error = #expect(throws: UsageError.self) { _ = try Self.call(words) }

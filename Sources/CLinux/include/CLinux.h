@@ -115,6 +115,8 @@ int earshot_signal_is_ignored(int number);
 
 // Makes no core dump, and lets no other program of the same user read this one's memory.
 int earshot_forbid_core_dumps(void);
+// How many bytes a pipe holds that nobody has read. 0, or -errno.
+int earshot_bytes_held(int descriptor, int32_t *count);
 
 // What the system allows this process (getrlimit(2)); UINT64_MAX = no limit.
 uint64_t earshot_locked_memory_limit(void);

@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// Reads the pictures of a YUV4MPEG2 file: 8 bits, 4:2:0, any frame rate.
+/// Reads the pictures of a YUV4MPEG2 file, or of the one that standard input brings (`-`): 8 bits,
+/// 4:2:0, any frame rate.
 @safe package struct Y4MReader: ~Copyable {
   package let path: String
   package let header: Y4MHeader
@@ -9,23 +10,33 @@ internal import Glibc
 
   private let file: UnsafeMutablePointer<FILE>
   private let firstPicture: Int
+  private let isStandardInput: Bool
 
   package init(_ path: String) throws(MediaFileError) {
-    let file = try unsafe Self.open(path)
+    let file = try unsafe path == "-" ? Self.openInput() : Self.open(path)
+    let named = path == "-" ? "standard input" : path
     let first: (header: Y4MHeader, byteCount: Int)
     do throws(MediaFileError) {
-      first = try unsafe Self.firstLine(file, path)
+      first = try unsafe Self.firstLine(file, named)
     } catch {
       unsafe fclose(file)
       throw error
     }
     unsafe self.file = unsafe file
-    self.path = path
+    self.path = named
+    isStandardInput = path == "-"
     header = first.header
     firstPicture = first.byteCount
   }
 
   deinit { unsafe fclose(file) }
+
+  /// Whether a picture has begun to come, or the end; a file never keeps anybody waiting.
+  package var isReady: Bool {
+    guard isStandardInput else { return true }
+    var entry = unsafe pollfd(fd: fileno(file), events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&entry, 1, 0) > 0
+  }
 
   /// Reads the next picture; its planes, one after the other, replace those of `picture`.
   ///
@@ -59,6 +70,20 @@ internal import Glibc
       throw .unreadable(path, errorNumber: errno)
     }
     position = 0
+  }
+
+  /// Without a buffer of our own, so that the kernel's says whether there is anything.
+  private static func openInput() throws(MediaFileError) -> UnsafeMutablePointer<FILE> {
+    var entry = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+    guard unsafe poll(&entry, 1, longestWait) > 0 else {
+      throw .notVideo("standard input", reason: "nothing came in \(longestWait / 1000) s")
+    }
+    let number = dup(STDIN_FILENO)
+    guard number >= 0, let file = unsafe fdopen(number, "rb") else {
+      throw .unreadable("standard input", errorNumber: errno)
+    }
+    unsafe setvbuf(file, nil, _IONBF, 0)
+    return unsafe file
   }
 
   private static func open(_ path: String) throws(MediaFileError) -> UnsafeMutablePointer<FILE> {
@@ -113,4 +138,6 @@ internal import Glibc
   }
 
   private static let longestLine = 1024
+  /// Milliseconds: a camera program has begun by then.
+  private static let longestWait: Int32 = 10_000
 }

@@ -4,7 +4,7 @@ internal import CSndFile
 @safe struct Resampler: ~Copyable {
   private let state: OpaquePointer
   private let channels: Int
-  private let ratio: Double
+  private var ratio: Double
 
   /// `nil` for a rate or a number of channels that libsamplerate does not take.
   init?(rate: Int, channels: Int) {
@@ -20,6 +20,9 @@ internal import CSndFile
 
   deinit { unsafe src_delete(state) }
 
+  /// Frames out for each one in, from the next step on; reached by its end.
+  mutating func setRatio(_ ratio: Double) { self.ratio = ratio }
+
   /// What one step took and gave, in frames.
   struct Progress {
     var taken: Int
@@ -31,8 +34,10 @@ internal import CSndFile
   /// - Parameters:
   ///   - range: of frames in `input`.
   ///   - isLast: nothing follows `range`.
+  ///   - room: frames of `output` to fill at most; all of it unless given.
   mutating func process(
-    _ input: [Float], _ range: Range<Int>, isLast: Bool, into output: inout [Float]
+    _ input: [Float], _ range: Range<Int>, isLast: Bool, into output: inout [Float],
+    room: Int? = nil
   ) -> Progress? {
     let channels = channels
     let ratio = ratio
@@ -46,7 +51,7 @@ internal import CSndFile
         unsafe step.data_in = sourceStart + range.lowerBound * channels
         unsafe step.data_out = targetStart
         unsafe step.input_frames = range.count
-        unsafe step.output_frames = target.count / channels
+        unsafe step.output_frames = min(room ?? .max, target.count / channels)
         unsafe step.end_of_input = isLast ? 1 : 0
         unsafe step.src_ratio = ratio
         guard unsafe src_process(state, &step) == 0 else { return nil }

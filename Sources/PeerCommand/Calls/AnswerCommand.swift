@@ -43,9 +43,10 @@ package struct AnswerCommand: Sendable {
     try online.requireRendezvous()
     guard let said else { throw AnswerPolicy.unsaid }
     policy = said
-    if policy == .ask, sound.play == "-" {
+    if policy == .ask, sound.readsInput {
+      let option = sound.play == "-" ? "--play -" : "--video -"
       throw UsageError(
-        "--ask reads keys from standard input, which --play - reads too.",
+        "--ask reads keys from standard input, which \(option) reads too.",
         advice: "Use --accept.")
     }
   }
@@ -70,20 +71,24 @@ package struct AnswerCommand: Sendable {
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let console = Console(
-      isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+      isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel,
+      isOutputTaken: sound.savesToOutput)
+    try sound.checkStreams(online)
     // The files of the first call are tried before anybody is told that one may ring.
     let number = sound.freeNumber(from: 1, overwrites: online.overwrites)
     try online.check(sound, call: number)
-    var opened: OpenedSound? = try open(call: number)
+    let input = try sound.openInput()
+    var opened: OpenedSound? = try open(call: number, input)
     let session = try await OnlineSession(
-      online, console, on: loop, readsKeys: sound.play != "-", isPatient: !failsFast)
+      online, console, on: loop, readsKeys: !sound.readsInput, isPatient: !failsFast)
     try await register(session)
-    return await serve(session, &opened, first: number)
+    return await serve(session, &opened, input, first: number)
   }
 
   /// Calls, one after the other.
   private func serve(
-    _ session: OnlineSession, _ opened: inout OpenedSound?, first number: Int
+    _ session: OnlineSession, _ opened: inout OpenedSound?, _ input: SoundInputPipe?,
+    first number: Int
   ) async -> ExitCode {
     var number = number
     var last: CallRun?
@@ -103,7 +108,7 @@ package struct AnswerCommand: Sendable {
       last = run
       if opened == nil {
         number = sound.freeNumber(from: max(count, number + 1), overwrites: online.overwrites)
-        opened = reopen(call: number, session)
+        opened = reopen(call: number, input, session)
       }
       guard let ends = opened.take() else {
         await run.refuse("the sound cannot be opened")
@@ -130,17 +135,23 @@ package struct AnswerCommand: Sendable {
       "Registered\(name); the own ID is \(session.endpoint.id).\nWaiting for calls.")
   }
 
-  private func open(call number: Int) throws(CommandFailure) -> OpenedSound {
+  private func open(
+    call number: Int, _ input: SoundInputPipe?
+  ) throws(CommandFailure) -> OpenedSound {
     do throws(MediaFileError) {
-      return try OpenedSound(sound, call: number, overwrites: online.overwrites)
+      return try OpenedSound(
+        sound, call: number, input: input, overwrites: online.overwrites)
     } catch {
       throw CommandFailure(error)
     }
   }
 
-  private func reopen(call number: Int, _ session: OnlineSession) -> OpenedSound? {
+  private func reopen(
+    call number: Int, _ input: SoundInputPipe?, _ session: OnlineSession
+  ) -> OpenedSound? {
     do throws(MediaFileError) {
-      return try OpenedSound(sound, call: number, overwrites: online.overwrites)
+      return try OpenedSound(
+        sound, call: number, input: input, overwrites: online.overwrites)
     } catch {
       session.remember(CommandFailure(error))
       return nil

@@ -37,17 +37,14 @@ package struct CallCommand: Sendable {
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let console = Console(
-      isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+      isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel,
+      isOutputTaken: sound.savesToOutput)
+    try sound.checkStreams(online)
     let number = sound.freeNumber(from: 1, overwrites: online.overwrites)
     try online.check(sound, call: number)
-    let ends: OpenedSound
-    do throws(MediaFileError) {
-      ends = try OpenedSound(sound, call: number, overwrites: online.overwrites)
-    } catch {
-      throw CommandFailure(error)
-    }
+    let ends = try open(call: number)
     let session = try await OnlineSession(
-      online, console, on: loop, readsKeys: sound.play != "-")
+      online, console, on: loop, readsKeys: !sound.readsInput)
     ends.connect(to: session.inbox)
     let status = try await session.waitUntilRegistered()
     if status == .taken, let name = online.name {
@@ -71,6 +68,16 @@ package struct CallCommand: Sendable {
     let run = CallRun(call.id, session, sound, role: .caller, peer: targetName)
     run.use(ends)
     return await follow(run, session)
+  }
+
+  private func open(call number: Int) throws(CommandFailure) -> OpenedSound {
+    let input = try sound.openInput()
+    do throws(MediaFileError) {
+      return try OpenedSound(
+        sound, call: number, input: input, overwrites: online.overwrites)
+    } catch {
+      throw CommandFailure(error)
+    }
   }
 
   private func follow(_ run: CallRun, _ session: OnlineSession) async -> ExitCode {

@@ -4,7 +4,7 @@ internal import Reactor
 internal import Synchronization
 
 /// Where the other side's audio goes: measured always, saved when `--save` names a file, which gets
-/// its name with the first sound (`PendingFile`).
+/// its name with the first sound (`PendingFile`), or handed on when it is `-`, standard output.
 ///
 /// A disk that is full ends the saving, not the call.
 package final class AudioFileSink: AudioSink {
@@ -14,6 +14,7 @@ package final class AudioFileSink: AudioSink {
 
   private struct State: ~Copyable {
     var writer: AudioFileWriter?
+    var pipe: SoundOutputPipe?
     /// Until the file has its name.
     var pending: PendingFile?
     var isSaved = false
@@ -33,6 +34,10 @@ package final class AudioFileSink: AudioSink {
     self.channelCount = channelCount
     guard let path else {
       state = Mutex(State())
+      return
+    }
+    guard path != "-" else {
+      state = Mutex(State(pipe: SoundOutputPipe(channels: channelCount)))
       return
     }
     let pending = try PendingFile.open(path, overwrites: overwrites)
@@ -58,6 +63,7 @@ package final class AudioFileSink: AudioSink {
     meter.append(samples, count: count)
     let span = samples.span.extracting(0..<count)
     state.withLock { state in
+      if state.pipe != nil { return Self.pass(span, frameCount: frameCount, &state) }
       guard state.writer != nil else { return }
       do throws(MediaFileError) {
         try state.writer?.write(span)
@@ -69,6 +75,16 @@ package final class AudioFileSink: AudioSink {
     }
   }
 
+  /// A reader that went away ends the handing on, not the call.
+  private static func pass(_ samples: Span<Int16>, frameCount: Int, _ state: inout State) {
+    do throws(ReactorError) {
+      try state.pipe?.write(samples, frameCount: frameCount)
+    } catch {
+      state.fault = "Standard output takes no more sound: \(error.reason)."
+      state.pipe = nil
+    }
+  }
+
   private static func hasSound(_ samples: Span<Int16>) -> Bool {
     for index in samples.indices where samples[index] != 0 { return true }
     return false
@@ -77,6 +93,7 @@ package final class AudioFileSink: AudioSink {
   package func finish() {
     state.withLock { state in
       defer { state.pending = nil }
+      state.pipe = nil
       guard var writer = state.writer.take() else { return }
       do throws(MediaFileError) {
         try writer.close()

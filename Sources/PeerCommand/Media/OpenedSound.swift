@@ -16,13 +16,18 @@ package struct OpenedSound: Sendable {
 
   /// Opens both for call `number`, 1 upwards.
   ///
-  /// - Parameter overwrites: Whether what is saved may replace files that are there.
+  /// - Parameters:
+  ///   - input: What `--play -` reads.
+  ///   - overwrites: Whether what is saved may replace files that are there.
   package init(
-    _ options: SoundOptions, call number: Int, overwrites: Bool = false
+    _ options: SoundOptions, call number: Int, input: SoundInputPipe? = nil,
+    overwrites: Bool = false
   ) throws(MediaFileError) {
     let end = SourceEnd()
     self.end = end
-    source = try PlayedSource(options.play, isLooped: options.isLooped) { end.report() }
+    source = try PlayedSource(
+      options.play, pipe: input, isLooped: options.isLooped
+    ) { end.report() }
     do throws(ReactorError) {
       arrivals = try options.captureName(call: number).map { path throws(ReactorError) in
         try ArrivalFile(path, overwrites: overwrites)
@@ -32,7 +37,9 @@ package struct OpenedSound: Sendable {
     }
     saveName = options.saveName(call: number)
     // Two channels are heard where two are sent: nobody knows what the other side sends.
-    let isStereo = source.channelCount == 2 && options.bitrate >= 48_000
+    // Whoever reads standard output knows one format.
+    let isStereo =
+      source.channelCount == 2 && options.bitrate >= 48_000 && !options.savesToOutput
     sink = try AudioFileSink(saveName, channelCount: isStereo ? 2 : 1, overwrites: overwrites)
     guard options.video.isWanted else {
       video = nil

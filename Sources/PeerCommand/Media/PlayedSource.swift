@@ -16,7 +16,7 @@ package final class PlayedSource: AudioSource {
   /// One of the three supplies.
   private struct State: ~Copyable {
     var file: AudioFileReader?
-    var raw: RawAudioReader?
+    var pipe: SoundInputPipe?
     var tone: TestTone?
     var isAtEnd = false
     var fault: String?
@@ -24,7 +24,7 @@ package final class PlayedSource: AudioSource {
     @_lifetime(room: copy room)
     mutating func read(into room: inout MutableSpan<Int16>) throws(MediaFileError) -> Int {
       if let count = try file?.read(into: &room) { return count }
-      if let count = try raw?.read(into: &room) { return count }
+      if let pipe { return pipe.read(into: &room) }
       tone?.read(into: &room)
       return room.count
     }
@@ -33,23 +33,26 @@ package final class PlayedSource: AudioSource {
   /// Opens it.
   ///
   /// - Parameters:
-  ///   - path: A file, `-` for standard input, `nil` for the test tone.
+  ///   - path: A file, `nil` for the test tone.
+  ///   - pipe: Is played instead.
   ///   - onEnd: Called once, on the media thread, when there is no more.
   package init(
-    _ path: String?, isLooped: Bool, onEnd: @escaping @Sendable () -> Void
+    _ path: String?, pipe: SoundInputPipe? = nil, isLooped: Bool,
+    onEnd: @escaping @Sendable () -> Void
   ) throws(MediaFileError) {
     self.isLooped = isLooped
     self.onEnd = onEnd
-    switch path {
-    case nil:
+    switch (path, pipe) {
+    case (_, .some(let pipe)):
+      channelCount = pipe.channelCount
+      length = nil
+      pipe.begin()
+      state = Mutex(State(pipe: pipe))
+    case (nil, nil):
       channelCount = 1
       length = nil
       state = Mutex(State(tone: TestTone()))
-    case "-":
-      channelCount = 1
-      length = nil
-      state = Mutex(State(raw: RawAudioReader()))
-    case .some(let path):
+    case (.some(let path), nil):
       let reader = try AudioFileReader(path)
       channelCount = reader.channels
       length = isLooped ? nil : reader.lengthFrames48k
@@ -61,7 +64,7 @@ package final class PlayedSource: AudioSource {
   package var position: Int { played.load(ordering: .relaxed) }
 
   /// What stopped it before its end, in a sentence.
-  package var fault: String? { state.withLock { $0.fault } }
+  package var fault: String? { state.withLock { $0.fault ?? $0.pipe?.fault } }
 
   package func read(into samples: inout [Int16], frameCount: Int) -> Int {
     let (count, hasEnded) = state.withLock { state -> (Int, Bool) in

@@ -82,7 +82,12 @@ package final class PlayedVideo: VideoSource {
     let wanted = Int(((mediaTime / .seconds(1)) * header.framesPerSecond).rounded()) + 1
     guard wanted > state.given else { return .nothingNew }
     var isFresh = false
+    let before = state.given
     while state.given < wanted {
+      // Of standard input only what has come: the other program may be late.
+      guard state.file?.isReady == true else {
+        return state.given > before ? .picture : .nothingNew
+      }
       do throws(MediaFileError) {
         if try state.file?.read(into: &picture.i420.bytes) == true {
           state.given += 1

@@ -1,10 +1,13 @@
 package import Arguments
 package import Earshot
+package import MediaFiles
 internal import Reactor
 
 /// What `call` and `answer` have in common: what is played, saved and sent.
 package struct SoundOptions: Sendable {
   package var play: String?
+  /// What standard input brings.
+  package var playFormat: RawFormat
   package var isLooped: Bool
   package var startsMuted: Bool
   package var save: String?
@@ -24,11 +27,15 @@ package struct SoundOptions: Sendable {
   package init(_ arguments: inout Arguments) throws(UsageError) {
     video = try VideoOptions(&arguments)
     play = try arguments.option("--play")
+    let format = try arguments.option(
+      "--play-format", wants: "a rate from 8000 to 192000, and /2 for two channels", RawFormat.init)
+    playFormat = format ?? .usual
     isLooped = try arguments.flag("--loop")
     startsMuted = try arguments.flag("--mute")
-    save = try arguments.option("--save", wants: "a file name that ends in .wav or .opus") { name in
+    save = try arguments.option("--save", wants: "- or a file name that ends in .wav or .opus") {
+      name in
       let lowered = name.lowercased()
-      return lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
+      return name == "-" || lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
     }
     capture = try arguments.option("--capture")
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
@@ -43,10 +50,59 @@ package struct SoundOptions: Sendable {
     }
     leastMOS = try arguments.number("--min-mos", "points", in: 1...5)
     rejoin = try arguments.number("--rejoin", "minutes", in: 0.5...20)
-    if isLooped, play == nil || play == "-", !playsVideoFile {
+    if isLooped, play == nil, !playsVideoFile {
       throw UsageError("--loop needs a file to play.", advice: "Add --play FILE.")
     }
     try checkRate()
+    try checkPipes(isFormatGiven: format != nil)
+  }
+
+  /// Whether standard input is read.
+  package var readsInput: Bool { play == "-" || video.picture == .file("-") }
+  /// Whether standard output is sound.
+  package var savesToOutput: Bool { save == "-" }
+
+  private func checkPipes(isFormatGiven: Bool) throws(UsageError) {
+    if isFormatGiven, play != "-" {
+      throw UsageError(
+        "--play-format says what --play - reads; a file says it itself.",
+        advice: "Add --play -, or leave out --play-format.")
+    }
+    if play == "-", video.picture == .file("-") {
+      throw UsageError(
+        "--play and --video cannot both read standard input.",
+        advice: "Give one of them a file.")
+    }
+    if isLooped, readsInput {
+      throw UsageError("--loop cannot play standard input again.", advice: "Leave out --loop.")
+    }
+  }
+
+  /// Refuses streams that a person sits at, and standard output that two would write to.
+  package func checkStreams(_ online: OnlineOptions) throws(CommandFailure) {
+    if savesToOutput, online.isJSON || online.events == "-" {
+      let other = online.isJSON ? "--json" : "--events -"
+      throw CommandFailure(
+        .usage, "--save - and \(other) both write to standard output.",
+        advice: "Use --events FILE for the JSON Lines.")
+    }
+    if savesToOutput, PipeEnd.standardOutput.isTerminal {
+      throw CommandFailure(
+        .usage, "--save - writes raw sound, and standard output is a terminal.",
+        advice: "Pipe it: earshot ... --save - | pacat --raw --rate=48000 --channels=1")
+    }
+    if readsInput, PipeEnd.standardInput.isTerminal {
+      let option = play == "-" ? "--play -" : "--video -"
+      throw CommandFailure(
+        .usage, "\(option) reads standard input, and that is a terminal.",
+        advice: "Pipe something into it: parec --raw --rate=48000 --channels=1 | earshot ...")
+    }
+  }
+
+  /// What `--play -` reads, from now on.
+  package func openInput() throws(CommandFailure) -> SoundInputPipe? {
+    guard play == "-" else { return nil }
+    return try SoundInputPipe(playFormat)
   }
 
   /// A datagram has room for 1172 bytes of audio (docs/protocol/frames.md §5), and each holds one
@@ -67,7 +123,7 @@ package struct SoundOptions: Sendable {
 
   /// The name for the recording of call `number`, 1 upwards.
   package func saveName(call number: Int) -> String? {
-    save.map { SaveName.of($0, call: number) }
+    save.map { $0 == "-" ? $0 : SaveName.of($0, call: number) }
   }
 
   /// The same for what `--capture` takes down.
@@ -88,7 +144,7 @@ package struct SoundOptions: Sendable {
   /// program that runs again goes on counting. A name without a number is not looked at.
   package func freeNumber(from number: Int, overwrites: Bool) -> Int {
     guard !overwrites else { return number }
-    let names = [save, capture, video.save].compactMap(\.self)
+    let names = [save == "-" ? nil : save, capture, video.save].compactMap(\.self)
     var free = number
     while free < number + Self.mostNumbers,
       names.contains(where: { name in

@@ -7,7 +7,7 @@ package struct VideoOptions: Sendable {
   package enum Picture: Equatable, Sendable {
     /// A moving test picture with its number and time.
     case test
-    /// A YUV4MPEG2 file at its frame rate.
+    /// A YUV4MPEG2 file at its frame rate; `-` is standard input.
     case file(String)
   }
 
@@ -18,7 +18,7 @@ package struct VideoOptions: Sendable {
   package var fallback: CallOptions.VideoFallback
 
   package init(_ arguments: inout Arguments) throws(UsageError) {
-    picture = try arguments.option("--video", wants: "a y4m file, or test") { text in
+    picture = try arguments.option("--video", wants: "a y4m file, - or test") { text in
       text.isEmpty ? nil : text == "test" ? .test : .file(text)
     }
     save = try arguments.option("--save-video", wants: "a file name that ends in .ivf") { name in

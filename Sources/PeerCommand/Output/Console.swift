@@ -7,7 +7,7 @@ package final class Console {
   private let isJSON: Bool
   private let isQuiet: Bool
   private let logLevel: OnlineOptions.LogLevel
-  private let out = OutputFile.standardOutput
+  private let out: OutputFile
   private let errors = OutputFile.standardError
   private var region: StatusRegion
   private let regionOutput: OutputFile?
@@ -15,7 +15,12 @@ package final class Console {
   /// - Parameters:
   ///   - isJSON: Standard output belongs to the JSON Lines.
   ///   - isQuiet: Only errors are said.
-  package init(isJSON: Bool, isQuiet: Bool, logLevel: OnlineOptions.LogLevel = .warning) {
+  ///   - isOutputTaken: Standard output is sound: what is said goes to standard error.
+  package init(
+    isJSON: Bool, isQuiet: Bool, logLevel: OnlineOptions.LogLevel = .warning,
+    isOutputTaken: Bool = false
+  ) {
+    out = isOutputTaken ? .standardError : .standardOutput
     isTalkative = !isJSON && !isQuiet
     self.isJSON = isJSON
     self.isQuiet = isQuiet

@@ -254,20 +254,23 @@ package enum Help {
   }
 
   private static let sound = """
-      --play FILE          WAV, FLAC, Ogg, Opus, MP3, AIFF; - is raw s16le 48 kHz mono on standard
-                           input                           (default: a test tone)
+      --play FILE          WAV, FLAC, Ogg, Opus, MP3, AIFF; - is raw s16le on standard
+                           input, from a microphone or a file (default: a test tone)
+      --play-format RATE[/CHANNELS]  of --play -           (default: 48000/1)
       --loop               play the files again and again
       --mute               begin muted; the other side is told
       --save FILE          what is heard, as .wav or .opus; {n} is the number of the call, or the
-                           next that is free; no sound, no file
+                           next that is free; no sound, no file; - is raw s16le, 48 kHz,
+                           mono, on standard output: messages go to standard error
       --capture FILE       what arrives, for earshot replay; as private as the call
       --duration SECONDS   {duration}
       --bitrate BPS        6000...510000                   (default: 32000)
       --frame MS           10, 20, 40 or 60                (default: 20)
       --no-fec             send no copies of what may get lost
       --no-nack            do not ask again for what got lost
-      --video FILE|test    y4m (YUV4MPEG2, 8 bits 4:2:0), sent at its frame rate; test is a moving
-                           picture with its number and time   (default: none)
+      --video FILE|-|test  y4m (YUV4MPEG2, 8 bits 4:2:0), sent at its frame rate; - is standard
+                           input, test a moving picture with its number and time
+                           (default: none)
       --save-video FILE    what is seen, as .ivf (VP8); {n} as above
       --max-video-bitrate BPS  30000...20000000            (default: 2500000)
       --fallback WHAT      audio-only: video gives way where the line does not hold it, and returns;
