@@ -13,8 +13,9 @@ package enum LivenessProof: Sendable, BitwiseCopyable {
 /// Since when nothing has shown that the peer is there.
 struct Liveness: Sendable {
   /// An interruption ends with the next audio frame if the last one came at most so long before the
-  /// last proof: five frames of the longest kind, and what is lost of them.
-  static let audioGap = Duration.seconds(1)
+  /// last proof: a burst of losses that is no interruption by itself takes less. A source that
+  /// ended longer ago is not waited for.
+  static let audioGap = Duration.seconds(5)
 
   private(set) var lastProof: Instant
   private var lastAudio: Instant?

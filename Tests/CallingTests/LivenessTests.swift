@@ -23,11 +23,25 @@ import Testing
   @Test func `where no audio flowed any answer does`() {
     var liveness = Liveness(now: start)
     _ = liveness.handle(.audio, now: start)
-    _ = liveness.handle(.answer, now: start + .seconds(2))
+    _ = liveness.handle(.answer, now: start + .seconds(6))
     let step6 = liveness.interrupt()
     #expect(step6)
-    let step7 = liveness.handle(.answer, now: start + .seconds(7))
+    let step7 = liveness.handle(.answer, now: start + .seconds(11))
     #expect(step7)
+  }
+
+  /// As in `outage` of seed 52004152: a burst took the audio of 1.1 s, and an answer came through,
+  /// before the line was cut. "Resumed" was said of an answer, and nothing was heard.
+  @Test func `audio is awaited though a burst of losses came before the interruption`() {
+    var liveness = Liveness(now: start)
+    _ = liveness.handle(.audio, now: start)
+    _ = liveness.handle(.answer, now: start + .milliseconds(3_900))
+    let isInterrupted = liveness.interrupt()
+    #expect(isInterrupted)
+    let isResumed = liveness.handle(.answer, now: start + .seconds(9))
+    #expect(!isResumed)
+    let isHeard = liveness.handle(.audio, now: start + .seconds(9))
+    #expect(isHeard)
   }
 
   @Test func `a peer that says that it sends no audio is not waited for`() {

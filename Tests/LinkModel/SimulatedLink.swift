@@ -45,7 +45,8 @@ package struct SimulatedLink: Sendable {
   package private(set) var counters = Counters()
 
   private var random: RandomSource
-  private var isInBurst = false
+  /// Whether the line is in a time in which it loses much or all.
+  package private(set) var isInBurst = false
   /// When the present spell of clear or lossy time is over.
   private var spellEnd: Instant?
   private var transmitterFree = Instant.zero

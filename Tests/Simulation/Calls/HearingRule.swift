@@ -10,6 +10,9 @@ import Wire
 struct HearingRule {
   /// Since when the line of a call has carried both ways.
   var carriedSince: [CallID: Instant] = [:]
+  /// How much of the time since then, or since both were last heard, fell into bursts of losses: the
+  /// line carries nothing in them.
+  var burstTime: [CallID: Duration] = [:]
   /// Calls whose breach was reported.
   var reported: [CallID] = []
   var isWatching = false
@@ -53,17 +56,24 @@ extension CallWorld {
       !hasMoved(caller.host, since: connected), !hasMoved(callee.host, since: other)
     else {
       hearing.carriedSince[call] = nil
+      hearing.burstTime[call] = nil
       return
+    }
+    if network.isInBurst(caller.host, callee.host) {
+      hearing.burstTime[call, default: .zero] += HearingRule.interval
     }
     let since = hearing.carriedSince[call] ?? now
     hearing.carriedSince[call] = since
-    let patience = patience(caller.host, callee.host)
+    let usual = patience(caller.host, callee.host)
+    let patience = usual + (hearing.burstTime[call] ?? .zero)
     guard now >= since + patience, !hearing.reported.contains(call) else { return }
+    var areHeard = true
     for (ear, mouth) in [(caller.host, callee.host), (callee.host, caller.host)] {
       guard let listener = peer(at: ear), let speaker = peer(at: mouth), !speaker.isSilent,
         speaker.pumping.contains(call)
       else { continue }
       let last = listener.lastHeard[call] ?? .zero
+      if last + usual < now { areHeard = false }
       guard last + patience < now else { continue }
       hearing.reported.append(call)
       testimony.report(
@@ -71,6 +81,7 @@ extension CallWorld {
           + "\(now.nanoseconds / 1_000_000) ms \(listener.name) hears nothing since "
           + "\(last.nanoseconds / 1_000_000) ms")
     }
+    if areHeard { hearing.burstTime[call] = nil }
   }
 
   /// "Resumed" is said of what is heard, not of packets.

@@ -77,6 +77,13 @@ extension SimulatedNetwork {
       && !isBlocked(from: from, to: to)
   }
 
+  /// Whether what leaves or reaches one of both is in a burst of losses just now.
+  package func isInBurst(_ one: HostID, _ other: HostID) -> Bool {
+    [site(of: one), site(of: other)].contains { site in
+      sites[site.index].up.isInBurst || sites[site.index].down.isInBurst
+    }
+  }
+
   /// The site's NAT forgets its mappings; a site without one gets a new address.
   package func rebind(_ site: SiteID, changesAddress: Bool, now: Instant) {
     let address = changesAddress ? publicAddress() : sites[site.index].outerAddress
