@@ -18,6 +18,8 @@ package struct Plot: Sendable {
   package var lines: [Line]
   /// Parts of the time that have a name, shaded in turn; seconds.
   package var spans: [(name: String, from: Double, to: Double)] = []
+  /// Moments at which something happened; seconds.
+  package var marks: [(name: String, at: Double)] = []
 
   package init(_ title: String, unit: String, _ lines: [Line]) {
     self.title = title
@@ -25,10 +27,10 @@ package struct Plot: Sendable {
     self.lines = lines
   }
 
-  private static let width = 720.0
-  private static let height = 170.0
-  private static let left = 62.0
-  private static let bottom = 24.0
+  static let width = 720.0
+  static let height = 170.0
+  static let left = 62.0
+  static let bottom = 24.0
   private static let top = 12.0
   private static let captionHeight = 24.0
   private static let colors = ["#1f6feb", "#d1572a", "#3a8f4d", "#8250df"]
@@ -81,12 +83,12 @@ package struct Plot: Sendable {
         y: Self.height - 6, anchor: "middle")
     }
     for (index, line) in lines.enumerated() { text += path(line, index, scale) }
-    return text
+    return text + markLines(scale) + tips(points.map(\.x), scale)
   }
 
   /// Numbers from a file may be anything: more than thirty years, or what no axis has a scale for,
   /// was not measured.
-  private static func canBeShown(_ point: (x: Double, y: Double)) -> Bool {
+  static func canBeShown(_ point: (x: Double, y: Double)) -> Bool {
     abs(point.x) <= 1e9 && abs(point.y) <= 1e15
   }
 
@@ -112,8 +114,9 @@ package struct Plot: Sendable {
     guard from.isFinite, to.isFinite, to > from else { return "" }
     let width = scale.x(to) - scale.x(from)
     let color = index.isMultiple(of: 2) ? "#f6f8fa" : "#eaeef2"
+    let shade = index.isMultiple(of: 2) ? "span" : "span other"
     let box =
-      "<rect x=\"\(Self.short(scale.x(from)))\" y=\"0\" width=\"\(Self.short(width))\" "
+      "<rect class=\"\(shade)\" x=\"\(Self.short(scale.x(from)))\" y=\"0\" width=\"\(Self.short(width))\" "
       + "height=\"\(Self.short(Self.height - Self.bottom))\" fill=\"\(color)\">"
       + "<title>\(Markup.escaped(span.name))</title></rect>\n"
     // A letter is about six pixels wide.
@@ -125,7 +128,7 @@ package struct Plot: Sendable {
     let y = Self.short(scale.y(value))
     let end = Self.short(Self.width - 8)
     return """
-      <line x1="\(Self.short(Self.left))" y1="\(y)" x2="\(end)" y2="\(y)" stroke="#d8dee4"/>\n
+      <line class="grid" x1="\(Self.short(Self.left))" y1="\(y)" x2="\(end)" y2="\(y)" stroke="#d8dee4"/>\n
       """ + label(Self.decimal(value), x: Self.left - 6, y: scale.y(value) + 4, anchor: "end")
   }
 
@@ -154,18 +157,18 @@ package struct Plot: Sendable {
   }
 
   /// One decimal below a hundred, none above.
-  private static func decimal(_ value: Double) -> String {
+  static func decimal(_ value: Double) -> String {
     if abs(value) >= 100 { return String(Int(min(max(value, -1e15), 1e15).rounded())) }
     let tenths = Int((value * 10).rounded())
     return "\(tenths < 0 ? "-" : "")\(abs(tenths) / 10).\(abs(tenths) % 10)"
   }
 
-  private static func short(_ value: Double) -> String {
+  static func short(_ value: Double) -> String {
     String((value * 10).rounded() / 10)
   }
 
   /// From values to places in the drawing.
-  private struct Scale {
+  struct Scale {
     let lastX: Double
     let low: Double
     let high: Double

@@ -29,6 +29,7 @@ package final class CallRun {
   private var connected: Instant?
   private var deadlines = Deadlines<Timer>()
   private var lastPlain = 0
+  private var marks = CallMarks()
 
   /// How the end was asked for.
   private enum Ending {
@@ -187,6 +188,7 @@ package final class CallRun {
 
   private func showProgress(_ step: CallProgress) {
     let console = session.console
+    marks.append(step, now: SystemClock.now)
     if let words = VideoMessages.sentence(step) { console.say(words) }
     switch step {
     case .delivered:
@@ -223,6 +225,7 @@ package final class CallRun {
 
   private func handleStatistics(_ numbers: CallStatistics) {
     view.numbers = numbers
+    marks.handleStatistics(atMs: numbers.atMs, now: SystemClock.now)
     keep(numbers)
     let second = numbers.atMs / 1000
     if !session.console.hasRegion, second - lastPlain >= Self.plainPeriod {
@@ -236,6 +239,13 @@ package final class CallRun {
   private func keep(_ numbers: CallStatistics) {
     guard session.writesReport, samples.count < Self.maxSamples else { return }
     samples.append(numbers)
+  }
+
+  /// The page of `--report`; `nil` before the end.
+  package var page: String? {
+    report.map {
+      ReportPage.html($0, samples, prediction: prediction, marks: marks.places, origin: .here)
+    }
   }
 
   private func finish(_ report: CallReport) {
@@ -277,6 +287,7 @@ package final class CallRun {
       do throws(EarshotError) {
         try await session.endpoint.call(id).setAudioMuted(wanted)
         view.isMuted = wanted
+        marks.append(wanted ? "muted" : "unmuted", now: SystemClock.now)
       } catch {
         session.console.log(.warning, error.message)
       }

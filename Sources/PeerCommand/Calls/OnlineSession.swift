@@ -253,10 +253,7 @@ package final class OnlineSession {
   ///   - run: The last call, for the report page.
   ///   - code: What is returned unless a file failed.
   package func finish(_ run: CallRun?, _ code: ExitCode) async -> ExitCode {
-    let page = run.flatMap { run in
-      run.report.map { ReportPage.html($0, run.samples, prediction: run.prediction) }
-    }
-    return await finish(page: page, code)
+    await finish(page: run?.page, code)
   }
 
   /// The same with the report page as it is to be written.

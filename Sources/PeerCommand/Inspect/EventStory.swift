@@ -99,6 +99,11 @@ package struct EventStory {
     return String(repeating: " ", count: max(0, 9 - text.count)) + text + "  "
   }
 
+  /// When a line was written; `nil` for one that does not say.
+  static func secondOfDay(of line: JSONValue) -> Double? {
+    line["ts"]?.asString.flatMap(secondOfDay)
+  }
+
   private static func secondOfDay(_ timestamp: String) -> Double? {
     let time = timestamp.split(separator: "T").last?.prefix { $0 != "Z" } ?? ""
     let parts = time.split(separator: ":").map { Double($0) }

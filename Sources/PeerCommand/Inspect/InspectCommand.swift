@@ -48,10 +48,10 @@ package struct InspectCommand: Sendable {
 
   private func plot(to report: OutputFile) throws(CommandFailure) {
     let text = try EventText(try EventText.contents(of: subject), name: subject)
-    guard let page = EventPlots.html(text) else {
+    guard let page = EventPlots.html(text, origin: .here) else {
       throw CommandFailure(
         .file, "\(subject) has no statistics to plot.",
-        advice: "Give what --events or --json wrote in a call.")
+        advice: "Give what --events or --json wrote in a call or probe.")
     }
     do throws(ReactorError) {
       try report.write(page)

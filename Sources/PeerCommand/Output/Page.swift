@@ -2,12 +2,17 @@ internal import Plotting
 
 /// The frame of every page that the program writes: one style, nothing fetched from anywhere.
 package enum Page {
-  /// - Parameter body: Markup, escaped already; `title` and `heading` are text.
-  package static func html(title: String, heading: String, _ body: String) -> String {
+  /// - Parameters:
+  ///   - origin: Where and how the page came to be.
+  ///   - body: Markup, escaped already; `title` and `heading` are text.
+  package static func html(
+    title: String, heading: String, origin: PageOrigin? = nil, _ body: String
+  ) -> String {
     """
     <!DOCTYPE html>
     <html lang="en"><head><meta charset="utf-8"/>
     <meta name="viewport" content="width=device-width"/>
+    <meta name="color-scheme" content="light dark"/>
     <title>\(Markup.escaped(title))</title>
     <style>
     body { font: 15px/1.5 system-ui, sans-serif; max-width: 780px; margin: 2em auto; color: #1f2328;
@@ -19,9 +24,16 @@ package enum Page {
     .verdict { font-size: 1.2em }
     figure { margin: 1.5em 0 } figcaption { font-weight: 600 }
     figcaption span { font-weight: 400; margin-left: 1em }
-    svg { width: 100%; height: auto } svg text { font-size: 11px; fill: #59636e }
+    svg { width: 100%; height: auto } svg text { font-size: 12px; fill: #59636e }
+    pre { overflow-x: auto } .origin { color: #59636e; overflow-wrap: anywhere }
+    @media (prefers-color-scheme: dark) {
+      body { color: #d1d7e0; background: #161b22 } .origin, svg text { color: #9198a1; fill: #9198a1 }
+      .span { fill: #1f2630 } .span.other { fill: #2a3340 } .grid { stroke: #3d444d }
+    }
+    @media print { body { max-width: none; margin: 0 } figure { break-inside: avoid } }
     </style></head><body>
     <h1>\(Markup.escaped(heading))</h1>
+    \(origin.map(\.markup) ?? "")
     \(body)</body></html>
 
     """

@@ -1,21 +1,26 @@
 package import Earshot
 internal import Glibc
 package import Plotting
+internal import Primitives
 
 /// `--report`: one page that needs nothing else, with plots over the call and its table.
 package enum ReportPage {
   package static func html(
-    _ report: CallReport, _ samples: [CallStatistics], prediction: String? = nil
+    _ report: CallReport, _ samples: [CallStatistics], prediction: String? = nil,
+    marks: [(name: String, at: Double)] = [], origin: PageOrigin? = nil
   ) -> String {
     let rows = EndTable.rows(report, savedTo: nil, prediction: prediction).map { title, text in
       "<tr><th>\(Markup.escaped(title))</th><td>\(Markup.escaped(text))</td></tr>\n"
     }
-    let drawings = (plots(samples) + LinePlots.plots(samples)).map(\.svg).joined()
+    var all = plots(samples) + LinePlots.plots(samples)
+    for index in all.indices { all[index].marks = marks }
+    let drawings = all.map(\.svg).joined()
     let body =
       "<table>\n\(rows.joined())\(steps(report.timeline))</table>\n"
       + (drawings.isEmpty ? "<p>Nothing was measured: no media flowed.</p>\n" : drawings)
     return Page.html(
-      title: "Earshot: call \(report.callID)", heading: "Call \(report.callID)", body)
+      title: "Earshot: call \(report.callID)", heading: "Call \(report.callID)", origin: origin,
+      CallMarks.markup(marks) + body)
   }
 
   private static func steps(_ timeline: CallReport.Timeline) -> String {

@@ -43,7 +43,8 @@ package struct ProbeCommand: Sendable {
       console.complain(CommandFailure(code, "\(options.target): \(rating.sentence)"))
     }
     session.remember(sheet?.fault)
-    let page = ProbePage.html(report, rating, series: series, target: options.target)
+    let page = ProbePage.html(
+      report, rating, series: series, target: options.target, origin: .here)
     let isOne = series == nil || session.contact.failure != nil
     return await session.finish(page: page, isOne ? code : run.code(last: code))
   }

@@ -7,7 +7,8 @@ package enum ProbePage {
   /// - Parameter series: of a line that was probed again and again: the page is about all of it,
   ///   and about the last probe below.
   package static func html(
-    _ report: LineReport, _ rating: LineRating, series: ProbeSeries? = nil, target: String
+    _ report: LineReport, _ rating: LineRating, series: ProbeSeries? = nil, target: String,
+    origin: PageOrigin? = nil
   ) -> String {
     let sides = ProbeTable.rows(report, rating).enumerated().map { index, row in
       let cell = index == 0 ? "th" : "td"
@@ -28,7 +29,8 @@ package enum ProbePage {
     }
     let drawings = plots(report).map(\.svg).joined()
     body += drawings.isEmpty ? "<p>Nothing was sent: there is nothing to draw.</p>\n" : drawings
-    return Page.html(title: "Earshot: probe of \(target)", heading: "Probe of \(target)", body)
+    return Page.html(
+      title: "Earshot: probe of \(target)", heading: "Probe of \(target)", origin: origin, body)
   }
 
   package static func plots(_ report: LineReport) -> [Plot] {

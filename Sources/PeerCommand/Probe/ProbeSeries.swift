@@ -42,17 +42,19 @@ package struct ProbeSeries: Sendable {
   package init() {}
 
   package mutating func append(_ report: LineReport, _ rating: LineRating, at seconds: Double) {
-    count += 1
-    let isAnswered = report.state != .unavailable
-    if isAnswered { answeredCount += 1 }
-    guard samples.count < Self.mostSamples else { return }
-    samples.append(
+    append(
       Sample(
-        at: seconds, grade: rating.grade, isAnswered: isAnswered,
+        at: seconds, grade: rating.grade, isAnswered: report.state != .unavailable,
         roundTripMs: report.idleRoundTrip?.delay.p50Ms, uplinkLoss: report.uplink?.loss?.share,
         downlinkLoss: report.downlink?.loss?.share,
         uplinkBps: report.uplink?.bandwidth?.bitsPerSecond,
         downlinkBps: report.downlink?.bandwidth?.bitsPerSecond))
+  }
+
+  package mutating func append(_ sample: Sample) {
+    count += 1
+    if sample.isAnswered { answeredCount += 1 }
+    if samples.count < Self.mostSamples { samples.append(sample) }
   }
 
   /// The answered one with the worst grade; the first of several.
@@ -133,5 +135,23 @@ package struct ProbeSeries: Sendable {
     part.add("p95", rounded(spread.p95))
     part.add("max", rounded(spread.most))
     object.add(name, part)
+  }
+}
+
+extension ProbeSeries.Sample {
+  /// A `probe` line.
+  package init(line: JSONValue, at seconds: Double) {
+    let number = { (value: JSONValue?, range: ClosedRange<Double>) in
+      value?.asNumber.flatMap { range.contains($0) ? $0 : nil }
+    }
+    let grade = number(line["quality"], 0...6).flatMap { LineGrade(rawValue: Int($0)) }
+    self.init(
+      at: seconds, grade: grade ?? .unknown,
+      isAnswered: line["state"]?.asString.map { $0 != "unavailable" } ?? false,
+      roundTripMs: number(line["rttMs"]?["p50"], 0...1e9),
+      uplinkLoss: number(line["uplink"]?["packetLossRate"], 0...1),
+      downlinkLoss: number(line["downlink"]?["packetLossRate"], 0...1),
+      uplinkBps: number(line["uplink"]?["availableBandwidthBps"], 0...1e12),
+      downlinkBps: number(line["downlink"]?["availableBandwidthBps"], 0...1e12))
   }
 }

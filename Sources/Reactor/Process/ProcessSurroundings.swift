@@ -9,6 +9,14 @@ package enum ProcessSurroundings {
     return unsafe String(cString: value)
   }
 
+  /// What this host calls itself; empty where it does not say.
+  package static var hostName: String {
+    var name = [CChar](repeating: 0, count: 256)
+    let count = name.count - 1
+    guard unsafe gethostname(&name, count) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
   /// Keeps the numbers of standard streams that are closed from going to the next file that is
   /// opened, into which lines and pages would then be written. Call it first thing in `main`.
   /// Writing to such a stream goes on to fail, and so does reading.
