@@ -37,7 +37,7 @@ ABSENT_RELAYED = [("symmetric", "symmetric"), ("udpblock", "symmetric")]
 LONG = {"endurance": lambda: endurance.endurance(MINUTES, 5)}
 MINUTES = 240
 # What a table needs besides; why it cannot be made here.
-NEEDS = {"ports": ports.missing, "relays": relayed.missing}
+NEEDS = {"ports": ports.missing, "relays": relayed.missing, "doctor": verdicts.missing}
 # What a table leaves out then.
 NEEDS_FOR_ALL = {"absences": relayed.missing}
 QUICK = {

@@ -1,6 +1,7 @@
 """What `earshot doctor` says of translators that are known: mapping, filtering, hairpin, lifetime."""
 
 import json
+import shutil
 
 from lab import BIN, sh
 from town import INSIDE, PORT, PUBLIC, SERVER, Town
@@ -28,6 +29,11 @@ KNOWN = {
     "symmetric": (ANEW, PLACES, False, SHORT),
     "udpblock": (None, None, None, None),
 }
+
+
+def missing():
+    """Why this table cannot be made here; `None` if it can."""
+    return None if shutil.which("nft") else "nft is not installed (tools/setup --router)"
 
 
 #: "address" of Town remembers hosts for all sockets inside together; this one for each socket (RFC 4787, section 5).
