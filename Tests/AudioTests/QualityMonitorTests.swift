@@ -45,6 +45,31 @@ struct QualityMonitorTests {
     #expect(remote.audioLossRate == 0 && (300...450).contains(remote.mosValue))
   }
 
+  /// Goal: a score is that of its window's rate, and not of the whole call's mean.
+  @Test(arguments: [8_000, 10_000, 12_000])
+  func `hears a low rate late in a call, and its end`(rate: Int) throws {
+    let wide = try JitterBufferTests.voice(seconds: 20)
+    var settings = JitterBufferTests.settings
+    settings.bitsPerSecond = rate
+    let narrow = try EncodedStream(TestSignal.voice(seconds: 12), settings: settings)
+    var stream = wide
+    stream.packets += narrow.packets
+    let during = try Line(stream).play().quality
+    let spent = narrow.packets.reduce(0) { $0 + $1.count } * 8 / 12
+    let expected = MOSEstimate(
+      bitsPerSecond: spent, concealedFraction: 0, meanConcealedRun: 0, upperBandFraction: 0)
+    let score = try #require(during.lastScore)
+    #expect(abs(score - expected.score) < 0.25, "\(score), \(expected.score) at \(spent) bit/s")
+    #expect(try #require(during.worstFiveSeconds).begin > 18)
+    stream.packets += wide.packets
+    let after = try Line(stream).play()
+    #expect(try #require(after.quality.lastScore) > 4.4)
+    #expect(after.changes.map(\.isBad) == (expected.score < 2.9 ? [true, false] : []))
+    if let change = after.changes.first {
+      #expect(change.cause == .bandwidth && change.bitsPerSecond < 16_000)
+    }
+  }
+
   @Test func `tells lateness from loss`() throws {
     let stream = try JitterBufferTests.voice(seconds: 10)
     // Each second all packets of 400 ms come at its end, once more late every time.

@@ -82,5 +82,8 @@ extension QualityMonitor.Totals {
     framesLost = statistics.fates.lost
     framesMissing = statistics.fates.residualLost &+ statistics.framesLate
     packetsReceived = statistics.packetsReceived
+    primaryBytes = statistics.primaryBytes
+    primarySamples = statistics.primarySamples
+    upperBandSamples = statistics.upperBandSamples
   }
 }

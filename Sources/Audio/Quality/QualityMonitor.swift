@@ -18,6 +18,11 @@ package struct QualityMonitor: Sendable {
     /// Lost and not repaired, or too late.
     var framesMissing: UInt64 = 0
     var packetsReceived: UInt64 = 0
+    /// Payload of the frames' own packets, and samples of these; copies are left out.
+    var primaryBytes: UInt64 = 0
+    var primarySamples: UInt64 = 0
+    /// Of these samples, the ones coded beyond 8 kHz.
+    var upperBandSamples: UInt64 = 0
   }
 
   /// The estimate for the last window, 1...4.6; `nil` before the first is over.
@@ -96,7 +101,8 @@ package struct QualityMonitor: Sendable {
     // Eleven marks, half a second apart; at the first five seconds there is none for the start.
     guard half >= 10 else { return }
     let first = half == 10 ? Totals() : halves[(half + 1) % halves.count]
-    let score = Self.score(from: first, to: totals, surroundings)
+    let score = Self.score(
+      from: first, to: totals, surroundings.coded(as: totals, since: first))
     if worstFiveSeconds.map({ score < $0.score }) ?? true {
       worstFiveSeconds = (score, Double(first.samples) / 48_000)
     }
@@ -104,6 +110,7 @@ package struct QualityMonitor: Sendable {
 
   private mutating func closeWindow(_ totals: Totals, _ surroundings: QualitySurroundings) {
     let seconds = Double(totals.samples &- windowStart.samples) / 48_000
+    let surroundings = surroundings.coded(as: totals, since: windowStart)
     let score = Self.score(from: windowStart, to: totals, surroundings)
     lastScore = score
     leastScore = min(leastScore ?? score, score)
@@ -192,6 +199,23 @@ extension QualityMonitor.Totals {
     fraction(framesMissing, earlier.framesMissing, since: earlier)
   }
 
+  /// What the sender has spent on the frames themselves since `earlier`, in bit/s; `nil` where none
+  /// of their packets came.
+  func bitsPerSecond(since earlier: Self) -> Int? {
+    guard primarySamples > earlier.primarySamples, primaryBytes >= earlier.primaryBytes else {
+      return nil
+    }
+    let seconds = Double(primarySamples - earlier.primarySamples) / 48_000
+    return Int(Double(primaryBytes - earlier.primaryBytes) * 8 / seconds)
+  }
+
+  /// Share of these that are coded beyond 8 kHz, 0...1; `nil` likewise.
+  func upperBandFraction(since earlier: Self) -> Double? {
+    guard primarySamples > earlier.primarySamples else { return nil }
+    let coded = upperBandSamples - min(earlier.upperBandSamples, upperBandSamples)
+    return Double(coded) / Double(primarySamples - earlier.primarySamples)
+  }
+
   /// A total may have gone down: what was given up may come after all.
   private func fraction(_ now: UInt64, _ before: UInt64, since earlier: Self) -> Double? {
     guard framesExpected > earlier.framesExpected else { return nil }
@@ -202,7 +226,8 @@ extension QualityMonitor.Totals {
 
 /// What the receiver of a stream is told by others, for the estimate and for causes.
 package struct QualitySurroundings: Equatable, Sendable {
-  /// What the sender spends on the frames themselves; the jitter buffer fills it in.
+  /// What the sender spends on the frames themselves, in bit/s; the jitter buffer fills in the mean
+  /// of the call, which counts for a window only where none of its packets came.
   package var bitsPerSecond = 32_000
   /// Share of them that are coded beyond 8 kHz, 0...1; filled in likewise.
   package var upperBandFraction = 1.0
@@ -218,4 +243,12 @@ package struct QualitySurroundings: Equatable, Sendable {
   package var isPeerHeard = false
 
   package init() {}
+
+  /// The same with the rate and the band of what came from `first` to `last`.
+  func coded(as last: QualityMonitor.Totals, since first: QualityMonitor.Totals) -> Self {
+    var coded = self
+    coded.bitsPerSecond = last.bitsPerSecond(since: first) ?? bitsPerSecond
+    coded.upperBandFraction = last.upperBandFraction(since: first) ?? upperBandFraction
+    return coded
+  }
 }
