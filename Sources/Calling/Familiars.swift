@@ -8,14 +8,22 @@ package struct Familiars: Sendable {
   package static let limit = 10_000
 
   private var ids: Set<PeerID> = []
+  /// How often they have changed.
+  package private(set) var changeCount: UInt64 = 0
 
   package init() {}
+
+  /// In no order.
+  package var all: [PeerID] { Array(ids) }
 
   package func contains(_ id: PeerID) -> Bool { ids.contains(id) }
 
   package mutating func insert(_ id: PeerID) {
-    if ids.count < Self.limit { ids.insert(id) }
+    guard ids.count < Self.limit, ids.insert(id).inserted else { return }
+    changeCount += 1
   }
 
-  package mutating func remove(_ id: PeerID) { ids.remove(id) }
+  package mutating func remove(_ id: PeerID) {
+    if ids.remove(id) != nil { changeCount += 1 }
+  }
 }

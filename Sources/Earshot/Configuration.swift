@@ -18,6 +18,9 @@ public struct Configuration: Sendable {
   /// What this program is there for. Several programs may have one identity at the same time; each
   /// that answers calls rings.
   public var presence: Presence
+  /// Who may learn from the rendezvous that this program is online, and reach it. Everybody unless
+  /// set.
+  public var visibility = Visibility.everybody
   /// TURN servers (RFC 8656), at most 4, the preferred one first: where no direct path is found, a
   /// call goes by one. It sees who sends how much to whom, and nothing of what is said. Empty:
   /// those that the rendezvous names, if it does.
@@ -52,6 +55,16 @@ public struct Configuration: Sendable {
     case calling
     /// It is not called: it probes the line.
     case guest
+  }
+
+  /// Who may learn that a program is online.
+  public enum Visibility: Sendable {
+    /// Whoever knows the ID or the name.
+    case everybody
+    /// Who is pinned, at most 512, and whom this program calls. For others it is as if it were not
+    /// there. A rendezvous that cannot keep it so is left before it has told anybody
+    /// (`versionMismatch`).
+    case contacts
   }
 
   /// When a callee lets paths be checked.

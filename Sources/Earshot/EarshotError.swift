@@ -157,6 +157,13 @@ extension EarshotError {
       advice: "Update the older of the two.")
   }
 
+  package static func presenceTold(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .versionMismatch,
+      "The rendezvous at \(address) would tell everybody that this program is online.",
+      advice: "Ask its operator for a newer version, or let everybody know (--presence everybody).")
+  }
+
   package static func notAllowed(_ id: PeerID) -> EarshotError {
     EarshotError(
       .notAllowed, "The rendezvous does not admit the identity \(id).",

@@ -80,6 +80,7 @@ extension Endpoint {
       return .versionMismatch("The rendezvous", lowest: lowest, highest: highest)
     case .notAllowed: return .notAllowed(id)
     case .superseded: return .identitySuperseded(id)
+    case .withoutAudience: return .presenceTold(address)
     case .full: return .rendezvousFull(address)
     case .wrongClock: return .clockWrong(address)
     case .nameOnCard: return .nameTaken(ownName ?? "")

@@ -87,10 +87,17 @@ struct EndpointSetup: ~Copyable {
     settings.policy.mostCalls = configuration.maximumCalls
     settings.presence = PresenceKind(configuration.presence)
     settings.asksForRelays = configuration.isExaminer
+    settings.isForFamiliars = configuration.visibility == .contacts
     let id = identity.id
     let local = socket.localAddress
     var machine = PeerMachine(settings, identity: identity, random: .system, now: now)
-    for peer in known.takeFamiliarChanges().come {
+    let familiars = known.takeFamiliarChanges().come
+    guard !settings.isForFamiliars || familiars.count <= Audience.limit else {
+      throw .invalidArgument(
+        "\(familiars.count) contacts are too many for a presence that only they see.",
+        advice: "Keep \(Audience.limit) at the most, or let everybody see it.")
+    }
+    for peer in familiars {
       machine.setFamiliar(peer.id, true, card: peer.card)
     }
     return EndpointSetup(

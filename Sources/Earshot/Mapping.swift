@@ -265,8 +265,8 @@ extension RegistrationFailure {
     case .noAnswer, .longPacketsLost, .notUnderstood, .full, .wrongClock, .nameOnCard,
       .token(.notYetValid?):
       false
-    case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .tooManyPrograms, .replaced,
-      .token:
+    case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .withoutAudience,
+      .tooManyPrograms, .replaced, .token:
       true
     }
   }

@@ -16,6 +16,8 @@ package struct PeerConfiguration: Sendable {
   package var rendezvousCard: [UInt8] = []
   /// What the program is there for: whether it is called.
   package var presence = PresenceKind.answering
+  /// Whether only familiar peers may learn from the rendezvous that the program is online.
+  package var isForFamiliars = false
   /// The name to ask for.
   package var name: PeerName?
   /// The access token to register with.

@@ -71,6 +71,8 @@ package enum RegistrationFailure: Sendable, Equatable {
   case wrongClock(serverTime: UInt64?)
   /// It refused the name on the card, and a card without one as well; attempts go on.
   case nameOnCard
+  /// It would tell everybody that this program is online; attempts end.
+  case withoutAudience
   /// As many programs of this identity are registered as may be; attempts end.
   case tooManyPrograms
   /// A copy of this program registered in its place; attempts end.

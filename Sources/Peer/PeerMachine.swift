@@ -254,6 +254,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       let needsRelay = rendezvous.detour.takeChange(now: now)
       if hasActed || needsRelay { updateRelayPeers(now: now) }
     }
+    rendezvous.tellAudience(ledger.familiars, of: identity.id, now: now)
     yieldToCalls(now: now)
     finishShutDown(now: now)
   }

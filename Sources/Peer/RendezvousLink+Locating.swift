@@ -81,7 +81,10 @@ extension PeerConfiguration {
   /// named none, and for one that examines them.
   var abilities: ClientAbilities {
     let isInCalls = presence.isInvited || asksForRelays
-    return isInCalls && relays.isEmpty ? [.senderNames, .relays] : .senderNames
+    var abilities = ClientAbilities.senderNames
+    if isInCalls, relays.isEmpty { abilities.insert(.relays) }
+    if isForFamiliars { abilities.insert(.audience) }
+    return abilities
   }
 
   /// Of this host's own clock, in ms since 1970 UTC.

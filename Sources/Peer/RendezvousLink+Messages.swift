@@ -1,6 +1,7 @@
 import Calling
 import Messaging
 import Primitives
+import SecureSession
 import Wire
 
 /// Look-ups and bodies for others, and what the rendezvous says (docs/protocol/rendezvous.md §3).
@@ -36,6 +37,7 @@ extension RendezvousLink {
 
   mutating func handleMessages(now: Instant) {
     while let event = association?.messages.poll() {
+      if case .failed(let tag) = event, tag == mail.toldAudience?.tag { mail.toldAudience = nil }
       guard case .received(_, let bytes) = event else { continue }
       do throws(WireError) {
         handle(try RendezvousMessage(parsing: bytes.span), now: now)
@@ -62,7 +64,23 @@ extension RendezvousLink {
       }
     case .tokenResult(let result): handleTokenResult(result, now: now)
     case .relays(let offer): events.append(.relays(offer))
-    case .lookUp, .forward, .token: association?.countViolation()
+    case .lookUp, .forward, .token, .audience: association?.countViolation()
+    }
+  }
+
+  /// Who may learn that this program is there, where that is not everybody, and it is to be told.
+  mutating func tellAudience(_ familiars: Familiars, of owner: PeerID, now: Instant) {
+    guard configuration.isForFamiliars, isRegistered, let association,
+      mail.toldAudience?.changeCount != familiars.changeCount
+    else { return }
+    let marks = familiars.all.map { AudienceMark(of: $0, for: owner) }
+    do throws(MessageError) {
+      let tag = try association.messages.send(
+        RendezvousMessage.audience(Audience(marks)).bytes, on: .rendezvous,
+        life: Self.messageLife, now: now)
+      mail.toldAudience = (tag, familiars.changeCount)
+    } catch {
+      mail.toldAudience = nil  // The queue is full: it goes when something has left.
     }
   }
 

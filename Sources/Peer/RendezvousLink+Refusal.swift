@@ -48,7 +48,7 @@ extension RendezvousLink {
       handleRefusal(of: tried, fault, now: now, identity: &identity)
     case .full, .wrongClock, .nameOnCard: retryLater(failure, isInCall: false, now: now)
     case .noAnswer, .longPacketsLost, .notUnderstood, .identityMismatch, .versionMismatch,
-      .notAllowed, .superseded, .tooManyPrograms, .replaced:
+      .notAllowed, .superseded, .withoutAudience, .tooManyPrograms, .replaced:
       isStopped = true
       events.append(.registration(.failed(failure)))
     }

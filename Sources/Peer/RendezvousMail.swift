@@ -15,6 +15,9 @@ struct RendezvousMail {
   private var flights: [(id: ForwardID, flight: Flight)] = []
   private var waiting: [(message: RendezvousMessage, until: Instant)] = []
   private var seenIDs = RecentIDs()
+  /// The AUDIENCE of this registration, and of how many changes of the familiars it is; `nil` = it
+  /// is to be sent, first or again.
+  var toldAudience: (tag: MessageTag, changeCount: UInt64)?
 
   mutating func recordFlight(_ id: ForwardID, about signal: (callID: CallID, type: SignalType)) {
     if flights.count >= Self.flightLimit { flights.removeFirst() }

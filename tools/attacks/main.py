@@ -55,6 +55,7 @@ ATTACKS = [
     Attack("M5", server_rows.cookies_and_cards, False),
     Attack("M6", call_rows.allowed_name, True),
     Attack("M7", server_rows.enumeration, False),
+    Attack("M7-audience", name_rows.audience, True),
     Attack("M8", server_rows.slow_scrapers, False),
     Attack("N1-words", talk_rows.words, True),
     Attack("N2-candidates", talk_rows.false_candidates, True),

@@ -1,10 +1,12 @@
 """Attacks on names: a card that claims somebody's, and a pin that is wrong."""
 
 import shlex
+import statistics
 import subprocess
+import time
 
 from earshot_calling import Phone
-from earshot_client import Client
+from earshot_client import OFFLINE, Client
 from earshot_wire import Identity
 from field import Row
 from programs import BIN
@@ -76,3 +78,84 @@ def _advice(field):
     calls = [p for p in field.programs.running if p.label.startswith("call")]
     words = calls[-1].errors().decode(errors="replace").rpartition("run: ")[2].strip()
     return [f"{BIN}/earshot"] + shlex.split(words)[1:] if words.startswith("earshot ") else []
+
+
+NOT_ONLINE = 1  # status of FORWARD_RESULT
+LOOKUPS_A_SECOND = 8
+
+
+def audience(field, quick):
+    """M7: a stranger watches a callee that only its contacts may see."""
+    run = [f"{BIN}/earshot"]
+    card = subprocess.run(
+        run + ["card", "--identity", field.programs.path("alice"), "--name", "alice"],
+        capture_output=True,
+        timeout=10,
+    )
+    subprocess.run(
+        run + ["contacts", "import", card.stdout.decode().split()[-1]]
+        + ["--identity", field.programs.path("bob")],
+        capture_output=True,
+        timeout=10,
+        check=True,
+    )
+    gone = field.programs.answering("carol", "--accept", bind=field.source())
+    hidden = ("--accept", "--presence", "contacts")
+    bob = field.programs.answering("bob", *hidden, bind=field.source())
+    gone.end()
+    mallory = field.honest("mallory")
+    field.loop.run(1)
+    here = _answers_about(field, mallory, "bob")
+    contact, _ = field.call("bob", "--duration", "1", identity="alice")
+    stranger, _ = field.call("bob", "--duration", "1", identity="eve")
+    trips = _trips(field, mallory, ("bob", "carol"), 16 if quick else 80)
+    rang = bob.event("incomingCall", 2)
+    bob.end()
+    field.loop.run(1)
+    away = _answers_about(field, mallory, "bob")
+    again = field.programs.answering("bob", *hidden, bind=field.source())
+    field.loop.run(1)
+    back = _answers_about(field, mallory, "bob")
+    again.end()
+    same = here == away == back and None not in here[:2]
+    apart = abs(trips[0] - trips[1])
+    return [
+        Row(
+            "M7",
+            "a stranger asks for a callee of --presence contacts: here, gone, back",
+            f"{'the same' if same else 'other'} bytes; a contact's call ends with {contact}, "
+            f"a stranger's with {stranger}",
+            "the same bytes, 0 and 3",
+            same and here[2] == NOT_ONLINE and contact == 0 and stranger == 3 and not rang,
+        ),
+        Row(
+            "M7",
+            "a stranger times look-ups of it and of one that is away",
+            f"medians {1000 * trips[0]:.2f} and {1000 * trips[1]:.2f} ms",
+            "≤ 0.5 ms apart",
+            apart <= 0.0005,
+        ),
+    ]
+
+
+def _answers_about(field, client, name):
+    """What a client hears: (card by name, card by ID, status of FORWARD); nothing if online."""
+    status, card = client.lookup(name) or (None, None)
+    if status != OFFLINE:
+        return None, None, None
+    status, again = client.lookup(card.id) or (None, None)
+    message = client.forward(card.id, b"hello")
+    field.wait(lambda: message in client.forwards, 5)
+    return card.bytes, again and status == OFFLINE and again.bytes, client.forwards.get(message)
+
+
+def _trips(field, client, names, count):
+    """The median times of look-ups, in turn."""
+    times = {name: [] for name in names}
+    for _ in range(count):
+        for name in names:
+            began = time.monotonic()
+            if client.lookup(name) is not None:
+                times[name].append(time.monotonic() - began)
+            field.loop.run(1 / LOOKUPS_A_SECOND)
+    return [statistics.median(times[name] or [float("inf")]) for name in names]

@@ -34,6 +34,9 @@ package struct AnswerCommand: Sendable {
     sound = try SoundOptions(&arguments)
     let said = try AnswerPolicy(&arguments, isOnTerminal: isOnTerminal)
     callers = try CallerFilter(try arguments.option("--from"))
+    if try arguments.choice("--presence", of: ["everybody", "contacts"]) == "contacts" {
+      online.visibility = .contacts
+    }
     ringFor = try arguments.number("--ring-for", "seconds", in: 0...3600)
     callLimit = try arguments.integer("--calls", "calls", in: 1...1_000_000)
     failsFast = try arguments.flag("--fail-fast")

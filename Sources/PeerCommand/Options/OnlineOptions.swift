@@ -142,6 +142,8 @@ package struct OnlineOptions: Sendable {
 
   /// What the program is registered for; each command sets its own.
   package var presence = Configuration.Presence.answering
+  /// Who may learn that the program is there.
+  package var visibility = Configuration.Visibility.everybody
 
   package var configuration: Configuration {
     var configuration = Configuration(rendezvous: rendezvous)
@@ -149,6 +151,7 @@ package struct OnlineOptions: Sendable {
     configuration.name = name
     configuration.bind = bind
     configuration.presence = presence
+    configuration.visibility = visibility
     configuration.token = tokenText
     configuration.relays = relays
     configuration.relayAuthorities = relayAuthorities

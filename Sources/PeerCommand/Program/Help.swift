@@ -234,6 +234,8 @@ package enum Help {
       --ask                ask, y or n                     (default on a terminal)
       --from WHO           who may ring: known (pinned), verified, or names that are pinned, with
                            commas between                   (default: everybody)
+      --presence WHO       who may learn that this program is online, and call: everybody, or
+                           contacts (pinned)               (default: everybody)
       --ring-for SECONDS   accept or refuse after so long  (default: at once; asked: never)
       --calls N            leave after N calls             (default: run on)
       --echo               send back what is heard instead of a sound: callers hear themselves,

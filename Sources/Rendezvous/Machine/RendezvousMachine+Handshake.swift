@@ -114,7 +114,7 @@ extension RendezvousMachine {
     let local = connectionIDs.makeID { registry.find($0) != nil }
     let response = ResponsePayload(
       responder: local, initiator: packet.connectionID, seenAddress: source,
-      terms: terms(ruling, for: local, now: now))
+      terms: terms(ruling, payload, for: local, now: now))
     var plainResponse: [UInt8] = []
     response.write(to: &plainResponse)
     let message = try handshake.writeMessage(payload: plainResponse.span, random: &random)
@@ -289,7 +289,7 @@ extension RendezvousMachine {
   }
 
   private func terms(
-    _ ruling: Ruling, for local: ConnectionID, now: Instant
+    _ ruling: Ruling, _ payload: InitPayload, for local: ConnectionID, now: Instant
   ) -> SessionTerms {
     SessionTerms(
       serverTime: settings.unixMilliseconds(now), boot: settings.bootCounter,
@@ -297,7 +297,8 @@ extension RendezvousMachine {
       period: UInt16(clamping: limits.period.milliseconds / 1000),
       resetToken: resetToken(boot: settings.bootCounter, local), status: ruling.status,
       knownSerial: ruling.knownSerial, tokenFault: ruling.tokenFault,
-      tokenLife: ruling.grant?.wireLife ?? 0)
+      tokenLife: ruling.grant?.wireLife ?? 0,
+      isForAudience: payload.abilities.contains(.audience) && !ruling.status.isRefusal)
   }
 
   private func mac1(over bytes: Span<UInt8>, for staticKey: Bytes32) -> Bytes16 {
@@ -310,6 +311,7 @@ extension RendezvousMachine {
     _ record: ClientRecord, _ payload: InitPayload, _ ruling: Ruling, now: Instant
   ) {
     let (slot, status) = (registry.insert(record), ruling.status)
+    if payload.abilities.contains(.audience) { registry.setAudience(Audience(), of: slot) }
     if let grant = ruling.grant { tokens.set(slot, at: now + grant.life) }
     unconfirmed.insert(slot, from: record.address)
     limiter.addSession(of: record.address)

@@ -19,14 +19,13 @@ extension RendezvousMachine {
     }
   }
 
-  /// Whether there is a program of the identity that an invitation would reach.
-  func isCallable(_ id: PeerID) -> Bool {
-    registry.all(of: id).contains { registry[$0].presence.kind.isInvited }
+  /// Whether there is a program of the identity that an invitation of `asker` would reach.
+  func isCallable(_ id: PeerID, by asker: PeerID) -> Bool {
+    registry.all(of: id, for: asker).contains { registry[$0].presence.kind.isInvited }
   }
 
-  /// The sessions that a body goes to.
-  func destinations(of id: PeerID, _ presence: PresenceID, now: Instant) -> [UInt32] {
-    let all = registry.all(of: id)
+  /// Those of `all` that a body goes to.
+  func destinations(among all: [UInt32], _ presence: PresenceID, now: Instant) -> [UInt32] {
     switch presence {
     case .every: return all.filter { registry[$0].presence.kind.isInvited }
     case .anyOne:

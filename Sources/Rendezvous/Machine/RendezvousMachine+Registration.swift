@@ -82,7 +82,10 @@ extension RendezvousMachine {
       try entry.claimedName.map { name throws(StoreFailure) in
         try store.verdict(on: name, for: id, now: seconds) == .owned
       } ?? true
-    if isOwn { try store.keep(entry.card, serial: entry.serial, of: id, seen: seconds) }
+    if isOwn {
+      let card = try registry.hasAudience(slot) ? known(entry.card, of: id) : entry.card
+      try store.keep(card, serial: entry.serial, of: id, seen: seconds)
+    }
     return status
   }
 
@@ -120,6 +123,16 @@ extension RendezvousMachine {
 
   private func storedCard(of id: PeerID) throws(StoreFailure) -> ContactCard.Content? {
     try store.card(of: id).flatMap { Self.content(of: $0) }
+  }
+
+  /// The stored card where the newer one has nothing new but its serial: a card that changes would
+  /// tell everybody that its owner is there.
+  private func known(_ bytes: [UInt8], of id: PeerID) throws(StoreFailure) -> [UInt8] {
+    guard let stored = try store.card(of: id), var former = Self.content(of: stored),
+      let card = Self.content(of: bytes)
+    else { return bytes }
+    former.serial = card.serial
+    return former == card ? stored : bytes
   }
 
   private static func content(of bytes: [UInt8]) -> ContactCard.Content? {

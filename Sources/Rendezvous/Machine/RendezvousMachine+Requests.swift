@@ -11,14 +11,16 @@ extension RendezvousMachine {
       && limiter.takeLookUp(of: registry[slot].address, now: now)
     let result =
       isAllowed
-      ? find(lookUp, now: now) : LookUpResult(request: lookUp.request, status: .tooManyRequests)
+      ? find(lookUp, for: registry[slot].id, now: now) : LookUpResult(request: lookUp.request, status: .tooManyRequests)
     if result.status == .tooManyRequests { counters.lookUpsRefused &+= 1 }
     _ = send(
       RendezvousMessage.lookUpResult(result).bytes, to: slot, life: Self.answerLife, now: now)
   }
 
   /// A store that fails makes every answer "too many requests": try again later.
-  private mutating func find(_ lookUp: LookUp, now: Instant) -> LookUpResult {
+  private mutating func find(
+    _ lookUp: LookUp, for asker: PeerID, now: Instant
+  ) -> LookUpResult {
     let request = lookUp.request
     do throws(StoreFailure) {
       let found: PeerID?
@@ -31,7 +33,7 @@ extension RendezvousMachine {
         card.count <= LookUpResult.maximumCardByteCount
       else { return LookUpResult(request: request, status: .unknown) }
       return LookUpResult(
-        request: request, status: isCallable(id) ? .online : .offline, card: card)
+        request: request, status: isCallable(id, by: asker) ? .online : .offline, card: card)
     } catch {
       noteStoreFailure(error)
       return LookUpResult(request: request, status: .tooManyRequests)
@@ -63,7 +65,9 @@ extension RendezvousMachine {
     guard isAnswer || mayBegin(to, from: slot, now: now) else { return (.tooMany, 0) }
     guard forward.body.count <= limits.forwardBodyByteCount else { return (.bodyTooLong, 0) }
     guard to != sender else { return (.notAllowed, 0) }
-    let callees = destinations(of: to, forward.presence, now: now)
+    // Whoever was written to may answer, whether or not it is in the audience.
+    let programs = isAnswer ? registry.all(of: to) : registry.all(of: to, for: sender)
+    let callees = destinations(among: programs, forward.presence, now: now)
     guard !callees.isEmpty else { return (.notOnline, 0) }
     let life = min(Duration.seconds(Int64(forward.lifeSeconds)), limits.longestLife)
     var forwarded = Forwarded(forward, from: sender, presence: registry[slot].presence.id)

@@ -1,4 +1,5 @@
 import Primitives
+import SecureSession
 import Wire
 
 /// The records, in chunks that are never moved, so that growing copies nothing.
@@ -54,6 +55,8 @@ struct ClientRegistry {
   private var sourceCounts: SourceCounts
   /// The names that sessions were granted; at most one a session.
   private var names: [UInt32: PeerName] = [:]
+  /// Who may learn of a session, where not everybody may; nobody before AUDIENCE has come.
+  private var audiences: [UInt32: Audience] = [:]
   /// All sessions, and those whose first DATA has come.
   private(set) var count = 0
   private(set) var confirmedCount = 0
@@ -87,6 +90,16 @@ struct ClientRegistry {
     all(of: id).first { slab[$0].presence.id == presence }
   }
 
+  /// The same, as far as `asker` may learn of them. What is computed does not depend on whether
+  /// there are any.
+  func all(of id: PeerID, for asker: PeerID) -> [UInt32] {
+    let mark = AudienceMark(of: asker, for: id)
+    return all(of: id).filter { audiences[$0]?.contains(mark) ?? true || asker == id }
+  }
+
+  /// Whether only its audience may learn of a session.
+  func hasAudience(_ slot: UInt32) -> Bool { audiences[slot] != nil }
+
   /// The name that a session asked for and was granted.
   func name(of slot: UInt32) -> PeerName? { names[slot] }
 
@@ -112,10 +125,13 @@ struct ClientRegistry {
     byID.insert(slot, in: slab)
   }
 
+  mutating func setAudience(_ audience: Audience, of slot: UInt32) { audiences[slot] = audience }
+
   mutating func setName(_ name: PeerName, of slot: UInt32) { names[slot] = name }
 
   mutating func remove(_ slot: UInt32) {
     names[slot] = nil
+    audiences[slot] = nil
     byConnection.remove(slot, in: slab)
     if slab[slot].isConfirmed {
       byID.remove(slot, in: slab)

@@ -11,6 +11,7 @@ package enum RendezvousMessage: Hashable, Sendable {
   case relays(RelayOffer)
   case token(TokenRenewal)
   case tokenResult(TokenResult)
+  case audience(Audience)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -31,6 +32,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.relays: self = .relays(try RelayOffer(fields: &reader))
     case Code.token: self = .token(try TokenRenewal(fields: &reader))
     case Code.tokenResult: self = .tokenResult(try TokenResult(fields: &reader))
+    case Code.audience: self = .audience(try Audience(fields: &reader))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")
@@ -62,6 +64,9 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .tokenResult(let message):
       bytes.append(Code.tokenResult)
       message.writeFields(to: &bytes)
+    case .audience(let message):
+      bytes.append(Code.audience)
+      message.writeFields(to: &bytes)
     }
   }
 
@@ -80,5 +85,6 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let relays: UInt8 = 6
     static let token: UInt8 = 7
     static let tokenResult: UInt8 = 8
+    static let audience: UInt8 = 9
   }
 }

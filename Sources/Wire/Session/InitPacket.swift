@@ -131,6 +131,8 @@ package struct ClientAbilities: OptionSet, Hashable, Sendable {
   package static let senderNames = ClientAbilities(rawValue: 1)
   /// RELAYS may come (docs/protocol/rendezvous.md §3).
   package static let relays = ClientAbilities(rawValue: 2)
+  /// Nobody but its AUDIENCE may learn that it is online (docs/protocol/rendezvous.md §6).
+  package static let audience = ClientAbilities(rawValue: 4)
 }
 
 /// A moment as a label that sorts by time: TAI64N, big-endian

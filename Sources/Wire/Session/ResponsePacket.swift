@@ -111,6 +111,8 @@ package struct ResponsePayload: Equatable, Sendable {
   package var tokenFault: TokenFault?
   /// How long the access token lasts, in ms; 0 where none is needed, and with a refusal.
   package var tokenLife: UInt32
+  /// Whether only the initiator's AUDIENCE learns of the session, as it asked.
+  package var isForAudience: Bool
 
   package init(
     responder: ConnectionID, initiator: ConnectionID, seenAddress: SocketAddress,
@@ -128,6 +130,7 @@ package struct ResponsePayload: Equatable, Sendable {
     knownSerial = terms.knownSerial
     tokenFault = terms.tokenFault
     tokenLife = terms.tokenLife
+    isForAudience = terms.isForAudience
   }
 
   @_lifetime(reader: copy reader)
@@ -153,7 +156,10 @@ package struct ResponsePayload: Equatable, Sendable {
     tokenFault = try Self.readTokenFault(&reader, status)
     tokenLife = try reader.readUInt32("token life")
     guard tokenLife == 0 || !status.isRefusal else { throw .invalid("token life", at: at + 10) }
-    try reader.readZeros(29, "end of payload")
+    let flag = try reader.readUInt8("audience")
+    guard flag <= (status.isRefusal ? 0 : 1) else { throw .invalid("audience", at: at + 14) }
+    isForAudience = flag == 1
+    try reader.readZeros(28, "end of payload")
   }
 
   @_lifetime(reader: copy reader)
@@ -182,7 +188,8 @@ package struct ResponsePayload: Equatable, Sendable {
     bytes.append(littleEndian: knownSerial)
     bytes.append(tokenFault?.rawValue ?? 0)
     bytes.append(littleEndian: tokenLife)
-    bytes.append(zeros: 29)
+    bytes.append(isForAudience ? 1 : 0)
+    bytes.append(zeros: 28)
   }
 }
 
@@ -203,12 +210,15 @@ package struct SessionTerms: Equatable, Sendable {
   package var tokenFault: TokenFault?
   /// How long the access token lasts, in ms; 0 where none is needed, and with a refusal.
   package var tokenLife: UInt32
+  /// Whether only the initiator's AUDIENCE learns of the session, as it asked.
+  package var isForAudience: Bool
 
   package init(
     serverTime: UInt64, boot: UInt64, life: UInt32 = 3600, period: UInt16 = 20,
     resetToken: Bytes16, status: RegistrationStatus, knownSerial: UInt64 = 0,
-    tokenFault: TokenFault? = nil, tokenLife: UInt32 = 0
+    tokenFault: TokenFault? = nil, tokenLife: UInt32 = 0, isForAudience: Bool = false
   ) {
+    self.isForAudience = isForAudience
     self.knownSerial = knownSerial
     self.tokenFault = tokenFault
     self.tokenLife = tokenLife

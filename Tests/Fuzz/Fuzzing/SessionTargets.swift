@@ -109,7 +109,7 @@ extension FuzzTarget {
         var bytes: [UInt8] = []
         InitPayload(
           time: TAI64N(unixMilliseconds: 1_700_000_000_123), card: card, name: PeerName("bob"),
-          token: Array(repeating: 6, count: 100), abilities: .senderNames
+          token: Array(repeating: 6, count: 100), abilities: [.senderNames, .audience]
         ).write(to: &bytes)
         return bytes
       }
@@ -135,7 +135,7 @@ extension FuzzTarget {
     seeds: {
       let terms = SessionTerms(
         serverTime: 1_700_000_000_123, boot: 3, life: 3600, period: 20, resetToken: .zero,
-        status: .nameGranted)
+        status: .nameGranted, isForAudience: true)
       var bytes: [UInt8] = []
       ResponsePayload(
         responder: ConnectionID(rawValue: 1), initiator: ConnectionID(rawValue: 2),

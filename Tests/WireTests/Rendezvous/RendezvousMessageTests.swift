@@ -31,7 +31,30 @@ struct RendezvousMessageTests {
     .tokenResult(.accepted(milliseconds: .max)),
     .tokenResult(.refused(.expired)),
     .tokenResult(.tooMany),
+    .audience(Audience()), .audience(audience(Audience.limit)),
   ]
+
+  static func audience(_ count: Int) -> Audience {
+    Audience((0..<count).map { AudienceMark(rawValue: UInt64($0) << 40 | 7) })
+  }
+
+  @Test func `an audience is ascending, without copies, and not too large`() throws {
+    let marks = [9, 3, 9, 5].map { AudienceMark(rawValue: $0) }
+    let audience = Audience(marks)
+    #expect(audience.marks.map(\.rawValue) == [3, 5, 9])
+    #expect((0...10).filter { audience.contains(AudienceMark(rawValue: $0)) } == [3, 5, 9])
+    #expect(!Audience().contains(marks[0]))
+    let bytes = RendezvousMessage.audience(audience).bytes
+    #expect(Array(bytes[..<12]) == [9, 3, 0, 3, 0, 0, 0, 0, 0, 0, 0, 5])
+    for (place, value) in [(3, UInt8(5)), (3, 6), (19, 5), (19, 4), (1, 2), (1, 4), (2, 2)] {
+      var changed = bytes
+      changed[place] = value
+      #expect(throws: WireError.self) { try RendezvousMessage(parsing: changed.span) }
+    }
+    #expect(Self.audience(Audience.limit + 9).marks.count == Audience.limit)
+    let longest = RendezvousMessage.audience(Self.audience(Audience.limit)).bytes
+    #expect(longest.count <= RendezvousMessage.maximumByteCount)
+  }
 
   /// With the longest texts.
   static func offer(_ count: Int) -> RelayOffer {

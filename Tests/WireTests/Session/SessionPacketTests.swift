@@ -210,7 +210,7 @@ import Wire
     var reader = ByteReader(bytes.span)
     #expect(try ResponsePayload(parsing: &reader) == payload)
     // How long the token lasts may be any number.
-    for index in 66..<108 where !(75..<79).contains(index) {
+    for index in 66..<108 where !(75..<80).contains(index) {
       var changed = bytes
       changed[index] = 1
       #expect(throws: WireError.self) {
@@ -224,6 +224,25 @@ import Wire
         _ = try ResponsePayload(parsing: &reader)
       }
     }
+  }
+
+  @Test func `RESP says that only an audience is told, in one byte, and never with a refusal`() {
+    func read(_ status: RegistrationStatus, _ flag: UInt8) -> Bool? {
+      var bytes: [UInt8] = []
+      ResponsePayload(
+        responder: ConnectionID(rawValue: 1), initiator: ConnectionID(rawValue: 5),
+        seenAddress: SocketAddress(v4: 192, 0, 2, 1, port: 7400),
+        terms: SessionTerms(
+          serverTime: 1, boot: 42, resetToken: Bytes16(InlineArray(repeating: 0xEE)),
+          status: status, isForAudience: flag == 1)
+      ).write(to: &bytes)
+      if flag > 1 { bytes[79] = flag }
+      var reader = ByteReader(bytes.span)
+      return (try? ResponsePayload(parsing: &reader))?.isForAudience
+    }
+    #expect(read(.nameGranted, 0) == false && read(.nameGranted, 1) == true)
+    #expect(read(.nameGranted, 2) == nil && read(.nameGranted, 255) == nil)
+    #expect(read(.notAllowed, 0) == false && read(.notAllowed, 1) == nil)
   }
 
   @Test func `RESP tells of the access token what fits its status`() throws {

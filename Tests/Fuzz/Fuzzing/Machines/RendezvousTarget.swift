@@ -60,6 +60,7 @@ extension FuzzTarget {
       .lookUp(LookUp(request: 2, target: .id(.zero))),
       .forward(Forward(id: id, to: own, lifeSeconds: 8, body: Array(0..<90))),
       .forward(Forward(id: id, to: .zero, lifeSeconds: 8, body: [])),
+      .audience(Audience([AudienceMark(rawValue: 3), AudienceMark(rawValue: 4)])),
     ]
     let asked = requests.flatMap { Acts.write(2, $0.bytes) }
     let framed = frameSeeds.flatMap { Acts.write(0, $0) }
