@@ -60,6 +60,9 @@ extension Call {
 struct DataStreams {
   private var options: [UInt8: DataStreamOptions] = [:]
   private var waiting: [Waiting] = []
+  private var waitingByteCount = 0
+  /// When the waiting ones will be looked at; `nil` = nobody will.
+  private var wakeUp: Instant?
 
   private struct Waiting {
     let stream: UInt8
@@ -117,28 +120,58 @@ struct DataStreams {
     return .milliseconds(10 * steps)
   }
 
-  /// Keeps a message until then.
+  /// Keeps a message until then, or until too many wait.
   mutating func hold(_ stream: UInt8, _ bytes: [UInt8], until due: Instant) {
-    waiting.append(Waiting(stream: stream, bytes: bytes, due: due))
+    // Behind those of the same time, which came before.
+    let place = waiting.lastIndex { $0.due <= due }.map { $0 + 1 } ?? 0
+    waiting.insert(Waiting(stream: stream, bytes: bytes, due: due), at: place)
+    waitingByteCount += bytes.count
   }
 
-  /// Those whose time has come, in the order of their time.
+  /// Those whose time has come, in the order of their time. Where too many wait, the next ones do
+  /// not wait any longer: a peer that sends for far ahead fills no memory.
   mutating func takeDue(now: Instant) -> [CallProgress] {
-    let due = waiting.filter { $0.due <= now }
-    waiting.removeAll { $0.due <= now }
-    return due.sorted { $0.due < $1.due }.map { .message(stream: $0.stream, $0.bytes) }
+    var count = 0
+    while count < waiting.count {
+      let hasRoom =
+        waiting.count - count <= Self.mostWaiting && waitingByteCount <= Self.mostWaitingBytes
+      if hasRoom, waiting[count].due > now { break }
+      waitingByteCount -= waiting[count].bytes.count
+      count += 1
+    }
+    defer { waiting.removeFirst(count) }
+    return waiting.prefix(count).map { .message(stream: $0.stream, $0.bytes) }
   }
 
   /// All of them: the call is over.
   mutating func takeAll() -> [CallProgress] {
     defer { waiting.removeAll() }
+    waitingByteCount = 0
     return waiting.map { .message(stream: $0.stream, $0.bytes) }
   }
+
+  /// When somebody is to be woken who was not yet: the next one is due before any that sleeps.
+  mutating func takeWakeUp() -> Instant? {
+    guard let next = waiting.first?.due, wakeUp.map({ next < $0 }) ?? true else { return nil }
+    wakeUp = next
+    return next
+  }
+
+  /// Whoever slept until then is awake.
+  mutating func handleWakeUp(at due: Instant) {
+    if wakeUp == due { wakeUp = nil }
+  }
+
+  /// Messages that wait for their sound.
+  var waitingCount: Int { waiting.count }
 
   /// The other side keeps 32 streams of this one, of both kinds, its own among them.
   private static let mostStreams = 15
   /// In 10 ms: what is further ahead belongs to no sound that will be heard.
   private static let longestWait: Int64 = 500
+  /// What may wait for its sound: 50 messages a second for the longest time.
+  static let mostWaiting = 256
+  static let mostWaitingBytes = 1 << 20
 }
 
 extension CallRecord {
@@ -151,11 +184,18 @@ extension CallRecord {
     let wait = mediaTime.map { DataStreams.wait(for: $0, heard: heardMediaTime(now: now)) } ?? .zero
     data.hold(stream, bytes, until: now + wait)
     endpoint.publish(data.takeDue(now: now), of: callID)
-    guard wait > .zero else { return }
+    sleepUntilDue(for: endpoint, callID)
+  }
+
+  /// One sleeps for all, and wakes for the next.
+  private func sleepUntilDue(for endpoint: isolated Endpoint, _ callID: Wire.CallID) {
+    guard let due = data.takeWakeUp() else { return }
     Task {
-      await endpoint.rest(wait)
+      await endpoint.rest(due - SystemClock.now)
       guard !isOver, !endpoint.isClosed else { return }
+      data.handleWakeUp(at: due)
       endpoint.publish(data.takeDue(now: SystemClock.now), of: callID)
+      sleepUntilDue(for: endpoint, callID)
     }
   }
 

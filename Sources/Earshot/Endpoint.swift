@@ -106,7 +106,7 @@ public actor Endpoint {
       driver.sendByStream = { bytes, stream in streams.send(bytes, by: stream) }
       try driver.start { event in self.take(event) }
       statisticsTimer = try loop.addTimer { now in self.publishStatistics(now: now) }
-      try watchPins()
+      try PinWatch.begin(for: self)
     } catch {
       throw .systemFailure("starting the endpoint", detail: "\(error)")
     }

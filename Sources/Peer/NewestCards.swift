@@ -19,6 +19,16 @@ package struct NewestCards: Sendable {
     newest[card.id].map { $0.supersedes(card.content) } ?? false
   }
 
+  /// Remembers what was kept of a peer's card; empty for none.
+  mutating func insert(kept bytes: [UInt8], of peer: PeerID) {
+    do throws(WireError) {
+      let card = try ContactCard(parsing: bytes)
+      if card.id == peer { insert(card) }
+    } catch {
+      return  // None was kept.
+    }
+  }
+
   /// Remembers a card that verified, unless a newer one is known.
   package mutating func insert(_ card: ContactCard) {
     guard let known = newest[card.id] else {

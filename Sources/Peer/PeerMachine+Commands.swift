@@ -187,12 +187,7 @@ extension PeerMachine {
   package mutating func setFamiliar(_ peer: PeerID, _ isFamiliar: Bool, card: [UInt8] = []) {
     guard isFamiliar else { return ledger.familiars.remove(peer) }
     ledger.familiars.insert(peer)
-    do throws(WireError) {
-      let card = try ContactCard(parsing: card)
-      if card.id == peer { newestCards.insert(card) }
-    } catch {
-      return  // None was kept.
-    }
+    newestCards.insert(kept: card, of: peer)
   }
 
   private mutating func refuse(

@@ -254,7 +254,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       let needsRelay = rendezvous.detour.takeChange(now: now)
       if hasActed || needsRelay { updateRelayPeers(now: now) }
     }
-    rendezvous.tellAudience(ledger.familiars, of: identity.id, now: now)
+    if configuration.isForFamiliars, rendezvous.isRegistered {
+      rendezvous.mail.tell(ledger.familiars, of: identity.id, on: rendezvous.association, now: now)
+    }
     yieldToCalls(now: now)
     finishShutDown(now: now)
   }

@@ -1,7 +1,6 @@
 import Calling
 import Messaging
 import Primitives
-import SecureSession
 import Wire
 
 /// Look-ups and bodies for others, and what the rendezvous says (docs/protocol/rendezvous.md §3).
@@ -37,8 +36,7 @@ extension RendezvousLink {
 
   mutating func handleMessages(now: Instant) {
     while let event = association?.messages.poll() {
-      if case .failed(let tag) = event, tag == mail.toldAudience?.tag { mail.toldAudience = nil }
-      guard case .received(_, let bytes) = event else { continue }
+      guard let bytes = mail.take(event) else { continue }
       do throws(WireError) {
         handle(try RendezvousMessage(parsing: bytes.span), now: now)
       } catch {
@@ -68,21 +66,5 @@ extension RendezvousLink {
     }
   }
 
-  /// Who may learn that this program is there, where that is not everybody, and it is to be told.
-  mutating func tellAudience(_ familiars: Familiars, of owner: PeerID, now: Instant) {
-    guard configuration.isForFamiliars, isRegistered, let association,
-      mail.toldAudience?.changeCount != familiars.changeCount
-    else { return }
-    let marks = familiars.all.map { AudienceMark(of: $0, for: owner) }
-    do throws(MessageError) {
-      let tag = try association.messages.send(
-        RendezvousMessage.audience(Audience(marks)).bytes, on: .rendezvous,
-        life: Self.messageLife, now: now)
-      mail.toldAudience = (tag, familiars.changeCount)
-    } catch {
-      mail.toldAudience = nil  // The queue is full: it goes when something has left.
-    }
-  }
-
-  private static let messageLife = Duration.seconds(8)
+  static let messageLife = Duration.seconds(8)
 }

@@ -144,7 +144,6 @@ extension RendezvousLink {
   /// The server has our confirmation: from here on others find us.
   mutating func confirm() {
     guard let terms = standing.confirm()?.payload else { return }
-    mail.toldAudience = nil
     if let card = server.confirm() { events.append(.identified(card.id, card: card.bytes)) }
     events.append(
       .registration(

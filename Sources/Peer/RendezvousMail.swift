@@ -1,6 +1,7 @@
 import Calling
 import Messaging
 import Primitives
+import SecureSession
 import Wire
 
 /// What goes to others by the rendezvous, and comes from them: messages that wait for a
@@ -17,7 +18,7 @@ struct RendezvousMail {
   private var seenIDs = RecentIDs()
   /// The AUDIENCE of this registration, and of how many changes of the familiars it is; `nil` = it
   /// is to be sent, first or again.
-  var toldAudience: (tag: MessageTag, changeCount: UInt64)?
+  private var toldAudience: (tag: MessageTag, changeCount: UInt64)?
 
   mutating func recordFlight(_ id: ForwardID, about signal: (callID: CallID, type: SignalType)) {
     if flights.count >= Self.flightLimit { flights.removeFirst() }
@@ -47,7 +48,35 @@ struct RendezvousMail {
     }
   }
 
+  /// AUDIENCE, unless it was said: who may learn that this program is there.
+  mutating func tell(
+    _ familiars: Familiars, of owner: PeerID, on association: Association?, now: Instant
+  ) {
+    guard toldAudience?.changeCount != familiars.changeCount, let association else { return }
+    let marks = familiars.all.map { AudienceMark(of: $0, for: owner) }
+    do throws(MessageError) {
+      let tag = try association.messages.send(
+        RendezvousMessage.audience(Audience(marks)).bytes, on: .rendezvous,
+        life: RendezvousLink.messageLife, now: now)
+      toldAudience = (tag, familiars.changeCount)
+    } catch {
+      toldAudience = nil  // The queue is full: it goes when something has left.
+    }
+  }
+
+  /// What has come, if that is the event. An audience that did not arrive is said again.
+  mutating func take(_ event: MessageEvent) -> [UInt8]? {
+    switch event {
+    case .received(_, let bytes): return bytes
+    case .failed(let tag) where tag == toldAudience?.tag: toldAudience = nil
+    case .delivered, .failed, .missed: break
+    }
+    return nil
+  }
+
+  /// A new session begins: those that have waited for it. It has no audience yet.
   mutating func takeWaiting(now: Instant) -> [RendezvousMessage] {
+    toldAudience = nil
     defer { waiting = [] }
     return waiting.filter { $0.until > now }.map(\.message)
   }

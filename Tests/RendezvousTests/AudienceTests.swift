@@ -58,7 +58,9 @@ struct AudienceTests {
     return result.status
   }
 
-  private var received: Int { bob.messages.count { if case .forwarded = $0 { true } else { false } } }
+  private var received: Int {
+    bob.messages.count { if case .forwarded = $0 { true } else { false } }
+  }
 
   @Test func `a stranger gets the bytes that it gets when nobody is there`() throws {
     joinBob()

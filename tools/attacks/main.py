@@ -7,6 +7,7 @@ import traceback
 from typing import Callable, NamedTuple
 
 import call_rows
+import card_rows
 import host_rows
 import name_rows
 import path_rows
@@ -57,6 +58,9 @@ ATTACKS = [
     Attack("M7", server_rows.enumeration, False),
     Attack("M7-audience", name_rows.audience, True),
     Attack("M8", server_rows.slow_scrapers, False),
+    Attack("N4-cards", card_rows.broken, True),
+    Attack("N4-homes", card_rows.homes, True),
+    Attack("N4-pins", card_rows.pins, True),
     Attack("N1-words", talk_rows.words, True),
     Attack("N2-candidates", talk_rows.false_candidates, True),
     Attack("N3-echoes", talk_rows.echoes, True),

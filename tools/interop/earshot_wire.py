@@ -213,11 +213,17 @@ class Identity:
         self.name, self.static = name, static or StaticKey()
         self.card = self.make_card()
 
-    def make_card(self, static=None, serial=None, not_before=None, days=14, name=None):
-        """A signed card; what is not given is this identity's own, from now on."""
+    def make_card(
+        self, static=None, serial=None, not_before=None, days=14, name=None, home=None
+    ):
+        """A signed card; what is not given is this identity's own, from now on.
+
+        `home` is (ID, host as bytes, port) of its rendezvous.
+        """
         now = int(time.time())
         begin = now if not_before is None else not_before
         title = (self.name if name is None else name).encode()
+        home_id, host, port = home or (bytes(32), b"", 0)
         body = b"".join(
             (
                 CARD_MAGIC,
@@ -225,9 +231,10 @@ class Identity:
                 self.id,
                 (static or self.static).public,
                 struct.pack("<QQQ", begin, begin + days * DAY, now if serial is None else serial),
-                bytes(32),
-                b"\0",
-                struct.pack("<H", 0),
+                home_id,
+                bytes([len(host)]),
+                host,
+                struct.pack("<H", port),
                 bytes([len(title)]),
                 title,
             )

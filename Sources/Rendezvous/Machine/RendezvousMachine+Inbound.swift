@@ -202,9 +202,7 @@ extension RendezvousMachine {
       case .lookUp(let lookUp): answer(lookUp, of: slot, now: now)
       case .forward(let forward): pass(on: forward, from: slot, now: now)
       case .token(let renewal): renew(renewal, of: slot, now: now)
-      case .audience(let audience) where registry.hasAudience(slot):
-        registry.setAudience(audience, of: slot)
-      case .audience: throw .invalid("audience of what everybody may see", at: 0)
+      case .audience(let audience): try registry.replaceAudience(audience, of: slot)
       case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays:
         throw .invalid("message that only a server sends", at: 0)
       }

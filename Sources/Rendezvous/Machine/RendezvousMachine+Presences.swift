@@ -19,11 +19,6 @@ extension RendezvousMachine {
     }
   }
 
-  /// Whether there is a program of the identity that an invitation of `asker` would reach.
-  func isCallable(_ id: PeerID, by asker: PeerID) -> Bool {
-    registry.all(of: id, for: asker).contains { registry[$0].presence.kind.isInvited }
-  }
-
   /// Those of `all` that a body goes to.
   func destinations(among all: [UInt32], _ presence: PresenceID, now: Instant) -> [UInt32] {
     switch presence {

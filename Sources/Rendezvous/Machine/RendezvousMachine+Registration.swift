@@ -83,8 +83,7 @@ extension RendezvousMachine {
         try store.verdict(on: name, for: id, now: seconds) == .owned
       } ?? true
     if isOwn {
-      let card = try registry.hasAudience(slot) ? known(entry.card, of: id) : entry.card
-      try store.keep(card, serial: entry.serial, of: id, seen: seconds)
+      try store.keep(entry, of: id, seen: seconds, isQuiet: registry.hasAudience(slot))
     }
     return status
   }
@@ -104,7 +103,7 @@ extension RendezvousMachine {
 
   /// Whether the owner of a card has given up its device key.
   func hasSuperseded(_ card: ContactCard) throws(StoreFailure) -> Bool {
-    try storedCard(of: card.id)?.supersedes(card.content) ?? false
+    try store.content(of: card.id)?.supersedes(card.content) ?? false
   }
 
   /// Where a registration brings another device key in place of one that was given up, whoever
@@ -113,30 +112,12 @@ extension RendezvousMachine {
     by bytes: [UInt8], of slot: UInt32, now: Instant
   ) throws(StoreFailure) {
     let id = registry[slot].id
-    guard let former = try storedCard(of: id), let card = Self.content(of: bytes),
+    guard let former = try store.content(of: id), let card = ContactCard.Content(ofCard: bytes),
       card.supersedes(former)
     else { return }
     for other in registry.all(of: id) where other != slot {
       close(other, .replaced, .replaced, now: now)
     }
-  }
-
-  private func storedCard(of id: PeerID) throws(StoreFailure) -> ContactCard.Content? {
-    try store.card(of: id).flatMap { Self.content(of: $0) }
-  }
-
-  /// The stored card where the newer one has nothing new but its serial: a card that changes would
-  /// tell everybody that its owner is there.
-  private func known(_ bytes: [UInt8], of id: PeerID) throws(StoreFailure) -> [UInt8] {
-    guard let stored = try store.card(of: id), var former = Self.content(of: stored),
-      let card = Self.content(of: bytes)
-    else { return bytes }
-    former.serial = card.serial
-    return former == card ? stored : bytes
-  }
-
-  private static func content(of bytes: [UInt8]) -> ContactCard.Content? {
-    do throws(WireError) { return try ContactCard(parsing: bytes).content } catch { return nil }
   }
 
   /// The first packet never came.

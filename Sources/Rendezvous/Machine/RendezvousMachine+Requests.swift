@@ -11,7 +11,8 @@ extension RendezvousMachine {
       && limiter.takeLookUp(of: registry[slot].address, now: now)
     let result =
       isAllowed
-      ? find(lookUp, for: registry[slot].id, now: now) : LookUpResult(request: lookUp.request, status: .tooManyRequests)
+      ? find(lookUp, for: registry[slot].id, now: now)
+      : LookUpResult(request: lookUp.request, status: .tooManyRequests)
     if result.status == .tooManyRequests { counters.lookUpsRefused &+= 1 }
     _ = send(
       RendezvousMessage.lookUpResult(result).bytes, to: slot, life: Self.answerLife, now: now)
@@ -32,8 +33,8 @@ extension RendezvousMachine {
       guard let id = found, let card = try store.card(of: id), !card.isEmpty,
         card.count <= LookUpResult.maximumCardByteCount
       else { return LookUpResult(request: request, status: .unknown) }
-      return LookUpResult(
-        request: request, status: isCallable(id, by: asker) ? .online : .offline, card: card)
+      let isThere = registry.isCallable(id, by: asker)
+      return LookUpResult(request: request, status: isThere ? .online : .offline, card: card)
     } catch {
       noteStoreFailure(error)
       return LookUpResult(request: request, status: .tooManyRequests)

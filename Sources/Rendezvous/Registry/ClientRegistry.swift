@@ -97,6 +97,11 @@ struct ClientRegistry {
     return all(of: id).filter { audiences[$0]?.contains(mark) ?? true || asker == id }
   }
 
+  /// Whether there is a program of the identity that an invitation of `asker` would reach.
+  func isCallable(_ id: PeerID, by asker: PeerID) -> Bool {
+    all(of: id, for: asker).contains { slab[$0].presence.kind.isInvited }
+  }
+
   /// Whether only its audience may learn of a session.
   func hasAudience(_ slot: UInt32) -> Bool { audiences[slot] != nil }
 
@@ -126,6 +131,12 @@ struct ClientRegistry {
   }
 
   mutating func setAudience(_ audience: Audience, of slot: UInt32) { audiences[slot] = audience }
+
+  /// - Throws: Where everybody may learn of the session.
+  mutating func replaceAudience(_ audience: Audience, of slot: UInt32) throws(WireError) {
+    guard hasAudience(slot) else { throw .invalid("audience of what all may see", at: 0) }
+    audiences[slot] = audience
+  }
 
   mutating func setName(_ name: PeerName, of slot: UInt32) { names[slot] = name }
 
