@@ -68,7 +68,9 @@ struct AudienceTests {
     let name = try #require(PeerName("bob"))
     let present = [ask(mallory, .id(bob.id)), ask(mallory, .name(name))]
     #expect(status(alice) == .online && status(mallory) == .offline)
-    server.receive(bob.seal { CloseFrame(code: .done).write([].span, to: &$0) }, from: bob.address)
+    let text: [UInt8] = []
+    server.receive(
+      bob.seal { CloseFrame(code: .done).write(text.span, to: &$0) }, from: bob.address)
     #expect(status(alice) == .offline)
     let absent = [ask(mallory, .id(bob.id)), ask(mallory, .name(name))]
     #expect(present == absent && !present.contains([]))
