@@ -233,7 +233,7 @@ let package = Package(
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
         "Primitives", "RendezvousCommand", "LastMile", "Relay", "Tokens", "Trials",
-        "Reactor",
+        "Reactor", "Arguments",
       ]),
     tests(
       "StorageTests",

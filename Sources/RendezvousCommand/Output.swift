@@ -46,7 +46,7 @@ final class LineOutput {
 
 /// The log on standard error: at most one line a reason and second.
 struct Log {
-  let level: ServeOptions.LogLevel
+  var level: ServeOptions.LogLevel
   private var lastLines: [String: UInt64] = [:]
 
   init(level: ServeOptions.LogLevel) { self.level = level }

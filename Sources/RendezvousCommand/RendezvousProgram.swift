@@ -20,8 +20,9 @@ enum RendezvousProgram {
     ProcessSurroundings.protectMemory()
     var arguments = Arguments(words)
     let command = arguments.command()
+    let environment = ServeOptions.environment
     if arguments.wantsHelp {
-      LineOutput.standardOutput.write(command == nil ? ServeOptions.usage : NamesCommand.usage)
+      LineOutput.standardOutput.write(usage(of: command))
       return ExitCode.done
     }
     do throws(UsageError) {
@@ -29,19 +30,36 @@ enum RendezvousProgram {
         LineOutput.standardOutput.write("earshot-rendezvous \(ServeOptions.version)")
         return ExitCode.done
       }
-      if let command {
-        guard command == "names" else {
-          let absent = NotYet.commands.first { $0.name == command }
-          throw absent?.error
-            ?? UsageError("'\(command)' is no command.", advice: "There is one: names.")
-        }
-        return names(try NamesCommand(arguments, environment: ServeOptions.environment))
+      switch command {
+      case nil: return serve(words)
+      case "names": return names(try NamesCommand(arguments, environment: environment))
+      case let word? where ["backup", "restore"].contains(word):
+        return backup(try BackupCommand(word, arguments, environment: environment))
+      case let word?:
+        throw UsageError(
+          "'\(word)' is no command.", advice: "There are names, backup and restore.")
       }
-      let options = try ServeOptions(arguments, environment: ServeOptions.environment)
-      return serve(options)
     } catch {
       complain("\(error)\nRun earshot-rendezvous --help for all options.")
       return ExitCode.usage
+    }
+  }
+
+  private static func usage(of command: String?) -> String {
+    switch command {
+    case "names": NamesCommand.usage
+    case "backup", "restore": BackupCommand.usage
+    default: ServeOptions.usage
+    }
+  }
+
+  private static func backup(_ command: BackupCommand) -> Int32 {
+    do throws(StorageError) {
+      LineOutput.standardOutput.write(try command.run())
+      return ExitCode.done
+    } catch {
+      complain(error.description)
+      return ExitCode.file
     }
   }
 
@@ -56,9 +74,11 @@ enum RendezvousProgram {
     }
   }
 
-  private static func serve(_ options: ServeOptions) -> Int32 {
+  private static func serve(_ words: [String]) -> Int32 {
     do throws(ServeError) {
-      let server = try Server(options)
+      let server = try Server { () throws(ServeError) in
+        try ServeOptions.read(words, environment: ServeOptions.environment)
+      }
       return server.run()
     } catch {
       switch error {
@@ -66,7 +86,7 @@ enum RendezvousProgram {
         complain(failure.description)
         return ExitCode.file
       case .usage(let failure):
-        complain(failure.description)
+        complain("\(failure)\nRun earshot-rendezvous --help for all options.")
         return ExitCode.usage
       case .reactor(let failure, let option):
         complain("\(failure).\n\(advice(on: failure, option))")

@@ -10,22 +10,29 @@ struct ServeOptions {
   static let usage = """
     usage: earshot-rendezvous [options]
            earshot-rendezvous names list | free NAME | export    (see names --help)
+           earshot-rendezvous backup FILE | restore FILE         (see backup --help)
 
     Introduces peers to each other: they register here, look each other up, and exchange sealed
     invitations. It never sees keys or media.
 
       --listen HOST:PORT   UDP address to serve     (default: [::]:7400, both families)
       --data DIR           keys and database        (default: $XDG_DATA_HOME/earshot-rendezvous)
-      --metrics HOST:PORT  Prometheus text, HTTP    (default: off)
+      --config FILE        these options from a file, a line each, like metrics = HOST:PORT;
+                           the command line goes before it; SIGHUP reads it again
+      --metrics HOST:PORT  Prometheus text at /metrics, by HTTP; /health and /ready say
+                           how it is             (default: off)
       --events FILE|-      JSON Lines of events     (default: off; - is standard output)
       --open               anybody may register     (default)
       --allow FILE         only these may: ID, or NAME ID, on each line; # begins a
                            comment; SIGHUP reads it again
       --require-token FILE  only holders of an access token may register that the key signed
-                           whose public half is in FILE (earshot token new --public)
+                           whose public half is in FILE (earshot token new --public);
+                           SIGHUP reads it again
       --turn URI           a TURN server for clients, turn:HOST:PORT; up to 4 times
       --turn-secret FILE   what the servers have as static-auth-secret: clients get
                            credentials for 12 h with it
+      --drain SECONDS      at the end let in nobody, and wait for so long until messages under
+                           way are delivered           (default: 0; at most 600)
       --json               print the line with the address as JSON
       --log-identities     let events and log name IDs, names and addresses
       --log-level LEVEL    error, warning, info or debug   (default: info)
@@ -38,6 +45,8 @@ struct ServeOptions {
 
   enum LogLevel: Int { case error, warning, info, debug }
 
+  /// The configuration file that the options came from as well.
+  var config: String?
   var listen: String
   var data: String
   var metrics: String?
@@ -48,6 +57,8 @@ struct ServeOptions {
   /// TURN servers for clients, and the file with the secret of their credentials.
   var relays: [String]
   var relaySecret: String?
+  /// How long the end waits for messages under way.
+  var drain: Duration
   var printsJSON: Bool
   var logsIdentities: Bool
   var logLevel: LogLevel
@@ -58,6 +69,7 @@ struct ServeOptions {
     _ arguments: consuming Arguments, environment: [String: String]
   ) throws(UsageError) {
     try arguments.refuse(NotYet.options)
+    config = try arguments.option("--config")
     listen = try arguments.option("--listen") ?? "[::]:7400"
     let data = try arguments.option("--data")
     metrics = try arguments.option("--metrics")
@@ -66,6 +78,7 @@ struct ServeOptions {
     requireToken = try arguments.option("--require-token")
     relays = try Self.relays(&arguments)
     relaySecret = try arguments.option("--turn-secret")
+    drain = .seconds(try arguments.number("--drain", "seconds", in: 0...600) ?? 0)
     let isOpen = try arguments.flag("--open")
     printsJSON = try arguments.flag("--json")
     logsIdentities = try arguments.flag("--log-identities")

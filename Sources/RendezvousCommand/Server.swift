@@ -11,25 +11,32 @@ import Wire
 
 /// The running server: one loop, one socket, one machine, and what watches over them.
 final class Server {
-  private let options: ServeOptions
-  private let loop: EventLoop
-  private let driver: MachineDriver<RendezvousMachine>
+  let options: ServeOptions
+  /// Reads the options again, with the file of `--config` as it is now.
+  private let readOptions: () throws(ServeError) -> ServeOptions
+  private let notice = ServiceNotice()
+  let loop: EventLoop
+  let driver: MachineDriver<RendezvousMachine>
   private let store: SQLiteStore
   private let identityFile: IdentityFile
-  private var log: Log
+  var log: Log
   private let events: EventLines?
-  private var metrics: MetricsServer?
+  var metrics: MetricsServer?
   private var signals: SignalWatch?
   private var housekeeping: EventLoop.Token?
   private let id: PeerID
   private var shutdownEnd: Instant?
 
-  /// How long saying good-bye may take: the contract allows a second in all.
+  /// How long saying good-bye may take: the contract allows a second without `--drain`.
   private static let shutdownLimit = Duration.milliseconds(600)
   private static let housekeepingPace = Duration.seconds(60)
 
-  init(_ options: ServeOptions) throws(ServeError) {
+  init(
+    _ readOptions: @escaping () throws(ServeError) -> ServeOptions
+  ) throws(ServeError) {
+    let options = try readOptions()
     self.options = options
+    self.readOptions = readOptions
     log = Log(level: options.logLevel)
     let admission = try Self.admission(options)
     let tokenKey = try Self.tokenKey(options)
@@ -83,7 +90,9 @@ final class Server {
     }
     openOtherPort()
     announce()
+    notice?.tell(.ready)
     loop.run()
+    metrics?.stop()
     do throws(StoreFailure) {
       try store.commit()
     } catch {
@@ -143,35 +152,50 @@ final class Server {
   private func handleSignal(_ signal: SignalWatch.Signal) {
     switch signal {
     case .interrupt, .terminate: shutDown()
-    case .hangUp: readAllowedAgain()
+    case .hangUp: readAgain()
     case .user1, .user2:
       log.write(.info, "signal", "this signal does nothing", now: SystemClock.now)
     }
   }
 
-  /// Who may register, from the file as it is now; a file with a mistake changes nothing. Clients
-  /// that are registered stay until they register again.
-  private func readAllowedAgain() {
+  /// Who may register, and how much is logged, from the files as they are now; with a mistake in one
+  /// of them nothing changes. Clients that are registered stay until they register again.
+  private func readAgain() {
+    notice?.tell(.reloading)
+    defer { notice?.tell(.ready) }
     let now = SystemClock.now
-    guard let path = options.allow else {
-      return log.write(.info, "hang-up", "SIGHUP: without --allow nothing is read again", now: now)
+    guard let what = options.rereadFiles else {
+      return log.write(
+        .info, "hang-up",
+        "SIGHUP: without --config, --allow or --require-token nothing is read again",
+        now: now)
     }
     do throws(ServeError) {
-      let admission = try Self.admission(options)
-      driver.withMachine { machine, _ in machine.admit(admission) }
-      log.write(.info, "hang-up", "\(path) was read again", now: now)
+      let fresh = try readOptions()
+      let admission = try Self.admission(fresh)
+      let key = try Self.tokenKey(fresh)
+      driver.withMachine { machine, _ in machine.admit(admission, tokenKey: key) }
+      log.level = fresh.logLevel
+      log.write(.info, "hang-up", "\(what) was read again", now: now)
+      if let first = options.firstToRestart(for: fresh) {
+        log.write(.warning, "restart", "\(first) changes at the next start only", now: now)
+      }
     } catch {
-      log.write(.error, "hang-up", "\(path) stays as it was: \(error.text)", now: now)
+      log.write(.error, "hang-up", "\(what) stays as it was: \(error.text)", now: now)
     }
   }
 
-  /// Says good-bye to everyone, at most for `shutdownLimit`, then stops the loop.
+  /// Says good-bye to everyone, at most for `--drain` and `shutdownLimit`, then stops the loop. A
+  /// second signal does not wait.
   private func shutDown() {
     guard shutdownEnd == nil, let housekeeping else { return loop.stop() }
     let now = SystemClock.now
-    shutdownEnd = now + Self.shutdownLimit
-    metrics?.stop()
-    driver.withMachine { machine, now in machine.goAway(now: now) }
+    shutdownEnd = now + options.drain + Self.shutdownLimit
+    notice?.tell(.stopping)
+    metrics?.noteStopping()
+    driver.withMachine { [options] machine, now in
+      machine.goAway(patience: options.drain, now: now)
+    }
     loop.setDeadline(housekeeping, now)
   }
 
@@ -206,159 +230,5 @@ final class Server {
     } catch {
       log.write(.error, "identity", error.description, now: now)
     }
-  }
-}
-
-// MARK: - Starting
-
-extension Server {
-  private static func resolve(
-    _ text: String, _ option: String, defaultPort: UInt16
-  ) throws(ServeError) -> SocketAddress {
-    do throws(ReactorError) {
-      let addresses = try Resolver.resolveBlocking(text, defaultPort: defaultPort)
-      if let address = addresses.first { return address }
-    } catch {
-      throw .usage(
-        UsageError(
-          "\(option) wants an address like 192.0.2.1:7400, not '\(text)' (\(error.reason)).",
-          advice: "IPv6 addresses stand in brackets: [::]:7400."))
-    }
-    throw .usage(UsageError("\(option): '\(text)' has no address."))
-  }
-
-  /// The identity in the file, made on first use, with a fresh key when its time has come.
-  private static func identity(
-    _ file: IdentityFile, random: inout RandomSource
-  ) throws(ServeError) -> LocalIdentity {
-    let seconds = SystemClock.wallNanoseconds / 1_000_000_000
-    do throws(StorageError) {
-      var identity = try file.readOrCreate(.rendezvous, unixSeconds: seconds, random: &random)
-      if identity.rotateIfDue(unixSeconds: seconds, random: &random) {
-        try file.replace(with: identity)
-      }
-      return identity
-    } catch {
-      throw .file(error)
-    }
-  }
-
-  /// A card for the identity's present key; its serial is written down, never to be taken again.
-  private static func card(
-    of identity: inout LocalIdentity, _ file: IdentityFile
-  ) throws(StorageError) -> ContactCard {
-    let card: ContactCard
-    do throws(WireError) {
-      card = try identity.makeCard(unixSeconds: SystemClock.wallNanoseconds / 1_000_000_000)
-    } catch {
-      preconditionFailure("a card without a home always fits")
-    }
-    try file.replace(with: identity)
-    return card
-  }
-
-  private static func events(_ options: ServeOptions) throws(ServeError) -> EventLines? {
-    guard let path = options.events else { return nil }
-    let output = path == "-" ? LineOutput.standardOutput : LineOutput(appendingTo: path)
-    guard let output else {
-      throw .unreadable(path: path, reason: unsafe String(cString: strerror(errno)))
-    }
-    return EventLines(
-      to: output, logsIdentities: options.logsIdentities,
-      wallNanoseconds: SystemClock.wallNanoseconds)
-  }
-
-  private static func admission(_ options: ServeOptions) throws(ServeError) -> Admission {
-    guard let path = options.allow else { return .everyone }
-    let text: String?
-    do throws(StorageError) {
-      text = try TextFile.read(path)
-    } catch { throw .file(error) }
-    guard let text else { throw .unreadable(path: path, reason: "no such file") }
-    do throws(UsageError) {
-      return try AllowList.parse(text, path: path)
-    } catch { throw .usage(error) }
-  }
-
-  private static func tokenKey(_ options: ServeOptions) throws(ServeError) -> TokenPublicKey? {
-    guard let path = options.requireToken else { return nil }
-    do throws(StorageError) { return try TokenFiles.publicKey(at: path) } catch {
-      throw .file(error)
-    }
-  }
-
-  /// The TURN servers for clients, with the secret from its file.
-  private static func relays(_ options: ServeOptions) throws(ServeError) -> RelayService? {
-    guard let path = options.relaySecret else { return nil }
-    do throws(StorageError) {
-      let secret = try SecretTextFile.read(path) { RelaySecret($0) }
-      return RelayService(uris: options.relays, secret: secret)
-    } catch {
-      throw .file(error)
-    }
-  }
-
-  private func listenForMetrics(_ text: String) throws(ServeError) {
-    let address = try Self.resolve(text, "--metrics", defaultPort: 9100)
-    do throws(ReactorError) {
-      metrics = try MetricsServer(binding: address, on: loop) { [driver, loop] in
-        driver.readMachine { metricsText($0.counters, $0.gauges) }
-          + Self.socketMetrics(driver.statistics, loop)
-      }
-    } catch { throw .reactor(error, option: "--metrics") }
-    guard let address = metrics?.localAddress, !address.isLoopback else { return }
-    log.write(
-      .warning, "metrics",
-      "metrics are open to everybody who reaches \(address): bind them to 127.0.0.1, or guard the "
-        + "port.", now: SystemClock.now)
-  }
-
-  private static func socketMetrics(_ statistics: UDPStatistics, _ loop: EventLoop) -> String {
-    let rows: [(String, String, UInt64)] = [
-      (
-        "send_dropped_room_total", "Datagrams the kernel had no room for.",
-        statistics.droppedForRoom
-      ),
-      ("send_refused_total", "Datagrams the kernel refused.", statistics.droppedForRefusal),
-      ("receive_errors_total", "Errors of receiving.", statistics.receiveErrors),
-      ("longest_turn_ns", "Longest turn of the event loop.", loop.longestTurnNanoseconds),
-    ]
-    return rows.map { name, help, value in
-      let kind = name.hasSuffix("_total") ? "counter" : "gauge"
-      return
-        "# HELP earshot_rendezvous_\(name) \(help)\n# TYPE earshot_rendezvous_\(name) \(kind)\n"
-        + "earshot_rendezvous_\(name) \(value)\n"
-    }.joined()
-  }
-}
-
-/// `--allow`: one ID a line, and before it a name if the ID is to have one. A name alone would be
-/// whoever's who asks for it first.
-enum AllowList {
-  static func parse(_ text: String, path: String) throws(UsageError) -> Admission {
-    var ids: Set<PeerID> = []
-    var names: [PeerName: PeerID] = [:]
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
-    {
-      let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map(String.init)
-      guard let last = words.last else { continue }
-      let place = "\(path), line \(index + 1)"
-      guard words.count <= 2, let id = PeerID(last) else {
-        let isName = words.count == 1 && PeerName(last) != nil
-        throw UsageError(
-          isName
-            ? "\(place): '\(last)' is a name without an ID." : "\(place): '\(last)' is no ID.",
-          advice: "Write ID, or NAME ID, on each line; `earshot keygen` prints the ID.")
-      }
-      ids.insert(id)
-      guard words.count == 2 else { continue }
-      guard let name = PeerName(words[0]), names[name] == nil || names[name] == id else {
-        throw UsageError(
-          "\(place): '\(words[0])' is no name, or has another ID above.",
-          advice: "A name is 1..63 of A-Z a-z 0-9 . _ - and stands with one ID.")
-      }
-      names[name] = id
-    }
-    return .only(ids: ids, names: names)
   }
 }

@@ -49,7 +49,13 @@ struct HTTPMetricsListenerTests {
     let loop = try EventLoop()
     // Longer than a socket takes at once.
     let text = String(repeating: "earshot_calls 1\n", count: 200_000)
-    let listener = try HTTPMetricsListener(binding: Loopback.v4, on: loop) { text }
+    let listener = try HTTPMetricsListener(binding: Loopback.v4, on: loop) { path in
+      switch path {
+      case "/metrics": HTTPAnswer(text)
+      case "/ready": HTTPAnswer("stopping\n", isGood: false)
+      default: nil
+      }
+    }
     try loop.start()
     let address = listener.localAddress
     let found = try ask(address, ["GET /metrics HT", "TP/1.1\r\nHost: x\r\n\r\n"])
@@ -60,6 +66,9 @@ struct HTTPMetricsListenerTests {
     let head = try ask(address, ["HEAD /metrics HTTP/1.1\r\n\r\n"])
     #expect(head.hasPrefix("HTTP/1.1 200 OK\r\n") && head.hasSuffix("\r\n\r\n"))
     #expect(head.contains("Content-Length: \(text.utf8.count)\r\n"))
+    let refused = try ask(address, ["GET /ready HTTP/1.1\r\n\r\n"])
+    #expect(refused.hasPrefix("HTTP/1.1 503 Service Unavailable\r\n"))
+    #expect(refused.hasSuffix("\r\n\r\nstopping\n"))
     #expect(try ask(address, ["POST /metrics HTTP/1.1\r\n\r\n"]).hasPrefix("HTTP/1.1 404"))
     #expect(try ask(address, [String(repeating: "x", count: 5000)]) == "")
     loop.stop()
@@ -69,7 +78,7 @@ struct HTTPMetricsListenerTests {
 
   @Test func `takes sixteen clients and closes the seventeenth`() throws {
     let loop = try EventLoop()
-    let listener = try HTTPMetricsListener(binding: Loopback.v4, on: loop) { "" }
+    let listener = try HTTPMetricsListener(binding: Loopback.v4, on: loop) { _ in nil }
     try loop.start()
     var idle: [Int32] = []
     for _ in 0..<HTTPMetricsListener.connectionLimit {
@@ -88,9 +97,9 @@ struct HTTPMetricsListenerTests {
   @Test func `more connections a second than 64 wait`() throws {
     let loop = try EventLoop()
     let accepted = FailureCount()
-    let listener = try HTTPMetricsListener(binding: Loopback.v4, on: loop) {
+    let listener = try HTTPMetricsListener(binding: Loopback.v4, on: loop) { _ in
       accepted.add(1)
-      return ""
+      return HTTPAnswer("")
     }
     try loop.start()
     let start = SystemClock.now

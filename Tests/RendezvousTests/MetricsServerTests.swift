@@ -18,7 +18,23 @@ import Testing
     }
   }
 
-  private static func scrape(_ address: SocketAddress) throws -> String {
+  @Test func `is healthy while it runs, and not ready once it stops`() throws {
+    let loop = try EventLoop()
+    let any = try #require(SocketAddress("127.0.0.1:0"))
+    let server = try MetricsServer(binding: any, on: loop) { "" }
+    defer { server.stop() }
+    let address = server.localAddress
+    #expect(try Self.scrape(address, "/health").hasSuffix("\r\n\r\nok\n"))
+    #expect(try Self.scrape(address, "/ready").hasSuffix("\r\n\r\nready\n"))
+    server.noteStopping()
+    #expect(try Self.scrape(address, "/health").hasPrefix("HTTP/1.1 200"))
+    #expect(try Self.scrape(address, "/ready").hasPrefix("HTTP/1.1 503"))
+    #expect(try Self.scrape(address, "/").hasPrefix("HTTP/1.1 404"))
+  }
+
+  private static func scrape(
+    _ address: SocketAddress, _ path: String = "/metrics"
+  ) throws -> String {
     let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(number) }
     var limit = timeval(tv_sec: 5, tv_usec: 0)
@@ -34,7 +50,7 @@ import Testing
       }
     }
     try #require(result == 0)
-    let request = Array("GET /metrics HTTP/1.1\r\n\r\n".utf8)
+    let request = Array("GET \(path) HTTP/1.1\r\n\r\n".utf8)
     _ = unsafe send(number, request, request.count, Int32(MSG_NOSIGNAL))
     var all: [UInt8] = []
     var bytes = [UInt8](repeating: 0, count: 4096)

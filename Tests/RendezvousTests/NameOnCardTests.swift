@@ -39,7 +39,7 @@ struct NameOnCardTests {
       #expect(mallory.response?.status == .nameOnCard, "asked for \(asked ?? "nothing")")
       #expect(server.gauges.clients == 1 && server.gauges.unconfirmedSessions == 0)
     }
-    #expect(server.counters.registrationsRefused == 3)
+    #expect(server.counters.registrationsRefused[.nameOnCard] == 3)
     join(mallory, name: "alice", claiming: nil)
     #expect(mallory.response?.status == .nameTaken && mallory.isRegistered)
   }

@@ -37,10 +37,10 @@ import Testing
   @Test(
     .enabled(if: Program.exists, "earshot-rendezvous is not built"),
     arguments: [
-      ["backup", "f"], ["--turn", "turn:h"], ["--turn-secret=f"],
+      ["backup"], ["restore", "f", "g"], ["--turn", "turn:h"], ["--turn-secret=f"],
       ["--turn", "http://h", "--turn-secret", "f"],
       ["--redis", "u"],
-      ["--config", "f"], ["--relay-key", "f"], ["--drain", "5s"],
+      ["--config"], ["--relay-key", "f"], ["--drain", "601"],
       ["serve"],
     ])
   func `what is not there yet is refused, and a relay without its secret`(words: [String]) throws {
@@ -62,6 +62,26 @@ import Testing
     #expect(try #require(Program(["names", "free", "bob", "--data", scratch])).wait() == 1)
     #expect(try #require(Program(["names", "free", "no name", "--data", scratch])).wait() == 2)
     #expect(try #require(Program(["names", "lose", "--data", scratch])).wait() == 2)
+  }
+
+  @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
+  func `is backed up while it runs, and restored`() throws {
+    let scratch = "/tmp/earshot-program-backup-\(getpid())"
+    let (file, other) = (scratch + ".file", scratch + "-2")
+    defer {
+      Program.remove(scratch)
+      Program.remove(other)
+      _ = unsafe unlink(file)
+    }
+    let server = try #require(Program(["--listen", "127.0.0.1:0", "--data", scratch, "--json"]))
+    let line = server.readLine()
+    #expect(try #require(Program(["backup", file, "--data", scratch])).wait() == 0)
+    #expect(try #require(Program(["backup", file, "--data", scratch])).wait() == 8)
+    #expect(server.stop(SIGTERM).code == 0)
+    #expect(try #require(Program(["restore", file, "--data", other])).wait() == 0)
+    let again = try #require(Program(["--listen", "127.0.0.1:0", "--data", other, "--json"]))
+    #expect(again.readLine().suffix(56) == line.suffix(56), "the same identity")
+    #expect(again.stop(SIGTERM).code == 0)
   }
 
   @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
@@ -160,7 +180,7 @@ private final class Program {
   }
 
   static func remove(_ directory: String) {
-    for name in ["identity", "registrations.db", "registrations.db-wal"] {
+    for name in ["identity", "registrations.db", "registrations.db-wal", "registrations.db-shm"] {
       _ = unsafe unlink("\(directory)/\(name)")
     }
     _ = unsafe rmdir(directory)

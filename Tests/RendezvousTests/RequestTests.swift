@@ -194,4 +194,35 @@ struct RequestTests {
     server.receive(alice.ping(), from: alice.address)
     #expect(alice.pongs.count == pongs)
   }
+
+  /// Method: nothing reaches bob for two seconds, so a message to him is under way; carol has none.
+  @Test func `with patience, tells the idle at once, and the busy when they are done`() {
+    let carol = TestClient(3)
+    server.join(carol)
+    server.run(.seconds(1))
+    let end = server.now + .seconds(2)
+    server.isLost = { [server, bob] in server.isToward(bob.address) && server.now < end }
+    #expect(forward(to: bob.id) == .forwarded)
+    server.goAway(patience: .seconds(10))
+    server.run(.milliseconds(300))
+    #expect(carol.closes == [.goingAway, .goingAway, .goingAway])
+    #expect(bob.messages.isEmpty && !server.isGone)
+    server.receive(
+      TestClient(4).initiation(to: server.card, name: nil, milliseconds: 1_800_000_005_000),
+      from: SocketAddress(v4: 10, 9, 9, 9, port: 1))
+    #expect(server.strays.isEmpty, "nobody is let in any more")
+    server.run(.seconds(4))
+    #expect(bob.messages.count == 1 && bob.closes == [.goingAway, .goingAway, .goingAway])
+    #expect(alice.closes.contains(.goingAway) && server.isGone)
+  }
+
+  @Test func `patience ends`() {
+    server.isLost = { [server, bob] in server.isToward(bob.address) }
+    #expect(forward(to: bob.id) == .forwarded)
+    server.goAway(patience: .seconds(3))
+    server.run(.milliseconds(2900))
+    #expect(!server.isGone)
+    server.run(.milliseconds(400))
+    #expect(server.isGone)
+  }
 }

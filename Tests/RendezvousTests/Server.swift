@@ -69,8 +69,8 @@ final class Server {
   /// Whether it can send from another port; `TestClient` hears it all the same.
   func setOtherPort(_ hasOne: Bool) { machine.hasOtherPort = hasOne }
 
-  func goAway() {
-    machine.goAway(now: now)
+  func goAway(patience: Duration = .zero) {
+    machine.goAway(patience: patience, now: now)
     drain()
   }
 

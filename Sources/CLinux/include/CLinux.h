@@ -58,6 +58,8 @@ int earshot_udp_set_ecn(int fd, int is_v6, int ecn);
 // What the kernel granted, in bytes of datagrams.
 int earshot_udp_receive_buffer(int fd);
 int earshot_udp_send_buffer(int fd);
+// Sends one text to the datagram socket of a service manager; `@` begins an abstract name.
+void earshot_notify(const char *path, const char *text);
 int earshot_tcp_listen(const earshot_address *local, int backlog);
 int earshot_tcp_accept(int fd);
 // Begins a connection; its result later: 0 = it is there, -EINPROGRESS, or why not.

@@ -2,7 +2,20 @@ internal import CLinux
 internal import Glibc
 package import Primitives
 
-/// Answers `GET /metrics` and `HEAD /metrics` with text for Prometheus; anything else with 404.
+/// What the listener says at one path.
+package struct HTTPAnswer: Equatable, Sendable {
+  /// 200, or else 503.
+  package var isGood: Bool
+  package var text: String
+
+  package init(_ text: String, isGood: Bool = true) {
+    self.text = text
+    self.isGood = isGood
+  }
+}
+
+/// Answers GET and HEAD of a few paths with text, `/metrics` with that for Prometheus; anything else
+/// with 404.
 /// Nothing more: one request a connection, bounded in number, rate, size, pieces and time.
 package final class HTTPMetricsListener {
   package static let connectionLimit = 16
@@ -13,15 +26,17 @@ package final class HTTPMetricsListener {
   package let localAddress: SocketAddress
   private let loop: EventLoop
   private let descriptor: FileDescriptor
-  private let text: () -> String
+  private let text: (_ path: String) -> HTTPAnswer?
   private var token: EventLoop.Token?
   private var connections: [Connection] = []
   private var accepted = 0
   private var pause: EventLoop.Token?
 
-  /// Listens at once; `text` is called on the loop for each request.
+  /// Listens at once; `text` is called on the loop for each request, and gives `nil` for paths that
+  /// there are not.
   package init(
-    binding address: SocketAddress, on loop: EventLoop, text: @escaping () -> String
+    binding address: SocketAddress, on loop: EventLoop,
+    text: @escaping (_ path: String) -> HTTPAnswer?
   ) throws(ReactorError) {
     var local = address.forKernel
     let number = try unsafe earshot_tcp_listen(&local, Int32(Self.connectionLimit))
@@ -73,10 +88,11 @@ package final class HTTPMetricsListener {
 
   private func answer(_ request: HTTPRequestHead) -> [UInt8] {
     let (method, path) = request.methodAndPath
-    let isFound = ["GET", "HEAD"].contains(method) && path == "/metrics"
-    let body = isFound ? text() : "Only GET and HEAD of /metrics are served here.\n"
+    let found = ["GET", "HEAD"].contains(method) ? text(path) : nil
+    let status = found.map { $0.isGood ? "200 OK" : "503 Service Unavailable" } ?? "404 Not Found"
+    let body = found?.text ?? "Only GET and HEAD of /metrics, /health and /ready are served here.\n"
     let head = """
-      HTTP/1.1 \(isFound ? "200 OK" : "404 Not Found")\r
+      HTTP/1.1 \(status)\r
       Content-Type: text/plain; version=0.0.4; charset=utf-8\r
       Content-Length: \(body.utf8.count)\r
       Connection: close\r

@@ -18,7 +18,8 @@ struct InitiationGate {
   /// For each static key of ours that is valid, newest first.
   private let macKeys: [Bytes32]
   private let cookieKeys: [Bytes32]
-  private let work: Rate
+  private var work: Rate
+  private let burst: UInt64
   /// The key agreements that wait, as a bucket that empties at the pace of the work.
   private var workDue: UInt64 = 0
   private var loadEnd: UInt64 = 0
@@ -34,7 +35,8 @@ struct InitiationGate {
   ) {
     macKeys = staticKeys.map { Self.derive("EST1mac1", $0) }
     cookieKeys = staticKeys.map { Self.derive("EST1cook", $0) }
-    work = Rate(perSecond: workPerSecond, burst: UInt64(max(8, waitingLimit)))
+    burst = UInt64(max(8, waitingLimit))
+    work = Rate(perSecond: workPerSecond, burst: burst)
     secret = Bytes32(random: &random)
     formerSecret = secret
   }
@@ -53,6 +55,9 @@ struct InitiationGate {
 
   /// From now on INITs need cookies for a second.
   mutating func noteLoad(now: Instant) { loadEnd = now.nanoseconds &+ Self.loadHold }
+
+  /// Another pace of key agreements from now on.
+  mutating func setWorkPerSecond(_ count: UInt64) { work = Rate(perSecond: count, burst: burst) }
 
   /// How many thousandths of the handshakes that may wait do.
   func workFill(now: Instant) -> UInt64 {

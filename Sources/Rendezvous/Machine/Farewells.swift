@@ -36,20 +36,37 @@ struct Farewells {
   }
 }
 
-/// Saying good-bye to everyone: three rounds over all slots, 50 ms apart.
+/// Saying good-bye to everyone: three rounds over all slots, 50 ms apart. With patience, those with
+/// something under way are left out at first, and three rounds over all come when nobody has any
+/// more, or when patience ends.
 struct GoingAway: Sendable {
   private var round = 0
   private var slot: UInt32 = 0
   private var due: Instant
+  /// Until when the busy ones are left out; `nil` = nobody is, any more.
+  private var patienceEnd: Instant?
 
-  init(now: Instant) { due = now }
+  init(now: Instant, patience: Duration) {
+    due = now
+    patienceEnd = patience > .zero ? now + patience : nil
+  }
 
-  var isDone: Bool { round == Farewells.roundCount }
+  /// Whether those with something under way are still served.
+  var isPatient: Bool { patienceEnd != nil }
+  var isDone: Bool { areRoundsOver && !isPatient }
 
-  var nextDeadline: Instant? { isDone ? nil : due }
+  var nextDeadline: Instant? { areRoundsOver ? patienceEnd : due }
+
+  private var areRoundsOver: Bool { round == Farewells.roundCount }
+
+  /// - Parameter busyCount: How many clients have something under way.
+  mutating func noteTime(busyCount: Int, now: Instant) {
+    guard let patienceEnd, busyCount == 0 || patienceEnd <= now else { return }
+    self = GoingAway(now: now, patience: .zero)
+  }
 
   mutating func nextSlot(of count: Int, now: Instant) -> UInt32? {
-    guard !isDone, due <= now else { return nil }
+    guard !areRoundsOver, due <= now else { return nil }
     if Int(slot) >= count {
       round += 1
       slot = 0

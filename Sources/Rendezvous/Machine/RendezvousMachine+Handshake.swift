@@ -13,7 +13,7 @@ extension RendezvousMachine {
       let packet = try InitPacket(parsing: &reader)
       judge(packet, bytes, from: source, now: now)
     } catch {
-      counters.initiationsDropped &+= 1
+      counters.initiationsDropped.add(.malformed)
     }
   }
 
@@ -25,7 +25,7 @@ extension RendezvousMachine {
     guard
       let found = gate.inspect(packet, bytes, from: source, now: now, random: &random)
     else {
-      counters.initiationsDropped &+= 1
+      counters.initiationsDropped.add(.wrongMAC)
       return
     }
     guard packet.isOurVersion else { return answerVersion(packet, to: source, now: now) }
@@ -35,7 +35,7 @@ extension RendezvousMachine {
     {
       answer(packet, bytes, keyIndex: found.keyIndex, from: source, now: now)
     } else if found.isProven {
-      counters.initiationsDropped &+= 1
+      counters.initiationsDropped.add(.sourceRate)
     } else {
       answerCookie(packet, keyIndex: found.keyIndex, to: source, now: now)
     }
@@ -59,7 +59,7 @@ extension RendezvousMachine {
       let answer = gate.cookieAnswer(
         to: packet, keyIndex: keyIndex, from: source, now: now, random: &random)
     else {
-      counters.initiationsDropped &+= 1
+      counters.initiationsDropped.add(.sourceRate)
       return
     }
     counters.cookiesSent &+= 1
@@ -77,17 +77,20 @@ extension RendezvousMachine {
       counters.initiationsRepeated &+= 1
       return queue(answer, to: source)
     }
-    guard packet.purpose == HandshakePurpose.register.rawValue,
-      limiter.turns.admit(source, fill: gate.workFill(now: now), now: now),
+    guard packet.purpose == HandshakePurpose.register.rawValue else {
+      counters.initiationsDropped.add(.wrongPurpose)
+      return
+    }
+    guard limiter.turns.admit(source, fill: gate.workFill(now: now), now: now),
       gate.takeWork(now: now)
     else {
-      counters.initiationsDropped &+= 1
+      counters.initiationsDropped.add(.busy)
       return
     }
     do throws(HandshakeError) {
       let answer = try respond(to: packet, bytes, keyIndex: keyIndex, from: source, now: now)
       guard let answer else {
-        counters.initiationsDropped &+= 1
+        counters.initiationsDropped.add(.notBelieved)
         return
       }
       counters.handshakes &+= 1
@@ -95,7 +98,7 @@ extension RendezvousMachine {
       if sweepDue == nil { sweepDue = now + Self.sweepPace }
       queue(answer, to: source)
     } catch {
-      counters.initiationsDropped &+= 1
+      counters.initiationsDropped.add(.notBelieved)
     }
   }
 
@@ -256,7 +259,7 @@ extension RendezvousMachine {
     _ id: PeerID, _ status: RegistrationStatus, _ refusal: ServerEvent.Refusal,
     from source: SocketAddress, now: Instant
   ) -> Ruling {
-    counters.registrationsRefused &+= 1
+    counters.registrationsRefused.add(refusal)
     publishRefusal(.refused(id, refusal, from: source), now: now)
     return Ruling(status: status)
   }

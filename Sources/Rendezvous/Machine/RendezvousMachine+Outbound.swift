@@ -159,7 +159,10 @@ extension RendezvousMachine {
   private mutating func writeGoingAway(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
+    goingAway?.noteTime(busyCount: exchanges.count, now: now)
+    let isPatient = goingAway?.isPatient ?? false
     while let slot = goingAway?.nextSlot(of: registry.slotLimit, now: now) {
+      if isPatient, exchange(of: slot) != nil { continue }
       guard registry.isUsed(slot), registry[slot].isConfirmed, registry[slot].isHeard,
         writeClose(.goingAway, to: slot, into: &packet)
       else { continue }

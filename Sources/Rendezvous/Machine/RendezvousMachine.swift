@@ -2,6 +2,7 @@ import Cryptography
 import LastMile
 package import Primitives
 package import SecureSession
+package import Tokens
 package import Wire
 
 /// The server: who is online, and passing sealed bodies between them (docs/protocol/rendezvous.md).
@@ -95,11 +96,13 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     counters.datagramsReceived &+= 1
     counters.bytesReceived &+= UInt64(bytes.count)
     askedAt = marks.local
-    guard goingAway == nil, !source.isUnsendable else {
+    guard goingAway?.isPatient != false, !source.isUnsendable else {
       counters.packetsIgnored &+= 1
       return
     }
     switch Demultiplexer.classify(bytes.span) {
+    case .control(.initiation) where goingAway != nil:
+      counters.packetsIgnored &+= 1
     case .sealed(let connection):
       handleSealed(&bytes, for: connection, from: source, marks: marks, now: now)
     case .control(.initiation): handleInitiation(bytes.span, from: source, now: now)
@@ -110,9 +113,11 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
 
   // MARK: - Commands
 
-  /// Says good-bye to everyone and takes nothing more; done when `isGone`.
-  package mutating func goAway(now: Instant) {
-    if goingAway == nil { goingAway = GoingAway(now: now) }
+  /// Says good-bye to everyone and lets nobody in any more; done when `isGone`.
+  ///
+  /// - Parameter patience: How long those with something under way are served first.
+  package mutating func goAway(patience: Duration = .zero, now: Instant) {
+    if goingAway == nil { goingAway = GoingAway(now: now, patience: patience) }
     reflector.close(.over)
     storeDue = storeDue.map { min($0, now) }
   }
@@ -125,8 +130,13 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     gate = Self.makeGate(settings, limits, random: &random)
   }
 
-  /// Who may register from now on; those who are registered stay until they register again.
-  package mutating func admit(_ admission: Admission) { settings.admission = admission }
+  /// Who may register from now on, and with which tokens; those who are registered stay until they
+  /// register again.
+  package mutating func admit(_ admission: Admission, tokenKey: TokenPublicKey?) {
+    settings.admission = admission
+    settings.setTokenKey(tokenKey)
+    gate.setWorkPerSecond(Self.workPerSecond(settings, limits))
+  }
 
   /// The wall clock has been read anew: it may have been stepped since the start.
   package mutating func setWallClock(unixMilliseconds: UInt64, now: Instant) {
@@ -184,11 +194,18 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   private static func makeGate(
     _ settings: borrowing ServerSettings, _ limits: ServerLimits, random: inout RandomSource
   ) -> InitiationGate {
-    let most = limits.keyAgreementsPerSecond
-    return InitiationGate(
+    InitiationGate(
       staticKeys: settings.identity.publicStaticKeys,
-      workPerSecond: settings.tokenRule == nil ? most : most * 4 / 5,
+      workPerSecond: workPerSecond(settings, limits),
       waitingLimit: limits.waitingHandshakes, random: &random)
+  }
+
+  /// Key agreements; a token is one more signature to check.
+  private static func workPerSecond(
+    _ settings: borrowing ServerSettings, _ limits: ServerLimits
+  ) -> UInt64 {
+    let most = limits.keyAgreementsPerSecond
+    return settings.tokenRule == nil ? most : most * 4 / 5
   }
 
   /// The last number that is ever sealed, or opened, under one key (docs/protocol/session.md §6).

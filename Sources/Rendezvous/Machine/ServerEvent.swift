@@ -65,8 +65,8 @@ package struct ServerCounters: Equatable, Sendable {
   /// Neither ours nor of a length it may have.
   package var foreign: UInt64 = 0
   package var initiations: UInt64 = 0
-  /// INITs that were dropped: rates, wrong MACs, old times, bad cards.
-  package var initiationsDropped: UInt64 = 0
+  /// INITs that were dropped, by reason.
+  package var initiationsDropped = ReasonCounts<InitiationDrop>()
   package var initiationsRepeated: UInt64 = 0
   package var cookiesSent: UInt64 = 0
   package var cardsSent: UInt64 = 0
@@ -74,7 +74,7 @@ package struct ServerCounters: Equatable, Sendable {
   package var versionsSent: UInt64 = 0
   package var handshakes: UInt64 = 0
   package var registrations: UInt64 = 0
-  package var registrationsRefused: UInt64 = 0
+  package var registrationsRefused = ReasonCounts<ServerEvent.Refusal>()
   package var namesGranted: UInt64 = 0
   package var namesRefused: UInt64 = 0
   package var relayOffers: UInt64 = 0
@@ -114,7 +114,6 @@ extension ServerCounters {
       ("bytes_sent", "Bytes of datagrams sent.", bytesSent),
       ("datagrams_foreign", "Datagrams that were not ours.", foreign),
       ("initiations", "INIT packets received.", initiations),
-      ("initiations_dropped", "INIT packets dropped.", initiationsDropped),
       ("initiations_repeated", "INIT packets answered again.", initiationsRepeated),
       ("cookies_sent", "COOKIE packets sent.", cookiesSent),
       ("cards_sent", "CARD packets sent.", cardsSent),
@@ -122,7 +121,6 @@ extension ServerCounters {
       ("versions_sent", "VERSION packets sent.", versionsSent),
       ("handshakes", "Handshakes answered.", handshakes),
       ("registrations", "Registrations confirmed.", registrations),
-      ("registrations_refused", "Registrations refused.", registrationsRefused),
       ("names_granted", "Names granted.", namesGranted),
       ("names_refused", "Names refused.", namesRefused),
       ("relay_offers", "Credentials for TURN servers made.", relayOffers),
@@ -166,29 +164,4 @@ package struct ServerGauges: Equatable, Sendable {
   package var isUnderLoad = false
 
   package init() {}
-}
-
-/// The text that Prometheus reads (exposition format 0.0.4).
-package func metricsText(_ counters: ServerCounters, _ gauges: ServerGauges) -> String {
-  var text = ""
-  func line(_ name: String, _ help: String, _ kind: String, _ value: UInt64) {
-    text += "# HELP earshot_rendezvous_\(name) \(help)\n"
-    text += "# TYPE earshot_rendezvous_\(name) \(kind)\n"
-    text += "earshot_rendezvous_\(name) \(value)\n"
-  }
-  line("clients", "Clients registered now.", "gauge", UInt64(clamping: gauges.clients))
-  line(
-    "unconfirmed_sessions", "Handshakes answered whose first packet has not come.", "gauge",
-    UInt64(clamping: gauges.unconfirmedSessions))
-  line(
-    "busy_clients", "Clients with something under way.", "gauge",
-    UInt64(clamping: gauges.busyClients))
-  line(
-    "reassembly_bytes", "Bytes of half-received messages.", "gauge",
-    UInt64(clamping: gauges.reassemblyByteCount))
-  line("under_load", "Whether INITs need cookies.", "gauge", gauges.isUnderLoad ? 1 : 0)
-  for counter in counters.all {
-    line("\(counter.name)_total", counter.help, "counter", counter.value)
-  }
-  return text
 }

@@ -86,6 +86,10 @@ package struct ServerSettings: ~Copyable {
     self.relays = relays
   }
 
+  mutating func setTokenKey(_ key: TokenPublicKey?) {
+    tokenRule = key.map { TokenRule(key: $0, audience: "\(card.id)") }
+  }
+
   /// Seconds since 1970 UTC.
   func unixSeconds(_ now: Instant) -> UInt64 { unixMilliseconds(now) / 1000 }
 

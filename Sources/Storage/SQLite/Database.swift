@@ -1,35 +1,76 @@
 internal import CSQLite
 internal import Glibc
 
-/// One connection to one SQLite file, which no other process may use meanwhile.
+/// One connection to one SQLite file.
 ///
+/// A server holds its file alone: a lock on the file keeps other servers out, and lets a backup read.
 /// Not copyable: closing it twice would be a double free.
 @safe
 struct Database: ~Copyable {
   let path: String
   private let connection: OpaquePointer
+  /// The descriptor that holds the lock, or -1; open until the connection is closed, because closing
+  /// it gives up SQLite's own locks as well.
+  private let lock: Int32
 
-  /// Opens or makes the file, for its owner only.
-  init(_ path: String) throws(StorageError) {
-    // Made here and not by SQLite, whose mode would follow the umask. Its companions (-wal) take
-    // the mode of the file.
-    let number = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard number >= 0 else { throw .kernel("open", path, errno: errno) }
-    _ = close(number)
+  /// Who else may have the file open meanwhile.
+  enum Sharing {
+    /// No other `alone`.
+    case alone
+    /// Anybody; the file must exist.
+    case shared
+  }
+
+  /// Opens the file, for its owner only. Where it is not shared, makes it if need be.
+  init(_ path: String, _ sharing: Sharing = .alone) throws(StorageError) {
+    let number = sharing == .alone ? try Self.holdAlone(path) : -1
     var handle: OpaquePointer?
     let code = unsafe sqlite3_open_v2(
       path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nil)
     guard code == SQLITE_OK, let handle = unsafe handle else {
       unsafe sqlite3_close_v2(handle)
+      if number >= 0 { _ = close(number) }
       throw Self.error(code, path)
     }
     unsafe connection = handle
+    lock = number
     self.path = path
     unsafe sqlite3_extended_result_codes(handle, 0)
-    unsafe sqlite3_busy_timeout(handle, 0)
+    unsafe sqlite3_busy_timeout(handle, sharing == .alone ? 0 : Self.patience)
   }
 
-  deinit { unsafe sqlite3_close_v2(connection) }
+  /// The open file, made if need be, that no other process holds by this.
+  private static func holdAlone(_ path: String) throws(StorageError) -> Int32 {
+    // Made here and not by SQLite, whose mode would follow the umask. Its companions (-wal) take
+    // the mode of the file.
+    let number = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard number >= 0 else { throw .kernel("open", path, errno: errno) }
+    guard flock(number, LOCK_EX | LOCK_NB) == 0 else {
+      _ = close(number)
+      throw Self.error(SQLITE_BUSY, path)
+    }
+    return number
+  }
+
+  /// How long a backup waits for a writer, in milliseconds.
+  private static let patience: Int32 = 5000
+
+  deinit {
+    unsafe sqlite3_close_v2(connection)
+    if lock >= 0 { _ = close(lock) }
+  }
+
+  /// Makes `target` a copy of this database as it is now, whoever writes to it meanwhile.
+  borrowing func copy(to target: borrowing Database) throws(StorageError) {
+    guard
+      let backup = unsafe sqlite3_backup_init(target.connection, "main", connection, "main")
+    else { throw Self.error(unsafe sqlite3_errcode(target.connection), target.path) }
+    let code = unsafe sqlite3_backup_step(backup, -1)
+    let end = unsafe sqlite3_backup_finish(backup)
+    guard code == SQLITE_DONE, end == SQLITE_OK else {
+      throw Self.error(end == SQLITE_OK ? code : end, target.path)
+    }
+  }
 
   /// Runs statements that give no rows.
   borrowing func run(_ sql: String) throws(StorageError) {

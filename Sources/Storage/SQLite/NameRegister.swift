@@ -28,8 +28,6 @@ package struct NameRegister: ~Copyable {
     do throws(StorageError) {
       let database = try Database(path)
       try SQLiteStore.takeOver(database)
-      // The first write takes the lock that a running server holds.
-      try database.run("BEGIN IMMEDIATE; COMMIT")
       return database
     } catch {
       guard error.code == .inUse else { throw error }

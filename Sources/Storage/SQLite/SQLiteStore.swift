@@ -21,7 +21,7 @@ package final class SQLiteStore: RegistrationStore {
   private var cardCount: Int
 
   /// "ESHR": says that the file is ours.
-  private static let applicationID: Int64 = 0x4553_4852
+  static let applicationID: Int64 = 0x4553_4852
   private static let schemaVersion: Int64 = 2
 
   /// Opens or makes the database; its directory must exist.
@@ -62,7 +62,7 @@ package final class SQLiteStore: RegistrationStore {
   /// Checks whose file it is, and makes the tables in a new one.
   static func takeOver(_ database: borrowing Database) throws(StorageError) {
     let path = database.path
-    try database.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF")
+    try database.run("PRAGMA trusted_schema = OFF")
     let application = try database.number("PRAGMA application_id")
     let version = try database.number("PRAGMA user_version")
     let tables = try database.number("SELECT count(*) FROM sqlite_schema")

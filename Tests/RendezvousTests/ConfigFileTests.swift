@@ -1,0 +1,63 @@
+import Arguments
+import Testing
+
+@testable import RendezvousCommand
+
+@Suite struct ConfigFileTests {
+  private func words(_ text: String, beside given: [String] = []) throws -> [String] {
+    try ConfigFile.words(text, path: "/etc/e.conf", beside: given)
+  }
+
+  private func complaint(_ text: String) -> String? {
+    do { _ = try words(text) } catch { return (error as? UsageError)?.message }
+    return nil
+  }
+
+  @Test func `a line is an option of the command line`() throws {
+    let text = """
+      # A comment.
+      [earshot-rendezvous]
+      listen = 192.0.2.1:7400
+        metrics=127.0.0.1:9100\t
+      ; Another.
+
+      turn = turn:a:3478
+      turn = turn:b:3478
+      json = yes
+      log-identities = no
+      """
+    #expect(
+      try words(text) == [
+        "--listen=192.0.2.1:7400", "--metrics=127.0.0.1:9100", "--turn=turn:a:3478",
+        "--turn=turn:b:3478", "--json",
+      ])
+  }
+
+  @Test func `every option in the usage is one of the file, but for those about the call itself`() {
+    let named = ServeOptions.usage.split(separator: "\n").compactMap { line -> String? in
+      let line = line.drop { $0 == " " }
+      guard line.hasPrefix("--") else { return nil }
+      return String(line.dropFirst(2).prefix { $0 != " " })
+    }
+    let known = Set(ConfigFile.values.keys).union(ConfigFile.flags)
+    #expect(Set(named).subtracting(known) == ["config", "version", "help"])
+    #expect(known.subtracting(named).isEmpty)
+  }
+
+  @Test func `the command line goes before the file`() throws {
+    let text = "listen = a\nallow = f\nlog-level = debug\n"
+    #expect(
+      try words(text, beside: ["--listen", "b", "--open"]) == ["--log-level=debug"])
+    #expect(try words(text, beside: ["--allow=g"]) == ["--listen=a", "--log-level=debug"])
+  }
+
+  @Test func `what cannot be understood is refused with its line`() {
+    #expect(complaint("\nlisen = x") == "/etc/e.conf, line 2: 'lisen' is not an option.")
+    #expect(complaint("listen") == "/etc/e.conf, line 1: 'listen' has no '='.")
+    #expect(complaint("listen =") == "/etc/e.conf, line 1: 'listen' wants a value.")
+    #expect(complaint("open = maybe") == "/etc/e.conf, line 1: 'open' is yes or no, not 'maybe'.")
+    #expect(complaint("data = a\ndata = b") == "/etc/e.conf, line 2: 'data' stands above already.")
+    #expect(complaint("[turn]") == "/etc/e.conf, line 1: there is no section [turn].")
+    #expect(complaint("config = x") == "/etc/e.conf, line 1: 'config' is not an option.")
+  }
+}

@@ -1,0 +1,39 @@
+import Rendezvous
+import Testing
+
+@Suite struct MetricsTextTests {
+  @Test func `each metric has its help, its kind and its value`() {
+    var text = MetricsText()
+    text.add("a_total", "Things.", 3)
+    text.add("b_seconds", "A time.", nanoseconds: 1_020_000_003)
+    text.add("c_info", "What runs.", version: "1.2")
+    #expect(
+      text.text == """
+        # HELP a_total Things.
+        # TYPE a_total counter
+        a_total 3
+        # HELP b_seconds A time.
+        # TYPE b_seconds gauge
+        b_seconds 1.020000003
+        # HELP c_info What runs.
+        # TYPE c_info gauge
+        c_info{version="1.2"} 1
+
+        """)
+  }
+
+  @Test func `reasons are labels, and all are there from the start`() {
+    var counters = ServerCounters()
+    counters.initiationsDropped.add(.wrongMAC)
+    counters.initiationsDropped.add(.wrongMAC)
+    var text = MetricsText()
+    text.add(counters, ServerGauges())
+    let name = "earshot_rendezvous_initiations_dropped_total"
+    #expect(text.text.contains("\n\(name){reason=\"wrongMAC\"} 2\n"))
+    #expect(text.text.contains("\n\(name){reason=\"busy\"} 0\n"))
+    #expect(counters.initiationsDropped.total == 2)
+    #expect(
+      text.text.contains(
+        "\nearshot_rendezvous_registrations_refused_total{reason=\"notAllowed\"} 0\n"))
+  }
+}
