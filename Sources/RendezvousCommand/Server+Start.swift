@@ -26,6 +26,15 @@ extension Server {
     throw .usage(UsageError("\(option): '\(text)' has no address."))
   }
 
+  static func openSocket(at address: SocketAddress) throws(ReactorError) -> UDPSocket {
+    var options = UDPSocket.Options()
+    options.slotCount = 64
+    options.kernelBufferByteCount = 4 << 20
+    let socket = try UDPSocket(binding: address, options)
+    socket.sendECNCapable()
+    return socket
+  }
+
   /// The identity in the file, made on first use, with a fresh key when its time has come.
   static func identity(
     _ file: IdentityFile, random: inout RandomSource

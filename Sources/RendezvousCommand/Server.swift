@@ -64,12 +64,7 @@ final class Server {
       random: random)
     do throws(ReactorError) {
       loop = try EventLoop()
-      var socketOptions = UDPSocket.Options()
-      socketOptions.slotCount = 64
-      socketOptions.kernelBufferByteCount = 4 << 20
-      let socket = try UDPSocket(binding: listen, socketOptions)
-      socket.sendECNCapable()
-      driver = MachineDriver(machine, socket: socket, on: loop)
+      driver = MachineDriver(machine, socket: try Self.openSocket(at: listen), on: loop)
     } catch { throw .reactor(error, option: "--listen") }
     events = try Self.events(options)
     if let address = options.metrics { try listenForMetrics(address) }
@@ -90,7 +85,7 @@ final class Server {
     }
     openOtherPort()
     announce()
-    notice?.tell(.ready)
+    notice?.sendState(.ready)
     loop.run()
     metrics?.stop()
     do throws(StoreFailure) {
@@ -158,11 +153,11 @@ final class Server {
     }
   }
 
-  /// Who may register, and how much is logged, from the files as they are now; with a mistake in one
-  /// of them nothing changes. Clients that are registered stay until they register again.
+  /// Who may register, and how much is logged, from the files as they are now; with a mistake in
+  /// one of them nothing changes. Clients that are registered stay until they register again.
   private func readAgain() {
-    notice?.tell(.reloading)
-    defer { notice?.tell(.ready) }
+    notice?.sendState(.reloading)
+    defer { notice?.sendState(.ready) }
     let now = SystemClock.now
     guard let what = options.rereadFiles else {
       return log.write(
@@ -191,7 +186,7 @@ final class Server {
     guard shutdownEnd == nil, let housekeeping else { return loop.stop() }
     let now = SystemClock.now
     shutdownEnd = now + options.drain + Self.shutdownLimit
-    notice?.tell(.stopping)
+    notice?.sendState(.stopping)
     metrics?.noteStopping()
     driver.withMachine { [options] machine, now in
       machine.goAway(patience: options.drain, now: now)

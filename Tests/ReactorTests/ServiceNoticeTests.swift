@@ -37,14 +37,14 @@ struct ServiceNoticeTests {
     defer { _ = unsafe unlink(path) }
     let manager = try Self.listener(at: path)
     let notice = try #require(ServiceNotice(socket: path))
-    notice.tell(.ready)
+    notice.sendState(.ready)
     #expect(Self.next(manager) == "READY=1")
     let before = SystemClock.now.nanoseconds / 1000
-    notice.tell(.reloading)
+    notice.sendState(.reloading)
     let text = Self.next(manager)
     #expect(text.hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
     #expect(UInt64(text.dropFirst("RELOADING=1\nMONOTONIC_USEC=".count)) ?? 0 >= before)
-    notice.tell(.stopping)
+    notice.sendState(.stopping)
     #expect(Self.next(manager) == "STOPPING=1")
   }
 
@@ -52,7 +52,7 @@ struct ServiceNoticeTests {
     #expect(ServiceNotice(socket: nil) == nil)
     #expect(ServiceNotice(socket: "relative") == nil)
     // Nobody listens, and the path is too long: neither stops the program.
-    ServiceNotice(socket: "/nobody/listens")?.tell(.ready)
-    ServiceNotice(socket: "/" + String(repeating: "x", count: 200))?.tell(.ready)
+    ServiceNotice(socket: "/nobody/listens")?.sendState(.ready)
+    ServiceNotice(socket: "/" + String(repeating: "x", count: 200))?.sendState(.ready)
   }
 }

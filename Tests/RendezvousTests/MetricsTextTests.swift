@@ -24,8 +24,11 @@ import Testing
 
   @Test func `reasons are labels, and all are there from the start`() {
     var counters = ServerCounters()
-    counters.initiationsDropped.add(.wrongMAC)
-    counters.initiationsDropped.add(.wrongMAC)
+    var counts = ReasonCounts<InitiationDrop>()
+    #expect(counts.total == 0 && counts.all.count == InitiationDrop.allCases.count)
+    counts.add(.wrongMAC)
+    counts.add(.wrongMAC)
+    counters.initiationsDropped = counts
     var text = MetricsText()
     text.add(counters, ServerGauges())
     let name = "earshot_rendezvous_initiations_dropped_total"

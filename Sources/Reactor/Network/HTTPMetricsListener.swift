@@ -14,8 +14,8 @@ package struct HTTPAnswer: Equatable, Sendable {
   }
 }
 
-/// Answers GET and HEAD of a few paths with text, `/metrics` with that for Prometheus; anything else
-/// with 404.
+/// Answers GET and HEAD of a few paths with text, `/metrics` with that for Prometheus; anything
+/// else with 404.
 /// Nothing more: one request a connection, bounded in number, rate, size, pieces and time.
 package final class HTTPMetricsListener {
   package static let connectionLimit = 16

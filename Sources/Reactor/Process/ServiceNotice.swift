@@ -23,7 +23,7 @@ package struct ServiceNotice: Sendable {
     self.socket = socket
   }
 
-  package func tell(_ state: State) {
+  package func sendState(_ state: State) {
     let text =
       switch state {
       case .ready: "READY=1"

@@ -77,14 +77,11 @@ extension RendezvousMachine {
       counters.initiationsRepeated &+= 1
       return queue(answer, to: source)
     }
-    guard packet.purpose == HandshakePurpose.register.rawValue else {
-      counters.initiationsDropped.add(.wrongPurpose)
-      return
-    }
-    guard limiter.turns.admit(source, fill: gate.workFill(now: now), now: now),
+    let isForUs = packet.purpose == HandshakePurpose.register.rawValue
+    guard isForUs, limiter.turns.admit(source, fill: gate.workFill(now: now), now: now),
       gate.takeWork(now: now)
     else {
-      counters.initiationsDropped.add(.busy)
+      counters.initiationsDropped.add(isForUs ? .busy : .wrongPurpose)
       return
     }
     do throws(HandshakeError) {

@@ -113,9 +113,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
 
   // MARK: - Commands
 
-  /// Says good-bye to everyone and lets nobody in any more; done when `isGone`.
-  ///
-  /// - Parameter patience: How long those with something under way are served first.
+  /// Says good-bye to everyone, to those with something under way when that is done or `patience`
+  /// is over, and lets nobody in any more; done when `isGone`.
   package mutating func goAway(patience: Duration = .zero, now: Instant) {
     if goingAway == nil { goingAway = GoingAway(now: now, patience: patience) }
     reflector.close(.over)
@@ -135,7 +134,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   package mutating func admit(_ admission: Admission, tokenKey: TokenPublicKey?) {
     settings.admission = admission
     settings.setTokenKey(tokenKey)
-    gate.setWorkPerSecond(Self.workPerSecond(settings, limits))
+    gate.setWorkPerSecond(settings.workPerSecond(limits))
   }
 
   /// The wall clock has been read anew: it may have been stepped since the start.
@@ -196,16 +195,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   ) -> InitiationGate {
     InitiationGate(
       staticKeys: settings.identity.publicStaticKeys,
-      workPerSecond: workPerSecond(settings, limits),
+      workPerSecond: settings.workPerSecond(limits),
       waitingLimit: limits.waitingHandshakes, random: &random)
-  }
-
-  /// Key agreements; a token is one more signature to check.
-  private static func workPerSecond(
-    _ settings: borrowing ServerSettings, _ limits: ServerLimits
-  ) -> UInt64 {
-    let most = limits.keyAgreementsPerSecond
-    return settings.tokenRule == nil ? most : most * 4 / 5
   }
 
   /// The last number that is ever sealed, or opened, under one key (docs/protocol/session.md §6).

@@ -86,6 +86,12 @@ package struct ServerSettings: ~Copyable {
     self.relays = relays
   }
 
+  /// Key agreements; a token is one more signature to check.
+  func workPerSecond(_ limits: ServerLimits) -> UInt64 {
+    let most = limits.keyAgreementsPerSecond
+    return tokenRule == nil ? most : most * 4 / 5
+  }
+
   mutating func setTokenKey(_ key: TokenPublicKey?) {
     tokenRule = key.map { TokenRule(key: $0, audience: "\(card.id)") }
   }

@@ -3,14 +3,14 @@ internal import Glibc
 
 /// One connection to one SQLite file.
 ///
-/// A server holds its file alone: a lock on the file keeps other servers out, and lets a backup read.
+/// A server holds its file alone: a lock on the file keeps other servers out; a backup may read.
 /// Not copyable: closing it twice would be a double free.
 @safe
 struct Database: ~Copyable {
   let path: String
   private let connection: OpaquePointer
-  /// The descriptor that holds the lock, or -1; open until the connection is closed, because closing
-  /// it gives up SQLite's own locks as well.
+  /// The descriptor that holds the lock, or -1; open until the connection is closed, because
+  /// closing it gives up SQLite's own locks as well.
   private let lock: Int32
 
   /// Who else may have the file open meanwhile.
