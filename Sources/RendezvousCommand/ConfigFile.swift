@@ -3,7 +3,7 @@ import Arguments
 /// `--config`: options of the command line in a file, a line each: `name = value`, without dashes.
 ///
 /// Empty lines count for nothing, and so does what begins with `#` or `;`. An option without a
-/// value is `name = yes` or `no`. A section may be named `[earshot-rendezvous]` and in no other way.
+/// value is `name = yes` or `no`. A section may be named `[earshot-rendezvous]`, and no other.
 enum ConfigFile {
   /// Options with a value, and how often each may be there.
   static let values: [String: Int] = [
