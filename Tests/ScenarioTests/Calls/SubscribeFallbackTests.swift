@@ -10,7 +10,7 @@ import Wire
 /// Bob sees Alice and Carol, whose own fallback is off. What Bob asks of each follows what Bob
 /// receives from each.
 @Suite struct SubscribeFallbackTests {
-  private final class Party {
+  final class Party {
     let world: CallWorld
     let bob: SimulatedPeer
     let others: [SimulatedPeer]

@@ -173,6 +173,9 @@ import Wire
     }
     world.run(.seconds(40))
     #expect(world.testimony.side(call, at: alice.hostID)?.outcome == .completed)
+    let order = EventOrder("37-token")
+    order.record("alice renews at each warning, bob never", world, since: start)
+    try order.expectGolden()
   }
 
   /// Method: a callee's token ends; a caller looks it up within the next seconds; then the callee
