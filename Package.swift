@@ -71,18 +71,19 @@ let package = Package(
     layer("PortMapping", ["Primitives"]),
     // 3: machines that need one of level 2
     layer("GroupKeys", ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens"]),
+    layer("Channels", ["Primitives", "Wire", "Cryptography", "Tokens"]),
     // 4: composition, still pure
     layer(
       "Peer",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Messaging",
-        "Congestion", "Video", "Calling", "LastMile", "Relay",
+        "Congestion", "Video", "Calling", "LastMile", "Relay", "Channels",
       ]),
     layer(
       "Rendezvous",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "LastMile", "Relay", "Tokens",
+        "LastMile", "Relay", "Tokens", "Channels",
       ]
     ),
     // 5: the I/O edge
@@ -98,7 +99,7 @@ let package = Package(
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
         "Messaging", "Calling", "LastMile", "Relay", "Tokens", "PortMapping", "Peer", "Audio",
-        "Video", "Reactor", "Routers", "Storage",
+        "Video", "Reactor", "Routers", "Storage", "Channels",
       ]),
     // 7: programs
     program(
@@ -208,6 +209,7 @@ let package = Package(
         "GroupKeys", "SecureSession", "Tokens", "Cryptography", "Wire", "Primitives", "Vectors",
         "Trials", "SFrameReference",
       ]),
+    tests("ChannelsTests", ["Channels", "Tokens", "Wire", "Primitives"]),
     tests("PortMappingTests", ["PortMapping", "Primitives"]),
     tests("RoutersTests", ["Routers", "PortMapping", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
@@ -270,7 +272,7 @@ let package = Package(
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
         "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
-        "Relay", "Tokens", "PortMapping", "Routers", "GroupKeys",
+        "Relay", "Tokens", "PortMapping", "Routers", "GroupKeys", "Channels",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

@@ -1,6 +1,7 @@
 import GroupKeys
 import Primitives
 import SecureSession
+import Wire
 
 /// Nanoseconds of thread CPU time for one envelope.
 enum EnvelopeCost {

@@ -58,6 +58,8 @@ public struct EarshotError: Error, Sendable, Equatable, CustomStringConvertible 
     case fileUnusable
     /// A call cannot do this now.
     case callState
+    /// A channel cannot do this now.
+    case channelState
     /// A value is out of its range.
     case invalidArgument
     /// No picture came within a second.

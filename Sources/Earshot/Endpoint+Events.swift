@@ -1,4 +1,5 @@
 internal import Calling
+internal import Channels
 internal import Connectivity
 internal import Peer
 internal import Primitives
@@ -28,6 +29,11 @@ extension Endpoint {
       if let relay, relay != before { publish(.relayChanged(relay)) }
     case .relaysOffered(let offer): take(offer)
     case .relayStream(let action): take(action)
+    case .channel(let identity, let event):
+      if let step = ChannelStep(event) { publish(.channel(ChannelName(identity), step)) }
+    case .memberChecked(let identity, let uid, let fault):
+      let step = ChannelStep.memberChecked(uid: uid, isGenuine: fault == nil)
+      publish(.channel(ChannelName(identity), step))
     }
   }
 

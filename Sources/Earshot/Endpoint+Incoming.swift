@@ -167,7 +167,7 @@ extension EndpointEvent {
   public var callID: CallID? {
     switch self {
     case .registrationChanged, .tokenWillExpire, .tokenRenewed, .tokenRefused, .relayChanged,
-      .portMappingChanged, .volumes, .activeSpeakerChanged, .networkChanged:
+      .portMappingChanged, .volumes, .activeSpeakerChanged, .networkChanged, .channel:
       nil
     case .incomingCall(let call): call.id
     case .warning(let warning): warning.call

@@ -35,6 +35,8 @@ public protocol EndpointDelegate: AnyObject, Sendable {
   func endpoint(_ endpoint: Endpoint, didWarn warning: EndpointWarning) async
   /// A command was carried out, or refused.
   func endpoint(_ endpoint: Endpoint, didCarryOut command: CommandTrace) async
+  /// Something happened in a channel.
+  func endpoint(_ endpoint: Endpoint, channel: ChannelName, didProgress step: ChannelStep) async
   /// A call is over.
   func endpoint(_ endpoint: Endpoint, call: CallID, didEnd report: CallReport) async
 }
@@ -56,6 +58,10 @@ extension EndpointDelegate {
   public func endpoint(_ endpoint: Endpoint, didChangeNetwork state: NetworkState) async {}
   /// Does nothing.
   public func endpoint(_ endpoint: Endpoint, didReceive call: IncomingCall) async {}
+  /// Does nothing.
+  public func endpoint(
+    _ endpoint: Endpoint, channel: ChannelName, didProgress step: ChannelStep
+  ) async {}
   /// Does nothing.
   public func endpoint(
     _ endpoint: Endpoint, call: CallID, didChange state: CallState, reason: CallStateReason
@@ -116,6 +122,8 @@ extension EndpointEvent {
       await delegate.endpoint(endpoint, didChangeActiveSpeaker: id)
     case .warning(let warning): await delegate.endpoint(endpoint, didWarn: warning)
     case .commandDone(let command): await delegate.endpoint(endpoint, didCarryOut: command)
+    case .channel(let name, let step):
+      await delegate.endpoint(endpoint, channel: name, didProgress: step)
     case .callEnded(let id, let report): await delegate.endpoint(endpoint, call: id, didEnd: report)
     }
   }

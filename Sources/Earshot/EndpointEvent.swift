@@ -38,6 +38,8 @@ public enum EndpointEvent: Sendable {
   case warning(EndpointWarning)
   /// A command of the application was carried out, or refused (`Endpoint.setTracing`).
   case commandDone(CommandTrace)
+  /// Something happened in a channel (`Endpoint.join`).
+  case channel(ChannelName, ChannelStep)
   /// A call is over: the last event of that call.
   case callEnded(CallID, CallReport)
 }

@@ -1,4 +1,5 @@
 package import Calling
+package import Channels
 package import Congestion
 package import Connectivity
 package import LastMile
@@ -29,6 +30,11 @@ package enum PeerEvent: Sendable {
   case relayStream(RelayStreamAction)
   /// Of the probe that runs; ends with `finished`.
   case probe(ProbeProgress)
+  /// What happens in a channel.
+  case channel(ChannelIdentity, ChannelEvent)
+  /// Whether a member of a channel with a key may be there, by our own check of its token; `nil` =
+  /// it may.
+  case memberChecked(ChannelIdentity, uid: UInt32, TokenFault?)
 }
 
 /// Contact with the rendezvous.

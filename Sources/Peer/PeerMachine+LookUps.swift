@@ -10,6 +10,7 @@ extension PeerMachine {
     switch event {
     case .registration(let step):
       publish(.registration(step))
+      channels.handleContact(step, now: now)
       if case .registered = step {
         resumeSearches(now: now)
         handleRegistered(now: now)
@@ -26,6 +27,7 @@ extension PeerMachine {
     case .located: handleOwnAddress(now: now)
     case .token(let step): publish(.token(step))
     case .relays(let offer): publish(.relaysOffered(offer))
+    case .channel(let notice): channels.handle(notice, now: now)
     }
   }
 

@@ -172,7 +172,7 @@ extension PeerEvent {
   fileprivate var callID: CallID? {
     switch self {
     case .registration, .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe,
-      .token:
+      .token, .channel, .memberChecked:
       nil
     case .link(let callID, _), .unresolved(let callID, _): callID
     case .calling(let event):

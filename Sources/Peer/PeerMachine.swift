@@ -37,6 +37,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   var peerProbe: PeerProbe?
   /// An address at a TURN server, where the user or the rendezvous has named one.
   var relay: RelayRoster?
+  package internal(set) var channels = PeerChannels()
   /// When the machine last had something to do.
   var latest = Instant.zero
   private var events: PeerEventQueue
@@ -140,6 +141,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     if let deadline = ledger.nextDeadline, deadline <= now { ledger.handleTimeout(now: now) }
     expireLookUps(now: now)
     expirePeerProbe(now: now)
+    channels.handleTimeout(now: now)
     for link in links { handleTimeout(link, now: now) }
     sharing.divide(among: links, now: now)
     settle(now: now)
@@ -194,6 +196,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     deadline = earliest(deadline, lookups.nextDeadline)
     deadline = earliest(deadline, peerProbe?.expires)
     deadline = earliest(deadline, relay?.nextDeadline)
+    deadline = earliest(deadline, channels.nextDeadline)
     deadline = earliest(deadline, sharing.nextDeadline(links))
     return earliest(deadline, life.nextDeadline(latest: latest))
   }
@@ -257,6 +260,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     if configuration.isForFamiliars, rendezvous.isRegistered {
       rendezvous.mail.tell(ledger.familiars, of: identity.id, on: rendezvous.association, now: now)
     }
+    settleChannels(now: now)
     yieldToCalls(now: now)
     finishShutDown(now: now)
   }

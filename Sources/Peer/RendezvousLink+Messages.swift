@@ -62,7 +62,8 @@ extension RendezvousLink {
       }
     case .tokenResult(let result): handleTokenResult(result, now: now)
     case .relays(let offer): events.append(.relays(offer))
-    case .lookUp, .forward, .token, .audience: association?.countViolation()
+    case .channelNotice(let notice): events.append(.channel(notice))
+    case .lookUp, .forward, .token, .audience, .channel: association?.countViolation()
     }
   }
 

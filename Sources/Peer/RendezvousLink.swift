@@ -24,6 +24,7 @@ struct RendezvousLink: ~Copyable {
     case located
     case token(TokenStep)
     case relays(RelayOffer)
+    case channel(ChannelNotice)
   }
 
   let configuration: PeerConfiguration

@@ -37,7 +37,7 @@ struct ClaimsReader {
   }
 
   /// Claims that have a meaning here must be texts.
-  private static let known: Set = ["aud", "sub", "scp", "iat", "nbf", "exp", "name"]
+  private static let known: Set = ["aud", "sub", "scp", "iat", "nbf", "exp", "name", "uid"]
 
   private mutating func expect(_ letter: Unicode.Scalar) throws(TokenFault) {
     scanner.skipSpace()

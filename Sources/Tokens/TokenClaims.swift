@@ -19,10 +19,12 @@ package struct TokenClaims: Equatable, Sendable {
   package var expires: UInt64
   /// The one name that the holder may register by; any, if absent.
   package var name: String?
+  /// The one uid that the holder may have in a channel; any, if absent. Not zero.
+  package var uid: UInt32?
 
   package init(
     audience: String, subject: PeerID, scope: String = register, issuedAt: UInt64? = nil,
-    notBefore: UInt64? = nil, expires: UInt64, name: String? = nil
+    notBefore: UInt64? = nil, expires: UInt64, name: String? = nil, uid: UInt32? = nil
   ) {
     self.audience = audience
     self.subject = subject
@@ -31,6 +33,7 @@ package struct TokenClaims: Equatable, Sendable {
     self.notBefore = notBefore
     self.expires = expires
     self.name = name
+    self.uid = uid
   }
 
   /// Reads the payload of a token: a JSON object in which each claim appears once. Claims that are
@@ -49,6 +52,10 @@ package struct TokenClaims: Equatable, Sendable {
     self.init(
       audience: audience, subject: subject, scope: scope, issuedAt: try time("iat"),
       notBefore: try time("nbf"), expires: expires, name: claims["name"])
+    guard let text = claims["uid"] else { return }
+    // One text for one number.
+    guard let uid = UInt32(text), uid != 0, "\(uid)" == text else { throw .malformed }
+    self.uid = uid
   }
 
   /// The payload, in a fixed order. Audience, scope and name are letters that JSON need not escape.
@@ -58,11 +65,14 @@ package struct TokenClaims: Equatable, Sendable {
     if let notBefore { members.append(("nbf", TokenTime.text(milliseconds: notBefore))) }
     members.append(("exp", TokenTime.text(milliseconds: expires)))
     if let name { members.append(("name", name)) }
+    if let uid { members.append(("uid", "\(uid)")) }
     return Array(
       ("{" + members.map { "\"\($0)\":\"\($1)\"" }.joined(separator: ",") + "}").utf8)
   }
 
-  package func permits(_ word: String) -> Bool {
+  package func permits(_ word: String) -> Bool { Self.permits(word, scope) }
+
+  fileprivate static func permits(_ word: String, _ scope: String) -> Bool {
     scope.split(separator: " ").contains { $0 == word }
   }
 }
@@ -99,7 +109,8 @@ package struct TokenRule: Equatable, Sendable {
       throw .notYetValid
     }
     return TokenGrant(
-      remainingMilliseconds: claims.expires - unixMilliseconds, name: claims.name)
+      remainingMilliseconds: claims.expires - unixMilliseconds, name: claims.name,
+      uid: claims.uid, scope: claims.scope)
   }
 }
 
@@ -108,6 +119,22 @@ package struct TokenGrant: Equatable, Sendable {
   package let remainingMilliseconds: UInt64
   /// The only name that may be asked for; any, if `nil`.
   package let name: String?
+  /// The only uid in a channel; any, if `nil`.
+  package let uid: UInt32?
+  /// All that it permits.
+  private let scope: String
+
+  init(
+    remainingMilliseconds: UInt64, name: String?, uid: UInt32? = nil,
+    scope: String = TokenClaims.register
+  ) {
+    self.remainingMilliseconds = remainingMilliseconds
+    self.name = name
+    self.uid = uid
+    self.scope = scope
+  }
+
+  package func permits(_ word: String) -> Bool { TokenClaims.permits(word, scope) }
 }
 
 extension UInt64 {

@@ -2,6 +2,7 @@ import Cryptography
 import Primitives
 import SecureSession
 import Testing
+import Wire
 
 @testable import GroupKeys
 

@@ -1,6 +1,7 @@
 import Primitives
 import SecureSession
 import Testing
+import Wire
 
 @testable import GroupKeys
 
@@ -119,7 +120,7 @@ final class KeyWorld {
     let here = present
     guard here.count > 1 else { return }
     let gone = here[Int(random.next() % UInt64(here.count))]
-    let departure = Departure.allCases[Int(random.next() % 5)]
+    let departure = Departure.allCases[Int(random.next() % UInt64(Departure.allCases.count))]
     gone.isPresent = false
     revision += 1
     rosterCount += 1

@@ -1,6 +1,7 @@
 import Cryptography
 import Primitives
 import Testing
+import Wire
 
 @testable import GroupKeys
 

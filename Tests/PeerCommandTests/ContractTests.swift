@@ -31,7 +31,8 @@ struct ContractTests {
         "--accept", "--reject", "--ask", "--from", "--ring-for", "--calls", "--fail-fast",
       ]
     ),
-    ("inspect", []), ("join", []), ("send", []), ("receive", []), ("contacts", []), ("token", []),
+    ("inspect", []), ("join", ["--role", "--token", "--also", "--mesh", "--relay"]), ("send", []),
+    ("receive", []), ("contacts", []), ("token", []),
     ("doctor", ["--rendezvous", "--long", "--identity", "--bind", "--no-port-mapping", "--json"]),
   ]
 

@@ -1,6 +1,7 @@
 internal import Cryptography
 package import Primitives
 package import SecureSession
+package import Wire
 
 /// The keys of one channel at one member (docs/protocol/sframe.md): who may hear us, whom we can
 /// hear, and the frames themselves.

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Primitives
+internal import Wire
 
 /// The verified members of one channel, and us: exactly those who may hear.
 struct KeyRoster {

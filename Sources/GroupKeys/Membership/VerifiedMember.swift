@@ -3,14 +3,6 @@ package import SecureSession
 package import Tokens
 package import Wire
 
-/// What a member may do in a channel.
-package enum MemberRole: UInt8, Sendable {
-  /// May publish: hands its key to the others.
-  case host = 1
-  /// Only receives.
-  case audience = 2
-}
-
 /// What a channel's roster states of a member, before anybody has checked it.
 package struct MemberClaim: Equatable, Sendable {
   /// Not zero; scoped by the channel.
@@ -92,24 +84,5 @@ package struct VerifiedMember: Equatable, Sendable {
   /// Whether the other value is of the same stay in the channel.
   func isSameStay(as other: VerifiedMember) -> Bool {
     uid == other.uid && id == other.id && joinNumber == other.joinNumber
-  }
-}
-
-/// Why a member is no longer there.
-package enum Departure: Sendable, CaseIterable {
-  case left
-  /// Heard no more (after 20 s).
-  case lost
-  /// Its token ended and was not renewed.
-  case expired
-  case removed
-  case banned
-
-  /// Whether a fresh key may wait for others: not where somebody has lost the right to hear.
-  package var isOrdinary: Bool {
-    switch self {
-    case .left, .lost: true
-    case .expired, .removed, .banned: false
-    }
   }
 }

@@ -1,4 +1,5 @@
 internal import Primitives
+internal import Wire
 
 /// When a leave makes us take a fresh key (docs/protocol/sframe.md §3).
 struct FreshKeySchedule {

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Primitives
+internal import Wire
 
 /// Our own sender keys: the one in use, the fresh one that is being handed out, and to whom.
 struct OwnKeys: ~Copyable {

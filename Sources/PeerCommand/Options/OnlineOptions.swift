@@ -144,6 +144,8 @@ package struct OnlineOptions: Sendable {
   package var presence = Configuration.Presence.answering
   /// Who may learn that the program is there.
   package var visibility = Configuration.Visibility.everybody
+  /// Calls at once.
+  package var maximumCalls = 1
 
   package var configuration: Configuration {
     var configuration = Configuration(rendezvous: rendezvous)
@@ -156,6 +158,7 @@ package struct OnlineOptions: Sendable {
     configuration.relays = relays
     configuration.relayAuthorities = relayAuthorities
     configuration.mapsPort = mapsPort
+    configuration.maximumCalls = maximumCalls
     switch paths {
     case "early": configuration.pathPolicy = .prepareOnRinging
     case "on-accept": configuration.pathPolicy = .prepareOnAccept

@@ -38,6 +38,7 @@ package enum EventLine {
     case .audioQualityChanged(let id, let change): QualityLine.write(change, id, to: lines)
     // Nobody asks for them; a warning is made of an event that stands here already.
     case .volumes, .activeSpeakerChanged, .commandDone, .warning: break
+    case .channel(let channel, let step): ChannelLine.write(channel, step, to: lines)
     case .callEnded: break  // The summary says it.
     }
   }

@@ -61,7 +61,7 @@ package enum ExitCode: Int32, Sendable {
     case .identityChanged, .tokenNeeded, .tokenRefused, .tokenExpired: self = .identity
     case .identityFileMode, .identityFileDamaged, .fileUnusable: self = .file
     case .contactUnknown, .addressInUse, .versionMismatch, .replacedElsewhere, .tooManyPrograms,
-      .relayUnavailable, .callState, .closed, .systemFailure, .noPicture:
+      .relayUnavailable, .callState, .channelState, .closed, .systemFailure, .noPicture:
       self = .failed
     }
   }

@@ -12,6 +12,7 @@ package enum Help {
       earshot probe TARGET         measures the line to a rendezvous or a peer
       earshot call NAME|ID|CARD    invites, talks, prints how it was
       earshot answer               registers, and waits for calls
+      earshot join CHANNEL         talks with all who are in a channel
       earshot token new|sign|show  who may register at a rendezvous with --require-token, off line
       earshot inspect FILE         explains a pcapng, an events file, a capture of arrivals or a
                                    packet in hex
@@ -37,6 +38,7 @@ package enum Help {
     case .probe: probe + onlineOptions + probeExample
     case .call: call + playing(callDuration) + online
     case .answer: answer + playing(answerDuration) + online
+    case .join: JoinHelp.text + JoinHelp.online(onlineOptions) + JoinHelp.example
     case .token: token
     case .inspect: inspect
     case .replay: replay
@@ -132,6 +134,8 @@ package enum Help {
     usage: earshot token new --key FILE [--public FILE]
            earshot token sign --key FILE --sub ID --aud RENDEZVOUS-ID --expires TIME
                               [--name NAME] [--scope WORDS]
+           earshot token sign --key FILE --sub ID --channel NAME@KEY --expires TIME
+                              [--uid N] [--scope WORDS]
            earshot token show FILE|- [--public FILE]
 
     Access tokens, off line: earshot-rendezvous --require-token FILE lets only clients register that
@@ -147,6 +151,9 @@ package enum Help {
       --expires TIME       for how long, like 90s, 30m, 12h or 7d; at most 366d
       --name NAME          the only name that the holder may register by  (default: any)
       --scope WORDS        what it permits; one is register  (default: register)
+      --channel NAME@KEY   where it counts: a channel, and the public key of --key FILE; its words are
+                           host, audience and manage        (default: host audience)
+      --uid N              the only uid that the holder may have there  (default: any)
 
     example: earshot token new --key signing.key --public signing.pub
              earshot token sign --key signing.key --sub ID --aud ID --expires 12h > bob.token

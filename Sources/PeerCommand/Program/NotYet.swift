@@ -5,9 +5,6 @@ package import Arguments
 package enum NotYet {
   package static let commands: [AbsentFeature] = [
     AbsentFeature(
-      "join", "this version has no channels yet.",
-      advice: "earshot call and earshot answer talk between two hosts."),
-    AbsentFeature(
       "send", "this version sends no files or texts yet.",
       advice: "Programs can send messages in a call: Call.send of the library."),
     AbsentFeature(
@@ -15,6 +12,16 @@ package enum NotYet {
       advice: "Programs can receive messages in a call: CallProgress.message of the library."),
   ]
 
-  /// Options of a command: none at present.
-  package static func options(of command: Subcommand) -> [AbsentFeature] { [] }
+  /// Options of a command.
+  package static func options(of command: Subcommand) -> [AbsentFeature] {
+    guard command == .join else { return [] }
+    return [
+      AbsentFeature(
+        "--also", "this version's program is in one channel at a time.",
+        advice: "Programs can be in many: Endpoint.join of the library."),
+      AbsentFeature(
+        "--relay", "this version has no relay for channels yet; a channel is a mesh.",
+        advice: "Leave it out; up to 9 members talk in a mesh."),
+    ]
+  }
 }

@@ -70,6 +70,10 @@ package enum PeerProgram {
       return try await parse { () throws(UsageError) in
         try CallCommand(arguments, variable: ProcessSurroundings.variable)
       }.run(on: loop)
+    case .join:
+      return try await parse { () throws(UsageError) in
+        try JoinCommand(arguments, variable: ProcessSurroundings.variable)
+      }.run(on: loop)
     case .answer:
       return try await parse { () throws(UsageError) in
         try AnswerCommand(
@@ -90,7 +94,7 @@ package enum PeerProgram {
     case .token: try parse { () throws(UsageError) in try TokenCommand(arguments) }.run()
     case .inspect: try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
     case .replay: try parse { () throws(UsageError) in try ReplayCommand(arguments) }.run()
-    case .doctor, .probe, .call, .answer: .failed
+    case .doctor, .probe, .call, .answer, .join: .failed
     }
   }
 
@@ -137,5 +141,5 @@ package enum PeerProgram {
 
 /// What `earshot` can do.
 package enum Subcommand: String, CaseIterable, Sendable {
-  case keygen, card, contacts, doctor, probe, call, answer, token, inspect, replay
+  case keygen, card, contacts, doctor, probe, call, answer, join, token, inspect, replay
 }

@@ -133,6 +133,7 @@ package struct TokenCommand: Sendable {
       ("for", claims.audience), ("holder", "\(claims.subject)"), ("permits", claims.scope),
     ]
     if let name = claims.name { lines.append(("name", name)) }
+    if let uid = claims.uid { lines.append(("uid", "\(uid)")) }
     if let issued = claims.issuedAt {
       lines.append(("signed", TokenTime.text(milliseconds: issued)))
     }
@@ -171,6 +172,8 @@ private struct WantedClaims {
   private var life: UInt64?
   private var name: String?
   private var scope: String?
+  private var channel: ChannelName?
+  private var uid: UInt32?
 
   init(_ arguments: inout Arguments) throws(UsageError) {
     subject = try arguments.option("--sub", wants: "an ID of 52 letters") { PeerID($0) }
@@ -183,9 +186,16 @@ private struct WantedClaims {
     name = try arguments.option("--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ -") {
       OnlineOptions.isName($0) ? $0 : nil
     }
+    channel = try arguments.option("--channel", wants: "a channel with a key, NAME@k4.public.…") {
+      ChannelName($0).flatMap { $0.needsToken ? $0 : nil }
+    }
+    uid = try arguments.integer("--uid", "uid", in: 1...Int(UInt32.max)).map { UInt32($0) }
+    let isForChannel = channel != nil
     scope = try arguments.option(
-      "--scope", wants: "words of a-z 0-9 . : _ - with spaces between, and register among them"
-    ) { Self.isScope($0) ? $0 : nil }
+      "--scope",
+      wants: "words of a-z 0-9 . : _ - with spaces between, and among them "
+        + (isForChannel ? "host or audience" : "register")
+    ) { Self.isScope($0, isForChannel) ? $0 : nil }
   }
 
   /// One that was given.
@@ -194,13 +204,25 @@ private struct WantedClaims {
     if audience != nil { return "--aud" }
     if life != nil { return "--expires" }
     if name != nil { return "--name" }
+    if channel != nil { return "--channel" }
+    if uid != nil { return "--uid" }
     return scope == nil ? nil : "--scope"
   }
 
   func complete() throws(UsageError) -> (TokenClaims, life: UInt64) {
     let subject = try TokenCommand.require(subject, "--sub ID")
-    let audience = try TokenCommand.require(audience, "--aud RENDEZVOUS-ID")
     let life = try TokenCommand.require(life, "--expires TIME")
+    if let channel {
+      guard audience == nil, name == nil else {
+        throw UsageError("A token is for a channel or for a rendezvous, not for both.")
+      }
+      let claims = TokenClaims(
+        audience: channel.audience, subject: subject, scope: scope ?? "host audience", expires: 0,
+        uid: uid)
+      return (claims, life)
+    }
+    guard uid == nil else { throw UsageError("--uid needs --channel.") }
+    let audience = try TokenCommand.require(audience, "--aud RENDEZVOUS-ID")
     let claims = TokenClaims(
       audience: "\(audience)", subject: subject, scope: scope ?? TokenClaims.register, expires: 0,
       name: name)
@@ -218,10 +240,14 @@ private struct WantedClaims {
     return seconds <= 366 * 86_400 ? seconds * 1000 : nil
   }
 
-  /// Whether a rendezvous may accept a token that permits this: without "register" none does.
-  private static func isScope(_ text: String) -> Bool {
+  /// Whether a rendezvous may accept a token that permits this: without "register" none does, and
+  /// to a channel without a role none.
+  private static func isScope(_ text: String, _ isForChannel: Bool) -> Bool {
     let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789.:_- ".utf8)
     return text.utf8.allSatisfy { letters.contains($0) }
-      && text.split(separator: " ").contains { $0 == TokenClaims.register }
+      && text.split(separator: " ").contains { word in
+        isForChannel
+          ? ChannelRole.allCases.contains { $0.rawValue == word } : word == TokenClaims.register
+      }
   }
 }

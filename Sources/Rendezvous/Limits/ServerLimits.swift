@@ -1,3 +1,4 @@
+package import Channels
 package import LastMile
 import Primitives
 
@@ -144,6 +145,8 @@ package struct ServerLimits: Sendable {
   package var longestLife = Duration.seconds(8)
   /// Probes that clients may have reflected (docs/protocol/probe.md §3).
   package var probes = ReflectorLimits()
+  /// Channels and their members (docs/protocol/channels.md §7).
+  package var channels = ChannelLimits()
 
   package init() {}
 

@@ -92,7 +92,7 @@ extension RendezvousMachine {
       }
       counters.handshakes &+= 1
       recentAnswers.insert(answer, for: fingerprint, now: now)
-      if sweepDue == nil { sweepDue = now + Self.sweepPace }
+      if sweepClock.due == nil { sweepClock.due = now + Self.sweepPace }
       queue(answer, to: source)
     } catch {
       counters.initiationsDropped.add(.notBelieved)

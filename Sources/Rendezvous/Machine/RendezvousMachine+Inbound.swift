@@ -203,7 +203,8 @@ extension RendezvousMachine {
       case .forward(let forward): pass(on: forward, from: slot, now: now)
       case .token(let renewal): renew(renewal, of: slot, now: now)
       case .audience(let audience): try registry.replaceAudience(audience, of: slot)
-      case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays:
+      case .channel(let request): handle(request, of: slot, now: now)
+      case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice:
         throw .invalid("message that only a server sends", at: 0)
       }
       return true

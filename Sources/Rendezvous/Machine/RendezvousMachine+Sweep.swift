@@ -1,3 +1,4 @@
+import Channels
 import LastMile
 package import Primitives
 import Wire
@@ -6,16 +7,18 @@ import Wire
 extension RendezvousMachine {
   package mutating func handleTimeout(now: Instant) {
     while let index = exchanges.popDue(now: now) { handleTimeout(of: index, now: now) }
-    if let due = sweepDue, due <= now { sweep(now: now) }
+    if let due = sweepClock.due, due <= now { sweep(now: now) }
     endTokens(now: now)
+    driveChannels(now: now)
     commitIfDue(now: now)
     reflector.handleTimeout(now: now)
   }
 
   package var nextDeadline: Instant? {
-    var next = earliest(exchanges.nextDeadline, sweepDue)
+    var next = earliest(exchanges.nextDeadline, sweepClock.due)
     next = earliest(next, storeDue)
     next = earliest(next, tokens.nextDeadline)
+    next = earliest(next, channels.directory.nextDeadline)
     next = earliest(next, farewells.nextDeadline)
     next = earliest(next, goingAway?.nextDeadline)
     next = earliest(next, reflector.nextDeadline)
@@ -45,9 +48,9 @@ extension RendezvousMachine {
     let count = registry.slotLimit
     let share = (count + Self.sweepSlices - 1) / Self.sweepSlices
     for _ in 0..<share {
-      if sweepSlot >= count { sweepSlot = 0 }
-      let slot = UInt32(sweepSlot)
-      sweepSlot += 1
+      if sweepClock.slot >= count { sweepClock.slot = 0 }
+      let slot = UInt32(sweepClock.slot)
+      sweepClock.slot += 1
       if registry.isUsed(slot), registry[slot].isConfirmed { look(at: slot, now: now) }
     }
     while let slot = unconfirmed.oldest, registry[slot].age(now: now) >= confirmationSeconds {
@@ -56,7 +59,7 @@ extension RendezvousMachine {
     noteLoad(now: now)
     recentAnswers.forgetOld(now: now)
     let isIdle = registry.count == 0 && recentAnswers.count == 0 && !wasUnderLoad
-    sweepDue = isIdle ? nil : now + Self.sweepPace
+    sweepClock.due = isIdle ? nil : now + Self.sweepPace
   }
 
   private mutating func look(at slot: UInt32, now: Instant) {

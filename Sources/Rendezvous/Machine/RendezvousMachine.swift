@@ -1,3 +1,4 @@
+import Channels
 import Cryptography
 import LastMile
 package import Primitives
@@ -25,6 +26,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   var unconfirmed: UnconfirmedSessions
   /// When the access tokens of sessions end.
   var tokens = TokenDeadlines()
+  /// Who is in which channel.
+  var channels: ChannelService
   var limiter: SourceMeters
   var gate: InitiationGate
   var recentAnswers: RecentAnswers
@@ -50,8 +53,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   var served: UInt32?
   /// What was last told of the load.
   var wasUnderLoad = false
-  var sweepDue: Instant?
-  var sweepSlot = 0
+  var sweepClock = SweepClock()
   /// When the store's open batch is to be committed.
   var storeDue: Instant?
 
@@ -83,6 +85,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     events = BoundedQueue(limit: limits.waitingEvents)
     reflector = Reflector(limits: limits.probes)
     self.random = random
+    channels = ChannelService(limits: limits.channels, hash: hash, random: random.split())
     self.settings = settings
   }
 
@@ -157,6 +160,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     gauges.busyClients = exchanges.count
     gauges.reassemblyByteCount = exchanges.reassemblyByteCount
     gauges.isUnderLoad = wasUnderLoad
+    gauges.channels = channels.directory.channelCount
+    gauges.channelMembers = channels.directory.memberCount
     return gauges
   }
 

@@ -160,6 +160,8 @@ package struct ServerGauges: Equatable, Sendable {
   package var clients = 0
   package var unconfirmedSessions = 0
   package var busyClients = 0
+  package var channels = 0
+  package var channelMembers = 0
   package var reassemblyByteCount = 0
   package var isUnderLoad = false
 

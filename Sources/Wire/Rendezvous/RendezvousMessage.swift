@@ -12,6 +12,8 @@ package enum RendezvousMessage: Hashable, Sendable {
   case token(TokenRenewal)
   case tokenResult(TokenResult)
   case audience(Audience)
+  case channel(ChannelRequest)
+  case channelNotice(ChannelNotice)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -33,6 +35,8 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.token: self = .token(try TokenRenewal(fields: &reader))
     case Code.tokenResult: self = .tokenResult(try TokenResult(fields: &reader))
     case Code.audience: self = .audience(try Audience(fields: &reader))
+    case Code.channel: self = .channel(try ChannelRequest(fields: &reader))
+    case Code.channelNotice: self = .channelNotice(try ChannelNotice(fields: &reader))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")
@@ -64,6 +68,12 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .tokenResult(let message):
       bytes.append(Code.tokenResult)
       message.writeFields(to: &bytes)
+    case .channel(let message):
+      bytes.append(Code.channel)
+      message.writeFields(to: &bytes)
+    case .channelNotice(let message):
+      bytes.append(Code.channelNotice)
+      message.writeFields(to: &bytes)
     case .audience(let message):
       bytes.append(Code.audience)
       message.writeFields(to: &bytes)
@@ -85,6 +95,8 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let relays: UInt8 = 6
     static let token: UInt8 = 7
     static let tokenResult: UInt8 = 8
-    static let audience: UInt8 = 9
+    static let channel: UInt8 = 9
+    static let channelNotice: UInt8 = 10
+    static let audience: UInt8 = 11
   }
 }

@@ -27,7 +27,7 @@ package struct FuzzTarget: Sendable {
   package static let all: [FuzzTarget] =
     primitives + session + frames + transport + calling + probes + rendezvous + relay + routers
     + tokens
-    + groupKeys
+    + groupKeys + channels
     + audio
     + video
     + storage

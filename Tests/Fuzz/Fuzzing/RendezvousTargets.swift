@@ -45,7 +45,7 @@ extension FuzzTarget {
       let byName = PeerName("bob").map {
         RendezvousMessage.lookUp(LookUp(request: 2, target: .name($0)))
       }
-      return (messages + (byName.map { [$0] } ?? [])).map(\.bytes)
+      return (messages + (byName.map { [$0] } ?? []) + FuzzTarget.channelMessages).map(\.bytes)
     },
     run: { bytes in
       if let message = try? RendezvousMessage(parsing: bytes.span) {

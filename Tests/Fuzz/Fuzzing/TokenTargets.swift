@@ -9,7 +9,7 @@ extension FuzzTarget {
   private static var claims: TokenClaims {
     TokenClaims(
       audience: "\(holder)", subject: holder, issuedAt: 1_700_000_000_000,
-      notBefore: 1_700_000_000_000, expires: 1_700_043_200_000, name: "bob")
+      notBefore: 1_700_000_000_000, expires: 1_700_043_200_000, name: "bob", uid: 7)
   }
 
   /// Goal: one text for one token, and none of a stranger is accepted.

@@ -31,7 +31,7 @@ import Wire
       switch event.event {
       case .calling, .link, .unresolved: true
       case .registration, .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe,
-        .token:
+        .token, .channel, .memberChecked:
         false
       }
     }

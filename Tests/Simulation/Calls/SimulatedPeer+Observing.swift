@@ -14,7 +14,9 @@ extension SimulatedPeer {
     switch event {
     case .registration(.registered): noteRegistered(now)
     case .registration: isRegistered = false
-    case .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe, .token: break
+    case .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe, .token, .channel,
+      .memberChecked:
+      break
     case .calling(let event): observe(event, now)
     case .link(let call, let step): observe(step, of: call, now)
     case .unresolved(let call, _):
@@ -116,6 +118,9 @@ extension SimulatedPeer {
     case .rendezvousIdentified(let id, _): "rendezvous \(id)"
     case .relay(let event): "relay \(event)"
     case .token(let step): "token \(step)"
+    case .channel(_, let event): "channel \(event)"
+    case .memberChecked(_, let uid, let fault):
+      "member \(uid) is \(fault == nil ? "genuine" : "not")"
     case .relayStream(let action): "stream \(action)"
     case .relaysOffered(let offer): "relays \(offer.servers.map(\.uri))"
     case .calling(.ended(let end)):

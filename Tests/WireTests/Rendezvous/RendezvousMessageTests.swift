@@ -5,34 +5,36 @@ import Wire
 struct RendezvousMessageTests {
   static let id = PeerID(word0: 1, word1: 2, word2: 3, word3: 4)
   static let forwardID = ForwardID(low: 5, high: 6)
-  static let samples: [RendezvousMessage] = [
-    .lookUp(LookUp(request: 0x0403_0201, target: .id(id))),
-    .lookUp(LookUp(request: 7, target: .name(PeerName("alice.example")!))),
-    .lookUpResult(LookUpResult(request: 9, status: .online, card: Array(repeating: 7, count: 330))),
-    .lookUpResult(LookUpResult(request: 9, status: .offline, card: [1])),
-    .lookUpResult(LookUpResult(request: 9, status: .unknown)),
-    .lookUpResult(LookUpResult(request: 9, status: .tooManyRequests)),
-    .forward(Forward(id: forwardID, to: id, lifeSeconds: 8, body: [1, 2, 3])),
-    .forwarded(
-      Forwarded(
+  static let samples: [RendezvousMessage] =
+    [
+      .lookUp(LookUp(request: 0x0403_0201, target: .id(id))),
+      .lookUp(LookUp(request: 7, target: .name(PeerName("alice.example")!))),
+      .lookUpResult(
+        LookUpResult(request: 9, status: .online, card: Array(repeating: 7, count: 330))),
+      .lookUpResult(LookUpResult(request: 9, status: .offline, card: [1])),
+      .lookUpResult(LookUpResult(request: 9, status: .unknown)),
+      .lookUpResult(LookUpResult(request: 9, status: .tooManyRequests)),
+      .forward(Forward(id: forwardID, to: id, lifeSeconds: 8, body: [1, 2, 3])),
+      .forwarded(
+        Forwarded(
+          Forward(
+            id: forwardID, to: .zero, lifeSeconds: 8, body: Array(repeating: 1, count: 4096)),
+          from: id)),
+      .forward(
         Forward(
-          id: forwardID, to: .zero, lifeSeconds: 8, body: Array(repeating: 1, count: 4096)),
-        from: id)),
-    .forward(
-      Forward(
-        id: forwardID, to: id, presence: PresenceID(rawValue: 0x1234_5678_9ABC), lifeSeconds: 8,
-        body: [1, 2, 3])),
-    .forwardResult(ForwardResult(id: forwardID, status: .notOnline)),
-    .forwardResult(ForwardResult(id: forwardID, status: .forwarded, count: 8)),
-    .relays(offer(1)), .relays(offer(RelayOffer.serverLimit)),
-    .token(TokenRenewal(token: Array(repeating: 65, count: 512))),
-    .token(TokenRenewal(token: [])),
-    .tokenResult(.accepted(milliseconds: 0)),
-    .tokenResult(.accepted(milliseconds: .max)),
-    .tokenResult(.refused(.expired)),
-    .tokenResult(.tooMany),
-    .audience(Audience()), .audience(audience(Audience.limit)),
-  ]
+          id: forwardID, to: id, presence: PresenceID(rawValue: 0x1234_5678_9ABC), lifeSeconds: 8,
+          body: [1, 2, 3])),
+      .forwardResult(ForwardResult(id: forwardID, status: .notOnline)),
+      .forwardResult(ForwardResult(id: forwardID, status: .forwarded, count: 8)),
+      .relays(offer(1)), .relays(offer(RelayOffer.serverLimit)),
+      .token(TokenRenewal(token: Array(repeating: 65, count: 512))),
+      .token(TokenRenewal(token: [])),
+      .tokenResult(.accepted(milliseconds: 0)),
+      .tokenResult(.accepted(milliseconds: .max)),
+      .tokenResult(.refused(.expired)),
+      .tokenResult(.tooMany),
+      .audience(Audience()), .audience(audience(Audience.limit)),
+    ] + ChannelMessageTests.samples
 
   static func audience(_ count: Int) -> Audience {
     Audience((0..<count).map { AudienceMark(rawValue: UInt64($0) << 40 | 7) })
@@ -45,7 +47,7 @@ struct RendezvousMessageTests {
     #expect((0...10).filter { audience.contains(AudienceMark(rawValue: $0)) } == [3, 5, 9])
     #expect(!Audience().contains(marks[0]))
     let bytes = RendezvousMessage.audience(audience).bytes
-    #expect(Array(bytes[..<12]) == [9, 3, 0, 3, 0, 0, 0, 0, 0, 0, 0, 5])
+    #expect(Array(bytes[..<12]) == [11, 3, 0, 3, 0, 0, 0, 0, 0, 0, 0, 5])
     for (place, value) in [(3, UInt8(5)), (3, 6), (19, 5), (19, 4), (1, 2), (1, 4), (2, 2)] {
       var changed = bytes
       changed[place] = value

@@ -1,0 +1,79 @@
+/// How much of everything there may be, and how long it takes (docs/protocol/channels.md §7).
+package struct ChannelLimits: Sendable {
+  /// Hosts of a channel: what the seeds advise at most.
+  package var hosts = 17
+  /// Members of a channel: as many as its keys are made for (docs/protocol/sframe.md §6).
+  package var members = 4096
+  /// Channels of a server: one for each eight members.
+  package var channels = 8192
+  /// Members of all channels: about 500 bytes each with an ordinary token, 32 MB.
+  package var memberships = 65_536
+  /// Channels that one program is in: a class and its groups.
+  package var perProgram = 64
+  /// Memberships behind one IPv4 address or IPv6 /64: an office.
+  package var perHost = 1024
+  /// Memberships behind one IPv4 /24 or IPv6 /48: a provider's customer cannot fill the server.
+  package var perNetwork = 8192
+  /// Requests of one member at once, and what is added a second. SYNC takes one a second; a host
+  /// that asks for the proofs of a roster takes one a member.
+  package var requestBurst = 200
+  /// The pace of the same.
+  package var requestsPerSecond = 50
+  /// Bans of a channel; the one that ends first makes room.
+  package var bans = 256
+  /// The longest ban, in s: a day. A lasting one is a token that is not renewed.
+  package var longestBan: UInt32 = 86_400
+  /// Removed stays that are remembered, so that they learn of it though the notice was lost.
+  package var departed = 64
+  /// Changes of a roster that are kept for members that come back: who lacks more reads it anew.
+  package var changes = 256
+  /// Notices that wait to be sent: what is more is lost, and found missing by the next SYNC.
+  package var notices = 65_536
+
+  /// A member that is back within it was never away: the seeds' "offline" after 20 s.
+  package var silence = Duration.seconds(20)
+  /// From one SYNC to the next: how exact `silence` is.
+  package var period = Duration.seconds(1)
+  /// Changes that come within it share a message.
+  package var pushInterval = Duration.milliseconds(50)
+  /// How often silence, tokens and bans are looked at.
+  package var sweepInterval = Duration.milliseconds(250)
+
+  /// Notices ahead of a missing one that a client keeps.
+  package var ahead = 64
+  /// How long a client waits for a change that others have overtaken.
+  package var gapPatience = Duration.milliseconds(200)
+  /// From one request to the next that is not answered.
+  package var repetition = Duration.seconds(1)
+  /// Silence beyond a period after which a client says that contact is interrupted: with it the
+  /// seeds' 4 s.
+  package var interruption = Duration.milliseconds(3500)
+  /// Silence after which contact counts as lost; tries go on. The seeds' 10 s.
+  package var contactLoss = Duration.seconds(10)
+  /// Silence after which tries end: the seeds' 20 minutes.
+  package var givingUp = Duration.seconds(1200)
+  /// How long before the end of a token its user is told: the seeds' 30 s.
+  package var tokenWarning = Duration.seconds(30)
+  /// Events that nobody has fetched; more are dropped and counted.
+  package var events = 8192
+  /// Commands that wait for their turn in one channel: 17 hosts are to be proven at once, and some
+  /// of an audience.
+  package var commands = 64
+
+  package init() {}
+}
+
+/// Counts requests against a pace (the generic cell rate algorithm, ITU-T I.371).
+struct RequestMeter {
+  /// When an even pace would allow the next one, in ns.
+  private var due: UInt64 = 0
+
+  /// Whether one more fits; if so it is counted.
+  mutating func admit(_ limits: ChannelLimits, nanoseconds now: UInt64) -> Bool {
+    let interval = 1_000_000_000 / UInt64(max(1, limits.requestsPerSecond))
+    let base = max(due, now)
+    guard base - now <= interval * UInt64(max(1, limits.requestBurst) - 1) else { return false }
+    due = base + interval
+    return true
+  }
+}

@@ -1,0 +1,255 @@
+import Primitives
+import Tokens
+import Wire
+
+/// What members, and those who want to be, ask for (docs/protocol/channels.md §3, §5, §6).
+extension ChannelDirectory {
+  // MARK: - JOIN
+
+  mutating func handle(_ join: ChannelJoin, _ arrival: Arrival) {
+    let request = arrival.request
+    let identity = ChannelIdentity(name: join.name, key: join.key.map { TokenPublicKey(bytes: $0) })
+    guard identity.id == request.channel else { return refuse(arrival, .wrongChannel) }
+    if let place = place(of: identity.id) {
+      if let departure = rooms[place]?.departure(of: request.stay) {
+        return send(
+          .gone(stay: request.stay, departure), identity.id, to: arrival.program)
+      }
+      if let uid = rooms[place]?.hear(arrival.program, stay: request.stay, now: arrival.now) {
+        return welcome(uid, in: place, join, arrival)
+      }
+    }
+    guard arrival.mayCheck else { return refuse(arrival, .tooManyRequests) }
+    var grant: TokenGrant?
+    do throws(TokenFault) {
+      grant = try checkedGrant(join.token, identity, join.role, arrival)
+    } catch {
+      return refuse(arrival, .token(join.token.isEmpty ? nil : error))
+    }
+    if let only = grant?.uid, join.uid != 0, join.uid != only {
+      return refuse(arrival, .token(.scope))
+    }
+    let wish = Wish(uid: grant?.uid ?? join.uid, isGranted: grant?.uid != nil, role: join.role)
+    if let status = refusal(of: wish, identity, arrival) { return refuse(arrival, status) }
+    admit(wish, identity, join, grant, arrival)
+  }
+
+  /// What somebody who joins is to be.
+  private struct Wish {
+    /// 0 = any.
+    let uid: UInt32
+    /// The token names the uid.
+    let isGranted: Bool
+    let role: MemberRole
+  }
+
+  private func checkedGrant(
+    _ token: [UInt8], _ identity: ChannelIdentity, _ role: MemberRole, _ arrival: Arrival
+  ) throws(TokenFault) -> TokenGrant? {
+    try identity.rule(for: role)?.check(
+      token, of: arrival.program.id, unixMilliseconds: arrival.unixMilliseconds)
+  }
+
+  /// Why somebody may not join; `nil` if nothing is in the way.
+  private func refusal(
+    of wish: Wish, _ identity: ChannelIdentity, _ arrival: Arrival
+  ) -> ChannelStatus? {
+    let program = arrival.program
+    guard let place = place(of: identity.id), let room = rooms[place] else {
+      let hasRoom =
+        channelCount < limits.channels && counts.hasRoom(for: program, at: arrival.source, limits)
+      return hasRoom ? nil : .tooManyChannels
+    }
+    if room.isBanned(program.id, now: arrival.now) { return .banned }
+    // Those that would make room for it.
+    var leaving: [RoomMember] = []
+    if let former = room.member(program) { leaving.append(former) }
+    if wish.uid != 0, let holder = room[wish.uid], holder.program != program {
+      guard wish.isGranted || holder.program.id == program.id else { return .uidTaken }
+      leaving.append(holder)
+    }
+    if leaving.isEmpty {
+      guard counts.hasRoom(for: program, at: arrival.source, limits) else {
+        return .tooManyChannels
+      }
+    }
+    guard room.members.count - leaving.count < limits.members else { return .channelFull }
+    let hosts = room.hostCount - leaving.count { $0.stated.role == .host }
+    return wish.role == .host && hosts >= limits.hosts ? .tooManyHosts : nil
+  }
+
+  private mutating func admit(
+    _ wish: Wish, _ identity: ChannelIdentity, _ join: ChannelJoin, _ grant: TokenGrant?,
+    _ arrival: Arrival
+  ) {
+    let now = arrival.now
+    let place = place(of: identity.id) ?? makeRoom(identity)
+    if let former = rooms[place]?.member(arrival.program) {
+      remove(former.uid, .left, in: place, now: now)
+    }
+    if wish.uid != 0, rooms[place]?[wish.uid] != nil {
+      remove(wish.uid, .replaced, in: place, now: now)
+    }
+    let uid = wish.uid != 0 ? wish.uid : makeUID(in: place)
+    var member = RoomMember(
+      program: arrival.program, stay: arrival.request.stay, source: arrival.source,
+      stated: ChannelMember(
+        uid: uid, role: wish.role, joinNumber: makeJoinNumber(arrival.unixMilliseconds),
+        id: arrival.program.id),
+      heard: now)
+    member.token = join.token
+    member.grant = grant
+    member.expires = grant.map { now + $0.life }
+    rooms[place]?.insert(member, limits)
+    counts.add(member.program, at: member.source)
+    counters.joins &+= 1
+    noteChange(in: place, now: now)
+    welcome(uid, in: place, join, arrival)
+  }
+
+  private mutating func welcome(
+    _ uid: UInt32, in place: Int, _ join: ChannelJoin, _ arrival: Arrival
+  ) {
+    guard let room = rooms[place], let member = room[uid] else { return }
+    let life = member.expires.map { UInt32(clamping: max(1, ($0 - arrival.now).milliseconds)) }
+    let welcome = ChannelWelcome(
+      stay: member.stay, number: arrival.request.number, uid: uid, role: member.stated.role,
+      joinNumber: member.stated.joinNumber, epoch: room.epoch,
+      period: UInt16(clamping: limits.period.milliseconds),
+      tokenLife: life ?? ChannelWelcome.unlimited)
+    send(.welcome(welcome), room.identity.id, to: arrival.program)
+    let known = RosterPosition(epoch: join.epoch, revision: join.revision)
+    send(room.answer(to: known), room.identity.id, to: arrival.program)
+  }
+
+  private mutating func refuse(_ arrival: Arrival, _ status: ChannelStatus) {
+    counters.refusals &+= 1
+    let request = arrival.request
+    send(
+      .result(ChannelResult(stay: request.stay, number: request.number, status: status)),
+      request.channel, to: arrival.program)
+  }
+
+  // MARK: - Members
+
+  mutating func handleMember(_ arrival: Arrival) {
+    let (request, program, now) = (arrival.request, arrival.program, arrival.now)
+    guard let place = place(of: request.channel),
+      let uid = rooms[place]?.hear(program, stay: request.stay, now: now),
+      var member = rooms[place]?[uid]
+    else { return answerStranger(arrival) }
+    guard member.meter.admit(limits, nanoseconds: now.nanoseconds) else {
+      counters.requestsDropped &+= 1
+      return
+    }
+    rooms[place]?[uid] = member
+    switch request.content {
+    case .join: return
+    case .leave:
+      remove(uid, .left, in: place, now: now)
+    case .sync(let position):
+      guard let answer = rooms[place]?.answer(to: position) else { return }
+      send(answer, request.channel, to: program)
+    case .proof(let other):
+      guard let other = rooms[place]?[other] else { return refuse(arrival, .unknownMember) }
+      send(
+        .proven(uid: other.uid, joinNumber: other.stated.joinNumber, token: other.token),
+        request.channel, to: program)
+    case .role, .renew, .remove: change(member, in: place, arrival)
+    }
+  }
+
+  /// Somebody who is no member, or no more.
+  private mutating func answerStranger(_ arrival: Arrival) {
+    if case .leave = arrival.request.content { return }
+    let request = arrival.request
+    let known = place(of: request.channel).flatMap { rooms[$0]?.departure(of: request.stay) }
+    send(.gone(stay: request.stay, known ?? .lost), request.channel, to: arrival.program)
+  }
+
+  /// Requests that change something: each is done once, and answered as often as it comes.
+  private mutating func change(_ member: RoomMember, in place: Int, _ arrival: Arrival) {
+    let request = arrival.request
+    if let answered = member.answered, request.number <= answered.number {
+      if request.number == answered.number {
+        send(.result(answered), request.channel, to: arrival.program)
+      }
+      return
+    }
+    var result = ChannelResult(stay: member.stay, number: request.number, status: .done)
+    switch request.content {
+    case .role(let role): result.status = setRole(role, of: member, in: place, arrival)
+    case .renew(let token): renew(token, of: member, in: place, arrival, &result)
+    case .remove(let uid, let banSeconds):
+      result.status = remove(uid, banSeconds, for: member, in: place, arrival)
+    case .join, .leave, .sync, .proof: return
+    }
+    if result.status != .done { counters.refusals &+= 1 }
+    if result.status != .tooManyRequests, var changed = rooms[place]?[member.uid] {
+      changed.answered = result
+      rooms[place]?[member.uid] = changed
+    }
+    send(.result(result), request.channel, to: arrival.program)
+  }
+
+  private mutating func setRole(
+    _ role: MemberRole, of member: RoomMember, in place: Int, _ arrival: Arrival
+  ) -> ChannelStatus {
+    guard let room = rooms[place], member.stated.role != role else { return .done }
+    if room.identity.key != nil, member.grant?.permits(role.scope) != true {
+      return .token(.scope)
+    }
+    if role == .host, room.hostCount >= limits.hosts { return .tooManyHosts }
+    rooms[place]?.setRole(role, of: member.uid, limits)
+    noteChange(in: place, now: arrival.now)
+    return .done
+  }
+
+  private mutating func renew(
+    _ token: [UInt8], of member: RoomMember, in place: Int, _ arrival: Arrival,
+    _ result: inout ChannelResult
+  ) {
+    guard arrival.mayCheck else { return result.status = .tooManyRequests }
+    guard let identity = rooms[place]?.identity, identity.key != nil else { return }
+    do throws(TokenFault) {
+      guard let grant = try checkedGrant(token, identity, member.stated.role, arrival) else {
+        return
+      }
+      guard grant.uid ?? member.uid == member.uid else { throw .scope }
+      guard var changed = rooms[place]?[member.uid] else { return }
+      changed.token = token
+      changed.grant = grant
+      changed.expires = arrival.now + grant.life
+      rooms[place]?[member.uid] = changed
+      result.tokenLife = UInt32(clamping: max(1, grant.life.milliseconds))
+    } catch {
+      result.status = .token(token.isEmpty ? nil : error)
+    }
+  }
+
+  private mutating func remove(
+    _ uid: UInt32, _ banSeconds: UInt32, for member: RoomMember, in place: Int,
+    _ arrival: Arrival
+  ) -> ChannelStatus {
+    guard let room = rooms[place], member.grant?.permits(ChannelIdentity.manage) == true else {
+      return .notPermitted
+    }
+    guard let target = room[uid] else { return .unknownMember }
+    counters.removals &+= 1
+    guard banSeconds > 0 else {
+      remove(uid, .removed, in: place, now: arrival.now)
+      return .done
+    }
+    let end = arrival.now + .seconds(Int64(min(banSeconds, limits.longestBan)))
+    rooms[place]?.ban(target.stated.id, until: end, limits)
+    for other in room.members where other.stated.id == target.stated.id {
+      remove(other.uid, .banned, in: place, now: arrival.now)
+    }
+    return .done
+  }
+}
+
+extension TokenGrant {
+  /// An interval of this host's monotonic clock.
+  var life: Duration { .milliseconds(Int64(clamping: min(remainingMilliseconds, 1 << 42))) }
+}

@@ -1,0 +1,218 @@
+package import Primitives
+internal import Tokens
+package import Wire
+
+/// All channels of a rendezvous: who is a member, in which role, and what the members are told
+/// (docs/protocol/channels.md). Soft state, bounded by `ChannelLimits`.
+package struct ChannelDirectory: Sendable {
+  package struct Counters: Sendable {
+    package var joins: UInt64 = 0
+    package var refusals: UInt64 = 0
+    package var departures: UInt64 = 0
+    package var removals: UInt64 = 0
+    /// Notices that found no place, and requests beyond the rate of a member.
+    package var noticesDropped: UInt64 = 0
+    package var requestsDropped: UInt64 = 0
+  }
+
+  package let limits: ChannelLimits
+  package internal(set) var counters = Counters()
+  private var random: RandomSource
+  /// In places that do not move: their order decides who is told first.
+  var rooms: [ChannelRoom?] = []
+  private var places: [Bytes32: Int] = [:]
+  private var free: [Int] = []
+  var counts = MembershipCounts()
+  private var lastJoinNumber: UInt64 = 0
+  /// Which life of the server, and how many rooms it has made.
+  private let life: UInt32
+  private var roomCount: UInt32 = 0
+  /// Places of rooms whose members are to be told of something.
+  private var unpushed: [Int] = []
+  private var sweepDue: Instant?
+  private var outgoing: [(to: ChannelProgram, notice: ChannelNotice)] = []
+  private var outgoingStart = 0
+
+  package init(limits: ChannelLimits = ChannelLimits(), random: RandomSource) {
+    self.limits = limits
+    self.random = random
+    life = UInt32(truncatingIfNeeded: self.random.next()) | 1
+  }
+
+  // MARK: - Inputs
+
+  /// Takes a request of a program whose identity is proven.
+  ///
+  /// - Parameters:
+  ///   - mayCheck: Whether the program's rate allows to check a token for it.
+  ///   - unixMilliseconds: What the clock of the server shows.
+  package mutating func handle(
+    _ request: ChannelRequest, from program: ChannelProgram, at source: ChannelSource,
+    mayCheck: Bool, unixMilliseconds: UInt64, now: Instant
+  ) {
+    let arrival = Arrival(
+      request: request, program: program, source: source, mayCheck: mayCheck,
+      unixMilliseconds: unixMilliseconds, now: now)
+    if case .join(let join) = request.content {
+      handle(join, arrival)
+    } else {
+      handleMember(arrival)
+    }
+    push(now: now)
+  }
+
+  package mutating func handleTimeout(now: Instant) {
+    if let due = sweepDue, due <= now { sweep(now: now) }
+    push(now: now)
+  }
+
+  /// A notice to a program was lost: it is told later that it lacks something.
+  package mutating func handleLoss(of notice: ChannelNotice, to program: ChannelProgram) {
+    guard let place = places[notice.channel] else { return }
+    rooms[place]?.setBehind(program, true)
+  }
+
+  // MARK: - Outputs
+
+  package mutating func pollNotice() -> (to: ChannelProgram, notice: ChannelNotice)? {
+    guard outgoingStart < outgoing.count else {
+      outgoing.removeAll(keepingCapacity: true)
+      outgoingStart = 0
+      return nil
+    }
+    defer { outgoingStart += 1 }
+    return outgoing[outgoingStart]
+  }
+
+  package var nextDeadline: Instant? {
+    var next = sweepDue
+    for place in unpushed { next = earliest(next, rooms[place]?.pushDue(limits)) }
+    return next
+  }
+
+  // MARK: - Getters
+
+  package var channelCount: Int { places.count }
+  package var memberCount: Int { counts.total }
+
+  /// The members of a channel, by rising uid.
+  package func members(of channel: Bytes32) -> [ChannelMember] {
+    places[channel].flatMap { rooms[$0]?.members.map(\.stated) } ?? []
+  }
+
+  // MARK: - Parts
+
+  /// One request and all that is known of where it came from.
+  struct Arrival {
+    let request: ChannelRequest
+    let program: ChannelProgram
+    let source: ChannelSource
+    let mayCheck: Bool
+    let unixMilliseconds: UInt64
+    let now: Instant
+  }
+
+  func place(of channel: Bytes32) -> Int? { places[channel] }
+
+  mutating func makeRoom(_ identity: ChannelIdentity) -> Int {
+    roomCount &+= 1
+    let room = ChannelRoom(identity, epoch: UInt64(roomCount) << 32 | UInt64(life))
+    let place = free.popLast() ?? rooms.count
+    if place == rooms.count { rooms.append(room) } else { rooms[place] = room }
+    places[identity.id] = place
+    return place
+  }
+
+  /// Above all that were given before, and above the server's clock, so over restarts as well.
+  mutating func makeJoinNumber(_ unixMilliseconds: UInt64) -> UInt64 {
+    lastJoinNumber = max(lastJoinNumber &+ 1, unixMilliseconds)
+    return lastJoinNumber
+  }
+
+  /// Random, and in use by nobody in the room.
+  mutating func makeUID(in place: Int) -> UInt32 {
+    while true {
+      let uid = UInt32(truncatingIfNeeded: random.next())
+      if uid != 0, rooms[place]?[uid] == nil { return uid }
+    }
+  }
+
+  mutating func send(_ content: ChannelNotice.Content, _ channel: Bytes32, to: ChannelProgram) {
+    guard outgoing.count - outgoingStart < limits.notices else {
+      counters.noticesDropped &+= 1
+      return
+    }
+    outgoing.append((to, ChannelNotice(channel: channel, content)))
+  }
+
+  /// The members of a room are to be told of something.
+  mutating func noteChange(in place: Int, now: Instant) {
+    if !unpushed.contains(place) { unpushed.append(place) }
+    if sweepDue == nil { sweepDue = now + limits.sweepInterval }
+  }
+
+  /// Tells the members of what has changed, where it is time.
+  private mutating func push(now: Instant) {
+    var waiting: [Int] = []
+    for place in unpushed {
+      guard var room = rooms[place], let due = room.pushDue(limits) else { continue }
+      guard due <= now else {
+        waiting.append(place)
+        continue
+      }
+      let notices = room.takePush(now: now)
+      rooms[place] = room
+      for notice in notices {
+        for member in room.members { send(notice, room.identity.id, to: member.program) }
+      }
+    }
+    unpushed = waiting
+  }
+
+  // MARK: - Time
+
+  private mutating func sweep(now: Instant) {
+    for place in rooms.indices {
+      guard var room = rooms[place] else { continue }
+      room.endBans(now: now)
+      rooms[place] = room
+      for member in room.members { look(at: member, in: place, room, now: now) }
+      forgetIfEmpty(place)
+    }
+    sweepDue = places.isEmpty ? nil : now + limits.sweepInterval
+  }
+
+  private mutating func look(
+    at member: RoomMember, in place: Int, _ room: ChannelRoom, now: Instant
+  ) {
+    if let end = member.expires, end <= now {
+      remove(member.uid, .expired, in: place, now: now)
+    } else if now - member.heard >= limits.silence + limits.period {
+      remove(member.uid, .lost, in: place, now: now)
+    } else if member.isBehind {
+      rooms[place]?.setBehind(member.program, false)
+      send(
+        .head(epoch: room.epoch, revision: room.revision), room.identity.id, to: member.program)
+    }
+  }
+
+  /// Ends a membership; whoever lost it is told, unless it asked for it or is not heard.
+  mutating func remove(_ uid: UInt32, _ departure: Departure, in place: Int, now: Instant) {
+    guard let channel = rooms[place]?.identity.id,
+      let member = rooms[place]?.remove(uid, departure, limits)
+    else { return }
+    counts.remove(member.program, at: member.source)
+    counters.departures &+= 1
+    if departure != .left, departure != .lost {
+      send(.gone(stay: member.stay, departure), channel, to: member.program)
+    }
+    noteChange(in: place, now: now)
+  }
+
+  mutating func forgetIfEmpty(_ place: Int) {
+    guard let room = rooms[place], room.isEmpty else { return }
+    places[room.identity.id] = nil
+    rooms[place] = nil
+    free.append(place)
+  }
+}

@@ -1,0 +1,196 @@
+import Primitives
+import Tokens
+import Wire
+
+/// A member as the server has it.
+struct RoomMember {
+  let program: ChannelProgram
+  let stay: UInt64
+  let source: ChannelSource
+  var stated: ChannelMember
+  var heard: Instant
+  /// Text of the token it has shown last, what that grants, and its end.
+  var token: [UInt8] = []
+  var grant: TokenGrant?
+  var expires: Instant?
+  /// The newest request that changed something, and what became of it.
+  var answered: ChannelResult?
+  /// A notice to it was lost.
+  var isBehind = false
+  var meter = RequestMeter()
+
+  var uid: UInt32 { stated.uid }
+}
+
+/// One channel at a rendezvous: its members, and the latest changes of its roster.
+struct ChannelRoom {
+  let identity: ChannelIdentity
+  /// Which life of the channel.
+  let epoch: UInt64
+  private(set) var revision: UInt64 = 0
+  /// By rising uid.
+  private(set) var members: [RoomMember] = []
+  private(set) var hostCount = 0
+  private var uids: [ChannelProgram: UInt32] = [:]
+  /// The newest changes; the last one has `revision`.
+  private var log: [RosterChange] = []
+  private var bans: [(id: PeerID, until: Instant)] = []
+  private var departed: [(stay: UInt64, departure: Departure)] = []
+  /// What the members were told of, and when.
+  private(set) var pushed: UInt64 = 0
+  private var lastPush: Instant?
+
+  init(_ identity: ChannelIdentity, epoch: UInt64) {
+    self.identity = identity
+    self.epoch = epoch
+  }
+
+  // MARK: - Members
+
+  subscript(uid: UInt32) -> RoomMember? {
+    get {
+      let place = place(of: uid)
+      return place < members.count && members[place].uid == uid ? members[place] : nil
+    }
+    set {
+      let place = place(of: uid)
+      guard let newValue, place < members.count, members[place].uid == uid else { return }
+      members[place] = newValue
+    }
+  }
+
+  func member(_ program: ChannelProgram) -> RoomMember? { uids[program].flatMap { self[$0] } }
+
+  func departure(of stay: UInt64) -> Departure? {
+    departed.last { $0.stay == stay }?.departure
+  }
+
+  mutating func insert(_ member: RoomMember, _ limits: ChannelLimits) {
+    members.insert(member, at: place(of: member.uid))
+    uids[member.program] = member.uid
+    if member.stated.role == .host { hostCount += 1 }
+    append(.present(member.stated), limits)
+  }
+
+  mutating func remove(
+    _ uid: UInt32, _ departure: Departure, _ limits: ChannelLimits
+  ) -> RoomMember? {
+    let place = place(of: uid)
+    guard place < members.count, members[place].uid == uid else { return nil }
+    let member = members.remove(at: place)
+    uids[member.program] = nil
+    if member.stated.role == .host { hostCount -= 1 }
+    append(.gone(uid: uid, departure), limits)
+    if departure != .left, departure != .lost {
+      if departed.count >= limits.departed { departed.removeFirst() }
+      departed.append((member.stay, departure))
+    }
+    return member
+  }
+
+  mutating func setRole(_ role: MemberRole, of uid: UInt32, _ limits: ChannelLimits) {
+    guard var member = self[uid], member.stated.role != role else { return }
+    hostCount += role == .host ? 1 : -1
+    member.stated.role = role
+    self[uid] = member
+    append(.present(member.stated), limits)
+  }
+
+  /// Marks a member as heard; `nil` if it is none, or of another stay.
+  mutating func hear(_ program: ChannelProgram, stay: UInt64, now: Instant) -> UInt32? {
+    guard let uid = uids[program], self[uid]?.stay == stay else { return nil }
+    members[place(of: uid)].heard = now
+    return uid
+  }
+
+  mutating func setBehind(_ program: ChannelProgram, _ isBehind: Bool) {
+    guard let uid = uids[program] else { return }
+    members[place(of: uid)].isBehind = isBehind
+  }
+
+  /// Whether it may be forgotten.
+  var isEmpty: Bool { members.isEmpty && bans.isEmpty }
+
+  // MARK: - Bans
+
+  mutating func ban(_ id: PeerID, until end: Instant, _ limits: ChannelLimits) {
+    bans.removeAll { $0.id == id }
+    if bans.count >= limits.bans {
+      bans.sort { $0.until < $1.until }
+      bans.removeFirst()
+    }
+    bans.append((id, end))
+  }
+
+  func isBanned(_ id: PeerID, now: Instant) -> Bool {
+    bans.contains { $0.id == id && $0.until > now }
+  }
+
+  mutating func endBans(now: Instant) { bans.removeAll { $0.until <= now } }
+
+  // MARK: - The roster
+
+  private mutating func append(_ change: RosterChange, _ limits: ChannelLimits) {
+    revision += 1
+    if log.count >= limits.changes { log.removeFirst() }
+    log.append(change)
+  }
+
+  /// What a client that knows `position` lacks (docs/protocol/channels.md §4).
+  func answer(to position: RosterPosition) -> ChannelNotice.Content {
+    guard position.after == 0, position.epoch == epoch, position.revision <= revision else {
+      return .roster(page(after: position.after))
+    }
+    if position.revision == revision { return .head(epoch: epoch, revision: revision) }
+    return changes(after: position.revision) ?? .roster(page(after: 0))
+  }
+
+  /// At most one message of changes; `nil` if they are not kept any more.
+  private func changes(after known: UInt64) -> ChannelNotice.Content? {
+    let first = revision - UInt64(log.count) + 1
+    guard known + 1 >= first, known < revision else { return nil }
+    let rest = log[Int(known + 1 - first)...].prefix(RosterChanges.limit)
+    return .changes(
+      RosterChanges(epoch: epoch, latest: revision, first: known + 1, changes: Array(rest)))
+  }
+
+  private func page(after uid: UInt32) -> RosterPage {
+    var start = place(of: uid)
+    if start < members.count, members[start].uid == uid { start += 1 }
+    let rest = members[start...]
+    return RosterPage(
+      epoch: epoch, revision: revision, after: uid, isLast: rest.count <= RosterPage.limit,
+      members: rest.prefix(RosterPage.limit).map(\.stated))
+  }
+
+  /// When the members are to be told of what has changed; `nil` if they have been.
+  func pushDue(_ limits: ChannelLimits) -> Instant? {
+    guard pushed < revision else { return nil }
+    return lastPush.map { $0 + limits.pushInterval } ?? .zero
+  }
+
+  /// What the members were not told of yet: they count as told now.
+  mutating func takePush(now: Instant) -> [ChannelNotice.Content] {
+    var notices: [ChannelNotice.Content] = []
+    // What is not kept any more each of them finds missing, and asks for.
+    pushed = max(pushed, revision - UInt64(log.count))
+    while pushed < revision, let notice = changes(after: pushed) {
+      notices.append(notice)
+      guard case .changes(let changes) = notice else { break }
+      pushed += UInt64(changes.changes.count)
+    }
+    lastPush = now
+    return notices
+  }
+
+  /// Where the uid stands, or would.
+  private func place(of uid: UInt32) -> Int {
+    var low = 0
+    var high = members.count
+    while low < high {
+      let middle = (low + high) / 2
+      if members[middle].uid < uid { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}

@@ -1,0 +1,87 @@
+import Primitives
+import Wire
+
+/// The token that a member shows, and its end.
+struct ChannelToken {
+  private(set) var text: [UInt8]
+  private let limits: ChannelLimits
+  private var end: Instant?
+  /// When to warn of the end; `nil` once that was done.
+  private(set) var warning: Instant?
+
+  init(_ text: [UInt8], limits: ChannelLimits) {
+    self.text = text
+    self.limits = limits
+  }
+
+  /// What the server says of its end. A second warning of the same end is none.
+  mutating func handleLife(_ milliseconds: UInt32, now: Instant) {
+    guard end == nil, milliseconds != ChannelWelcome.unlimited else { return }
+    set(milliseconds, now: now)
+  }
+
+  mutating func handleRenewal(_ text: [UInt8], _ milliseconds: UInt32, now: Instant) {
+    self.text = text
+    end = nil
+    warning = nil
+    // In an open channel a token has no meaning.
+    if milliseconds > 0 { handleLife(milliseconds, now: now) }
+  }
+
+  mutating func takeWarning(now: Instant) -> Bool {
+    guard let warning, warning <= now else { return false }
+    self.warning = nil
+    return true
+  }
+
+  func left(now: Instant) -> Duration { end.map { max(.zero, $0 - now) } ?? .zero }
+
+  private mutating func set(_ milliseconds: UInt32, now: Instant) {
+    let end = now + .milliseconds(Int64(milliseconds))
+    self.end = end
+    warning = max(now, end - limits.tokenWarning)
+  }
+}
+
+/// Commands of one channel that wait for their results, one at a time.
+struct CommandQueue {
+  private var waiting: [(number: UInt32, content: ChannelRequest.Content)] = []
+  private var lastNumber: UInt32 = 0
+  /// When the first one goes, or goes again.
+  private var next: Instant?
+
+  /// - Returns: `false` if too many wait.
+  mutating func append(_ content: ChannelRequest.Content, limit: Int) -> Bool {
+    guard waiting.count < limit else { return false }
+    lastNumber += 1
+    waiting.append((lastNumber, content))
+    return true
+  }
+
+  /// Whether the role host is asked for.
+  var wantsHost: Bool { waiting.contains { $0.content == .role(.host) } }
+
+  var due: Instant? { waiting.isEmpty ? nil : next ?? .zero }
+
+  mutating func takeDue(
+    now: Instant, repetition: Duration
+  ) -> (number: UInt32, content: ChannelRequest.Content)? {
+    guard let due, due <= now, let first = waiting.first else { return nil }
+    next = now + repetition
+    // It is asked for once; whoever wants it again says so.
+    if case .proof = first.content {
+      waiting.removeFirst()
+      next = nil
+    }
+    return first
+  }
+
+  mutating func repeatFirst() { next = nil }
+
+  /// The command that a result is about; it is done.
+  mutating func finish(_ number: UInt32) -> ChannelRequest.Content? {
+    guard let first = waiting.first, first.number == number else { return nil }
+    next = nil
+    return waiting.removeFirst().content
+  }
+}

@@ -1,0 +1,21 @@
+package import Channels
+package import Primitives
+
+extension PeerMachine {
+  /// Carries out a command about channels; what comes of it is told by `PeerEvent.channel`.
+  package mutating func withChannels(
+    now: Instant, _ command: (inout ChannelClient) throws(ChannelRefusal) -> Void
+  ) throws(ChannelRefusal) {
+    try channels.perform(
+      isConnected: rendezvous.isRegistered, random: &random, now: now, command)
+    settle(now: now)
+  }
+
+  mutating func settleChannels(now: Instant) {
+    let wall = unixSeconds(now: now) * 1000
+    while hasRoomForWords, let event = channels.pollEvent(unixMilliseconds: wall) {
+      publish(event)
+    }
+    channels.sendRequests(by: &rendezvous, now: now)
+  }
+}

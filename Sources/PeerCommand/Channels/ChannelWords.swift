@@ -1,0 +1,60 @@
+internal import Earshot
+
+/// What happens in a channel, in sentences.
+enum ChannelWords {
+  static func sentence(_ step: ChannelStep, in name: ChannelName) -> String? {
+    switch step {
+    case .stateChanged(.reconnecting, _): "No contact with the channel for 4 s; it is being tried."
+    case .joined(let uid, _): "In \(name.shortText), with uid \(uid)."
+    case .rejoined: "Contact with the channel is back."
+    case .left: "Left \(name.shortText)."
+    case .userJoined(let user, _): "Host \(user.uid) is there (\(user.id))."
+    case .userOffline(let uid, let reason): "Host \(uid) is gone: \(text(of: reason))."
+    case .audienceJoined(let user): "\(user.uid) listens (\(user.id))."
+    case .audienceLeft(let uid, let reason): "\(uid) listens no more: \(text(of: reason))."
+    case .roleChanged(_, let role): "The own role is \(role.rawValue) now."
+    case .roleChangeFailed(let reason, let role):
+      "The own role stays \(role.rawValue): \(text(of: reason))."
+    case .contactLost: "No contact with the channel for 10 s; it is still being tried."
+    case .tokenWillExpire(let left): "The token ends in \(left.milliseconds / 1000) s."
+    case .tokenNeeded: "Another token is needed."
+    case .tokenRenewed: "The newer token is accepted."
+    case .tokenRefused(let reason): "The newer token is not accepted: \(text(of: reason))."
+    case .removalFinished(let uid, nil): "\(uid) was removed."
+    case .removalFinished(let uid, .some(let reason)):
+      "\(uid) was not removed: \(text(of: reason))."
+    case .stateChanged, .memberChecked: nil
+    }
+  }
+
+  static func text(of reason: ChannelReason) -> String {
+    switch reason {
+    case .joining: "joining"
+    case .joinSucceeded, .rejoinSucceeded: "joined"
+    case .interrupted: "no contact"
+    case .contactLost: "no contact for 20 minutes"
+    case .left: "left"
+    case .dropped: "not heard for 20 s"
+    case .becameAudience: "listens from now on"
+    case .tokenExpired: "the token has ended"
+    case .removed: "removed"
+    case .banned: "banned"
+    case .replaced: "a newer member has the uid"
+    case .notPermitted: "the token does not permit it"
+    case .tooManyHosts: "as many hosts are there as may be"
+    case .channelFull: "the channel is full"
+    case .tooManyChannels: "in as many channels as may be"
+    case .uidTaken: "somebody else has the uid"
+    case .tooManyRequests: "asked for too often"
+    case .unknownMember: "nobody has that uid"
+    case .wrongChannel: "name and key do not belong together"
+    case .tokenNeeded: "a token is needed"
+    case .tokenRefused: "the token is not accepted"
+    }
+  }
+}
+
+extension ChannelName {
+  /// Without the key.
+  var shortText: String { "\(description.prefix { $0 != "@" })" }
+}

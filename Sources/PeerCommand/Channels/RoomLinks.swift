@@ -1,0 +1,108 @@
+package import Earshot
+package import Primitives
+
+/// The members of a channel as a mesh sees them: who is to be linked with us, who dials, and what
+/// became of it. Hosts are linked with everybody, the audience with hosts alone.
+package struct RoomLinks {
+  private struct Link {
+    var user: ChannelUser
+    var call: CallID?
+    /// Its token was checked by us, where it needs one.
+    var isChecked: Bool
+    var retry: Instant = .zero
+    var failures = 0
+  }
+
+  private let own: PeerID
+  private let checks: Bool
+  private var links: [Link] = []
+  /// Members that there were, over all the time.
+  package private(set) var metCount = 0
+
+  /// - Parameter checks: Whether members need a token, which we check ourselves.
+  package init(own: PeerID, checks: Bool) {
+    self.own = own
+    self.checks = checks
+  }
+
+  package var calls: [CallID] { links.compactMap(\.call) }
+
+  /// When somebody is to be called again.
+  package var nextRetry: Instant? {
+    links.filter { $0.call == nil && $0.failures > 0 && isFirst($0.user.id) }.map(\.retry).min()
+  }
+
+  // MARK: - Members
+
+  package mutating func add(_ user: ChannelUser) {
+    if let index = index(of: user.uid) {
+      links[index].user = user
+    } else {
+      metCount += 1
+      links.append(Link(user: user, isChecked: !checks))
+    }
+  }
+
+  package mutating func setAudience(_ uid: UInt32) {
+    if let index = index(of: uid) { links[index].user.role = .audience }
+  }
+
+  package mutating func check(_ uid: UInt32, isGenuine: Bool) {
+    if let index = index(of: uid) { links[index].isChecked = isGenuine }
+  }
+
+  /// - Returns: The call with it, which is to end.
+  package mutating func remove(_ uid: UInt32) -> CallID? {
+    index(of: uid).flatMap { links.remove(at: $0).call }
+  }
+
+  // MARK: - Calls
+
+  /// Somebody whom we are to call now.
+  package func nextToDial(own role: ChannelRole, now: Instant) -> ChannelUser? {
+    links.first {
+      $0.call == nil && $0.retry <= now && isFirst($0.user.id) && isWanted($0, role)
+    }?.user
+  }
+
+  /// The uid of a member who may call us.
+  package func caller(_ id: PeerID, own role: ChannelRole) -> UInt32? {
+    links.first { $0.user.id == id && !isFirst(id) && id != own && isWanted($0, role) }?.user.uid
+  }
+
+  package mutating func begin(_ call: CallID, with uid: UInt32) {
+    guard let index = index(of: uid) else { return }
+    links[index].call = call
+  }
+
+  /// The call is over; the member is called again where it is still there.
+  package mutating func end(_ call: CallID, now: Instant) {
+    guard let index = links.firstIndex(where: { $0.call == call }) else { return }
+    links[index].call = nil
+    postpone(index, now: now)
+  }
+
+  package mutating func fail(_ uid: UInt32, now: Instant) {
+    if let index = index(of: uid) { postpone(index, now: now) }
+  }
+
+  private mutating func postpone(_ index: Int, now: Instant) {
+    links[index].failures += 1
+    let seconds = min(Self.longestRetry, 1 << min(links[index].failures - 1, 4))
+    links[index].retry = now + .seconds(Int64(seconds))
+  }
+
+  private func isWanted(_ link: Link, _ role: ChannelRole) -> Bool {
+    link.isChecked && (role == .host || link.user.role == .host)
+  }
+
+  /// Whether we are to call: of two the one with the lesser ID does. Nobody calls itself.
+  private func isFirst(_ other: PeerID) -> Bool {
+    own.bytes.lexicographicallyPrecedes(other.bytes)
+  }
+
+  private func index(of uid: UInt32) -> Int? { links.firstIndex { $0.user.uid == uid } }
+
+  /// Seconds.
+  private static let longestRetry = 10
+}

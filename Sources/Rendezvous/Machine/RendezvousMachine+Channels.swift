@@ -1,0 +1,49 @@
+import Channels
+import Primitives
+import Wire
+
+/// Who is in which channel (docs/protocol/channels.md): carries what clients and the
+/// `ChannelDirectory` say to each other.
+extension RendezvousMachine {
+  mutating func handle(_ request: ChannelRequest, of slot: UInt32, now: Instant) {
+    let program = ChannelProgram(id: registry[slot].id, presence: registry[slot].presence.id)
+    channels.directory.handle(
+      request, from: program, at: channels.source(of: registry[slot].address),
+      mayCheck: mayCheckToken(request, of: slot, now: now),
+      unixMilliseconds: settings.unixMilliseconds(now), now: now)
+    sendChannelNotices(now: now)
+  }
+
+  mutating func driveChannels(now: Instant) {
+    guard let due = channels.directory.nextDeadline, due <= now else { return }
+    channels.directory.handleTimeout(now: now)
+    sendChannelNotices(now: now)
+  }
+
+  /// Checking a token takes as long as 50 look-ups: both count against one rate.
+  private mutating func mayCheckToken(
+    _ request: ChannelRequest, of slot: UInt32, now: Instant
+  ) -> Bool {
+    switch request.content {
+    case .join, .renew:
+      registry[slot].lookUps.admit(limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
+        && limiter.takeLookUp(of: registry[slot].address, now: now)
+    case .leave, .sync, .role, .remove, .proof: true
+    }
+  }
+
+  private mutating func sendChannelNotices(now: Instant) {
+    while let (program, notice) = channels.directory.pollNotice() {
+      let bytes = RendezvousMessage.channelNotice(notice).bytes
+      guard let slot = registry.find(program.id, program.presence),
+        send(bytes, to: slot, life: Self.noticeLife, now: now) != nil
+      else {
+        channels.directory.handleLoss(of: notice, to: program)
+        continue
+      }
+    }
+  }
+
+  /// As long as an answer's: who does not take it for so long asks anew when it is back.
+  private static var noticeLife: Duration { .seconds(8) }
+}

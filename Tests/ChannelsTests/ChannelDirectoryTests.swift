@@ -1,0 +1,180 @@
+import Primitives
+import Testing
+import Tokens
+import Wire
+
+@testable import Channels
+
+@Suite struct ChannelDirectoryTests {
+  @Test func `who joins and who is there learn of each other`() throws {
+    let world = ChannelWorld(seed: 1)
+    let tea = try room("tea")
+    let (alice, bob) = (world.addEnd(), world.addEnd())
+    try alice.client.join(tea, as: .host, now: world.now)
+    world.run(.seconds(1))
+    try bob.client.join(tea, as: .audience, now: world.now)
+    world.run(.seconds(1))
+    #expect(alice.client.members(of: tea.id) == world.server.members(of: tea.id))
+    #expect(bob.client.members(of: tea.id).count == 2)
+    let first = alice.take()
+    #expect(first.contains(.audienceJoined(uid: bob.uid(in: tea), bob.program.id)))
+    let joined = bob.take().filter {
+      if case .userJoined(alice.uid(in: tea), alice.program.id, _) = $0 { return true }
+      return false
+    }
+    #expect(joined.count == 1)
+  }
+
+  @Test func `who is silent for 20 s and a period is gone, and nobody before`() throws {
+    let world = ChannelWorld(seed: 2)
+    let tea = try room("tea")
+    let (alice, bob) = (world.addEnd(), world.addEnd())
+    for end in [alice, bob] { try end.client.join(tea, as: .host, now: world.now) }
+    world.run(.seconds(3))
+    let uid = bob.uid(in: tea)
+    if bob.isAlive { bob.isAlive = false }
+    let died = world.now
+    world.run(.seconds(25))
+    let offline = alice.events.filter { $0.event == .userOffline(uid: uid, .dropped) }
+    #expect(offline.count == 1)
+    let after = try #require(offline.first).at - died
+    #expect(after >= .seconds(20) && after <= .milliseconds(21_500), "\(after)")
+  }
+
+  @Test func `who leaves is gone for the others at once`() throws {
+    let world = ChannelWorld(seed: 3)
+    let tea = try room("tea")
+    let (alice, bob) = (world.addEnd(), world.addEnd())
+    for end in [alice, bob] { try end.client.join(tea, as: .host, now: world.now) }
+    world.run(.seconds(3))
+    let uid = bob.uid(in: tea)
+    try bob.client.leave(tea.id, now: world.now)
+    world.run(.milliseconds(300))
+    #expect(alice.all(tea).contains(.userOffline(uid: uid, .quit)))
+    let duration = bob.all(tea).compactMap { event -> Duration? in
+      if case .left(let duration) = event { return duration }
+      return nil
+    }
+    #expect(duration.count == 1 && duration[0] > .milliseconds(2700))
+  }
+
+  @Test func `a host more than there may be is refused, by join and by role`() throws {
+    var limits = ChannelLimits()
+    limits.hosts = 2
+    let world = ChannelWorld(seed: 4, limits: limits)
+    let tea = try room("tea")
+    let ends = (0..<4).map { _ in world.addEnd() }
+    for end in ends[..<2] { try end.client.join(tea, as: .host, now: world.now) }
+    world.run(.seconds(1))
+    try ends[2].client.join(tea, as: .host, now: world.now)
+    try ends[3].client.join(tea, as: .audience, now: world.now)
+    world.run(.seconds(1))
+    #expect(ends[2].all(tea).last == .stateChanged(.failed, .refused(.tooManyHosts)))
+    try ends[3].client.setRole(.host, in: tea.id)
+    world.run(.seconds(1))
+    #expect(ends[3].all(tea).last == .roleChangeFailed(.tooManyHosts, current: .audience))
+    try ends[0].client.setRole(.audience, in: tea.id)
+    world.run(.seconds(1))
+    #expect(
+      ends[1].all(tea).contains(.userOffline(uid: ends[0].uid(in: tea), .becameAudience)))
+    try ends[3].client.setRole(.host, in: tea.id)
+    world.run(.seconds(1))
+    #expect(ends[3].all(tea).last == .roleChanged(from: .audience, to: .host))
+  }
+
+  @Test func `the usual limit is 17 hosts`() throws {
+    let world = ChannelWorld(seed: 5)
+    let tea = try room("tea")
+    for _ in 0..<18 { try world.addEnd().client.join(tea, as: .host, now: world.now) }
+    world.run(.seconds(2))
+    #expect(world.server.members(of: tea.id).count == 17)
+    #expect(world.ends.count { $0.client.state(of: tea.id) == .failed } == 1)
+  }
+
+  @Test func `a uid is one identity's; its newer stay replaces the older one`() throws {
+    let world = ChannelWorld(seed: 6)
+    let tea = try room("tea")
+    let (alice, bob) = (world.addEnd(), world.addEnd())
+    try alice.client.join(tea, as: .host, uid: 7, now: world.now)
+    world.run(.seconds(1))
+    try bob.client.join(tea, as: .audience, uid: 7, now: world.now)
+    world.run(.seconds(1))
+    #expect(bob.all(tea).last == .stateChanged(.failed, .refused(.uidTaken)))
+    // Another program of the same identity.
+    let other = ChannelProgram(id: alice.program.id, presence: PresenceID(rawValue: 99))
+    var server = world.server
+    let join = ChannelJoin(role: .host, uid: 7, name: tea.name)
+    server.handle(
+      ChannelRequest(channel: tea.id, stay: 1, number: 0, .join(join)), from: other,
+      at: ChannelSource(host: 1, network: 2), mayCheck: true,
+      unixMilliseconds: world.unixMilliseconds, now: world.now)
+    var told: [ChannelNotice.Content] = []
+    while let (to, notice) = server.pollNotice() {
+      if to == alice.program, case .gone = notice.content { told.append(notice.content) }
+    }
+    guard case .gone(_, .replaced)? = told.first else { return #expect(Bool(false), "\(told)") }
+    #expect(server.members(of: tea.id).map(\.uid) == [7])
+  }
+
+  @Test func `a network cannot fill the server, nor can a program`() throws {
+    var limits = ChannelLimits()
+    limits.perHost = 3
+    limits.perProgram = 2
+    let world = ChannelWorld(seed: 7, limits: limits)
+    let end = world.addEnd()
+    var server = world.server
+    var refused = 0
+    for index in 0..<4 {
+      let name = try room("c\(index)")
+      let join = ChannelJoin(role: .audience, uid: 0, name: name.name)
+      for program in [end.program, ChannelProgram(id: .zero, presence: .every)] {
+        server.handle(
+          ChannelRequest(channel: name.id, stay: 1, number: 0, .join(join)), from: program,
+          at: ChannelSource(host: 1, network: 2), mayCheck: true,
+          unixMilliseconds: world.unixMilliseconds, now: world.now)
+      }
+    }
+    while let (_, notice) = server.pollNotice() {
+      if case .result(let result) = notice.content, result.status == .tooManyChannels {
+        refused += 1
+      }
+    }
+    #expect(server.memberCount == 3)
+    #expect(refused == 5)
+    // What is left is free again.
+    server.handle(
+      ChannelRequest(channel: try room("c0").id, stay: 1, number: 0, .leave), from: end.program,
+      at: ChannelSource(host: 1, network: 2), mayCheck: true,
+      unixMilliseconds: world.unixMilliseconds, now: world.now)
+    #expect(server.memberCount == 2)
+  }
+
+  @Test func `an empty channel is forgotten`() throws {
+    let world = ChannelWorld(seed: 8)
+    let tea = try room("tea")
+    let end = world.addEnd()
+    try end.client.join(tea, as: .host, now: world.now)
+    world.run(.seconds(1))
+    #expect(world.server.channelCount == 1)
+    try end.client.leave(tea.id, now: world.now)
+    world.run(.seconds(1))
+    #expect(world.server.channelCount == 0)
+    #expect(world.server.nextDeadline == nil)
+  }
+
+  @Test func `a notice that was lost is found missing`() throws {
+    let world = ChannelWorld(seed: 9)
+    let tea = try room("tea")
+    let end = world.addEnd()
+    try end.client.join(tea, as: .host, now: world.now)
+    world.run(.seconds(1))
+    var server = world.server
+    let notice = ChannelNotice(channel: tea.id, .head(epoch: 1, revision: 1))
+    server.handleLoss(of: notice, to: end.program)
+    server.handleTimeout(now: world.now + .milliseconds(300))
+    let next = server.pollNotice()
+    let told = try #require(next)
+    #expect(told.to == end.program)
+    guard case .head = told.notice.content else { return #expect(Bool(false), "\(told)") }
+  }
+}

@@ -1,0 +1,195 @@
+import Primitives
+import Testing
+import Wire
+
+@testable import Channels
+
+/// A roster's copy and how it is shown, step by step (docs/protocol/channels.md §4).
+@Suite struct RosterTests {
+  private static let now = Instant(nanoseconds: 1_000_000_000)
+
+  private static func member(_ uid: UInt32, joined: UInt64 = 1) -> ChannelMember {
+    ChannelMember(
+      uid: uid, role: .host, joinNumber: joined,
+      id: PeerID(word0: UInt64(uid), word1: 0, word2: 0, word3: 0))
+  }
+
+  private static func changes(
+    _ first: UInt64, latest: UInt64? = nil, _ changes: [RosterChange]
+  ) -> RosterChanges {
+    RosterChanges(
+      epoch: 9, latest: latest ?? first + UInt64(changes.count) - 1, first: first, changes: changes)
+  }
+
+  @Test func `changes are applied in their order, whatever the order of their coming`() {
+    var roster = RosterCopy(limits: ChannelLimits())
+    roster.begin(9)
+    _ = roster.handle(Self.changes(3, [.gone(uid: 1, .left)]), now: Self.now)
+    #expect(!roster.isComplete && roster.lackingSince == Self.now)
+    _ = roster.handle(Self.changes(2, [.present(Self.member(2))]), now: Self.now)
+    _ = roster.handle(Self.changes(1, [.present(Self.member(1))]), now: Self.now)
+    #expect(roster.isComplete && roster.lackingSince == nil)
+    #expect(Array(roster.members.keys) == [2])
+    let (first, second) = (roster.takeReasons(), roster.takeReasons())
+    #expect(first == [1: .left] && second.isEmpty)
+  }
+
+  @Test func `the next change has room, however many wait`() {
+    var limits = ChannelLimits()
+    limits.ahead = 2
+    var roster = RosterCopy(limits: limits)
+    roster.begin(9)
+    for revision in UInt64(3)...6 {
+      _ = roster.handle(Self.changes(revision, [.present(Self.member(9))]), now: Self.now)
+    }
+    _ = roster.handle(
+      Self.changes(1, [.present(Self.member(1)), .present(Self.member(2))]), now: Self.now)
+    #expect(roster.position.revision == 4)
+  }
+
+  @Test func `a message without room for all says that there is more`() {
+    var roster = RosterCopy(limits: ChannelLimits())
+    roster.begin(9)
+    let isPart = roster.handle(
+      Self.changes(1, latest: 5, [.present(Self.member(1))]), now: Self.now)
+    #expect(isPart && !roster.isComplete)
+  }
+
+  @Test func `pages make a whole with the changes that came meanwhile`() {
+    var roster = RosterCopy(limits: ChannelLimits())
+    roster.begin(9)
+    let wantsMore = roster.handle(
+      RosterPage(
+        epoch: 9, revision: 10, after: 0, isLast: false,
+        members: [Self.member(1), Self.member(2)]), now: Self.now)
+    #expect(wantsMore && roster.position == RosterPosition(epoch: 9, revision: 0, after: 2))
+    _ = roster.handle(Self.changes(11, [.gone(uid: 1, .left)]), now: Self.now)
+    // The second page is one change younger than the first.
+    let wantsAnother = roster.handle(
+      RosterPage(epoch: 9, revision: 11, after: 2, isLast: true, members: [Self.member(5)]),
+      now: Self.now)
+    #expect(!wantsAnother && roster.isComplete)
+    #expect(roster.members.keys.sorted() == [2, 5])
+  }
+
+  @Test func `a roster without end is not kept`() {
+    var limits = ChannelLimits()
+    limits.members = 3
+    var roster = RosterCopy(limits: limits)
+    roster.begin(9)
+    for first in stride(from: UInt32(1), to: 9, by: 2) {
+      _ = roster.handle(
+        RosterPage(
+          epoch: 9, revision: 10, after: first - 1, isLast: false,
+          members: [Self.member(first), Self.member(first + 1)]), now: Self.now)
+    }
+    #expect(roster.position.after == 2)
+  }
+
+  @Test func `after a new start of the server the missing are kept for a while`() {
+    var view = RosterView()
+    var roster = RosterCopy(limits: ChannelLimits())
+    roster.begin(0x1_0000_0001)
+    _ = roster.handle(
+      RosterChanges(
+        epoch: 0x1_0000_0001, latest: 2, first: 1,
+        changes: [.present(Self.member(1)), .present(Self.member(2))]), now: Self.now)
+    let both = view.update(to: roster, reasons: [:], awaitingUntil: Self.now)
+    #expect(both.count == 2)
+    roster.begin(0x1_0000_0002)
+    _ = roster.handle(
+      RosterChanges(
+        epoch: 0x1_0000_0002, latest: 1, first: 1, changes: [.present(Self.member(1, joined: 8))]),
+      now: Self.now)
+    let end = Self.now + .seconds(5)
+    let steps = view.update(to: roster, reasons: [:], awaitingUntil: end)
+    #expect(steps == [.changed(from: Self.member(1), Self.member(1, joined: 8))])
+    #expect(view.members.count == 2 && view.nextDeadline == end)
+    let (early, late) = (view.endWaiting(now: Self.now), view.endWaiting(now: end))
+    #expect(early.isEmpty && late == [.disappeared(Self.member(2), .lost)])
+    #expect(view.members == [Self.member(1, joined: 8)])
+  }
+
+  @Test func `a room remembers bans and removed stays, as many as it may`() throws {
+    var limits = ChannelLimits()
+    limits.bans = 2
+    limits.departed = 1
+    var room = ChannelRoom(try #require(ChannelIdentity("tea")), epoch: 5)
+    for number in UInt64(1)...3 {
+      let id = PeerID(word0: number, word1: 0, word2: 0, word3: 0)
+      room.ban(id, until: Self.now + .seconds(Int64(number)), limits)
+      #expect(room.isBanned(id, now: Self.now))
+    }
+    let first = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)
+    #expect(!room.isBanned(first, now: Self.now) && !room.isEmpty)
+    room.endBans(now: Self.now + .seconds(9))
+    #expect(room.isEmpty)
+    for stay in UInt64(1)...2 {
+      let program = ChannelProgram(id: .zero, presence: PresenceID(rawValue: stay))
+      room.insert(
+        RoomMember(
+          program: program, stay: stay, source: ChannelSource(host: 1, network: 1),
+          stated: Self.member(UInt32(stay)), heard: Self.now), limits)
+      _ = room.remove(UInt32(stay), .removed, limits)
+    }
+    #expect(room.departure(of: 1) == nil && room.departure(of: 2) == .removed)
+  }
+
+  @Test func `contact asks each period, whatever is heard meanwhile`() {
+    var contact = ChannelContact(limits: ChannelLimits(), now: Self.now)
+    contact.noteRequest(now: Self.now)
+    for tick in Int64(1)...9 { contact.hear(now: Self.now + .milliseconds(tick * 100)) }
+    #expect(contact.requestDue == Self.now + .seconds(1))
+    #expect(!contact.isInterrupted(now: Self.now + .seconds(5)))
+    #expect(contact.isInterrupted(now: Self.now + .milliseconds(5400)))
+  }
+
+  @Test func `a token is warned of once, and again after a renewal`() {
+    var token = ChannelToken([1], limits: ChannelLimits())
+    token.handleLife(60_000, now: Self.now)
+    token.handleLife(60_000, now: Self.now)
+    let warnings = [29_999, 30_000, 31_000].map {
+      token.takeWarning(now: Self.now + .milliseconds($0))
+    }
+    #expect(warnings == [false, true, false])
+    token.handleRenewal([2], 60_000, now: Self.now + .seconds(40))
+    #expect(token.text == [2] && token.warning == Self.now + .seconds(70))
+  }
+
+  @Test func `commands go one after the other, and again until there is a result`() {
+    var commands = CommandQueue()
+    let areTaken = [.role(.host), .proof(uid: 1), .proof(uid: 2)].map {
+      commands.append($0, limit: 2)
+    }
+    #expect(areTaken == [true, true, false] && commands.wantsHost)
+    let first = commands.takeDue(now: Self.now, repetition: .seconds(1))
+    #expect(first?.number == 1)
+    let early = commands.takeDue(now: Self.now, repetition: .seconds(1))
+    #expect(early == nil)
+    let again = commands.takeDue(now: Self.now + .seconds(1), repetition: .seconds(1))
+    #expect(again?.number == 1)
+    let wrong = commands.finish(2)
+    let right = commands.finish(1)
+    #expect(wrong == nil && right == .role(.host))
+    let proof = commands.takeDue(now: Self.now, repetition: .seconds(1))
+    #expect(proof?.content == .proof(uid: 1) && commands.due == nil)
+  }
+
+  @Test func `a member that floods is dropped, not served`() throws {
+    var limits = ChannelLimits()
+    limits.requestBurst = 5
+    limits.requestsPerSecond = 1
+    var directory = ChannelDirectory(limits: limits, random: RandomSource(seed: 1))
+    let tea = try #require(ChannelIdentity("tea"))
+    let program = ChannelProgram(id: .zero, presence: PresenceID(rawValue: 1))
+    func ask(_ content: ChannelRequest.Content) {
+      directory.handle(
+        ChannelRequest(channel: tea.id, stay: 1, number: 0, content), from: program,
+        at: ChannelSource(host: 1, network: 1), mayCheck: true, unixMilliseconds: 1, now: Self.now)
+    }
+    ask(.join(ChannelJoin(role: .host, uid: 0, name: tea.name)))
+    for _ in 0..<20 { ask(.sync(RosterPosition())) }
+    #expect(directory.counters.requestsDropped == 15)
+    #expect(directory.counters.joins == 1 && directory.memberCount == 1)
+  }
+}

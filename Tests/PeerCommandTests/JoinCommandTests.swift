@@ -1,0 +1,136 @@
+import Arguments
+import Earshot
+import Foundation
+import Primitives
+import Synchronization
+import Testing
+
+@testable import PeerCommand
+
+/// `earshot join`: its options, its mesh and its mix.
+struct JoinCommandTests {
+  private func command(_ words: String) throws -> JoinCommand {
+    try JoinCommand(
+      Arguments((words + " --rendezvous h:1").split(separator: " ").map(String.init))
+    ) { _ in nil }
+  }
+
+  private static let key = "k4.public.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+  @Test func `options are read`() throws {
+    let join = try command("tea --role audience --save a.wav --uid 7 --duration 3 --mesh")
+    #expect(join.room.description == "tea" && join.role == .audience && join.uid == 7)
+    #expect(join.save == "a.wav" && join.duration == 3 && join.online.token == nil)
+    #expect(try command("tea").role == .host)
+    let keyed = try command("tea@\(Self.key) --token t --access-token a")
+    #expect(keyed.channelToken == "t" && keyed.online.token == "a")
+    for words in [
+      "a!b", "tea --token t", "tea@\(Self.key)", "tea --role audience --play f", "tea --role x",
+      "tea --save x.mp3", "tea --relay", "",
+    ] {
+      #expect(throws: UsageError.self, "\(words)") { try command(words) }
+    }
+  }
+
+  private static func user(_ number: UInt64, _ role: ChannelRole) -> ChannelUser {
+    ChannelUser(
+      uid: UInt32(number), id: PeerID(word0: number, word1: 0, word2: 0, word3: 0), role: role)
+  }
+
+  @Test func `of two the lesser ID calls, and the audience calls no audience`() {
+    let now = Instant(nanoseconds: 0)
+    var links = RoomLinks(own: Self.user(5, .host).id, checks: false)
+    for user in [Self.user(3, .host), Self.user(8, .audience), Self.user(9, .host)] {
+      links.add(user)
+    }
+    #expect(links.nextToDial(own: .host, now: now)?.uid == 8)
+    #expect(links.nextToDial(own: .audience, now: now)?.uid == 9)
+    #expect(links.caller(Self.user(3, .host).id, own: .audience) == 3)
+    #expect(links.caller(Self.user(9, .host).id, own: .host) == nil)
+    #expect(links.caller(Self.user(4, .host).id, own: .host) == nil)
+    let call = CallID(bytes: Array(repeating: 1, count: 16))
+    links.begin(call, with: 9)
+    #expect(links.nextToDial(own: .audience, now: now) == nil)
+    links.end(call, now: now)
+    #expect(links.nextToDial(own: .audience, now: now) == nil)
+    #expect(links.nextRetry == now + .seconds(1))
+    #expect(links.nextToDial(own: .audience, now: now + .seconds(1))?.uid == 9)
+    #expect(links.remove(9) == nil && links.metCount == 3)
+  }
+
+  @Test func `where tokens are needed nobody is linked whose token we have not checked`() {
+    let now = Instant(nanoseconds: 0)
+    var links = RoomLinks(own: Self.user(5, .host).id, checks: true)
+    links.add(Self.user(8, .host))
+    links.add(Self.user(3, .host))
+    #expect(links.nextToDial(own: .host, now: now) == nil)
+    #expect(links.caller(Self.user(3, .host).id, own: .host) == nil)
+    links.check(8, isGenuine: true)
+    links.check(3, isGenuine: false)
+    #expect(links.nextToDial(own: .host, now: now)?.uid == 8)
+    #expect(links.caller(Self.user(3, .host).id, own: .host) == nil)
+    links.setAudience(8)
+    #expect(links.nextToDial(own: .audience, now: now) == nil)
+  }
+
+  @Test func `the limiter keeps the sum below the greatest value, and lets it rise again`() {
+    var limiter = PeakLimiter()
+    limiter.look(at: 60_000)
+    limiter.settle()
+    #expect((31_900...32_000).contains(Int(limiter.limited(60_000))))
+    for _ in 0..<100 {
+      limiter.look(at: 1000)
+      limiter.settle()
+    }
+    #expect(limiter.limited(1000) == 1000)
+  }
+
+  @Test func `voices add up at their time`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("mix.wav")
+    let began = Instant(nanoseconds: 0)
+    let mixer = RoomMixer(try AudioFileSink(path, channelCount: 1), now: began)
+    #expect(mixer.frame(at: began + .milliseconds(10)) == 480)
+    let block = [Int16](repeating: 1000, count: 240)
+    var (one, other) = (0, 480)
+    for step in 0..<40 {
+      let now = step * 240
+      one = mixer.add(block, channels: 1, frameCount: 240, at: one, now: now)
+      other = mixer.add(block, channels: 1, frameCount: 240, at: other, now: now)
+    }
+    mixer.finish()
+    let source = try PlayedSource(path, isLooped: false) {}
+    var samples = [Int16](repeating: 0, count: 20_000)
+    let count = source.read(into: &samples, frameCount: 20_000)
+    #expect(count == 42 * 240)
+    #expect(samples[0] == 1000 && samples[479] == 1000 && samples[480] == 2000)
+    #expect(samples[40 * 240 - 1] == 2000 && samples[40 * 240] == 1000)
+  }
+
+  /// Counts up.
+  private final class Counter: AudioSource {
+    let channelCount = 1
+    private let next = Mutex(0)
+
+    func read(into samples: inout [Int16], frameCount: Int) -> Int {
+      next.withLock { next in
+        let count = max(0, min(frameCount, 1000 - next))
+        for index in 0..<count { samples[index] = Int16(next + index) }
+        next += count
+        return count
+      }
+    }
+  }
+
+  @Test func `all hear the same at the same time, and who comes later what is there then`() {
+    let source = SharedSource(Counter())
+    let (early, late) = (SharedEar(source), SharedEar(source))
+    var samples = [Int16](repeating: 0, count: 480)
+    #expect(early.read(into: &samples, frameCount: 480) == 480)
+    #expect(late.read(into: &samples, frameCount: 240) == 240 && samples[0] == 480)
+    #expect(early.read(into: &samples, frameCount: 240) == 240 && samples[0] == 480)
+    #expect(early.read(into: &samples, frameCount: 480) == 280 && samples[279] == 999)
+    #expect(late.read(into: &samples, frameCount: 480) == 280)
+    #expect(late.read(into: &samples, frameCount: 480) == 0)
+  }
+}

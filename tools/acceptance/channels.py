@@ -1,0 +1,133 @@
+"""Channels: real programs in one room, heard by each other and saved."""
+
+import math
+import wave
+from datetime import datetime
+
+from lab import BIN
+from scenarios import equal, scenario
+
+
+def tone(path, hertz, seconds=20):
+    with wave.open(path, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(48000)
+        samples = bytearray()
+        for index in range(48000 * seconds):
+            value = int(9000 * math.sin(2 * math.pi * hertz * index / 48000))
+            samples += value.to_bytes(2, "little", signed=True)
+        file.writeframes(bytes(samples))
+
+
+def level(path, hertz, second):
+    """How loud a tone is in one second of a file."""
+    with wave.open(path, "rb") as file:
+        file.setpos(48000 * second)
+        data = file.readframes(48000)
+    values = [
+        int.from_bytes(data[place : place + 2], "little", signed=True)
+        for place in range(0, len(data), 2)
+    ]
+    step = 2 * math.pi * hertz / 48000
+    real = sum(value * math.cos(step * index) for index, value in enumerate(values))
+    imaginary = sum(value * math.sin(step * index) for index, value in enumerate(values))
+    return 2 * math.hypot(real, imaginary) / max(1, len(values))
+
+
+def named(program, name):
+    return [line for line in program.lines() if line.get("name") == name]
+
+
+def summary(program):
+    return [line for line in program.lines() if line["type"] == "summary"][-1]
+
+
+def joined(lab, host, *words, identity, room="tea"):
+    return lab.peer(host, "join", room, *words, "--no-port-mapping", identity=identity)
+
+
+@scenario
+def channel_three_heard(lab):
+    lab.rendezvous()
+    for name, hertz in (("low", 440), ("high", 700)):
+        tone(lab.path(name + ".wav"), hertz)
+    alice = joined(
+        lab, "a", "--play", lab.path("low.wav"), "--save", lab.path("alice.wav"),
+        "--duration", "8", identity="alice",
+    )
+    alice.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    bob = joined(
+        lab, "b", "--play", lab.path("high.wav"), "--save", lab.path("bob.wav"),
+        "--duration", "6", identity="bob",
+    )
+    carol = joined(
+        lab, "b", "--role", "audience", "--save", lab.path("carol.wav"),
+        "--duration", "5", identity="carol",
+    )
+    for program in (alice, bob, carol):
+        equal(program.wait(20), 0, f"exit code ({program.describe()})")
+    for name, tones in (("alice", (700,)), ("bob", (440,)), ("carol", (440, 700))):
+        for hertz in (440, 700):
+            loud = level(lab.path(name + ".wav"), hertz, 2)
+            equal(loud > 6000, hertz in tones, f"{name} hears {hertz} Hz ({loud:.0f})")
+            if hertz not in tones:
+                equal(loud < 200, True, f"{name} does not hear {hertz} Hz ({loud:.0f})")
+    equal(len(named(alice, "userJoined")), 1, "hosts that alice saw join")
+    equal(len(named(alice, "audienceJoined")), 1, "listeners that alice saw")
+    equal(len(named(carol, "userJoined")), 2, "hosts that carol saw")
+    equal([line["reason"] for line in named(alice, "userOffline")], ["left"], "how bob went")
+    equal(summary(carol)["membersHeard"], 2, "members that carol heard")
+    return f"first sound after {first_sound(carol)} ms"
+
+
+def first_sound(program):
+    """From the command to join to the first audio frame of another member."""
+    def at(line):
+        return datetime.fromisoformat(line["ts"].replace("Z", "+00:00"))
+
+    begin = next(line for line in program.lines() if line.get("name") == "channelStateChanged")
+    heard = next(line for line in program.lines() if line.get("name") == "firstFrameReceived")
+    return round((at(heard) - at(begin)).total_seconds() * 1000)
+
+
+@scenario
+def channel_host_dies(lab):
+    lab.rendezvous()
+    alice = joined(lab, "a", "--duration", "30", identity="alice")
+    bob = joined(lab, "b", identity="bob")
+    alice.wait_line(lambda line: line.get("name") == "userJoined", 5)
+    alice.wait_line(lambda line: line.get("name") == "connected", 5)
+    bob.kill()
+    line = alice.wait_line(lambda line: line.get("name") == "userOffline", 25)
+    equal(line["reason"], "dropped", "how bob went")
+
+
+@scenario
+def channel_token(lab):
+    lab.rendezvous()
+    made = lab.run(
+        "r", f"{BIN}/earshot", "token", "new", "--key", lab.path("key"), "--public", lab.path("pub")
+    )
+    equal(made.wait(5), 0, f"exit code ({made.describe()})")
+    with open(lab.path("pub")) as file:
+        room = "tea@" + file.read().strip()
+    identity = lab.run(
+        "r", f"{BIN}/earshot", "keygen", "--json", "--identity", lab.path("identity-alice")
+    )
+    equal(identity.wait(5), 0, f"exit code ({identity.describe()})")
+    subject = next(identity.lines())["id"]
+    signed = lab.run(
+        "r", f"{BIN}/earshot", "token", "sign", "--key", lab.path("key"), "--sub", subject,
+        "--channel", room, "--scope", "host audience", "--expires", "33s",
+    )
+    equal(signed.wait(5), 0, f"exit code ({signed.describe()})")
+    with open(lab.path(signed.label + ".out")) as file, open(lab.path("token"), "w") as out:
+        out.write(file.read())
+    alice = joined(lab, "a", "--token", lab.path("token"), identity="alice", room=room)
+    alice.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    bob = joined(lab, "b", "--token", lab.path("token"), identity="bob", room=room)
+    equal(bob.wait(10), 7, f"exit code with another's token ({bob.describe()})")
+    alice.wait_line(lambda line: line.get("name") == "channelTokenWillExpire", 10)
+    equal(alice.wait(40), 7, f"exit code at the end of the token ({alice.describe()})")
+    equal(summary(alice)["reason"], "tokenExpired", "the reason")
