@@ -50,6 +50,10 @@ extension MetricsText {
     add(
       prefix + "reassembly_bytes", "Bytes of half-received messages.",
       UInt64(clamping: gauges.reassemblyByteCount))
+    add(prefix + "channels", "Channels with members.", UInt64(clamping: gauges.channels))
+    add(
+      prefix + "channel_members", "Members of all channels.",
+      UInt64(clamping: gauges.channelMembers))
     add(prefix + "under_load", "Whether INITs need cookies.", gauges.isUnderLoad ? 1 : 0)
     for counter in counters.all {
       add(prefix + counter.name + "_total", counter.help, counter.value)
