@@ -245,6 +245,7 @@ let package = Package(
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
         "Peer", "Audio", "Video", "Storage", "Relay", "Tokens", "PortMapping", "Simulation",
+        "Channels",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),

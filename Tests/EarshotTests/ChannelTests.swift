@@ -1,5 +1,7 @@
+import Channels
 import Foundation
 import Testing
+import Wire
 
 @testable import Earshot
 

@@ -56,4 +56,10 @@ public struct ChannelUser: Hashable, Sendable {
   public var id: PeerID
   /// What it may do.
   public var role: ChannelRole
+
+  package init(uid: UInt32, id: PeerID, role: ChannelRole) {
+    self.uid = uid
+    self.id = id
+    self.role = role
+  }
 }

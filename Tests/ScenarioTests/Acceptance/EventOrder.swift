@@ -110,6 +110,8 @@ final class EventOrder {
     case .relaysOffered: "relays offered"
     case .relayStream: "relay stream"
     case .probe(let progress): "probe: \(progress.word)"
+    case .channel(_, let event): "channel: \(Self.kind(of: "\(event)"))"
+    case .memberChecked(_, let uid, let fault): "member \(uid): \(fault.map { "\($0)" } ?? "good")"
     }
   }
 
