@@ -254,6 +254,7 @@ let package = Package(
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
         "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion", "Tokens",
+        "Channels",
       ]),
     tests(
       "PeerCommandTests",

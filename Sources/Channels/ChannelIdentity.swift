@@ -32,7 +32,7 @@ package struct ChannelIdentity: Hashable, Sendable, CustomStringConvertible {
       return
     }
     guard let name = PeerName(String(text[..<at])),
-      let key = TokenPublicKey(String(text[text.index(after: at)...]))
+      let key = TokenPublicKey(String(text[text.index(after: at)...])), key.bytes != .zero
     else { return nil }
     self.init(name: name, key: key)
   }

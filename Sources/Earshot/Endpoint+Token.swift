@@ -13,10 +13,12 @@ extension Endpoint {
   /// - Throws: When it is no token at all.
   public func renewToken(_ token: String) throws(EarshotError) {
     guard !isClosed else { throw .closed }
-    try Self.check(token: token)
+    try EarshotError.check(token: token)
     driver.withMachine { machine, now in machine.renewToken(Array(token.utf8), now: now) }
   }
+}
 
+extension EarshotError {
   static func check(token: String) throws(EarshotError) {
     do throws(TokenFault) {
       _ = try PublicToken(parsing: token)
@@ -24,9 +26,7 @@ extension Endpoint {
       throw .token(error)
     }
   }
-}
 
-extension EarshotError {
   /// - Parameter fault: What the rendezvous says of the token; `nil` = there was none.
   static func token(_ fault: TokenFault?) -> EarshotError {
     guard let fault else {

@@ -41,7 +41,7 @@ struct EndpointSetup: ~Copyable {
       guard let valid = PeerName(text) else { throw .invalidName(text) }
       name = valid
     }
-    if let token = configuration.token { try Endpoint.check(token: token) }
+    if let token = configuration.token { try EarshotError.check(token: token) }
     if let path = configuration.relayAuthorities { try RelayStreams.check(authorities: path) }
     guard let bind = SocketAddress(configuration.bind) else {
       throw .invalidAddress(configuration.bind)
@@ -91,19 +91,25 @@ struct EndpointSetup: ~Copyable {
     let id = identity.id
     let local = socket.localAddress
     var machine = PeerMachine(settings, identity: identity, random: .system, now: now)
-    let familiars = known.takeFamiliarChanges().come
-    guard !settings.isForFamiliars || familiars.count <= Audience.limit else {
-      throw .invalidArgument(
-        "\(familiars.count) contacts are too many for a presence that only they see.",
-        advice: "Keep \(Audience.limit) at the most, or let everybody see it.")
-    }
-    for peer in familiars {
+    for peer in try familiars(known, areAudience: settings.isForFamiliars) {
       machine.setFamiliar(peer.id, true, card: peer.card)
     }
     return EndpointSetup(
       id: id, known: known, rendezvousText: target.text, isRendezvousGiven: target.id != nil,
       loop: loop, localAddress: local, relayAuthorities: configuration.relayAuthorities,
       mapsPort: configuration.mapsPort, machine: machine, socket: socket)
+  }
+
+  private static func familiars(
+    _ known: KnownIdentities, areAudience: Bool
+  ) throws(EarshotError) -> [(id: PeerID, card: [UInt8])] {
+    let familiars = known.takeFamiliarChanges().come
+    guard !areAudience || familiars.count <= Audience.limit else {
+      throw .invalidArgument(
+        "\(familiars.count) contacts are too many for a presence that only they see.",
+        advice: "Keep \(Audience.limit) at the most, or let everybody see it.")
+    }
+    return familiars
   }
 
   private static func openSocket(_ bind: SocketAddress) throws(EarshotError) -> UDPSocket {

@@ -62,10 +62,7 @@ extension PeerMachine {
   /// The round trip to the other end of a call in nanoseconds: smoothed, and the least seen; `nil`
   /// before it was measured.
   package func roundTrip(of callID: CallID) -> (smoothed: UInt64, minimum: UInt64)? {
-    guard let estimator = link(callID)?.association?.history.roundTrip, estimator.hasSample else {
-      return nil
-    }
-    return (estimator.smoothed, estimator.minimum)
+    link(callID)?.roundTrip
   }
 
   /// When a packet of the other side was opened last, whatever was in it.
@@ -76,12 +73,7 @@ extension PeerMachine {
   package mutating func pollAudio(
     of callID: CallID, into output: inout OutputSpan<UInt8>
   ) -> ReceivedAudio? {
-    guard let link = link(callID) else { return nil }
-    guard let entry = link.media.incomingAudio.pop(into: &output) else {
-      link.progress.inbox = .empty
-      return nil
-    }
-    return ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount)
+    link(callID)?.pollAudio(into: &output)
   }
 
   /// Shows the oldest received body of `callID` to `take`, in place, and then removes it; `nil`
@@ -89,10 +81,7 @@ extension PeerMachine {
   package mutating func pollAudio<Result>(
     of callID: CallID, _ take: (Span<UInt8>, ReceivedAudio) -> Result
   ) -> Result? {
-    guard let link = link(callID) else { return nil }
-    let result = link.media.pollAudio(take)
-    if result == nil { link.progress.inbox = .empty }
-    return result
+    link(callID)?.pollAudio(take)
   }
 
   /// Something waits for the pipeline.
@@ -116,6 +105,35 @@ extension PeerMachine {
     link.progress.sent = .begun
     publishStep(link, .firstFrameSent)
     ledger.handleFirstFrameSent(link.callID, now: now)
+  }
+}
+
+extension CallLink {
+  /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
+  var roundTrip: (smoothed: UInt64, minimum: UInt64)? {
+    guard let estimator = association?.history.roundTrip, estimator.hasSample else { return nil }
+    return (estimator.smoothed, estimator.minimum)
+  }
+
+  @_lifetime(output: copy output)
+  func pollAudio(into output: inout OutputSpan<UInt8>) -> ReceivedAudio? {
+    guard let entry = media.incomingAudio.pop(into: &output) else {
+      progress.inbox = .empty
+      return nil
+    }
+    return ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount)
+  }
+
+  func pollAudio<Result>(_ take: (Span<UInt8>, ReceivedAudio) -> Result) -> Result? {
+    let result = media.pollAudio(take)
+    if result == nil { progress.inbox = .empty }
+    return result
+  }
+
+  /// Where the other side of the call may be, of all its programs.
+  var remoteAddresses: [SocketAddress] {
+    path.remoteCandidates.map(\.address)
+      + path.programs.branches.flatMap { $0.candidates.map(\.address) }
   }
 }
 

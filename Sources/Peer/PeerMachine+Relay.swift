@@ -101,10 +101,7 @@ extension PeerMachine {
     guard relay != nil else { return }
     // The rendezvous first: without it there is no call.
     var addresses = rendezvous.detour.isNeeded(now: now) ? [rendezvous.address] : []
-    for link in links where ledger.isOpen(link.callID) {
-      addresses += link.path.remoteCandidates.map(\.address)
-      for branch in link.path.programs.branches { addresses += branch.candidates.map(\.address) }
-    }
+    for link in links where ledger.isOpen(link.callID) { addresses += link.remoteAddresses }
     relay?.setPeers(addresses, now: now)
   }
 }

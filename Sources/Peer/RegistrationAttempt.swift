@@ -191,9 +191,8 @@ struct RegistrationAttempt: ~Copyable {
     case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: break
     }
     // Nothing more is said: a session that is never confirmed is shown to nobody.
-    guard payload.isForAudience || !request.abilities.contains(.audience) else {
-      return .refused(.withoutAudience)
-    }
+    let isTold = payload.isForAudience || !request.abilities.contains(.audience)
+    guard isTold else { return .refused(.withoutAudience) }
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(
       keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,

@@ -176,7 +176,7 @@ extension ChannelWorld.End {
   }
 
   func uid(in channel: ChannelIdentity) -> UInt32 {
-    client.ownPlace(in: channel.id)?.uid ?? 0
+    client.members(of: channel.id).first { $0.id == program.id }?.uid ?? 0
   }
 }
 

@@ -73,7 +73,9 @@ import Wire
     let open = try #require(ChannelName("tea"))
     #expect(!open.needsToken && open.description == "tea" && open.audience.utf8.count == 52)
     #expect(ChannelName("tea@k4.public.x") == nil)
-    let key = "k4.public.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    let none = "k4.public." + String(repeating: "A", count: 43)
+    #expect(ChannelName("tea@" + none) == nil, "its channel would be that without a key")
+    let key = "k4.public.AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
     let keyed = try #require(ChannelName("tea@" + key))
     #expect(
       keyed.needsToken && keyed.audience != open.audience && keyed.description == "tea@" + key)

@@ -77,6 +77,8 @@ struct AudienceTests {
     // Back with a newer card that has nothing new but its serial.
     bob.renewCard(unixSeconds: Server.unixSeconds + 3600)
     server.run(.seconds(60))
+    // They have said nothing for a minute.
+    for client in [alice, mallory] { server.join(client) }
     joinBob()
     #expect(bob.isRegistered && status(alice) == .online)
     #expect([ask(mallory, .id(bob.id)), ask(mallory, .name(name))] == absent)

@@ -14,7 +14,7 @@ import Testing
     "document",
     "freshKeyCount", "frozenFraction", "handleJoin", "hasOpenPackets",
     "hasQueued", "headerRoom", "isOneWay", "isPlayingMusic", "keyInUse", "localConnectionIDs",
-    "longestDistance", "mac2Range", "memberCount", "messageByteLimit", "newestGeneration",
+    "longestDistance", "mac2Range", "messageByteLimit", "newestGeneration",
     "packetsInFlight", "pathCount", "pollMessage", "presences", "psnr", "realTimeLimit",
     "remoteConnectionID", "ssim", "startPublishing", "stopPublishing", "stretchedFraction",
     "turnCount",

@@ -148,11 +148,6 @@ package struct ChannelClient: Sendable {
     place(of: channel).map { memberships[$0].state }
   }
 
-  /// The own uid and role; uid 0 before `joined`.
-  package func ownPlace(in channel: Bytes32) -> (uid: UInt32, role: MemberRole)? {
-    place(of: channel).map { (memberships[$0].uid, memberships[$0].role) }
-  }
-
   /// What is the matter with the token that a member has shown, by our own check and clock; `nil`
   /// if nothing is. A stay that is over proves nothing.
   package func fault(

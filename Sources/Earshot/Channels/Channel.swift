@@ -30,7 +30,7 @@ public struct Channel: Sendable {
   ///
   /// - Throws: When it is no token at all.
   public func renewToken(_ token: String) async throws(EarshotError) {
-    try Endpoint.check(token: token)
+    try EarshotError.check(token: token)
     try await Self.change(endpoint) { client, _ throws(ChannelRefusal) in
       try client.renewToken(Array(token.utf8), in: name.identity.id)
     }
@@ -56,6 +56,19 @@ public struct Channel: Sendable {
     endpoint.driver.readMachine { $0.channels.members(of: name.identity.id) }.map {
       ChannelUser(uid: $0.uid, id: $0.id, role: ChannelRole($0.role))
     }
+  }
+
+  static func join(
+    _ endpoint: isolated Endpoint, _ name: ChannelName, _ role: ChannelRole, uid: UInt32,
+    token: String?
+  ) throws(EarshotError) -> Channel {
+    if let token { try EarshotError.check(token: token) }
+    try change(endpoint) { client, now throws(ChannelRefusal) in
+      try client.join(
+        name.identity, as: role.wire, uid: uid, token: token.map { Array($0.utf8) } ?? [],
+        now: now)
+    }
+    return Channel(name: name, endpoint: endpoint)
   }
 
   private static func leave(_ endpoint: isolated Endpoint, _ name: ChannelName) {
@@ -98,13 +111,7 @@ extension Endpoint {
   public func join(
     _ name: ChannelName, as role: ChannelRole, uid: UInt32 = 0, token: String? = nil
   ) throws(EarshotError) -> Channel {
-    if let token { try Self.check(token: token) }
-    try Channel.change(self) { client, now throws(ChannelRefusal) in
-      try client.join(
-        name.identity, as: role.wire, uid: uid, token: token.map { Array($0.utf8) } ?? [],
-        now: now)
-    }
-    return Channel(name: name, endpoint: self)
+    try Channel.join(self, name, role, uid: uid, token: token)
   }
 }
 

@@ -212,7 +212,7 @@ extension RendezvousMachine {
       return refuse(id, .notAllowed, .notAllowed, from: source, now: now)
     }
     // Last of what costs: one signature, of whoever may register as far as all else goes.
-    let token = rule(on: payload.token, of: id, now: now)
+    let token = settings.rule(on: payload.token, of: id, now: now)
     switch token {
     case .notRequired: break
     case .granted(let grant): ruling.grant = grant
@@ -295,7 +295,7 @@ extension RendezvousMachine {
       serverTime: settings.unixMilliseconds(now), boot: settings.bootCounter,
       life: UInt32(clamping: limits.sessionLife.milliseconds / 1000),
       period: UInt16(clamping: limits.period.milliseconds / 1000),
-      resetToken: resetToken(boot: settings.bootCounter, local), status: ruling.status,
+      resetToken: settings.resetToken(boot: settings.bootCounter, local), status: ruling.status,
       knownSerial: ruling.knownSerial, tokenFault: ruling.tokenFault,
       tokenLife: ruling.grant?.wireLife ?? 0,
       isForAudience: payload.abilities.contains(.audience) && !ruling.status.isRefusal)

@@ -9,9 +9,9 @@ extension RendezvousMachine {
   package func presences(of id: PeerID, now: Instant) -> [PresenceRecord] {
     registry.all(of: id).map { slot in
       let left =
-        UInt64(silenceSeconds)
+        UInt64(limits.silenceSeconds)
         &- min(
-          UInt64(silenceSeconds), UInt64(registry[slot].silence(now: now)))
+          UInt64(limits.silenceSeconds), UInt64(registry[slot].silence(now: now)))
       return PresenceRecord(
         identity: id, presence: registry[slot].presence, node: settings.identity.id.word0,
         expiryMilliseconds: settings.unixMilliseconds(now) &+ left &* 1000,

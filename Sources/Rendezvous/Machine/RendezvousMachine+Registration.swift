@@ -126,12 +126,6 @@ extension RendezvousMachine {
     remove(slot, .silent)
   }
 
-  var confirmationSeconds: UInt16 { UInt16(clamping: limits.confirmation.milliseconds / 1000) }
-  var silenceSeconds: UInt16 {
-    UInt16(clamping: limits.period.milliseconds / 1000 * Int64(limits.silentPeriods))
-  }
-  var keyLifeSeconds: UInt16 { UInt16(clamping: limits.keyLife.milliseconds / 1000) }
-
   // MARK: - Outside sessions
 
   mutating func answerCardRequest(_ bytes: Span<UInt8>, from source: SocketAddress, now: Instant) {
@@ -153,32 +147,17 @@ extension RendezvousMachine {
   mutating func answerUnknown(
     _ connection: ConnectionID, byteCount: Int, from source: SocketAddress, now: Instant
   ) {
-    guard byteCount > ResetPacket.byteCount, let boot = formerBoot(of: connection) else { return }
+    guard byteCount > ResetPacket.byteCount,
+      let boot = settings.formerBoot(of: connection)
+    else { return }
     guard limiter.takeReset(to: source, now: now) else { return }
     var answer: [UInt8] = []
     ResetPacket(
-      answered: connection, token: resetToken(boot: boot, connection),
+      answered: connection, token: settings.resetToken(boot: boot, connection),
       padding: Bytes16(random: &random)
     ).write(to: &answer)
     counters.resetsSent &+= 1
     queue(answer, to: source)
-  }
-
-  /// The latest boot before this one whose connection IDs begin as this one does.
-  private func formerBoot(of connection: ConnectionID) -> UInt64? {
-    let present = settings.bootCounter
-    let distance = (present &- UInt64(connection.rawValue >> 28)) & 15
-    guard distance != 0, distance < present else { return nil }
-    return present - distance
-  }
-
-  func resetToken(boot: UInt64, _ connection: ConnectionID) -> Bytes16 {
-    var message: [UInt8] = []
-    message.append(littleEndian: boot)
-    connection.write(to: &message)
-    var hash = BLAKE2b(byteCount: 16, key: settings.resetKey.span)
-    hash.update(message.span)
-    return hash.finalize16()
   }
 
   /// Answers the datagram under way.
@@ -198,5 +177,32 @@ extension RegistrationStatus {
     case .taken: self = .nameTaken
     case .tooMany: self = .noMoreNames
     }
+  }
+}
+
+extension ServerLimits {
+  var confirmationSeconds: UInt16 { UInt16(clamping: confirmation.milliseconds / 1000) }
+  var silenceSeconds: UInt16 {
+    UInt16(clamping: period.milliseconds / 1000 * Int64(silentPeriods))
+  }
+  var keyLifeSeconds: UInt16 { UInt16(clamping: keyLife.milliseconds / 1000) }
+}
+
+/// RESET (docs/protocol/session.md §8).
+extension ServerSettings {
+  /// The latest boot before this one whose connection IDs begin as this one does.
+  func formerBoot(of connection: ConnectionID) -> UInt64? {
+    let distance = (bootCounter &- UInt64(connection.rawValue >> 28)) & 15
+    guard distance != 0, distance < bootCounter else { return nil }
+    return bootCounter - distance
+  }
+
+  func resetToken(boot: UInt64, _ connection: ConnectionID) -> Bytes16 {
+    var message: [UInt8] = []
+    message.append(littleEndian: boot)
+    connection.write(to: &message)
+    var hash = BLAKE2b(byteCount: 16, key: resetKey.span)
+    hash.update(message.span)
+    return hash.finalize16()
   }
 }

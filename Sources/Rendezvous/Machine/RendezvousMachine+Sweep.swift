@@ -53,7 +53,8 @@ extension RendezvousMachine {
       sweepClock.slot += 1
       if registry.isUsed(slot), registry[slot].isConfirmed { look(at: slot, now: now) }
     }
-    while let slot = unconfirmed.oldest, registry[slot].age(now: now) >= confirmationSeconds {
+    while let slot = unconfirmed.oldest, registry[slot].age(now: now) >= limits.confirmationSeconds
+    {
       forgetUnconfirmed(slot)
     }
     noteLoad(now: now)
@@ -63,9 +64,9 @@ extension RendezvousMachine {
   }
 
   private mutating func look(at slot: UInt32, now: Instant) {
-    if registry[slot].silence(now: now) > silenceSeconds {
+    if registry[slot].silence(now: now) > limits.silenceSeconds {
       remove(slot, .silent)
-    } else if registry[slot].age(now: now) >= keyLifeSeconds {
+    } else if registry[slot].age(now: now) >= limits.keyLifeSeconds {
       close(slot, .keyLifeEnded, .expired, now: now)
     }
   }

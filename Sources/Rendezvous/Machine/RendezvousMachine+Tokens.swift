@@ -5,32 +5,6 @@ import Wire
 /// Access tokens (docs/protocol/rendezvous.md §5): who may register only shows that somebody who
 /// holds the key has signed for it, and for how long.
 extension RendezvousMachine {
-  /// What the token of a registration comes to.
-  enum TokenRuling {
-    case notRequired
-    case granted(TokenGrant)
-    /// - Parameter fault: `nil` = none came.
-    case refused(TokenFault?)
-
-    /// Whether the token lets its holder register by that name.
-    func allows(_ name: PeerName) -> Bool {
-      guard case .granted(let grant) = self, let only = grant.name else { return true }
-      return only == name.description
-    }
-  }
-
-  /// Judges by this server's clock; whoever asks has proven to be `id`.
-  func rule(on token: [UInt8]?, of id: PeerID, now: Instant) -> TokenRuling {
-    guard let rule = settings.tokenRule else { return .notRequired }
-    guard let token else { return .refused(nil) }
-    do throws(TokenFault) {
-      return .granted(
-        try rule.check(token, of: id, unixMilliseconds: settings.unixMilliseconds(now)))
-    } catch {
-      return .refused(error)
-    }
-  }
-
   /// A newer token for a registration that stands. One that is not accepted changes nothing: the
   /// one before holds until its end.
   mutating func renew(_ renewal: TokenRenewal, of slot: UInt32, now: Instant) {
@@ -39,7 +13,7 @@ extension RendezvousMachine {
       && limiter.takeLookUp(of: registry[slot].address, now: now)
     var result = TokenResult.tooMany
     if isAllowed {
-      let ruling = rule(on: renewal.token, of: registry[slot].id, now: now)
+      let ruling = settings.rule(on: renewal.token, of: registry[slot].id, now: now)
       let allowsName = registry.name(of: slot).map { ruling.allows($0) } ?? true
       switch ruling {
       case .notRequired: result = .accepted(milliseconds: 0)
@@ -63,6 +37,33 @@ extension RendezvousMachine {
       } else {
         forgetUnconfirmed(slot)
       }
+    }
+  }
+}
+
+/// What the token of a registration comes to.
+enum TokenRuling {
+  case notRequired
+  case granted(TokenGrant)
+  /// - Parameter fault: `nil` = none came.
+  case refused(TokenFault?)
+
+  /// Whether the token lets its holder register by that name.
+  func allows(_ name: PeerName) -> Bool {
+    guard case .granted(let grant) = self, let only = grant.name else { return true }
+    return only == name.description
+  }
+}
+
+extension ServerSettings {
+  /// Judges by this server's clock; whoever asks has proven to be `id`.
+  func rule(on token: [UInt8]?, of id: PeerID, now: Instant) -> TokenRuling {
+    guard let rule = tokenRule else { return .notRequired }
+    guard let token else { return .refused(nil) }
+    do throws(TokenFault) {
+      return .granted(try rule.check(token, of: id, unixMilliseconds: unixMilliseconds(now)))
+    } catch {
+      return .refused(error)
     }
   }
 }
