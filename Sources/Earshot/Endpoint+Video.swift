@@ -58,7 +58,7 @@ extension Endpoint {
     var hasSent = false
     driver.withMachine { machine, now in
       let tap = tap(callID, machine)
-      while case .outgoing(let frame, let mediaTime)? = Self.pop(from: video, into: &bytes) {
+      while case .outgoing(let frame, let mediaTime)? = video.pop(into: &bytes) {
         // Sending takes the bytes.
         let kept = tap == nil ? [] : bytes
         let number = machine.sendVideo(
@@ -75,10 +75,6 @@ extension Endpoint {
     if hasSent, record.streams.awaitsVideoFrame {
       publish(record.streams.handleVideoSent(now: SystemClock.now), of: callID)
     }
-  }
-
-  private static func pop(from video: CallVideo, into bytes: inout [UInt8]) -> HandedFrame? {
-    video.rings.outbox.withLock { $0.pop(into: &bytes) }
   }
 
   // MARK: - In
@@ -98,7 +94,7 @@ extension Endpoint {
       {
         guard isWanted else { continue }
         tap?.show(frame, bytes)
-        Self.push(frame, &bytes, to: video)
+        video.push(frame, &bytes)
         count += 1
       }
       tap?.showRequests(callID, record, &machine)
@@ -107,13 +103,6 @@ extension Endpoint {
     guard count > 0 else { return }
     video.signalArrival()
     changeRemoteVideo(callID, record) { $0.handleArrival() }
-  }
-
-  private static func push(
-    _ frame: AssembledFrame, _ bytes: inout [UInt8], to video: CallVideo
-  ) {
-    // There is room, and nobody else puts anything there.
-    _ = video.rings.inbox.withLock { $0.push(.incoming(frame), &bytes) }
   }
 
   // MARK: - What is told
@@ -218,5 +207,16 @@ extension FallbackChange {
     self.init(
       direction, isAudioOnly: change.mode == .audioOnly, reason: reason,
       estimateBps: change.estimate, neededBps: change.needed, loss: change.loss, atMs: atMs)
+  }
+}
+
+extension CallVideo {
+  func pop(into bytes: inout [UInt8]) -> HandedFrame? {
+    rings.outbox.withLock { $0.pop(into: &bytes) }
+  }
+
+  func push(_ frame: AssembledFrame, _ bytes: inout [UInt8]) {
+    // There is room, and nobody else puts anything there.
+    _ = rings.inbox.withLock { $0.push(.incoming(frame), &bytes) }
   }
 }

@@ -5,13 +5,6 @@ import Wire
 /// What a program that does not answer calls does with an invitation all the same
 /// (docs/protocol/rendezvous.md §2).
 extension PeerMachine {
-  /// Whether this program has called somebody, or answered.
-  enum FirstCall {
-    /// - Parameter since: when it had registered.
-    case awaited(since: Instant?)
-    case made
-  }
-
   mutating func handleRegistered(now: Instant) {
     if case .awaited(nil) = firstCall { firstCall = .awaited(since: now) }
   }
@@ -53,4 +46,11 @@ extension PeerMachine {
       }
     }
   }
+}
+
+/// Whether a program has called somebody, or answered.
+enum FirstCall {
+  /// - Parameter since: when it had registered.
+  case awaited(since: Instant?)
+  case made
 }

@@ -15,7 +15,7 @@ struct JoinCommandTests {
     ) { _ in nil }
   }
 
-  private static let key = "k4.public.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+  private static let key = "k4.public.AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
   @Test func `options are read`() throws {
     let join = try command("tea --role audience --save a.wav --uid 7 --duration 3 --mesh")

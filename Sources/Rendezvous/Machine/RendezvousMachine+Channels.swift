@@ -36,14 +36,11 @@ extension RendezvousMachine {
     while let (program, notice) = channels.directory.pollNotice() {
       let bytes = RendezvousMessage.channelNotice(notice).bytes
       guard let slot = registry.find(program.id, program.presence),
-        send(bytes, to: slot, life: Self.noticeLife, now: now) != nil
+        send(bytes, to: slot, life: AnswerLimits.life, now: now) != nil
       else {
         channels.directory.handleLoss(of: notice, to: program)
         continue
       }
     }
   }
-
-  /// As long as an answer's: who does not take it for so long asks anew when it is back.
-  private static var noticeLife: Duration { .seconds(8) }
 }

@@ -12,7 +12,7 @@ extension RendezvousMachine {
   ) -> Bool {
     let slot = packet.slot
     let isPlain = request.presence == .every && request.source == .usual
-    let drawn = Int(request.payloadByteCount) + (isPlain ? 0 : Self.noticeByteCount)
+    let drawn = Int(request.payloadByteCount) + (isPlain ? 0 : AnswerLimits.noticeByteCount)
     guard packet.isProven, packet.echoByteCount >= drawn else {
       counters.echoesRefused &+= 1
       return true
@@ -22,7 +22,7 @@ extension RendezvousMachine {
     if status == .sent { counters.echoes &+= 1 } else { counters.echoesRefused &+= 1 }
     if status != .sent || !isPlain {
       let notice = EchoFrame(token: request.token, status: status)
-      send(notice, Self.noticeByteCount, to: slot, on: registry[slot].path)
+      send(notice, AnswerLimits.noticeByteCount, to: slot, on: registry[slot].path)
     }
     return true
   }
@@ -67,7 +67,4 @@ extension RendezvousMachine {
     guard !bytes.isEmpty else { return }
     if !answers.append(Answer(bytes: bytes, path: path)) { counters.answersDropped &+= 1 }
   }
-
-  /// An ECHO that only tells: header, frame, tag.
-  static var noticeByteCount: Int { SealedPacket.minimumByteCount + EchoFrame.byteCount }
 }

@@ -113,12 +113,6 @@ extension RendezvousMachine {
 
   // MARK: - Moving
 
-  /// Header, tag, and a PATH_CHALLENGE; and the same with a PATH_RESPONSE.
-  static var challengeByteCount: Int { 25 + PathChallengeFrame.byteCount }
-  static var responseByteCount: Int { 25 + PathResponseFrame.byteCount }
-  /// The same with a PONG.
-  static var tellingChallengeByteCount: Int { challengeByteCount + PongFrame.byteCount }
-
   /// A packet that opened came from another address than the proven one: challenge it, once for
   /// each packet from there and not more often than every 100 ms.
   mutating func noteMove(of slot: UInt32, to source: SocketAddress, now: Instant) {
@@ -139,7 +133,7 @@ extension RendezvousMachine {
   /// PONG goes with the challenge, so that a client that has moved knows its new address within one
   /// round trip; never in more bytes than PING had, because nothing is proven there.
   mutating func answerWhereAsked(_ pong: PongFrame, of packet: InboundPacket, now: Instant) {
-    guard packet.byteCount >= Self.tellingChallengeByteCount else { return }
+    guard packet.byteCount >= AnswerLimits.tellingChallengeByteCount else { return }
     withExchange(of: packet.slot, now: now) { exchange in
       guard let move = exchange.move, move.path.remote == packet.source, move.isChallengeDue
       else { return }

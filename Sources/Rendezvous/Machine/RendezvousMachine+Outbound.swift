@@ -128,7 +128,7 @@ extension RendezvousMachine {
       let path = registry[slot].path
       for round in 0..<Farewells.roundCount {
         var bytes: [UInt8] = []
-        bytes.append(addingCapacity: Self.closeByteCount) { packet in
+        bytes.append(addingCapacity: AnswerLimits.closeByteCount) { packet in
           _ = writeClose(code, to: slot, into: &packet)
         }
         guard !bytes.isEmpty else { break }
@@ -147,11 +147,6 @@ extension RendezvousMachine {
     let text: [UInt8] = []
     CloseFrame(code: code).write(text.span, to: &packet)
     return seal(&packet, for: slot) != nil
-  }
-
-  /// Header, an empty CLOSE, tag.
-  private static var closeByteCount: Int {
-    SealedPacket.minimumByteCount + CloseFrame.headerByteCount
   }
 
   /// The next client's CLOSE while the server is going away.

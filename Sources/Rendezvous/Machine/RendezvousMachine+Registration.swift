@@ -59,11 +59,8 @@ extension RendezvousMachine {
     guard registry[slot].flags.contains(.wantsRelays), let relays = settings.relays else { return }
     let offer = relays.offer(unixSeconds: settings.unixSeconds(now), random: &random)
     counters.relayOffers &+= 1
-    _ = send(RendezvousMessage.relays(offer).bytes, to: slot, life: Self.offerLife, now: now)
+    _ = send(RendezvousMessage.relays(offer).bytes, to: slot, life: AnswerLimits.life, now: now)
   }
-
-  /// As long as an answer's: a client that stays silent has no exchange for longer.
-  private static var offerLife: Duration { .seconds(8) }
 
   /// Writes down what a registration asked for; its true status.
   private mutating func write(
@@ -183,7 +180,7 @@ extension RegistrationStatus {
 extension ServerLimits {
   var confirmationSeconds: UInt16 { UInt16(clamping: confirmation.milliseconds / 1000) }
   var silenceSeconds: UInt16 {
-    UInt16(clamping: period.milliseconds / 1000 * Int64(silentPeriods))
+    UInt16(clamping: period.milliseconds / 1000 * Int64(self.silentPeriods))
   }
   var keyLifeSeconds: UInt16 { UInt16(clamping: keyLife.milliseconds / 1000) }
 }

@@ -15,7 +15,7 @@ extension RendezvousMachine {
       : LookUpResult(request: lookUp.request, status: .tooManyRequests)
     if result.status == .tooManyRequests { counters.lookUpsRefused &+= 1 }
     _ = send(
-      RendezvousMessage.lookUpResult(result).bytes, to: slot, life: Self.answerLife, now: now)
+      RendezvousMessage.lookUpResult(result).bytes, to: slot, life: AnswerLimits.life, now: now)
   }
 
   /// A store that fails makes every answer "too many requests": try again later.
@@ -54,7 +54,7 @@ extension RendezvousMachine {
     }
     let result = RendezvousMessage.forwardResult(
       ForwardResult(id: id, status: status, count: count))
-    _ = send(result.bytes, to: slot, life: Self.answerLife, now: now)
+    _ = send(result.bytes, to: slot, life: AnswerLimits.life, now: now)
   }
 
   /// What became of it, and how many programs of the callee it goes to.
@@ -119,7 +119,4 @@ extension RendezvousMachine {
     return open.count(where: { $0.network != nil }) < limits.openForwardsPerCallee
       && open.count(where: { $0.network == network }) < limits.openForwardsPerNetwork
   }
-
-  /// How long an answer is repeated: as long as anybody waits for one (docs/protocol/frames.md §3).
-  private static var answerLife: Duration { .seconds(8) }
 }
