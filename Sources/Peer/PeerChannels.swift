@@ -67,8 +67,8 @@ package struct PeerChannels {
     }
   }
 
-  /// - Parameter unixMilliseconds: What our own clock shows, by which tokens are judged.
-  mutating func pollEvent(unixMilliseconds: UInt64) -> PeerEvent? {
+  /// - Parameter unixSeconds: What our own clock shows, by which tokens are judged.
+  mutating func pollEvent(unixSeconds: UInt64) -> PeerEvent? {
     guard let (channel, event) = client?.pollEvent() else { return nil }
     guard channel.key != nil else { return .channel(channel, event) }
     switch event {
@@ -81,7 +81,7 @@ package struct PeerChannels {
     case .proven(let uid, let joinNumber, let token):
       let fault = client?.fault(
         in: token, of: uid, joinNumber: joinNumber, in: channel,
-        unixMilliseconds: unixMilliseconds)
+        unixMilliseconds: unixSeconds * 1000)
       return .memberChecked(channel, uid: uid, fault)
     default: break
     }

@@ -6,14 +6,12 @@ extension PeerMachine {
   package mutating func withChannels(
     now: Instant, _ command: (inout ChannelClient) throws(ChannelRefusal) -> Void
   ) throws(ChannelRefusal) {
-    try channels.perform(
-      isConnected: rendezvous.isRegistered, random: &random, now: now, command)
+    try channels.perform(isConnected: rendezvous.isRegistered, random: &random, now: now, command)
     settle(now: now)
   }
 
   mutating func settleChannels(now: Instant) {
-    let wall = unixSeconds(now: now) * 1000
-    while hasRoomForWords, let event = channels.pollEvent(unixMilliseconds: wall) {
+    while hasRoomForWords, let event = channels.pollEvent(unixSeconds: unixSeconds(now: now)) {
       publish(event)
     }
     channels.sendRequests(by: &rendezvous, now: now)

@@ -254,8 +254,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     }
     if relay != nil {
       rendezvous.mayUseRelay = hasRelay
-      let needsRelay = rendezvous.detour.takeChange(now: now)
-      if hasActed || needsRelay { updateRelayPeers(now: now) }
+      if rendezvous.detour.takeChange(now: now) || hasActed { updateRelayPeers(now: now) }
     }
     if configuration.isForFamiliars, rendezvous.isRegistered {
       rendezvous.mail.tell(ledger.familiars, of: identity.id, on: rendezvous.association, now: now)

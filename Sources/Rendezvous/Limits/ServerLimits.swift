@@ -249,3 +249,11 @@ struct CompactRateMeter: BitwiseCopyable, Sendable {
     return true
   }
 }
+
+extension ServerLimits {
+  var confirmationSeconds: UInt16 { UInt16(clamping: confirmation.milliseconds / 1000) }
+  var silenceSeconds: UInt16 {
+    UInt16(clamping: period.milliseconds / 1000 * Int64(silentPeriods))
+  }
+  var keyLifeSeconds: UInt16 { UInt16(clamping: keyLife.milliseconds / 1000) }
+}

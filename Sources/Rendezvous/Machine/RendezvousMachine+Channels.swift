@@ -36,7 +36,7 @@ extension RendezvousMachine {
     while let (program, notice) = channels.directory.pollNotice() {
       let bytes = RendezvousMessage.channelNotice(notice).bytes
       guard let slot = registry.find(program.id, program.presence),
-        send(bytes, to: slot, life: AnswerLimits.life, now: now) != nil
+        send(bytes, to: slot, life: AnswerTerms.life, now: now) != nil
       else {
         channels.directory.handleLoss(of: notice, to: program)
         continue

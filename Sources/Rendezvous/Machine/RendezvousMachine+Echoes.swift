@@ -12,7 +12,7 @@ extension RendezvousMachine {
   ) -> Bool {
     let slot = packet.slot
     let isPlain = request.presence == .every && request.source == .usual
-    let drawn = Int(request.payloadByteCount) + (isPlain ? 0 : AnswerLimits.noticeByteCount)
+    let drawn = Int(request.payloadByteCount) + (isPlain ? 0 : AnswerTerms.notice)
     guard packet.isProven, packet.echoByteCount >= drawn else {
       counters.echoesRefused &+= 1
       return true
@@ -22,7 +22,7 @@ extension RendezvousMachine {
     if status == .sent { counters.echoes &+= 1 } else { counters.echoesRefused &+= 1 }
     if status != .sent || !isPlain {
       let notice = EchoFrame(token: request.token, status: status)
-      send(notice, AnswerLimits.noticeByteCount, to: slot, on: registry[slot].path)
+      send(notice, AnswerTerms.notice, to: slot, on: registry[slot].path)
     }
     return true
   }

@@ -133,7 +133,7 @@ extension RendezvousMachine {
   /// PONG goes with the challenge, so that a client that has moved knows its new address within one
   /// round trip; never in more bytes than PING had, because nothing is proven there.
   mutating func answerWhereAsked(_ pong: PongFrame, of packet: InboundPacket, now: Instant) {
-    guard packet.byteCount >= AnswerLimits.tellingChallengeByteCount else { return }
+    guard packet.byteCount >= AnswerTerms.tellingChallenge else { return }
     withExchange(of: packet.slot, now: now) { exchange in
       guard let move = exchange.move, move.path.remote == packet.source, move.isChallengeDue
       else { return }

@@ -36,7 +36,7 @@ extension RendezvousMachine {
       if isHighest { registry[slot].ownAddress = marks.local }
     }
     guard registry[slot].isConfirmed || confirm(slot, now: now) else { return }
-    if !isProven, isHighest, bytes.count >= AnswerLimits.challengeByteCount {
+    if !isProven, isHighest, bytes.count >= AnswerTerms.challenge {
       noteMove(of: slot, to: source, now: now)
     }
     var packet = InboundPacket(
@@ -123,9 +123,7 @@ extension RendezvousMachine {
       return handle(message, frames.bytes(at: range), of: slot, now: now)
     case .pathChallenge(let challenge):
       // An answer to an address that is not proven must not be longer than what asked for it.
-      guard packet.isProven || packet.byteCount >= AnswerLimits.responseByteCount else {
-        return true
-      }
+      guard packet.isProven || packet.byteCount >= AnswerTerms.response else { return true }
       answer(challenge, of: packet, in: &reply)
       return true
     case .pathResponse(let response):

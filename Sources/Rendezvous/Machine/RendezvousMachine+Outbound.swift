@@ -128,7 +128,7 @@ extension RendezvousMachine {
       let path = registry[slot].path
       for round in 0..<Farewells.roundCount {
         var bytes: [UInt8] = []
-        bytes.append(addingCapacity: AnswerLimits.closeByteCount) { packet in
+        bytes.append(addingCapacity: AnswerTerms.close) { packet in
           _ = writeClose(code, to: slot, into: &packet)
         }
         guard !bytes.isEmpty else { break }

@@ -59,7 +59,7 @@ extension RendezvousMachine {
     guard registry[slot].flags.contains(.wantsRelays), let relays = settings.relays else { return }
     let offer = relays.offer(unixSeconds: settings.unixSeconds(now), random: &random)
     counters.relayOffers &+= 1
-    _ = send(RendezvousMessage.relays(offer).bytes, to: slot, life: AnswerLimits.life, now: now)
+    _ = send(RendezvousMessage.relays(offer).bytes, to: slot, life: AnswerTerms.life, now: now)
   }
 
   /// Writes down what a registration asked for; its true status.
@@ -175,14 +175,6 @@ extension RegistrationStatus {
     case .tooMany: self = .noMoreNames
     }
   }
-}
-
-extension ServerLimits {
-  var confirmationSeconds: UInt16 { UInt16(clamping: confirmation.milliseconds / 1000) }
-  var silenceSeconds: UInt16 {
-    UInt16(clamping: period.milliseconds / 1000 * Int64(self.silentPeriods))
-  }
-  var keyLifeSeconds: UInt16 { UInt16(clamping: keyLife.milliseconds / 1000) }
 }
 
 /// RESET (docs/protocol/session.md §8).

@@ -15,7 +15,7 @@ extension RendezvousMachine {
       : LookUpResult(request: lookUp.request, status: .tooManyRequests)
     if result.status == .tooManyRequests { counters.lookUpsRefused &+= 1 }
     _ = send(
-      RendezvousMessage.lookUpResult(result).bytes, to: slot, life: AnswerLimits.life, now: now)
+      RendezvousMessage.lookUpResult(result).bytes, to: slot, life: AnswerTerms.life, now: now)
   }
 
   /// A store that fails makes every answer "too many requests": try again later.
@@ -54,7 +54,7 @@ extension RendezvousMachine {
     }
     let result = RendezvousMessage.forwardResult(
       ForwardResult(id: id, status: status, count: count))
-    _ = send(result.bytes, to: slot, life: AnswerLimits.life, now: now)
+    _ = send(result.bytes, to: slot, life: AnswerTerms.life, now: now)
   }
 
   /// What became of it, and how many programs of the callee it goes to.

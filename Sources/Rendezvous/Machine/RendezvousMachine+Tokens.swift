@@ -26,7 +26,7 @@ extension RendezvousMachine {
       }
     }
     _ = send(
-      RendezvousMessage.tokenResult(result).bytes, to: slot, life: AnswerLimits.life, now: now)
+      RendezvousMessage.tokenResult(result).bytes, to: slot, life: AnswerTerms.life, now: now)
   }
 
   /// Ends the registrations whose tokens have ended.

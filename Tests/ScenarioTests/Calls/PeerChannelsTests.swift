@@ -13,7 +13,7 @@ import Wire
     let now = Instant(nanoseconds: 1_000_000_000)
     let tea = try #require(ChannelIdentity("tea"))
     #expect(channels.nextDeadline == nil && channels.members(of: tea.id).isEmpty)
-    let nothing = channels.pollEvent(unixMilliseconds: 0)
+    let nothing = channels.pollEvent(unixSeconds: 0)
     #expect(nothing == nil)
     try channels.perform(isConnected: false, random: &random, now: now) {
       client throws(ChannelRefusal) in
@@ -21,13 +21,13 @@ import Wire
     }
     guard
       case .channel(tea, .stateChanged(.joining, .joining))? =
-        channels.pollEvent(unixMilliseconds: 0)
+        channels.pollEvent(unixSeconds: 0)
     else { return #expect(Bool(false), "joining is not told") }
     #expect(channels.nextDeadline != nil)
     channels.leaveAll(now: now)
     guard
       case .channel(tea, .stateChanged(.left, .left))? =
-        channels.pollEvent(unixMilliseconds: 0)
+        channels.pollEvent(unixSeconds: 0)
     else { return #expect(Bool(false), "leaving is not told") }
   }
 }
