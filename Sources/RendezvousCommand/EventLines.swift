@@ -43,7 +43,7 @@ struct EventLines {
       )
     case .refused(let id, let refusal, let source):
       return (
-        "refused", [("reason", .text(refusal.rawValue))],
+        "refused", [("reason", .text("\(refusal)"))],
         [("id", .text("\(id)")), ("address", .text("\(source)"))]
       )
     case .forwarded(let from, let to, let byteCount):

@@ -139,7 +139,7 @@ final class Server {
       log.write(.debug, "registered", "registered\(who): \(status)", now: now)
     case .refused(let id, let refusal, let source):
       let who = options.logsIdentities ? " \(id) from \(source)" : ""
-      log.write(.warning, "refused", "refused\(who): \(refusal.rawValue)", now: now)
+      log.write(.warning, "refused", "refused\(who): \(refusal)", now: now)
     case .left, .moved, .forwarded, .forwardRefused: break
     }
   }

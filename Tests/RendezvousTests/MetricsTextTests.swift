@@ -26,6 +26,10 @@ import Testing
     var counters = ServerCounters()
     var counts = ReasonCounts<InitiationDrop>()
     #expect(counts.total == 0 && counts.all.count == InitiationDrop.allCases.count)
+    // The raw values are the places.
+    #expect(InitiationDrop.allCases.map(\.rawValue) == Array(InitiationDrop.allCases.indices))
+    let refusals = ServerEvent.Refusal.allCases
+    #expect(refusals.map(\.rawValue) == Array(refusals.indices))
     counts.add(.wrongMAC)
     counts.add(.wrongMAC)
     counters.initiationsDropped = counts

@@ -16,9 +16,3 @@ struct ChannelService {
       host: address.key(.host, hash) ?? 1, network: address.key(.network, hash) ?? 1)
   }
 }
-
-/// When the clients are looked at, and whose turn it is.
-struct SweepClock {
-  var due: Instant?
-  var slot = 0
-}

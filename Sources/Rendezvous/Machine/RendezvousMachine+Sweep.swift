@@ -104,3 +104,9 @@ extension RendezvousMachine {
     publish(.storeFailed(failure))
   }
 }
+
+/// When the clients are looked at, and whose turn it is.
+struct SweepClock {
+  var due: Instant?
+  var slot = 0
+}

@@ -37,7 +37,7 @@ package enum ServerEvent: Equatable, Sendable {
     case goingAway
   }
 
-  package enum Refusal: String, Sendable, CaseIterable {
+  package enum Refusal: Int, Sendable, CaseIterable {
     case notAllowed
     /// Its card has a lower serial than one that is known.
     case superseded
