@@ -45,8 +45,15 @@ package struct SimulatedLink: Sendable {
   package private(set) var counters = Counters()
 
   private var random: RandomSource
-  /// Whether the line is in a time in which it loses much or all.
-  package private(set) var isInBurst = false
+  private var isInBurst = false
+  /// Whether the line is in a burst that loses all.
+  package var losesAll: Bool {
+    switch conditions.loss {
+    case .none, .random: false
+    case .bursts(let chain): isInBurst && chain.lossInBad >= 1
+    case .spells(let spells): isInBurst && spells.loss >= 1
+    }
+  }
   /// When the present spell of clear or lossy time is over.
   private var spellEnd: Instant?
   private var transmitterFree = Instant.zero

@@ -47,6 +47,13 @@ import Testing
     }
   }
 
+  /// 52004152: a burst took the audio of the last second before the cut. 52005057: bursts follow the
+  /// return of the line.
+  @Test(arguments: [52_004_152, 52_005_057] as [UInt64])
+  func `bursts of losses about a cut change nothing of what is said and heard`(seed: UInt64) {
+    #expect(sweep(.outage, seed...seed).outcomes["completed"] == 1)
+  }
+
   /// One way is cut for a minute on a line that loses everything in spells. Of what answers the
   /// first PING that gets through, the report is lost and PONG arrives.
   @Test func `a side that was not heard for a minute speaks at the first answer`() {

@@ -10,8 +10,8 @@ import Wire
 struct HearingRule {
   /// Since when the line of a call has carried both ways.
   var carriedSince: [CallID: Instant] = [:]
-  /// How much of the time since then, or since both were last heard, fell into bursts of losses:
-  /// the line carries nothing in them.
+  /// How much of the time since then, or since both were last heard, fell into bursts that lose
+  /// all: the line carries nothing in them.
   var burstTime: [CallID: Duration] = [:]
   /// Calls whose breach was reported.
   var reported: [CallID] = []
@@ -59,7 +59,7 @@ extension CallWorld {
       hearing.burstTime[call] = nil
       return
     }
-    if network.isInBurst(caller.host, callee.host) {
+    if network.losesAll(caller.host, callee.host) {
       hearing.burstTime[call, default: .zero] += HearingRule.interval
     }
     let since = hearing.carriedSince[call] ?? now

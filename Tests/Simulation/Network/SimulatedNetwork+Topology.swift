@@ -77,10 +77,10 @@ extension SimulatedNetwork {
       && !isBlocked(from: from, to: to)
   }
 
-  /// Whether what leaves or reaches one of both is in a burst of losses just now.
-  package func isInBurst(_ one: HostID, _ other: HostID) -> Bool {
+  /// Whether what leaves or reaches one of both is lost in a burst just now, all of it.
+  package func losesAll(_ one: HostID, _ other: HostID) -> Bool {
     [site(of: one), site(of: other)].contains { site in
-      sites[site.index].up.isInBurst || sites[site.index].down.isInBurst
+      sites[site.index].up.losesAll || sites[site.index].down.losesAll
     }
   }
 
