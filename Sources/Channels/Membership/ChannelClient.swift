@@ -159,7 +159,7 @@ package struct ChannelClient: Sendable {
     do throws(TokenFault) {
       let grant = try channel.rule(for: member.role)?.check(
         token, of: member.id, unixMilliseconds: unixMilliseconds)
-      return grant?.uid ?? uid == uid ? nil : .subject
+      return (grant?.uid ?? uid) == uid ? nil : .subject
     } catch {
       return error
     }
