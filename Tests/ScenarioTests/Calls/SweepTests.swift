@@ -47,8 +47,8 @@ import Testing
     }
   }
 
-  /// 52004152: a burst took the audio of the last second before the cut. 52005057: bursts follow the
-  /// return of the line.
+  /// 52004152: a burst took the audio of the last second before the cut. 52005057: bursts follow
+  /// the return of the line.
   @Test(arguments: [52_004_152, 52_005_057] as [UInt64])
   func `bursts of losses about a cut change nothing of what is said and heard`(seed: UInt64) {
     #expect(sweep(.outage, seed...seed).outcomes["completed"] == 1)
