@@ -77,6 +77,30 @@ struct LinesTests {
     #expect(String(decoding: text, as: UTF8.self).contains(#""count":19800"#))
   }
 
+  @Test func `who comes and goes in a channel without end fills no disk either`() throws {
+    let folder = try TemporaryFolder()
+    let file = try OutputFile(creating: folder.file("lines"))
+    let now = Instant(nanoseconds: 1_000_000_000)
+    let lines = JSONLines(to: [file], wallNanoseconds: { 0 }, now: { now })
+    let tea = try #require(ChannelName("tea"))
+    let id = PeerID(word0: 1, word1: 2, word2: 3, word3: 4)
+    let user = ChannelUser(uid: 9, id: id, role: .host)
+    for _ in 0..<1_000 {
+      for step in [
+        ChannelStep.userJoined(user, elapsed: .zero), .userOffline(uid: 9, .left),
+        .audienceJoined(user), .audienceLeft(uid: 9, .left),
+        .memberChecked(uid: 9, isGenuine: false),
+      ] {
+        EventLine.write(.channel(tea, step), to: lines)
+      }
+    }
+    EventLine.write(.channel(tea, .contactLost), to: lines)
+    let text = try ProcessSurroundings.contents(of: folder.file("lines"), limit: 1 << 20)
+    // The schema, what is admitted at once, and what is nobody's doing.
+    #expect(text.count { $0 == UInt8(ascii: "\n") } == 202)
+    #expect(String(decoding: text, as: UTF8.self).contains("channelContactLost"))
+  }
+
   @Test func `what was not measured is absent`() throws {
     let bare = CallReport(
       callID: Sample.id, outcome: .unreachable, reason: "Nobody is known as x.", role: .caller)
