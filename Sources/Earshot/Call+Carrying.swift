@@ -56,15 +56,17 @@ extension Call {
     }
   }
 
-  /// The events of one call, until it is over. A call that goes on under the other side's ID
-  /// (`CallProgress.replaced`) is followed.
+  /// The events of one call, from its beginning until it is over. A call that goes on under the
+  /// other side's ID (`CallProgress.replaced`) is followed.
   static func events(
     _ endpoint: isolated Endpoint, of id: CallID
   ) -> AsyncStream<EndpointEvent> {
     let first = CallID(endpoint.resolve(id))
     guard endpoint.calls[first.wire] != nil else { return AsyncStream { $0.finish() } }
     let source = endpoint.events()
+    let beginning = endpoint.readers.beginnings.events(of: first)
     return AsyncStream(bufferingPolicy: .bufferingNewest(1024)) { continuation in
+      for event in beginning { continuation.yield(event) }
       let reader = Task {
         var wanted = first
         for await event in source where event.callID == wanted {

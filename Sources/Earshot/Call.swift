@@ -42,8 +42,9 @@ public struct Call: Sendable, Identifiable {
     get async { await endpoint.state(of: id) }
   }
 
-  /// The events of this call alone, from now on; ends after `EndpointEvent.callEnded`, and at once
-  /// when there is no such call.
+  /// The events of this call alone: the first 64 that there were by now, without numbers and
+  /// messages, and all from now on. Ends after `EndpointEvent.callEnded`, and at once when there is
+  /// no such call.
   public func events() async -> AsyncStream<EndpointEvent> { await Self.events(endpoint, of: id) }
 
   /// The numbers since the beginning of the call; `nil` when there is no such call any more.

@@ -6,6 +6,7 @@ struct EventReaders {
   var tracesCommands = false
   /// Nothing happens any more.
   private(set) var hasEnded = false
+  private(set) var beginnings = CallBeginnings()
 
   /// - Returns: the reader's number, for `remove`.
   mutating func add(_ continuation: AsyncStream<EndpointEvent>.Continuation) -> Int {
@@ -18,7 +19,8 @@ struct EventReaders {
 
   /// In the order in which they came. Where too many wait, messages go first: what a peer says must
   /// not push out what becomes of a call, which then comes later than it was.
-  func tell(_ event: EndpointEvent) {
+  mutating func tell(_ event: EndpointEvent) {
+    beginnings.append(event)
     for number in continuations.keys.sorted() {
       var next: EndpointEvent? = event
       var left = Self.mostDropped

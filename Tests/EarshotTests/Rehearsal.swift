@@ -148,7 +148,7 @@ final class Heard: Sendable {
       [(isThere: @Sendable (Evidence) -> Bool, reader: CheckedContinuation<Void, Never>)] =
         []
   }
-  private let state = Mutex(State())
+  private let state = Guarded(State())
 
   var all: Evidence { state.withLock { $0.evidence } }
 

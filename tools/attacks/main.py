@@ -40,6 +40,7 @@ ATTACKS = [
     Attack("H3-ring", call_rows.endless_ring, True),
     Attack("H4-extension", word_rows.extensions, True),
     Attack("H4-reason", word_rows.reasons, True),
+    Attack("H4-endings", word_rows.endings, True),
     Attack("H5-names", server_rows.names, False),
     Attack("H5-sessions", server_rows.many_sessions, False),
     Attack("H5-ninth", server_rows.ninth_name, False),

@@ -11,32 +11,47 @@ from earshot_client import Client
 from field import Row
 
 CONTROL, WORDS = 2, 0x88  # call control, and an application's stream without order
-MEDIA_STATE = 3
+MEDIA_STATE, VIDEO_ROTATION, LOW_VIDEO, MUSIC = 3, 7, 8, 9
+KINDS = ("messages", "gaps", "halves", "states", "turns", "offers", "music")
 FACTOR = 3  # bytes to an unproven address, as a multiple of what asked for them (RFC 9000 §8.1)
 
 
 def _packets(call, kind):
     """Packets of as many short messages as fit, without end: (frames, messages so far)."""
-    sequence = 0 if kind == "messages" else call.link.sequences[CONTROL]
+    sequence = 0 if kind in ("messages", "gaps", "halves") else call.link.sequences[CONTROL]
     count = 0
     while True:
         data = b""
-        while len(data) < 1090:
+        while len(data) < (800 if kind == "halves" else 1090):
             if kind == "messages":
                 stream, body = WORDS + count % 20, b"x"
                 data += frames.fragment(stream, sequence + count // 20, 0, 1, body)
+            elif kind == "gaps":  # each third message alone
+                data += frames.fragment(WORDS + count % 20, count // 20 * 3, 0, 1, b"x")
+            elif kind == "halves":  # messages of which the end never comes
+                data += frames.fragment(WORDS + count % 20, count // 20, 0, 2, bytes(250))
             else:
-                body = bytes([MEDIA_STATE, count % 2])
-                data += frames.fragment(CONTROL, sequence + count, 0, 1, body)
+                data += frames.fragment(CONTROL, sequence + count, 0, 1, _said(kind, count))
             count += 1
         yield data, count
 
 
+def _said(kind, count):
+    """A message of call control: something that differs from what was said before."""
+    if kind == "turns":
+        return struct.pack("<BBI", VIDEO_ROTATION, count % 4, count & 0xFFFFFF)
+    if kind == "offers":
+        return struct.pack("<BHHBI", LOW_VIDEO, 160 + count % 64, 120, 15, 100000)
+    if kind == "music":
+        return bytes([MUSIC, count % 2])
+    return bytes([MEDIA_STATE, count * 37 % 256])
+
+
 def words(field, quick):
-    """N1: a peer in a call sends short messages, or mutes and unmutes, without end."""
+    """N1: a peer in a call writes, or changes its state, without end."""
     rows, path = [], field.programs.path("events")
     bob = _answers(field, "--accept", "--events", path)
-    for kind in ("messages", "states"):
+    for kind in KINDS:
         phone = _stranger(field, kind)
         call = phone.call(field.found(phone.client, "bob"))
         field.wait(lambda: call.state == "connected", 8)

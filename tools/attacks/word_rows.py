@@ -145,6 +145,55 @@ def extensions(field, quick):
     return rows
 
 
+def endings(field, quick):
+    """User data of CANCEL and HANGUP, at `answer` with and without --json."""
+    rows = []
+    for is_json in (True, False):
+        for kind in ("CANCEL", "HANGUP"):
+            label = f"{kind.lower()}-{'json' if is_json else 'text'}"
+            bob = field.programs.earshot(
+                "answer",
+                "--accept",
+                *(("--ring-for", "20") if kind == "CANCEL" else ()),
+                *("--calls", str(len(EXTENSIONS) + 1)),
+                *_files(field, label),
+                identity=label,
+                name=label,
+                json_lines=is_json,
+                bind=field.source(),
+            )
+            reached = 0
+            for text in EXTENSIONS.values():
+                reached += _end_with(field, label, kind, text.encode())
+            # What is good comes through: or the rest would prove nothing.
+            reached += _end_with(field, label, kind, b'{"said":"goodbye"}')
+            field.wait(lambda p=bob: p.exit_code is not None, 4)
+            if bob.exit_code is None:
+                bob.end()
+            found = Outputs(field, bob, label).look(is_json)
+            if is_json and b'"said":"goodbye"' not in bob.raw():
+                found["JSON"] = found.get("JSON", set()) | {"good user data is missing"}
+            how = "with --json" if is_json else "without --json"
+            what = f"{kind}, hostile user data: {len(EXTENSIONS)}, at answer {how}"
+            rows.append(_row(what, found, reached, len(EXTENSIONS) + 1))
+    return rows
+
+
+def _end_with(field, label, kind, data):
+    phone = _phone(field)
+    call = phone.call(field.found(phone.client, label))
+    awaited = "ringing" if kind == "CANCEL" else "connected"
+    if not field.wait(lambda: call.state == awaited, 5):
+        return False
+    field.loop.run(0.3)
+    if kind == "CANCEL":
+        call.cancel(user_data=data)
+    else:
+        call.hang_up(user_data=data)
+    field.loop.run(0.7)
+    return True
+
+
 def _phone(field):
     client = Client(field.loop, field.server, identity=Identity(""), bind=(field.source(), 0))
     client.register()

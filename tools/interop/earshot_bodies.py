@@ -38,6 +38,18 @@ def check_mac(key, direction, body):
     return body[:-16]
 
 
+def words(user_data):
+    """User data as a TLV."""
+    return wire.pack_tlvs(((wire.EXTENSION, user_data),))
+
+
+def sealed_words(key, associated, user_data):
+    """User data of CANCEL: nonce, length, sealed TLV."""
+    nonce = os.urandom(24)
+    sealed = seal_x(key, nonce, words(user_data), associated)
+    return nonce + struct.pack("<H", len(sealed)) + sealed
+
+
 class CallSecrets:
     """What follows from ck: keys of the ring."""
 

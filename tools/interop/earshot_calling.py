@@ -229,16 +229,21 @@ class Call:
         self.deliver(bodies.REJECT, body)
         self._end(reason, "own")
 
-    def cancel(self, reason=bodies.USER_CANCELLED):
+    def cancel(self, reason=bodies.USER_CANCELLED, user_data=None):
         """Caller: takes the invitation back."""
         self.deliveries.clear()
-        self._send_final(bodies.CANCEL, bytes([reason]) + self.program, self.secrets.mac_key)
+        content = bytes([reason]) + self.program
+        if user_data is not None:
+            head = bodies.head(bodies.CANCEL, self.id)
+            content += bodies.sealed_words(self.secrets.details, head, user_data)
+        self._send_final(bodies.CANCEL, content, self.secrets.mac_key)
         self._end(reason, "own")
 
-    def hang_up(self, reason=bodies.USER_HUNG_UP, text=b""):
-        """Ends a call that was accepted, on the path and by the rendezvous."""
+    def hang_up(self, reason=bodies.USER_HUNG_UP, text=b"", user_data=None):
+        """Ends a call that was accepted, on the path and by the rendezvous; user data on the path."""
         content = bytes([reason, len(text)]) + text
-        self.link.send(CONTROL, bytes([bodies.PATH_HANGUP]) + content, time.monotonic())
+        words = b"" if user_data is None else bodies.words(user_data)
+        self.link.send(CONTROL, bytes([bodies.PATH_HANGUP]) + content + words, time.monotonic())
         self._send_final(bodies.HANGUP, content, self.hangup_key)
         self._end(reason, "own")
 

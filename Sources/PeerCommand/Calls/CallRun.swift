@@ -189,7 +189,7 @@ package final class CallRun {
   private func showProgress(_ step: CallProgress) {
     let console = session.console
     marks.append(step, now: SystemClock.now)
-    if let words = VideoMessages.sentence(step) { console.say(words) }
+    if let words = VideoMessages.sentence(step) { console.sayOfOthers(words) }
     switch step {
     case .delivered:
       view.state = "ringing"
@@ -199,7 +199,7 @@ package final class CallRun {
       console.say("\(Wording.who(who.name, who.id, who.trust, who.nameTrust)) answered.")
     case .pathReady(let kind, let remote): console.log(.info, "path \(kind.rawValue) to \(remote)")
     case .pathChanged(let kind, let remote):
-      console.say("Media moved to another path: \(kind.rawValue), \(remote).")
+      console.sayOfOthers("Media moved to another path: \(kind.rawValue), \(remote).")
     case .shortCode(let letters): console.say("Short code, to compare by voice: \(letters)")
     case .interrupted: console.say("Nothing has been heard for 4 s.")
     case .connectionLost: console.say("Nothing has been heard for 10 s; it is still being tried.")
@@ -211,7 +211,7 @@ package final class CallRun {
       console.say("The call goes on after \(Wording.duration(absence)).")
     case .remoteAudioMuted(let isMuted):
       view.isRemoteMuted = isMuted
-      console.say("The other side \(isMuted ? "muted" : "unmuted") its audio.")
+      console.sayOfOthers("The other side \(isMuted ? "muted" : "unmuted") its audio.")
     case .replaced(let new):
       id = new
       console.say("Both called each other: one call goes on.")

@@ -58,7 +58,10 @@ package final class JoinRun {
   // MARK: - The channel
 
   private func handleStep(_ step: ChannelStep) async {
-    if let words = ChannelWords.sentence(step, in: channel.name) { session.console.say(words) }
+    if let words = ChannelWords.sentence(step, in: channel.name) {
+      let console = session.console
+      if step.isUpToOthers { console.sayOfOthers(words) } else { console.say(words) }
+    }
     switch step {
     case .joined(let uid, _):
       self.uid = uid
@@ -72,7 +75,7 @@ package final class JoinRun {
       if let call = links.remove(uid) { await session.endpoint.call(call).hangUp() }
     case .memberChecked(let uid, let isGenuine):
       links.check(uid, isGenuine: isGenuine)
-      if !isGenuine { session.console.log(.warning, "the token of \(uid) is not genuine") }
+      if !isGenuine { session.console.sayOfOthers("The token of \(uid) is not genuine.") }
     case .roleChanged(_, let new): role = new
     case .stateChanged(.failed, let reason):
       ending = reason

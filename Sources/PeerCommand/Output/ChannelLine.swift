@@ -3,19 +3,11 @@ package import Earshot
 /// The `event` lines of channels: every step by its name in lowerCamelCase, with its details.
 package enum ChannelLine {
   package static func write(_ channel: ChannelName, _ step: ChannelStep, to lines: JSONLines) {
-    if isUpToOthers(step), !lines.admitsPeersLine() { return }
+    if step.isUpToOthers, !lines.admitsPeersLine() { return }
     lines.write("event") { object in
       object.add("name", name(of: step))
       object.add("channel", channel.description)
       fill(&object, step)
-    }
-  }
-
-  /// Whether members can bring it about as often as they like: who comes and goes, and with what.
-  private static func isUpToOthers(_ step: ChannelStep) -> Bool {
-    switch step {
-    case .userJoined, .userOffline, .audienceJoined, .audienceLeft, .memberChecked: true
-    default: false
     }
   }
 

@@ -1,4 +1,4 @@
-internal import Primitives
+package import Primitives
 internal import Reactor
 
 /// What people read: lines, and on a terminal one region below them that is redrawn in place.
@@ -11,15 +11,19 @@ package final class Console {
   private let errors = OutputFile.standardError
   private var region: StatusRegion
   private let regionOutput: OutputFile?
+  private var allowance = PeersAllowance.sentences
+  private let now: () -> Instant
 
   /// - Parameters:
   ///   - isJSON: Standard output belongs to the JSON Lines.
   ///   - isQuiet: Only errors are said.
   ///   - isOutputTaken: Standard output is sound: what is said goes to standard error.
+  ///   - now: A clock, for the rate of what others cause.
   package init(
     isJSON: Bool, isQuiet: Bool, logLevel: OnlineOptions.LogLevel = .warning,
-    isOutputTaken: Bool = false
+    isOutputTaken: Bool = false, now: @escaping () -> Instant = { SystemClock.now }
   ) {
+    self.now = now
     out = isOutputTaken ? .standardError : .standardOutput
     isTalkative = !isJSON && !isQuiet
     self.isJSON = isJSON
@@ -48,6 +52,13 @@ package final class Console {
     hideRegion()
     write(Printable.lines(text) + "\n", to: out)
     drawRegion()
+  }
+
+  /// A line of what others can bring about without end: those too many are counted instead.
+  package func sayOfOthers(_ text: String) {
+    guard isTalkative, allowance.spend(now: now()) else { return }
+    if let count = allowance.takeLeftOut() { say("(\(count) more such lines.)") }
+    say(text)
   }
 
   /// What came of something that failed, on standard error; of a quiet program the short form. JSON

@@ -33,7 +33,7 @@ package enum EventLine {
       }
     case .callStateChanged(let id, let state, let reason): write(state, reason, id, to: lines)
     case .callProgress(let id, let step):
-      if !isUpToPeer(step) || lines.admitsPeersLine() { write(step, id, to: lines) }
+      if !step.isUpToPeer || lines.admitsPeersLine() { write(step, id, to: lines) }
     case .statistics(let id, let numbers): StatsLine.write(numbers, id, to: lines)
     case .audioQualityChanged(let id, let change): QualityLine.write(change, id, to: lines)
     // Nobody asks for them; a warning is made of an event that stands here already.
@@ -84,16 +84,6 @@ package enum EventLine {
     line(state.rawValue, id, to: lines) { object in
       object.add("state", state.rawValue)
       object.add("reason", reason.rawValue)
-    }
-  }
-
-  /// Whether a peer decides how often there is such a step.
-  private static func isUpToPeer(_ step: CallProgress) -> Bool {
-    switch step {
-    case .message, .remoteAudioMuted, .remoteVideoMuted, .remoteWantsVideo, .streamChanged,
-      .remoteVideoSizeChanged, .pathChanged:
-      true
-    default: false
     }
   }
 

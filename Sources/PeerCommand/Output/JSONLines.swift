@@ -12,7 +12,7 @@ package final class JSONLines {
   package private(set) var faults: [CommandFailure] = []
   private let wallNanoseconds: () -> UInt64
   private let now: () -> Instant
-  private var allowance = PeersAllowance()
+  private var allowance = PeersAllowance.lines
 
   /// - Parameters:
   ///   - wallNanoseconds: A clock, for `ts`.
@@ -62,33 +62,5 @@ package final class JSONLines {
       faults.append(CommandFailure(unwritten: output.name, error))
       return false
     }
-  }
-}
-
-/// How often a peer may cause a line: 200 at once, and then 50 a second. A person who mutes, turns
-/// pictures and writes stays far below it.
-struct PeersAllowance: Sendable {
-  private static let interval: UInt64 = 20_000_000
-  private static let burst: UInt64 = 200
-
-  /// When the allowance is whole again, in nanoseconds of the clock.
-  private var wholeAt: UInt64 = 0
-  private var leftOut = 0
-
-  /// Whether one more is allowed; it is counted either way.
-  mutating func spend(now: Instant) -> Bool {
-    let due = max(wholeAt, now.nanoseconds) + Self.interval
-    guard due <= now.nanoseconds + Self.burst * Self.interval else {
-      leftOut += 1
-      return false
-    }
-    wholeAt = due
-    return true
-  }
-
-  /// How many were left out since this was last asked; `nil` = none.
-  mutating func takeLeftOut() -> Int? {
-    defer { leftOut = 0 }
-    return leftOut > 0 ? leftOut : nil
   }
 }

@@ -21,6 +21,7 @@ package enum SummaryLine {
     object.add(
       "peer",
       EventLine.peer(report.peerName, report.peer, report.trust, report.nameTrust))
+    object.add("endingExtension", report.endingExtension.map(JSONValue.others))
     object.add("durationMs", report.durationMs)
     object.add("timeline", timeline(report.timeline))
     object.add("pathAttempt", report.pathAttempt.map(PathWords.json))

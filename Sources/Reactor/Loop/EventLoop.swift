@@ -34,11 +34,12 @@ internal import Synchronization
   package static let sourceLimit = 1024
   package static let timerLimit = 1024
 
-  let inbox = Mutex(Inbox())
+  let inbox = Guarded(Inbox())
   /// The mark of the thread that runs the loop, or that it is lent to; 0 when none does.
   let owner = Atomic<UInt>(0)
   /// Held by the loop but while it sleeps, and by the thread that it is lent to.
   private let isAwake = Mutex(())
+  private let key = LockKey.next()
   private let options: Options
   private let poll: FileDescriptor
   private let wakeUp: FileDescriptor
@@ -87,8 +88,8 @@ internal import Synchronization
       gotRealTime.store(true, ordering: .relaxed)
       budget = RealTimeBudget(now: SystemClock.now, used: earshot_thread_cpu_ns())
     }
-    while let count = sleep() { isAwake.withLock { _ in turn(count) } }
-    isAwake.withLock { _ in
+    while let count = sleep() { awake { turn(count) } }
+    awake {
       // The closures own what owns the loop; letting them go breaks the circles.
       sources.removeAll()
       timers.removeAll()
@@ -253,11 +254,20 @@ extension EventLoop.Token {
 // MARK: - One turn
 
 extension EventLoop {
+  /// Runs `body` with `isAwake` held, which ThreadSanitizer is told.
+  private func awake<Result>(_ body: () -> Result) -> Result {
+    isAwake.withLock { _ in
+      earshot_lock_taken(key)
+      defer { earshot_lock_left(key) }
+      return body()
+    }
+  }
+
   /// Waits for what is ready, and says how much; `nil` when the loop is to end.
   private func sleep() -> Int32? {
     let (hasJobs, isStopping) = inbox.withLock { (!$0.jobs.isEmpty, $0.isStopping) }
     if isStopping, !hasJobs { return nil }
-    let mayWait = isAwake.withLock { _ in armAlarm() } && !hasJobs && !isStopping
+    let mayWait = awake { armAlarm() } && !hasJobs && !isStopping
     return unsafe ready.withUnsafeMutableBufferPointer { buffer in
       unsafe earshot_poll_wait(
         poll.number, buffer.baseAddress, Int32(clamping: buffer.count),
@@ -290,6 +300,8 @@ extension EventLoop {
   /// - Returns: `false` where the loop is awake, or has ended: nothing was run.
   func lend(to token: Token) -> Bool {
     isAwake.withLockIfAvailable { _ in
+      earshot_lock_taken(key)
+      defer { earshot_lock_left(key) }
       guard owner.load(ordering: .relaxed) != 0,
         let source = Self.content(of: token, in: sources)
       else { return false }

@@ -1,7 +1,6 @@
 internal import CLinux
 internal import Glibc
 package import Primitives
-internal import Synchronization
 
 /// Turns `host:port` into addresses. Asking the system blocks, so it happens on a thread of its
 /// own, never on the loop and never in the pool of Swift's tasks.
@@ -28,9 +27,9 @@ package enum Resolver {
     patience: Duration,
     _ ask: @escaping @Sendable (Int32) throws(ReactorError) -> [SocketAddress]
   ) async throws(ReactorError) -> [SocketAddress] {
-    let answer = await withCheckedContinuation {
-      (continuation: CheckedContinuation<Answer, Never>) in
-      let first = FirstAnswer(continuation)
+    let first = FirstAnswer()
+    await withCheckedContinuation { continuation in
+      first.await(continuation)
       do throws(ReactorError) {
         // None of them is joined: each ends with its answer.
         _ = try startThread(named: "earshot-resolve") {
@@ -48,21 +47,30 @@ package enum Resolver {
         first.give(.failure(error))
       }
     }
-    return try answer.get()
+    return try first.answer.get()
   }
 
   typealias Answer = Result<[SocketAddress], ReactorError>
 
   /// The answer that came first.
   private final class FirstAnswer: Sendable {
-    private let waiting: Mutex<CheckedContinuation<Answer, Never>?>
+    private let state = Guarded(
+      (waiting: CheckedContinuation<Void, Never>?.none, answer: Answer.success([])))
 
-    init(_ continuation: CheckedContinuation<Answer, Never>) { waiting = Mutex(continuation) }
+    func await(_ continuation: CheckedContinuation<Void, Never>) {
+      state.withLock { $0.waiting = continuation }
+    }
 
-    var isTaken: Bool { waiting.withLock { $0 == nil } }
+    var isTaken: Bool { state.withLock { $0.waiting == nil } }
+    /// Of the one that came first.
+    var answer: Answer { state.withLock { $0.answer } }
 
     func give(_ answer: Answer) {
-      waiting.withLock { $0.take() }?.resume(returning: answer)
+      let waiting = state.withLock { state in
+        if state.waiting != nil { state.answer = answer }
+        return state.waiting.take()
+      }
+      waiting?.resume()
     }
   }
 
