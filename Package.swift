@@ -42,6 +42,8 @@ let package = Package(
   name: "earshot",
   products: [
     .library(name: "Earshot", targets: ["Earshot"]),
+    .library(name: "EarshotMedia", targets: ["EarshotMedia"]),
+    .library(name: "earshot-c", type: .dynamic, targets: ["EarshotC"]),
     .executable(name: "earshot", targets: ["PeerCommand"]),
     .executable(name: "earshot-rendezvous", targets: ["RendezvousCommand"]),
   ],
@@ -101,7 +103,11 @@ let package = Package(
         "Messaging", "Calling", "LastMile", "Relay", "Tokens", "PortMapping", "Peer", "Audio",
         "Video", "Reactor", "Routers", "Storage", "Channels",
       ]),
-    // 7: programs
+    // 7: what goes with it
+    layer("EarshotMedia", ["Earshot", "MediaFiles", "Reactor", "Primitives"]),
+    clang("CEarshot"),
+    // 8: programs, and the library for C
+    layer("EarshotC", ["Earshot", "EarshotMedia", "LastMile", "Reactor", "Primitives", "CEarshot"]),
     program(
       "PeerCommand",
       [
@@ -262,6 +268,8 @@ let package = Package(
         "PeerCommand", "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting",
         "Primitives", "Wire", "Tokens",
       ]),
+    tests("EarshotMediaTests", ["EarshotMedia", "Earshot"]),
+    tests("EarshotCTests", ["EarshotC", "CEarshot", "EarshotMedia", "Earshot"]),
     tests(
       "HouseTourTests",
       [

@@ -5,6 +5,9 @@ public struct Configuration: Sendable {
   /// The identity file; `nil` means `$XDG_CONFIG_HOME/earshot/identity`. Made on first use, mode
   /// 0600.
   public var identityFile: String?
+  /// The identity is made anew and, with whom it has met, lives in memory alone: no file is read or
+  /// written, and `identityFile` counts for nothing.
+  public var isEphemeral = false
   /// The name to be called by; `nil` for none.
   public var name: String?
   /// The access token to register with, where the rendezvous wants one; `Endpoint.renewToken`

@@ -3,17 +3,23 @@ package import Primitives
 
 /// The command lines that change the pins of one identity, and the errors that advise them.
 package struct ContactCommands: Equatable, Sendable {
-  /// ` --identity 'FILE'`; empty for the default file.
-  private let option: String
+  /// ` --identity 'FILE'`; empty for the default file, `nil` where there is no file.
+  private let option: String?
 
-  /// - Parameter identityFile: Where the identity is.
-  package init(identityFile path: String) {
+  /// - Parameter identityFile: Where the identity is; `nil` = in memory.
+  package init(identityFile path: String?) {
+    guard let path else {
+      option = nil
+      return
+    }
     let quoted = path.replacing("'", with: #"'\''"#)
     option = path == LocalIdentityFile.defaultPath ? "" : " --identity '\(quoted)'"
   }
 
   /// `earshot contacts forget bob`: a name, an ID, or the address of a rendezvous.
-  package func forget(_ target: String) -> String { "earshot contacts forget \(target)\(option)" }
+  package func forget(_ target: String) -> String {
+    option.map { "earshot contacts forget \(target)\($0)" } ?? "Open another endpoint."
+  }
 
   // MARK: - Errors
 

@@ -46,8 +46,9 @@ struct EndpointSetup: ~Copyable {
     guard let bind = SocketAddress(configuration.bind) else {
       throw .invalidAddress(configuration.bind)
     }
-    let path = try LocalIdentityFile.path(configuration.identityFile)
-    let identity = try LocalIdentityFile.open(path)
+    let path =
+      configuration.isEphemeral ? nil : try LocalIdentityFile.path(configuration.identityFile)
+    let identity = try path.map(LocalIdentityFile.open) ?? LocalIdentityFile.ephemeral()
     let known = KnownIdentities(besideIdentity: path)
     let resolved: [SocketAddress]
     if let address {

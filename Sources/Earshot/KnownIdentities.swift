@@ -15,9 +15,11 @@ final class KnownIdentities: Sendable {
   private let worker: PromptWorker?
 
   /// Reads the file: not on the event loop.
-  init(besideIdentity path: String) {
+  ///
+  /// - Parameter path: Where the identity is; `nil` keeps what is seen in memory alone.
+  init(besideIdentity path: String?) {
     commands = ContactCommands(identityFile: path)
-    let keeper = PinKeeper(PinFile(besideIdentity: path))
+    let keeper = PinKeeper(path.map(PinFile.init(besideIdentity:)))
     keeper.load()
     self.keeper = keeper
     do throws(ReactorError) {
@@ -152,9 +154,10 @@ private final class PinKeeper: Sendable {
   }
 
   let state = Guarded(State())
-  private let file: PinFile
+  /// `nil` where nothing is kept beyond memory.
+  private let file: PinFile?
 
-  init(_ file: PinFile) { self.file = file }
+  init(_ file: PinFile?) { self.file = file }
 
   /// `false` when nobody will look any more.
   func enlist(_ waiter: CheckedContinuation<Bool, Never>) -> Bool {
@@ -189,6 +192,7 @@ private final class PinKeeper: Sendable {
   }
 
   func load() {
+    guard let file else { return }
     // Before the contents: what comes between the two is read again.
     let stamp = file.stamp
     do throws(StorageError) {
@@ -210,7 +214,7 @@ private final class PinKeeper: Sendable {
 
   /// Reads the file if it is another than the one read last; whether it was.
   private func reload() -> Bool {
-    guard file.stamp != state.withLock({ $0.stamp }) else { return false }
+    guard let file, file.stamp != state.withLock({ $0.stamp }) else { return false }
     load()
     return true
   }
@@ -221,7 +225,7 @@ private final class PinKeeper: Sendable {
       defer { state.changes = [] }
       return state.changes
     }
-    guard !changes.isEmpty else { return }
+    guard let file, !changes.isEmpty else { return }
     do throws(StorageError) {
       let merged = try file.update { peers in
         for change in changes { Self.apply(change, to: &peers) }

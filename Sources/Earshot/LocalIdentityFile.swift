@@ -98,6 +98,13 @@ public enum LocalIdentityFile {
       advice: "Name the right file with --identity FILE.")
   }
 
+  /// An identity that no file has.
+  static func ephemeral() -> LocalIdentity {
+    var random = RandomSource.system
+    return LocalIdentity(
+      kind: .peer, unixSeconds: SystemClock.wallNanoseconds / 1_000_000_000, random: &random)
+  }
+
   static func open(_ path: String) throws(EarshotError) -> LocalIdentity {
     var random = RandomSource.system
     do throws(StorageError) {

@@ -22,7 +22,7 @@ import Testing
       "Sources/Storage/", "Sources/Routers/", "Sources/Earshot/Endpoint",
       "Sources/Earshot/LocalIdentityFile.swift",
       "Sources/Primitives/Bytes/OutputSpan+LittleEndian.swift",  // one copy, after a check of room
-      "Sources/PeerCommand/", "Sources/RendezvousCommand/",
+      "Sources/PeerCommand/", "Sources/RendezvousCommand/", "Sources/EarshotC/",
     ])
 
   @Test(arguments: traps.indices) func `no packet can stop the process`(rule: Int) {

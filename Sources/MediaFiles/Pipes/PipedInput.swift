@@ -71,6 +71,26 @@ package struct PipedInput: ~Copyable {
     if ahead > Self.aheadOfTime { isAhead = true }
   }
 
+  /// Appends whole frames that an application has.
+  ///
+  /// - Returns: samples that were taken; fewer where there is no room for more.
+  package mutating func append(_ samples: Span<Int16>, now: Instant) -> Int {
+    guard !hasEnded, partial.isEmpty else { return 0 }
+    let began = firstArrival ?? now
+    firstArrival = began
+    let channels = format.channels
+    let taken = min(samples.count / channels, capacity - count)
+    for frame in 0..<taken {
+      let place = (first + count) % capacity * channels
+      for channel in 0..<channels { frames[place + channel] = samples[frame * channels + channel] }
+      count += 1
+    }
+    receivedFrames += taken
+    let ahead = Double(receivedFrames) / Double(format.rateHz) - Self.seconds(began, now)
+    if ahead > Self.aheadOfTime { isAhead = true }
+    return taken * channels
+  }
+
   /// Nothing more comes.
   package mutating func end(fault: String? = nil) {
     hasEnded = true
