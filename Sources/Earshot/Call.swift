@@ -4,6 +4,11 @@ public struct Call: Sendable, Identifiable {
   public let id: CallID
   let endpoint: Endpoint
 
+  package init(id: CallID, endpoint: Endpoint) {
+    self.id = id
+    self.endpoint = endpoint
+  }
+
   /// Answers an incoming call: from here on this side can send.
   public func accept(_ options: CallOptions) async throws(EarshotError) {
     try await endpoint.accept(id, options)

@@ -212,7 +212,7 @@ public actor Endpoint {
   }
 
   /// The call of an event.
-  public nonisolated func call(_ id: CallID) -> Call { Call(id: id, endpoint: self) }
+  public func call(_ id: CallID) -> Call { Call(id: id, endpoint: self) }
 
   func hangUp(_ id: CallID, _ farewell: Farewell) {
     let callID = resolve(id)

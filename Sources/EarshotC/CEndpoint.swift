@@ -50,7 +50,7 @@ final class CEndpoint: Sendable {
       throw EarshotError(
         .callState, "There is no call \(number).", advice: "It may be over: EARSHOT_CALL_ENDED.")
     }
-    return endpoint.call(id)
+    return Call(id: id, endpoint: endpoint)
   }
 
   func sound(_ number: UInt64) -> Sound? { state.withLock { $0.sounds[number] } }
