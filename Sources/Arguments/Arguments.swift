@@ -29,13 +29,16 @@ package struct Arguments: Sendable {
   var words: [String] { rest }
 
   /// Whether help is asked for; everything else may then be nonsense.
-  package var wantsHelp: Bool { rest.contains("--help") || rest.contains("-h") }
+  package var wantsHelp: Bool { rest.contains("--help") || rest.contains("-h") || rest == ["?"] }
 
   /// The next word if it is not an option: the name of a subcommand, before anything is asked for.
   package mutating func command() -> String? {
     guard let first = rest.first, !first.hasPrefix("-") else { return nil }
     return rest.removeFirst()
   }
+
+  /// The first word that is one of `names`, where options stand before it.
+  package func laterCommand(of names: [String]) -> String? { rest.first { names.contains($0) } }
 
   // MARK: - Options
 

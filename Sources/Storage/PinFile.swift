@@ -69,7 +69,7 @@ package struct PinFile: Sendable {
 
   private static let title = "earshot known-peers 1"
 
-  private static func encode(_ peers: KnownPeers) -> [UInt8] {
+  static func encode(_ peers: KnownPeers) -> [UInt8] {
     let lines = peers.all.map { place, entry in
       let (kind, key) =
         switch place {

@@ -24,6 +24,7 @@ package struct CallCommand: Sendable {
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
     target = try arguments.positional("name, ID or card")
     try arguments.finish()
+    try OnlineOptions.checkID(target)
     let card = try OnlineOptions.card(target)
     targetName = card.map { $0.name ?? "\($0.id)" } ?? target
     online.adoptRendezvous(of: target, card)

@@ -4,7 +4,7 @@ enum JoinHelp {
     usage: earshot join CHANNEL [options]
 
     Joins a channel at the rendezvous and talks with all who are there, host to host, until q or
-    SIGINT. CHANNEL is a name, or NAME@k4.public.… where members need a token: the name with the
+    SIGINT. CHANNEL is a name, or NAME@k4.public... where members need a token: the name with the
     public key that earshot token new prints. Up to 9 members talk in a mesh.
 
       --role ROLE          host or audience; the audience only listens   (default: host)

@@ -31,7 +31,8 @@ package struct InspectCommand: Sendable {
     claims.writes(report, "--report")
     try claims.check()
     let output = try report.map { path throws(CommandFailure) in try Self.create(path, overwrites) }
-    print(Printable.lines(try explanation()))
+    let text = Printable.lines(try explanation())
+    print(PlainLetters.isWanted ? PlainLetters.of(text) : text)
     if let output { try plot(to: output) }
     return .done
   }
@@ -66,6 +67,11 @@ package struct InspectCommand: Sendable {
       bytes = try ProcessSurroundings.contents(
         of: subject == "-" ? "/dev/stdin" : subject, limit: 4)
     } catch {
+      if subject.hasPrefix("earshot:") {
+        throw CommandFailure(
+          .usage, "This is a contact card, not a file.",
+          advice: "earshot contacts import CARD keeps it; earshot call CARD calls its owner.")
+      }
       // Hex itself may stand where a file's name would.
       if let packet = Self.hex(subject) { return PacketExplanation.text(packet) }
       throw CommandFailure(

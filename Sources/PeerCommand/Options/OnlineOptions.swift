@@ -180,6 +180,21 @@ package struct OnlineOptions: Sendable {
     return options
   }
 
+  /// Refuses what can only be an ID with a slip in it; it would pass for a name.
+  package static func checkID(_ target: String) throws(UsageError) {
+    let letters = Array("ybndrfg8ejkmcpqxot1uwisza345h769".utf8)
+    let count = target.utf8.count
+    guard (48...56).contains(count), PeerID(target) == nil else { return }
+    if target.utf8.allSatisfy({ letters.contains($0) }), count != 52 {
+      throw UsageError(
+        "'\(target)' has \(count) letters; an ID has 52.", advice: "Copy the ID whole.")
+    }
+    if PeerID(target.lowercased()) != nil {
+      throw UsageError(
+        "An ID has small letters; '\(target)' has capitals.", advice: "Copy the ID as it is.")
+    }
+  }
+
   package static func isName(_ text: String) -> Bool {
     let letters = Array(
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-".utf8)
@@ -189,6 +204,11 @@ package struct OnlineOptions: Sendable {
 
   /// `HOST:PORT` or `HOST:PORT#ID`, from text that may leave out the port.
   package static func checked(_ text: String) throws(UsageError) -> String {
+    if let scheme = text.firstRange(of: "://") {
+      throw UsageError(
+        "'\(text)' is not the address of a rendezvous.",
+        advice: "Write HOST:PORT, without \(text[..<scheme.upperBound]).")
+    }
     let rendezvous = Configuration.completedRendezvous(text)
     let parts = rendezvous.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
     let address = parts.first.map(String.init) ?? ""
@@ -199,6 +219,12 @@ package struct OnlineOptions: Sendable {
       throw UsageError(
         "'\(text)' is not the address of a rendezvous.",
         advice: "Write HOST:PORT or HOST:PORT#ID, for example 192.0.2.1:7400.")
+    }
+    let host = address.dropLast("\(port)".utf8.count + 1)
+    if host.contains(":"), !host.hasPrefix("[") {
+      throw UsageError(
+        "'\(text)' is not the address of a rendezvous.",
+        advice: "Put an IPv6 address into brackets: [\(host)]:\(port).")
     }
     if parts.count == 2, PeerID(String(parts[1])) == nil {
       throw UsageError(

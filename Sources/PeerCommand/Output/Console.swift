@@ -128,7 +128,7 @@ package final class Console {
   private func write(_ text: String, to output: OutputFile) {
     guard !text.isEmpty else { return }
     do throws(ReactorError) {
-      try output.write(text)
+      try output.write(PlainLetters.isWanted ? PlainLetters.of(text) : text)
     } catch {
       // Nobody reads any more; the call goes on.
     }

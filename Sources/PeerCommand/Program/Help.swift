@@ -8,6 +8,8 @@ package enum Help {
       earshot keygen               makes the own identity; prints its ID and contact card
       earshot card [--qr]          prints the own contact card
       earshot contacts list        shows who is pinned; import, rename, forget, verify change it
+      earshot backup FILE          seals the identity and the contacts into one file
+      earshot restore FILE         makes them again from it
       earshot doctor               says what this host has and what is in the way of calls
       earshot probe TARGET         measures the line to a rendezvous or a peer
       earshot call NAME|ID|CARD    invites, talks, prints how it was
@@ -21,12 +23,16 @@ package enum Help {
     earshot COMMAND --help shows the options of each.
 
     Exit codes
-        0  done; the call ended normally      5  nobody answered in time
-        1  failed for another reason          6  --require not met, or below --min-mos
-        2  the command line is wrong          7  an identity is not the one expected, or
-                                                 an access token is not accepted
-        3  unreachable                        8  a file cannot be read or written
-        4  the other side said no           130  interrupted before anything began
+        0  done; the call ended normally
+        1  failed for another reason
+        2  the command line is wrong
+        3  unreachable
+        4  the other side said no
+        5  nobody answered in time
+        6  --require not met, or below --min-mos
+        7  an identity, a passphrase or an access token is not accepted
+        8  a file cannot be read or written
+      130  interrupted before anything began
     """
 
   package static func text(_ command: Subcommand) -> String {
@@ -34,6 +40,8 @@ package enum Help {
     case .keygen: keygen
     case .card: card
     case .contacts: contacts
+    case .backup: "usage: earshot backup" + backup
+    case .restore: "usage: earshot restore" + backup
     case .doctor: doctor
     case .probe: probe + onlineOptions + probeExample
     case .call: call + playing(callDuration) + online
@@ -98,6 +106,24 @@ package enum Help {
       --json               print one JSON object a line
 
     example: earshot contacts forget bob
+    """
+
+  private static let backup = """
+     FILE [--identity FILE] [--passphrase-file FILE] [--json]
+
+    backup seals the identity, the pins and the contacts into one new file; restore
+    makes them from it, where there is no identity yet. Without the passphrase the
+    file is of no use to anybody, you included (Argon2id with 256 MiB).
+
+      --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
+      --passphrase-file FILE   its first line, 8 letters or more; only its owner may
+                           read it                   (default: asked at the terminal)
+      --json               print one JSON object
+
+    Exit code 7 if the passphrase is wrong. After keygen --rotate, make a new backup:
+    the rendezvous refuses the key in the old one.
+
+    example: earshot backup earshot.backup
     """
 
   private static let doctor = """

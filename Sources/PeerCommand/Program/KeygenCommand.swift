@@ -14,6 +14,11 @@ package struct IdentityOptions: Sendable {
       OnlineOptions.isName(text) ? text : nil
     }
     rendezvous = try arguments.option("--rendezvous")
+    if let rendezvous, !rendezvous.contains("#") {
+      throw UsageError(
+        "A card names the rendezvous with its ID: '\(rendezvous)' lacks #ID.",
+        advice: "earshot-rendezvous prints the ID when it starts; write HOST:PORT#ID.")
+    }
     isJSON = try arguments.flag("--json")
   }
 

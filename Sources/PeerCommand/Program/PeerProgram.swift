@@ -48,15 +48,14 @@ package enum PeerProgram {
     var arguments = Arguments(words)
     guard let name = arguments.command() else { return try withoutCommand(arguments) }
     guard let command = Subcommand(rawValue: name) else {
-      guard name == "help" || name == "version" else { throw unknown(name) }
-      return try withoutCommand(Arguments(["--" + name]))
+      return try otherWord(name, arguments)
     }
     if arguments.wantsHelp {
-      print(Help.text(command))
+      print(HelpLayout.fit(Help.text(command)))
       return .done
     }
     switch command {
-    case .keygen, .card, .contacts, .token, .inspect, .replay:
+    case .keygen, .card, .contacts, .backup, .restore, .token, .inspect, .replay:
       return try runOffLine(command, arguments)
     case .doctor:
       return try await parse { () throws(UsageError) in
@@ -91,10 +90,32 @@ package enum PeerProgram {
     case .keygen: try parse { () throws(UsageError) in try KeygenCommand(arguments) }.run()
     case .card: try parse { () throws(UsageError) in try CardCommand(arguments) }.run()
     case .contacts: try parse { () throws(UsageError) in try ContactsCommand(arguments) }.run()
+    case .backup:
+      try parse { () throws(UsageError) in try BackupCommand(.backup, arguments) }.run()
+    case .restore:
+      try parse { () throws(UsageError) in try BackupCommand(.restore, arguments) }.run()
     case .token: try parse { () throws(UsageError) in try TokenCommand(arguments) }.run()
     case .inspect: try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
     case .replay: try parse { () throws(UsageError) in try ReplayCommand(arguments) }.run()
     case .doctor, .probe, .call, .answer, .join: .failed
+    }
+  }
+
+  /// Words that are no commands, and mean something all the same.
+  private static func otherWord(
+    _ name: String, _ arguments: Arguments
+  ) throws(CommandFailure) -> ExitCode {
+    var arguments = arguments
+    switch name {
+    case "version": return try withoutCommand(Arguments(["--version"]))
+    case "help", "?":
+      guard let subject = arguments.command() else {
+        return try withoutCommand(Arguments(["--help"]))
+      }
+      guard let command = Subcommand(rawValue: subject) else { throw unknown(subject) }
+      print(HelpLayout.fit(Help.text(command)))
+      return .done
+    default: throw unknown(name)
     }
   }
 
@@ -124,14 +145,20 @@ package enum PeerProgram {
     _ arguments: Arguments
   ) throws(CommandFailure) -> ExitCode {
     if arguments.wantsHelp {
-      print(Help.overview)
+      print(HelpLayout.fit(Help.overview))
       return .done
     }
     return try parse { () throws(UsageError) in
       var arguments = arguments
-      if try arguments.flag("--version") {
+      let asksBriefly = try arguments.flag("-V")
+      if try arguments.flag("--version") || asksBriefly {
         print("earshot \(version)")
         return .done
+      }
+      if let name = arguments.laterCommand(of: Subcommand.allCases.map(\.rawValue)) {
+        throw UsageError(
+          "The command comes first, its options follow.",
+          advice: "Write: earshot \(name) ... with the options behind it.")
       }
       try arguments.finish()
       throw UsageError("No command is given.", advice: "earshot --help lists them.")
@@ -141,5 +168,6 @@ package enum PeerProgram {
 
 /// What `earshot` can do.
 package enum Subcommand: String, CaseIterable, Sendable {
-  case keygen, card, contacts, doctor, probe, call, answer, join, token, inspect, replay
+  case keygen, card, contacts, backup, restore, doctor, probe, call, answer, join, token, inspect
+  case replay
 }

@@ -6,7 +6,7 @@ import SecureSession
 import Storage
 
 extension FuzzTarget {
-  static let storage: [FuzzTarget] = [identity, knownPeers, capture]
+  static let storage: [FuzzTarget] = [identity, knownPeers, backup, backupContents, capture]
 
   /// The stored form of an identity, with the sum made right: otherwise it would stop every change
   /// at the door.
@@ -56,6 +56,44 @@ extension FuzzTarget {
     run: { bytes in
       guard let peers = try? PinFile(path: "").parse(summed(bytes), from: "") else { return }
       expect(peers.count <= KnownPeers.limit, "a file cannot exceed the limit")
+    })
+
+  /// A file that somebody gives to `earshot restore`, with the sum made right and the least cost.
+  private static let backup = FuzzTarget(
+    "backup-file", maximumByteCount: 400,
+    seeds: {
+      let header = Array("earshot backup 1\n".utf8) + [0, 0, 0, 1, 0, 0, 0, 8]
+      return [header + [UInt8](repeating: 7, count: 40 + 64)]
+    },
+    run: { bytes in
+      var bytes = bytes
+      // Argon2id is known to take its time.
+      let cost: [UInt8] = [0, 0, 0, 1, 0, 0, 0, 8]
+      if bytes.count >= 25, bytes[17..<25] != cost[...] {
+        bytes.replaceSubrange(17..<25, with: cost)
+      }
+      var hash = BLAKE2b(byteCount: 16)
+      hash.update(bytes.span)
+      let file = bytes + hash.finalize16().bytes
+      guard
+        case .backup? = try? IdentityBackup.open(
+          file, passphrase: Array("passphrase".utf8), path: "")
+      else { return }
+      expect(false, "nobody can seal without the passphrase")
+    })
+
+  /// What is sealed in it, as whoever knows the passphrase may have written it.
+  private static let backupContents = FuzzTarget(
+    "backup-contents", maximumByteCount: 800,
+    seeds: {
+      var random = RandomSource(seed: 1)
+      let identity = stored(LocalIdentity(kind: .peer, unixSeconds: 1000, random: &random))
+      return [[0, 0, 0, UInt8(truncatingIfNeeded: identity.count)] + identity]
+    },
+    run: { bytes in
+      guard let backup = IdentityBackup(unsealed: bytes) else { return }
+      expect(
+        backup.identity.count + backup.pins.count == bytes.count - 4, "nothing is made up or left")
     })
 
   /// A pcapng file, as `earshot inspect` is given one by anybody.
