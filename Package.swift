@@ -112,7 +112,7 @@ let package = Package(
       "PeerCommand",
       [
         "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting", "Primitives", "Wire",
-        "Tokens",
+        "Cryptography", "Tokens",
       ]),
     program(
       "RendezvousCommand",
@@ -266,7 +266,7 @@ let package = Package(
       "PeerCommandTests",
       [
         "PeerCommand", "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting",
-        "Primitives", "Wire", "Tokens",
+        "Primitives", "Wire", "Cryptography", "Tokens",
       ]),
     tests("EarshotMediaTests", ["EarshotMedia", "Earshot"]),
     tests("EarshotCTests", ["EarshotC", "CEarshot", "EarshotMedia", "Earshot"]),

@@ -13,6 +13,10 @@ public struct DataStreamOptions: Sendable, Equatable {
   /// They are delivered when the own audio of their moment is heard, and at once where none is sent
   /// or heard.
   public var isSynchronized = false
+  /// They are many, and can wait: they go behind audio, video and all other messages of the call,
+  /// as fast as those leave room (`Call.setReceiveWindow` at the other side). Decided while none of
+  /// the stream waits.
+  public var isBulk = false
   /// How long a message is tried, 0.1 to 60 s.
   public var lifetime = Duration.seconds(30)
 
@@ -36,6 +40,27 @@ extension Call {
     try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
       try endpoint.change(id) { record throws(EarshotError) in
         try record.data.set(stream, options)
+      }
+    }
+  }
+
+  /// Makes room for messages that are on their way to this side: so many bytes may be under way
+  /// before the other side waits for this one. For streams that are bulk there
+  /// (`DataStreamOptions.isBulk`): what a line holds under way, its rate by its round trip, is the
+  /// least for its full rate.
+  ///
+  /// - Parameter byteCount: 131 072 (what it is unless set) to 4 194 304; it never shrinks.
+  /// - Throws: `invalidArgument` outside this range, `callState` before the call is answered or
+  ///   when it is over.
+  public func setReceiveWindow(_ byteCount: Int) async throws(EarshotError) {
+    try await endpoint.traced(#function, id) { endpoint throws(EarshotError) in
+      guard (131_072...4_194_304).contains(byteCount) else {
+        throw .invalidArgument(
+          "A window cannot have \(byteCount) bytes.", advice: "Use 131072 to 4194304.")
+      }
+      let callID = endpoint.resolve(id)
+      try endpoint.command { machine, _ throws(PeerRefusal) in
+        try ApplicationMessage.makeRoom(byteCount, on: callID, in: &machine)
       }
     }
   }
@@ -94,6 +119,7 @@ struct DataStreams {
     var message = ApplicationMessage(bytes, stream: stream)
     message.isOrdered = chosen.isOrdered
     message.isReliable = chosen.isReliable
+    message.isBulk = chosen.isBulk
     message.life = chosen.lifetime
     if chosen.isSynchronized, let heard {
       message.mediaTime = UInt16(truncatingIfNeeded: heard / 10_000_000)

@@ -37,7 +37,8 @@ struct SendCredit: Equatable, Sendable, BitwiseCopyable {
 
 /// How many bytes a receiver has granted, seen from the receiver.
 struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
-  private let initialGrant: UInt32
+  /// How much may be held at a time.
+  private var window: UInt32
   private(set) var granted: UInt32
   private(set) var received: UInt32
   /// Delivered or abandoned.
@@ -56,14 +57,14 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
   /// Nothing received is still kept. Whether the last raise arrived is not known any more: until
   /// the bytes show it, it is sent again.
   init(initialGrant: UInt32, granted: UInt32, received: UInt32) {
-    self.initialGrant = initialGrant
+    window = initialGrant
     self.granted = granted
     self.received = received
     returned = received
     previousGrant = granted == initialGrant ? granted : granted &- initialGrant / 4
   }
 
-  /// Bytes received and neither delivered nor abandoned; never more than the initial grant.
+  /// Bytes received and neither delivered nor abandoned; never more than the window.
   var heldByteCount: Int { Int(received &- returned) }
 
   private var isConfirmed: Bool {
@@ -94,10 +95,17 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
     raise()
   }
 
-  /// Raises the grant when 1/4 of it has come free.
+  /// The owner has room for more from now on; a window never shrinks.
+  mutating func widen(to byteCount: UInt32) {
+    guard byteCount > window else { return }
+    window = byteCount
+    raise()
+  }
+
+  /// Raises the grant when 1/4 of the window has come free.
   private mutating func raise() {
-    let possible = returned &- untaken &+ initialGrant
-    guard possible &- granted >= initialGrant / 4 else { return }
+    let possible = returned &- untaken &+ window
+    guard possible &- granted >= window / 4 else { return }
     previousGrant = granted
     granted = possible
     isDue = true

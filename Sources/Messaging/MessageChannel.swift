@@ -67,12 +67,22 @@ package struct MessageChannel: Sendable {
   /// Puts a message into its stream's queue. From `now` it lives for `life`; then it has been
   /// delivered or it fails.
   ///
-  /// - Parameter repeats: What is lost of it is sent again; without that it is given up.
+  /// - Parameters:
+  ///   - repeats: What is lost of it is sent again; without that it is given up.
+  ///   - isBulk: It goes behind all else, by `writeBulkFrames`, as does all that its stream carries
+  ///     from now on.
   @discardableResult
   package mutating func send(
-    _ bytes: [UInt8], on stream: StreamID, life: Duration, repeats: Bool = true, now: Instant
+    _ bytes: [UInt8], on stream: StreamID, life: Duration, repeats: Bool = true,
+    isBulk: Bool = false, now: Instant
   ) throws(MessageError) -> MessageTag {
-    try sender.send(bytes, on: stream, life: life, repeats: repeats, now: now)
+    try sender.send(bytes, on: stream, life: life, repeats: repeats, isBulk: isBulk, now: now)
+  }
+
+  /// The owner has room for so many bytes that are on their way, from now on: at least the initial
+  /// grant, at most 4 MiB. The other side learns it with the next CREDIT.
+  package mutating func widen(to byteCount: Int) {
+    receiver.credit.widen(to: min(UInt32(clamping: byteCount), MessageRules.widestWindow))
   }
 
   /// The session ends: everything unconfirmed fails.
@@ -88,6 +98,14 @@ package struct MessageChannel: Sendable {
   @_lifetime(packet: copy packet)
   package mutating func writeFrames(into packet: inout OutputSpan<UInt8>, room: Int) -> Bool {
     sender.writeFrames(into: &packet, room: room)
+  }
+
+  /// The same of bulk alone, which leaves when its owner says: no loss makes its window smaller.
+  @_lifetime(packet: copy packet)
+  package mutating func writeBulkFrames(
+    into packet: inout OutputSpan<UInt8>, room: Int
+  ) -> Bool {
+    sender.writeBulkFrames(into: &packet, room: room)
   }
 
   /// The packet that `writeFrames` wrote into goes out under this transport number.
@@ -123,6 +141,12 @@ package struct MessageChannel: Sendable {
   /// Whether `writeFrames` would write into an empty packet.
   package var hasFramesToSend: Bool { sender.hasFramesToSend }
 
+  /// Whether `writeBulkFrames` would.
+  package var hasBulkToSend: Bool { sender.hasBulkToSend }
+
+  /// Bulk is under way or waits.
+  package var hasBulk: Bool { sender.hasBulk }
+
   /// Nothing is under way, waits, is half received or unpolled.
   package var isIdle: Bool { sender.isIdle && receiver.isIdle && events.isEmpty }
 
@@ -130,9 +154,11 @@ package struct MessageChannel: Sendable {
   package var isSenderIdle: Bool { sender.isIdle }
 
   /// Packets with MSG under way.
-  package var packetsInFlight: Int { sender.window.packets.count }
+  package var packetsInFlight: Int {
+    sender.window.packets.count + sender.bulkWindow.packets.count
+  }
 
-  /// Bytes of messages received in part, or out of order; at most the initial grant. The owner
+  /// Bytes of messages received in part, or out of order; at most the window. The owner
   /// counts them over all sessions (docs/protocol/session.md §9).
   package var reassemblyByteCount: Int { receiver.credit.heldByteCount }
 

@@ -42,6 +42,11 @@ enum MessageRules {
   /// Packets with MSG in flight.
   static let packetWindow = 32
   static let smallestPacketWindow = 2
+  /// Packets with bulk in flight: three quarters of those that the session remembers
+  /// (`SentPacketHistory`), so that those beside them keep their places.
+  static let bulkPacketWindow = 768
+  /// The widest that a receiver opens its window: four times what may be in flight of bulk.
+  static let widestWindow: UInt32 = 4 << 20
 
   /// Messages that wait for the owner, however short: four times what fits into all packets that
   /// may be in flight.

@@ -5,7 +5,7 @@ import Wire
 extension MessageSender {
   /// Packet `number` arrived.
   mutating func packetAcknowledged(_ number: UInt64, delivered: (MessageTag) -> Void) {
-    guard let packet = window.acknowledge(number) else { return }
+    guard let packet = window.acknowledge(number) ?? bulkWindow.acknowledge(number) else { return }
     probe.acknowledged()
     for reference in packet.fragments {
       guard let position = position(of: reference.message) else { continue }
@@ -15,7 +15,10 @@ extension MessageSender {
       if isFinished { finish(at: position, delivered: delivered) }
     }
     // What else is under way only repeats what has arrived: nobody waits for its fate.
-    if active.isEmpty { window.removeAll() }
+    if active.isEmpty {
+      window.removeAll()
+      bulkWindow.removeAll()
+    }
   }
 
   /// Takes out a message of which nothing is missing at the other side. One of an ordered stream
@@ -33,7 +36,7 @@ extension MessageSender {
 
   /// Packet `number` is lost: what it carried goes again, or is given up.
   mutating func packetLost(_ number: UInt64, failed: (MessageTag) -> Void) {
-    guard let packet = window.lose(number) else { return }
+    guard let packet = window.lose(number) ?? bulkWindow.lose(number) else { return }
     giveUpFragile(packet.fragments, failed: failed)
     markForResend(packet.fragments)
   }
@@ -41,7 +44,7 @@ extension MessageSender {
   private mutating func giveUpFragile(
     _ fragments: [FragmentReference], failed: (MessageTag) -> Void
   ) {
-    for reference in fragments where !window.carries(reference) {
+    for reference in fragments where !carries(reference) {
       guard let position = position(of: reference.message), active[position].isFragile,
         active[position].awaits(reference)
       else { continue }
@@ -62,7 +65,9 @@ extension MessageSender {
       owesCreditProbe = true
       return
     }
-    for packet in window.allowProbes(MessageRules.probeCount) {
+    for packet in window.allowProbes(MessageRules.probeCount)
+      + bulkWindow.allowProbes(MessageRules.probeCount)
+    {
       giveUpFragile(packet.fragments, failed: failed)
       markForResend(packet.fragments)
     }
@@ -80,7 +85,7 @@ extension MessageSender {
   }
 
   /// The timer runs while something is unanswered, and while only credit is missing.
-  private var isProbeRunning: Bool { !window.isEmpty || isStarved }
+  private var isProbeRunning: Bool { !isNothingInFlight || isStarved }
 
   var nextDeadline: Instant? {
     earliest(nextExpiry, isProbeRunning ? probe.deadline : nil)

@@ -6,8 +6,9 @@ struct MessageSender: Sendable {
   let limits: MessageLimits
   /// The protocol's own streams first, then by number.
   private(set) var streams: [SendStream] = []
-  private var waitingByteCount = 0
-  private var waitingCount = 0
+  private var waiting = Backlog()
+  /// Of bulk alone: it takes no place of what is urgent.
+  private var bulkWaiting = Backlog()
   private var nextTag: UInt64 = 0
 
   /// Under way, oldest first.
@@ -20,9 +21,11 @@ struct MessageSender: Sendable {
 
   var credit: SendCredit
   var window = PacketWindow()
+  var bulkWindow = PacketWindow(isBulk: true)
   var probe = ProbeTimer()
   /// What the packet now being written carries.
   private var written: [FragmentReference] = []
+  private var isBulkWritten = false
   private var isProbeWritten = false
   /// The timer fired while nothing but credit was missing.
   var owesCreditProbe = false
@@ -37,22 +40,33 @@ struct MessageSender: Sendable {
   // MARK: Commands
 
   mutating func send(
-    _ bytes: [UInt8], on stream: StreamID, life: Duration, repeats: Bool, now: Instant
+    _ bytes: [UInt8], on stream: StreamID, life: Duration, repeats: Bool, isBulk: Bool,
+    now: Instant
   ) throws(MessageError) -> MessageTag {
     guard limits.allows(stream) else { throw .streamNotAllowed }
     guard bytes.count <= limits.messageByteCount else { throw .tooLong }
-    guard waitingCount < limits.waitingMessageCount,
-      waitingByteCount + bytes.count <= limits.waitingByteCount
-    else { throw .queueFull }
+    guard (isBulk ? bulkWaiting : waiting).takes(bytes.count, limits) else { throw .queueFull }
     let tag = MessageTag(rawValue: nextTag)
     nextTag += 1
     let expiry = now + life
     nextExpiry = earliest(nextExpiry, expiry)
-    waitingByteCount += bytes.count
-    waitingCount += 1
     let index = indexOfStream(stream)
+    if streams[index].isEmpty { streams[index].isBulk = isBulk && !stream.isControl }
+    if streams[index].isBulk {
+      bulkWaiting.add(bytes.count)
+    } else {
+      waiting.add(bytes.count)
+    }
     streams[index].append(WaitingMessage(tag: tag, bytes: bytes, expiry: expiry, repeats: repeats))
     return tag
+  }
+
+  private mutating func countOut(_ message: WaitingMessage, of kind: MessageKind) {
+    if kind == .bulk {
+      bulkWaiting.remove(message.bytes.count)
+    } else {
+      waiting.remove(message.bytes.count)
+    }
   }
 
   private mutating func indexOfStream(_ id: StreamID) -> Int {
@@ -71,29 +85,44 @@ struct MessageSender: Sendable {
     abandonPacket()
     guard window.hasRoom else { return false }
     let end = min(packet.count + room, packet.count + packet.freeCapacity)
-    for isControl in [true, false] {
-      while let (position, index) = nextFragment(isControl: isControl) {
-        guard packet.count + active[position].frameByteCount(index) <= end else { break }
-        write(index, ofMessageAt: position, to: &packet)
-      }
-    }
+    write(.control, to: &packet, end: end)
+    write(.ordinary, to: &packet, end: end)
     if written.isEmpty, owesCreditProbe, packet.count + MessageFrame.abandonedByteCount <= end {
       writeCreditProbe(to: &packet)
     }
     return !written.isEmpty || isProbeWritten
   }
 
+  /// The same of bulk.
+  @_lifetime(packet: copy packet)
+  mutating func writeBulkFrames(into packet: inout OutputSpan<UInt8>, room: Int) -> Bool {
+    abandonPacket()
+    guard bulkWindow.hasRoom else { return false }
+    write(.bulk, to: &packet, end: min(packet.count + room, packet.count + packet.freeCapacity))
+    isBulkWritten = !written.isEmpty
+    return isBulkWritten
+  }
+
+  @_lifetime(packet: copy packet)
+  private mutating func write(
+    _ kind: MessageKind, to packet: inout OutputSpan<UInt8>, end: Int
+  ) {
+    while let (position, index) = nextFragment(of: kind) {
+      guard packet.count + active[position].frameByteCount(index) <= end else { break }
+      write(index, ofMessageAt: position, to: &packet)
+    }
+  }
+
   /// Repetitions first, then what is begun, then the next message.
-  private mutating func nextFragment(isControl: Bool) -> (position: Int, index: Int)? {
+  private mutating func nextFragment(of kind: MessageKind) -> (position: Int, index: Int)? {
     if resendCount > 0,
-      let position = active.firstIndex(where: {
-        $0.needsResend && $0.stream.isControl == isControl
-      }), let index = active[position].nextResend
+      let position = active.firstIndex(where: { $0.needsResend && $0.kind == kind }),
+      let index = active[position].nextResend
     {
       return (position, index)
     }
-    let begun = active.lastIndex { $0.hasUnsent && $0.stream.isControl == isControl }
-    guard let position = begun ?? activateNext(isControl: isControl),
+    let begun = active.lastIndex { $0.hasUnsent && $0.kind == kind }
+    guard let position = begun ?? activateNext(kind),
       let index = active[position].nextUnsent
     else { return nil }
     return (position, index)
@@ -125,22 +154,18 @@ struct MessageSender: Sendable {
   }
 
   /// Puts the first waiting message under way that credit and sequence window allow.
-  private mutating func activateNext(isControl: Bool) -> Int? {
+  private mutating func activateNext(_ kind: MessageKind) -> Int? {
     for step in 0..<streams.count {
-      let index = isControl ? step : (turn + step) % streams.count
-      guard streams[index].id.isControl == isControl, canActivate(streams[index]),
+      let index = kind == .control ? step : (turn + step) % streams.count
+      guard streams[index].kind == kind, canActivate(streams[index]),
         let message = streams[index].takeFirst()
       else { continue }
-      waitingByteCount -= message.bytes.count
-      waitingCount -= 1
+      countOut(message, of: kind)
       credit.reserve(message.bytes.count)
-      active.append(
-        OutgoingMessage(
-          id: nextMessage, stream: streams[index].id, sequence: streams[index].nextSequence,
-          message: message))
+      active.append(OutgoingMessage(id: nextMessage, on: streams[index], message: message))
       nextMessage += 1
       streams[index].nextSequence &+= 1
-      if !isControl { turn = index + 1 }
+      if kind != .control { turn = index + 1 }
       return active.count - 1
     }
     return nil
@@ -160,9 +185,10 @@ struct MessageSender: Sendable {
   /// The packet that `writeFrames` wrote into was sent under `number`.
   mutating func didSend(_ number: UInt64, now: Instant) {
     guard !written.isEmpty || isProbeWritten else { return }
-    window.add(PacketWindow.Packet(number: number, fragments: written))
+    let packet = PacketWindow.Packet(number: number, fragments: written)
+    if isBulkWritten { bulkWindow.add(packet) } else { window.add(packet) }
     written = []
-    isProbeWritten = false
+    (isBulkWritten, isProbeWritten) = (false, false)
     probe.restart(now: now)
   }
 
@@ -171,15 +197,20 @@ struct MessageSender: Sendable {
     guard !written.isEmpty || isProbeWritten else { return }
     markForResend(written)
     written = []
-    isProbeWritten = false
+    (isBulkWritten, isProbeWritten) = (false, false)
   }
 
   mutating func markForResend(_ fragments: [FragmentReference]) {
-    for reference in fragments where !window.carries(reference) {
+    for reference in fragments where !carries(reference) {
       guard let position = position(of: reference.message) else { continue }
       let neededResend = active[position].needsResend
       if active[position].markForResend(reference), !neededResend { resendCount += 1 }
     }
+  }
+
+  /// Whether a packet under way carries it.
+  func carries(_ reference: FragmentReference) -> Bool {
+    window.carries(reference) || bulkWindow.carries(reference)
   }
 
   // MARK: Life and its end
@@ -190,8 +221,7 @@ struct MessageSender: Sendable {
     var next: Instant?
     for index in streams.indices {
       for message in streams[index].takeExpired(at: now) {
-        waitingByteCount -= message.bytes.count
-        waitingCount -= 1
+        countOut(message, of: streams[index].kind)
         failed(message.tag)
       }
       next = earliest(next, streams[index].earliestExpiry)
@@ -220,24 +250,40 @@ struct MessageSender: Sendable {
     }
     active = []
     window.removeAll()
+    bulkWindow.removeAll()
     resendCount = 0
-    (waitingByteCount, waitingCount) = (0, 0)
-    (written, isProbeWritten, owesCreditProbe) = ([], false, false)
+    (waiting, bulkWaiting) = (Backlog(), Backlog())
+    (written, isBulkWritten) = ([], false)
+    (isProbeWritten, owesCreditProbe) = (false, false)
     nextExpiry = nil
   }
 
   // MARK: Getters
 
   var isIdle: Bool {
-    active.isEmpty && window.isEmpty && waitingCount == 0 && written.isEmpty && !isProbeWritten
+    active.isEmpty && isNothingInFlight && waitingCount == 0 && written.isEmpty && !isProbeWritten
   }
+
+  var isNothingInFlight: Bool { window.isEmpty && bulkWindow.isEmpty }
+  private var waitingCount: Int { waiting.count + bulkWaiting.count }
 
   /// Whether `writeFrames` would write something into an empty packet.
   var hasFramesToSend: Bool {
     window.hasRoom
-      && (resendCount > 0 || owesCreditProbe || active.contains { $0.hasUnsent }
-        || streams.contains { canActivate($0) })
+      && (owesCreditProbe
+        || active.contains { $0.kind != .bulk && ($0.needsResend || $0.hasUnsent) }
+        || streams.contains { $0.kind != .bulk && canActivate($0) })
   }
+
+  /// Whether `writeBulkFrames` would.
+  var hasBulkToSend: Bool {
+    hasBulk && bulkWindow.hasRoom
+      && (active.contains { $0.kind == .bulk && ($0.needsResend || $0.hasUnsent) }
+        || streams.contains { $0.kind == .bulk && canActivate($0) })
+  }
+
+  /// Bulk is under way or waits.
+  var hasBulk: Bool { bulkWaiting.count > 0 || active.contains { $0.kind == .bulk } }
 
   /// The credit as it is once everything under way is given up.
   var creditWithoutUnsent: SendCredit {
@@ -265,5 +311,25 @@ struct MessageSender: Sendable {
   mutating func resume(_ stream: StreamID, nextSequence: UInt32, credit: SendCredit) {
     streams = [SendStream(stream, nextSequence: nextSequence)]
     self.credit = credit
+  }
+}
+
+/// Messages that wait for their turn.
+struct Backlog: Sendable {
+  private(set) var byteCount = 0
+  private(set) var count = 0
+
+  func takes(_ byteCount: Int, _ limits: MessageLimits) -> Bool {
+    count < limits.waitingMessageCount && self.byteCount + byteCount <= limits.waitingByteCount
+  }
+
+  mutating func add(_ byteCount: Int) {
+    self.byteCount += byteCount
+    count += 1
+  }
+
+  mutating func remove(_ byteCount: Int) {
+    self.byteCount -= byteCount
+    count -= 1
   }
 }

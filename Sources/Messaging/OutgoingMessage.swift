@@ -9,10 +9,20 @@ struct WaitingMessage: Sendable {
   let repeats: Bool
 }
 
+/// What a packet takes of the messages: each kind goes in packets of its own moment.
+enum MessageKind: Sendable {
+  /// The protocol's own streams.
+  case control
+  case ordinary
+  case bulk
+}
+
 /// One direction of a stream as its sender sees it.
 struct SendStream: Sendable {
   let id: StreamID
   var nextSequence: UInt32 = 0
+  /// It goes behind all others.
+  var isBulk = false
   private(set) var waiting: [WaitingMessage] = []
   /// Everything before it has been taken.
   private var head = 0
@@ -22,6 +32,7 @@ struct SendStream: Sendable {
     self.nextSequence = nextSequence
   }
 
+  var kind: MessageKind { id.isControl ? .control : isBulk ? .bulk : .ordinary }
   var isEmpty: Bool { head == waiting.count }
   var first: WaitingMessage? { isEmpty ? nil : waiting[head] }
   var earliestExpiry: Instant? {
@@ -56,6 +67,7 @@ struct OutgoingMessage: Sendable {
   let id: UInt64
   let tag: MessageTag
   let stream: StreamID
+  let kind: MessageKind
   let sequence: UInt32
   let expiry: Instant
   private let repeats: Bool
@@ -70,10 +82,11 @@ struct OutgoingMessage: Sendable {
   private(set) var sentByteCount = 0
   private(set) var isAbandoned = false
 
-  init(id: UInt64, stream: StreamID, sequence: UInt32, message: WaitingMessage) {
+  init(id: UInt64, on stream: SendStream, message: WaitingMessage) {
     self.id = id
-    self.stream = stream
-    self.sequence = sequence
+    self.stream = stream.id
+    kind = stream.kind
+    sequence = stream.nextSequence
     tag = message.tag
     expiry = message.expiry
     repeats = message.repeats

@@ -1,13 +1,16 @@
-/// The packets with MSG that are under way, and how many there may be (docs/protocol/frames.md §4).
+/// The packets with MSG that are under way, and how many there may be (docs/protocol/frames.md §4):
+/// of bulk a number that stays, of the others one that losses make smaller.
 struct PacketWindow: Sendable {
   struct Packet: Sendable {
     let number: UInt64
     let fragments: [FragmentReference]
   }
 
-  /// By number, rising; at most 32.
+  /// By number, rising; at most `limit`.
   private(set) var packets: [Packet] = []
-  private(set) var size = MessageRules.packetWindow
+  private(set) var size: Int
+  private let limit: Int
+  private let shrinks: Bool
   /// Packets up to here were under way when the window was halved: their loss says nothing new.
   private var recoveryEnd: UInt64?
   /// The acknowledgement of a packet above this ends a round trip.
@@ -16,10 +19,15 @@ struct PacketWindow: Sendable {
   /// Packets that may go although the window is full, because the probe timer fired.
   private(set) var probesAllowed = 0
 
-  var isEmpty: Bool { packets.isEmpty }
-  var hasRoom: Bool {
-    packets.count < (probesAllowed > 0 ? MessageRules.packetWindow : size)
+  /// - Parameter isBulk: How much may be under way its owner knows better.
+  init(isBulk: Bool = false) {
+    limit = isBulk ? MessageRules.bulkPacketWindow : MessageRules.packetWindow
+    size = limit
+    shrinks = !isBulk
   }
+
+  var isEmpty: Bool { packets.isEmpty }
+  var hasRoom: Bool { packets.count < (probesAllowed > 0 ? limit : size) }
 
   mutating func add(_ packet: Packet) {
     if probesAllowed > 0 { probesAllowed -= 1 }
@@ -32,7 +40,7 @@ struct PacketWindow: Sendable {
   mutating func acknowledge(_ number: UInt64) -> Packet? {
     guard let packet = remove(number) else { return nil }
     if let end = roundTripEnd, number >= end {
-      size = min(size + 1, MessageRules.packetWindow)
+      size = min(size + 1, limit)
       roundTripEnd = nil
     }
     probesAllowed = 0
@@ -42,6 +50,7 @@ struct PacketWindow: Sendable {
   /// Takes a packet out that was lost; the window halves, once for all packets of a round trip.
   mutating func lose(_ number: UInt64) -> Packet? {
     guard let packet = remove(number) else { return nil }
+    guard shrinks else { return packet }
     if let end = recoveryEnd, number <= end { return packet }
     size = max(size / 2, MessageRules.smallestPacketWindow)
     recoveryEnd = newest
@@ -49,10 +58,10 @@ struct PacketWindow: Sendable {
   }
 
   /// Allows `count` packets beyond the window. Returns the oldest packets that are forgotten so
-  /// that there are never more than 32.
+  /// that there are never more than the limit.
   mutating func allowProbes(_ count: Int) -> [Packet] {
     probesAllowed = count
-    let excess = packets.count + count - MessageRules.packetWindow
+    let excess = packets.count + count - limit
     guard excess > 0 else { return [] }
     let forgotten = Array(packets.prefix(excess))
     packets.removeFirst(forgotten.count)

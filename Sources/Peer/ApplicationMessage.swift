@@ -1,6 +1,7 @@
+import Calling
 import Messaging
 import Primitives
-import Wire
+package import Wire
 
 /// A message of the application as it is to be sent (docs/protocol/frames.md §3).
 package struct ApplicationMessage: Sendable {
@@ -10,6 +11,9 @@ package struct ApplicationMessage: Sendable {
   package var isOrdered = true
   /// What is lost is sent again.
   package var isReliable = true
+  /// It goes behind everything else of the call, as fast as that leaves room, and so does its
+  /// stream.
+  package var isBulk = false
   /// How long it is tried.
   package var life = Duration.seconds(30)
   /// Media time of the own audio that it goes with, in 10 ms; `nil` = it goes with none.
@@ -55,11 +59,21 @@ extension ApplicationMessage {
     let (stream, bytes) = wire(isTimed: link.words.abilities.contains(.moreWords))
     do throws(MessageError) {
       let tag = try association.messages.send(
-        bytes, on: stream, life: life, repeats: isReliable, now: now)
+        bytes, on: stream, life: life, repeats: isReliable, isBulk: isBulk, now: now)
       link.session.applicationTags.append(tag.rawValue)
       return tag
     } catch {
       throw .message(error)
     }
+  }
+
+  /// Makes room for so many bytes of messages that are on their way: 128 KiB to 4 MiB.
+  package static func makeRoom(
+    _ byteCount: Int, on callID: CallID, in machine: inout PeerMachine
+  ) throws(PeerRefusal) {
+    guard machine.ledger.isOpen(callID), let association = machine.link(callID)?.association else {
+      throw .noSession
+    }
+    association.messages.widen(to: byteCount)
   }
 }

@@ -187,6 +187,8 @@ package final class Association {
     settleOutcomes(now: now)
     messages.handleTimeout(now: now)
     guard closing == nil else { return }
+    uplink?.setBulk(messages.hasBulk)
+    if messages.hasBulk { checkUplink(now: now) }
     if now >= pings.nextQuestion(isInCall: uplink != nil) { pings.isWanted = true }
     if uplink != nil, consent.pollPing(now: now) { pings.isWanted = true }
   }
@@ -258,10 +260,33 @@ package final class Association {
     return seal(&packet, elicits: elicits || hasMessages, hasMessages: hasMessages, now: now)
   }
 
+  /// Writes the next packet of bulk, which goes behind everything else; `false` when none may
+  /// leave.
+  @_lifetime(packet: copy packet)
+  package func writeBulk(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    guard closing == nil, messages.hasBulkToSend, consent.isGiven(now: now) else { return false }
+    uplink?.setBulk(true)
+    guard admits(.bulk, now: now) else { return false }
+    Session.beginPacket(&packet)
+    let room = Datagram.maximumByteCount - SealedPacket.tagByteCount - packet.count
+    guard messages.writeBulkFrames(into: &packet, room: room) else { return abandon(&packet) }
+    return seal(&packet, elicits: true, hasMessages: true, isBulk: true, now: now)
+  }
+
+  /// When `writeBulk` may have something to write, or the path is to be looked at for it.
+  ///
+  /// - Parameter canSend: Whether there is an address to send to.
+  func bulkDeadline(canSend: Bool) -> Instant? {
+    guard closing == nil, messages.hasBulk, let check = uplink?.nextCheck else { return nil }
+    guard canSend, messages.hasBulkToSend, consent.isGiven(now: check) else { return check }
+    return earliest(check, admission(of: .bulk))
+  }
+
   /// Seals a packet whose frames are there; its number is then in the history.
   @_lifetime(packet: copy packet)
   func seal(
-    _ packet: inout OutputSpan<UInt8>, elicits: Bool, hasMessages: Bool, now: Instant
+    _ packet: inout OutputSpan<UInt8>, elicits: Bool, hasMessages: Bool, isBulk: Bool = false,
+    now: Instant
   ) -> Bool {
     do throws(SessionError) {
       let number = try session.seal(&packet, now: now)
@@ -270,7 +295,7 @@ package final class Association {
         SentPacket(
           number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
           hasMessages: hasMessages))
-      uplink?.recordSent(byteCount: packet.count, hasMessages: hasMessages, now: now)
+      uplink?.recordSent(byteCount: packet.count, hasMessages: hasMessages && !isBulk, now: now)
       settleOutcomes(now: now)
       pings.recordSealed(elicits: elicits, now: now)
       return true

@@ -67,7 +67,7 @@ extension CallMedia {
 
   // MARK: - Out
 
-  /// What is missing, at once; then what was missing there, new fragments, padding.
+  /// What is missing, at once; then what was missing there, new fragments.
   @_lifetime(packet: copy packet)
   func writeVideo(
     into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
@@ -98,6 +98,15 @@ extension CallMedia {
       }
       packet.removeAll()
     }
+    return nil
+  }
+
+  /// What fills the path beside all that.
+  @_lifetime(packet: copy packet)
+  func writePadding(
+    into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
+  ) -> SendClass? {
+    guard let video, mayStart, association.maySendMedia(now: now) else { return nil }
     if writeSizeTrial(into: &packet, association, now: now) {
       video.fill.noteTrial(byteCount: packet.count)
       return .padding
@@ -133,10 +142,14 @@ extension CallMedia {
   ///
   /// - Parameter hasPath: Whether pictures can go out.
   package func deadline(on association: Association, hasPath: Bool = true) -> Instant? {
-    guard let video, mayStart, association.carriesProbes() else { return nil }
+    guard mayStart, association.carriesProbes() else { return nil }
+    let bulk = association.bulkDeadline(canSend: hasPath)
+    guard let video else { return bulk }
     // Nothing is sent then, and what is due stays due.
-    guard association.maySendMedia(now: video.nextCheck) else { return video.nextCheck }
-    var deadline = earliest(video.nextCheck, video.requestDeadline)
+    guard association.maySendMedia(now: video.nextCheck) else {
+      return earliest(bulk, video.nextCheck)
+    }
+    var deadline = earliest(bulk, earliest(video.nextCheck, video.requestDeadline))
     guard hasPath else { return deadline }
     if let trial = association.packetSize.nextDeadline {
       deadline = earliest(deadline, max(trial, association.admission(of: .padding)))

@@ -80,7 +80,7 @@ package final class CallMedia {
     }
   }
 
-  /// Writes the next packet in the order of the classes: audio, reports and messages, video,
+  /// Writes the next packet in the order of the classes: audio, reports and messages, video, bulk,
   /// padding.
   ///
   /// - Returns: its class; `nil` while nothing may leave.
@@ -91,7 +91,9 @@ package final class CallMedia {
   ) -> SendClass? {
     if writeAudio(into: &packet, on: association, now: now) { return .audio }
     if association.writePacket(into: &packet, random: &random, now: now) { return .feedback }
-    return writeVideo(into: &packet, on: association, now: now)
+    if let sendClass = writeVideo(into: &packet, on: association, now: now) { return sendClass }
+    if mayStart, association.writeBulk(into: &packet, now: now) { return .bulk }
+    return writePadding(into: &packet, on: association, now: now)
   }
 
   /// What the other side is to be told that is sent.

@@ -23,15 +23,29 @@ package struct Uplink: Sendable {
   /// next time.
   private var ceiling: (rate: Double, until: Instant)?
   private var ceilingTime = Self.shortestCeiling
-  private var nextCheck = Instant.zero
+  private(set) var nextCheck = Instant.zero
+  /// What the link's media make of the path; bulk adds to it.
+  private var mediaUse: MediaUse
+  /// Messages that can wait take what media leaves.
+  private(set) var hasBulk = false
+
+  private struct MediaUse {
+    var isElastic = true
+    var isFilled = false
+    var most: Double
+  }
 
   init(_ limits: EstimatorLimits) {
     estimator = BandwidthEstimator(limits)
     gate = PacingGate(rate: limits.start)
+    mediaUse = MediaUse(most: limits.most)
   }
 
   /// Other limits while it is in use.
-  mutating func limit(to limits: EstimatorLimits) { estimator.limits.most = limits.most }
+  mutating func limit(to limits: EstimatorLimits) {
+    mediaUse.most = limits.most
+    setUse()
+  }
 
   // MARK: Inputs
 
@@ -87,16 +101,36 @@ package struct Uplink: Sendable {
   }
 
   /// Whether anything but audio goes out.
-  mutating func setElastic(_ isElastic: Bool) { estimator.isElastic = isElastic }
+  mutating func setElastic(_ isElastic: Bool) {
+    mediaUse.isElastic = isElastic
+    setUse()
+  }
 
   /// Whether padding fills what media leaves of the estimate.
-  mutating func setFilled(_ isFilled: Bool) { estimator.isFilled = isFilled }
+  mutating func setFilled(_ isFilled: Bool) {
+    mediaUse.isFilled = isFilled
+    setUse()
+  }
+
+  /// Whether bulk does: then the path is filled, whatever the media need.
+  mutating func setBulk(_ hasBulk: Bool) {
+    guard hasBulk != self.hasBulk else { return }
+    self.hasBulk = hasBulk
+    setUse()
+  }
+
+  private mutating func setUse() {
+    estimator.isElastic = mediaUse.isElastic || hasBulk
+    estimator.isFilled = mediaUse.isFilled || hasBulk
+    estimator.limits.most = hasBulk ? max(mediaUse.most, Self.mostBulk) : mediaUse.most
+  }
 
   /// The path is another one: nothing that was known holds.
   mutating func restart() {
-    let isElastic = estimator.isElastic
+    let (use, bulk) = (mediaUse, hasBulk)
     self = Uplink(estimator.limits)
-    estimator.isElastic = isElastic
+    (mediaUse, hasBulk) = (use, bulk)
+    setUse()
   }
 
   /// Its part of a queue that it shares, against the other flows there; 1 is usual.
@@ -141,6 +175,8 @@ package struct Uplink: Sendable {
   /// IPv4 and UDP.
   static let headerByteCount = 28
   static let checkInterval = Duration.milliseconds(100)
+  /// Bit/s.
+  private static let mostBulk = 100_000_000.0
   /// A report as it is on the line, about.
   private static let reportBits = 1_200.0
   private static let reportShare = 0.1

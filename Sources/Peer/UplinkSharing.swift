@@ -75,11 +75,14 @@ extension CallMedia {
     need.acknowledged = own.estimator.acknowledgedRate
     need.isQueued = own.estimator.isQueued
     need.weight = min(max(uplinkWeight, 0.1), 10)
-    need.demand = max(Self.audioNeed, 2 * own.audioRate)
+    // What can wait takes all that there is.
+    need.demand =
+      own.hasBulk ? .infinity : max(Self.audioNeed, 2 * own.audioRate)
     guard let video, video.isEnabled, video.isWanted || video.isTested(now: now) else {
       return need
     }
     let settings = video.settings
+    guard !own.hasBulk else { return need }
     need.demand =
       video.isPublishing
       ? Double(video.mostBitsPerSecond) * 1.2 + 2 * settings.audioLineRate

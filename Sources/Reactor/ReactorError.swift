@@ -30,6 +30,10 @@ package struct ReactorError: Error, Equatable, Sendable, CustomStringConvertible
   package var isAddressUnavailable: Bool { errno == EADDRNOTAVAIL }
   /// A file that may not be replaced is there.
   package var isAlreadyThere: Bool { errno == EEXIST }
+  /// A folder stands where a file was wanted.
+  package var isFolder: Bool { errno == EISDIR }
+  /// Somebody else has it open, and to themselves.
+  package var isWouldBlock: Bool { errno == EWOULDBLOCK }
   /// The reader of a pipe went away, or the stream was closed from the start.
   package var isWithoutReader: Bool { errno == EPIPE || errno == EBADF }
   /// The disk, or what this user may use of it, is full.

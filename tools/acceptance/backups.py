@@ -28,7 +28,7 @@ def an_identity_comes_back_from_its_backup(lab):
     ready(lab, "--calls", "1")
     call = ("call", "bob", "--play", lab.path("talk.wav"))
     outcome(lab.peer("a", *call), "completed", 0, 20)
-    identity, copy = lab.path("identity-b"), lab.path("backup")
+    identity, copy = lab.path("identity-bob"), lab.path("backup")
     made = sealed(lab, "backup", copy, "--identity", identity, file="right")
     equal(made.returncode, 0, f"exit code of backup ({made.stderr})")
     equal(os.stat(copy).st_mode & 0o777, 0o600, "mode of the backup")

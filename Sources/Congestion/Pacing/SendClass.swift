@@ -1,6 +1,6 @@
 /// What waits to be sent, in the order in which it goes (docs/congestion.md).
 package enum SendClass: UInt8, CaseIterable, Sendable, BitwiseCopyable {
-  case audio, feedback, message, retransmission, video, padding
+  case audio, feedback, message, retransmission, video, bulk, padding
 }
 
 extension SendClass {

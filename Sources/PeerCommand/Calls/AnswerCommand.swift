@@ -172,6 +172,8 @@ package struct AnswerCommand: Sendable {
       }
       guard let input = await session.next() else { return nil }
       switch input {
+      case .endpoint(.incomingCall(let call)) where call.userExtension == TransferWords.invitation:
+        leaveToReceiver(call, session)
       case .endpoint(.incomingCall(let call)):
         if callers.admits(name: call.name, trust: call.trust) { return call }
         await turnAway(call, session)
@@ -192,6 +194,25 @@ package struct AnswerCommand: Sendable {
       try await session.endpoint.call(call.id).reject(reason: "calls from strangers are not taken")
     } catch {
       // It was cancelled in this moment.
+    }
+  }
+
+  /// A file or a text: `earshot receive` of the same identity takes it at once, if one runs;
+  /// without it nobody does.
+  private func leaveToReceiver(_ call: IncomingCall, _ session: OnlineSession) {
+    let there = session.endpoint
+    do throws(ReactorError) {
+      try session.inbox.remind(after: .seconds(2)) {
+        Task {
+          do throws(EarshotError) {
+            try await there.call(call.id).reject(reason: "no earshot receive runs here")
+          } catch {
+            // It is over: somebody took it.
+          }
+        }
+      }
+    } catch {
+      // Without a timer it rings out.
     }
   }
 

@@ -29,10 +29,8 @@ package struct CallCommand: Sendable {
     targetName = card.map { $0.name ?? "\($0.id)" } ?? target
     online.adoptRendezvous(of: target, card)
     try online.requireRendezvous()
-    guard card != nil || OnlineOptions.isName(target) || PeerID(target) != nil else {
-      throw UsageError(
-        "'\(target)' is neither a name nor an ID.",
-        advice: "A name has 1 to 63 of A-Z a-z 0-9 . _ -, an ID 52 letters.")
+    guard card != nil || OnlineOptions.isTarget(target) else {
+      throw OnlineOptions.noTarget(target)
     }
   }
 

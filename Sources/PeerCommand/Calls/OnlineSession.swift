@@ -14,6 +14,8 @@ package final class OnlineSession {
   package private(set) var contact: RendezvousContact
   /// Whether a call runs: an outage is told in other words then.
   package var isInCall = false
+  /// Whether messages of a call are told in the lines; a transfer has too many, and its own lines.
+  package var tellsMessages = true
   /// Names that refused callers claimed.
   private var impostors: [String] = []
   private let pcap: MediaPCAP?
@@ -108,7 +110,7 @@ package final class OnlineSession {
   /// What happened next; events are written down on the way, and outages told.
   package func next() async -> SessionInput? {
     let input = await iterator.next(isolation: #isolation)
-    if case .endpoint(let event) = input {
+    if case .endpoint(let event) = input, tellsMessages || !event.isOfMessages {
       EventLine.write(event, to: lines)
       if case .callProgress(_, let step) = event { console.log(.debug, EventLine.name(of: step)) }
       if case .portMappingChanged(.open(let port)) = event {

@@ -106,10 +106,18 @@ package final class Console {
     write(region.redraw(columns: columns), to: regionOutput)
   }
 
+  /// The same with a transfer.
+  package func show(_ transfer: TransferView?) {
+    guard let regionOutput else { return }
+    region.transfer = transfer
+    write(region.redraw(columns: columns), to: regionOutput)
+  }
+
   /// Takes the region away, for good or until the next `show`.
   package func clear() {
     region.view = nil
     region.probe = nil
+    region.transfer = nil
     hideRegion()
   }
 
@@ -121,7 +129,7 @@ package final class Console {
   }
 
   private func drawRegion() {
-    guard let regionOutput, region.view != nil || region.probe != nil else { return }
+    guard let regionOutput, !region.isEmpty else { return }
     write(region.redraw(columns: columns), to: regionOutput)
   }
 

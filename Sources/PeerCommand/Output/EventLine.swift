@@ -204,3 +204,15 @@ package enum EventLine {
     return object
   }
 }
+
+extension EndpointEvent {
+  /// It is about a message of a call.
+  var isOfMessages: Bool {
+    switch self {
+    case .callProgress(_, .message), .callProgress(_, .messageDelivery),
+      .callProgress(_, .messagesMissed):
+      true
+    default: false
+    }
+  }
+}

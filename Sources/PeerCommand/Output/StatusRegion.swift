@@ -10,10 +10,15 @@ package struct StatusRegion {
   package var view: CallView?
   /// What is shown while there is no call.
   package var probe: ProbeView?
+  /// What is shown while there is neither.
+  package var transfer: TransferView?
   /// Letters in each line that stands on the terminal.
   private var shown: [Int] = []
 
   package init(usesColor: Bool) { self.usesColor = usesColor }
+
+  /// Whether there is nothing to draw.
+  package var isEmpty: Bool { view == nil && probe == nil && transfer == nil }
 
   /// Takes away what stands on the terminal.
   package mutating func erase(columns: Int) -> String {
@@ -29,7 +34,7 @@ package struct StatusRegion {
     let before = erase(columns: columns)
     guard
       let lines = view.map({ Self.lines($0, columns: columns) })
-        ?? probe?.lines(columns: columns)
+        ?? probe?.lines(columns: columns) ?? transfer?.lines(columns: columns)
     else { return before }
     shown = lines.map(\.count)
     guard usesColor, let first = lines.first else { return before + lines.joined(separator: "\n") }

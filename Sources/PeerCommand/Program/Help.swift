@@ -15,10 +15,13 @@ package enum Help {
       earshot call NAME|ID|CARD    invites, talks, prints how it was
       earshot answer               registers, and waits for calls
       earshot join CHANNEL         talks with all who are in a channel
+      earshot send NAME|ID|CARD    gives a file or a text to earshot receive
+      earshot receive              waits for files and texts
       earshot token new|sign|show  who may register at a rendezvous with --require-token, off line
       earshot inspect FILE         explains a pcapng, an events file, a capture of arrivals or a
                                    packet in hex
       earshot replay FILE          hears a call again that --capture took down
+      earshot completions SHELL    prints what bash, zsh or fish is to complete
 
     earshot COMMAND --help shows the options of each.
 
@@ -47,9 +50,14 @@ package enum Help {
     case .call: call + playing(callDuration) + online
     case .answer: answer + playing(answerDuration) + online
     case .join: JoinHelp.text + JoinHelp.online(onlineOptions) + JoinHelp.example
+    case .send:
+      TransferHelp.send + TransferHelp.online(onlineOptions) + TransferHelp.sendExample
+    case .receive:
+      TransferHelp.receive + TransferHelp.online(onlineOptions) + TransferHelp.receiveExample
     case .token: token
     case .inspect: inspect
     case .replay: replay
+    case .completions: CompletionsCommand.help
     }
   }
 

@@ -97,5 +97,11 @@ package final class Inbox {
   }
 
   /// Sets the timer; `nil` stops it.
-  package func wake(at deadline: Instant?) { loop.setDeadline(timer, deadline) }
+  ///
+  /// After a command of an endpoint that threw, the runtime may still be on the endpoint's thread.
+  package func wake(at deadline: Instant?) {
+    guard !loop.isCurrent else { return loop.setDeadline(timer, deadline) }
+    let (loop, timer) = (loop, timer)
+    Task(executorPreference: loop) { loop.setDeadline(timer, deadline) }
+  }
 }

@@ -54,8 +54,14 @@ package enum PeerProgram {
       print(HelpLayout.fit(Help.text(command)))
       return .done
     }
+    return try await run(command, arguments, on: loop)
+  }
+
+  private static func run(
+    _ command: Subcommand, _ arguments: Arguments, on loop: EventLoop
+  ) async throws(CommandFailure) -> ExitCode {
     switch command {
-    case .keygen, .card, .contacts, .backup, .restore, .token, .inspect, .replay:
+    case .keygen, .card, .contacts, .backup, .restore, .token, .inspect, .replay, .completions:
       return try runOffLine(command, arguments)
     case .doctor:
       return try await parse { () throws(UsageError) in
@@ -72,6 +78,14 @@ package enum PeerProgram {
     case .join:
       return try await parse { () throws(UsageError) in
         try JoinCommand(arguments, variable: ProcessSurroundings.variable)
+      }.run(on: loop)
+    case .send:
+      return try await parse { () throws(UsageError) in
+        try SendCommand(arguments, variable: ProcessSurroundings.variable)
+      }.run(on: loop)
+    case .receive:
+      return try await parse { () throws(UsageError) in
+        try ReceiveCommand(arguments, variable: ProcessSurroundings.variable)
       }.run(on: loop)
     case .answer:
       return try await parse { () throws(UsageError) in
@@ -96,8 +110,10 @@ package enum PeerProgram {
       try parse { () throws(UsageError) in try BackupCommand(.restore, arguments) }.run()
     case .token: try parse { () throws(UsageError) in try TokenCommand(arguments) }.run()
     case .inspect: try parse { () throws(UsageError) in try InspectCommand(arguments) }.run()
+    case .completions:
+      try parse { () throws(UsageError) in try CompletionsCommand(arguments) }.run()
     case .replay: try parse { () throws(UsageError) in try ReplayCommand(arguments) }.run()
-    case .doctor, .probe, .call, .answer, .join: .failed
+    case .doctor, .probe, .call, .answer, .join, .send, .receive: .failed
     }
   }
 
@@ -120,9 +136,6 @@ package enum PeerProgram {
   }
 
   private static func unknown(_ name: String) -> CommandFailure {
-    if let absent = NotYet.commands.first(where: { $0.name == name }) {
-      return CommandFailure(absent.error)
-    }
     let near = Arguments.suggestion(name, Subcommand.allCases.map(\.rawValue))
     return CommandFailure(
       .usage, "'\(name)' is not a command.",
@@ -168,6 +181,6 @@ package enum PeerProgram {
 
 /// What `earshot` can do.
 package enum Subcommand: String, CaseIterable, Sendable {
-  case keygen, card, contacts, backup, restore, doctor, probe, call, answer, join, token, inspect
-  case replay
+  case keygen, card, contacts, backup, restore, doctor, probe, call, answer, join, send, receive
+  case token, inspect, replay, completions
 }

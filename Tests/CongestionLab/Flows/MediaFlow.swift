@@ -158,7 +158,7 @@ package final class MediaFlow {
     case .audio: .audio
     case .feedback, .message: .report
     case .retransmission, .video: .video
-    case .padding: .padding
+    case .bulk, .padding: .padding
     }
   }
 
@@ -250,8 +250,8 @@ package struct MediaTally: Sendable {
   package var audioLost = 0
   package var frames = 0
   package var framesSkipped = 0
-  package var sentBytes = Array(repeating: 0, count: 6)
-  package var receivedBytes = Array(repeating: 0, count: 6)
+  package var sentBytes = Array(repeating: 0, count: SendClass.allCases.count)
+  package var receivedBytes = Array(repeating: 0, count: SendClass.allCases.count)
   /// All that the receiver sends: reports, and what asks for pictures again.
   package var reportBytes = 0
   /// What was offered to a link that passed nothing.

@@ -1,0 +1,219 @@
+import Cryptography
+import Foundation
+import Glibc
+import PeerCommand
+import Primitives
+import Reactor
+import Testing
+import Wire
+
+/// What a receiver does with all that a sender may say, and what is in the folder then.
+struct IncomingTransferTests {
+  private let temporary: TemporaryFolder
+  private let folder: DropFolder
+  private let peer = PeerID(word0: 1, word1: 2, word2: 3, word3: 4)
+
+  init() throws {
+    temporary = try TemporaryFolder()
+    folder = try DropFolder(temporary.path)
+  }
+
+  private static func offer(
+    _ content: [UInt8], name: String = "a.txt", byteCount: UInt64? = nil,
+    kind: TransferOffer.Kind = .file
+  ) -> TransferMessage {
+    let hash = ContentHash()
+    hash.update(content)
+    return .offer(
+      TransferOffer(
+        kind, byteCount: byteCount ?? UInt64(content.count), hash: hash.finish(), name: name))
+  }
+
+  private func receiver(quota: UInt64 = 1_000_000) -> IncomingTransfer {
+    IncomingTransfer(from: peer, into: folder, room: { quota })
+  }
+
+  private var files: [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: temporary.path).sorted()) ?? []
+  }
+
+  private static let content = (0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) }
+
+  @Test func `a file gets its name when it is whole`() throws {
+    let transfer = receiver()
+    #expect(transfer.handle(Self.offer(Self.content).bytes) == .go(offset: 0))
+    #expect(transfer.handle(TransferMessage.data(Array(Self.content[..<400])).bytes) == nil)
+    #expect(transfer.promised == 600 && !files.contains("a.txt"))
+    let last = transfer.handle(TransferMessage.data(Array(Self.content[400...])).bytes)
+    #expect(last == .result(.stored))
+    #expect(files == ["a.txt"])
+    #expect(try temporary.bytes(of: "a.txt") == Self.content)
+    var status = stat()
+    #expect(unsafe stat(temporary.file("a.txt"), &status) == 0 && status.st_mode & 0o777 == 0o600)
+  }
+
+  @Test func `it goes on where an earlier attempt of the same sender ended`() throws {
+    do {
+      let first = receiver()
+      _ = first.handle(Self.offer(Self.content).bytes)
+      _ = first.handle(TransferMessage.data(Array(Self.content[..<300])).bytes)
+    }
+    #expect(files.count == 1 && files[0].hasPrefix(".earshot-") && files[0].hasSuffix(".part"))
+    let other = IncomingTransfer(
+      from: PeerID(word0: 9, word1: 2, word2: 3, word3: 4), into: folder, room: { 1_000_000 })
+    #expect(other.handle(Self.offer(Self.content).bytes) == .go(offset: 0))
+    let second = receiver()
+    #expect(second.handle(Self.offer(Self.content).bytes) == .go(offset: 300))
+    #expect(
+      second.handle(TransferMessage.data(Array(Self.content[300...])).bytes) == .result(.stored))
+    #expect(try temporary.bytes(of: "a.txt") == Self.content)
+  }
+
+  @Test func `a call of the same sender takes over from one that is dead`() {
+    var taken: [String] = []
+    let first = receiver()
+    _ = first.handle(Self.offer(Self.content).bytes)
+    #expect(receiver().handle(Self.offer(Self.content).bytes) == .result(.alreadyComing))
+    let second = IncomingTransfer(
+      from: peer, into: folder, room: { 1_000_000 },
+      takeOver: { name in
+        taken.append(name)
+        if first.partName == name { first.abandon() }
+      })
+    #expect(second.handle(Self.offer(Self.content).bytes) == .go(offset: 0))
+    #expect(taken == [second.partName])
+    #expect(first.handle(TransferMessage.data([1]).bytes) == nil)
+  }
+
+  @Test func `bytes that the hash is not of are never a file`() {
+    let transfer = receiver()
+    _ = transfer.handle(Self.offer(Self.content).bytes)
+    var wrong = Self.content
+    wrong[999] ^= 1
+    #expect(transfer.handle(TransferMessage.data(wrong).bytes) == .result(.damaged))
+    #expect(files.isEmpty)
+  }
+
+  @Test func `more than was said is not taken`() {
+    let transfer = receiver()
+    _ = transfer.handle(Self.offer(Self.content).bytes)
+    #expect(
+      transfer.handle(TransferMessage.data(Self.content + [0]).bytes) == .result(.outOfOrder))
+    #expect(transfer.received == 0 && transfer.promised == 0)
+    #expect(!files.contains("a.txt"))
+  }
+
+  @Test func `a quota is asked before anything is written`() {
+    #expect(receiver(quota: 999).handle(Self.offer(Self.content).bytes) == .result(.tooLong))
+    #expect(files.isEmpty)
+    let huge = Self.offer(Self.content, byteCount: .max)
+    #expect(receiver().handle(huge.bytes) == .result(.tooLong))
+    #expect(receiver(quota: 1000).handle(Self.offer(Self.content).bytes) == .go(offset: 0))
+  }
+
+  @Test(arguments: [
+    ("../../etc/passwd", "passwd"), ("/etc/shadow", "shadow"), ("..", "file"), ("", "file"),
+    (".bashrc", "bashrc"), ("a/", "file"), ("c:\\temp\\x.exe", "x.exe"), ("a\u{0}b\nc", "abc"),
+    ("\u{202E}gpj.exe", "gpj.exe"), (" ...  x", "x"), ("Zoë.txt", "Zoë.txt"),
+  ])
+  func `a name leads nowhere and hides nothing`(said: String, got: String) {
+    #expect(TransferWords.safeName(said) == got)
+    let transfer = receiver()
+    _ = transfer.handle(Self.offer(Self.content, name: said).bytes)
+    #expect(transfer.handle(TransferMessage.data(Self.content).bytes) == .result(.stored))
+    #expect(files == [got])
+  }
+
+  @Test func `a name is cut at 200 bytes, between letters`() {
+    let name = TransferWords.safeName(String(repeating: "é", count: 400))
+    #expect(name == String(repeating: "é", count: 100))
+  }
+
+  @Test func `nothing is written over, and no link is followed`() throws {
+    try temporary.write([1, 2, 3], to: "a.txt")
+    #expect(receiver().handle(Self.offer(Self.content).bytes) == .result(.nameTaken))
+    #expect(try temporary.bytes(of: "a.txt") == [1, 2, 3])
+    #expect(unsafe symlink("/nowhere/at/all", temporary.file("b.txt")) == 0)
+    let linked = receiver().handle(Self.offer(Self.content, name: "b.txt").bytes)
+    #expect(linked == .result(.nameTaken))
+    // The name is taken while the bytes come.
+    let transfer = receiver()
+    _ = transfer.handle(Self.offer(Self.content, name: "c.txt").bytes)
+    #expect(unsafe symlink("a.txt", temporary.file("c.txt")) == 0)
+    #expect(transfer.handle(TransferMessage.data(Self.content).bytes) == .result(.nameTaken))
+    #expect(try temporary.bytes(of: "a.txt") == [1, 2, 3])
+  }
+
+  @Test func `a link in place of the part is not followed either`() throws {
+    let first = receiver()
+    _ = first.handle(Self.offer(Self.content).bytes)
+    let part = try #require(first.partName)
+    first.abandon()
+    #expect(unsafe unlink(temporary.file(part)) == 0)
+    try temporary.write([1], to: "target")
+    #expect(unsafe symlink("target", temporary.file(part)) == 0)
+    #expect(receiver().handle(Self.offer(Self.content).bytes) == .result(.notWritable))
+    #expect(unsafe unlink(temporary.file(part)) == 0)
+    // Nor is a second name of another file.
+    #expect(unsafe link(temporary.file("target"), temporary.file(part)) == 0)
+    #expect(receiver().handle(Self.offer(Self.content).bytes) == .result(.notWritable))
+    #expect(try temporary.bytes(of: "target") == [1])
+  }
+
+  @Test func `what is out of order ends it`() {
+    let content = Self.content
+    #expect(receiver().handle(TransferMessage.data([1]).bytes) == .result(.outOfOrder))
+    #expect(receiver().handle([]) == .result(.outOfOrder))
+    #expect(receiver().handle(TransferMessage.go(offset: 0).bytes) == .result(.outOfOrder))
+    let transfer = receiver()
+    _ = transfer.handle(Self.offer(content).bytes)
+    #expect(transfer.handle(Self.offer(content).bytes) == .result(.outOfOrder))
+    #expect(transfer.handle(TransferMessage.data(content).bytes) == nil)
+  }
+
+  @Test func `a text is shown, and empty content is whole at once`() {
+    let words = Array("Zoë says hello".utf8)
+    let transfer = receiver()
+    #expect(transfer.handle(Self.offer(words, name: "", kind: .text).bytes) == .go(offset: 0))
+    #expect(transfer.handle(TransferMessage.data(words).bytes) == .result(.stored))
+    #expect(transfer.text == "Zoë says hello" && files.isEmpty)
+    let binary = receiver()
+    _ = binary.handle(Self.offer([0xFF], name: "", kind: .text).bytes)
+    #expect(binary.handle(TransferMessage.data([0xFF]).bytes) == .result(.damaged))
+    let long = Self.offer(words, byteCount: 65_537, kind: .text)
+    #expect(receiver().handle(long.bytes) == .result(.tooLong))
+    #expect(receiver().handle(Self.offer([], name: "empty").bytes) == .result(.stored))
+    #expect(files == ["empty"])
+  }
+}
+
+struct DropFolderTests {
+  @Test func `a folder must be one, and counts the parts in it`() throws {
+    let temporary = try TemporaryFolder()
+    #expect(throws: ReactorError.self) { _ = try DropFolder(temporary.file("none")) }
+    try temporary.write([1], to: "file")
+    #expect(throws: ReactorError.self) { _ = try DropFolder(temporary.file("file")) }
+    let folder = try DropFolder(temporary.path)
+    try temporary.write([1, 2], to: ".earshot-1.part")
+    try temporary.write([1, 2, 3], to: ".earshot-2.part")
+    try temporary.write([1, 2, 3], to: ".earshot-3")
+    #expect(folder.byteCount(prefix: ".earshot-", suffix: ".part") == 5)
+    let part = try folder.openPart("x")
+    for name in ["", ".", "..", "a/b", "a\u{0}b"] {
+      #expect(throws: ReactorError.self) { try part.place(as: name) }
+    }
+    try part.append([7, 8])
+    #expect(try part.read(at: 1, atMost: 10) == [8])
+    try part.place(as: "y")
+    #expect(folder.has("y") && !folder.has("x"))
+  }
+
+  @Test func `only a plain file is a source`() throws {
+    let temporary = try TemporaryFolder()
+    #expect(throws: ReactorError.self) { _ = try SourceFile(temporary.path) }
+    #expect(throws: ReactorError.self) { _ = try SourceFile(temporary.file("none")) }
+    try temporary.write([1, 2, 3], to: "a")
+    let file = try SourceFile(temporary.file("a"))
+    #expect(try file.byteCount == 3 && file.read(at: 1, atMost: 5) == [2, 3])
+  }
+}
