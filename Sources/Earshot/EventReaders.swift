@@ -17,8 +17,9 @@ struct EventReaders {
 
   mutating func remove(_ number: Int) { continuations[number] = nil }
 
-  /// In the order in which they came. Where too many wait, messages go first: what a peer says must
-  /// not push out what becomes of a call, which then comes later than it was.
+  /// In the order in which they came. Where too many wait, what a peer can say without end goes
+  /// first: it must not push out what becomes of a call, which then comes later than it was. So of
+  /// a flood each event pushes out one, and costs no more than another.
   mutating func tell(_ event: EndpointEvent) {
     beginnings.append(event)
     for number in continuations.keys.sorted() {
@@ -26,7 +27,7 @@ struct EventReaders {
       var left = Self.mostDropped
       while let told = next, left > 0, case .dropped(let old)? = continuations[number]?.yield(told)
       {
-        next = old.isMessage ? nil : old
+        next = old.isUpToPeer ? nil : old
         left -= 1
       }
     }
@@ -46,10 +47,8 @@ struct EventReaders {
 
 extension EndpointEvent {
   /// One of those that a peer may cause without end.
-  fileprivate var isMessage: Bool {
-    switch self {
-    case .callProgress(_, .message), .callProgress(_, .messagesMissed): true
-    default: false
-    }
+  fileprivate var isUpToPeer: Bool {
+    if case .callProgress(_, let step) = self { return step.isUpToPeer }
+    return false
   }
 }

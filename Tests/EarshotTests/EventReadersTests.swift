@@ -4,16 +4,21 @@ import Testing
 
 @Suite struct EventReadersTests {
   /// Goal: a reader that lags loses what a peer says before it loses what becomes of a call.
-  @Test func `messages go before anything else where too many events wait`() async throws {
+  @Test(arguments: [
+    CallProgress.message(stream: 8, [1]), .remoteAudioMuted(true), .remoteLowVideoOffered(nil),
+    .streamChanged(
+      StreamChange(.remoteAudio, from: .decoding, to: .stopped, .remoteMuted, elapsed: .zero)),
+  ])
+  func `what a peer does goes first where too many events wait`(flood: CallProgress) async {
     var readers = EventReaders()
     let stream = AsyncStream<EndpointEvent>(bufferingPolicy: .bufferingNewest(4096)) {
       _ = readers.add($0)
     }
     let call = CallID(bytes: Array(0..<16))
     readers.tell(.callProgress(call, .resumed))
-    for _ in 0..<10_000 { readers.tell(.callProgress(call, .message(stream: 8, [1]))) }
+    for _ in 0..<10_000 { readers.tell(.callProgress(call, flood)) }
     readers.tell(.callProgress(call, .interrupted))
-    for _ in 0..<5000 { readers.tell(.callProgress(call, .message(stream: 8, [1]))) }
+    for _ in 0..<5000 { readers.tell(.callProgress(call, flood)) }
     readers.finish()
     var count = 0
     var others: [String] = []

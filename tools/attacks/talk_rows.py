@@ -54,7 +54,8 @@ def words(field, quick):
     for kind in KINDS:
         phone = _stranger(field, kind)
         call = phone.call(field.found(phone.client, "bob"))
-        field.wait(lambda: call.state == "connected", 8)
+        if not field.wait(lambda c=call: c.state == "connected", 8):
+            raise RuntimeError(f"no call for {kind}: {call.state}, reason {call.reason}")
         field.loop.run(1)
         before, began = os.path.getsize(path), time.monotonic()
         source, sent, said, seconds = _packets(call, kind), 0, 0, 2 if quick else 5

@@ -37,26 +37,6 @@ package struct PeersAllowance: Sendable {
   }
 }
 
-extension CallProgress {
-  /// Whether the other side decides how often there is such a step. What is new here must say.
-  package var isUpToPeer: Bool {
-    switch self {
-    case .message, .messagesMissed, .remoteAudioMuted, .remoteVideoMuted, .remoteAudioEnabled,
-      .remoteVideoEnabled, .remoteAudioCaptureEnabled, .remoteVideoCaptureEnabled,
-      .remoteVideoStreamChanged, .remoteLowVideoOffered, .remoteVideoRotated, .streamChanged,
-      .remoteAudioMixing, .remoteVideoSizeChanged, .firstVideoFrameDecoded, .remoteWantsVideo,
-      .fallback, .pathReady, .pathChanged, .firstFrameSent, .firstFrameReceived,
-      .firstVideoFrameSent:
-      true
-    case .delivered, .answered, .shortCode, .interrupted, .connectionLost, .away, .resumed,
-      .rejoined, .replaced, .audioFailed, .localVideoRotated, .audioMixingChanged, .effectEnded,
-      .firstLocalVideoFrame, .localVideoSizeChanged, .mediaStarted, .videoSourceEnded,
-      .videoFailed, .messageDelivery:
-      false
-    }
-  }
-}
-
 extension ChannelStep {
   /// Whether members can bring it about as often as they like: who comes and goes, and with what.
   package var isUpToOthers: Bool {
