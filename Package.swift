@@ -260,7 +260,7 @@ let package = Package(
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
         "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion", "Tokens",
-        "Channels",
+        "Channels", "Earshot", "Reactor",
       ]),
     tests(
       "PeerCommandTests",

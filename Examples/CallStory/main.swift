@@ -6,7 +6,6 @@ import Synchronization
 final class Tone: AudioSource {
   let channelCount = 1
   private let position = Atomic(0)
-
   func read(into samples: inout [Int16], frameCount: Int) -> Int {
     let begin = position.wrappingAdd(frameCount, ordering: .relaxed).oldValue
     for index in 0..<frameCount {
@@ -50,6 +49,8 @@ for await event in await call.events() {
   case .statistics(_, let numbers):
     try await call.setAudioMuted((4000..<6000).contains(numbers.atMs))
     if numbers.atMs >= seconds * 1000 { await call.hangUp() }
+  case .callProgress(_, .streamChanged(let change)):
+    tell("\(change.stream): \(change.old) > \(change.new), \(change.reason)")
   case .callProgress(_, let step): tell("\(step)")
   case .callStateChanged(_, let state, let reason): tell("\(state), \(reason)")
   case .callEnded(_, let report): tell("\(report.outcome): \(report.reason)")

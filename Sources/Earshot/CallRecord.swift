@@ -59,19 +59,23 @@ final class CallRecord {
     /// Where the call stands.
     var state = CallState.calling
     var mediaStart = false
+    /// When the other side's first picture was shown, in milliseconds since the zero point.
+    var firstPicture: Int?
     /// When the numbers were told last.
     var totals: CallStatistics.Totals?
     /// Requests for key frames that a capture has: the other side's, and the own.
     var keyFrameRequests = (theirs: 0, own: 0)
   }
 
-  init(_ role: CallRole, _ options: CallOptions, target: String?) {
+  init(
+    _ role: CallRole, _ options: CallOptions, target: String?, began: Instant = SystemClock.now
+  ) {
     self.role = role
     self.options = options
     switches = MediaSwitches(options)
     peerName = target.flatMap { PeerID($0) == nil ? $0 : nil }
     peer = target.flatMap { PeerID($0) }
-    began = SystemClock.now
+    self.began = began
     streams = CallStreams(now: began)
   }
 

@@ -45,6 +45,8 @@ public struct CallReport: Sendable {
     public var firstFrameReceivedMs: Int?
     /// Connected.
     public var connectedMs: Int?
+    /// The first picture of the other side was shown.
+    public var firstVideoFrameDecodedMs: Int?
 
     /// A timeline with nothing but its zero point.
     public init() {}

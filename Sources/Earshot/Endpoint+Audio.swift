@@ -56,43 +56,20 @@ extension Endpoint {
   private func sendAudio(_ callID: Wire.CallID) {
     guard let record = calls[callID], let audio = record.audio else { return }
     sampleNetwork(callID)
-    var hasSentFrame = false
-    driver.withMachine { machine, now in
-      let tap = tap(callID, machine)
-      if let heard = machine.lastHeard(of: callID) { audio.rings.peerHeard.set(heard.nanoseconds) }
-      var isThere = true
-      while isThere {
-        isThere =
-          audio.rings.toSend.pop { payload, packed in
-            let header = AudioLabel(packed).header
-            let isSent = machine.sendAudio(payload, header, on: callID, now: now)
-            hasSentFrame = hasSentFrame || (isSent && header.kind == .frame)
-            if let tap, header.kind == .frame { tap.show(payload, header.frame, age: nil) }
-            return true
-          } ?? false
-      }
+    let hasSentFrame = driver.withMachine { machine, now in
+      audio.rings.send(on: callID, &machine, tap: tap(callID, machine), now: now)
     }
     if hasSentFrame, record.streams.awaitsAudioFrame {
       publish(record.streams.handleAudioSent(now: SystemClock.now), of: callID)
     }
     tellQuality(callID, audio)
-    for note in audio.rings.notes.withLock({ $0.drain() }) { handle(note, of: callID) }
+    for note in audio.rings.notes.withLock({ $0.drain() }) {
+      publish(record.handle(note, now: SystemClock.now), of: callID)
+    }
     for note in audio.rings.takeMixing() {
       publish(.callProgress(CallID(callID), CallProgress(note)))
       guard let told = note.told else { continue }
       driver.withMachine { machine, now in machine.say(told, on: callID, now: now) }
-    }
-  }
-
-  private func handle(_ note: AudioNote, of callID: Wire.CallID) {
-    guard let record = calls[callID] else { return }
-    let now = SystemClock.now
-    switch note {
-    case .sourceEnded: publish(record.streams.handleAudioSourceEnd(now: now), of: callID)
-    case .playing(let isAfterSilence):
-      publish(
-        record.streams.handleAudioPlaying(isAfterSilence: isAfterSilence, now: now), of: callID)
-    case .frozen: publish(record.streams.handleAudioFreeze(now: now), of: callID)
     }
   }
 
@@ -106,26 +83,8 @@ extension Endpoint {
   func takeAudio(_ callID: Wire.CallID) {
     // Until the own audio has begun, what comes waits in the machine.
     guard let audio = calls[callID]?.audio else { return }
-    driver.withMachine { machine, _ in takeAudio(callID, audio, &machine) }
-  }
-
-  private func takeAudio(
-    _ callID: Wire.CallID, _ audio: CallAudio, _ machine: inout PeerMachine
-  ) {
-    let conditions = PathConditions(
-      roundTrip: machine.roundTrip(of: callID), allowance: machine.audioAllowance(of: callID))
-    let tap = tap(callID, machine)
-    var isThere = true
-    while isThere {
-      isThere =
-        machine.pollAudio(of: callID) { body, received in
-          _ = audio.rings.received.push(body, AudioLabel(received, conditions).packed)
-          if let tap, received.header.kind == .frame {
-            let age = SystemClock.now.nanoseconds(since: received.arrival)
-            tap.show(body, received.header.frame, age: age)
-          }
-          return true
-        } ?? false
+    driver.withMachine { machine, _ in
+      audio.rings.receive(of: callID, &machine, tap: tap(callID, machine))
     }
   }
 }

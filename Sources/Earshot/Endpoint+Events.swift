@@ -101,16 +101,11 @@ extension Endpoint {
   private func take(_ event: CallEvent) {
     switch event {
     case .incoming(let callID, _): takeIncoming(callID)
-    case .delivered(let callID): publish(.callProgress(CallID(callID), .delivered))
     case .stateChanged(let callID, let state, let cause): take(state, cause, of: callID)
     case .replaced(let old, let new): replace(old, by: new)
-    case .interrupted(let callID): publish(.callProgress(CallID(callID), .interrupted))
-    case .connectionLost(let callID): publish(.callProgress(CallID(callID), .connectionLost))
-    case .resumed(let callID): publish(.callProgress(CallID(callID), .resumed))
-    case .away(let callID, let absence):
-      publish(.callProgress(CallID(callID), .away(for: absence)))
-    case .rejoined(let callID, let absence):
-      publish(.callProgress(CallID(callID), .rejoined(after: absence)))
+    case .delivered(let callID), .interrupted(let callID), .connectionLost(let callID),
+      .resumed(let callID), .away(let callID, _), .rejoined(let callID, _):
+      publish(CallProgress(event).map { [$0] } ?? [], of: callID)
     case .remoteMediaChanged(let callID, let media): take(media, of: callID)
     case .ended(let summary): end(summary)
     case .refused(let callID, _, _): calls[callID] = nil
@@ -145,40 +140,21 @@ extension Endpoint {
     // What comes with each packet comes first: it allocates nothing, not even the ID of the API.
     if case .audioArrived = step { return takeAudio(callID) }
     if case .videoArrived = step { return takeVideo(callID) }
-    let id = CallID(callID)
     switch step {
     case .peerFound(let peer, let card): learn(peer, card: card, of: callID)
     case .invitation(let notice): prepare(notice, callID)
     case .answered(let text):
       calls[callID]?.userExtension = text
       tellAnswer(callID)
-    case .pathReady(let kind, let remote):
-      publish(.callProgress(id, .pathReady(PathKind(kind), remote: remote)))
-    case .pathChanged(let kind, let remote):
-      publish(.callProgress(id, .pathChanged(PathKind(kind), remote: remote)))
-    case .shortCode(let letters): publish(.callProgress(id, .shortCode(letters)))
     case .mediaMayFlow: startAudio(callID)
-    case .audioArrived, .videoArrived: break
-    case .publishFallback(let change): take(change, .publish, of: callID)
-    case .subscribeFallback(let change, let isSmall):
-      take(change, .subscribe, isSmall: isSmall, of: callID)
-    case .remoteWants(let media):
-      publish(.callProgress(id, .remoteWantsVideo(media.contains(.video))))
     case .mediaMustStop: if let record = calls[callID] { stopAudio(record) }
-    case .firstFrameSent:
-      let steps = calls[callID]?.streams.handleAudioSent(now: SystemClock.now) ?? []
-      publish(steps.isEmpty ? [.firstFrameSent] : steps, of: callID)
-    case .firstFrameReceived:
-      let steps = calls[callID]?.streams.handleAudioArrival(now: SystemClock.now) ?? []
-      publish(steps + [.firstFrameReceived], of: callID)
-    case .said(let control): publish(calls[callID]?.news.take(control) ?? [], of: callID)
+    case .audioArrived, .videoArrived: break
     case .messageReceived(let stream, let bytes, let mediaTime):
       calls[callID]?.take(stream, bytes, mediaTime: mediaTime, for: self, callID)
-    case .messagesMissed(let stream, let missed, let cached):
-      publish(
-        .callProgress(id, .messagesMissed(stream: stream, missed: missed, cached: cached)))
-    case .messageFinished(let tag, let isDelivered):
-      publish(.callProgress(id, .messageDelivery(tag: tag, delivered: isDelivered)))
+    case .pathReady, .pathChanged, .shortCode, .remoteWants, .messagesMissed, .messageFinished:
+      if let progress = CallProgress(step) { publish([progress], of: callID) }
+    case .publishFallback, .subscribeFallback, .firstFrameSent, .firstFrameReceived, .said:
+      publish(calls[callID]?.handle(step, now: SystemClock.now) ?? [], of: callID)
     }
   }
 
@@ -240,6 +216,7 @@ extension Endpoint {
     }
     var report = CallReport(summary, record, statistics: final, known.commands)
     report.peerName = record.peerName
+    report.timeline.firstVideoFrameDecodedMs = record.told.firstPicture
     report.endingExtension = driver.readMachine { $0.endingWords(of: callID) }
     if summary.cause == .noPath {
       report.pathAttempt = driver.readMachine { $0.pathTrial(callID) }.map {

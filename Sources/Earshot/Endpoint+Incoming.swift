@@ -106,12 +106,7 @@ extension Endpoint {
     guard let record = calls[callID] else { throw .callState("There is no such call.") }
     let earlier = record.options
     record.take(options)
-    var answer = AnswerOptions()
-    answer.video = Self.videoSettings(options)
-    answer.sendsAudio = options.sendsAudio
-    answer.uplinkWeight = options.uplinkWeight
-    answer.absence = options.rejoin ?? .zero
-    answer.userExtension = options.userExtension
+    let answer = AnswerOptions(options)
     do throws(EarshotError) {
       try command { machine, now throws(PeerRefusal) in
         try machine.accept(callID, answer, now: now)

@@ -55,20 +55,29 @@ extension CallStatistics {
     fillCongestion(with: link, record.network)
     fallbacks = record.fallbacks
     guard let video = record.video else { return }
+    fillVideo(
+      with: link, record, video.rings, sends: video.isSending, receives: video.isReceiving,
+      now: now)
+    // For the next time: a thread that has nothing to show does not look at the clock by itself.
+    if video.isReceiving { video.signalArrival() }
+  }
+
+  mutating func fillVideo(
+    with link: LinkStatistics, _ record: CallRecord, _ rings: VideoRings, sends: Bool,
+    receives: Bool, now: Instant
+  ) {
     let seconds = max(0.001, Double(now.nanoseconds(since: record.began)) / 1e9)
-    if video.isSending {
+    if sends {
       var sent = VideoOutbound()
-      sent.fill(with: video.rings.sent.withLock { $0 }, seconds: seconds)
+      sent.fill(with: rings.sent.withLock { $0 }, seconds: seconds)
       if let numbers = link.video?.sent { sent.fill(with: numbers, seconds: seconds) }
       sent.isPaused = link.video?.isPublishing == false
       videoStreamSent = link.video?.isSmallSent == true ? .low : .high
       videoSent = sent
     }
-    guard video.isReceiving else { return }
-    // For the next time: a thread that has nothing to show does not look at the clock by itself.
-    video.signalArrival()
+    guard receives else { return }
     var received = VideoInbound()
-    received.fill(with: video.rings.received.withLock { $0 })
+    received.fill(with: rings.received.withLock { $0 })
     if let numbers = link.video?.received { received.fill(with: numbers, seconds: seconds) }
     videoStreamReceived = record.news.stream
     videoReceived = received

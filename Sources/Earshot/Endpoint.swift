@@ -193,13 +193,7 @@ public actor Endpoint {
       tellAnswer(resolve(ringing))
       return Call(id: ringing, endpoint: self)
     }
-    var invite = InviteOptions()
-    invite.ringTimeout = options.ringTimeout
-    invite.userExtension = options.userExtension
-    invite.video = Self.videoSettings(options)
-    invite.sendsAudio = options.sendsAudio
-    invite.uplinkWeight = options.uplinkWeight
-    invite.absence = options.rejoin ?? .zero
+    var invite = InviteOptions(options)
     if case .name(let name) = place { invite.expectedID = known.id(behind: name) }
     let record = CallRecord(options, place, dialled: target)
     record.ownName = ownName

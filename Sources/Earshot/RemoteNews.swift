@@ -88,5 +88,10 @@ struct PictureTurns: Sendable {
     return present
   }
 
+  /// The same of a picture that is not shown yet.
+  func coming(at mediaTime: UInt32) -> PictureRotation {
+    coming.last { (mediaTime &- $0.mediaTime) & 0xFF_FFFF < 0x80_0000 }?.rotation ?? present
+  }
+
   private static let most = 8
 }

@@ -119,9 +119,9 @@ struct VideoReceiving: ~Copyable {
     do throws(VPXError) {
       if decoder == nil { decoder = try VP8Decoder() }
       let place = (first + count) % Self.capacity
-      let began = SystemClock.now
+      let began = rings.stopwatch()
       let isPicture = try Self.decode(bytes, with: &decoder, into: &waiting[place].picture)
-      let taken = SystemClock.now - began
+      let taken = rings.stopwatch() - began
       now = now + taken
       numbers.totalDecodeTime += taken
       numbers.totalProcessingDelay += now - frame.firstArrival
@@ -134,7 +134,8 @@ struct VideoReceiving: ~Copyable {
       }
       let due = max(lip.showTime(of: frame.mediaTime, now: now), lastDue)
       lastDue = due
-      sink.record(bytes, moment(of: frame, waiting[place].picture, at: due))
+      let turned = clocks.turns.withLock { $0.coming(at: frame.mediaTime) }
+      sink.record(bytes, moment(of: frame, waiting[place].picture, turned, at: due))
       guard isPicture else { return true }
       waiting[place].frame = frame
       waiting[place].due = due
@@ -173,7 +174,8 @@ struct VideoReceiving: ~Copyable {
   }
 
   private func moment(
-    of frame: AssembledFrame, _ picture: borrowing VideoPicture, at time: Instant
+    of frame: AssembledFrame, _ picture: borrowing VideoPicture, _ rotation: PictureRotation,
+    at time: Instant
   ) -> VideoMoment {
     VideoMoment(
       time: .nanoseconds(clocks.recording.nanoseconds(at: time)),
@@ -192,7 +194,8 @@ struct VideoReceiving: ~Copyable {
     let size = waiting[first].picture.i420.size
     turn(to: frame.mediaTime)
     waiting[first].picture.rotation = VideoRotation(rotation)
-    sink.show(waiting[first].picture, moment(of: frame, waiting[first].picture, at: now))
+    sink.show(
+      waiting[first].picture, moment(of: frame, waiting[first].picture, rotation, at: now))
     rings.offerSnapshot(waiting[first].picture)
     if let offset = lip.offset(of: frame.mediaTime, now: now) {
       lipOffsets.add(Double(offset.nanoseconds) / 1e6)
@@ -241,7 +244,7 @@ struct VideoReceiving: ~Copyable {
 
   private mutating func publish(now: Instant) {
     // Nothing was shown for so long that the last count says nothing any more.
-    if SystemClock.now - second.start > .seconds(3) { numbers.framesPerSecond = 0 }
+    if now - second.start > .seconds(3) { numbers.framesPerSecond = 0 }
     (numbers.freezeCount, numbers.totalFreezes, numbers.activeTime) = freezes.totals(now: now)
     let numbers = self.numbers
     rings.received.withLock { $0 = numbers }

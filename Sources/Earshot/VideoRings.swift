@@ -43,6 +43,8 @@ final class VideoRings: Sendable {
   let sent = Guarded(VideoSendNumbers())
   let received = Guarded(VideoReceiveNumbers())
   let wake: LoopWake
+  /// What encoding and decoding take is measured with it.
+  let stopwatch: @Sendable () -> Instant
   private let demand = Guarded(Wish())
   private let notes = Guarded(Notes())
   private let snapshot = Guarded(Snapshot())
@@ -61,7 +63,10 @@ final class VideoRings: Sendable {
     var picture: VideoPicture?
   }
 
-  init(wake: LoopWake) { self.wake = wake }
+  init(wake: LoopWake, stopwatch: @escaping @Sendable () -> Instant = { SystemClock.now }) {
+    self.wake = wake
+    self.stopwatch = stopwatch
+  }
 
   // MARK: - A picture for the application
 

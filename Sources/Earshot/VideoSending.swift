@@ -87,13 +87,12 @@ struct VideoSending: ~Copyable {
     }
     numbers.targetBitsPerSecond = demand.bitsPerSecond
     do throws(VPXError) {
-      let began = SystemClock.now
+      let began = rings.stopwatch()
       guard let frame = try run(demand, media, now: now) else { return }
-      let took = SystemClock.now - began
+      let took = rings.stopwatch() - began
       numbers.totalEncodeTime += took
       encoder?.handleEncoded(frame, took: took)
       failuresInARow = 0
-      watch.handleEncoded(byteCount: bytes.count)
       count(frame, now: now)
       let time = MediaClock.ticks(media)
       _ = Self.hand(frame, time, &bytes, to: rings)

@@ -351,13 +351,14 @@ package final class Association {
     var roundTrips: DurationHistogram
     var quality: PathQuality
     var failedOpenings: UInt64
+    var replays: UInt64
     var epoch: UInt32
   }
 
   var numbers: Numbers {
     Numbers(
       estimator: history.roundTrip, roundTrips: roundTrips, quality: history.quality,
-      failedOpenings: session.failureCount, epoch: session.epoch)
+      failedOpenings: session.failureCount, replays: session.replayCount, epoch: session.epoch)
   }
 
   /// Header, PING and padding, so that with its tag the packet has 62 bytes.

@@ -163,7 +163,10 @@ package struct LinkStatistics: Sendable {
   /// `nil` before the session stands.
   package var congestion: CongestionNumbers?
   package var video: VideoNumbers?
+  /// Packets that did not open: altered, or somebody else's.
   package var failedOpenings: UInt64
+  /// Packets that had come before.
+  package var replays: UInt64
   package var epoch: UInt32
 }
 
@@ -184,7 +187,7 @@ extension CallLink {
       remote: path.agent.selected ?? path.agent.provisional?.path.remote,
       local: path.agent.selectedPath?.local ?? .unspecified, pathChanges: path.agent.changes,
       congestion: congestion, video: media.videoNumbers(now: now) ?? media.lastVideo,
-      failedOpenings: numbers.failedOpenings, epoch: numbers.epoch)
+      failedOpenings: numbers.failedOpenings, replays: numbers.replays, epoch: numbers.epoch)
   }
 }
 

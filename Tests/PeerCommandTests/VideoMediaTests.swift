@@ -99,4 +99,64 @@ struct VideoMediaTests {
     #expect(sink.fault == nil && sink.shownCount == 1)
     #expect(throws: MediaFileError.self) { try VideoFileSink(folder.file("no/a.ivf")) }
   }
+
+  /// 320×160: dark, but for a bright quarter at the top left.
+  private static func picture(_ rotation: VideoRotation) throws -> VideoPicture {
+    var picture = try #require(VideoPicture(width: 320, height: 160))
+    picture.rotation = rotation
+    let luma = picture.range(of: .luma)
+    var bytes = picture.mutableBytes
+    for index in luma { bytes[index] = index % 320 < 160 && index / 320 < 80 ? 220 : 30 }
+    return picture
+  }
+
+  /// The frames of an IVF file, decoded: the size of each, and the brightness of its four quarters.
+  private static func look(_ bytes: [UInt8]) throws -> [(width: Int, bright: [Bool])] {
+    var decoder = try VP8Decoder()
+    var picture = I420Picture(try #require(PictureSize(width: 16, height: 16)))
+    var seen: [(width: Int, bright: [Bool])] = []
+    var place = 32
+    while place + 12 <= bytes.count {
+      let count = Int(bytes[place]) | Int(bytes[place + 1]) << 8 | Int(bytes[place + 2]) << 16
+      let frame = Array(bytes[(place + 12)..<(place + 12 + count)])
+      place += 12 + count
+      guard try decoder.decode(frame.span, into: &picture) else { continue }
+      let (width, height) = (picture.width, picture.height)
+      let bright = [(1, 1), (3, 1), (1, 3), (3, 3)].map { x, y in
+        picture.bytes[y * height / 4 * width + x * width / 4] > 120
+      }
+      seen.append((width, bright))
+    }
+    return seen
+  }
+
+  /// Goal: a player that knows of no rotation shows each picture upright.
+  @Test func `pictures that are turned are saved upright`() throws {
+    let folder = try TemporaryFolder()
+    let sink = try VideoFileSink(folder.file("a.ivf"))
+    let size = try #require(PictureSize(width: 320, height: 160))
+    var encoder = try VP8Encoder(VP8Encoder.Settings(size: size, bitsPerSecond: 500_000))
+    let turns: [VideoRotation] = [.none, .none, .quarter, .quarter, .half, .none, .none]
+    for (index, rotation) in turns.enumerated() {
+      // As an encoder does that begins anew at the sixth picture.
+      if index == 5 { encoder.requestKeyFrame() }
+      let picture = try Self.picture(rotation)
+      var bytes: [UInt8] = []
+      let frame = try #require(
+        try encoder.encode(picture.i420, milliseconds: Int64(index * 33), into: &bytes))
+      let moment = VideoMoment(
+        time: .milliseconds(index * 33), mediaTime: .milliseconds(index * 33),
+        isKeyFrame: frame.isKeyFrame, width: 320, height: 160, rotation: rotation)
+      sink.record(bytes, moment)
+      sink.show(picture, moment)
+    }
+    sink.finish()
+    #expect(sink.fault == nil)
+    let seen = try Self.look(try folder.bytes(of: "a.ivf"))
+    #expect(seen.map(\.width) == [320, 320, 160, 160, 320, 320, 320])
+    let corners = seen.map { $0.bright.firstIndex(of: true) }
+    // Top left; by a quarter clockwise, top right; by half, bottom right.
+    #expect(corners == [0, 0, 1, 1, 3, 0, 0])
+    #expect(seen.allSatisfy { $0.bright.count { $0 } == 1 })
+  }
 }

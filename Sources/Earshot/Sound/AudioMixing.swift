@@ -195,81 +195,88 @@ struct AudioMixer {
     let start = heard.count
     let isHeard = start + frameCount <= Self.mostHeard
     if isHeard { for _ in 0..<frameCount { heard.append(0) } }
-    for frame in 0..<frameCount {
-      let place = isHeard ? start + frame : nil
-      mixMusic(into: &samples, frame: frame, channels: channels, heardAt: place)
-      mixEffects(into: &samples, frame: frame, channels: channels, heardAt: place)
-    }
+    let room = Room(frameCount: frameCount, channels: channels, heardAt: isHeard ? start : nil)
+    mixMusic(into: &samples, room)
+    mixEffects(into: &samples, room)
     effects.removeAll { $0.track.position < 0 }
   }
 
-  private mutating func mixMusic(
-    into samples: inout [Int16], frame: Int, channels: Int, heardAt place: Int?
-  ) {
-    guard let track = music, !track.isPaused else { return }
-    Self.add(track, sentVolume, to: &samples, frame: frame, channels: channels)
-    if let place, options.isHeardHere {
-      heard[place] += Int32(Self.mono(track) * heardVolume / 100)
-    }
-    guard Self.advance(&music) else { return }
-    if let loops = music?.loops, loops <= 0 {
-      music = nil
-      tell(.stopped, .allLoopsCompleted)
-    } else {
-      tell(.playing, .oneLoopCompleted)
-      tell(.playing, .startNewLoop)
-    }
+  /// What one call of `mix` fills.
+  private struct Room {
+    let frameCount: Int
+    /// Of the samples, 1 or 2.
+    let channels: Int
+    /// The place in `heard` of the first frame; `nil` where there is none.
+    let heardAt: Int?
   }
 
-  private mutating func mixEffects(
-    into samples: inout [Int16], frame: Int, channels: Int, heardAt place: Int?
-  ) {
-    for index in effects.indices where effects[index].track.position >= 0 {
-      let track = effects[index].track
-      Self.add(track, track.volume, to: &samples, frame: frame, channels: channels)
-      if let place { heard[place] += Int32(Self.mono(track) * track.volume / 100) }
-      effects[index].track.position += 1
-      guard effects[index].track.position >= track.clip.frameCount else { continue }
-      effects[index].track.position = 0
-      guard let loops = track.loops else { continue }
-      effects[index].track.loops = loops - 1
-      guard loops <= 1 else { continue }
-      effects[index].track.position = -1
-      if notes.count < Self.mostNotes { notes.append(.effectEnded(effects[index].id)) }
+  private mutating func mixMusic(into samples: inout [Int16], _ room: Room) {
+    let isHeard = options.isHeardHere
+    var frame = 0
+    while frame < room.frameCount, music?.isPaused == false {
+      frame += Self.add(
+        &music!, sentVolume, to: &samples, heard: &heard, isHeard ? heardVolume : nil, frame, room)
+      guard music!.position == 0 else { continue }
+      if let loops = music!.loops, loops <= 0 {
+        music = nil
+        tell(.stopped, .allLoopsCompleted)
+      } else {
+        tell(.playing, .oneLoopCompleted)
+        tell(.playing, .startNewLoop)
+      }
     }
   }
 
-  /// - Returns: whether a round has ended.
-  private static func advance(_ track: inout Track?) -> Bool {
-    guard var moved = track else { return false }
-    moved.position += 1
-    let hasEnded = moved.position >= moved.clip.frameCount
-    if hasEnded {
-      moved.position = 0
-      moved.loops = moved.loops.map { $0 - 1 }
+  private mutating func mixEffects(into samples: inout [Int16], _ room: Room) {
+    for index in effects.indices {
+      let volume = effects[index].track.volume
+      var frame = 0
+      while frame < room.frameCount, effects[index].track.position >= 0 {
+        frame += Self.add(
+          &effects[index].track, volume, to: &samples, heard: &heard, volume, frame, room)
+        guard effects[index].track.position == 0, let loops = effects[index].track.loops,
+          loops <= 0
+        else { continue }
+        effects[index].track.position = -1
+        if notes.count < Self.mostNotes { notes.append(.effectEnded(effects[index].id)) }
+      }
     }
-    track = moved
-    return hasEnded
   }
 
-  private static func mono(_ track: Track) -> Int {
-    let clip = track.clip
-    guard clip.channelCount == 2 else { return Int(clip.samples[track.position]) }
-    let left = Int(clip.samples[2 * track.position])
-    return (left + Int(clip.samples[2 * track.position + 1])) / 2
-  }
-
+  /// Adds a track's frames up to the end of the room or of its round, and moves it on; a round that
+  /// ends leaves it at its beginning.
+  ///
+  /// - Parameter heardVolume: `nil` where it is not heard here.
+  /// - Returns: how many frames.
   private static func add(
-    _ track: Track, _ volume: Int, to samples: inout [Int16], frame: Int, channels: Int
-  ) {
-    let clip = track.clip
-    for channel in 0..<channels {
-      let value =
-        clip.channelCount == channels
-        ? Int(clip.samples[track.position * channels + channel]) : mono(track)
-      let index = frame * channels + channel
-      samples[index] = Int16(clamping: Int(samples[index]) + value * volume / 100)
+    _ track: inout Track, _ volume: Int, to samples: inout [Int16], heard: inout [Int32],
+    _ heardVolume: Int?, _ frame: Int, _ room: Room
+  ) -> Int {
+    let (clip, from) = (track.clip, track.position)
+    let count = min(room.frameCount - frame, clip.frameCount - from)
+    for step in 0..<count {
+      let mono = mono(clip, from + step)
+      for channel in 0..<room.channels {
+        let value =
+          clip.channelCount == room.channels
+          ? Int(clip.samples[(from + step) * room.channels + channel]) : mono
+        let index = (frame + step) * room.channels + channel
+        samples[index] = Int16(clamping: Int(samples[index]) + value * volume / 100)
+      }
+      guard let heardVolume, let place = room.heardAt else { continue }
+      heard[place + frame + step] += Int32(mono * heardVolume / 100)
     }
+    track.position += count
+    if track.position >= clip.frameCount {
+      track.position = 0
+      track.loops = track.loops.map { $0 - 1 }
+    }
+    return count
+  }
+
+  private static func mono(_ clip: AudioClip, _ position: Int) -> Int {
+    guard clip.channelCount == 2 else { return Int(clip.samples[position]) }
+    return (Int(clip.samples[2 * position]) + Int(clip.samples[2 * position + 1])) / 2
   }
 
   /// Adds to what is heard here; what was mixed since goes first.

@@ -9,8 +9,8 @@ struct CaptureWatch {
   /// Of the picture before: of some of its bytes, and of all.
   private var sample: UInt64?
   private var whole: UInt64?
-  /// Pictures in a row that are the same, when the first of them came, and what they took.
-  private var run = (count: 0, start: Instant.zero, byteCount: 0)
+  /// Pictures in a row that are the same.
+  private var run = 0
 
   /// The source gave nothing in this turn.
   ///
@@ -20,7 +20,7 @@ struct CaptureWatch {
     lastPicture = last
     guard now - last >= Self.patience, fault != .silent else { return nil }
     fault = .silent
-    run.count = 0
+    run = 0
     return fault
   }
 
@@ -34,29 +34,19 @@ struct CaptureWatch {
     let isSame = size == self.size && isRepeated(bytes, size: size, rate: rate)
     self.size = size
     if !isSame {
-      run = (1, now, 0)
+      run = 1
       return change(to: .working)
     }
-    run.count += 1
-    let isStill = run.count >= Self.sameInARow && run.byteCount * 8 < allowance(now: now)
-    if isStill { return change(to: .stuck) }
+    run += 1
+    // Whatever it takes to encode them: libvpx spends bits on a picture that stands.
+    if run >= Self.sameInARow { return change(to: .stuck) }
     return fault == .silent ? change(to: .working) : nil
-  }
-
-  /// What encoding the picture took.
-  mutating func handleEncoded(byteCount: Int) {
-    if run.count > 1 { run.byteCount += byteCount }
   }
 
   private mutating func change(to fault: CaptureFault) -> CaptureFault? {
     guard fault != self.fault else { return nil }
     self.fault = fault
     return fault
-  }
-
-  /// Bits that a run of the same picture may take at 20 kbit/s.
-  private func allowance(now: Instant) -> Int {
-    max(1, Int((now - run.start) / .microseconds(50)))
   }
 
   /// All bytes are looked at only where some of them are as before: most pictures differ.

@@ -34,6 +34,7 @@ struct RemoteVideo {
     self.isMuted = isMuted
     let wasPaused = isPausedByOther
     isPausedByOther = isPaused
+    if sends, state == .stopped, reason == .remoteMuted { reason = .remoteUnmuted }
     guard state != .stopped || isPaused || wasPaused else { return steps }
     if isPaused {
       steps += enter(.frozen, .audioFallback)

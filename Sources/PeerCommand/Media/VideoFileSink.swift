@@ -2,9 +2,14 @@ package import Earshot
 package import MediaFiles
 internal import Reactor
 internal import Synchronization
+internal import Video
 
 /// Where the other side's video goes: counted always, saved when `--save-video` names a file, which
 /// gets its name with the first picture (`PendingFile`).
+///
+/// The file holds the frames as they came. Pictures that are to be turned are encoded anew, upright,
+/// from the first of them to the next key frame that stands upright: IVF has no place for a
+/// rotation.
 ///
 /// A disk that is full ends the saving, not the call.
 package final class VideoFileSink: VideoSink {
@@ -16,6 +21,10 @@ package final class VideoFileSink: VideoSink {
     var pending: PendingFile?
     var hasSize = false
     var shown = 0
+    /// The frames that come cannot be saved as they are.
+    var isTurning = false
+    /// Since the first turned picture.
+    var turned: TurnedPictures?
     var fault: String?
   }
 
@@ -36,20 +45,53 @@ package final class VideoFileSink: VideoSink {
   package var shownCount: Int { state.withLock { $0.shown } }
 
   package func show(_ picture: borrowing VideoPicture, _ moment: VideoMoment) {
-    state.withLock { $0.shown += 1 }
+    state.withLock { state in
+      state.shown += 1
+      // What stood upright before the first turned picture is in the file as it came.
+      guard state.writer != nil, state.isTurning, state.turned != nil || moment.rotation != .none
+      else { return }
+      Self.saveUpright(picture, moment, &state)
+    }
+  }
+
+  private static func saveUpright(
+    _ picture: borrowing VideoPicture, _ moment: VideoMoment, _ state: inout State
+  ) {
+    do throws(MediaFileError) {
+      let milliseconds = Int64(moment.time / .milliseconds(1))
+      if state.turned == nil { state.turned = TurnedPictures() }
+      guard let size = state.turned?.encode(picture, milliseconds: milliseconds) else { return }
+      try append(state.turned?.bytes ?? [], milliseconds, size, &state)
+    } catch {
+      state.fault = error.description
+      state.writer = nil
+    }
+  }
+
+  private static func append(
+    _ bytes: [UInt8], _ milliseconds: Int64, _ size: PictureSize?, _ state: inout State
+  ) throws(MediaFileError) {
+    if !state.hasSize, let size {
+      try state.writer?.setSize(width: size.width, height: size.height)
+      state.hasSize = true
+    }
+    try state.writer?.write(bytes.span, milliseconds: milliseconds)
+    if state.writer != nil, let text = state.pending.take()?.placed() { state.fault = text }
   }
 
   package func record(_ frame: borrowing [UInt8], _ moment: VideoMoment) {
-    let bytes = frame.span
-    let milliseconds = Int64(moment.time / .milliseconds(1))
+    let bytes = copy frame
     state.withLock { state in
+      if moment.rotation != .none { state.isTurning = true }
+      if state.isTurning {
+        guard moment.rotation == .none, moment.isKeyFrame else { return }
+        state.isTurning = false
+        state.turned = nil
+      }
       do throws(MediaFileError) {
-        if !state.hasSize, moment.width > 0 {
-          try state.writer?.setSize(width: moment.width, height: moment.height)
-          state.hasSize = true
-        }
-        try state.writer?.write(bytes, milliseconds: milliseconds)
-        if state.writer != nil, let text = state.pending.take()?.placed() { state.fault = text }
+        try Self.append(
+          bytes, Int64(moment.time / .milliseconds(1)),
+          PictureSize(width: moment.width, height: moment.height), &state)
       } catch {
         state.fault = error.description
         state.writer = nil

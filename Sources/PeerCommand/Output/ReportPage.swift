@@ -29,6 +29,7 @@ package enum ReportPage {
       ("path ready", timeline.pathReadyMs), ("first frame sent", timeline.firstFrameSentMs),
       ("first frame received", timeline.firstFrameReceivedMs),
       ("connected", timeline.connectedMs),
+      ("first picture", timeline.firstVideoFrameDecodedMs),
     ]
     let text = steps.compactMap { name, at in at.map { "\(name) \($0) ms" } }
     guard !text.isEmpty else { return "" }

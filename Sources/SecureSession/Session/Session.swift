@@ -26,6 +26,8 @@ package struct Session: ~Copyable {
   private var highestReceived: UInt64?
   /// Packets that did not open.
   package private(set) var failureCount: UInt64 = 0
+  /// Packets that had come before, or are too old to know.
+  package private(set) var replayCount: UInt64 = 0
   package private(set) var isClosed = false
 
   /// Of two that are due at once the first named comes first: a rekey waits for the erasure.
@@ -93,7 +95,7 @@ package struct Session: ~Copyable {
     packet.append(repeating: 0, count: SealedPacket.headerByteCount)
   }
 
-  /// Opens a DATA packet in place. A packet that fails changes nothing but `failureCount`.
+  /// Opens a DATA packet in place. A packet that fails changes nothing but the counts of such.
   @_lifetime(bytes: copy bytes)
   package mutating func open(
     _ bytes: inout MutableSpan<UInt8>, now: Instant
@@ -162,6 +164,7 @@ package struct Session: ~Copyable {
   /// Counts a packet that did not open; after 2^36 the session closes (docs/protocol/session.md
   /// §6).
   private mutating func count(_ error: SessionError) -> SessionError {
+    if error == .replayed { replayCount += 1 }
     guard error == .notAuthentic else { return error }
     failureCount += 1
     if failureCount >= limits.maximumFailures { close() }

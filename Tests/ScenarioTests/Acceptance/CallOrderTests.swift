@@ -69,6 +69,17 @@ import Wire
     let late = pair(.accept(after: .milliseconds(14_500)))
     late.alice.habits.talk = .seconds(3)
     try call("an answer after 14.5 s", late, order, seconds: 30)
+    let stranger = pair(.never)
+    stranger.alice.habits.ringTimeout = nil
+    try call("a stranger, who lets it ring without end", stranger, order, seconds: 60)
+    let endless = pair(.never)
+    endless.alice.habits.ringTimeout = nil
+    endless.alice.habits.patience = .seconds(90)
+    let caller = endless.alice.id
+    endless.bob.host.command(now: endless.world.now) { machine, _ in
+      machine.setFamiliar(caller, true)
+    }
+    try call("a known caller does, and cancels after 90 s", endless, order, seconds: 100)
     try order.expectGolden()
   }
 

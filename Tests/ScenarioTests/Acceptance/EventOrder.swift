@@ -40,16 +40,35 @@ final class EventOrder {
     append(name, events, since: start)
   }
 
+  /// The same, of a program that has put its events in words. Of equal ones in a row the first
+  /// stands for all.
+  func record(_ title: String, _ programs: [SimulatedProgram], since start: Instant) {
+    lines += ["", "== \(title)"]
+    for program in programs {
+      let told = program.told.filter { $0.at >= start }
+      lines.append(told.isEmpty ? "\(program.name) is told nothing" : program.name)
+      var rest = told[...]
+      while let first = rest.first {
+        let count = rest.prefix { $0.text == first.text }.count
+        rest.removeFirst(count)
+        append(first.text + (count == 1 ? "" : " (\(count) in a row)"), at: first.at - start)
+      }
+    }
+  }
+
+  private func append(_ text: String, at time: Duration) {
+    let tenths = (time.milliseconds + 50) / 100
+    let words = "\(tenths / 10).\(tenths % 10)"
+    lines.append(String(repeating: " ", count: max(0, 8 - words.count)) + "\(words) s  \(text)")
+  }
+
   typealias KeptEvent = (at: Instant, event: PeerEvent)
 
   private func append(_ name: String, _ events: [KeptEvent], since start: Instant) {
     let told = events.filter { $0.at >= start }
     lines.append(told.isEmpty ? "\(name) is told nothing" : name)
     for entry in told {
-      guard let text = text(of: entry.event) else { continue }
-      let tenths = ((entry.at - start).milliseconds + 50) / 100
-      let time = "\(tenths / 10).\(tenths % 10)"
-      lines.append(String(repeating: " ", count: max(0, 8 - time.count)) + "\(time) s  \(text)")
+      if let text = text(of: entry.event) { append(text, at: entry.at - start) }
     }
   }
 

@@ -71,12 +71,18 @@ import Wire
     let talk = try Talk(seed: seed)
     talk.run(10)
     #expect(talk.rate(last: 3) > 1_000_000 && !talk.isLowSent)
+    #expect(!talk.bob.remoteStates.contains { $0.state.contains(.smallVideo) })
+    var asked = talk.pair.world.now
     talk.change(talk.pair.bob) { $0.video?.wish.wantsSmall = true }
     talk.run(6)
-    #expect(talk.isLowSent && (20_000...110_000).contains(talk.rate(last: 4)))
+    #expect(talk.isLowSent && (20_000...95_000).contains(talk.rate(last: 4)))
+    // A round trip of 50 ms, and the picture after that.
+    #expect(try #require(talk.bob.remoteStates.last).at - asked <= .milliseconds(200))
+    asked = talk.pair.world.now
     talk.change(talk.pair.bob) { $0.video?.wish.wantsSmall = false }
     talk.run(10)
     #expect(!talk.isLowSent && talk.rate(last: 3) > 800_000, "\(talk.rate(last: 3))")
+    #expect(try #require(talk.bob.remoteStates.last).at - asked <= .milliseconds(200))
     #expect(talk.bob.changes.isEmpty)
   }
 

@@ -7,6 +7,8 @@ package struct Habits: Sendable {
   package var answer = Answer.accept(after: .seconds(1))
   /// How long the other side may be away, of calls both ways.
   package var absence = Duration.zero
+  /// How long its invitations may ring; `nil` = without end.
+  package var ringTimeout: Duration? = .seconds(15)
   /// Cancels an invitation that is not accepted by then; `nil` = leaves that to the ring timeout.
   package var patience: Duration?
   /// Hangs up so long after the call was accepted; `nil` = leaves that to the other side.

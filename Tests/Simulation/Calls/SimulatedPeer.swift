@@ -152,6 +152,7 @@ package final class SimulatedPeer {
     options.video = video
     options.uplinkWeight = uplinkWeight
     options.absence = habits.absence
+    options.ringTimeout = habits.ringTimeout
     do throws(PeerRefusal) {
       return try host.command(now: world.now) { machine, now throws(PeerRefusal) in
         let call = try machine.invite(target, options, now: now)

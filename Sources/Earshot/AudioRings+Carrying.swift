@@ -1,0 +1,49 @@
+internal import Audio
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Wire
+
+/// Between the rings of a call's audio and the machine. Allocates nothing, unless media is
+/// captured.
+extension AudioRings {
+  /// What the pipeline has encoded, on its way.
+  ///
+  /// - Returns: whether a frame of audio has left.
+  func send(
+    on callID: Wire.CallID, _ machine: inout PeerMachine, tap: MediaTap?, now: Instant
+  ) -> Bool {
+    if let heard = machine.lastHeard(of: callID) { peerHeard.set(heard.nanoseconds) }
+    var hasSentFrame = false
+    var isThere = true
+    while isThere {
+      isThere =
+        toSend.pop { payload, packed in
+          let header = AudioLabel(packed).header
+          let isSent = machine.sendAudio(payload, header, on: callID, now: now)
+          hasSentFrame = hasSentFrame || (isSent && header.kind == .frame)
+          if let tap, header.kind == .frame { tap.show(payload, header.frame, age: nil) }
+          return true
+        } ?? false
+    }
+    return hasSentFrame
+  }
+
+  /// What has come, for the pipeline's next visit.
+  func receive(of callID: Wire.CallID, _ machine: inout PeerMachine, tap: MediaTap?) {
+    let conditions = PathConditions(
+      roundTrip: machine.roundTrip(of: callID), allowance: machine.audioAllowance(of: callID))
+    var isThere = true
+    while isThere {
+      isThere =
+        machine.pollAudio(of: callID) { body, received in
+          _ = self.received.push(body, AudioLabel(received, conditions).packed)
+          if let tap, received.header.kind == .frame {
+            let age = SystemClock.now.nanoseconds(since: received.arrival)
+            tap.show(body, received.header.frame, age: age)
+          }
+          return true
+        } ?? false
+    }
+  }
+}
