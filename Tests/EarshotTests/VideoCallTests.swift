@@ -111,6 +111,8 @@ import Video
   private static func check(_ caller: CallReport?, _ callee: CallReport?, _ eye: Eye) throws {
     let sent = try #require(caller?.statistics?.videoSent)
     let received = try #require(callee?.statistics?.videoReceived)
+    let first = try #require(callee?.timeline.firstVideoFrameDecodedMs)
+    #expect((1...Int(callee?.durationMs ?? 0) + 10_000).contains(first), "\(first) ms")
     #expect(received.framesDecoded > 30 && received.framesDecoded <= sent.framesSent)
     #expect(sent.framesSent <= sent.framesEncoded && sent.packetsSent >= sent.framesSent)
     #expect(received.packetsReceived == sent.packetsSent)
