@@ -14,11 +14,15 @@ SECONDS = 76
 
 
 def told(text):
-    """The words of each line, without time and numbers, by what they are about, in order."""
+    """What each line says, without its time and what it brings, by what it is about, in order."""
     found = {}
     for line in text.splitlines():
-        words = re.sub(r"[0-9]+(\.[0-9]+)?", "#", line.split(" s  ", 1)[1])
-        found.setdefault(re.match(r"\w+", words)[0], []).append(words)
+        words = line.split(" s  ", 1)[1]
+        change = re.match(r"fallback.*(direction: \S+ isAudioOnly: \w+)", words)
+        said = change[1] if change else words.split("(", 1)[0]
+        # How good the sound is in each two seconds is the host's to say as well.
+        if said != "audioQualityChanged":
+            found.setdefault(re.split(r"\W", words, maxsplit=1)[0], []).append(said)
     return found
 
 
