@@ -49,7 +49,7 @@ extension CallRecord {
   }
 
   /// The other side says what it sends.
-  func take(_ media: MediaState, now: Instant) -> [CallProgress] {
+  func handleMediaState(_ media: MediaState, now: Instant) -> [CallProgress] {
     let isMuted = !media.contains(.audio)
     audio?.setRemoteMuted(isMuted)
     var steps = news.take(media) + streams.setRemoteAudioMuted(isMuted, now: now)
@@ -62,7 +62,7 @@ extension CallRecord {
   }
 
   /// Fallback to audio alone, and return.
-  func take(
+  func handleFallback(
     _ change: FallbackMachine.Change, _ direction: FallbackChange.Direction,
     isSmall: Bool = false, now: Instant
   ) -> [CallProgress] {
@@ -82,9 +82,9 @@ extension CallRecord {
   /// The network side has done something. Nothing of what the endpoint acts on.
   func handle(_ step: LinkStep, now: Instant) -> [CallProgress] {
     switch step {
-    case .publishFallback(let change): return take(change, .publish, now: now)
+    case .publishFallback(let change): return handleFallback(change, .publish, now: now)
     case .subscribeFallback(let change, let isSmall):
-      return take(change, .subscribe, isSmall: isSmall, now: now)
+      return handleFallback(change, .subscribe, isSmall: isSmall, now: now)
     case .firstFrameSent:
       let steps = streams.handleAudioSent(now: now)
       return steps.isEmpty ? [.firstFrameSent] : steps
@@ -130,7 +130,7 @@ extension CallProgress {
 
 extension VideoNote {
   /// What the network side has to know of it.
-  func tell(_ machine: inout PeerMachine, of callID: Wire.CallID, now: Instant) {
+  func inform(_ machine: inout PeerMachine, of callID: Wire.CallID, now: Instant) {
     switch self {
     case .rotated(let rotation, let mediaTime):
       machine.say(.videoRotation(rotation, mediaTime: mediaTime), on: callID, now: now)

@@ -80,7 +80,7 @@ extension Endpoint {
   // MARK: - What is told
 
   private func take(_ note: VideoNote, of callID: Wire.CallID, _ record: CallRecord) {
-    driver.withMachine { machine, now in note.tell(&machine, of: callID, now: now) }
+    driver.withMachine { machine, now in note.inform(&machine, of: callID, now: now) }
     publish(record.handle(note, now: SystemClock.now), of: callID)
   }
 
@@ -91,7 +91,7 @@ extension Endpoint {
   /// The other side says what it sends.
   func take(_ media: MediaState, of callID: Wire.CallID) {
     guard let record = calls[callID] else { return }
-    publish(record.take(media, now: SystemClock.now), of: callID)
+    publish(record.handleMediaState(media, now: SystemClock.now), of: callID)
   }
 
   // MARK: - Commands

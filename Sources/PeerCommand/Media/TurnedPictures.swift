@@ -1,7 +1,7 @@
 internal import Earshot
 internal import Video
 
-/// Encodes pictures anew, each turned to stand upright, for a file that has no place for a rotation.
+/// Encodes pictures anew, each turned to stand upright, for a file without a place for a rotation.
 struct TurnedPictures: ~Copyable {
   private var encoder: VP8Encoder?
   /// Of the last picture.

@@ -7,9 +7,9 @@ internal import Video
 /// Where the other side's video goes: counted always, saved when `--save-video` names a file, which
 /// gets its name with the first picture (`PendingFile`).
 ///
-/// The file holds the frames as they came. Pictures that are to be turned are encoded anew, upright,
-/// from the first of them to the next key frame that stands upright: IVF has no place for a
-/// rotation.
+/// The file holds the frames as they came. Pictures that are to be turned are encoded anew and
+/// upright, from the first of them to the next key frame that stands upright: IVF has no place for
+/// a rotation.
 ///
 /// A disk that is full ends the saving, not the call.
 package final class VideoFileSink: VideoSink {

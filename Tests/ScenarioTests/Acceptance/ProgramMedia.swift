@@ -103,7 +103,7 @@ final class ProgramMedia {
       _ = receiving!.run(now: now)
     }
     for note in video.takeNotes() {
-      note.tell(&machine, of: id, now: now)
+      note.inform(&machine, of: id, now: now)
       steps += record.handle(note, now: now)
     }
     if hasSent, record.streams.awaitsVideoFrame {

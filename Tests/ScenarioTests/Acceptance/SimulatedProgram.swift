@@ -151,7 +151,7 @@ final class SimulatedProgram {
       guard let state = Earshot.CallState(state) else { return }
       tell("\(state), \(CallStateReason(cause))", id)
     case .remoteMediaChanged(let id, let state):
-      tell(records[id]?.take(state, now: now) ?? [], id)
+      tell(records[id]?.handleMediaState(state, now: now) ?? [], id)
     case .ended(let summary):
       let id = summary.callID
       media[id] = nil
