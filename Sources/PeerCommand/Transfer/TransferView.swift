@@ -22,7 +22,8 @@ package struct TransferView: Sendable {
   package func lines(columns: Int) -> [String] {
     let width = max(1, columns - 1)
     let tail = "  \(figures)"
-    let room = min(40, width - tail.count - 2)
+    // The bar keeps its length while the figures grow.
+    let room = min(40, width - max(tail.count, Self.figureColumns) - 2)
     var second = ""
     if room >= 4 {
       let count = Int((share * Double(room)).rounded())
@@ -32,6 +33,8 @@ package struct TransferView: Sendable {
     let first = waiting.map { "\(name)  \($0)" } ?? name
     return [first, second + tail].map { String($0.prefix(width)) }
   }
+
+  private static let figureColumns = 57
 
   /// For output that stays as it is.
   package var plainLine: String { "\(waiting.map { "\($0); " } ?? "")\(figures)" }
