@@ -8,8 +8,8 @@ from lab import ROOT
 from scenarios import equal, scenario
 
 
-@scenario("programs in C call each other")
-def programs_in_c(lab):
+@scenario
+def programs_in_C_call_each_other(lab):
     if shutil.which("cc") is None or shutil.which("c++") is None:
         return "skipped: no C compiler"
     made = subprocess.run(
