@@ -46,6 +46,7 @@ let package = Package(
     .library(name: "earshot-c", type: .dynamic, targets: ["EarshotC"]),
     .executable(name: "earshot", targets: ["PeerCommand"]),
     .executable(name: "earshot-rendezvous", targets: ["RendezvousCommand"]),
+    .executable(name: "earshot-relay", targets: ["RelayCommand"]),
   ],
   targets: [
     // 0: C headers, and the nouns everyone shares
@@ -74,18 +75,20 @@ let package = Package(
     // 3: machines that need one of level 2
     layer("GroupKeys", ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens"]),
     layer("Channels", ["Primitives", "Wire", "Cryptography", "Tokens"]),
+    layer("Forwarding", ["Primitives", "Wire", "Congestion", "Tokens"]),
     // 4: composition, still pure
     layer(
       "Peer",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Messaging",
-        "Congestion", "Video", "Calling", "LastMile", "Relay", "Channels",
+        "Congestion", "Video", "Calling", "LastMile", "Relay", "Channels", "GroupKeys",
+        "Forwarding",
       ]),
     layer(
       "Rendezvous",
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
-        "LastMile", "Relay", "Tokens", "Channels",
+        "LastMile", "Relay", "Tokens", "Channels", "Forwarding",
       ]
     ),
     // 5: the I/O edge
@@ -101,7 +104,7 @@ let package = Package(
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity", "Congestion",
         "Messaging", "Calling", "LastMile", "Relay", "Tokens", "PortMapping", "Peer", "Audio",
-        "Video", "Reactor", "Routers", "Storage", "Channels",
+        "Video", "Reactor", "Routers", "Storage", "Channels", "GroupKeys",
       ]),
     // 7: what goes with it
     layer("EarshotMedia", ["Earshot", "MediaFiles", "Reactor", "Primitives"]),
@@ -119,6 +122,12 @@ let package = Package(
       [
         "Rendezvous", "Storage", "Reactor", "SecureSession", "Primitives", "Wire", "Cryptography",
         "Relay", "Arguments", "Tokens",
+      ]),
+    program(
+      "RelayCommand",
+      [
+        "Rendezvous", "Forwarding", "Peer", "Storage", "Reactor", "SecureSession", "Primitives",
+        "Wire", "Tokens", "Arguments", "Cryptography",
       ]),
     program(
       "LoadCommand",
@@ -155,6 +164,13 @@ let package = Package(
       "SFramePath",
       ["GroupKeys", "SecureSession", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/SFramePath"),
+    program(
+      "ForwardPath",
+      [
+        "Rendezvous", "Forwarding", "Peer", "Channels", "SecureSession", "Tokens",
+        "AllocationCounter", "Wire", "Primitives",
+      ],
+      path: "Benchmarks/ForwardPath"),
     program(
       "CongestionPath", ["Congestion", "AllocationCounter", "Wire", "Primitives"],
       path: "Benchmarks/CongestionPath"),
@@ -216,6 +232,7 @@ let package = Package(
         "Trials", "SFrameReference",
       ]),
     tests("ChannelsTests", ["Channels", "Tokens", "Wire", "Primitives"]),
+    tests("ForwardingTests", ["Forwarding", "Tokens", "Wire", "Primitives"]),
     tests("PortMappingTests", ["PortMapping", "Primitives"]),
     tests("RoutersTests", ["Routers", "PortMapping", "Primitives"]),
     tests("MessagingTests", ["Messaging", "Congestion", "Wire", "Primitives"]),
@@ -241,7 +258,7 @@ let package = Package(
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
         "Primitives", "RendezvousCommand", "LastMile", "Relay", "Tokens", "Trials",
-        "Reactor", "Arguments",
+        "Reactor", "Arguments", "Forwarding", "Channels",
       ]),
     tests(
       "StorageTests",
@@ -251,7 +268,7 @@ let package = Package(
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
         "Peer", "Audio", "Video", "Storage", "Relay", "Tokens", "PortMapping", "Simulation",
-        "Channels",
+        "Channels", "Forwarding",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),
@@ -260,7 +277,7 @@ let package = Package(
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
         "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion", "Tokens",
-        "Channels", "Earshot", "Reactor",
+        "Channels", "Earshot", "Reactor", "Forwarding", "GroupKeys",
       ]),
     tests(
       "PeerCommandTests",
@@ -282,7 +299,7 @@ let package = Package(
       [
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
         "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
-        "Relay", "Tokens", "PortMapping", "Routers", "GroupKeys", "Channels",
+        "Relay", "Tokens", "PortMapping", "Routers", "GroupKeys", "Channels", "Forwarding",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

@@ -109,7 +109,8 @@ package final class Association {
     case .credit(let credit): messages.handle(credit)
     case .close(let close, _): endedBy = endedBy ?? .remoteClose(code: close.code)
     case .audio, .audioReport, .audioRequest, .video, .videoNack, .pathChallenge, .pathResponse,
-      .signal, .echoRequest, .echo:
+      .signal, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource, .channelKey,
+      .channelWho, .channelCard:
       return false
     }
     return true

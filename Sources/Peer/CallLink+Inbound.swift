@@ -87,8 +87,9 @@ extension CallLink {
         case .pathResponse(let response):
           path.handleResponse(
             response, from: source, to: marks.local, on: association, now: now)
-        case .signal: break  // Under ring keys only (calling.md §4).
-        case .echoRequest, .echo: break  // Between a client and its rendezvous only.
+        case .signal, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource, .channelKey,
+          .channelWho, .channelCard:
+          break  // Under ring keys (calling.md §4), at a rendezvous or at a relay only.
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
           probe.handle(
             frame, in: packet, ProbeArrival(of: packet.count, from: source, marks), on: path,

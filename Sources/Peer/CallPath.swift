@@ -143,7 +143,8 @@ struct CallPath: ~Copyable {
         case .padding: break
         case .ping, .pong, .feedback, .message, .credit, .close, .audio, .audioReport,
           .audioRequest, .video, .videoNack, .skipped, .probeRequest, .probeAnswer, .probePacket,
-          .probeReport, .echoRequest, .echo:
+          .probeReport, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource,
+          .channelKey, .channelWho, .channelCard:
           return findings
         }
       }

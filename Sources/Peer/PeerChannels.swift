@@ -7,6 +7,32 @@ package import Wire
 package struct PeerChannels {
   /// Once one was joined.
   private var client: ChannelClient?
+  /// Tokens that members have shown, whatever they are worth; of those who are gone as well, until
+  /// another channel is joined.
+  private var proofs: [Bytes32: [UInt32: Proof]] = [:]
+
+  /// The token of a member, as the rendezvous says.
+  package struct Proof: Sendable {
+    package let joinNumber: UInt64
+    package let token: [UInt8]
+  }
+
+  /// What a relay's machine is to know of a channel (docs/protocol/relay.md).
+  package struct Standing: Sendable {
+    package var own: ChannelMember
+    package var token: [UInt8]
+    package var members: [ChannelMember]
+    package var revision: UInt64
+    package var proofs: [UInt32: Proof]
+  }
+
+  /// `nil` before the roster has come.
+  package func standing(in channel: Bytes32) -> Standing? {
+    guard let client, let own = client.own(in: channel) else { return nil }
+    return Standing(
+      own: own.member, token: own.token, members: client.members(of: channel),
+      revision: client.revision(of: channel), proofs: proofs[channel] ?? [:])
+  }
 
   /// The members of a channel as its user sees them, with the own one; by rising uid.
   package func members(of channel: Bytes32) -> [ChannelMember] {
@@ -27,6 +53,7 @@ package struct PeerChannels {
     }
     defer { self.client = client }
     try command(&client)
+    for channel in proofs.keys where client.state(of: channel) == nil { proofs[channel] = nil }
   }
 
   /// The others hear of it at once, and not by silence.
@@ -79,6 +106,7 @@ package struct PeerChannels {
         // It is not checked, and gets nothing of us.
       }
     case .proven(let uid, let joinNumber, let token):
+      proofs[channel.id, default: [:]][uid] = Proof(joinNumber: joinNumber, token: token)
       let fault = client?.fault(
         in: token, of: uid, joinNumber: joinNumber, in: channel,
         unixMilliseconds: unixSeconds * 1000)

@@ -19,7 +19,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   private let place = InPlace()
 
   package internal(set) var configuration: PeerConfiguration
-  var identity: LocalIdentity
+  package internal(set) var identity: LocalIdentity
   var random: RandomSource
   var rendezvous: RendezvousLink
   package internal(set) var ledger: CallLedger

@@ -71,7 +71,6 @@ struct RendezvousLink: ~Copyable {
   var hasMessagesUnderWay: Bool { association?.hasMessagesUnderWay() ?? false }
 
   var isRegistered: Bool { standing.isRegistered }
-
   var isProbing: Bool { lineProbe.isProbing }
 
   /// Why the attempt under way would fail if it ended now.
@@ -84,7 +83,7 @@ struct RendezvousLink: ~Copyable {
   @_lifetime(bytes: copy bytes)
   mutating func receive(
     _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
-    now: Instant, identity: inout LocalIdentity
+    now: Instant, identity: inout LocalIdentity, inbox: ChannelInbox? = nil
   ) {
     let byteCount = bytes.count + address.headerByteCount
     guard let opened = association?.open(&bytes, now: now) else { return }
@@ -102,6 +101,7 @@ struct RendezvousLink: ~Copyable {
         } else if case .echo(let echo) = frame {
           echoes.append(echo, from: source)
         } else if association?.handle(frame, in: packet, from: source, now: now) == false {
+          inbox?.append(frame, in: packet)
           lineProbe.handle(frame, in: packet, byteCount: byteCount, ecn: marks.ecn, now: now)
         }
       }

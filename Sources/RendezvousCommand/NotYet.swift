@@ -5,9 +5,6 @@ enum NotYet {
   static let options: [AbsentFeature] =
     [
       AbsentFeature(
-        "--relay-key", "this version has no relays of its own yet.",
-        advice: "Use a TURN server: --turn URI --turn-secret FILE."),
-      AbsentFeature(
-        "--redis", "this version runs on one node.", advice: "Leave it out."),
+        "--redis", "this version runs on one node.", advice: "Leave it out.")
     ]
 }

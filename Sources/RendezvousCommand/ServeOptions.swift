@@ -31,6 +31,7 @@ struct ServeOptions {
       --turn URI           a TURN server for clients, turn:HOST:PORT; up to 4 times
       --turn-secret FILE   what the servers have as static-auth-secret: clients get
                            credentials for 12 h with it
+      --relay-key FILE     IDs of relays for channels that may register, one on each line
       --drain SECONDS      at the end let in nobody, and wait for so long until messages under
                            way are delivered           (default: 0; at most 600)
       --json               print the line with the address as JSON
@@ -57,6 +58,8 @@ struct ServeOptions {
   /// TURN servers for clients, and the file with the secret of their credentials.
   var relays: [String]
   var relaySecret: String?
+  /// The file with the IDs of relays for channels.
+  var relayKey: String?
   /// How long the end waits for messages under way.
   var drain: Duration
   var printsJSON: Bool
@@ -78,6 +81,7 @@ struct ServeOptions {
     requireToken = try arguments.option("--require-token")
     relays = try Self.relays(&arguments)
     relaySecret = try arguments.option("--turn-secret")
+    relayKey = try arguments.option("--relay-key")
     drain = .seconds(try arguments.number("--drain", "seconds", in: 0...600) ?? 0)
     let isOpen = try arguments.flag("--open")
     printsJSON = try arguments.flag("--json")

@@ -88,6 +88,14 @@ extension Server {
     } catch { throw .usage(error) }
   }
 
+  /// The relays for channels that may register.
+  static func relayIDs(_ options: ServeOptions) throws(ServeError) -> Set<PeerID> {
+    var wanted = options
+    wanted.allow = options.relayKey
+    guard options.relayKey != nil, case .only(let ids, _) = try admission(wanted) else { return [] }
+    return ids
+  }
+
   static func tokenKey(_ options: ServeOptions) throws(ServeError) -> TokenPublicKey? {
     guard let path = options.requireToken else { return nil }
     do throws(StorageError) { return try TokenFiles.publicKey(at: path) } catch {

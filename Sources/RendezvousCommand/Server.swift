@@ -54,11 +54,12 @@ final class Server {
       card = try Self.card(of: &identity, identityFile)
     } catch { throw .file(error) }
     id = identity.id
-    let settings = ServerSettings(
+    var settings = ServerSettings(
       identity: identity, card: card, bootCounter: store.bootCounter, resetKey: store.resetKey,
       wallMilliseconds: SystemClock.wallNanoseconds / 1_000_000
         &- SystemClock.now.nanoseconds / 1_000_000,
       admission: admission, tokenKey: tokenKey, relays: relays)
+    settings.relayIDs = try Self.relayIDs(options)
     let machine = RendezvousMachine(
       settings, store: store, limits: options.isMeasurement ? .measurement : ServerLimits(),
       random: random)

@@ -51,6 +51,13 @@ package struct PublicToken: Equatable, Sendable {
     signature = key.sign(Self.signed(payload, footer, assertion).span)
   }
 
+  /// The same by a key that its owner keeps: `sign` makes the Ed25519 signature over what it gets.
+  package init(signing payload: [UInt8], with sign: (Span<UInt8>) -> [UInt8]) {
+    self.payload = payload
+    footer = []
+    signature = sign(Self.signed(payload, [], []).span)
+  }
+
   /// Whether the signature is right, by that key and with that implicit assertion.
   package func isSigned(by key: TokenPublicKey, assertion: [UInt8] = []) -> Bool {
     Ed25519.isValid(

@@ -135,6 +135,9 @@ package struct TokenGrant: Equatable, Sendable {
   }
 
   package func permits(_ word: String) -> Bool { TokenClaims.permits(word, scope) }
+
+  /// The seat at a relay that it is for; `nil` if it is for none.
+  package var seat: SeatClaim? { SeatClaim(uid: uid, scope: scope) }
 }
 
 extension UInt64 {

@@ -1,3 +1,4 @@
+import Forwarding
 import Primitives
 import Rendezvous
 import SecureSession
@@ -35,9 +36,10 @@ final class Server {
   init(
     boot: UInt64 = 5, limits: ServerLimits = ServerLimits(), store: MemoryStore = MemoryStore(),
     admission: Admission = .everyone, tokenKey: TokenPublicKey? = nil,
-    relays: RelayService? = nil, seed: UInt64 = 1
+    relays: RelayService? = nil, relayIDs: Set<PeerID> = [],
+    forwarding: ForwardingLimits? = nil, identitySeed: UInt64 = 99, seed: UInt64 = 1
   ) {
-    var random = RandomSource(seed: 99)
+    var random = RandomSource(seed: identitySeed)
     var identity = LocalIdentity(
       kind: .rendezvous, unixSeconds: Self.unixSeconds, random: &random)
     guard let card = try? identity.makeCard(unixSeconds: Self.unixSeconds) else {
@@ -45,17 +47,20 @@ final class Server {
     }
     self.card = card
     self.store = store
-    let settings = ServerSettings(
+    var settings = ServerSettings(
       identity: identity, card: card, bootCounter: boot,
       resetKey: Array(repeating: 3, count: 32),
       wallMilliseconds: Self.unixSeconds * 1000, admission: admission,
       tokenKey: tokenKey, relays: relays)
+    settings.relayIDs = relayIDs
+    settings.forwarding = forwarding
     machine = RendezvousMachine(
       settings, store: store, limits: limits, random: RandomSource(seed: seed))
   }
 
   var counters: ServerCounters { machine.counters }
   var gauges: ServerGauges { machine.gauges }
+  var forwarded: ForwardingCounters? { machine.forwardingCounters }
   func presences(of id: PeerID) -> [PresenceRecord] { machine.presences(of: id, now: now) }
   var nextDeadline: Instant? { machine.nextDeadline }
   var isGone: Bool { machine.isGone }

@@ -37,6 +37,8 @@ final class TestClient {
   var challenges: [PathChallengeFrame] = []
   var pathResponses: [PathResponseFrame] = []
   var closes: [CloseCode] = []
+  /// Frames of a relay, and the packets that they were in.
+  var channelFrames: [(frame: Frame, packet: [UInt8])] = []
   var cookie: [UInt8]?
   var cards: [ContactCard] = []
   var resetToken: Bytes16?
@@ -298,6 +300,8 @@ final class TestClient {
     case .feedback(let feedback):
       try? history.handle(feedback, in: frames.span, now: now)
       pollHistory()
+    case .channelAudio, .channelCopy, .channelSource, .channelKey, .channelCard:
+      channelFrames.append((frame, frames))
     case .message(let message, let range):
       try? channel.handle(message, bytes: frames.span.bytes(at: range), now: now)
     default: break

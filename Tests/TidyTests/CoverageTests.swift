@@ -4,7 +4,9 @@ import Testing
 @Suite struct CoverageTests {
   /// What tools/acceptance holds to its contract instead: the programs, as people run them, and the
   /// library for C.
-  static let programs: Set<String> = ["PeerCommand", "RendezvousCommand", "EarshotC"]
+  static let programs: Set<String> = [
+    "PeerCommand", "RendezvousCommand", "RelayCommand", "EarshotC",
+  ]
 
   @Test func `every source file has a test`() {
     let tests = Repository.tests.filter {

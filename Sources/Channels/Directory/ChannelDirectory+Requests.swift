@@ -1,6 +1,6 @@
-import Primitives
-import Tokens
-import Wire
+package import Primitives
+package import Tokens
+package import Wire
 
 /// What members, and those who want to be, ask for (docs/protocol/channels.md §3, §5, §6).
 extension ChannelDirectory {
@@ -156,7 +156,39 @@ extension ChannelDirectory {
         .proven(uid: other.uid, joinNumber: other.stated.joinNumber, token: other.token),
         request.channel, to: program)
     case .role, .renew, .remove: change(member, in: place, arrival)
+    case .relay: return  // Whoever owns this answers: `seat(for:from:now:)`.
     }
+  }
+
+  /// What somebody who asks for a relay is here; `nil` if it is no member, or asks too often.
+  package mutating func seat(
+    for request: ChannelRequest, from program: ChannelProgram, now: Instant
+  ) -> SeatClaim? {
+    guard let place = place(of: request.channel),
+      let uid = rooms[place]?.hear(program, stay: request.stay, now: now),
+      var member = rooms[place]?[uid]
+    else { return nil }
+    guard member.meter.admit(limits, nanoseconds: now.nanoseconds) else {
+      counters.requestsDropped &+= 1
+      return nil
+    }
+    rooms[place]?[uid] = member
+    return SeatClaim(channel: request.channel, uid: uid, role: member.stated.role)
+  }
+
+  package mutating func answer(
+    _ request: ChannelRequest, _ grant: ChannelRelayGrant, to program: ChannelProgram
+  ) {
+    send(.relay(grant), request.channel, to: program)
+  }
+
+  package mutating func answer(
+    _ request: ChannelRequest, _ status: ChannelStatus, to program: ChannelProgram
+  ) {
+    counters.refusals &+= 1
+    send(
+      .result(ChannelResult(stay: request.stay, number: request.number, status: status)),
+      request.channel, to: program)
   }
 
   /// Somebody who is no member, or no more.
@@ -182,7 +214,7 @@ extension ChannelDirectory {
     case .renew(let token): renew(token, of: member, in: place, arrival, &result)
     case .remove(let uid, let banSeconds):
       result.status = remove(uid, banSeconds, for: member, in: place, arrival)
-    case .join, .leave, .sync, .proof: return
+    case .join, .leave, .sync, .proof, .relay: return
     }
     if result.status != .done { counters.refusals &+= 1 }
     if result.status != .tooManyRequests, var changed = rooms[place]?[member.uid] {

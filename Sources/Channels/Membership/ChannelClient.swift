@@ -78,6 +78,11 @@ package struct ChannelClient: Sendable {
     try queue(.proof(uid: uid), in: channel)
   }
 
+  /// Asks for a seat at a relay; nothing is heard where there is none.
+  package mutating func requestRelay(in channel: Bytes32) throws(ChannelRefusal) {
+    try queue(.relay, in: channel)
+  }
+
   private mutating func queue(
     _ content: ChannelRequest.Content, in channel: Bytes32
   ) throws(ChannelRefusal) {
@@ -142,6 +147,19 @@ package struct ChannelClient: Sendable {
   /// The members of a channel as its user sees them, with the own one; by rising uid.
   package func members(of channel: Bytes32) -> [ChannelMember] {
     place(of: channel).map { memberships[$0].members } ?? []
+  }
+
+  /// Ourselves in a channel, as its roster has us, and the token that we have shown; `nil` before
+  /// the roster has come.
+  package func own(in channel: Bytes32) -> (member: ChannelMember, token: [UInt8])? {
+    guard let place = place(of: channel) else { return nil }
+    let membership = memberships[place]
+    return membership.members.first { $0.uid == membership.uid }.map { ($0, membership.shownToken) }
+  }
+
+  /// The revision that `members` have reached.
+  package func revision(of channel: Bytes32) -> UInt64 {
+    place(of: channel).map { memberships[$0].revision } ?? 0
   }
 
   package func state(of channel: Bytes32) -> ChannelState? {

@@ -75,6 +75,10 @@ package enum ChannelEvent: Equatable, Sendable {
   case removalFinished(uid: UInt32, ChannelStatus)
   /// The token that a member has shown; empty in an open channel. `ChannelClient.fault` judges it.
   case proven(uid: UInt32, joinNumber: UInt64, token: [UInt8])
+  /// A seat at a relay, as `ChannelClient.requestRelay` has asked for.
+  case relayGranted(ChannelRelayGrant)
+  /// The rendezvous knows of no relay.
+  case noRelay
 }
 
 /// Why a command is refused; nothing has changed.

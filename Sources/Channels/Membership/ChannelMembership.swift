@@ -49,6 +49,9 @@ struct ChannelMembership {
   /// The members as the user sees them, with the own one.
   var members: [ChannelMember] { view.members }
 
+  var revision: UInt64 { roster.revision }
+  var shownToken: [UInt8] { token.text }
+
   /// Whether the role host is ours, or asked for.
   var isPublishing: Bool {
     guard state != .failed, state != .left else { return false }
@@ -105,6 +108,7 @@ struct ChannelMembership {
       if roster.handle(page, now: now) { contact.hurry(now: now) }
     case .proven(let uid, let joinNumber, let token):
       events.append(.proven(uid: uid, joinNumber: joinNumber, token: token))
+    case .relay(let grant): events.append(.relayGranted(grant))
     }
     showRoster(now: now)
   }
@@ -145,6 +149,7 @@ struct ChannelMembership {
   private mutating func handle(_ result: ChannelResult, now: Instant) {
     contact.hear(now: now)
     if result.status == .tooManyRequests { return }
+    if result.status == .noRelay { return events.append(.noRelay) }
     if let command = commands.finish(result.number) {
       return finish(command, result, now: now)
     }
@@ -181,7 +186,7 @@ struct ChannelMembership {
       token.handleRenewal(text, result.tokenLife, now: now)
       events.append(.tokenRenewed)
     case .remove(let uid, _): events.append(.removalFinished(uid: uid, result.status))
-    case .proof, .join, .leave, .sync: return
+    case .proof, .join, .leave, .sync, .relay: return
     }
   }
 

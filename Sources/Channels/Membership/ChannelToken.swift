@@ -68,10 +68,12 @@ struct CommandQueue {
   ) -> (number: UInt32, content: ChannelRequest.Content)? {
     guard let due, due <= now, let first = waiting.first else { return nil }
     next = now + repetition
-    // It is asked for once; whoever wants it again says so.
-    if case .proof = first.content {
+    // They are asked for once; whoever wants them again says so.
+    switch first.content {
+    case .proof, .relay:
       waiting.removeFirst()
       next = nil
+    default: break
     }
     return first
   }

@@ -1,18 +1,134 @@
 import Channels
+import Forwarding
 import Primitives
+import SecureSession
+import Tokens
+import Wire
 
-/// The channels of a server (docs/protocol/channels.md), and how addresses are counted.
+/// The channels of a server (docs/protocol/channels.md): who is in them, which relays there are for
+/// them, and, in a relay, what is forwarded.
 struct ChannelService {
   var directory: ChannelDirectory
+  var relays = RelayTable()
+  /// `nil` in a server that is no relay.
+  let hub: ForwardingHub?
   private let hash: KeyedHash
 
-  init(limits: ChannelLimits, hash: KeyedHash, random: RandomSource) {
+  init(
+    limits: ChannelLimits, forwarding: ForwardingLimits? = nil, hash: KeyedHash,
+    random: RandomSource
+  ) {
     directory = ChannelDirectory(limits: limits, random: random)
+    hub = forwarding.map { ForwardingHub(limits: $0) }
     self.hash = hash
+  }
+
+  var nextDeadline: Instant? { earliest(directory.nextDeadline, hub?.nextDeadline) }
+
+  // MARK: - Membership
+
+  /// - Parameter mayCheck: Whether the client's rate allows a signature, made or checked.
+  mutating func handle(
+    _ request: ChannelRequest, from client: ClientRecord, mayCheck: Bool,
+    _ settings: borrowing ServerSettings, now: Instant
+  ) {
+    let program = ChannelProgram(id: client.id, presence: client.presence.id)
+    let time = settings.unixMilliseconds(now)
+    guard case .relay = request.content else {
+      return directory.handle(
+        request, from: program, at: source(of: client.address), mayCheck: mayCheck,
+        unixMilliseconds: time, now: now)
+    }
+    guard let seat = directory.seat(for: request, from: program, now: now) else { return }
+    guard mayCheck else { return directory.answer(request, .tooManyRequests, to: program) }
+    if let grant = relays.grant(seat, to: client.id, settings, now: now) {
+      directory.answer(request, grant, to: program)
+    } else {
+      directory.answer(request, .noRelay, to: program)
+    }
   }
 
   func source(of address: SocketAddress) -> ChannelSource {
     ChannelSource(
       host: address.key(.host, hash) ?? 1, network: address.key(.network, hash) ?? 1)
   }
+
+  // MARK: - Sessions
+
+  /// A session stands whose access token, in a relay, is a grant.
+  func reserve(_ slot: UInt32, by grant: TokenGrant?, card: [UInt8]) {
+    guard let hub, let seat = grant?.seat else { return }
+    hub.reserve(slot, for: seat, card: card)
+  }
+
+  mutating func remove(_ slot: UInt32) {
+    hub?.remove(slot)
+    relays.remove(slot)
+  }
+
+  /// - Returns: What is still to be reported at once.
+  func noteArrival(
+    of packet: RendezvousMachine.InboundPacket, _ demand: FeedbackDemand, now: Instant
+  ) -> FeedbackDemand {
+    hub?.noteArrival(
+      packet.number, of: packet.slot,
+      isCongestionExperienced: packet.marks.isCongestionExperienced,
+      byteCount: packet.byteCount, demand: demand, now: now) ?? demand
+  }
+}
+
+/// The relays that are registered, and grants for seats there (docs/protocol/relay.md §1, §2).
+struct RelayTable {
+  private struct Entry {
+    let slot: UInt32
+    let id: PeerID
+    let address: SocketAddress
+  }
+
+  /// In the order in which they came; a relay has one entry.
+  private var entries: [Entry] = []
+
+  /// - Throws: Where the operator has not named the client, or nothing can be sent there.
+  mutating func insert(
+    _ here: RelayHere, of slot: UInt32, _ client: ClientRecord, _ settings: borrowing ServerSettings
+  ) throws(WireError) {
+    let seen = client.address
+    let address =
+      here.address.isUnspecified
+      ? SocketAddress(
+        family: seen.family, high: seen.high, low: seen.low, port: here.address.port)
+      : here.address
+    guard settings.relayIDs.contains(client.id), !address.isUnsendable else {
+      throw .invalid("relay", at: 0)
+    }
+    entries.removeAll { $0.slot == slot || $0.id == client.id }
+    entries.append(Entry(slot: slot, id: client.id, address: address))
+  }
+
+  mutating func remove(_ slot: UInt32) { entries.removeAll { $0.slot == slot } }
+
+  /// A grant for a seat: of one channel all at the same relay; `nil` where none is registered.
+  func grant(
+    _ seat: SeatClaim, to member: PeerID, _ settings: borrowing ServerSettings, now: Instant
+  ) -> ChannelRelayGrant? {
+    // The relay with the highest weight for the channel: if one goes, the others keep theirs.
+    let relay = entries.max { weight(of: $0, seat.channel) < weight(of: $1, seat.channel) }
+    guard let relay else { return nil }
+    let claims = TokenClaims(
+      audience: "\(relay.id)", subject: member, scope: seat.scope,
+      expires: settings.unixMilliseconds(now) + Self.grantLife, uid: seat.uid)
+    // Two of one second are the same bytes: Ed25519 has no dice.
+    let token = PublicToken(signing: claims.json) { settings.identity.signToken($0) }
+    return ChannelRelayGrant(
+      relay: relay.id, address: relay.address, token: Array(token.text.utf8))
+  }
+
+  /// Rendezvous hashing: the same for all who ask.
+  private func weight(of entry: Entry, _ channel: Bytes32) -> UInt64 {
+    let id = PeerID(channel.bytes) ?? .zero
+    return (entry.id.word0 ^ id.word0) &* 0x9E37_79B9_7F4A_7C15
+  }
+
+  /// In ms: a rendezvous may be away for as long.
+  private static let grantLife: UInt64 = 600_000
 }

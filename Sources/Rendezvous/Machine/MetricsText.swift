@@ -1,3 +1,5 @@
+package import Forwarding
+
 /// Text that Prometheus reads (exposition format 0.0.4), each metric with its help and its kind.
 package struct MetricsText {
   /// The text so far.
@@ -37,6 +39,22 @@ package struct MetricsText {
 }
 
 extension MetricsText {
+  /// What a relay forwards, and how much there is now.
+  package mutating func add(
+    _ forwarding: ForwardingCounters?, _ gauges: ServerGauges, _ counters: ServerCounters
+  ) {
+    let prefix = "earshot_relay_"
+    add(prefix + "sessions", "Sessions of members now.", UInt64(clamping: gauges.clients))
+    add(prefix + "seats", "Seats taken now.", UInt64(clamping: gauges.seats))
+    add(prefix + "channels", "Channels with seats.", UInt64(clamping: gauges.channels))
+    for counter in forwarding?.all ?? [] {
+      add(prefix + counter.name + "_total", counter.help, counter.value)
+    }
+    for counter in counters.all {
+      add(prefix + counter.name + "_total", counter.help, counter.value)
+    }
+  }
+
   /// What the machine counts, and how much there is now.
   package mutating func add(_ counters: ServerCounters, _ gauges: ServerGauges) {
     let prefix = "earshot_rendezvous_"

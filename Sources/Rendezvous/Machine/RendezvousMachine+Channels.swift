@@ -6,11 +6,8 @@ import Wire
 /// `ChannelDirectory` say to each other.
 extension RendezvousMachine {
   mutating func handle(_ request: ChannelRequest, of slot: UInt32, now: Instant) {
-    let program = ChannelProgram(id: registry[slot].id, presence: registry[slot].presence.id)
-    channels.directory.handle(
-      request, from: program, at: channels.source(of: registry[slot].address),
-      mayCheck: mayCheckToken(request, of: slot, now: now),
-      unixMilliseconds: settings.unixMilliseconds(now), now: now)
+    let mayCheck = mayCheckToken(request, of: slot, now: now)
+    channels.handle(request, from: registry[slot], mayCheck: mayCheck, settings, now: now)
     sendChannelNotices(now: now)
   }
 
@@ -20,16 +17,13 @@ extension RendezvousMachine {
     sendChannelNotices(now: now)
   }
 
-  /// Checking a token takes as long as 50 look-ups: both count against one rate.
+  /// Checking or making a token takes as long as 50 look-ups: both count against one rate.
   private mutating func mayCheckToken(
     _ request: ChannelRequest, of slot: UInt32, now: Instant
   ) -> Bool {
-    switch request.content {
-    case .join, .renew:
-      registry[slot].lookUps.admit(limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
-        && limiter.takeLookUp(of: registry[slot].address, now: now)
-    case .leave, .sync, .role, .remove, .proof: true
-    }
+    guard request.costsSignature else { return true }
+    return registry[slot].lookUps.admit(limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
+      && limiter.takeLookUp(of: registry[slot].address, now: now)
   }
 
   private mutating func sendChannelNotices(now: Instant) {

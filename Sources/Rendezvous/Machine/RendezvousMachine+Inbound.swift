@@ -1,4 +1,5 @@
 import Cryptography
+import Forwarding
 import Messaging
 import Primitives
 import Wire
@@ -134,7 +135,8 @@ extension RendezvousMachine {
     case .echoRequest(let request): return answer(request, of: &packet, now: now)
     // What only a reflector says draws nothing from another one.
     case .probeAnswer, .probeReport, .echo: return true
-    case .signal, .audio, .audioReport, .audioRequest, .video, .videoNack, .skipped:
+    default:
+      if channels.hub?.handle(frame, in: frames, of: slot, now: now) == true { return true }
       // Nothing that a rendezvous takes (docs/protocol/rendezvous.md §1).
       counters.framesInvalid &+= 1
       return addStrike(to: slot, now: now)
@@ -172,6 +174,7 @@ extension RendezvousMachine {
   private mutating func takeFeedback(
     _ feedback: FeedbackFrame, in frames: Span<UInt8>, of slot: UInt32, now: Instant
   ) {
+    channels.hub?.handle(feedback, in: frames, of: slot, sent: registry[slot].sendNumber)
     guard let index = exchange(of: slot) else { return }
     exchanges.with(index) { $0.handle(feedback, in: frames, now: now) }
     if exchanges[index].hope == now { exchanges.touch(index) }
@@ -198,12 +201,14 @@ extension RendezvousMachine {
   /// A whole message; `false` when the session has ended.
   private mutating func handle(_ bytes: [UInt8], of slot: UInt32, now: Instant) -> Bool {
     do throws(WireError) {
-      switch try RendezvousMessage(parsing: bytes.span) {
+      switch try settings.permitted(try RendezvousMessage(parsing: bytes.span)) {
       case .lookUp(let lookUp): answer(lookUp, of: slot, now: now)
       case .forward(let forward): pass(on: forward, from: slot, now: now)
       case .token(let renewal): renew(renewal, of: slot, now: now)
       case .audience(let audience): try registry.replaceAudience(audience, of: slot)
       case .channel(let request): handle(request, of: slot, now: now)
+      case .relayHere(let here):
+        try channels.relays.insert(here, of: slot, registry[slot], settings)
       case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice:
         throw .invalid("message that only a server sends", at: 0)
       }
@@ -218,6 +223,7 @@ extension RendezvousMachine {
   private mutating func noteArrival(
     of packet: InboundPacket, demand: FeedbackDemand, _ reply: consuming PromptReply, now: Instant
   ) {
+    let demand = channels.noteArrival(of: packet, demand, now: now)
     guard let index = exchange(of: packet.slot) else {
       if demand != .none {
         reply.arrival = (packet.number, now, packet.marks.isCongestionExperienced)

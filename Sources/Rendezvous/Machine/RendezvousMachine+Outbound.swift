@@ -1,4 +1,5 @@
 import Cryptography
+import Forwarding
 import LastMile
 package import Primitives
 import Wire
@@ -28,6 +29,10 @@ extension RendezvousMachine {
       return farewell.path
     }
     if let destination = writePrompt(into: &packet, now: now) { return destination }
+    while let slot = channels.hub?.write(into: &packet, now: now) {
+      if registry[slot].isHeard, seal(&packet, for: slot) != nil { return registry[slot].path }
+      packet.removeAll()
+    }
     while let slot = ready.popFirst() {
       registry[slot].flags.remove(.isQueued)
       guard registry.isUsed(slot), let index = exchange(of: slot) else { continue }

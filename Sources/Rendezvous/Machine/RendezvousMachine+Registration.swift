@@ -1,4 +1,5 @@
 import Cryptography
+import Forwarding
 import Primitives
 import SecureSession
 import Wire
@@ -25,6 +26,7 @@ extension RendezvousMachine {
     let id = registry[slot].id
     makeRoom(for: slot, now: now)
     registry.confirm(slot)
+    channels.hub?.confirm(slot)
     unconfirmed.remove(slot)
     counters.registrations &+= 1
     guard let entry = pending.remove(slot) else {

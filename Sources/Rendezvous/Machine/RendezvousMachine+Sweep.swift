@@ -1,4 +1,5 @@
 import Channels
+import Forwarding
 import LastMile
 package import Primitives
 import Wire
@@ -10,6 +11,7 @@ extension RendezvousMachine {
     if let due = sweepClock.due, due <= now { sweep(now: now) }
     endTokens(now: now)
     driveChannels(now: now)
+    channels.hub?.handleTimeout(now: now)
     commitIfDue(now: now)
     reflector.handleTimeout(now: now)
   }
@@ -18,7 +20,7 @@ extension RendezvousMachine {
     var next = earliest(exchanges.nextDeadline, sweepClock.due)
     next = earliest(next, storeDue)
     next = earliest(next, tokens.nextDeadline)
-    next = earliest(next, channels.directory.nextDeadline)
+    next = earliest(next, channels.nextDeadline)
     next = earliest(next, farewells.nextDeadline)
     next = earliest(next, goingAway?.nextDeadline)
     next = earliest(next, reflector.nextDeadline)

@@ -1,3 +1,4 @@
+import Forwarding
 import Primitives
 import Tokens
 import Wire
@@ -19,6 +20,8 @@ extension RendezvousMachine {
       case .notRequired: result = .accepted(milliseconds: 0)
       // It does not permit the name that the session has.
       case .granted where !allowsName: result = .refused(.scope)
+      case .granted(let grant) where channels.hub?.renew(slot, by: grant.seat) == false:
+        result = .refused(.scope)
       case .granted(let grant):
         tokens.set(slot, at: now + grant.life)
         result = .accepted(milliseconds: grant.wireLife)
@@ -61,7 +64,9 @@ extension ServerSettings {
     guard let rule = tokenRule else { return .notRequired }
     guard let token else { return .refused(nil) }
     do throws(TokenFault) {
-      return .granted(try rule.check(token, of: id, unixMilliseconds: unixMilliseconds(now)))
+      let grant = try rule.check(token, of: id, unixMilliseconds: unixMilliseconds(now))
+      if forwarding != nil, grant.seat == nil { throw .scope }
+      return .granted(grant)
     } catch {
       return .refused(error)
     }

@@ -1,5 +1,6 @@
 import Channels
 import Cryptography
+package import Forwarding
 import LastMile
 package import Primitives
 package import SecureSession
@@ -85,7 +86,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     events = BoundedQueue(limit: limits.waitingEvents)
     reflector = Reflector(limits: limits.probes)
     self.random = random
-    channels = ChannelService(limits: limits.channels, hash: hash, random: random.split())
+    channels = ChannelService(
+      limits: limits.channels, forwarding: settings.forwarding, hash: hash, random: random.split())
     self.settings = settings
   }
 
@@ -154,16 +156,13 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   package var isGone: Bool { goingAway?.isDone ?? false }
 
   package var gauges: ServerGauges {
-    var gauges = ServerGauges()
-    gauges.clients = registry.confirmedCount
-    gauges.unconfirmedSessions = registry.count - registry.confirmedCount
-    gauges.busyClients = exchanges.count
-    gauges.reassemblyByteCount = exchanges.reassemblyByteCount
+    var gauges = ServerGauges(registry, exchanges, channels)
     gauges.isUnderLoad = wasUnderLoad
-    gauges.channels = channels.directory.channelCount
-    gauges.channelMembers = channels.directory.memberCount
     return gauges
   }
+
+  /// What was forwarded; `nil` where the server is no relay.
+  package var forwardingCounters: ForwardingCounters? { channels.hub?.counters }
 
   // MARK: - Parts
 
@@ -179,6 +178,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     pending.remove(slot)
     unconfirmed.remove(slot)
     tokens.remove(slot)
+    channels.remove(slot)
     limiter.removeSession(of: registry[slot].address)
     registry.remove(slot)
     guard wasConfirmed else { return }

@@ -1,3 +1,5 @@
+import Channels
+import Forwarding
 package import Primitives
 package import Wire
 
@@ -164,6 +166,19 @@ package struct ServerGauges: Equatable, Sendable {
   package var channelMembers = 0
   package var reassemblyByteCount = 0
   package var isUnderLoad = false
+  /// Members with a seat, where the server is a relay.
+  package var seats = 0
 
   package init() {}
+
+  init(_ registry: ClientRegistry, _ exchanges: borrowing ExchangeTable, _ channels: ChannelService)
+  {
+    clients = registry.confirmedCount
+    unconfirmedSessions = registry.count - registry.confirmedCount
+    busyClients = exchanges.count
+    reassemblyByteCount = exchanges.reassemblyByteCount
+    self.channels = channels.hub?.roomCount ?? channels.directory.channelCount
+    channelMembers = channels.directory.memberCount
+    seats = channels.hub?.takenCount ?? 0
+  }
 }

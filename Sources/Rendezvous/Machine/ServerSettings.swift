@@ -1,3 +1,4 @@
+package import Forwarding
 package import Primitives
 package import Relay
 package import SecureSession
@@ -70,6 +71,11 @@ package struct ServerSettings: ~Copyable {
   package var tokenRule: TokenRule?
   /// `nil` = clients are told of no TURN server.
   package var relays: RelayService?
+  /// The identities of relays that may register (docs/protocol/relay.md §1).
+  package var relayIDs: Set<PeerID> = []
+  /// Where the server is a relay itself: how much it forwards. It answers no look-up then, and its
+  /// access tokens are grants for seats.
+  package var forwarding: ForwardingLimits?
 
   package init(
     identity: consuming LocalIdentity, card: ContactCard, bootCounter: UInt64,
@@ -94,6 +100,13 @@ package struct ServerSettings: ~Copyable {
 
   mutating func setTokenKey(_ key: TokenPublicKey?) {
     tokenRule = key.map { TokenRule(key: $0, audience: "\(card.id)") }
+  }
+
+  /// A message, unless the server is a relay and it is none that a relay takes.
+  func permitted(_ message: RendezvousMessage) throws(WireError) -> RendezvousMessage {
+    if forwarding == nil { return message }
+    guard case .token = message else { throw .invalid("message to a relay", at: 0) }
+    return message
   }
 
   /// Seconds since 1970 UTC.

@@ -40,6 +40,19 @@ package struct LocalIdentity: ~Copyable, Sendable {
 
   package var id: PeerID { PeerID(signingKey.publicKey) }
 
+  /// The same identity once more, for another machine of the same program.
+  package borrowing func copy() -> LocalIdentity {
+    do throws(IdentityFileFault) {
+      return try LocalIdentity(stored: stored().span)
+    } catch {
+      preconditionFailure("what was just written can be read")
+    }
+  }
+
+  /// Signs what a PASETO has signed, for a rendezvous' grants (docs/protocol/relay.md §2). It
+  /// begins with a count of pieces in 8 bytes, so it is never what a card has signed.
+  package borrowing func signToken(_ message: Span<UInt8>) -> [UInt8] { signingKey.sign(message) }
+
   /// When `rotateIfDue` next has something to do.
   package var nextRotation: UInt64 { createdAt &+ kind.rotationPeriod }
 

@@ -13,6 +13,7 @@ package struct ChannelNotice: Hashable, Sendable {
     case gone(stay: UInt64, Departure)
     /// The token that a member has shown last; empty in an open channel.
     case proven(uid: UInt32, joinNumber: UInt64, token: [UInt8])
+    case relay(ChannelRelayGrant)
   }
 
   package var channel: Bytes32
@@ -40,6 +41,7 @@ package struct ChannelNotice: Hashable, Sendable {
       content = .proven(
         uid: try reader.readUID(), joinNumber: try reader.readUInt64("join number"),
         token: try reader.readToken())
+    case 8: content = .relay(try ChannelRelayGrant(parsing: &reader))
     default: throw .invalid("kind of notice", at: at)
     }
   }
@@ -72,6 +74,9 @@ package struct ChannelNotice: Hashable, Sendable {
       bytes.append(littleEndian: uid)
       bytes.append(littleEndian: joinNumber)
       bytes.append(token: token)
+    case .relay(let grant):
+      bytes.append(8)
+      grant.write(to: &bytes)
     }
   }
 }

@@ -14,6 +14,8 @@ package struct ChannelRequest: Hashable, Sendable {
     /// - Parameter banSeconds: How long its identity is kept out; 0 = not at all.
     case remove(uid: UInt32, banSeconds: UInt32)
     case proof(uid: UInt32)
+    /// A grant for a relay.
+    case relay
   }
 
   package var channel: Bytes32
@@ -28,6 +30,14 @@ package struct ChannelRequest: Hashable, Sendable {
     self.stay = stay
     self.number = number
     self.content = content
+  }
+
+  /// Whether the answer takes a signature, made or checked.
+  package var costsSignature: Bool {
+    switch content {
+    case .join, .renew, .relay: true
+    case .leave, .sync, .role, .remove, .proof: false
+    }
   }
 
   @_lifetime(reader: copy reader)
@@ -46,6 +56,7 @@ package struct ChannelRequest: Hashable, Sendable {
       content = .remove(
         uid: try reader.readUID(), banSeconds: try reader.readUInt32("seconds of a ban"))
     case 7: content = .proof(uid: try reader.readUID())
+    case 8: content = .relay
     default: throw .invalid("kind of request", at: at)
     }
   }
@@ -75,6 +86,7 @@ package struct ChannelRequest: Hashable, Sendable {
     case .proof(let uid):
       bytes.append(7)
       bytes.append(littleEndian: uid)
+    case .relay: bytes.append(8)
     }
   }
 }

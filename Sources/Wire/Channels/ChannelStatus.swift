@@ -14,12 +14,14 @@ package enum ChannelStatus: Hashable, Sendable {
   case unknownMember
   /// Name and key do not give the channel ID.
   case wrongChannel
+  /// No relay is registered with the server.
+  case noRelay
   /// The token is not accepted; `nil` = one is needed and none came.
   case token(TokenFault?)
 
   private static let plain: [ChannelStatus] = [
     .done, .notPermitted, .tooManyHosts, .channelFull, .tooManyChannels, .banned, .uidTaken,
-    .tooManyRequests, .unknownMember, .wrongChannel,
+    .tooManyRequests, .unknownMember, .wrongChannel, .noRelay,
   ]
   private static let tokenCode: UInt8 = 16
 
@@ -49,6 +51,7 @@ package enum ChannelStatus: Hashable, Sendable {
     case .tooManyRequests: 7
     case .unknownMember: 8
     case .wrongChannel: 9
+    case .noRelay: 10
     case .token(let fault): Self.tokenCode + (fault?.rawValue ?? 0)
     }
   }

@@ -28,6 +28,13 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case echo(EchoFrame)
   case video(VideoMediaFrame, payload: PacketRange)
   case videoNack(VideoNackFrame)
+  /// Channel frames go between a member and a relay alone (docs/protocol/relay.md §3).
+  case channelAudio(ChannelAudioFrame, sealed: PacketRange)
+  case channelCopy(ChannelCopyFrame, sealed: PacketRange)
+  case channelSource(ChannelSourceFrame)
+  case channelKey(uid: UInt32, bytes: PacketRange)
+  case channelWho(uid: UInt32)
+  case channelCard(uid: UInt32, card: PacketRange)
   /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bit 0, §10); it reached the
   /// packet's end.
   case skipped(type: UInt8)
@@ -36,10 +43,11 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   package var demand: FeedbackDemand {
     switch self {
     case .ping, .message: .soon
-    case .audio, .video, .skipped: .interval
+    case .audio, .video, .channelAudio, .skipped: .interval
     case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
       .audioReport, .audioRequest, .videoNack, .probeRequest, .probeAnswer, .probePacket,
-      .probeReport, .echoRequest, .echo:
+      .probeReport, .echoRequest, .echo, .channelCopy, .channelSource, .channelKey, .channelWho,
+      .channelCard:
       .none
     }
   }
@@ -82,6 +90,13 @@ package enum FrameType {
   package static let probeReport: UInt8 = 0x13
   package static let echoRequest: UInt8 = 0x14
   package static let echo: UInt8 = 0x15
+  /// Bits 2..0 of the two are fields.
+  package static let channelAudio: UInt8 = 0x20
+  package static let channelCopy: UInt8 = 0x28
+  package static let channelSource: UInt8 = 0x30
+  package static let channelKey: UInt8 = 0x31
+  package static let channelWho: UInt8 = 0x32
+  package static let channelCard: UInt8 = 0x33
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }

@@ -56,6 +56,7 @@ package struct FrameReader: ~Escapable {
     case FrameType.probeReport: return .probeReport(try ProbeReportFrame(parsing: &reader))
     case FrameType.echoRequest: return .echoRequest(try EchoRequestFrame(parsing: &reader))
     case FrameType.echo: return .echo(try EchoFrame(parsing: &reader))
+    case FrameType.channelAudio...FrameType.channelCard: return try readChannel(type, at: start)
     default: throw .invalid("frame type", at: start)
     }
   }
@@ -110,6 +111,32 @@ package struct FrameReader: ~Escapable {
     }
     _ = try AudioBody(packet.bytes(at: body), hasCopies: true)
     return .audio(frame, body: body)
+  }
+
+  /// What goes between a member of a channel and its relay (docs/protocol/relay.md §3).
+  @_lifetime(self: copy self)
+  private mutating func readChannel(_ type: UInt8, at start: Int) throws(WireError) -> Frame {
+    switch type {
+    case FrameType.channelAudio..<FrameType.channelCopy:
+      let frame = try ChannelAudioFrame(flags: type, parsing: &reader)
+      let sealed = PacketRange(try reader.readRange(reader.remaining, "channel audio"))
+      guard ChannelAudioFrame.sealedByteCounts.contains(sealed.count) else {
+        throw .invalid("channel audio", at: sealed.start)
+      }
+      return .channelAudio(frame, sealed: sealed)
+    case FrameType.channelCopy..<FrameType.channelSource:
+      let (frame, sealed) = try ChannelCopyFrame.parse(flags: type, &reader)
+      return .channelCopy(frame, sealed: sealed)
+    case FrameType.channelSource: return .channelSource(try ChannelSourceFrame(parsing: &reader))
+    case FrameType.channelKey:
+      let (uid, bytes) = try ChannelWordFrame.parse(ChannelWordFrame.keyByteCounts, &reader)
+      return .channelKey(uid: uid, bytes: bytes)
+    case FrameType.channelWho: return .channelWho(uid: try reader.readUInt32("uid"))
+    case FrameType.channelCard:
+      let (uid, card) = try ChannelWordFrame.parse(ChannelWordFrame.cardByteCounts, &reader)
+      return .channelCard(uid: uid, card: card)
+    default: throw .invalid("frame type", at: start)
+    }
   }
 
   @_lifetime(self: copy self)

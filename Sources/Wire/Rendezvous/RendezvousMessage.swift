@@ -14,6 +14,7 @@ package enum RendezvousMessage: Hashable, Sendable {
   case audience(Audience)
   case channel(ChannelRequest)
   case channelNotice(ChannelNotice)
+  case relayHere(RelayHere)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -37,6 +38,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.audience: self = .audience(try Audience(fields: &reader))
     case Code.channel: self = .channel(try ChannelRequest(fields: &reader))
     case Code.channelNotice: self = .channelNotice(try ChannelNotice(fields: &reader))
+    case Code.relayHere: self = .relayHere(RelayHere(address: try SocketAddress(parsing: &reader)))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")
@@ -77,6 +79,9 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .audience(let message):
       bytes.append(Code.audience)
       message.writeFields(to: &bytes)
+    case .relayHere(let message):
+      bytes.append(Code.relayHere)
+      message.address.write(to: &bytes)
     }
   }
 
@@ -98,5 +103,6 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let channel: UInt8 = 9
     static let channelNotice: UInt8 = 10
     static let audience: UInt8 = 11
+    static let relayHere: UInt8 = 12
   }
 }

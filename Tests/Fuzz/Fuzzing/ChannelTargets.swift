@@ -45,7 +45,8 @@ extension FuzzTarget {
       .join(ChannelJoin(role: .host, uid: 0, name: name)),
       .join(ChannelJoin(role: .audience, uid: 7, key: .zero, name: name, token: [1, 2])),
       .sync(RosterPosition()), .sync(RosterPosition(epoch: 1, revision: 1, after: 7)),
-      .role(.audience), .renew([3]), .remove(uid: 7, banSeconds: 60), .proof(uid: 7), .leave,
+      .role(.audience), .renew([3]), .remove(uid: 7, banSeconds: 60), .proof(uid: 7), .relay,
+      .leave,
     ]
   }
 
@@ -129,6 +130,10 @@ extension FuzzTarget {
       .head(epoch: 9, revision: 6),
       .result(ChannelResult(stay: stay, number: 1, status: .tooManyHosts)),
       .proven(uid: 3, joinNumber: 3, token: [1]), .gone(stay: stay, .lost),
+      .result(ChannelResult(stay: stay, number: 0, status: .noRelay)),
+      .relay(
+        ChannelRelayGrant(
+          relay: .zero, address: SocketAddress(v4: 192, 0, 2, 1, port: 7500), token: [1, 2])),
       .result(ChannelResult(stay: stay, number: 0, status: .token(.expired))),
     ]
   }

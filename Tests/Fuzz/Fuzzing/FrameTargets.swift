@@ -53,11 +53,36 @@ extension FuzzTarget {
       expectSame(video, payload, in: packet)
     case .videoNack(let nack): visit(nack, in: packet)
     case .echoRequest(let request): visit(request)
-    case .ping, .pong, .credit, .pathChallenge, .pathResponse, .skipped, .probeAnswer,
-      .probePacket, .echo:
-      break
+    default: visitChannel(frame, in: packet)
     }
     expect(frame.demand >= .none, "every frame has a demand")
+  }
+
+  /// Frames between a member of a channel and a relay: each has one encoding.
+  private static func visitChannel(_ frame: Frame, in packet: Span<UInt8>) {
+    var end = 0
+    var written: [UInt8] = []
+    switch frame {
+    case .channelAudio(let audio, let sealed):
+      expect(sealed.range.upperBound == packet.count, "channel audio stands last")
+      end = sealed.start
+      written = bytes { audio.writeHeader(to: &$0) }
+    case .channelCopy(let copy, let sealed):
+      end = sealed.start
+      written = bytes { copy.writeHeader(sealed.count, to: &$0) }
+      expect(copy.label(before: 7).mediaTime == 7 &- UInt16(copy.distance), "a copy is earlier")
+    case .channelKey(let uid, let range):
+      end = range.range.upperBound
+      written = bytes { ChannelWordFrame.writeKey(packet.bytes(at: range), uid: uid, to: &$0) }
+    case .channelCard(let uid, let range):
+      end = range.range.upperBound
+      written = bytes { ChannelWordFrame.writeCard(packet.bytes(at: range), uid: uid, to: &$0) }
+    default: return
+    }
+    expect(end <= packet.count && end >= written.count, "bytes are in the packet")
+    for index in written.indices {
+      expect(written[index] == packet[end - written.count + index], "one encoding")
+    }
   }
 
   private static func visit(_ report: ProbeReportFrame, in packet: Span<UInt8>) {
@@ -227,7 +252,7 @@ extension FuzzTarget {
       AudioMediaFrame(length: .milliseconds20, isMarked: true, mediaTime: 99)
         .write(text.span, to: &packet)
     }
-    return control + audioSeeds + video + [
+    return control + audioSeeds + video + channelFrames + [
       nack, nack + video[0], audio, control.flatMap { $0 } + audio, control[0] + [0, 0, 0, 0],
     ]
   }

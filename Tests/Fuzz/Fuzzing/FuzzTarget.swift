@@ -28,7 +28,7 @@ package struct FuzzTarget: Sendable {
     primitives + session + frames + transport + calling + transfers + probes + rendezvous + relay
     + routers
     + tokens
-    + groupKeys + channels
+    + groupKeys + channels + forwarding
     + audio
     + video
     + storage

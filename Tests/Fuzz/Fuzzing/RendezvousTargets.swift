@@ -27,6 +27,7 @@ extension FuzzTarget {
       let forward = Forward(id: id, to: .zero, lifeSeconds: 8, body: Array(0..<60))
       let messages: [RendezvousMessage] = [
         .lookUp(LookUp(request: 1, target: .id(.zero))),
+        .relayHere(RelayHere(address: SocketAddress(v4: 0, 0, 0, 0, port: 7500))),
         .lookUpResult(LookUpResult(request: 1, status: .online, card: Array(0..<200))),
         .forward(forward), .forwarded(Forwarded(forward, from: .zero)),
         .forwarded(Forwarded(forward, from: .zero, name: PeerName("alice"))),

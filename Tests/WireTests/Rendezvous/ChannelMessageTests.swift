@@ -39,15 +39,21 @@ struct ChannelMessageTests {
     notice(.roster(RosterPage(epoch: 1, revision: 2, after: 6, isLast: false, members: [member]))),
     notice(.roster(RosterPage(epoch: 1, revision: 2, after: 0, isLast: true, members: []))),
     notice(.gone(stay: 1, .replaced)), notice(.proven(uid: 1, joinNumber: 2, token: [3])),
+    request(.relay),
+    notice(
+      .relay(
+        ChannelRelayGrant(
+          relay: .zero, address: SocketAddress(v4: 192, 0, 2, 1, port: 7500), token: [3, 4]))),
+    .relayHere(RelayHere(address: SocketAddress(v4: 0, 0, 0, 0, port: 7500))),
   ]
 
   @Test func `each status has its number`() {
     let statuses: [ChannelStatus] = [
       .done, .notPermitted, .tooManyHosts, .channelFull, .tooManyChannels, .banned, .uidTaken,
-      .tooManyRequests, .unknownMember, .wrongChannel, .token(nil), .token(.malformed),
+      .tooManyRequests, .unknownMember, .wrongChannel, .noRelay, .token(nil), .token(.malformed),
       .token(.expired),
     ]
-    #expect(statuses.map(\.rawValue) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 23])
+    #expect(statuses.map(\.rawValue) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17, 23])
     for number in UInt8.min...UInt8.max {
       let status = ChannelStatus(rawValue: number)
       #expect(status == nil || status?.rawValue == number)
@@ -74,7 +80,7 @@ struct ChannelMessageTests {
     proof[proof.count - 4] = 0
     cases.append(proof)
     var kind = Self.request(.leave).bytes
-    kind[kind.count - 1] = 8
+    kind[kind.count - 1] = 9
     cases.append(kind)
     var gone = Self.notice(.gone(stay: 1, .left)).bytes
     gone[gone.count - 1] = 0

@@ -1,0 +1,343 @@
+import Congestion
+package import Primitives
+package import Tokens
+package import Wire
+
+/// The relay's part of a server (docs/protocol/relay.md): which sealed frame of a channel goes to
+/// whom, in which packet. Sessions, addresses and their proofs are the server's.
+///
+/// A class, because a server has one or none; the server owns it. On the way of an audio frame it
+/// allocates nothing.
+package final class ForwardingHub {
+  package let limits: ForwardingLimits
+  package private(set) var counters = ForwardingCounters()
+  /// By the session's slot.
+  private var seats: [Seat?] = []
+  private var rooms: [Bytes32: ForwardingRoom] = [:]
+  private var seatCount: UInt32 = 0
+  private var queue: ForwardingQueue
+  /// Slots of hosts whose reports are to come.
+  private var reporting: [UInt32] = []
+  package private(set) var nextDeadline: Instant?
+
+  package init(limits: ForwardingLimits = ForwardingLimits()) {
+    self.limits = limits
+    queue = ForwardingQueue(limit: limits.waiting)
+  }
+
+  // MARK: - Seats
+
+  /// A session stands whose first packet has not come yet.
+  ///
+  /// - Parameter card: The contact card of its INIT.
+  package func reserve(_ slot: UInt32, for claim: SeatClaim, card: [UInt8]) {
+    while seats.count <= Int(slot) { seats.append(nil) }
+    remove(slot)
+    guard rooms[claim.channel] != nil || rooms.count < limits.channels else {
+      counters.seatsRefused &+= 1
+      return
+    }
+    let room = rooms[claim.channel] ?? ForwardingRoom(claim.channel, limits: limits)
+    rooms[claim.channel] = room
+    seatCount &+= 1
+    room.reservedCount += 1
+    seats[Int(slot)] = Seat(
+      slot: slot, number: seatCount, claim: claim, card: card, room: room)
+  }
+
+  /// The session is confirmed: whoever had the uid before has it no more.
+  package func confirm(_ slot: UInt32) {
+    guard let seat = seat(slot), !seat.isTaken else { return }
+    let former = seat.room.seat(of: seat.claim.uid)
+    guard former != nil || seat.room.seats.count < limits.seats else {
+      counters.seatsRefused &+= 1
+      return remove(slot)
+    }
+    if let former { remove(former.slot) }
+    seat.isTaken = true
+    seat.room.add(seat)
+  }
+
+  package func remove(_ slot: UInt32) {
+    guard let seat = seat(slot) else { return }
+    seats[Int(slot)] = nil
+    let room = seat.room
+    room.remove(seat)
+    room.reservedCount -= 1
+    if room.reservedCount == 0 { rooms[room.channel] = nil }
+  }
+
+  /// A newer grant; `false` if it is for another seat than the session has. The role may change.
+  package func renew(_ slot: UInt32, by claim: SeatClaim?) -> Bool {
+    guard let seat = seat(slot), let claim, seat.claim.channel == claim.channel,
+      seat.claim.uid == claim.uid
+    else { return false }
+    seat.claim = claim
+    return true
+  }
+
+  // MARK: - Inputs
+
+  /// Takes a frame of a member; `false` if it is none that a member may send.
+  package func handle(
+    _ frame: Frame, in packet: Span<UInt8>, of slot: UInt32, now: Instant
+  ) -> Bool {
+    guard let seat = seat(slot), seat.isTaken else { return false }
+    switch frame {
+    case .channelAudio(let audio, let sealed):
+      handle(audio, packet.bytes(at: sealed), of: seat, in: packet, now: now)
+    case .channelCopy(let copy, let sealed):
+      if seat.copies.count < Seat.mostCopies { seat.copies.append((copy, sealed)) }
+    case .channelKey(let uid, let bytes):
+      pass(packet.bytes(at: bytes), to: uid, from: seat, now: now)
+    case .channelWho(let uid): answer(uid, to: seat, now: now)
+    default: return false
+    }
+    return true
+  }
+
+  /// A member's packet has been read to its end.
+  ///
+  /// - Returns: What the server is to report of it at once; the rest is reported here.
+  package func noteArrival(
+    _ number: UInt32, of slot: UInt32, isCongestionExperienced: Bool, byteCount: Int,
+    demand: FeedbackDemand, now: Instant
+  ) -> FeedbackDemand {
+    guard let seat = seat(slot) else { return demand }
+    seat.copies.removeAll(keepingCapacity: true)
+    let isMedia = demand == .interval
+    if isMedia, seat.recorder == nil {
+      seat.recorder = FeedbackRecorder(interval: FeedbackRecorder.audioInterval)
+    }
+    seat.recorder?.record(
+      UInt64(number), at: now, isCongestionExperienced: isCongestionExperienced,
+      demand: isMedia ? .interval : .none, byteCount: byteCount)
+    guard isMedia else { return demand }
+    if !seat.awaitsReport {
+      seat.awaitsReport = true
+      reporting.append(slot)
+    }
+    nextDeadline = earliest(nextDeadline, seat.recorder?.nextDeadline)
+    return .none
+  }
+
+  /// - Parameter sent: The number of the next packet to the member.
+  package func handle(
+    _ feedback: FeedbackFrame, in packet: Span<UInt8>, of slot: UInt32, sent: UInt32
+  ) {
+    seat(slot)?.loss.handle(feedback, in: packet, sent: sent)
+  }
+
+  package func handleTimeout(now: Instant) {
+    guard let due = nextDeadline, due <= now else { return }
+    nextDeadline = nil
+    reporting.removeAll { slot in
+      guard let seat = seat(slot), let deadline = seat.recorder?.nextDeadline else {
+        seat(slot)?.awaitsReport = false
+        return true
+      }
+      guard deadline <= now else {
+        nextDeadline = earliest(nextDeadline, deadline)
+        return false
+      }
+      seat.awaitsReport = false
+      append(.report, to: seat)
+      return true
+    }
+  }
+
+  // MARK: - Outputs
+
+  /// Writes the frames of the next packet behind room for its header; `nil` when there is none.
+  ///
+  /// - Returns: The session that seals it.
+  @_lifetime(packet: copy packet)
+  package func write(into packet: inout OutputSpan<UInt8>, now: Instant) -> UInt32? {
+    while let job = queue.popFirst() {
+      guard let seat = seat(job.slot), seat.number == job.seat else { continue }
+      packet.append(zeros: SealedPacket.headerByteCount)
+      let start = packet.count
+      switch job.content {
+      case .audio(let sender, let number): write(number, of: sender, to: seat, into: &packet)
+      case .word: writeWord(to: seat, into: &packet)
+      case .report: writeReport(to: seat, into: &packet, now: now)
+      }
+      if packet.count > start { return job.slot }
+      packet.removeAll()
+    }
+    return nil
+  }
+
+  // MARK: - Getters
+
+  package var roomCount: Int { rooms.count }
+  package var takenCount: Int { rooms.values.reduce(0) { $0 + $1.seats.count } }
+  /// Of 65 536, as the member's reports say.
+  package func loss(of slot: UInt32) -> Int? { seat(slot)?.loss.share }
+
+  private func seat(_ slot: UInt32) -> Seat? {
+    Int(slot) < seats.count ? seats[Int(slot)] : nil
+  }
+
+  // MARK: - Audio
+
+  private func handle(
+    _ audio: ChannelAudioFrame, _ sealed: Span<UInt8>, of seat: Seat, in packet: Span<UInt8>,
+    now: Instant
+  ) {
+    counters.audioReceived &+= 1
+    guard seat.claim.role == .host else { return counters.audioNotAllowed &+= 1 }
+    guard
+      seat.audioMeter.admit(
+        perSecond: limits.audioPerSecond, burst: limits.audioBurst, now: now),
+      seat.byteMeter.admit(
+        UInt64(packet.count), perSecond: limits.bytesPerSecond, burst: limits.bytesPerSecond,
+        now: now),
+      seat.room.beginPublishing(seat)
+    else { return counters.tooMany &+= 1 }
+    if seat.frames == nil { seat.frames = FrameRing(capacity: limits.frames) }
+    let number = keep(audio, sealed, of: seat, in: packet)
+    seat.voice.handle(audio.label, pause: limits.speechPause, now: now)
+    seat.voice.isForwarded = seat.room.isLoud(seat, limits: limits, now: now)
+    guard seat.voice.isForwarded else { return counters.audioTooQuiet &+= 1 }
+    for other in seat.room.seats where other !== seat {
+      append(.audio(from: seat.slot, number), to: other)
+    }
+  }
+
+  /// Keeps a frame, and before it what came only as a copy; the frame's number.
+  private func keep(
+    _ audio: ChannelAudioFrame, _ sealed: Span<UInt8>, of seat: Seat, in packet: Span<UInt8>
+  ) -> UInt32 {
+    var recovered: UInt32 = 0
+    for (copy, _) in seat.copies where isNew(copy, before: audio, of: seat) { recovered &+= 1 }
+    let number = (seat.frames?.newest ?? 0) &+ recovered &+ 1
+    for (copy, place) in seat.copies where isNew(copy, before: audio, of: seat) {
+      counters.framesRecovered &+= 1
+      seat.frames?.append(
+        copy.label(before: audio.label.mediaTime), packet.bytes(at: place),
+        recoveredWith: number)
+    }
+    seat.frames?.append(audio.label, sealed)
+    return seat.frames?.newest ?? 0
+  }
+
+  /// Whether a copy is of a frame that has not come, and may still be played.
+  private func isNew(
+    _ copy: ChannelCopyFrame, before audio: ChannelAudioFrame, of seat: Seat
+  ) -> Bool {
+    guard let frames = seat.frames, Int(copy.distance) <= limits.copyAge else { return false }
+    return !frames.has(audio.label.mediaTime &- UInt16(copy.distance))
+  }
+
+  @_lifetime(packet: copy packet)
+  private func write(
+    _ number: UInt32, of slot: UInt32, to seat: Seat, into packet: inout OutputSpan<UInt8>
+  ) {
+    guard let sender = self.seat(slot), sender.room === seat.room, let frames = sender.frames,
+      let entry = frames[number]
+    else { return counters.packetsDropped &+= 1 }
+    if seat.mustIntroduce(sender.source) {
+      ChannelSourceFrame(source: sender.source, uid: sender.claim.uid).write(to: &packet)
+    }
+    let end =
+      Self.frameRoom - ChannelAudioFrame.headerByteCount - entry.byteCount
+    var wanted = copyCount(for: seat)
+    for step in 1...UInt32(Seat.mostCopies) {
+      guard let copy = frames[number &- step] else { break }
+      let isRecovered = copy.recoveredWith == number
+      guard isRecovered || wanted > 0 else { break }
+      if !isRecovered { wanted -= 1 }
+      let distance = entry.label.mediaTime &- copy.label.mediaTime
+      guard (1...limits.copyAge).contains(Int(distance)),
+        packet.count + ChannelCopyFrame.headerByteCount + copy.byteCount <= end
+      else { continue }
+      ChannelCopyFrame(copy.label, distance: UInt8(truncatingIfNeeded: distance))
+        .writeHeader(copy.byteCount, to: &packet)
+      frames.write(copy, to: &packet)
+      counters.copiesSent &+= 1
+    }
+    ChannelAudioFrame(source: sender.source, entry.label).writeHeader(to: &packet)
+    frames.write(entry, to: &packet)
+    counters.audioForwarded &+= 1
+  }
+
+  private func copyCount(for seat: Seat) -> Int {
+    let loss = seat.loss.share
+    return loss >= limits.lossOfTwoCopies ? 2 : loss >= limits.lossOfOneCopy ? 1 : 0
+  }
+
+  // MARK: - Words
+
+  private func pass(_ bytes: Span<UInt8>, to uid: UInt32, from seat: Seat, now: Instant) {
+    guard
+      seat.claim.role == .host || bytes.count <= limits.audienceKeyByteCount,
+      seat.keyMeter.admit(perSecond: limits.keysPerSecond, burst: limits.keyBurst, now: now)
+    else { return counters.tooMany &+= 1 }
+    guard let other = seat.room.seat(of: uid), other !== seat else {
+      return counters.wordsUndeliverable &+= 1
+    }
+    var copy: [UInt8] = []
+    copy.reserveCapacity(bytes.count)
+    for index in bytes.indices { copy.append(bytes[index]) }
+    if append(Seat.Word(uid: seat.claim.uid, bytes: copy, isCard: false), to: other) {
+      counters.keysForwarded &+= 1
+    }
+  }
+
+  private func answer(_ uid: UInt32, to seat: Seat, now: Instant) {
+    guard
+      seat.questionMeter.admit(
+        perSecond: limits.questionsPerSecond, burst: limits.questionBurst, now: now)
+    else { return counters.tooMany &+= 1 }
+    guard let other = seat.room.seat(of: uid),
+      ChannelWordFrame.cardByteCounts.contains(other.card.count)
+    else { return counters.wordsUndeliverable &+= 1 }
+    if append(Seat.Word(uid: uid, bytes: other.card, isCard: true), to: seat) {
+      counters.cardsSent &+= 1
+    }
+  }
+
+  private func append(_ word: Seat.Word, to seat: Seat) -> Bool {
+    guard seat.words.count < limits.wordsPerSeat, append(.word, to: seat) else { return false }
+    seat.words.append(word)
+    return true
+  }
+
+  @discardableResult
+  private func append(_ content: ForwardingQueue.Content, to seat: Seat) -> Bool {
+    let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: content)
+    guard queue.append(job) else {
+      counters.packetsDropped &+= 1
+      return false
+    }
+    return true
+  }
+
+  @_lifetime(packet: copy packet)
+  private func writeWord(to seat: Seat, into packet: inout OutputSpan<UInt8>) {
+    guard !seat.words.isEmpty else { return }
+    let word = seat.words.removeFirst()
+    if word.isCard {
+      ChannelWordFrame.writeCard(word.bytes.span, uid: word.uid, to: &packet)
+    } else {
+      ChannelWordFrame.writeKey(word.bytes.span, uid: word.uid, to: &packet)
+    }
+  }
+
+  @_lifetime(packet: copy packet)
+  private func writeReport(
+    to seat: Seat, into packet: inout OutputSpan<UInt8>, now: Instant
+  ) {
+    _ = seat.recorder?.writeReport(into: &packet, room: Self.reportRoom, now: now)
+    // A stream that stops is reported again for a while.
+    guard let next = seat.recorder?.nextDeadline, !seat.awaitsReport else { return }
+    seat.awaitsReport = true
+    reporting.append(seat.slot)
+    nextDeadline = earliest(nextDeadline, next)
+  }
+
+  /// What a packet may hold before its tag.
+  private static let frameRoom = Datagram.maximumByteCount - SealedPacket.tagByteCount
+  private static let reportRoom = 600
+}

@@ -1,0 +1,111 @@
+import Primitives
+
+/// How much of everything a relay forwards and keeps (docs/protocol/relay.md §5), each with its
+/// reason.
+package struct ForwardingLimits: Sendable {
+  /// Loudest hosts of a channel that are forwarded: more at once nobody understands.
+  package var loudest = 3
+  /// CHANNEL_AUDIO of one member a second: frames of 10 ms, and some that waited.
+  package var audioPerSecond: UInt64 = 110
+  /// The same at once: what waited for a line of 0.6 s.
+  package var audioBurst: UInt64 = 60
+  /// Bytes of it: 128 kbit/s with two copies of each frame, and a second of that at once.
+  package var bytesPerSecond: UInt64 = 64_000
+  /// CHANNEL_KEY of one member a second: receipts, and keys that are handed out again.
+  package var keysPerSecond: UInt64 = 100
+  /// The same at once: a host hands its key to 255 others.
+  package var keyBurst: UInt64 = 300
+  /// Bytes of CHANNEL_KEY from an audience: RECEIPT has 21.
+  package var audienceKeyByteCount = 32
+  /// CHANNEL_WHO of one member a second: cards are 18 times as long as questions.
+  package var questionsPerSecond: UInt64 = 20
+  /// The same at once: the members that one finds on joining.
+  package var questionBurst: UInt64 = 40
+  /// CHANNEL_KEY and CHANNEL_CARD that wait for one member: they leave with the next drain.
+  package var wordsPerSeat = 64
+  /// Hosts of a channel: docs/protocol/sframe.md §6, and the numbers of sources.
+  package var hosts = 64
+  /// Seats of a channel.
+  package var seats = 4096
+  /// Channels with seats: as many as a rendezvous has.
+  package var channels = 8192
+  /// Packets that wait to be written: a frame to 4096 seats sixteen times, in 1 MiB.
+  package var waiting = 65_536
+  /// Frames of a host that are kept for copies: 80 ms of the shortest.
+  package var frames = 8
+
+  /// Silence after which a host does not count as speaking: 20 frames of 20 ms.
+  package var speechPause = Duration.milliseconds(400)
+  /// By how many dB a host that is forwarded counts as louder: tuned; half of the steps between
+  /// voices at different distances.
+  package var hysteresis = 6
+  /// Loss to a member from which one copy goes with each frame, of 65 536: 1 %.
+  package var lossOfOneCopy = 655
+  /// The same of two copies: 5 %, of which one copy would leave one frame in 400.
+  package var lossOfTwoCopies = 3277
+  /// How old a copy may be, in 10 ms: what comes later is not played any more.
+  package var copyAge = 20
+
+  package init() {}
+}
+
+/// Counts against a pace (the generic cell rate algorithm, ITU-T I.371).
+struct PaceMeter: BitwiseCopyable, Sendable {
+  /// When an even pace would allow the next one, in ns.
+  private var due: UInt64 = 0
+
+  /// Whether `count` more fit; if so they are counted.
+  mutating func admit(
+    _ count: UInt64 = 1, perSecond: UInt64, burst: UInt64, now: Instant
+  ) -> Bool {
+    let interval = 1_000_000_000 / max(1, perSecond)
+    let base = max(due, now.nanoseconds)
+    guard base &- now.nanoseconds <= interval &* max(1, burst) else { return false }
+    due = base &+ interval &* count
+    return true
+  }
+}
+
+/// What a relay did and dropped.
+package struct ForwardingCounters: Equatable, Sendable {
+  /// CHANNEL_AUDIO that came, and packets with it that left.
+  package var audioReceived: UInt64 = 0
+  package var audioForwarded: UInt64 = 0
+  /// Copies that left, and frames that came only as copies.
+  package var copiesSent: UInt64 = 0
+  package var framesRecovered: UInt64 = 0
+  /// Of a host that is not among the loudest.
+  package var audioTooQuiet: UInt64 = 0
+  /// Of an audience.
+  package var audioNotAllowed: UInt64 = 0
+  /// Beyond the pace of a member: audio, keys, questions.
+  package var tooMany: UInt64 = 0
+  /// Keys for nobody that is there.
+  package var wordsUndeliverable: UInt64 = 0
+  package var keysForwarded: UInt64 = 0
+  package var cardsSent: UInt64 = 0
+  /// Packets that found no place, or whose frame was overtaken.
+  package var packetsDropped: UInt64 = 0
+  /// Seats that found no place.
+  package var seatsRefused: UInt64 = 0
+
+  package init() {}
+
+  /// Every counter with its name in Prometheus and what it counts.
+  package var all: [(name: String, help: String, value: UInt64)] {
+    [
+      ("audio_received", "Audio frames of hosts and others.", audioReceived),
+      ("audio_forwarded", "Packets with audio that left.", audioForwarded),
+      ("copies_sent", "Copies of earlier frames in them.", copiesSent),
+      ("frames_recovered", "Frames that came only as copies.", framesRecovered),
+      ("audio_too_quiet", "Frames of hosts that are not among the loudest.", audioTooQuiet),
+      ("audio_not_allowed", "Frames of members that may not publish.", audioNotAllowed),
+      ("too_many", "Frames beyond the pace of a member.", tooMany),
+      ("words_undeliverable", "Keys for members that are not there.", wordsUndeliverable),
+      ("keys_forwarded", "Sealed keys passed on.", keysForwarded),
+      ("cards_sent", "Contact cards of members told.", cardsSent),
+      ("packets_dropped", "Packets that found no place.", packetsDropped),
+      ("seats_refused", "Seats that found no place.", seatsRefused),
+    ]
+  }
+}

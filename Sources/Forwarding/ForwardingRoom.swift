@@ -1,0 +1,66 @@
+import Primitives
+import Tokens
+import Wire
+
+/// The seats of one channel at a relay.
+final class ForwardingRoom {
+  let channel: Bytes32
+  /// Those that are taken, in the order in which they were.
+  private(set) var seats: [Seat] = []
+  private var byUID: [UInt32: Seat] = [:]
+  /// Hosts that have published; the place is their source less 1.
+  private var sources: [Seat?]
+  private var nextSource = 0
+  /// Seats, with those whose session is not confirmed: the room goes with the last one.
+  var reservedCount = 0
+
+  init(_ channel: Bytes32, limits: ForwardingLimits) {
+    self.channel = channel
+    let count = min(max(1, limits.hosts), Int(ChannelAudioFrame.highestSource))
+    sources = Array(repeating: nil, count: count)
+  }
+
+  var isEmpty: Bool { seats.isEmpty }
+  func seat(of uid: UInt32) -> Seat? { byUID[uid] }
+
+  func add(_ seat: Seat) {
+    seats.append(seat)
+    byUID[seat.claim.uid] = seat
+  }
+
+  func remove(_ seat: Seat) {
+    seats.removeAll { $0 === seat }
+    if byUID[seat.claim.uid] === seat { byUID[seat.claim.uid] = nil }
+    if seat.source > 0 { sources[Int(seat.source) - 1] = nil }
+    seat.source = 0
+  }
+
+  /// Gives a host that publishes its number; `false` if there is none left. A number is used again
+  /// as late as can be.
+  func beginPublishing(_ seat: Seat) -> Bool {
+    guard seat.source == 0 else { return true }
+    for step in sources.indices {
+      let place = (nextSource + step) % sources.count
+      guard sources[place] == nil else { continue }
+      sources[place] = seat
+      nextSource = place + 1
+      let source = UInt8(place + 1)
+      seat.source = source
+      for other in seats { other.forget(source) }
+      return true
+    }
+    return false
+  }
+
+  /// Whether a host whose frame has just come is among the loudest.
+  func isLoud(_ seat: Seat, limits: ForwardingLimits, now: Instant) -> Bool {
+    let own = seat.voice.rank(hysteresis: limits.hysteresis)
+    var louder = 0
+    for case .some(let other) in sources where other !== seat {
+      guard other.voice.isSpeaking(pause: limits.speechPause, now: now) else { continue }
+      let rank = other.voice.rank(hysteresis: limits.hysteresis)
+      if rank > own || (rank == own && other.source < seat.source) { louder += 1 }
+    }
+    return louder < limits.loudest
+  }
+}

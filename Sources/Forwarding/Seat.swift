@@ -1,0 +1,119 @@
+import Congestion
+import Primitives
+import Tokens
+import Wire
+
+/// One member's session at a relay, and all that is kept of it.
+final class Seat {
+  /// The session's place in the server.
+  let slot: UInt32
+  /// No other seat ever had it.
+  let number: UInt32
+  var claim: SeatClaim
+  /// The contact card that its INIT had.
+  let card: [UInt8]
+  let room: ForwardingRoom
+  /// The session is confirmed: the address is proven.
+  var isTaken = false
+
+  /// A host's number in the room, 1...64; 0 = it has published nothing.
+  var source: UInt8 = 0
+  /// What it published; `nil` before the first frame.
+  var frames: FrameRing?
+  var voice = VoiceLevel()
+  /// Copies before the CHANNEL_AUDIO of the packet that is being read.
+  var copies: [(frame: ChannelCopyFrame, sealed: PacketRange)] = []
+  var audioMeter = PaceMeter()
+  var byteMeter = PaceMeter()
+  var keyMeter = PaceMeter()
+  var questionMeter = PaceMeter()
+
+  /// When its packets arrived; `nil` before it has published.
+  var recorder: FeedbackRecorder?
+  /// Whether it is among those that wait for their report.
+  var awaitsReport = false
+  var loss = DownlinkLoss()
+  /// How often each source was told of: `mustIntroduce(_:)`.
+  private var told: [UInt8]
+  /// Keys and cards for it, oldest first.
+  var words: [Word] = []
+
+  struct Word {
+    let uid: UInt32
+    let bytes: [UInt8]
+    let isCard: Bool
+  }
+
+  init(
+    slot: UInt32, number: UInt32, claim: SeatClaim, card: [UInt8], room: ForwardingRoom
+  ) {
+    self.slot = slot
+    self.number = number
+    self.claim = claim
+    self.card = card
+    self.room = room
+    told = Array(repeating: 0, count: Int(ChannelAudioFrame.highestSource) + 1)
+    copies.reserveCapacity(Self.mostCopies)
+  }
+
+  /// Whether CHANNEL_SOURCE goes before the frame of a source: the first 10 times, then each 50th.
+  func mustIntroduce(_ source: UInt8) -> Bool {
+    let place = Int(source)
+    guard place < told.count else { return false }
+    let count = told[place]
+    told[place] = count >= 59 ? 10 : count + 1
+    return count < 10 || count == 59
+  }
+
+  /// The source is another member's from now on.
+  func forget(_ source: UInt8) { told[Int(source)] = 0 }
+
+  static let mostCopies = 3
+}
+
+/// Loss on the way to a member, by its reports.
+struct DownlinkLoss {
+  /// Of 65 536.
+  private(set) var share = 0
+  /// The highest number that a report has told of.
+  private var highest: UInt32?
+
+  /// - Parameter sent: The number of the next packet: a report of what was never sent is none.
+  mutating func handle(_ feedback: FeedbackFrame, in packet: Span<UInt8>, sent: UInt32) {
+    guard feedback.header.largest < sent else { return }
+    var entries = feedback.entries(in: packet)
+    while let entry = entries.next() {
+      if let highest, entry.number <= highest { break }
+      share += ((entry.isReceived ? 0 : 65_536) - share) / Self.weight
+    }
+    highest = max(highest ?? 0, feedback.header.largest)
+  }
+
+  /// Packets over which the mean goes: two and a half seconds of one host.
+  private static let weight = 128
+}
+
+/// How loud a host is, by its own word (RFC 6464).
+struct VoiceLevel {
+  /// dB above silence × 8, smoothed.
+  private(set) var loudness = 0
+  private(set) var lastHeard: Instant?
+  var isForwarded = false
+
+  mutating func handle(_ label: ChannelAudioLabel, pause: Duration, now: Instant) {
+    let level = (127 - Int(label.attenuation)) * 8
+    if isSpeaking(pause: pause, now: now) {
+      loudness += (level - loudness) / 8
+    } else {
+      loudness = level
+      isForwarded = false
+    }
+    lastHeard = now
+  }
+
+  func isSpeaking(pause: Duration, now: Instant) -> Bool {
+    lastHeard.map { now < $0 + pause } ?? false
+  }
+
+  func rank(hysteresis: Int) -> Int { loudness + (isForwarded ? hysteresis * 8 : 0) }
+}

@@ -1,0 +1,369 @@
+package import Channels
+import Congestion
+import Cryptography
+import Forwarding
+package import GroupKeys
+package import Primitives
+package import SecureSession
+package import Wire
+
+/// What happens between a member and the relay of its channel.
+package enum ChannelRelayEvent: Sendable, Equatable {
+  /// The seat is taken: audio goes by the relay from here on.
+  case connected
+  /// Nothing comes from the relay; attempts go on.
+  case lost
+  /// A newer grant is wanted, from the rendezvous.
+  case grantNeeded
+  /// The relay does not take the grant; attempts end until there is another one.
+  case refused
+  /// Frames of a host wait for `pollAudio`.
+  case audioArrived(uid: UInt32)
+  /// The first frame of a host that has opened.
+  case firstFrame(uid: UInt32)
+}
+
+/// One member's end of a channel whose audio goes by a relay (docs/protocol/relay.md): the session
+/// with the relay, the keys of the channel, sealed audio out and opened audio in. On a socket of
+/// its own. Who is in the channel it is told.
+package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
+  package typealias Event = ChannelRelayEvent
+
+  /// What it is told once.
+  package struct Settings: Sendable {
+    package var channel: ChannelIdentity
+    /// Ourselves, as the roster has us.
+    package var own: ChannelMember
+    /// The own token, in a channel with a key.
+    package var token: [UInt8]
+    package var grant: ChannelRelayGrant
+    package var wallClockAtZero: Int64
+
+    package init(
+      channel: ChannelIdentity, own: ChannelMember, token: [UInt8], grant: ChannelRelayGrant,
+      wallClockAtZero: Int64
+    ) {
+      self.channel = channel
+      self.own = own
+      self.token = token
+      self.grant = grant
+      self.wallClockAtZero = wallClockAtZero
+    }
+  }
+
+  private let settings: Settings
+  private var identity: LocalIdentity
+  private var random: RandomSource
+  private var link: RendezvousLink
+  private var keys: GroupKeyMachine
+  private var members: RelayedMembers
+  private var revision: UInt64 = 0
+  private var outbox = RelayedOutbox()
+  private var inbox: RelayedInbox
+  private let packet = ChannelInbox()
+  private var sources: [UInt8: UInt32] = [:]
+  private var isConnected = false
+  /// Frames leave, and nothing has come for a while.
+  private var isSilent = false
+  /// When audio left last, and first since anything came.
+  private var lastSent: Instant?
+  private var firstUnanswered: Instant?
+  private var events: [ChannelRelayEvent] = []
+
+  /// - Throws: When the own token is not good for the own role.
+  package init(
+    _ settings: Settings, identity: consuming LocalIdentity, random: RandomSource, now: Instant
+  ) throws(MembershipFault) {
+    var random = random
+    self.settings = settings
+    let unix =
+      UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+    members = RelayedMembers(settings.channel, own: settings.own.uid)
+    let card: ContactCard
+    do throws(WireError) {
+      card = try identity.makeCard(unixSeconds: unix / 1000)
+    } catch {
+      preconditionFailure("a card without a home always fits")
+    }
+    let own = try members.verifyOwn(
+      settings.own, card, token: settings.token, unixMilliseconds: unix)
+    keys = GroupKeyMachine(
+      channel: settings.channel.id, member: own, random: random.split())
+    var configuration = PeerConfiguration(
+      rendezvous: settings.grant.address, wallClockAtZero: settings.wallClockAtZero)
+    configuration.rendezvousID = settings.grant.relay
+    configuration.token = settings.grant.token
+    configuration.presence = .guest
+    link = RendezvousLink(
+      configuration, presence: Presence(PresenceID(random: &random), .guest),
+      random: random.split())
+    inbox = RelayedInbox(capacity: configuration.limits.receivedAudio)
+    self.random = random
+    self.identity = identity
+    link.start(now: now, identity: &self.identity)
+    if settings.own.role == .host { keys.startPublishing() }
+    settle(now: now)
+  }
+
+  // MARK: - Inputs
+
+  @_lifetime(bytes: copy bytes)
+  package mutating func handle(
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
+    now: Instant
+  ) {
+    switch Demultiplexer.classify(bytes.span) {
+    case .foreign: return
+    case .control:
+      link.handleControl(
+        bytes.span, from: source, to: marks.local, now: now, identity: &identity)
+    case .sealed(let id):
+      guard link.owns(id) else { return }
+      link.receive(
+        &bytes, from: source, marks: marks, now: now, identity: &identity, inbox: packet)
+      readPacket(now: now)
+      if isSilent, isConnected {
+        isSilent = false
+        publish(.connected)
+      }
+    }
+    settle(now: now)
+  }
+
+  package mutating func handleTimeout(now: Instant) {
+    link.handleTimeout(now: now, identity: &identity, isInCall: true)
+    keys.handleTimeout(now: now)
+    if let deadline = silenceDeadline, deadline <= now, !isSilent {
+      isSilent = true
+      publish(.lost)
+    }
+    settle(now: now)
+  }
+
+  // MARK: - Commands
+
+  /// The roster of the channel has changed.
+  ///
+  /// - Parameter departures: Why members are gone, where they did not just leave.
+  package mutating func handleRoster(
+    _ roster: [ChannelMember], revision: UInt64, departures: [UInt32: Departure] = [:],
+    now: Instant
+  ) {
+    self.revision = max(self.revision, revision)
+    for uid in members.handleRoster(roster, now: now) {
+      keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
+      inbox.remove(uid)
+    }
+    settle(now: now)
+  }
+
+  /// The token that a member has shown, in a channel with a key.
+  package mutating func handleToken(
+    _ token: [UInt8], of uid: UInt32, joinNumber: UInt64, now: Instant
+  ) {
+    members.handleToken(token, of: uid, joinNumber: joinNumber)
+    settle(now: now)
+  }
+
+  /// A newer grant. One for another relay is nothing to this machine.
+  package mutating func renew(_ grant: ChannelRelayGrant, now: Instant) {
+    guard grant.relay == settings.grant.relay else { return }
+    link.renewToken(grant.token, now: now, identity: &identity)
+    settle(now: now)
+  }
+
+  /// Seals one Opus packet and queues it.
+  ///
+  /// - Returns: `false` where we publish nothing, or it is too long.
+  package mutating func sendAudio(
+    _ payload: Span<UInt8>, _ label: ChannelAudioLabel, now: Instant
+  ) -> Bool {
+    guard isConnected else { return false }
+    let room = GroupKeyMachine.headerRoom
+    var frame = [UInt8](
+      repeating: 0, count: room + payload.count + GroupKeyMachine.tagByteCount)
+    for index in payload.indices { frame[room + index] = payload[index] }
+    let metadata = label.metadata
+    do throws(SFrameError) {
+      var span = frame.mutableSpan
+      let place = try keys.seal(
+        &span, text: room..<(room + payload.count), metadata: metadata.span)
+      guard ChannelAudioFrame.sealedByteCounts.contains(place.count) else { return false }
+      outbox.append(label, frame.span.extracting(place))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Shows the oldest body of a host to `take`, and then removes it; `nil` when there is none.
+  package mutating func pollAudio<Result>(
+    of uid: UInt32, _ take: (Span<UInt8>, ReceivedAudio) -> Result
+  ) -> Result? {
+    inbox.poll(of: uid, take)
+  }
+
+  /// Says CLOSE; done when `isQuiet`.
+  package mutating func shutDown(now: Instant) {
+    isConnected = false
+    keys.stopPublishing()
+    link.shutDown(now: now)
+  }
+
+  // MARK: - Outputs
+
+  @_lifetime(packet: copy packet)
+  package mutating func pollTransmit(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> DatagramPath? {
+    if isConnected, let association = link.association, !association.isClosing {
+      Session.beginPacket(&packet)
+      let start = packet.count
+      let isMedia = outbox.hasFrame
+      if isMedia {
+        outbox.write(
+          copies: RelayedOutbox.copyCount(loss: association.history.quality.lossFraction),
+          limit: Self.frameRoom, into: &packet)
+      } else {
+        writeWords(into: &packet, now: now)
+      }
+      if isMedia { noteSent(after: association.lastReceived, now: now) }
+      if packet.count > start,
+        association.seal(&packet, elicits: isMedia, hasMessages: false, now: now)
+      {
+        return link.sessionPath
+      }
+      packet.removeAll()
+    }
+    return link.pollTransmit(into: &packet, now: now)
+  }
+
+  package mutating func pollEvent() -> ChannelRelayEvent? {
+    events.isEmpty ? nil : events.removeFirst()
+  }
+
+  package var nextDeadline: Instant? {
+    var deadline = link.nextDeadline
+    if isConnected {
+      deadline = earliest(deadline, earliest(keys.nextDeadline, members.nextDeadline))
+    }
+    return isSilent ? deadline : earliest(deadline, silenceDeadline)
+  }
+
+  /// When the relay counts as lost: what leaves is reported each 200 ms. Who sends nothing finds
+  /// out by its PING.
+  private var silenceDeadline: Instant? {
+    guard isConnected, let last = link.association?.lastReceived,
+      let sent = lastSent, sent > last
+    else { return nil }
+    return max(last, firstUnanswered ?? last) + Self.silence
+  }
+
+  // MARK: - Getters
+
+  /// Whether there is nothing left to say.
+  package var isQuiet: Bool { link.isQuiet }
+  /// Members that hold our key, or may.
+  package var verifiedCount: Int { keys.memberCount }
+  package var fingerprint: RosterFingerprint { keys.fingerprint }
+  /// Frames opened, and such that did not open.
+  package var counts: (opened: UInt64, unopened: UInt64, sent: UInt64) {
+    (inbox.openedCount, inbox.unopenedCount, outbox.sentCount)
+  }
+  /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
+  package var roundTrip: (smoothed: UInt64, minimum: UInt64)? {
+    guard let estimator = link.association?.history.roundTrip, estimator.hasSample else {
+      return nil
+    }
+    return (estimator.smoothed, estimator.minimum)
+  }
+
+  // MARK: - Parts
+
+  private mutating func noteSent(after last: Instant, now: Instant) {
+    if firstUnanswered.map({ $0 <= last }) ?? true { firstUnanswered = now }
+    lastSent = now
+  }
+
+  /// Cards to ask for, and one message about keys.
+  @_lifetime(packet: copy packet)
+  private mutating func writeWords(into packet: inout OutputSpan<UInt8>, now: Instant) {
+    if let message = keys.pollMessage(identity: identity, now: now) {
+      return ChannelWordFrame.writeKey(
+        message.bytes.span, uid: message.recipient, to: &packet)
+    }
+    for _ in 0..<Self.questionsAtOnce {
+      guard let uid = members.popQuestion(now: now) else { return }
+      ChannelWordFrame.writeQuestion(uid: uid, to: &packet)
+    }
+  }
+
+  private mutating func readPacket(now: Instant) {
+    var copies: [(frame: ChannelCopyFrame, sealed: PacketRange)] = []
+    for frame in packet.frames {
+      switch frame {
+      case .channelSource(let source): sources[source.source] = source.uid
+      case .channelCopy(let copy, let sealed): copies.append((copy, sealed))
+      case .channelAudio(let audio, let sealed):
+        guard let uid = sources[audio.source] else { continue }
+        let found = inbox.receive(
+          audio, sealed: sealed, copies: copies, from: uid, packet, keys: &keys, now: now)
+        if found.isFirst { publish(.firstFrame(uid: uid)) }
+        if found.isNews { publish(.audioArrived(uid: uid)) }
+      case .channelKey(let uid, let range):
+        let bytes = packet.bytes(at: range)
+        do throws(KeyMessageError) {
+          try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)
+        } catch {
+          // Counted by the keys: `GroupKeyCounters`.
+        }
+      case .channelCard(let uid, let range):
+        members.handleCard(packet.bytes(at: range), of: uid)
+      default: break
+      }
+    }
+    packet.removeAll()
+  }
+
+  private mutating func settle(now: Instant) {
+    while let event = link.pollEvent() { handle(event) }
+    let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+    while let member = members.popVerified(unixMilliseconds: unix) {
+      do throws(GroupKeyError) {
+        try keys.handleJoin(member, revision: revision, now: now)
+      } catch {
+        // One more than there may be: it hears nothing.
+      }
+    }
+    // A difference is seen while members are being verified as well: nothing is told of it yet.
+    while keys.pollEvent() != nil {}
+  }
+
+  private mutating func handle(_ event: RendezvousLink.Event) {
+    switch event {
+    case .registration(.registered):
+      isConnected = true
+      publish(.connected)
+    case .registration(.reconnecting), .registration(.failed(.noAnswer)):
+      if isConnected, !isSilent { publish(.lost) }
+      isConnected = false
+      isSilent = false
+      publish(.grantNeeded)
+    case .registration(.failed):
+      isConnected = false
+      publish(.refused)
+    case .token(.willExpire): publish(.grantNeeded)
+    default: break
+    }
+  }
+
+  private mutating func publish(_ event: ChannelRelayEvent) {
+    if events.count < Self.eventLimit { events.append(event) }
+  }
+
+  private static let frameRoom = Datagram.maximumByteCount - SealedPacket.tagByteCount
+  private static let questionsAtOnce = 20
+  private static let eventLimit = 256
+  /// Five reports of the relay, and a round trip.
+  private static let silence = Duration.seconds(1)
+}

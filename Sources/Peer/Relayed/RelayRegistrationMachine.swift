@@ -1,0 +1,80 @@
+package import Primitives
+package import SecureSession
+import Wire
+
+/// A relay's own registration with its rendezvous (docs/protocol/relay.md §1): a guest that says
+/// where it listens, in each session anew.
+package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
+  package typealias Event = RegistrationStep
+
+  private var identity: LocalIdentity
+  private var link: RendezvousLink
+  private let here: RelayHere
+  private var events: [RegistrationStep] = []
+
+  /// - Parameter listening: Where members find the relay; unspecified = at the address that the
+  ///   rendezvous sees, with this port.
+  package init(
+    _ configuration: PeerConfiguration, listening: SocketAddress,
+    identity: consuming LocalIdentity, random: RandomSource, now: Instant
+  ) {
+    var random = random
+    var configuration = configuration
+    configuration.presence = .guest
+    here = RelayHere(address: listening)
+    link = RendezvousLink(
+      configuration, presence: Presence(PresenceID(random: &random), .guest),
+      random: random.split())
+    self.identity = identity
+    link.start(now: now, identity: &self.identity)
+  }
+
+  @_lifetime(bytes: copy bytes)
+  package mutating func handle(
+    _ bytes: inout MutableSpan<UInt8>, from source: SocketAddress, marks: DatagramMarks,
+    now: Instant
+  ) {
+    switch Demultiplexer.classify(bytes.span) {
+    case .foreign: return
+    case .control:
+      link.handleControl(
+        bytes.span, from: source, to: marks.local, now: now, identity: &identity)
+    case .sealed(let id):
+      guard link.owns(id) else { return }
+      link.receive(&bytes, from: source, marks: marks, now: now, identity: &identity)
+    }
+    settle(now: now)
+  }
+
+  package mutating func handleTimeout(now: Instant) {
+    link.handleTimeout(now: now, identity: &identity, isInCall: false)
+    settle(now: now)
+  }
+
+  /// Says CLOSE; done when `isQuiet`.
+  package mutating func shutDown(now: Instant) { link.shutDown(now: now) }
+
+  @_lifetime(packet: copy packet)
+  package mutating func pollTransmit(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> DatagramPath? {
+    link.pollTransmit(into: &packet, now: now)
+  }
+
+  package mutating func pollEvent() -> RegistrationStep? {
+    events.isEmpty ? nil : events.removeFirst()
+  }
+
+  package var nextDeadline: Instant? { link.nextDeadline }
+  package var isQuiet: Bool { link.isQuiet }
+
+  private mutating func settle(now: Instant) {
+    while let event = link.pollEvent() {
+      guard case .registration(let step) = event else { continue }
+      if case .registered = step { link.send(.relayHere(here), now: now) }
+      if events.count < Self.eventLimit { events.append(step) }
+    }
+  }
+
+  private static let eventLimit = 64
+}

@@ -1,0 +1,153 @@
+import Forwarding
+import GroupKeys
+import Primitives
+import Wire
+
+/// Sealed audio on its way to a relay: what waits, and what may go once more as a copy. One memory
+/// for all frames.
+struct RelayedOutbox {
+  private var frames = FrameRing(capacity: 16)
+  /// The number of the next frame that leaves.
+  private var next: UInt32 = 1
+  private(set) var sentCount: UInt64 = 0
+
+  var hasFrame: Bool { next <= frames.newest }
+
+  /// Takes a sealed frame. Of more than eight that wait the oldest goes.
+  mutating func append(_ label: ChannelAudioLabel, _ sealed: Span<UInt8>) {
+    frames.append(label, sealed)
+    if frames.newest &- next >= Self.limit { next = frames.newest &- Self.limit &+ 1 }
+  }
+
+  /// Writes the next frame, with so many copies of those before it as there is room for.
+  @_lifetime(packet: copy packet)
+  mutating func write(copies: Int, limit: Int, into packet: inout OutputSpan<UInt8>) {
+    guard hasFrame, let entry = frames[next] else { return next = frames.newest &+ 1 }
+    let end = limit - ChannelAudioFrame.headerByteCount - entry.byteCount
+    for step in 0..<UInt32(copies) {
+      guard let copy = frames[next &- step &- 1] else { break }
+      let distance = entry.label.mediaTime &- copy.label.mediaTime
+      guard (1...Self.copyAge).contains(distance),
+        packet.count + ChannelCopyFrame.headerByteCount + copy.byteCount <= end
+      else { break }
+      ChannelCopyFrame(copy.label, distance: UInt8(truncatingIfNeeded: distance))
+        .writeHeader(copy.byteCount, to: &packet)
+      frames.write(copy, to: &packet)
+    }
+    ChannelAudioFrame(entry.label).writeHeader(to: &packet)
+    frames.write(entry, to: &packet)
+    next &+= 1
+    sentCount &+= 1
+  }
+
+  /// As many copies as the loss of a path wants: the relay's own rule.
+  static func copyCount(loss: Double?) -> Int {
+    guard let loss else { return 0 }
+    return loss >= 0.05 ? 2 : loss >= 0.01 ? 1 : 0
+  }
+
+  private static let limit: UInt32 = 8
+  private static let copyAge: UInt16 = 20
+}
+
+/// Opened audio of the hosts of a channel, each in a queue of its own, as an end of a call gets it.
+struct RelayedInbox {
+  private var queues: [UInt32: AudioFrameQueue] = [:]
+  private let capacity: Int
+  private var body: [UInt8] = []
+  /// Frames that did not open.
+  private(set) var unopenedCount: UInt64 = 0
+  private(set) var openedCount: UInt64 = 0
+
+  init(capacity: Int) {
+    self.capacity = capacity
+    body.reserveCapacity(AudioFrameQueue.slotByteCount)
+  }
+
+  /// Opens the audio that a packet ends with, and its copies.
+  ///
+  /// - Returns: Whether something of a host came that had nothing waiting; and the first time ever.
+  mutating func receive(
+    _ audio: ChannelAudioFrame, sealed: PacketRange,
+    copies: [(frame: ChannelCopyFrame, sealed: PacketRange)], from uid: UInt32,
+    _ inbox: ChannelInbox, keys: inout GroupKeyMachine, now: Instant
+  ) -> (isNews: Bool, isFirst: Bool) {
+    var opened: [(distance: UInt8, PacketRange)] = []
+    for (copy, place) in copies {
+      let label = copy.label(before: audio.label.mediaTime)
+      // One that came by itself was opened: it is a replay.
+      guard let text = Self.open(inbox, place, label, uid, &keys, now: now) else { continue }
+      opened.append((copy.distance, text))
+    }
+    let main = Self.open(inbox, sealed, audio.label, uid, &keys, now: now)
+    if main == nil { unopenedCount &+= 1 }
+    guard main != nil || !opened.isEmpty else { return (false, false) }
+    openedCount &+= 1
+    makeBody(main, opened, inbox)
+    let isFirst = queues[uid] == nil
+    var entry = AudioFrameQueue.Entry()
+    entry.mediaTime = audio.label.mediaTime
+    entry.lengthCode = audio.label.length.rawValue
+    entry.isMarked = audio.label.isMarked
+    entry.hasCopies = !opened.isEmpty
+    entry.time = now
+    let (wasEmpty, made) = (queues[uid]?.isEmpty ?? true, body)
+    let isKept =
+      queues[uid, default: AudioFrameQueue(capacity: capacity)].push(made.span, entry)
+    return (wasEmpty && isKept, isFirst)
+  }
+
+  /// Shows the oldest body of a host to `take`, and then removes it; `nil` when there is none.
+  mutating func poll<Result>(
+    of uid: UInt32, _ take: (Span<UInt8>, ReceivedAudio) -> Result
+  ) -> Result? {
+    queues[uid]?.pop { bytes, entry in
+      take(
+        bytes,
+        ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount))
+    }
+  }
+
+  mutating func remove(_ uid: UInt32) { queues[uid] = nil }
+
+  /// The body of an AUDIO frame (docs/protocol/frames.md §5.1): copies, then the frame itself.
+  private mutating func makeBody(
+    _ main: PacketRange?, _ copies: [(distance: UInt8, PacketRange)], _ inbox: ChannelInbox
+  ) {
+    let packet = inbox.packet
+    body.removeAll(keepingCapacity: true)
+    body.append(addingCapacity: AudioFrameQueue.slotByteCount) { output in
+      var total = main?.count ?? 0
+      var fitting = 0
+      for (_, place) in copies {
+        total += place.count + 4
+        if total <= AudioFrameQueue.slotByteCount { fitting += 1 }
+      }
+      for (index, copy) in copies.prefix(fitting).enumerated() {
+        AudioCopy.writeHeader(
+          .primary, distance: copy.distance, byteCount: copy.1.count,
+          isLast: index == fitting - 1, to: &output)
+      }
+      for (_, place) in copies.prefix(fitting) { output.append(span: packet.span.bytes(at: place)) }
+      if let main { output.append(span: packet.span.bytes(at: main)) }
+    }
+  }
+
+  /// Where the Opus packet of a sealed frame stands, once it has opened in place.
+  private static func open(
+    _ inbox: ChannelInbox, _ place: PacketRange, _ label: ChannelAudioLabel, _ uid: UInt32,
+    _ keys: inout GroupKeyMachine, now: Instant
+  ) -> PacketRange? {
+    let metadata = label.metadata
+    var bytes = inbox.takePacket()
+    defer { inbox.putBack(bytes) }
+    do throws(SFrameError) {
+      var span = bytes.mutableSpan
+      let text = try keys.open(
+        &span, at: place.range, from: uid, metadata: metadata.span, now: now)
+      return text.isEmpty ? nil : PacketRange(text)
+    } catch {
+      return nil  // Counted by whoever asked: `unopenedCount`.
+    }
+  }
+}

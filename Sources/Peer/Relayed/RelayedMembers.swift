@@ -1,0 +1,129 @@
+import Channels
+import GroupKeys
+import Primitives
+import SecureSession
+import Wire
+
+/// Who is in a channel whose media goes by a relay: whom the roster names, and whom of them we have
+/// verified (docs/protocol/sframe.md §3). Cards come from the relay and prove themselves.
+struct RelayedMembers {
+  /// A member that has not been verified.
+  private struct Stranger {
+    var member: ChannelMember
+    var card: ContactCard?
+    var nextQuestion: Instant
+    var questionCount = 0
+  }
+
+  private let rule: MembershipRule
+  private let own: UInt32
+  private var strangers: [Stranger] = []
+  private(set) var known: [ChannelMember] = []
+  /// Tokens that members have shown, by uid.
+  private var tokens: [UInt32: (joinNumber: UInt64, token: [UInt8])] = [:]
+  /// Members whose card or token was no good.
+  private(set) var refusedCount: UInt64 = 0
+
+  init(_ channel: ChannelIdentity, own: UInt32) {
+    self.own = own
+    if let host = channel.rule(for: .host), let audience = channel.rule(for: .audience) {
+      rule = .token(host: host, audience: audience)
+    } else {
+      rule = .open
+    }
+  }
+
+  /// The roster has changed.
+  ///
+  /// - Returns: Those who were verified and are gone, or are there anew.
+  mutating func handleRoster(_ members: [ChannelMember], now: Instant) -> [UInt32] {
+    let gone = known.filter { old in !members.contains { Self.isSame($0, old) } }.map(\.uid)
+    known.removeAll { gone.contains($0.uid) }
+    strangers.removeAll { old in !members.contains { Self.isSame($0, old.member) } }
+    for member in members where member.uid != own && !isThere(member) {
+      strangers.append(Stranger(member: member, nextQuestion: now))
+    }
+    return gone
+  }
+
+  mutating func handleToken(_ token: [UInt8], of uid: UInt32, joinNumber: UInt64) {
+    tokens[uid] = (joinNumber, token)
+  }
+
+  /// The relay says that this is a member's card; only that of the roster's ID is believed.
+  mutating func handleCard(_ bytes: [UInt8], of uid: UInt32) {
+    guard let index = strangers.firstIndex(where: { $0.member.uid == uid }),
+      strangers[index].card == nil
+    else { return }
+    do throws(WireError) {
+      let card = try ContactCard(parsing: bytes)
+      guard card.id == strangers[index].member.id else { return refusedCount &+= 1 }
+      strangers[index].card = card
+    } catch {
+      refusedCount &+= 1
+    }
+  }
+
+  /// The next member that can be verified now; call until `nil`.
+  mutating func popVerified(unixMilliseconds: UInt64) -> VerifiedMember? {
+    for index in strangers.indices {
+      let stranger = strangers[index]
+      guard let card = stranger.card, let token = token(of: stranger.member) else { continue }
+      let claim = MemberClaim(
+        uid: stranger.member.uid, role: stranger.member.role,
+        joinNumber: stranger.member.joinNumber, card: card, token: token)
+      do throws(MembershipFault) {
+        let member = try VerifiedMember(
+          verifying: claim, by: rule, unixMilliseconds: unixMilliseconds)
+        known.append(stranger.member)
+        strangers.remove(at: index)
+        return member
+      } catch {
+        // It gets nothing; another card may come.
+        refusedCount &+= 1
+        strangers[index].card = nil
+        return nil
+      }
+    }
+    return nil
+  }
+
+  /// Ourselves, by our own card and token.
+  func verifyOwn(
+    _ member: ChannelMember, _ card: ContactCard, token: [UInt8], unixMilliseconds: UInt64
+  ) throws(MembershipFault) -> VerifiedMember {
+    try VerifiedMember(
+      verifying: MemberClaim(
+        uid: member.uid, role: member.role, joinNumber: member.joinNumber, card: card,
+        token: token), by: rule, unixMilliseconds: unixMilliseconds)
+  }
+
+  /// Whose card is to be asked for now.
+  mutating func popQuestion(now: Instant) -> UInt32? {
+    let due = strangers.firstIndex { $0.card == nil && $0.nextQuestion <= now }
+    guard let due else { return nil }
+    strangers[due].questionCount += 1
+    strangers[due].nextQuestion =
+      now + .milliseconds(strangers[due].questionCount < 8 ? 250 : 1000)
+    return strangers[due].member.uid
+  }
+
+  var nextDeadline: Instant? {
+    strangers.lazy.filter { $0.card == nil }.map(\.nextQuestion).min()
+  }
+
+  /// `nil` while one is needed and has not come.
+  private func token(of member: ChannelMember) -> [UInt8]? {
+    guard case .token = rule else { return [] }
+    guard let shown = tokens[member.uid], shown.joinNumber == member.joinNumber else { return nil }
+    return shown.token
+  }
+
+  private func isThere(_ member: ChannelMember) -> Bool {
+    known.contains { Self.isSame($0, member) }
+      || strangers.contains { Self.isSame($0.member, member) }
+  }
+
+  /// Another role is another member: its token is to permit it.
+  private static func isSame(_ one: ChannelMember, _ other: ChannelMember) -> Bool { one == other }
+}

@@ -1,0 +1,85 @@
+import Arguments
+import Forwarding
+import Glibc
+import Primitives
+
+/// The command line of `earshot-relay`.
+struct RelayOptions {
+  static let usage = """
+    usage: earshot-relay --rendezvous HOST:PORT#ID [options]
+
+    Forwards the audio of channels between members that do not talk in a mesh. It is sealed by
+    members for members: the relay hears nothing and learns no names. The rendezvous tells members
+    of it once its ID stands in the file of earshot-rendezvous --relay-key.
+
+      --rendezvous HOST:PORT#ID  whose members it serves; the ID is that of the rendezvous
+      --listen HOST:PORT   UDP address to serve     (default: [::]:7500, both families)
+      --public HOST:PORT   where members find it    (default: the address that the rendezvous sees,
+                           with the port of --listen)
+      --data DIR           its identity             (default: $XDG_DATA_HOME/earshot-relay)
+      --metrics HOST:PORT  Prometheus text at /metrics, by HTTP            (default: off)
+      --limit-loudest N    hosts of a channel that are forwarded at once, 1...64   (default: 3)
+      --limit-seats N      members of one channel, 2...4096                (default: 4096)
+      --limit-channels N   channels, 1...8192                              (default: 8192)
+      --json               print the line with the address as JSON
+      --version            print the version
+      --help               print this
+
+    example:
+      earshot-relay --rendezvous 192.0.2.1:7400#ID --metrics 127.0.0.1:9101
+    """
+
+  var rendezvous: String
+  var rendezvousID: PeerID
+  var listen: String
+  var publicAddress: String?
+  var data: String
+  var metrics: String?
+  var limits = ForwardingLimits()
+  var printsJSON: Bool
+
+  init(_ arguments: consuming Arguments, environment: [String: String]) throws(UsageError) {
+    let given = try arguments.option("--rendezvous")
+    listen = try arguments.option("--listen") ?? "[::]:7500"
+    publicAddress = try arguments.option("--public")
+    let data = try arguments.option("--data")
+    metrics = try arguments.option("--metrics")
+    let usual = ForwardingLimits()
+    limits.loudest = try arguments.integer("--limit-loudest", "hosts", in: 1...64) ?? usual.loudest
+    limits.seats = try arguments.integer("--limit-seats", "members", in: 2...4096) ?? usual.seats
+    limits.channels =
+      try arguments.integer("--limit-channels", "channels", in: 1...8192) ?? usual.channels
+    printsJSON = try arguments.flag("--json")
+    try arguments.finish()
+    let parts = (given ?? "").split(separator: "#", omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty, let id = PeerID(String(parts[1])) else {
+      throw UsageError(
+        "--rendezvous HOST:PORT#ID is needed, with the ID.",
+        advice: "earshot-rendezvous prints it when it starts.")
+    }
+    rendezvous = String(parts[0])
+    rendezvousID = id
+    guard let data = data ?? Self.defaultData(environment) else {
+      throw UsageError(
+        "There is no home directory to keep the identity in.", advice: "Give --data DIR.")
+    }
+    self.data = data
+  }
+
+  private static func defaultData(_ environment: [String: String]) -> String? {
+    if let base = environment["XDG_DATA_HOME"], base.hasPrefix("/") {
+      return base + "/earshot-relay"
+    }
+    guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
+    return home + "/.local/share/earshot-relay"
+  }
+
+  /// The variables that are looked at.
+  static var environment: [String: String] {
+    var variables: [String: String] = [:]
+    for name in ["XDG_DATA_HOME", "HOME"] {
+      if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
+    }
+    return variables
+  }
+}

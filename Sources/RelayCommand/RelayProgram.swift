@@ -1,0 +1,53 @@
+import Arguments
+import Glibc
+import Primitives
+import Reactor
+import Storage
+
+/// From command line to exit code.
+enum RelayProgram {
+  static func run(_ words: [String]) -> Int32 {
+    // Before any thread is started: all of them inherit it.
+    SignalWatch.block(SignalWatch.Signal.allCases)
+    ProcessSurroundings.ignoreWriteSignals()
+    ProcessSurroundings.protectMemory()
+    var arguments = Arguments(words)
+    if arguments.wantsHelp {
+      write(RelayOptions.usage, to: 1)
+      return 0
+    }
+    do throws(UsageError) {
+      if try arguments.flag("--version") {
+        write("earshot-relay \(EarshotVersion.text)", to: 1)
+        return 0
+      }
+      return serve(try RelayOptions(arguments, environment: RelayOptions.environment))
+    } catch {
+      complain("\(error)\nRun earshot-relay --help for all options.")
+      return 2
+    }
+  }
+
+  private static func serve(_ options: RelayOptions) -> Int32 {
+    do {
+      return try RelayServer(options).run()
+    } catch let error as StorageError {
+      complain(error.description)
+      return 8
+    } catch let error as ReactorError {
+      complain("\(error).\nCheck --rendezvous, --listen and --metrics.")
+      return 1
+    } catch {
+      complain("\(error)")
+      return 1
+    }
+  }
+
+  static func complain(_ text: String) { write("earshot-relay: " + Printable.only(text), to: 2) }
+
+  /// Writes a line; one that cannot be written is lost: a full disk must not stop the relay.
+  static func write(_ line: String, to number: Int32) {
+    let bytes = Array((line + "\n").utf8)
+    _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(number, $0.baseAddress, $0.count) }
+  }
+}

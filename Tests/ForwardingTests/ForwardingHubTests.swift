@@ -1,0 +1,159 @@
+import Primitives
+import Testing
+import Tokens
+import Wire
+
+@testable import Forwarding
+
+/// Whose sealed frame goes to whom (docs/protocol/relay.md §3, §4).
+struct ForwardingHubTests {
+  private let relay = Relay()
+
+  @Test func `a host's frame goes to all others of its channel, and to nobody else`() {
+    for slot in 1...3 as ClosedRange<UInt32> { relay.join(slot) }
+    relay.join(4, .audience)
+    relay.join(5, in: Relay.milk)
+    #expect(relay.speak(1, 100))
+    for slot in [2, 3, 4] as [UInt32] {
+      #expect(relay.heard(slot, of: 1).map(\.bytes) == [Relay.body(1, 100)])
+      #expect(relay.heard(slot, of: 1).map(\.label) == [Relay.label(100)])
+    }
+    #expect(relay.received[1] == nil && relay.received[5] == nil)
+    #expect(relay.hub.roomCount == 2 && relay.hub.takenCount == 5)
+  }
+
+  @Test func `a frame costs at most 44 bytes above the codec once its source is known`() {
+    relay.join(1)
+    relay.join(2)
+    for time in 0..<100 as Range<UInt16> {
+      relay.now = relay.now + .milliseconds(20)
+      relay.speak(1, time * 2)
+    }
+    let packets = relay.received[2] ?? []
+    #expect(packets.count == 100)
+    // SFrame takes 13 of what stands for a sealed frame (docs/protocol/sframe.md §1).
+    let overhead = packets.map { $0.byteCount - (80 - 13) }
+    #expect(overhead.suffix(40).count { $0 > 44 } <= 1)
+    #expect(overhead.max() == 43 + ChannelSourceFrame.byteCount)
+    #expect(overhead.suffix(60).reduce(0, +) <= 60 * 44)
+  }
+
+  @Test func `an audience publishes nothing, and what only a relay says counts as wrong`() {
+    relay.join(1)
+    relay.join(2, .audience)
+    relay.speak(2, 1)
+    #expect(relay.received[1] == nil && relay.hub.counters.audioNotAllowed == 1)
+    #expect(!relay.receive(1) { ChannelSourceFrame(source: 1, uid: 9).write(to: &$0) })
+    #expect(!relay.receive(1) { ChannelWordFrame.writeCard([1].span, uid: 2, to: &$0) })
+    #expect(!relay.receive(9) { ChannelWordFrame.writeQuestion(uid: 2, to: &$0) })
+  }
+
+  @Test func `without a confirmed session nobody hears and nobody speaks`() {
+    relay.join(1)
+    relay.hub.reserve(
+      2, for: SeatClaim(channel: Relay.tea, uid: 2, role: .host), card: [])
+    #expect(!relay.speak(2, 1))
+    relay.speak(1, 1)
+    #expect(relay.received.isEmpty)
+    relay.hub.confirm(2)
+    relay.speak(1, 2)
+    #expect(relay.heard(2, of: 1).count == 1)
+  }
+
+  @Test func `of more than three who speak the three loudest are heard, and no other for a moment`()
+  {
+    for slot in 1...6 as ClosedRange<UInt32> { relay.join(slot) }
+    let levels: [UInt32: UInt8] = [1: 60, 2: 20, 3: 55, 4: 25, 5: 30]
+    for round in 0..<50 as Range<UInt16> {
+      for slot in 1...5 as ClosedRange<UInt32> {
+        relay.speak(slot, round * 2, level: levels[slot] ?? 127)
+      }
+      relay.now = relay.now + .milliseconds(20)
+    }
+    for loud in [2, 4, 5] as [UInt32] { #expect(relay.heard(6, of: loud).count == 50) }
+    for quiet in [1, 3] as [UInt32] { #expect(relay.heard(6, of: quiet).count <= 3) }
+    relay.forgetReceived()
+    // One of the three falls silent: after the pause a quieter one is heard.
+    for round in 50..<100 as Range<UInt16> {
+      for slot in [1, 3, 4, 5] as [UInt32] {
+        relay.speak(slot, round * 2, level: levels[slot] ?? 127)
+      }
+      relay.now = relay.now + .milliseconds(20)
+    }
+    #expect(relay.hub.counters.audioTooQuiet > 100)
+    let packets = (relay.received[6] ?? []).flatMap(\.audio)
+    #expect(packets.count { $0.bytes[0] == 3 } >= 25)
+    #expect(packets.count { $0.bytes[0] == 1 } == 0)
+  }
+
+  @Test func `nearly equal voices do not change places`() {
+    for slot in 1...5 as ClosedRange<UInt32> { relay.join(slot) }
+    for round in 0..<200 as Range<UInt16> {
+      for slot in 1...4 as ClosedRange<UInt32> {
+        let wave = round % 8 < 4 ? UInt8(slot) : 4 - UInt8(slot)
+        relay.speak(slot, round * 2, level: 30 + wave)
+      }
+      relay.now = relay.now + .milliseconds(20)
+    }
+    let counts = (1...4 as ClosedRange<UInt32>).map { relay.heard(5, of: $0).count }
+    #expect(counts.count { $0 == 200 } == 3, "\(counts)")
+  }
+
+  @Test func `keys go to the member that they are for, and a card to whoever asks`() {
+    relay.join(1)
+    relay.join(2, .audience)
+    relay.join(3)
+    relay.receive(1) { ChannelWordFrame.writeKey([9, 9].span, uid: 2, to: &$0) }
+    #expect(relay.received[2]?.first?.keys == [Relay.Word(uid: 1, bytes: [9, 9])])
+    #expect(relay.received[3] == nil)
+    relay.receive(2) { ChannelWordFrame.writeQuestion(uid: 3, to: &$0) }
+    #expect(relay.received[2]?.last?.cards == [Relay.Word(uid: 3, bytes: [3])])
+    relay.receive(2) { ChannelWordFrame.writeQuestion(uid: 77, to: &$0) }
+    relay.receive(2) { ChannelWordFrame.writeKey([1].span, uid: 2, to: &$0) }
+    #expect(relay.hub.counters.wordsUndeliverable == 2)
+    // An audience has no key to hand out.
+    let long = Array(repeating: 1 as UInt8, count: 179)
+    relay.receive(2) { ChannelWordFrame.writeKey(long.span, uid: 1, to: &$0) }
+    #expect(relay.hub.counters.tooMany == 1 && relay.received[1] == nil)
+  }
+
+  @Test func `a newer seat takes the uid, and a session that ends is silent`() {
+    relay.join(1)
+    relay.join(2)
+    relay.join(7, uid: 2)
+    relay.speak(1, 1)
+    #expect(relay.received[2] == nil && relay.heard(7, of: 1).count == 1)
+    #expect(!relay.speak(2, 1))
+    relay.hub.remove(7)
+    relay.hub.remove(1)
+    #expect(relay.hub.roomCount == 0 && relay.hub.takenCount == 0)
+  }
+
+  @Test func `a grant for another seat renews nothing, and one with another role does`() {
+    relay.join(1)
+    relay.join(2)
+    let other = SeatClaim(channel: Relay.milk, uid: 1, role: .host)
+    #expect(!relay.hub.renew(1, by: other) && !relay.hub.renew(1, by: nil))
+    #expect(relay.hub.renew(1, by: SeatClaim(channel: Relay.tea, uid: 1, role: .audience)))
+    relay.speak(1, 1)
+    #expect(relay.received[2] == nil)
+  }
+
+  @Test func `a source that is used again is told of again`() {
+    relay.join(1)
+    relay.join(2)
+    for time in 0..<20 as Range<UInt16> { relay.speak(1, time) }
+    #expect((relay.received[2] ?? []).suffix(10).allSatisfy { $0.sources.isEmpty })
+    relay.hub.remove(1)
+    for slot in 10..<73 as Range<UInt32> { relay.join(slot); relay.speak(slot, 1) }
+    relay.run(.seconds(1))
+    relay.forgetReceived()
+    relay.join(100)
+    relay.speak(100, 1)
+    #expect(relay.heard(2, of: 100).count == 1)
+    // All 64 numbers are taken.
+    relay.join(101)
+    relay.speak(101, 1)
+    #expect(relay.heard(2, of: 101).isEmpty && relay.hub.counters.tooMany == 1)
+  }
+}

@@ -1,0 +1,171 @@
+import Primitives
+import Tokens
+import Wire
+
+@testable import Forwarding
+
+/// A hub and its members, without sessions: frames go in, and what comes out is taken apart.
+final class Relay {
+  /// What a member got in one packet.
+  struct Packet: Equatable {
+    var sources: [UInt8: UInt32] = [:]
+    var audio: [Heard] = []
+    var copies: [Heard] = []
+    var keys: [Word] = []
+    var cards: [Word] = []
+    var reports = 0
+    var byteCount = 0
+  }
+
+  struct Heard: Equatable {
+    var source: UInt8
+    var label: ChannelAudioLabel
+    var bytes: [UInt8]
+  }
+
+  struct Word: Equatable {
+    var uid: UInt32
+    var bytes: [UInt8]
+  }
+
+  static let tea = Bytes32(InlineArray(repeating: 1))
+  static let milk = Bytes32(InlineArray(repeating: 2))
+
+  let hub: ForwardingHub
+  var now = Instant(nanoseconds: 5_000_000_000)
+  /// What each slot got, oldest first; without reports alone.
+  private(set) var received: [UInt32: [Packet]] = [:]
+  /// Packets to each slot: the number of the next one.
+  private(set) var sent: [UInt32: UInt32] = [:]
+  private var numbers: [UInt32: UInt32] = [:]
+  /// Whether a packet to a slot is lost.
+  var isLost: ((UInt32) -> Bool)?
+
+  init(_ limits: ForwardingLimits = ForwardingLimits()) { hub = ForwardingHub(limits: limits) }
+
+  /// A member whose slot is its uid.
+  func join(
+    _ slot: UInt32, _ role: MemberRole = .host, uid: UInt32? = nil, in channel: Bytes32 = tea
+  ) {
+    hub.reserve(
+      slot, for: SeatClaim(channel: channel, uid: uid ?? slot, role: role),
+      card: [UInt8(truncatingIfNeeded: slot)])
+    hub.confirm(slot)
+  }
+
+  /// Frames of a member in one packet; whether all of them were taken.
+  @discardableResult
+  func receive(_ slot: UInt32, _ write: (inout OutputSpan<UInt8>) -> Void) -> Bool {
+    var bytes: [UInt8] = []
+    bytes.append(addingCapacity: 1200) { write(&$0) }
+    var reader = FrameReader(bytes.span)
+    var isTaken = true
+    var demand = FeedbackDemand.none
+    while let frame = try? reader.next() {
+      demand = max(demand, frame.demand)
+      if !hub.handle(frame, in: bytes.span, of: slot, now: now) { isTaken = false }
+    }
+    let number = numbers[slot, default: 0]
+    numbers[slot] = number + 1
+    _ = hub.noteArrival(
+      number, of: slot, isCongestionExperienced: false, byteCount: bytes.count + 25,
+      demand: demand, now: now)
+    drain()
+    return isTaken
+  }
+
+  /// A frame of 20 ms, and perhaps copies of earlier ones by their distances.
+  @discardableResult
+  func speak(
+    _ slot: UInt32, _ mediaTime: UInt16, level: UInt8 = 20, copies: [UInt8] = [],
+    byteCount: Int = 80
+  ) -> Bool {
+    receive(slot) { packet in
+      for distance in copies {
+        let body = Self.body(slot, mediaTime &- UInt16(distance), byteCount)
+        ChannelCopyFrame(Self.label(mediaTime, level), distance: distance)
+          .writeHeader(body.count, to: &packet)
+        packet.append(bytes: body)
+      }
+      ChannelAudioFrame(Self.label(mediaTime, level)).writeHeader(to: &packet)
+      packet.append(bytes: Self.body(slot, mediaTime, byteCount))
+    }
+  }
+
+  static func label(_ mediaTime: UInt16, _ level: UInt8 = 20) -> ChannelAudioLabel {
+    ChannelAudioLabel(
+      length: .milliseconds20, isMarked: false, mediaTime: mediaTime, level: level)
+  }
+
+  /// Bytes that stand for a sealed frame: whose and when.
+  static func body(_ slot: UInt32, _ mediaTime: UInt16, _ byteCount: Int = 80) -> [UInt8] {
+    [UInt8(truncatingIfNeeded: slot), UInt8(truncatingIfNeeded: mediaTime)]
+      + Array(repeating: UInt8(truncatingIfNeeded: mediaTime >> 8), count: byteCount - 2)
+  }
+
+  func run(_ duration: Duration) {
+    let end = now + duration
+    while let due = hub.nextDeadline, due <= end {
+      now = max(now, due)
+      hub.handleTimeout(now: now)
+      drain()
+    }
+    now = end
+  }
+
+  /// As the server hands it on: FEEDBACK is no frame of the hub's.
+  func handle(_ feedback: FeedbackFrame, _ bytes: [UInt8], of slot: UInt32) {
+    hub.handle(feedback, in: bytes.span, of: slot, sent: sent[slot, default: 0])
+  }
+
+  func heard(_ slot: UInt32, of uid: UInt32) -> [Heard] {
+    let packets = received[slot] ?? []
+    var owner: [UInt8: UInt32] = [:]
+    var all: [Heard] = []
+    for packet in packets {
+      owner.merge(packet.sources) { $1 }
+      all += (packet.copies + packet.audio).filter { owner[$0.source] == uid }
+    }
+    return all
+  }
+
+  func forgetReceived() { received = [:] }
+
+  private func drain() {
+    while true {
+      var slot: UInt32?
+      var bytes: [UInt8] = []
+      bytes.append(addingCapacity: 1200) { slot = hub.write(into: &$0, now: now) }
+      guard let slot else { return }
+      sent[slot, default: 0] += 1
+      if isLost?(slot) ?? false { continue }
+      received[slot, default: []].append(Self.read(Array(bytes.dropFirst(9))))
+    }
+  }
+
+  private static func read(_ bytes: [UInt8]) -> Packet {
+    var packet = Packet(byteCount: bytes.count + 25)
+    var copies: [(ChannelCopyFrame, [UInt8])] = []
+    var reader = FrameReader(bytes.span)
+    while let frame = try? reader.next() {
+      switch frame {
+      case .channelSource(let source): packet.sources[source.source] = source.uid
+      case .channelCopy(let copy, let range): copies.append((copy, Array(bytes[range.range])))
+      case .channelAudio(let audio, let range):
+        packet.audio.append(
+          Heard(source: audio.source, label: audio.label, bytes: Array(bytes[range.range])))
+        packet.copies = copies.map {
+          Heard(
+            source: audio.source, label: $0.label(before: audio.label.mediaTime), bytes: $1)
+        }
+      case .channelKey(let uid, let range):
+        packet.keys.append(Word(uid: uid, bytes: Array(bytes[range.range])))
+      case .channelCard(let uid, let range):
+        packet.cards.append(Word(uid: uid, bytes: Array(bytes[range.range])))
+      case .feedback: packet.reports += 1
+      default: break
+      }
+    }
+    return packet
+  }
+}

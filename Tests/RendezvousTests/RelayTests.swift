@@ -1,0 +1,238 @@
+import Channels
+import Congestion
+import Forwarding
+import Primitives
+import SecureSession
+import Testing
+import Tokens
+import Wire
+
+@testable import Rendezvous
+
+/// A relay through the seal: grants of the rendezvous, seats, and whom nothing is sent to
+/// (docs/protocol/relay.md).
+struct RelayTests {
+  private static let identitySeed: UInt64 = 98
+  private let rendezvous: Server
+  private let relay: Server
+  private let program = TestClient(50)
+  private let alice = TestClient(1)
+  private let bob = TestClient(2)
+  private let tea: ChannelIdentity
+
+  init() throws {
+    tea = try #require(ChannelIdentity("tea"))
+    rendezvous = Server(relayIDs: [program.id])
+    relay = Server(
+      tokenKey: TokenPublicKey(bytes: Bytes32(rendezvous.card.id)),
+      forwarding: ForwardingLimits(), identitySeed: Self.identitySeed)
+  }
+
+  /// The relay says that it is there. In the tests its ID at the rendezvous is that of `program`.
+  private func register() throws {
+    rendezvous.join(program)
+    program.request(
+      .relayHere(RelayHere(address: try #require(SocketAddress("0.0.0.0:7500")))),
+      now: rendezvous.now)
+    rendezvous.exchange()
+  }
+
+  private func notices(_ client: TestClient) -> [ChannelNotice.Content] {
+    client.messages.compactMap { message in
+      guard case .channelNotice(let notice) = message else { return nil }
+      return notice.content
+    }
+  }
+
+  private func ask(_ client: TestClient, _ content: ChannelRequest.Content) {
+    client.request(
+      .channel(ChannelRequest(channel: tea.id, stay: 1, number: 3, content)),
+      now: rendezvous.now)
+    rendezvous.run(.milliseconds(200))
+  }
+
+  private func grant(_ client: TestClient, _ role: MemberRole) -> ChannelRelayGrant? {
+    rendezvous.join(client)
+    ask(client, .join(ChannelJoin(role: role, uid: 0, name: tea.name)))
+    ask(client, .relay)
+    for case .relay(let grant) in notices(client) { return grant }
+    return nil
+  }
+
+  /// A grant as the rendezvous makes it for the relay of these tests, whose ID is its own.
+  private func token(
+    _ client: TestClient, _ uid: UInt32, _ role: MemberRole, audience: PeerID? = nil
+  ) throws -> String {
+    let seat = SeatClaim(channel: tea.id, uid: uid, role: role)
+    let claims = TokenClaims(
+      audience: "\(audience ?? relay.card.id)", subject: client.id, scope: seat.scope,
+      expires: Server.unixSeconds * 1000 + 600_000, uid: uid)
+    var random = RandomSource(seed: 99)
+    let identity = LocalIdentity(
+      kind: .rendezvous, unixSeconds: Server.unixSeconds, random: &random)
+    return PublicToken(signing: claims.json) { identity.signToken($0) }.text
+  }
+
+  private func seat(_ client: TestClient, _ uid: UInt32, _ role: MemberRole = .host) throws {
+    client.token = try token(client, uid, role)
+    relay.join(client)
+  }
+
+  private func speak(_ client: TestClient, _ time: UInt16 = 1, from address: SocketAddress? = nil) {
+    let packet = client.seal { packet in
+      ChannelAudioFrame(
+        ChannelAudioLabel(
+          length: .milliseconds20, isMarked: false, mediaTime: time, level: 20)
+      ).writeHeader(to: &packet)
+      packet.append(zeros: 80)
+    }
+    relay.receive(packet, from: address ?? client.address)
+  }
+
+  private func audioCount(_ client: TestClient) -> Int {
+    client.channelFrames.count { if case .channelAudio = $0.frame { true } else { false } }
+  }
+
+  // MARK: - Grants
+
+  @Test func `a member gets a grant for the relay that has registered`() throws {
+    #expect(grant(alice, .host) == nil)
+    let refused = notices(alice).contains { content in
+      if case .result(let result) = content { result.status == .noRelay } else { false }
+    }
+    #expect(refused)
+    try register()
+    let offered = try #require(grant(bob, .audience))
+    #expect(offered.relay == program.id)
+    // Its own address, with the port that it told.
+    var expected = program.address
+    expected.port = 7500
+    #expect(offered.address == expected)
+    let rule = TokenRule(
+      key: TokenPublicKey(bytes: Bytes32(rendezvous.card.id)), audience: "\(program.id)")
+    let claims = try rule.check(
+      offered.token, of: bob.id, unixMilliseconds: Server.unixSeconds * 1000 + 60_000)
+    let seat = try #require(claims.seat)
+    #expect(seat.channel == tea.id && seat.role == .audience && offered.token.count <= 512)
+    // It goes with the relay's session.
+    rendezvous.run(.seconds(90), pinging: [alice, bob])
+    alice.messages = []
+    ask(alice, .join(ChannelJoin(role: .host, uid: 0, name: tea.name)))
+    ask(alice, .relay)
+    #expect(!notices(alice).contains { if case .relay = $0 { true } else { false } })
+  }
+
+  @Test func `nobody registers as a relay whom the operator has not named`() throws {
+    rendezvous.join(bob)
+    bob.request(
+      .relayHere(RelayHere(address: try #require(SocketAddress("192.0.2.1:7500")))),
+      now: rendezvous.now)
+    rendezvous.exchange()
+    #expect(rendezvous.counters.messagesInvalid == 1)
+    #expect(grant(alice, .host) == nil)
+  }
+
+  @Test func `a grant is worth nothing in other hands, at another relay, or of another signer`()
+    throws
+  {
+    relay.join(alice)
+    #expect(alice.response?.status == .tokenNeeded)
+    alice.token = try token(bob, 1, .host)
+    relay.join(alice)
+    #expect(alice.response?.status == .tokenRefused && alice.response?.tokenFault == .subject)
+    alice.token = try token(alice, 1, .host, audience: program.id)
+    relay.join(alice)
+    #expect(alice.response?.tokenFault == .audience)
+    var random = RandomSource(seed: 4)
+    let key = TokenSigningKey(random: &random)
+    let seat = SeatClaim(channel: tea.id, uid: 1, role: .host)
+    let claims = TokenClaims(
+      audience: "\(relay.card.id)", subject: alice.id, scope: seat.scope, expires: .max / 2, uid: 1)
+    alice.token = PublicToken(signing: claims.json, by: key).text
+    relay.join(alice)
+    #expect(alice.response?.tokenFault == .signature)
+    #expect(relay.gauges.seats == 0)
+  }
+
+  // MARK: - Forwarding
+
+  @Test func `sealed frames of one member reach the other, and cards and keys as well`() throws {
+    try seat(alice, 11)
+    try seat(bob, 12, .audience)
+    #expect(relay.gauges.seats == 2)
+    for time in 0..<10 as Range<UInt16> { speak(alice, time) }
+    #expect(audioCount(bob) == 10 && audioCount(alice) == 0)
+    relay.receive(
+      bob.seal { ChannelWordFrame.writeQuestion(uid: 11, to: &$0) }, from: bob.address)
+    let cards = bob.channelFrames.compactMap { entry -> [UInt8]? in
+      guard case .channelCard(11, let range) = entry.frame else { return nil }
+      return Array(entry.packet[range.range])
+    }
+    #expect(cards == [alice.card.bytes])
+    relay.receive(
+      bob.seal { ChannelWordFrame.writeKey([3].span, uid: 11, to: &$0) }, from: bob.address)
+    #expect(
+      alice.channelFrames.contains { if case .channelKey(12, _) = $0.frame { true } else { false } }
+    )
+    #expect(relay.counters.framesInvalid == 0)
+    // Feedback to the one who speaks.
+    relay.run(.milliseconds(300))
+    #expect(alice.history.quality.packetsLost == 0)
+  }
+
+  @Test func `a newer grant keeps the seat, and the end of the last one ends it`() throws {
+    try seat(alice, 11)
+    try seat(bob, 12)
+    let other = try token(alice, 99, .host)
+    alice.request(.token(TokenRenewal(token: Array(other.utf8))), now: relay.now)
+    relay.exchange()
+    #expect(alice.messages.contains(.tokenResult(.refused(.scope))))
+    alice.request(
+      .token(TokenRenewal(token: Array(try token(alice, 11, .audience).utf8))), now: relay.now)
+    relay.exchange()
+    speak(alice)
+    #expect(audioCount(bob) == 0 && relay.forwarded?.audioNotAllowed == 1)
+    relay.run(.seconds(601), pinging: [alice, bob])
+    #expect(relay.gauges.seats == 0 && alice.closes.contains(.tokenExpired))
+  }
+
+  @Test func `nothing is copied to an address that is not proven`() throws {
+    try seat(alice, 11)
+    bob.token = try token(bob, 12, .host)
+    // Bob's INIT names another's address, and its first packet never comes.
+    relay.attach(bob)
+    let victim = bob.address
+    relay.receive(bob.initiation(to: relay.card), from: victim)
+    let before = relay.sent[victim] ?? 0
+    for time in 0..<50 as Range<UInt16> { speak(alice, time) }
+    #expect(relay.sent[victim] == before && before <= 200)
+    // Nor to one that a member only seems to have moved to.
+    relay.receive(bob.ping(), from: victim)
+    speak(alice, 60)
+    #expect(audioCount(bob) == 1)
+    relay.run(.seconds(1))
+    let elsewhere = try #require(SocketAddress("198.51.100.7:99"))
+    relay.receive(bob.ping(), from: elsewhere)
+    let challenge = relay.sent[elsewhere] ?? 0
+    for time in 100..<150 as Range<UInt16> { speak(alice, time) }
+    #expect(relay.sent[elsewhere] == challenge && audioCount(bob) == 51)
+    // Frames that the relay has, under keys that it has given: replayed they are dropped.
+    let packet = alice.seal { PingFrame(token: 1).write(to: &$0) }
+    relay.receive(packet, from: alice.address)
+    relay.receive(packet, from: elsewhere)
+    #expect(relay.counters.packetsReplayed == 1)
+  }
+
+  @Test func `a relay looks nobody up and passes no messages on`() throws {
+    try seat(alice, 11)
+    alice.request(.lookUp(LookUp(request: 1, target: .id(bob.id))), now: relay.now)
+    ask(alice, .leave)
+    relay.run(.milliseconds(100))
+    #expect(relay.counters.messagesInvalid == 2 && relay.counters.lookUps == 0)
+    // And a rendezvous takes no frames of a channel.
+    rendezvous.join(bob)
+    rendezvous.receive(
+      bob.seal { ChannelWordFrame.writeQuestion(uid: 1, to: &$0) }, from: bob.address)
+    #expect(rendezvous.counters.framesInvalid == 1)
+  }
+}

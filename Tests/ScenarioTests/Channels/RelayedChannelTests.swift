@@ -1,0 +1,152 @@
+import Forwarding
+import Peer
+import Primitives
+import Rendezvous
+import Testing
+import Wire
+
+/// Channels by a relay: whole machines of members and of the relay, lossy lines, hostile members
+/// (docs/protocol/relay.md, sframe.md).
+struct RelayedChannelTests {
+  private func settle(_ world: RelayedWorld) { world.run(.seconds(2)) }
+
+  /// So many frames of each host, 20 ms apart.
+  private func talk(
+    _ world: RelayedWorld, _ hosts: [UInt32], from first: UInt16, frames: Int
+  ) -> [UInt32: Set<[UInt8]>] {
+    var said: [UInt32: Set<[UInt8]>] = [:]
+    for frame in 0..<frames {
+      let time = first &+ UInt16(frame * 2)
+      for host in hosts { said[host, default: []].insert(world.speak(host, time)) }
+      world.run(.milliseconds(20))
+    }
+    world.run(.milliseconds(200))
+    return said
+  }
+
+  @Test func `all that hosts say is heard by all others, and by nobody in clear`() throws {
+    let world = try RelayedWorld(seed: 1)
+    for uid in 1...3 as ClosedRange<UInt32> { try world.join(uid) }
+    try world.join(4, .audience)
+    settle(world)
+    #expect(world.gauges.seats == 4)
+    for member in world.members {
+      #expect(member.verifiedCount == 3 && member.steps.first == .connected)
+      #expect(member.fingerprint == world.members[0].fingerprint)
+    }
+    let said = talk(world, [1, 2, 3], from: 100, frames: 100)
+    for member in world.members {
+      for host in [1, 2, 3] as [UInt32] where host != member.uid {
+        #expect(member.heard[host] == said[host])
+        #expect(member.steps.contains(.firstFrame(uid: host)))
+      }
+      #expect(member.counts.unopened == 0)
+    }
+  }
+
+  @Test func `who joins later hears from then on, and who was removed no more`() throws {
+    let world = try RelayedWorld(seed: 2)
+    try world.join(1)
+    try world.join(2)
+    settle(world)
+    let before = talk(world, [1], from: 100, frames: 20)
+    let late = try world.join(3)
+    settle(world)
+    let between = talk(world, [1], from: 300, frames: 20)
+    #expect(late.heard[1] == between[1])
+    // It keeps its seat at the relay, and the key that it had.
+    world.remove(3, .removed)
+    world.run(.milliseconds(300))
+    let after = talk(world, [1], from: 500, frames: 20)
+    #expect(late.heard[1]?.isDisjoint(with: after[1] ?? []) == true && late.counts.unopened >= 20)
+    #expect(world.member(2)?.heard[1]?.isSuperset(of: before[1] ?? []) == true)
+    #expect(world.member(2)?.heard[1]?.isSuperset(of: after[1] ?? []) == true)
+  }
+
+  @Test func `a ghost that the rendezvous has seated hears nothing and is not heard`() throws {
+    let world = try RelayedWorld(seed: 3)
+    try world.join(1)
+    try world.join(2)
+    let ghost = try world.join(9, isGhost: true)
+    settle(world)
+    #expect(world.gauges.seats == 3)
+    let said = talk(world, [1, 9], from: 100, frames: 50)
+    #expect(world.member(2)?.heard[1] == said[1])
+    #expect(ghost.heard.isEmpty && ghost.counts.opened == 0 && ghost.counts.unopened > 0)
+    for member in world.members where member.uid != 9 { #expect(member.heard[9] == nil) }
+  }
+
+  @Test(arguments: 1...4 as ClosedRange<UInt64>)
+  func `a tenth lost on one member's way costs it a hundredth, and others nothing`(
+    seed: UInt64
+  ) throws {
+    let world = try RelayedWorld(seed: seed)
+    for uid in 1...3 as ClosedRange<UInt32> { try world.join(uid) }
+    settle(world)
+    let lossy = RelayedWorld.address(2)
+    world.line = { _, to, random in to == lossy && random.unit() < 0.1 ? [] : [10] }
+    _ = talk(world, [1], from: 100, frames: 300)
+    let said = talk(world, [1], from: 2000, frames: 500)
+    let missing = said[1]?.subtracting(world.member(2)?.heard[1] ?? []).count ?? 0
+    #expect(missing <= 5, "seed \(seed): \(missing) of 500 are missing")
+    #expect(said[1]?.isSubset(of: world.member(3)?.heard[1] ?? []) == true)
+    #expect(world.counters.copiesSent > 800)
+  }
+
+  @Test(arguments: 1...4 as ClosedRange<UInt64>)
+  func `a host whose own way loses a tenth is heard by all`(seed: UInt64) throws {
+    let world = try RelayedWorld(seed: seed)
+    for uid in 1...3 as ClosedRange<UInt32> { try world.join(uid) }
+    settle(world)
+    let lossy = RelayedWorld.address(1)
+    world.line = { from, _, random in from == lossy && random.unit() < 0.1 ? [] : [10] }
+    _ = talk(world, [1], from: 100, frames: 300)
+    let said = talk(world, [1], from: 2000, frames: 500)
+    for uid in [2, 3] as [UInt32] {
+      let missing = said[1]?.subtracting(world.member(uid)?.heard[1] ?? []).count ?? 0
+      #expect(missing <= 8, "seed \(seed): \(missing) of 500 are missing to \(uid)")
+    }
+    #expect(world.counters.framesRecovered > 20)
+  }
+
+  /// What a relay, or whoever stands on the way, can do to packets: it drops, delays, reorders and
+  /// repeats them. Nothing is heard that was not said, and nothing twice.
+  @Test(arguments: 1...6 as ClosedRange<UInt64>)
+  func `drops, delays, disorder and repetition bring nothing false`(seed: UInt64) throws {
+    let world = try RelayedWorld(seed: seed)
+    world.line = { _, _, random in
+      if random.unit() < 0.15 { return [] }
+      let wait = 5 + Int(random.unit() * 60)
+      return random.unit() < 0.2 ? [wait, wait + 30, wait + 400] : [wait]
+    }
+    for uid in 1...4 as ClosedRange<UInt32> { try world.join(uid, uid == 4 ? .audience : .host) }
+    world.run(.seconds(8))
+    for member in world.members {
+      #expect(member.isSeated && member.verifiedCount == 3, "seed \(seed), \(member.uid)")
+    }
+    let said = talk(world, [1, 2, 3], from: 100, frames: 400)
+    for member in world.members {
+      for host in [1, 2, 3] as [UInt32] where host != member.uid {
+        let heard = member.heard[host] ?? []
+        #expect(heard.isSubset(of: said[host] ?? []))
+        #expect(heard.count >= 360, "seed \(seed): \(member.uid) heard \(heard.count) of \(host)")
+      }
+    }
+  }
+
+  @Test func `a relay that is silent is lost within a second and a half, and back at once`() throws
+  {
+    let world = try RelayedWorld(seed: 5)
+    try world.join(1)
+    try world.join(2)
+    settle(world)
+    _ = talk(world, [1], from: 100, frames: 50)
+    world.line = { _, _, _ in [] }
+    _ = talk(world, [1], from: 300, frames: 65)
+    #expect(world.member(1)?.steps.last == .lost)
+    world.line = { _, _, _ in [10] }
+    _ = talk(world, [1], from: 500, frames: 50)
+    #expect(world.member(1)?.steps.last == .connected)
+    #expect(world.member(1)?.steps.filter { $0 == .lost }.count == 1)
+  }
+}

@@ -1,0 +1,190 @@
+import Channels
+import Forwarding
+import GroupKeys
+import Primitives
+import SecureSession
+import Testing
+import Tokens
+import Wire
+
+@testable import Peer
+@testable import Rendezvous
+
+/// The parts of a member's end of a relay, and a relay's own registration.
+struct RelayedPartsTests {
+  private func label(_ time: UInt16) -> ChannelAudioLabel {
+    ChannelAudioLabel(length: .milliseconds20, isMarked: false, mediaTime: time, level: 20)
+  }
+
+  private func identity(_ seed: UInt64) -> LocalIdentity {
+    var random = RandomSource(seed: seed)
+    return LocalIdentity(
+      kind: .peer, unixSeconds: RelayedWorld.unixSeconds, random: &random)
+  }
+
+  @Test func `what waits leaves in order, with copies, and not when it is old`() {
+    var outbox = RelayedOutbox()
+    for time in 0..<12 as Range<UInt16> {
+      outbox.append(label(time * 2), [UInt8](repeating: UInt8(time), count: 20).span)
+    }
+    var times: [UInt16] = []
+    var copies: [Int] = []
+    while outbox.hasFrame {
+      var bytes: [UInt8] = []
+      bytes.append(addingCapacity: 1200) { outbox.write(copies: 2, limit: 1184, into: &$0) }
+      var reader = FrameReader(bytes.span)
+      var count = 0
+      while let frame = try? reader.next() {
+        if case .channelAudio(let audio, _) = frame { times.append(audio.label.mediaTime) }
+        if case .channelCopy = frame { count += 1 }
+      }
+      copies.append(count)
+    }
+    #expect(times == [8, 10, 12, 14, 16, 18, 20, 22] && copies == Array(repeating: 2, count: 8))
+    #expect(outbox.sentCount == 8)
+    #expect([nil, 0.005, 0.02, 0.2].map { RelayedOutbox.copyCount(loss: $0) } == [0, 0, 1, 2])
+  }
+
+  @Test func `an inbox takes what a relay may send, and lends its bytes`() {
+    let inbox = ChannelInbox()
+    let packet: [UInt8] = [1, 2, 3, 4]
+    inbox.append(.channelWho(uid: 1), in: packet.span)
+    #expect(inbox.frames.isEmpty)
+    for _ in 0..<20 {
+      inbox.append(.channelSource(ChannelSourceFrame(source: 1, uid: 2)), in: packet.span)
+    }
+    #expect(inbox.frames.count == 16 && inbox.packet == packet)
+    #expect(inbox.bytes(at: PacketRange(1..<9)) == [2, 3, 4])
+    var bytes = inbox.takePacket()
+    bytes[0] = 9
+    inbox.putBack(bytes)
+    inbox.removeAll()
+    #expect(inbox.packet == [9, 2, 3, 4] && inbox.frames.isEmpty)
+  }
+
+  @Test func `a member is verified by the card of the roster's ID alone`() throws {
+    let tea = try #require(ChannelIdentity("tea"))
+    var members = RelayedMembers(tea, own: 1)
+    let now = Instant(nanoseconds: 1)
+    var bob = identity(2)
+    var eve = identity(3)
+    let member = ChannelMember(uid: 2, role: .host, joinNumber: 5, id: bob.id)
+    let own = ChannelMember(uid: 1, role: .host, joinNumber: 4, id: eve.id)
+    let first = members.handleRoster([own, member], now: now)
+    let questions = [members.popQuestion(now: now), members.popQuestion(now: now)]
+    #expect(first.isEmpty && questions == [2, nil])
+    #expect(members.nextDeadline == now + .milliseconds(250))
+    let time = RelayedWorld.unixSeconds
+    members.handleCard(try eve.makeCard(unixSeconds: time).bytes, of: 2)
+    members.handleCard([1, 2, 3], of: 2)
+    let verified1 = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified1 == nil)
+    #expect(members.refusedCount == 2)
+    // One that is out of date is no good either; it is asked for again.
+    members.handleCard(try bob.makeCard(unixSeconds: time).bytes, of: 2)
+    let verified2 = members.popVerified(unixMilliseconds: (time + 90 * 86_400) * 1000)
+    #expect(verified2 == nil)
+    members.handleCard(try bob.makeCard(unixSeconds: time).bytes, of: 2)
+    let verified3 = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified3?.id == bob.id)
+    #expect(members.known == [member] && members.nextDeadline == nil)
+    // A later stay is another member.
+    var later = member
+    later.joinNumber = 6
+    let gone = members.handleRoster([own, later], now: now)
+    #expect(gone == [2])
+    #expect(members.known.isEmpty)
+  }
+
+  @Test func `in a channel with a key nobody is verified without a token`() throws {
+    var random = RandomSource(seed: 8)
+    let key = TokenSigningKey(random: &random)
+    let name = try #require(PeerName("tea"))
+    let tea = ChannelIdentity(name: name, key: key.publicKey)
+    var members = RelayedMembers(tea, own: 1)
+    var bob = identity(2)
+    let member = ChannelMember(uid: 2, role: .host, joinNumber: 5, id: bob.id)
+    let time = RelayedWorld.unixSeconds
+    _ = members.handleRoster([member], now: .zero)
+    members.handleCard(try bob.makeCard(unixSeconds: time).bytes, of: 2)
+    let verified4 = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified4 == nil)
+    var claims = TokenClaims(
+      audience: tea.audience, subject: member.id, scope: "audience",
+      expires: (time + 60) * 1000)
+    let listens = Array(PublicToken(signing: claims.json, by: key).text.utf8)
+    claims.scope = "host"
+    let speaks = Array(PublicToken(signing: claims.json, by: key).text.utf8)
+    members.handleToken(listens, of: 2, joinNumber: 5)
+    let verified5 = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified5 == nil)
+    members.handleToken(speaks, of: 2, joinNumber: 4)
+    members.handleCard(try bob.makeCard(unixSeconds: time).bytes, of: 2)
+    let verified6 = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified6 == nil)
+    members.handleToken(speaks, of: 2, joinNumber: 5)
+    let verified7 = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified7?.uid == 2)
+  }
+
+  /// Four seconds in which all that is sent arrives.
+  private func exchange(
+    _ machine: inout RelayRegistrationMachine, _ rendezvous: inout RendezvousMachine,
+    from here: SocketAddress, to address: SocketAddress, now: inout Instant
+  ) -> [RegistrationStep] {
+    var steps: [RegistrationStep] = []
+    var events: [ServerEvent] = []
+    for _ in 0..<200 {
+      now = now + .milliseconds(20)
+      machine.handleTimeout(now: now)
+      rendezvous.handleTimeout(now: now)
+      var out = DatagramList()
+      _ = drain(&machine, into: &out, events: &steps, now: now)
+      for (bytes, _) in out.datagrams {
+        var copy = bytes
+        var span = copy.mutableSpan
+        rendezvous.handle(&span, from: here, marks: DatagramMarks(), now: now)
+      }
+      var back = DatagramList()
+      _ = drain(&rendezvous, into: &back, events: &events, now: now)
+      for (bytes, _) in back.datagrams {
+        var copy = bytes
+        var span = copy.mutableSpan
+        machine.handle(&span, from: address, marks: DatagramMarks(), now: now)
+      }
+    }
+    return steps
+  }
+
+  @Test func `a relay says where it is, and a rendezvous that is told so offers it`() throws {
+    let relay = identity(4)
+    let server = identity(5)
+    var host = server.copy()
+    let card = try host.makeCard(unixSeconds: RelayedWorld.unixSeconds)
+    var settings = ServerSettings(
+      identity: host, card: card, bootCounter: 1, resetKey: Array(repeating: 2, count: 32),
+      wallMilliseconds: RelayedWorld.unixSeconds * 1000)
+    settings.relayIDs = [relay.id]
+    var rendezvous = RendezvousMachine(
+      settings, store: MemoryStore(), random: RandomSource(seed: 6))
+    let address = SocketAddress(v4: 192, 0, 2, 9, port: 7400)
+    var configuration = PeerConfiguration(
+      rendezvous: address, wallClockAtZero: Int64(RelayedWorld.unixSeconds * 1000))
+    configuration.rendezvousID = server.id
+    var now = Instant(nanoseconds: 1_000_000_000)
+    let here = SocketAddress(v4: 192, 0, 2, 10, port: 7500)
+    var machine = RelayRegistrationMachine(
+      configuration, listening: here, identity: relay.copy(), random: RandomSource(seed: 7),
+      now: now)
+    let steps = exchange(&machine, &rendezvous, from: here, to: address, now: &now)
+    #expect(steps.contains { if case .registered = $0 { true } else { false } })
+    #expect(rendezvous.counters.messagesInvalid == 0)
+    let seat = SeatClaim(channel: .zero, uid: 1, role: .host)
+    let grant = rendezvous.channels.relays.grant(
+      seat, to: server.id, rendezvous.settings, now: now)
+    #expect(grant?.relay == relay.id && grant?.address == here)
+    machine.shutDown(now: now)
+    let isQuiet = machine.isQuiet
+    #expect(!isQuiet)
+  }
+}

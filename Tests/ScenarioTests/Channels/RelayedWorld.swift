@@ -1,0 +1,242 @@
+import Channels
+import Forwarding
+import GroupKeys
+import Peer
+import Primitives
+import Rendezvous
+import SecureSession
+import Tokens
+import Wire
+
+/// A relay, members of one channel, and lines between them: all in simulated time, by a seed.
+final class RelayedWorld {
+  static let unixSeconds: UInt64 = 1_800_000_000
+
+  /// One member and what it heard.
+  final class Member {
+    let uid: UInt32
+    let address: SocketAddress
+    let id: PeerID
+    var role: MemberRole
+    fileprivate var machine: ChannelRelayMachine
+    fileprivate var events: [ChannelRelayEvent] = []
+    /// Payloads by the host that they are of, with those of copies.
+    var heard: [UInt32: Set<[UInt8]>] = [:]
+
+    fileprivate init(
+      _ uid: UInt32, _ id: PeerID, _ role: MemberRole, _ machine: consuming ChannelRelayMachine
+    ) {
+      self.uid = uid
+      self.id = id
+      self.role = role
+      self.machine = machine
+      address = RelayedWorld.address(uid)
+    }
+
+    var steps: [ChannelRelayEvent] { events }
+    var verifiedCount: Int { machine.verifiedCount }
+    var isSeated: Bool { events.last { $0 == .connected || $0 == .lost } == .connected }
+    var counts: (opened: UInt64, unopened: UInt64, sent: UInt64) { machine.counts }
+    var fingerprint: String { machine.fingerprint.text }
+  }
+
+  private struct Flight {
+    let at: Instant
+    let order: Int
+    let to: SocketAddress
+    let from: SocketAddress
+    let bytes: [UInt8]
+  }
+
+  let channel: ChannelIdentity
+  private(set) var now = Instant(nanoseconds: 1_000_000_000)
+  private(set) var members: [Member] = []
+  private var relay: RendezvousMachine
+  private let relayID: PeerID
+  private let relayAddress = SocketAddress(v4: 192, 0, 2, 1, port: 7500)
+  private var signer: TokenSigningKey
+  private var random: RandomSource
+  private var flights: [Flight] = []
+  private var sentCount = 0
+  private var joinNumber: UInt64 = 0
+  private var revision: UInt64 = 0
+  private(set) var gone: Set<UInt32> = []
+  /// What happens to a datagram: how many copies arrive, each after so many ms.
+  var line: (_ from: SocketAddress, _ to: SocketAddress, inout RandomSource) -> [Int] = { _, _, _ in
+    [10]
+  }
+
+  init(seed: UInt64, limits: ForwardingLimits = ForwardingLimits()) throws {
+    var random = RandomSource(seed: seed)
+    guard let tea = ChannelIdentity("tea") else { throw WireError.invalid("name", at: 0) }
+    channel = tea
+    signer = TokenSigningKey(random: &random)
+    var identity = LocalIdentity(kind: .peer, unixSeconds: Self.unixSeconds, random: &random)
+    let card = try identity.makeCard(unixSeconds: Self.unixSeconds)
+    relayID = identity.id
+    var settings = ServerSettings(
+      identity: identity, card: card, bootCounter: 3, resetKey: Array(repeating: 1, count: 32),
+      wallMilliseconds: Self.unixSeconds * 1000, tokenKey: signer.publicKey)
+    settings.forwarding = limits
+    relay = RendezvousMachine(settings, store: MemoryStore(), random: random.split())
+    self.random = random
+  }
+
+  static func address(_ uid: UInt32) -> SocketAddress {
+    SocketAddress(v4: 10, 0, UInt8(uid >> 8 & 255), UInt8(uid & 255), port: 4000)
+  }
+
+  var gauges: ServerGauges { relay.gauges }
+  var counters: ForwardingCounters { relay.forwardingCounters ?? ForwardingCounters() }
+
+  func member(_ uid: UInt32) -> Member? { members.first { $0.uid == uid } }
+
+  // MARK: - Who is there
+
+  /// - Parameter isGhost: Seated by a rendezvous that lies: no roster has it.
+  @discardableResult
+  func join(_ uid: UInt32, _ role: MemberRole = .host, isGhost: Bool = false) throws -> Member {
+    let identity = LocalIdentity(kind: .peer, unixSeconds: Self.unixSeconds, random: &random)
+    joinNumber += 1
+    let seat = SeatClaim(channel: channel.id, uid: uid, role: role)
+    let claims = TokenClaims(
+      audience: "\(relayID)", subject: identity.id, scope: seat.scope,
+      expires: (Self.unixSeconds + 600) * 1000, uid: uid)
+    let grant = ChannelRelayGrant(
+      relay: relayID, address: relayAddress,
+      token: Array(PublicToken(signing: claims.json, by: signer).text.utf8))
+    let id = identity.id
+    let machine = try ChannelRelayMachine(
+      ChannelRelayMachine.Settings(
+        channel: channel,
+        own: ChannelMember(uid: uid, role: role, joinNumber: joinNumber, id: id), token: [],
+        grant: grant, wallClockAtZero: Int64(Self.unixSeconds * 1000)),
+      identity: identity, random: random.split(), now: now)
+    let member = Member(uid, id, role, machine)
+    joinNumbers[uid] = joinNumber
+    if isGhost { ghosts.insert(uid) }
+    members.append(member)
+    tellRosters()
+    drain(member)
+    return member
+  }
+
+  private var joinNumbers: [UInt32: UInt64] = [:]
+  private var ghosts: Set<UInt32> = []
+
+  /// A member is off the roster; its seat at the relay and its program stay.
+  func remove(_ uid: UInt32, _ departure: Departure) {
+    gone.insert(uid)
+    tellRosters([uid: departure])
+  }
+
+  private func tellRosters(_ departures: [UInt32: Departure] = [:]) {
+    revision += 1
+    let roster = members.filter { !gone.contains($0.uid) && !ghosts.contains($0.uid) }
+      .sorted { $0.uid < $1.uid }
+      .map {
+        ChannelMember(
+          uid: $0.uid, role: $0.role, joinNumber: joinNumbers[$0.uid] ?? 0, id: $0.id)
+      }
+    for member in members where !gone.contains(member.uid) {
+      member.machine.handleRoster(roster, revision: revision, departures: departures, now: now)
+      drain(member)
+    }
+  }
+
+  // MARK: - Sound
+
+  /// A frame of 20 ms: bytes that tell whose and when.
+  @discardableResult
+  func speak(_ uid: UInt32, _ time: UInt16, level: UInt8 = 20) -> [UInt8] {
+    guard let member = member(uid) else { return [] }
+    let payload: [UInt8] =
+      [UInt8(truncatingIfNeeded: uid), UInt8(truncatingIfNeeded: time), UInt8(time >> 8)]
+      + Array(repeating: 7, count: 77)
+    _ = member.machine.sendAudio(
+      payload.span,
+      ChannelAudioLabel(
+        length: .milliseconds20, isMarked: false, mediaTime: time, level: level), now: now)
+    drain(member)
+    return payload
+  }
+
+  // MARK: - Time
+
+  func run(_ duration: Duration) {
+    let end = now + duration
+    while true {
+      var next = relay.nextDeadline
+      for member in members { next = earliest(next, member.machine.nextDeadline) }
+      let flight = flights.min { ($0.at, $0.order) < ($1.at, $1.order) }
+      next = earliest(next, flight?.at)
+      guard let next, next <= end else { break }
+      now = max(now, next)
+      if let flight, flight.at <= now { deliver(flight) } else { advance() }
+    }
+    now = end
+  }
+
+  private func advance() {
+    // At least a step, so that nothing is due for ever.
+    now = now + .microseconds(10)
+    relay.handleTimeout(now: now)
+    drainRelay()
+    for member in members {
+      member.machine.handleTimeout(now: now)
+      drain(member)
+    }
+  }
+
+  private func deliver(_ flight: Flight) {
+    flights.removeAll { $0.order == flight.order }
+    var bytes = flight.bytes
+    var span = bytes.mutableSpan
+    if flight.to == relayAddress {
+      relay.handle(&span, from: flight.from, marks: DatagramMarks(), now: now)
+      drainRelay()
+    } else if let member = members.first(where: { $0.address == flight.to }) {
+      member.machine.handle(&span, from: flight.from, marks: DatagramMarks(), now: now)
+      drain(member)
+    }
+  }
+
+  private func drain(_ member: Member) {
+    var out = DatagramList()
+    _ = Primitives.drain(&member.machine, into: &out, events: &member.events, now: now)
+    for (bytes, path) in out.datagrams { send(bytes, from: member.address, to: path.remote) }
+    for host in members where host.uid != member.uid { listen(member, to: host.uid) }
+  }
+
+  private func listen(_ member: Member, to uid: UInt32) {
+    while true {
+      let bodies = member.machine.pollAudio(of: uid) { body, received -> [[UInt8]] in
+        guard let parts = try? AudioBody(body, hasCopies: received.header.frame.hasCopies) else {
+          return []
+        }
+        var all = [parts.primary]
+        for index in 0..<parts.copyCount { all.append(parts.copy(index).payload) }
+        return all.filter { !$0.isEmpty }.map { place in place.range.map { body[$0] } }
+      }
+      guard let bodies else { return }
+      member.heard[uid, default: []].formUnion(bodies)
+    }
+  }
+
+  private func drainRelay() {
+    var out = DatagramList()
+    var events: [ServerEvent] = []
+    _ = Primitives.drain(&relay, into: &out, events: &events, now: now)
+    for (bytes, path) in out.datagrams { send(bytes, from: relayAddress, to: path.remote) }
+  }
+
+  private func send(_ bytes: [UInt8], from: SocketAddress, to: SocketAddress) {
+    for wait in line(from, to, &random) {
+      sentCount += 1
+      flights.append(
+        Flight(
+          at: now + .milliseconds(Int64(wait)), order: sentCount, to: to, from: from,
+          bytes: bytes))
+    }
+  }
+}
