@@ -22,11 +22,13 @@ struct JoinCommandTests {
     #expect(join.room.description == "tea" && join.role == .audience && join.uid == 7)
     #expect(join.save == "a.wav" && join.duration == 3 && join.online.token == nil)
     #expect(try command("tea").role == .host)
+    let isRelayed = try command("tea --relay").usesRelay
+    #expect(isRelayed && !join.usesRelay)
     let keyed = try command("tea@\(Self.key) --token t --access-token a")
     #expect(keyed.channelToken == "t" && keyed.online.token == "a")
     for words in [
       "a!b", "tea --token t", "tea@\(Self.key)", "tea --role audience --play f", "tea --role x",
-      "tea --save x.mp3", "tea --relay", "",
+      "tea --save x.mp3", "tea --mesh --relay", "",
     ] {
       #expect(throws: UsageError.self, "\(words)") { try command(words) }
     }

@@ -1,10 +1,14 @@
 """Channels: real programs in one room, heard by each other and saved."""
 
 import math
+import os
+import signal
+import sys
+import time
 import wave
 from datetime import datetime
 
-from lab import BIN
+from lab import ADDRESS, BIN, PORT
 from scenarios import equal, scenario
 
 
@@ -53,17 +57,38 @@ def channel_three_heard(lab):
     for name, hertz in (("low", 440), ("high", 700)):
         tone(lab.path(name + ".wav"), hertz)
     alice = joined(
-        lab, "a", "--play", lab.path("low.wav"), "--save", lab.path("alice.wav"),
-        "--duration", "8", identity="alice",
+        lab,
+        "a",
+        "--play",
+        lab.path("low.wav"),
+        "--save",
+        lab.path("alice.wav"),
+        "--duration",
+        "8",
+        identity="alice",
     )
     alice.wait_line(lambda line: line.get("name") == "channelJoined", 5)
     bob = joined(
-        lab, "b", "--play", lab.path("high.wav"), "--save", lab.path("bob.wav"),
-        "--duration", "6", identity="bob",
+        lab,
+        "b",
+        "--play",
+        lab.path("high.wav"),
+        "--save",
+        lab.path("bob.wav"),
+        "--duration",
+        "6",
+        identity="bob",
     )
     carol = joined(
-        lab, "b", "--role", "audience", "--save", lab.path("carol.wav"),
-        "--duration", "5", identity="carol",
+        lab,
+        "b",
+        "--role",
+        "audience",
+        "--save",
+        lab.path("carol.wav"),
+        "--duration",
+        "5",
+        identity="carol",
     )
     for program in (alice, bob, carol):
         equal(program.wait(20), 0, f"exit code ({program.describe()})")
@@ -81,13 +106,185 @@ def channel_three_heard(lab):
     return f"first sound after {first_sound(carol)} ms"
 
 
-def first_sound(program):
+def with_relay(lab, *options):
+    """A rendezvous and a relay that is registered with it; the relay, and its ID."""
+    made = lab.run(
+        "r",
+        f"{BIN}/earshot-relay",
+        "--rendezvous",
+        f"{ADDRESS['r']}:1#{'y' * 52}",
+        "--data",
+        lab.path("relay"),
+        "--listen",
+        f"{ADDRESS['r']}:7500",
+        "--json",
+    )
+    identity = made.wait_line(lambda line: line.get("type") == "listening", 5)["identity"]
+    made.signal(signal.SIGTERM)
+    equal(made.wait(5), 0, f"exit code ({made.describe()})")
+    with open(lab.path("relays"), "w") as file:
+        file.write(identity + "\n")
+    rendezvous = lab.rendezvous(options=("--relay-key", lab.path("relays")))
+    own = next(line["identity"] for line in rendezvous.lines() if line["type"] == "listening")
+    return start_relay(lab, own, *options)
+
+
+# Writes what passes a port to a file, as long as it runs.
+CAPTURE = """
+import socket, sys
+tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+with open(sys.argv[1], "wb", 0) as file:
+    while True:
+        packet = tap.recv(65536)
+        ports = packet[34:36], packet[36:38]
+        if int(sys.argv[2]).to_bytes(2, "big") in ports:
+            file.write(packet[42:])
+"""
+
+
+def start_relay(lab, rendezvous, *options):
+    relay = lab.run(
+        "r",
+        f"{BIN}/earshot-relay",
+        "--rendezvous",
+        f"{ADDRESS['r']}:{PORT}#{rendezvous}",
+        "--data",
+        lab.path("relay"),
+        "--listen",
+        f"{ADDRESS['r']}:7500",
+        "--json",
+        *options,
+    )
+    relay.wait_line(lambda line: line.get("type") == "registered", 5)
+    return relay
+
+
+def clear_text(path, words):
+    """Which of some words a capture has in it."""
+    with open(path, "rb") as file:
+        data = file.read()
+    return [word for word in words if word.encode() in data]
+
+
+@scenario
+def channel_relay_three_heard(lab):
+    relay = with_relay(lab, "--metrics", f"{ADDRESS['r']}:9101")
+    capture = lab.run("r", sys.executable, "-c", CAPTURE, lab.path("relay.bytes"), "7500")
+    for name, hertz in (("low", 440), ("high", 700)):
+        tone(lab.path(name + ".wav"), hertz)
+    words, room = ("--relay", "--duration"), "quiet-harbour"
+    alice = joined(
+        lab,
+        "a",
+        "--play",
+        lab.path("low.wav"),
+        "--save",
+        lab.path("alice.wav"),
+        *words,
+        "9",
+        identity="alice",
+        room=room,
+    )
+    alice.wait_line(lambda line: line.get("name") == "relayConnected", 5)
+    bob = joined(
+        lab,
+        "b",
+        "--play",
+        lab.path("high.wav"),
+        "--save",
+        lab.path("bob.wav"),
+        *words,
+        "7",
+        identity="bob",
+        room=room,
+    )
+    carol = joined(
+        lab,
+        "b",
+        "--role",
+        "audience",
+        "--save",
+        lab.path("carol.wav"),
+        *words,
+        "6",
+        identity="carol",
+        room=room,
+    )
+    carol.wait_line(lambda line: line.get("name") == "relayFirstFrame", 6)
+    time.sleep(3)
+    scraped = lab.run("r", "curl", "-s", f"http://{ADDRESS['r']}:9101/metrics")
+    for program in (alice, bob, carol):
+        equal(program.wait(20), 0, f"exit code ({program.describe()})")
+    for name, tones in (("alice", (700,)), ("bob", (440,)), ("carol", (440, 700))):
+        for hertz in (440, 700):
+            loud = level(lab.path(name + ".wav"), hertz, 3)
+            equal(loud > 6000, hertz in tones, f"{name} hears {hertz} Hz ({loud:.0f})")
+            if hertz not in tones:
+                equal(loud < 200, True, f"{name} does not hear {hertz} Hz ({loud:.0f})")
+    for program in (alice, bob, carol):
+        equal(named(program, "connected"), [], f"calls ({program.label})")
+    found = summary(carol)
+    equal(found["membersHeard"], 2, "members that carol heard")
+    equal(found["relayFramesOpened"] > 400, True, f"frames that opened ({found})")
+    equal(found["relayFramesUnopened"] < 50, True, f"frames that did not open ({found})")
+    scraped.wait(5)
+    with open(lab.path(scraped.label + ".out")) as file:
+        numbers = dict(line.split() for line in file if not line.startswith("#"))
+    equal(numbers["earshot_relay_seats"], "3", "seats that the relay tells of")
+    forwarded = int(numbers["earshot_relay_audio_forwarded_total"])
+    equal(forwarded > 200, True, "packets that the relay has forwarded")
+    capture.kill()
+    byte_count = os.path.getsize(lab.path("relay.bytes"))
+    equal(byte_count > 100_000, True, f"bytes that the capture has ({byte_count})")
+    seen = clear_text(lab.path("relay.bytes"), (room, "v4.public", "register", "audience"))
+    equal(seen, [], "words in the capture at the relay")
+    relay.signal(signal.SIGTERM)
+    equal(relay.wait(5), 0, f"exit code ({relay.describe()})")
+    return (
+        f"first sound after {first_sound(carol, 'relayFirstFrame')} ms, {byte_count} bytes captured"
+    )
+
+
+@scenario
+def channel_relay_absent(lab):
+    lab.rendezvous()
+    alice = joined(lab, "a", "--relay", identity="alice")
+    equal(alice.wait(10), 3, f"exit code without a relay ({alice.describe()})")
+    equal(summary(alice)["reason"], "noRelay", "the reason")
+
+
+@scenario
+def channel_relay_killed(lab):
+    relay = with_relay(lab)
+    tone(lab.path("low.wav"), 440, 40)
+    alice = joined(
+        lab, "a", "--play", lab.path("low.wav"), "--relay", "--duration", "16", identity="alice"
+    )
+    bob = joined(
+        lab, "b", "--relay", "--save", lab.path("bob.wav"), "--duration", "14", identity="bob"
+    )
+    bob.wait_line(lambda line: line.get("name") == "relayFirstFrame", 6)
+    time.sleep(3)
+    relay.kill()
+    began = time.monotonic()
+    bob.wait_line(lambda line: line.get("name") == "firstFrameReceived", 6)
+    took = time.monotonic() - began
+    for program in (alice, bob):
+        equal(program.wait(25), 0, f"exit code ({program.describe()})")
+    equal(took <= 2.0, True, f"seconds until bob heard again ({took:.2f})")
+    heard = [level(lab.path("bob.wav"), 440, second) > 4000 for second in range(1, 12)]
+    equal(heard.count(False) <= 3, True, f"seconds without sound ({heard})")
+    return f"heard again after {took:.2f} s"
+
+
+def first_sound(program, name="firstFrameReceived"):
     """From the command to join to the first audio frame of another member."""
+
     def at(line):
         return datetime.fromisoformat(line["ts"].replace("Z", "+00:00"))
 
     begin = next(line for line in program.lines() if line.get("name") == "channelStateChanged")
-    heard = next(line for line in program.lines() if line.get("name") == "firstFrameReceived")
+    heard = next(line for line in program.lines() if line.get("name") == name)
     return round((at(heard) - at(begin)).total_seconds() * 1000)
 
 
@@ -118,8 +315,20 @@ def channel_token(lab):
     equal(identity.wait(5), 0, f"exit code ({identity.describe()})")
     subject = next(identity.lines())["id"]
     signed = lab.run(
-        "r", f"{BIN}/earshot", "token", "sign", "--key", lab.path("key"), "--sub", subject,
-        "--channel", room, "--scope", "host audience", "--expires", "33s",
+        "r",
+        f"{BIN}/earshot",
+        "token",
+        "sign",
+        "--key",
+        lab.path("key"),
+        "--sub",
+        subject,
+        "--channel",
+        room,
+        "--scope",
+        "host audience",
+        "--expires",
+        "33s",
     )
     equal(signed.wait(5), 0, f"exit code ({signed.describe()})")
     with open(lab.path(signed.label + ".out")) as file, open(lab.path("token"), "w") as out:

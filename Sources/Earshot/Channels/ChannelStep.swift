@@ -52,6 +52,8 @@ public enum ChannelReason: String, Sendable, CaseIterable {
   case unknownMember
   /// Name and key do not belong together.
   case wrongChannel
+  /// No relay is registered with the rendezvous.
+  case noRelay
   /// A token is needed, and none was shown; or it is not accepted.
   case tokenNeeded, tokenRefused
 
@@ -68,6 +70,7 @@ public enum ChannelReason: String, Sendable, CaseIterable {
       case .tooManyRequests: .tooManyRequests
       case .unknownMember: .unknownMember
       case .wrongChannel: .wrongChannel
+      case .noRelay: .noRelay
       case .token(nil): .tokenNeeded
       case .token(.expired): .tokenExpired
       case .token: .tokenRefused
@@ -153,6 +156,10 @@ public enum ChannelStep: Sendable, Equatable {
   /// In a channel with tokens: this endpoint has checked the token of a member that appeared.
   /// Who is not genuine was let in by a rendezvous that lies: give it nothing.
   case memberChecked(uid: UInt32, isGenuine: Bool)
+  /// A seat at a relay: hand it to `ChannelRelay.handle`.
+  case relayGranted(RelayGrant)
+  /// The rendezvous knows of no relay.
+  case relayUnavailable
 
   /// `nil` for what the endpoint settles by itself.
   init?(_ event: ChannelEvent) {
@@ -182,6 +189,8 @@ public enum ChannelStep: Sendable, Equatable {
     case .removalFinished(let uid, let status):
       self = .removalFinished(uid: uid, status == .done ? nil : ChannelReason(status))
     case .proven: return nil
+    case .relayGranted(let grant): self = .relayGranted(RelayGrant(grant))
+    case .noRelay: self = .relayUnavailable
     }
   }
 }

@@ -23,7 +23,8 @@ enum ChannelWords {
     case .removalFinished(let uid, nil): "\(uid) was removed."
     case .removalFinished(let uid, .some(let reason)):
       "\(uid) was not removed: \(text(of: reason))."
-    case .stateChanged, .memberChecked: nil
+    case .relayUnavailable: "No relay is registered with the rendezvous."
+    case .stateChanged, .memberChecked, .relayGranted: nil
     }
   }
 
@@ -47,6 +48,7 @@ enum ChannelWords {
     case .uidTaken: "somebody else has the uid"
     case .tooManyRequests: "asked for too often"
     case .unknownMember: "nobody has that uid"
+    case .noRelay: "no relay is registered"
     case .wrongChannel: "name and key do not belong together"
     case .tokenNeeded: "a token is needed"
     case .tokenRefused: "the token is not accepted"

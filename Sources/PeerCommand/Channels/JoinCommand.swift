@@ -16,6 +16,8 @@ package struct JoinCommand: Sendable {
   package var save: String?
   /// Seconds in the channel; `nil` until the user leaves.
   package var duration: Double?
+  /// Whether audio goes by a relay, sealed, and not from host to host.
+  package var usesRelay: Bool
   package var bitrate: Int
   /// The file of the channel's token.
   package var channelToken: String?
@@ -35,7 +37,7 @@ package struct JoinCommand: Sendable {
       let lowered = name.lowercased()
       return lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
     }
-    _ = try arguments.flag("--mesh")
+    usesRelay = try Self.usesRelay(&arguments)
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
     bitrate = try arguments.integer("--bitrate", "bits a second", in: 6000...128_000) ?? 32_000
     // One's token of the rendezvous is another thing than that of the channel.
@@ -58,6 +60,12 @@ package struct JoinCommand: Sendable {
     guard self.role == .host || play == nil else {
       throw UsageError("--role audience plays nothing.", advice: "Leave out --play.")
     }
+  }
+
+  private static func usesRelay(_ arguments: inout Arguments) throws(UsageError) -> Bool {
+    let isWanted = try arguments.flag("--relay")
+    guard try arguments.flag("--mesh"), isWanted else { return isWanted }
+    throw UsageError("--mesh and --relay exclude each other.", advice: "Give one of them.")
   }
 
   private static func room(_ text: String) throws(UsageError) -> ChannelName {

@@ -10,7 +10,9 @@ enum JoinHelp {
       --role ROLE          host or audience; the audience only listens   (default: host)
       --uid N              the number to have in the channel             (default: any)
       --token FILE         the token of a channel with a key; earshot token sign makes it
-      --mesh               as it is anyway in this version
+      --mesh               host to host; as it is without --relay
+      --relay              by a relay that the rendezvous names: sealed for the members, so that it
+                           hears nothing. All members of a channel go the same way
       --play FILE          as for earshot call; all members hear the same at the same time
                            (default: a test tone)
       --loop               play the file again and again

@@ -19,6 +19,13 @@ package final class JoinRun {
   private var uid: UInt32 = 0
   private var joined: Instant?
   private var heardCount = 0
+  /// The way by a relay, where it is wanted and the channel is joined.
+  private var relay: ChannelRelay?
+  /// Whether calls are made: always without a relay, and while it is lost.
+  private var isMesh: Bool
+  private var relayLosses = 0
+  private var relayCounts: (sent: Int, opened: Int, unopened: Int)?
+  private var fingerprint: String?
   private var ending: ChannelReason?
   private var deadlines = Deadlines<Timer>()
 
@@ -37,6 +44,7 @@ package final class JoinRun {
     self.session = session
     self.sound = sound
     role = command.role
+    isMesh = !command.usesRelay
     links = RoomLinks(own: session.endpoint.id, checks: channel.name.needsToken)
   }
 
@@ -46,12 +54,13 @@ package final class JoinRun {
     case .endpoint(.incomingCall(let call)): await answer(call)
     case .endpoint(.callProgress(_, .firstFrameReceived)): heardCount += 1
     case .endpoint(.callEnded(let id, _)): links.end(id, now: SystemClock.now)
+    case .relay(let step): await handleRelay(step)
     case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
       await leave()
     case .wake: await wake()
     default: break
     }
-    if ending == nil, joined != nil { await dial() }
+    if ending == nil, joined != nil, isMesh { await dial() }
     session.inbox.wake(at: deadlines.next)
   }
 
@@ -69,6 +78,7 @@ package final class JoinRun {
       if let duration = command.duration {
         deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
       }
+      if command.usesRelay { await beginRelay() }
     case .userJoined(let user, _), .audienceJoined(let user): links.add(user)
     case .userOffline(let uid, .becameAudience): links.setAudience(uid)
     case .userOffline(let uid, _), .audienceLeft(let uid, _):
@@ -83,8 +93,14 @@ package final class JoinRun {
       session.console.sayFailed("\(channel.name.shortText): \(ChannelWords.text(of: reason))")
       isOver = true
     case .left: isOver = true
+    case .relayUnavailable where relay != nil:
+      ending = .noRelay
+      code = .unreachable
+      session.console.sayFailed("\(channel.name.shortText): \(ChannelWords.text(of: .noRelay))")
+      isOver = true
     default: break
     }
+    await relay?.handle(step)
   }
 
   private static func code(of reason: ChannelReason) -> ExitCode {
@@ -98,7 +114,8 @@ package final class JoinRun {
   private func leave() async {
     guard ending == nil else { return isOver = true }
     ending = .left
-    for call in links.calls { await session.endpoint.call(call).hangUp() }
+    await hangUpAll()
+    await endRelay()
     await channel.leave()
     deadlines.set(.leaving, at: SystemClock.now + .seconds(2))
   }
@@ -132,7 +149,7 @@ package final class JoinRun {
   private func answer(_ call: IncomingCall) async {
     let link = await session.endpoint.call(call.id)
     do throws(EarshotError) {
-      guard call.userExtension == words, let uid = await caller(call.peer) else {
+      guard isMesh, call.userExtension == words, let uid = await caller(call.peer) else {
         return try await link.reject(reason: "not in the channel")
       }
       links.begin(call.id, with: uid)
@@ -159,6 +176,52 @@ package final class JoinRun {
     return options
   }
 
+  private func hangUpAll() async {
+    for call in links.calls { await session.endpoint.call(call).hangUp() }
+  }
+
+  // MARK: - The relay
+
+  private func beginRelay() async {
+    let (sound, feed) = (self.sound, session.inbox.feed)
+    var options = ChannelRelay.Options(
+      source: role == .host ? sound.makeSource() : nil, makeSink: { _ in sound.makeSink() },
+      onStep: { feed.yield(.relay($0)) })
+    options.bitrate = command.bitrate
+    let relay = ChannelRelay(channel, options)
+    self.relay = relay
+    await relay.start()
+  }
+
+  private func handleRelay(_ step: ChannelRelayStep) async {
+    RelayLine.write(channel.name, step, to: session.lines)
+    switch step {
+    case .connected:
+      session.console.say("Audio goes by a relay, sealed for the members.")
+      isMesh = false
+      await hangUpAll()
+    case .lost:
+      relayLosses += 1
+      session.console.say("No contact with the relay; host to host meanwhile.")
+      isMesh = true
+      links.retryAll()
+    case .refused: session.console.log(.warning, "the relay does not take the grant")
+    case .firstFrame: heardCount += 1
+    case .audioFailed(let reason): session.console.sayFailed(reason)
+    }
+  }
+
+  private func endRelay() async {
+    guard let relay else { return }
+    let (counts, standing) = (await relay.counts, await relay.standing)
+    relayCounts = (
+      Int(clamping: counts.sent), Int(clamping: counts.opened), Int(clamping: counts.unopened)
+    )
+    fingerprint = standing.fingerprint
+    await relay.stop()
+    self.relay = nil
+  }
+
   // MARK: - The end
 
   package func writeSummary() {
@@ -171,6 +234,12 @@ package final class JoinRun {
       object.add("durationMs", joined.map { Int((SystemClock.now - $0).milliseconds) })
       object.add("membersMet", links.metCount)
       object.add("membersHeard", heardCount)
+      guard let relayCounts else { return }
+      object.add("relayFramesSent", relayCounts.sent)
+      object.add("relayFramesOpened", relayCounts.opened)
+      object.add("relayFramesUnopened", relayCounts.unopened)
+      object.add("relayLosses", relayLosses)
+      object.add("rosterFingerprint", fingerprint)
     }
   }
 }

@@ -16,6 +16,8 @@ package struct RoomLinks {
   private let own: PeerID
   private let checks: Bool
   private var links: [Link] = []
+  /// Calls that fail are made again within 200 ms.
+  private var isHurried = false
   /// Members that there were, over all the time.
   package private(set) var metCount = 0
 
@@ -82,6 +84,16 @@ package struct RoomLinks {
     postpone(index, now: now)
   }
 
+  /// The relay is lost, to some a little earlier than to others: members who are not linked are
+  /// called at once, and soon again.
+  package mutating func retryAll() {
+    isHurried = true
+    for index in links.indices where links[index].call == nil {
+      links[index].failures = 0
+      links[index].retry = .zero
+    }
+  }
+
   package mutating func fail(_ uid: UInt32, now: Instant) {
     if let index = index(of: uid) { postpone(index, now: now) }
   }
@@ -89,7 +101,8 @@ package struct RoomLinks {
   private mutating func postpone(_ index: Int, now: Instant) {
     links[index].failures += 1
     let seconds = min(Self.longestRetry, 1 << min(links[index].failures - 1, 4))
-    links[index].retry = now + .seconds(Int64(seconds))
+    let isSoon = isHurried && links[index].failures <= Self.hurriedTries
+    links[index].retry = now + (isSoon ? .milliseconds(200) : .seconds(Int64(seconds)))
   }
 
   private func isWanted(_ link: Link, _ role: ChannelRole) -> Bool {
@@ -105,4 +118,5 @@ package struct RoomLinks {
 
   /// Seconds.
   private static let longestRetry = 10
+  private static let hurriedTries = 8
 }

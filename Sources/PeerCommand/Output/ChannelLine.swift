@@ -41,7 +41,8 @@ package enum ChannelLine {
     case .memberChecked(let uid, let isGenuine):
       object.add("uid", Int(uid))
       object.add("genuine", isGenuine)
-    case .contactLost, .tokenNeeded, .tokenRenewed: break
+    case .relayGranted(let grant): object.add("relay", "\(grant.relay)")
+    case .contactLost, .tokenNeeded, .tokenRenewed, .relayUnavailable: break
     }
   }
 
@@ -70,6 +71,8 @@ package enum ChannelLine {
     case .tokenRefused: "channelTokenRefused"
     case .removalFinished: "removalFinished"
     case .memberChecked: "memberChecked"
+    case .relayGranted: "relayGranted"
+    case .relayUnavailable: "relayUnavailable"
     }
   }
 }

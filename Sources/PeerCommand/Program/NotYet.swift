@@ -9,10 +9,7 @@ package enum NotYet {
     return [
       AbsentFeature(
         "--also", "this version's program is in one channel at a time.",
-        advice: "Programs can be in many: Endpoint.join of the library."),
-      AbsentFeature(
-        "--relay", "this version has no relay for channels yet; a channel is a mesh.",
-        advice: "Leave it out; up to 9 members talk in a mesh."),
+        advice: "Programs can be in many: Endpoint.join of the library.")
     ]
   }
 }

@@ -137,8 +137,7 @@ extension RendezvousMachine {
     case .probeAnswer, .probeReport, .echo: return true
     default:
       if channels.hub?.handle(frame, in: frames, of: slot, now: now) == true { return true }
-      // Nothing that a rendezvous takes (docs/protocol/rendezvous.md §1).
-      counters.framesInvalid &+= 1
+      counters.framesInvalid &+= 1  // Nothing that is taken here (docs/protocol/rendezvous.md §1).
       return addStrike(to: slot, now: now)
     }
   }

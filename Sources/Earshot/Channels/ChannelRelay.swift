@@ -1,0 +1,300 @@
+internal import Audio
+internal import Channels
+internal import GroupKeys
+internal import Peer
+public import Primitives
+internal import Reactor
+internal import SecureSession
+internal import Wire
+
+/// A seat at a relay, as the rendezvous has granted it.
+public struct RelayGrant: Sendable, Equatable {
+  let grant: ChannelRelayGrant
+
+  init(_ grant: ChannelRelayGrant) { self.grant = grant }
+
+  /// The relay's ID.
+  public var relay: PeerID { grant.relay }
+}
+
+/// What happens between a member and the relay of its channel.
+public enum ChannelRelayStep: Sendable, Equatable {
+  /// The seat is taken.
+  case connected
+  /// Nothing comes from the relay any more; it is being tried.
+  case lost
+  /// The relay does not take the grant; another one is asked for.
+  case refused
+  /// A host is heard for the first time.
+  case firstFrame(uid: UInt32)
+  /// Audio cannot be coded or played.
+  case audioFailed(String)
+}
+
+/// The audio of one channel by way of a relay that cannot hear it (docs/protocol/relay.md): the own
+/// source goes out once, sealed for the members that this endpoint has verified, and each host that
+/// is heard has a sink. Lives on the endpoint's loop.
+///
+/// Hand every step of the channel to `handle`.
+public actor ChannelRelay {
+  /// What is sent, and where what comes goes.
+  public struct Options: Sendable {
+    /// `nil` = nothing is published.
+    public var source: (any AudioSource)?
+    /// A sink for a host, by its uid.
+    public var makeSink: @Sendable (UInt32) -> any AudioSink
+    /// Bits a second of Opus.
+    public var bitrate = 32_000
+    /// Told on the endpoint's loop; must return at once.
+    public var onStep: @Sendable (ChannelRelayStep) -> Void
+
+    /// Nothing is asked for before `ChannelRelay.start`.
+    public init(
+      source: (any AudioSource)?, makeSink: @escaping @Sendable (UInt32) -> any AudioSink,
+      onStep: @escaping @Sendable (ChannelRelayStep) -> Void
+    ) {
+      self.source = source
+      self.makeSink = makeSink
+      self.onStep = onStep
+    }
+  }
+
+  private let channel: Channel
+  private let options: Options
+  nonisolated let loop: EventLoop
+  private var driver: MachineDriver<ChannelRelayMachine>?
+  private var sound = RelayedSound()
+  private var departures: [UInt32: Departure] = [:]
+  private var isStopped = false
+  private var isAsking = false
+  /// The relay that `driver` talks to.
+  private var place: (relay: PeerID, address: SocketAddress)?
+
+  /// From one question for a relay to the next.
+  private static let askingPace = Duration.seconds(3)
+
+  /// The endpoint's loop: both run on its thread.
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe loop.asUnownedSerialExecutor()
+  }
+
+  /// Joins nothing: the channel is joined already.
+  public init(_ channel: Channel, _ options: Options) {
+    self.channel = channel
+    self.options = options
+    loop = channel.endpoint.loop
+  }
+
+  // MARK: - Commands
+
+  /// Asks the rendezvous for a relay, until there is one: `ChannelStep.relayGranted` or
+  /// `relayUnavailable` tells.
+  public func start() async {
+    await Self.ask(channel.endpoint, channel.name)
+    guard !isAsking else { return }
+    isAsking = true
+    Task {
+      while driver == nil, !isStopped {
+        await channel.endpoint.pause(Self.askingPace)
+        if driver == nil, !isStopped { await Self.ask(channel.endpoint, channel.name) }
+      }
+      isAsking = false
+    }
+  }
+
+  /// Takes a step of the channel.
+  public func handle(_ step: ChannelStep) async {
+    guard !isStopped else { return }
+    switch step {
+    case .relayGranted(let grant): await acceptGrant(grant.grant)
+    case .userOffline(let uid, let reason), .audienceLeft(let uid, let reason):
+      if let departure = Self.departure(reason) { departures[uid] = departure }
+      await refreshRoster()
+      sound.remove(uid, on: loop)
+    case .userJoined, .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
+    default: break
+    }
+  }
+
+  /// Ends it: the relay is told, and all sinks are finished.
+  public func stop() async {
+    guard !isStopped else { return }
+    isStopped = true
+    sound.stop(on: loop)
+    driver?.withMachine { machine, now in machine.shutDown(now: now) }
+    for _ in 0..<25 where driver?.readMachine({ $0.isQuiet }) == false {
+      await channel.endpoint.pause(.milliseconds(10))
+    }
+    driver?.stop()
+    driver = nil
+  }
+
+  /// How many members may hear us, and what people compare.
+  public var standing: (verified: Int, fingerprint: String) {
+    driver?.readMachine { ($0.verifiedCount, $0.fingerprint.text) } ?? (0, "")
+  }
+
+  /// Frames that were sent, that opened, and that did not.
+  public var counts: (sent: UInt64, opened: UInt64, unopened: UInt64) {
+    guard let counts = driver?.readMachine({ $0.counts }) else { return (0, 0, 0) }
+    return (counts.sent, counts.opened, counts.unopened)
+  }
+
+  // MARK: - The relay
+
+  private func acceptGrant(_ grant: ChannelRelayGrant) async {
+    if let driver, let place, place == (grant.relay, grant.address) {
+      return driver.withMachine { machine, now in machine.renew(grant, now: now) }
+    }
+    // Another relay, or the same elsewhere: the seat at the former one ends by itself.
+    driver?.stop()
+    driver = nil
+    guard var materials = await Self.materials(channel.endpoint, channel.name, grant) else {
+      return
+    }
+    do {
+      let machine = try ChannelRelayMachine(
+        materials.settings, identity: materials.takeIdentity(), random: .system,
+        now: SystemClock.now)
+      let any = SocketAddress(
+        family: grant.address.family, high: 0, low: 0, port: 0)
+      let driver = MachineDriver(machine, socket: try UDPSocket(binding: any), on: loop)
+      self.driver = driver
+      place = (grant.relay, grant.address)
+      try driver.start { event in self.handleEvent(event) }
+    } catch {
+      driver = nil
+      return options.onStep(.audioFailed("\(error)"))
+    }
+    await refreshRoster()
+  }
+
+  private func handleEvent(_ event: ChannelRelayEvent) {
+    switch event {
+    case .connected:
+      options.onStep(.connected)
+      beginSending()
+    case .lost: options.onStep(.lost)
+    case .grantNeeded: askAgain(after: .zero)
+    case .refused:
+      options.onStep(.refused)
+      askAgain(after: .seconds(2))
+    case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
+    case .audioArrived(let uid): takeAudio(uid)
+    }
+  }
+
+  private func askAgain(after wait: Duration) {
+    let (endpoint, name) = (channel.endpoint, channel.name)
+    Task {
+      if wait > .zero { await endpoint.pause(wait) }
+      await Self.ask(endpoint, name)
+    }
+  }
+
+  private func refreshRoster() async {
+    guard let standing = await Self.standing(channel.endpoint, channel.name) else { return }
+    let departures = self.departures
+    driver?.withMachine { machine, now in
+      for (uid, proof) in standing.proofs.sorted(by: { $0.key < $1.key }) {
+        machine.handleToken(proof.token, of: uid, joinNumber: proof.joinNumber, now: now)
+      }
+      machine.handleRoster(
+        standing.members, revision: standing.revision, departures: departures, now: now)
+    }
+    self.departures = [:]
+  }
+
+  // MARK: - Sound
+
+  private func beginSending() {
+    guard let source = options.source, !sound.isSending else { return }
+    var settings = CallOptions(source: source, sink: nil)
+    settings.bitrate = options.bitrate
+    do {
+      try sound.beginSending(settings, on: loop) { self.sendAudio() }
+    } catch {
+      options.onStep(.audioFailed("\(error)"))
+    }
+  }
+
+  private func sendAudio() {
+    driver?.withMachine { machine, now in
+      sound.takeFrames { payload, label in _ = machine.sendAudio(payload, label, now: now) }
+    }
+  }
+
+  private func takeAudio(_ uid: UInt32) {
+    do {
+      try sound.beginPlaying(uid, on: loop, options.makeSink)
+    } catch {
+      return options.onStep(.audioFailed("\(error)"))
+    }
+    driver?.withMachine { machine, _ in
+      let conditions = PathConditions(roundTrip: machine.roundTrip, allowance: nil)
+      var isThere = true
+      while isThere {
+        isThere =
+          machine.pollAudio(of: uid) { body, received in
+            sound.play(body, AudioLabel(received, conditions), of: uid)
+            return true
+          } ?? false
+      }
+    }
+  }
+
+  // MARK: - The endpoint's side
+
+  private static func ask(_ endpoint: isolated Endpoint, _ name: ChannelName) {
+    do throws(EarshotError) {
+      try Channel.change(endpoint) { client, _ throws(ChannelRefusal) in
+        try client.requestRelay(in: name.identity.id)
+      }
+    } catch {
+      return  // It was left: nothing is wanted any more.
+    }
+  }
+
+  private static func standing(
+    _ endpoint: isolated Endpoint, _ name: ChannelName
+  ) -> PeerChannels.Standing? {
+    endpoint.driver.readMachine { $0.channels.standing(in: name.identity.id) }
+  }
+
+  /// What the machine is made of.
+  private struct Materials: ~Copyable, Sendable {
+    let settings: ChannelRelayMachine.Settings
+    private var identity: LocalIdentity?
+
+    init(_ settings: ChannelRelayMachine.Settings, _ identity: consuming LocalIdentity) {
+      self.settings = settings
+      self.identity = .some(identity)
+    }
+
+    mutating func takeIdentity() -> LocalIdentity {
+      guard let identity = identity.take() else { preconditionFailure("taken once") }
+      return identity
+    }
+  }
+
+  private static func materials(
+    _ endpoint: isolated Endpoint, _ name: ChannelName, _ grant: ChannelRelayGrant
+  ) -> Materials? {
+    guard let standing = standing(endpoint, name) else { return nil }
+    let settings = ChannelRelayMachine.Settings(
+      channel: name.identity, own: standing.own, token: standing.token, grant: grant,
+      wallClockAtZero: endpoint.driver.readMachine { $0.configuration.wallClockAtZero })
+    return Materials(settings, endpoint.driver.readMachine { $0.identity.copy() })
+  }
+
+  /// `nil` = it just left.
+  private static func departure(_ reason: ChannelReason) -> Departure? {
+    switch reason {
+    case .removed: .removed
+    case .banned: .banned
+    case .tokenExpired: .expired
+    case .replaced: .replaced
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,111 @@
+internal import Audio
+internal import Glibc
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Wire
+
+/// The pipelines of a channel's audio by way of a relay: one that encodes the own source, and one
+/// for each host that is heard. On the loop's thread.
+struct RelayedSound {
+  /// One pipeline, and its place on the loop.
+  private struct Line {
+    let audio: CallAudio
+    let watch: EventLoop.Token
+  }
+
+  private var sending: Line?
+  private var playing: [UInt32: Line] = [:]
+  private var sums = SoundSums()
+  private var level: UInt8 = 127
+
+  var isSending: Bool { sending != nil }
+
+  // MARK: - Out
+
+  mutating func beginSending(
+    _ options: CallOptions, on loop: EventLoop, _ body: @escaping () -> Void
+  ) throws {
+    var options = options
+    // What repeats frames is the relay's session.
+    options.usesFEC = false
+    options.usesNACK = false
+    let wake = try LoopWake()
+    let audio = try CallAudio(options, wake: wake)
+    sending = Line(audio: audio, watch: try wake.attach(to: loop, body))
+  }
+
+  /// Shows every Opus packet that waits to `take`.
+  mutating func takeFrames(_ take: (Span<UInt8>, ChannelAudioLabel) -> Void) {
+    guard let audio = sending?.audio else { return }
+    measure(audio)
+    let level = self.level
+    var isThere = true
+    while isThere {
+      isThere =
+        audio.rings.toSend.pop { payload, packed in
+          let header = AudioLabel(packed).header
+          if header.kind == .frame, !header.frame.hasCopies {
+            take(
+              payload,
+              ChannelAudioLabel(
+                length: header.frame.length, isMarked: header.frame.isMarked,
+                mediaTime: header.frame.mediaTime, level: level))
+          }
+          return true
+        } ?? false
+    }
+  }
+
+  /// The level of what was read since the last frame, as RFC 6464.
+  private mutating func measure(_ audio: CallAudio) {
+    let now = audio.sums
+    let seconds = now.sourceSeconds - sums.sourceSeconds
+    guard seconds > 0.005 else { return }
+    let power = (now.sourceEnergy - sums.sourceEnergy) / seconds
+    sums = now
+    let attenuation = power > 1e-12 ? min(127, max(0, -10 * log10(power))) : 127
+    level = UInt8(attenuation.rounded()) | (attenuation < 55 ? 128 : 0)
+  }
+
+  // MARK: - In
+
+  mutating func beginPlaying(
+    _ uid: UInt32, on loop: EventLoop, _ makeSink: (UInt32) -> any AudioSink
+  ) throws {
+    guard playing[uid] == nil, playing.count < Self.mostVoices else { return }
+    var options = CallOptions(source: nil, sink: makeSink(uid))
+    options.usesFEC = false
+    options.usesNACK = false
+    let wake = try LoopWake()
+    let audio = try CallAudio(options, wake: wake)
+    // Reports of how it sounds go nowhere: the relay reads those of the session.
+    let watch = try wake.attach(to: loop) {
+      while audio.rings.toSend.pop({ _, _ in true }) == true {}
+      _ = audio.rings.notes.withLock { $0.drain() }
+    }
+    playing[uid] = Line(audio: audio, watch: watch)
+  }
+
+  func play(_ body: Span<UInt8>, _ label: AudioLabel, of uid: UInt32) {
+    _ = playing[uid]?.audio.rings.received.push(body, label.packed)
+  }
+
+  mutating func remove(_ uid: UInt32, on loop: EventLoop) {
+    guard let line = playing.removeValue(forKey: uid) else { return }
+    line.audio.stop()
+    loop.unwatch(line.watch)
+  }
+
+  mutating func stop(on loop: EventLoop) {
+    for line in [sending].compactMap({ $0 }) + playing.values {
+      line.audio.stop()
+      loop.unwatch(line.watch)
+    }
+    sending = nil
+    playing = [:]
+  }
+
+  /// Threads; a relay forwards three at once, and voices that were heard stay.
+  private static let mostVoices = 64
+}

@@ -1,0 +1,28 @@
+import Earshot
+
+/// The `event` lines of a channel's relay.
+enum RelayLine {
+  static func write(_ channel: ChannelName, _ step: ChannelRelayStep, to lines: JSONLines) {
+    // Who comes and goes, and is heard each time.
+    if case .firstFrame = step, !lines.admitsPeersLine() { return }
+    lines.write("event") { object in
+      object.add("name", name(of: step))
+      object.add("channel", channel.description)
+      switch step {
+      case .firstFrame(let uid): object.add("uid", Int(uid))
+      case .audioFailed(let reason): object.add("reason", reason)
+      case .connected, .lost, .refused: break
+      }
+    }
+  }
+
+  private static func name(of step: ChannelRelayStep) -> String {
+    switch step {
+    case .connected: "relayConnected"
+    case .lost: "relayLost"
+    case .refused: "relayRefused"
+    case .firstFrame: "relayFirstFrame"
+    case .audioFailed: "relayAudioFailed"
+    }
+  }
+}

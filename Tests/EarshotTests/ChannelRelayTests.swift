@@ -1,0 +1,135 @@
+import Channels
+import Forwarding
+import Foundation
+import Peer
+import Primitives
+import Reactor
+import Rendezvous
+import SecureSession
+import Synchronization
+import Testing
+import Tokens
+import Wire
+
+@testable import Earshot
+
+/// A channel's sound by a relay, through the public interface, over loopback.
+@Suite struct ChannelRelayTests {
+  /// A rendezvous and a relay that is registered with it, in this process.
+  private final class Town {
+    let loop: EventLoop
+    let address: SocketAddress
+    let rendezvous: MachineDriver<RendezvousMachine>
+    let relay: MachineDriver<RendezvousMachine>
+    private let registration: MachineDriver<RelayRegistrationMachine>
+
+    init() throws {
+      let wall = SystemClock.wallNanoseconds / 1_000_000
+      let zero = wall - SystemClock.now.nanoseconds / 1_000_000
+      var random = RandomSource.system
+      let local = SocketAddress(v4: 127, 0, 0, 1, port: 0)
+      var own = LocalIdentity(kind: .peer, unixSeconds: wall / 1000, random: &random)
+      let host = LocalIdentity(kind: .rendezvous, unixSeconds: wall / 1000, random: &random)
+      let (relayID, hostID) = (own.id, host.id)
+      let card = try own.makeCard(unixSeconds: wall / 1000)
+      loop = try EventLoop()
+      let socket = try UDPSocket(binding: local)
+      let here = socket.localAddress
+      var settings = ServerSettings(
+        identity: own.copy(), card: card, bootCounter: 1, resetKey: random.bytes(32),
+        wallMilliseconds: zero, tokenKey: TokenPublicKey(bytes: Bytes32(hostID)))
+      settings.forwarding = ForwardingLimits()
+      relay = MachineDriver(
+        RendezvousMachine(settings, store: MemoryStore(), random: .system), socket: socket,
+        on: loop)
+      var other = host.copy()
+      let otherCard = try other.makeCard(unixSeconds: wall / 1000)
+      var server = ServerSettings(
+        identity: other, card: otherCard, bootCounter: 1, resetKey: random.bytes(32),
+        wallMilliseconds: zero)
+      server.relayIDs = [relayID]
+      let bound = try UDPSocket(binding: local)
+      address = bound.localAddress
+      rendezvous = MachineDriver(
+        RendezvousMachine(server, store: MemoryStore(), random: .system), socket: bound, on: loop)
+      var configuration = PeerConfiguration(rendezvous: address, wallClockAtZero: Int64(zero))
+      configuration.rendezvousID = hostID
+      registration = MachineDriver(
+        RelayRegistrationMachine(
+          configuration, listening: here, identity: own, random: .system, now: SystemClock.now),
+        socket: try UDPSocket(binding: local), on: loop)
+      for driver in [relay, rendezvous] { try driver.start { _ in } }
+      try registration.start { _ in }
+      try loop.start()
+    }
+
+    func stop() {
+      loop.stop()
+      loop.join()
+    }
+  }
+
+  private func endpoint(_ name: String, _ town: Town, _ folder: URL) async throws -> Endpoint {
+    var configuration = Configuration(rendezvous: town.address.description)
+    configuration.bind = "127.0.0.1:0"
+    configuration.identityFile = folder.appending(path: name + "/identity").path
+    let endpoint = try await Endpoint.open(configuration)
+    _ = try await endpoint.waitUntilRegistered()
+    return endpoint
+  }
+
+  /// What a member does with every step of its channel.
+  private func follow(
+    _ events: AsyncStream<EndpointEvent>, _ name: ChannelName, _ relay: ChannelRelay
+  ) -> Task<Void, Never> {
+    Task {
+      for await event in events {
+        guard case .channel(name, let step) = event else { continue }
+        if case .joined = step { await relay.start() }
+        await relay.handle(step)
+      }
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `a tone goes by the relay, and is heard`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let town = try Town()
+    let tea = try #require(ChannelName("tea"))
+    let endpoints = [
+      try await endpoint("alice", town, folder), try await endpoint("bob", town, folder),
+    ]
+    let (steps, feed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
+    var relays: [ChannelRelay] = []
+    var followers: [Task<Void, Never>] = []
+    for (endpoint, role) in zip(endpoints, [ChannelRole.host, .audience]) {
+      let events = await endpoint.events()
+      let relay = ChannelRelay(
+        try await endpoint.join(tea, as: role),
+        ChannelRelay.Options(
+          source: role == .host ? Tone() : nil, makeSink: { _ in Ear() },
+          onStep: { if role == .audience { feed.yield($0) } }))
+      relays.append(relay)
+      followers.append(follow(events, tea, relay))
+    }
+    var seen: [ChannelRelayStep] = []
+    for await step in steps {
+      seen.append(step)
+      if case .firstFrame = step { break }
+    }
+    #expect(seen.first == .connected && seen.count == 2)
+    let early = await relays[1].counts.unopened  // They came before the key.
+    await endpoints[1].pause(.milliseconds(500))
+    let counts = await relays[1].counts
+    #expect(counts.opened >= 10 && counts.unopened == early)
+    #expect(await relays[1].standing.verified == 1)
+    #expect(await relays[0].standing.fingerprint == relays[1].standing.fingerprint)
+    #expect(RelayedSound().isSending == false)
+    for relay in relays { await relay.stop() }
+    for endpoint in endpoints { await endpoint.close() }
+    for follower in followers { follower.cancel() }
+    town.stop()
+  }
+}
