@@ -518,6 +518,10 @@ int earshot_wake_read(int fd) {
   eventfd_t count;
   return or_errno(eventfd_read(fd, &count));
 }
+int earshot_rename_new(int folder, const char *from, const char *to) {
+  return or_errno(renameat2(folder, from, folder, to, RENAME_NOREPLACE));
+}
+
 int earshot_wake_write(int fd) { return or_errno(eventfd_write(fd, 1)); }
 
 int earshot_timer_open(void) {

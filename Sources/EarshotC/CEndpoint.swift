@@ -21,19 +21,49 @@ final class CEndpoint: Sendable {
     var last: UInt64 = 0
     var reader: Task<Void, Never>?
     var worker: PromptWorker?
-    /// What is still to be told: bounded by what a reader of an endpoint may lag behind.
+    var tell: (@Sendable (EventText, UInt64) -> Void)?
+    /// What is still to be told.
     var events: [(text: EventText, call: UInt64)] = []
+    /// Bytes of messages among them, and how many events were left out since the last one that
+    /// said so.
+    var waitingByteCount = 0
+    var leftOut = 0
+    /// The last calls that are over: who dialled one may hear its number after its end.
+    var former: [(id: CallID, number: UInt64)] = []
 
     mutating func number(of id: CallID) -> UInt64 {
       if let number = numbers[id] { return number }
+      if let over = former.last(where: { $0.id == id }) { return over.number }
       last += 1
       numbers[id] = last
       calls[last] = id
       return last
     }
 
+    mutating func append(_ text: EventText, _ number: UInt64) {
+      let isFull =
+        events.count >= CEndpoint.mostEvents
+        || waitingByteCount + text.data.count > CEndpoint.mostBytes
+      if isFull, text.isUpToPeer {
+        leftOut += 1
+        return
+      }
+      if leftOut > 0 {
+        events.append((EventText(leftOut: leftOut), 0))
+        leftOut = 0
+      }
+      waitingByteCount += text.data.count
+      events.append((text, number))
+    }
+
     mutating func forget(_ number: UInt64) {
-      for id in numbers.filter({ $0.value == number }).keys { numbers[id] = nil }
+      for id in numbers.filter({ $0.value == number }).keys {
+        numbers[id] = nil
+        former.append((id, number))
+      }
+      if former.count > CEndpoint.formerCount {
+        former.removeFirst(former.count - CEndpoint.formerCount)
+      }
       calls[number] = nil
       sounds[number] = nil
     }
@@ -86,6 +116,7 @@ final class CEndpoint: Sendable {
     state.withLock { state in
       state.worker = worker
       state.reader = reader
+      state.tell = tell
     }
   }
 
@@ -93,18 +124,13 @@ final class CEndpoint: Sendable {
     let text = EventText(event)
     let number = text.call.map { self.number(of: $0) } ?? 0
     if case .callProgress(_, .replaced(let new)) = event { rename(number, new) }
-    state.withLock { state in
-      // A handler that does not return loses what comes meanwhile, but no end of a call.
-      if state.events.count < Self.mostEvents || text.kind == EARSHOT_CALL_ENDED.rawValue {
-        state.events.append((text, number))
-      }
-    }
+    state.withLock { $0.append(text, number) }
   }
 
   private func tellAll(_ tell: (EventText, UInt64) -> Void) {
     while true {
       let events = state.withLock { state in
-        defer { state.events = [] }
+        defer { (state.events, state.waitingByteCount) = ([], 0) }
         return state.events
       }
       if events.isEmpty { return }
@@ -115,7 +141,10 @@ final class CEndpoint: Sendable {
     }
   }
 
-  private static let mostEvents = 4096
+  /// What a peer can cause without end goes first where a handler does not keep up.
+  fileprivate static let mostEvents = 2048
+  fileprivate static let mostBytes = 1 << 20
+  fileprivate static let formerCount = 64
 
   private func rename(_ number: UInt64, _ new: CallID) {
     state.withLock { state in
@@ -129,7 +158,7 @@ final class CEndpoint: Sendable {
     let endpoint = endpoint
     let (reader, worker) = state.withLock { ($0.reader, $0.worker) }
     let ended = Result { () throws(EarshotError) in
-      try wait(atMost: 5) { () async throws(EarshotError) in
+      try wait(atMost: 15) { () async throws(EarshotError) in
         await endpoint.close()
         await reader?.value
       }
@@ -138,5 +167,7 @@ final class CEndpoint: Sendable {
     if case .failure = ended { reader?.cancel() }
     worker?.stop()
     worker?.join()
+    // What came between its last look and its end.
+    if let tell = state.withLock({ $0.tell.take() }) { tellAll(tell) }
   }
 }

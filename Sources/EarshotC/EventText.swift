@@ -39,6 +39,14 @@ struct EventText {
     }
   }
 
+  /// What was not told because nobody took it.
+  init(leftOut count: Int) {
+    (kind, call, name, text) = (8, nil, "eventsLeftOut", "\(count)")
+  }
+
+  /// Whether a peer, or time, brings such an event without end.
+  var isUpToPeer: Bool { (4...6).contains(kind) }
+
   private mutating func fill(_ step: CallProgress) {
     (kind, name) = (4, Self.word(step))
     switch step {

@@ -42,15 +42,24 @@ public func open(
     let (endpoint, events) = try wait { () async throws(EarshotError) in
       let endpoint = try await Endpoint.open(configuration)
       return (endpoint, await endpoint.events())
+    } late: {
+      await $0.0.close()
     }
     let made = CEndpoint(endpoint)
+    // The handler may use it from its first event on.
+    unsafe place.pointee = OpaquePointer(Unmanaged.passRetained(made).toOpaque())
     let owner = UInt(bitPattern: context)
-    try made.follow(events) { event, call in
-      if let handler = unsafe handler {
+    do throws(EarshotError) {
+      try made.follow(events) { event, call in
+        guard let handler = unsafe handler else { return }
         unsafe event.withC(call) { unsafe handler(UnsafeMutableRawPointer(bitPattern: owner), $0) }
       }
+    } catch {
+      unsafe place.pointee = nil
+      unsafe Unmanaged.passUnretained(made).release()
+      made.close()
+      throw error
     }
-    unsafe place.pointee = OpaquePointer(Unmanaged.passRetained(made).toOpaque())
   }
 }
 

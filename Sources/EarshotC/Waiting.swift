@@ -5,7 +5,8 @@ internal import Reactor
 
 /// What a function of C waits for, while a task does it.
 private final class Outcome<Value: Sendable>: Sendable {
-  private let value = Guarded<Result<Value, EarshotError>?>(nil)
+  private let state = Guarded(
+    (value: Result<Value, EarshotError>?.none, isGivenUp: false))
   private let isThere: ThreadLatch
 
   init() throws(EarshotError) {
@@ -18,29 +19,41 @@ private final class Outcome<Value: Sendable>: Sendable {
     }
   }
 
-  func set(_ result: Result<Value, EarshotError>) {
-    value.withLock { $0 = result }
+  /// - Returns: `false` where nobody waits any more.
+  func set(_ result: Result<Value, EarshotError>) -> Bool {
+    let isWanted = state.withLock { state in
+      state.value = result
+      return !state.isGivenUp
+    }
     isThere.open()
+    return isWanted
   }
 
   func wait(_ seconds: Int) -> Result<Value, EarshotError> {
     _ = isThere.wait(.seconds(Int64(seconds)))
     let late = EarshotError(
       .systemFailure, "Nothing came of it within \(seconds) s.", advice: "Try again.")
-    return value.withLock { $0 } ?? .failure(late)
+    return state.withLock { state in
+      state.isGivenUp = true
+      return state.value ?? .failure(late)
+    }
   }
 }
 
 /// Runs `body` in a task, and waits for it on the calling thread, which is none of Swift's own.
+///
+/// - Parameter late: gets what came when nobody waited any more.
 func wait<Value: Sendable>(
-  atMost seconds: Int = 15, _ body: @escaping @Sendable () async throws(EarshotError) -> Value
+  atMost seconds: Int = 15, _ body: @escaping @Sendable () async throws(EarshotError) -> Value,
+  late: @escaping @Sendable (Value) async -> Void = { _ in }
 ) throws(EarshotError) -> Value {
   let outcome = try Outcome<Value>()
   Task.detached {
     do throws(EarshotError) {
-      outcome.set(.success(try await body()))
+      let value = try await body()
+      if !outcome.set(.success(value)) { await late(value) }
     } catch {
-      outcome.set(.failure(error))
+      _ = outcome.set(.failure(error))
     }
   }
   return try outcome.wait(seconds).get()

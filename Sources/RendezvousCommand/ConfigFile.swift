@@ -8,7 +8,7 @@ enum ConfigFile {
   /// Options with a value, and how often each may be there.
   static let values: [String: Int] = [
     "listen": 1, "data": 1, "metrics": 1, "events": 1, "allow": 1, "require-token": 1,
-    "turn": .max, "turn-secret": 1, "drain": 1, "log-level": 1,
+    "turn": .max, "turn-secret": 1, "relay-key": 1, "drain": 1, "log-level": 1,
   ]
   static let flags: Set<String> = ["open", "json", "log-identities"]
   /// One of these on the command line leaves out the other in the file.

@@ -126,7 +126,6 @@ import Wire
     #expect(counts.opened >= 10 && counts.unopened == early)
     #expect(await relays[1].standing.verified == 1)
     #expect(await relays[0].standing.fingerprint == relays[1].standing.fingerprint)
-    #expect(RelayedSound().isSending == false)
     for relay in relays { await relay.stop() }
     for endpoint in endpoints { await endpoint.close() }
     for follower in followers { follower.cancel() }

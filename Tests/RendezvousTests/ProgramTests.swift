@@ -40,7 +40,7 @@ import Testing
       ["backup"], ["restore", "f", "g"], ["--turn", "turn:h"], ["--turn-secret=f"],
       ["--turn", "http://h", "--turn-secret", "f"],
       ["--redis", "u"],
-      ["--config"], ["--relay-key", "f"], ["--drain", "601"],
+      ["--config"], ["--relay-key"], ["--drain", "601"],
       ["serve"],
     ])
   func `what is not there yet is refused, and a relay without its secret`(words: [String]) throws {

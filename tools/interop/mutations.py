@@ -93,7 +93,7 @@ def peer_frames(chance, token):
             bytes([frames.VIDEO, 0x10, 1, 0, 0, 1, 2, 3, 0, chance.randrange(3)])
             + chance.randbytes(1 + chance.randrange(40))
         ),
-        "unknown": lambda: bytes([chance.choice([0x0E, 0x0F, 0x20, 0x7F])]) + token,
+        "unknown": lambda: bytes([chance.choice([0x0E, 0x0F, 0x5A, 0x7F])]) + token,
     }
 
 

@@ -1,7 +1,8 @@
 /* Earshot for C: encrypted calls between two hosts, in a library. docs/from-c.md has a first call.
  *
- * Link with -learshot. Every function may be called from any thread but those that the library
- * calls back on, unless it says so. Functions that wait say for how long.
+ * Link with -learshot. Every function may be called from any thread, and from the handler unless it
+ * says that it waits. Once earshot_close begins, no other function may run or begin with that
+ * endpoint: stop your sound threads first. Functions that wait say for how long.
  *
  * Texts are UTF-8 and end with 0. What the library gives to a callback is its own and lives until
  * the callback returns. Structures begin with their size: set it with EARSHOT_INIT, so that a
@@ -107,11 +108,11 @@ const char *earshot_version(void);
 const char *earshot_error(void);
 
 /* Opens an endpoint: makes or reads its identity and begins to register. Waits for the name
- * server, 10 s at most. On success *endpoint is for earshot_close. */
+ * server, 15 s at most. On success *endpoint is for earshot_close. */
 int32_t earshot_open(const struct earshot_options *options, earshot_event_handler handler,
                      void *context, earshot_endpoint **endpoint);
 
-/* Waits until the rendezvous has answered, 10 s at most. */
+/* Waits until the rendezvous has answered, 15 s at most. */
 int32_t earshot_wait_registered(earshot_endpoint *endpoint);
 
 /* The ID of the endpoint's identity as text; "" when size is below 53. */
@@ -149,7 +150,9 @@ int32_t earshot_send_message(earshot_endpoint *endpoint, earshot_call call, uint
 int32_t earshot_probe(earshot_endpoint *endpoint, const char *target, uint32_t seconds,
                       struct earshot_probe_result *result);
 
-/* Ends all calls and frees the endpoint; waits 2 s at most. No event comes afterwards. */
+/* Ends all calls and frees the endpoint; waits 15 s at most, and as long as the handler that runs
+ * meanwhile: it must not wait for this thread. The last events may be told on this thread. When it
+ * has returned, no event comes any more. */
 void earshot_close(earshot_endpoint *endpoint);
 
 #ifdef __cplusplus

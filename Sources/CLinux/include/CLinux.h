@@ -107,6 +107,8 @@ int earshot_poll_remove(int poll_fd, int fd);
 int earshot_poll_wait(int poll_fd, earshot_readiness *ready, int limit, int timeout_ms);
 int earshot_wake_open(void);
 int earshot_wake_write(int fd);
+// Renames in a folder, never over what is there: EEXIST; EINVAL where the file system cannot.
+int earshot_rename_new(int folder, const char *from, const char *to);
 int earshot_wake_read(int fd);
 int earshot_timer_open(void);
 int earshot_timer_wait(int fd, int wake_fd);

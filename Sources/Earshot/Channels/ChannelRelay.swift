@@ -67,6 +67,8 @@ public actor ChannelRelay {
   private var departures: [UInt32: Departure] = [:]
   private var isStopped = false
   private var isAsking = false
+  /// A grant is waited for, and the question repeated.
+  private var wantsGrant = false
   /// The relay that `driver` talks to.
   private var place: (relay: PeerID, address: SocketAddress)?
 
@@ -143,6 +145,7 @@ public actor ChannelRelay {
   // MARK: - The relay
 
   private func acceptGrant(_ grant: ChannelRelayGrant) async {
+    wantsGrant = false
     if let driver, let place, place == (grant.relay, grant.address) {
       return driver.withMachine { machine, now in machine.renew(grant, now: now) }
     }
@@ -152,6 +155,8 @@ public actor ChannelRelay {
     guard var materials = await Self.materials(channel.endpoint, channel.name, grant) else {
       return
     }
+    // Meanwhile it may have been stopped, or another grant may have come.
+    guard !isStopped, self.driver == nil else { return }
     do {
       let machine = try ChannelRelayMachine(
         materials.settings, identity: materials.takeIdentity(), random: .system,
@@ -185,10 +190,15 @@ public actor ChannelRelay {
   }
 
   private func askAgain(after wait: Duration) {
-    let (endpoint, name) = (channel.endpoint, channel.name)
+    guard !wantsGrant else { return }
+    wantsGrant = true
     Task {
-      if wait > .zero { await endpoint.pause(wait) }
-      await Self.ask(endpoint, name)
+      if wait > .zero { await channel.endpoint.pause(wait) }
+      // The question or its answer may get lost, and the rendezvous be away.
+      while wantsGrant, !isStopped {
+        await Self.ask(channel.endpoint, channel.name)
+        await channel.endpoint.pause(Self.askingPace)
+      }
     }
   }
 

@@ -93,7 +93,8 @@ package final class JoinRun {
       session.console.sayFailed("\(channel.name.shortText): \(ChannelWords.text(of: reason))")
       isOver = true
     case .left: isOver = true
-    case .relayUnavailable where relay != nil:
+    // One that is gone for a while is asked for again, and the members talk host to host.
+    case .relayUnavailable where relay != nil && !hasHadRelay:
       ending = .noRelay
       code = .unreachable
       session.console.sayFailed("\(channel.name.shortText): \(ChannelWords.text(of: .noRelay))")
@@ -102,6 +103,8 @@ package final class JoinRun {
     }
     await relay?.handle(step)
   }
+
+  private var hasHadRelay: Bool { relayLosses > 0 || (relay != nil && !isMesh) }
 
   private static func code(of reason: ChannelReason) -> ExitCode {
     switch reason {

@@ -61,6 +61,15 @@ package final class Console {
     say(text)
   }
 
+  /// What somebody sent for a person to read: said however little is said, letter for letter. JSON
+  /// Lines have it themselves.
+  package func sayContent(_ text: String) {
+    guard !isJSON else { return }
+    hideRegion()
+    write(Printable.lines(text) + "\n", to: out, isContent: true)
+    drawRegion()
+  }
+
   /// What came of something that failed, on standard error; of a quiet program the short form. JSON
   /// Lines have it in their summary.
   package func sayFailed(_ text: String, brief: String? = nil) {
@@ -133,10 +142,10 @@ package final class Console {
     write(region.redraw(columns: columns), to: regionOutput)
   }
 
-  private func write(_ text: String, to output: OutputFile) {
+  private func write(_ text: String, to output: OutputFile, isContent: Bool = false) {
     guard !text.isEmpty else { return }
     do throws(ReactorError) {
-      try output.write(PlainLetters.isWanted ? PlainLetters.of(text) : text)
+      try output.write(PlainLetters.isWanted && !isContent ? PlainLetters.of(text) : text)
     } catch {
       // Nobody reads any more; the call goes on.
     }

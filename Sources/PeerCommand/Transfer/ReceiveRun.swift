@@ -92,7 +92,8 @@ final class ReceiveRun {
           takeOver: { [unowned self] in takeOver($0) }),
         who: Wording.name(call))
       try await there.accept(options)
-      deadlines.set(.idle, at: SystemClock.now + Self.idleTime)
+      // Others that come must not put off the end of one that says nothing.
+      if transfers.count == 1 { deadlines.set(.idle, at: SystemClock.now + Self.idleTime) }
     } catch {
       transfers[call.id] = nil
       session.console.log(.info, error.message)
@@ -171,7 +172,8 @@ final class ReceiveRun {
     if shown == id { session.console.clear() }
     count(transfer)
     if let text = transfer.text {
-      session.console.say("\(coming.who): \(text)")
+      // Further lines stand in, so that none looks like one of ours.
+      session.console.sayContent("\(coming.who): " + text.replacing("\n", with: "\n    "))
     } else if result == .stored {
       session.console.say("\(coming.who): \(transfer.name) is here, whole.")
     } else {

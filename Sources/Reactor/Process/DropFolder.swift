@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A folder into which files come from outside. They grow under hidden names that this program
@@ -85,12 +86,11 @@ package final class DropFolder: Sendable {
     if unsafe linkat(descriptor, part, descriptor, name, 0) != 0 {
       let reason = errno
       // Some file systems have no hard links.
-      guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(reason), !has(name) else {
+      guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(reason) else {
         throw ReactorError("create", "\(path)/\(name)", errno: reason)
       }
-      guard unsafe renameat(descriptor, part, descriptor, name) == 0 else {
-        throw ReactorError("create", "\(path)/\(name)", errno: errno)
-      }
+      let result = unsafe earshot_rename_new(descriptor, part, name)
+      guard result == 0 else { throw ReactorError("create", "\(path)/\(name)", errno: -result) }
       return
     }
     remove(part)
