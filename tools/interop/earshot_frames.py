@@ -99,6 +99,8 @@ def parse_some(data):
 def _read(kind, reader):
     if kind >= AUDIO:
         return _read_audio(kind, reader)
+    if 0x20 <= kind <= 0x33:
+        return _read_channel(kind, reader)
     if kind in (PING, CHALLENGE):
         return Token(kind, reader.take(8))
     if kind in (PONG, RESPONSE):
@@ -135,6 +137,27 @@ def _read(kind, reader):
     if kind in (ECHO_REQUEST, ECHO):
         return _read_echo(kind, reader)
     raise WireError(f"a frame of type {kind}")
+
+
+def _read_channel(kind, reader):
+    """What goes between a member of a channel and its relay (relay.md §3)."""
+    if kind < 0x28:
+        head, sealed = reader.take(4), reader.rest()
+        _demand(head[0] <= 64 and 10 <= len(sealed) <= 600, "a CHANNEL_AUDIO in range")
+        return Plain(kind, head + sealed)
+    if kind < 0x30:
+        head, count = reader.take(2), reader.integer(2)
+        _demand(head[0] > 0 and 10 <= count <= 600, "a CHANNEL_COPY in range")
+        return Plain(kind, head + reader.take(count))
+    if kind == 0x30:
+        data = reader.take(5)
+        _demand(1 <= data[0] <= 64, "a CHANNEL_SOURCE in range")
+        return Plain(kind, data)
+    if kind == 0x32:
+        return Plain(kind, reader.take(4))
+    uid, count = reader.take(4), reader.integer(2)
+    _demand(1 <= count <= (200 if kind == 0x31 else 330), "a CHANNEL_KEY or _CARD in range")
+    return Plain(kind, uid + reader.take(count))
 
 
 def _demand(condition, what):
