@@ -110,7 +110,8 @@ let package = Package(
     layer("EarshotMedia", ["Earshot", "MediaFiles", "Reactor", "Primitives"]),
     clang("CEarshot"),
     // 8: programs, and the library for C
-    layer("EarshotC", ["Earshot", "EarshotMedia", "LastMile", "Reactor", "Primitives", "CEarshot"]),
+    layer(
+      "EarshotC", ["Earshot", "EarshotMedia", "LastMile", "Reactor", "Primitives", "CEarshot"]),
     program(
       "PeerCommand",
       [

@@ -23,11 +23,7 @@ final class CEndpoint: Sendable {
     var worker: PromptWorker?
     var tell: (@Sendable (EventText, UInt64) -> Void)?
     /// What is still to be told.
-    var events: [(text: EventText, call: UInt64)] = []
-    /// Bytes of messages among them, and how many events were left out since the last one that
-    /// said so.
-    var waitingByteCount = 0
-    var leftOut = 0
+    var backlog = EventBacklog()
     /// The last calls that are over: who dialled one may hear its number after its end.
     var former: [(id: CallID, number: UInt64)] = []
 
@@ -38,22 +34,6 @@ final class CEndpoint: Sendable {
       numbers[id] = last
       calls[last] = id
       return last
-    }
-
-    mutating func append(_ text: EventText, _ number: UInt64) {
-      let isFull =
-        events.count >= CEndpoint.mostEvents
-        || waitingByteCount + text.data.count > CEndpoint.mostBytes
-      if isFull, text.isUpToPeer {
-        leftOut += 1
-        return
-      }
-      if leftOut > 0 {
-        events.append((EventText(leftOut: leftOut), 0))
-        leftOut = 0
-      }
-      waitingByteCount += text.data.count
-      events.append((text, number))
     }
 
     mutating func forget(_ number: UInt64) {
@@ -124,14 +104,13 @@ final class CEndpoint: Sendable {
     let text = EventText(event)
     let number = text.call.map { self.number(of: $0) } ?? 0
     if case .callProgress(_, .replaced(let new)) = event { rename(number, new) }
-    state.withLock { $0.append(text, number) }
+    state.withLock { $0.backlog.append(text, of: number) }
   }
 
   private func tellAll(_ tell: (EventText, UInt64) -> Void) {
     while true {
       let events = state.withLock { state in
-        defer { (state.events, state.waitingByteCount) = ([], 0) }
-        return state.events
+        state.backlog.takeAll()
       }
       if events.isEmpty { return }
       for (text, number) in events {
@@ -141,9 +120,6 @@ final class CEndpoint: Sendable {
     }
   }
 
-  /// What a peer can cause without end goes first where a handler does not keep up.
-  fileprivate static let mostEvents = 2048
-  fileprivate static let mostBytes = 1 << 20
   fileprivate static let formerCount = 64
 
   private func rename(_ number: UInt64, _ new: CallID) {

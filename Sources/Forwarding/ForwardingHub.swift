@@ -15,14 +15,20 @@ package final class ForwardingHub {
   private var seats: [Seat?] = []
   private var rooms: [Bytes32: ForwardingRoom] = [:]
   private var seatCount: UInt32 = 0
-  private var queue: ForwardingQueue
+  /// Rooms with packets to write; each is served so many in a turn.
+  private var busy: [ForwardingRoom] = []
+  private var turn = 0
+  private var leftInTurn = 0
+  private var waitingCount = 0
+  /// Packets in a row while others of the server waited.
+  private var inARow = 0
   /// Slots of hosts whose reports are to come.
   private var reporting: [UInt32] = []
   package private(set) var nextDeadline: Instant?
 
   package init(limits: ForwardingLimits = ForwardingLimits()) {
     self.limits = limits
-    queue = ForwardingQueue(limit: limits.waiting)
+    leftInTurn = limits.packetsInTurn
   }
 
   // MARK: - Seats
@@ -45,11 +51,14 @@ package final class ForwardingHub {
       slot: slot, number: seatCount, claim: claim, card: card, room: room)
   }
 
-  /// The session is confirmed: whoever had the uid before has it no more.
+  /// The session is confirmed: whoever had the uid before has it no more, unless its grant is the
+  /// later one.
   package func confirm(_ slot: UInt32) {
     guard let seat = seat(slot), !seat.isTaken else { return }
     let former = seat.room.seat(of: seat.claim.uid)
-    guard former != nil || seat.room.seats.count < limits.seats else {
+    guard former.map({ $0.claim.expires <= seat.claim.expires }) ?? true,
+      former != nil || seat.room.seats.count < limits.seats
+    else {
       counters.seatsRefused &+= 1
       return remove(slot)
     }
@@ -64,13 +73,18 @@ package final class ForwardingHub {
     let room = seat.room
     room.remove(seat)
     room.reservedCount -= 1
-    if room.reservedCount == 0 { rooms[room.channel] = nil }
+    if room.reservedCount == 0 {
+      rooms[room.channel] = nil
+      waitingCount -= room.queue.count
+      room.queue = ForwardingQueue(limit: limits.waitingOfRoom)
+    }
   }
 
-  /// A newer grant; `false` if it is for another seat than the session has. The role may change.
+  /// A newer grant; `false` if it is for another seat than the session has, or an older one. The
+  /// role may change.
   package func renew(_ slot: UInt32, by claim: SeatClaim?) -> Bool {
     guard let seat = seat(slot), let claim, seat.claim.channel == claim.channel,
-      seat.claim.uid == claim.uid
+      seat.claim.uid == claim.uid, seat.claim.expires <= claim.expires
     else { return false }
     seat.claim = claim
     return true
@@ -148,12 +162,21 @@ package final class ForwardingHub {
 
   // MARK: - Outputs
 
-  /// Writes the frames of the next packet behind room for its header; `nil` when there is none.
+  /// Writes the frames of the next packet behind room for its header; `nil` when there is none, or
+  /// when it is the turn of others.
   ///
+  /// - Parameter othersWait: The server has something else to write.
   /// - Returns: The session that seals it.
   @_lifetime(packet: copy packet)
-  package func write(into packet: inout OutputSpan<UInt8>, now: Instant) -> UInt32? {
-    while let job = queue.popFirst() {
+  package func write(
+    into packet: inout OutputSpan<UInt8>, othersWait: Bool = false, now: Instant
+  ) -> UInt32? {
+    inARow = othersWait ? inARow + 1 : 0
+    if inARow > limits.packetsInTurn {
+      inARow = 0
+      return nil
+    }
+    while let job = nextJob() {
       guard let seat = seat(job.slot), seat.number == job.seat else { continue }
       packet.append(zeros: SealedPacket.headerByteCount)
       let start = packet.count
@@ -164,6 +187,28 @@ package final class ForwardingHub {
       }
       if packet.count > start { return job.slot }
       packet.removeAll()
+    }
+    return nil
+  }
+
+  /// Channels in turn: what one draws must not keep the others waiting.
+  private func nextJob() -> ForwardingQueue.Job? {
+    while !busy.isEmpty {
+      if turn >= busy.count { turn = 0 }
+      let room = busy[turn]
+      guard let job = room.queue.popFirst() else {
+        room.isBusy = false
+        busy.remove(at: turn)
+        leftInTurn = limits.packetsInTurn
+        continue
+      }
+      waitingCount -= 1
+      leftInTurn -= 1
+      if leftInTurn <= 0 {
+        turn += 1
+        leftInTurn = limits.packetsInTurn
+      }
+      return job
     }
     return nil
   }
@@ -307,9 +352,15 @@ package final class ForwardingHub {
   @discardableResult
   private func append(_ content: ForwardingQueue.Content, to seat: Seat) -> Bool {
     let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: content)
-    guard queue.append(job) else {
+    let room = seat.room
+    guard waitingCount < limits.waiting, room.queue.append(job) else {
       counters.packetsDropped &+= 1
       return false
+    }
+    waitingCount += 1
+    if !room.isBusy {
+      room.isBusy = true
+      busy.append(room)
     }
     return true
   }

@@ -31,6 +31,10 @@ package struct ForwardingLimits: Sendable {
   package var channels = 8192
   /// Packets that wait to be written: a frame to 4096 seats sixteen times, in 1 MiB.
   package var waiting = 65_536
+  /// Of them for one channel: a frame to 4096 seats eight times.
+  package var waitingOfRoom = 32_768
+  /// Packets of one channel before the next one's, and in a row while the server has others.
+  package var packetsInTurn = 64
   /// Frames of a host that are kept for copies: 80 ms of the shortest.
   package var frames = 8
 

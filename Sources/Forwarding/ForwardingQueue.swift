@@ -1,6 +1,7 @@
 import Primitives
 
-/// Packets that are to be written, first in, first out, in memory that is made once.
+/// Packets of a channel that are to be written, first in, first out. Its memory grows to what is
+/// needed at once, and stays.
 struct ForwardingQueue {
   enum Content: BitwiseCopyable {
     /// The frame of that number of the seat at that slot.
@@ -18,18 +19,31 @@ struct ForwardingQueue {
     let content: Content
   }
 
+  private let limit: Int
   private var jobs: [Job?]
   private var first = 0
   private(set) var count = 0
 
-  init(limit: Int) { jobs = Array(repeating: nil, count: max(1, limit)) }
+  init(limit: Int) {
+    self.limit = max(1, limit)
+    jobs = Array(repeating: nil, count: min(self.limit, 64))
+  }
 
   /// `false` at the limit: the job is dropped.
   mutating func append(_ job: Job) -> Bool {
-    guard count < jobs.count else { return false }
+    guard count < limit else { return false }
+    if count == jobs.count { grow() }
     jobs[(first + count) % jobs.count] = job
     count += 1
     return true
+  }
+
+  private mutating func grow() {
+    var larger: [Job?] = []
+    larger.reserveCapacity(min(limit, jobs.count * 2))
+    for place in 0..<count { larger.append(jobs[(first + place) % jobs.count]) }
+    larger += Array(repeating: nil, count: min(limit, jobs.count * 2) - count)
+    (jobs, first) = (larger, 0)
   }
 
   mutating func popFirst() -> Job? {

@@ -13,9 +13,14 @@ final class ForwardingRoom {
   private var nextSource = 0
   /// Seats, with those whose session is not confirmed: the room goes with the last one.
   var reservedCount = 0
+  /// Packets for its seats.
+  var queue: ForwardingQueue
+  /// Whether it is among those that have a turn.
+  var isBusy = false
 
   init(_ channel: Bytes32, limits: ForwardingLimits) {
     self.channel = channel
+    queue = ForwardingQueue(limit: limits.waitingOfRoom)
     let count = min(max(1, limits.hosts), Int(ChannelAudioFrame.highestSource))
     sources = Array(repeating: nil, count: count)
   }

@@ -17,7 +17,7 @@ final class RelayServer {
   private let driver: MachineDriver<RendezvousMachine>
   private let registration: MachineDriver<RelayRegistrationMachine>
   private let id: PeerID
-  private var metrics: HTTPMetricsListener?
+  private var metrics: MetricsServer?
   private var signals: SignalWatch?
   private var timer: EventLoop.Token?
   private var end: Instant?
@@ -120,8 +120,7 @@ final class RelayServer {
   }
 
   private func listenForMetrics(_ address: SocketAddress) throws(ReactorError) {
-    metrics = try HTTPMetricsListener(binding: address, on: loop) { [driver] path in
-      guard path == "/metrics" else { return nil }
+    metrics = try MetricsServer(binding: address, on: loop) { [driver] in
       var text = MetricsText()
       driver.readMachine { text.add($0.forwardingCounters, $0.gauges, $0.counters) }
       let numbers = ProcessNumbers.read()
@@ -130,7 +129,7 @@ final class RelayServer {
         nanoseconds: numbers.cpuNanoseconds)
       text.add(
         "process_resident_memory_bytes", "Memory in use.", numbers.residentByteCount)
-      return HTTPAnswer(text.text)
+      return text.text
     }
   }
 

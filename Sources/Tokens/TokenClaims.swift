@@ -110,7 +110,7 @@ package struct TokenRule: Equatable, Sendable {
     }
     return TokenGrant(
       remainingMilliseconds: claims.expires - unixMilliseconds, name: claims.name,
-      uid: claims.uid, scope: claims.scope)
+      uid: claims.uid, scope: claims.scope, expires: claims.expires)
   }
 }
 
@@ -123,21 +123,24 @@ package struct TokenGrant: Equatable, Sendable {
   package let uid: UInt32?
   /// All that it permits.
   private let scope: String
+  /// In milliseconds since 1970.
+  private let expires: UInt64
 
   init(
     remainingMilliseconds: UInt64, name: String?, uid: UInt32? = nil,
-    scope: String = TokenClaims.register
+    scope: String = TokenClaims.register, expires: UInt64 = 0
   ) {
     self.remainingMilliseconds = remainingMilliseconds
     self.name = name
     self.uid = uid
     self.scope = scope
+    self.expires = expires
   }
 
   package func permits(_ word: String) -> Bool { TokenClaims.permits(word, scope) }
 
   /// The seat at a relay that it is for; `nil` if it is for none.
-  package var seat: SeatClaim? { SeatClaim(uid: uid, scope: scope) }
+  package var seat: SeatClaim? { SeatClaim(uid: uid, scope: scope, expires: expires) }
 }
 
 extension UInt64 {

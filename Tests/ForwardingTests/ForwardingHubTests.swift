@@ -156,4 +156,67 @@ struct ForwardingHubTests {
     relay.speak(101, 1)
     #expect(relay.heard(2, of: 101).isEmpty && relay.hub.counters.tooMany == 1)
   }
+
+  /// Goal: a channel of many keeps no frame of another channel waiting behind more than a turn of
+  /// its own packets, and takes no more than half of the places.
+  @Test(arguments: [300, 1_000, 4_000] as [UInt32])
+  func `one channel's crowd is not another's trouble`(crowd: UInt32) {
+    let hub = relay.hub
+    for slot in 1...crowd { relay.join(slot) }
+    for slot in crowd + 1...crowd + 2 { relay.join(slot, in: Relay.milk) }
+    for time in 0..<10 as Range<UInt16> { relay.speakUnheard(1, time) }
+    relay.speakUnheard(crowd + 1, 7)
+    #expect(hub.counters.packetsDropped == UInt64(max(0, 10 * (Int(crowd) - 1) - 32_768)))
+    var written = 0
+    var packet: [UInt8] = []
+    while written < 200 {
+      var slot: UInt32?
+      packet.removeAll()
+      packet.append(addingCapacity: 1200) { slot = hub.write(into: &$0, now: relay.now) }
+      written += 1
+      if slot == crowd + 2 { break }
+    }
+    #expect(written <= hub.limits.packetsInTurn + 1)
+  }
+
+  /// Goal: answers of the server wait for 64 packets at the most.
+  @Test func `a crowd keeps no answer of the server waiting`() {
+    for slot in 1...500 as ClosedRange<UInt32> { relay.join(slot) }
+    relay.speakUnheard(1, 1)
+    var packet: [UInt8] = []
+    var written = 0
+    var slot: UInt32? = 0
+    while slot != nil {
+      packet.removeAll()
+      packet.append(addingCapacity: 1200) {
+        slot = relay.hub.write(into: &$0, othersWait: true, now: relay.now)
+      }
+      if slot != nil { written += 1 }
+    }
+    #expect(written == relay.hub.limits.packetsInTurn)
+  }
+
+  /// Goal: who had a uid before cannot take it back with a grant that ends earlier, nor take back a
+  /// role.
+  @Test func `an older grant takes no seat and no role`() {
+    func claim(_ role: MemberRole, _ expires: UInt64) -> SeatClaim {
+      SeatClaim(channel: Relay.tea, uid: 7, role: role, expires: expires)
+    }
+    relay.join(1)
+    relay.hub.reserve(2, for: claim(.host, 2_000), card: [2])
+    relay.hub.confirm(2)
+    relay.hub.reserve(3, for: claim(.host, 1_000), card: [3])
+    relay.hub.confirm(3)
+    relay.speak(1, 1)
+    #expect(relay.heard(2, of: 1).count == 1 && relay.received[3] == nil)
+    #expect(relay.hub.counters.seatsRefused == 1)
+    #expect(relay.hub.renew(2, by: claim(.audience, 3_000)))
+    #expect(!relay.hub.renew(2, by: claim(.host, 2_000)))
+    #expect(!relay.speak(2, 2) || relay.hub.counters.audioNotAllowed == 1)
+    // A newer one does.
+    relay.hub.reserve(4, for: claim(.host, 4_000), card: [4])
+    relay.hub.confirm(4)
+    relay.speak(1, 3)
+    #expect(relay.heard(4, of: 1).count == 1 && relay.heard(2, of: 1).count == 1)
+  }
 }

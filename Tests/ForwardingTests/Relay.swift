@@ -40,6 +40,8 @@ final class Relay {
   private var numbers: [UInt32: UInt32] = [:]
   /// Whether a packet to a slot is lost.
   var isLost: ((UInt32) -> Bool)?
+  /// What is to be written waits.
+  var holdsBack = false
 
   init(_ limits: ForwardingLimits = ForwardingLimits()) { hub = ForwardingHub(limits: limits) }
 
@@ -70,7 +72,7 @@ final class Relay {
     _ = hub.noteArrival(
       number, of: slot, isCongestionExperienced: false, byteCount: bytes.count + 25,
       demand: demand, now: now)
-    drain()
+    if !holdsBack { drain() }
     return isTaken
   }
 
@@ -90,6 +92,13 @@ final class Relay {
       ChannelAudioFrame(Self.label(mediaTime, level)).writeHeader(to: &packet)
       packet.append(bytes: Self.body(slot, mediaTime, byteCount))
     }
+  }
+
+  /// A frame whose copies for the others stay in the hub.
+  func speakUnheard(_ slot: UInt32, _ mediaTime: UInt16) {
+    holdsBack = true
+    speak(slot, mediaTime)
+    holdsBack = false
   }
 
   static func label(_ mediaTime: UInt16, _ level: UInt8 = 20) -> ChannelAudioLabel {

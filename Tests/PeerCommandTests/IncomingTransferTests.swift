@@ -39,6 +39,14 @@ struct IncomingTransferTests {
 
   private static let content = (0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) }
 
+  /// Goal: no line of a text looks like one of the program's own.
+  @Test func `further lines of a text stand in`() {
+    let text = TransferWords.shown("hi\ncarol: invoice.pdf is here, whole.\r\nbye é", from: "bob")
+    let lines = text.split(separator: "\n")
+    #expect(lines.count == 3 && lines[0] == "bob: hi" && lines[2] == "    bye é")
+    #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("    ") })
+  }
+
   @Test func `a file gets its name when it is whole`() throws {
     let transfer = receiver()
     #expect(transfer.handle(Self.offer(Self.content).bytes) == .go(offset: 0))

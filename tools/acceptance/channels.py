@@ -126,7 +126,9 @@ def with_relay(lab, *options):
         file.write(identity + "\n")
     rendezvous = lab.rendezvous(options=("--relay-key", lab.path("relays")))
     own = next(line["identity"] for line in rendezvous.lines() if line["type"] == "listening")
-    return start_relay(lab, own, *options)
+    relay = start_relay(lab, own, *options)
+    relay.own, relay.introducer = own, rendezvous
+    return relay
 
 
 # Writes what passes a port to a file, as long as it runs.
@@ -253,28 +255,78 @@ def channel_relay_absent(lab):
     equal(summary(alice)["reason"], "noRelay", "the reason")
 
 
+def talk_by_relay(lab, seconds):
+    """Alice has a tone, bob saves what he hears of it; both by a relay, which has begun."""
+    tone(lab.path("low.wav"), 440, seconds + 10)
+    alice = joined(
+        lab, "a", "--play", lab.path("low.wav"), "--relay", "--duration", str(seconds + 2),
+        identity="alice",
+    )  # fmt: skip
+    bob = joined(
+        lab, "b", "--relay", "--save", lab.path("bob.wav"), "--duration", str(seconds),
+        identity="bob",
+    )  # fmt: skip
+    bob.wait_line(lambda line: line.get("name") == "relayFirstFrame", 6)
+    time.sleep(3)
+    return alice, bob
+
+
+def silent_seconds(lab, programs, seconds):
+    """Waits for the end; in which seconds bob's file has no tone."""
+    for program in programs:
+        equal(program.wait(seconds + 15), 0, f"exit code ({program.describe()})")
+    return [
+        second
+        for second in range(1, seconds - 2)
+        if level(lab.path("bob.wav"), 440, second) < 4000
+    ]
+
+
 @scenario
 def channel_relay_killed(lab):
     relay = with_relay(lab)
-    tone(lab.path("low.wav"), 440, 40)
-    alice = joined(
-        lab, "a", "--play", lab.path("low.wav"), "--relay", "--duration", "16", identity="alice"
-    )
-    bob = joined(
-        lab, "b", "--relay", "--save", lab.path("bob.wav"), "--duration", "14", identity="bob"
-    )
-    bob.wait_line(lambda line: line.get("name") == "relayFirstFrame", 6)
-    time.sleep(3)
+    alice, bob = talk_by_relay(lab, 14)
     relay.kill()
     began = time.monotonic()
     bob.wait_line(lambda line: line.get("name") == "firstFrameReceived", 6)
     took = time.monotonic() - began
-    for program in (alice, bob):
-        equal(program.wait(25), 0, f"exit code ({program.describe()})")
+    silent = silent_seconds(lab, (alice, bob), 14)
     equal(took <= 2.0, True, f"seconds until bob heard again ({took:.2f})")
-    heard = [level(lab.path("bob.wav"), 440, second) > 4000 for second in range(1, 12)]
-    equal(heard.count(False) <= 3, True, f"seconds without sound ({heard})")
+    equal(len(silent) <= 3, True, f"seconds without sound ({silent})")
     return f"heard again after {took:.2f} s"
+
+
+@scenario
+def channel_relay_stopped_and_back(lab):
+    """Its operator stops a relay, and starts it again: nobody has to join anew."""
+    relay = with_relay(lab)
+    alice, bob = talk_by_relay(lab, 34)
+    relay.signal(signal.SIGTERM)
+    equal(relay.wait(5), 0, f"exit code ({relay.describe()})")
+    time.sleep(12)
+    start_relay(lab, relay.own)
+    end = time.monotonic() + 12
+    while time.monotonic() < end and len(named(bob, "relayConnected")) < 2:
+        time.sleep(0.1)
+    for program in (alice, bob):
+        equal(len(named(program, "relayConnected")), 2, f"times by the relay ({program.label})")
+    silent = silent_seconds(lab, (alice, bob), 34)
+    equal(len(silent) <= 5, True, f"seconds without sound ({silent})")
+    return f"{len(silent)} of 31 s without sound"
+
+
+@scenario
+def channel_relay_outlives_rendezvous(lab):
+    """Members are others to each other after a rendezvous that forgot them: keys are made anew."""
+    relay = with_relay(lab)
+    alice, bob = talk_by_relay(lab, 44)
+    relay.introducer.kill()
+    time.sleep(1)
+    lab.rendezvous(options=("--relay-key", lab.path("relays")))
+    silent = silent_seconds(lab, (alice, bob), 44)
+    late = [second for second in silent if second > 34]
+    equal(late, [], f"seconds without sound at the end ({silent})")
+    return f"{len(silent)} of 41 s without sound"
 
 
 def first_sound(program, name="firstFrameReceived"):

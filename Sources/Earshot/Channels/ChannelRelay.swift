@@ -113,7 +113,8 @@ public actor ChannelRelay {
       if let departure = Self.departure(reason) { departures[uid] = departure }
       await refreshRoster()
       sound.remove(uid, on: loop)
-    case .userJoined, .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
+    case .rejoined: await renewStay()
+    case .userJoined, .audienceJoined, .memberChecked: await refreshRoster()
     default: break
     }
   }
@@ -200,6 +201,22 @@ public actor ChannelRelay {
         await channel.endpoint.pause(Self.askingPace)
       }
     }
+  }
+
+  /// We are there again. As somebody new, perhaps: what was sealed for the one before opens no
+  /// more.
+  private func renewStay() async {
+    let own = await Self.standing(channel.endpoint, channel.name)?.own
+    guard let driver, let own else { return }
+    let former = driver.readMachine { $0.settings.own }
+    guard own.uid != former.uid || own.joinNumber != former.joinNumber else {
+      return await refreshRoster()
+    }
+    driver.stop()
+    self.driver = nil
+    place = nil
+    options.onStep(.lost)
+    askAgain(after: .zero)
   }
 
   private func refreshRoster() async {

@@ -51,7 +51,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     }
   }
 
-  private let settings: Settings
+  package let settings: Settings
   private var identity: LocalIdentity
   private var random: RandomSource
   private var link: RendezvousLink

@@ -172,8 +172,7 @@ final class ReceiveRun {
     if shown == id { session.console.clear() }
     count(transfer)
     if let text = transfer.text {
-      // Further lines stand in, so that none looks like one of ours.
-      session.console.sayContent("\(coming.who): " + text.replacing("\n", with: "\n    "))
+      session.console.sayContent(TransferWords.shown(text, from: coming.who))
     } else if result == .stored {
       session.console.say("\(coming.who): \(transfer.name) is here, whole.")
     } else {

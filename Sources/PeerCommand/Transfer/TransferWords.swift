@@ -65,4 +65,9 @@ package enum TransferWords {
     return unit == 0 || value >= 100
       ? "\(Int(value.rounded())) \(units[unit])" : "\(tenths) \(units[unit])"
   }
+
+  /// A text that somebody sent. Its further lines stand in, so that none looks like one of ours.
+  package static func shown(_ text: String, from who: String) -> String {
+    "\(who): " + text.replacing("\r\n", with: "\n").replacing("\n", with: "\n    ")
+  }
 }

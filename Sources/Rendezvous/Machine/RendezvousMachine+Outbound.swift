@@ -29,7 +29,7 @@ extension RendezvousMachine {
       return farewell.path
     }
     if let destination = writePrompt(into: &packet, now: now) { return destination }
-    while let slot = channels.hub?.write(into: &packet, now: now) {
+    while let slot = channels.hub?.write(into: &packet, othersWait: !ready.isEmpty, now: now) {
       if registry[slot].isHeard, seal(&packet, for: slot) != nil { return registry[slot].path }
       packet.removeAll()
     }

@@ -1,12 +1,11 @@
-import Primitives
-import Reactor
+package import Primitives
 
 /// Serves metrics, and how the server is, from a thread of its own: whoever scrapes, however slowly
 /// or often, takes nothing from the datagrams. The numbers are at most a second old.
-final class MetricsServer {
+package final class MetricsServer {
   private static let pace = Duration.seconds(1)
   /// A loop that has not turned for so long stands still.
-  static let stillness = Duration.seconds(10)
+  package static let stillness = Duration.seconds(10)
 
   private struct Latest {
     var text: String
@@ -18,13 +17,13 @@ final class MetricsServer {
   private let own: EventLoop
   private let latest: Guarded<Latest>
   private let refresh: EventLoop.Token
-  let localAddress: SocketAddress
+  package let localAddress: SocketAddress
 
   /// Listens at once.
   ///
   /// - Parameters:
   ///   - loop: The loop of the datagrams, on which `text` is called once a second.
-  init(
+  package init(
     binding address: SocketAddress, on loop: EventLoop, text: @escaping () -> String
   ) throws(ReactorError) {
     var options = EventLoop.Options()
@@ -48,7 +47,7 @@ final class MetricsServer {
   }
 
   /// The server takes no more registrations: `/ready` says so from now on.
-  func noteStopping() { latest.withLock { $0.isStopping = true } }
+  package func noteStopping() { latest.withLock { $0.isStopping = true } }
 
   private static func answer(_ path: String, _ latest: Latest, now: Instant) -> HTTPAnswer? {
     let stands = now > latest.moment && now - latest.moment > stillness
@@ -64,7 +63,7 @@ final class MetricsServer {
   }
 
   /// Closes the listener and every connection.
-  func stop() {
+  package func stop() {
     loop.removeTimer(refresh)
     own.stop()
     own.join()
