@@ -113,8 +113,7 @@ public actor ChannelRelay {
       if let departure = Self.departure(reason) { departures[uid] = departure }
       await refreshRoster()
       sound.remove(uid, on: loop)
-    case .rejoined: await renewStay()
-    case .userJoined, .audienceJoined, .memberChecked: await refreshRoster()
+    case .userJoined, .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
     default: break
     }
   }
@@ -203,24 +202,17 @@ public actor ChannelRelay {
     }
   }
 
-  /// We are there again. As somebody new, perhaps: what was sealed for the one before opens no
-  /// more.
-  private func renewStay() async {
-    let own = await Self.standing(channel.endpoint, channel.name)?.own
-    guard let driver, let own else { return }
-    let former = driver.readMachine { $0.settings.own }
-    guard own.uid != former.uid || own.joinNumber != former.joinNumber else {
-      return await refreshRoster()
-    }
-    driver.stop()
-    self.driver = nil
-    place = nil
-    options.onStep(.lost)
-    askAgain(after: .zero)
-  }
-
   private func refreshRoster() async {
     guard let standing = await Self.standing(channel.endpoint, channel.name) else { return }
+    if let driver, !Self.isSame(standing.own, driver.readMachine { $0.settings.own }) {
+      // To others we are somebody new, as after a rendezvous that forgot us: what was sealed for
+      // the one before opens no more.
+      driver.stop()
+      self.driver = nil
+      place = nil
+      options.onStep(.lost)
+      return askAgain(after: .zero)
+    }
     let departures = self.departures
     driver?.withMachine { machine, now in
       for (uid, proof) in standing.proofs.sorted(by: { $0.key < $1.key }) {
@@ -286,6 +278,10 @@ public actor ChannelRelay {
     _ endpoint: isolated Endpoint, _ name: ChannelName
   ) -> PeerChannels.Standing? {
     endpoint.driver.readMachine { $0.channels.standing(in: name.identity.id) }
+  }
+
+  private static func isSame(_ own: ChannelMember, _ former: ChannelMember) -> Bool {
+    own.uid == former.uid && own.joinNumber == former.joinNumber
   }
 
   /// What the machine is made of.
