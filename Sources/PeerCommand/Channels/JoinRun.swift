@@ -23,6 +23,7 @@ package final class JoinRun {
   private var relay: ChannelRelay?
   /// Whether calls are made: always without a relay, and while it is lost.
   private var isMesh: Bool
+  private var hasHadRelay = false
   private var relayLosses = 0
   private var relayCounts: (sent: Int, opened: Int, unopened: Int)?
   private var fingerprint: String?
@@ -103,8 +104,6 @@ package final class JoinRun {
     }
     await relay?.handle(step)
   }
-
-  private var hasHadRelay: Bool { relayLosses > 0 || (relay != nil && !isMesh) }
 
   private static func code(of reason: ChannelReason) -> ExitCode {
     switch reason {
@@ -202,6 +201,7 @@ package final class JoinRun {
     case .connected:
       session.console.say("Audio goes by a relay, sealed for the members.")
       isMesh = false
+      hasHadRelay = true
       await hangUpAll()
     case .lost:
       relayLosses += 1
