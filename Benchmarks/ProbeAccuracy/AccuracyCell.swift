@@ -21,11 +21,20 @@ struct AccuracyCell: Sendable, Codable {
       + "jitter \(jitter), queue \(queue)"
   }
 
-  static var all: [AccuracyCell] {
-    var cells: [AccuracyCell] = []
-    for (up, down) in [
+  static var usual: [AccuracyCell] {
+    cells([
       (300_000, 2_000_000), (1_000_000, 5_000_000), (2_000_000, 300_000), (5_000_000, 1_000_000),
-    ] {
+    ])
+  }
+
+  /// 100 Mbit/s expected each way.
+  static var fast: [AccuracyCell] {
+    cells([(10_000_000, 50_000_000), (50_000_000, 100_000_000), (100_000_000, 10_000_000)])
+  }
+
+  private static func cells(_ rates: [(Int, Int)]) -> [AccuracyCell] {
+    var cells: [AccuracyCell] = []
+    for (up, down) in rates {
       for roundTrip in [20, 60, 200] {
         for loss in [0, 1, 5, 20] {
           for jitter in [0, 20] {
@@ -59,8 +68,9 @@ struct AccuracyCell: Sendable, Codable {
 
   func probe(seed: UInt64) -> AccuracyProbe {
     var plan = ProbePlan()
-    plan.expectedUplink = 5_000_000
-    plan.expectedDownlink = 5_000_000
+    let expected = max(uplink, downlink) > 5_000_000 ? 100_000_000 : 5_000_000
+    plan.expectedUplink = expected
+    plan.expectedDownlink = expected
     var line = ProbeLine(
       plan, up: conditions(uplink), down: conditions(downlink), seed: seed)
     let report = line.run()

@@ -53,7 +53,7 @@ struct AccuracySummary {
         if !part.isEmpty { lines.append(Self.line("\(title) \(value)", part)) }
       }
     }
-    split("kbit/s", [300, 1000, 2000, 5000]) { Int($0.truth) / 1000 }
+    split("kbit/s", [300, 1000, 2000, 5000, 10_000, 50_000, 100_000]) { Int($0.truth) / 1000 }
     split("RTT ms", [20, 60, 200]) { $0.cell.roundTrip }
     split("loss %", [0, 1, 5, 20]) { $0.cell.loss }
     split("jitter ms", [0, 20]) { $0.cell.jitter }

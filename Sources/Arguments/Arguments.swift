@@ -26,7 +26,7 @@ package struct Arguments: Sendable {
   }
 
   /// The words that are left, up to `--`.
-  var words: [String] { rest }
+  package var words: [String] { rest }
 
   /// Whether help is asked for; everything else may then be nonsense.
   package var wantsHelp: Bool { rest.contains("--help") || rest.contains("-h") || rest == ["?"] }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -121,7 +122,9 @@ int earshot_udp_open(const earshot_address *local, int buffer_byte_count) {
     return failure;
   }
   // Each of these is a help, not a need: an old kernel may refuse it.
-  set_int(fd, SOL_SOCKET, SO_RCVBUF, buffer_byte_count);
+  // Whoever may administer the network may have more than the system's limit.
+  if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, buffer_byte_count) < 0)
+    set_int(fd, SOL_SOCKET, SO_RCVBUF, buffer_byte_count);
   set_int(fd, SOL_SOCKET, SO_SNDBUF, buffer_byte_count);
   set_int(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
   set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
@@ -161,9 +164,17 @@ static int buffer_byte_count(int fd, int option) {
 int earshot_udp_receive_buffer(int fd) { return buffer_byte_count(fd, SO_RCVBUF); }
 int earshot_udp_send_buffer(int fd) { return buffer_byte_count(fd, SO_SNDBUF); }
 
-int earshot_udp_set_ecn(int fd, int is_v6, int ecn) {
-  int failure = set_int(fd, IPPROTO_IP, IP_TOS, ecn);
-  return is_v6 ? set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, ecn) : failure;
+// Packets that came and found the socket's buffer full (SK_MEMINFO_DROPS, since Linux 4.12).
+uint32_t earshot_udp_overflow_count(int fd) {
+  uint32_t figures[SK_MEMINFO_VARS] = {0};
+  socklen_t length = sizeof figures;
+  if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, figures, &length) < 0) return 0;
+  return length >= sizeof figures ? figures[SK_MEMINFO_DROPS] : 0;
+}
+
+int earshot_udp_set_traffic_class(int fd, int is_v6, int bits) {
+  int failure = set_int(fd, IPPROTO_IP, IP_TOS, bits);
+  return is_v6 ? set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, bits) : failure;
 }
 
 int earshot_tcp_listen(const earshot_address *local, int backlog) {

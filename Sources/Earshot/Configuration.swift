@@ -46,6 +46,10 @@ public struct Configuration: Sendable {
   /// gives its core up when it uses more than half of it (`Endpoint.hasRealTimeScheduling`).
   public var usesRealTimeScheduling: Bool
 
+  /// The differentiated services code point of all that is sent, 0...63 (RFC 2474): what a line may
+  /// sort packets by. 0 unless set. What the other side sends has its own.
+  public var dscp: UInt8 = 0
+
   /// Whether it only examines what the rendezvous offers.
   var isExaminer = false
 

@@ -52,7 +52,8 @@ extension Endpoint {
       of: ProbeProgress.self, bufferingPolicy: .bufferingNewest(512))
     // The first events come out with the next drain, not before this has returned.
     let previous = probeObserver
-    probeObserver = continuation
+    probeObserver = ProbeObserver(
+      continuation, refused: driver.statistics.droppedForRoom, overflowed: driver.overflowCount)
     do throws(EarshotError) {
       try begin(target, plan)
     } catch {
@@ -90,10 +91,31 @@ extension Endpoint {
 
   func take(_ progress: ProbeProgress) {
     guard let observer = probeObserver else { return }
-    observer.yield(progress.with(stamps))
-    guard case .finished = progress else { return }
+    guard case .finished(var report) = progress.with(stamps) else {
+      observer.continuation.yield(progress.with(stamps))
+      return
+    }
+    report.cost.refusedByHost = Int(clamping: driver.statistics.droppedForRoom - observer.refused)
+    report.cost.overflowedHere = max(0, driver.overflowCount - observer.overflowed)
     probeObserver = nil
-    observer.finish()
+    observer.continuation.yield(.finished(report))
+    observer.continuation.finish()
+  }
+}
+
+/// Who hears of a probe, and what the socket had counted when it began.
+struct ProbeObserver {
+  let continuation: AsyncStream<ProbeProgress>.Continuation
+  /// Packets that the kernel had no room for, out and in.
+  let refused: UInt64
+  let overflowed: Int
+
+  init(
+    _ continuation: AsyncStream<ProbeProgress>.Continuation, refused: UInt64, overflowed: Int
+  ) {
+    self.continuation = continuation
+    self.refused = refused
+    self.overflowed = overflowed
   }
 }
 

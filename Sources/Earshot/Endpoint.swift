@@ -57,7 +57,7 @@ public actor Endpoint {
   /// While nothing has answered.
   var refusalSearch: RefusalSearch?
   /// The reader of the probe that runs.
-  var probeObserver: AsyncStream<ProbeProgress>.Continuation?
+  var probeObserver: ProbeObserver?
   private(set) var isClosed = false
   var usageMeter = HostUsageMeter()
   /// What of volumes was told.

@@ -67,7 +67,7 @@ struct EndpointSetup: ~Copyable {
     relays: [RelayServer], bind: SocketAddress, name: PeerName?, identity: consuming LocalIdentity,
     known: KnownIdentities
   ) throws(EarshotError) -> EndpointSetup {
-    let socket = try openSocket(bind)
+    let socket = try openSocket(bind, dscp: configuration.dscp)
     let loop = try startLoop(wantsRealTime: configuration.usesRealTimeScheduling)
     let address = addresses[0]
     let hosts = try hostAddresses(socket.localAddress, rendezvous: address)
@@ -113,13 +113,15 @@ struct EndpointSetup: ~Copyable {
     return familiars
   }
 
-  private static func openSocket(_ bind: SocketAddress) throws(EarshotError) -> UDPSocket {
+  private static func openSocket(
+    _ bind: SocketAddress, dscp: UInt8
+  ) throws(EarshotError) -> UDPSocket {
     var options = UDPSocket.Options()
     options.slotCount = 8
     options.localAddresses = .whereSystemDiffers
     do throws(ReactorError) {
       let socket = try UDPSocket(binding: bind, options)
-      socket.sendECNCapable()
+      socket.sendECNCapable(dscp: dscp)
       return socket
     } catch {
       throw error.isAddressInUse

@@ -43,12 +43,15 @@ struct TrainPacer: Sendable, BitwiseCopyable {
   func isDue(now: Instant) -> Bool { remaining > 0 && due <= now }
 
   /// Counts one packet as sent; how late it was, in ns. What a late timer missed is made up for at
-  /// most three packets, so that no burst is above the rate for long.
+  /// most three packets or 2 ms, so that no burst is above the rate for long.
   mutating func countSent(now: Instant) -> UInt64 {
     let late = now.nanoseconds(since: due)
-    let earliest = now.nanoseconds &- min(now.nanoseconds, 3 &* interval)
+    let earliest = now.nanoseconds &- min(now.nanoseconds, max(3 &* interval, Self.catchUp))
     due = Instant(nanoseconds: max(due.nanoseconds, earliest) &+ interval)
     remaining -= 1
     return late
   }
+
+  /// ns: a scheduler's usual delay, at which a fast train would else lose its rate.
+  private static let catchUp: UInt64 = 2_000_000
 }

@@ -20,6 +20,8 @@ package struct Plot: Sendable {
   package var spans: [(name: String, from: Double, to: Double)] = []
   /// Moments at which something happened; seconds.
   package var marks: [(name: String, at: Double)] = []
+  /// Up to where the values go at least.
+  package var leastTop = 0.0
 
   package init(_ title: String, unit: String, _ lines: [Line]) {
     self.title = title
@@ -31,7 +33,7 @@ package struct Plot: Sendable {
   static let height = 170.0
   static let left = 62.0
   static let bottom = 24.0
-  private static let top = 12.0
+  static let top = 18.0
   private static let captionHeight = 24.0
   private static let colors = ["#1f6feb", "#d1572a", "#3a8f4d", "#8250df"]
   /// More points than pixels show nothing more.
@@ -41,7 +43,7 @@ package struct Plot: Sendable {
   package var svg: String {
     guard let drawing else { return "" }
     return """
-      <figure><figcaption>\(Markup.escaped(title)) in \(Markup.escaped(unit))\(legend)</figcaption>
+      <figure><figcaption>\(Markup.escaped(title)) (\(Markup.escaped(unit)))\(legend)</figcaption>
       <svg viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img">\n
       """ + drawing + "</svg></figure>\n"
   }
@@ -72,16 +74,11 @@ package struct Plot: Sendable {
     guard let lastX = points.map(\.x).max(), let highest = points.map(\.y).max(),
       let lowest = points.map(\.y).min()
     else { return nil }
-    let scale = Scale(lastX: max(lastX, 1), low: min(0, lowest), high: highest)
+    let scale = Scale(lastX: max(lastX, 1), low: min(0, lowest), high: max(leastTop, highest))
     var text = ""
     for (index, span) in spans.enumerated() { text += shade(span, index, scale) }
     for value in scale.ticks { text += gridLine(at: value, scale) }
-    for part in 0...4 {
-      let seconds = Double(part) * scale.lastX / 4
-      text += label(
-        Timestamp.clock(seconds: Int(seconds.rounded())), x: scale.x(seconds),
-        y: Self.height - 6, anchor: "middle")
-    }
+    for seconds in TimeAxis.ticks(until: scale.lastX) { text += timeLabel(seconds, scale) }
     for (index, line) in lines.enumerated() { text += path(line, index, scale) }
     return text + markLines(scale) + tips(points.map(\.x), scale)
   }
@@ -96,7 +93,7 @@ package struct Plot: Sendable {
     let names = zip(lines, Self.colors).map { line, color in
       " <tspan fill=\"\(color)\">&#9632; \(Markup.escaped(line.name))</tspan>"
     }
-    return "\(Markup.escaped(title)) in \(Markup.escaped(unit))"
+    return "\(Markup.escaped(title)) (\(Markup.escaped(unit)))"
       + (lines.count > 1 ? names.joined() : "")
   }
 
@@ -121,7 +118,17 @@ package struct Plot: Sendable {
       + "<title>\(Markup.escaped(span.name))</title></rect>\n"
     // A letter is about six pixels wide.
     guard Double(span.name.count) * 6.2 < width else { return box }
-    return box + label(Markup.escaped(span.name), x: scale.x(from) + 3, y: 10, anchor: "start")
+    return box + label(Markup.escaped(span.name), x: scale.x(from) + 3, y: 12, anchor: "start")
+  }
+
+  /// A label that would leave the drawing ends where it ends.
+  private func timeLabel(_ seconds: Double, _ scale: Scale) -> String {
+    let text = TimeAxis.text(seconds, until: scale.lastX)
+    let x = scale.x(seconds)
+    // A letter is about seven pixels wide.
+    let isAtEnd = x + 3.5 * Double(text.count) > Self.width
+    return label(
+      text, x: isAtEnd ? Self.width - 1 : x, y: Self.height - 6, anchor: isAtEnd ? "end" : "middle")
   }
 
   private func gridLine(at value: Double, _ scale: Scale) -> String {
@@ -129,7 +136,7 @@ package struct Plot: Sendable {
     let end = Self.short(Self.width - 8)
     return """
       <line class="grid" x1="\(Self.short(Self.left))" y1="\(y)" x2="\(end)" y2="\(y)" stroke="#d8dee4"/>\n
-      """ + label(Self.decimal(value), x: Self.left - 6, y: scale.y(value) + 4, anchor: "end")
+      """ + label(scale.text(value), x: Self.left - 6, y: scale.y(value) + 4, anchor: "end")
   }
 
   private func label(_ text: String, x: Double, y: Double, anchor: String) -> String {
@@ -173,10 +180,14 @@ package struct Plot: Sendable {
     let low: Double
     let high: Double
     let ticks: [Double]
+    /// From one tick to the next.
+    private let step: Double
 
     init(lastX: Double, low: Double, high: Double) {
       self.lastX = lastX
       // Steps of 1, 2 or 5 times a power of ten, four or so of them.
+      // Where all is nothing, an axis up to one says so.
+      let high = high > low ? high : low + 1
       let span = max(high - low, 1e-3)
       var step = 1e-3
       var factors = [2, 2.5, 2][...]
@@ -186,9 +197,24 @@ package struct Plot: Sendable {
       }
       let first = (low / step).rounded(.down)
       let last = max((high / step).rounded(.up), first + 1)
+      self.step = step
       self.low = first * step
       self.high = last * step
       ticks = stride(from: first, through: last, by: 1).map { $0 * step }
+    }
+
+    /// A tick, with as many decimals as tell it from its neighbours.
+    func text(_ value: Double) -> String {
+      var decimals = 0
+      var power = 1.0
+      while decimals < 3, step * power < 0.999 {
+        decimals += 1
+        power *= 10
+      }
+      guard decimals > 0 else { return String(Int(min(max(value, -1e15), 1e15).rounded())) }
+      let whole = Int((abs(value) * power).rounded())
+      let rest = String(Int(power) + whole % Int(power)).dropFirst()
+      return "\(value < 0 && whole > 0 ? "-" : "")\(whole / Int(power)).\(rest)"
     }
 
     func x(_ value: Double) -> Double {

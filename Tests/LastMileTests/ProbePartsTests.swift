@@ -64,18 +64,88 @@ import Wire
     let down = ProbeSide(.downlink, plan: ProbePlan())
     requests.handleReport(from: 0, to: 200)
     requests.handleReport(from: 500, to: 900)
+    requests.handleReport(from: 880, to: 1000)
     #expect(requests.reportedThrough == 200, "a gap is asked for again")
     requests.askForReport()
     let first = requests.next(run: 7, byteBudget: 1000, down: down, phase: .ramp, isOver: false)
     #expect(first.number == 1 && first.wantsReport && first.reportedEnd == 136 && !first.isOver)
     requests.scheduleNext(in: .ramp, hasTrain: true, now: start)
     #expect(requests.due == start + .milliseconds(40))
-    let second = requests.next(run: 7, byteBudget: 1000, down: down, phase: .ramp, isOver: false)
-    #expect(second.number == 2 && !second.wantsReport)
+    requests.handleReport(from: 150, to: 500)
+    #expect(requests.reportedThrough == 1000, "what came before the gap was closed counts")
+    let fast = ProbeSide.Train(
+      id: 1, rate: 100_000_000, payloadByteCount: 1200, count: 0, part: .loaded, began: start,
+      ends: start, first: 0)
+    let second = requests.next(
+      run: 7, byteBudget: 1000, down: down, up: fast, phase: .ramp, isOver: false)
+    #expect(second.number == 2 && !second.wantsReport && second.reportedEnd == 936)
+    #expect(first.reportInterval == 5 && second.reportInterval == 1, "each must have room")
+    requests.scheduleNext(in: .finishing, hasTrain: false, sentCount: 9000, now: start)
+    #expect(requests.due == start + .milliseconds(20), "more than one report must come")
     requests.beginFarewells(now: start)
     #expect(requests.farewells == 2 && requests.due == start)
     requests.countFarewell(now: start)
     #expect(requests.farewells == 1 && requests.due == start + .milliseconds(50))
+  }
+
+  @Test func `what was to be sent is compared with what was`() throws {
+    var order = SendingOrder()
+    order.begin(10_000_000, now: start)
+    order.change(to: 20_000_000, now: start + .milliseconds(500))
+    order.change(to: 20_000_000, now: start + .seconds(1))
+    // 15 Mbit/s on average; 7.5 are a half.
+    let entries = (0..<101).map { index in
+      TestPackets.Entry(
+        sent: Int64(index) * 1_000_000, byteCount: 938, part: .loaded, train: 1)
+    }
+    let share = try #require(order.share(of: entries))
+    #expect(abs(share - 0.5) < 0.01)
+    let none = order.share(of: Array(entries.prefix(20)))
+    #expect(none == nil, "too few to say")
+  }
+
+  @Test func `a budget lasts for two seconds at what is expected, and 4 s at 5 Mbit per s`() {
+    var plan = ProbePlan()
+    #expect(plan.byteBudget(.uplink) == 2_500_000)
+    plan.expectedUplink = 100_000_000
+    #expect(plan.byteBudget(.uplink) == 26_250_000 && plan.isValid)
+    plan.probesUplink = false
+    #expect(plan.byteBudget(.uplink) == 2_500_000, "then it carries reports alone")
+    plan.measuresBandwidth = false
+    #expect(plan.byteBudget(.downlink) == 60_000)
+    plan.expectedDownlink = 100_000_001
+    #expect(!plan.isValid)
+  }
+
+  @Test func `a fast train makes up for two milliseconds, a slow one for three packets`() {
+    for (rate, caught) in [(100_000_000, 21), (1_000_000, 4)] as [(UInt64, Int)] {
+      var pacer = TrainPacer()
+      pacer.start(rate: rate, payloadByteCount: 1172, overhead: 28, count: 10_000, now: start)
+      _ = pacer.countSent(now: start)
+      let late = start + .seconds(1)
+      var count = 0
+      while pacer.isDue(now: late) {
+        _ = pacer.countSent(now: late)
+        count += 1
+      }
+      #expect(count <= caught && count >= caught - 2, "\(rate)")
+    }
+  }
+
+  @Test func `a packet of the report has its times by one clock`() {
+    let up = [
+      TestPackets.Entry(
+        sent: 1_001_000_000, arrival: 9_020_000, byteCount: 100, part: .idle, train: 0),
+      TestPackets.Entry(sent: 1_002_000_000, byteCount: 100, part: .loaded, train: 1),
+    ]
+    var came = TestPackets.Entry(
+      sent: 7_000_000, arrival: 1_050_000_000, byteCount: 90, part: .steady, train: 2)
+    came.ecn = 3
+    let all = ProbedPacket.all(up: up, down: [came], began: start, roundTripMs: 40)
+    #expect(all.map(\.sentUs) == [1000, 2000, 30_000])
+    #expect(all.map(\.arrivedUs) == [21_000, nil, 50_000], "half of the least round trip each way")
+    #expect(all.map(\.ecn) == [nil, nil, 3] && all.map(\.part) == ["idle", "loaded", "steady"])
+    #expect(all.map(\.sequence) == [0, 1, 0] && all[2].direction == .downlink)
   }
 
   @Test func `the first grade is told once, within two seconds`() {

@@ -102,7 +102,7 @@ import Wire
     }
     var reader = FrameReader(bytes.span)
     let expected = ProbeAnswerFrame(
-      run: 3, number: 1, status: .accepted, rateLimit: 5_250_000, byteLimit: 2_500_000,
+      run: 3, number: 1, status: .accepted, rateLimit: 36_000_000, byteLimit: 9_000_000,
       timeLimit: 320)
     #expect((try? reader.next()) == .probeAnswer(expected))
     #expect(run.bytesSent == UInt64(bytes.count + 53))

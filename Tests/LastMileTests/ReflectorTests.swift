@@ -107,6 +107,27 @@ private struct Asked {
     #expect(asked.sentBytes - before > 500_000, "it grows when they are named")
   }
 
+  @Test func `a run may be as fast as its bytes last, and all together as fast as one`() {
+    let limits = ReflectorLimits()
+    #expect(limits.rate(forBytes: 26_250_000) == 105_000_000)
+    #expect(limits.rate(forBytes: 60_000) == 5_250_000)
+    #expect(limits.rate(forBytes: 26_250_000, granted: 100_000_000) == 5_250_000)
+    #expect(limits.rate(forBytes: 26_250_000, granted: 84_000_000) == 21_000_000)
+    #expect(limits.pause(forBytes: 60_000) == .seconds(1))
+    #expect(limits.pause(forBytes: 2_500_000) == .seconds(15))
+    #expect(limits.pause(forBytes: 26_250_000) == .milliseconds(62_500))
+    var asked = Asked()
+    asked.request(budget: 26_250_000)
+    #expect(Self.rateLimit(asked.drain()) == 105_000_000)
+    asked.request(run: 8, from: Asked.client(2), budget: 26_250_000)
+    #expect(Self.rateLimit(asked.drain()) == 5_250_000, "another one has the rest")
+  }
+
+  private static func rateLimit(_ frames: [Frame]) -> UInt32? {
+    for case .probeAnswer(let answer) in frames { return answer.rateLimit }
+    return nil
+  }
+
   @Test func `a run sends no more bytes than were agreed on`() {
     var asked = Asked()
     asked.request(budget: 200_000)

@@ -24,6 +24,7 @@ struct ContractTests {
       online + [
         "--uplink", "--downlink", "--expected-uplink", "--expected-downlink", "--duration",
         "--watch", "--require", "--every", "--for", "--interval", "--csv",
+        "--dscp", "--packets", "--both-at-once", "--history",
       ]
     ),
     ("call", online + sound + ["--ring-timeout"]),

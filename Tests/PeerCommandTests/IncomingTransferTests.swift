@@ -1,4 +1,5 @@
 import Cryptography
+import Earshot
 import Foundation
 import Glibc
 import PeerCommand
@@ -58,6 +59,43 @@ struct IncomingTransferTests {
     #expect(try temporary.bytes(of: "a.txt") == Self.content)
     var status = stat()
     #expect(unsafe stat(temporary.file("a.txt"), &status) == 0 && status.st_mode & 0o777 == 0o600)
+  }
+
+  @Test func `where no further file may come, an empty one may not either`() {
+    for content in [[], Self.content] {
+      let transfer = IncomingTransfer(from: peer, into: folder, room: { nil })
+      #expect(transfer.handle(Self.offer(content).bytes) == .result(.tooLong))
+    }
+    #expect(files.isEmpty)
+    let empty = receiver(quota: 0)
+    #expect(empty.handle(Self.offer([]).bytes) == .result(.stored) && files == ["a.txt"])
+  }
+
+  @Test func `the files of a folder that come are counted`() throws {
+    let transfer = receiver()
+    _ = transfer.handle(Self.offer(Self.content).bytes)
+    _ = transfer.handle(TransferMessage.data(Array(Self.content[..<300])).bytes)
+    let found = folder.holdings(prefix: ".earshot-", suffix: ".part")
+    #expect(found.files == 1 && found.bytes == 300)
+    #expect(folder.holdings(prefix: "x", suffix: "").files == 0)
+  }
+
+  /// Goal: sixteen callers that say nothing do not keep a receiver from the seventeenth.
+  @Test func `a call in which nothing comes is ended after a minute, whoever else comes`() {
+    let start = Instant(nanoseconds: 1_000_000_000)
+    var silence = TransferSilence()
+    #expect(silence.nextDeadline == nil)
+    let first = Earshot.CallID(bytes: Array(repeating: 1, count: 16))
+    let second = Earshot.CallID(bytes: Array(repeating: 2, count: 16))
+    silence.hear(first, now: start)
+    silence.hear(second, now: start + .seconds(30))
+    #expect(silence.nextDeadline == start + .seconds(60))
+    silence.hear(second, now: start + .seconds(59))
+    #expect(silence.takeSilent(now: start + .seconds(59)).isEmpty)
+    #expect(silence.takeSilent(now: start + .seconds(60)) == [first])
+    #expect(silence.takeSilent(now: start + .seconds(60)).isEmpty, "told once")
+    silence.forget(second)
+    #expect(silence.nextDeadline == nil)
   }
 
   @Test func `it goes on where an earlier attempt of the same sender ended`() throws {
@@ -205,7 +243,7 @@ struct DropFolderTests {
     try temporary.write([1, 2], to: ".earshot-1.part")
     try temporary.write([1, 2, 3], to: ".earshot-2.part")
     try temporary.write([1, 2, 3], to: ".earshot-3")
-    #expect(folder.byteCount(prefix: ".earshot-", suffix: ".part") == 5)
+    #expect(folder.holdings(prefix: ".earshot-", suffix: ".part").bytes == 5)
     let part = try folder.openPart("x")
     for name in ["", ".", "..", "a/b", "a\u{0}b"] {
       #expect(throws: ReactorError.self) { try part.place(as: name) }

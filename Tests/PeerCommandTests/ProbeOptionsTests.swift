@@ -34,6 +34,20 @@ import Testing
     #expect(try Self.options(["h:1", "--interval", "1s"]).interval == 1)
   }
 
+  @Test func `fast lines, both at once, marked packets and a line for each of them`() throws {
+    let options = try Self.options(
+      [
+        "h:1", "--expected-uplink", "50M", "--expected-downlink", "100M", "--both-at-once",
+        "--dscp", "ef", "--packets", "p.csv",
+      ])
+    #expect(options.plan.expectedUplink == 50_000_000 && options.plan.isValid)
+    #expect(options.plan.expectedDownlink == 100_000_000 && options.plan.loading == .atOnce)
+    #expect(options.plan.keepsPackets && options.packets == "p.csv")
+    #expect(options.dscp?.value == 46)
+    let values = try ["0", "63", "CS5", "AF41", "af11", "LE"].map { try DSCP(parsing: $0).value }
+    #expect(values == [0, 63, 40, 34, 10, 1])
+  }
+
   @Test func `what is not given has the defaults of the contract`() throws {
     let options = try Self.options(["192.0.2.1:7400"])
     #expect(options.isRendezvous && options.online.rendezvous == "192.0.2.1:7400")
@@ -60,11 +74,13 @@ import Testing
 
   @Test(arguments: [
     [], ["bob"], ["h:0"], ["h:1#short"], ["b ob", "--rendezvous", "h:1"],
-    ["h:1", "--expected-uplink", "99999"], ["h:1", "--expected-downlink", "5000001"],
+    ["h:1", "--expected-uplink", "99999"], ["h:1", "--expected-downlink", "100000001"],
     ["h:1", "--duration", "31"], ["h:1", "--duration", "1"], ["h:1", "--require", "music"],
     ["h:1", "h:2"], ["h:1", "--play", "x.wav"], ["h:1", "--watch", "--every", "60s"],
     ["h:1", "--for", "1h"], ["h:1", "--every", "8s"], ["h:1", "--every", "25h"],
-    ["h:1", "--interval", "0"],
+    ["h:1", "--interval", "0"], ["h:1", "--dscp", "64"], ["h:1", "--dscp", "AF14"],
+    ["h:1", "--both-at-once", "--uplink"], ["h:1", "--packets", "p.csv", "--watch"],
+    ["h:1", "--packets", "p.csv", "--every", "60s"],
   ])
   func `a wrong probe is refused with a sentence`(words: [String]) {
     let error = #expect(throws: UsageError.self) { _ = try Self.options(words) }

@@ -122,7 +122,7 @@ import Testing
     #expect(page.components(separatedBy: "<svg").count == 5)
     #expect(page.components(separatedBy: "<polyline").count == 9)
     #expect(page.contains("Probe of bob &amp; &lt;co&gt;"))
-    #expect(page.contains("<title>loadedUplink</title>"))
+    #expect(page.contains("<title>uplink full</title>"))
     let empty = ProbePage.plots(nothing).filter { $0.svg.isEmpty }
     #expect(empty.count == 4)
   }

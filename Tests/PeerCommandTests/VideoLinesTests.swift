@@ -193,7 +193,7 @@ struct VideoLinesTests {
   @Test func `plots from a call and from its lines are the same`() throws {
     let samples = [2000, 4000, 6000].map { Self.statistics(atMs: $0) }
     let direct = LinePlots.plots(samples)
-    #expect(direct.count == 5 && direct.allSatisfy { !$0.svg.isEmpty })
+    #expect(direct.count == 6 && direct.allSatisfy { !$0.svg.isEmpty })
     #expect(direct[0].lines[2].points.map(\.y) == [800, 800])
     #expect(direct[0].spans.map(\.from) == [1] && direct[0].spans.map(\.to) == [3])
     #expect(LinePlots.plots([Sample.statistics()]).isEmpty)
@@ -206,6 +206,10 @@ struct VideoLinesTests {
     let text = lines.map(\.text).joined(separator: "\n")
     let page = try #require(EventPlots.html(try EventText(Array(text.utf8), name: "x")))
     for plot in direct.prefix(2) { #expect(page.contains(plot.svg), "\(plot.title)") }
+    let sound = SoundPlots.plots(samples.map(SoundPlots.Sample.init))
+    for plot in sound {
+      #expect(plot.svg.isEmpty || page.contains(plot.svg), "\(plot.title)")
+    }
     #expect(EventPlots.html(try EventText(Array("{}\nnothing".utf8), name: "x")) == nil)
     #expect(
       LinePlots.spans([Self.fallbacks[0]], until: 9).map(\.to) == [9], "still in it at the end")

@@ -15,7 +15,7 @@ import Testing
 
   @Test func `in a page a plot has its caption, its names and a line each`() {
     let svg = Self.rates.svg
-    #expect(svg.contains("Rates &lt;of&gt; a line in kbit/s") && svg.contains("carried"))
+    #expect(svg.contains("Rates &lt;of&gt; a line (kbit/s)") && svg.contains("carried"))
     #expect(svg.split(separator: "<polyline").count == 3)
     #expect(svg.contains("audio only"))
   }
@@ -55,10 +55,46 @@ import Testing
   }
 
   @Test func `a scale has steps of one, two or five`() {
-    for (most, step) in [(4.0, "1.0"), (9, "2.0"), (20, "5.0"), (45, "10.0"), (900, "200")] {
+    for (most, step) in [
+      (4.0, "1"), (9, "2"), (20, "5"), (45, "10"), (900, "200"), (0.2, "0.05"), (0.004, "0.001"),
+    ] {
       let plot = Plot("x", unit: "y", [Plot.Line("a", [(0, 0), (1, most)])])
       #expect(plot.svg.contains(">\(step)</text>"), "\(most)")
     }
+  }
+
+  @Test func `a time axis has whole times, none of which is cut`() {
+    for (last, texts) in [
+      (9.4, ["0:00", "0:02", "0:08"]), (14, ["0:05", "0:10"]), (78, ["0:15", "1:15"]),
+      (3600, ["10:00", "1:00:00"]), (86_400, ["4 h", "24 h"]), (1, ["0:00.2", "0:01"]),
+    ] as [(Double, [String])] {
+      let svg = Plot("x", unit: "y", [Plot.Line("a", [(0, 0), (last, 1)])]).svg
+      for text in texts { #expect(svg.contains(">\(text)</text>"), "\(last) \(text): \(svg)") }
+    }
+    let nothing = Plot("x", unit: "y", [Plot.Line("a", [(0, 0), (9, 0)])]).svg
+    #expect(nothing.contains(">1.0</text>"), "an axis of which all is nothing goes up to one")
+    var grade = Plot("x", unit: "y", [Plot.Line("a", [(0, 1), (9, 1)])])
+    grade.leastTop = 6
+    #expect(grade.svg.contains(">6</text>"))
+    #expect(TimeAxis.ticks(until: 1e9).count == 7 && TimeAxis.ticks(until: 90).last == 90)
+    #expect(TimeAxis.text(90, until: 90) == "1:30" && TimeAxis.text(0.4, until: 2) == "0:00.4")
+    let svg = Plot("x", unit: "y", [Plot.Line("a", [(0, 0), (3600, 1)])]).svg
+    #expect(
+      svg.contains("text-anchor=\"end\">1:00:00<"), "the last one ends where the drawing does")
+  }
+
+  @Test func `pairs are drawn around the line on which both are the same`() {
+    let scatter = Scatter(
+      "Round <trip>", unit: "ms",
+      [(41, 40, "bob"), (120, 131, "<carol>"), (.nan, 3, "x"), (1, .infinity, "y")])
+    #expect(scatter.points.count == 2)
+    #expect(
+      scatter.svg.contains("Round &lt;trip&gt; (ms)") && scatter.svg.contains("&lt;carol&gt;"))
+    #expect(scatter.svg.split(separator: "<circle").count == 3 && !scatter.svg.contains("nan"))
+    let file = Scatter.document("All", [scatter, Scatter("none", unit: "ms", []), scatter])
+    #expect(file.split(separator: "<circle").count == 5 && !file.contains("none"))
+    #expect(Scatter("none", unit: "ms", []).svg.isEmpty)
+    #expect(Scatter("one", unit: "ms", [(0, 0, "z")]).svg.contains("<circle"))
   }
 
   @Test func `markup of others stays text`() {

@@ -11,7 +11,6 @@ import Testing
   /// Named by tests, tools and benchmarks alone. The list may only shrink.
   static let onlyInTests: Set<String> = [
     "DatagramList", "PictureQuality", "TestPictureReader", "announcement",
-    "document",
     "freshKeyCount", "frozenFraction", "hasOpenPackets",
     "hasQueued", "isOneWay", "isPlayingMusic", "keyInUse", "localConnectionIDs",
     "longestDistance", "mac2Range", "messageByteLimit", "newestGeneration",

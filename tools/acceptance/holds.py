@@ -357,3 +357,23 @@ def a_rendezvous_reads_who_is_allowed_again(lab):
     server.signal(signal.SIGTERM)
     equal(server.wait(2), 0, "exit code of the rendezvous")
     bob.kill()
+
+
+@scenario
+def probes_by_the_identity_that_answers_cost_no_call(lab):
+    """A cron job probes with the identity of the service that answers: every call is answered."""
+    lab.rendezvous()
+    bob = ready(lab, "--accept")
+    end, probes, calls = time.monotonic() + 40, [], 0
+    while time.monotonic() < end:
+        if not probes or probes[-1].process.poll() is not None:
+            probes.append(
+                lab.peer("b", "probe", f"{ADDRESS['r']}:{PORT}", "--duration", "4", identity="bob")
+            )
+        calls += 1
+        call = lab.peer("a", "call", "bob", "--duration", "1", identity="alice")
+        outcome(call, "completed", 0, 15)
+    equal(bob.process.poll(), None, f"answer still runs ({bob.describe()})")
+    for program in probes[:-1]:
+        equal(program.wait(10), 0, f"exit code of a probe ({program.describe()})")
+    return f"{calls} calls, none missed, beside {len(probes)} probes"

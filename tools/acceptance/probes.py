@@ -29,14 +29,14 @@ def near(actual, expected, share, what):
     )
 
 
-def shape(lab, host, kind, up, down, queue_ms=200):
+def shape(lab, host, kind, up, down, queue_ms=200, burst=3000):
     """Limits what `host` sends and receives, in bit/s of Ethernet frames, with TBF or HTB."""
     for namespace, device, rate in [(lab.ns(host), "eth0", up), (lab.ns("s"), f"p{host}", down)]:
         tc = ["tc", "-n", namespace, "qdisc", "add", "dev", device, "root"]
         limit = str(int(rate * queue_ms / 8000) + 3000)
         if kind == "tbf":
             done = sh(
-                *tc, "tbf", "rate", f"{rate}bit", "burst", "3000", "limit", limit, check=False
+                *tc, "tbf", "rate", f"{rate}bit", "burst", str(burst), "limit", limit, check=False
             )
         else:
             done = sh(*tc, "handle", "1:", "htb", "default", "1", check=False)
@@ -57,9 +57,9 @@ def shape(lab, host, kind, up, down, queue_ms=200):
                     "rate",
                     f"{rate}bit",
                     "burst",
-                    "3000",
+                    str(burst),
                     "cburst",
-                    "3000",
+                    str(burst),
                     check=False,
                 )
             if done.returncode == 0:
@@ -126,6 +126,59 @@ def shaped(lab, kind):
         "  a shaped direction was said to be limited by the test"
     )
     return f"up {up['availableBandwidthBps'] / 1e6:.3f} of 1, down {down['availableBandwidthBps'] / 1e6:.3f} of 2 Mbit/s"
+
+
+@scenario
+def probe_of_fast_lines(lab):
+    """100 Mbit/s expected, by TBF and by HTB: what the kernel is told to carry is what is found."""
+    told = []
+    for number, (kind, up, down) in enumerate([("tbf", 50_000_000, 10_000_000), ("htb", 20_000_000, 90_000_000)]):
+        sh("tc", "-n", lab.ns("a"), "qdisc", "del", "dev", "eth0", "root", check=False)
+        sh("tc", "-n", lab.ns("s"), "qdisc", "del", "dev", "pa", "root", check=False)
+        shape(lab, "a", kind, up, down, queue_ms=100, burst=12_000)
+        port = PORT + number
+        lab.rendezvous(data=f"data{number}", port=port)
+        server = f"{ADDRESS['r']}:{port}"
+        words = ["--expected-uplink", "100M", "--expected-downlink", "100M"]
+        found = result(probe(lab, server, *words, rendezvous=server))
+        equal(found["state"], "complete", "state")
+        for side, rate in [("uplink", up), ("downlink", down)]:
+            # The kernel counts 14 bytes of Ethernet that our rates do not.
+            truth = rate * 1228 / 1242
+            if found[side]["heldByHost"]:
+                told.append(f"{side}: this host was too slow at {found[side]['sentShare']:.2f}")
+                continue
+            near(found[side]["availableBandwidthBps"], truth, 0.1, f"{kind} {side}")
+            low, high = found[side]["bandwidthInterval95Bps"]
+            told.append(f"{found[side]['availableBandwidthBps'] / 1e6:.2f} of {truth / 1e6:.2f} ({low / 1e6:.2f} to {high / 1e6:.2f})")
+        assert found["cost"]["bytesSent"] <= 26_250_000, found["cost"]
+    return "; ".join(told)
+
+
+@scenario
+def probe_marks_its_packets_and_tells_each(lab):
+    lab.rendezvous()
+    table = ["ip", "netns", "exec", lab.ns("r"), "iptables", "-t", "mangle"]
+    sh(*table, "-A", "INPUT", "-p", "udp", "-m", "dscp", "--dscp-class", "EF", check=False)
+    journal = lab.path("packets.csv")
+    words = ["--dscp", "EF", "--packets", journal, "--both-at-once", "--duration", "4"]
+    found = result(probe(lab, SERVER, *words))
+    equal(found["plan"]["loading"], "atOnce", "loading")
+    with open(journal, newline="") as file:
+        rows = list(csv.DictReader(file))
+    for side in ["uplink", "downlink"]:
+        own = [row for row in rows if row["direction"] == side]
+        equal(len(own), found[side]["packetsSent"], f"lines of the {side}")
+        came = [row for row in own if row["arrived_us"]]
+        equal(len(came), found[side]["packetsReceived"], f"arrivals of the {side}")
+        assert all(int(row["arrived_us"]) >= int(row["sent_us"]) - 100 for row in came), side
+        assert {row["part"] for row in own} >= {"idle", "ramp", "steady", "loaded"}, side
+    assert all(row["ecn"] == "ECT(0)" for row in rows if row["direction"] == "downlink")
+    listed = sh(*table, "-L", "INPUT", "-v", "-x", "-n", check=False).stdout
+    count = next((int(line.split()[0]) for line in listed.splitlines() if "dscp" in line.lower()), None)
+    if count is not None:
+        assert count >= found["uplink"]["packetsSent"], f"  {count} marked packets came: {listed}"
+    return f"{len(rows)} packets, {count if count is not None else 'none looked for'} with EF"
 
 
 @scenario

@@ -220,7 +220,7 @@ def video_call_seen_and_saved(lab):
     full = [size_after(lab.path(f"{name}.ivf"), 1280) for name in ("alice", "bob")]
     assert all(time is not None and time <= 2000 for time in full), f"  1280x720 after {full} ms"
     page = open(lab.path("bob.html")).read()
-    assert "The line out" in page and "Video seen" in page, "  the report has no plots of video"
+    assert "The line out" in page and "Pictures seen" in page, "  the report has no plots of video"
     return (
         f"{len(seen)} pictures read back, 1280x720 after {full[0]} and {full[1]} ms, capture to shown p50 {percentile(delay, 0.5):.0f} ms, p95 "
         f"{percentile(delay, 0.95):.0f} ms; sound and picture apart p50 {percentile(lip, 0.5):.0f} ms, "

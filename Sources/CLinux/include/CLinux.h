@@ -54,7 +54,8 @@ int earshot_udp_open(const earshot_address *local, int buffer_byte_count);
 int earshot_udp_connect(const earshot_address *remote);
 int earshot_udp_set_gro(int fd, int is_on);
 int earshot_udp_report_destinations(int fd, int is_v6);
-int earshot_udp_set_ecn(int fd, int is_v6, int ecn);
+uint32_t earshot_udp_overflow_count(int fd);
+int earshot_udp_set_traffic_class(int fd, int is_v6, int bits);
 // What the kernel granted, in bytes of datagrams.
 int earshot_udp_receive_buffer(int fd);
 int earshot_udp_send_buffer(int fd);

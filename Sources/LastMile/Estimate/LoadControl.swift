@@ -19,6 +19,8 @@ struct LoadControl: Sendable {
   private let full: Double
   /// Where the queue last began to stand, as an index of the entries given.
   private var busyFrom: Int?
+  /// Packets whose mean says how long the queue is.
+  private let window: Int
   /// ns of queue that are aimed at.
   private var target = firstTarget
   private var lastChange: Instant
@@ -29,8 +31,10 @@ struct LoadControl: Sendable {
 
   init(
     centre: Double, ceiling: Double, base: Double, spread: Double = 0, loss: Double, full: Double,
-    opening: Double, now: Instant
+    opening: Double, packetBits: Double = 0, now: Instant
   ) {
+    let packets = packetBits > 0 ? Self.windowTime * centre / packetBits : 0
+    window = max(Self.leastWindow, Int(packets))
     noise = Self.noiseShare * spread
     self.centre = centre
     self.ceiling = ceiling
@@ -56,7 +60,7 @@ struct LoadControl: Sendable {
       lastChange = now
     } else if queue > Self.busyAbove + noise {
       advance = firstAdvance
-      busyFrom = busyFrom ?? max(entries.startIndex, entries.endIndex - Self.window)
+      busyFrom = busyFrom ?? max(entries.startIndex, entries.endIndex - window)
       if let served = served(entries) { centre = min(max(floor, served), ceiling) }
     } else {
       if queue < Self.idleBelow + noise { busyFrom = nil }
@@ -80,7 +84,7 @@ struct LoadControl: Sendable {
     for entry in entries.reversed() where entry.isReceived {
       sum += Double(entry.delay)
       count += 1
-      if count == Self.window { break }
+      if count == window { break }
     }
     return count >= 8 ? sum / Double(count) - base : nil
   }
@@ -88,9 +92,9 @@ struct LoadControl: Sendable {
   /// Whether the last settled packets were lost far more often than the line loses by itself.
   private func loses(_ entries: ArraySlice<TestPackets.Entry>) -> Bool {
     guard let last = entries.lastIndex(where: \.isReceived) else { return false }
-    let settled = entries[entries.startIndex...last].suffix(2 * Self.window)
+    let settled = entries[entries.startIndex...last].suffix(2 * window)
     let count = Double(settled.count)
-    guard count >= Double(Self.window) else { return false }
+    guard count >= Double(window) else { return false }
     let lost = Double(settled.count { !$0.isReceived }) / count
     return lost > loss + 3 * (loss * (1 - loss) / count).squareRoot() + 0.06
   }
@@ -110,7 +114,7 @@ struct LoadControl: Sendable {
       sent.append((Double(index), arrival))
       received.append((Double(received.count), arrival))
     }
-    guard let first, let last = sent.last, sent.count >= Self.window,
+    guard let first, let last = sent.last, sent.count >= window,
       last.y >= Self.shortestFit, let overSent = LineFit(sent),
       let overReceived = LineFit(received), overSent.slope > 0, overReceived.slope > 0
     else { return nil }
@@ -138,8 +142,9 @@ struct LoadControl: Sendable {
   /// A queue of so many ns may overflow before it is seen.
   private static let shortQueue = 80e6
   private static let shortestFit = 120e6
-  /// Packets.
-  private static let window = 24
+  /// Packets, and s at the rate of the line.
+  private static let leastWindow = 24
+  private static let windowTime = 0.02
   private static let leastAdvance = 0.07
   private static let longestAdvance = 0.25
   private static let retreat = 0.94

@@ -21,6 +21,8 @@ package struct TestPackets: Sendable {
     package var train: UInt8
     /// Whether `sent` was measured.
     package var hasSent = true
+    /// Of the IP header as it came here (RFC 3168 §5); of what we sent, as it left.
+    package var ecn = ECNField.capable
 
     package var isReceived: Bool { arrival != .min }
     /// Delay in an arbitrary zero.
@@ -34,8 +36,8 @@ package struct TestPackets: Sendable {
   /// Came with Congestion Experienced, and without an ECN-capable mark.
   package var marked = 0
   package var bleached = 0
-  /// More are not kept: 30 s of the smallest packets at the highest rate stay below.
-  package static let limit = 16_384
+  /// More are not kept: the byte budget of the highest rate is some 22 000 packets.
+  package static let limit = 65_536
 
   package init() {}
 

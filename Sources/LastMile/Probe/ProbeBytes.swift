@@ -6,9 +6,12 @@ struct ProbeBytes: Sendable, BitwiseCopyable {
   private(set) var received = 0
   /// The most that the other end sends.
   private(set) var downlinkLimit: Int
+  /// The most that this side sends.
+  let uplinkLimit: Int
 
-  init(overhead: Int, downlinkLimit: Int) {
+  init(overhead: Int, uplinkLimit: Int = Prober.byteBudget, downlinkLimit: Int) {
     self.overhead = overhead
+    self.uplinkLimit = uplinkLimit
     self.downlinkLimit = downlinkLimit
   }
 
@@ -23,9 +26,9 @@ struct ProbeBytes: Sendable, BitwiseCopyable {
 
   /// What is left of a direction's limit.
   func left(_ direction: LineDirection) -> Int {
-    direction == .uplink ? Prober.byteBudget - sent : downlinkLimit - received
+    direction == .uplink ? uplinkLimit - sent : downlinkLimit - received
   }
 
   /// Whether the next packets of a train would exceed what this side may send.
-  var isSpent: Bool { sent >= Prober.byteBudget - 3000 }
+  var isSpent: Bool { sent >= uplinkLimit - 3000 }
 }

@@ -12,15 +12,22 @@ struct ProbeSchedule: Sendable {
   /// What the loaded phases take, each.
   private var loadTime = Duration.zero
   private let length: Duration
+  /// What the estimate takes: longer, the more packets there are.
+  private let reckoning: Duration
+  /// How long the ramp may take: fast ones have more steps.
+  let longestRamp: Duration
 
   init(_ plan: ProbePlan, now: Instant) {
+    let expected = max(plan.expectedUplink, plan.expectedDownlink)
+    reckoning = .milliseconds(100 + Int64(max(0, expected - Self.usualRate) / 400_000))
+    longestRamp = .milliseconds(expected > Self.usualRate ? 3800 : 2500)
     began = now
     phaseBegan = now
     length = .nanoseconds(Int64(plan.seconds * 1e9))
   }
 
   /// The probe's deadline, with time to reckon.
-  var deadline: Instant { began + length - Self.reckoning }
+  var deadline: Instant { began + length - reckoning }
 
   mutating func enter(_ next: ProbePhase, now: Instant) {
     closePhase(now: now)
@@ -62,7 +69,8 @@ struct ProbeSchedule: Sendable {
 
   mutating func beginLoad(now: Instant) { loadEnds = now + loadTime }
 
-  private static let reckoning = Duration.milliseconds(100)
+  /// Bit/s.
+  private static let usualRate = 5_000_000
   private static let retreatTime = Duration.milliseconds(150)
   /// A loaded phase against the steady part.
   static let loadShare = 1.1

@@ -19,7 +19,10 @@ struct ProbeSide: Sendable {
 
   let direction: LineDirection
   let isProbed: Bool
-  let expected: Double
+  /// What the test may send, in bit/s: what is expected, or the other end's own limit.
+  private(set) var expected: Double
+  /// The other end's own limit, where that is less than what is expected.
+  private(set) var otherLimit: Double?
   var packets = TestPackets()
   /// The newest train; an ended one stays until the next.
   private(set) var train: Train?
@@ -37,14 +40,25 @@ struct ProbeSide: Sendable {
   private var control: LoadControl?
   /// Index of the first packet of the loaded part.
   private var loadedFrom = 0
+  /// What was to be sent under load.
+  private var order = SendingOrder()
 
   init(_ direction: LineDirection, plan: ProbePlan) {
     self.direction = direction
     isProbed = plan.probes(direction)
     expected = Double(plan.expected(direction))
     let isRamped = isProbed && plan.measuresBandwidth
-    nextRampRate = isRamped ? max(Self.firstRate, expected / 16) : nil
+    let share = min(Self.mostAtFirst, expected / 16)
+    nextRampRate = isRamped ? max(Self.firstRate, share) : nil
     if let rate = nextRampRate { nextRampRate = min(rate, expected) }
+  }
+
+  /// The other end sends at most so many bit/s.
+  mutating func limit(to rate: Double) {
+    guard rate < expected, rate > 0 else { return }
+    expected = rate
+    otherLimit = rate
+    nextRampRate = nextRampRate.map { min($0, rate) }
   }
 
   // MARK: - Packets
@@ -54,6 +68,8 @@ struct ProbeSide: Sendable {
     _ sequence: UInt32, _ entry: TestPackets.Entry, ecn: UInt8, now: Instant
   ) {
     if entry.train == train?.id { lastNews = now }
+    var entry = entry
+    entry.ecn = ecn
     if ecn == ECNField.congestionExperienced { packets.marked += 1 }
     if ecn == ECNField.notCapable { packets.bleached += 1 }
     packets.noteReceived(sequence, entry)
@@ -111,8 +127,10 @@ struct ProbeSide: Sendable {
     let control = LoadControl(
       centre: roughRate, ceiling: expected * Self.loadShare, base: base, spread: spread,
       loss: idleLoss, full: (packets.longestDelay ?? base) - base,
-      opening: isSaturated ? 1.06 + min(0.15, 0.6 * idleLoss) : 1.02, now: now)
+      opening: isSaturated ? 1.06 + min(0.15, 0.6 * idleLoss) : 1.02,
+      packetBits: packetBits ?? 0, now: now)
     self.control = control
+    order.begin(control.rate, now: now)
     loadedFrom = packets.entries.count
     return control.rate
   }
@@ -128,10 +146,20 @@ struct ProbeSide: Sendable {
       packets.entries[start...], roundTrip: Double(roundTrip.nanoseconds), now: now)
     guard let rate = control?.rate else { return nil }
     self.train?.rate = rate
+    order.change(to: rate, now: now)
     return rate
   }
 
   // MARK: - Getters
+
+  /// What was sent under load, as a share of what was to be sent: less than all where the host that
+  /// sends is too slow. `nil` where too little was sent to say.
+  var sentShare: Double? { order.share(of: packets.entries.filter { $0.part == .loaded }) }
+
+  /// Of the steady part's packets, which the loaded part's are like.
+  private var packetBits: Double? {
+    packets.entries.last { $0.part == .steady }.map { 8 * Double($0.byteCount) }
+  }
 
   /// Packets sent, and lost, while nothing of ours was in the way; up to the last that came.
   var calmLoss: (lost: Int, sent: Int) {
@@ -252,6 +280,8 @@ struct ProbeSide: Sendable {
   }
 
   private static let firstRate = 250_000.0
+  /// Whatever is expected: a train of 100 ms at it fills a queue of 50 kbit/s for 2 s.
+  private static let mostAtFirst = 1_000_000.0
   /// ns by which jitter alone delays close packets longer than those that are far apart.
   private static let baseAllowance = 5e6
   private static let arrivalGrace = Duration.milliseconds(50)

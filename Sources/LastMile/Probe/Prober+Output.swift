@@ -76,7 +76,9 @@ extension Prober {
   @_lifetime(packet: copy packet)
   private mutating func writeRequest(into packet: inout OutputSpan<UInt8>, now: Instant) {
     nextRequest().write(to: &packet)
-    requests.scheduleNext(in: phase, hasTrain: line.down.train != nil, now: now)
+    requests.scheduleNext(
+      in: phase, hasTrain: line.down.train != nil, sentCount: line.up.packets.entries.count,
+      now: now)
   }
 
   @_lifetime(packet: copy packet)
@@ -92,7 +94,7 @@ extension Prober {
 
   private mutating func nextRequest() -> ProbeRequestFrame {
     requests.next(
-      run: run, byteBudget: bytes.downlinkLimit, down: line.down, phase: phase,
-      isOver: ending != nil)
+      run: run, byteBudget: bytes.downlinkLimit, down: line.down, up: line.up.train,
+      phase: phase, isOver: ending != nil)
   }
 }

@@ -42,7 +42,7 @@ extension Prober {
 
   private mutating func advanceRamp(now: Instant) {
     let isLate =
-      schedule.hasLasted(.milliseconds(2500), now: now)
+      schedule.hasLasted(schedule.longestRamp, now: now)
       || now >= schedule.deadline - .milliseconds(2300)
     let upIsDone = advanceRamp(.uplink, isLate: isLate, now: now)
     let downIsDone = advanceRamp(.downlink, isLate: isLate, now: now)

@@ -30,8 +30,8 @@ package struct Prober: Sendable {
       byteCount: Self.echoByteCount + overhead,
       rate: Double(min(plan.expectedUplink, plan.expectedDownlink)))
     bytes = ProbeBytes(
-      overhead: overhead,
-      downlinkLimit: plan.measuresBandwidth ? Self.byteBudget : Self.smallByteBudget)
+      overhead: overhead, uplinkLimit: max(Self.byteBudget, plan.byteBudget(.uplink)),
+      downlinkLimit: plan.byteBudget(.downlink))
     lastHeard = now
     nextTick = now
   }
@@ -44,6 +44,7 @@ package struct Prober: Sendable {
     switch answer.status {
     case .accepted:
       bytes.limitDownlink(to: Int(answer.byteLimit))
+      line.down.limit(to: Double(answer.rateLimit) / ProbeSide.loadShare)
       if phase == .asking { enter(.idle, now: now) }
     case .busy: finish(.busy, now: now)
     case .notAllowed: finish(.notAllowed, now: now)
@@ -188,7 +189,7 @@ package struct Prober: Sendable {
 
   // MARK: - Constants
 
-  /// The most that one side may send in a probe, in bytes of IP packets.
+  /// The most that one side may send in a probe of up to 5 Mbit/s, in bytes of IP packets.
   package static let byteBudget = 2_500_000
   /// The same without bandwidth.
   package static let smallByteBudget = 60_000

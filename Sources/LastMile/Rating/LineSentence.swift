@@ -11,6 +11,7 @@ enum LineSentence {
     if report.uplink?.isShared == true || report.downlink?.isShared == true {
       parts.append("somebody else seems to use the line")
     }
+    if let host = host(report) { parts.append(host) }
     if let missing = missing(report) { parts.append(missing) }
     return parts.joined(separator: "; ") + "."
   }
@@ -69,7 +70,8 @@ enum LineSentence {
     var facts: [String] = []
     if let bandwidth = direction.bandwidth {
       let rate = Figures.rate(bandwidth.bitsPerSecond)
-      facts.append(bandwidth.limitedByTest ? "at least \(rate)" : rate)
+      let isLeast = bandwidth.limitedByTest || bandwidth.heldByHost
+      facts.append(isLeast ? "at least \(rate)" : rate)
     }
     if let loss = direction.loss ?? direction.overloadLoss, loss.share >= 0.005 {
       facts.append("loss \(Figures.percent(loss.share))")
@@ -90,6 +92,20 @@ enum LineSentence {
     }
     guard let worst = loaded.max(by: { $0.1 < $1.1 }), worst.1 >= 100 else { return nil }
     return "a full \(worst.0.word) adds \(Figures.milliseconds(worst.1)) of delay"
+  }
+
+  /// What a host did to the test, and the line did not.
+  private static func host(_ report: LineReport) -> String? {
+    if report.cost.refusedByHost > 0 || report.uplink?.bandwidth?.heldByHost == true {
+      return "this host could not send as fast as the test, which may hide what the line carries"
+    }
+    if report.cost.overflowedHere > 0 {
+      return "this host was too slow for some packets that came, which count as lost"
+    }
+    if report.downlink?.bandwidth?.heldByHost == true {
+      return "the other host could not send as fast as the test"
+    }
+    return nil
   }
 
   private static func missing(_ report: LineReport) -> String? {

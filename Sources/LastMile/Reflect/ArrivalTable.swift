@@ -1,14 +1,14 @@
 import Primitives
 import Wire
 
-/// When the last 2048 PROBE_PACKETs of a run arrived, for PROBE_REPORT (docs/protocol/probe.md §1).
+/// When the last 8192 PROBE_PACKETs of a run arrived, for PROBE_REPORT (docs/protocol/probe.md §1).
 struct ArrivalTable: Sendable {
   private struct Arrival: BitwiseCopyable {
     var sequence: UInt32
     var ticks: UInt32
   }
 
-  static let capacity: UInt32 = 2048
+  static let capacity: UInt32 = 8192
   /// No run has so many packets.
   private static let none = UInt32.max
 

@@ -66,10 +66,12 @@ package struct Reflector: Sendable {
       return
     }
     begunCount &+= 1
+    let granted = places.reduce(0) { $1.run.isOver ? $0 : $0 + UInt64($1.run.rateLimit) }
     places.append(
       Place(
         client: client,
-        run: ReflectorRun(request, limits: limits, overhead: client.overhead, now: now)))
+        run: ReflectorRun(
+          request, limits: limits, overhead: client.overhead, granted: granted, now: now)))
   }
 
   private mutating func refusal(
@@ -88,8 +90,7 @@ package struct Reflector: Sendable {
     _ request: ProbeRequestFrame, _ client: Client, now: Instant
   ) -> Bool {
     meters.removeAll { $0.due <= now && $0.identity != client.identity }
-    let isSmall = request.byteBudget <= limits.smallBytes
-    let pause = isSmall ? limits.smallPause : limits.pause
+    let pause = limits.pause(forBytes: request.byteBudget)
     let tolerance = limits.pause * (limits.burst - 1)
     guard let index = meters.firstIndex(where: { $0.identity == client.identity }) else {
       if meters.count >= limits.rememberedClients { meters.removeFirst() }

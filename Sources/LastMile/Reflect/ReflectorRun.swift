@@ -31,20 +31,27 @@ package struct ReflectorRun: Sendable {
   /// Bytes of IP packets sent.
   package private(set) var bytesSent: UInt64 = 0
 
+  /// - Parameter granted: Bit/s that other runs may have.
   package init(
-    _ request: ProbeRequestFrame, limits: ReflectorLimits, overhead: Int, now: Instant
+    _ request: ProbeRequestFrame, limits: ReflectorLimits, overhead: Int, granted: UInt64 = 0,
+    now: Instant
   ) {
     run = request.run
+    byteLimit = UInt64(min(limits.bytes, request.byteBudget))
+    var limits = limits
+    limits.rate = limits.rate(forBytes: byteLimit, granted: granted)
     self.limits = limits
     self.overhead = overhead
     began = now
     lastRequest = now
     number = request.number
     train = GrantedTrain(limits)
-    byteLimit = UInt64(min(limits.bytes, request.byteBudget))
     reports.setInterval(request.reportInterval)
     answer = acceptance
   }
+
+  /// What its trains may have, in bit/s.
+  package var rateLimit: UInt32 { limits.rate }
 
   package var isOver: Bool {
     switch state {

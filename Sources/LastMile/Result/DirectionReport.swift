@@ -32,6 +32,11 @@ public struct DirectionReport: Sendable, Equatable {
   public var ecn: ECNSurvival?
   /// Sustained rate; `nil` when it could not be measured.
   public var bandwidth: BandwidthEstimate?
+  /// What the other end sends at most, in bit/s, where that is less than was expected.
+  public var otherEndLimit: Double?
+  /// What was sent under load, as a share of what was to be sent; below 0.9 the host that sent was
+  /// too slow, and not the line.
+  public var sentShare: Double?
   /// Somebody else's packets were seen in its queue (docs/probe.md §2).
   public var isShared = false
 
@@ -58,6 +63,9 @@ public struct BandwidthEstimate: Sendable, Equatable {
   /// The rate at which packets came out while the bottleneck was busy varied by more than a line of
   /// constant rate shows: somebody else sent through it, or its rate changes.
   public var isUnsteady: Bool
+  /// No queue stood, and less was sent than was to be: the host that sends was the limit, by its
+  /// time or its socket. The line may be faster.
+  public var heldByHost = false
 
   /// An estimate with its interval, in bit/s.
   public init(
@@ -101,5 +109,6 @@ public enum ECNSurvival: String, Sendable, CaseIterable {
 /// The two bits of the IP header (RFC 3168 §5).
 enum ECNField {
   static let notCapable: UInt8 = 0
+  static let capable: UInt8 = 2
   static let congestionExperienced: UInt8 = 3
 }

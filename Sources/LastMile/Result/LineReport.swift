@@ -68,6 +68,8 @@ public struct LineReport: Sendable, Equatable {
   public var phases: [PhaseSpan]
   /// Rate, delay and loss over the test, both directions, in order of time; at most 2 × 300 points.
   public var timeline: [TimelinePoint]
+  /// Every test packet, where the plan asks for them.
+  public var packets: [ProbedPacket] = []
 
   /// A report in which nothing was measured.
   public init(plan: ProbePlan, path: PathFacts = PathFacts(), ending: Ending) {
@@ -93,6 +95,10 @@ public struct ProbeCost: Sendable, Equatable {
   public var sendBudget: Int = 0
   /// The most that the other end was asked to send.
   public var receiveBudget: Int = 0
+  /// Packets of this host that its own kernel had no room for.
+  public var refusedByHost: Int = 0
+  /// Packets to this host that came, and for which its socket had no room.
+  public var overflowedHere: Int = 0
 
   /// Nothing yet.
   public init() {}

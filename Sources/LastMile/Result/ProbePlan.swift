@@ -9,7 +9,7 @@ public struct ProbePlan: Sendable, Equatable {
   }
 
   /// Rates that can be expected, in bit/s.
-  public static let expectedRates = 100_000...5_000_000
+  public static let expectedRates = 100_000...100_000_000
   /// Durations, in seconds.
   public static let durations = 4.0...30.0
 
@@ -25,6 +25,8 @@ public struct ProbePlan: Sendable, Equatable {
   public var seconds = 8.0
   /// Whether the two directions are loaded together.
   public var loading = Loading.oneAfterTheOther
+  /// Whether the report has every test packet (`LineReport.packets`).
+  public var keepsPackets = false
   /// Whether bandwidth is measured; without, a probe costs a few kilobytes (`--watch`).
   public var measuresBandwidth = true
 
@@ -40,6 +42,14 @@ public struct ProbePlan: Sendable, Equatable {
   /// Whether a direction is probed.
   public func probes(_ direction: LineDirection) -> Bool {
     direction == .uplink ? probesUplink : probesDownlink
+  }
+
+  /// The most that one side may send for a direction, in bytes of IP packets: 4 s at 5 Mbit/s, and
+  /// at higher rates 2 s of what is expected and 5 %.
+  public func byteBudget(_ direction: LineDirection) -> Int {
+    guard measuresBandwidth else { return Prober.smallByteBudget }
+    guard probes(direction) else { return Prober.byteBudget }
+    return max(Prober.byteBudget, expected(direction) / 80 * 21)
   }
 
   /// The expected rate of a direction, in bit/s.

@@ -18,6 +18,18 @@ public enum ProbePhase: String, Sendable, CaseIterable {
   case finishing
 }
 
+extension ProbePhase {
+  /// For people.
+  public var word: String {
+    switch self {
+    case .loadedDownlink: "downlink full"
+    case .loadedUplink: "uplink full"
+    case .loadedBoth: "both full"
+    case .asking, .idle, .ramp, .steady, .finishing: rawValue
+    }
+  }
+}
+
 /// When a phase ran, in seconds from the start of the probe.
 public struct PhaseSpan: Sendable, Equatable {
   /// Which.

@@ -76,6 +76,7 @@ package struct AnswerCommand: Sendable {
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel,
       isOutputTaken: sound.savesToOutput)
+    console.stampsLines = true
     try sound.checkStreams(online)
     // The files of the first call are tried before anybody is told that one may ring.
     let number = sound.freeNumber(from: 1, overwrites: online.overwrites)
@@ -228,6 +229,7 @@ package struct AnswerCommand: Sendable {
     session.console.say("\(who) calls\(call.offersVideo ? " with video" : "").")
     if policy == .ask {
       run.ask("Answer? y yes, n no")
+      session.console.ring()
       session.console.say("Answer? Press y or n.")
     }
     if let ringFor, ringFor > 0 { run.ring(for: ringFor) } else { await decide(run, ends) }

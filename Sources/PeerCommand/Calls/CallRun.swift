@@ -19,20 +19,22 @@ package final class CallRun {
   /// Whether it waits for the own answer.
   package private(set) var isRinging: Bool
   private var ending = Ending.none
-  private let session: OnlineSession
+  let session: OnlineSession
   private let sound: SoundOptions
   private let role: CallReport.Role
   /// What is played and saved, once that is known.
   private var ends: OpenedSound?
-  private var view = CallView()
+  var view = CallView()
   private var began = SystemClock.now
   private var connected: Instant?
   private var deadlines = Deadlines<Timer>()
   private var lastPlain = 0
-  private var marks = CallMarks()
+  /// Whether there is one to be confirmed.
+  private(set) var hasShortCode = false
+  var marks = CallMarks()
 
   /// How the end was asked for.
-  private enum Ending {
+  enum Ending {
     case none
     /// By a key, or because the time or the file is over.
     case asked
@@ -182,10 +184,6 @@ package final class CallRun {
     }
   }
 
-  private static func keys(_ view: CallView) -> String {
-    "m mute   \(view.hasVideo ? "v video   " : "")q hang up   s statistics"
-  }
-
   private func showProgress(_ step: CallProgress) {
     let console = session.console
     marks.append(step, now: SystemClock.now)
@@ -200,7 +198,9 @@ package final class CallRun {
     case .pathReady(let kind, let remote): console.log(.info, "path \(kind.rawValue) to \(remote)")
     case .pathChanged(let kind, let remote):
       console.sayOfOthers("Media moved to another path: \(kind.rawValue), \(remote).")
-    case .shortCode(let letters): console.say("Short code, to compare by voice: \(letters)")
+    case .shortCode(let letters):
+      hasShortCode = true
+      console.say("Short code, to compare by voice: \(letters)")
     case .interrupted: console.say("Nothing has been heard for 4 s.")
     case .connectionLost: console.say("Nothing has been heard for 10 s; it is still being tried.")
     case .away(let absence):
@@ -264,6 +264,11 @@ package final class CallRun {
     let memory = ProbeMemory(besideIdentity: session.options.identity)
     let probed = memory.entry(for: names, now: now)
     prediction = report.statistics.flatMap { probed?.comparison(with: $0, now: now) }
+    if let numbers = report.statistics, let probed,
+      let pair = ProbeHistory.Pair(probed, numbers, at: now, seconds: report.durationMs / 1000)
+    {
+      ProbeHistory(besideIdentity: session.options.identity).append(pair)
+    }
     SummaryLine.write(report, prediction: probed?.prediction(now: now), to: session.lines)
     let table = EndTable.text(
       report, savedTo: ends?.sink.isSaved == true ? ends?.saveName : nil,
@@ -279,47 +284,6 @@ package final class CallRun {
   }
 
   // MARK: - Keys, signals, time
-
-  private func handleKey(_ key: Character) async {
-    switch key {
-    case "m", "M":
-      let wanted = !view.isMuted
-      do throws(EarshotError) {
-        try await session.endpoint.call(id).setAudioMuted(wanted)
-        view.isMuted = wanted
-        marks.append(wanted ? "muted" : "unmuted", now: SystemClock.now)
-      } catch {
-        session.console.log(.warning, error.message)
-      }
-    case "v", "V": await toggleVideo()
-    case "q", "Q": await end()
-    case "s", "S": await showStatistics()
-    default: break
-    }
-    refresh()
-  }
-
-  private func toggleVideo() async {
-    guard view.hasVideo else { return session.console.say("No video is sent.") }
-    let wanted = !view.isVideoMuted
-    do throws(EarshotError) {
-      try await session.endpoint.call(id).setVideoMuted(wanted)
-      view.isVideoMuted = wanted
-    } catch {
-      session.console.log(.warning, error.message)
-    }
-  }
-
-  private func showStatistics() async {
-    guard let numbers = await session.endpoint.call(id).statistics() else {
-      session.console.say("There are no statistics yet.")
-      return
-    }
-    StatsLine.write(numbers, id, to: session.lines)
-    view.numbers = numbers
-    refresh()
-    session.console.say(StatusRegion.lines(view, columns: 200).prefix(3).joined(separator: "\n"))
-  }
 
   /// The file is at its end; what was read last is still on its way to the other ear.
   private func sourceEnded() {
@@ -340,7 +304,7 @@ package final class CallRun {
     }
   }
 
-  private func end(_ cause: Ending = .asked) async {
+  func end(_ cause: Ending = .asked) async {
     guard ending == .none else { return }
     ending = cause
     view.state = "hanging up"
@@ -370,7 +334,7 @@ package final class CallRun {
     return isRingOver
   }
 
-  private func refresh() {
+  func refresh() {
     let now = SystemClock.now
     view.seconds = Int(now.nanoseconds(since: connected ?? began) / 1_000_000_000)
     if let ends {

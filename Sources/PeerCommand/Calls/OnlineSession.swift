@@ -263,6 +263,10 @@ package final class OnlineSession {
     await endpoint.captureMedia(to: nil)
     pcap?.finish()
     remember(pcap?.fault)
+    if let path = options.pcap, page != nil, pcap?.fault == nil {
+      let name = Printable.only(path)
+      console.say("To see the capture: wireshark --enable-heuristic rtp_udp \(name)")
+    }
     if let report, let page { write(page, to: report) }
     await endpoint.close()
     let faults = faults + lines.faults

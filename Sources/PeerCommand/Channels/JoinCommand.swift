@@ -47,7 +47,7 @@ package struct JoinCommand: Sendable {
     try arguments.finish()
     try online.requireRendezvous()
     room = try Self.room(text)
-    online.maximumCalls = JoinRun.mostLinks
+    online.transport.maximumCalls = JoinRun.mostLinks
     guard room.needsToken == (channelToken != nil) else {
       throw UsageError(
         room.needsToken

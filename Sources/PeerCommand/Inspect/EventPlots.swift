@@ -1,10 +1,14 @@
 internal import Earshot
 internal import Plotting
 
-/// The page of `inspect --report`: of a call's events file its rates, queue, loss, the times of
-/// audio alone and what happened; of a probe's what the probes found.
+/// The page of `inspect --report`: of a call's events file what its own page shows; with the other
+/// end's file both views on the same axes; of a probe's what the probes found.
 package struct EventPlots {
   private var samples: [LinePlots.Sample] = []
+  private var sounds: [SoundPlots.Sample] = []
+  /// How it ended, in lines.
+  private var ending: [String] = []
+  private var callID: String?
   private var changes: [FallbackChange] = []
   /// What happened, by the clock of the day, and what the statistics' time is less than that.
   private var moments: [(name: String, at: Double)] = []
@@ -20,30 +24,86 @@ package struct EventPlots {
       case "stats": handleStatistics(object)
       case "event": handleEvent(object)
       case "probe": handleProbe(object)
+      case "summary":
+        if object["callId"] != nil { ending = EventStory.summary(object) }
       default: break
       }
     }
   }
 
   /// A page; `nil` when the file has neither statistics nor probes.
-  package static func html(_ text: EventText, origin: PageOrigin? = nil) -> String? {
+  ///
+  /// - Parameter other: What the other end wrote in the same call.
+  package static func html(
+    _ text: EventText, other: EventText? = nil, origin: PageOrigin? = nil
+  ) -> String? {
     let plots = EventPlots(text)
-    return plots.call(origin) ?? plots.probe(origin)
+    return plots.call(other.map(EventPlots.init), origin) ?? plots.probe(origin)
   }
 
-  private func call(_ origin: PageOrigin?) -> String? {
-    guard let last = samples.last else { return nil }
-    let marks = offset.map { offset in
-      moments.map { (name: $0.name, at: Self.passed(from: offset, to: $0.at)) }
-        .filter { $0.at <= last.seconds }
+  /// Whether two files are of one call.
+  package static func areOfOneCall(_ one: EventText, _ other: EventText) -> Bool {
+    let (first, second) = (EventPlots(one).callID, EventPlots(other).callID)
+    return first != nil && first == second
+  }
+
+  private func call(_ other: EventPlots?, _ origin: PageOrigin?) -> String? {
+    guard !samples.isEmpty else { return nil }
+    var (plots, marks) = (self.plots, self.marks)
+    if let other {
+      let shift = Self.shift(from: offset, to: other.offset)
+      Self.add(other.plots, shift: shift, to: &plots)
+      marks += other.marks.map { ("other end: \($0.name)", $0.at + shift) }
+      marks = marks.filter { $0.at >= 0 }.sorted { $0.at < $1.at }
     }
-    var plots = LinePlots.plots(samples, LinePlots.spans(changes, until: last.seconds))
-    for index in plots.indices { plots[index].marks = marks ?? [] }
+    for index in plots.indices { plots[index].marks = marks }
     let drawings = plots.map(\.svg).joined()
+    let heading = callID.map { "Call \($0)" } ?? "A call by its events"
     return Page.html(
-      title: "Earshot: an events file", heading: "A call by its events", origin: origin,
-      CallMarks.markup(marks ?? [])
+      title: "Earshot: an events file", heading: Printable.only(heading), origin: origin,
+      endings(other) + CallMarks.markup(marks)
         + (drawings.isEmpty ? "<p>Nothing was measured of the line.</p>\n" : drawings))
+  }
+
+  /// As the call's own page has them, in its order.
+  private var plots: [Plot] {
+    let spans = LinePlots.spans(changes, until: samples.last?.seconds ?? 0)
+    let hasVideo = samples.contains { $0.bytesSent != nil || $0.bytesReceived != nil }
+    let sound = SoundPlots.plots(sounds).filter { !$0.svg.isEmpty }
+    return sound + (hasVideo || sound.isEmpty ? LinePlots.plots(samples, spans) : [])
+  }
+
+  private var marks: [(name: String, at: Double)] {
+    guard let offset, let last = samples.last else { return [] }
+    return moments.map { (name: $0.name, at: Self.passed(from: offset, to: $0.at)) }
+      .filter { $0.at <= last.seconds }
+  }
+
+  /// By how much later the other end's zero is, by the two hosts' clocks.
+  private static func shift(from own: Double?, to other: Double?) -> Double {
+    guard let own, let other else { return 0 }
+    let shift = other - own
+    return shift > 43_200 ? shift - 86_400 : shift < -43_200 ? shift + 86_400 : shift
+  }
+
+  private static func add(_ others: [Plot], shift: Double, to plots: inout [Plot]) {
+    for index in plots.indices {
+      guard let other = others.first(where: { $0.title == plots[index].title }) else { continue }
+      for line in other.lines {
+        plots[index].lines.append(
+          Plot.Line(
+            "\(line.name), other end",
+            line.points.map { ($0.x + shift, $0.y) }.filter { $0.0 >= 0 }))
+      }
+    }
+  }
+
+  private func endings(_ other: EventPlots?) -> String {
+    let all = [("this end", ending)] + (other.map { [("other end", $0.ending)] } ?? [])
+    let rows = all.filter { !$0.1.isEmpty }.map { title, lines in
+      "<tr><th>\(title)</th><td>\(lines.map(Markup.escaped).joined(separator: "<br/>"))</td></tr>\n"
+    }
+    return rows.isEmpty ? "" : "<table>\n\(rows.joined())</table>\n"
   }
 
   private func probe(_ origin: PageOrigin?) -> String? {
@@ -61,6 +121,8 @@ package struct EventPlots {
       return
     }
     samples.append(sample)
+    if let sound = SoundPlots.Sample(line: object) { sounds.append(sound) }
+    callID = callID ?? object["callId"]?.asString
     if offset == nil, let time = EventStory.secondOfDay(of: object) {
       offset = time - sample.seconds
     }
@@ -92,6 +154,8 @@ package struct EventPlots {
     "connectionLost": "connection lost", "resumed": "resumed", "rejoined": "rejoined",
     "remoteAudioMuted": "other side muted or unmuted",
     "remoteVideoMuted": "other side's video off or on",
+    "localAudioMuted": "muted", "localAudioUnmuted": "unmuted",
+    "localVideoOff": "video off", "localVideoOn": "video on",
   ]
 
   private static func change(_ object: JSONValue) -> FallbackChange? {

@@ -53,7 +53,7 @@ package struct EventStory {
     return text
   }
 
-  private static func summary(_ object: JSONValue) -> [String] {
+  static func summary(_ object: JSONValue) -> [String] {
     var lines = ["the call ended: \(short(object["outcome"])), \(short(object["reason"]))"]
     if let duration = object["durationMs"]?.asNumber, duration > 0 {
       lines.append("it lasted \(Wording.decimal(duration / 1000)) s")

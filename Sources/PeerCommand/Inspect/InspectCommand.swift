@@ -7,6 +7,8 @@ internal import Reactor
 /// `earshot inspect FILE`: explains a capture, an events file or a packet in hex.
 package struct InspectCommand: Sendable {
   package var subject: String
+  /// What the other end wrote in the same call.
+  package var other: String?
   /// Where the plots of an events file go.
   package var report: String?
   /// Whether the plots may replace a file that is there.
@@ -22,12 +24,19 @@ package struct InspectCommand: Sendable {
     report = try arguments.option("--report")
     overwrites = try arguments.flag("--overwrite")
     subject = try arguments.positional("file")
+    other = arguments.optionalPositional()
+    guard other == nil || report != nil else {
+      throw UsageError(
+        "A second file is for a page of both ends.",
+        advice: "Write: earshot inspect OWN OTHER --report PAGE.html")
+    }
     try arguments.finish()
   }
 
   package func run() throws(CommandFailure) -> ExitCode {
     var claims = FileClaims()
     claims.reads(subject, "the file to inspect")
+    claims.reads(other, "the other end's file")
     claims.writes(report, "--report")
     try claims.check()
     let output = try report.map { path throws(CommandFailure) in try Self.create(path, overwrites) }
@@ -49,7 +58,15 @@ package struct InspectCommand: Sendable {
 
   private func plot(to report: OutputFile) throws(CommandFailure) {
     let text = try EventText(try EventText.contents(of: subject), name: subject)
-    guard let page = EventPlots.html(text, origin: .here) else {
+    let others = try other.map { name throws(CommandFailure) in
+      try EventText(try EventText.contents(of: name), name: name)
+    }
+    if let others, !EventPlots.areOfOneCall(text, others) {
+      throw CommandFailure(
+        .usage, "\(subject) and \(other ?? "") are not of the same call.",
+        advice: "Give what the two ends of one call wrote with --events or --json.")
+    }
+    guard let page = EventPlots.html(text, other: others, origin: .here) else {
       throw CommandFailure(
         .file, "\(subject) has no statistics to plot.",
         advice: "Give what --events or --json wrote in a call or probe.")

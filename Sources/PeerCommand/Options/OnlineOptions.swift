@@ -144,8 +144,15 @@ package struct OnlineOptions: Sendable {
   package var presence = Configuration.Presence.answering
   /// Who may learn that the program is there.
   package var visibility = Configuration.Visibility.everybody
-  /// Calls at once.
-  package var maximumCalls = 1
+  /// What the endpoint is made with, besides what every command has.
+  package var transport = Transport()
+
+  package struct Transport: Sendable {
+    /// Calls at once.
+    package var maximumCalls = 1
+    /// Of all that is sent (RFC 2474).
+    package var dscp: UInt8 = 0
+  }
 
   package var configuration: Configuration {
     var configuration = Configuration(rendezvous: rendezvous)
@@ -158,7 +165,8 @@ package struct OnlineOptions: Sendable {
     configuration.relays = relays
     configuration.relayAuthorities = relayAuthorities
     configuration.mapsPort = mapsPort
-    configuration.maximumCalls = maximumCalls
+    configuration.maximumCalls = transport.maximumCalls
+    configuration.dscp = transport.dscp
     switch paths {
     case "early": configuration.pathPolicy = .prepareOnRinging
     case "on-accept": configuration.pathPolicy = .prepareOnAccept

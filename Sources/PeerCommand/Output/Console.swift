@@ -13,6 +13,8 @@ package final class Console {
   private let regionOutput: OutputFile?
   private var allowance = PeersAllowance.sentences
   private let now: () -> Instant
+  /// Whether what is said begins with the time of day, as what waits for days needs it.
+  package var stampsLines = false
 
   /// - Parameters:
   ///   - isJSON: Standard output belongs to the JSON Lines.
@@ -50,8 +52,15 @@ package final class Console {
   package func say(_ text: String) {
     guard isTalkative else { return }
     hideRegion()
-    write(Printable.lines(text) + "\n", to: out)
+    // A table has a line of its own for it.
+    let stamp = stampsLines ? LocalTime.clock + (text.hasPrefix(" ") ? "\n" : "  ") : ""
+    write(stamp + Printable.lines(text) + "\n", to: out)
     drawRegion()
+  }
+
+  /// A terminal's bell: somebody calls.
+  package func ring() {
+    if isTalkative, out.isTerminal { write("\u{7}", to: out, isContent: true) }
   }
 
   /// A line of what others can bring about without end: those too many are counted instead.

@@ -41,3 +41,13 @@ extension EventLine {
     }
   }
 }
+
+extension EventLine {
+  /// What a key of this side did.
+  static func writeOwn(_ name: String, _ id: CallID, to lines: JSONLines) {
+    lines.write("event") { object in
+      object.add("name", name)
+      object.add("callId", id.description)
+    }
+  }
+}

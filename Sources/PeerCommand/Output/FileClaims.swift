@@ -30,8 +30,8 @@ package struct FileClaims {
   /// The identity, and what is remembered beside it.
   package mutating func keepsIdentity(_ given: String?) {
     guard let path = try? LocalIdentityFile.path(given) else { return }
-    for file in [path, path + ".known-peers", path + ".known-peers.lock", path + ".probes"] {
-      reads(file, "--identity")
+    for end in ["", ".known-peers", ".known-peers.lock", ".probes", ".probe-history"] {
+      reads(path + end, "--identity")
     }
   }
 

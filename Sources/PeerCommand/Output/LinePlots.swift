@@ -42,23 +42,23 @@ package enum LinePlots {
       "Queue on the way out", unit: "ms",
       [Plot.Line("queue", points(samples) { $0.queueDelay.map { $0 * 1000 } })])
     var losses = Plot(
-      "Loss on the way out", unit: "%",
+      "Loss that video reckons with", unit: "%",
       [Plot.Line("reported", points(samples) { $0.loss.map { $0 * 100 } })])
     for index in spans.indices {
       rates.spans.append(spans[index])
       delays.spans.append(spans[index])
       losses.spans.append(spans[index])
     }
+    let received = Plot(
+      "Video received", unit: "kbit/s",
+      [Plot.Line("received", rate(samples) { $0.bytesReceived })])
     let seen = Plot(
-      "Video seen", unit: "pictures a second, kbit/s",
-      [
-        Plot.Line("pictures a second", points(samples) { $0.framesPerSecond }),
-        Plot.Line("received", rate(samples) { $0.bytesReceived }),
-      ])
+      "Pictures seen", unit: "a second",
+      [Plot.Line("pictures", points(samples) { $0.framesPerSecond })])
     let height = Plot(
       "Height of the picture sent", unit: "pixels",
       [Plot.Line("height", points(samples) { $0.height })])
-    return [rates, delays, losses, seen, height]
+    return [rates, delays, losses, received, seen, height]
   }
 
   /// From the changes the times between them.

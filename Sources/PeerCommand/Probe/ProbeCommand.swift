@@ -13,6 +13,7 @@ package struct ProbeCommand: Sendable {
   ) throws(UsageError) {
     options = try ProbeOptions(arguments, variable: variable)
     options.online.presence = .guest
+    options.online.transport.dscp = options.dscp?.value ?? 0
   }
 
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
@@ -22,9 +23,13 @@ package struct ProbeCommand: Sendable {
     var claims = FileClaims()
     online.claim(in: &claims)
     claims.writes(options.csv, "--csv")
+    claims.writes(options.packets, "--packets")
     try claims.check()
     let sheet = try options.csv.map { path throws(CommandFailure) in
       try ProbeSheet(path, overwrites: online.overwrites)
+    }
+    let journal = try options.packets.map { path throws(CommandFailure) in
+      try ProbeJournal(path, overwrites: online.overwrites)
     }
     let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
     let run = ProbeRun(options, console, session.lines, sheet, now: SystemClock.now)
@@ -43,6 +48,8 @@ package struct ProbeCommand: Sendable {
       console.complain(CommandFailure(code, "\(options.target): \(rating.sentence)"))
     }
     session.remember(sheet?.fault)
+    journal?.write(report)
+    session.remember(journal?.fault)
     let page = ProbePage.html(
       report, rating, series: series, target: options.target, origin: .here)
     let isOne = series == nil || session.contact.failure != nil

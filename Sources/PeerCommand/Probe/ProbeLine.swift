@@ -65,7 +65,10 @@ package enum ProbeLine {
       object.add("bandwidthInterval95Bps", pair(bandwidth.low, bandwidth.high, 1))
       object.add("cappedByTest", bandwidth.limitedByTest)
       object.add("unsteady", bandwidth.isUnsteady)
+      object.add("heldByHost", bandwidth.heldByHost)
     }
+    object.add("otherEndLimitBps", side.otherEndLimit.map { $0.rounded() })
+    object.add("sentShare", side.sentShare.map { rounded($0, 1000) })
     object.add("shared", side.isShared)
     object.add("quality", grade.rawValue)
     object.add("overloadLossRate", side.overloadLoss.map { rounded($0.share, 1e6) })
@@ -111,6 +114,8 @@ package enum ProbeLine {
     object.add("bytesReceived", cost.bytesReceived)
     if cost.sendBudget > 0 { object.add("sendBudgetBytes", cost.sendBudget) }
     if cost.receiveBudget > 0 { object.add("receiveBudgetBytes", cost.receiveBudget) }
+    if cost.refusedByHost > 0 { object.add("packetsRefusedByHost", cost.refusedByHost) }
+    if cost.overflowedHere > 0 { object.add("packetsOverflowedHere", cost.overflowedHere) }
     return object
   }
 

@@ -15,6 +15,10 @@ package struct ProbeOptions: Sendable {
   package var repetition: ProbeRepetition?
   /// A line for each probe.
   package var csv: String?
+  /// A line for each test packet.
+  package var packets: String?
+  /// What this host's packets bear (RFC 2474).
+  package var dscp: DSCP?
   /// Length of the parts of the test that are told one by one, in seconds.
   package var interval: Double?
   /// What the line must be fit for.
@@ -29,8 +33,15 @@ package struct ProbeOptions: Sendable {
     plan = try Self.plan(&arguments)
     watches = try arguments.flag("--watch")
     csv = try arguments.option("--csv")
+    packets = try arguments.option("--packets")
+    dscp = try arguments.option("--dscp").map(DSCP.init(parsing:))
     interval = try arguments.number("--interval", "seconds", in: 0.1...10)
     repetition = try Self.repetition(&arguments, watches, seconds: plan.seconds)
+    guard packets == nil || repetition == nil else {
+      throw UsageError(
+        "--packets is for one probe.", advice: "Leave out --watch and --every, or use --csv.")
+    }
+    plan.keepsPackets = packets != nil
     required = try arguments.choice("--require", of: LineUse.allCases.map(\.rawValue))
       .flatMap(LineUse.init)
     target = try arguments.positional("rendezvous, name, ID or card")
@@ -64,6 +75,13 @@ package struct ProbeOptions: Sendable {
     let wantsDownlink = try arguments.flag("--downlink")
     plan.probesUplink = wantsUplink || !wantsDownlink
     plan.probesDownlink = wantsDownlink || !wantsUplink
+    if try arguments.flag("--both-at-once") {
+      guard plan.probesUplink, plan.probesDownlink else {
+        throw UsageError(
+          "--both-at-once loads both directions.", advice: "Leave out --uplink or --downlink.")
+      }
+      plan.loading = .atOnce
+    }
     let rates = ProbePlan.expectedRates
     plan.expectedUplink =
       try arguments.integer("--expected-uplink", "bits a second", in: rates) ?? plan.expectedUplink

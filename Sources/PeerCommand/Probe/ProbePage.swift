@@ -53,7 +53,7 @@ package enum ProbePage {
       Plot("Rate that arrived", unit: "kbit/s", lines(arrived)),
     ]
     for index in plots.indices {
-      plots[index].spans = report.phases.map { ($0.phase.rawValue, $0.from, $0.to) }
+      plots[index].spans = report.phases.map { ($0.phase.word, $0.from, $0.to) }
     }
     return plots
   }
@@ -63,10 +63,12 @@ package enum ProbePage {
     func line(_ name: String, _ value: (ProbeSeries.Sample) -> Double?) -> Plot.Line {
       Plot.Line(name, series.samples.compactMap { sample in value(sample).map { (sample.at, $0) } })
     }
+    var grade = Plot(
+      "Grade", unit: "1 excellent to 6 nothing passes",
+      [line("grade") { Double($0.isAnswered ? $0.grade.rawValue : 6) }])
+    grade.leastTop = 6
     return [
-      Plot(
-        "Grade", unit: "1 (excellent) to 6 (nothing passes)",
-        [line("grade") { Double($0.isAnswered ? $0.grade.rawValue : 6) }]),
+      grade,
       Plot("Round trip", unit: "ms", [line("median", \.roundTripMs)]),
       Plot(
         "Loss", unit: "%",

@@ -83,7 +83,8 @@ package struct ProbeSeries: Sendable {
   package var text: String {
     guard let last = samples.last else { return "" }
     let length = Timestamp.clock(seconds: Int(last.at))
-    var lines = ["\(count) probes in \(length), \(answeredCount) answered"]
+    let what = count == 1 ? "probe" : "probes"
+    var lines = ["\(count) \(what) in \(length), \(answeredCount) answered"]
     if let worst {
       lines[0] +=
         "; the worst was \(worst.grade.rawValue) \(worst.grade.word), at "

@@ -87,8 +87,15 @@ package enum ProbeTable {
       ("reordered", { side, _ in side.reordered > 0 ? "\(side.reordered)" : nil }),
       ("duplicated", { side, _ in side.duplicated > 0 ? "\(side.duplicated)" : nil }),
       ("ECN", { side, _ in side.ecn?.rawValue }),
+      ("held by", { side, _ in held(side) }),
       ("packets", { side, _ in "\(side.received) of \(side.sent)" }),
     ]
+  }
+
+  /// What was the limit, where it was neither the line nor what was expected.
+  private static func held(_ side: DirectionReport) -> String? {
+    if side.bandwidth?.heldByHost == true { return "the host that sends" }
+    return side.otherEndLimit.map { "the other end's \(Figures.rate($0))" }
   }
 
   private static func heading(_ report: LineReport, _ direction: LineDirection) -> String {
@@ -97,13 +104,13 @@ package enum ProbeTable {
 
   private static func bandwidth(_ estimate: BandwidthEstimate) -> String {
     let rate = "\(kilobits(estimate.bitsPerSecond)) kbit/s"
-    return (estimate.limitedByTest ? "at least \(rate)" : rate)
-      + (estimate.isUnsteady ? ", unsteady" : "")
+    let isLeast = estimate.limitedByTest || estimate.heldByHost
+    return (isLeast ? "at least \(rate)" : rate) + (estimate.isUnsteady ? ", unsteady" : "")
   }
 
   private static func interval(_ estimate: BandwidthEstimate) -> String {
     let low = kilobits(estimate.low)
-    return estimate.limitedByTest
+    return estimate.limitedByTest || estimate.heldByHost
       ? "from \(low) kbit/s" : "\(low) to \(kilobits(estimate.high)) kbit/s"
   }
 
@@ -270,6 +277,12 @@ package enum ProbeTable {
           stamps == .kernel
           ? ", arrivals stamped by the kernel" : ", arrivals stamped by this program"
       }
+    }
+    if cost.refusedByHost > 0 {
+      text += "; this host's kernel had no room for \(cost.refusedByHost) of our packets"
+    }
+    if cost.overflowedHere > 0 {
+      text += "; this host's socket had no room for \(cost.overflowedHere) packets that came"
     }
     return text
   }

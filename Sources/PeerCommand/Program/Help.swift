@@ -194,7 +194,7 @@ package enum Help {
     """
 
   private static let inspect = """
-    usage: earshot inspect FILE|HEX|- [--report FILE.html] [--overwrite]
+    usage: earshot inspect FILE|HEX|- [OTHER] [--report FILE.html] [--overwrite]
 
     Explains a capture (pcapng, or what --capture wrote), an events file (JSON Lines) or a packet in
     hex: what each field of the header means, what is sealed, and how the call went. FILE may hold
@@ -227,20 +227,25 @@ package enum Help {
 
   private static let probe = """
     usage: earshot probe HOST[:PORT]|NAME|ID|CARD [options]
+           earshot probe --history [NAME]
 
     Measures the line to a rendezvous (HOST:PORT) or to a peer that answers, in both directions, and
     says what it is fit for: delay, loss, jitter and what it carries, idle and full. Never sends
     more than expected. docs/probe.md explains the result.
 
       --uplink  --downlink          one direction alone     (default: both)
-      --expected-uplink BPS         100000...5000000: the most that is tested (default: 2500000)
+      --expected-uplink BPS         100K...100M: the most that is tested (default: 2500000)
       --expected-downlink BPS       the same from the other end (default: 2500000)
       --duration SECONDS            4...30; longer narrows the intervals (default: 8)
       --watch                       a grade every 2 s, until SIGINT; no bandwidth
       --every TIME                  5s...24h: whole probes, one so often, until SIGINT
       --for TIME                    end --every or --watch after so long, like 24h
       --interval SECONDS            0.1...10: also a line for each part of the test so long
+      --both-at-once                load both directions together, not one after the other
+      --dscp N|NAME                 0...63, EF, CS0...CS7, AF11...AF43: what our packets bear
+      --packets FILE                a line for each test packet: sent, arrived, size, ECN
       --csv FILE                    a line of comma-separated values for each probe
+      --history                     what probes said, and what the calls after them had
       --require voice|video|hd      exit 6 if the line is not clearly fit for it
 
     """
@@ -334,7 +339,8 @@ package enum Help {
       --json               standard output becomes JSON Lines
       --events FILE        the same lines to FILE
       --report FILE.html   a page with plots at the end
-      --pcap FILE.pcapng   the decrypted media as RTP and RTCP, for Wireshark
+      --pcap FILE.pcapng   the decrypted media as RTP and RTCP, for
+                           wireshark --enable-heuristic rtp_udp FILE.pcapng
       --log-level LEVEL    error, warning, info or debug   (default: warning)
       --quiet              print nothing but errors
       --token FILE         the access token, where the rendezvous wants one; a newer one in FILE is
@@ -356,8 +362,8 @@ package enum Help {
     onlineOptions + """
 
 
-      Keys while a call runs on a terminal: m mute, v video on and off, q hang up, s statistics
-      now. SIGINT, SIGTERM and SIGHUP hang up and still write the report; SIGUSR1 prints
+      Keys while a call runs on a terminal: m mute, v video on and off, q hang up, s statistics,
+      c the other side has the same short code, ? all keys. SIGINT, SIGTERM and SIGHUP hang up and still write the report; SIGUSR1 prints
       statistics.
 
       example: earshot call bob --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav

@@ -68,9 +68,7 @@ package enum PeerProgram {
         try DoctorCommand(arguments, variable: ProcessSurroundings.variable)
       }.run(on: loop)
     case .probe:
-      return try await parse { () throws(UsageError) in
-        try ProbeCommand(arguments, variable: ProcessSurroundings.variable)
-      }.run(on: loop)
+      return try await probe(arguments, on: loop)
     case .call:
       return try await parse { () throws(UsageError) in
         try CallCommand(arguments, variable: ProcessSurroundings.variable)
@@ -94,6 +92,17 @@ package enum PeerProgram {
           variable: ProcessSurroundings.variable)
       }.run(on: loop)
     }
+  }
+
+  private static func probe(
+    _ arguments: Arguments, on loop: EventLoop
+  ) async throws(CommandFailure) -> ExitCode {
+    if HistoryCommand.isMeant(arguments.words) {
+      return try parse { () throws(UsageError) in try HistoryCommand(arguments) }.run()
+    }
+    return try await parse { () throws(UsageError) in
+      try ProbeCommand(arguments, variable: ProcessSurroundings.variable)
+    }.run(on: loop)
   }
 
   /// The commands that use no network.

@@ -23,7 +23,7 @@ package final class IncomingTransfer {
 
   private let peer: PeerID
   private let folder: DropFolder
-  private let room: () -> UInt64
+  private let room: () -> UInt64?
   private let takeOver: (String) -> Void
   private var part: PartFile?
   private var collected: [UInt8] = []
@@ -31,11 +31,11 @@ package final class IncomingTransfer {
 
   /// - Parameters:
   ///   - folder: Where files go.
-  ///   - room: Bytes that may be taken now.
+  ///   - room: Bytes that may be taken now; `nil` where no further file may, an empty one either.
   ///   - takeOver: Abandons another transfer that has the part of this name: it is of the same
   ///     sender and content, and its call is likely dead.
   package init(
-    from peer: PeerID, into folder: DropFolder, room: @escaping () -> UInt64,
+    from peer: PeerID, into folder: DropFolder, room: @escaping () -> UInt64?,
     takeOver: @escaping (String) -> Void = { _ in }
   ) {
     (self.peer, self.folder, self.room, self.takeOver) = (peer, folder, room, takeOver)
@@ -83,7 +83,7 @@ package final class IncomingTransfer {
         part.remove()
         return end(.damaged)
       }
-      guard offer.byteCount - part.byteCount <= room() else {
+      guard let room = room(), offer.byteCount - part.byteCount <= room else {
         if part.byteCount == 0 { part.remove() }
         return end(.tooLong)
       }

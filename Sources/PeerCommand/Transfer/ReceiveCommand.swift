@@ -11,6 +11,8 @@ package struct ReceiveCommand: Sendable {
   package var senders: CallerFilter
   /// Bytes of files that are taken by one run, those of parts that lie in the folder included.
   package var quota: UInt64
+  /// Files that are taken by one run, empty ones too, and those of parts that lie in the folder.
+  package var mostFiles: Int
   /// Whether it leaves after one transfer.
   package var isOnce: Bool
 
@@ -19,7 +21,7 @@ package struct ReceiveCommand: Sendable {
   ) throws(UsageError) {
     var arguments = arguments
     online = try OnlineOptions(&arguments, variable: variable)
-    online.maximumCalls = ReceiveRun.mostTransfers
+    online.transport.maximumCalls = ReceiveRun.mostTransfers
     let into = try arguments.option("--into")
     let dir = try arguments.option("--dir")
     guard into == nil || dir == nil else {
@@ -29,6 +31,7 @@ package struct ReceiveCommand: Sendable {
     senders = try CallerFilter(try arguments.option("--from") ?? "known")
     let bytes = try arguments.integer("--quota", "bytes", in: 1...1_000_000_000_000)
     quota = UInt64(bytes ?? 1_000_000_000)
+    mostFiles = try arguments.integer("--most-files", "files", in: 1...1_000_000) ?? 1000
     isOnce = try arguments.flag("--once")
     try arguments.finish()
     try online.requireRendezvous()

@@ -9,15 +9,13 @@ final class ReceiveRun {
   static let mostTransfers = 16
   /// What a receiver lets a sender have under way.
   private static let windowByteCount = 4 << 20
-  /// Longer than an outage that a call outlives.
-  private static let idleTime = Duration.seconds(60)
-
   private(set) var isOver = false
   private(set) var code = ExitCode.done
   private let command: ReceiveCommand
   private let folder: DropFolder
   private let session: OnlineSession
   private var transfers: [Earshot.CallID: Coming] = [:]
+  private var silence = TransferSilence()
   /// Bytes that got their names.
   private var storedByteCount: UInt64 = 0
   private var filesStored = 0
@@ -40,8 +38,6 @@ final class ReceiveRun {
     let transfer: IncomingTransfer
     let who: String
     var rate = TransferRate()
-    /// When its sender last said something.
-    var lastHeard = SystemClock.now
     var isTold = false
   }
 
@@ -92,20 +88,22 @@ final class ReceiveRun {
           takeOver: { [unowned self] in takeOver($0) }),
         who: Wording.name(call))
       try await there.accept(options)
-      // Others that come must not put off the end of one that says nothing.
-      if transfers.count == 1 { deadlines.set(.idle, at: SystemClock.now + Self.idleTime) }
+      silence.hear(call.id, now: SystemClock.now)
+      scheduleIdle()
     } catch {
       transfers[call.id] = nil
+      silence.forget(call.id)
       session.console.log(.info, error.message)
     }
   }
 
-  /// Bytes that may still be taken.
-  private var room: UInt64 {
-    let parts = folder.byteCount(
+  /// Bytes that may still be taken; `nil` where no file may. What asks has its part already.
+  private var room: UInt64? {
+    let parts = folder.holdings(
       prefix: IncomingTransfer.partPrefix, suffix: IncomingTransfer.partSuffix)
+    guard filesStored + parts.files <= command.mostFiles else { return nil }
     let promised = transfers.values.reduce(0) { $0 + $1.transfer.promised }
-    let used = storedByteCount + parts + promised
+    let used = storedByteCount + parts.bytes + promised
     return command.quota - min(used, command.quota)
   }
 
@@ -116,8 +114,8 @@ final class ReceiveRun {
   }
 
   private func handleMessage(_ bytes: [UInt8], of id: Earshot.CallID) async {
-    transfers[id]?.lastHeard = SystemClock.now
     guard let coming = transfers[id] else { return }
+    silence.hear(id, now: SystemClock.now)
     let wasOffered = coming.transfer.offer != nil
     let answer = coming.transfer.handle(bytes)
     let call = await session.endpoint.call(id)
@@ -208,7 +206,7 @@ final class ReceiveRun {
     switch result {
     case .stored: return "\(name) is here"
     case .unwanted: return "\(name) is not taken"
-    case .tooLong: return "\(name) is more than --quota leaves"
+    case .tooLong: return "\(name) is more than --quota or --most-files leaves"
     case .nameTaken: return "\(name) is not taken: a file of that name is there"
     case .notWritable: return "\(name) cannot be written: \(coming.transfer.fault?.reason ?? "")"
     case .damaged: return "\(name) is not what was offered; what came of it is removed"
@@ -226,6 +224,7 @@ final class ReceiveRun {
         "\(coming.transfer.name) of \(coming.who) stopped at "
           + "\(TransferWords.size(coming.transfer.received)); it goes on when it is sent again")
     }
+    silence.forget(id)
     session.tellOfImpostor(report)
     if last?.call == id { isOver = true }
   }
@@ -239,10 +238,14 @@ final class ReceiveRun {
   }
 
   private func endIdle(_ now: Instant) async {
-    for (id, coming) in transfers where now - coming.lastHeard >= Self.idleTime {
+    for id in silence.takeSilent(now: now) {
       await session.endpoint.call(id).hangUp(reason: "nothing came")
     }
-    if !transfers.isEmpty { deadlines.set(.idle, at: now + Self.idleTime) }
+    scheduleIdle()
+  }
+
+  private func scheduleIdle() {
+    if let next = silence.nextDeadline { deadlines.set(.idle, at: next) }
   }
 
   private func wake() async {

@@ -37,6 +37,7 @@ enum TransferHelp {
                            (default: known)
       --quota BYTES        how much one run takes, as 500M or 2G; parts in the folder count
                            (default: 1G)
+      --most-files N       how many files one run takes, empty ones too (default: 1000)
       --once               leave after one file or text
 
     """
@@ -54,7 +55,9 @@ enum TransferHelp {
   /// Without what a transfer has not.
   static func online(_ options: String) -> String {
     options.split(separator: "\n", omittingEmptySubsequences: false)
-      .filter { !$0.contains("--report FILE") && !$0.contains("--pcap FILE") }
+      .filter { line in
+        !["--report FILE", "--pcap FILE", "wireshark"].contains { line.contains($0) }
+      }
       .joined(separator: "\n")
   }
 }

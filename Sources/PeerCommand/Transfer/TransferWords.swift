@@ -36,7 +36,7 @@ package enum TransferWords {
   package static func advice(_ result: TransferResult) -> String {
     switch result {
     case .stored, .unwanted, .outOfOrder: ""
-    case .tooLong: "Ask them for a larger --quota."
+    case .tooLong: "Ask them for a larger --quota or --most-files."
     case .nameTaken: "Send it under another name: --as NAME."
     case .notWritable: "Their disk may be full; what has arrived is kept there."
     case .damaged: "Send it again; it begins anew."

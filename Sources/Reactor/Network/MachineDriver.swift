@@ -107,6 +107,8 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
     outlet.socket.number(of: address)
   }
   package var statistics: UDPStatistics { outlet.socket.statistics }
+  /// Packets that came and found the kernel's buffer full.
+  package var overflowCount: Int { outlet.socket.overflowCount() }
 
   package func setECN(_ bits: UInt8) throws(ReactorError) { try outlet.socket.setECN(bits) }
 }

@@ -107,18 +107,26 @@ package import Primitives
 
   /// Everything sent from now on is ECT(0), so that a queue may mark it instead of dropping it
   /// (RFC 3168 §5); a kernel that does not let us leaves it not ECN-capable.
-  package borrowing func sendECNCapable() {
+  ///
+  /// - Parameter dscp: Of the same octet, 0...63 (RFC 2474).
+  package borrowing func sendECNCapable(dscp: UInt8 = 0) {
     do throws(ReactorError) {
-      try setECN(2)
+      try setECN(2, dscp: dscp)
     } catch {
       // Then queues drop, as ever.
     }
   }
 
-  /// The ECN bits of everything sent from now on (RFC 3168 §5); 0, not-ECT, at first.
-  package borrowing func setECN(_ bits: UInt8) throws(ReactorError) {
-    _ = try earshot_udp_set_ecn(descriptor.number, isV6 ? 1 : 0, Int32(bits & 3))
+  /// The ECN bits of everything sent from now on (RFC 3168 §5), and its DSCP; 0, not-ECT, at first.
+  package borrowing func setECN(_ bits: UInt8, dscp: UInt8 = 0) throws(ReactorError) {
+    let octet = Int32(dscp & 63) << 2 | Int32(bits & 3)
+    _ = try earshot_udp_set_traffic_class(descriptor.number, isV6 ? 1 : 0, octet)
       .orThrow("set ECN of", localAddress.description)
+  }
+
+  /// Packets that came and found the kernel's buffer full, since the socket is open.
+  package borrowing func overflowCount() -> Int {
+    Int(earshot_udp_overflow_count(descriptor.number))
   }
 }
 

@@ -28,16 +28,16 @@ package final class DropFolder: Sendable {
     return unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
   }
 
-  /// Bytes of the files in it whose name has this prefix and suffix.
-  package func byteCount(prefix: String, suffix: String) -> UInt64 {
+  /// How many files in it have a name with this prefix and suffix, and their bytes.
+  package func holdings(prefix: String, suffix: String) -> (files: Int, bytes: UInt64) {
     let copy = unsafe openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard copy >= 0 else { return 0 }
+    guard copy >= 0 else { return (0, 0) }
     guard let folder = unsafe fdopendir(copy) else {
       close(copy)
-      return 0
+      return (0, 0)
     }
     defer { unsafe closedir(folder) }
-    var sum: UInt64 = 0
+    var (count, sum): (Int, UInt64) = (0, 0)
     while let entry = unsafe readdir(folder) {
       let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { letters in
         unsafe String(cString: UnsafeRawPointer(letters).assumingMemoryBound(to: CChar.self))
@@ -47,9 +47,10 @@ package final class DropFolder: Sendable {
         unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
         status.st_mode & S_IFMT == S_IFREG
       else { continue }
+      count += 1
       sum += UInt64(clamping: status.st_size)
     }
-    return sum
+    return (count, sum)
   }
 
   /// Opens a file that grows, or makes it, for its owner only.

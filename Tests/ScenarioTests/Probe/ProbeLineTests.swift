@@ -42,6 +42,41 @@ import Testing
     #expect((errors.last ?? 1) < 0.5, "\(errors)")
   }
 
+  @Test(
+    arguments: [(10, 20, 0.0, 0, 200), (50, 60, 0.01, 0, 30), (100, 20, 0, 0, 200)]
+      as [(Int, Int64, Double, Int64, Int64)])
+  func `fast lines are measured as slow ones are`(
+    megabits: Int, roundTrip: Int64, loss: Double, jitter: Int64, queue: Int64
+  ) {
+    var plan = ProbePlan()
+    plan.expectedUplink = 100_000_000
+    plan.expectedDownlink = 100_000_000
+    let rate = UInt64(megabits) * 1_000_000 * 95 / 100
+    let line = conditions(
+      rate, roundTrip: roundTrip, loss: loss, jitter: jitter, queue: queue)
+    var probe = ProbeLine(plan, up: line, down: line, seed: UInt64(megabits))
+    let report = probe.run()
+    for (word, way) in [("up", report?.uplink), ("down", report?.downlink)] {
+      let found = way?.bandwidth?.bitsPerSecond ?? 0
+      #expect(abs(found / Double(rate) - 1) < 0.05, "\(word): \(found) of \(rate)")
+      #expect(way?.bandwidth?.heldByHost == false && (way?.sentShare ?? 0) > 0.9, "\(word)")
+    }
+    #expect((report?.cost.seconds ?? 9) <= 8 && (report?.cost.bytesSent ?? .max) < 26_300_000)
+  }
+
+  @Test func `another end's limit is what is tested, and is said`() {
+    var plan = ProbePlan()
+    plan.expectedDownlink = 50_000_000
+    var limits = ReflectorLimits()
+    limits.rate = 5_250_000
+    let line = conditions(60_000_000, roundTrip: 20, loss: 0, jitter: 0, queue: 200)
+    var probe = ProbeLine(plan, up: line, down: line, seed: 9, limits: limits)
+    let report = probe.run()
+    #expect(report?.downlink?.otherEndLimit == 5_000_000)
+    #expect(report?.downlink?.bandwidth?.limitedByTest == true)
+    #expect(abs((report?.downlink?.bandwidth?.bitsPerSecond ?? 0) - 5_000_000) < 100_000)
+  }
+
   @Test func `requests that stop reaching the reflector end everything there`() {
     let clean = conditions(2_000_000, roundTrip: 60, loss: 0, jitter: 0, queue: 200)
     var line = ProbeLine(ProbedLine.plan, up: clean, down: clean, seed: 3)

@@ -1,0 +1,73 @@
+internal import Earshot
+package import Plotting
+internal import Primitives
+
+/// The history of predictions as a table, as a page, and in figures.
+package enum HistoryText {
+  package static func text(_ pairs: [ProbeHistory.Pair]) -> String {
+    guard !pairs.isEmpty else {
+      return "No call was made within a day of a probe of the same peer yet.\n"
+        + "  Probe a peer (earshot probe NAME), then call it: the next call is in the history."
+    }
+    return (pairs.map(line) + [""] + summary(pairs)).joined(separator: "\n")
+  }
+
+  /// `2026-11-25 19:40  bob  3 min after its probe: MOS 4.3, was 4.4; ...`.
+  private static func line(_ pair: ProbeHistory.Pair) -> String {
+    let time = Timestamp.text(wallNanoseconds: min(pair.at, 9_000_000_000) * 1_000_000_000)
+    let figures = ProbeHistory.Figure.allCases.compactMap { figure -> String? in
+      guard let predicted = pair.predicted[figure], let actual = pair.actual[figure] else {
+        return nil
+      }
+      return "\(figure.title) \(figure.text(predicted)), was \(figure.text(actual))"
+    }
+    let moment = String(time.prefix(16).map { $0 == "T" ? " " : $0 })
+    return "\(moment)  \(Printable.only(pair.target))  "
+      + figures.joined(separator: "; ")
+  }
+
+  /// For each figure: how many calls, and how far off the prediction was.
+  package static func summary(_ pairs: [ProbeHistory.Pair]) -> [String] {
+    ProbeHistory.Figure.allCases.compactMap { figure in
+      let errors = pairs.compactMap { pair -> Double? in
+        guard let predicted = pair.predicted[figure], let actual = pair.actual[figure] else {
+          return nil
+        }
+        return predicted - actual
+      }
+      guard !errors.isEmpty else { return nil }
+      let mean = errors.reduce(0, +) / Double(errors.count)
+      let sizes = errors.map { abs($0) }.sorted()
+      let middle = sizes[sizes.count / 2]
+      let most = sizes[Int((Double(sizes.count - 1) * 0.95).rounded())]
+      return "\(figure.title): \(errors.count) \(errors.count == 1 ? "call" : "calls"), "
+        + "off by \(figure.text(middle)) (median), \(figure.text(most)) (95 %); "
+        + "on average \(figure.text(abs(mean))) too \(mean < 0 ? "low" : "high")"
+    }
+  }
+
+  package static func page(_ pairs: [ProbeHistory.Pair], origin: PageOrigin? = nil) -> String {
+    let drawings = scatters(pairs).map(\.svg).joined()
+    return Page.html(
+      title: "Earshot: predicted and actual", heading: "Predicted by probes, and had by calls",
+      origin: origin,
+      (drawings.isEmpty ? "" : "<p>On the line, a prediction was right.</p>\n") + drawings
+        + "<pre>\(Markup.escaped(text(pairs)))</pre>\n")
+  }
+
+  package static func scatters(_ pairs: [ProbeHistory.Pair]) -> [Scatter] {
+    ProbeHistory.Figure.allCases.map { figure in
+      let isShare = figure == .uplinkLossRate || figure == .downlinkLossRate
+      let scale = isShare ? 100.0 : 1
+      let unit = isShare ? "%" : figure == .rttMs ? "ms" : "of 5"
+      return Scatter(
+        figure.title, unit: unit,
+        pairs.compactMap { pair in
+          guard let predicted = pair.predicted[figure], let actual = pair.actual[figure] else {
+            return nil
+          }
+          return (predicted * scale, actual * scale, pair.target)
+        })
+    }
+  }
+}

@@ -1,0 +1,138 @@
+package import Earshot
+internal import Reactor
+
+/// What probes predicted and what the calls after them had, in a file beside the identity
+/// (`identity.probe-history`, mode 0600): one JSON object a line, the newest last.
+///
+/// A file that cannot be read counts as empty, one that cannot be written is given up: neither
+/// keeps anybody from calling.
+package struct ProbeHistory: Sendable {
+  /// Calls that are kept, the newest.
+  package static let maxPairs = 1000
+
+  /// A figure, predicted and had. What one of them lacks is absent.
+  package enum Figure: String, CaseIterable, Sendable {
+    case mos, rttMs, uplinkLossRate, downlinkLossRate
+
+    package var title: String {
+      switch self {
+      case .mos: "MOS"
+      case .rttMs: "round trip"
+      case .uplinkLossRate: "loss sent"
+      case .downlinkLossRate: "loss received"
+      }
+    }
+
+    package func text(_ value: Double) -> String {
+      switch self {
+      case .mos: Wording.decimal(value)
+      case .rttMs: Figures.delay(value)
+      case .uplinkLossRate, .downlinkLossRate: Figures.percent(value)
+      }
+    }
+  }
+
+  /// One call.
+  package struct Pair: Equatable, Sendable {
+    package var target: String
+    /// When the call ended, in seconds since 1970.
+    package var at: UInt64
+    /// How long after the probe.
+    package var ageSeconds: UInt64
+    /// How long the call lasted.
+    package var seconds: Int
+    package var predicted: [Figure: Double] = [:]
+    package var actual: [Figure: Double] = [:]
+  }
+
+  private let path: String?
+
+  /// - Parameter identity: The identity file; `nil` for the usual one.
+  package init(besideIdentity identity: String?) {
+    do throws(EarshotError) {
+      path = try LocalIdentityFile.path(identity) + ".probe-history"
+    } catch {
+      path = nil
+    }
+  }
+
+  /// All that is kept, the oldest first.
+  package func pairs() -> [Pair] {
+    guard let path else { return [] }
+    do throws(ReactorError) {
+      let bytes = try ProcessSurroundings.contents(of: path, limit: 1 << 20)
+      return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        .compactMap { JSONReader.value(of: $0).flatMap(Pair.init) }
+    } catch {
+      return []
+    }
+  }
+
+  package func append(_ pair: Pair) {
+    guard let path else { return }
+    let lines = (pairs() + [pair]).suffix(Self.maxPairs).map { $0.json.value.text + "\n" }
+    do throws(ReactorError) {
+      try OutputFile(creating: path).write(lines.joined())
+    } catch {
+      // Then this call is missing in the history.
+    }
+  }
+}
+
+extension ProbeHistory.Pair {
+  /// - Parameter seconds: What the call lasted.
+  /// - Returns: `nil` where nothing can be compared.
+  package init?(
+    _ probed: ProbeMemory.Entry, _ numbers: CallStatistics, at: UInt64, seconds: Int
+  ) {
+    self.init(
+      target: probed.target, at: at, ageSeconds: at > probed.at ? at - probed.at : 0,
+      seconds: seconds)
+    predicted[.mos] = probed.mos
+    predicted[.rttMs] = probed.roundTripMs
+    predicted[.uplinkLossRate] = probed.uplinkLoss
+    predicted[.downlinkLossRate] = probed.downlinkLoss
+    actual[.mos] = numbers.received.mos.map { ($0 * 100).rounded() / 100 }
+    actual[.rttMs] = numbers.rttMs.map { ($0.p50 * 1000).rounded() / 1000 }
+    actual[.uplinkLossRate] = numbers.sent.lostFraction.map { ($0 * 1e6).rounded() / 1e6 }
+    actual[.downlinkLossRate] = (numbers.received.lostFraction * 1e6).rounded() / 1e6
+    let isComparable = ProbeHistory.Figure.allCases.contains {
+      predicted[$0] != nil && actual[$0] != nil
+    }
+    guard numbers.received.packetsReceived > 0, isComparable else { return nil }
+  }
+
+  fileprivate init?(_ value: JSONValue) {
+    let number = { (key: String) in
+      value[key]?.asNumber.flatMap { (0...1e15).contains($0) ? $0 : nil }
+    }
+    guard let target = value["target"]?.asString, let at = number("at"),
+      let age = number("ageSeconds"), let seconds = number("seconds")
+    else { return nil }
+    self.init(
+      target: target, at: UInt64(at), ageSeconds: UInt64(age),
+      seconds: Int(min(seconds, 1e9)))
+    for figure in ProbeHistory.Figure.allCases {
+      predicted[figure] = Self.figure(value["predicted"]?[figure.rawValue])
+      actual[figure] = Self.figure(value["actual"]?[figure.rawValue])
+    }
+  }
+
+  private static func figure(_ value: JSONValue?) -> Double? {
+    value?.asNumber.flatMap { (0...1e9).contains($0) ? $0 : nil }
+  }
+
+  package var json: JSONObject {
+    var object = JSONObject()
+    object.add("target", target)
+    object.add("at", at)
+    object.add("ageSeconds", ageSeconds)
+    object.add("seconds", seconds)
+    for (name, values) in [("predicted", predicted), ("actual", actual)] {
+      var part = JSONObject()
+      for figure in ProbeHistory.Figure.allCases { part.add(figure.rawValue, values[figure]) }
+      object.add(name, part)
+    }
+    return object
+  }
+}

@@ -1,0 +1,82 @@
+import Arguments
+import Earshot
+import PeerCommand
+import Reactor
+import Testing
+
+@Suite struct ProbeHistoryTests {
+  private static func pair(_ target: String, at: UInt64) throws -> ProbeHistory.Pair {
+    let report = ProbeSample.report()
+    let probed = try #require(
+      ProbeMemory.Entry(report, report.rating, target: target, at: at - 60))
+    return try #require(ProbeHistory.Pair(probed, Sample.statistics(), at: at, seconds: 30))
+  }
+
+  @Test func `each call after a probe is kept with what was predicted and what was`() throws {
+    let folder = try TemporaryFolder()
+    let history = ProbeHistory(besideIdentity: folder.file("me"))
+    #expect(history.pairs().isEmpty)
+    history.append(try Self.pair("bob", at: 1000))
+    history.append(try Self.pair("carol", at: 2000))
+    let pairs = history.pairs()
+    #expect(pairs == [try Self.pair("bob", at: 1000), try Self.pair("carol", at: 2000)])
+    #expect(pairs[0].predicted[.rttMs] == 41 && pairs[0].actual[.rttMs] == 20)
+    #expect(pairs[0].ageSeconds == 60 && pairs[0].seconds == 30)
+  }
+
+  @Test func `a damaged file loses what is damaged, and a full one the oldest`() throws {
+    let folder = try TemporaryFolder()
+    let good = try Self.pair("bob", at: 1000)
+    let lines = (0..<ProbeHistory.maxPairs).map { number in
+      var pair = good
+      pair.at = UInt64(number)
+      return pair.json.value.text
+    }
+    try OutputFile(creating: folder.file("me.probe-history")).write(
+      "{\"target\":1}\n\u{0}\n[]\n" + lines.joined(separator: "\n") + "\n")
+    let history = ProbeHistory(besideIdentity: folder.file("me"))
+    #expect(history.pairs().count == ProbeHistory.maxPairs)
+    history.append(good)
+    #expect(history.pairs().count == ProbeHistory.maxPairs && history.pairs()[0].at == 1)
+    let nowhere = ProbeHistory(besideIdentity: "/nowhere/me")
+    nowhere.append(good)
+    #expect(nowhere.pairs().isEmpty)
+  }
+
+  @Test func `nothing heard is nothing to compare`() throws {
+    let report = ProbeSample.report()
+    let probed = try #require(ProbeMemory.Entry(report, report.rating, target: "bob", at: 1))
+    let none = ProbeHistory.Pair(probed, CallStatistics(atMs: 0), at: 2, seconds: 0)
+    #expect(none == nil)
+  }
+
+  @Test func `the history says for each figure how far off it was`() throws {
+    #expect(HistoryText.text([]).hasPrefix("No call was made"))
+    let pairs = try [Self.pair("bob", at: 1_000_000_000), Self.pair("bob", at: 1_000_003_600)]
+    let text = HistoryText.text(pairs)
+    #expect(text.contains("2001-09-09 01:46  bob  MOS 4"), "\(text)")
+    #expect(text.contains("round trip 41 ms, was 20 ms"))
+    #expect(text.contains("round trip: 2 calls, off by 21 ms (median), 21 ms (95 %)"), "\(text)")
+    #expect(text.contains("on average 21 ms too high"))
+    let page = HistoryText.page(pairs)
+    #expect(page.split(separator: "<svg").count == 5 && page.contains("predicted"))
+  }
+
+  @Test func `probe --history takes a peer, a page and no rendezvous`() throws {
+    #expect(HistoryCommand.isMeant(["--history", "bob"]) && !HistoryCommand.isMeant(["bob"]))
+    let command = try HistoryCommand(
+      Arguments(["--history", "bob", "--json", "--report", "h.html"]))
+    #expect(command.target == "bob" && command.isJSON && command.report == "h.html")
+    #expect(throws: UsageError.self) {
+      _ = try HistoryCommand(Arguments(["--history", "--watch"]))
+    }
+  }
+
+  @Test func `every packet is a line, and what is not known is empty`() {
+    var report = ProbeSample.report()
+    #expect(report.packets.isEmpty)
+    report.packets = []
+    let text = ProbeJournal.text(report.packets)
+    #expect(text == "direction,sequence,sent_us,arrived_us,bytes,ecn,part\r\n")
+  }
+}
