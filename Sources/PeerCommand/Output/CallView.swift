@@ -70,9 +70,12 @@ package enum Wording {
     switch nameTrust {
     case .claimed, nil: return "Somebody who says that it is \(name) (\(id))"
     case .rendezvous: return "\(name) (by this rendezvous; \(id))"
-    case .known: return "\(name) (\(id), \(trust.rawValue))"
+    case .known: return "\(name) (\(short(id)), \(trust.rawValue))"
     }
   }
+
+  /// Enough to tell two apart, where no decision hangs on it.
+  package static func short(_ id: PeerID) -> String { "\(id)".prefix(8) + "…" }
 
   /// The same of whoever calls.
   package static func who(_ call: IncomingCall) -> String {

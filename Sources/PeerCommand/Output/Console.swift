@@ -54,7 +54,7 @@ package final class Console {
     hideRegion()
     // A table has a line of its own for it.
     let stamp = stampsLines ? LocalTime.clock + (text.hasPrefix(" ") ? "\n" : "  ") : ""
-    write(stamp + Printable.lines(text) + "\n", to: out)
+    write(fitted(stamp + Printable.lines(text), to: out) + "\n", to: out)
     drawRegion()
   }
 
@@ -84,14 +84,14 @@ package final class Console {
   package func sayFailed(_ text: String, brief: String? = nil) {
     guard !isJSON, let words = isTalkative ? text : brief.map({ "earshot: \($0)" }) else { return }
     hideRegion()
-    write(Printable.lines(words) + "\n", to: errors)
+    write(fitted(Printable.lines(words), to: errors) + "\n", to: errors)
     drawRegion()
   }
 
   /// A failure, always, on standard error.
   package func complain(_ failure: CommandFailure) {
     hideRegion()
-    write(Printable.lines(failure.text) + "\n", to: errors)
+    write(fitted(Printable.lines(failure.text), to: errors) + "\n", to: errors)
   }
 
   /// A line on standard error, if `--log-level` lets it.
@@ -149,6 +149,11 @@ package final class Console {
   private func drawRegion() {
     guard let regionOutput, !region.isEmpty else { return }
     write(region.redraw(columns: columns), to: regionOutput)
+  }
+
+  /// A terminal would break lines inside words.
+  private func fitted(_ text: String, to output: OutputFile) -> String {
+    output.isTerminal ? LineWrap.wrapped(text, columns: columns) : text
   }
 
   private func write(_ text: String, to output: OutputFile, isContent: Bool = false) {

@@ -58,7 +58,8 @@ package enum EndTable {
   private static func peer(_ report: CallReport) -> String {
     let id = report.peer.map { "\($0)" }
     let name = named(report) ?? id ?? "nobody"
-    let rest = report.peerName == nil ? nil : id
+    let isKnown = report.trust == .pinned || report.trust == .verified
+    let rest = report.peerName == nil ? nil : isKnown ? report.peer.map(Wording.short) : id
     // Whom nobody answered for: nothing is known of them.
     let trust: String? =
       switch report.trust {

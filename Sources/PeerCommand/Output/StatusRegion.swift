@@ -54,7 +54,7 @@ package struct StatusRegion {
       if !view.isMuted {
         lines[0] += "  sent " + bar(level: view.playedLevel, width: min(12, width / 6))
       }
-      lines.append(Self.line(numbers))
+      lines += Self.lines(numbers, width: width)
       if let line = VideoMessages.line(numbers) { lines.append(line) }
     }
     if let progress = view.progress {
@@ -64,7 +64,8 @@ package struct StatusRegion {
     return lines.map { String(Printable.only($0).prefix(width)) }
   }
 
-  private static func line(_ numbers: CallStatistics) -> String {
+  /// As many as they need: nothing of them is cut.
+  private static func lines(_ numbers: CallStatistics, width: Int) -> [String] {
     var parts: [String] = []
     if let rtt = numbers.currentRttMs { parts.append("rtt \(Wording.milliseconds(rtt))") }
     parts.append("loss \(Wording.lost(numbers.received))")
@@ -74,7 +75,15 @@ package struct StatusRegion {
       parts.append("buffer \(Wording.milliseconds(delay.p50))")
     }
     if let mos = numbers.received.mos { parts.append("MOS \(Wording.decimal(mos))") }
-    return parts.joined(separator: "  ")
+    var lines: [String] = []
+    for part in parts {
+      if let last = lines.last, last.count + 2 + part.count <= width {
+        lines[lines.count - 1] += "  " + part
+      } else {
+        lines.append(part)
+      }
+    }
+    return lines
   }
 
   private static func line(_ fraction: Double, of seconds: Double, width: Int) -> String {
