@@ -19,7 +19,7 @@ package struct Scatter: Sendable {
   private static let left = 58.0
   private static let bottom = 44.0
   private static let top = 12.0
-  private static let right = 16.0
+  private static let right = 24.0
 
   /// The drawing, to stand in a page; empty without points.
   package var svg: String {

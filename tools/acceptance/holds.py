@@ -375,5 +375,6 @@ def probes_by_the_identity_that_answers_cost_no_call(lab):
         outcome(call, "completed", 0, 15)
     equal(bob.process.poll(), None, f"answer still runs ({bob.describe()})")
     for program in probes[:-1]:
-        equal(program.wait(10), 0, f"exit code of a probe ({program.describe()})")
+        # Four at once, then one every 15 s: the others are refused as busy.
+        assert program.wait(10) in (0, 4), f"  a probe failed ({program.describe()})"
     return f"{calls} calls, none missed, beside {len(probes)} probes"

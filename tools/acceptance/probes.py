@@ -303,7 +303,7 @@ def probe_interrupted(lab):
 def probe_with_a_rate_out_of_range(lab):
     for words in (
         ["--expected-uplink", "99999"],
-        ["--expected-downlink", "5000001"],
+        ["--expected-downlink", "100000001"],
         ["--duration", "31"],
     ):
         program = probe(lab, SERVER, *words)
