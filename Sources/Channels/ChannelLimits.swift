@@ -21,6 +21,9 @@ package struct ChannelLimits: Sendable {
   package var requestsPerSecond = 50
   /// Bans of a channel; the one that ends first makes room.
   package var bans = 256
+  /// Bans of all channels, 80 bytes each; the one that ends first makes room. Each JOIN looks
+  /// through them in 20 µs.
+  package var bansInAll = 16_384
   /// The longest ban, in s: a day. A lasting one is a token that is not renewed.
   package var longestBan: UInt32 = 86_400
   /// Removed stays that are remembered, so that they learn of it though the notice was lost.

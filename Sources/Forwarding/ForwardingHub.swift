@@ -10,11 +10,13 @@ package import Wire
 /// allocates nothing.
 package final class ForwardingHub {
   package let limits: ForwardingLimits
-  package private(set) var counters = ForwardingCounters()
+  package internal(set) var counters = ForwardingCounters()
   /// By the session's slot.
   private var seats: [Seat?] = []
   private var rooms: [Bytes32: ForwardingRoom] = [:]
   private var seatCount: UInt32 = 0
+  /// Seats that members lost, oldest first.
+  private var ended: [EndedSeat] = []
   /// Rooms with packets to write; each is served so many in a turn.
   private var busy: [ForwardingRoom] = []
   private var turn = 0
@@ -39,7 +41,7 @@ package final class ForwardingHub {
   package func reserve(_ slot: UInt32, for claim: SeatClaim, card: [UInt8]) {
     while seats.count <= Int(slot) { seats.append(nil) }
     remove(slot)
-    guard rooms[claim.channel] != nil || rooms.count < limits.channels else {
+    guard !hasEnded(claim), rooms[claim.channel] != nil || rooms.count < limits.channels else {
       counters.seatsRefused &+= 1
       return
     }
@@ -56,7 +58,8 @@ package final class ForwardingHub {
   package func confirm(_ slot: UInt32) {
     guard let seat = seat(slot), !seat.isTaken else { return }
     let former = seat.room.seat(of: seat.claim.uid)
-    guard former.map({ $0.claim.expires <= seat.claim.expires }) ?? true,
+    guard !hasEnded(seat.claim),
+      former.map({ $0.claim.expires <= seat.claim.expires }) ?? true,
       former != nil || seat.room.seats.count < limits.seats
     else {
       counters.seatsRefused &+= 1
@@ -84,10 +87,29 @@ package final class ForwardingHub {
   /// role may change.
   package func renew(_ slot: UInt32, by claim: SeatClaim?) -> Bool {
     guard let seat = seat(slot), let claim, seat.claim.channel == claim.channel,
-      seat.claim.uid == claim.uid, seat.claim.expires <= claim.expires
+      seat.claim.uid == claim.uid, seat.claim.expires <= claim.expires, !hasEnded(claim)
     else { return false }
+    if seat.claim.role == .host, claim.role == .audience { seat.room.endPublishing(seat) }
     seat.claim = claim
     return true
+  }
+
+  /// A member has lost the right to its seat.
+  ///
+  /// - Returns: The session that has it.
+  package func end(_ seat: EndedSeat) -> UInt32? {
+    if ended.count >= limits.endedSeats { ended.removeFirst() }
+    ended.append(seat)
+    let taken = rooms[seat.channel]?.seat(of: seat.uid)
+    guard let taken, hasEnded(taken.claim) else { return nil }
+    counters.seatsEnded &+= 1
+    return taken.slot
+  }
+
+  private func hasEnded(_ claim: SeatClaim) -> Bool {
+    ended.contains {
+      $0.channel == claim.channel && $0.uid == claim.uid && claim.expires <= $0.until
+    }
   }
 
   // MARK: - Inputs
@@ -312,45 +334,10 @@ package final class ForwardingHub {
     return loss >= limits.lossOfTwoCopies ? 2 : loss >= limits.lossOfOneCopy ? 1 : 0
   }
 
-  // MARK: - Words
-
-  private func pass(_ bytes: Span<UInt8>, to uid: UInt32, from seat: Seat, now: Instant) {
-    guard
-      seat.claim.role == .host || bytes.count <= limits.audienceKeyByteCount,
-      seat.keyMeter.admit(perSecond: limits.keysPerSecond, burst: limits.keyBurst, now: now)
-    else { return counters.tooMany &+= 1 }
-    guard let other = seat.room.seat(of: uid), other !== seat else {
-      return counters.wordsUndeliverable &+= 1
-    }
-    var copy: [UInt8] = []
-    copy.reserveCapacity(bytes.count)
-    for index in bytes.indices { copy.append(bytes[index]) }
-    if append(Seat.Word(uid: seat.claim.uid, bytes: copy, isCard: false), to: other) {
-      counters.keysForwarded &+= 1
-    }
-  }
-
-  private func answer(_ uid: UInt32, to seat: Seat, now: Instant) {
-    guard
-      seat.questionMeter.admit(
-        perSecond: limits.questionsPerSecond, burst: limits.questionBurst, now: now)
-    else { return counters.tooMany &+= 1 }
-    guard let other = seat.room.seat(of: uid),
-      ChannelWordFrame.cardByteCounts.contains(other.card.count)
-    else { return counters.wordsUndeliverable &+= 1 }
-    if append(Seat.Word(uid: uid, bytes: other.card, isCard: true), to: seat) {
-      counters.cardsSent &+= 1
-    }
-  }
-
-  private func append(_ word: Seat.Word, to seat: Seat) -> Bool {
-    guard seat.words.count < limits.wordsPerSeat, append(.word, to: seat) else { return false }
-    seat.words.append(word)
-    return true
-  }
+  // MARK: - Parts
 
   @discardableResult
-  private func append(_ content: ForwardingQueue.Content, to seat: Seat) -> Bool {
+  func append(_ content: ForwardingQueue.Content, to seat: Seat) -> Bool {
     let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: content)
     let room = seat.room
     guard waitingCount < limits.waiting, room.queue.append(job) else {
@@ -363,17 +350,6 @@ package final class ForwardingHub {
       busy.append(room)
     }
     return true
-  }
-
-  @_lifetime(packet: copy packet)
-  private func writeWord(to seat: Seat, into packet: inout OutputSpan<UInt8>) {
-    guard !seat.words.isEmpty else { return }
-    let word = seat.words.removeFirst()
-    if word.isCard {
-      ChannelWordFrame.writeCard(word.bytes.span, uid: word.uid, to: &packet)
-    } else {
-      ChannelWordFrame.writeKey(word.bytes.span, uid: word.uid, to: &packet)
-    }
   }
 
   @_lifetime(packet: copy packet)

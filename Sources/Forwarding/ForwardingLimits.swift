@@ -17,7 +17,8 @@ package struct ForwardingLimits: Sendable {
   package var keyBurst: UInt64 = 300
   /// Bytes of CHANNEL_KEY from an audience: RECEIPT has 21.
   package var audienceKeyByteCount = 32
-  /// CHANNEL_WHO of one member a second: cards are 18 times as long as questions.
+  /// CHANNEL_WHO of one of the audience a second: cards are 18 times as long as questions. A host
+  /// may ask as often as it may hand out keys.
   package var questionsPerSecond: UInt64 = 20
   /// The same at once: the members that one finds on joining.
   package var questionBurst: UInt64 = 40
@@ -29,6 +30,9 @@ package struct ForwardingLimits: Sendable {
   package var seats = 4096
   /// Channels with seats: as many as a rendezvous has.
   package var channels = 8192
+  /// Seats that members lost, of which is remembered that no older grant opens them: removals of
+  /// ten minutes, as many as a rendezvous remembers.
+  package var endedSeats = 1024
   /// Packets that wait to be written: a frame to 4096 seats sixteen times, in 1 MiB.
   package var waiting = 65_536
   /// Of them for one channel: a frame to 4096 seats eight times.
@@ -92,6 +96,8 @@ package struct ForwardingCounters: Equatable, Sendable {
   package var packetsDropped: UInt64 = 0
   /// Seats that found no place.
   package var seatsRefused: UInt64 = 0
+  /// Seats of members that were removed.
+  package var seatsEnded: UInt64 = 0
 
   package init() {}
 
@@ -110,6 +116,7 @@ package struct ForwardingCounters: Equatable, Sendable {
       ("cards_sent", "Contact cards of members told.", cardsSent),
       ("packets_dropped", "Packets that found no place.", packetsDropped),
       ("seats_refused", "Seats that found no place.", seatsRefused),
+      ("seats_ended", "Seats of members that were removed.", seatsEnded),
     ]
   }
 }

@@ -36,8 +36,15 @@ final class ForwardingRoom {
   func remove(_ seat: Seat) {
     seats.removeAll { $0 === seat }
     if byUID[seat.claim.uid] === seat { byUID[seat.claim.uid] = nil }
+    endPublishing(seat)
+  }
+
+  /// Takes back a host's number: what it published is not forwarded any more.
+  func endPublishing(_ seat: Seat) {
     if seat.source > 0 { sources[Int(seat.source) - 1] = nil }
     seat.source = 0
+    seat.frames = nil
+    seat.voice = VoiceLevel()
   }
 
   /// Gives a host that publishes its number; `false` if there is none left. A number is used again

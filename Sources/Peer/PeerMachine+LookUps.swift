@@ -28,6 +28,7 @@ extension PeerMachine {
     case .token(let step): publish(.token(step))
     case .relays(let offer): publish(.relaysOffered(offer))
     case .channel(let notice): channels.handle(notice, now: now)
+    case .seatsEnded: break  // We are no relay.
     }
   }
 

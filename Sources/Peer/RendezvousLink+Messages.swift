@@ -63,6 +63,7 @@ extension RendezvousLink {
     case .tokenResult(let result): handleTokenResult(result, now: now)
     case .relays(let offer): events.append(.relays(offer))
     case .channelNotice(let notice): events.append(.channel(notice))
+    case .seatsEnded(let ended): events.append(.seatsEnded(ended.seats))
     case .lookUp, .forward, .token, .audience, .channel, .relayHere: association?.countViolation()
     }
   }

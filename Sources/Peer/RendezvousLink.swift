@@ -25,6 +25,8 @@ struct RendezvousLink: ~Copyable {
     case token(TokenStep)
     case relays(RelayOffer)
     case channel(ChannelNotice)
+    /// Members of the relay that we are have lost their seats.
+    case seatsEnded([EndedSeat])
   }
 
   let configuration: PeerConfiguration

@@ -78,6 +78,14 @@ final class RelayServer {
 
   // MARK: - On the loop
 
+  private func handle(_ event: RelayRegistrationEvent) {
+    switch event {
+    case .step(let step): handle(step)
+    case .seatsEnded(let seats):
+      driver.withMachine { machine, now in machine.endSeats(seats, now: now) }
+    }
+  }
+
   private func handle(_ step: RegistrationStep) {
     switch step {
     case .registered(let address, _):

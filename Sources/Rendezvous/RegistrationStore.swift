@@ -32,11 +32,33 @@ package protocol RegistrationStore: AnyObject {
   ///   ones seen longest ago and without a name are forgotten.
   func keep(_ card: [UInt8], serial: UInt64, of id: PeerID, seen: UInt64) throws(StoreFailure)
 
+  /// Keeps a ban, in place of one of the same identity in the same channel.
+  ///
+  /// - Parameter now: Milliseconds since 1970; what has ended is forgotten.
+  func keep(_ ban: StoredBan, now: UInt64) throws(StoreFailure)
+
+  /// All bans that have not ended.
+  func bans(now: UInt64) throws(StoreFailure) -> [StoredBan]
+
   /// Whether there is something to commit.
   var isBatchOpen: Bool { get }
 
   /// Ends the batch. After a failure the batch is lost and the store goes on.
   func commit() throws(StoreFailure)
+}
+
+/// An identity that is kept out of a channel.
+package struct StoredBan: Equatable, Sendable {
+  package var channel: Bytes32
+  package var id: PeerID
+  /// Milliseconds since 1970.
+  package var until: UInt64
+
+  package init(channel: Bytes32, id: PeerID, until: UInt64) {
+    self.channel = channel
+    self.id = id
+    self.until = until
+  }
 }
 
 /// What becomes of the wish for a name.
@@ -67,6 +89,9 @@ package struct StoreLimits: Sendable {
   package var names = 1_000_000
   /// About 450 MB of database; the oldest without a name make room.
   package var cards = 1_000_000
+  /// What a server takes back at its start (`ChannelLimits.bansInAll`); the one that ends first
+  /// makes room.
+  package var bans = 16_384
 
   /// Seconds after which a name that nobody registered or looked up is free again.
   package var nameLife: UInt64 = 365 * 86_400
@@ -88,6 +113,7 @@ package final class MemoryStore: RegistrationStore {
   private var owners: [PeerName: (id: PeerID, used: UInt64)] = [:]
   private var nameCounts: [PeerID: Int] = [:]
   private var cards: [PeerID: (card: [UInt8], serial: UInt64, seen: UInt64)] = [:]
+  private var kept: [StoredBan] = []
   /// IDs in the order in which they were first kept: eviction must not depend on hashing.
   private var order: [PeerID] = []
 
@@ -165,6 +191,20 @@ package final class MemoryStore: RegistrationStore {
     guard cards.count < limits.cards else { throw StoreFailure("the store holds its most cards") }
     cards[id] = (card, serial, seen)
     order.append(id)
+  }
+
+  package func keep(_ ban: StoredBan, now: UInt64) throws(StoreFailure) {
+    if let failure { throw failure }
+    kept.removeAll { $0.until <= now || ($0.channel == ban.channel && $0.id == ban.id) }
+    kept.append(ban)
+    guard kept.count > limits.bans else { return }
+    kept.sort { $0.until < $1.until }
+    kept.removeFirst()
+  }
+
+  package func bans(now: UInt64) throws(StoreFailure) -> [StoredBan] {
+    if let failure { throw failure }
+    return kept.filter { $0.until > now }
   }
 
   package var isBatchOpen: Bool { false }

@@ -110,20 +110,37 @@ import Wire
     #expect(view.members == [Self.member(1, joined: 8)])
   }
 
-  @Test func `a room remembers bans and removed stays, as many as it may`() throws {
+  @Test func `bans are remembered until they end, as many as there may be`() {
     var limits = ChannelLimits()
     limits.bans = 2
+    limits.bansInAll = 3
+    var bans = ChannelBans()
+    let channels = [UInt8(1), 2].map { Bytes32(InlineArray(repeating: $0)) }
+    func id(_ number: UInt64) -> PeerID { PeerID(word0: number, word1: 0, word2: 0, word3: 0) }
+    func isBanned(_ number: UInt64, _ place: Int) -> Bool {
+      bans.contains(id(number), in: channels[place], now: Self.now)
+    }
+    for number in UInt64(1)...3 {
+      let ban = ChannelBans.Ban(
+        channel: channels[0], id: id(number), until: Self.now + .seconds(Int64(number)))
+      bans.insert(ban, limits, now: Self.now)
+      #expect(isBanned(number, 0) && !isBanned(number, 1))
+    }
+    #expect(!isBanned(1, 0) && bans.count == 2)
+    for number in UInt64(4)...5 {
+      let ban = ChannelBans.Ban(
+        channel: channels[1], id: id(number), until: Self.now + .seconds(Int64(number)))
+      bans.insert(ban, limits, now: Self.now)
+    }
+    #expect(bans.count == 3 && !isBanned(2, 0) && isBanned(3, 0) && isBanned(5, 1))
+    bans.end(now: Self.now + .seconds(4))
+    #expect(bans.count == 1 && isBanned(5, 1))
+  }
+
+  @Test func `a room remembers removed stays, as many as it may`() throws {
+    var limits = ChannelLimits()
     limits.departed = 1
     var room = ChannelRoom(try #require(ChannelIdentity("tea")), epoch: 5)
-    for number in UInt64(1)...3 {
-      let id = PeerID(word0: number, word1: 0, word2: 0, word3: 0)
-      room.ban(id, until: Self.now + .seconds(Int64(number)), limits)
-      #expect(room.isBanned(id, now: Self.now))
-    }
-    let first = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)
-    #expect(!room.isBanned(first, now: Self.now) && !room.isEmpty)
-    room.endBans(now: Self.now + .seconds(9))
-    #expect(room.isEmpty)
     for stay in UInt64(1)...2 {
       let program = ChannelProgram(id: .zero, presence: PresenceID(rawValue: stay))
       room.insert(

@@ -113,7 +113,7 @@ struct LossTests {
     #expect(
       UInt64(relay.heard(3, of: 1).count) <= limits.audioPerSecond * 10 + limits.audioBurst + 1)
     #expect(
-      relay.hub.counters.cardsSent <= limits.questionsPerSecond * 10 + limits.questionBurst + 1)
+      relay.hub.counters.cardsSent <= limits.keysPerSecond * 10 + limits.keyBurst + 1)
     #expect(relay.hub.counters.keysForwarded <= limits.keysPerSecond * 10 + limits.keyBurst + 1)
   }
 

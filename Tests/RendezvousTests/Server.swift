@@ -74,6 +74,11 @@ final class Server {
   /// Whether it can send from another port; `TestClient` hears it all the same.
   func setOtherPort(_ hasOne: Bool) { machine.hasOtherPort = hasOne }
 
+  func endSeats(_ seats: [EndedSeat]) {
+    machine.endSeats(seats, now: now)
+    drain()
+  }
+
   func goAway(patience: Duration = .zero) {
     machine.goAway(patience: patience, now: now)
     drain()

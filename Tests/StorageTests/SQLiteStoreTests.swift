@@ -122,7 +122,9 @@ struct SQLiteStoreTests {
       try store.commit()
     }
     try Self.run(
-      path, "DROP INDEX names_by_use; ALTER TABLE names DROP COLUMN used; PRAGMA user_version = 1")
+      path,
+      "DROP TABLE bans; DROP INDEX names_by_use; ALTER TABLE names DROP COLUMN used; "
+        + "PRAGMA user_version = 1")
     let store = try SQLiteStore(path: path)
     #expect(store.bootCounter == 2)
     #expect(try store.owner(of: name, now: 1_767_225_600) == alice)
@@ -131,6 +133,40 @@ struct SQLiteStoreTests {
   private static func run(_ path: String, _ sql: String) throws {
     let database = try Database(path)
     try database.run(sql)
+  }
+
+  @Test(arguments: [true, false])
+  func `keeps bans until they end, over a restart on disk`(isOnDisk: Bool) throws {
+    var limits = StoreLimits()
+    limits.bans = 2
+    let store: any RegistrationStore =
+      isOnDisk ? try SQLiteStore(path: path, limits: limits) : MemoryStore(limits: limits)
+    let channel = Bytes32(InlineArray(repeating: 7))
+    for (id, until) in [(alice, UInt64(1000)), (bob, 3000), (alice, 2000)] {
+      try store.keep(StoredBan(channel: channel, id: id, until: until), now: 100)
+    }
+    try store.commit()
+    #expect(try Set(store.bans(now: 100).map(\.until)) == [2000, 3000])
+    let other = StoredBan(channel: Bytes32(alice), id: bob, until: 4000)
+    try store.keep(other, now: 100)
+    try store.commit()
+    #expect(try Set(store.bans(now: 100).map(\.until)) == [3000, 4000])
+    guard isOnDisk else { return }
+    try Self.run(path, "PRAGMA user_version = 3")
+    let again = try SQLiteStore(path: path)
+    #expect(try again.bans(now: 3500) == [other])
+  }
+
+  @Test func `takes over a database of version 2 without bans`() throws {
+    do {
+      let store = try SQLiteStore(path: path)
+      _ = try store.bind(name, to: alice, now: 100)
+      try store.commit()
+    }
+    try Self.run(path, "DROP TABLE bans; PRAGMA user_version = 2")
+    let store = try SQLiteStore(path: path)
+    #expect(try store.bans(now: 0).isEmpty)
+    #expect(try store.owner(of: name, now: 100) == alice)
   }
 
   @Test func `lists names for the operator and frees them, while no server runs`() throws {

@@ -55,12 +55,12 @@ extension ChannelDirectory {
     of wish: Wish, _ identity: ChannelIdentity, _ arrival: Arrival
   ) -> ChannelStatus? {
     let program = arrival.program
+    if bans.contains(program.id, in: identity.id, now: arrival.now) { return .banned }
     guard let place = place(of: identity.id), let room = rooms[place] else {
       let hasRoom =
         channelCount < limits.channels && counts.hasRoom(for: program, at: arrival.source, limits)
       return hasRoom ? nil : .tooManyChannels
     }
-    if room.isBanned(program.id, now: arrival.now) { return .banned }
     // Those that would make room for it.
     var leaving: [RoomMember] = []
     if let former = room.member(program) { leaving.append(former) }
@@ -273,7 +273,8 @@ extension ChannelDirectory {
       return .done
     }
     let end = arrival.now + .seconds(Int64(min(banSeconds, limits.longestBan)))
-    rooms[place]?.ban(target.stated.id, until: end, limits)
+    ban(target.stated.id, from: room.identity.id, until: end, now: arrival.now)
+    newBans.append((room.identity.id, target.stated.id, end))
     for other in room.members where other.stated.id == target.stated.id {
       remove(other.uid, .banned, in: place, now: arrival.now)
     }

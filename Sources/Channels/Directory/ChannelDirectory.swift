@@ -23,6 +23,11 @@ package struct ChannelDirectory: Sendable {
   private var places: [Bytes32: Int] = [:]
   private var free: [Int] = []
   var counts = MembershipCounts()
+  private(set) var bans = ChannelBans()
+  /// Bans that whoever owns this has not written down yet.
+  var newBans: [(channel: Bytes32, id: PeerID, until: Instant)] = []
+  /// Members that have lost the right to be there, of which whoever owns this does not know yet.
+  private var expelled: [(channel: Bytes32, uid: UInt32)] = []
   private var lastJoinNumber: UInt64 = 0
   /// Which life of the server, and how many rooms it has made.
   private let life: UInt32
@@ -84,10 +89,24 @@ package struct ChannelDirectory: Sendable {
     return outgoing[outgoingStart]
   }
 
+  /// The next ban that is to outlive this process.
+  package mutating func pollBan() -> (channel: Bytes32, id: PeerID, until: Instant)? {
+    newBans.popLast()
+  }
+
+  /// The next member that was removed or banned, whose token has ended, or whose uid another one
+  /// has: it may have a seat at a relay.
+  package mutating func pollExpelled() -> (channel: Bytes32, uid: UInt32)? { expelled.popLast() }
+
   package var nextDeadline: Instant? {
     var next = sweepDue
     for place in unpushed { next = earliest(next, rooms[place]?.pushDue(limits)) }
     return next
+  }
+
+  /// Keeps an identity out of a channel, as before a restart.
+  package mutating func ban(_ id: PeerID, from channel: Bytes32, until end: Instant, now: Instant) {
+    bans.insert(ChannelBans.Ban(channel: channel, id: id, until: end), limits, now: now)
   }
 
   // MARK: - Getters
@@ -172,10 +191,9 @@ package struct ChannelDirectory: Sendable {
   // MARK: - Time
 
   private mutating func sweep(now: Instant) {
+    bans.end(now: now)
     for place in rooms.indices {
-      guard var room = rooms[place] else { continue }
-      room.endBans(now: now)
-      rooms[place] = room
+      guard let room = rooms[place] else { continue }
       for member in room.members { look(at: member, in: place, room, now: now) }
       forgetIfEmpty(place)
     }
@@ -203,8 +221,9 @@ package struct ChannelDirectory: Sendable {
     else { return }
     counts.remove(member.program, at: member.source)
     counters.departures &+= 1
-    if departure != .left, departure != .lost {
+    if !departure.isOrdinary {
       send(.gone(stay: member.stay, departure), channel, to: member.program)
+      expelled.append((channel, uid))
     }
     noteChange(in: place, now: now)
   }

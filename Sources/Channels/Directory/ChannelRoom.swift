@@ -34,7 +34,6 @@ struct ChannelRoom {
   private var uids: [ChannelProgram: UInt32] = [:]
   /// The newest changes; the last one has `revision`.
   private var log: [RosterChange] = []
-  private var bans: [(id: PeerID, until: Instant)] = []
   private var departed: [(stay: UInt64, departure: Departure)] = []
   /// What the members were told of, and when.
   private(set) var pushed: UInt64 = 0
@@ -109,24 +108,7 @@ struct ChannelRoom {
   }
 
   /// Whether it may be forgotten.
-  var isEmpty: Bool { members.isEmpty && bans.isEmpty }
-
-  // MARK: - Bans
-
-  mutating func ban(_ id: PeerID, until end: Instant, _ limits: ChannelLimits) {
-    bans.removeAll { $0.id == id }
-    if bans.count >= limits.bans {
-      bans.sort { $0.until < $1.until }
-      bans.removeFirst()
-    }
-    bans.append((id, end))
-  }
-
-  func isBanned(_ id: PeerID, now: Instant) -> Bool {
-    bans.contains { $0.id == id && $0.until > now }
-  }
-
-  mutating func endBans(now: Instant) { bans.removeAll { $0.until <= now } }
+  var isEmpty: Bool { members.isEmpty }
 
   // MARK: - The roster
 

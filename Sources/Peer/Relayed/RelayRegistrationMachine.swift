@@ -1,16 +1,23 @@
 package import Primitives
 package import SecureSession
-import Wire
+package import Wire
+
+/// What a relay hears of its rendezvous.
+package enum RelayRegistrationEvent: Sendable {
+  case step(RegistrationStep)
+  /// Members were removed from their channels.
+  case seatsEnded([EndedSeat])
+}
 
 /// A relay's own registration with its rendezvous (docs/protocol/relay.md §1): a guest that says
 /// where it listens, in each session anew.
 package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
-  package typealias Event = RegistrationStep
+  package typealias Event = RelayRegistrationEvent
 
   private var identity: LocalIdentity
   private var link: RendezvousLink
   private let here: RelayHere
-  private var events: [RegistrationStep] = []
+  private var events: [RelayRegistrationEvent] = []
 
   /// - Parameter listening: Where members find the relay; unspecified = at the address that the
   ///   rendezvous sees, with this port.
@@ -61,7 +68,7 @@ package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
     link.pollTransmit(into: &packet, now: now)
   }
 
-  package mutating func pollEvent() -> RegistrationStep? {
+  package mutating func pollEvent() -> RelayRegistrationEvent? {
     events.isEmpty ? nil : events.removeFirst()
   }
 
@@ -70,11 +77,19 @@ package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
 
   private mutating func settle(now: Instant) {
     while let event = link.pollEvent() {
-      guard case .registration(let step) = event else { continue }
-      if case .registered = step { link.send(.relayHere(here), now: now) }
-      if events.count < Self.eventLimit { events.append(step) }
+      switch event {
+      case .registration(let step):
+        if case .registered = step { link.send(.relayHere(here), now: now) }
+        publish(.step(step))
+      case .seatsEnded(let seats): publish(.seatsEnded(seats))
+      default: break
+      }
     }
   }
 
-  private static let eventLimit = 64
+  private mutating func publish(_ event: RelayRegistrationEvent) {
+    if events.count < Self.eventLimit { events.append(event) }
+  }
+
+  private static let eventLimit = 256
 }

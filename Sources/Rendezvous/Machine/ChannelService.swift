@@ -13,6 +13,8 @@ struct ChannelService {
   /// `nil` in a server that is no relay.
   let hub: ForwardingHub?
   private let hash: KeyedHash
+  /// The bans of a former life of the server are in place.
+  var hasRestoredBans = false
 
   init(
     limits: ChannelLimits, forwarding: ForwardingLimits? = nil, hash: KeyedHash,
@@ -35,9 +37,10 @@ struct ChannelService {
     let program = ChannelProgram(id: client.id, presence: client.presence.id)
     let time = settings.unixMilliseconds(now)
     guard case .relay = request.content else {
-      return directory.handle(
+      directory.handle(
         request, from: program, at: source(of: client.address), mayCheck: mayCheck,
         unixMilliseconds: time, now: now)
+      return expel(time)
     }
     guard let seat = directory.seat(for: request, from: program, now: now) else { return }
     guard mayCheck else { return directory.answer(request, .tooManyRequests, to: program) }
@@ -45,6 +48,18 @@ struct ChannelService {
       directory.answer(request, grant, to: program)
     } else {
       directory.answer(request, .noRelay, to: program)
+    }
+  }
+
+  mutating func handleTimeout(_ settings: borrowing ServerSettings, now: Instant) {
+    directory.handleTimeout(now: now)
+    expel(settings.unixMilliseconds(now))
+  }
+
+  /// Who has lost the right to be in a channel has it no more at its relay either.
+  private mutating func expel(_ unixMilliseconds: UInt64) {
+    while let (channel, uid) = directory.pollExpelled() {
+      relays.end(uid, of: channel, unixMilliseconds: unixMilliseconds)
     }
   }
 
@@ -87,6 +102,10 @@ struct RelayTable {
 
   /// In the order in which they came; a relay has one entry.
   private var entries: [Entry] = []
+  /// Seats that are over, oldest first, as long as a grant for them may last.
+  private var ended: [EndedSeat] = []
+  /// What relays are to be told.
+  private var news: [(slot: UInt32, seats: SeatsEnded)] = []
 
   /// - Throws: Where the operator has not named the client, or nothing can be sent there.
   mutating func insert(
@@ -103,9 +122,35 @@ struct RelayTable {
     }
     entries.removeAll { $0.slot == slot || $0.id == client.id }
     entries.append(Entry(slot: slot, id: client.id, address: address))
+    // It may have missed some.
+    for start in stride(from: 0, to: ended.count, by: SeatsEnded.limit) {
+      queueNews(slot, Array(ended[start...].prefix(SeatsEnded.limit)))
+    }
   }
 
-  mutating func remove(_ slot: UInt32) { entries.removeAll { $0.slot == slot } }
+  mutating func remove(_ slot: UInt32) {
+    entries.removeAll { $0.slot == slot }
+    news.removeAll { $0.slot == slot }
+  }
+
+  /// Ends a seat at whichever relay has it, with all grants that it was given so far.
+  mutating func end(_ uid: UInt32, of channel: Bytes32, unixMilliseconds: UInt64) {
+    ended.removeAll { $0.until <= unixMilliseconds }
+    if ended.count >= Self.mostEnded { ended.removeFirst() }
+    let seat = EndedSeat(
+      channel: channel, uid: uid, until: unixMilliseconds &+ Self.grantLife)
+    ended.append(seat)
+    for entry in entries { queueNews(entry.slot, [seat]) }
+  }
+
+  /// A message that is due.
+  mutating func pollNews() -> (slot: UInt32, seats: SeatsEnded)? {
+    news.isEmpty ? nil : news.removeFirst()
+  }
+
+  private mutating func queueNews(_ slot: UInt32, _ seats: [EndedSeat]) {
+    if news.count < Self.mostEnded { news.append((slot, SeatsEnded(seats))) }
+  }
 
   /// A grant for a seat: of one channel all at the same relay; `nil` where none is registered.
   func grant(
@@ -131,4 +176,6 @@ struct RelayTable {
 
   /// In ms: a rendezvous may be away for as long.
   private static let grantLife: UInt64 = 600_000
+  /// Seats: removals of ten minutes, 1.7 a second.
+  private static let mostEnded = 1024
 }

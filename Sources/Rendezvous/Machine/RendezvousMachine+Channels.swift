@@ -1,19 +1,58 @@
 import Channels
-import Primitives
-import Wire
+import Forwarding
+package import Primitives
+package import Wire
 
 /// Who is in which channel (docs/protocol/channels.md): carries what clients and the
 /// `ChannelDirectory` say to each other.
 extension RendezvousMachine {
   mutating func handle(_ request: ChannelRequest, of slot: UInt32, now: Instant) {
+    if !channels.hasRestoredBans { restoreBans(now: now) }
     let mayCheck = mayCheckToken(request, of: slot, now: now)
     channels.handle(request, from: registry[slot], mayCheck: mayCheck, settings, now: now)
     sendChannelNotices(now: now)
+    storeBans(now: now)
+  }
+
+  /// A rendezvous says that members of this relay have lost the right to their seats.
+  package mutating func endSeats(_ seats: [EndedSeat], now: Instant) {
+    for seat in seats {
+      guard let slot = channels.hub?.end(seat) else { continue }
+      close(slot, .tokenExpired, .tokenExpired, now: now)
+    }
+  }
+
+  /// Bans of a former life of this server.
+  private mutating func restoreBans(now: Instant) {
+    channels.hasRestoredBans = true
+    let time = settings.unixMilliseconds(now)
+    do throws(StoreFailure) {
+      for ban in try store.bans(now: time) {
+        channels.directory.ban(
+          ban.id, from: ban.channel, until: now + .milliseconds(Int64(clamping: ban.until - time)),
+          now: now)
+      }
+    } catch {
+      noteStoreFailure(error)
+    }
+  }
+
+  private mutating func storeBans(now: Instant) {
+    let time = settings.unixMilliseconds(now)
+    while let (channel, id, until) = channels.directory.pollBan() {
+      let end = time &+ UInt64(clamping: (until - now).milliseconds)
+      noteWrite(now: now)
+      do throws(StoreFailure) {
+        try store.keep(StoredBan(channel: channel, id: id, until: end), now: time)
+      } catch {
+        noteStoreFailure(error)
+      }
+    }
   }
 
   mutating func driveChannels(now: Instant) {
     guard let due = channels.directory.nextDeadline, due <= now else { return }
-    channels.directory.handleTimeout(now: now)
+    channels.handleTimeout(settings, now: now)
     sendChannelNotices(now: now)
   }
 
@@ -34,6 +73,17 @@ extension RendezvousMachine {
       else {
         channels.directory.handleLoss(of: notice, to: program)
         continue
+      }
+    }
+    sendRelayNews(now: now)
+  }
+
+  /// Tells relays of seats that are over.
+  mutating func sendRelayNews(now: Instant) {
+    while let (slot, ended) = channels.relays.pollNews() {
+      let bytes = RendezvousMessage.seatsEnded(ended).bytes
+      if send(bytes, to: slot, life: AnswerTerms.life, now: now) == nil {
+        counters.answersDropped &+= 1
       }
     }
   }

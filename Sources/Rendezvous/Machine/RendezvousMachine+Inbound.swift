@@ -208,7 +208,9 @@ extension RendezvousMachine {
       case .channel(let request): handle(request, of: slot, now: now)
       case .relayHere(let here):
         try channels.relays.insert(here, of: slot, registry[slot], settings)
-      case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice:
+        sendRelayNews(now: now)
+      case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice,
+        .seatsEnded:
         throw .invalid("message that only a server sends", at: 0)
       }
       return true

@@ -22,7 +22,7 @@ package final class SQLiteStore: RegistrationStore {
 
   /// "ESHR": says that the file is ours.
   static let applicationID: Int64 = 0x4553_4852
-  private static let schemaVersion: Int64 = 2
+  private static let schemaVersion: Int64 = 3
 
   /// Opens or makes the database; its directory must exist.
   package init(path: String, limits: StoreLimits = StoreLimits()) throws(StorageError) {
@@ -83,7 +83,12 @@ package final class SQLiteStore: RegistrationStore {
       """)
     switch version {
     case schemaVersion: try checkQuickly(database)
-    case 1: try addUse(database)
+    case 1:
+      try addUse(database)
+      try addBans(database)
+    case 2:
+      try checkQuickly(database)
+      try addBans(database)
     default: try makeTables(database)
     }
   }
@@ -102,6 +107,7 @@ package final class SQLiteStore: RegistrationStore {
         id BLOB PRIMARY KEY, card BLOB NOT NULL, serial INTEGER NOT NULL, seen INTEGER NOT NULL,
         is_named INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
       CREATE INDEX forgettable ON cards (seen) WHERE is_named = 0;
+      \(banTable)
       PRAGMA application_id = \(applicationID);
       PRAGMA user_version = \(schemaVersion);
       COMMIT
@@ -118,9 +124,15 @@ package final class SQLiteStore: RegistrationStore {
       ALTER TABLE names ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
       UPDATE names SET used = max(CAST(strftime('%s', 'now') AS INTEGER), 1767225600);
       CREATE INDEX names_by_use ON names (used);
-      PRAGMA user_version = \(schemaVersion);
+      PRAGMA user_version = 2;
       COMMIT
       """)
+  }
+
+  /// Version 3 keeps bans from channels.
+  private static func addBans(_ database: borrowing Database) throws(StorageError) {
+    try database.run(
+      "BEGIN IMMEDIATE; \(banTable) PRAGMA user_version = \(schemaVersion); COMMIT")
   }
 
   /// Notices a damaged file at the start, and not in the middle of the night.

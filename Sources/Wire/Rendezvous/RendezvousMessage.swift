@@ -15,6 +15,7 @@ package enum RendezvousMessage: Hashable, Sendable {
   case channel(ChannelRequest)
   case channelNotice(ChannelNotice)
   case relayHere(RelayHere)
+  case seatsEnded(SeatsEnded)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -39,6 +40,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.channel: self = .channel(try ChannelRequest(fields: &reader))
     case Code.channelNotice: self = .channelNotice(try ChannelNotice(fields: &reader))
     case Code.relayHere: self = .relayHere(RelayHere(address: try SocketAddress(parsing: &reader)))
+    case Code.seatsEnded: self = .seatsEnded(try SeatsEnded(fields: &reader))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")
@@ -82,6 +84,9 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .relayHere(let message):
       bytes.append(Code.relayHere)
       message.address.write(to: &bytes)
+    case .seatsEnded(let message):
+      bytes.append(Code.seatsEnded)
+      message.writeFields(to: &bytes)
     }
   }
 
@@ -104,5 +109,6 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let channelNotice: UInt8 = 10
     static let audience: UInt8 = 11
     static let relayHere: UInt8 = 12
+    static let seatsEnded: UInt8 = 13
   }
 }

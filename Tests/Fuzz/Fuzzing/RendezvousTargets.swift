@@ -28,6 +28,7 @@ extension FuzzTarget {
       let messages: [RendezvousMessage] = [
         .lookUp(LookUp(request: 1, target: .id(.zero))),
         .relayHere(RelayHere(address: SocketAddress(v4: 0, 0, 0, 0, port: 7500))),
+        .seatsEnded(SeatsEnded([EndedSeat(channel: .zero, uid: 5, until: 6)])),
         .lookUpResult(LookUpResult(request: 1, status: .online, card: Array(0..<200))),
         .forward(forward), .forwarded(Forwarded(forward, from: .zero)),
         .forwarded(Forwarded(forward, from: .zero, name: PeerName("alice"))),

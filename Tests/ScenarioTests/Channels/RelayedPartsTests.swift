@@ -131,8 +131,8 @@ struct RelayedPartsTests {
   private func exchange(
     _ machine: inout RelayRegistrationMachine, _ rendezvous: inout RendezvousMachine,
     from here: SocketAddress, to address: SocketAddress, now: inout Instant
-  ) -> [RegistrationStep] {
-    var steps: [RegistrationStep] = []
+  ) -> [RelayRegistrationEvent] {
+    var steps: [RelayRegistrationEvent] = []
     var events: [ServerEvent] = []
     for _ in 0..<200 {
       now = now + .milliseconds(20)
@@ -177,7 +177,7 @@ struct RelayedPartsTests {
       configuration, listening: here, identity: relay.copy(), random: RandomSource(seed: 7),
       now: now)
     let steps = exchange(&machine, &rendezvous, from: here, to: address, now: &now)
-    #expect(steps.contains { if case .registered = $0 { true } else { false } })
+    #expect(steps.contains { if case .step(.registered) = $0 { true } else { false } })
     #expect(rendezvous.counters.messagesInvalid == 0)
     let seat = SeatClaim(channel: .zero, uid: 1, role: .host)
     let grant = rendezvous.channels.relays.grant(

@@ -45,6 +45,7 @@ struct ChannelMessageTests {
         ChannelRelayGrant(
           relay: .zero, address: SocketAddress(v4: 192, 0, 2, 1, port: 7500), token: [3, 4]))),
     .relayHere(RelayHere(address: SocketAddress(v4: 0, 0, 0, 0, port: 7500))),
+    .seatsEnded(SeatsEnded([EndedSeat(channel: .zero, uid: 5, until: 6)])),
   ]
 
   @Test func `each status has its number`() {

@@ -1,0 +1,54 @@
+import Primitives
+import Tokens
+import Wire
+
+/// Keys and cards, which members send and ask for (docs/protocol/relay.md §3).
+extension ForwardingHub {
+  func pass(_ bytes: Span<UInt8>, to uid: UInt32, from seat: Seat, now: Instant) {
+    guard
+      seat.claim.role == .host || bytes.count <= limits.audienceKeyByteCount,
+      seat.keyMeter.admit(perSecond: limits.keysPerSecond, burst: limits.keyBurst, now: now)
+    else { return counters.tooMany &+= 1 }
+    guard let other = seat.room.seat(of: uid), other !== seat else {
+      return counters.wordsUndeliverable &+= 1
+    }
+    var copy: [UInt8] = []
+    copy.reserveCapacity(bytes.count)
+    for index in bytes.indices { copy.append(bytes[index]) }
+    if append(Seat.Word(uid: seat.claim.uid, bytes: copy, isCard: false), to: other) {
+      counters.keysForwarded &+= 1
+    }
+  }
+
+  func answer(_ uid: UInt32, to seat: Seat, now: Instant) {
+    let isHost = seat.claim.role == .host
+    guard
+      seat.questionMeter.admit(
+        perSecond: isHost ? limits.keysPerSecond : limits.questionsPerSecond,
+        burst: isHost ? limits.keyBurst : limits.questionBurst, now: now)
+    else { return counters.tooMany &+= 1 }
+    guard let other = seat.room.seat(of: uid),
+      ChannelWordFrame.cardByteCounts.contains(other.card.count)
+    else { return counters.wordsUndeliverable &+= 1 }
+    if append(Seat.Word(uid: uid, bytes: other.card, isCard: true), to: seat) {
+      counters.cardsSent &+= 1
+    }
+  }
+
+  private func append(_ word: Seat.Word, to seat: Seat) -> Bool {
+    guard seat.words.count < limits.wordsPerSeat, append(.word, to: seat) else { return false }
+    seat.words.append(word)
+    return true
+  }
+
+  @_lifetime(packet: copy packet)
+  func writeWord(to seat: Seat, into packet: inout OutputSpan<UInt8>) {
+    guard !seat.words.isEmpty else { return }
+    let word = seat.words.removeFirst()
+    if word.isCard {
+      ChannelWordFrame.writeCard(word.bytes.span, uid: word.uid, to: &packet)
+    } else {
+      ChannelWordFrame.writeKey(word.bytes.span, uid: word.uid, to: &packet)
+    }
+  }
+}

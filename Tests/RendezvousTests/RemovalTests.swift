@@ -1,0 +1,159 @@
+import Channels
+import Forwarding
+import Primitives
+import SecureSession
+import Testing
+import Tokens
+import Wire
+
+@testable import Rendezvous
+
+/// Members that are removed from a channel: their seats at a relay end, and bans outlive a restart
+/// of the rendezvous (docs/protocol/relay.md §2, channels.md §6).
+struct RemovalTests {
+  private static var key: TokenSigningKey {
+    var random = RandomSource(seed: 3)
+    return TokenSigningKey(random: &random)
+  }
+
+  private let tea: ChannelIdentity
+  private let relay = TestClient(50)
+  private let alice = TestClient(1)
+  private let bob = TestClient(2)
+  private let store = MemoryStore()
+
+  init() throws {
+    tea = ChannelIdentity(name: try #require(PeerName("tea")), key: Self.key.publicKey)
+  }
+
+  private func server(boot: UInt64 = 5) -> Server {
+    Server(boot: boot, store: store, relayIDs: [relay.id])
+  }
+
+  private func register(at server: Server) throws {
+    server.join(relay)
+    relay.request(
+      .relayHere(RelayHere(address: try #require(SocketAddress("0.0.0.0:7500")))),
+      now: server.now)
+    server.exchange()
+  }
+
+  private func ask(
+    _ client: TestClient, _ server: Server, number: UInt32 = 0, _ content: ChannelRequest.Content
+  ) {
+    client.request(
+      .channel(ChannelRequest(channel: tea.id, stay: 1, number: number, content)), now: server.now)
+    server.run(.milliseconds(200))
+  }
+
+  private func join(_ client: TestClient, _ server: Server, scope: String) {
+    server.join(client)
+    let claims = TokenClaims(
+      audience: tea.audience, subject: client.id, scope: scope,
+      expires: Server.unixSeconds * 1000 + 3_600_000)
+    let token = Array(PublicToken(signing: claims.json, by: Self.key).text.utf8)
+    ask(
+      client, server,
+      .join(
+        ChannelJoin(
+          role: .host, uid: 0, key: Self.key.publicKey.bytes, name: tea.name, token: token)))
+  }
+
+  private func notices(_ client: TestClient) -> [ChannelNotice.Content] {
+    client.messages.compactMap { message in
+      guard case .channelNotice(let notice) = message else { return nil }
+      return notice.content
+    }
+  }
+
+  private func uid(_ client: TestClient) -> UInt32? {
+    for case .welcome(let welcome) in notices(client) { return welcome.uid }
+    return nil
+  }
+
+  private var seatsEnded: [EndedSeat] {
+    relay.messages.flatMap { message -> [EndedSeat] in
+      guard case .seatsEnded(let ended) = message else { return [] }
+      return ended.seats
+    }
+  }
+
+  @Test func `a relay is told within a second who was removed, and again when it comes back`()
+    throws
+  {
+    let server = server()
+    try register(at: server)
+    join(alice, server, scope: "host manage")
+    join(bob, server, scope: "host")
+    ask(bob, server, number: 1, .relay)
+    #expect(notices(bob).contains { if case .relay = $0 { true } else { false } })
+    let gone = try #require(uid(bob))
+    #expect(seatsEnded.isEmpty)
+    ask(alice, server, number: 1, .remove(uid: gone, banSeconds: 0))
+    let first = try #require(seatsEnded.first)
+    #expect(first.channel == tea.id && first.uid == gone)
+    let now = Server.unixSeconds * 1000 + server.now.nanoseconds / 1_000_000
+    #expect((now + 599_000...now + 600_000).contains(first.until))
+    relay.messages = []
+    try register(at: server)
+    #expect(seatsEnded == [first])
+    // Who just leaves ends its own session.
+    ask(alice, server, .leave)
+    #expect(seatsEnded == [first])
+  }
+
+  @Test func `a seat that has ended is closed, and no older grant opens it again`() throws {
+    let signer = Server()
+    let server = Server(
+      tokenKey: TokenPublicKey(bytes: Bytes32(signer.card.id)), forwarding: ForwardingLimits(),
+      identitySeed: 98)
+    func grant(_ life: UInt64) -> String {
+      let seat = SeatClaim(channel: tea.id, uid: 12, role: .host)
+      let claims = TokenClaims(
+        audience: "\(server.card.id)", subject: bob.id, scope: seat.scope,
+        expires: Server.unixSeconds * 1000 + life, uid: 12)
+      var random = RandomSource(seed: 99)
+      let identity = LocalIdentity(
+        kind: .rendezvous, unixSeconds: Server.unixSeconds, random: &random)
+      return PublicToken(signing: claims.json) { identity.signToken($0) }.text
+    }
+    bob.token = grant(600_000)
+    server.join(bob)
+    #expect(server.gauges.seats == 1)
+    let until = Server.unixSeconds * 1000 + 605_000
+    // Another channel, another uid, and grants of before are no concern of this seat.
+    server.endSeats([
+      EndedSeat(channel: .zero, uid: 12, until: until),
+      EndedSeat(channel: tea.id, uid: 13, until: until),
+      EndedSeat(channel: tea.id, uid: 12, until: until - 100_000),
+    ])
+    #expect(server.gauges.seats == 1 && bob.closes.isEmpty)
+    server.endSeats([EndedSeat(channel: tea.id, uid: 12, until: until)])
+    #expect(server.gauges.seats == 0 && bob.closes.contains(.tokenExpired))
+    bob.token = grant(604_000)
+    server.join(bob)
+    #expect(server.gauges.seats == 0 && server.forwarded?.seatsRefused == 1)
+    bob.token = grant(606_000)
+    server.join(bob)
+    #expect(server.gauges.seats == 1 && server.forwarded?.seatsEnded == 1)
+  }
+
+  @Test func `who is banned stays so after a restart, until the ban's end`() throws {
+    let first = server()
+    join(alice, first, scope: "host manage")
+    join(bob, first, scope: "host")
+    ask(alice, first, number: 1, .remove(uid: try #require(uid(bob)), banSeconds: 60))
+    #expect(notices(bob).contains(.gone(stay: 1, .banned)))
+    let again = server(boot: 6)
+    bob.messages = []
+    join(bob, again, scope: "host")
+    #expect(uid(bob) == nil)
+    let isBanned = notices(bob).contains { notice in
+      if case .result(let result) = notice { result.status == .banned } else { false }
+    }
+    #expect(isBanned)
+    again.run(.seconds(61))
+    join(bob, again, scope: "host")
+    #expect(uid(bob) != nil)
+  }
+}
