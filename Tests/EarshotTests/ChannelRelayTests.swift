@@ -109,7 +109,7 @@ import Wire
       let relay = ChannelRelay(
         try await endpoint.join(tea, as: role),
         ChannelRelay.Options(
-          source: role == .host ? Tone() : nil, makeSink: { _ in Ear() },
+          makeSource: { Tone() }, makeSink: { _ in Ear() },
           onStep: { if role == .audience { feed.yield($0) } }))
       relays.append(relay)
       followers.append(follow(events, tea, relay))

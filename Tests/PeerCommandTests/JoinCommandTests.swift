@@ -22,13 +22,21 @@ struct JoinCommandTests {
     #expect(join.room.description == "tea" && join.role == .audience && join.uid == 7)
     #expect(join.save == "a.wav" && join.duration == 3 && join.online.token == nil)
     #expect(try command("tea").role == .host)
-    let isRelayed = try command("tea --relay").usesRelay
-    #expect(isRelayed && !join.usesRelay)
+    let ways = try ["tea", "tea --relay"].map { try command($0).way }
+    #expect(join.way == .mesh && ways == [.auto, .relay])
+    let two = try command("tea --save-each a-{uid}.wav --also milk --role audience --also gin:host")
+    #expect(two.saveEach == "a-{uid}.wav" && two.also.map(\.role) == [.audience, .host])
+    #expect(two.also.map(\.room.description) == ["milk", "gin"])
+    let seen = try command("tea --video test --save-video {uid}.ivf --max-video-bitrate 500000")
+    #expect(seen.video.picture == .test && seen.video.maxBitrate == 500_000)
     let keyed = try command("tea@\(Self.key) --token t --access-token a")
     #expect(keyed.channelToken == "t" && keyed.online.token == "a")
     for words in [
       "a!b", "tea --token t", "tea@\(Self.key)", "tea --role audience --play f", "tea --role x",
-      "tea --save x.mp3", "tea --mesh --relay", "",
+      "tea --save x.mp3", "tea --mesh --relay", "", "tea --also tea", "tea --also milk:host",
+      "tea --also milk:guest", "tea --also milk@\(Self.key)", "tea --save-each a.wav",
+      "tea --save-each {uid}.mp3", "tea --relay --video test", "tea --save-video a.ivf",
+      "tea --video -", "tea --role audience --video test",
     ] {
       #expect(throws: UsageError.self, "\(words)") { try command(words) }
     }

@@ -247,6 +247,146 @@ def channel_relay_three_heard(lab):
     )
 
 
+def gaps(path, hertz, begin, end):
+    """Runs without a tone between two seconds of a file, in ms; looked at each 10 ms."""
+    with wave.open(path, "rb") as file:
+        file.setpos(int(48000 * begin))
+        data = file.readframes(int(48000 * (end - begin)))
+    runs, run = [], 0
+    step = 2 * math.pi * hertz / 48000
+    for place in range(0, len(data) - 960, 960):
+        real = imaginary = 0.0
+        for index in range(480):
+            value = int.from_bytes(
+                data[place + 2 * index : place + 2 * index + 2], "little", signed=True
+            )
+            real += value * math.cos(step * index)
+            imaginary += value * math.sin(step * index)
+        if math.hypot(real, imaginary) / 240 < 2000:
+            run += 10
+        elif run:
+            runs.append(run)
+            run = 0
+    return runs + ([run] if run else [])
+
+
+def seconds_loud(path, hertz, seconds):
+    return [level(path, hertz, second) > 4000 for second in seconds]
+
+
+@scenario
+def channel_relay_role_changes(lab):
+    """A host that only listens is silent at once, and heard again when it is host again."""
+    with_relay(lab)
+    tone(lab.path("low.wav"), 440, 40)
+    tone(lab.path("high.wav"), 700, 40)
+    alice = joined(lab, "a", "--play", lab.path("low.wav"), "--relay", identity="alice")
+    carol = joined(lab, "a", "--play", lab.path("high.wav"), "--relay", identity="carol")
+    bob = joined(
+        lab, "b", "--relay", "--role", "audience", "--save", lab.path("bob.wav"),
+        "--save-each", lab.path("{uid}.wav"), "--duration", "16", identity="bob",
+    )  # fmt: skip
+    for _ in range(2):
+        bob.wait_line(lambda line: line.get("name") == "relayFirstFrame", 6)
+    time.sleep(4)
+    uid = named(alice, "channelJoined")[0]["uid"]
+    for role, program in (("audience", alice), ("host", alice), ("host", bob)):
+        count = len(named(program, "roleChanged"))
+        program.signal(signal.SIGUSR2)
+        program.wait_line(lambda line: line.get("name") == "roleChanged", 3)
+        while len(named(program, "roleChanged")) == count:
+            time.sleep(0.01)
+        equal(named(program, "roleChanged")[-1]["role"], role, "the role now")
+        time.sleep(3)
+    equal(
+        [line["reason"] for line in named(bob, "userOffline") if line["uid"] == uid],
+        ["becameAudience"],
+        "what bob was told of alice",
+    )
+    alice.wait_line(lambda line: line.get("name") == "relayFirstFrame", 3)
+    equal(bob.wait(20), 0, f"exit code ({bob.describe()})")
+    for program in (alice, carol):
+        program.signal(signal.SIGTERM)
+        equal(program.wait(5), 0, f"exit code ({program.describe()})")
+    # Carol's own file has no pause; alice's has one of about three seconds.
+    other = named(carol, "channelJoined")[0]["uid"]
+    pauses = gaps(lab.path(f"{other}.wav"), 700, 2, 9)
+    equal(max(pauses, default=0) <= 60, True, f"pauses of the other host, ms ({pauses})")
+    own = gaps(lab.path(f"{uid}.wav"), 440, 1, 11)
+    equal(2500 <= max(own, default=0) <= 3600, True, f"pauses of the host that changed, ms ({own})")
+    return f"silent for {max(own)} ms, the other host's longest pause {max(pauses, default=0)} ms"
+
+
+@scenario
+def channel_way_changes_by_itself(lab):
+    """Four hosts in a mesh; a fifth comes and all go by the relay; two leave and all come back."""
+    with_relay(lab)
+    tone(lab.path("low.wav"), 440, 60)
+    alice = joined(lab, "a", "--play", lab.path("low.wav"), identity="alice")
+    alice.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    bob = joined(
+        lab, "b", "--save-each", lab.path("{uid}.wav"), "--duration", "34", identity="bob",
+    )  # fmt: skip
+    others = [joined(lab, "b", identity=name) for name in ("carol", "dave")]
+    for program in (alice, bob, *others):
+        program.wait_line(lambda line: line.get("name") == "firstFrameReceived", 8)
+    time.sleep(3)
+    equal(named(alice, "channelWayChanged"), [], "ways that four hosts have taken")
+    eve = joined(lab, "a", identity="eve")
+    for program in (alice, bob, eve, *others):
+        program.wait_line(lambda line: line.get("name") == "relayConnected", 5)
+    end = time.monotonic() + 13
+    while time.monotonic() < end and len(named(bob, "callEnded")) < 3:
+        time.sleep(0.1)
+    equal(len(named(bob, "callEnded")), 3, "calls of bob that have ended")
+    for program in (eve, others[1]):
+        program.signal(signal.SIGTERM)
+    for program in (alice, bob, others[0]):
+        program.wait_line(
+            lambda line: line.get("name") == "channelWayChanged" and line["way"] == "mesh", 16
+        )
+    equal(bob.wait(40), 0, f"exit code ({bob.describe()})")
+    for program in (alice, others[0]):
+        program.signal(signal.SIGTERM)
+        equal(program.wait(5), 0, f"exit code ({program.describe()})")
+    for program in (eve, others[1]):
+        equal(program.wait(5), 0, f"exit code ({program.describe()})")
+    uid = named(alice, "channelJoined")[0]["uid"]
+    ways = [line["way"] for line in named(bob, "channelWayChanged")]
+    equal(ways, ["relay", "mesh"], "ways that bob has taken")
+    found = gaps(lab.path(f"{uid}.wav"), 440, 1, 29)
+    equal(max(found, default=0) <= 60, True, f"pauses of a host, ms ({found})")
+    return f"longest pause {max(found, default=0)} ms"
+
+
+@scenario
+def channel_also_and_each_saved(lab):
+    """One program in two channels: a file for each who is heard, of both."""
+    lab.rendezvous()
+    for name, hertz in (("low", 440), ("high", 700)):
+        tone(lab.path(name + ".wav"), hertz)
+    alice = joined(lab, "a", "--play", lab.path("low.wav"), identity="alice")
+    carol = joined(lab, "a", "--play", lab.path("high.wav"), identity="carol", room="milk")
+    bob = joined(
+        lab, "b", "--role", "audience", "--also", "milk", "--save", lab.path("bob.wav"),
+        "--save-each", lab.path("{room}-{uid}.wav"), "--duration", "7", identity="bob",
+    )  # fmt: skip
+    equal(bob.wait(15), 0, f"exit code ({bob.describe()})")
+    for program, room, own, other in ((alice, "tea", 440, 700), (carol, "milk", 700, 440)):
+        uid = named(program, "channelJoined")[0]["uid"]
+        path = lab.path(f"{room}-{uid}.wav")
+        equal(level(path, own, 2) > 6000 > 200 > level(path, other, 2), True, f"what {path} has")
+    for hertz in (440, 700):
+        equal(level(lab.path("bob.wav"), hertz, 3) > 6000, True, f"{hertz} Hz in the mix")
+    kinds = [line["type"] for line in bob.lines() if "ummary" in line["type"]]
+    equal(kinds, ["channelSummary", "summary"], "summaries")
+    equal(
+        [line["membersHeard"] for line in bob.lines() if "ummary" in line["type"]],
+        [1, 1],
+        "members heard in each",
+    )
+
+
 @scenario
 def channel_relay_absent(lab):
     lab.rendezvous()

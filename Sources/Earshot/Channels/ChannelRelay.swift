@@ -39,8 +39,8 @@ public enum ChannelRelayStep: Sendable, Equatable {
 public actor ChannelRelay {
   /// What is sent, and where what comes goes.
   public struct Options: Sendable {
-    /// `nil` = nothing is published.
-    public var source: (any AudioSource)?
+    /// What a host publishes, made whenever it begins to; `nil` = nothing.
+    public var makeSource: (@Sendable () -> any AudioSource)?
     /// A sink for a host, by its uid.
     public var makeSink: @Sendable (UInt32) -> any AudioSink
     /// Bits a second of Opus.
@@ -50,10 +50,11 @@ public actor ChannelRelay {
 
     /// Nothing is asked for before `ChannelRelay.start`.
     public init(
-      source: (any AudioSource)?, makeSink: @escaping @Sendable (UInt32) -> any AudioSink,
+      makeSource: (@Sendable () -> any AudioSource)?,
+      makeSink: @escaping @Sendable (UInt32) -> any AudioSink,
       onStep: @escaping @Sendable (ChannelRelayStep) -> Void
     ) {
-      self.source = source
+      self.makeSource = makeSource
       self.makeSink = makeSink
       self.onStep = onStep
     }
@@ -66,7 +67,15 @@ public actor ChannelRelay {
   private var sound = RelayedSound()
   private var departures: [UInt32: Departure] = [:]
   private var isStopped = false
+  /// The newest role that was told of.
+  private var role: MemberRole?
+  /// Above those of all own keys that there were.
+  private var generation: UInt32 = 0
+  /// Told to leave the relay until it is started again.
+  private var isResting = false
   private var isAsking = false
+  /// When a frame of a host last came.
+  private var lastHeard: [UInt32: Instant] = [:]
   /// A grant is waited for, and the question repeated.
   private var wantsGrant = false
   /// The relay that `driver` talks to.
@@ -92,13 +101,14 @@ public actor ChannelRelay {
   /// Asks the rendezvous for a relay, until there is one: `ChannelStep.relayGranted` or
   /// `relayUnavailable` tells.
   public func start() async {
+    isResting = false
     await Self.ask(channel.endpoint, channel.name)
     guard !isAsking else { return }
     isAsking = true
     Task {
-      while driver == nil, !isStopped {
+      while driver == nil, isWanted {
         await channel.endpoint.pause(Self.askingPace)
-        if driver == nil, !isStopped { await Self.ask(channel.endpoint, channel.name) }
+        if driver == nil, isWanted { await Self.ask(channel.endpoint, channel.name) }
       }
       isAsking = false
     }
@@ -113,27 +123,57 @@ public actor ChannelRelay {
       if let departure = Self.departure(reason) { departures[uid] = departure }
       await refreshRoster()
       sound.remove(uid, on: loop)
+      lastHeard[uid] = nil
     case .userJoined, .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
+    case .roleChanged(_, let role): await changeRole(to: role.wire)
     default: break
     }
+  }
+
+  /// Leaves the relay; `start` takes a seat again. All sinks are finished.
+  public func rest() async {
+    isResting = true
+    await leaveRelay()
   }
 
   /// Ends it: the relay is told, and all sinks are finished.
   public func stop() async {
     guard !isStopped else { return }
     isStopped = true
-    sound.stop(on: loop)
-    driver?.withMachine { machine, now in machine.shutDown(now: now) }
-    for _ in 0..<25 where driver?.readMachine({ $0.isQuiet }) == false {
-      await channel.endpoint.pause(.milliseconds(10))
-    }
-    driver?.stop()
-    driver = nil
+    await leaveRelay()
   }
 
-  /// How many members may hear us, and what people compare.
+  private func leaveRelay() async {
+    sound.stop(on: loop)
+    lastHeard = [:]
+    guard let leaving = forgetDriver() else { return }
+    leaving.withMachine { machine, now in machine.shutDown(now: now) }
+    for _ in 0..<25 where leaving.readMachine({ $0.isQuiet }) == false {
+      await channel.endpoint.pause(.milliseconds(10))
+    }
+    leaving.stop()
+  }
+
+  private func dropDriver() { forgetDriver()?.stop() }
+
+  private func forgetDriver() -> MachineDriver<ChannelRelayMachine>? {
+    guard let driver else { return nil }
+    generation = max(generation, driver.readMachine { $0.nextGeneration })
+    self.driver = nil
+    return driver
+  }
+
+  private var isWanted: Bool { !isStopped && !isResting }
+
+  /// How long a host was not heard by the relay; `nil` = never since this has its seat.
+  public func silence(of uid: UInt32) -> Duration? {
+    lastHeard[uid].map { SystemClock.now - $0 }
+  }
+
+  /// How many members we have verified, and what people compare; empty in a large audience, which
+  /// verifies hosts alone.
   public var standing: (verified: Int, fingerprint: String) {
-    driver?.readMachine { ($0.verifiedCount, $0.fingerprint.text) } ?? (0, "")
+    driver?.readMachine { ($0.verifiedCount, $0.isPartial ? "" : $0.fingerprint.text) } ?? (0, "")
   }
 
   /// Frames that were sent, that opened, and that did not.
@@ -146,17 +186,18 @@ public actor ChannelRelay {
 
   private func acceptGrant(_ grant: ChannelRelayGrant) async {
     wantsGrant = false
+    guard isWanted else { return }
     if let driver, let place, place == (grant.relay, grant.address) {
       return driver.withMachine { machine, now in machine.renew(grant, now: now) }
     }
     // Another relay, or the same elsewhere: the seat at the former one ends by itself.
-    driver?.stop()
-    driver = nil
-    guard var materials = await Self.materials(channel.endpoint, channel.name, grant) else {
-      return
-    }
+    dropDriver()
+    guard
+      var materials = await Self.materials(
+        channel.endpoint, channel.name, grant, as: role, generation)
+    else { return }
     // Meanwhile it may have been stopped, or another grant may have come.
-    guard !isStopped, self.driver == nil else { return }
+    guard isWanted, self.driver == nil else { return }
     do {
       let machine = try ChannelRelayMachine(
         materials.settings, identity: materials.takeIdentity(), random: .system,
@@ -176,9 +217,8 @@ public actor ChannelRelay {
 
   private func handleEvent(_ event: ChannelRelayEvent) {
     switch event {
-    case .connected:
-      options.onStep(.connected)
-      beginSending()
+    case .connected: options.onStep(.connected)
+    case .publishing: beginSending()
     case .lost: options.onStep(.lost)
     case .grantNeeded: askAgain(after: .zero)
     case .refused:
@@ -195,11 +235,24 @@ public actor ChannelRelay {
     Task {
       if wait > .zero { await channel.endpoint.pause(wait) }
       // The question or its answer may get lost, and the rendezvous be away.
-      while wantsGrant, !isStopped {
+      while wantsGrant, isWanted {
         await Self.ask(channel.endpoint, channel.name)
         await channel.endpoint.pause(Self.askingPace)
       }
     }
+  }
+
+  /// The own role is another one: an audience is silent at once, a host is heard as soon as the
+  /// relay has its new grant.
+  private func changeRole(to role: MemberRole) async {
+    self.role = role
+    if role == .audience { sound.stopSending(on: loop) }
+    let standing = await Self.standing(channel.endpoint, channel.name)
+    guard let standing, self.role == role else { return }
+    driver?.withMachine { machine, now in
+      machine.handleRole(role, token: standing.token, now: now)
+    }
+    await refreshRoster()
   }
 
   private func refreshRoster() async {
@@ -207,8 +260,7 @@ public actor ChannelRelay {
     if let driver, !Self.isSame(standing.own, driver.readMachine { $0.settings.own }) {
       // To others we are somebody new, as after a rendezvous that forgot us: what was sealed for
       // the one before opens no more.
-      driver.stop()
-      self.driver = nil
+      dropDriver()
       place = nil
       options.onStep(.lost)
       return askAgain(after: .zero)
@@ -227,8 +279,8 @@ public actor ChannelRelay {
   // MARK: - Sound
 
   private func beginSending() {
-    guard let source = options.source, !sound.isSending else { return }
-    var settings = CallOptions(source: source, sink: nil)
+    guard let makeSource = options.makeSource, !sound.isSending else { return }
+    var settings = CallOptions(source: makeSource(), sink: nil)
     settings.bitrate = options.bitrate
     do {
       try sound.beginSending(settings, on: loop) { self.sendAudio() }
@@ -244,6 +296,7 @@ public actor ChannelRelay {
   }
 
   private func takeAudio(_ uid: UInt32) {
+    lastHeard[uid] = SystemClock.now
     do {
       try sound.beginPlaying(uid, on: loop, options.makeSink)
     } catch {
@@ -300,13 +353,17 @@ public actor ChannelRelay {
     }
   }
 
+  /// - Parameter role: The newest that was told of; the roster may not have it yet.
   private static func materials(
-    _ endpoint: isolated Endpoint, _ name: ChannelName, _ grant: ChannelRelayGrant
+    _ endpoint: isolated Endpoint, _ name: ChannelName, _ grant: ChannelRelayGrant,
+    as role: MemberRole?, _ generation: UInt32
   ) -> Materials? {
-    guard let standing = standing(endpoint, name) else { return nil }
-    let settings = ChannelRelayMachine.Settings(
+    guard var standing = standing(endpoint, name) else { return nil }
+    standing.own.role = role ?? standing.own.role
+    var settings = ChannelRelayMachine.Settings(
       channel: name.identity, own: standing.own, token: standing.token, grant: grant,
       wallClockAtZero: endpoint.driver.readMachine { $0.configuration.wallClockAtZero })
+    settings.generation = generation
     return Materials(settings, endpoint.driver.readMachine { $0.identity.copy() })
   }
 

@@ -35,6 +35,16 @@ struct RelayedSound {
     sending = Line(audio: audio, watch: try wake.attach(to: loop, body))
   }
 
+  mutating func stopSending(on loop: EventLoop) {
+    guard let line = sending else { return }
+    line.audio.stop()
+    loop.unwatch(line.watch)
+    sending = nil
+    // The next source begins with its own sums.
+    sums = SoundSums()
+    level = 127
+  }
+
   /// Shows every Opus packet that waits to `take`.
   mutating func takeFrames(_ take: (Span<UInt8>, ChannelAudioLabel) -> Void) {
     guard let audio = sending?.audio else { return }

@@ -15,6 +15,8 @@ package struct GroupKeyMachine: ~Copyable {
   private var own: OwnKeys
   /// Hosts among the members.
   private var senders: [UInt32: RemoteSender] = [:]
+  /// Members that were hosts earlier in their stay: what they sealed then opens no second time.
+  private var formerSenders: [UInt32: RemoteSender] = [:]
   private var answers: [OutgoingKeyMessage] = []
   private var events: [GroupKeyEvent] = []
   private let aes = AESCounterMode()
@@ -23,14 +25,15 @@ package struct GroupKeyMachine: ~Copyable {
   /// - Parameters:
   ///   - channel: What tells this channel from others: 32 bytes that all members know.
   ///   - member: Ourselves.
+  ///   - generation: Of our first key: above all that we had in this stay.
   package init(
-    channel: Bytes32, member: VerifiedMember, random: RandomSource,
+    channel: Bytes32, member: VerifiedMember, generation: UInt32 = 0, random: RandomSource,
     limits: GroupKeyLimits = GroupKeyLimits()
   ) {
     var random = random
     self.limits = limits
     roster = KeyRoster(channel: channel, own: member, historyLimit: limits.revisions)
-    own = OwnKeys(limits: limits, random: random.split())
+    own = OwnKeys(limits: limits, generation: generation, random: random.split())
     self.random = random
   }
 
@@ -55,9 +58,13 @@ package struct GroupKeyMachine: ~Copyable {
     let isNew = roster[member.uid] == nil
     roster.insert(member, revision: revision)
     if member.role == .audience {
-      senders[member.uid] = nil
+      if let former = senders.removeValue(forKey: member.uid) {
+        former.keys.close()
+        formerSenders[member.uid] = former
+      }
     } else if senders[member.uid] == nil {
-      senders[member.uid] = RemoteSender(limits: limits)
+      senders[member.uid] =
+        formerSenders.removeValue(forKey: member.uid) ?? RemoteSender(limits: limits)
     }
     if isNew {
       own.add(member.uid, now: now)
@@ -74,6 +81,7 @@ package struct GroupKeyMachine: ~Copyable {
     let audienceCount = roster.audienceCount
     guard roster.remove(uid, revision: revision) != nil else { return }
     senders[uid] = nil
+    formerSenders[uid] = nil
     answers.removeAll { $0.recipient == uid }
     own.remove(uid, departure, audienceCount: audienceCount, now: now)
     handleOwnTimeout(now: now)
@@ -194,6 +202,8 @@ package struct GroupKeyMachine: ~Copyable {
   package var memberCount: Int { roster.members.count }
   /// Generation and ratchet step of the key that seals; `nil` while we publish nothing.
   package var keyInUse: (generation: UInt32, step: UInt32)? { own.inUse }
+  /// That of the key which would be made next.
+  package var nextGeneration: UInt32 { own.nextGeneration }
   /// How often we made a fresh key.
   package var freshKeyCount: Int { own.freshCount }
   /// Most bytes that a frame's header takes: config byte, KID of 7, CTR of 2.

@@ -83,6 +83,15 @@ final class ReceivedKeys {
     }
   }
 
+  /// Its sender publishes no more: all keys are erased, and only those of a later generation are
+  /// taken in from now on.
+  func close() {
+    if let newest = generations.last {
+      lowestGeneration = max(lowestGeneration, newest.number &+ 1)
+    }
+    generations = []
+  }
+
   /// When `forget` next has something to erase.
   var nextExpiry: Instant? {
     generations.reduce(nil) { earliest($0, $1.nextExpiry) }

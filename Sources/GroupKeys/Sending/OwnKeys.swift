@@ -12,15 +12,16 @@ struct OwnKeys: ~Copyable {
   private var nextDelivery: KeyDelivery?
   private var switchAt: Instant?
   private var schedule: FreshKeySchedule
-  private var nextGeneration: UInt32 = 0
+  private(set) var nextGeneration: UInt32
   private var lastRatchet: Instant?
   /// Newcomers who wait for the next ratchet.
   private var newcomers: [UInt32] = []
   private(set) var freshCount = 0
 
-  init(limits: GroupKeyLimits, random: RandomSource) {
+  init(limits: GroupKeyLimits, generation: UInt32 = 0, random: RandomSource) {
     self.limits = limits
     self.random = random
+    nextGeneration = generation
     schedule = FreshKeySchedule(limits: limits)
   }
 

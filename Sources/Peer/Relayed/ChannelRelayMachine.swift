@@ -1,4 +1,4 @@
-package import Channels
+import Channels
 import Congestion
 import Cryptography
 import Forwarding
@@ -7,49 +7,11 @@ package import Primitives
 package import SecureSession
 package import Wire
 
-/// What happens between a member and the relay of its channel.
-package enum ChannelRelayEvent: Sendable, Equatable {
-  /// The seat is taken: audio goes by the relay from here on.
-  case connected
-  /// Nothing comes from the relay; attempts go on.
-  case lost
-  /// A newer grant is wanted, from the rendezvous.
-  case grantNeeded
-  /// The relay does not take the grant; attempts end until there is another one.
-  case refused
-  /// Frames of a host wait for `pollAudio`.
-  case audioArrived(uid: UInt32)
-  /// The first frame of a host that has opened.
-  case firstFrame(uid: UInt32)
-}
-
 /// One member's end of a channel whose audio goes by a relay (docs/protocol/relay.md): the session
 /// with the relay, the keys of the channel, sealed audio out and opened audio in. On a socket of
 /// its own. Who is in the channel it is told.
 package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package typealias Event = ChannelRelayEvent
-
-  /// What it is told once.
-  package struct Settings: Sendable {
-    package var channel: ChannelIdentity
-    /// Ourselves, as the roster has us.
-    package var own: ChannelMember
-    /// The own token, in a channel with a key.
-    package var token: [UInt8]
-    package var grant: ChannelRelayGrant
-    package var wallClockAtZero: Int64
-
-    package init(
-      channel: ChannelIdentity, own: ChannelMember, token: [UInt8], grant: ChannelRelayGrant,
-      wallClockAtZero: Int64
-    ) {
-      self.channel = channel
-      self.own = own
-      self.token = token
-      self.grant = grant
-      self.wallClockAtZero = wallClockAtZero
-    }
-  }
 
   package let settings: Settings
   private var identity: LocalIdentity
@@ -58,6 +20,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private var keys: GroupKeyMachine
   private var members: RelayedMembers
   private var revision: UInt64 = 0
+  private var role: MemberRole
   private var outbox = RelayedOutbox()
   private var inbox: RelayedInbox
   private let packet = ChannelInbox()
@@ -88,7 +51,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     let own = try members.verifyOwn(
       settings.own, card, token: settings.token, unixMilliseconds: unix)
     keys = GroupKeyMachine(
-      channel: settings.channel.id, member: own, random: random.split())
+      channel: settings.channel.id, member: own, generation: settings.generation,
+      random: random.split())
+    role = settings.own.role
     var configuration = PeerConfiguration(
       rendezvous: settings.grant.address, wallClockAtZero: settings.wallClockAtZero)
     configuration.rendezvousID = settings.grant.relay
@@ -101,7 +66,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     self.random = random
     self.identity = identity
     link.start(now: now, identity: &self.identity)
-    if settings.own.role == .host { keys.startPublishing() }
+    keys.startPublishing()
     settle(now: now)
   }
 
@@ -150,7 +115,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     now: Instant
   ) {
     self.revision = max(self.revision, revision)
-    for uid in members.handleRoster(roster, now: now) {
+    for uid in members.handleRoster(roster, as: role, now: now) {
       keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
       inbox.remove(uid)
     }
@@ -169,6 +134,28 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package mutating func renew(_ grant: ChannelRelayGrant, now: Instant) {
     guard grant.relay == settings.grant.relay else { return }
     link.renewToken(grant.token, now: now, identity: &identity)
+    settle(now: now)
+  }
+
+  /// Our own role is another one. Who only listens from now on is silent at once; who may publish
+  /// does as soon as the relay has seen a grant that says so, which is asked for.
+  ///
+  /// - Parameter token: The one that the rendezvous has, in a channel with a key.
+  package mutating func handleRole(_ role: MemberRole, token: [UInt8], now: Instant) {
+    guard role != self.role else { return }
+    var own = settings.own
+    own.role = role
+    let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+    do {
+      let card = try identity.makeCard(unixSeconds: unix / 1000)
+      let member = try members.verifyOwn(own, card, token: token, unixMilliseconds: unix)
+      try keys.handleJoin(member, revision: revision, now: now)
+    } catch {
+      return  // The token does not permit it: the role is what it was.
+    }
+    self.role = role
+    if role == .audience { outbox.removeAll() }
+    publish(.grantNeeded)
     settle(now: now)
   }
 
@@ -265,7 +252,11 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package var isQuiet: Bool { link.isQuiet }
   /// Members that hold our key, or may.
   package var verifiedCount: Int { keys.memberCount }
+  /// That of the next own key.
+  package var nextGeneration: UInt32 { keys.nextGeneration }
   package var fingerprint: RosterFingerprint { keys.fingerprint }
+  /// Whether the fingerprint is of some members only: nobody can compare it.
+  package var isPartial: Bool { members.isPartial }
   /// Frames opened, and such that did not open.
   package var counts: (opened: UInt64, unopened: UInt64, sent: UInt64) {
     (inbox.openedCount, inbox.unopenedCount, outbox.sentCount)
@@ -344,6 +335,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     case .registration(.registered):
       isConnected = true
       publish(.connected)
+      startPublishing()
     case .registration(.reconnecting), .registration(.failed(.noAnswer)):
       if isConnected, !isSilent { publish(.lost) }
       isConnected = false
@@ -353,8 +345,17 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       isConnected = false
       publish(.refused)
     case .token(.willExpire): publish(.grantNeeded)
+    case .token(.refused): publish(.refused)
+    case .token(.renewed): startPublishing()
     default: break
     }
+  }
+
+  /// The relay has seen a grant: as far as we know the newest one.
+  private mutating func startPublishing() {
+    guard isConnected, role == .host else { return }
+    keys.startPublishing()
+    publish(.publishing)
   }
 
   private mutating func publish(_ event: ChannelRelayEvent) {

@@ -19,10 +19,13 @@ struct RelayedOutbox {
     if frames.newest &- next >= Self.limit { next = frames.newest &- Self.limit &+ 1 }
   }
 
+  /// Nothing of it leaves any more.
+  mutating func removeAll() { next = frames.newest &+ 1 }
+
   /// Writes the next frame, with so many copies of those before it as there is room for.
   @_lifetime(packet: copy packet)
   mutating func write(copies: Int, limit: Int, into packet: inout OutputSpan<UInt8>) {
-    guard hasFrame, let entry = frames[next] else { return next = frames.newest &+ 1 }
+    guard hasFrame, let entry = frames[next] else { return removeAll() }
     let end = limit - ChannelAudioFrame.headerByteCount - entry.byteCount
     for step in 0..<UInt32(copies) {
       guard let copy = frames[next &- step &- 1] else { break }

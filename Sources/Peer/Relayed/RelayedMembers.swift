@@ -15,12 +15,20 @@ struct RelayedMembers {
     var questionCount = 0
   }
 
+  /// One whose card, and token where the channel has a key, we have checked.
+  private struct Acquaintance {
+    let member: ChannelMember
+    let card: ContactCard
+  }
+
   private let rule: MembershipRule
   private let own: UInt32
   private var strangers: [Stranger] = []
-  private(set) var known: [ChannelMember] = []
+  private var acquaintances: [Acquaintance] = []
   /// Tokens that members have shown, by uid.
   private var tokens: [UInt32: (joinNumber: UInt64, token: [UInt8])] = [:]
+  /// Others of the audience are left out.
+  private(set) var isPartial = false
   /// Members whose card or token was no good.
   private(set) var refusedCount: UInt64 = 0
 
@@ -33,15 +41,27 @@ struct RelayedMembers {
     }
   }
 
-  /// The roster has changed.
+  /// Those who are verified.
+  var known: [ChannelMember] { acquaintances.map(\.member) }
+
+  /// The roster has changed. Who has another role keeps the one before until its token was checked
+  /// for the new one: the card that we have is good for both.
+  ///
+  /// Who only listens hands its key to nobody: of a large audience it verifies nobody but hosts.
   ///
   /// - Returns: Those who were verified and are gone, or are there anew.
-  mutating func handleRoster(_ members: [ChannelMember], now: Instant) -> [UInt32] {
-    let gone = known.filter { old in !members.contains { Self.isSame($0, old) } }.map(\.uid)
-    known.removeAll { gone.contains($0.uid) }
-    strangers.removeAll { old in !members.contains { Self.isSame($0, old.member) } }
+  mutating func handleRoster(
+    _ members: [ChannelMember], as role: MemberRole = .host, now: Instant
+  ) -> [UInt32] {
+    let audienceCount = members.count { $0.role == .audience }
+    isPartial = role == .audience && audienceCount > Self.largeAudience
+    let gone = known.filter { old in !members.contains { Self.isSameStay($0, old) } }.map(\.uid)
+    acquaintances.removeAll { gone.contains($0.member.uid) }
+    strangers.removeAll { old in !members.contains(old.member) }
     for member in members where member.uid != own && !isThere(member) {
-      strangers.append(Stranger(member: member, nextQuestion: now))
+      if isPartial, member.role == .audience { continue }
+      let card = acquaintances.first { $0.member.uid == member.uid }?.card
+      strangers.append(Stranger(member: member, card: card, nextQuestion: now))
     }
     return gone
   }
@@ -75,7 +95,8 @@ struct RelayedMembers {
       do throws(MembershipFault) {
         let member = try VerifiedMember(
           verifying: claim, by: rule, unixMilliseconds: unixMilliseconds)
-        known.append(stranger.member)
+        acquaintances.removeAll { $0.member.uid == stranger.member.uid }
+        acquaintances.append(Acquaintance(member: stranger.member, card: card))
         strangers.remove(at: index)
         return member
       } catch {
@@ -120,10 +141,13 @@ struct RelayedMembers {
   }
 
   private func isThere(_ member: ChannelMember) -> Bool {
-    known.contains { Self.isSame($0, member) }
-      || strangers.contains { Self.isSame($0.member, member) }
+    acquaintances.contains { $0.member == member } || strangers.contains { $0.member == member }
   }
 
-  /// Another role is another member: its token is to permit it.
-  private static func isSame(_ one: ChannelMember, _ other: ChannelMember) -> Bool { one == other }
+  /// As for fresh keys (`GroupKeyLimits.largeAudience`).
+  private static let largeAudience = 100
+
+  private static func isSameStay(_ one: ChannelMember, _ other: ChannelMember) -> Bool {
+    one.uid == other.uid && one.id == other.id && one.joinNumber == other.joinNumber
+  }
 }

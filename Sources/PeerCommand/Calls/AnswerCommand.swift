@@ -29,7 +29,6 @@ package struct AnswerCommand: Sendable {
     _ arguments: consuming Arguments, isOnTerminal: Bool, variable: (String) -> String?
   ) throws(UsageError) {
     var arguments = arguments
-    try arguments.refuse(NotYet.options(of: .answer))
     online = try OnlineOptions(&arguments, variable: variable)
     sound = try SoundOptions(&arguments)
     let said = try AnswerPolicy(&arguments, isOnTerminal: isOnTerminal)

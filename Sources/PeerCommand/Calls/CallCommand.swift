@@ -17,7 +17,6 @@ package struct CallCommand: Sendable {
     _ arguments: consuming Arguments, variable: (String) -> String?
   ) throws(UsageError) {
     var arguments = arguments
-    try arguments.refuse(NotYet.options(of: .call))
     online = try OnlineOptions(&arguments, variable: variable)
     online.presence = .calling
     sound = try SoundOptions(&arguments)

@@ -3,8 +3,7 @@ package import Earshot
 internal import MediaFiles
 package import Reactor
 
-/// `earshot join ROOM`: joins a channel, talks with all who are there in a mesh, until it is told
-/// to leave.
+/// `earshot join ROOM`: joins a channel, talks with all who are there, until it is told to leave.
 package struct JoinCommand: Sendable {
   package var online: OnlineOptions
   package var room: ChannelName
@@ -16,8 +15,20 @@ package struct JoinCommand: Sendable {
   package var save: String?
   /// Seconds in the channel; `nil` until the user leaves.
   package var duration: Double?
-  /// Whether audio goes by a relay, sealed, and not from host to host.
-  package var usesRelay: Bool
+  /// Whether audio goes from host to host, or by a relay, sealed.
+  package var way: RoomWay.Choice
+  /// A file for each member that is heard, with `{uid}` in its name.
+  package var saveEach: String?
+  /// Pictures of the calls of a mesh; the name for what is seen has `{uid}` in it.
+  package var video: VideoOptions
+  /// Further channels, and the roles there.
+  package var also: [Further]
+
+  package struct Further: Sendable {
+    package var room: ChannelName
+    package var role: ChannelRole
+  }
+
   package var bitrate: Int
   /// The file of the channel's token.
   package var channelToken: String?
@@ -26,18 +37,21 @@ package struct JoinCommand: Sendable {
     _ arguments: consuming Arguments, variable: (String) -> String?
   ) throws(UsageError) {
     var arguments = arguments
-    try arguments.refuse(NotYet.options(of: .join))
     online = try OnlineOptions(&arguments, variable: variable)
     let role = try arguments.choice("--role", of: ChannelRole.allCases.map(\.rawValue))
     self.role = role.flatMap(ChannelRole.init) ?? .host
     uid = UInt32(try arguments.integer("--uid", "uid", in: 1...Int(UInt32.max)) ?? 0)
     play = try arguments.option("--play")
     isLooped = try arguments.flag("--loop")
-    save = try arguments.option("--save", wants: "a file name that ends in .wav or .opus") { name in
-      let lowered = name.lowercased()
-      return lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
+    save = try arguments.option("--save", wants: "a file name that ends in .wav or .opus") {
+      Self.isSound($0) ? $0 : nil
     }
-    usesRelay = try Self.usesRelay(&arguments)
+    saveEach = try arguments.option(
+      "--save-each", wants: "a file name with {uid} that ends in .wav or .opus"
+    ) { Self.isSound($0) && $0.contains("{uid}") ? $0 : nil }
+    way = try Self.way(&arguments)
+    video = try VideoOptions(&arguments)
+    also = try Self.further(&arguments)
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
     bitrate = try arguments.integer("--bitrate", "bits a second", in: 6000...128_000) ?? 32_000
     // One's token of the rendezvous is another thing than that of the channel.
@@ -48,6 +62,16 @@ package struct JoinCommand: Sendable {
     try online.requireRendezvous()
     room = try Self.room(text)
     online.transport.maximumCalls = JoinRun.mostLinks
+    try checkSound()
+    try checkRooms()
+    try checkVideo()
+  }
+
+  private static func isSound(_ name: String) -> Bool {
+    [".wav", ".opus"].contains { name.lowercased().hasSuffix($0) }
+  }
+
+  private func checkSound() throws(UsageError) {
     guard room.needsToken == (channelToken != nil) else {
       throw UsageError(
         room.needsToken
@@ -57,15 +81,63 @@ package struct JoinCommand: Sendable {
     guard play != "-" else {
       throw UsageError("join plays no standard input yet.", advice: "Write --play FILE.")
     }
-    guard self.role == .host || play == nil else {
+    guard role == .host || play == nil else {
       throw UsageError("--role audience plays nothing.", advice: "Leave out --play.")
     }
   }
 
-  private static func usesRelay(_ arguments: inout Arguments) throws(UsageError) -> Bool {
-    let isWanted = try arguments.flag("--relay")
-    guard try arguments.flag("--mesh"), isWanted else { return isWanted }
+  private func checkVideo() throws(UsageError) {
+    if let save = video.save, !save.contains("{uid}") {
+      throw UsageError(
+        "--save-video saves each member by itself.", advice: "Write --save-video '{uid}.ivf'.")
+    }
+    if way == .relay, video.isWanted {
+      throw UsageError("A relay carries no pictures yet.", advice: "Leave out --relay.")
+    }
+    if video.picture == .file("-") || (role == .audience && video.picture != nil) {
+      throw UsageError(
+        "--video sends a file or the test picture, of a host.",
+        advice: "Leave it out, or write --video FILE.y4m.")
+    }
+  }
+
+  private static func way(_ arguments: inout Arguments) throws(UsageError) -> RoomWay.Choice {
+    let isRelayed = try arguments.flag("--relay")
+    guard try arguments.flag("--mesh") else { return isRelayed ? .relay : .auto }
+    guard isRelayed else { return .mesh }
     throw UsageError("--mesh and --relay exclude each other.", advice: "Give one of them.")
+  }
+
+  /// `ROOM` or `ROOM:ROLE`; without one the audience, because only one channel is published to.
+  private static func further(_ arguments: inout Arguments) throws(UsageError) -> [Further] {
+    var found: [Further] = []
+    for text in try arguments.options("--also") {
+      let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+      let role = parts.count == 2 ? ChannelRole(rawValue: String(parts[1])) : .audience
+      guard parts.count <= 2, let role else {
+        throw UsageError(
+          "'\(text)' is no channel with a role.", advice: "Write --also ROOM or --also ROOM:host.")
+      }
+      found.append(Further(room: try Self.room(String(parts[0])), role: role))
+    }
+    return found
+  }
+
+  private func checkRooms() throws(UsageError) {
+    let names = [room] + also.map(\.room)
+    guard Set(names).count == names.count else {
+      throw UsageError("A channel is named twice.", advice: "Name each of them once.")
+    }
+    if let keyed = also.first(where: { $0.room.needsToken })?.room {
+      throw UsageError(
+        "--also takes no channel with a key: \(keyed.shortText).",
+        advice: "Join it by a further earshot join with its own --token.")
+    }
+    guard ([role] + also.map(\.role)).count(where: { $0 == .host }) <= 1 else {
+      throw UsageError(
+        "Only one channel can be published to.",
+        advice: "Add --role audience, or leave out :host behind --also.")
+    }
   }
 
   private static func room(_ text: String) throws(UsageError) -> ChannelName {
@@ -84,6 +156,9 @@ package struct JoinCommand: Sendable {
     online.claim(in: &claims)
     claims.reads(play, "--play")
     claims.writes(save, "--save")
+    claims.writes(saveEach, "--save-each")
+    if case .file(let path)? = video.picture { claims.reads(path, "--video") }
+    claims.writes(video.save, "--save-video")
     try claims.check()
     let token: String?
     do throws(EarshotError) {
@@ -99,17 +174,27 @@ package struct JoinCommand: Sendable {
     }
     let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
     _ = try await session.waitUntilRegistered()
-    let channel: Channel
-    do throws(EarshotError) {
-      channel = try await session.endpoint.join(room, as: role, uid: uid, token: token)
-    } catch {
-      throw await session.conclude(CommandFailure(error))
-    }
-    let run = JoinRun(self, channel, session, sound)
+    let run = JoinRun(self, try await joinAll(session, sound, token), session)
     while !run.isOver, let input = await session.next() { await run.handle(input) }
     sound.finish()
     session.remember(sound.fault)
     run.writeSummary()
     return await session.finish(page: nil, run.code)
+  }
+
+  private func joinAll(
+    _ session: OnlineSession, _ sound: RoomSound, _ token: String?
+  ) async throws(CommandFailure) -> [RoomStay] {
+    var stays: [RoomStay] = []
+    do throws(EarshotError) {
+      for (index, entry) in ([Further(room: room, role: role)] + also).enumerated() {
+        let channel = try await session.endpoint.join(
+          entry.room, as: entry.role, uid: index == 0 ? uid : 0, token: index == 0 ? token : nil)
+        stays.append(RoomStay(channel, as: entry.role, self, session, sound))
+      }
+    } catch {
+      throw await session.conclude(CommandFailure(error))
+    }
+    return stays
   }
 }

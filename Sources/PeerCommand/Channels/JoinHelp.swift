@@ -3,20 +3,30 @@ enum JoinHelp {
   static let text = """
     usage: earshot join CHANNEL [options]
 
-    Joins a channel at the rendezvous and talks with all who are there, host to host, until q or
-    SIGINT. CHANNEL is a name, or NAME@k4.public... where members need a token: the name with the
-    public key that earshot token new prints. Up to 9 members talk in a mesh.
+    Joins a channel at the rendezvous and talks with all who are there until q or SIGINT. CHANNEL is
+    a name, or NAME@k4.public... where members need a token: the name with the public key that
+    earshot token new prints. Up to 4 hosts and 8 members talk host to host, in a mesh. Beyond it
+    audio goes by a relay, if the rendezvous knows one, else host to host up to 17 members.
 
       --role ROLE          host or audience; the audience only listens   (default: host)
       --uid N              the number to have in the channel             (default: any)
       --token FILE         the token of a channel with a key; earshot token sign makes it
-      --mesh               host to host; as it is without --relay
-      --relay              by a relay that the rendezvous names: sealed for the members, so that it
-                           hears nothing. All members of a channel go the same way
+      --also ROOM[:ROLE]   a further channel at the same time; may be given more than once. What is
+                           played goes to one of them                  (default role: audience)
+      --mesh               always host to host
+      --relay              always by a relay that the rendezvous names: sealed for the members, so
+                           that it hears nothing. Members with --mesh or --relay do not meet others
       --play FILE          as for earshot call; all members hear the same at the same time
                            (default: a test tone)
       --loop               play the file again and again
       --save FILE          what is heard of all, mixed, as .wav or .opus
+      --save-each FILE     what is heard of each member, {uid} in the name is its number, {room} the
+                           channel
+      --video FILE|test    what is shown to each member in the mesh, as for earshot call; a relay
+                           carries no pictures
+      --save-video FILE    what is seen of each member, as .ivf with {uid} in the name
+      --max-video-bitrate BPS  to each member               (default: 2500000)
+      --fallback MODE      as for earshot call                (default: audio-only)
       --duration SECONDS   leave after                     (default: when told to)
       --bitrate BPS        6000...128000                   (default: 32000)
 
@@ -30,7 +40,8 @@ enum JoinHelp {
   static let example = """
 
 
-    Keys: q leaves. SIGINT, SIGTERM and SIGHUP leave as well.
+    Keys: q leaves, r changes the own role. SIGINT, SIGTERM and SIGHUP leave as well, SIGUSR2
+    changes the role.
 
     example: earshot join tea --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav
              earshot join tea --rendezvous 192.0.2.1:7400 --role audience --save heard.wav

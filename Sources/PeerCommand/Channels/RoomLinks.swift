@@ -9,6 +9,8 @@ package struct RoomLinks {
     var call: CallID?
     /// Its token was checked by us, where it needs one.
     var isChecked: Bool
+    /// Its audio has come by the call.
+    var isHeard = false
     var retry: Instant = .zero
     var failures = 0
   }
@@ -28,6 +30,30 @@ package struct RoomLinks {
   }
 
   package var calls: [CallID] { links.compactMap(\.call) }
+
+  /// Members without us, and the hosts of them.
+  package var counts: (members: Int, hosts: Int) {
+    (links.count, links.count { $0.user.role == .host })
+  }
+
+  /// Who is linked with us, and by which call.
+  package var linked: [(user: ChannelUser, call: CallID)] {
+    links.compactMap { link in link.call.map { (link.user, $0) } }
+  }
+
+  /// Calls with members who need none of us any more.
+  package func unwanted(own role: ChannelRole) -> [CallID] {
+    links.filter { !isWanted($0, role) }.compactMap(\.call)
+  }
+
+  /// Whether everybody is linked who is to be, and hosts are heard.
+  package func isComplete(own role: ChannelRole) -> Bool {
+    links.allSatisfy { link in
+      !isWanted(link, role) || (link.call != nil && (link.isHeard || link.user.role == .audience))
+    }
+  }
+
+  package func uid(of call: CallID) -> UInt32? { links.first { $0.call == call }?.user.uid }
 
   /// When somebody is to be called again.
   package var nextRetry: Instant? {
@@ -77,10 +103,20 @@ package struct RoomLinks {
     links[index].call = call
   }
 
+  /// The first audio frame of a call has come.
+  ///
+  /// - Returns: Whether it is one of ours.
+  package mutating func hear(_ call: CallID) -> Bool {
+    guard let index = links.firstIndex(where: { $0.call == call }) else { return false }
+    links[index].isHeard = true
+    return true
+  }
+
   /// The call is over; the member is called again where it is still there.
   package mutating func end(_ call: CallID, now: Instant) {
     guard let index = links.firstIndex(where: { $0.call == call }) else { return }
     links[index].call = nil
+    links[index].isHeard = false
     postpone(index, now: now)
   }
 

@@ -107,23 +107,3 @@ package struct PeakLimiter {
 
   package func limited(_ sum: Int32) -> Int16 { Int16(clamping: Int(Float(sum) * gain)) }
 }
-
-/// One member's way into the mix.
-package final class RoomVoice: AudioSink {
-  package let channelCount = 1
-  private let mixer: RoomMixer
-  private let position: Mutex<Int?> = Mutex(nil)
-
-  package init(_ mixer: RoomMixer) { self.mixer = mixer }
-
-  package func write(_ samples: borrowing [Int16], frameCount: Int) {
-    let now = mixer.frame(at: SystemClock.now)
-    position.withLock { position in
-      position = mixer.add(
-        samples, channels: channelCount, frameCount: frameCount, at: position ?? now, now: now)
-    }
-  }
-
-  /// The mix goes on without it.
-  package func finish() {}
-}

@@ -4,24 +4,105 @@ internal import Primitives
 internal import Reactor
 internal import Synchronization
 
-/// The sound of a stay in a channel: one source that goes to everybody at the same time, and one
-/// mix of all who are heard, which is saved.
+/// The sound of a stay in channels: one source that goes to everybody at the same time, one mix of
+/// all who are heard, and a file for each of them where that is wanted.
 package final class RoomSound: Sendable {
+  private struct Key: Hashable {
+    let room: ChannelName
+    let uid: UInt32
+  }
+
+  private struct State {
+    var voices: [Key: RoomVoice] = [:]
+    /// Calls with pictures, by their members: their files are counted.
+    var pictures: [Key: Int] = [:]
+    var fault: String?
+  }
+
   private let source: SharedSource
   private let mixer: RoomMixer
+  /// A file name with `{uid}` in it; `nil` = none are saved.
+  private let each: String?
+  private let video: VideoOptions
+  private let isLooped: Bool
+  private let overwrites: Bool
+  private let state = Mutex(State())
 
   init(_ command: JoinCommand) throws(MediaFileError) {
     let played = try PlayedSource(command.play, isLooped: command.isLooped) {}
     source = SharedSource(played)
+    each = command.saveEach
+    video = command.video
+    isLooped = command.isLooped
+    overwrites = command.online.overwrites
     mixer = RoomMixer(
-      try AudioFileSink(command.save, channelCount: 1, overwrites: command.online.overwrites),
+      try AudioFileSink(command.save, channelCount: 1, overwrites: overwrites),
       now: SystemClock.now)
   }
 
   func makeSource() -> any AudioSource { SharedEar(source) }
-  func makeSink() -> any AudioSink { RoomVoice(mixer) }
-  func finish() { mixer.finish() }
-  var fault: String? { source.fault ?? mixer.fault }
+
+  /// Where one member's sound goes that comes by one way.
+  func makeSink(_ uid: UInt32, in room: ChannelName, by way: RoomVoice.Way) -> any AudioSink {
+    state.withLock { state in
+      let key = Key(room: room, uid: uid)
+      let voice = state.voices[key] ?? RoomVoice(mixer, own: own(uid, room, &state))
+      if state.voices.count < Self.mostVoices { state.voices[key] = voice }
+      return voice.makeSink(way)
+    }
+  }
+
+  /// Pictures for one call, which has an encoder and a file of its own.
+  func addPictures(to options: inout CallOptions, with uid: UInt32, in room: ChannelName) {
+    guard video.isWanted else { return }
+    options.maxVideoBitrate = video.maxBitrate
+    options.fallback = video.fallback
+    let number = state.withLock { state in
+      state.pictures[Key(room: room, uid: uid), default: 0] += 1
+      return state.pictures[Key(room: room, uid: uid)] ?? 1
+    }
+    let name = video.saveName(call: number).map { Self.name($0, uid, room) }
+    do throws(MediaFileError) {
+      options.videoSource = try video.picture.map { picture throws(MediaFileError) in
+        try PlayedVideo(picture, isLooped: isLooped) {}
+      }
+      options.videoSink = try VideoFileSink(name, overwrites: overwrites)
+    } catch {
+      state.withLock { $0.fault = $0.fault ?? error.description }
+    }
+  }
+
+  private static func name(_ text: String, _ uid: UInt32, _ room: ChannelName) -> String {
+    text.replacing("{uid}", with: "\(uid)").replacing("{room}", with: room.shortText)
+  }
+
+  func finish() {
+    mixer.finish()
+    for voice in state.withLock({ Array($0.voices.values) }) { voice.finish() }
+  }
+
+  var fault: String? {
+    source.fault ?? mixer.fault
+      ?? state.withLock { state in
+        state.fault ?? state.voices.values.lazy.compactMap(\.fault).first
+      }
+  }
+
+  /// The mixer of one member's file; what is in the way of it is told at the end.
+  private func own(_ uid: UInt32, _ room: ChannelName, _ state: inout State) -> RoomMixer? {
+    guard let each, state.voices.count < Self.mostVoices else { return nil }
+    let path = Self.name(each, uid, room)
+    do throws(MediaFileError) {
+      return RoomMixer(
+        try AudioFileSink(path, channelCount: 1, overwrites: overwrites), now: SystemClock.now)
+    } catch {
+      state.fault = state.fault ?? error.description
+      return nil
+    }
+  }
+
+  /// Four channels with as many hosts as a relay has.
+  private static let mostVoices = 256
 }
 
 /// What is played, read once and given to each call as it is needed. Who comes later hears what the

@@ -28,7 +28,6 @@ package struct ProbeOptions: Sendable {
     _ arguments: consuming Arguments, variable: (String) -> String?
   ) throws(UsageError) {
     var arguments = arguments
-    try arguments.refuse(NotYet.options(of: .probe))
     online = try OnlineOptions(&arguments, variable: variable)
     plan = try Self.plan(&arguments)
     watches = try arguments.flag("--watch")

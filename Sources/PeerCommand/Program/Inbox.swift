@@ -7,7 +7,7 @@ package enum SessionInput: Sendable {
   /// The endpoint is there, or could not be opened.
   case opened(Result<Endpoint, EarshotError>)
   case endpoint(EndpointEvent)
-  case relay(ChannelRelayStep)
+  case relay(ChannelName, ChannelRelayStep)
   case probe(ProbeProgress)
   case diagnosed(Result<NetworkDiagnosis, EarshotError>)
   case signal(SignalWatch.Signal)

@@ -63,6 +63,64 @@ struct RelayedChannelTests {
     #expect(world.member(2)?.heard[1]?.isSuperset(of: after[1] ?? []) == true)
   }
 
+  /// The frames of one host, a pause of 20 ms after each; so many before a change, and after it.
+  private func talk(
+    _ world: RelayedWorld, _ hosts: [UInt32], changing uid: UInt32, to role: MemberRole,
+    at first: UInt16
+  ) -> (before: [UInt32: Set<[UInt8]>], after: [UInt32: Set<[UInt8]>]) {
+    let before = talk(world, hosts, from: first, frames: 50)
+    world.setRole(uid, role)
+    return (before, talk(world, hosts, from: first + 200, frames: 50))
+  }
+
+  @Test(arguments: 1...4 as ClosedRange<UInt64>)
+  func `a host that only listens is silent at once, and one that speaks again is heard`(
+    seed: UInt64
+  ) throws {
+    let world = try RelayedWorld(seed: seed)
+    for uid in 1...3 as ClosedRange<UInt32> { try world.join(uid) }
+    try world.join(4, .audience)
+    settle(world)
+    for first in [1000, 3000, 5000] as [UInt16] {
+      let quiet = talk(world, [1, 2, 3, 4], changing: 1, to: .audience, at: first)
+      for member in world.members where member.uid != 1 {
+        #expect(member.heard[1]?.isDisjoint(with: quiet.after[1] ?? []) ?? true)
+      }
+      #expect(world.member(1)?.role == .audience)
+      let loud = talk(world, [1, 2, 3, 4], changing: 1, to: .host, at: first + 1000)
+      for member in world.members where member.uid != 1 {
+        // All but what it said within a few round trips.
+        let missing = loud.after[1]?.subtracting(member.heard[1] ?? []).count ?? 0
+        #expect(missing <= 6, "seed \(seed), \(first): \(missing) of 50 are missing")
+      }
+      for member in world.members {
+        for host in [2, 3] as [UInt32] where host != member.uid {
+          for said in [quiet.before, quiet.after, loud.before, loud.after] {
+            #expect(said[host]?.isSubset(of: member.heard[host] ?? []) == true, "no gap")
+          }
+        }
+        #expect(member.heard[4] == nil)
+      }
+    }
+    #expect(world.counters.audioNotAllowed == 0)
+  }
+
+  @Test func `one of the audience that becomes host is heard, and without a grant it is not`()
+    throws
+  {
+    let world = try RelayedWorld(seed: 7)
+    for uid in 1...2 as ClosedRange<UInt32> { try world.join(uid) }
+    try world.join(3, .audience)
+    settle(world)
+    let said = talk(world, [1, 3], changing: 3, to: .host, at: 1000)
+    for member in world.members where member.uid != 3 {
+      let missing = said.after[3]?.subtracting(member.heard[3] ?? []).count ?? 0
+      #expect(missing <= 6, "\(missing) of 50 are missing")
+      #expect(member.heard[3]?.isDisjoint(with: said.before[3] ?? []) == true)
+    }
+    #expect(said.after[1]?.isSubset(of: world.member(3)?.heard[1] ?? []) == true)
+  }
+
   @Test func `a ghost that the rendezvous has seated hears nothing and is not heard`() throws {
     let world = try RelayedWorld(seed: 3)
     try world.join(1)

@@ -98,13 +98,7 @@ final class RelayedWorld {
   func join(_ uid: UInt32, _ role: MemberRole = .host, isGhost: Bool = false) throws -> Member {
     let identity = LocalIdentity(kind: .peer, unixSeconds: Self.unixSeconds, random: &random)
     joinNumber += 1
-    let seat = SeatClaim(channel: channel.id, uid: uid, role: role)
-    let claims = TokenClaims(
-      audience: "\(relayID)", subject: identity.id, scope: seat.scope,
-      expires: (Self.unixSeconds + 600) * 1000, uid: uid)
-    let grant = ChannelRelayGrant(
-      relay: relayID, address: relayAddress,
-      token: Array(PublicToken(signing: claims.json, by: signer).text.utf8))
+    let grant = grant(uid, role, to: identity.id)
     let id = identity.id
     let machine = try ChannelRelayMachine(
       ChannelRelayMachine.Settings(
@@ -119,6 +113,31 @@ final class RelayedWorld {
     tellRosters()
     drain(member)
     return member
+  }
+
+  private func grant(_ uid: UInt32, _ role: MemberRole, to id: PeerID) -> ChannelRelayGrant {
+    let seat = SeatClaim(channel: channel.id, uid: uid, role: role)
+    let claims = TokenClaims(
+      audience: "\(relayID)", subject: id, scope: seat.scope,
+      expires: Self.unixSeconds * 1000 + now.nanoseconds / 1_000_000 + 600_000, uid: uid)
+    return ChannelRelayGrant(
+      relay: relayID, address: relayAddress,
+      token: Array(PublicToken(signing: claims.json, by: signer).text.utf8))
+  }
+
+  /// The rendezvous has told all of a member's new role; a grant for it comes when it was asked
+  /// for, and 20 ms more have gone by.
+  func setRole(_ uid: UInt32, _ role: MemberRole) {
+    guard let member = member(uid) else { return }
+    member.role = role
+    let asked = member.events.count
+    member.machine.handleRole(role, token: [], now: now)
+    drain(member)
+    tellRosters()
+    run(.milliseconds(20))
+    guard member.events.dropFirst(asked).contains(.grantNeeded) else { return }
+    member.machine.renew(grant(uid, role, to: member.id), now: now)
+    drain(member)
   }
 
   private var joinNumbers: [UInt32: UInt64] = [:]

@@ -1,0 +1,47 @@
+package import Channels
+import Primitives
+package import Wire
+
+/// What happens between a member and the relay of its channel.
+package enum ChannelRelayEvent: Sendable, Equatable {
+  /// The seat is taken: audio goes by the relay from here on.
+  case connected
+  /// A host's frames leave from here on.
+  case publishing
+  /// Nothing comes from the relay; attempts go on.
+  case lost
+  /// A newer grant is wanted, from the rendezvous.
+  case grantNeeded
+  /// The relay does not take the grant; attempts end until there is another one.
+  case refused
+  /// Frames of a host wait for `pollAudio`.
+  case audioArrived(uid: UInt32)
+  /// The first frame of a host that has opened.
+  case firstFrame(uid: UInt32)
+}
+
+extension ChannelRelayMachine {
+  /// What it is told once.
+  package struct Settings: Sendable {
+    package var channel: ChannelIdentity
+    /// Ourselves, as the roster has us.
+    package var own: ChannelMember
+    /// The own token, in a channel with a key.
+    package var token: [UInt8]
+    package var grant: ChannelRelayGrant
+    package var wallClockAtZero: Int64
+    /// Of the first own key: above all that this stay had (`ChannelRelayMachine.nextGeneration`).
+    package var generation: UInt32 = 0
+
+    package init(
+      channel: ChannelIdentity, own: ChannelMember, token: [UInt8], grant: ChannelRelayGrant,
+      wallClockAtZero: Int64
+    ) {
+      self.channel = channel
+      self.own = own
+      self.token = token
+      self.grant = grant
+      self.wallClockAtZero = wallClockAtZero
+    }
+  }
+}

@@ -1,0 +1,325 @@
+internal import Earshot
+internal import Primitives
+internal import Reactor
+
+/// One stay in one channel: with each member that is to be heard, or is to hear us, there is a
+/// call, or all of it goes by a relay (`RoomWay`).
+final class RoomStay {
+  let channel: Channel
+  private let command: JoinCommand
+  private let session: OnlineSession
+  private let sound: RoomSound
+  private var links: RoomLinks
+  private var way: RoomWay
+  private(set) var role: ChannelRole
+  private(set) var uid: UInt32 = 0
+  private(set) var joined: Instant?
+  private(set) var ending: ChannelReason?
+  private(set) var code = ExitCode.done
+  private(set) var isOver = false
+  /// Members of whom a first frame came, by either way.
+  private var heard: Set<UInt32> = []
+  private var relay: ChannelRelay?
+  /// Since when a linked host is heard by the relay without a pause.
+  private var relayedSince: [UInt32: Instant] = [:]
+  private var connectedAt: Instant?
+  private var hasHadRelay = false
+  private var relayLosses = 0
+  private var relayCounts = RelayedCounts()
+
+  /// What went by relays, over all seats.
+  struct RelayedCounts {
+    var sent = 0
+    var opened = 0
+    var unopened = 0
+    var fingerprint: String?
+  }
+
+  init(
+    _ channel: Channel, as role: ChannelRole, _ command: JoinCommand, _ session: OnlineSession,
+    _ sound: RoomSound
+  ) {
+    self.channel = channel
+    self.role = role
+    self.command = command
+    self.session = session
+    self.sound = sound
+    way = RoomWay(command.way)
+    links = RoomLinks(own: session.endpoint.id, checks: channel.name.needsToken)
+  }
+
+  // MARK: - Inputs
+
+  func handleStep(_ step: ChannelStep) async {
+    let isKnown = step == .relayUnavailable && way.isUnavailable
+    if !isKnown, let words = ChannelWords.sentence(step, in: channel.name) {
+      let console = session.console
+      if step.isUpToOthers { console.sayOfOthers(words) } else { console.say(words) }
+    }
+    switch step {
+    case .joined(let uid, _):
+      self.uid = uid
+      joined = SystemClock.now
+    case .userJoined(let user, _), .audienceJoined(let user): links.add(user)
+    case .userOffline(let uid, .becameAudience): links.setAudience(uid)
+    case .userOffline(let uid, _), .audienceLeft(let uid, _):
+      if let call = links.remove(uid) { await session.endpoint.call(call).hangUp() }
+    case .memberChecked(let uid, let isGenuine):
+      links.check(uid, isGenuine: isGenuine)
+      if !isGenuine { session.console.sayOfOthers("The token of \(uid) is not genuine.") }
+    case .roleChanged(_, let new): await changeRole(to: new)
+    case .stateChanged(.failed, let reason): fail(reason, Self.code(of: reason))
+    case .left: isOver = true
+    case .relayUnavailable:
+      way.handleUnavailable()
+      // One that is gone for a while is asked for again, and the members talk host to host.
+      if way.choice == .relay, !hasHadRelay { fail(.noRelay, .unreachable) }
+    default: break
+    }
+    await relay?.handle(step)
+  }
+
+  func handleRelay(_ step: ChannelRelayStep) {
+    RelayLine.write(channel.name, step, to: session.lines)
+    switch step {
+    case .connected:
+      session.console.say("Audio goes by a relay, sealed for the members.")
+      way.handleConnected()
+      hasHadRelay = true
+      connectedAt = SystemClock.now
+      relayedSince = [:]
+    case .lost:
+      relayLosses += 1
+      session.console.say("No contact with the relay; host to host meanwhile.")
+      way.handleLost()
+      links.retryAll()
+    case .refused: session.console.log(.warning, "the relay does not take the grant")
+    case .firstFrame(let uid): heard.insert(uid)
+    case .audioFailed(let reason): session.console.sayFailed(reason)
+    }
+  }
+
+  /// The first audio frame of a call has come.
+  func handleFirstFrame(of call: CallID) {
+    if links.hear(call), let uid = links.uid(of: call) { heard.insert(uid) }
+  }
+
+  func handleEnd(of call: CallID) { links.end(call, now: SystemClock.now) }
+
+  /// What follows from all that has happened; comes after each input.
+  func advance() async {
+    guard ending == nil, let joined else { return }
+    let now = SystemClock.now
+    let counts = links.counts
+    let step = way.update(
+      hosts: counts.hosts + (role == .host ? 1 : 0), members: counts.members + 1,
+      isLinked: links.isComplete(own: role), stay: now - joined, now: now)
+    switch step {
+    case .startRelay: await startRelay()
+    case .restRelay:
+      await countRelay()
+      await relay?.rest()
+      session.console.say("The channel is small enough again: host to host.")
+      tellWay("mesh")
+    case .refuse:
+      let words =
+        "\(counts.members + 1) members are there, and without a relay at most "
+        + "\(RoomWay.mostMeshed) can talk; run earshot-relay, or wait until some have left"
+      return fail(.channelFull, .refused, words)
+    case nil: break
+    }
+    if way.endsCalls { await endRelayedCalls(now: now) }
+    if way.makesCalls(now: now) { await dial(now: now) }
+  }
+
+  /// Takes a call of a member, or of somebody who says so.
+  ///
+  /// - Returns: Whether it is about this channel.
+  func answer(_ call: IncomingCall) async -> Bool {
+    guard call.userExtension == words else { return false }
+    let link = await session.endpoint.call(call.id)
+    let now = SystemClock.now
+    do throws(EarshotError) {
+      guard ending == nil, way.takesCalls(now: now),
+        let uid = links.caller(call.peer, own: role)
+      else {
+        try await link.reject(reason: "not in the channel")
+        return true
+      }
+      links.begin(call.id, with: uid)
+      try await link.accept(options(for: uid))
+    } catch {
+      session.console.log(.info, error.message)
+      links.end(call.id, now: now)
+    }
+    return true
+  }
+
+  func leave() async {
+    guard ending == nil else { return isOver = true }
+    ending = .left
+    await hangUp(links.calls)
+    await countRelay()
+    await relay?.stop()
+    relay = nil
+    await channel.leave()
+  }
+
+  /// Asks for the other role; the channel tells what comes of it.
+  func toggleRole() async {
+    do throws(EarshotError) {
+      try await channel.setRole(role == .host ? .audience : .host)
+    } catch {
+      session.console.sayFailed("\(error.message) \(error.advice)")
+    }
+  }
+
+  var nextDeadline: Instant? {
+    guard ending == nil, joined != nil else { return nil }
+    let now = SystemClock.now
+    var next = earliest(way.nextDeadline, way.makesCalls(now: now) ? links.nextRetry : nil)
+    if way.endsCalls, !links.calls.isEmpty { next = earliest(next, now + .milliseconds(250)) }
+    return next
+  }
+
+  // MARK: - Parts
+
+  private func fail(_ reason: ChannelReason, _ code: ExitCode, _ words: String? = nil) {
+    isOver = true
+    guard ending == nil else { return }
+    ending = reason
+    self.code = code
+    session.console.sayFailed(
+      "\(channel.name.shortText): \(words ?? ChannelWords.text(of: reason))")
+  }
+
+  private static func code(of reason: ChannelReason) -> ExitCode {
+    switch reason {
+    case .tokenNeeded, .tokenRefused, .tokenExpired, .notPermitted: .identity
+    case .contactLost: .unreachable
+    default: .refused
+    }
+  }
+
+  private func changeRole(to new: ChannelRole) async {
+    role = new
+    await hangUp(links.unwanted(own: new))
+    for (_, call) in links.linked {
+      do throws(EarshotError) {
+        let link = await session.endpoint.call(call)
+        try await link.setAudioMuted(new == .audience)
+        if command.video.picture != nil { try await link.setVideoMuted(new == .audience) }
+      } catch {
+        session.console.log(.info, error.message)
+      }
+    }
+  }
+
+  private func hangUp(_ calls: [CallID]) async {
+    for call in calls { await session.endpoint.call(call).hangUp() }
+  }
+
+  // MARK: - The mesh
+
+  /// Calls those whom we are to call: the lesser ID does.
+  private func dial(now: Instant) async {
+    while let user = links.nextToDial(own: role, now: now) {
+      do throws(EarshotError) {
+        let call = try await session.endpoint.call("\(user.id)", options: options(for: user.uid))
+        links.begin(call.id, with: user.uid)
+      } catch {
+        session.console.log(.info, "no link to \(user.uid): \(error.message)")
+        links.fail(user.uid, now: now)
+      }
+    }
+  }
+
+  /// What tells a call of the mesh from others.
+  private var words: String { "{\"channel\":\"\(channel.name.audience)\"}" }
+
+  private func options(for uid: UInt32) -> CallOptions {
+    var options = CallOptions(
+      source: sound.makeSource(), sink: sound.makeSink(uid, in: channel.name, by: .mesh))
+    options.startsMuted = role == .audience
+    options.startsVideoMuted = role == .audience
+    sound.addPictures(to: &options, with: uid, in: channel.name)
+    options.bitrate = command.bitrate
+    options.userExtension = words
+    options.remembersPeer = false
+    return options
+  }
+
+  // MARK: - The relay
+
+  private func startRelay() async {
+    tellWay("relay")
+    if relay == nil {
+      let (sound, feed, name) = (self.sound, session.inbox.feed, channel.name)
+      var options = ChannelRelay.Options(
+        makeSource: { sound.makeSource() },
+        makeSink: { sound.makeSink($0, in: name, by: .relay) },
+        onStep: { feed.yield(.relay(name, $0)) })
+      options.bitrate = command.bitrate
+      relay = ChannelRelay(channel, options)
+    }
+    await relay?.start()
+  }
+
+  /// A call ends when its other end was heard by the relay for a while, so that it hears us as
+  /// well; and when it had time enough.
+  private func endRelayedCalls(now: Instant) async {
+    guard let relay, let connectedAt else { return }
+    for (user, call) in links.linked {
+      let silence = await relay.silence(of: user.uid)
+      if let silence, silence < .milliseconds(500) {
+        if relayedSince[user.uid] == nil { relayedSince[user.uid] = now }
+      } else {
+        relayedSince[user.uid] = nil
+      }
+      let isRelayed = relayedSince[user.uid].map { now >= $0 + RoomWay.overlap } ?? false
+      if isRelayed || now >= connectedAt + Self.longestOverlap { await hangUp([call]) }
+    }
+  }
+
+  private func tellWay(_ way: String) {
+    guard command.way == .auto else { return }
+    session.lines.write("event") { object in
+      object.add("name", "channelWayChanged")
+      object.add("channel", channel.name.description)
+      object.add("way", way)
+    }
+  }
+
+  private func countRelay() async {
+    guard let relay else { return }
+    let (counts, standing) = (await relay.counts, await relay.standing)
+    relayCounts.sent += Int(clamping: counts.sent)
+    relayCounts.opened += Int(clamping: counts.opened)
+    relayCounts.unopened += Int(clamping: counts.unopened)
+    if !standing.fingerprint.isEmpty { relayCounts.fingerprint = standing.fingerprint }
+  }
+
+  // MARK: - The end
+
+  func writeSummary(as type: String) {
+    session.lines.write(type) { object in
+      object.add("outcome", ending == .left ? "completed" : "failed")
+      object.add("reason", ending?.rawValue)
+      object.add("channel", channel.name.description)
+      object.add("uid", Int(uid))
+      object.add("role", role.rawValue)
+      object.add("durationMs", joined.map { Int((SystemClock.now - $0).milliseconds) })
+      object.add("membersMet", links.metCount)
+      object.add("membersHeard", heard.count)
+      guard hasHadRelay else { return }
+      object.add("relayFramesSent", relayCounts.sent)
+      object.add("relayFramesOpened", relayCounts.opened)
+      object.add("relayFramesUnopened", relayCounts.unopened)
+      object.add("relayLosses", relayLosses)
+      object.add("rosterFingerprint", relayCounts.fingerprint)
+    }
+  }
+
+  /// For calls with members who are not heard by the relay: they only listen, or say nothing.
+  private static let longestOverlap = Duration.seconds(10)
+}

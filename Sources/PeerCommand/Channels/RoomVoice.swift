@@ -1,0 +1,96 @@
+package import Earshot
+package import Primitives
+internal import Reactor
+internal import Synchronization
+
+/// One member as it is heard: by a call, by the relay, or by both while the way of its channel
+/// changes. One of them goes into the mix, so that nothing is heard twice. The other takes over
+/// where that one ends, or is silent while the other is not.
+package final class RoomVoice: Sendable {
+  package enum Way: Int, Sendable { case mesh, relay }
+
+  private struct State {
+    var audible: Way?
+    /// When each way last had sound, by its raw value.
+    var lastSound: [Instant?] = [nil, nil]
+    /// Where the next samples belong, in the mix and in the own file.
+    var place: Int?
+    var ownPlace: Int?
+  }
+
+  private let mixer: RoomMixer
+  /// What is heard of this member alone.
+  private let own: RoomMixer?
+  private let state = Mutex(State())
+
+  package init(_ mixer: RoomMixer, own: RoomMixer? = nil) {
+    self.mixer = mixer
+    self.own = own
+  }
+
+  package var fault: String? { own?.fault }
+
+  /// The end of one way.
+  package func makeSink(_ way: Way) -> any AudioSink { RoomVoiceEnd(self, way) }
+
+  package func write(
+    _ samples: borrowing [Int16], frameCount: Int, by way: Way, now: Instant
+  ) {
+    state.withLock { state in
+      choose(&state, way, hasSound: Self.hasSound(samples, frameCount), now: now)
+      guard state.audible == way else { return }
+      let frame = mixer.frame(at: now)
+      state.place = mixer.add(
+        samples, channels: 1, frameCount: frameCount, at: state.place ?? frame, now: frame)
+      guard let own else { return }
+      let place = own.frame(at: now)
+      state.ownPlace = own.add(
+        samples, channels: 1, frameCount: frameCount, at: state.ownPlace ?? place, now: place)
+    }
+  }
+
+  /// A way has ended: the other one is heard from its next samples on.
+  package func end(_ way: Way) {
+    state.withLock { state in
+      state.lastSound[way.rawValue] = nil
+      if state.audible == way { state.audible = nil }
+    }
+  }
+
+  package func finish() { own?.finish() }
+
+  private func choose(_ state: inout State, _ way: Way, hasSound: Bool, now: Instant) {
+    if hasSound { state.lastSound[way.rawValue] = now }
+    guard let audible = state.audible else { return state.audible = way }
+    guard audible != way, hasSound else { return }
+    let last = state.lastSound[audible.rawValue]
+    if last.map({ now >= $0 + Self.patience }) ?? true { state.audible = way }
+  }
+
+  private static func hasSound(_ samples: borrowing [Int16], _ count: Int) -> Bool {
+    for index in 0..<min(count, samples.count) where samples[index] != 0 { return true }
+    return false
+  }
+
+  /// Silence of the way that is heard after which one that has sound takes its place.
+  private static let patience = Duration.milliseconds(60)
+}
+
+/// One way into a `RoomVoice`. Mono.
+private final class RoomVoiceEnd: AudioSink {
+  let channelCount = 1
+  private let voice: RoomVoice
+  private let way: RoomVoice.Way
+
+  init(_ voice: RoomVoice, _ way: RoomVoice.Way) {
+    self.voice = voice
+    self.way = way
+  }
+
+  func write(_ samples: borrowing [Int16], frameCount: Int) {
+    voice.write(samples, frameCount: frameCount, by: way, now: SystemClock.now)
+  }
+
+  /// The mix goes on without it.
+  func finish() { voice.end(way) }
+}

@@ -1,0 +1,139 @@
+package import Primitives
+
+/// Which way the audio of a channel goes (docs/protocol/channels.md §9): by calls of a mesh while
+/// the channel is small, by a relay beyond that. All members see the same roster, so all of them
+/// decide the same. Who changes has the new way before the old one ends.
+package struct RoomWay {
+  package enum Choice: Sendable { case auto, mesh, relay }
+
+  /// What is to be done now.
+  package enum Step: Equatable { case startRelay, restRelay, refuse }
+
+  private enum State: Equatable {
+    case mesh
+    /// A relay is asked for, since then.
+    case joining(Instant)
+    /// By the relay; calls end once their ends hear each other by it.
+    case relay
+    /// Calls are made, and the relay goes when all of them are there.
+    case returning
+  }
+
+  package let choice: Choice
+  private var state = State.mesh
+  private var isLarge = false
+  /// Since when the channel is small enough for calls.
+  private var smallSince: Instant?
+  private var linkedSince: Instant?
+  private var isConnected = false
+  /// The rendezvous knew of no relay when it was asked last.
+  package private(set) var isUnavailable = false
+  private var isRefused = false
+
+  package init(_ choice: Choice) { self.choice = choice }
+
+  // MARK: - Inputs
+
+  /// - Parameters:
+  ///   - hosts: In the channel, with us.
+  ///   - members: The same.
+  ///   - isLinked: All calls that the mesh needs are there, and hosts are heard by them.
+  ///   - stay: How long we are in the channel.
+  package mutating func update(
+    hosts: Int, members: Int, isLinked: Bool, stay: Duration, now: Instant
+  ) -> Step? {
+    judge(hosts, members, now: now)
+    linkedSince = isLinked ? linkedSince ?? now : nil
+    switch state {
+    case .mesh:
+      guard wantsRelay else { return nil }
+      state = isConnected ? .relay : .joining(now)
+      return .startRelay
+    case .joining:
+      if isConnected { state = .relay }
+      if !wantsRelay { return rest() }
+      if choice == .auto, isUnavailable, members > Self.mostMeshed, stay < Self.newcomer, !isRefused
+      {
+        isRefused = true
+        return .refuse
+      }
+    case .relay:
+      if !wantsRelay { state = .returning }
+    case .returning:
+      if wantsRelay { state = .relay }
+      if let linkedSince, now >= linkedSince + Self.overlap { return rest() }
+    }
+    return nil
+  }
+
+  package mutating func handleConnected() {
+    isConnected = true
+    isUnavailable = false
+  }
+
+  package mutating func handleLost() { isConnected = false }
+
+  package mutating func handleUnavailable() { isUnavailable = true }
+
+  // MARK: - Getters
+
+  /// Whether those who are not linked with us are to be called.
+  package func makesCalls(now: Instant) -> Bool {
+    switch state {
+    case .mesh, .returning: true
+    case .joining(let since):
+      choice == .auto && (isUnavailable || now >= since + Self.patience)
+    case .relay: !isConnected
+    }
+  }
+
+  /// Whether calls of members are accepted.
+  package func takesCalls(now: Instant) -> Bool { choice != .relay || makesCalls(now: now) }
+
+  /// Whether calls are to end as soon as the relay does what they do.
+  package var endsCalls: Bool { state == .relay && isConnected }
+
+  /// When `update` may have something to say without anything happening.
+  package var nextDeadline: Instant? {
+    var next = isLarge ? smallSince.map { $0 + Self.calm } : nil
+    if case .joining(let since) = state { next = earliest(next, since + Self.patience) }
+    if state == .returning { next = earliest(next, linkedSince.map { $0 + Self.overlap }) }
+    return next
+  }
+
+  // MARK: - Parts
+
+  private var wantsRelay: Bool { choice == .relay || (choice == .auto && isLarge) }
+
+  private mutating func judge(_ hosts: Int, _ members: Int, now: Instant) {
+    if hosts > Self.mostHosts || members > Self.mostMembers {
+      (isLarge, smallSince) = (true, nil)
+    } else if hosts < Self.mostHosts, members <= Self.mostMembers - 2 {
+      let since = smallSince ?? now
+      smallSince = since
+      if now >= since + Self.calm { isLarge = false }
+    } else {
+      smallSince = nil
+    }
+  }
+
+  private mutating func rest() -> Step {
+    state = .mesh
+    isConnected = false
+    return .restRelay
+  }
+
+  /// Settled in the design: a mesh up to so many.
+  private static let mostHosts = 4
+  private static let mostMembers = 8
+  /// The same where there is no relay.
+  package static let mostMeshed = 17
+  /// Who finds too many on joining leaves; who was there before stays.
+  private static let newcomer = Duration.seconds(10)
+  /// How long a channel has to be smaller before its members leave the relay.
+  private static let calm = Duration.seconds(10)
+  /// For a relay to be there before calls are made meanwhile.
+  private static let patience = Duration.milliseconds(1500)
+  /// How long both ways are there before the old one ends: so the other ends hear us as well.
+  package static let overlap = Duration.seconds(1)
+}

@@ -1,0 +1,142 @@
+import Earshot
+import Foundation
+import Primitives
+import Testing
+
+@testable import PeerCommand
+
+/// Which way a channel's audio goes, and that nothing is heard twice or lost while it changes.
+struct RoomWayTests {
+  private let start = Instant(nanoseconds: 1_000_000_000)
+
+  private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
+
+  private func update(
+    _ way: inout RoomWay, _ hosts: Int, _ members: Int, isLinked: Bool = true, _ time: Int64
+  ) -> RoomWay.Step? {
+    way.update(
+      hosts: hosts, members: members, isLinked: isLinked, stay: .milliseconds(time), now: at(time))
+  }
+
+  @Test func `a mesh up to four hosts and eight members, a relay beyond`() {
+    for (hosts, members) in [(1, 1), (4, 8), (0, 8)] {
+      var way = RoomWay(.auto)
+      #expect(update(&way, hosts, members, 0) == nil && way.makesCalls(now: at(0)))
+    }
+    for (hosts, members) in [(5, 5), (1, 9)] {
+      var way = RoomWay(.auto)
+      #expect(update(&way, hosts, members, 0) == .startRelay)
+      #expect(update(&way, hosts, members, 10) == nil)
+      #expect(!way.makesCalls(now: at(1000)) && way.takesCalls(now: at(1000)))
+      // Calls are made where there is no relay after all, or none in time.
+      #expect(way.nextDeadline == at(1500) && way.makesCalls(now: at(1500)))
+      way.handleUnavailable()
+      #expect(way.makesCalls(now: at(20)))
+      way.handleConnected()
+      #expect(update(&way, hosts, members, 2000) == nil)
+      #expect(way.endsCalls && !way.makesCalls(now: at(2000)))
+    }
+    var mesh = RoomWay(.mesh)
+    #expect(update(&mesh, 17, 17, 0) == nil && mesh.makesCalls(now: at(0)))
+    var relay = RoomWay(.relay)
+    #expect(update(&relay, 1, 1, 0) == .startRelay)
+    #expect(!relay.makesCalls(now: at(5000)) && !relay.takesCalls(now: at(5000)))
+  }
+
+  @Test func `while the relay is lost there are calls, and they end when it is back`() {
+    var way = RoomWay(.relay)
+    _ = update(&way, 2, 2, 0)
+    way.handleConnected()
+    _ = update(&way, 2, 2, 100)
+    #expect(way.endsCalls && !way.takesCalls(now: at(100)))
+    way.handleLost()
+    #expect(!way.endsCalls && way.makesCalls(now: at(200)) && way.takesCalls(now: at(200)))
+    way.handleConnected()
+    #expect(way.endsCalls && !way.makesCalls(now: at(300)))
+  }
+
+  @Test func `a channel that has become smaller goes back once all calls are there for a second`() {
+    var way = RoomWay(.auto)
+    _ = update(&way, 5, 9, 0)
+    way.handleConnected()
+    _ = update(&way, 5, 9, 100)
+    // Neither one host less, nor a short time with fewer, changes anything.
+    #expect(update(&way, 4, 6, 200) == nil && update(&way, 4, 6, 60_000) == nil)
+    #expect(way.endsCalls)
+    _ = update(&way, 3, 6, 61_000)
+    #expect(update(&way, 3, 6, 70_900) == nil && way.endsCalls)
+    #expect(way.nextDeadline == at(71_000))
+    #expect(update(&way, 3, 6, isLinked: false, 71_000) == nil)
+    #expect(!way.endsCalls && way.makesCalls(now: at(71_000)))
+    #expect(update(&way, 3, 6, 72_000) == nil && update(&way, 3, 6, 72_900) == nil)
+    #expect(update(&way, 3, 6, 73_000) == .restRelay)
+    #expect(update(&way, 5, 6, 80_000) == .startRelay)
+  }
+
+  @Test func `without a relay a newcomer beyond seventeen is refused, once`() {
+    var way = RoomWay(.auto)
+    _ = update(&way, 5, 18, 0)
+    #expect(update(&way, 5, 18, 10) == nil)
+    way.handleUnavailable()
+    #expect(update(&way, 5, 18, 20) == .refuse && update(&way, 5, 18, 30) == nil)
+    var early = RoomWay(.auto)
+    _ = update(&early, 5, 17, 0)
+    early.handleUnavailable()
+    #expect(update(&early, 5, 17, 10) == nil)
+    // Who was there before stays.
+    #expect(update(&early, 5, 18, 20_000) == nil)
+  }
+
+  /// 5 ms of a sound that counts, by each way, the relay's `delay` later than the call's.
+  @Test(arguments: [0, 4, -4])
+  func `a voice that comes by two ways is heard once, and a change costs what they differ`(
+    delay: Int
+  ) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("voice.wav")
+    let mixer = RoomMixer(try AudioFileSink(nil, channelCount: 1), now: start)
+    let own = RoomMixer(try AudioFileSink(path, channelCount: 1), now: start)
+    let voice = RoomVoice(mixer, own: own)
+    func block(_ step: Int) -> [Int16] { Array(repeating: Int16(max(0, step) + 1), count: 240) }
+    for step in 0..<400 {
+      let now = at(Int64(step * 5))
+      // The call ends in the middle; the relay has begun before.
+      if step < 200 { voice.write(block(step), frameCount: 240, by: .mesh, now: now) }
+      if step == 200 { voice.end(.mesh) }
+      if step >= 100 { voice.write(block(step - delay), frameCount: 240, by: .relay, now: now) }
+    }
+    voice.finish()
+    let source = try PlayedSource(path, isLooped: false) {}
+    var samples = [Int16](repeating: 0, count: 100_000)
+    let count = source.read(into: &samples, frameCount: 100_000)
+    #expect(count == 400 * 240)
+    let heard = stride(from: 0, to: count, by: 240).map { Int(samples[$0]) }
+    #expect(Array(heard[0..<200]) == Array(1...200))
+    #expect(Array(heard[200..<400]) == (200..<400).map { $0 + 1 - delay })
+    #expect(samples[0..<count].allSatisfy { $0 > 0 })
+  }
+
+  @Test func `a way that falls silent gives way to one that has sound after 60 ms`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("voice.wav")
+    let mixer = RoomMixer(try AudioFileSink(path, channelCount: 1), now: start)
+    let voice = RoomVoice(mixer)
+    for step in 0..<100 {
+      let now = at(Int64(step * 5))
+      let isLost = step >= 40
+      voice.write(
+        Array(repeating: isLost ? 0 : 1, count: 240), frameCount: 240, by: .relay, now: now)
+      if step >= 20 {
+        voice.write(Array(repeating: 2, count: 240), frameCount: 240, by: .mesh, now: now)
+      }
+    }
+    mixer.finish()
+    let source = try PlayedSource(path, isLooped: false) {}
+    var samples = [Int16](repeating: 9, count: 30_000)
+    let count = source.read(into: &samples, frameCount: 30_000)
+    let heard = stride(from: 0, to: count, by: 240).map { Int(samples[$0]) }
+    #expect(heard.filter { $0 == 1 }.count == 40)
+    #expect((10...12).contains(heard.filter { $0 == 0 }.count))
+    #expect(heard.last == 2)
+  }
+}
