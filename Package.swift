@@ -137,6 +137,13 @@ let package = Package(
         "Cryptography", "Arguments",
       ],
       path: "tools/load"),
+    program(
+      "ChannelLoad",
+      [
+        "Peer", "Channels", "GroupKeys", "SecureSession", "Tokens", "Reactor", "Wire",
+        "Arguments", "Primitives",
+      ],
+      path: "tools/channels/ChannelLoad"),
     program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
     program("CallFromFile", ["Earshot"], path: "Examples/CallFromFile"),
     program("EchoSound", ["Earshot"], path: "Examples/EchoSound"),
@@ -278,7 +285,7 @@ let package = Package(
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
         "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion", "Tokens",
-        "Channels", "Earshot", "Reactor", "Forwarding", "GroupKeys",
+        "Channels", "Earshot", "Reactor", "Forwarding", "GroupKeys", "Trials",
       ]),
     tests(
       "PeerCommandTests",

@@ -25,7 +25,6 @@ struct RendezvousLink: ~Copyable {
     case token(TokenStep)
     case relays(RelayOffer)
     case channel(ChannelNotice)
-    /// Members of the relay that we are have lost their seats.
     case seatsEnded([EndedSeat])
   }
 
@@ -45,7 +44,6 @@ struct RendezvousLink: ~Copyable {
   private var challenges = ChallengeQueue()
   var events: [Event] = []
   var lineProbe = RendezvousProbe()
-  /// Our address is being asked for.
   var locating: Locating?
   var route: RendezvousRoute
   var detour = RendezvousDetour()

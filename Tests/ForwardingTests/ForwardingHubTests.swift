@@ -219,4 +219,45 @@ struct ForwardingHubTests {
     relay.speak(1, 3)
     #expect(relay.heard(4, of: 1).count == 1 && relay.heard(2, of: 1).count == 1)
   }
+
+  @Test func `of a host that only listens nothing is forwarded any more, and its number is free`() {
+    for slot in 1...3 as ClosedRange<UInt32> { relay.join(slot) }
+    relay.speak(1, 1)
+    relay.speak(2, 1)
+    // A frame that waits when its host becomes audience.
+    relay.speakUnheard(1, 3)
+    #expect(relay.hub.renew(1, by: SeatClaim(channel: Relay.tea, uid: 1, role: .audience)))
+    relay.speak(2, 3)
+    relay.speak(1, 5)
+    #expect(relay.heard(3, of: 1).count == 1 && relay.heard(3, of: 2).count == 2)
+    #expect(relay.hub.counters.audioNotAllowed == 1 && relay.heard(1, of: 2).count == 2)
+    #expect(relay.hub.renew(1, by: SeatClaim(channel: Relay.tea, uid: 1, role: .host)))
+    relay.speak(1, 7)
+    #expect(relay.heard(3, of: 1).map(\.label.mediaTime) == [1, 7])
+  }
+
+  @Test func `a seat that has ended goes, and grants of before are worth nothing`() {
+    func claim(_ expires: UInt64) -> SeatClaim {
+      SeatClaim(channel: Relay.tea, uid: 7, role: .host, expires: expires)
+    }
+    func isSeated(_ slot: UInt32, _ expires: UInt64) -> Bool {
+      let before = relay.hub.takenCount
+      relay.hub.reserve(slot, for: claim(expires), card: [])
+      relay.hub.confirm(slot)
+      return relay.hub.takenCount > before
+    }
+    #expect(isSeated(2, 2000))
+    #expect(relay.hub.end(EndedSeat(channel: Relay.milk, uid: 7, until: 3000)) == nil)
+    #expect(relay.hub.end(EndedSeat(channel: Relay.tea, uid: 7, until: 1999)) == nil)
+    #expect(relay.hub.end(EndedSeat(channel: Relay.tea, uid: 7, until: 2500)) == 2)
+    #expect(!relay.hub.renew(2, by: claim(2400)) && relay.hub.renew(2, by: claim(2600)))
+    relay.hub.remove(2)
+    #expect(!isSeated(3, 2500) && isSeated(4, 2501))
+    // As many are remembered as may be, the newest.
+    for number in 0..<UInt64(relay.hub.limits.endedSeats) {
+      _ = relay.hub.end(EndedSeat(channel: Relay.milk, uid: 1, until: number))
+    }
+    relay.hub.remove(4)
+    #expect(isSeated(5, 2500))
+  }
 }

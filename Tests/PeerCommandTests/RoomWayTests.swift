@@ -116,6 +116,29 @@ struct RoomWayTests {
     #expect(samples[0..<count].allSatisfy { $0 > 0 })
   }
 
+  @Test func `a relay by which nothing comes is not heard, whatever it makes up`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("voice.wav")
+    let mixer = RoomMixer(try AudioFileSink(path, channelCount: 1), now: start)
+    let voice = RoomVoice(mixer)
+    for step in 0..<90 {
+      let now = at(Int64(step * 5))
+      if step == 30 { voice.setRelayed(false) }
+      if step == 60 { voice.setRelayed(true) }
+      voice.write(Array(repeating: 1, count: 240), frameCount: 240, by: .relay, now: now)
+      if step >= 20 {
+        voice.write(Array(repeating: 2, count: 240), frameCount: 240, by: .mesh, now: now)
+      }
+    }
+    mixer.finish()
+    let source = try PlayedSource(path, isLooped: false) {}
+    var samples = [Int16](repeating: 9, count: 30_000)
+    let count = source.read(into: &samples, frameCount: 30_000)
+    let heard = stride(from: 0, to: count, by: 240).map { Int(samples[$0]) }
+    // The call is heard from then on, also when the relay is back: until the call ends.
+    #expect(heard == Array(repeating: 1, count: 30) + Array(repeating: 2, count: 60))
+  }
+
   @Test func `a way that falls silent gives way to one that has sound after 60 ms`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("voice.wav")

@@ -2,8 +2,8 @@ internal import Earshot
 internal import Primitives
 internal import Reactor
 
-/// `earshot join` while it runs: its stays in one channel or several, until the user leaves them, or
-/// the first one ends.
+/// `earshot join` while it runs: its stays in one channel or several, until the user leaves them,
+/// or the first one ends.
 package final class JoinRun {
   /// Calls at once: the mesh's members without us.
   package static let mostLinks = 16

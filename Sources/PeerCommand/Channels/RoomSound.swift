@@ -52,6 +52,11 @@ package final class RoomSound: Sendable {
     }
   }
 
+  /// Whether a member's frames come by the relay at present.
+  func setRelayed(_ isRelayed: Bool, _ uid: UInt32, in room: ChannelName) {
+    state.withLock { $0.voices[Key(room: room, uid: uid)] }?.setRelayed(isRelayed)
+  }
+
   /// Pictures for one call, which has an encoder and a file of its own.
   func addPictures(to options: inout CallOptions, with uid: UInt32, in room: ChannelName) {
     guard video.isWanted else { return }

@@ -128,7 +128,7 @@ final class RoomStay {
       return fail(.channelFull, .refused, words)
     case nil: break
     }
-    if way.endsCalls { await endRelayedCalls(now: now) }
+    if relay != nil, !links.calls.isEmpty { await reviewCalls(now: now) }
     if way.makesCalls(now: now) { await dial(now: now) }
   }
 
@@ -178,7 +178,7 @@ final class RoomStay {
     guard ending == nil, joined != nil else { return nil }
     let now = SystemClock.now
     var next = earliest(way.nextDeadline, way.makesCalls(now: now) ? links.nextRetry : nil)
-    if way.endsCalls, !links.calls.isEmpty { next = earliest(next, now + .milliseconds(250)) }
+    if relay != nil, !links.calls.isEmpty { next = earliest(next, now + .milliseconds(250)) }
     return next
   }
 
@@ -267,17 +267,16 @@ final class RoomStay {
 
   /// A call ends when its other end was heard by the relay for a while, so that it hears us as
   /// well; and when it had time enough.
-  private func endRelayedCalls(now: Instant) async {
-    guard let relay, let connectedAt else { return }
+  private func reviewCalls(now: Instant) async {
+    guard let relay else { return }
     for (user, call) in links.linked {
       let silence = await relay.silence(of: user.uid)
-      if let silence, silence < .milliseconds(500) {
-        if relayedSince[user.uid] == nil { relayedSince[user.uid] = now }
-      } else {
-        relayedSince[user.uid] = nil
-      }
-      let isRelayed = relayedSince[user.uid].map { now >= $0 + RoomWay.overlap } ?? false
-      if isRelayed || now >= connectedAt + Self.longestOverlap { await hangUp([call]) }
+      let isRelayed = silence.map { $0 < .milliseconds(500) } ?? false
+      sound.setRelayed(isRelayed, user.uid, in: channel.name)
+      relayedSince[user.uid] = isRelayed ? relayedSince[user.uid] ?? now : nil
+      guard way.endsCalls, let connectedAt else { continue }
+      let isHeard = relayedSince[user.uid].map { now >= $0 + RoomWay.overlap } ?? false
+      if isHeard || now >= connectedAt + Self.longestOverlap { await hangUp([call]) }
     }
   }
 

@@ -13,6 +13,8 @@ package final class RoomVoice: Sendable {
     var audible: Way?
     /// When each way last had sound, by its raw value.
     var lastSound: [Instant?] = [nil, nil]
+    /// Nothing comes by the relay; its pipeline makes up noise all the same.
+    var isRelayDead = false
     /// Where the next samples belong, in the mix and in the own file.
     var place: Int?
     var ownPlace: Int?
@@ -49,17 +51,28 @@ package final class RoomVoice: Sendable {
     }
   }
 
+  /// Whether frames come by the relay at present.
+  package func setRelayed(_ isRelayed: Bool) {
+    state.withLock { state in
+      state.isRelayDead = !isRelayed
+      if !isRelayed, state.audible == .relay { state.audible = nil }
+    }
+  }
+
   /// A way has ended: the other one is heard from its next samples on.
   package func end(_ way: Way) {
     state.withLock { state in
       state.lastSound[way.rawValue] = nil
       if state.audible == way { state.audible = nil }
+      // Without a call the relay is all there is.
+      if way == .mesh { state.isRelayDead = false }
     }
   }
 
   package func finish() { own?.finish() }
 
   private func choose(_ state: inout State, _ way: Way, hasSound: Bool, now: Instant) {
+    if way == .relay, state.isRelayDead { return }
     if hasSound { state.lastSound[way.rawValue] = now }
     guard let audible = state.audible else { return state.audible = way }
     guard audible != way, hasSound else { return }

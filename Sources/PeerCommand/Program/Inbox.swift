@@ -41,7 +41,7 @@ package final class Inbox {
     self.feed = feed
     self.loop = loop
     timer = try loop.addTimer { _ in feed.yield(.wake) }
-    signals = try SignalWatch(on: loop) { feed.yield(.signal($0)) }
+    signals = try SignalWatch(SignalWatch.Signal.allCases, on: loop) { feed.yield(.signal($0)) }
     keys = readsKeys ? try TerminalInput(on: loop, onKey: { feed.yield(.key($0)) }) : nil
   }
 

@@ -11,7 +11,7 @@ package enum PeerProgram {
   /// commands themselves are served.
   package static func main() -> Never {
     // Before any thread is started: all of them inherit it.
-    SignalWatch.block()
+    SignalWatch.block(SignalWatch.Signal.allCases)
     ProcessSurroundings.holdStandardStreams()
     ProcessSurroundings.ignoreWriteSignals()
     ProcessSurroundings.protectMemory()

@@ -47,46 +47,39 @@ package enum RendezvousMessage: Hashable, Sendable {
   }
 
   package func write(to bytes: inout [UInt8]) {
+    bytes.append(code)
     switch self {
-    case .lookUp(let message):
-      bytes.append(Code.lookUp)
-      message.writeFields(to: &bytes)
-    case .lookUpResult(let message):
-      bytes.append(Code.lookUpResult)
-      message.writeFields(to: &bytes)
-    case .forward(let message):
-      bytes.append(Code.forward)
-      message.writeFields(to: &bytes)
-    case .forwarded(let message):
-      bytes.append(Code.forwarded)
-      message.writeFields(to: &bytes)
-    case .forwardResult(let message):
-      bytes.append(Code.forwardResult)
-      message.writeFields(to: &bytes)
-    case .relays(let message):
-      bytes.append(Code.relays)
-      message.writeFields(to: &bytes)
-    case .token(let message):
-      bytes.append(Code.token)
-      message.writeFields(to: &bytes)
-    case .tokenResult(let message):
-      bytes.append(Code.tokenResult)
-      message.writeFields(to: &bytes)
-    case .channel(let message):
-      bytes.append(Code.channel)
-      message.writeFields(to: &bytes)
-    case .channelNotice(let message):
-      bytes.append(Code.channelNotice)
-      message.writeFields(to: &bytes)
-    case .audience(let message):
-      bytes.append(Code.audience)
-      message.writeFields(to: &bytes)
-    case .relayHere(let message):
-      bytes.append(Code.relayHere)
-      message.address.write(to: &bytes)
-    case .seatsEnded(let message):
-      bytes.append(Code.seatsEnded)
-      message.writeFields(to: &bytes)
+    case .lookUp(let message): message.writeFields(to: &bytes)
+    case .lookUpResult(let message): message.writeFields(to: &bytes)
+    case .forward(let message): message.writeFields(to: &bytes)
+    case .forwarded(let message): message.writeFields(to: &bytes)
+    case .forwardResult(let message): message.writeFields(to: &bytes)
+    case .relays(let message): message.writeFields(to: &bytes)
+    case .token(let message): message.writeFields(to: &bytes)
+    case .tokenResult(let message): message.writeFields(to: &bytes)
+    case .audience(let message): message.writeFields(to: &bytes)
+    case .channel(let message): message.writeFields(to: &bytes)
+    case .channelNotice(let message): message.writeFields(to: &bytes)
+    case .relayHere(let message): message.address.write(to: &bytes)
+    case .seatsEnded(let message): message.writeFields(to: &bytes)
+    }
+  }
+
+  private var code: UInt8 {
+    switch self {
+    case .lookUp: Code.lookUp
+    case .lookUpResult: Code.lookUpResult
+    case .forward: Code.forward
+    case .forwarded: Code.forwarded
+    case .forwardResult: Code.forwardResult
+    case .relays: Code.relays
+    case .token: Code.token
+    case .tokenResult: Code.tokenResult
+    case .audience: Code.audience
+    case .channel: Code.channel
+    case .channelNotice: Code.channelNotice
+    case .relayHere: Code.relayHere
+    case .seatsEnded: Code.seatsEnded
     }
   }
 

@@ -1,0 +1,27 @@
+import Testing
+import Trials
+
+/// Channels by a relay in which anything happens.
+@Suite struct ChannelTrialTests {
+  /// Goal: after 25 s of quiet all rosters agree, everybody has its seat and hears all hosts; at no
+  /// time does anybody hear what was said while it was not there, but for 2.2 s after it left.
+  /// Method: up to 7 members at a time who come, go, change roles, lose the rendezvous; up to 10 %
+  /// loss on each way; new starts of the rendezvous and of the relay. Who has left listens on.
+  @Test(arguments: 0..<8)
+  func `all hear all hosts, and nobody hears what is not for it`(part: Int) throws {
+    let count = Trials.count(4, full: 1250)
+    var (frames, heard, ends) = (0, 0, 0)
+    for index in 0..<count {
+      let trial = try ChannelTrial(seed: UInt64(part * count + index))
+      try trial.run()
+      let failures = trial.failures.prefix(3)
+      #expect(failures.isEmpty, "\(failures)")
+      frames += trial.frameCount
+      heard += trial.heardCount
+      ends += trial.endCount
+    }
+    #expect(heard > frames)
+    Trials.report(
+      "channels: \(count) channels, \(ends) members, \(frames) frames, heard \(heard) times")
+  }
+}

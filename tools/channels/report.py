@@ -1,0 +1,375 @@
+"""The table of tools/channel-report; see there."""
+
+import json
+import os
+import platform
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ["EARSHOT_BIN"]
+sys.path.insert(0, os.path.join(ROOT, "tools", "channels"))
+sys.path.insert(0, os.path.join(ROOT, "tools", "acceptance"))
+import channels  # noqa: E402
+from lab import Lab, sh  # noqa: E402
+from report_cpu import cpu_nanoseconds, resident  # noqa: E402
+
+QUICK = "--quick" in sys.argv
+#: (measure, target, figure, beside, whether the target is met; None = there is none)
+ROWS = []
+
+
+def row(measure, target, figure, beside="", met=None):
+    ROWS.append((measure, target, figure, beside, met))
+    state = {True: "met", False: "missed", None: ""}[met]
+    print(f"{measure} | {target} | {figure} | {beside} | {state}", flush=True)
+
+
+# MARK: - The relay on loopback
+
+
+class Relay:
+    """A relay whose grants `ChannelLoad` signs."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="earshot-channels-")
+        own = subprocess.run(
+            [f"{BIN}/ChannelLoad", "--id"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        self.process = subprocess.Popen(
+            [f"{BIN}/earshot-relay", "--rendezvous", f"127.0.0.1:1#{own}", "--json"]
+            + ["--listen", "127.0.0.1:0", "--data", self.folder.name],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        told = json.loads(self.process.stdout.readline())
+        self.address, self.id = told["address"], told["identity"]
+        self.idle = resident(self.process.pid)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(5)
+        self.folder.cleanup()
+
+    def load(self, hosts, audience, seconds):
+        """The last line of ChannelLoad, with the relay's CPU time and memory."""
+        program = subprocess.Popen(
+            [f"{BIN}/ChannelLoad", "--relay", self.address, "--relay-id", self.id]
+            + ["--hosts", str(hosts), "--audience", str(audience), "--seconds", str(seconds)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        found, before, began = {}, 0, 0
+        for line in program.stdout:
+            told = json.loads(line)
+            if told["type"] == "begin":
+                before, began = cpu_nanoseconds(self.process.pid), time.monotonic()
+                found["rss"] = resident(self.process.pid) - self.idle
+            elif told["type"] == "end":
+                found.update(told)
+                found["cpu"] = cpu_nanoseconds(self.process.pid) - before
+                found["seconds"] = time.monotonic() - began
+            else:
+                raise SystemExit(f"ChannelLoad: {line}")
+        if program.wait() != 0:
+            raise SystemExit("ChannelLoad: not all members heard")
+        return found
+
+
+def forward():
+    with tempfile.TemporaryDirectory() as folder:
+        plain = os.path.join(folder, "forward")
+        sh("cc", "-O2", "-o", plain, os.path.join(ROOT, "tools/channels/forward.c"), "-lsodium")
+        ours, theirs, seconds = [], [], 5 if QUICK else 20
+        for _ in range(1 if QUICK else 5):
+            with Relay() as relay:
+                found = relay.load(1, 50, seconds)
+                ours.append(found["cpu"] / 1000 / (found["said"] * 50))
+            text = sh(plain, "50", str(seconds)).stdout
+            theirs.append(json.loads(text)["usPerPacket"])
+    own, least = statistics.median(ours), statistics.median(theirs)
+    row(
+        "relay: CPU a forwarded packet, 50 copies of 108 bytes",
+        "≤ 1.25 × C",
+        f"{own:.2f} µs ({min(ours):.2f} to {max(ours):.2f}), {own / least:.2f} × C",
+        f"C: {least:.2f} µs ({min(theirs):.2f} to {max(theirs):.2f})",
+        own / least <= 1.25,
+    )
+    lines = sh(f"{BIN}/ForwardPath", "--rounds", "3").stdout.splitlines()
+    last = json.loads(lines[-1])
+    row(
+        "audio overhead above the codec over a relay",
+        "≤ 44 bytes",
+        f"{last['bytes'] - 80} bytes a frame of 80",
+        "SRTP + extensions + SFrame ≈ 55–65",
+        last["bytes"] - 80 <= 44,
+    )
+    row(
+        "relay: calls of malloc a packet",
+        "0",
+        f"{last['allocations']} in {last['frames']} frames to {last['listeners']}",
+        f"without sockets {last['nsPerPacket'] / 1000:.2f} µs a packet",
+        last["allocations"] == 0,
+    )
+
+
+def delay():
+    with Relay() as relay:
+        found = relay.load(1, 10, 5 if QUICK else 30)
+    late = found["delayMs"]
+    row(
+        "delay through a relay, 10 listeners: send call to arrival",
+        "p50 ≤ 0.2 ms, p99 ≤ 1 ms",
+        f"p50 {late['p50']:.2f} ms, p99 {late['p99']:.2f} ms",
+        "Janus 0.22–0.35 / 0.7–1.6 (other host)",
+        late["p50"] <= 0.2 and late["p99"] <= 1,
+    )
+
+
+def audience():
+    count = 200 if QUICK else 1000
+    with Relay() as relay:
+        found = relay.load(1, count, 5 if QUICK else 20)
+    cores = found["cpu"] / 1e9 / found["seconds"]
+    lost = found["said"] * count - found["heard"]
+    member = found["rss"] / 1024 / (count + 1)
+    row(
+        f"relay: 1 host and {count} listeners, audio",
+        "≤ 0.35 of a core, 0 lost, p95 ≤ 3 ms",
+        f"{cores:.2f} of a core, {lost} of {found['said'] * count} lost, "
+        f"p95 {found['delayMs']['p95']:.2f} ms",
+        "Janus 1.3–2.9 cores, extrapolated",
+        cores <= 0.35 and lost == 0 and found["delayMs"]["p95"] <= 3,
+    )
+    row("relay: memory a member", "≤ 48 KiB", f"{member:.1f} KiB", "Janus 126–228", member <= 48)
+
+
+def room():
+    with Relay() as relay:
+        found = relay.load(50, 0, 5 if QUICK else 15)
+    cores = found["cpu"] / 1e9 / found["seconds"]
+    row(
+        "audio room of 50 hosts, loudest 3: the relay",
+        "≤ 25 % of a core",
+        f"{cores * 100:.0f} %, {found['heard'] / found['said']:.1f} hear a frame",
+        "",
+        cores <= 0.25,
+    )
+
+
+# MARK: - Real programs between namespaces
+
+
+def pesq(played, saved):
+    found = subprocess.run(
+        [sys.executable, os.path.join(ROOT, "tools/quality/pesq.py"), played, saved],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(found.stdout.split("pesq_wb=")[1].split()[0])
+
+
+def speech():
+    named = os.environ.get("EARSHOT_SPEECH")
+    beside = os.path.join(os.path.dirname(ROOT), "shared", "clips", "en_f_allison_48k.wav")
+    for path in (named, beside):
+        if path and os.path.exists(path):
+            return path
+    raise SystemExit("no recorded speech: EARSHOT_SPEECH=FILE.wav")
+
+
+def loss():
+    played, scores = speech(), {}
+    for lossy in (False, True):
+        with Lab() as lab:
+            channels.with_relay(lab)
+            if lossy:
+                rule = ["-p", "udp", "--sport", "7500", "-m", "statistic", "--mode", "random"]
+                sh(
+                    "ip", "netns", "exec", lab.ns("a"), "iptables", "-A", "INPUT", *rule,
+                    "--probability", "0.1", "-j", "DROP",
+                )  # fmt: skip
+            ears = {}
+            for host, name in (("a", "lossy"), ("b", "other")):
+                ears[name] = channels.joined(
+                    lab, host, "--relay", "--role", "audience", "--save", lab.path(name + ".wav"),
+                    "--duration", "62", identity=name,
+                )  # fmt: skip
+                ears[name].wait_line(lambda line: line.get("name") == "relayConnected", 5)
+            # Its loss is to be known before it is judged: a tone of 12 s, then the speech.
+            write_played(lab, played)
+            speaker = channels.joined(
+                lab, "r", "--relay", "--play", lab.path("played.wav"), identity="speaker"
+            )
+            for ear in ears.values():
+                channels.equal(ear.wait(90), 0, "exit code")
+            speaker.kill()
+            for name in ears:
+                scores[name, lossy] = pesq(
+                    lab.path("reference.wav"), lab.path(name + ".wav")
+                )
+    lost, other = scores["lossy", True], scores["other", True]
+    calm = statistics.mean([scores["lossy", False], scores["other", False]])
+    row(
+        "audio by a relay, 10 % loss to one of two listeners: PESQ-WB",
+        "≥ 4.2; the other as without",
+        f"{lost:.2f}; the other {other:.2f}",
+        f"without loss {calm:.2f}",
+        lost >= 4.2 and other >= calm - 0.05,
+    )
+
+
+def write_played(lab, speech_path):
+    """The speech three times; and the same behind a tone, in which its loss gets known."""
+    import numpy
+    import soundfile
+
+    samples, rate = soundfile.read(speech_path, always_2d=True)
+    words = numpy.tile(samples.mean(axis=1), 3)
+    tone = 0.1 * numpy.sin(2 * numpy.pi * 300 * numpy.arange(12 * rate) / rate)
+    soundfile.write(lab.path("reference.wav"), words, rate)
+    soundfile.write(lab.path("played.wav"), numpy.concatenate([tone, words]), rate)
+
+
+def at(line):
+    return datetime.fromisoformat(line["ts"].replace("Z", "+00:00")).timestamp()
+
+
+def join():
+    for words, name, kind in (
+        (("--relay",), "relayFirstFrame", "by a relay"),
+        (("--mesh",), "firstFrameReceived", "in a mesh"),
+    ):
+        took = []
+        with Lab() as lab:
+            channels.with_relay(lab)
+            speaker = channels.joined(lab, "a", *words, identity="speaker")
+            speaker.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+            time.sleep(2)
+            for number in range(3 if QUICK else 15):
+                ear = channels.joined(
+                    lab, "b", *words, "--role", "audience", identity=f"ear{number}"
+                )
+                ear.wait_line(lambda line, name=name: line.get("name") == name, 8)
+                took.append(channels.first_sound(ear, name))
+                ear.signal(signal.SIGTERM)
+                ear.wait(5)
+            speaker.kill()
+        row(
+            f"join → first audio, {kind} (RTT < 1 ms)",
+            "≤ 3 RTT + 80 ms",
+            f"p50 {statistics.median(took):.0f} ms, most {max(took)} ms of {len(took)}",
+            "LiveKit states ~1 s",
+            max(took) <= 83,
+        )
+
+
+def leave():
+    told, died = [], []
+    with Lab() as lab:
+        lab.rendezvous()
+        alice = channels.joined(lab, "a", identity="alice")
+        alice.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+        for number in range(3):
+            bob = channels.joined(lab, "b", identity=f"bob{number}")
+            bob.wait_line(lambda line: line.get("name") == "firstFrameReceived", 8)
+            before = len(channels.named(alice, "userOffline"))
+            began = time.time()
+            if number < 2:
+                bob.signal(signal.SIGTERM)
+            else:
+                bob.kill()
+            while len(channels.named(alice, "userOffline")) == before:
+                time.sleep(0.01)
+                if time.time() > began + 30:
+                    raise SystemExit("nobody was told")
+            (told if number < 2 else died).append(
+                at(channels.named(alice, "userOffline")[-1]) - began
+            )
+    row(
+        "a member leaves / dies: others are told after",
+        "≤ 1 s / 20 s",
+        f"{max(told):.2f} s / {died[0]:.1f} s",
+        "",
+        max(told) <= 1 and 19.5 <= died[0] <= 22,
+    )
+
+
+def killed():
+    took = []
+    for _ in range(1 if QUICK else 3):
+        with Lab() as lab:
+            relay = channels.with_relay(lab)
+            alice, bob = channels.talk_by_relay(lab, 9)
+            relay.kill()
+            began = time.time()
+            line = bob.wait_line(lambda line: line.get("name") == "firstFrameReceived", 6)
+            took.append(at(line) - began)
+    row(
+        "relay killed with -9: audio back after",
+        "≤ 2 s",
+        f"most {max(took):.2f} s of {len(took)}",
+        "by the mesh",
+        max(took) <= 2,
+    )
+
+
+def janus():
+    import janus_room
+
+    found = janus_room.measure(10, 5 if QUICK else 20)
+    row(
+        "Janus videoroom, 1 publisher and 10 subscribers, Opus of 20 ms",
+        "",
+        f"{found['us']:.1f} µs a forwarded packet, {found['kib']:.0f} KiB a viewer",
+        f"janus {found['version']}",
+    )
+
+
+STEPS = [forward, delay, audience, room, loss, join, leave, killed, janus]
+
+
+def main():
+    wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
+    names = {step.__name__ for step in STEPS}
+    if unknown := [word for word in wanted if word not in names]:
+        raise SystemExit(f"channel-report: no step {unknown[0]}")
+    for step in STEPS:
+        if not wanted or step.__name__ in wanted:
+            try:
+                step()
+            except (AssertionError, SystemExit, subprocess.SubprocessError, OSError) as error:
+                row(step.__name__, "", f"not measured: {str(error).strip().splitlines()[0]}", "")
+    if wanted or QUICK:
+        return
+    folder = os.path.join(ROOT, "Benchmarks", "channels")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "report.md"), "w") as file:
+        file.write(page())
+
+
+def page():
+    lines = [
+        "# Channels and the relay",
+        "",
+        f"By `tools/channel-report` on {datetime.now():%Y-%m-%d}, {platform.machine()}, "
+        f"{os.cpu_count()} cores. CPU times are of the process, from the kernel.",
+        "",
+        "| measure | target | figure | beside | |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for measure, target, figure, beside, met in ROWS:
+        state = {True: "met", False: "**missed**", None: ""}[met]
+        lines.append(f"| {measure} | {target} | {figure} | {beside} | {state} |")
+    return "\n".join(lines) + "\n"
+
+
+main()
