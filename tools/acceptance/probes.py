@@ -132,7 +132,9 @@ def shaped(lab, kind):
 def probe_of_fast_lines(lab):
     """100 Mbit/s expected, by TBF and by HTB: what the kernel is told to carry is what is found."""
     told = []
-    for number, (kind, up, down) in enumerate([("tbf", 50_000_000, 10_000_000), ("htb", 20_000_000, 90_000_000)]):
+    for number, (kind, up, down) in enumerate(
+        [("tbf", 50_000_000, 10_000_000), ("htb", 20_000_000, 90_000_000)]
+    ):
         sh("tc", "-n", lab.ns("a"), "qdisc", "del", "dev", "eth0", "root", check=False)
         sh("tc", "-n", lab.ns("s"), "qdisc", "del", "dev", "pa", "root", check=False)
         shape(lab, "a", kind, up, down, queue_ms=100, burst=12_000)
@@ -150,7 +152,9 @@ def probe_of_fast_lines(lab):
                 continue
             near(found[side]["availableBandwidthBps"], truth, 0.1, f"{kind} {side}")
             low, high = found[side]["bandwidthInterval95Bps"]
-            told.append(f"{found[side]['availableBandwidthBps'] / 1e6:.2f} of {truth / 1e6:.2f} ({low / 1e6:.2f} to {high / 1e6:.2f})")
+            told.append(
+                f"{found[side]['availableBandwidthBps'] / 1e6:.2f} of {truth / 1e6:.2f} ({low / 1e6:.2f} to {high / 1e6:.2f})"
+            )
         assert found["cost"]["bytesSent"] <= 26_250_000, found["cost"]
     return "; ".join(told)
 
@@ -175,7 +179,9 @@ def probe_marks_its_packets_and_tells_each(lab):
         assert {row["part"] for row in own} >= {"idle", "ramp", "steady", "loaded"}, side
     assert all(row["ecn"] == "ECT(0)" for row in rows if row["direction"] == "downlink")
     listed = sh(*table, "-L", "INPUT", "-v", "-x", "-n", check=False).stdout
-    count = next((int(line.split()[0]) for line in listed.splitlines() if "dscp" in line.lower()), None)
+    count = next(
+        (int(line.split()[0]) for line in listed.splitlines() if "dscp" in line.lower()), None
+    )
     if count is not None:
         assert count >= found["uplink"]["packetsSent"], f"  {count} marked packets came: {listed}"
     return f"{len(rows)} packets, {count if count is not None else 'none looked for'} with EF"

@@ -90,7 +90,9 @@ addEventListener('load', () => {
 
 def browser():
     """The program, or None."""
-    return next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+    return next(
+        filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None
+    )
 
 
 def render(page, *words, width=900, dark=False, seconds=60):
