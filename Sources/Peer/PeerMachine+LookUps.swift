@@ -11,10 +11,9 @@ extension PeerMachine {
     case .registration(let step):
       publish(.registration(step))
       channels.handleContact(step, now: now)
-      if case .registered = step {
-        resumeSearches(now: now)
-        handleRegistered(now: now)
-      }
+      guard case .registered = step else { return }
+      resumeSearches(now: now)
+      handleRegistered(now: now)
     case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
     case .found(let result): handle(result, now: now)
     case .forwarded(let body, let peer, let presence, let name):
