@@ -43,7 +43,10 @@ enum RelayProgram {
     }
   }
 
-  static func complain(_ text: String) { write("earshot-relay: " + Printable.only(text), to: 2) }
+  static func complain(_ text: String) {
+    let lines = text.split(separator: "\n").map { Printable.only(String($0)) }
+    write("earshot-relay: " + lines.joined(separator: "\n"), to: 2)
+  }
 
   /// Writes a line; one that cannot be written is lost: a full disk must not stop the relay.
   static func write(_ line: String, to number: Int32) {

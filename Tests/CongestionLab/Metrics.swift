@@ -101,11 +101,11 @@ package struct LogReader {
     return nil
   }
 
-  /// Seconds from `from` until 300 ms pass with every wait below 20 ms.
-  package func drain(from: UInt64, to: UInt64) -> Double? {
+  /// Seconds from `from` until 300 ms pass with every wait below a limit, in ns.
+  package func drain(from: UInt64, to: UInt64, below limit: UInt64 = 20_000_000) -> Double? {
     var clear = from
     for entry in entries where entry.departure >= from && entry.departure < to {
-      guard Double(entry.wait) > 20e6 else { continue }
+      guard entry.wait > limit else { continue }
       if entry.departure > clear + 300_000_000 { return Double(clear - from) / 1e9 }
       clear = entry.departure
     }

@@ -111,6 +111,7 @@ struct ReportPart {
   static let tunedOn: [ReportPart] = [
     ReportPart(title: "One flow", cases: LabCase.single),
     ReportPart(title: "Several flows, and TCP", cases: LabCase.several),
+    ReportPart(title: "Whole calls beside TCP, and behind policers", cases: LabCase.otherTraffic),
     ReportPart(title: "Two links of one endpoint", cases: LabCase.links),
     ReportPart(title: "Audio-only fallback", cases: LabCase.fallback),
     ReportPart(title: "RFC 8867 with its own encoder", cases: LabCase.standard),

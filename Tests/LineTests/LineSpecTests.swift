@@ -27,6 +27,15 @@ import Testing
     #expect(line.duplication == 0.02 && line.corruption == 0.005)
   }
 
+  @Test func `each kind of jitter has its word`() throws {
+    for (word, expected) in [
+      ("none", "none"), ("exponential:5ms", "exponential"), ("normal:5ms", "normal"),
+      ("pareto:11ms", "pareto"),
+    ] {
+      #expect("\(try Self.conditions("jitter=\(word)").jitter)".hasPrefix(expected))
+    }
+  }
+
   @Test func `a change leaves what it does not name`() throws {
     var line = try Self.conditions("rate=1M,queue=500ms,delay=20ms")
     try LineSpec("rate=300k") { _ throws(UsageError) in "" }.apply(to: &line)

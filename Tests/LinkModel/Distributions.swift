@@ -46,4 +46,7 @@ extension RandomSource {
     for _ in 0..<12 { sum += unit() }
     return sum
   }
+
+  /// Pareto with least value 1 and shape 2: above k with probability 1/k². Its mean is 2.
+  package mutating func pareto() -> Double { 1 / (1 - unit()).squareRoot() }
 }

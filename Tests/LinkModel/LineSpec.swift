@@ -167,6 +167,7 @@ extension LineSpec {
     case "uniform": return .uniform(upTo: size)
     case "exponential": return .exponential(mean: size)
     case "normal": return .normal(deviation: size)
+    case "pareto": return .pareto(least: size)
     default: return nil
     }
   }

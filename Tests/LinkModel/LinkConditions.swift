@@ -9,6 +9,8 @@ package struct LinkConditions: Sendable {
     case exponential(mean: Duration)
     /// The magnitude of a normal variable.
     case normal(deviation: Duration)
+    /// A heavy tail: more than k times the least with probability 1/k² (Pareto).
+    case pareto(least: Duration)
   }
 
   package enum Loss: Sendable {

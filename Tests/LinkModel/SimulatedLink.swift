@@ -257,6 +257,7 @@ package struct SimulatedLink: Sendable {
     case .uniform(let bound): jitter = random.unit() * Double(bound.nanoseconds)
     case .exponential(let mean): jitter = random.exponential() * Double(mean.nanoseconds)
     case .normal(let deviation): jitter = abs(random.normal()) * Double(deviation.nanoseconds)
+    case .pareto(let least): jitter = random.pareto() * Double(least.nanoseconds)
     }
     guard let most = conditions.mostJitter else { return jitter }
     return min(jitter, Double(most.nanoseconds))

@@ -80,4 +80,40 @@ import Testing
         before + .milliseconds(20), Instant(nanoseconds: 2_820_000_000), after + .milliseconds(20),
       ])
   }
+
+  @Test func `a heavy tail has its 95th percentile, and its cut`() throws {
+    var line = ListenLine(
+      try LineWords("delay=20,pareto95=50,most=400,reorder"), random: RandomSource(seed: 5))
+    var delays: [UInt64] = []
+    for number in 0..<20_000 {
+      let now = Instant(nanoseconds: UInt64(number) * 20_000_000)
+      let carried = line.carry(byteCount: 100, at: now)
+      delays.append(try #require(carried).nanoseconds(since: now) / 1_000_000)
+    }
+    delays.sort()
+    #expect((68...72).contains(delays[19_000]))
+    // One in a hundred: ten times the least, where an exponential tail has 77 ms.
+    #expect((125...140).contains(delays[19_800]))
+    #expect(delays.last == 420)
+  }
+
+  @Test func `spells lose a share in time, and stalls come at any moment`() throws {
+    var line = ListenLine(try LineWords("loss=10,spell=60"), random: RandomSource(seed: 5))
+    var stalls = ListenLine(try LineWords("delay=20,stall=300/5000"), random: RandomSource(seed: 5))
+    var lost = 0
+    var late: [Int] = []
+    for number in 0..<50_000 {
+      let now = Instant(nanoseconds: UInt64(number) * 20_000_000)
+      if line.carry(byteCount: 100, at: now) == nil { lost += 1 }
+      let carried = stalls.carry(byteCount: 100, at: now)
+      let delay = try #require(carried).nanoseconds(since: now) / 1_000_000
+      #expect(delay <= 320)
+      if delay > 300 { late.append(number) }
+    }
+    #expect((4200...5800).contains(lost))
+    // In 1000 s one each 5.3 s, and no rhythm in it.
+    let gaps = zip(late.dropFirst(), late).map { $0 - $1 }
+    #expect((150...230).contains(gaps.count))
+    #expect(Set(gaps).count > gaps.count / 3)
+  }
 }

@@ -9,9 +9,13 @@ import Simulation
 /// | delay=N | ms | propagation, one way; 20 unless given |
 /// | loss=N | per cent | of the packets, independent of each other |
 /// | burst=N | packets | mean length of runs of losses (Gilbert and Elliott) |
+/// | spell=N | ms | mean length of the times in which all is lost; so that `loss` is the share |
 /// | jitter95=N | ms | 95th percentile of an exponential delay that keeps the order |
+/// | pareto95=N | ms | the same of a delay with a heavy tail (Pareto, shape 2) |
+/// | most=N | ms | jitter is cut there |
 /// | reorder | | jitter does not keep the order |
 /// | freeze=N/M | ms | nothing moves for N ms, every M ms |
+/// | stall=N/M | ms | nothing comes for N ms, at random moments, M ms apart on average |
 /// | spike=N@M | ms | nothing moves for N ms, once, M ms after the start |
 /// | rate=N, queue=N | kbit/s, ms | a transmitter, and the longest wait before it (200) |
 /// | until=N | s | all but `delay` ends then |
@@ -34,41 +38,75 @@ struct LineWords: Sendable {
 
   /// The line that `text` describes.
   init(_ text: String) throws(UsageError) {
-    var loss: Double?
-    var burst: Double?
-    var rate: UInt64?
-    var queue: Int64 = 200
+    var measures = Measures()
     for word in text.split(separator: ",") {
       let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
-      let name = parts[0]
       let value = parts.count == 2 ? parts[1] : ""
-      switch name {
-      case "clean": break
-      case "delay": conditions.delay = .milliseconds(Int64(try Self.number(name, value)))
-      case "loss": loss = try Self.number(name, value) / 100
-      case "burst": burst = try Self.number(name, value)
-      case "jitter95":
-        // The 95th percentile of an exponential variable is ln 20 times its mean.
-        let mean = try Self.number(name, value) * 1e6 / 2.995_732
-        conditions.jitter = .exponential(mean: .nanoseconds(Int64(mean)))
-      case "reorder": conditions.keepsOrder = false
-      case "freeze": freezes.append(try Self.freeze(value))
-      case "spike": freezes.append(try Self.spike(value))
-      case "rate": rate = UInt64(try Self.number(name, value) * 1000)
-      case "queue": queue = Int64(try Self.number(name, value))
-      case "until": end = Instant(nanoseconds: UInt64(try Self.number(name, value) * 1e9))
-      default: throw UsageError("a line has no '\(name)'.", advice: "See the table in \(#fileID).")
-      }
+      if try measures.read(parts[0], value) { continue }
+      try change(parts[0], value)
     }
-    if let loss, loss > 0 {
-      conditions.loss = burst.map { .bursts(.bursts(losing: loss, ofLength: $0)) } ?? .random(loss)
-    }
-    if let rate {
-      conditions.rate = .init(rate, queue: .time(.milliseconds(queue)))
+    if let loss = measures.loss { conditions.loss = loss }
+    if let rate = measures.rate {
+      conditions.rate = .init(UInt64(rate), queue: .time(.milliseconds(Int64(measures.queue))))
     }
   }
 
-  private static func number(_ name: String, _ text: String) throws(UsageError) -> Double {
+  /// What is only a line together with others.
+  private struct Measures {
+    var share = 0.0
+    var burst: Double?
+    var spell: Double?
+    var rate: Double?
+    var queue = 200.0
+
+    mutating func read(_ name: String, _ value: String) throws(UsageError) -> Bool {
+      switch name {
+      case "loss": share = try LineWords.number(name, value) / 100
+      case "burst": burst = try LineWords.number(name, value)
+      case "spell": spell = try LineWords.number(name, value)
+      case "rate": rate = try LineWords.number(name, value) * 1000
+      case "queue": queue = try LineWords.number(name, value)
+      default: return false
+      }
+      return true
+    }
+
+    var loss: LinkConditions.Loss? {
+      guard share > 0 else { return nil }
+      if let spell {
+        let clear = spell * (1 - share) / share
+        return .spells(
+          LossySpells(
+            meanClear: .microseconds(Int64(clear * 1e3)),
+            meanLossy: .microseconds(Int64(spell * 1e3))))
+      }
+      return burst.map { .bursts(.bursts(losing: share, ofLength: $0)) } ?? .random(share)
+    }
+  }
+
+  private mutating func change(_ name: String, _ value: String) throws(UsageError) {
+    switch name {
+    case "clean": break
+    case "delay": conditions.delay = .milliseconds(Int64(try Self.number(name, value)))
+    case "jitter95":
+      // The 95th percentile of an exponential variable is ln 20 times its mean.
+      let mean = try Self.number(name, value) * 1e6 / 2.995_732
+      conditions.jitter = .exponential(mean: .nanoseconds(Int64(mean)))
+    case "pareto95":
+      // One in twenty is above the square root of 20 times the least.
+      let least = try Self.number(name, value) * 1e6 / 4.472_136
+      conditions.jitter = .pareto(least: .nanoseconds(Int64(least)))
+    case "most": conditions.mostJitter = .milliseconds(Int64(try Self.number(name, value)))
+    case "reorder": conditions.keepsOrder = false
+    case "stall": conditions.stalls = try Self.stalls(value)
+    case "freeze": freezes.append(try Self.freeze(value))
+    case "spike": freezes.append(try Self.spike(value))
+    case "until": end = Instant(nanoseconds: UInt64(try Self.number(name, value) * 1e9))
+    default: throw UsageError("a line has no '\(name)'.", advice: "See the table in \(#fileID).")
+    }
+  }
+
+  fileprivate static func number(_ name: String, _ text: String) throws(UsageError) -> Double {
     guard let value = Double(text), value >= 0, value < 1e6 else {
       throw UsageError("\(name) of a line wants a number, not '\(text)'.")
     }
@@ -83,6 +121,14 @@ struct LineWords: Sendable {
     return Freeze(
       first: Instant.zero + .milliseconds(period / 2), length: .milliseconds(length),
       period: .milliseconds(max(period, length + 1)))
+  }
+
+  private static func stalls(_ text: String) throws(UsageError) -> LinkConditions.Stalls {
+    let parts = text.split(separator: "/").map(String.init)
+    guard parts.count == 2 else { throw UsageError("stall wants LENGTH/MEAN.") }
+    return LinkConditions.Stalls(
+      every: .milliseconds(Int64(try number("stall", parts[1]))),
+      length: .milliseconds(Int64(try number("stall", parts[0]))))
   }
 
   private static func spike(_ text: String) throws(UsageError) -> Freeze {

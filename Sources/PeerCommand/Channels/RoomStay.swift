@@ -177,7 +177,8 @@ final class RoomStay {
   var nextDeadline: Instant? {
     guard ending == nil, joined != nil else { return nil }
     let now = SystemClock.now
-    var next = earliest(way.nextDeadline, way.makesCalls(now: now) ? links.nextRetry : nil)
+    var next = earliest(
+      way.nextDeadline(after: now), way.makesCalls(now: now) ? links.nextRetry : nil)
     if relay != nil, !links.calls.isEmpty { next = earliest(next, now + .milliseconds(250)) }
     return next
   }

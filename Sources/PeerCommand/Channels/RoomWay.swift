@@ -93,10 +93,13 @@ package struct RoomWay {
   /// Whether calls are to end as soon as the relay does what they do.
   package var endsCalls: Bool { state == .relay && isConnected }
 
-  /// When `update` may have something to say without anything happening.
-  package var nextDeadline: Instant? {
+  /// When `update` or `makesCalls` may have something new to say without anything happening; what
+  /// is past says nothing new.
+  package func nextDeadline(after now: Instant) -> Instant? {
     var next = isLarge ? smallSince.map { $0 + Self.calm } : nil
-    if case .joining(let since) = state { next = earliest(next, since + Self.patience) }
+    if case .joining(let since) = state, since + Self.patience > now {
+      next = earliest(next, since + Self.patience)
+    }
     if state == .returning { next = earliest(next, linkedSince.map { $0 + Self.overlap }) }
     return next
   }
