@@ -63,7 +63,7 @@ package struct TokenClaims: Equatable, Sendable {
     var members = [("aud", audience), ("sub", "\(subject)"), ("scp", scope)]
     if let issuedAt { members.append(("iat", TokenTime.text(milliseconds: issuedAt))) }
     if let notBefore { members.append(("nbf", TokenTime.text(milliseconds: notBefore))) }
-    members.append(("exp", TokenTime.text(milliseconds: expires)))
+    members.append(("exp", TokenTime.exactText(milliseconds: expires)))
     if let name { members.append(("name", name)) }
     if let uid { members.append(("uid", "\(uid)")) }
     return Array(

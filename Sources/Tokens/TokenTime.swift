@@ -24,6 +24,12 @@ package enum TokenTime {
     String(Timestamp.text(wallMilliseconds: milliseconds).dropLast(5)) + "Z"
   }
 
+  /// With milliseconds, where there are some: `2026-03-01T12:00:00.250Z`.
+  package static func exactText(milliseconds: UInt64) -> String {
+    milliseconds % 1000 == 0
+      ? text(milliseconds: milliseconds) : Timestamp.text(wallMilliseconds: milliseconds)
+  }
+
   private static func days(in month: Int, of year: Int) -> Int {
     let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     return switch month {

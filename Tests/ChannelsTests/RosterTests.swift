@@ -137,6 +137,25 @@ import Wire
     #expect(bans.count == 1 && isBanned(5, 1))
   }
 
+  @Test func `who bans many in channels of its own displaces nobody else's`() {
+    var limits = ChannelLimits()
+    limits.bans = 4
+    limits.bansInAll = 9
+    var bans = ChannelBans()
+    func channel(_ number: UInt8) -> Bytes32 { Bytes32(InlineArray(repeating: number)) }
+    func id(_ number: Int) -> PeerID { PeerID(word0: UInt64(number), word1: 0, word2: 0, word3: 0) }
+    bans.insert(
+      ChannelBans.Ban(channel: channel(0), id: id(0), until: Self.now + .seconds(1)), limits,
+      now: Self.now)
+    for number in 1...400 {
+      let other = channel(UInt8(1 + number % 4))
+      bans.insert(
+        ChannelBans.Ban(channel: other, id: id(number), until: Self.now + .seconds(99)), limits,
+        now: Self.now)
+    }
+    #expect(bans.count == 9 && bans.contains(id(0), in: channel(0), now: Self.now))
+  }
+
   @Test func `a room remembers removed stays, as many as it may`() throws {
     var limits = ChannelLimits()
     limits.departed = 1

@@ -131,11 +131,12 @@ struct RemovalTests {
     server.endSeats([EndedSeat(channel: tea.id, uid: 12, until: until)])
     #expect(server.gauges.seats == 0 && bob.closes.contains(.tokenExpired))
     server.run(.seconds(1))
-    bob.token = grant(604_000)
+    bob.token = grant(605_000)
     server.join(bob)
     #expect(server.gauges.seats == 0 && server.forwarded?.seatsRefused == 1)
     server.run(.seconds(1))
-    bob.token = grant(606_000)
+    // Given a moment later, within the same second.
+    bob.token = grant(605_001)
     server.join(bob)
     #expect(server.gauges.seats == 1 && server.forwarded?.seatsEnded == 1)
   }

@@ -23,7 +23,7 @@ import Testing
     "Calling.CallLedger": 610,
     "Earshot.Endpoint": 1670,
     "Peer.PeerMachine": 1850,
-    "Rendezvous.RendezvousMachine": 1736,
+    "Rendezvous.RendezvousMachine": 1690,
   ]
 
   @Test func `a type has at most 20 stored properties`() {

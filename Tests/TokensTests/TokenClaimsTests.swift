@@ -79,6 +79,8 @@ struct TokenClaimsTests {
     #expect(TokenTime.milliseconds(of: text) == milliseconds)
     let whole = milliseconds / 1000 * 1000
     #expect(TokenTime.milliseconds(of: TokenTime.text(milliseconds: milliseconds)) == whole)
+    let exact = TokenTime.exactText(milliseconds: milliseconds)
+    #expect(TokenTime.milliseconds(of: exact) == milliseconds)
   }
 
   @Test func `what is later than the year 9999 is written as its end`() {

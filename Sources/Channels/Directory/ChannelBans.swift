@@ -13,14 +13,15 @@ struct ChannelBans {
 
   var count: Int { bans.count }
 
-  /// Of more than there may be, those of the channel first, the one that ends first makes room.
+  /// Of more than there may be the one that ends first makes room, in the channel itself, or in the
+  /// one that has most: who bans many in channels of its own displaces nobody else's.
   mutating func insert(_ ban: Ban, _ limits: ChannelLimits, now: Instant) {
     end(now: now)
     bans.removeAll { $0.channel == ban.channel && $0.id == ban.id }
     if bans.count(where: { $0.channel == ban.channel }) >= limits.bans {
       removeFirst { $0.channel == ban.channel }
     }
-    if bans.count >= limits.bansInAll { removeFirst { _ in true } }
+    if bans.count >= limits.bansInAll, let largest { removeFirst { $0.channel == largest } }
     bans.append(ban)
   }
 
@@ -29,6 +30,14 @@ struct ChannelBans {
   }
 
   mutating func end(now: Instant) { bans.removeAll { $0.until <= now } }
+
+  /// The channel with most bans; the first of several.
+  private var largest: Bytes32? {
+    var counts: [Bytes32: Int] = [:]
+    for ban in bans { counts[ban.channel, default: 0] += 1 }
+    let most = counts.values.max()
+    return bans.first { counts[$0.channel] == most }?.channel
+  }
 
   private mutating func removeFirst(where isMeant: (Ban) -> Bool) {
     let places = bans.indices.filter { isMeant(bans[$0]) }

@@ -14,7 +14,7 @@ struct ChannelService {
   let hub: ForwardingHub?
   private let hash: KeyedHash
   /// The bans of a former life of the server are in place.
-  var hasRestoredBans = false
+  private var hasRestoredBans = false
 
   init(
     limits: ChannelLimits, forwarding: ForwardingLimits? = nil, hash: KeyedHash,
@@ -49,6 +49,28 @@ struct ChannelService {
     } else {
       directory.answer(request, .noRelay, to: program)
     }
+  }
+
+  /// Takes over the bans of a former life of the server, once, and writes down new ones.
+  ///
+  /// - Returns: Whether something was written.
+  mutating func keepBans(
+    in store: any RegistrationStore, unixMilliseconds time: UInt64, now: Instant
+  ) throws(StoreFailure) -> Bool {
+    if !hasRestoredBans {
+      for ban in try store.bans(now: time) {
+        let left = Duration.milliseconds(Int64(clamping: ban.until - time))
+        directory.ban(ban.id, from: ban.channel, until: now + left, now: now)
+      }
+      hasRestoredBans = true
+    }
+    var hasWritten = false
+    while let (channel, id, until) = directory.pollBan() {
+      let end = time &+ UInt64(clamping: (until - now).milliseconds)
+      try store.keep(StoredBan(channel: channel, id: id, until: end), now: time)
+      hasWritten = true
+    }
+    return hasWritten
   }
 
   mutating func handleTimeout(_ settings: borrowing ServerSettings, now: Instant) {

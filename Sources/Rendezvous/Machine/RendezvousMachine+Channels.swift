@@ -7,11 +7,11 @@ package import Wire
 /// `ChannelDirectory` say to each other.
 extension RendezvousMachine {
   mutating func handle(_ request: ChannelRequest, of slot: UInt32, now: Instant) {
-    if !channels.hasRestoredBans { restoreBans(now: now) }
+    keepBans(now: now)
     let mayCheck = mayCheckToken(request, of: slot, now: now)
     channels.handle(request, from: registry[slot], mayCheck: mayCheck, settings, now: now)
     sendChannelNotices(now: now)
-    storeBans(now: now)
+    keepBans(now: now)
   }
 
   /// A rendezvous says that members of this relay have lost the right to their seats.
@@ -22,31 +22,12 @@ extension RendezvousMachine {
     }
   }
 
-  /// Bans of a former life of this server.
-  private mutating func restoreBans(now: Instant) {
-    channels.hasRestoredBans = true
-    let time = settings.unixMilliseconds(now)
+  private mutating func keepBans(now: Instant) {
     do throws(StoreFailure) {
-      for ban in try store.bans(now: time) {
-        channels.directory.ban(
-          ban.id, from: ban.channel, until: now + .milliseconds(Int64(clamping: ban.until - time)),
-          now: now)
-      }
+      let time = settings.unixMilliseconds(now)
+      if try channels.keepBans(in: store, unixMilliseconds: time, now: now) { noteWrite(now: now) }
     } catch {
       noteStoreFailure(error)
-    }
-  }
-
-  private mutating func storeBans(now: Instant) {
-    let time = settings.unixMilliseconds(now)
-    while let (channel, id, until) = channels.directory.pollBan() {
-      let end = time &+ UInt64(clamping: (until - now).milliseconds)
-      noteWrite(now: now)
-      do throws(StoreFailure) {
-        try store.keep(StoredBan(channel: channel, id: id, until: end), now: time)
-      } catch {
-        noteStoreFailure(error)
-      }
     }
   }
 

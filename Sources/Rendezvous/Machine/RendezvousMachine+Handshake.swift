@@ -108,7 +108,7 @@ extension RendezvousMachine {
       purpose: .register, connectionID: packet.connectionID, responder: settings.identity.id)
     var handshake = try makeHandshake(context, keyIndex: keyIndex)
     let plain = try handshake.readMessage(bytes.extracting(InitPacket.noiseRange))
-    guard let payload = parse(plain, provenKey: handshake.remoteStatic),
+    guard let payload = InitPayload(plain, provenKey: handshake.remoteStatic),
       let ruling = rule(on: payload, from: source, now: now)
     else { return nil }
     let local = connectionIDs.makeID { registry.find($0) != nil }
@@ -145,17 +145,6 @@ extension RendezvousMachine {
     case .some(let previous):
       return try HandshakeState(context, role: .responder, localStatic: previous)
     case .none: throw .missingKey
-    }
-  }
-
-  /// The payload of a well-formed INIT whose card is for the key of the handshake.
-  private func parse(_ plain: [UInt8], provenKey: Bytes32?) -> InitPayload? {
-    var reader = ByteReader(plain.span)
-    do throws(WireError) {
-      let payload = try InitPayload(parsing: &reader)
-      return payload.card.staticKey == provenKey ? payload : nil
-    } catch {
-      return nil
     }
   }
 
@@ -344,5 +333,18 @@ extension TAI64N {
     for byte in bytes.prefix(8) { seconds = seconds << 8 | UInt64(byte) }
     for byte in bytes.dropFirst(8) { nanoseconds = nanoseconds << 8 | UInt64(byte) }
     return (seconds & 0x3_FFFF_FFFF) << 30 | nanoseconds
+  }
+}
+
+extension InitPayload {
+  /// The payload of a well-formed INIT whose card is for the key of the handshake.
+  fileprivate init?(_ plain: [UInt8], provenKey: Bytes32?) {
+    var reader = ByteReader(plain.span)
+    do throws(WireError) {
+      try self.init(parsing: &reader)
+    } catch {
+      return nil
+    }
+    guard card.staticKey == provenKey else { return nil }
   }
 }

@@ -19,19 +19,6 @@ extension RendezvousMachine {
     }
   }
 
-  /// Those of `all` that a body goes to.
-  func destinations(among all: [UInt32], _ presence: PresenceID, now: Instant) -> [UInt32] {
-    switch presence {
-    case .every: return all.filter { registry[$0].presence.kind.isInvited }
-    case .anyOne:
-      // The one heard last: it is the least likely to be dead.
-      let answering = all.filter { registry[$0].presence.kind == .answering }
-      let best = answering.min { registry[$0].silence(now: now) < registry[$1].silence(now: now) }
-      return best.map { [$0] } ?? []
-    default: return all.filter { registry[$0].presence.id == presence }
-    }
-  }
-
   /// Whether one more program of the identity may register; the same one again always may.
   func hasRoom(for presence: Presence, of id: PeerID, now: Instant) -> Bool {
     let all = registry.all(of: id)
@@ -62,5 +49,20 @@ extension RendezvousMachine {
     let overdue = UInt16(clamping: limits.period.milliseconds * 3 / 1000) &+ 2
     return registry[slot].silence(now: now) > overdue
       || (kind.isInvited && registry[slot].presence.kind == .guest)
+  }
+}
+
+extension ClientRegistry {
+  /// Those of `all` that a body goes to.
+  func destinations(among all: [UInt32], _ presence: PresenceID, now: Instant) -> [UInt32] {
+    switch presence {
+    case .every: return all.filter { self[$0].presence.kind.isInvited }
+    case .anyOne:
+      // The one heard last: it is the least likely to be dead.
+      let answering = all.filter { self[$0].presence.kind == .answering }
+      let best = answering.min { self[$0].silence(now: now) < self[$1].silence(now: now) }
+      return best.map { [$0] } ?? []
+    default: return all.filter { self[$0].presence.id == presence }
+    }
   }
 }

@@ -68,7 +68,7 @@ extension RendezvousMachine {
     guard to != sender else { return (.notAllowed, 0) }
     // Whoever was written to may answer, whether or not it is in the audience.
     let programs = isAnswer ? registry.all(of: to) : registry.all(of: to, for: sender)
-    let callees = destinations(among: programs, forward.presence, now: now)
+    let callees = registry.destinations(among: programs, forward.presence, now: now)
     guard !callees.isEmpty else { return (.notOnline, 0) }
     let life = min(Duration.seconds(Int64(forward.lifeSeconds)), limits.longestLife)
     var forwarded = Forwarded(forward, from: sender, presence: registry[slot].presence.id)
@@ -97,7 +97,7 @@ extension RendezvousMachine {
     on message: [UInt8], to callee: UInt32, from sender: (id: PeerID, network: UInt64?),
     _ life: Duration, now: Instant
   ) -> Bool {
-    if let index = exchange(of: callee), !hasRoom(in: exchanges[index].forwards, for: sender) {
+    if let index = exchange(of: callee), !exchanges[index].forwards.hasRoom(for: sender, limits) {
       return false
     }
     guard let tag = send(message, to: callee, life: life, now: now) else { return false }
@@ -106,17 +106,16 @@ extension RendezvousMachine {
     }
     return true
   }
+}
 
-  private func hasRoom(
-    in open: [Exchange.OpenForward], for sender: (id: PeerID, network: UInt64?)
-  ) -> Bool {
-    guard open.count(where: { $0.from == sender.id }) < limits.openForwardsPerPair else {
-      return false
-    }
+extension [Exchange.OpenForward] {
+  /// Whether one more of the sender may be under way to the same program.
+  func hasRoom(for sender: (id: PeerID, network: UInt64?), _ limits: ServerLimits) -> Bool {
+    guard count(where: { $0.from == sender.id }) < limits.openForwardsPerPair else { return false }
     guard let network = sender.network else {
-      return open.count(where: { $0.network == nil }) < limits.openAnswersPerCaller
+      return count(where: { $0.network == nil }) < limits.openAnswersPerCaller
     }
-    return open.count(where: { $0.network != nil }) < limits.openForwardsPerCallee
-      && open.count(where: { $0.network == network }) < limits.openForwardsPerNetwork
+    return count(where: { $0.network != nil }) < limits.openForwardsPerCallee
+      && count(where: { $0.network == network }) < limits.openForwardsPerNetwork
   }
 }
