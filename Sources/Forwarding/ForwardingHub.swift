@@ -59,7 +59,7 @@ package final class ForwardingHub {
     guard let seat = seat(slot), !seat.isTaken else { return }
     let former = seat.room.seat(of: seat.claim.uid)
     guard !hasEnded(seat.claim),
-      former.map({ $0.claim.expires <= seat.claim.expires }) ?? true,
+      former.map({ !$0.claim.isLater(than: seat.claim) }) ?? true,
       former != nil || seat.room.seats.count < limits.seats
     else {
       counters.seatsRefused &+= 1
@@ -87,7 +87,7 @@ package final class ForwardingHub {
   /// role may change.
   package func renew(_ slot: UInt32, by claim: SeatClaim?) -> Bool {
     guard let seat = seat(slot), let claim, seat.claim.channel == claim.channel,
-      seat.claim.uid == claim.uid, seat.claim.expires <= claim.expires, !hasEnded(claim)
+      seat.claim.uid == claim.uid, !seat.claim.isLater(than: claim), !hasEnded(claim)
     else { return false }
     if seat.claim.role == .host, claim.role == .audience { seat.room.endPublishing(seat) }
     seat.claim = claim
@@ -367,4 +367,12 @@ package final class ForwardingHub {
   /// What a packet may hold before its tag.
   private static let frameRoom = Datagram.maximumByteCount - SealedPacket.tagByteCount
   private static let reportRoom = 600
+}
+
+extension SeatClaim {
+  /// Whether this is a later grant. Those of one second have no order: answers to one question that
+  /// was repeated may come either way round.
+  fileprivate func isLater(than other: SeatClaim) -> Bool {
+    expires / 1000 > other.expires / 1000
+  }
 }

@@ -21,6 +21,8 @@ package struct TokenClaims: Equatable, Sendable {
   package var name: String?
   /// The one uid that the holder may have in a channel; any, if absent. Not zero.
   package var uid: UInt32?
+  /// Whether the end is written with its milliseconds, as grants of one second that differ.
+  package var isExact = false
 
   package init(
     audience: String, subject: PeerID, scope: String = register, issuedAt: UInt64? = nil,
@@ -63,7 +65,10 @@ package struct TokenClaims: Equatable, Sendable {
     var members = [("aud", audience), ("sub", "\(subject)"), ("scp", scope)]
     if let issuedAt { members.append(("iat", TokenTime.text(milliseconds: issuedAt))) }
     if let notBefore { members.append(("nbf", TokenTime.text(milliseconds: notBefore))) }
-    members.append(("exp", TokenTime.exactText(milliseconds: expires)))
+    let end =
+      isExact
+      ? TokenTime.exactText(milliseconds: expires) : TokenTime.text(milliseconds: expires)
+    members.append(("exp", end))
     if let name { members.append(("name", name)) }
     if let uid { members.append(("uid", "\(uid)")) }
     return Array(

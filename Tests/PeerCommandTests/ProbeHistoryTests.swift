@@ -38,6 +38,13 @@ import Testing
     #expect(history.pairs().count == ProbeHistory.maxPairs)
     history.append(good)
     #expect(history.pairs().count == ProbeHistory.maxPairs && history.pairs()[0].at == 1)
+    // What is no history is not written over.
+    let long = String(repeating: "x", count: ProbeHistory.maxByteCount)
+    try OutputFile(creating: folder.file("me.probe-history")).write(long)
+    history.append(good)
+    let left = try ProcessSurroundings.contents(
+      of: folder.file("me.probe-history"), limit: 2 * ProbeHistory.maxByteCount)
+    #expect(left.count == ProbeHistory.maxByteCount && history.pairs().isEmpty)
     let nowhere = ProbeHistory(besideIdentity: "/nowhere/me")
     nowhere.append(good)
     #expect(nowhere.pairs().isEmpty)

@@ -109,9 +109,10 @@ struct RemovalTests {
       identitySeed: 98)
     func grant(_ life: UInt64) -> String {
       let seat = SeatClaim(channel: tea.id, uid: 12, role: .host)
-      let claims = TokenClaims(
+      var claims = TokenClaims(
         audience: "\(server.card.id)", subject: bob.id, scope: seat.scope,
         expires: Server.unixSeconds * 1000 + life, uid: 12)
+      claims.isExact = true
       var random = RandomSource(seed: 99)
       let identity = LocalIdentity(
         kind: .rendezvous, unixSeconds: Server.unixSeconds, random: &random)

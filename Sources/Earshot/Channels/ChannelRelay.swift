@@ -83,6 +83,8 @@ public actor ChannelRelay {
 
   /// From one question for a relay to the next.
   private static let askingPace = Duration.seconds(3)
+  /// How late a closed endpoint is seen while waiting for that.
+  private static let askingStep = Duration.milliseconds(100)
 
   /// The endpoint's loop: both run on its thread.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -107,7 +109,7 @@ public actor ChannelRelay {
     isAsking = true
     Task {
       while driver == nil, isWanted {
-        await channel.endpoint.pause(Self.askingPace)
+        guard await channel.endpoint.rest(Self.askingPace, step: Self.askingStep) else { return }
         if driver == nil, isWanted { await Self.ask(channel.endpoint, channel.name) }
       }
       isAsking = false
@@ -233,11 +235,11 @@ public actor ChannelRelay {
     guard !wantsGrant else { return }
     wantsGrant = true
     Task {
-      if wait > .zero { await channel.endpoint.pause(wait) }
+      guard await channel.endpoint.rest(wait, step: Self.askingStep) else { return }
       // The question or its answer may get lost, and the rendezvous be away.
       while wantsGrant, isWanted {
         await Self.ask(channel.endpoint, channel.name)
-        await channel.endpoint.pause(Self.askingPace)
+        guard await channel.endpoint.rest(Self.askingPace, step: Self.askingStep) else { return }
       }
     }
   }

@@ -55,7 +55,11 @@ struct RelayedMembers {
   ) -> [UInt32] {
     let audienceCount = members.count { $0.role == .audience }
     isPartial = role == .audience && audienceCount > Self.largeAudience
-    let gone = known.filter { old in !members.contains { Self.isSameStay($0, old) } }.map(\.uid)
+    let gone = known.filter { old in
+      guard let present = members.first(where: { Self.isSameStay($0, old) }) else { return true }
+      // Of a large audience nobody is verified, nor is who was while a host.
+      return isPartial && old.role == .host && present.role == .audience
+    }.map(\.uid)
     acquaintances.removeAll { gone.contains($0.member.uid) }
     strangers.removeAll { old in !members.contains(old.member) }
     for member in members where member.uid != own && !isThere(member) {

@@ -9,6 +9,8 @@ internal import Reactor
 package struct ProbeHistory: Sendable {
   /// Calls that are kept, the newest.
   package static let maxPairs = 1000
+  /// Three times what so many take; a longer file is none of ours.
+  package static let maxByteCount = 1 << 20
 
   /// A figure, predicted and had. What one of them lacks is absent.
   package enum Figure: String, CaseIterable, Sendable {
@@ -57,22 +59,27 @@ package struct ProbeHistory: Sendable {
   }
 
   /// All that is kept, the oldest first.
-  package func pairs() -> [Pair] {
-    guard let path else { return [] }
+  package func pairs() -> [Pair] { kept() ?? [] }
+
+  /// `nil` where there is a file that cannot be read, or that is too long.
+  private func kept() -> [Pair]? {
+    guard let path, ProcessSurroundings.isThere(path) else { return [] }
     do throws(ReactorError) {
-      let bytes = try ProcessSurroundings.contents(of: path, limit: 1 << 20)
+      let bytes = try ProcessSurroundings.contents(of: path, limit: Self.maxByteCount)
+      guard bytes.count < Self.maxByteCount else { return nil }
       return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         .compactMap { JSONReader.value(of: $0).flatMap(Pair.init) }
     } catch {
-      return []
+      return nil
     }
   }
 
+  /// Puts the new file in the old one's place; what could not be read stays.
   package func append(_ pair: Pair) {
-    guard let path else { return }
-    let lines = (pairs() + [pair]).suffix(Self.maxPairs).map { $0.json.value.text + "\n" }
+    guard let path, let kept = kept() else { return }
+    let lines = (kept + [pair]).suffix(Self.maxPairs).map { $0.json.value.text + "\n" }
     do throws(ReactorError) {
-      try OutputFile(creating: path).write(lines.joined())
+      try OutputFile(try PendingFile(path, overwrites: true)).write(lines.joined())
     } catch {
       // Then this call is missing in the history.
     }

@@ -181,10 +181,12 @@ struct RelayTable {
     // The relay with the highest weight for the channel: if one goes, the others keep theirs.
     let relay = entries.max { weight(of: $0, seat.channel) < weight(of: $1, seat.channel) }
     guard let relay else { return nil }
-    let claims = TokenClaims(
+    var claims = TokenClaims(
       audience: "\(relay.id)", subject: member, scope: seat.scope,
       expires: settings.unixMilliseconds(now) + Self.grantLife, uid: seat.uid)
-    // Two of one second are the same bytes: Ed25519 has no dice.
+    // What has ended has ended with all grants of before, and with none of a moment later.
+    claims.isExact = true
+    // Two of one moment are the same bytes: Ed25519 has no dice.
     let token = PublicToken(signing: claims.json) { settings.identity.signToken($0) }
     return ChannelRelayGrant(
       relay: relay.id, address: relay.address, token: Array(token.text.utf8))

@@ -96,6 +96,26 @@ struct RelayedPartsTests {
     #expect(members.known.isEmpty)
   }
 
+  @Test func `a host that becomes one of a large audience is verified no more`() throws {
+    let tea = try #require(ChannelIdentity("tea"))
+    var members = RelayedMembers(tea, own: 1)
+    var bob = identity(2)
+    var member = ChannelMember(uid: 2, role: .host, joinNumber: 5, id: bob.id)
+    let audience = (UInt32(3)...120).map {
+      ChannelMember(uid: $0, role: .audience, joinNumber: UInt64($0), id: bob.id)
+    }
+    _ = members.handleRoster([member] + audience, as: .audience, now: .zero)
+    let time = RelayedWorld.unixSeconds
+    members.handleCard(try bob.makeCard(unixSeconds: time).bytes, of: 2)
+    let verified = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified?.uid == 2)
+    let stays = members.handleRoster([member] + audience, as: .audience, now: .zero)
+    #expect(stays.isEmpty && members.known == [member])
+    member.role = .audience
+    let gone = members.handleRoster([member] + audience, as: .audience, now: .zero)
+    #expect(gone == [2] && members.known.isEmpty)
+  }
+
   @Test func `in a channel with a key nobody is verified without a token`() throws {
     var random = RandomSource(seed: 8)
     let key = TokenSigningKey(random: &random)
