@@ -15,8 +15,8 @@ package final class ForwardingHub {
   private var seats: [Seat?] = []
   private var rooms: [Bytes32: ForwardingRoom] = [:]
   private var seatCount: UInt32 = 0
-  /// Seats that members lost, oldest first.
-  private var ended: [EndedSeat] = []
+  /// Seats that members lost.
+  private var ended: EndedSeats
   /// Rooms with packets to write; each is served so many in a turn.
   private var busy: [ForwardingRoom] = []
   private var turn = 0
@@ -30,10 +30,35 @@ package final class ForwardingHub {
 
   package init(limits: ForwardingLimits = ForwardingLimits()) {
     self.limits = limits
+    ended = EndedSeats(limit: limits.endedSeats)
     leftInTurn = limits.packetsInTurn
   }
 
+  /// A seat and its room keep each other until the seat is left.
+  deinit {
+    for slot in seats.indices { remove(UInt32(slot)) }
+  }
+
   // MARK: - Seats
+
+  /// Why a session with that claim would have no seat, if so. Without one a member would hear
+  /// nothing, and never know: the server lets it have no session.
+  package func refuse(_ claim: SeatClaim) -> SeatRefusal? {
+    let refusal = refusal(of: claim)
+    if refusal != nil { counters.seatsRefused &+= 1 }
+    return refusal
+  }
+
+  private func refusal(of claim: SeatClaim) -> SeatRefusal? {
+    if ended.contains(claim) { return .ended }
+    guard let room = rooms[claim.channel] else {
+      return rooms.count < limits.channels ? nil : .full
+    }
+    guard let former = room.seat(of: claim.uid) else {
+      return room.reservedCount < limits.seats ? nil : .full
+    }
+    return former.claim.isLater(than: claim) ? .ended : nil
+  }
 
   /// A session stands whose first packet has not come yet.
   ///
@@ -41,10 +66,7 @@ package final class ForwardingHub {
   package func reserve(_ slot: UInt32, for claim: SeatClaim, card: [UInt8]) {
     while seats.count <= Int(slot) { seats.append(nil) }
     remove(slot)
-    guard !hasEnded(claim), rooms[claim.channel] != nil || rooms.count < limits.channels else {
-      counters.seatsRefused &+= 1
-      return
-    }
+    guard refuse(claim) == nil else { return }
     let room = rooms[claim.channel] ?? ForwardingRoom(claim.channel, limits: limits)
     rooms[claim.channel] = room
     seatCount &+= 1
@@ -55,19 +77,21 @@ package final class ForwardingHub {
 
   /// The session is confirmed: whoever had the uid before has it no more, unless its grant is the
   /// later one.
-  package func confirm(_ slot: UInt32) {
-    guard let seat = seat(slot), !seat.isTaken else { return }
+  ///
+  /// - Returns: The session that has no seat now, and is to end: the one before, or this one.
+  @discardableResult
+  package func confirm(_ slot: UInt32) -> UInt32? {
+    guard let seat = seat(slot), !seat.isTaken else { return nil }
     let former = seat.room.seat(of: seat.claim.uid)
-    guard !hasEnded(seat.claim),
-      former.map({ !$0.claim.isLater(than: seat.claim) }) ?? true,
-      former != nil || seat.room.seats.count < limits.seats
-    else {
+    guard !ended.contains(seat.claim), former?.claim.isLater(than: seat.claim) != true else {
       counters.seatsRefused &+= 1
-      return remove(slot)
+      remove(slot)
+      return slot
     }
     if let former { remove(former.slot) }
     seat.isTaken = true
     seat.room.add(seat)
+    return former?.slot
   }
 
   package func remove(_ slot: UInt32) {
@@ -87,7 +111,7 @@ package final class ForwardingHub {
   /// role may change.
   package func renew(_ slot: UInt32, by claim: SeatClaim?) -> Bool {
     guard let seat = seat(slot), let claim, seat.claim.channel == claim.channel,
-      seat.claim.uid == claim.uid, !seat.claim.isLater(than: claim), !hasEnded(claim)
+      seat.claim.uid == claim.uid, !seat.claim.isLater(than: claim), !ended.contains(claim)
     else { return false }
     if seat.claim.role == .host, claim.role == .audience { seat.room.endPublishing(seat) }
     seat.claim = claim
@@ -98,18 +122,11 @@ package final class ForwardingHub {
   ///
   /// - Returns: The session that has it.
   package func end(_ seat: EndedSeat) -> UInt32? {
-    if ended.count >= limits.endedSeats { ended.removeFirst() }
-    ended.append(seat)
+    ended.insert(seat)
     let taken = rooms[seat.channel]?.seat(of: seat.uid)
-    guard let taken, hasEnded(taken.claim) else { return nil }
+    guard let taken, ended.contains(taken.claim) else { return nil }
     counters.seatsEnded &+= 1
     return taken.slot
-  }
-
-  private func hasEnded(_ claim: SeatClaim) -> Bool {
-    ended.contains {
-      $0.channel == claim.channel && $0.uid == claim.uid && claim.expires <= $0.until
-    }
   }
 
   // MARK: - Inputs
@@ -367,12 +384,4 @@ package final class ForwardingHub {
   /// What a packet may hold before its tag.
   private static let frameRoom = Datagram.maximumByteCount - SealedPacket.tagByteCount
   private static let reportRoom = 600
-}
-
-extension SeatClaim {
-  /// Whether this is a later grant. Those of one second have no order: answers to one question that
-  /// was repeated may come either way round.
-  fileprivate func isLater(than other: SeatClaim) -> Bool {
-    expires / 1000 > other.expires / 1000
-  }
 }

@@ -197,9 +197,9 @@ package final class MemoryStore: RegistrationStore {
     if let failure { throw failure }
     kept.removeAll { $0.until <= now || ($0.channel == ban.channel && $0.id == ban.id) }
     kept.append(ban)
-    guard kept.count > limits.bans else { return }
+    guard kept.count > limits.bans, let largest = kept.mostFrequent(\.channel) else { return }
     kept.sort { $0.until < $1.until }
-    kept.removeFirst()
+    if let first = kept.firstIndex(where: { $0.channel == largest }) { kept.remove(at: first) }
   }
 
   package func bans(now: UInt64) throws(StoreFailure) -> [StoredBan] {

@@ -206,7 +206,7 @@ struct ForwardingHubTests {
     relay.hub.reserve(2, for: claim(.host, 2_000), card: [2])
     relay.hub.confirm(2)
     relay.hub.reserve(3, for: claim(.host, 1_000), card: [3])
-    relay.hub.confirm(3)
+    #expect(relay.hub.confirm(3) == nil)
     relay.speak(1, 1)
     #expect(relay.heard(2, of: 1).count == 1 && relay.received[3] == nil)
     #expect(relay.hub.counters.seatsRefused == 1)
@@ -215,7 +215,7 @@ struct ForwardingHubTests {
     #expect(!relay.speak(2, 2) || relay.hub.counters.audioNotAllowed == 1)
     // A newer one does.
     relay.hub.reserve(4, for: claim(.host, 4_000), card: [4])
-    relay.hub.confirm(4)
+    #expect(relay.hub.confirm(4) == 2)
     relay.speak(1, 3)
     #expect(relay.heard(4, of: 1).count == 1 && relay.heard(2, of: 1).count == 1)
   }
@@ -253,11 +253,36 @@ struct ForwardingHubTests {
     #expect(!relay.hub.renew(2, by: claim(2400)) && relay.hub.renew(2, by: claim(2600)))
     relay.hub.remove(2)
     #expect(!isSeated(3, 2500) && isSeated(4, 2501))
-    // As many are remembered as may be, the newest.
-    for number in 0..<UInt64(relay.hub.limits.endedSeats) {
-      _ = relay.hub.end(EndedSeat(channel: Relay.milk, uid: 1, until: number))
+    // Many that end elsewhere open nobody's.
+    for uid in 1...UInt32(relay.hub.limits.endedSeats + 1) {
+      _ = relay.hub.end(EndedSeat(channel: Relay.milk, uid: uid, until: 9000))
     }
     relay.hub.remove(4)
-    #expect(isSeated(5, 2500))
+    #expect(!isSeated(5, 2500))
+  }
+
+  @Test func `of seats that ended as many are remembered as may be, each to its latest end`() {
+    var seats = EndedSeats(limit: 3)
+    func seat(_ channel: Bytes32, _ uid: UInt32, _ until: UInt64) -> EndedSeat {
+      EndedSeat(channel: channel, uid: uid, until: until)
+    }
+    for uid in 1...5 as ClosedRange<UInt32> { seats.insert(seat(Relay.milk, uid, 20)) }
+    seats.insert(seat(Relay.tea, 1, 30))
+    #expect(seats.all.map(\.uid) == [4, 5, 1])
+    seats.insert(seat(Relay.tea, 1, 10))
+    #expect(seats.all.last == seat(Relay.tea, 1, 30) && seats.all.count == 3)
+    seats.end(unixMilliseconds: 20)
+    #expect(seats.all == [seat(Relay.tea, 1, 30)])
+  }
+
+  @Test func `a relay that ends lets all of its seats go`() {
+    weak var hub: ForwardingHub?
+    do {
+      let relay = Relay()
+      for slot in 1...3 as ClosedRange<UInt32> { relay.join(slot) }
+      relay.speakUnheard(1, 1)
+      hub = relay.hub
+    }
+    #expect(hub == nil)
   }
 }

@@ -135,6 +135,7 @@ struct RemovalTests {
     bob.token = grant(605_000)
     server.join(bob)
     #expect(server.gauges.seats == 0 && server.forwarded?.seatsRefused == 1)
+    #expect(server.gauges.clients == 0 && server.gauges.unconfirmedSessions == 0)
     server.run(.seconds(1))
     // Given a moment later, within the same second.
     bob.token = grant(605_001)

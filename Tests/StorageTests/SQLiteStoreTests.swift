@@ -140,6 +140,7 @@ struct SQLiteStoreTests {
     var limits = StoreLimits()
     limits.bans = 2
     let other = StoredBan(channel: Bytes32(alice), id: bob, until: 4000)
+    let late = StoredBan(channel: Bytes32(alice), id: alice, until: 9000)
     do {
       let store: any RegistrationStore =
         isOnDisk ? try SQLiteStore(path: path, limits: limits) : MemoryStore(limits: limits)
@@ -152,10 +153,14 @@ struct SQLiteStoreTests {
       try store.keep(other, now: 100)
       try store.commit()
       #expect(try Set(store.bans(now: 100).map(\.until)) == [3000, 4000])
+      // Those of one channel make room for their own, however late they end.
+      try store.keep(late, now: 100)
+      try store.commit()
+      #expect(try Set(store.bans(now: 100).map(\.until)) == [3000, 9000])
     }
     guard isOnDisk else { return }
     let again = try SQLiteStore(path: path)
-    #expect(try again.bans(now: 3500) == [other])
+    #expect(try again.bans(now: 3500) == [late])
   }
 
   @Test func `takes over a database of version 2 without bans`() throws {

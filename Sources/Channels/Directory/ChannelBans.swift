@@ -21,7 +21,9 @@ struct ChannelBans {
     if bans.count(where: { $0.channel == ban.channel }) >= limits.bans {
       removeFirst { $0.channel == ban.channel }
     }
-    if bans.count >= limits.bansInAll, let largest { removeFirst { $0.channel == largest } }
+    if bans.count >= limits.bansInAll, let largest = bans.mostFrequent(\.channel) {
+      removeFirst { $0.channel == largest }
+    }
     bans.append(ban)
   }
 
@@ -30,14 +32,6 @@ struct ChannelBans {
   }
 
   mutating func end(now: Instant) { bans.removeAll { $0.until <= now } }
-
-  /// The channel with most bans; the first of several.
-  private var largest: Bytes32? {
-    var counts: [Bytes32: Int] = [:]
-    for ban in bans { counts[ban.channel, default: 0] += 1 }
-    let most = counts.values.max()
-    return bans.first { counts[$0.channel] == most }?.channel
-  }
 
   private mutating func removeFirst(where isMeant: (Ban) -> Bool) {
     let places = bans.indices.filter { isMeant(bans[$0]) }

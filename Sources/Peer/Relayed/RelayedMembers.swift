@@ -127,14 +127,18 @@ struct RelayedMembers {
   mutating func popQuestion(now: Instant) -> UInt32? {
     let due = strangers.firstIndex { $0.card == nil && $0.nextQuestion <= now }
     guard let due else { return nil }
+    strangers[due].nextQuestion = now + Self.pause(after: strangers[due].questionCount)
     strangers[due].questionCount += 1
-    strangers[due].nextQuestion =
-      now + .milliseconds(strangers[due].questionCount < 8 ? 250 : 1000)
     return strangers[due].member.uid
   }
 
   var nextDeadline: Instant? {
     strangers.lazy.filter { $0.card == nil }.map(\.nextQuestion).min()
+  }
+
+  /// Whose card the relay does not have yet takes its seat within a round trip or two, or is gone.
+  private static func pause(after count: Int) -> Duration {
+    count < 12 ? min(.milliseconds(20 << Int64(min(count, 4))), .milliseconds(250)) : .seconds(1)
   }
 
   /// `nil` while one is needed and has not come.

@@ -46,10 +46,17 @@ package final class RoomSound: Sendable {
   func makeSink(_ uid: UInt32, in room: ChannelName, by way: RoomVoice.Way) -> any AudioSink {
     state.withLock { state in
       let key = Key(room: room, uid: uid)
-      let voice = state.voices[key] ?? RoomVoice(mixer, own: own(uid, room, &state))
+      if let voice = state.voices[key] { return voice.makeSink(way) }
+      let voice = RoomVoice(mixer, own: own(uid, room, &state))
       if state.voices.count < Self.mostVoices { state.voices[key] = voice }
       return voice.makeSink(way)
     }
+  }
+
+  /// A member has left. With a file of its own it is kept: who comes back goes on in it.
+  func remove(_ uid: UInt32, in room: ChannelName) {
+    guard each == nil else { return }
+    state.withLock { $0.voices[Key(room: room, uid: uid)] = nil }
   }
 
   /// Whether a member's frames come by the relay at present.
@@ -95,7 +102,12 @@ package final class RoomSound: Sendable {
 
   /// The mixer of one member's file; what is in the way of it is told at the end.
   private func own(_ uid: UInt32, _ room: ChannelName, _ state: inout State) -> RoomMixer? {
-    guard let each, state.voices.count < Self.mostVoices else { return nil }
+    guard let each else { return nil }
+    guard state.voices.count < Self.mostVoices else {
+      state.fault =
+        state.fault ?? "More than \(Self.mostVoices) members were heard: the rest has no files."
+      return nil
+    }
     let path = Self.name(each, uid, room)
     do throws(MediaFileError) {
       return RoomMixer(

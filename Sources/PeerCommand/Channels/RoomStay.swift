@@ -63,6 +63,7 @@ final class RoomStay {
     case .userJoined(let user, _), .audienceJoined(let user): links.add(user)
     case .userOffline(let uid, .becameAudience): links.setAudience(uid)
     case .userOffline(let uid, _), .audienceLeft(let uid, _):
+      sound.remove(uid, in: channel.name)
       if let call = links.remove(uid) { await session.endpoint.call(call).hangUp() }
     case .memberChecked(let uid, let isGenuine):
       links.check(uid, isGenuine: isGenuine)

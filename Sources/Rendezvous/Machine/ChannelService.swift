@@ -92,6 +92,16 @@ struct ChannelService {
 
   // MARK: - Sessions
 
+  /// A grant is good for a session of a relay as far as there is a seat for it.
+  func rule(on ruling: TokenRuling) -> TokenRuling {
+    guard case .granted(let grant) = ruling, let hub, let seat = grant.seat else { return ruling }
+    return switch hub.refuse(seat) {
+    case nil: ruling
+    case .ended: .refused(.expired)
+    case .full: .noSeat
+    }
+  }
+
   /// A session stands whose access token, in a relay, is a grant.
   func reserve(_ slot: UInt32, by grant: TokenGrant?, card: [UInt8]) {
     guard let hub, let seat = grant?.seat else { return }
@@ -124,8 +134,8 @@ struct RelayTable {
 
   /// In the order in which they came; a relay has one entry.
   private var entries: [Entry] = []
-  /// Seats that are over, oldest first, as long as a grant for them may last.
-  private var ended: [EndedSeat] = []
+  /// Seats that are over: removals of ten minutes, 1.7 a second.
+  private var ended = EndedSeats(limit: 1024)
   /// What relays are to be told.
   private var news: [(slot: UInt32, seats: SeatsEnded)] = []
 
@@ -145,9 +155,7 @@ struct RelayTable {
     entries.removeAll { $0.slot == slot || $0.id == client.id }
     entries.append(Entry(slot: slot, id: client.id, address: address))
     // It may have missed some.
-    for start in stride(from: 0, to: ended.count, by: SeatsEnded.limit) {
-      queueNews(slot, Array(ended[start...].prefix(SeatsEnded.limit)))
-    }
+    for seat in ended.all { queueNews(slot, seat) }
   }
 
   mutating func remove(_ slot: UInt32) {
@@ -157,12 +165,11 @@ struct RelayTable {
 
   /// Ends a seat at whichever relay has it, with all grants that it was given so far.
   mutating func end(_ uid: UInt32, of channel: Bytes32, unixMilliseconds: UInt64) {
-    ended.removeAll { $0.until <= unixMilliseconds }
-    if ended.count >= Self.mostEnded { ended.removeFirst() }
+    ended.end(unixMilliseconds: unixMilliseconds)
     let seat = EndedSeat(
       channel: channel, uid: uid, until: unixMilliseconds &+ Self.grantLife)
-    ended.append(seat)
-    for entry in entries { queueNews(entry.slot, [seat]) }
+    ended.insert(seat)
+    for entry in entries { queueNews(entry.slot, seat) }
   }
 
   /// A message that is due.
@@ -170,8 +177,15 @@ struct RelayTable {
     news.isEmpty ? nil : news.removeFirst()
   }
 
-  private mutating func queueNews(_ slot: UInt32, _ seats: [EndedSeat]) {
-    if news.count < Self.mostEnded { news.append((slot, SeatsEnded(seats))) }
+  /// All of a step leave at its end, as many in a message as it holds: a thousand tokens may end at
+  /// one moment.
+  private mutating func queueNews(_ slot: UInt32, _ seat: EndedSeat) {
+    let last = news.lastIndex { $0.slot == slot }
+    if let last, news[last].seats.seats.count < SeatsEnded.limit {
+      news[last].seats.seats.append(seat)
+    } else {
+      news.append((slot, SeatsEnded([seat])))
+    }
   }
 
   /// A grant for a seat: of one channel all at the same relay; `nil` where none is registered.
@@ -200,6 +214,4 @@ struct RelayTable {
 
   /// In ms: a rendezvous may be away for as long.
   private static let grantLife: UInt64 = 600_000
-  /// Seats: removals of ten minutes, 1.7 a second.
-  private static let mostEnded = 1024
 }

@@ -201,10 +201,11 @@ extension RendezvousMachine {
       return refuse(id, .notAllowed, .notAllowed, from: source, now: now)
     }
     // Last of what costs: one signature, of whoever may register as far as all else goes.
-    let token = settings.rule(on: payload.token, of: id, now: now)
+    let token = channels.rule(on: settings.rule(on: payload.token, of: id, now: now))
     switch token {
     case .notRequired: break
     case .granted(let grant): ruling.grant = grant
+    case .noSeat: return refuse(id, .full, .serverFull, from: source, now: now)
     case .refused(nil): return refuse(id, .tokenNeeded, .tokenNeeded, from: source, now: now)
     case .refused(.some(let fault)):
       ruling = refuse(id, .tokenRefused, .tokenRefused, from: source, now: now)

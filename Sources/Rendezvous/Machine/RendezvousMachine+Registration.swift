@@ -26,8 +26,11 @@ extension RendezvousMachine {
     let id = registry[slot].id
     makeRoom(for: slot, now: now)
     registry.confirm(slot)
-    channels.hub?.confirm(slot)
     unconfirmed.remove(slot)
+    if let seatless = channels.hub?.confirm(slot) {
+      close(seatless, .tokenExpired, .tokenExpired, now: now)
+      if seatless == slot { return false }
+    }
     counters.registrations &+= 1
     guard let entry = pending.remove(slot) else {
       offerRelays(to: slot, now: now)

@@ -26,6 +26,7 @@ extension RendezvousMachine {
         tokens.set(slot, at: now + grant.life)
         result = .accepted(milliseconds: grant.wireLife)
       case .refused(let fault): result = .refused(fault ?? .malformed)
+      case .noSeat: result = .tooMany
       }
     }
     _ = send(
@@ -48,6 +49,8 @@ extension RendezvousMachine {
 enum TokenRuling {
   case notRequired
   case granted(TokenGrant)
+  /// A relay has no room for one more.
+  case noSeat
   /// - Parameter fault: `nil` = none came.
   case refused(TokenFault?)
 

@@ -21,10 +21,13 @@ extension SQLiteStore {
       insert.bind(2, ban.id.bytes)
       insert.bind(3, Int64(clamping: ban.until))
       _ = try insert.step()
+      // As in memory: who bans many in channels of its own displaces nobody else's.
       try database.run(
         """
-        DELETE FROM bans WHERE (channel, id) IN
-          (SELECT channel, id FROM bans ORDER BY until DESC LIMIT -1 OFFSET \(limits.bans))
+        DELETE FROM bans WHERE (SELECT count(*) FROM bans) > \(limits.bans) AND (channel, id) IN
+          (SELECT channel, id FROM bans WHERE channel =
+            (SELECT channel FROM bans GROUP BY channel ORDER BY count(*) DESC LIMIT 1)
+            ORDER BY until LIMIT 1)
         """)
     } catch { throw abandonBatch(error) }
   }

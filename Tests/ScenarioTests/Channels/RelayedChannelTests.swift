@@ -121,6 +121,31 @@ struct RelayedChannelTests {
     #expect(said.after[1]?.isSubset(of: world.member(3)?.heard[1] ?? []) == true)
   }
 
+  @Test func `a member whose seat has ended says so until a newer grant gives it one`() throws {
+    let world = try RelayedWorld(seed: 11)
+    for uid in 1...2 as ClosedRange<UInt32> { try world.join(uid) }
+    settle(world)
+    let member = try #require(world.member(2))
+    func refusals() -> Int { member.steps.count { $0 == .refused } }
+    world.endSeat(2)
+    world.run(.seconds(1))
+    #expect(refusals() == 1)
+    // One of the moment in which the seat ended is worth as little as those before: it gets no
+    // session either, in which it would wait for ever.
+    world.grantAgain(2, age: .seconds(1))
+    world.run(.seconds(1))
+    #expect(refusals() == 2)
+    let said = world.speak(1, 1000)
+    world.run(.milliseconds(100))
+    #expect(member.heard[1]?.contains(said) != true)
+    world.grantAgain(2)
+    world.run(.seconds(2))
+    #expect(member.isSeated && refusals() == 2)
+    let saidLater = world.speak(1, 1002)
+    world.run(.milliseconds(100))
+    #expect(member.heard[1]?.contains(saidLater) == true)
+  }
+
   @Test func `a ghost that the rendezvous has seated hears nothing and is not heard`() throws {
     let world = try RelayedWorld(seed: 3)
     try world.join(1)

@@ -73,7 +73,7 @@ struct RelayedPartsTests {
     let first = members.handleRoster([own, member], now: now)
     let questions = [members.popQuestion(now: now), members.popQuestion(now: now)]
     #expect(first.isEmpty && questions == [2, nil])
-    #expect(members.nextDeadline == now + .milliseconds(250))
+    #expect(members.nextDeadline == now + .milliseconds(20))
     let time = RelayedWorld.unixSeconds
     members.handleCard(try eve.makeCard(unixSeconds: time).bytes, of: 2)
     members.handleCard([1, 2, 3], of: 2)
@@ -94,6 +94,22 @@ struct RelayedPartsTests {
     let gone = members.handleRoster([own, later], now: now)
     #expect(gone == [2])
     #expect(members.known.isEmpty)
+  }
+
+  @Test func `a relay that has no card yet is asked again soon, later less often`() throws {
+    var members = RelayedMembers(try #require(ChannelIdentity("tea")), own: 1)
+    let now = Instant(nanoseconds: 1)
+    let member = ChannelMember(uid: 2, role: .host, joinNumber: 5, id: identity(2).id)
+    _ = members.handleRoster([member], now: now)
+    var times: [Int64] = []
+    var latest = now
+    for _ in 0..<15 {
+      let due = members.nextDeadline ?? now
+      times.append((due - latest).milliseconds)
+      latest = due
+      _ = members.popQuestion(now: due)
+    }
+    #expect(times.prefix(7) == [0, 20, 40, 80, 160, 250, 250] && times.suffix(2) == [1000, 1000])
   }
 
   @Test func `a host that becomes one of a large audience is verified no more`() throws {

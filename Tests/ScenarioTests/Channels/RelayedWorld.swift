@@ -115,11 +115,14 @@ final class RelayedWorld {
     return member
   }
 
-  private func grant(_ uid: UInt32, _ role: MemberRole, to id: PeerID) -> ChannelRelayGrant {
+  private func grant(
+    _ uid: UInt32, _ role: MemberRole, to id: PeerID, until end: UInt64? = nil
+  ) -> ChannelRelayGrant {
     let seat = SeatClaim(channel: channel.id, uid: uid, role: role)
-    let claims = TokenClaims(
+    var claims = TokenClaims(
       audience: "\(relayID)", subject: id, scope: seat.scope,
-      expires: Self.unixSeconds * 1000 + now.nanoseconds / 1_000_000 + 600_000, uid: uid)
+      expires: end ?? grantEnd, uid: uid)
+    claims.isExact = true
     return ChannelRelayGrant(
       relay: relayID, address: relayAddress,
       token: Array(PublicToken(signing: claims.json, by: signer).text.utf8))
@@ -137,6 +140,25 @@ final class RelayedWorld {
     run(.milliseconds(20))
     guard member.events.dropFirst(asked).contains(.grantNeeded) else { return }
     member.machine.renew(grant(uid, role, to: member.id), now: now)
+    drain(member)
+  }
+
+  /// Of those that are given now.
+  private var grantEnd: UInt64 {
+    Self.unixSeconds * 1000 + now.nanoseconds / 1_000_000 + 600_000
+  }
+
+  /// The rendezvous ends a member's seat, with all grants of so far.
+  func endSeat(_ uid: UInt32) {
+    relay.endSeats([EndedSeat(channel: channel.id, uid: uid, until: grantEnd)], now: now)
+    drainRelay()
+  }
+
+  /// A member has a grant that the rendezvous gave so long ago.
+  func grantAgain(_ uid: UInt32, age: Duration = .zero) {
+    guard let member = member(uid) else { return }
+    let end = grantEnd - UInt64(age.milliseconds)
+    member.machine.renew(grant(uid, member.role, to: member.id, until: end), now: now)
     drain(member)
   }
 
