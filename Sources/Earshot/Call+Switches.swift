@@ -72,10 +72,10 @@ extension Call {
     }
   }
 
-  /// Milliseconds of audio in a packet: 10, 20, 40 or 60. On narrow paths they are longer.
-  public func setFrameMilliseconds(_ milliseconds: Int) async throws(EarshotError) {
+  /// Audio in a packet: 10, 20, 40 or 60 ms. On narrow paths they are longer.
+  public func setFrameLength(_ length: Duration) async throws(EarshotError) {
     try await endpoint.change(id) { record throws(EarshotError) in
-      try record.setEncoding(frameMilliseconds: milliseconds)
+      try record.setEncoding(frameMilliseconds: length.wholeMilliseconds)
     }
   }
 

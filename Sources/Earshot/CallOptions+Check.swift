@@ -1,4 +1,5 @@
 internal import Audio
+internal import Primitives
 
 extension CallOptions {
   /// - Throws: `invalidArgument`, with what the value may be.
@@ -22,7 +23,7 @@ extension CallOptions {
   func checkEncoding() throws(EarshotError) {
     guard FrameLength(rawValue: frameMilliseconds) != nil else {
       throw .invalidArgument(
-        "Frames of \(frameMilliseconds) ms do not exist.", advice: "Use 10, 20, 40 or 60.")
+        "Frames of \(frameLength) do not exist.", advice: "Use 10, 20, 40 or 60 ms.")
     }
     guard OpusEncoder.bitsPerSecondRange.contains(bitrate) else {
       throw .invalidArgument("\(bitrate) bit/s is out of range.", advice: "Use 6000 to 510000.")
@@ -61,5 +62,12 @@ extension CallOptions {
       throw .invalidArgument(
         "\(source.framesPerSecond) pictures a second are out of range.", advice: "Use 1 to 60.")
     }
+  }
+}
+
+extension Duration {
+  /// 0 for a length that is not of whole milliseconds.
+  var wholeMilliseconds: Int {
+    nanoseconds % 1_000_000 == 0 ? Int(clamping: nanoseconds / 1_000_000) : 0
   }
 }

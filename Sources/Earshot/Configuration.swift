@@ -50,6 +50,10 @@ public struct Configuration: Sendable {
   /// sort packets by. 0 unless set. What the other side sends has its own.
   public var dscp: UInt8 = 0
 
+  /// Told in a line of each event, in their order, from the endpoint's own thread of execution: it
+  /// must not wait. `nil`: the endpoint says nothing, and never writes to standard error.
+  public var logHandler: (@Sendable (LogEntry) -> Void)?
+
   /// Whether it only examines what the rendezvous offers.
   var isExaminer = false
 
@@ -112,8 +116,13 @@ public struct CallOptions: Sendable {
   public var arrivals: (any ArrivalSink)?
   /// Bits a second of Opus, 6 000...510 000; 32 000 is transparent for speech.
   public var bitrate: Int
-  /// Milliseconds of audio in a packet: 10, 20, 40 or 60.
-  public var frameMilliseconds: Int
+  /// Audio in a packet: 10, 20, 40 or 60 ms.
+  public var frameLength: Duration {
+    get { .milliseconds(frameMilliseconds) }
+    set { frameMilliseconds = newValue.wholeMilliseconds }
+  }
+  /// The same in milliseconds; 0 for what is not whole.
+  package var frameMilliseconds: Int
   /// Whether packets carry copies of earlier frames while the other side reports loss.
   public var usesFEC: Bool
   /// Whether the other side is asked for frames that are missing and would still come in time.

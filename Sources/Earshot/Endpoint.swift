@@ -82,7 +82,7 @@ public actor Endpoint {
   ) async throws(EarshotError) -> Endpoint {
     let setup = try await EndpointSetup.make(configuration, at: address)
     let endpoint = try Endpoint(setup)
-    try await endpoint.begin()
+    try await endpoint.begin(configuration.logHandler)
     return endpoint
   }
 
@@ -98,7 +98,8 @@ public actor Endpoint {
     driver = MachineDriver(setup.machine, socket: setup.socket, on: setup.loop)
   }
 
-  private func begin() throws(EarshotError) {
+  private func begin(_ logHandler: (@Sendable (LogEntry) -> Void)?) throws(EarshotError) {
+    readers.logHandler = logHandler
     do throws(ReactorError) {
       // Closures of this actor, not of nobody who then asks `assumeIsolated`: that would allocate
       // twice for each packet. What they hold is let go by `close`.

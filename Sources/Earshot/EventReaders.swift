@@ -7,6 +7,8 @@ struct EventReaders {
   /// Nothing happens any more.
   private(set) var hasEnded = false
   private(set) var beginnings = CallBeginnings()
+  /// The application's log.
+  var logHandler: (@Sendable (LogEntry) -> Void)?
 
   /// - Returns: the reader's number, for `remove`.
   mutating func add(_ continuation: AsyncStream<EndpointEvent>.Continuation) -> Int {
@@ -22,6 +24,7 @@ struct EventReaders {
   /// a flood each event pushes out one, and costs no more than another.
   mutating func tell(_ event: EndpointEvent) {
     beginnings.append(event)
+    if let logHandler, let entry = LogEntry(event) { logHandler(entry) }
     for number in continuations.keys.sorted() {
       var next: EndpointEvent? = event
       var left = Self.mostDropped

@@ -21,6 +21,7 @@ struct RelayOptions {
       --limit-loudest N    hosts of a channel that are forwarded at once, 1...64   (default: 3)
       --limit-seats N      members of one channel, 2...4096                (default: 4096)
       --limit-channels N   channels, 1...8192                              (default: 8192)
+      --print-id           print the ID that --relay-key wants, made on first use, and end
       --json               print the line with the address as JSON
       --version            print the version
       --help               print this
@@ -38,11 +39,22 @@ struct RelayOptions {
   var limits = ForwardingLimits()
   var printsJSON: Bool
 
+  /// The folder of the identity, for `--print-id`, which needs nothing else.
+  static func data(
+    _ arguments: inout Arguments, environment: [String: String]
+  ) throws(UsageError) -> String {
+    guard let data = try arguments.option("--data") ?? defaultData(environment) else {
+      throw UsageError(
+        "There is no home directory to keep the identity in.", advice: "Give --data DIR.")
+    }
+    return data
+  }
+
   init(_ arguments: consuming Arguments, environment: [String: String]) throws(UsageError) {
     let given = try arguments.option("--rendezvous")
     listen = try arguments.option("--listen") ?? "[::]:7500"
     publicAddress = try arguments.option("--public")
-    let data = try arguments.option("--data")
+    data = try Self.data(&arguments, environment: environment)
     metrics = try arguments.option("--metrics")
     let usual = ForwardingLimits()
     limits.loudest = try arguments.integer("--limit-loudest", "hosts", in: 1...64) ?? usual.loudest
@@ -59,11 +71,6 @@ struct RelayOptions {
     }
     rendezvous = String(parts[0])
     rendezvousID = id
-    guard let data = data ?? Self.defaultData(environment) else {
-      throw UsageError(
-        "There is no home directory to keep the identity in.", advice: "Give --data DIR.")
-    }
-    self.data = data
   }
 
   private static func defaultData(_ environment: [String: String]) -> String? {

@@ -2,6 +2,7 @@ import Arguments
 import Glibc
 import Primitives
 import Reactor
+import SecureSession
 import Storage
 
 /// From command line to exit code.
@@ -21,10 +22,26 @@ enum RelayProgram {
         write("earshot-relay \(EarshotVersion.text)", to: 1)
         return 0
       }
+      if try arguments.flag("--print-id") {
+        let data = try RelayOptions.data(&arguments, environment: RelayOptions.environment)
+        try arguments.finish()
+        return printID(data)
+      }
       return serve(try RelayOptions(arguments, environment: RelayOptions.environment))
     } catch {
       complain("\(error)\nRun earshot-relay --help for all options.")
       return 2
+    }
+  }
+
+  /// The ID is to stand in the rendezvous' file before the relay can register.
+  private static func printID(_ data: String) -> Int32 {
+    do {
+      write("\(try RelayServer.identity(in: data).id)", to: 1)
+      return 0
+    } catch {
+      complain("\(error)")
+      return 8
     }
   }
 

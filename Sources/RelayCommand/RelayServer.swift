@@ -24,14 +24,12 @@ final class RelayServer {
 
   init(_ options: RelayOptions) throws {
     self.options = options
-    try DataDirectory.make(options.data)
     var random = RandomSource.system
     let seconds = SystemClock.wallNanoseconds / 1_000_000_000
-    let file = IdentityFile(path: options.data + "/identity")
-    var identity = try file.readOrCreate(.peer, unixSeconds: seconds, random: &random)
+    var identity = try Self.identity(in: options.data)
     _ = identity.rotateIfDue(unixSeconds: seconds, random: &random)
     let card = try identity.makeCard(unixSeconds: seconds)
-    try file.replace(with: identity)
+    try Self.file(in: options.data).replace(with: identity)
     id = identity.id
     let listen = try Self.resolve(options.listen, 7500)
     loop = try EventLoop()
@@ -142,6 +140,18 @@ final class RelayServer {
   }
 
   // MARK: - Parts
+
+  /// The identity of a folder, made on first use.
+  static func identity(in data: String) throws -> LocalIdentity {
+    try DataDirectory.make(data)
+    var random = RandomSource.system
+    return try file(in: data).readOrCreate(
+      .peer, unixSeconds: SystemClock.wallNanoseconds / 1_000_000_000, random: &random)
+  }
+
+  private static func file(in data: String) -> IdentityFile {
+    IdentityFile(path: data + "/identity")
+  }
 
   /// What is told of a listening address: the port alone, unless it names a host.
   private static func announced(_ listen: SocketAddress, _ seen: SocketAddress) -> SocketAddress {

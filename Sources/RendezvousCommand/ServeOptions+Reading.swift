@@ -36,7 +36,7 @@ extension ServeOptions {
 
   /// What SIGHUP reads again, as a person would name it; `nil` when there is nothing.
   var rereadFiles: String? {
-    let files = [config, allow, requireToken].compactMap { $0 }
+    let files = [config, allow, requireToken, relayKey].compactMap { $0 }
     return files.isEmpty ? nil : files.joined(separator: ", ")
   }
 
@@ -48,7 +48,6 @@ extension ServeOptions {
     if events != fresh.events { return "--events" }
     if relays != fresh.relays { return "--turn" }
     if relaySecret != fresh.relaySecret { return "--turn-secret" }
-    if relayKey != fresh.relayKey { return "--relay-key" }
     if logsIdentities != fresh.logsIdentities { return "--log-identities" }
     return nil
   }

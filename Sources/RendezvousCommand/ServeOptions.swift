@@ -32,6 +32,7 @@ struct ServeOptions {
       --turn-secret FILE   what the servers have as static-auth-secret: clients get
                            credentials for 12 h with it
       --relay-key FILE     IDs of relays for channels that may register, one on each line
+                           (earshot-relay --print-id); SIGHUP reads it again
       --drain SECONDS      at the end let in nobody, and wait for so long until messages under
                            way are delivered           (default: 0; at most 600)
       --json               print the line with the address as JSON

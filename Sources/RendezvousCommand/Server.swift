@@ -163,14 +163,18 @@ final class Server {
     guard let what = options.rereadFiles else {
       return log.write(
         .info, "hang-up",
-        "SIGHUP: without --config, --allow or --require-token nothing is read again",
+        "SIGHUP: without --config, --allow, --require-token or --relay-key nothing is "
+          + "read again",
         now: now)
     }
     do throws(ServeError) {
       let fresh = try readOptions()
       let admission = try Self.admission(fresh)
       let key = try Self.tokenKey(fresh)
-      driver.withMachine { machine, _ in machine.admit(admission, tokenKey: key) }
+      let relays = try Self.relayIDs(fresh)
+      driver.withMachine { machine, _ in
+        machine.admit(admission, tokenKey: key, relays: relays)
+      }
       log.level = fresh.logLevel
       log.write(.info, "hang-up", "\(what) was read again", now: now)
       if let first = options.firstToRestart(for: fresh) {

@@ -1,5 +1,6 @@
 import Earshot
 import Foundation
+import Synchronization
 import Testing
 
 /// An identity that lives in memory alone.
@@ -13,7 +14,10 @@ struct EphemeralTests {
     configuration.bind = "127.0.0.1:0"
     configuration.identityFile = folder.appending(path: "identity").path
     configuration.isEphemeral = true
+    let log = Mutex<[LogEntry]>([])
+    configuration.logHandler = { entry in log.withLock { $0.append(entry) } }
     let alice = try await Endpoint.open(configuration)
+    configuration.logHandler = nil
     configuration.name = "bob"
     let bob = try await Endpoint.open(configuration)
     #expect(alice.id != bob.id)
@@ -35,6 +39,19 @@ struct EphemeralTests {
     await alice.close()
     await bob.close()
     rendezvous.stop()
+    Self.expectStory(log.withLock { $0 })
     #expect(!FileManager.default.fileExists(atPath: folder.path))
+  }
+
+  /// Goal: a line each for what happened, in order, and no more than a line.
+  private static func expectStory(_ entries: [LogEntry]) {
+    let told = entries.filter { $0.level != .debug }.map(\.message)
+    var rest = told[...]
+    for words in ["registered, seen at 127.0.0.1", "calling, ", "connecting, ", "connected, "] {
+      let place = rest.firstIndex { $0.contains(words) }
+      #expect(place != nil, "\(words) in \(told)")
+      rest = place.map { rest[($0 + 1)...] } ?? rest
+    }
+    #expect(entries.allSatisfy { $0.message.utf8.count < 300 && !$0.message.contains("\n") })
   }
 }

@@ -22,7 +22,11 @@ import Testing
     #expect((4.3...4.6).contains(clean.mos))
     #expect(clean.basis.hasPrefix("listening quality, PESQ-WB scale"))
     let lossy = try #require(Self.report(loss: 200).rating.speech)
-    #expect(lossy.mos < clean.mos - 0.5)
+    // A fifth is repaired as calls do: 4.2 in Benchmarks/audio/adaptive.md. A half is not.
+    #expect((clean.mos - 0.5..<clean.mos - 0.1).contains(lossy.mos))
+    #expect((lossy.uplinkResidualLoss ?? 1) < 0.01)
+    let hopeless = try #require(Self.report(loss: 500).rating.speech)
+    #expect(hopeless.mos < clean.mos - 1)
   }
 
   @Test func `a call and a probe grade alike`() {

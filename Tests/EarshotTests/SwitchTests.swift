@@ -72,7 +72,7 @@ extension CallTests {
     try await endpoint.setVolumeIndication(
       VolumeIndication(interval: .milliseconds(100), smoothing: 0, reportsPitch: true))
     try await call.setAudioBitrate(16_000)
-    try await call.setFrameMilliseconds(40)
+    try await call.setFrameLength(.milliseconds(40))
     try await call.setRecordingVolume(200)
     try await call.setPlaybackVolume(50)
     try await call.startAudioMixing(music)
@@ -83,7 +83,7 @@ extension CallTests {
     try await call.setAudioMixingVolume(sent: 40, heard: 0)
     try await call.playEffect(7, effect)
     await #expect(throws: EarshotError.self) { try await call.setAudioBitrate(1) }
-    await #expect(throws: EarshotError.self) { try await call.setFrameMilliseconds(30) }
+    await #expect(throws: EarshotError.self) { try await call.setFrameLength(.milliseconds(30)) }
     await #expect(throws: EarshotError.self) { try await call.setRecordingVolume(401) }
     await #expect(throws: EarshotError.self) { try await call.playEffect(8, effect, loops: 0) }
     await #expect(throws: EarshotError.self) {

@@ -23,13 +23,33 @@ import Wire
     #expect(pace.nextDeadline == nil && !pace.isDue(now: start))
     pace.start(at: start)
     pace.advance(now: start)
-    // 800 bits, three times: 100 ms at 24 kbit/s.
-    #expect(pace.nextDeadline == start + .milliseconds(100))
+    // 800 bits, three times: 100 ms at 24 kbit/s. Nothing is to be learnt from pairs.
+    #expect(pace.nextDeadline == start + .milliseconds(100) && !pace.isSecondOfPair)
     let late = start + .seconds(1)
     pace.advance(now: late)
     #expect(pace.nextDeadline == late, "one that a late timer missed, and no more")
     pace.stop()
     #expect(!pace.isDue(now: late))
+  }
+
+  @Test(arguments: [(-9, 10), (0.5, 10), (4.0, 10), (9, 30), (22, 30)] as [(Double, Int64)])
+  func `pairs of echoes that all come apart keep the pace of a narrow line`(
+    apart: Double, pace: Int64
+  ) {
+    var echoes = EchoPace(byteCount: 112, rate: 2_500_000)
+    echoes.start(at: start)
+    for number in 0..<10 {
+      let isSecond = echoes.isSecondOfPair
+      echoes.advance(now: echoes.nextDeadline ?? start)
+      // The last pair decides.
+      let distance = number == 9 ? apart : 22
+      let trip = 60_000_000 + (isSecond ? Int64(distance * 1e6) : 0)
+      echoes.handleAnswer(to: number, isSecondOfPair: isSecond, trip: trip)
+    }
+    #expect(!echoes.isSecondOfPair && echoes.isSlow == (pace == 30))
+    let from = echoes.nextDeadline ?? start
+    echoes.advance(now: from)
+    #expect(echoes.nextDeadline == from + .milliseconds(pace))
   }
 
   @Test func `bytes count against the limits of both sides`() {
@@ -106,11 +126,15 @@ import Wire
 
   @Test func `a budget lasts for two seconds at what is expected, and 4 s at 5 Mbit per s`() {
     var plan = ProbePlan()
+    // 5.75 Mbit/s for 2.5, which a reflector grants: half of what 2.5 MB reserved.
+    #expect(plan.byteBudget(.uplink) == 1_437_500)
+    plan.seconds = 30
     #expect(plan.byteBudget(.uplink) == 2_500_000)
+    plan.seconds = 8
     plan.expectedUplink = 100_000_000
     #expect(plan.byteBudget(.uplink) == 26_250_000 && plan.isValid)
     plan.probesUplink = false
-    #expect(plan.byteBudget(.uplink) == 2_500_000, "then it carries reports alone")
+    #expect(plan.byteBudget(.uplink) == 1_312_500, "then it carries reports alone")
     plan.measuresBandwidth = false
     #expect(plan.byteBudget(.downlink) == 60_000)
     plan.expectedDownlink = 100_000_001

@@ -123,6 +123,18 @@ private struct Asked {
     #expect(Self.rateLimit(asked.drain()) == 5_250_000, "another one has the rest")
   }
 
+  @Test func `probes of usual lines leave a fast one beside them nearly all`() {
+    var asked = Asked()
+    let usual = UInt32(ProbePlan().byteBudget(.downlink))
+    for session in 1...8 as ClosedRange<UInt32> {
+      let client = Asked.client(session, prefix: UInt64(session))
+      asked.request(run: session, from: client, budget: usual)
+    }
+    _ = asked.drain()
+    asked.request(run: 9, from: Asked.client(9, prefix: 9), budget: 26_250_000)
+    #expect((Self.rateLimit(asked.drain()) ?? 0) > 100_000_000)
+  }
+
   private static func rateLimit(_ frames: [Frame]) -> UInt32? {
     for case .probeAnswer(let answer) in frames { return answer.rateLimit }
     return nil

@@ -1,3 +1,4 @@
+import Earshot
 import Foundation
 import FoundationXML
 import PeerCommand
@@ -51,6 +52,33 @@ import Testing
     #expect(many.svg.components(separatedBy: "<title>").count == 121)
     let one = Plot("x", unit: "y", [Plot.Line("a", [(3, 1)])])
     #expect(!one.svg.contains("<title>"))
+  }
+
+  @Test func `a probe that was refused says nothing of the line, one without an answer all`() {
+    var series = ProbeSeries()
+    for ending in [LineReport.Ending.busy, .noAnswer] {
+      let report = ProbeSample.unavailable(ending)
+      series.append(report, report.rating, at: 1)
+    }
+    #expect(ProbePage.plots(series)[0].lines[0].points.map(\.y) == [6])
+  }
+
+  @Test func `the event of one probe gives its own tables and page`() throws {
+    let report = ProbeSample.report()
+    var object = JSONObject()
+    object.add("type", "probe")
+    object.add("ts", "2026-03-01T10:00:00.000Z")
+    ProbeLine.fill(&object, report, report.rating)
+    ProbeLine.addOverTime(report, to: &object)
+    let summary =
+      #"{"type":"summary","ts":"2026-03-01T10:00:08.000Z","outcome":"completed","target":"bob"}"#
+    let text = try EventText(Array("\(object.value.text)\n\(summary)".utf8), name: "x")
+    let page = EventPlots.html(text, origin: Self.origin)
+    #expect(page == ProbePage.html(report, report.rating, target: "bob", origin: Self.origin))
+    let story = try #require(EventStory(text)).text
+    #expect(story.contains("the probe of bob ended: completed"))
+    #expect(story.hasSuffix(ProbeTable.text(report, report.rating)))
+    #expect(page?.contains("<th class=\"part\">  95 % interval</th>") == true)
   }
 
   @Test func `the events of probes, over midnight as well, become a page`() throws {

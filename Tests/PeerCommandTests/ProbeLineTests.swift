@@ -33,9 +33,41 @@ import Testing
     #expect(Self.keys(line["fit"]) == ["voice", "video", "hd", "limit"])
     #expect(
       Self.keys(line["recommended"]) == [
-        "audioBitrateBps", "fec", "jitterBufferStartMs", "videoMaxBps",
+        "audioBitrateBps", "fec", "jitterBufferStartMs", "videoMaxBps", "frameMs",
       ])
     #expect(Self.keys(line["cost"]).prefix(3) == ["seconds", "bytesSent", "bytesReceived"])
+  }
+
+  @Test func `a line is read again as what was written`() throws {
+    var report = ProbeSample.report()
+    report.uplink?.bandwidth?.ranOutOfTime = true
+    report.downlink?.otherEndLimit = 2_500_000
+    var object = JSONObject()
+    ProbeLine.fill(&object, report, report.rating)
+    ProbeLine.addOverTime(report, to: &object)
+    let line = try #require(JSONReader.value(of: object.value.text))
+    let again = try #require(LineReport(probeLine: line))
+    // The same sentence, tables and lines over time, to the letter.
+    #expect(ProbeTable.text(again, again.rating) == ProbeTable.text(report, report.rating))
+    let page = ProbePage.html(report, report.rating, target: "bob")
+    #expect(ProbePage.html(again, again.rating, target: "bob") == page)
+    #expect(page.contains("at least 1104 kbit/s") && page.contains("the test's time"))
+    #expect(object.value.text.utf8.count < 32 << 10)
+  }
+
+  @Test(
+    arguments: [
+      #"{"state":"complete"}"#, #"{"state":"complete","ending":"finished","uplink":7}"#,
+      #"{"state":"complete","ending":"finished","rttMs":{"p50":-1,"p95":1e99,"p99":3}}"#,
+      #"{"state":"complete","ending":"finished","timeline":{"uplink":[[1],[1,2,3,"x"],7]}}"#,
+      #"{"state":"complete","ending":"finished","phases":[{"phase":"idle","fromMs":9,"toMs":1}]}"#,
+      #"{"state":"complete","ending":"finished","uplink":{"lossInterval95":[3,2],"packetLossRate":2}}"#,
+    ])
+  func `what is no figure of ours is absent`(text: String) throws {
+    let report = LineReport(probeLine: try #require(JSONReader.value(of: text)))
+    #expect(report?.idleRoundTrip == nil && report?.timeline.isEmpty != false)
+    #expect(report?.phases.isEmpty != false && report?.uplink?.loss == nil)
+    _ = report.map { ProbePage.html($0, $0.rating, target: "x") }
   }
 
   @Test func `directions are never mixed up, and units are those of the names`() {

@@ -58,7 +58,8 @@ import Testing
     let entry = try Self.entry("bob", at: 1000)
     let text = entry.comparison(with: Sample.statistics(), now: 1190)
     #expect(text.hasPrefix("by a probe 3 min before: MOS 4."))
-    #expect(text.hasSuffix("loss sent 2 %, was 1.2 %; loss received 0 %, was 1 %"))
+    #expect(text.hasSuffix("loss received 0 %, was 1 %; of it not repaired 0 %, was 0.5 %"))
+    #expect(text.contains("loss sent 2 %, was 1.2 %; "))
     #expect(text.contains("round trip 41 ms, was 20 ms"))
     let table = EndTable.text(Sample.report(), savedTo: nil, prediction: text)
     #expect(table.contains("  predicted  by a probe 3 min before"))
@@ -66,6 +67,7 @@ import Testing
     let object = entry.prediction(now: 1190).value
     #expect(object["ageSeconds"]?.asNumber == 190 && object["uplinkLossRate"]?.asNumber == 0.02)
     let bare = entry.comparison(with: CallStatistics(atMs: 0), now: 1000)
-    #expect(bare == "by a probe just before: loss received 0 %, was 0 %")
+    #expect(
+      bare == "by a probe just before: loss received 0 %, was 0 %; of it not repaired 0 %, was 0 %")
   }
 }

@@ -10,6 +10,13 @@ import Testing
     try ProbeOptions(Arguments(words)) { $0 == "EARSHOT_RENDEZVOUS" ? rendezvous : nil }
   }
 
+  @Test func `who probes a rendezvous too often for it is told`() throws {
+    func often(_ words: String...) throws -> String? { try Self.options(words).tooOften }
+    #expect(try often("1.2.3.4", "--every", "10s")?.contains("--every 15s") == true)
+    #expect(try often("1.2.3.4", "--every", "15s") == nil)
+    #expect(try often("1.2.3.4", "--watch") == nil && often("1.2.3.4") == nil)
+  }
+
   @Test func `a probe has every option of the contract`() throws {
     let options = try Self.options(
       [

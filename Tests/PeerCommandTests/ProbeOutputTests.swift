@@ -27,6 +27,7 @@ import Testing
       loss                2 %                       0 %
         95 % interval     1.23 to 3.22 %            0.00 to 0.32 %
         in a row          1.6 packets               -
+        left by repair    0 % (predicted)           -
       loss when full      2 %                       -
       jitter              1.5 ms                    1 ms
         95 %, 99 %        8 ms, 13 ms               3 ms, 4 ms

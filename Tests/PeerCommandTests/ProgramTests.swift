@@ -201,7 +201,7 @@ import Testing
     #expect(identity["id"]?.asString?.count == 52)
     let card = try Running("earshot", ["card", "--qr"], home: folder.path)
     #expect(card.exitCode == 0)
-    #expect(card.output.contains("█") && card.output.contains("earshot:"))
+    #expect(card.output.contains("█") && card.output.contains("EARSHOT:"))
   }
 }
 

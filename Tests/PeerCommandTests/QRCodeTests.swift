@@ -1,10 +1,16 @@
+import Earshot
 import PeerCommand
 import Testing
 
-/// Known codes were made with an independent encoder (qrcode for Python: level L, bytes) and are
+/// Known codes were made with an independent encoder (qrcode for Python: level L) and are
 /// compared module by module, by their FNV-1a hash.
 struct QRCodeTests {
   static let known: [(text: String, size: Int, hash: UInt64)] = [
+    ("HELLO 45", 21, 0xdef1_259e_53f9_820f),
+    (
+      "EARSHOT:" + String(repeating: "A1B2C3D4", count: 6) + "9XYZ/192.0.2.1:7400/"
+        + String(repeating: "Z", count: 52), 37, 0xbede_8c1b_d04d_0924
+    ),
     ("HELLO earshot", 21, 0x6d0e_cf69_c55c_55dd),
     ("earshot:" + String(repeating: "A", count: 100), 41, 0xde32_27bd_6536_9e9f),
     ("earshot:" + String(repeating: "xyz", count: 110), 65, 0x915e_7933_0e7a_8676),
@@ -23,9 +29,25 @@ struct QRCodeTests {
   @Test func `has a quiet zone around, and refuses what does not fit`() throws {
     let code = try #require(QRCode("earshot"))
     let lines = code.halfBlocks.split(separator: "\n")
-    #expect(lines.allSatisfy { $0.count == code.size + 8 })
-    #expect(lines.prefix(2).allSatisfy { $0.allSatisfy { $0 == "█" } })
+    #expect(lines.allSatisfy { $0.count == code.size + 4 })
+    #expect(lines.prefix(1).allSatisfy { $0.allSatisfy { $0 == "█" } })
     #expect(QRCode(String(repeating: "a", count: 858)) != nil)
     #expect(QRCode(String(repeating: "a", count: 859)) == nil)
+  }
+
+  @Test func `a link is read in small letters and capitals, and its code fits a terminal`() throws {
+    let id = try #require(PeerID("oxrcd4gs6mnmtfr33hfk1y96a19ukyc5noa8rg5kqx7yswxsgt6y"))
+    let long = ContactLink(id: id, rendezvous: "rendezvous.example.com:7400#\(id)")
+    for link in [long, ContactLink(id: id, rendezvous: nil)] {
+      #expect(ContactLink(link.text) == link && ContactLink(link.text.lowercased()) == link)
+      let code = try #require(QRCode(link.text))
+      // With the link in two lines, and a prompt.
+      #expect(code.halfBlocks.split(separator: "\n").count <= 21)
+    }
+    for text in [
+      "earshot:", "earshot:abc", "EARSHOT:\(id)/h", "EARSHOT:\(id)/h:1/x", "bob", "\(id)",
+    ] {
+      #expect(ContactLink(text) == nil)
+    }
   }
 }

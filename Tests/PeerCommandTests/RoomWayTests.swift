@@ -40,6 +40,11 @@ struct RoomWayTests {
     }
     var mesh = RoomWay(.mesh)
     #expect(update(&mesh, 17, 17, 0) == nil && mesh.makesCalls(now: at(0)))
+    // Each calls each: whoever comes as the eighteenth is told, and who was there stays.
+    #expect(update(&mesh, 18, 18, 12_000) == nil)
+    var last = RoomWay(.mesh)
+    #expect(update(&last, 18, 18, 0) == .refuse && update(&last, 18, 18, 100) == nil)
+    #expect(last.refusal(members: 18).contains("leave out --mesh"))
     var relay = RoomWay(.relay)
     #expect(update(&relay, 1, 1, 0) == .startRelay)
     #expect(!relay.makesCalls(now: at(5000)) && !relay.takesCalls(now: at(5000)))

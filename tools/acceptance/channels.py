@@ -8,7 +8,7 @@ import time
 import wave
 from datetime import datetime
 
-from lab import ADDRESS, BIN, PORT
+from lab import ADDRESS, BIN, PORT, sh
 from scenarios import equal, scenario
 
 
@@ -108,23 +108,15 @@ def channel_three_heard(lab):
 
 def with_relay(lab, *options):
     """A rendezvous and a relay that is registered with it; the relay, and its ID."""
-    made = lab.run(
-        "r",
-        f"{BIN}/earshot-relay",
-        "--rendezvous",
-        f"{ADDRESS['r']}:1#{'y' * 52}",
-        "--data",
-        lab.path("relay"),
-        "--listen",
-        f"{ADDRESS['r']}:7500",
-        "--json",
-    )
-    identity = made.wait_line(lambda line: line.get("type") == "listening", 5)["identity"]
-    made.signal(signal.SIGTERM)
-    equal(made.wait(5), 0, f"exit code ({made.describe()})")
+    printed = sh(f"{BIN}/earshot-relay", "--print-id", "--data", lab.path("relay")).stdout
     with open(lab.path("relays"), "w") as file:
-        file.write(identity + "\n")
+        file.write(f"# the relays of tea\n{'y' * 52}\n")
     rendezvous = lab.rendezvous(options=("--relay-key", lab.path("relays")))
+    # The relay comes to a rendezvous that runs.
+    with open(lab.path("relays"), "a") as file:
+        file.write(printed)
+    rendezvous.signal(signal.SIGHUP)
+    rendezvous.wait_words("was read again", 10)
     own = next(line["identity"] for line in rendezvous.lines() if line["type"] == "listening")
     relay = start_relay(lab, own, *options)
     relay.own, relay.introducer = own, rendezvous

@@ -378,3 +378,102 @@ def probes_by_the_identity_that_answers_cost_no_call(lab):
         # Four at once, then one every 15 s: the others are refused as busy.
         assert program.wait(10) in (0, 4), f"  a probe failed ({program.describe()})"
     return f"{calls} calls, none missed, beside {len(probes)} probes"
+
+
+@scenario
+def a_cron_probe_beside_an_answering_service(lab):
+    """Two cron jobs with the service's identity, a program each minute and one that stays: no call is missed.
+
+    `--seconds 3600` is the hour of Benchmarks/probe; by itself it takes 45 s, with two probes each 15 s.
+    """
+    lab.rendezvous()
+    server = f"{ADDRESS['r']}:{PORT}"
+    bob = ready(lab, "--accept")
+    seconds = lab.seconds or 45
+    pause, between = (60, 18) if lab.seconds else (15, 1)
+    words = ["--every", f"{pause}s", "--for", f"{seconds}s", "--duration", "4"]
+    staying = lab.peer("b", "probe", server, *words, identity="bob")
+    began, cron, missed, connected = time.monotonic(), [], [], []
+    while time.monotonic() - began < seconds:
+        # Half a period after the program that stays.
+        if time.monotonic() - began > (len(cron) + 0.5) * pause:
+            cron.append(lab.peer("b", "probe", server, "--duration", "4", identity="bob"))
+        call = lab.peer("a", "call", "bob", "--duration", "2", identity="alice")
+        code = call.wait(20)
+        end = call.summary()
+        if code != 0 or end["outcome"] != "completed":
+            at = time.monotonic() - began
+            missed.append(f"after {at:.0f} s: {end['outcome']}, {end['reason']}")
+        connected.append(end.get("timeline", {}).get("connectedMs", 0))
+        time.sleep(between)
+    equal(bob.process.poll(), None, f"answer still runs ({bob.describe()})")
+    equal(missed, [], f"calls missed of {len(connected)}")
+    for program in cron:
+        assert program.wait(10) in (0, 4), f"  a probe failed ({program.describe()})"
+    equal(staying.wait(pause + 10), 0, f"exit code ({staying.describe()})")
+    found = [
+        line["state"]
+        for program in [staying, *cron]
+        for line in program.lines()
+        if line.get("type") == "probe"
+    ]
+    taken = len([call for call in bob.lines() if call.get("type") == "summary"])
+    return (
+        f"{len(connected)} calls, 0 missed, connected after {max(connected)} ms at the latest; "
+        f"{len(found)} probes, {found.count('complete')} complete; bob wrote {taken} summaries"
+    )
+
+
+@scenario
+def answer_starts_a_program_for_each_call(lab):
+    """`--exec`: a start when a call rings and one when it has ended, told by the environment alone."""
+    lab.rendezvous()
+    told, hook = lab.path("told"), lab.path("hook")
+    with open(hook, "w") as file:
+        words = "$# $EARSHOT_EVENT $EARSHOT_PEER $EARSHOT_TRUST $EARSHOT_OUTCOME"
+        file.write(f"#!/bin/sh\necho noise\necho {words} >> {told}\n")
+    os.chmod(hook, 0o700)
+    missing = lab.peer("b", "answer", "--accept", "--exec", lab.path("nothing"), name="bob")
+    equal(missing.wait(5), 8, "exit code with a program that is not there")
+    bob = ready(lab, "--ring-for", "3", "--calls", "2", "--exec", hook)
+    first = lab.peer("a", "call", "bob", "--ring-timeout", "1", name="alice")
+    outcome(first, "timeout", 5, 10)
+    second = lab.peer("a", "call", "bob", "--duration", "2", name="alice")
+    outcome(second, "completed", 0, 15)
+    equal(bob.wait(5), 0, f"exit code ({bob.describe()})")
+    end = time.monotonic() + 5
+    lines = []
+    while len(lines) < 4 and time.monotonic() < end:
+        if os.path.exists(told):
+            with open(told) as file:
+                lines = file.read().splitlines()
+        time.sleep(0.05)
+    expected = ["ringing alice", "ended alice new timeout", "ringing alice", "ended alice new completed"]
+    equal(len(lines), 4, f"lines ({lines})")
+    # Two programs that were started 2 s apart write in order.
+    for line, wanted in zip(lines, expected):
+        assert line.startswith("0 " + wanted), f"  {line!r}, not {wanted!r}"
+    assert all(line.get("type") != "unparsable" for line in bob.lines()), "  noise among the lines"
+    return "; ".join(lines)
+
+
+@scenario
+def the_link_of_a_code_reaches_its_owner(lab):
+    """`card --qr` fits a terminal of 24 rows; its link is all that a caller gives."""
+    server = lab.rendezvous()
+    own = next(line["identity"] for line in server.lines() if line["type"] == "listening")
+    ready(lab, "--accept")
+    place = f"{ADDRESS['r']}:{PORT}#{own}"
+    words = ["card", "--qr", "--identity", lab.path("identity-bob"), "--rendezvous", place]
+    shown = sh(f"{BIN}/earshot", *words).stdout.splitlines()
+    link = shown[-1]
+    rows = len(shown) - 1 + (len(link) + 79) // 80
+    assert rows < 24, f"  {rows} rows, and a prompt"
+    for text in (link, link.lower()):
+        call = lab.run(
+            "a", f"{BIN}/earshot", "call", text, "--duration", "2", "--json", "--identity",
+            lab.path("identity-alice"), name=f"alice{len(lab.programs)}",
+        )  # fmt: skip
+        summary = outcome(call, "completed", 0, 15)
+        assert summary["peer"]["id"].upper() in link, summary["peer"]
+    return f"{rows} rows"

@@ -23,6 +23,8 @@ class Lab:
         self.prefix = f"es{os.getpid()}"
         self.folder = tempfile.mkdtemp(prefix="earshot-acceptance-")
         self.programs = []
+        #: How long a scenario that can be long takes (`--seconds`); 0: as long as it takes by itself.
+        self.seconds = int(os.environ.get("EARSHOT_SECONDS", "0"))
         #: Further ones that a scenario has made.
         self.namespaces = []
 

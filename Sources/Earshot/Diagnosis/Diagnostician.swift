@@ -224,7 +224,7 @@ extension Endpoint {
   private func measure(_ sighting: inout RendezvousSighting) async {
     var plan = ProbePlan()
     plan.measuresBandwidth = false
-    plan.seconds = ProbePlan.durations.lowerBound
+    plan.duration = ProbePlan.durations.lowerBound
     do throws(EarshotError) {
       let report = try await probe(.rendezvous, plan: plan).result()
       sighting.roundTripMs = report?.idleRoundTrip?.delay.p50Ms

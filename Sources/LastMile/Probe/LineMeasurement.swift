@@ -170,7 +170,9 @@ struct LineMeasurement: Sendable {
       high: isLimited || !fit.isBusy ? limit : min(limit, fit.rate * (1 + error)),
       limitedByTest: isLimited,
       isUnsteady: fit.isUnsteady)
-    estimate.heldByHost = !isLimited && !fit.isBusy && (side.sentShare ?? 1) < Self.leastShare
+    guard !isLimited, !fit.isBusy else { return estimate }
+    estimate.heldByHost = (side.sentShare ?? 1) < Self.leastShare
+    estimate.ranOutOfTime = !estimate.heldByHost
     return estimate
   }
 

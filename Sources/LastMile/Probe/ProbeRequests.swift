@@ -81,9 +81,10 @@ struct ProbeRequests: Sendable {
   ///   - byteBudget: The most that the other end may send in the run.
   ///   - up: The uplink's train.
   ///   - phase: Of the probe; the last one once it is over.
+  ///   - isNarrow: The echoes have not shown more of the line yet.
   mutating func next(
     run: UInt32, byteBudget: Int, down: ProbeSide, up: ProbeSide.Train? = nil, phase: ProbePhase,
-    isOver: Bool
+    isNarrow: Bool = false, isOver: Bool
   ) -> ProbeRequestFrame {
     number += 1
     let train = down.train
@@ -101,7 +102,7 @@ struct ProbeRequests: Sendable {
     request.receivedEnd = UInt32(clamping: down.packets.entries.count)
     request.receivedCount = UInt32(clamping: down.packets.receivedCount)
     request.reportedEnd = reportedEnd
-    request.reportInterval = Self.reportInterval(in: phase, up: up)
+    request.reportInterval = Self.reportInterval(in: phase, up: up, isNarrow: isNarrow)
     return request
   }
 
@@ -119,10 +120,14 @@ struct ProbeRequests: Sendable {
 
   /// In 10 ms. Reports must not load the line that they are not about.
   /// But each must have room for what came since the last one.
-  private static func reportInterval(in phase: ProbePhase, up: ProbeSide.Train?) -> UInt8 {
+  private static func reportInterval(
+    in phase: ProbePhase, up: ProbeSide.Train?, isNarrow: Bool
+  ) -> UInt8 {
     let usual: UInt8 =
       switch phase {
-      case .asking, .idle, .ramp, .loadedUplink, .loadedBoth: 5
+      // On a narrow line reports would be as much as the echoes.
+      case .idle: isNarrow ? 20 : 5
+      case .asking, .ramp, .loadedUplink, .loadedBoth: 5
       case .steady: 25
       case .loadedDownlink, .finishing: 0
       }

@@ -12,6 +12,8 @@ struct ProbeSchedule: Sendable {
   /// What the loaded phases take, each.
   private var loadTime = Duration.zero
   private let length: Duration
+  /// How long the idle part takes.
+  let idleTime: Duration
   /// What the estimate takes: longer, the more packets there are.
   private let reckoning: Duration
   /// How long the ramp may take: fast ones have more steps.
@@ -21,6 +23,9 @@ struct ProbeSchedule: Sendable {
     let expected = max(plan.expectedUplink, plan.expectedDownlink)
     reckoning = .milliseconds(100 + Int64(max(0, expected - Self.usualRate) / 400_000))
     longestRamp = .milliseconds(expected > Self.usualRate ? 3800 : 2500)
+    // Of a short test no more than a fifth; 20 echoes are the least that says something.
+    let idle = min(1.2, max(0.75, plan.seconds * 0.15))
+    idleTime = plan.measuresBandwidth ? .milliseconds(Int64(idle * 1000)) : .seconds(1)
     began = now
     phaseBegan = now
     length = .nanoseconds(Int64(plan.seconds * 1e9))
@@ -28,6 +33,9 @@ struct ProbeSchedule: Sendable {
 
   /// The probe's deadline, with time to reckon.
   var deadline: Instant { began + length - reckoning }
+
+  /// When the ramp ends at the latest: what comes after it needs 2.3 s, or half of a short test.
+  var latestRamp: Instant { deadline - min(.milliseconds(2300), length / 2) }
 
   mutating func enter(_ next: ProbePhase, now: Instant) {
     closePhase(now: now)

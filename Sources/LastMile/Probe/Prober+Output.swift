@@ -48,9 +48,11 @@ extension Prober {
     into packet: inout OutputSpan<UInt8>, _ tagByteCount: Int, now: Instant
   ) {
     // While trains go up, a small packet among them would count as one of them.
-    if phase == .idle { line.trips.countSent() }
+    let isSecond = echoes.isSecondOfPair
+    if phase == .idle, !isSecond { line.trips.countSent() }
     writePacket(
-      into: &packet, length: Self.echoByteCount - tagByteCount, part: echoPart, train: 0,
+      into: &packet, length: Self.echoByteCount - tagByteCount,
+      part: isSecond ? .ramp : echoPart, train: 0,
       isEcho: true, tagByteCount, now: now)
   }
 
@@ -95,6 +97,6 @@ extension Prober {
   private mutating func nextRequest() -> ProbeRequestFrame {
     requests.next(
       run: run, byteBudget: bytes.downlinkLimit, down: line.down, up: line.up.train,
-      phase: phase, isOver: ending != nil)
+      phase: phase, isNarrow: echoes.isSlow, isOver: ending != nil)
   }
 }

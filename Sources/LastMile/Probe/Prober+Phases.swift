@@ -33,8 +33,7 @@ extension Prober {
   }
 
   private mutating func advanceIdle(now: Instant) {
-    let time = plan.measuresBandwidth ? Duration.milliseconds(1200) : .seconds(1)
-    guard schedule.hasLasted(time, now: now) else { return }
+    guard schedule.hasLasted(schedule.idleTime, now: now) else { return }
     enter(plan.measuresBandwidth ? .ramp : .finishing, now: now)
   }
 
@@ -43,7 +42,7 @@ extension Prober {
   private mutating func advanceRamp(now: Instant) {
     let isLate =
       schedule.hasLasted(schedule.longestRamp, now: now)
-      || now >= schedule.deadline - .milliseconds(2300)
+      || now >= schedule.latestRamp
     let upIsDone = advanceRamp(.uplink, isLate: isLate, now: now)
     let downIsDone = advanceRamp(.downlink, isLate: isLate, now: now)
     guard upIsDone, downIsDone else { return }

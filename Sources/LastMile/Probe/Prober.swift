@@ -62,7 +62,7 @@ package struct Prober: Sendable {
   ) {
     guard packet.run == run, ending == nil else { return }
     lastHeard = now
-    let part = packet.train == 0 ? echoPart : line.down.parts[packet.train] ?? .ramp
+    let part = packet.train == 0 ? part(ofEcho: packet) : line.down.parts[packet.train] ?? .ramp
     line.down.appendArrival(
       packet.sequence,
       TestPackets.Entry(
@@ -71,6 +71,15 @@ package struct Prober: Sendable {
       ecn: ecn, now: now)
     if packet.isEcho { appendRoundTrip(packet, now: now) }
     if phase == .asking { enter(.idle, now: now) }
+  }
+
+  /// The answer to the second echo of a pair waits for the first one's, as its echo does.
+  private func part(ofEcho packet: ProbePacketFrame) -> TestPackets.Part {
+    let index = Int(packet.answered)
+    guard packet.isEcho, index < line.up.packets.entries.count,
+      line.up.packets.entries[index].part == .ramp
+    else { return echoPart }
+    return .ramp
   }
 
   private mutating func appendRoundTrip(_ packet: ProbePacketFrame, now: Instant) {
@@ -82,6 +91,8 @@ package struct Prober: Sendable {
     let isIdle =
       entry.part == .idle && (phase == .idle || phase == .finishing || phase == .ramp)
     line.trips.append(trip, isIdle: isIdle)
+    echoes.handleAnswer(
+      to: index, isSecondOfPair: phase == .idle && entry.part == .ramp, trip: trip)
   }
 
   /// `packet` is what the report was read from.
@@ -191,6 +202,8 @@ package struct Prober: Sendable {
 
   /// The most that one side may send in a probe of up to 5 Mbit/s, in bytes of IP packets.
   package static let byteBudget = 2_500_000
+  /// bit/s.
+  static let usualRate = 5_000_000
   /// The same without bandwidth.
   package static let smallByteBudget = 60_000
   private static let tick = Duration.milliseconds(20)

@@ -143,7 +143,7 @@ public struct Fitness: Sendable, Equatable {
     }
     let found = verdict(-estimate.bitsPerSecond, -need.rate.good, -need.rate.least)
     let rate = Figures.rate(estimate.bitsPerSecond)
-    if estimate.limitedByTest {
+    if estimate.isLowerBound {
       return (min(found, .maybe), "the \(direction.word) was tested up to \(rate) only")
     }
     return (found, "\(direction.word) bandwidth \(rate)")

@@ -12,6 +12,7 @@ enum LineSentence {
       parts.append("somebody else seems to use the line")
     }
     if let host = host(report) { parts.append(host) }
+    if let short = short(report) { parts.append(short) }
     if let missing = missing(report) { parts.append(missing) }
     return parts.joined(separator: "; ") + "."
   }
@@ -58,8 +59,8 @@ enum LineSentence {
     if let one = up.bandwidth, let other = down.bandwidth {
       // A rate at which the test ended says nothing of which line is the faster one.
       let (first, second) = (one.bitsPerSecond, other.bitsPerSecond)
-      if !one.limitedByTest, first * 1.2 < second { return .uplink }
-      if !other.limitedByTest, second * 1.2 < first { return .downlink }
+      if !one.isLowerBound, first * 1.2 < second { return .uplink }
+      if !other.isLowerBound, second * 1.2 < first { return .downlink }
     }
     let difference = (up.loss?.share ?? 0) - (down.loss?.share ?? 0)
     if abs(difference) > 0.01 { return difference > 0 ? .uplink : .downlink }
@@ -70,8 +71,7 @@ enum LineSentence {
     var facts: [String] = []
     if let bandwidth = direction.bandwidth {
       let rate = Figures.rate(bandwidth.bitsPerSecond)
-      let isLeast = bandwidth.limitedByTest || bandwidth.heldByHost
-      facts.append(isLeast ? "at least \(rate)" : rate)
+      facts.append(bandwidth.isLowerBound ? "at least \(rate)" : rate)
     }
     if let loss = direction.loss ?? direction.overloadLoss, loss.share >= 0.005 {
       facts.append("loss \(Figures.percent(loss.share))")
@@ -106,6 +106,14 @@ enum LineSentence {
       return "the other host could not send as fast as the test"
     }
     return nil
+  }
+
+  /// Where the test's time was over before its load had found the line's rate.
+  private static func short(_ report: LineReport) -> String? {
+    let sides = LineDirection.allCases.filter { report[$0]?.bandwidth?.ranOutOfTime == true }
+    guard let first = sides.first else { return nil }
+    let which = sides.count == 2 ? "both directions" : "the \(first.word)"
+    return "time was over before \(which) could be filled: a longer --duration finds the rate"
   }
 
   private static func missing(_ report: LineReport) -> String? {

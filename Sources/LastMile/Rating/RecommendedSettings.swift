@@ -2,6 +2,11 @@
 public struct RecommendedSettings: Sendable, Equatable {
   /// Bits a second of Opus.
   public var audioBitrate: Int
+  /// Length of a packet of audio that a call will choose on such a line: the narrower it is, the
+  /// longer, as each packet has its headers.
+  public var frameLength: Duration { .milliseconds(frameMilliseconds) }
+  /// The same in milliseconds.
+  package var frameMilliseconds: Int
   /// What it rests on.
   public var audioBasis: String
   /// Whether a coarse copy of the frame before should ride along (Opus in-band FEC).
@@ -23,6 +28,7 @@ public struct RecommendedSettings: Sendable, Equatable {
       .compactMap { report[$0] }
     let rate = Self.leastRate(directions)
     (audioBitrate, audioBasis) = Self.audio(rate)
+    frameMilliseconds = rate.map { Self.room($0).frame } ?? 20
     (usesFEC, fecBasis) = Self.fec(directions)
     (jitterBufferStartMs, jitterBufferBasis) = Self.buffer(
       report.downlink?.delayVariation ?? report.uplink?.delayVariation)
@@ -56,15 +62,36 @@ public struct RecommendedSettings: Sendable, Equatable {
     directions.compactMap { ($0.loss ?? $0.overloadLoss)?.share }.max()
   }
 
-  /// What audio of `bitrate` takes on the line in packets of 20 ms.
-  static func lineRate(audio bitrate: Int) -> Double {
-    Double(bitrate + overheadBytesPerPacket * 8 * 50)
+  /// What the headers of packets of so many ms take, in bit/s.
+  private static func headerRate(_ milliseconds: Int) -> Double {
+    Double(overheadBytesPerPacket * 8 * 1000 / milliseconds)
   }
+
+  /// What audio of `bitrate` takes on the line in packets of 20 ms.
+  static func lineRate(audio bitrate: Int) -> Double { Double(bitrate) + headerRate(20) }
+
+  /// The packets that leave most for the sound, and how much: calls choose so as well, 60 ms below
+  /// 28 kbit/s and 40 ms below 48.
+  private static func room(_ rate: Double) -> (frame: Int, bitrate: Double) {
+    let usable = rate * usableShare
+    let all = [
+      (20, usable - headerRate(20)), (40, min(usable, mostOfLong) - headerRate(40)),
+      (60, min(usable, mostOfLongest) - headerRate(60)),
+    ]
+    return all.reduce((20, -.infinity)) { $1.1 > $0.1 ? $1 : $0 }
+  }
+
+  /// What of a line's rate is left for audio and its copies beside headers, in bit/s.
+  static func payloadRoom(_ rate: Double) -> Double { room(rate).bitrate }
+
+  /// bit/s below which packets of 40 ms, and of 60 ms, leave more for the sound.
+  private static let mostOfLong = 48_000.0
+  private static let mostOfLongest = 28_000.0
 
   private static func audio(_ rate: Double?) -> (Int, String) {
     guard let rate else { return (24_000, "no bandwidth was measured: a careful choice") }
-    let usable = rate * usableShare
-    let fitting = audioLadder.last { lineRate(audio: $0) <= usable }
+    let room = payloadRoom(rate)
+    let fitting = audioLadder.last { Double($0) <= room }
     let share = Figures.percent(usableShare)
     guard let fitting else {
       return (audioLadder[0], "even the least rate leaves no room in \(Figures.rate(rate))")

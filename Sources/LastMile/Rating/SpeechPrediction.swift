@@ -1,25 +1,28 @@
-/// How speech over a probed line will probably sound, 1...5.
+/// How speech over a probed line will probably sound, 1...5, as a call on it will say it: listening
+/// quality of what is left after repair.
 public struct SpeechPrediction: Sendable, Equatable {
-  /// 1...5; the scale is that of the listening model.
+  /// Listening quality, 1...5: what a call reports as `mos`, on the scale of the listening model.
   public var mos: Double
-  /// What it rests on.
+  /// The same less what delay takes from a conversation.
+  public var conversationMos: Double
+  /// Of what this side sends, the share that will not be repaired; `nil` where its loss was not
+  /// measured.
+  public var uplinkResidualLoss: Double?
+  /// The same of what this side receives.
+  public var downlinkResidualLoss: Double?
+  /// What the scores rest on.
   public var basis: String
 
   /// What a listening model is told: how the stream reaches the ear.
   public struct Speech: Sendable, Equatable {
     /// Of the audio alone.
     public var bitsPerSecond: Int
-    /// Share of the sound that has to be made up, 0...1; a frame restored from its coarse copy
-    /// counts as `restoredWeight` of one.
+    /// Share of the sound that has to be made up, 0...1.
     public var concealedFraction: Double
     /// Mean length of a concealment in frames of 20 ms.
     public var meanConcealedRun: Double
   }
 
-  /// A frame that was restored from its coarse copy harms this share of what one does that was not.
-  public static let restoredWeight = 0.2
-  /// Below it Opus spends nothing on coarse copies.
-  static let leastBitrateOfFEC = 24_000
   /// Encoder, packet of 20 ms and sound card, beside the line and the jitter buffer.
   static let fixedDelayMs = 40.0
 
@@ -38,29 +41,60 @@ public struct SpeechPrediction: Sendable, Equatable {
   ) {
     let directions = LineDirection.allCases.filter { report.plan.probes($0) }
       .compactMap { report[$0] }
-    let scores = directions.compactMap { direction -> Double? in
-      guard let loss = direction.loss ?? direction.overloadLoss else { return nil }
-      return listening(
-        Self.speech(loss.share, direction.meanLossBurst ?? 1, settings.audioBitrate))
+    // Both sides send alike: what the narrower direction has room for.
+    let room = RecommendedSettings.leastRate(directions).map(RecommendedSettings.payloadRoom)
+    func best(_ direction: DirectionReport?) -> Choice? {
+      guard let direction, let loss = direction.loss ?? direction.overloadLoss else { return nil }
+      return Self.best(
+        loss.share, direction.meanLossBurst ?? 1, room, settings.audioBitrate, listening)
     }
-    guard let worst = scores.min(), let roundTrip = report.idleRoundTrip else { return nil }
+    let (up, down) = (best(report.uplink), best(report.downlink))
+    guard let worst = [up?.score, down?.score].compactMap(\.self).min(),
+      let roundTrip = report.idleRoundTrip
+    else { return nil }
     let oneWay =
       roundTrip.delay.p50Ms / 2 + Double(settings.jitterBufferStartMs) + Self.fixedDelayMs
-    mos = min(max(worst - Self.harm(ofDelayMs: oneWay), 1), 5)
+    mos = min(max(worst, 1), 5)
+    conversationMos = min(max(worst - Self.harm(ofDelayMs: oneWay), 1), 5)
+    uplinkResidualLoss = up?.residualLoss
+    downlinkResidualLoss = down?.residualLoss
     basis =
-      "\(listeningBasis); less the delay term of ITU-T G.107 for "
+      "\(listeningBasis); what copies repair is not counted; "
+      + "in a conversation \(Figures.short(conversationMos)), by the delay term of ITU-T G.107 for "
       + "\(Figures.milliseconds(oneWay)) from mouth to ear"
   }
 
-  /// The first frames of a run of losses cannot be restored, the last one can: its coarse copy
-  /// rides in the packet after it.
-  static func speech(_ loss: Double, _ meanBurst: Double, _ bitrate: Int) -> Speech {
-    let run = max(meanBurst, 1)
-    let restored = bitrate >= leastBitrateOfFEC ? (1 - min(max(loss, 0), 1)) / run : 0
-    return Speech(
-      bitsPerSecond: bitrate, concealedFraction: loss * (1 - restored * (1 - restoredWeight)),
-      meanConcealedRun: run)
+  /// How a sender may divide what the line carries.
+  private struct Choice {
+    var score: Double
+    var residualLoss: Double
   }
+
+  /// The best of all divisions between the frames' own bits and copies, as calls look for it.
+  private static func best(
+    _ loss: Double, _ meanBurst: Double, _ room: Double?, _ bitrate: Int,
+    _ listening: (Speech) -> Double
+  ) -> Choice {
+    var best: Choice?
+    for copies in 0...ResidualLoss.mostCopies {
+      for rate in RecommendedSettings.audioLadder where rate <= bitrate {
+        let taken = Double(rate + copies * bitsPerCopy)
+        // The least of all is sent whatever the line carries.
+        let isLeast = copies == 0 && rate == RecommendedSettings.audioLadder[0]
+        guard isLeast || room.map({ taken <= $0 }) ?? true else { continue }
+        let residual = ResidualLoss(of: loss, meanBurst: meanBurst, copies: copies).share
+        let score = listening(
+          Speech(
+            bitsPerSecond: rate, concealedFraction: residual,
+            meanConcealedRun: max(1, meanBurst)))
+        if score > best?.score ?? 0 { best = Choice(score: score, residualLoss: residual) }
+      }
+    }
+    return best ?? Choice(score: 1, residualLoss: loss)
+  }
+
+  /// A low-rate copy in each packet of 20 ms, its header included, in bit/s.
+  private static let bitsPerCopy = 12_800
 
   /// What delay takes from the score: the difference between the E-model's scores without and with
   /// its delay term (ITU-T G.107, in the form of Cole and Rosenbluth 2001).

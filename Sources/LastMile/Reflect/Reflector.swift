@@ -66,7 +66,11 @@ package struct Reflector: Sendable {
       return
     }
     begunCount &+= 1
-    let granted = places.reduce(0) { $1.run.isOver ? $0 : $0 + UInt64($1.run.rateLimit) }
+    let usual = UInt64(limits.usualRate)
+    let granted = places.reduce(0 as UInt64) { sum, place in
+      let rate = UInt64(place.run.rateLimit)
+      return place.run.isOver ? sum : sum + (rate - min(rate, usual))
+    }
     places.append(
       Place(
         client: client,

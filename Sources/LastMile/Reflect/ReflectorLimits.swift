@@ -46,7 +46,7 @@ package struct ReflectorLimits: Sendable, Equatable {
 
   /// What a run may be sent at, in bit/s: the bytes that it may have must last for 2 s.
   ///
-  /// - Parameter granted: To the runs that go on, together.
+  /// - Parameter granted: To the runs that go on, together, beside the usual rate of each.
   package func rate(forBytes count: UInt64, granted: UInt64 = 0) -> UInt32 {
     let spare = totalRate - min(totalRate, granted)
     let wanted = min(4 * count, UInt64(rate))

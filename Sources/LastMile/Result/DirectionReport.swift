@@ -66,6 +66,11 @@ public struct BandwidthEstimate: Sendable, Equatable {
   /// No queue stood, and less was sent than was to be: the host that sends was the limit, by its
   /// time or its socket. The line may be faster.
   public var heldByHost = false
+  /// No queue stood, and all was sent that was to be: the time was over before the load had found
+  /// what the line carries. The line may be faster.
+  public var ranOutOfTime = false
+  /// Whether the line carries at least the rate, and how much more is not known.
+  public var isLowerBound: Bool { limitedByTest || heldByHost || ranOutOfTime }
 
   /// An estimate with its interval, in bit/s.
   public init(

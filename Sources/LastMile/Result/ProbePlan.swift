@@ -1,3 +1,5 @@
+internal import Primitives
+
 /// What a probe is asked for.
 public struct ProbePlan: Sendable, Equatable {
   /// Whether the two directions are loaded together.
@@ -10,8 +12,10 @@ public struct ProbePlan: Sendable, Equatable {
 
   /// Rates that can be expected, in bit/s.
   public static let expectedRates = 100_000...100_000_000
-  /// Durations, in seconds.
-  public static let durations = 4.0...30.0
+  /// How long a probe may take.
+  public static let durations = Duration.seconds(4)...Duration.seconds(30)
+  /// The same in seconds.
+  package static let secondRange = 4.0...30.0
 
   /// Whether the uplink is probed.
   public var probesUplink = true
@@ -21,8 +25,13 @@ public struct ProbePlan: Sendable, Equatable {
   public var expectedUplink = 2_500_000
   /// The same for the downlink.
   public var expectedDownlink = 2_500_000
-  /// The result is there after so many seconds at most.
-  public var seconds = 8.0
+  /// The result is there after so long at most.
+  public var duration = Duration.seconds(8)
+  /// The same in seconds.
+  package var seconds: Double {
+    get { Double(duration.nanoseconds) / 1e9 }
+    set { duration = .nanoseconds(Int64(min(max(newValue, 0), 86_400) * 1e9)) }
+  }
   /// Whether the two directions are loaded together.
   public var loading = Loading.oneAfterTheOther
   /// Whether the report has every test packet (`LineReport.packets`).
@@ -36,7 +45,7 @@ public struct ProbePlan: Sendable, Equatable {
   /// Whether every number is in its range and a direction is asked for.
   public var isValid: Bool {
     Self.expectedRates.contains(expectedUplink) && Self.expectedRates.contains(expectedDownlink)
-      && Self.durations.contains(seconds) && (probesUplink || probesDownlink)
+      && Self.durations.contains(duration) && (probesUplink || probesDownlink)
   }
 
   /// Whether a direction is probed.
@@ -44,13 +53,21 @@ public struct ProbePlan: Sendable, Equatable {
     direction == .uplink ? probesUplink : probesDownlink
   }
 
-  /// The most that one side may send for a direction, in bytes of IP packets: 4 s at 5 Mbit/s, and
-  /// at higher rates 2 s of what is expected and 5 %.
+  /// The most that one side may send for a direction, in bytes of IP packets: 4.6 s of what is
+  /// expected, longer where the probe is, up to 4 s at 5 Mbit/s. At higher rates 2 s and 5 %. A
+  /// reflector keeps a rate free by it: who asks for more than it uses is in the way of others.
   public func byteBudget(_ direction: LineDirection) -> Int {
     guard measuresBandwidth else { return Prober.smallByteBudget }
-    guard probes(direction) else { return Prober.byteBudget }
-    return max(Prober.byteBudget, expected(direction) / 80 * 21)
+    guard probes(direction) else { return Self.leastBudget }
+    if expected(direction) > Prober.usualRate {
+      return max(Prober.byteBudget, expected(direction) / 80 * 21)
+    }
+    let wanted = Double(expected(direction)) / 80 * 46 * max(1, seconds / 8)
+    return max(Self.leastBudget, min(Prober.byteBudget, Int(wanted)))
   }
+
+  /// 2 s at the rate that every run may have.
+  private static let leastBudget = 1_312_500
 
   /// The expected rate of a direction, in bit/s.
   public func expected(_ direction: LineDirection) -> Int {

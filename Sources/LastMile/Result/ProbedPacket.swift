@@ -12,12 +12,13 @@ public struct ProbedPacket: Sendable, Equatable {
   /// When it came, in the same time. Which part of a round trip each way takes cannot be told by
   /// two clocks: the least delays of both ways count as equal. `nil`: it was lost.
   public var arrivedUs: Int64?
-  /// Of the IP packet.
-  public var byteCount: Int
+  /// Of the IP packet; `nil` for one of the other end that did not come: its length is not told.
+  public var byteCount: Int?
   /// The ECN bits with which it came here (RFC 3168 §5); `nil` for what was lost, and for the
   /// uplink, of which the other end reports counts alone.
   public var ecn: UInt8?
-  /// Which part of the test it was sent for: `idle`, `ramp`, `steady`, `loaded` or `last`.
+  /// Which part of the test it was sent for: `idle`, `ramp`, `steady`, `loaded` or `last`. One
+  /// of the other end that did not come counts to the part of those beside it.
   public var part: String
 
   /// All of both directions, the uplink first.
@@ -38,7 +39,10 @@ public struct ProbedPacket: Sendable, Equatable {
     }
       + down.enumerated().map { number, entry in
         var packet = ProbedPacket(.downlink, number, entry)
-        guard entry.isReceived else { return packet }
+        guard entry.isReceived else {
+          packet.byteCount = nil
+          return packet
+        }
         packet.sentUs = (entry.sent + downward - least - zero) / 1000
         packet.arrivedUs = (entry.arrival - zero) / 1000
         packet.ecn = entry.ecn

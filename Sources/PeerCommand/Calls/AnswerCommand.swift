@@ -18,6 +18,9 @@ package struct AnswerCommand: Sendable {
   /// Whether a rendezvous that does not answer ends the program, as it ends `call`.
   package var failsFast: Bool
 
+  /// A program that is started when a call rings and when it has ended.
+  package var program: String?
+
   /// Seconds after which callers hear themselves; `nil` = not at all.
   package var echo: Double?
 
@@ -39,6 +42,7 @@ package struct AnswerCommand: Sendable {
     ringFor = try arguments.number("--ring-for", "seconds", in: 0...3600)
     callLimit = try arguments.integer("--calls", "calls", in: 1...1_000_000)
     failsFast = try arguments.flag("--fail-fast")
+    program = try arguments.option("--exec")
     echo = try Self.echo(&arguments, sound)
     if echo != nil { sound.duration = sound.duration ?? Self.longestEcho }
     try arguments.finish()
@@ -77,6 +81,7 @@ package struct AnswerCommand: Sendable {
       isOutputTaken: sound.savesToOutput)
     console.stampsLines = true
     try sound.checkStreams(online)
+    let notice = try CallNotice(program)
     // The files of the first call are tried before anybody is told that one may ring.
     let number = sound.freeNumber(from: 1, overwrites: online.overwrites)
     try online.check(sound, call: number)
@@ -85,13 +90,13 @@ package struct AnswerCommand: Sendable {
     let session = try await OnlineSession(
       online, console, on: loop, readsKeys: !sound.readsInput, isPatient: !failsFast)
     try await register(session)
-    return await serve(session, &opened, input, first: number)
+    return await serve(session, &opened, input, first: number, notice)
   }
 
   /// Calls, one after the other.
   private func serve(
     _ session: OnlineSession, _ opened: inout OpenedSound?, _ input: SoundInputPipe?,
-    first number: Int
+    first number: Int, _ notice: CallNotice
   ) async -> ExitCode {
     var number = number
     var last: CallRun?
@@ -109,6 +114,8 @@ package struct AnswerCommand: Sendable {
       let run = CallRun(
         call.id, session, sound, role: .callee, peer: Wording.name(call))
       last = run
+      notice.start("ringing", call, nil, session.console)
+      defer { notice.start("ended", call, run.report, session.console) }
       if opened == nil {
         number = sound.freeNumber(from: max(count, number + 1), overwrites: online.overwrites)
         opened = reopen(call: number, input, session)

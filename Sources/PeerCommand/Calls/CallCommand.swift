@@ -21,7 +21,7 @@ package struct CallCommand: Sendable {
     online.presence = .calling
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
-    target = try arguments.positional("name, ID or card")
+    target = online.follow(try arguments.positional("name, ID or card"))
     try arguments.finish()
     try OnlineOptions.checkID(target)
     let card = try OnlineOptions.card(target)

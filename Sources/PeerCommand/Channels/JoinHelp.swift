@@ -13,7 +13,7 @@ enum JoinHelp {
       --token FILE         the token of a channel with a key; earshot token sign makes it
       --also ROOM[:ROLE]   a further channel at the same time; may be given more than once. What is
                            played goes to one of them                  (default role: audience)
-      --mesh               always host to host
+      --mesh               always host to host, up to 17 members
       --relay              always by a relay that the rendezvous names: sealed for the members, so
                            that it hears nothing. Members with --mesh or --relay do not meet others
       --play FILE          as for earshot call; all members hear the same at the same time

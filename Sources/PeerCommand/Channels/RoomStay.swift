@@ -123,10 +123,7 @@ final class RoomStay {
       session.console.say("The channel is small enough again: host to host.")
       tellWay("mesh")
     case .refuse:
-      let words =
-        "\(counts.members + 1) members are there, and without a relay at most "
-        + "\(RoomWay.mostMeshed) can talk; run earshot-relay, or wait until some have left"
-      return fail(.channelFull, .refused, words)
+      return fail(.channelFull, .refused, way.refusal(members: counts.members + 1))
     case nil: break
     }
     if relay != nil, !links.calls.isEmpty { await reviewCalls(now: now) }

@@ -46,17 +46,14 @@ package struct RoomWay {
     linkedSince = isLinked ? linkedSince ?? now : nil
     switch state {
     case .mesh:
+      if choice == .mesh, refuses(members, stay) { return .refuse }
       guard wantsRelay else { return nil }
       state = isConnected ? .relay : .joining(now)
       return .startRelay
     case .joining:
       if isConnected { state = .relay }
       if !wantsRelay { return rest() }
-      if choice == .auto, isUnavailable, members > Self.mostMeshed, stay < Self.newcomer, !isRefused
-      {
-        isRefused = true
-        return .refuse
-      }
+      if choice == .auto, isUnavailable, refuses(members, stay) { return .refuse }
     case .relay:
       if !wantsRelay { state = .returning }
     case .returning:
@@ -104,6 +101,16 @@ package struct RoomWay {
     return next
   }
 
+  /// Why there is no room, and what to do.
+  package func refusal(members: Int) -> String {
+    let most = Self.mostMeshed
+    return choice == .mesh
+      ? "\(members) members are there, and host to host at most \(most) can talk, as each calls "
+        + "each; leave out --mesh where a relay is there, or wait until some have left"
+      : "\(members) members are there, and without a relay at most \(most) can talk; run "
+        + "earshot-relay, or wait until some have left"
+  }
+
   // MARK: - Parts
 
   private var wantsRelay: Bool { choice == .relay || (choice == .auto && isLarge) }
@@ -120,6 +127,13 @@ package struct RoomWay {
     }
   }
 
+  /// Whether there are too many for calls of each with each; said once, to who comes last.
+  private mutating func refuses(_ members: Int, _ stay: Duration) -> Bool {
+    guard members > Self.mostMeshed, stay < Self.newcomer, !isRefused else { return false }
+    isRefused = true
+    return true
+  }
+
   private mutating func rest() -> Step {
     state = .mesh
     isConnected = false
@@ -129,7 +143,7 @@ package struct RoomWay {
   /// Settled in the design: a mesh up to so many.
   private static let mostHosts = 4
   private static let mostMembers = 8
-  /// The same where there is no relay.
+  /// The same where there is no relay, or is to be none.
   package static let mostMeshed = 17
   /// Who finds too many on joining leaves; who was there before stays.
   private static let newcomer = Duration.seconds(10)

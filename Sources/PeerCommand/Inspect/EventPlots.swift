@@ -17,6 +17,9 @@ package struct EventPlots {
   /// When the last one ended, by the clock of the day, and how long after the first.
   private var lastProbe: Double?
   private var sinceFirst = 0.0
+  /// The first one whole, and whose line it was.
+  private var probe: LineReport?
+  private var target: String?
 
   private init(_ text: EventText) {
     _ = text.forEachObject { object in
@@ -26,6 +29,7 @@ package struct EventPlots {
       case "probe": handleProbe(object)
       case "summary":
         if object["callId"] != nil { ending = EventStory.summary(object) }
+        target = target ?? object["target"]?.asString
       default: break
       }
     }
@@ -108,6 +112,10 @@ package struct EventPlots {
 
   private func probe(_ origin: PageOrigin?) -> String? {
     guard probes.count > 0 else { return nil }
+    if probes.count == 1, let probe {
+      return ProbePage.html(
+        probe, probe.rating, target: Printable.only(target ?? "a line"), origin: origin)
+    }
     return Page.html(
       title: "Earshot: probes", heading: "Probes by their events", origin: origin,
       "<pre>\(Markup.escaped(probes.text))</pre>\n"
@@ -141,6 +149,7 @@ package struct EventPlots {
     let time = EventStory.secondOfDay(of: object) ?? lastProbe ?? 0
     sinceFirst += Self.passed(from: lastProbe ?? time, to: time)
     lastProbe = time
+    if probes.count == 0 { probe = LineReport(probeLine: object) }
     probes.append(ProbeSeries.Sample(line: object, at: sinceFirst))
   }
 

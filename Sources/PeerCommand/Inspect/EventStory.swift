@@ -1,3 +1,4 @@
+internal import Earshot
 internal import Primitives
 
 /// What an events file tells: one line an event, with the time since the first, and how each call
@@ -11,6 +12,9 @@ package struct EventStory {
   private var unreadable = 0
   private var statistics = 0
   private var begin: Double?
+  /// How many probes, and the last one.
+  private var probes = 0
+  private var probe: LineReport?
 
   /// `nil` when not one line is an event of ours.
   package init?(_ text: EventText) {
@@ -36,9 +40,16 @@ package struct EventStory {
     case "listening": lines.append("\(at)listening at \(Self.short(object["address"]))")
     case "event": lines.append(at + Self.event(object))
     case "stats": statistics += 1
+    case "probe": appendProbe(object, at)
     case "summary": lines += Self.summary(object).map { at + $0 }
     default: lines.append("\(at)\(Self.plain(type))")
     }
+  }
+
+  private mutating func appendProbe(_ object: JSONValue, _ at: String) {
+    probes += 1
+    probe = LineReport(probeLine: object)
+    lines.append(at + "probe: " + (probe?.rating.sentence ?? "it cannot be read"))
   }
 
   private static func event(_ object: JSONValue) -> String {
@@ -54,6 +65,9 @@ package struct EventStory {
   }
 
   static func summary(_ object: JSONValue) -> [String] {
+    if object["callId"] == nil, let target = object["target"] {
+      return ["the probe of \(short(target)) ended: \(short(object["outcome"]))"]
+    }
     var lines = ["the call ended: \(short(object["outcome"])), \(short(object["reason"]))"]
     if let duration = object["durationMs"]?.asNumber, duration > 0 {
       lines.append("it lasted \(Wording.decimal(duration / 1000)) s")
@@ -118,6 +132,9 @@ package struct EventStory {
     if untold > 0 { lines.append("\(untold) more lines; give a part of the file to see them") }
     if statistics > 0 { lines.append("\(statistics) lines of statistics") }
     if unreadable > 0 { lines.append("\(unreadable) lines cannot be read: the file may be cut") }
-    return lines.joined(separator: "\n")
+    let text = lines.joined(separator: "\n")
+    // Of several the page has all at a glance.
+    guard probes == 1, let probe else { return text }
+    return text + "\n\n" + ProbeTable.text(probe, probe.rating)
   }
 }

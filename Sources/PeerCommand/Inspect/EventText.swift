@@ -4,7 +4,7 @@ internal import Reactor
 /// The text of an events file, read line by line: what a file costs must not depend on who wrote
 /// it.
 package struct EventText {
-  /// The longest line that is read, in bytes: the program's own have less than 16 KiB.
+  /// The longest line that is read, in bytes: the program's own have less than 32 KiB.
   package static let maxLineByteCount = 256 << 10
   /// The longest text, in bytes: 12 hours of a call.
   package static let maxByteCount = 64 << 20

@@ -108,6 +108,14 @@ package struct OnlineOptions: Sendable {
     }
   }
 
+  /// What is dialled for a link: its ID, at its rendezvous unless another one was given. Everything
+  /// else is dialled as it is.
+  mutating func follow(_ target: String) -> String {
+    guard let link = ContactLink(target) else { return target }
+    if rendezvous.isEmpty { rendezvous = link.rendezvous ?? "" }
+    return "\(link.id)"
+  }
+
   /// Without a rendezvous on the command line: the one on the card that is dialled, or on the card
   /// of the contact that is.
   mutating func adoptRendezvous(of target: String, _ card: PeerCard?) {

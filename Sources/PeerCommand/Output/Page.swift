@@ -20,6 +20,7 @@ package enum Page {
     table { margin-bottom: 1.5em }
     th { text-align: left; vertical-align: top; padding-right: 1.5em; font-weight: 600;
       white-space: nowrap }
+    th.part { font-weight: 400; padding-left: 1.2em }
     td { overflow-wrap: anywhere; padding-right: 1.5em; vertical-align: top }
     .verdict { font-size: 1.2em }
     figure { margin: 1.5em 0 } figcaption { font-weight: 600 }

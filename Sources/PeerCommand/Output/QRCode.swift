@@ -1,4 +1,5 @@
-/// A QR code (ISO/IEC 18004): bytes, error correction level L, versions 1 to 20.
+/// A QR code (ISO/IEC 18004): bytes, or capitals and digits where there is nothing else, error
+/// correction level L, versions 1 to 20.
 package struct QRCode: Sendable {
   /// Modules along one side.
   package let size: Int
@@ -20,16 +21,15 @@ package struct QRCode: Sendable {
 
   /// `nil` when the text has more than 858 bytes.
   package init?(_ text: String) {
-    let bytes = Array(text.utf8)
-    guard let version = (1...20).first(where: { Self.capacity($0) >= bytes.count }) else {
-      return nil
-    }
+    let segment = Segment(text)
+    let fitting = (1...20).first { segment.bitCount($0) <= Self.payloadWords($0) * 8 }
+    guard let version = fitting else { return nil }
     self.version = version
     size = 17 + 4 * version
     modules = Array(repeating: false, count: size * size)
     isFunction = modules
     drawPatterns()
-    draw(Self.interleaved(Self.encoded(bytes, version), version))
+    draw(Self.interleaved(Self.encoded(segment, version), version))
     var best: (penalty: Int, modules: [Bool])?
     for mask in 0..<8 {
       var candidate = self
@@ -43,12 +43,13 @@ package struct QRCode: Sendable {
 
   package subscript(_ row: Int, _ column: Int) -> Bool { modules[row * size + column] }
 
-  /// Two modules in each letter, light on dark terminals read the same: a quiet zone of four
-  /// modules around, drawn in full blocks for light.
+  /// Two modules in each letter, light on dark terminals read the same: a quiet zone of two modules
+  /// around, drawn in full blocks for light. The standard wants four; readers do with two, and rows
+  /// are few.
   package var halfBlocks: String {
     var text = ""
-    for row in stride(from: -4, to: size + 4, by: 2) {
-      for column in -4..<(size + 4) {
+    for row in stride(from: -Self.quiet, to: size + Self.quiet, by: 2) {
+      for column in -Self.quiet..<(size + Self.quiet) {
         switch (isLight(row, column), isLight(row + 1, column)) {
         case (true, true): text += "█"
         case (true, false): text += "▀"
@@ -73,21 +74,52 @@ package struct QRCode: Sendable {
     return totals[version - 1] - words * blocks
   }
 
-  /// Bytes that fit, after mode and length.
-  private static func capacity(_ version: Int) -> Int {
-    payloadWords(version) - (version < 10 ? 2 : 3)
+  private static let quiet = 2
+
+  /// What is stored, in the mode that needs least for it (§7.4).
+  private struct Segment {
+    private let bytes: [UInt8]
+    /// Places in the alphabet of 45; `nil` where something is not in it.
+    private let places: [Int]?
+
+    init(_ text: String) {
+      bytes = Array(text.utf8)
+      let found = bytes.compactMap { Self.alphabet.firstIndex(of: $0) }
+      places = found.count == bytes.count ? found : nil
+    }
+
+    func bitCount(_ version: Int) -> Int {
+      guard let places else { return 4 + (version < 10 ? 8 : 16) + 8 * bytes.count }
+      return 4 + (version < 10 ? 9 : 11) + places.count / 2 * 11 + places.count % 2 * 6
+    }
+
+    func bits(_ version: Int) -> [Bool] {
+      var bits: [Bool] = []
+      func append(_ value: Int, _ count: Int) {
+        for shift in (0..<count).reversed() { bits.append(value >> shift & 1 == 1) }
+      }
+      guard let places else {
+        append(0b0100, 4)
+        append(bytes.count, version < 10 ? 8 : 16)
+        for byte in bytes { append(Int(byte), 8) }
+        return bits
+      }
+      append(0b0010, 4)
+      append(places.count, version < 10 ? 9 : 11)
+      for first in stride(from: 0, to: places.count - 1, by: 2) {
+        append(places[first] * 45 + places[first + 1], 11)
+      }
+      if places.count % 2 == 1 { append(places[places.count - 1], 6) }
+      return bits
+    }
+
+    private static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:".utf8)
   }
 
-  private static func encoded(_ bytes: [UInt8], _ version: Int) -> [UInt8] {
-    var bits: [Bool] = []
-    func append(_ value: Int, _ count: Int) {
-      for shift in (0..<count).reversed() { bits.append(value >> shift & 1 == 1) }
-    }
-    append(0b0100, 4)
-    append(bytes.count, version < 10 ? 8 : 16)
-    for byte in bytes { append(Int(byte), 8) }
+  private static func encoded(_ segment: Segment, _ version: Int) -> [UInt8] {
+    var bits = segment.bits(version)
     let room = payloadWords(version) * 8
-    append(0, min(4, room - bits.count))
+    bits += Array(repeating: false, count: min(4, room - bits.count))
     while bits.count % 8 != 0 { bits.append(false) }
     var words = stride(from: 0, to: bits.count, by: 8).map { start in
       bits[start..<(start + 8)].reduce(UInt8(0)) { $0 << 1 | ($1 ? 1 : 0) }

@@ -20,6 +20,8 @@ package struct HistoryCommand: Sendable {
     var arguments = arguments
     _ = try arguments.flag("--history")
     identity = try arguments.option("--identity")
+    // As in the probe's own command; nothing is asked there.
+    _ = try arguments.option("--rendezvous")
     isJSON = try arguments.flag("--json")
     report = try arguments.option("--report")
     overwrites = try arguments.flag("--overwrite")

@@ -7,7 +7,7 @@ package enum HistoryText {
   package static func text(_ pairs: [ProbeHistory.Pair]) -> String {
     guard !pairs.isEmpty else {
       return "No call was made within a day of a probe of the same peer yet.\n"
-        + "  Probe a peer (earshot probe NAME), then call it: the next call is in the history."
+        + "  Probe a peer (earshot probe NAME), then call it."
     }
     return (pairs.map(line) + [""] + summary(pairs)).joined(separator: "\n")
   }
@@ -57,9 +57,8 @@ package enum HistoryText {
 
   package static func scatters(_ pairs: [ProbeHistory.Pair]) -> [Scatter] {
     ProbeHistory.Figure.allCases.map { figure in
-      let isShare = figure == .uplinkLossRate || figure == .downlinkLossRate
-      let scale = isShare ? 100.0 : 1
-      let unit = isShare ? "%" : figure == .rttMs ? "ms" : "of 5"
+      let scale = figure.isShare ? 100.0 : 1
+      let unit = figure.isShare ? "%" : figure == .rttMs ? "ms" : "of 5"
       return Scatter(
         figure.title, unit: unit,
         pairs.compactMap { pair in

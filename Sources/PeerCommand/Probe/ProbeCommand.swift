@@ -20,6 +20,7 @@ package struct ProbeCommand: Sendable {
     let online = options.online
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+    if let often = options.tooOften { console.log(.warning, often) }
     var claims = FileClaims()
     online.claim(in: &claims)
     claims.writes(options.csv, "--csv")

@@ -15,6 +15,10 @@ package struct ProbeHistory: Sendable {
   /// A figure, predicted and had. What one of them lacks is absent.
   package enum Figure: String, CaseIterable, Sendable {
     case mos, rttMs, uplinkLossRate, downlinkLossRate
+    /// What repair leaves.
+    case uplinkResidualLossRate, downlinkResidualLossRate
+
+    package var isShare: Bool { self != .mos && self != .rttMs }
 
     package var title: String {
       switch self {
@@ -22,6 +26,8 @@ package struct ProbeHistory: Sendable {
       case .rttMs: "round trip"
       case .uplinkLossRate: "loss sent"
       case .downlinkLossRate: "loss received"
+      case .uplinkResidualLossRate: "of it not repaired there"
+      case .downlinkResidualLossRate: "of it not repaired here"
       }
     }
 
@@ -29,7 +35,7 @@ package struct ProbeHistory: Sendable {
       switch self {
       case .mos: Wording.decimal(value)
       case .rttMs: Figures.delay(value)
-      case .uplinkLossRate, .downlinkLossRate: Figures.percent(value)
+      default: Figures.percent(value)
       }
     }
   }
@@ -74,11 +80,15 @@ package struct ProbeHistory: Sendable {
     }
   }
 
-  /// Puts the new file in the old one's place; what could not be read stays.
+  /// Puts the new file in the old one's place; what could not be read stays. Of two programs that
+  /// end a call at once the second one waits, so that neither takes the other's line away.
   package func append(_ pair: Pair) {
-    guard let path, let kept = kept() else { return }
-    let lines = (kept + [pair]).suffix(Self.maxPairs).map { $0.json.value.text + "\n" }
+    guard let path else { return }
     do throws(ReactorError) {
+      let lock = try FileLock(path)
+      defer { withExtendedLifetime(lock) {} }
+      guard let kept = kept() else { return }
+      let lines = (kept + [pair]).suffix(Self.maxPairs).map { $0.json.value.text + "\n" }
       try OutputFile(try PendingFile(path, overwrites: true)).write(lines.joined())
     } catch {
       // Then this call is missing in the history.
@@ -99,10 +109,15 @@ extension ProbeHistory.Pair {
     predicted[.rttMs] = probed.roundTripMs
     predicted[.uplinkLossRate] = probed.uplinkLoss
     predicted[.downlinkLossRate] = probed.downlinkLoss
+    predicted[.uplinkResidualLossRate] = probed.uplinkResidualLoss
+    predicted[.downlinkResidualLossRate] = probed.downlinkResidualLoss
     actual[.mos] = numbers.received.mos.map { ($0 * 100).rounded() / 100 }
     actual[.rttMs] = numbers.rttMs.map { ($0.p50 * 1000).rounded() / 1000 }
     actual[.uplinkLossRate] = numbers.sent.lostFraction.map { ($0 * 1e6).rounded() / 1e6 }
     actual[.downlinkLossRate] = (numbers.received.lostFraction * 1e6).rounded() / 1e6
+    actual[.uplinkResidualLossRate] = numbers.sentResidualLossRate
+    actual[.downlinkResidualLossRate] =
+      (numbers.received.residualLostFraction * 1e6).rounded() / 1e6
     let isComparable = ProbeHistory.Figure.allCases.contains {
       predicted[$0] != nil && actual[$0] != nil
     }
@@ -141,5 +156,13 @@ extension ProbeHistory.Pair {
       object.add(name, part)
     }
     return object
+  }
+}
+
+extension CallStatistics {
+  /// Of what was sent, the share that the other side got too late or never; `nil` before it said.
+  package var sentResidualLossRate: Double? {
+    guard let remote = audio?.remote, remote.packetsExpected > 0 else { return nil }
+    return (Double(remote.residualLost) / Double(remote.packetsExpected) * 1e6).rounded() / 1e6
   }
 }

@@ -35,7 +35,8 @@ package final class ProbeJournal {
     for packet in packets {
       text += packet.direction.word + ",\(packet.sequence),"
       text += (packet.sentUs.map { String($0) } ?? "") + ","
-      text += (packet.arrivedUs.map { String($0) } ?? "") + ",\(packet.byteCount),"
+      text += (packet.arrivedUs.map { String($0) } ?? "") + ","
+      text += (packet.byteCount.map { String($0) } ?? "") + ","
       text += (packet.ecn.map(ecn) ?? "") + "," + packet.part + "\r\n"
     }
     return text

@@ -3,8 +3,15 @@ package import Earshot
 /// The `probe` line: the result as JSON, in the contract's words first, ours after them. What was
 /// not measured is absent.
 package enum ProbeLine {
-  package static func write(_ report: LineReport, _ rating: LineRating, to lines: JSONLines) {
-    lines.write("probe") { Self.fill(&$0, report, rating) }
+  /// - Parameter isAlone: The line has the test over time as well, from which `inspect --report`
+  ///   draws the probe's page again.
+  package static func write(
+    _ report: LineReport, _ rating: LineRating, isAlone: Bool = false, to lines: JSONLines
+  ) {
+    lines.write("probe") { object in
+      Self.fill(&object, report, rating)
+      if isAlone { addOverTime(report, to: &object) }
+    }
   }
 
   package static func fill(
@@ -14,19 +21,52 @@ package enum ProbeLine {
     object.add("quality", rating.grade.rawValue)
     object.add("rttMs", report.idleRoundTrip.map { milliseconds($0.delay) })
     object.add("loadedRttMs", worstLoaded(report).map(milliseconds))
-    object.add("uplink", report.uplink.map { direction($0, rating.uplinkGrade) })
-    object.add("downlink", report.downlink.map { direction($0, rating.downlinkGrade) })
+    let residual = (rating.speech?.uplinkResidualLoss, rating.speech?.downlinkResidualLoss)
+    object.add("uplink", report.uplink.map { direction($0, rating.uplinkGrade, residual.0) })
+    object.add(
+      "downlink", report.downlink.map { direction($0, rating.downlinkGrade, residual.1) })
     if report.state != .unavailable { object.add("fit", fit(rating.fitness)) }
     object.add("recommended", rating.recommended.map(settings))
     object.add("cost", cost(report.cost))
     object.add("mos", rating.speech.map { rounded($0.mos, 100) })
     object.add("mosBasis", rating.speech?.basis)
+    object.add("conversationMos", rating.speech.map { rounded($0.conversationMos, 100) })
     object.add("ending", report.ending.rawValue)
     object.add("sentence", rating.sentence)
     object.add("basis", rating.recommended.map(basis))
     object.add("path", path(report.path))
     object.add("clock", report.clock.map(clock))
     object.add("plan", plan(report.plan))
+    object.add("echoes", report.idleRoundTrip.map(echoes))
+  }
+
+  package static func addOverTime(_ report: LineReport, to object: inout JSONObject) {
+    guard !report.timeline.isEmpty else { return }
+    let phases = report.phases.map { span in
+      var phase = JSONObject()
+      phase.add("phase", span.phase.rawValue)
+      phase.add("fromMs", rounded(span.from * 1000, 1))
+      phase.add("toMs", rounded(span.to * 1000, 1))
+      return phase.value
+    }
+    object.add("phases", JSONValue.array(phases))
+    var timeline = JSONObject()
+    for direction in LineDirection.allCases {
+      let rows = report.timeline.filter { $0.direction == direction }.map(row)
+      if !rows.isEmpty { timeline.add(direction.word, JSONValue.array(rows)) }
+    }
+    object.add("timeline", timeline)
+  }
+
+  /// `[atMs, sent, lost, sentBps]`; where packets arrived, the delay above the least: mean, most.
+  private static func row(_ point: TimelinePoint) -> JSONValue {
+    var row = [
+      rounded(point.at * 1000, 1), Double(point.sent), Double(point.lost), point.sentRate.rounded(),
+    ]
+    if let mean = point.addedDelayMs, let most = point.largestAddedDelayMs {
+      row += [rounded(max(0, mean), 100), rounded(max(0, most), 100)]
+    }
+    return .array(row.map(JSONValue.number))
   }
 
   // MARK: - Parts
@@ -46,7 +86,9 @@ package enum ProbeLine {
     return object
   }
 
-  private static func direction(_ side: DirectionReport, _ grade: LineGrade) -> JSONObject {
+  private static func direction(
+    _ side: DirectionReport, _ grade: LineGrade, _ residual: Double?
+  ) -> JSONObject {
     var object = JSONObject()
     object.add("packetLossRate", side.loss.map { rounded($0.share, 1e6) })
     object.add("lossInterval95", side.loss.map { pair($0.low, $0.high, 1e6) })
@@ -66,6 +108,7 @@ package enum ProbeLine {
       object.add("cappedByTest", bandwidth.limitedByTest)
       object.add("unsteady", bandwidth.isUnsteady)
       object.add("heldByHost", bandwidth.heldByHost)
+      object.add("ranOutOfTime", bandwidth.ranOutOfTime)
     }
     object.add("otherEndLimitBps", side.otherEndLimit.map { $0.rounded() })
     object.add("sentShare", side.sentShare.map { rounded($0, 1000) })
@@ -79,6 +122,7 @@ package enum ProbeLine {
     object.add("ecn", side.ecn?.rawValue)
     object.add("packetsSent", side.sent)
     object.add("packetsReceived", side.received)
+    object.add("predictedResidualLossRate", residual.map { rounded($0, 1e6) })
     return object
   }
 
@@ -95,6 +139,7 @@ package enum ProbeLine {
     object.add("fec", settings.usesFEC)
     object.add("jitterBufferStartMs", settings.jitterBufferStartMs)
     object.add("videoMaxBps", settings.videoCeiling)
+    object.add("frameMs", settings.frameMilliseconds)
     return object
   }
 
@@ -104,6 +149,13 @@ package enum ProbeLine {
     object.add("fec", settings.fecBasis)
     object.add("jitterBufferStartMs", settings.jitterBufferBasis)
     object.add("videoMaxBps", settings.videoBasis)
+    return object
+  }
+
+  private static func echoes(_ trip: RoundTripReport) -> JSONObject {
+    var object = JSONObject()
+    object.add("sent", trip.sent)
+    object.add("answered", trip.answered)
     return object
   }
 

@@ -22,6 +22,9 @@ package struct ProbeMemory: Sendable {
     package var roundTripMs: Double?
     package var uplinkLoss: Double?
     package var downlinkLoss: Double?
+    /// What repair will leave of them, as predicted.
+    package var uplinkResidualLoss: Double?
+    package var downlinkResidualLoss: Double?
     /// What the way out carries at the least, in bit/s.
     package var uplinkBps: Double?
 
@@ -89,6 +92,8 @@ extension ProbeMemory.Entry {
     uplinkBps = report.uplink?.bandwidth.map { $0.low.rounded() }
     uplinkLoss = report.uplink?.loss.map { ($0.share * 1e6).rounded() / 1e6 }
     downlinkLoss = report.downlink?.loss.map { ($0.share * 1e6).rounded() / 1e6 }
+    uplinkResidualLoss = rating.speech?.uplinkResidualLoss.map { ($0 * 1e6).rounded() / 1e6 }
+    downlinkResidualLoss = rating.speech?.downlinkResidualLoss.map { ($0 * 1e6).rounded() / 1e6 }
   }
 
   fileprivate init?(_ value: JSONValue) {
@@ -101,6 +106,8 @@ extension ProbeMemory.Entry {
     uplinkLoss = value["uplinkLossRate"]?.asNumber
     uplinkBps = value["uplinkBps"]?.asNumber.flatMap { (1...1e9).contains($0) ? $0 : nil }
     downlinkLoss = value["downlinkLossRate"]?.asNumber
+    uplinkResidualLoss = value["uplinkResidualLossRate"]?.asNumber
+    downlinkResidualLoss = value["downlinkResidualLossRate"]?.asNumber
   }
 
   fileprivate var json: JSONObject {
@@ -124,6 +131,8 @@ extension ProbeMemory.Entry {
     object.add("rttMs", roundTripMs)
     object.add("uplinkLossRate", uplinkLoss)
     object.add("downlinkLossRate", downlinkLoss)
+    object.add("uplinkResidualLossRate", uplinkResidualLoss)
+    object.add("downlinkResidualLossRate", downlinkResidualLoss)
   }
 
   /// For the summary of a call.
@@ -146,6 +155,9 @@ extension ProbeMemory.Entry {
     add("round trip", roundTripMs, numbers.rttMs?.p50) { Figures.milliseconds($0) }
     add("loss sent", uplinkLoss, numbers.sent.lostFraction) { Figures.percent($0) }
     add("loss received", downlinkLoss, numbers.received.lostFraction) { Figures.percent($0) }
+    add("of it not repaired", downlinkResidualLoss, numbers.received.residualLostFraction) {
+      Figures.percent($0)
+    }
     let minutes = (now > at ? now - at : 0) / 60
     let age = minutes < 1 ? "just before" : "\(minutes) min before"
     guard !parts.isEmpty else { return "a probe \(age) said nothing that can be compared" }

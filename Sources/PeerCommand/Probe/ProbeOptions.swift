@@ -43,7 +43,7 @@ package struct ProbeOptions: Sendable {
     plan.keepsPackets = packets != nil
     required = try arguments.choice("--require", of: LineUse.allCases.map(\.rawValue))
       .flatMap(LineUse.init)
-    target = try arguments.positional("rendezvous, name, ID or card")
+    target = online.follow(try arguments.positional("rendezvous, name, ID or card"))
     try arguments.finish()
     let card = try OnlineOptions.card(target)
     isRendezvous = card == nil && Self.isAddress(target)
@@ -88,7 +88,7 @@ package struct ProbeOptions: Sendable {
       try arguments.integer("--expected-downlink", "bits a second", in: rates)
       ?? plan.expectedDownlink
     plan.seconds =
-      try arguments.number("--duration", "seconds", in: ProbePlan.durations) ?? plan.seconds
+      try arguments.number("--duration", "seconds", in: ProbePlan.secondRange) ?? plan.seconds
     return plan
   }
 
@@ -115,6 +115,15 @@ package struct ProbeOptions: Sendable {
     return ProbeRepetition(
       period: .milliseconds(Int64(period * 1000)),
       total: total.map { .milliseconds(Int64($0 * 1000)) })
+  }
+
+  /// Where a rendezvous will refuse some of the probes as they come too often for it.
+  package var tooOften: String? {
+    guard isRendezvous, !watches, let period = repetition?.period, period < .seconds(15) else {
+      return nil
+    }
+    return "A rendezvous takes four probes of an identity at once, then one every 15 s: of those "
+      + "in between it says that it is busy. Give --every 15s or more."
   }
 
   private func checkPeer() throws(UsageError) {

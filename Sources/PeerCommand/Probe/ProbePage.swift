@@ -12,7 +12,10 @@ package enum ProbePage {
   ) -> String {
     let sides = ProbeTable.rows(report, rating).enumerated().map { index, row in
       let cell = index == 0 ? "th" : "td"
-      return "<tr><th>\(Markup.escaped(row.title))</th><\(cell)>\(Markup.escaped(row.up))</\(cell)>"
+      // Further figures of the row above.
+      let style = row.title.hasPrefix(" ") ? " class=\"part\"" : ""
+      return "<tr><th\(style)>\(Markup.escaped(row.title))</th>"
+        + "<\(cell)>\(Markup.escaped(row.up))</\(cell)>"
         + "<\(cell)>\(Markup.escaped(row.down))</\(cell)></tr>\n"
     }
     let facts = ProbeTable.facts(report, rating).map { title, text in
@@ -65,7 +68,8 @@ package enum ProbePage {
     }
     var grade = Plot(
       "Grade", unit: "1 excellent to 6 nothing passes",
-      [line("grade") { Double($0.isAnswered ? $0.grade.rawValue : 6) }])
+      // Who refuses, or is busy, says nothing of the line.
+      [line("grade") { $0.grade == .unknown ? nil : Double($0.grade.rawValue) }])
     grade.leastTop = 6
     return [
       grade,

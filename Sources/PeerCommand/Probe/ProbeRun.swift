@@ -151,9 +151,6 @@ package final class ProbeRun {
       object.add("uplinkLossRate", report.uplink?.loss?.share)
       object.add("downlinkLossRate", report.downlink?.loss?.share)
     }
-    if !console.hasRegion, options.repetition == nil {
-      console.say("So far: \(rating.grade.word).")
-    }
   }
 
   private func event(_ name: String, _ fill: (inout JSONObject) -> Void) {
@@ -174,7 +171,7 @@ package final class ProbeRun {
     }
     self.report = report
     let rating = report.rating
-    ProbeLine.write(report, rating, to: lines)
+    ProbeLine.write(report, rating, isAlone: options.repetition == nil, to: lines)
     sheet?.append(report, rating, wallNanoseconds: SystemClock.wallNanoseconds)
     guard let repetition = options.repetition else {
       console.clear()
@@ -258,7 +255,7 @@ package final class ProbeRun {
         parts.append("jitter \(Figures.delay(jitter.p95Ms))")
       }
       if let rate = side.bandwidth {
-        parts.append("\(rate.limitedByTest ? "≥ " : "")\(Figures.rate(rate.bitsPerSecond))")
+        parts.append("\(rate.isLowerBound ? "≥ " : "")\(Figures.rate(rate.bitsPerSecond))")
       }
       if !parts.isEmpty { text += "  \(name): \(parts.joined(separator: ", "))" }
     }

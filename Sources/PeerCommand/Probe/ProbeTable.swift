@@ -33,9 +33,15 @@ package enum ProbeTable {
       let grade = direction == .uplink ? rating.uplinkGrade : rating.downlinkGrade
       return "\(grade.rawValue) \(grade.word)"
     }
+    let left: Cell = { _, direction in
+      let speech = rating.speech
+      let share = direction == .uplink ? speech?.uplinkResidualLoss : speech?.downlinkResidualLoss
+      return share.flatMap { $0 > 0 ? "\(Figures.percent($0)) (predicted)" : nil }
+    }
     let heading: Row = ("", heading(report, .uplink), heading(report, .downlink))
+    let all = [("grade", grade)] + quantities + [("  left by repair", left)] + delays + oddities
     return [heading]
-      + ([("grade", grade)] + quantities + delays + oddities).compactMap { title, cell in
+      + all.compactMap { title, cell in
         let cells = [LineDirection.uplink, .downlink].map { direction in
           report[direction].flatMap { cell($0, direction) }
         }
@@ -50,13 +56,13 @@ package enum ProbeTable {
       ("  95 % interval", { side, _ in side.bandwidth.map(interval) }),
       ("loss", { side, _ in side.loss.map { Figures.percent($0.share) } }),
       ("  95 % interval", { side, _ in side.loss.map(interval) }),
-      ("  in a row", { side, _ in side.meanLossBurst.map { "\(Figures.short($0)) packets" } }),
-      ("loss when full", { side, _ in side.overloadLoss.map { Figures.percent($0.share) } }),
+      ("  in a row", { side, _ in side.meanLossBurst.map(burst) }),
     ]
   }
 
   private static var delays: [(String, Cell)] {
     [
+      ("loss when full", { side, _ in side.overloadLoss.map { Figures.percent($0.share) } }),
       ("jitter", { side, _ in side.delayVariation.map { Figures.delay($0.p50Ms) } }),
       (
         "  95 %, 99 %",
@@ -95,6 +101,7 @@ package enum ProbeTable {
   /// What was the limit, where it was neither the line nor what was expected.
   private static func held(_ side: DirectionReport) -> String? {
     if side.bandwidth?.heldByHost == true { return "the host that sends" }
+    if side.bandwidth?.ranOutOfTime == true { return "the test's time" }
     return side.otherEndLimit.map { "the other end's \(Figures.rate($0))" }
   }
 
@@ -104,19 +111,24 @@ package enum ProbeTable {
 
   private static func bandwidth(_ estimate: BandwidthEstimate) -> String {
     let rate = "\(kilobits(estimate.bitsPerSecond)) kbit/s"
-    let isLeast = estimate.limitedByTest || estimate.heldByHost
-    return (isLeast ? "at least \(rate)" : rate) + (estimate.isUnsteady ? ", unsteady" : "")
+    return (estimate.isLowerBound ? "at least \(rate)" : rate)
+      + (estimate.isUnsteady ? ", unsteady" : "")
   }
 
   private static func interval(_ estimate: BandwidthEstimate) -> String {
     let low = kilobits(estimate.low)
-    return estimate.limitedByTest || estimate.heldByHost
+    return estimate.isLowerBound
       ? "from \(low) kbit/s" : "\(low) to \(kilobits(estimate.high)) kbit/s"
   }
 
   private static func kilobits(_ bitsPerSecond: Double) -> String {
     guard bitsPerSecond.isFinite, abs(bitsPerSecond) < 1e15 else { return "-" }
     return String(Int((max(0, bitsPerSecond) / 1000).rounded()))
+  }
+
+  private static func burst(_ length: Double) -> String {
+    let text = Figures.short(length)
+    return text == "1" ? "1 packet" : "\(text) packets"
   }
 
   private static func interval(_ estimate: ShareEstimate) -> String {

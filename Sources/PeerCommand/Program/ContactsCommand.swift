@@ -66,6 +66,11 @@ package struct ContactsCommand: Sendable {
 
   private static func card(_ arguments: inout Arguments) throws(UsageError) -> PeerCard {
     let text = try arguments.positional("card")
+    if let link = ContactLink(text) {
+      throw UsageError(
+        "This link says who somebody is, and is no card to keep.",
+        advice: "Call \(link.id), and press c when the short code is the same.")
+    }
     guard let card = try OnlineOptions.card(text) else {
       throw UsageError(
         "'\(text)' is not a contact card.",
@@ -135,12 +140,16 @@ package struct ContactsCommand: Sendable {
   private func list(_ entries: [ContactBook.Entry], in book: ContactBook) -> String {
     if isJSON { return entries.map { json($0).text }.joined(separator: "\n") }
     guard !entries.isEmpty else { return "Nobody is pinned in \(book.path)." }
+    let columns = TerminalInput.columnCount
     let width = entries.map { Self.name(of: $0).count }.max() ?? 0
     return entries.map { entry in
       let name = Self.name(of: entry)
       let gap = String(repeating: " ", count: width - name.count)
       let trust = entry.trust == .verified ? "verified" : "pinned  "
-      return "\(name)\(gap)  \(trust)  last seen \(Self.day(entry.lastSeen))  \(entry.id)"
+      let line = "\(name)\(gap)  \(trust)  last seen \(Self.day(entry.lastSeen))"
+      // Nothing is broken inside an ID.
+      let isLong = columns.map { line.count + 54 > $0 } ?? false
+      return line + (isLong ? "\n    " : "  ") + "\(entry.id)"
     }
     .joined(separator: "\n")
   }

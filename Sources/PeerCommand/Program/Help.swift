@@ -82,7 +82,7 @@ package enum Help {
 
     Prints the own contact card: what others need to be sure that it is you.
 
-      --qr                 as a QR code, for another screen's camera
+      --qr                 as a link, EARSHOT:ID/HOST:PORT/ID, and its QR code for a camera
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
       --name NAME          the name to put on the card     (default: none)
       --rendezvous HOST:PORT#ID  where the owner is found, for the card  (default: none)
@@ -238,14 +238,16 @@ package enum Help {
       --expected-downlink BPS       the same from the other end (default: 2500000)
       --duration SECONDS            4...30; longer narrows the intervals (default: 8)
       --watch                       a grade every 2 s, until SIGINT; no bandwidth
-      --every TIME                  5s...24h: whole probes, one so often, until SIGINT
-      --for TIME                    end --every or --watch after so long, like 24h
+      --every TIME                  whole probes, one so often, until SIGINT: up to 24h, and a
+                                    second more than --duration at least
+      --for TIME                    with --every or --watch: begin no further one after so long
       --interval SECONDS            0.1...10: also a line for each part of the test so long
       --both-at-once                load both directions together, not one after the other
       --dscp N|NAME                 0...63, EF, CS0...CS7, AF11...AF43: what our packets bear
       --packets FILE                a line for each test packet: sent, arrived, size, ECN
       --csv FILE                    a line of comma-separated values for each probe
-      --history                     what probes said, and what the calls after them had
+      --history                     what probes said, and what the calls after them had; with
+                                    --identity, --json, --report
       --require voice|video|hd      exit 6 if the line is not clearly fit for it
 
     """
@@ -287,6 +289,9 @@ package enum Help {
       --echo               send back what is heard instead of a sound: callers hear themselves,
                            for 5 minutes a call unless --duration says otherwise
       --echo-delay SECONDS   2...10                        (default: 3)
+      --exec PROGRAM       start it when a call rings and when it has ended, with EARSHOT_EVENT,
+                           EARSHOT_PEER, EARSHOT_PEER_ID, EARSHOT_TRUST, EARSHOT_CALL, and then
+                           EARSHOT_OUTCOME, EARSHOT_REASON and EARSHOT_SECONDS in its environment
       --fail-fast          end with 3 when the rendezvous does not answer for 10 s
                            (default: wait for it, however long it is away)
 

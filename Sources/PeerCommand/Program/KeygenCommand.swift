@@ -99,13 +99,16 @@ package struct CardCommand: Sendable {
 
   package func run() throws(CommandFailure) -> ExitCode {
     let identity = try options.open()
-    if showsQR {
-      guard let code = QRCode(identity.card) else {
-        throw CommandFailure(.failed, "The card is too long for a QR code.")
-      }
-      print(code.halfBlocks)
+    guard showsQR else {
+      print(options.isJSON ? options.json(identity) : identity.card)
+      return .done
     }
-    print(options.isJSON ? options.json(identity) : identity.card)
+    let link = ContactLink(id: identity.id, rendezvous: options.rendezvous).text
+    guard let code = QRCode(link) else {
+      throw CommandFailure(.failed, "The name of the rendezvous is too long for a QR code.")
+    }
+    print(code.halfBlocks, terminator: "")
+    print(options.isJSON ? options.json(identity) : link)
     return .done
   }
 }

@@ -77,8 +77,10 @@ final class ReceiveRun {
     let there = await session.endpoint.call(call.id)
     do throws(EarshotError) {
       guard command.senders.admits(name: call.name, trust: call.trust) else {
-        session.console.log(.warning, "\(Wording.who(call)) may not send (--from)")
-        return try await there.reject(reason: "nothing is taken from you here")
+        session.console.log(
+          .warning,
+          "\(Wording.who(call)) may not send (--from). Import its card, or call it, to let it.")
+        return try await there.reject(reason: "it takes files from its contacts alone")
       }
       var options = CallOptions()
       options.remembersPeer = false

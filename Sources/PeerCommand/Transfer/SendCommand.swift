@@ -28,7 +28,7 @@ package struct SendCommand: Sendable {
     name = try arguments.option("--as")
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
     retryFor = try arguments.number("--retry-for", "seconds", in: 0...86_400) ?? 120
-    target = try arguments.positional("name, ID or card")
+    target = online.follow(try arguments.positional("name, ID or card"))
     try arguments.finish()
     try OnlineOptions.checkID(target)
     let card = try OnlineOptions.card(target)

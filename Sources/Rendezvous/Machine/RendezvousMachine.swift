@@ -136,9 +136,10 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
 
   /// Who may register from now on, and with which tokens; those who are registered stay until they
   /// register again.
-  package mutating func admit(_ admission: Admission, tokenKey: TokenPublicKey?) {
-    settings.admission = admission
-    settings.setTokenKey(tokenKey)
+  package mutating func admit(
+    _ admission: Admission, tokenKey: TokenPublicKey?, relays: Set<PeerID>
+  ) {
+    settings.admit(admission, tokenKey: tokenKey, relays: relays)
     gate.setWorkPerSecond(settings.workPerSecond(limits))
   }
 

@@ -98,7 +98,14 @@ package struct ServerSettings: ~Copyable {
     return tokenRule == nil ? most : most * 4 / 5
   }
 
-  mutating func setTokenKey(_ key: TokenPublicKey?) {
+  /// Who may register, with which tokens, and which relays.
+  mutating func admit(_ admission: Admission, tokenKey: TokenPublicKey?, relays: Set<PeerID>) {
+    self.admission = admission
+    setTokenKey(tokenKey)
+    relayIDs = relays
+  }
+
+  private mutating func setTokenKey(_ key: TokenPublicKey?) {
     tokenRule = key.map { TokenRule(key: $0, audience: "\(card.id)") }
   }
 

@@ -11,7 +11,7 @@ import Testing
 
   @Test func `the weaker direction decides`() {
     let settings = Self.settings { $0.up.rate = 60_000 }
-    #expect(settings.audioBitrate == 24_000)
+    #expect(settings.audioBitrate == 32_000 && settings.frameMilliseconds == 40)
     #expect(settings.videoCeiling == 0)
     #expect(settings.audioBasis.contains("58 kbit/s"))
     #expect(Self.settings { _ in }.audioBitrate == 48_000)
@@ -20,7 +20,8 @@ import Testing
   @Test(arguments: Array(stride(from: 5_000.0, through: 3_000_000, by: 5_000)))
   func `sound and picture together stay within what the line carries`(rate: Double) {
     let settings = Self.settings { $0.down.rate = rate }
-    let sound = RecommendedSettings.lineRate(audio: settings.audioBitrate)
+    let headers = 56 * 8 * 1000 / settings.frameMilliseconds
+    let sound = Double(settings.audioBitrate + headers)
     guard settings.audioBitrate > RecommendedSettings.audioLadder[0] else { return }
     #expect(sound + Double(settings.videoCeiling ?? 0) <= rate)
   }

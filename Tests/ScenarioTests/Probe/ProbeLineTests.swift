@@ -39,7 +39,8 @@ import Testing
     }
     errors.sort()
     #expect(errors[errors.count / 2] <= 0.04, "\(errors)")
-    #expect((errors.last ?? 1) < 0.5, "\(errors)")
+    // Where a fifth is lost, a train of the ramp may look like the end of the line.
+    #expect((errors.last ?? 1) < (loss > 0.1 ? 0.8 : 0.5), "\(errors)")
   }
 
   @Test(
@@ -75,6 +76,61 @@ import Testing
     #expect(report?.downlink?.otherEndLimit == 5_000_000)
     #expect(report?.downlink?.bandwidth?.limitedByTest == true)
     #expect(abs((report?.downlink?.bandwidth?.bitsPerSecond ?? 0) - 5_000_000) < 100_000)
+  }
+
+  @Test func `a test whose time is over before the line is full says at least`() {
+    var plan = ProbePlan()
+    plan.expectedUplink = 20_000_000
+    plan.expectedDownlink = 20_000_000
+    plan.seconds = 4
+    let line = conditions(15_000_000, roundTrip: 300, loss: 0, jitter: 0, queue: 200)
+    var probe = ProbeLine(plan, up: line, down: line, seed: 11)
+    let report = probe.run()
+    for way in [report?.uplink, report?.downlink] {
+      let found = way?.bandwidth
+      #expect((found?.bitsPerSecond ?? 15_000_000) < 8_000_000, "else nothing is shown")
+      #expect(found?.ranOutOfTime == true && found?.isLowerBound == true)
+      #expect(found?.heldByHost == false && found?.limitedByTest == false)
+      #expect(found?.high == 20_000_000)
+    }
+    let rating = report.map { LineRating($0, listeningBasis: "none") { _ in 4 } }
+    #expect(rating?.sentence.contains("at least") == true)
+    #expect(rating?.sentence.contains("a longer --duration") == true)
+    #expect(rating?.fitness.hd != .yes)
+    plan.seconds = 30
+    var longer = ProbeLine(plan, up: line, down: line, seed: 11)
+    let whole = longer.run()?.downlink?.bandwidth
+    #expect(whole?.ranOutOfTime == false)
+    #expect(abs((whole?.bitsPerSecond ?? 0) / 15_000_000 - 1) < 0.05)
+  }
+
+  @Test(arguments: [1_000_000, 2_000_000] as [UInt64])
+  func `the shortest test finds a usual line`(rate: UInt64) {
+    var plan = ProbePlan()
+    plan.seconds = 4
+    let line = conditions(rate, roundTrip: 60, loss: 0, jitter: 0, queue: 300)
+    var probe = ProbeLine(plan, up: line, down: line, seed: rate)
+    let report = probe.run()
+    for way in [report?.uplink, report?.downlink] {
+      #expect(abs((way?.bandwidth?.bitsPerSecond ?? 0) / Double(rate) - 1) < 0.05)
+      #expect(way?.bandwidth?.ranOutOfTime == false)
+    }
+  }
+
+  @Test(arguments: [40_000, 60_000] as [UInt64])
+  func `a narrow line is idle while nothing but echoes is sent`(rate: UInt64) {
+    let narrow = conditions(rate, roundTrip: 60, loss: 0, jitter: 0, queue: 300)
+    var line = ProbeLine(ProbePlan(), up: narrow, down: narrow, seed: rate)
+    let report = line.run()
+    // An echo, and its answer, at the line's rate.
+    let least = 60 + 2 * Double(8 * 112) / Double(rate) * 1000
+    #expect((report?.idleRoundTrip?.delay.p50Ms ?? 1000) < least + 10)
+    for way in [report?.uplink, report?.downlink] {
+      #expect((way?.loss?.share ?? 1) < 0.02)
+      // Trains of 250 kbit/s overflow the queue of the narrower one.
+      let most = rate < 50_000 ? 0.3 : 0.15
+      #expect(abs((way?.bandwidth?.bitsPerSecond ?? 0) / Double(rate) - 1) < most)
+    }
   }
 
   @Test func `requests that stop reaching the reflector end everything there`() {

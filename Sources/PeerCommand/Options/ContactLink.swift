@@ -1,0 +1,41 @@
+package import Earshot
+
+/// Who somebody is and where, in the fewest letters: `earshot:ID/HOST:PORT/ID` of the owner and its
+/// rendezvous, or `earshot:ID` alone, in small letters or capitals. A QR code of it fits a terminal
+/// of 24 rows, which that of a card does not.
+///
+/// A card says the same and has a signature. A link needs none: whoever answers proves the ID.
+package struct ContactLink: Equatable, Sendable {
+  package let id: PeerID
+  /// `HOST:PORT#ID`.
+  package let rendezvous: String?
+
+  package init(id: PeerID, rendezvous: String?) {
+    self.id = id
+    self.rendezvous = rendezvous
+  }
+
+  /// `nil` for what is none.
+  package init?(_ text: String) {
+    let text = text.lowercased()
+    guard text.hasPrefix("earshot:"), text.utf8.count <= Self.longest else { return nil }
+    let parts = text.dropFirst(8).split(separator: "/", omittingEmptySubsequences: false)
+    guard let id = parts.first.flatMap({ PeerID(String($0)) }) else { return nil }
+    switch parts.count {
+    case 1: self.init(id: id, rendezvous: nil)
+    case 3:
+      guard PeerID(String(parts[2])) != nil, parts[1].contains(":") else { return nil }
+      self.init(id: id, rendezvous: "\(parts[1])#\(parts[2])")
+    default: return nil
+    }
+  }
+
+  /// In capitals: of these a QR code needs least.
+  package var text: String {
+    let place = rendezvous.map { "/" + $0.split(separator: "#").joined(separator: "/") } ?? ""
+    return "earshot:\(id)\(place)".uppercased()
+  }
+
+  /// Letters; a host's name has at most 253.
+  private static let longest = 400
+}
