@@ -51,7 +51,8 @@ extension CallMedia {
       video.longestFragment = longest
       video.sender.limitFragments(to: longest)
     }
-    association.uplink?.setElastic(video.isPublishing)
+    association.uplink?.setElastic(
+      video.isElastic(now: now), isLimited: !video.isPublishing)
     association.uplink?.setFilled(video.isPublishing && video.fill.isOpen)
     if let losses = association.uplink?.losses, video.settings.protects {
       video.sender.parity.update(

@@ -31,6 +31,7 @@ package struct Uplink: Sendable {
 
   private struct MediaUse {
     var isElastic = true
+    var isLimited = false
     var isFilled = false
     var most: Double
   }
@@ -100,9 +101,12 @@ package struct Uplink: Sendable {
     hold.noteSent(now: now)
   }
 
-  /// Whether anything but audio goes out.
-  mutating func setElastic(_ isElastic: Bool) {
+  /// Whether anything but audio goes out, or would if there were room.
+  ///
+  /// - Parameter isLimited: No more than a probe of it does.
+  mutating func setElastic(_ isElastic: Bool, isLimited: Bool = false) {
     mediaUse.isElastic = isElastic
+    mediaUse.isLimited = isLimited
     setUse()
   }
 
@@ -121,6 +125,7 @@ package struct Uplink: Sendable {
 
   private mutating func setUse() {
     estimator.isElastic = mediaUse.isElastic || hasBulk
+    estimator.isLimited = mediaUse.isLimited && !hasBulk
     estimator.isFilled = mediaUse.isFilled || hasBulk
     estimator.limits.most = hasBulk ? max(mediaUse.most, Self.mostBulk) : mediaUse.most
   }

@@ -83,6 +83,8 @@ package final class VideoLink {
     return control
   }
 
+  /// Whether video goes out, or would if the path carried it.
+  func isElastic(now: Instant) -> Bool { isEnabled && (isWanted || test.asked(now: now) != nil) }
   /// Whether pictures go out at the moment.
   package var isPublishing: Bool { isEnabled && isWanted && publishing.mode == .audioAndVideo }
 

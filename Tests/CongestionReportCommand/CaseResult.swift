@@ -63,11 +63,11 @@ struct CaseResult {
   let lab: LabCase
   let figures: [FigureResult]
 
-  init(_ lab: LabCase, seeds: Int) {
+  init(_ lab: LabCase, seeds: Range<UInt64>) {
     self.lab = lab
     var figures = lab.measures.map { FigureResult(measure: $0, values: []) }
     if lab.missing == nil {
-      for seed in 1...UInt64(seeds) {
+      for seed in seeds {
         let line = lab.drawn(by: seed)
         let world = line.run(seed: seed)
         for index in figures.indices {

@@ -72,9 +72,9 @@ enum JSONReport {
 
 /// What the first seed of a case did, for plots.
 enum SeriesFile {
-  static func write(_ lab: LabCase, into folder: String) {
+  static func write(_ lab: LabCase, seed: UInt64, into folder: String) {
     guard lab.missing == nil, lab.seconds <= 600 else { return }
-    let world = lab.run(seed: 1, keepsSeries: true)
+    let world = lab.run(seed: seed, keepsSeries: true)
     for (index, flow) in world.media {
       var text = "seconds,estimate,acknowledged,delay_ms,state,reason,in_flight,limit\n"
       for point in flow.series {

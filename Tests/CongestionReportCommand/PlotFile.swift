@@ -11,9 +11,9 @@ enum PlotFile {
     "const", "step", "rfc51", "wifi", "cell", "cell2", "squeeze", "unforced", "rfc54", "rfc56",
   ]
 
-  static func write(_ lab: LabCase, into folder: String) {
+  static func write(_ lab: LabCase, seed: UInt64, into folder: String) {
     guard names.contains(lab.name), lab.missing == nil else { return }
-    let world = lab.run(seed: 1, keepsSeries: true)
+    let world = lab.run(seed: seed, keepsSeries: true)
     let text = Plot.document(lab.title, plots(lab, world))
     do {
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -5,10 +5,11 @@ import Foundation
 /// `congestion-report`: runs the cases, prints and writes what came out.
 @main struct ReportProgram {
   static let usage = """
-    usage: tools/congestion-report [--seeds N] [--case NAME]... [--fresh] [--draw SEED]
-                                   [--output DIR] [--series DIR]
+    usage: tools/congestion-report [--seeds N] [--first K] [--case NAME]... [--fresh]
+                                   [--draw SEED] [--output DIR] [--series DIR]
 
-      --seeds N      runs of each case, with seeds 1 to N                 (default: 10)
+      --seeds N      runs of each case, each with a seed of its own       (default: 10)
+      --first K      the first seed                                       (default: 1)
       --case NAME    only this case; may be repeated; `list` names them
       --fresh        lines that no constant was chosen by as well, drawn anew for this run
       --draw SEED    the same lines as those of an earlier run
@@ -27,6 +28,7 @@ import Foundation
     }
     do throws(UsageError) {
       let seeds = try arguments.integer("--seeds", "runs", in: 1...1_000) ?? 10
+      let first = UInt64(try arguments.integer("--first", "a seed", in: 1...999_999) ?? 1)
       let names = try arguments.options("--case")
       let isFresh = try arguments.flag("--fresh")
       let drawn = try arguments.integer("--draw", "a seed", in: 1...999_999)
@@ -38,7 +40,9 @@ import Foundation
       let plots = try arguments.option("--plots") ?? output.map { $0 + "/plots" }
       try arguments.finish()
       let parts = ReportPart.tunedOn + (draw.map { [ReportPart.fresh(UInt64($0))] } ?? [])
-      run(parts, seeds: seeds, names: names, output: output, series: series, plots: plots)
+      run(
+        parts, seeds: first..<(first + UInt64(seeds)), names: names, output: output,
+        series: series, plots: plots)
     } catch {
       FileHandle.standardError.write(Data("congestion-report: \(error)\n".utf8))
       exit(2)
@@ -46,7 +50,7 @@ import Foundation
   }
 
   static func run(
-    _ all: [ReportPart], seeds: Int, names: [String], output: String?, series: String?,
+    _ all: [ReportPart], seeds: Range<UInt64>, names: [String], output: String?, series: String?,
     plots: String?
   ) {
     if names == ["list"] {
@@ -60,8 +64,8 @@ import Foundation
       for lab in part.cases where names.isEmpty || names.contains(lab.name) {
         let result = CaseResult(lab, seeds: seeds)
         print(result.line)
-        if let series { SeriesFile.write(lab, into: series) }
-        if let plots { PlotFile.write(lab, into: plots) }
+        if let series { SeriesFile.write(lab, seed: seeds.lowerBound, into: series) }
+        if let plots { PlotFile.write(lab, seed: seeds.lowerBound, into: plots) }
         results.append(result)
       }
       if !results.isEmpty { parts.append((part, results)) }
@@ -71,8 +75,8 @@ import Foundation
     let seconds = String(format: "%.0f", Date().timeIntervalSince(began))
     print("\(met) of \(goals.count) goals met; \(seconds) s")
     guard let output else { return }
-    let text = MarkdownReport.text(parts, seeds: seeds)
-    let json = JSONReport.text(parts, seeds: seeds)
+    let text = MarkdownReport.text(parts, seeds: seeds.count)
+    let json = JSONReport.text(parts, seeds: seeds.count)
     do {
       try FileManager.default.createDirectory(
         atPath: output, withIntermediateDirectories: true)

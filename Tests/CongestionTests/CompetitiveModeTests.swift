@@ -81,6 +81,48 @@ import Testing
     #expect(!contest.isHopeless(drain, self.path(queue: 35_000), target: target, unpaced: 0))
   }
 
+  @Test func `whose a queue is, is undecided while it stands and nothing else is sent`() {
+    let contest = ContestDetector()
+    var drain = OverloadDrain(shown: 1e6)
+    drain.mostDelay = 1e6
+    drain.capacity = 1e6
+    // What is left beside 0.5 of the path falls by half of that at least, if it is our own.
+    for (waited, queue, isUndecided, isHopeless) in [
+      (900_000, 980_000, true, false), (900_000, 700_000, false, false),
+      (1_870_000, 980_000, true, false), (1_880_000, 980_000, false, true),
+      (1_880_000, 520_000, false, false),
+    ] as [(Double, Double, Bool, Bool)] {
+      drain.waited = waited
+      let path = path(queue: queue)
+      #expect(contest.isUndecided(drain, path, unpaced: 5e5) == isUndecided)
+      #expect(contest.isHopeless(drain, path, target: target, unpaced: 5e5) == isHopeless)
+    }
+    // Where no more came out than audio takes, there is nothing to see it by.
+    drain = OverloadDrain(shown: 8e5)
+    (drain.mostDelay, drain.waited) = (1e6, 900_000)
+    #expect(!contest.isUndecided(drain, path(queue: 980_000), unpaced: 5e5))
+  }
+
+  @Test(arguments: [
+    (20_000, 3_600_000, 80_000, true), (17_000, 3_600_000, 80_000, false),
+    (20_000, 3_400_000, 80_000, false), (20_000, 3_600_000, 55_000, false),
+  ])
+  func `with audio alone a queue that stays is somebody else's`(
+    gap: Int64, waited: Double, queue: Double, isHopeless: Bool
+  ) {
+    let contest = ContestDetector()
+    var path = path(queue: queue)
+    for index in 0..<120 as Range<Int64> {
+      path.arrivals.add(
+        ArrivedPacket(sent: index * 20_000, arrival: 900_000 + index * gap, byteCount: 130))
+    }
+    var drain = OverloadDrain()
+    (drain.mostDelay, drain.waited) = (100_000, waited)
+    let found = contest.isHopeless(
+      drain, path, target: target, unpaced: 52_000, isLimited: true)
+    #expect(found == isHopeless)
+  }
+
   @Test(arguments: [true, false]) func `a test sees whether the queue is our own`(isOwn: Bool) {
     var test = RivalTest()
     var path = path(queue: 200_000)
@@ -112,8 +154,8 @@ import Testing
       -> CompetitiveMode.Step
     {
       mode.handleReport(
-        path(queue: queue), estimate: 1e6, target: target, isElastic: isElastic, elapsed: 50_000,
-        now: begin + .milliseconds(milliseconds))
+        path(queue: queue), estimate: 1e6, target: target, traffic: .init(isElastic: isElastic),
+        elapsed: 50_000, now: begin + .milliseconds(milliseconds))
     }
     let steps = [step(50, 9_000), step(2_550, 9_000), step(2_551, 9_000)]
     #expect(steps.last == .ends(.room) && !steps.dropLast().contains(.ends(.room)))
@@ -124,7 +166,7 @@ import Testing
     var mode = CompetitiveMode()
     _ = mode.begin(path(queue: 100_000), after: OverloadDrain(), now: begin)
     let step = mode.handleReport(
-      path(queue: 401_000), estimate: 1e6, target: target, isElastic: true, elapsed: 50_000,
+      path(queue: 401_000), estimate: 1e6, target: target, elapsed: 50_000,
       now: begin + .milliseconds(50))
     #expect(step == .ends(.queue))
     #expect(mode.isBarred(now: begin + .milliseconds(851)))
@@ -137,11 +179,46 @@ import Testing
     var step: CompetitiveMode.Step?
     for report in 1...12 {
       step = mode.handleReport(
-        path(queue: 100_000, delivered: 5e5), estimate: 1e6, target: target, isElastic: true,
+        path(queue: 100_000, delivered: 5e5), estimate: 1e6, target: target,
         elapsed: 50_000, now: begin + .milliseconds(50 * report))
       if step == .ends(.queue) { break }
     }
     #expect(step == .ends(.queue))
     #expect(mode.isBarred(now: begin + .seconds(20)))
+  }
+
+  @Test func `it ends when packets arrive much faster than they were sent`() {
+    for (gap, isGone) in [(10_000, true), (15_000, false)] as [(Int64, Bool)] {
+      var mode = CompetitiveMode()
+      _ = mode.begin(path(queue: 300_000), after: OverloadDrain(), now: begin)
+      var path = path(queue: 150_000)
+      for index in 0..<80 as Range<Int64> {
+        path.arrivals.add(
+          ArrivedPacket(sent: index * 20_000, arrival: 2_000_000 + index * gap, byteCount: 1_000))
+      }
+      let step = mode.handleReport(
+        path, estimate: 1e6, target: target, elapsed: 50_000, now: begin + .milliseconds(50))
+      #expect((step == .ends(.room)) == isGone)
+    }
+  }
+
+  @Test(arguments: [70_000.0, 80_000]) func `a probe that gets no more than it had is given up`(
+    later: Double
+  ) {
+    var mode = CompetitiveMode()
+    let first = mode.begin(
+      path(queue: 200_000, delivered: 50_000), after: OverloadDrain(), isLimited: true, now: begin)
+    #expect(abs(first - 100_000) < 1)
+    var ended: Int?
+    for report in 1...200 where ended == nil {
+      let step = mode.handleReport(
+        path(queue: 200_000, delivered: report > 20 ? later : 50_000), estimate: 8e4,
+        target: target, traffic: .init(isLimited: true), elapsed: 50_000,
+        now: begin + .milliseconds(50 * report))
+      if step == .ends(.queue) { ended = report * 50 }
+    }
+    // 4 s and five round trips of 300 ms, from the first report on.
+    #expect(ended == (later < 75_000 ? 5_600 : nil))
+    #expect(mode.isBarred(now: begin + .seconds(20)) == (ended != nil))
   }
 }

@@ -74,6 +74,25 @@ import Testing
     }
   }
 
+  /// Whole calls with their fallback beside TCP: both keep a share, and video is not away for long.
+  @Test(
+    arguments: LabCase.otherTraffic.indices.filter {
+      LabCase.otherTraffic[$0].name.hasPrefix("tcp")
+    })
+  func `a call and TCP beside it both keep a share`(index: Int) {
+    let lab = LabCase.otherTraffic[index]
+    let worlds = (1...3).map { lab.run(seed: UInt64($0)) }
+    func mean(_ name: String) -> Double {
+      let values = lab.measures.first { $0.name == name }.map { measure in
+        worlds.compactMap { measure.read(lab, $0) }
+      }
+      return (values ?? []).reduce(0, +) / 3
+    }
+    #expect(mean("our share") > 0.3, "\(lab.name): \(mean("our share"))")
+    #expect(mean("TCP's share") > 0.25, "\(lab.name): \(mean("TCP's share"))")
+    #expect(mean("longest audio alone") < 40, "\(lab.name): \(mean("longest audio alone")) s")
+  }
+
   @Test func `a seed gives the same run`() {
     let lab = LabCase.single[0]
     let first = lab.run(seed: 7).logs[0].entries

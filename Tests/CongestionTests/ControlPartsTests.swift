@@ -158,8 +158,9 @@ import Testing
         ArrivedPacket(sent: index * 4_000, arrival: index * 8_000, byteCount: 1_000))
     }
     var drain = OverloadDrain()
-    drain.begin(path.arrivals, estimate: 2e6, isRelapse: false)
-    #expect(drain.capacity == 1e6 && drain.before == 2e6)
+    let begin = Instant(nanoseconds: 200_000_000)
+    drain.begin(path.arrivals, estimate: 2e6, isRelapse: false, now: begin)
+    #expect(drain.capacity == 1e6 && drain.before == 2e6 && drain.shown == 1e6)
     path.queue.fresh = 40_000
     let isEarly = drain.measure(path)
     #expect(!isEarly)
@@ -168,7 +169,7 @@ import Testing
         ArrivedPacket(sent: index * 4_000, arrival: 160_000 + index * 10_000, byteCount: 1_000))
     }
     let isMeasured = drain.measure(path)
-    #expect(isMeasured && drain.capacity == 8e5)
+    #expect(isMeasured && drain.capacity == 8e5 && drain.shown == 8e5)
     path.queue.standing = 50_000
     drain.handleReport(path, elapsed: 40_000, target: 8_000)
     drain.handleReport(path, elapsed: 900_000, target: 8_000)
@@ -179,7 +180,7 @@ import Testing
     drain.handleReport(path, elapsed: 40_000, target: 8_000)
     #expect(drain.waited == 0 && drain.mostDelay == 2_000)
     #expect(drain.isOver(path.queue, target: 8_000))  // 6.4 ms, and 150 bytes take 1.5 ms.
-    drain.begin(path.arrivals, estimate: 1e6, isRelapse: true)
+    drain.begin(path.arrivals, estimate: 1e6, isRelapse: true, now: begin)
     #expect(drain.before == 2e6)
   }
 

@@ -9,13 +9,14 @@ import Testing
   static func feed(
     _ machine: inout FallbackMachine, from: UInt64, milliseconds: UInt64, estimate: Double,
     loss: Double = 0, delay: Double = 5_000, isHeard: Bool = true, proven: Double? = nil,
-    isVariable: Bool = false
+    isVariable: Bool = false, isContested: Bool = false, isUndecided: Bool = false
   ) -> [(UInt64, FallbackMachine.Change)] {
     var changes: [(UInt64, FallbackMachine.Change)] = []
     for time in stride(from: from, to: from + milliseconds, by: 100) {
       let sighting = FallbackMachine.Sighting(
         estimate: estimate, loss: loss, queueDelay: delay, isHeard: isHeard,
-        deliveryRate: proven ?? estimate, isVariable: isVariable)
+        deliveryRate: proven ?? estimate, isVariable: isVariable, isContested: isContested,
+        isUndecided: isUndecided)
       let now = Instant(nanoseconds: (time + 1_000) * 1_000_000)
       if let change = machine.update(sighting, now: now) { changes.append((time, change)) }
     }
@@ -45,6 +46,44 @@ import Testing
       #expect(changes.first?.0 == after)
       #expect(changes.first?.1.reason == reason)
     }
+  }
+
+  @Test func `a queue that somebody else fills ends no video, and keeps none away`() throws {
+    var machine = FallbackMachine(Self.limits)
+    let none = Self.feed(
+      &machine, from: 0, milliseconds: 20_000, estimate: 400_000, delay: 900_000, isContested: true)
+    #expect(none.isEmpty)
+    // Too little of it does.
+    let changes = Self.feed(
+      &machine, from: 20_000, milliseconds: 5_000, estimate: 100_000, delay: 900_000,
+      isContested: true)
+    #expect(changes.first?.1.reason == .rate)
+    let own = Self.feed(
+      &machine, from: 25_000, milliseconds: 10_000, estimate: 180_000, delay: 900_000)
+    #expect(own.isEmpty)
+    let back = Self.feed(
+      &machine, from: 35_000, milliseconds: 10_000, estimate: 180_000, delay: 900_000,
+      isContested: true)
+    let (time, change) = try #require(back.first)
+    #expect(time <= 36_200 && change.reason == .recovered)
+  }
+
+  @Test func `while it is found out whose the queue is, video stays`() {
+    var machine = FallbackMachine(Self.limits)
+    let undecided = Self.feed(
+      &machine, from: 0, milliseconds: 5_000, estimate: 30_000, delay: 900_000, isUndecided: true)
+    #expect(undecided.isEmpty)
+    // Somebody else's: what a drain left of the rate does not count.
+    let contested = Self.feed(
+      &machine, from: 5_000, milliseconds: 1_900, estimate: 30_000, delay: 900_000,
+      isContested: true)
+    #expect(contested.isEmpty)
+    // Our own: what is known holds at once.
+    var other = FallbackMachine(Self.limits)
+    _ = Self.feed(
+      &other, from: 0, milliseconds: 5_000, estimate: 30_000, delay: 900_000, isUndecided: true)
+    let own = Self.feed(&other, from: 5_000, milliseconds: 200, estimate: 30_000, delay: 900_000)
+    #expect(own.first?.1.reason == .rate)
   }
 
   @Test func `only a rate that was carried brings video back`() throws {

@@ -33,6 +33,13 @@ struct ArrivalWindow: Sendable {
 
   var newest: ArrivedPacket? { held > 0 ? packet(0) : nil }
 
+  /// Bytes of the longest of the newest so many packets.
+  func longest(of count: Int) -> Int64 {
+    var longest: Int64 = 0
+    for age in 0..<min(count, held) { longest = max(longest, packet(age).byteCount) }
+    return longest
+  }
+
   /// The least delay among those that arrived in the last `span`, and at least `least` packets.
   ///
   /// - Parameters:

@@ -12,7 +12,8 @@ extension BandwidthEstimator {
   }
 
   mutating func beginDrain(now: Instant) {
-    drain.begin(path.arrivals, estimate: estimate, isRelapse: now < target.calmUntil)
+    drain.begin(
+      path.arrivals, estimate: estimate, isRelapse: now < target.calmUntil, now: now)
     capacity = drain.capacity
     state = .draining
     reason = .overload
@@ -23,7 +24,7 @@ extension BandwidthEstimator {
   mutating func continueDrain(elapsed: Double, now: Instant) {
     drain.handleReport(path, elapsed: elapsed, target: targetDelay)
     let isHopeless = competition.contest.isHopeless(
-      drain, path, target: targetDelay, unpaced: unpacedRate)
+      drain, path, target: targetDelay, unpaced: unpacedRate, isLimited: isLimited)
     if isHopeless, isElastic, !competition.isBarred(now: now) { return beginCompetition(now: now) }
     if drain.measure(path) {
       capacity = drain.capacity
@@ -159,7 +160,8 @@ extension BandwidthEstimator {
   mutating func watchForRivals(now: Instant) {
     competition.contest.handleReport(
       path, target: targetDelay, isSilent: state == .silent, now: now)
-    guard isElastic, !isOverloadedByUnpacedTraffic, !competition.isBarred(now: now),
+    // Audio alone may be what fills the path: then its drain tells.
+    guard isElastic, !isLimited, !isOverloadedByUnpacedTraffic, !competition.isBarred(now: now),
       competition.contest.isContested(path, target: targetDelay, now: now)
     else { return }
     beginCompetition(now: now)
@@ -169,13 +171,14 @@ extension BandwidthEstimator {
     state = .competing
     reason = .competition
     path.baseDelay.isHeld = true
-    estimate = competition.begin(path, after: drain, now: now)
+    estimate = competition.begin(path, after: drain, isLimited: isLimited, now: now)
   }
 
   mutating func compete(elapsed: Double, now: Instant) {
     let step = competition.handleReport(
-      path, estimate: estimate, target: targetDelay, isElastic: isElastic, elapsed: elapsed,
-      now: now)
+      path, estimate: estimate, target: targetDelay,
+      traffic: CompetitiveMode.Traffic(isElastic: isElastic, isLimited: isLimited),
+      elapsed: elapsed, now: now)
     switch step {
     case .goesOn(let rate, let isReduced):
       estimate = rate

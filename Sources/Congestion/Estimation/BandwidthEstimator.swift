@@ -41,6 +41,8 @@ package struct BandwidthEstimator: Sendable {
   /// Whether there is more than that, which follows the estimate: without it there is nothing to
   /// compete with.
   package var isElastic = true
+  /// Whether that is no more than a probe: then what does not arrive was not sent.
+  package var isLimited = false
   /// Whether padding fills what media leaves of it.
   package var isFilled = false
   /// What the path carried when last there was a queue, in bit/s.
@@ -201,10 +203,14 @@ package struct BandwidthEstimator: Sendable {
 
   /// What the fallback machines are told.
   package func sighting(now: Instant) -> FallbackMachine.Sighting {
+    let isUndecided =
+      state == .draining && isElastic && !isLimited
+      && competition.contest.isUndecided(drain, path, unpaced: unpacedRate)
     return FallbackMachine.Sighting(
       estimate: knownRate, loss: max(0, path.losses.recent), queueDelay: standingDelay,
       isHeard: path.timing.isHeard(now: now), deliveryRate: path.delivery.recent,
-      isVariable: delayVariability > limits.tuning.pacing.filledVariability)
+      isVariable: delayVariability > limits.tuning.pacing.filledVariability,
+      isContested: state == .competing, isUndecided: isUndecided)
   }
 
   /// What was acknowledged lately, in bit/s.

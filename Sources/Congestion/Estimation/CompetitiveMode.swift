@@ -13,10 +13,37 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     package var mostFirst = 2.0
     /// It ends after this with a queue no longer than the target. Tuned.
     package var shortTime = Duration.milliseconds(2_500)
+    /// The rival has gone when packets arrive at this × the rate at which they were sent: nothing
+    /// of it was between them. Tuned.
+    package var goneRatio = 1.6
+    /// Over this, µs: a rival that repairs a loss pauses for less. Tuned.
+    package var goneSpan: Int64 = 500_000
+    /// Over so many round trips at least: a rival waits for its acknowledgements. Tuned.
+    package var goneRoundTrips = 1.5
+    /// Over so many packets at least. Tuned.
+    package var gonePackets = 20
+    /// With a queue below this × the longest one of this contest: what is left is ours. Tuned.
+    package var goneQueue = 0.6
     /// Loss beyond the inherent one that reduces the window, share of packets. Tuned.
     package var lossExcess = 0.001
     /// The window grows only where this × estimate is delivered: RFC 9438 §5.8. Tuned.
     package var usedShare = 0.2
+    /// The same where no more than a probe is sent. Tuned.
+    package var limitedShare = 0.7
+    /// There the first rate is this × delivery rate. Tuned.
+    package var limitedFirst = 1.6
+    /// What is sent then, and does not come out, is ours, below this × what is sent. Tuned.
+    package var limitedStuck = 0.8
+    /// What is delivered must have become this × what it was, or nobody gives way. Tuned.
+    package var limitedGain = 1.5
+    /// In this time, s. Tuned.
+    package var limitedTime = 4.0
+    /// And so many round trips: the window grows by them. Tuned.
+    package var limitedRoundTrips = 5.0
+    /// Rates are taken over this, µs. Tuned.
+    package var limitedSpan: Int64 = 500_000
+    /// The same, packets at least. Tuned.
+    package var limitedPackets = 12
     /// Before the first loss the queue is ours at this × the queue as it was found. Tuned.
     package var ownQueue = 3.0
     /// What is added to that, µs. Tuned.
@@ -41,6 +68,14 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     package init() {}
   }
 
+  /// What is sent beside audio and reports.
+  struct Traffic {
+    /// There is something.
+    var isElastic = true
+    /// It is a probe, and less than the estimate.
+    var isLimited = false
+  }
+
   /// What follows from one report.
   enum Step: Equatable {
     /// Goes on at so many bit/s.
@@ -57,10 +92,15 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
   private var stuckSince: Instant?
   /// It was tried, and nobody was there.
   private var barredUntil = Instant.zero
+  /// Since when no more than a probe is sent; what was delivered then, and the most since, bit/s.
+  private var limitedSince: Instant?
+  private var limitedFrom = 0.0
+  private var limitedMost = 0.0
   /// Since when the queue has been short.
   private var shortSince: Instant?
-  /// The queue as it was found, in microseconds.
+  /// The queue as it was found, and the longest since, in microseconds.
   private var delayBefore = 0.0
+  private var mostDelay = 0.0
 
   init(_ constants: Constants = Constants()) {
     self.constants = constants
@@ -73,31 +113,37 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
 
   /// Begins; the first rate, in bit/s.
   mutating func begin(
-    _ path: PathMeasurement, after drain: OverloadDrain, now: Instant
+    _ path: PathMeasurement, after drain: OverloadDrain, isLimited: Bool = false, now: Instant
   ) -> Double {
     contest.restart(now: now)
     stuckSince = nil
     shortSince = nil
+    limitedSince = nil
     let delivered = path.delivery.acknowledged
-    let first = min(drain.before * constants.firstShare, delivered * constants.mostFirst)
+    let first =
+      isLimited
+      ? delivered * constants.limitedFirst
+      : min(drain.before * constants.firstShare, delivered * constants.mostFirst)
     window.begin(rate: max(delivered, first), roundTrip: path.loadedRoundTrip, now: now)
     test.begin(now: now)
     delayBefore = max(path.queue.standing, drain.mostDelay)
+    mostDelay = delayBefore
     return window.rate(roundTrip: path.loadedRoundTrip)
   }
 
   /// - Parameters:
   ///   - estimate: As it was, bit/s.
   ///   - target: The target delay, µs.
-  ///   - isElastic: More than audio is sent.
   ///   - elapsed: Since the last report, µs.
   mutating func handleReport(
-    _ path: PathMeasurement, estimate: Double, target: Double, isElastic: Bool,
+    _ path: PathMeasurement, estimate: Double, target: Double, traffic: Traffic = Traffic(),
     elapsed: Double, now: Instant
   ) -> Step {
+    mostDelay = max(mostDelay, path.queue.standing)
     if isOver(path.queue.standing, target: target, now: now) { return .ends(.room) }
-    guard isElastic else { return .ends(.queue) }
-    let isReduced = follow(path, estimate: estimate, elapsed: elapsed, now: now)
+    guard traffic.isElastic else { return .ends(.queue) }
+    if hasGone(path) { return .ends(.room) }
+    let isReduced = follow(path, traffic, estimate: estimate, elapsed: elapsed, now: now)
     let queue = path.queue.standing
     let own = constants.ownQueue * delayBefore + constants.ownQueueExcess
     if window.isSearching, queue > min(own, constants.longestQueue) {
@@ -105,11 +151,13 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
       bar(for: constants.barQueues * queue, now: now)
       return .ends(.queue)
     }
-    if isAlone(path, estimate: estimate, now: now) {
+    let isVain = isVain(path, traffic, now: now)
+    if isAlone(path, isStuck: isStuck(path, traffic, estimate: estimate), now: now) || isVain {
       barredUntil = now + constants.bar
       return .ends(.queue)
     }
     let rate = window.rate(roundTrip: path.loadedRoundTrip)
+    if traffic.isLimited { return .goesOn(rate, isReduced: isReduced) }
     guard let limit = test.limit(rate, path, isSearching: window.isSearching, now: now) else {
       bar(for: constants.barQueues * queue + constants.barAfterTest, now: now)
       return .ends(.queue)
@@ -128,9 +176,18 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     return false
   }
 
+  /// All at once our packets come one behind the other: what was between them has left.
+  private func hasGone(_ path: PathMeasurement) -> Bool {
+    guard path.queue.standing < constants.goneQueue * mostDelay else { return false }
+    let roundTrips = Int64(constants.goneRoundTrips * path.loadedRoundTrip * 1e6)
+    let rates = path.arrivals.rates(
+      over: max(constants.goneSpan, roundTrips), atLeast: constants.gonePackets)
+    return rates.map { $0.arrival > constants.goneRatio * $0.sending } ?? false
+  }
+
   /// Moves the window; whether it was reduced.
   private mutating func follow(
-    _ path: PathMeasurement, estimate: Double, elapsed: Double, now: Instant
+    _ path: PathMeasurement, _ traffic: Traffic, estimate: Double, elapsed: Double, now: Instant
   ) -> Bool {
     let roundTrip = path.loadedRoundTrip
     if path.losses.lostInReport > 0,
@@ -139,7 +196,8 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
       return window.reduce(roundTrip: roundTrip, now: now)
     }
     // What is not used says nothing of what there is (RFC 9438 §5.8).
-    guard path.delivery.acknowledged > constants.usedShare * estimate else { return false }
+    let used = traffic.isLimited ? constants.limitedShare : constants.usedShare
+    guard path.delivery.acknowledged > used * estimate else { return false }
     if !window.isSearching {
       window.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
     } else if stuckSince == nil {
@@ -148,11 +206,36 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     return false
   }
 
-  /// In the search more and more is sent; beside others it comes out, alone it only queues.
-  private mutating func isAlone(
-    _ path: PathMeasurement, estimate: Double, now: Instant
+  /// A probe has not got more in all its time.
+  private mutating func isVain(
+    _ path: PathMeasurement, _ traffic: Traffic, now: Instant
   ) -> Bool {
-    guard window.isSearching, path.delivery.acknowledged < constants.stuckShare * estimate else {
+    guard traffic.isLimited, let since = limitedSince else {
+      limitedSince = traffic.isLimited ? now : nil
+      (limitedFrom, limitedMost) = (path.delivery.acknowledged, 0)
+      return false
+    }
+    limitedMost = max(limitedMost, path.delivery.acknowledged)
+    let time = constants.limitedTime + constants.limitedRoundTrips * path.loadedRoundTrip
+    return Double(now.nanoseconds(since: since)) / 1e9 > time
+      && limitedMost < constants.limitedGain * limitedFrom
+  }
+
+  /// Less comes out than is sent.
+  private func isStuck(
+    _ path: PathMeasurement, _ traffic: Traffic, estimate: Double
+  ) -> Bool {
+    guard traffic.isLimited else {
+      return window.isSearching && path.delivery.acknowledged < constants.stuckShare * estimate
+    }
+    let rates = path.arrivals.rates(
+      over: constants.limitedSpan, atLeast: constants.limitedPackets)
+    return rates.map { $0.arrival < constants.limitedStuck * $0.sending } ?? false
+  }
+
+  /// In the search more and more is sent; beside others it comes out, alone it only queues.
+  private mutating func isAlone(_ path: PathMeasurement, isStuck: Bool, now: Instant) -> Bool {
+    guard isStuck else {
       stuckSince = nil
       return false
     }

@@ -6,6 +6,8 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
   package struct Constants: Sendable, BitwiseCopyable {
     /// A shorter queue nobody need compete for, µs. Tuned.
     package var leastDelay = 30_000.0
+    /// The longest of so many packets is the one that others wait behind: two seconds of audio.
+    package var packetCount = 100
     /// A packet's time that is added counts for no more than this, µs. Tuned.
     package var mostPacketTime = 200_000.0
     /// Queue of a contest, × target. Tuned.
@@ -30,12 +32,35 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
     package var fullTime = Duration.seconds(3)
     /// Hopeless drain: it lasts longer than this × its longest delay. Tuned.
     package var drainDelays = 2.0
-    /// The same, beside unpaced traffic: over the share that is left. Tuned.
+    /// Of that what is beyond one delay counts for no more than this, µs: our own packets have
+    /// left after one. Tuned.
+    package var mostDrainExtra = 500_000.0
+    /// A queue of our own falls by this × what the others leave of the time, at least. Tuned.
+    package var drainFall = 0.5
+    /// Beside unpaced traffic audio alone makes no queue where this × its rate came out. Tuned.
+    package var roomShare = 1.7
+    /// Hopeless drain where it may: × its longest delay, over the share that is left. Tuned.
     package var drainShare = 1.5
+    /// Unpaced traffic counts for no more than this share there. Tuned.
+    package var mostUnpacedOfLong = 0.9
     /// Unpaced traffic counts for no more than this share. Tuned.
-    package var mostUnpaced = 0.9
+    package var mostUnpaced = 0.97
     /// What is added to that, cycles. Tuned.
     package var drainCycles = 3.0
+    /// A drain with audio alone tells whose the queue is after this, µs. Tuned.
+    package var flatTime = 3_000_000.0
+    /// What is added to that, × its longest delay: beside audio that takes 0.92 of the path, a
+    /// queue of our own has fallen below `flatQueue` by then.
+    package var flatDelays = 5.0
+    /// A queue of somebody else's is above this × the longest delay: Cubic takes 0.7 of its window
+    /// after a loss (RFC 9438 §4.6).
+    package var flatQueue = 0.6
+    /// And audio arrives as fast as it is sent, over this, µs. Tuned.
+    package var flatSpan: Int64 = 1_500_000
+    /// The same, packets at least. Tuned.
+    package var flatPackets = 20
+    /// The difference is less than this × what is sent. Tuned.
+    package var flatRates = 0.12
     /// A hopeless drain's queue, × its longest delay. Tuned.
     package var drainQueueShare = 0.3
     /// How much longer a drain may take with delay variability of 1. Tuned: the capacity falls by
@@ -82,7 +107,10 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
   /// or it was so without a break, which a queue of our own never is.
   func isContested(_ path: PathMeasurement, target: Double, now: Instant) -> Bool {
     let share = constants.queueShare * path.queue.mean
-    guard path.queue.standing > least(constants.queue * target, share, path) else { return false }
+    let packet = PathMeasurement.packetBits / max(path.delivery.acknowledged, 1)
+    guard path.queue.standing > least(max(constants.queue * target, share), packet: packet) else {
+      return false
+    }
     let isOverflowing =
       lastOverflow > meanLongSince && now - lastOverflow < constants.overflowMemory
     return isOverflowing && now - meanLongSince > constants.overflowTime
@@ -92,26 +120,80 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
   /// A drain that should long be over: what we had in the queue has left, and it is as long as
   /// before.
   ///
-  /// - Parameter unpaced: What is sent whatever the estimate says, bit/s.
+  /// - Parameters:
+  ///   - unpaced: What is sent whatever the estimate says, bit/s.
+  ///   - isLimited: That is all that is sent.
   func isHopeless(
-    _ drain: OverloadDrain, _ path: PathMeasurement, target: Double, unpaced: Double
+    _ drain: OverloadDrain, _ path: PathMeasurement, target: Double, unpaced: Double,
+    isLimited: Bool = false
   ) -> Bool {
-    // Beside audio and reports, which go on, it empties the slower.
-    let share = min(unpaced / max(drain.capacity, 1), constants.mostUnpaced)
+    let isOverdue =
+      isLimited
+      ? isFlat(drain, path)
+      : drain.waited > longestDrain(drain, path, unpaced: unpaced)
+        && isStanding(drain, path, unpaced: unpaced)
+    guard isOverdue else { return false }
+    let most = max(constants.queue * target, constants.drainQueueShare * drain.mostDelay)
+    // With audio alone nothing waits behind a long packet.
+    let bits =
+      isLimited
+      ? Double(path.arrivals.longest(of: constants.packetCount)) * 8e6 : PathMeasurement.packetBits
+    let known = hasRoom(drain, unpaced: unpaced) ? drain.shown : 0
+    return path.queue.standing
+      > least(most, packet: bits / max(path.delivery.acknowledged, known, 1))
+  }
+
+  /// Whose the queue is that a drain has not emptied is to be seen yet.
+  func isUndecided(_ drain: OverloadDrain, _ path: PathMeasurement, unpaced: Double) -> Bool {
+    hasRoom(drain, unpaced: unpaced)
+      && drain.waited <= longestDrain(drain, path, unpaced: unpaced)
+      && isStanding(drain, path, unpaced: unpaced)
+  }
+
+  /// With audio alone, which may be all that fills the path: for seconds the queue is as it was,
+  /// and what is sent comes out as fast. A queue of our own falls, if slowly, as audio takes less.
+  private func isFlat(_ drain: OverloadDrain, _ path: PathMeasurement) -> Bool {
+    guard drain.waited > constants.flatTime + constants.flatDelays * drain.mostDelay,
+      path.queue.standing > constants.flatQueue * drain.mostDelay,
+      let rates = path.arrivals.rates(over: constants.flatSpan, atLeast: constants.flatPackets)
+    else { return false }
+    return abs(rates.arrival - rates.sending) < constants.flatRates * rates.sending
+  }
+
+  /// For what we had in the queue to leave, in microseconds.
+  private func longestDrain(
+    _ drain: OverloadDrain, _ path: PathMeasurement, unpaced: Double
+  ) -> Double {
     let patience = 1 + constants.variablePatience * path.variability.plain
-    let delays = max(constants.drainDelays, constants.drainShare / (1 - share))
-    let time = delays * drain.mostDelay + constants.drainCycles * path.cycle
-    return drain.waited > time * patience
-      && path.queue.standing
-        > least(constants.queue * target, constants.drainQueueShare * drain.mostDelay, path)
+    let time: Double
+    if hasRoom(drain, unpaced: unpaced) {
+      let extra = min(drain.mostDelay * (constants.drainDelays - 1), constants.mostDrainExtra)
+      time = drain.mostDelay + extra
+    } else {
+      // Beside what is all but the whole of it a queue of our own empties slowly.
+      let share = min(unpaced / max(drain.capacity, 1), constants.mostUnpacedOfLong)
+      time = drain.mostDelay * max(constants.drainDelays, constants.drainShare / (1 - share))
+    }
+    return (time + constants.drainCycles * path.cycle) * patience
+  }
+
+  /// What was sent before the drain came out so fast that audio alone makes no queue.
+  private func hasRoom(_ drain: OverloadDrain, unpaced: Double) -> Bool {
+    drain.shown > constants.roomShare * unpaced
+  }
+
+  /// The queue does not fall as one of our own would beside audio and reports, which go on.
+  private func isStanding(
+    _ drain: OverloadDrain, _ path: PathMeasurement, unpaced: Double
+  ) -> Bool {
+    let share = min(unpaced / max(drain.capacity, 1), constants.mostUnpaced)
+    let fall = drain.mostDelay - path.queue.standing
+    return fall < constants.drainFall * (1 - share) * drain.waited
   }
 
   /// The queue from which somebody else is in it, µs: behind a packet that we have just sent
   /// everything waits, so its time is added.
-  private func least(
-    _ one: Double, _ other: Double, _ path: PathMeasurement
-  ) -> Double {
-    let packet = PathMeasurement.packetBits / max(path.delivery.acknowledged, 1)
-    return max(one, other, constants.leastDelay) + min(packet, constants.mostPacketTime)
+  private func least(_ queue: Double, packet: Double) -> Double {
+    max(queue, constants.leastDelay) + min(packet, constants.mostPacketTime)
   }
 }

@@ -23,6 +23,8 @@ package struct OverloadDrain: Sendable, BitwiseCopyable {
     package var packetCount = 4
     /// The same, while the fresh delay is above this, µs. Tuned.
     package var leastQueue = 4_000.0
+    /// What was sent before it counts as far as it arrives in this, µs: all of it.
+    package var shownSpan: Int64 = 10_000_000
     /// Estimate while draining, × capacity, below 1. Tuned.
     package var rateShare = 0.9
     /// Estimate after it, × capacity, at most 1. Tuned.
@@ -40,6 +42,11 @@ package struct OverloadDrain: Sendable, BitwiseCopyable {
   var capacity = 0.0
   /// How long it has lasted, in microseconds.
   var waited = 0.0
+  /// The rate at which packets came out that were sent before it: alone what the path carries,
+  /// beside others our share of that. In bit/s.
+  private(set) var shown = 0.0
+  /// When it began, in microseconds.
+  private var began: Int64 = 0
   /// Arrivals before this one say nothing of it.
   private(set) var firstArrival = 0
   /// The estimate before it, in bit/s.
@@ -47,7 +54,11 @@ package struct OverloadDrain: Sendable, BitwiseCopyable {
   /// The longest delay in it, in microseconds.
   var mostDelay = 0.0
 
-  init(_ constants: Constants = Constants()) { self.constants = constants }
+  /// - Parameter shown: Bit/s.
+  init(_ constants: Constants = Constants(), shown: Double = 0) {
+    self.constants = constants
+    self.shown = shown
+  }
 
   /// A queue that grows fast, and is not just scatter.
   ///
@@ -65,13 +76,17 @@ package struct OverloadDrain: Sendable, BitwiseCopyable {
   }
 
   /// - Parameter isRelapse: It follows another one at once.
-  mutating func begin(_ arrivals: ArrivalWindow, estimate: Double, isRelapse: Bool) {
+  mutating func begin(
+    _ arrivals: ArrivalWindow, estimate: Double, isRelapse: Bool, now: Instant
+  ) {
     let rates = arrivals.rates(
       over: constants.beginSpan, atLeast: constants.beginPacketCount)
     let before = isRelapse ? max(estimate, self.before) : estimate
     self = OverloadDrain(constants)
     self.before = before
     capacity = min(rates?.arrival ?? estimate, estimate)
+    shown = capacity
+    began = Int64(clamping: now.nanoseconds / 1_000)
     firstArrival = arrivals.count
   }
 
@@ -98,6 +113,12 @@ package struct OverloadDrain: Sendable, BitwiseCopyable {
         over: constants.span, atLeast: constants.packetCount, notBefore: firstArrival)
     else { return false }
     capacity = rates.arrival * path.delivery.correction(path.losses.inherent)
+    if let newest = path.arrivals.newest, newest.sent < began,
+      let all = path.arrivals.rates(
+        over: constants.shownSpan, atLeast: constants.packetCount, notBefore: firstArrival)
+    {
+      shown = min(all.arrival, before)
+    }
     return true
   }
 

@@ -21,6 +21,11 @@ package struct FallbackLimits: Sendable, BitwiseCopyable {
   package var returnTime = Duration.seconds(2)
   /// The longest that `returnTime` becomes.
   package var mostReturnTime = Duration.seconds(60)
+  /// Of `needed`: what must be shown beside somebody who fills the queue, where a share is had or
+  /// is not, and no border rate is.
+  package var contestedGain = 1.15
+  /// How long it must have been shown there.
+  package var contestedReturnTime = Duration.seconds(1)
   /// Of the packets; above it there is no return.
   package var mostReturnLoss = 0.05
   /// Out again so soon after a return is a relapse.

@@ -46,10 +46,14 @@ package struct FallbackMachine: Sendable {
     package var deliveryRate: Double
     /// Delays change by themselves, as on LTE: a moment's is no queue.
     package var isVariable: Bool
+    /// Somebody else fills the queue: without video it would be no shorter.
+    package var isContested: Bool
+    /// Whose the queue is, is being found out.
+    package var isUndecided: Bool
 
     package init(
       estimate: Double, loss: Double, queueDelay: Double, isHeard: Bool, deliveryRate: Double,
-      isVariable: Bool = false
+      isVariable: Bool = false, isContested: Bool = false, isUndecided: Bool = false
     ) {
       self.estimate = estimate
       self.loss = loss
@@ -57,6 +61,8 @@ package struct FallbackMachine: Sendable {
       self.isHeard = isHeard
       self.deliveryRate = deliveryRate
       self.isVariable = isVariable
+      self.isContested = isContested
+      self.isUndecided = isUndecided
     }
   }
 
@@ -69,6 +75,7 @@ package struct FallbackMachine: Sendable {
   private var badDelaySince: Instant?
   private var goodSince: Instant?
   private var silentSince: Instant?
+  private var wasContested = false
   private var delayedSince: Instant?
   private var lastChange: Instant?
   /// While in audio-only: when the present probe ends, and when the next begins.
@@ -115,15 +122,19 @@ package struct FallbackMachine: Sendable {
     if sighting.estimate >= limits.needed * 1.05 { badRateSince = nil }
     if sighting.estimate < limits.needed { badRateSince = badRateSince ?? now }
     badLossSince = sighting.loss > limits.mostLoss ? badLossSince ?? now : nil
-    badDelaySince = sighting.queueDelay > limits.mostDelay ? badDelaySince ?? now : nil
+    let isLate = sighting.queueDelay > limits.mostDelay && !sighting.isContested
+    badDelaySince = isLate ? badDelaySince ?? now : nil
     silentSince = sighting.isHeard ? nil : silentSince ?? now
-    if let since = badRateSince, now - since >= limits.rateTime {
+    // What a drain left of the rate says nothing of the share beside others.
+    if sighting.isContested, !wasContested { badRateSince = nil }
+    wasContested = sighting.isContested
+    if let since = badRateSince, now - since >= limits.rateTime, !sighting.isUndecided {
       return enter(.rate, sighting, now: now)
     }
     if let since = badLossSince, now - since >= limits.lossTime {
       return enter(.loss, sighting, now: now)
     }
-    if let since = badDelaySince, now - since >= limits.delayTime {
+    if let since = badDelaySince, now - since >= limits.delayTime, !sighting.isUndecided {
       return enter(.delay, sighting, now: now)
     }
     if let since = silentSince, now - since >= limits.silenceTime {
@@ -151,15 +162,21 @@ package struct FallbackMachine: Sendable {
   // MARK: Without video
 
   private mutating func probe(_ sighting: Sighting, now: Instant) -> Change? {
-    let isShown = min(sighting.estimate, sighting.deliveryRate * 1.05) >= limits.returnRate
+    let isContested = sighting.isContested
+    let wanted = isContested ? limits.needed * limits.contestedGain : limits.returnRate
+    let isShown = min(sighting.estimate, sighting.deliveryRate * 1.05) >= wanted
     let mostDelay = isShown ? limits.mostProbeDelay : limits.mostVainProbeDelay
     delayedSince = sighting.queueDelay > mostDelay ? delayedSince ?? now : nil
     let patience = sighting.isVariable ? limits.variableProbeTime : .zero
-    let isDelayed = delayedSince.map { now - $0 >= patience } ?? false
-    let isSpoilt = sighting.loss > limits.mostReturnLoss || !sighting.isHeard
-    let isHurt = isDelayed || sighting.queueDelay > 2 * mostDelay || isSpoilt
+    let isLate = delayedSince.map { now - $0 >= patience } ?? false
+    let isDelayed = (isLate || sighting.queueDelay > 2 * mostDelay) && !isContested
+    // Beside somebody who fills the queue losses are how shares are found.
+    let isLossy = sighting.loss > (isContested ? limits.mostLoss : limits.mostReturnLoss)
+    let isSpoilt = isLossy && !isContested || !sighting.isHeard
+    let isHurt = isDelayed || isSpoilt
+    if isContested, probeEnd == nil, !isSpoilt { nextProbe = now }
     if isHurt, !isSpoilt, hasRisen(sighting, now: now) { return leave(sighting, now: now) }
-    let holds = isShown && !isHurt
+    let holds = isShown && !isHurt && !isLossy
     if let end = probeEnd {
       if isHurt {
         endProbe(now: now)
@@ -174,7 +191,8 @@ package struct FallbackMachine: Sendable {
     } else if let next = nextProbe, now >= next, !isHurt {
       probeEnd = now + limits.probeTime
     }
-    guard let since = goodSince, now - since >= returnTime else { return nil }
+    let time = isContested ? limits.contestedReturnTime : returnTime
+    guard let since = goodSince, now - since >= time else { return nil }
     return leave(sighting, now: now)
   }
 

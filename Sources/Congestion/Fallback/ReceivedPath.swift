@@ -81,7 +81,8 @@ package struct ReceivedPath: Sendable {
     return turned - lastWait < .seconds(1)
   }
 
-  /// For the machine that asks the other side to leave its video out.
+  /// For the machine that asks the other side to leave its video out. How long the queue is counts
+  /// in a test alone: else its sender sees it as well, and whose it is.
   ///
   /// - Parameter isTesting: video is left out, and what comes is padding.
   package func sighting(isTesting: Bool, now: Instant) -> FallbackMachine.Sighting {
@@ -90,7 +91,7 @@ package struct ReceivedPath: Sendable {
     let isHeard = lastPacket.map { now - $0 < Self.longestPause } ?? false
     return FallbackMachine.Sighting(
       estimate: isKnown ? rate * (isTesting ? 1.05 : 1) : .infinity, loss: lossRate ?? 0,
-      queueDelay: queueDelay, isHeard: isHeard || !isTesting, deliveryRate: rate)
+      queueDelay: isTesting ? queueDelay : 0, isHeard: isHeard || !isTesting, deliveryRate: rate)
   }
 
   /// A path of which nothing is asked: no reason to leave anything out.

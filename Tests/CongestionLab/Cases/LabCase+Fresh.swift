@@ -6,7 +6,7 @@ import Primitives
 extension LabCase {
   package static func fresh(_ seed: UInt64) -> [LabCase] {
     let families: [Family] = [
-      constant, steps, lossy, wifi, cellular, turns, beside, together,
+      constant, steps, lossy, wifi, cellular, turns, beside, together, calls, narrow,
     ]
     return families.enumerated().map { place, family in
       @Sendable func line(_ index: UInt64) -> LabCase {
@@ -109,6 +109,52 @@ extension LabCase {
     return (
       link, [FlowSpec.media.with { $0.start = 5 }, FlowSpec.media.with { $0.kind = .cubic }]
     )
+  }
+
+  private static let calls = Family(
+    name: "whole call beside CUBIC",
+    title: "CUBIC first or from 20–40 s on, 0.6–5 Mbit/s, RTT 20–120 ms, queue 150–1000 ms",
+    seconds: 100,
+    measures: [
+      .share(0, from: 50, to: 99, 0.3, name: "our share"),
+      .share(1, from: 50, to: 99, 0.25, name: "TCP's share"),
+      .longestAudioOnly(5), .audioLoss(),
+    ]
+  ) { random in
+    let link = LinkSpec(
+      .constant(random.log(0.6e6, 5e6)), delay: random.log(10, 60), queue: random.log(150, 1_000))
+    let begin = random.unit() < 0.5 ? 0 : random.log(20, 40)
+    let call = FlowSpec.media.with {
+      $0.start = begin == 0 ? 5 : 0
+      $0.fallsBack = true
+    }
+    return (
+      link,
+      [
+        call,
+        FlowSpec.media.with {
+          $0.kind = .cubic
+          $0.start = begin
+        },
+      ]
+    )
+  }
+
+  /// Nobody else is there: a line that suddenly carries little more than audio.
+  private static let narrow = Family(
+    name: "narrow", title: "1–4 Mbit/s, for 30 s 50–150 kbit/s, RTT 20–120 ms, queue 150–2000 ms",
+    measures: [
+      .audioLoss(2),
+      Measure("audio wait p95, 25–45 s", "ms") { lab, world in
+        lab.reader(world).waitPercentile(0.95, from: 25_000_000_000, to: 45_000_000_000, content: 0)
+      },
+    ]
+  ) { random in
+    let rate = random.log(1, 4)
+    let link = LinkSpec(
+      .schedule([(0, rate), (15, random.log(0.05, 0.15)), (45, rate)]),
+      delay: random.log(10, 60), queue: random.log(150, 2_000))
+    return (link, [FlowSpec.media.with { $0.fallsBack = true }])
   }
 
   private static let together = Family(
