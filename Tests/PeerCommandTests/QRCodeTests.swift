@@ -38,7 +38,10 @@ struct QRCodeTests {
   @Test func `a link is read in small letters and capitals, and its code fits a terminal`() throws {
     let id = try #require(PeerID("oxrcd4gs6mnmtfr33hfk1y96a19ukyc5noa8rg5kqx7yswxsgt6y"))
     let long = ContactLink(id: id, rendezvous: "rendezvous.example.com:7400#\(id)")
-    for link in [long, ContactLink(id: id, rendezvous: nil)] {
+    let portless = ContactLink(id: id, rendezvous: "127.0.0.1#\(id)")
+    #expect(portless.rendezvous == "127.0.0.1:7400#\(id)")
+    #expect(ContactLink(id: id, rendezvous: "[::1]").rendezvous == "[::1]:7400")
+    for link in [long, portless, ContactLink(id: id, rendezvous: nil)] {
       #expect(ContactLink(link.text) == link && ContactLink(link.text.lowercased()) == link)
       let code = try #require(QRCode(link.text))
       // With the link in two lines, and a prompt.

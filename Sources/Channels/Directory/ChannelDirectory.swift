@@ -89,10 +89,11 @@ package struct ChannelDirectory: Sendable {
     return outgoing[outgoingStart]
   }
 
-  /// The next ban that is to outlive this process.
-  package mutating func pollBan() -> (channel: Bytes32, id: PeerID, until: Instant)? {
-    newBans.popLast()
-  }
+  /// The next ban that is to outlive this process; it stays until `removeNewBan`.
+  package var newBan: (channel: Bytes32, id: PeerID, until: Instant)? { newBans.last }
+
+  /// It has been written down.
+  package mutating func removeNewBan() { _ = newBans.popLast() }
 
   /// The next member that was removed or banned, whose token has ended, or whose uid another one
   /// has: it may have a seat at a relay.

@@ -107,7 +107,7 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
   /// or it was so without a break, which a queue of our own never is.
   func isContested(_ path: PathMeasurement, target: Double, now: Instant) -> Bool {
     let share = constants.queueShare * path.queue.mean
-    let packet = PathMeasurement.packetBits / max(path.delivery.acknowledged, 1)
+    let packet = longestBits(path) / max(path.delivery.acknowledged, 1)
     guard path.queue.standing > least(max(constants.queue * target, share), packet: packet) else {
       return false
     }
@@ -135,9 +135,7 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
     guard isOverdue else { return false }
     let most = max(constants.queue * target, constants.drainQueueShare * drain.mostDelay)
     // With audio alone nothing waits behind a long packet.
-    let bits =
-      isLimited
-      ? Double(path.arrivals.longest(of: constants.packetCount)) * 8e6 : PathMeasurement.packetBits
+    let bits = isLimited ? longestBits(path) : PathMeasurement.packetBits
     let known = hasRoom(drain, unpaced: unpaced) ? drain.shown : 0
     return path.queue.standing
       > least(most, packet: bits / max(path.delivery.acknowledged, known, 1))
@@ -189,6 +187,11 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
     let share = min(unpaced / max(drain.capacity, 1), constants.mostUnpaced)
     let fall = drain.mostDelay - path.queue.standing
     return fall < constants.drainFall * (1 - share) * drain.waited
+  }
+
+  /// The longest of the packets that others wait behind, bits × 10⁶.
+  private func longestBits(_ path: PathMeasurement) -> Double {
+    Double(path.arrivals.longest(of: constants.packetCount)) * 8e6
   }
 
   /// The queue from which somebody else is in it, µs: behind a packet that we have just sent

@@ -12,7 +12,16 @@ package struct ContactLink: Equatable, Sendable {
 
   package init(id: PeerID, rendezvous: String?) {
     self.id = id
-    self.rendezvous = rendezvous
+    self.rendezvous = rendezvous.map { Self.withPort($0) }
+  }
+
+  /// Without a port it is at the usual one: a link always has one.
+  private static func withPort(_ rendezvous: String) -> String {
+    let parts = rendezvous.split(separator: "#", maxSplits: 1).map(String.init)
+    guard let place = parts.first, place.hasSuffix("]") || !place.contains(":") else {
+      return rendezvous
+    }
+    return "\(place):7400" + (parts.count > 1 ? "#\(parts[1])" : "")
   }
 
   /// `nil` for what is none.

@@ -65,9 +65,10 @@ struct ChannelService {
       hasRestoredBans = true
     }
     var hasWritten = false
-    while let (channel, id, until) = directory.pollBan() {
+    while let (channel, id, until) = directory.newBan {
       let end = time &+ UInt64(clamping: (until - now).milliseconds)
       try store.keep(StoredBan(channel: channel, id: id, until: end), now: time)
+      directory.removeNewBan()
       hasWritten = true
     }
     return hasWritten
