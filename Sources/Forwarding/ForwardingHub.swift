@@ -54,10 +54,12 @@ package final class ForwardingHub {
     guard let room = rooms[claim.channel] else {
       return rooms.count < limits.channels ? nil : .full
     }
-    guard let former = room.seat(of: claim.uid) else {
-      return room.reservedCount < limits.seats ? nil : .full
+    if let former = room.seat(of: claim.uid) {
+      return former.claim.isLater(than: claim) ? .ended : nil
     }
-    return former.claim.isLater(than: claim) ? .ended : nil
+    // A member whose INIT comes again has what was kept for the one before.
+    guard room.waitingSeat(of: claim.uid) == nil else { return nil }
+    return room.memberCount < limits.seats ? nil : .full
   }
 
   /// A session stands whose first packet has not come yet.
@@ -69,10 +71,12 @@ package final class ForwardingHub {
     guard refuse(claim) == nil else { return }
     let room = rooms[claim.channel] ?? ForwardingRoom(claim.channel, limits: limits)
     rooms[claim.channel] = room
+    let former = room.waitingSeat(of: claim.uid)
     seatCount &+= 1
-    room.reservedCount += 1
-    seats[Int(slot)] = Seat(
-      slot: slot, number: seatCount, claim: claim, card: card, room: room)
+    let seat = Seat(slot: slot, number: seatCount, claim: claim, card: card, room: room)
+    seats[Int(slot)] = seat
+    room.reserve(seat)
+    if let former { remove(former.slot) }
   }
 
   /// The session is confirmed: whoever had the uid before has it no more, unless its grant is the
@@ -81,7 +85,9 @@ package final class ForwardingHub {
   /// - Returns: The session that has no seat now, and is to end: the one before, or this one.
   @discardableResult
   package func confirm(_ slot: UInt32) -> UInt32? {
-    guard let seat = seat(slot), !seat.isTaken else { return nil }
+    // Its seat is kept for a later session of the same member.
+    guard let seat = seat(slot) else { return slot }
+    guard !seat.isTaken else { return nil }
     let former = seat.room.seat(of: seat.claim.uid)
     guard !ended.contains(seat.claim), former?.claim.isLater(than: seat.claim) != true else {
       counters.seatsRefused &+= 1
@@ -99,8 +105,7 @@ package final class ForwardingHub {
     seats[Int(slot)] = nil
     let room = seat.room
     room.remove(seat)
-    room.reservedCount -= 1
-    if room.reservedCount == 0 {
+    if room.isEmpty {
       rooms[room.channel] = nil
       waitingCount -= room.queue.count
       room.queue = ForwardingQueue(limit: limits.waitingOfRoom)

@@ -11,8 +11,8 @@ final class ForwardingRoom {
   /// Hosts that have published; the place is their source less 1.
   private var sources: [Seat?]
   private var nextSource = 0
-  /// Seats, with those whose session is not confirmed: the room goes with the last one.
-  var reservedCount = 0
+  /// Seats whose session is not confirmed, by their uids: of each the latest.
+  private var waiting: [UInt32: Seat] = [:]
   /// Packets for its seats.
   var queue: ForwardingQueue
   /// Whether it is among those that have a turn.
@@ -25,15 +25,23 @@ final class ForwardingRoom {
     sources = Array(repeating: nil, count: count)
   }
 
-  var isEmpty: Bool { seats.isEmpty }
+  /// Whether nobody has a seat, or is about to: the room goes.
+  var isEmpty: Bool { seats.isEmpty && waiting.isEmpty }
+  /// Members with a seat, or about to have one: who asks again counts once.
+  var memberCount: Int { seats.count + waiting.keys.count { byUID[$0] == nil } }
   func seat(of uid: UInt32) -> Seat? { byUID[uid] }
+  func waitingSeat(of uid: UInt32) -> Seat? { waiting[uid] }
+
+  func reserve(_ seat: Seat) { waiting[seat.claim.uid] = seat }
 
   func add(_ seat: Seat) {
+    if waiting[seat.claim.uid] === seat { waiting[seat.claim.uid] = nil }
     seats.append(seat)
     byUID[seat.claim.uid] = seat
   }
 
   func remove(_ seat: Seat) {
+    if waiting[seat.claim.uid] === seat { waiting[seat.claim.uid] = nil }
     seats.removeAll { $0 === seat }
     if byUID[seat.claim.uid] === seat { byUID[seat.claim.uid] = nil }
     endPublishing(seat)

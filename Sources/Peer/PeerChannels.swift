@@ -111,6 +111,9 @@ package struct PeerChannels {
         in: token, of: uid, joinNumber: joinNumber, in: channel,
         unixMilliseconds: unixSeconds * 1000)
       return .memberChecked(channel, uid: uid, fault)
+    case .userOffline(let uid, let reason):
+      if reason != .becameAudience { proofs[channel.id]?[uid] = nil }
+    case .audienceLeft(let uid, _): proofs[channel.id]?[uid] = nil
     default: break
     }
     return .channel(channel, event)

@@ -53,8 +53,10 @@ final class RelayServer {
         binding: SocketAddress(
           family: configuration.rendezvous.family, high: 0, low: 0, port: 0)), on: loop)
     var settings = ServerSettings(
-      identity: identity, card: card, bootCounter: seconds, resetKey: Self.resetKey(identity),
-      wallMilliseconds: wall, tokenKey: TokenPublicKey(bytes: Bytes32(options.rendezvousID)))
+      identity: identity, card: card,
+      bootCounter: try BootFile.count(at: options.data + "/boots", first: seconds),
+      resetKey: Self.resetKey(identity), wallMilliseconds: wall,
+      tokenKey: TokenPublicKey(bytes: Bytes32(options.rendezvousID)))
     settings.forwarding = options.limits
     driver = MachineDriver(
       RendezvousMachine(settings, store: MemoryStore(), random: random), socket: socket, on: loop)

@@ -206,7 +206,8 @@ struct ForwardingHubTests {
     relay.hub.reserve(2, for: claim(.host, 2_000), card: [2])
     relay.hub.confirm(2)
     relay.hub.reserve(3, for: claim(.host, 1_000), card: [3])
-    #expect(relay.hub.confirm(3) == nil)
+    // A session without a seat is to end.
+    #expect(relay.hub.confirm(3) == 3)
     relay.speak(1, 1)
     #expect(relay.heard(2, of: 1).count == 1 && relay.received[3] == nil)
     #expect(relay.hub.counters.seatsRefused == 1)
@@ -234,6 +235,31 @@ struct ForwardingHubTests {
     #expect(relay.hub.renew(1, by: SeatClaim(channel: Relay.tea, uid: 1, role: .host)))
     relay.speak(1, 7)
     #expect(relay.heard(3, of: 1).map(\.label.mediaTime) == [1, 7])
+  }
+
+  @Test func `a member whose INIT comes again has one place, and none that was forgotten`() {
+    var limits = ForwardingLimits()
+    limits.seats = 2
+    let relay = Relay(limits)
+    func claim(_ uid: UInt32) -> SeatClaim {
+      SeatClaim(channel: Relay.tea, uid: uid, role: .host)
+    }
+    relay.join(1)
+    for slot in 2...5 as ClosedRange<UInt32> {
+      #expect(relay.hub.refuse(claim(2)) == nil)
+      relay.hub.reserve(slot, for: claim(2), card: [])
+    }
+    #expect(relay.hub.refuse(claim(3)) == .full)
+    // A seat that is taken, and a session beside it that is to follow, are one place as well.
+    relay.hub.reserve(6, for: claim(1), card: [])
+    // The session of an earlier INIT has no seat any more: it must not stand without one.
+    #expect(relay.hub.confirm(4) == 4 && relay.hub.confirm(5) == nil)
+    #expect(relay.hub.takenCount == 2)
+    relay.hub.remove(5)
+    #expect(relay.hub.refuse(claim(3)) == nil)
+    relay.hub.remove(1)
+    relay.hub.remove(6)
+    #expect(relay.hub.roomCount == 0)
   }
 
   @Test func `a seat that has ended goes, and grants of before are worth nothing`() {

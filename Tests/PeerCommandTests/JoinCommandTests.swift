@@ -47,6 +47,60 @@ struct JoinCommandTests {
       uid: UInt32(number), id: PeerID(word0: number, word1: 0, word2: 0, word3: 0), role: role)
   }
 
+  @Test func `who has no seat calls those as well who would call it, when they had time to`() {
+    let now = Instant(nanoseconds: 0)
+    var links = RoomLinks(own: Self.user(5, .host).id, checks: false)
+    links.add(Self.user(3, .host))
+    links.setCallsAll(true, now: now)
+    #expect(links.nextToDial(own: .host, now: now) == nil)
+    #expect(links.nextRetry(own: .host) == now + .seconds(1))
+    #expect(links.nextToDial(own: .host, now: now + .seconds(1))?.uid == 3)
+    links.setCallsAll(false, now: now)
+    #expect(links.nextToDial(own: .host, now: now + .seconds(2)) == nil)
+    #expect(links.nextRetry(own: .host) == nil)
+    // At the other end.
+    links.add(Self.user(9, .host))
+    #expect(links.caller(Self.user(9, .host).id, own: .host) == nil)
+    #expect(links.caller(Self.user(9, .host).id, own: .host, isSeatless: true) == 9)
+    #expect(links.caller(Self.user(5, .host).id, own: .host, isSeatless: true) == nil)
+    let call = CallID(bytes: Array(repeating: 7, count: 16))
+    links.begin(call, with: 9, isSeatless: true)
+    #expect(links.seatless == [call])
+    links.end(call, now: now)
+    #expect(links.seatless.isEmpty)
+  }
+
+  @Test func `a file of its own for whoever comes, also after hundreds who came and went`() throws {
+    let folder = try TemporaryFolder()
+    let each = folder.file("{uid}.wav")
+    let tea = try #require(ChannelName("tea"))
+    let sound = try RoomSound(try command("tea --save-each \(each)"))
+    func hear(_ uid: UInt32) {
+      let samples = [Int16](repeating: 500, count: 240)
+      sound.makeSink(uid, in: tea, by: .relay).write(samples, frameCount: 240)
+    }
+    for uid in 1...600 as ClosedRange<UInt32> {
+      hear(uid)
+      sound.remove(uid, in: tea)
+    }
+    // Who comes back after its file was closed gets a further one.
+    hear(1)
+    sound.finish()
+    #expect(sound.fault == nil)
+    for name in ["1.wav", "1-2.wav", "600.wav"] {
+      #expect(FileManager.default.fileExists(atPath: folder.file(name)), "\(name)")
+    }
+  }
+
+  @Test func `a key says who is removed, and never ourselves`() {
+    let members = (1...40).map { Self.user($0, $0 == 2 ? .host : .audience) }
+    let choice = RemovalChoice(members, own: 1, bans: true)
+    #expect(choice?.question.hasPrefix("Ban for an hour whom? 1: 2, 2: 3") == true)
+    #expect(choice?.uid(for: "1") == 2 && choice?.uid(for: "z") == 35)
+    #expect(choice?.uid(for: "q") == nil && choice?.uid(for: "0") == nil)
+    #expect(RemovalChoice([members[0]], own: 1, bans: false) == nil)
+  }
+
   @Test func `of two the lesser ID calls, and the audience calls no audience`() {
     let now = Instant(nanoseconds: 0)
     var links = RoomLinks(own: Self.user(5, .host).id, checks: false)
@@ -63,7 +117,7 @@ struct JoinCommandTests {
     #expect(links.nextToDial(own: .audience, now: now) == nil)
     links.end(call, now: now)
     #expect(links.nextToDial(own: .audience, now: now) == nil)
-    #expect(links.nextRetry == now + .seconds(1))
+    #expect(links.nextRetry(own: .host) == now + .seconds(1))
     #expect(links.nextToDial(own: .audience, now: now + .seconds(1))?.uid == 9)
     #expect(links.remove(9) == nil && links.metCount == 3)
   }

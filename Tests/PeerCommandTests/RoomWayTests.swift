@@ -94,6 +94,30 @@ struct RoomWayTests {
     #expect(update(&early, 5, 18, 20_000) == nil)
   }
 
+  @Test func `who finds the relay full calls all, and is refused where they are too many`() {
+    var way = RoomWay(.auto)
+    _ = update(&way, 5, 9, 0)
+    #expect(!way.callsAll && !way.makesCalls(now: at(10)))
+    way.handleFull()
+    #expect(update(&way, 5, 9, 20) == nil && way.callsAll && way.makesCalls(now: at(20)))
+    way.handleConnected()
+    _ = update(&way, 5, 9, 30)
+    #expect(!way.callsAll && way.endsCalls)
+    // Its seat may be another's after a restart of the relay.
+    way.handleLost()
+    way.handleFull()
+    #expect(way.callsAll && way.makesCalls(now: at(40)))
+    var late = RoomWay(.auto)
+    _ = update(&late, 5, 18, 0)
+    late.handleFull()
+    #expect(update(&late, 5, 18, 10) == .refuse)
+    #expect(late.refusal(members: 18).contains("--limit-seats"))
+    var relay = RoomWay(.relay)
+    _ = update(&relay, 2, 2, 0)
+    relay.handleFull()
+    #expect(!relay.callsAll && !relay.makesCalls(now: at(10)))
+  }
+
   /// 5 ms of a sound that counts, by each way, the relay's `delay` later than the call's.
   @Test(arguments: [0, 4, -4])
   func `a voice that comes by two ways is heard once, and a change costs what they differ`(

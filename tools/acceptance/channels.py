@@ -2,6 +2,7 @@
 
 import math
 import os
+import shlex
 import signal
 import sys
 import time
@@ -385,6 +386,81 @@ def channel_relay_absent(lab):
     alice = joined(lab, "a", "--relay", identity="alice")
     equal(alice.wait(10), 3, f"exit code without a relay ({alice.describe()})")
     equal(summary(alice)["reason"], "noRelay", "the reason")
+
+
+@scenario
+def channel_member_removed(lab):
+    """Who may manage removes another by two keys of its terminal."""
+    lab.rendezvous()
+    made = lab.run(
+        "r", f"{BIN}/earshot", "token", "new", "--key", lab.path("key"), "--public", lab.path("pub")
+    )
+    equal(made.wait(5), 0, f"exit code ({made.describe()})")
+    with open(lab.path("pub")) as file:
+        room = "tea@" + file.read().strip()
+    for name, scope in (("alice", "host manage"), ("bob", "host")):
+        keygen = lab.run(
+            "r", f"{BIN}/earshot", "keygen", "--json", "--identity", lab.path(f"identity-{name}")
+        )
+        equal(keygen.wait(5), 0, f"exit code ({keygen.describe()})")
+        signed = lab.run(
+            "r", f"{BIN}/earshot", "token", "sign", "--key", lab.path("key"), "--sub",
+            next(keygen.lines())["id"], "--channel", room, "--scope", scope, "--expires", "5m",
+        )  # fmt: skip
+        equal(signed.wait(5), 0, f"exit code ({signed.describe()})")
+        os.rename(lab.path(signed.label + ".out"), lab.path("token-" + name))
+    bob = joined(lab, "b", "--token", lab.path("token-bob"), identity="bob", room=room)
+    bob.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    words = [
+        f"{BIN}/earshot", "join", room, "--token", lab.path("token-alice"), "--json",
+        "--no-port-mapping", "--identity", lab.path("identity-alice"), "--rendezvous",
+        f"{ADDRESS['r']}:{PORT}",
+    ]  # fmt: skip
+    keys = "sleep 3; printf x; sleep 1; printf 1; sleep 2; printf q; sleep 1"
+    alice = lab.run(
+        "a", "sh", "-c", f"({keys}) | script -qefc '{shlex.join(words)}' /dev/null"
+    )
+    equal(bob.wait(15), 4, f"exit code ({bob.describe()})")
+    equal(summary(bob)["reason"], "removed", "why bob's stay ended")
+    equal(alice.wait(15), 0, f"exit code ({alice.describe()})")
+    finished = named(alice, "removalFinished")
+    equal([line.get("reason") for line in finished], [None], "what became of it")
+
+
+@scenario
+def channel_relay_full(lab):
+    """A fifth host finds four at the relay, and no room: it talks to all of them, host to host."""
+    with_relay(lab, "--limit-seats", "4", "--limit-loudest", "5")
+    tone(lab.path("low.wav"), 440, 40)
+    tone(lab.path("high.wav"), 700, 40)
+    words = ("--duration", "22", "--save", lab.path("zero.wav"), "--play", lab.path("low.wav"))
+    first = joined(lab, "a", *words, identity="zero")
+    others = [
+        joined(lab, "ab"[number % 2], "--duration", "20", identity=f"n{number}")
+        for number in range(3)
+    ]
+    for program in others:
+        program.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    late = joined(
+        lab, "b", "--duration", "14", "--play", lab.path("high.wav"), "--save",
+        lab.path("late.wav"), identity="late",
+    )  # fmt: skip
+    refused = [
+        program
+        for program in (first, *others, late)
+        if program.wait(40) == 0 and named(program, "relayRefused")
+    ]
+    equal(len(refused), 1, "members that found no room")
+    refusals = named(refused[0], "relayRefused")
+    equal([line["reason"] for line in refusals], ["relayFull"], "what it was told")
+    for program in (first, *others, late):
+        equal(summary(program)["membersHeard"], 4, f"members heard ({program.describe()})")
+    for name, hertz in (("zero", 700), ("late", 440)):
+        heard = seconds_loud(lab.path(name + ".wav"), hertz, range(5, 12))
+        equal(heard.count(False), 0, f"seconds in which {name} heard the other ({heard})")
+    alone = joined(lab, "a", "--relay", "--duration", "5", identity="alone", room="milk")
+    alone.wait_line(lambda line: line.get("name") == "relayConnected", 5)
+    equal(alone.wait(20), 0, "exit code in another channel")
 
 
 def talk_by_relay(lab, seconds):

@@ -2,34 +2,10 @@ internal import Audio
 internal import Channels
 internal import GroupKeys
 internal import Peer
-public import Primitives
+internal import Primitives
 internal import Reactor
 internal import SecureSession
 internal import Wire
-
-/// A seat at a relay, as the rendezvous has granted it.
-public struct RelayGrant: Sendable, Equatable {
-  let grant: ChannelRelayGrant
-
-  init(_ grant: ChannelRelayGrant) { self.grant = grant }
-
-  /// The relay's ID.
-  public var relay: PeerID { grant.relay }
-}
-
-/// What happens between a member and the relay of its channel.
-public enum ChannelRelayStep: Sendable, Equatable {
-  /// The seat is taken.
-  case connected
-  /// Nothing comes from the relay any more; it is being tried.
-  case lost
-  /// The relay does not take the grant; another one is asked for.
-  case refused
-  /// A host is heard for the first time.
-  case firstFrame(uid: UInt32)
-  /// Audio cannot be coded or played.
-  case audioFailed(String)
-}
 
 /// The audio of one channel by way of a relay that cannot hear it (docs/protocol/relay.md): the own
 /// source goes out once, sealed for the members that this endpoint has verified, and each host that
@@ -78,6 +54,8 @@ public actor ChannelRelay {
   private var lastHeard: [UInt32: Instant] = [:]
   /// A grant is waited for, and the question repeated.
   private var wantsGrant = false
+  /// Why there is no seat, as it was told last.
+  private var toldRefusal: RelayRefusal?
   /// The relay that `driver` talks to.
   private var place: (relay: PeerID, address: SocketAddress)?
 
@@ -219,16 +197,23 @@ public actor ChannelRelay {
 
   private func handleEvent(_ event: ChannelRelayEvent) {
     switch event {
-    case .connected: options.onStep(.connected)
+    case .connected:
+      toldRefusal = nil
+      options.onStep(.connected)
     case .publishing: beginSending()
     case .lost: options.onStep(.lost)
     case .grantNeeded: askAgain(after: .zero)
-    case .refused:
-      options.onStep(.refused)
-      askAgain(after: .seconds(2))
+    case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
     case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
     case .audioArrived(let uid): takeAudio(uid)
     }
+  }
+
+  private func handleRefusal(_ refusal: RelayRefusal) {
+    if toldRefusal != refusal { options.onStep(.refused(refusal)) }
+    toldRefusal = refusal
+    // Where there is no room another grant makes none.
+    if refusal != .relayFull { askAgain(after: .seconds(2)) }
   }
 
   private func askAgain(after wait: Duration) {

@@ -12,12 +12,30 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case lost
   /// A newer grant is wanted, from the rendezvous.
   case grantNeeded
-  /// The relay does not take the grant; attempts end until there is another one.
-  case refused
+  /// The relay gives no seat (docs/protocol/relay.md §2); told once of each answer that says so.
+  case refused(GrantRefusal)
   /// Frames of a host wait for `pollAudio`.
   case audioArrived(uid: UInt32)
   /// The first frame of a host that has opened.
   case firstFrame(uid: UInt32)
+}
+
+/// Why a relay gives a member no seat.
+package enum GrantRefusal: Sendable, Equatable {
+  /// It has no room; attempts go on.
+  case full
+  /// The grant is worth nothing any more; attempts end until there is another one.
+  case ended
+  /// The grant is not for this relay, or none of its rendezvous; as with `ended`.
+  case foreign
+
+  init(_ failure: RegistrationFailure) {
+    switch failure {
+    case .full, .tooManyPrograms: self = .full
+    case .token(.expired), .token(nil): self = .ended
+    default: self = .foreign
+    }
+  }
 }
 
 extension ChannelRelayMachine {

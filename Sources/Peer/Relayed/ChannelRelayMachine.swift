@@ -336,16 +336,17 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       isConnected = true
       publish(.connected)
       startPublishing()
-    case .registration(.reconnecting), .registration(.failed(.noAnswer)):
+    case .registration(.reconnecting), .registration(.failed(.noAnswer)),
+      .registration(.failed(.longPacketsLost)), .registration(.failed(.notUnderstood)):
       if isConnected, !isSilent { publish(.lost) }
       isConnected = false
       isSilent = false
       publish(.grantNeeded)
-    case .registration(.failed):
+    case .registration(.failed(let failure)):
       isConnected = false
-      publish(.refused)
+      publish(.refused(GrantRefusal(failure)))
     case .token(.willExpire): publish(.grantNeeded)
-    case .token(.refused): publish(.refused)
+    case .token(.refused(let fault)): publish(.refused(GrantRefusal(.token(fault))))
     case .token(.renewed): startPublishing()
     default: break
     }

@@ -62,12 +62,20 @@ struct RelayedMembers {
     }.map(\.uid)
     acquaintances.removeAll { gone.contains($0.member.uid) }
     strangers.removeAll { old in !members.contains(old.member) }
+    prune(members)
     for member in members where member.uid != own && !isThere(member) {
       if isPartial, member.role == .audience { continue }
       let card = acquaintances.first { $0.member.uid == member.uid }?.card
       strangers.append(Stranger(member: member, card: card, nextQuestion: now))
     }
     return gone
+  }
+
+  /// Forgets the tokens of those who are gone.
+  private mutating func prune(_ members: [ChannelMember]) {
+    guard !tokens.isEmpty else { return }
+    let present = Set(members.map(\.uid))
+    tokens = tokens.filter { present.contains($0.key) }
   }
 
   mutating func handleToken(_ token: [UInt8], of uid: UInt32, joinNumber: UInt64) {
@@ -107,7 +115,6 @@ struct RelayedMembers {
         // It gets nothing; another card may come.
         refusedCount &+= 1
         strangers[index].card = nil
-        return nil
       }
     }
     return nil

@@ -28,6 +28,15 @@ enum ChannelWords {
     }
   }
 
+  /// What a relay has against us, and what is done.
+  static func sentence(_ refusal: RelayRefusal) -> String {
+    switch refusal {
+    case .relayFull: "The relay has no room for us; host to host meanwhile, and it is asked again."
+    case .grantEnded: "The grant for the relay has ended; another one is asked for."
+    case .grantForeign: "The relay does not accept the grant; another one is asked for."
+    }
+  }
+
   static func text(of reason: ChannelReason) -> String {
     switch reason {
     case .joining: "joining"

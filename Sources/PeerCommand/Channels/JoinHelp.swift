@@ -37,11 +37,14 @@ enum JoinHelp {
     options.replacing("--token FILE         the access", with: "--access-token FILE  the access")
   }
 
+  static let keys = "Keys: q leave, r the other role, x remove a member, b ban one for an hour"
+
   static let example = """
 
 
-    Keys: q leaves, r changes the own role. SIGINT, SIGTERM and SIGHUP leave as well, SIGUSR2
-    changes the role.
+    Keys: q leaves, r changes the own role, x removes a member and b bans one for an hour (both need
+    the word manage on the own token), ? shows them. SIGINT, SIGTERM and SIGHUP leave as well,
+    SIGUSR2 changes the role.
 
     example: earshot join tea --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav
              earshot join tea --rendezvous 192.0.2.1:7400 --role audience --save heard.wav

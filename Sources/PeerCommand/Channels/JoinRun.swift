@@ -14,6 +14,8 @@ package final class JoinRun {
   /// The channel of the command line, then those of `--also`.
   private let stays: [RoomStay]
   private var deadlines = Deadlines<Timer>()
+  /// The next key says who is to be removed.
+  private var choice: RemovalChoice?
 
   enum Timer: CaseIterable, Hashable, Sendable {
     /// `--duration` is over.
@@ -43,7 +45,8 @@ package final class JoinRun {
     case .relay(let name, let step): stay(name)?.handleRelay(step)
     case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
       await leave()
-    case .signal(.user2), .key("r"), .key("R"): await stays[0].toggleRole()
+    case .signal(.user2): await stays[0].toggleRole()
+    case .key(let key): await handleKey(key)
     case .wake: await wake()
     default: break
     }
@@ -62,6 +65,26 @@ package final class JoinRun {
   // MARK: - Parts
 
   private func stay(_ name: ChannelName) -> RoomStay? { stays.first { $0.channel.name == name } }
+
+  private func handleKey(_ key: Character) async {
+    if let choice {
+      self.choice = nil
+      return await stays[0].remove(choice, by: key)
+    }
+    switch key {
+    case "r", "R": await stays[0].toggleRole()
+    case "x", "X": await choose(bans: false)
+    case "b", "B": await choose(bans: true)
+    case "?", "h", "H": session.console.say(JoinHelp.keys)
+    default: break
+    }
+  }
+
+  private func choose(bans: Bool) async {
+    let members = await stays[0].channel.members
+    choice = RemovalChoice(members, own: stays[0].uid, bans: bans)
+    session.console.say(choice?.question ?? "Nobody else is there.")
+  }
 
   private func handleStep(_ step: ChannelStep, in name: ChannelName) async {
     guard let stay = stay(name) else { return }

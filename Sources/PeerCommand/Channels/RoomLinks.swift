@@ -11,6 +11,10 @@ package struct RoomLinks {
     var isChecked: Bool
     /// Its audio has come by the call.
     var isHeard = false
+    /// It has no seat at the relay, and says so.
+    var isSeatless = false
+    /// When we call it although it is to call us: it may not know that we have no seat.
+    var overdue: Instant?
     var retry: Instant = .zero
     var failures = 0
   }
@@ -41,6 +45,9 @@ package struct RoomLinks {
     links.compactMap { link in link.call.map { (link.user, $0) } }
   }
 
+  /// Calls of members who have nothing but them: the relay has no room for them.
+  package var seatless: [CallID] { links.filter(\.isSeatless).compactMap(\.call) }
+
   /// Calls with members who need none of us any more.
   package func unwanted(own role: ChannelRole) -> [CallID] {
     links.filter { !isWanted($0, role) }.compactMap(\.call)
@@ -55,9 +62,12 @@ package struct RoomLinks {
 
   package func uid(of call: CallID) -> UInt32? { links.first { $0.call == call }?.user.uid }
 
-  /// When somebody is to be called again.
-  package var nextRetry: Instant? {
-    links.filter { $0.call == nil && $0.failures > 0 && isFirst($0.user.id) }.map(\.retry).min()
+  /// When somebody is to be called, or called again.
+  package func nextRetry(own role: ChannelRole) -> Instant? {
+    let waiting = links.filter { $0.call == nil && isWanted($0, role) }
+    let retries = waiting.filter { $0.failures > 0 && isFirst($0.user.id) }.map(\.retry)
+    let overdue = waiting.compactMap { link in link.overdue.map { max($0, link.retry) } }
+    return earliest(retries.min(), overdue.min())
   }
 
   // MARK: - Members
@@ -86,21 +96,34 @@ package struct RoomLinks {
 
   // MARK: - Calls
 
+  /// Whether those are called as well who are to call us, once they had time to.
+  package mutating func setCallsAll(_ callsAll: Bool, now: Instant) {
+    for index in links.indices {
+      links[index].overdue = callsAll ? links[index].overdue ?? now + Self.patience : nil
+    }
+  }
+
   /// Somebody whom we are to call now.
   package func nextToDial(own role: ChannelRole, now: Instant) -> ChannelUser? {
     links.first {
-      $0.call == nil && $0.retry <= now && isFirst($0.user.id) && isWanted($0, role)
+      $0.call == nil && $0.retry <= now && isWanted($0, role)
+        && (isFirst($0.user.id) || $0.overdue.map { $0 <= now } ?? false)
     }?.user
   }
 
   /// The uid of a member who may call us.
-  package func caller(_ id: PeerID, own role: ChannelRole) -> UInt32? {
-    links.first { $0.user.id == id && !isFirst(id) && id != own && isWanted($0, role) }?.user.uid
+  ///
+  /// - Parameter isSeatless: It says that the relay has no room for it: it calls everybody.
+  package func caller(_ id: PeerID, own role: ChannelRole, isSeatless: Bool = false) -> UInt32? {
+    links.first {
+      $0.user.id == id && (isSeatless || !isFirst(id)) && id != own && isWanted($0, role)
+    }?.user.uid
   }
 
-  package mutating func begin(_ call: CallID, with uid: UInt32) {
+  package mutating func begin(_ call: CallID, with uid: UInt32, isSeatless: Bool = false) {
     guard let index = index(of: uid) else { return }
     links[index].call = call
+    links[index].isSeatless = isSeatless
   }
 
   /// The first audio frame of a call has come.
@@ -117,6 +140,7 @@ package struct RoomLinks {
     guard let index = links.firstIndex(where: { $0.call == call }) else { return }
     links[index].call = nil
     links[index].isHeard = false
+    links[index].isSeatless = false
     postpone(index, now: now)
   }
 
@@ -155,4 +179,6 @@ package struct RoomLinks {
   /// Seconds.
   private static let longestRetry = 10
   private static let hurriedTries = 8
+  /// For a member to call us first, so that two without a seat do not call each other.
+  private static let patience = Duration.seconds(1)
 }

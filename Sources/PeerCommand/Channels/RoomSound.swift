@@ -14,6 +14,10 @@ package final class RoomSound: Sendable {
 
   private struct State {
     var voices: [Key: RoomVoice] = [:]
+    /// Voices with files whose members are gone, the one that left first in front.
+    var departed: [Key] = []
+    /// Files of members that were closed, and so many more they had.
+    var pieces: [Key: Int] = [:]
     /// Calls with pictures, by their members: their files are counted.
     var pictures: [Key: Int] = [:]
     var fault: String?
@@ -46,17 +50,36 @@ package final class RoomSound: Sendable {
   func makeSink(_ uid: UInt32, in room: ChannelName, by way: RoomVoice.Way) -> any AudioSink {
     state.withLock { state in
       let key = Key(room: room, uid: uid)
+      state.departed.removeAll { $0 == key }
       if let voice = state.voices[key] { return voice.makeSink(way) }
-      let voice = RoomVoice(mixer, own: own(uid, room, &state))
+      makeRoom(&state)
+      let voice = RoomVoice(mixer, own: own(key, &state))
       if state.voices.count < Self.mostVoices { state.voices[key] = voice }
       return voice.makeSink(way)
     }
   }
 
-  /// A member has left. With a file of its own it is kept: who comes back goes on in it.
+  /// A member has left. With a file of its own it is kept for a while: whoever comes back goes on
+  /// in it.
   func remove(_ uid: UInt32, in room: ChannelName) {
-    guard each == nil else { return }
-    state.withLock { $0.voices[Key(room: room, uid: uid)] = nil }
+    state.withLock { state in
+      let key = Key(room: room, uid: uid)
+      if each == nil {
+        state.voices[key] = nil
+      } else if state.voices[key] != nil {
+        state.departed.append(key)
+      }
+    }
+  }
+
+  /// Closes the file of whoever is gone longest, where another one needs its place.
+  private func makeRoom(_ state: inout State) {
+    guard state.voices.count >= Self.mostVoices, !state.departed.isEmpty else { return }
+    let key = state.departed.removeFirst()
+    guard let voice = state.voices.removeValue(forKey: key) else { return }
+    voice.finish()
+    state.fault = state.fault ?? voice.fault
+    state.pieces[key, default: 0] += 1
   }
 
   /// Whether a member's frames come by the relay at present.
@@ -101,14 +124,15 @@ package final class RoomSound: Sendable {
   }
 
   /// The mixer of one member's file; what is in the way of it is told at the end.
-  private func own(_ uid: UInt32, _ room: ChannelName, _ state: inout State) -> RoomMixer? {
+  private func own(_ key: Key, _ state: inout State) -> RoomMixer? {
     guard let each else { return nil }
     guard state.voices.count < Self.mostVoices else {
       state.fault =
-        state.fault ?? "More than \(Self.mostVoices) members were heard: the rest has no files."
+        state.fault ?? "More than \(Self.mostVoices) members at once: the rest has no files."
       return nil
     }
-    let path = Self.name(each, uid, room)
+    var path = Self.name(each, key.uid, key.room)
+    if let piece = state.pieces[key] { path = SaveName.of(path, call: piece + 1) }
     do throws(MediaFileError) {
       return RoomMixer(
         try AudioFileSink(path, channelCount: 1, overwrites: overwrites), now: SystemClock.now)

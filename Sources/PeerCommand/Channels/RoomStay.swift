@@ -94,9 +94,20 @@ final class RoomStay {
       session.console.say("No contact with the relay; host to host meanwhile.")
       way.handleLost()
       links.retryAll()
-    case .refused: session.console.log(.warning, "the relay does not take the grant")
+    case .refused(let reason): handleRefusal(reason)
     case .firstFrame(let uid): heard.insert(uid)
     case .audioFailed(let reason): session.console.sayFailed(reason)
+    }
+  }
+
+  private func handleRefusal(_ reason: RelayRefusal) {
+    session.console.say(ChannelWords.sentence(reason))
+    guard reason == .relayFull else { return }
+    way.handleFull()
+    if way.choice == .relay, !hasHadRelay {
+      fail(
+        .channelFull, .refused,
+        "the relay has no room; leave out --relay, or let its operator raise --limit-seats")
     }
   }
 
@@ -127,6 +138,7 @@ final class RoomStay {
     case nil: break
     }
     if relay != nil, !links.calls.isEmpty { await reviewCalls(now: now) }
+    links.setCallsAll(way.callsAll, now: now)
     if way.makesCalls(now: now) { await dial(now: now) }
   }
 
@@ -134,17 +146,18 @@ final class RoomStay {
   ///
   /// - Returns: Whether it is about this channel.
   func answer(_ call: IncomingCall) async -> Bool {
-    guard call.userExtension == words else { return false }
+    let isSeatless = call.userExtension == words(isSeatless: true)
+    guard isSeatless || call.userExtension == words(isSeatless: false) else { return false }
     let link = await session.endpoint.call(call.id)
     let now = SystemClock.now
     do throws(EarshotError) {
       guard ending == nil, way.takesCalls(now: now),
-        let uid = links.caller(call.peer, own: role)
+        let uid = links.caller(call.peer, own: role, isSeatless: isSeatless)
       else {
         try await link.reject(reason: "not in the channel")
         return true
       }
-      links.begin(call.id, with: uid)
+      links.begin(call.id, with: uid, isSeatless: isSeatless)
       try await link.accept(options(for: uid))
     } catch {
       session.console.log(.info, error.message)
@@ -172,11 +185,21 @@ final class RoomStay {
     }
   }
 
+  /// Removes the member that a key stands for; the channel tells what comes of it.
+  func remove(_ choice: RemovalChoice, by key: Character) async {
+    guard let uid = choice.uid(for: key) else { return session.console.say("Nobody is removed.") }
+    do throws(EarshotError) {
+      try await channel.remove(uid, banSeconds: choice.bans ? RemovalChoice.banSeconds : 0)
+    } catch {
+      session.console.sayFailed("\(error.message) \(error.advice)")
+    }
+  }
+
   var nextDeadline: Instant? {
     guard ending == nil, joined != nil else { return nil }
     let now = SystemClock.now
     var next = earliest(
-      way.nextDeadline(after: now), way.makesCalls(now: now) ? links.nextRetry : nil)
+      way.nextDeadline(after: now), way.makesCalls(now: now) ? links.nextRetry(own: role) : nil)
     if relay != nil, !links.calls.isEmpty { next = earliest(next, now + .milliseconds(250)) }
     return next
   }
@@ -233,8 +256,10 @@ final class RoomStay {
     }
   }
 
-  /// What tells a call of the mesh from others.
-  private var words: String { "{\"channel\":\"\(channel.name.audience)\"}" }
+  /// What tells a call of the mesh from others, and that its caller has no seat at the relay.
+  private func words(isSeatless: Bool) -> String {
+    "{\"channel\":\"\(channel.name.audience)\"\(isSeatless ? ",\"seat\":false" : "")}"
+  }
 
   private func options(for uid: UInt32) -> CallOptions {
     var options = CallOptions(
@@ -243,7 +268,7 @@ final class RoomStay {
     options.startsVideoMuted = role == .audience
     sound.addPictures(to: &options, with: uid, in: channel.name)
     options.bitrate = command.bitrate
-    options.userExtension = words
+    options.userExtension = words(isSeatless: way.callsAll)
     options.remembersPeer = false
     return options
   }
@@ -268,7 +293,8 @@ final class RoomStay {
   /// well; and when it had time enough.
   private func reviewCalls(now: Instant) async {
     guard let relay else { return }
-    for (user, call) in links.linked {
+    let seatless = links.seatless
+    for (user, call) in links.linked where !seatless.contains(call) {
       let silence = await relay.silence(of: user.uid)
       let isRelayed = silence.map { $0 < .milliseconds(500) } ?? false
       sound.setRelayed(isRelayed, user.uid, in: channel.name)

@@ -28,6 +28,8 @@ package struct RoomWay {
   private var isConnected = false
   /// The rendezvous knew of no relay when it was asked last.
   package private(set) var isUnavailable = false
+  /// The relay had no room for us when it was asked last.
+  private var isFull = false
   private var isRefused = false
 
   package init(_ choice: Choice) { self.choice = choice }
@@ -53,7 +55,7 @@ package struct RoomWay {
     case .joining:
       if isConnected { state = .relay }
       if !wantsRelay { return rest() }
-      if choice == .auto, isUnavailable, refuses(members, stay) { return .refuse }
+      if choice == .auto, isUnavailable || isFull, refuses(members, stay) { return .refuse }
     case .relay:
       if !wantsRelay { state = .returning }
     case .returning:
@@ -66,11 +68,18 @@ package struct RoomWay {
   package mutating func handleConnected() {
     isConnected = true
     isUnavailable = false
+    isFull = false
   }
 
   package mutating func handleLost() { isConnected = false }
 
   package mutating func handleUnavailable() { isUnavailable = true }
+
+  /// The relay has no room for us; the others may have their seats.
+  package mutating func handleFull() {
+    isFull = true
+    isConnected = false
+  }
 
   // MARK: - Getters
 
@@ -79,13 +88,17 @@ package struct RoomWay {
     switch state {
     case .mesh, .returning: true
     case .joining(let since):
-      choice == .auto && (isUnavailable || now >= since + Self.patience)
+      choice == .auto && (isUnavailable || isFull || now >= since + Self.patience)
     case .relay: !isConnected
     }
   }
 
   /// Whether calls of members are accepted.
   package func takesCalls(now: Instant) -> Bool { choice != .relay || makesCalls(now: now) }
+
+  /// Whether all are to be called, also those who are to call us by their IDs: they do not know
+  /// that we have no seat.
+  package var callsAll: Bool { isFull && choice == .auto && state != .mesh }
 
   /// Whether calls are to end as soon as the relay does what they do.
   package var endsCalls: Bool { state == .relay && isConnected }
@@ -104,6 +117,10 @@ package struct RoomWay {
   /// Why there is no room, and what to do.
   package func refusal(members: Int) -> String {
     let most = Self.mostMeshed
+    if isFull {
+      return "the relay has no room, \(members) members are there, and without it at most \(most) "
+        + "can talk; wait until some have left, or let its operator raise --limit-seats"
+    }
     return choice == .mesh
       ? "\(members) members are there, and host to host at most \(most) can talk, as each calls "
         + "each; leave out --mesh where a relay is there, or wait until some have left"

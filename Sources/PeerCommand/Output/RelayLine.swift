@@ -11,7 +11,8 @@ enum RelayLine {
       switch step {
       case .firstFrame(let uid): object.add("uid", Int(uid))
       case .audioFailed(let reason): object.add("reason", reason)
-      case .connected, .lost, .refused: break
+      case .refused(let reason): object.add("reason", reason.rawValue)
+      case .connected, .lost: break
       }
     }
   }

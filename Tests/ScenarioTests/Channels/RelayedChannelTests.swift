@@ -126,7 +126,7 @@ struct RelayedChannelTests {
     for uid in 1...2 as ClosedRange<UInt32> { try world.join(uid) }
     settle(world)
     let member = try #require(world.member(2))
-    func refusals() -> Int { member.steps.count { $0 == .refused } }
+    func refusals() -> Int { member.steps.count { $0 == .refused(.ended) } }
     world.endSeat(2)
     world.run(.seconds(1))
     #expect(refusals() == 1)
@@ -144,6 +144,56 @@ struct RelayedChannelTests {
     let saidLater = world.speak(1, 1002)
     world.run(.milliseconds(100))
     #expect(member.heard[1]?.contains(saidLater) == true)
+  }
+
+  @Test func `a member for whom the relay has no room is told so, and seated when there is`() throws
+  {
+    var limits = ForwardingLimits()
+    limits.seats = 2
+    let world = try RelayedWorld(seed: 12, limits: limits)
+    for uid in 1...3 as ClosedRange<UInt32> {
+      try world.join(uid)
+      settle(world)
+    }
+    let member = try #require(world.member(3))
+    world.run(.seconds(3))
+    #expect(!member.isSeated && member.steps.contains(.refused(.full)))
+    #expect(!member.steps.contains(.refused(.ended)) && !member.steps.contains(.grantNeeded))
+    world.leave(2)
+    world.run(.seconds(8))
+    #expect(member.isSeated)
+    let said = world.speak(1, 1000)
+    world.run(.milliseconds(200))
+    #expect(member.heard[1]?.contains(said) == true)
+  }
+
+  /// A relay that is killed forgets all; it is started again as often as it dies.
+  @Test(arguments: 1...3 as ClosedRange<UInt64>)
+  func `after each restart of the relay its members are back within two seconds`(
+    seed: UInt64
+  ) throws {
+    let world = try RelayedWorld(seed: seed)
+    for uid in 1...3 as ClosedRange<UInt32> { try world.join(uid) }
+    try world.join(4, .audience)
+    settle(world)
+    var time = 1000 as UInt16
+    func speak(_ seconds: Int, until isDone: () -> Bool) -> Int {
+      for step in 0..<(seconds * 50) {
+        if isDone() { return step * 20 }
+        for uid in 1...3 as ClosedRange<UInt32> { world.speak(uid, time) }
+        time += 2
+        world.run(.milliseconds(20))
+      }
+      return seconds * 1000
+    }
+    for absence in [1, 4, 12] {
+      _ = speak(3) { false }
+      world.stopRelay()
+      _ = speak(absence) { false }
+      world.startRelay()
+      let wait = speak(20) { world.members.allSatisfy(\.isSeated) }
+      #expect(wait <= 2000, "back after \(wait) ms of a relay that was away \(absence) s")
+    }
   }
 
   @Test func `a ghost that the rendezvous has seated hears nothing and is not heard`() throws {

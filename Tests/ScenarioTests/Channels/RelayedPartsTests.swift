@@ -96,6 +96,25 @@ struct RelayedPartsTests {
     #expect(members.known.isEmpty)
   }
 
+  @Test func `one whose card is no good keeps nobody behind it from being verified`() throws {
+    var members = RelayedMembers(try #require(ChannelIdentity("tea")), own: 1)
+    let (now, time) = (Instant(nanoseconds: 1), RelayedWorld.unixSeconds)
+    var bob = identity(2)
+    var carol = identity(3)
+    let roster = [
+      ChannelMember(uid: 2, role: .host, joinNumber: 5, id: bob.id),
+      ChannelMember(uid: 3, role: .host, joinNumber: 6, id: carol.id),
+    ]
+    _ = members.handleRoster(roster, now: now)
+    // It was good for a while, long ago.
+    members.handleCard(try bob.makeCard(unixSeconds: time - 400 * 86_400).bytes, of: 2)
+    members.handleCard(try carol.makeCard(unixSeconds: time).bytes, of: 3)
+    let verified = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified?.id == carol.id && members.refusedCount == 1)
+    let more = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(more == nil && members.known == [roster[1]])
+  }
+
   @Test func `a relay that has no card yet is asked again soon, later less often`() throws {
     var members = RelayedMembers(try #require(ChannelIdentity("tea")), own: 1)
     let now = Instant(nanoseconds: 1)

@@ -40,6 +40,12 @@ final class RelayedWorld {
     var fingerprint: String { machine.fingerprint.text }
   }
 
+  /// What outlives the relay's program.
+  private final class KeptIdentity {
+    let identity: LocalIdentity
+    init(_ identity: consuming LocalIdentity) { self.identity = identity }
+  }
+
   private struct Flight {
     let at: Instant
     let order: Int
@@ -52,6 +58,10 @@ final class RelayedWorld {
   private(set) var now = Instant(nanoseconds: 1_000_000_000)
   private(set) var members: [Member] = []
   private var relay: RendezvousMachine
+  /// The relay's program does not run.
+  private var isStopped = false
+  private let makeRelay: (RandomSource, UInt64) -> RendezvousMachine
+  private var boots: UInt64 = 3
   private let relayID: PeerID
   private let relayAddress = SocketAddress(v4: 192, 0, 2, 1, port: 7500)
   private var signer: TokenSigningKey
@@ -74,11 +84,17 @@ final class RelayedWorld {
     var identity = LocalIdentity(kind: .peer, unixSeconds: Self.unixSeconds, random: &random)
     let card = try identity.makeCard(unixSeconds: Self.unixSeconds)
     relayID = identity.id
-    var settings = ServerSettings(
-      identity: identity, card: card, bootCounter: 3, resetKey: Array(repeating: 1, count: 32),
-      wallMilliseconds: Self.unixSeconds * 1000, tokenKey: signer.publicKey)
-    settings.forwarding = limits
-    relay = RendezvousMachine(settings, store: MemoryStore(), random: random.split())
+    let kept = KeptIdentity(identity)
+    let key = signer.publicKey
+    makeRelay = { random, boots in
+      var settings = ServerSettings(
+        identity: kept.identity.copy(), card: card, bootCounter: boots,
+        resetKey: Array(repeating: 1, count: 32), wallMilliseconds: Self.unixSeconds * 1000,
+        tokenKey: key)
+      settings.forwarding = limits
+      return RendezvousMachine(settings, store: MemoryStore(), random: random)
+    }
+    relay = makeRelay(random.split(), boots)
     self.random = random
   }
 
@@ -162,6 +178,24 @@ final class RelayedWorld {
     drain(member)
   }
 
+  /// As `kill -9` does.
+  func stopRelay() { isStopped = true }
+
+  /// It has forgotten everything but its identity and how often it was started.
+  func startRelay() {
+    boots += 1
+    relay = makeRelay(random.split(), boots)
+    isStopped = false
+  }
+
+  /// A member's program ends; the roster says so as well.
+  func leave(_ uid: UInt32) {
+    guard let member = member(uid) else { return }
+    member.machine.shutDown(now: now)
+    drain(member)
+    remove(uid, .left)
+  }
+
   private var joinNumbers: [UInt32: UInt64] = [:]
   private var ghosts: Set<UInt32> = []
 
@@ -207,7 +241,7 @@ final class RelayedWorld {
   func run(_ duration: Duration) {
     let end = now + duration
     while true {
-      var next = relay.nextDeadline
+      var next = isStopped ? nil : relay.nextDeadline
       for member in members { next = earliest(next, member.machine.nextDeadline) }
       let flight = flights.min { ($0.at, $0.order) < ($1.at, $1.order) }
       next = earliest(next, flight?.at)
@@ -221,8 +255,10 @@ final class RelayedWorld {
   private func advance() {
     // At least a step, so that nothing is due for ever.
     now = now + .microseconds(10)
-    relay.handleTimeout(now: now)
-    drainRelay()
+    if !isStopped {
+      relay.handleTimeout(now: now)
+      drainRelay()
+    }
     for member in members {
       member.machine.handleTimeout(now: now)
       drain(member)
@@ -233,6 +269,7 @@ final class RelayedWorld {
     flights.removeAll { $0.order == flight.order }
     var bytes = flight.bytes
     var span = bytes.mutableSpan
+    if flight.to == relayAddress, isStopped { return }
     if flight.to == relayAddress {
       relay.handle(&span, from: flight.from, marks: DatagramMarks(), now: now)
       drainRelay()

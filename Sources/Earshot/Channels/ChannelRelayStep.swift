@@ -1,0 +1,45 @@
+internal import Peer
+public import Primitives
+internal import Wire
+
+/// A seat at a relay, as the rendezvous has granted it.
+public struct RelayGrant: Sendable, Equatable {
+  let grant: ChannelRelayGrant
+
+  init(_ grant: ChannelRelayGrant) { self.grant = grant }
+
+  /// The relay's ID.
+  public var relay: PeerID { grant.relay }
+}
+
+/// Why a relay gives a member no seat.
+public enum RelayRefusal: String, Sendable, CaseIterable {
+  /// It has as many members, channels or sessions as may be.
+  case relayFull
+  /// The grant of the rendezvous has ended; another one is asked for.
+  case grantEnded
+  /// The relay does not know the grant as one for it; another one is asked for.
+  case grantForeign
+
+  init(_ refusal: GrantRefusal) {
+    switch refusal {
+    case .full: self = .relayFull
+    case .ended: self = .grantEnded
+    case .foreign: self = .grantForeign
+    }
+  }
+}
+
+/// What happens between a member and the relay of its channel.
+public enum ChannelRelayStep: Sendable, Equatable {
+  /// The seat is taken.
+  case connected
+  /// Nothing comes from the relay any more; it is being tried.
+  case lost
+  /// The relay gives no seat; it is being tried. Told once of each reason until there is a seat.
+  case refused(RelayRefusal)
+  /// A host is heard for the first time.
+  case firstFrame(uid: UInt32)
+  /// Audio cannot be coded or played.
+  case audioFailed(String)
+}
