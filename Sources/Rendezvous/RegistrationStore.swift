@@ -40,7 +40,7 @@ package protocol RegistrationStore: AnyObject {
   /// All bans that have not ended.
   func bans(now: UInt64) throws(StoreFailure) -> [StoredBan]
 
-  /// Whether there is something to commit.
+  /// Whether there is something to commit: what was written, or a view that was read from.
   var isBatchOpen: Bool { get }
 
   /// Ends the batch. After a failure the batch is lost and the store goes on.

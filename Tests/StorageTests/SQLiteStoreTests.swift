@@ -48,6 +48,22 @@ struct SQLiteStoreTests {
     #expect(try store.owner(of: PeerName("bob")!, now: 100) == nil)
   }
 
+  /// What was read is one view until it is committed; a write does not begin in an old one.
+  @Test func `writes after it has read, though the file was changed between`() throws {
+    let store = try SQLiteStore(path: path)
+    #expect(!store.isBatchOpen)
+    #expect(try store.owner(of: name, now: 100) == nil)
+    #expect(store.isBatchOpen)
+    let other = try Database(path, .shared)
+    try other.run("INSERT INTO names (name, id, used) VALUES ('other', zeroblob(32), 100)")
+    #expect(try store.owner(of: PeerName("other")!, now: 100) == nil)
+    #expect(try store.bind(name, to: alice, now: 100) == .granted)
+    #expect(try store.owner(of: PeerName("other")!, now: 100) != nil)
+    try store.commit()
+    #expect(!store.isBatchOpen)
+    #expect(try other.number("SELECT count(*) FROM names") == 2)
+  }
+
   @Test func `keeps the card with the highest serial`() throws {
     let store = try SQLiteStore(path: path)
     try store.keep([2], serial: 2, of: alice, seen: 1)

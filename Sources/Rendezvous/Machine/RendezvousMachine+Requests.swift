@@ -23,13 +23,13 @@ extension RendezvousMachine {
     _ lookUp: LookUp, for asker: PeerID, now: Instant
   ) -> LookUpResult {
     let request = lookUp.request
+    defer { if store.isBatchOpen { noteWrite(now: now) } }
     do throws(StoreFailure) {
       let found: PeerID?
       switch lookUp.target {
       case .id(let id): found = id
       case .name(let name): found = try store.owner(of: name, now: settings.unixSeconds(now))
       }
-      if store.isBatchOpen { noteWrite(now: now) }
       guard let id = found, let card = try store.card(of: id), !card.isEmpty,
         card.count <= LookUpResult.maximumCardByteCount
       else { return LookUpResult(request: request, status: .unknown) }

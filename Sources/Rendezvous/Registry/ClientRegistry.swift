@@ -99,7 +99,11 @@ struct ClientRegistry {
 
   /// Whether there is a program of the identity that an invitation of `asker` would reach.
   func isCallable(_ id: PeerID, by asker: PeerID) -> Bool {
-    all(of: id, for: asker).contains { slab[$0].presence.kind.isInvited }
+    let mark = AudienceMark(of: asker, for: id)
+    return byID.contains(id, in: slab) { slot in
+      slab[slot].presence.kind.isInvited
+        && (audiences[slot]?.contains(mark) ?? true || asker == id)
+    }
   }
 
   /// Whether only its audience may learn of a session.

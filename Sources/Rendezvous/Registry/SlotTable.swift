@@ -43,6 +43,21 @@ struct SlotTable {
     return nil
   }
 
+  /// Whether one of the slots with this ID is as `condition` asks.
+  func contains(
+    _ id: PeerID, in slab: borrowing ClientSlab, where condition: (UInt32) -> Bool
+  ) -> Bool {
+    guard case .id(let hash) = key else { return false }
+    let mask = entries.count &- 1
+    var index = Int(hash.hash32(id)) & mask
+    while entries[index] != 0 {
+      let slot = entries[index] &- 1
+      if slab[slot].id == id, condition(slot) { return true }
+      index = (index &+ 1) & mask
+    }
+    return false
+  }
+
   /// All slots with this ID: at most `ServerLimits.presencesPerIdentity`.
   func findAll(_ id: PeerID, in slab: borrowing ClientSlab) -> [UInt32] {
     guard case .id(let hash) = key else { return [] }

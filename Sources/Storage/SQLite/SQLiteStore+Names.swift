@@ -6,6 +6,7 @@ package import Wire
 extension SQLiteStore {
   package func owner(of name: PeerName, now: UInt64) throws(StoreFailure) -> PeerID? {
     do throws(StorageError) {
+      try beginReading()
       guard let holder = try holder(of: name), !hasLapsed(holder, now) else { return nil }
       if now > holder.used, now - holder.used >= StoreLimits.usePace { try noteUse(name, now) }
       return holder.id

@@ -19,6 +19,8 @@ package final class SQLiteStore: RegistrationStore {
   let database: Database
   var nameCount: Int
   private var cardCount: Int
+  /// Whether the open batch may write; else it only reads.
+  private var isWriting = false
 
   /// "ESHR": says that the file is ours.
   static let applicationID: Int64 = 0x4553_4852
@@ -147,6 +149,7 @@ package final class SQLiteStore: RegistrationStore {
 
   package func card(of id: PeerID) throws(StoreFailure) -> [UInt8]? {
     do throws(StorageError) {
+      try beginReading()
       return try queries.card.first(id: id)
     } catch { throw StoreFailure(error.message) }
   }
@@ -192,7 +195,20 @@ package final class SQLiteStore: RegistrationStore {
   // MARK: - Parts
 
   func beginBatch() throws(StorageError) {
-    if !database.isInTransaction { try database.run("BEGIN IMMEDIATE") }
+    guard !isWriting || !database.isInTransaction else { return }
+    // A view that was read from does not become a batch: a backup may have come between.
+    if database.isInTransaction { try database.run("COMMIT") }
+    isWriting = false
+    try database.run("BEGIN IMMEDIATE")
+    isWriting = true
+  }
+
+  /// What is read until the next `commit` is read in one view of the file: a query by itself asks
+  /// the system for locks and gives them back, which costs more than the query.
+  func beginReading() throws(StorageError) {
+    guard !database.isInTransaction else { return }
+    isWriting = false
+    try database.run("BEGIN")
   }
 
   /// Takes back the batch that failed; the next one starts afresh.
