@@ -149,7 +149,7 @@ package final class ForwardingHub {
     case .channelKey(let uid, let bytes):
       pass(packet.bytes(at: bytes), to: uid, from: seat, now: now)
     case .channelWho(let uid): answer(uid, to: seat, now: now)
-    default: return false
+    default: return handlePictures(frame, in: packet, of: seat, now: now)
     }
     return true
   }
@@ -167,6 +167,7 @@ package final class ForwardingHub {
     if isMedia, seat.recorder == nil {
       seat.recorder = FeedbackRecorder(interval: FeedbackRecorder.audioInterval)
     }
+    if seat.pictures.store != nil { seat.recorder?.interval = FeedbackRecorder.usualInterval }
     seat.recorder?.record(
       UInt64(number), at: now, isCongestionExperienced: isCongestionExperienced,
       demand: isMedia ? .interval : .none, byteCount: byteCount)
@@ -228,6 +229,8 @@ package final class ForwardingHub {
       case .audio(let sender, let number): write(number, of: sender, to: seat, into: &packet)
       case .word: writeWord(to: seat, into: &packet)
       case .report: writeReport(to: seat, into: &packet, now: now)
+      case .picture, .pictureAgain, .wants, .askPictures:
+        writePictures(job.content, to: seat, into: &packet, now: now)
       }
       if packet.count > start { return job.slot }
       packet.removeAll()
@@ -264,7 +267,7 @@ package final class ForwardingHub {
   /// Of 65 536, as the member's reports say.
   package func loss(of slot: UInt32) -> Int? { seat(slot)?.loss.share }
 
-  private func seat(_ slot: UInt32) -> Seat? {
+  func seat(_ slot: UInt32) -> Seat? {
     Int(slot) < seats.count ? seats[Int(slot)] : nil
   }
 

@@ -41,6 +41,18 @@ package struct ForwardingLimits: Sendable {
   package var packetsInTurn = 64
   /// Frames of a host that are kept for copies: 80 ms of the shortest.
   package var frames = 8
+  /// Bytes of one host's pictures a second, and at once: 8 Mbit/s, three times the usual most.
+  package var pictureBytesPerSecond: UInt64 = 1_000_000
+  /// Hosts of a channel whose pictures are forwarded: each takes 1.3 MB here and at each member.
+  package var pictureSources = 16
+  /// Fragments of one host that are kept: two seconds at 4.6 Mbit/s.
+  package var fragments = 1024
+  /// Fragments and key frames that one member may ask for a second, and at once.
+  package var repairsPerSecond: UInt64 = 200
+  /// From one request for a key frame that a host gets to the next: all receivers' are one.
+  package var keyFramePause = Duration.milliseconds(300)
+  /// How long a member's word about pictures holds: it comes each 2 s.
+  package var wishLife = Duration.seconds(10)
 
   /// Silence after which a host does not count as speaking: 20 frames of 20 ms.
   package var speechPause = Duration.milliseconds(400)
@@ -92,6 +104,12 @@ package struct ForwardingCounters: Equatable, Sendable {
   package var wordsUndeliverable: UInt64 = 0
   package var keysForwarded: UInt64 = 0
   package var cardsSent: UInt64 = 0
+  /// Fragments of pictures that came, that left, and of these such as were sent again.
+  package var picturesReceived: UInt64 = 0
+  package var picturesForwarded: UInt64 = 0
+  package var picturesRepeated: UInt64 = 0
+  /// Requests for a key frame that another member's stood for.
+  package var keyFrameRequestsMerged: UInt64 = 0
   /// Packets that found no place, or whose frame was overtaken.
   package var packetsDropped: UInt64 = 0
   /// Seats that found no place.
@@ -114,6 +132,13 @@ package struct ForwardingCounters: Equatable, Sendable {
       ("words_undeliverable", "Keys for members that are not there.", wordsUndeliverable),
       ("keys_forwarded", "Sealed keys passed on.", keysForwarded),
       ("cards_sent", "Contact cards of members told.", cardsSent),
+      ("pictures_received", "Fragments of hosts' pictures.", picturesReceived),
+      ("pictures_forwarded", "Packets with a fragment that left.", picturesForwarded),
+      ("pictures_repeated", "Fragments that were asked for again.", picturesRepeated),
+      (
+        "key_frame_requests_merged", "Requests that were one with another member's.",
+        keyFrameRequestsMerged
+      ),
       ("packets_dropped", "Packets that found no place.", packetsDropped),
       ("seats_refused", "Seats that found no place.", seatsRefused),
       ("seats_ended", "Seats of members that were removed.", seatsEnded),

@@ -8,6 +8,12 @@ struct ForwardingQueue {
     case audio(from: UInt32, UInt32)
     /// The oldest key or card for it.
     case word
+    /// A fragment of a picture of the seat at that slot, for the first time or again.
+    case picture(from: UInt32, UInt32)
+    case pictureAgain(from: UInt32, UInt32)
+    /// What others want of its pictures: how much, what is lacking.
+    case wants
+    case askPictures
     /// FEEDBACK about what it has sent.
     case report
   }

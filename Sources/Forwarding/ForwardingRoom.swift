@@ -30,6 +30,11 @@ final class ForwardingRoom {
   /// Members with a seat, or about to have one: who asks again counts once.
   var memberCount: Int { seats.count + waiting.keys.count { byUID[$0] == nil } }
   func seat(of uid: UInt32) -> Seat? { byUID[uid] }
+  func seat(ofSource source: UInt8) -> Seat? {
+    sources.indices.contains(Int(source) - 1) ? sources[Int(source) - 1] : nil
+  }
+  /// Hosts whose pictures are kept.
+  var pictureSourceCount: Int { seats.count { $0.pictures.store != nil } }
   func waitingSeat(of uid: UInt32) -> Seat? { waiting[uid] }
 
   func reserve(_ seat: Seat) { waiting[seat.claim.uid] = seat }
@@ -52,6 +57,7 @@ final class ForwardingRoom {
     if seat.source > 0 { sources[Int(seat.source) - 1] = nil }
     seat.source = 0
     seat.frames = nil
+    seat.pictures.store = nil
     seat.voice = VoiceLevel()
   }
 

@@ -35,6 +35,7 @@ final class Seat {
   var loss = DownlinkLoss()
   /// How often each source was told of: `mustIntroduce(_:)`.
   private var told: [UInt8]
+  var pictures = SeatPictures()
   /// Keys and cards for it, oldest first.
   var words: [Word] = []
 

@@ -13,8 +13,24 @@ final class Relay {
     var copies: [Heard] = []
     var keys: [Word] = []
     var cards: [Word] = []
+    var pictures: [Picture] = []
+    var requests: [Request] = []
+    var wants: [UInt32] = []
     var reports = 0
     var byteCount = 0
+  }
+
+  /// A fragment of a picture.
+  struct Picture: Equatable {
+    var source: UInt8
+    var header: VideoMediaFrame
+    var bytes: [UInt8]
+  }
+
+  /// What a host is asked for.
+  struct Request: Equatable {
+    var wantsKeyFrame: Bool
+    var entries: [VideoNackFrame.Entry]
   }
 
   struct Heard: Equatable {
@@ -94,6 +110,50 @@ final class Relay {
     }
   }
 
+  /// A member says how many bits a second of pictures it wants.
+  func want(_ slot: UInt32, _ bitsPerSecond: UInt32 = .max) {
+    receive(slot) { ChannelWantsFrame.write(bitsPerSecond, to: &$0) }
+  }
+
+  /// Some fragments of a picture that has `count` of them.
+  func show(
+    _ slot: UInt32, _ number: UInt16, fragments: Range<UInt8> = 0..<2, of count: UInt8 = 2,
+    isAgain: Bool = false
+  ) {
+    for fragment in fragments {
+      receive(slot) { packet in
+        var header = Self.picture(number, fragment, of: count)
+        header.isRetransmission = isAgain
+        header.writeHeader(to: &packet)
+        packet.append(bytes: [UInt8(slot), fragment, UInt8(truncatingIfNeeded: number)])
+      }
+    }
+  }
+
+  static func picture(_ number: UInt16, _ fragment: UInt8, of count: UInt8 = 2) -> VideoMediaFrame {
+    var header = VideoMediaFrame(
+      number: number, mediaTime: UInt32(number) * 512, isKeyFrame: number == 0, temporalLayer: 0,
+      references: (number == 0 ? 0 : 1, 0))
+    header.fragmentIndex = fragment
+    header.lastFragmentIndex = count - 1
+    return header
+  }
+
+  /// A member asks for fragments of a source's pictures, or for a key frame.
+  func ask(
+    _ slot: UInt32, source: UInt8 = 1, keyFrame: Bool = false, _ entries: VideoNackFrame.Entry...
+  ) {
+    receive(slot) { packet in
+      ChannelPictureFrame.write(source: source, to: &packet)
+      VideoNackFrame.write(
+        wantsKeyFrame: keyFrame, newest: nil, entries: entries.span, to: &packet)
+    }
+  }
+
+  func pictures(_ slot: UInt32) -> [Picture] { (received[slot] ?? []).flatMap(\.pictures) }
+  func requests(_ slot: UInt32) -> [Request] { (received[slot] ?? []).flatMap(\.requests) }
+  func wants(_ slot: UInt32) -> [UInt32] { (received[slot] ?? []).flatMap(\.wants) }
+
   /// A frame whose copies for the others stay in the hub.
   func speakUnheard(_ slot: UInt32, _ mediaTime: UInt16) {
     holdsBack = true
@@ -155,6 +215,7 @@ final class Relay {
   private static func read(_ bytes: [UInt8]) -> Packet {
     var packet = Packet(byteCount: bytes.count + 25)
     var copies: [(ChannelCopyFrame, [UInt8])] = []
+    var source: UInt8 = 0
     var reader = FrameReader(bytes.span)
     while let frame = try? reader.next() {
       switch frame {
@@ -172,9 +233,25 @@ final class Relay {
       case .channelCard(let uid, let range):
         packet.cards.append(Word(uid: uid, bytes: Array(bytes[range.range])))
       case .feedback: packet.reports += 1
-      default: break
+      default: read(frame, bytes, &source, into: &packet)
       }
     }
     return packet
+  }
+
+  private static func read(
+    _ frame: Frame, _ bytes: [UInt8], _ source: inout UInt8, into packet: inout Packet
+  ) {
+    switch frame {
+    case .channelPicture(let named): source = named
+    case .channelWants(let rate): packet.wants.append(rate)
+    case .video(let header, let payload):
+      packet.pictures.append(
+        Picture(source: source, header: header, bytes: Array(bytes[payload.range])))
+    case .videoNack(let request):
+      let entries = (0..<request.entryCount).compactMap { request.entry($0, in: bytes.span) }
+      packet.requests.append(Request(wantsKeyFrame: request.wantsKeyFrame, entries: entries))
+    default: break
+    }
   }
 }

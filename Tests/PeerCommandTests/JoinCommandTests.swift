@@ -35,7 +35,7 @@ struct JoinCommandTests {
       "a!b", "tea --token t", "tea@\(Self.key)", "tea --role audience --play f", "tea --role x",
       "tea --save x.mp3", "tea --mesh --relay", "", "tea --also tea", "tea --also milk:host",
       "tea --also milk:guest", "tea --also milk@\(Self.key)", "tea --save-each a.wav",
-      "tea --save-each {uid}.mp3", "tea --relay --video test", "tea --save-video a.ivf",
+      "tea --save-each {uid}.mp3", "tea --save-video a.ivf",
       "tea --video -", "tea --role audience --video test",
     ] {
       #expect(throws: UsageError.self, "\(words)") { try command(words) }

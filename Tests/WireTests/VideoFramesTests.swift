@@ -26,6 +26,24 @@ import Wire
     #expect(readAll(packet).frames.first?.demand == .interval)
   }
 
+  @Test func `says whose pictures follow, and how much of them is wanted`() {
+    let packet = packetBytes { packet in
+      ChannelPictureFrame.write(source: 64, to: &packet)
+      ChannelWantsFrame.write(0x0403_0201, to: &packet)
+    }
+    #expect(packet == [0x34, 64, 0x35, 1, 2, 3, 4])
+    let frames = readAll(packet).frames
+    #expect(frames == [.channelPicture(source: 64), .channelWants(bitsPerSecond: 0x0403_0201)])
+    #expect(frames.allSatisfy { $0.demand == .none })
+    #expect(ChannelPictureFrame.byteCount + ChannelWantsFrame.byteCount == packet.count)
+    for wrong in [[0x34, 0], [0x34, 65], [0x34], [0x35, 1, 2, 3], [0x36, 1]] as [[UInt8]] {
+      #expect(readAll(wrong).frames.isEmpty, "\(wrong)")
+    }
+    let label = ChannelPictureLabel(temporalLayer: 2, isKeyFrame: true, mediaTime: 0x01_0203)
+    #expect(label.metadata.span.count == 5)
+    #expect((0..<5).map { label.metadata[$0] } == [0b1_1000, 3, 2, 1, 0])
+  }
+
   @Test func `lays out parity as the page says`() {
     var frame = Self.frame
     frame.isParity = true

@@ -417,9 +417,7 @@ def channel_member_removed(lab):
         f"{ADDRESS['r']}:{PORT}",
     ]  # fmt: skip
     keys = "sleep 3; printf x; sleep 1; printf 1; sleep 2; printf q; sleep 1"
-    alice = lab.run(
-        "a", "sh", "-c", f"({keys}) | script -qefc '{shlex.join(words)}' /dev/null"
-    )
+    alice = lab.run("a", "sh", "-c", f"({keys}) | script -qefc '{shlex.join(words)}' /dev/null")
     equal(bob.wait(15), 4, f"exit code ({bob.describe()})")
     equal(summary(bob)["reason"], "removed", "why bob's stay ended")
     equal(alice.wait(15), 0, f"exit code ({alice.describe()})")
@@ -484,9 +482,7 @@ def silent_seconds(lab, programs, seconds):
     for program in programs:
         equal(program.wait(seconds + 15), 0, f"exit code ({program.describe()})")
     return [
-        second
-        for second in range(1, seconds - 2)
-        if level(lab.path("bob.wav"), 440, second) < 4000
+        second for second in range(1, seconds - 2) if level(lab.path("bob.wav"), 440, second) < 4000
     ]
 
 

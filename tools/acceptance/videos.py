@@ -1,11 +1,14 @@
 """Scenarios of calls with a picture: seen, saved, read back; and a line too narrow for it."""
 
+import glob
 import os
 import shutil
 import struct
 import subprocess
 import wave
+from time import sleep
 
+from channels import first_sound, joined, with_relay
 from lab import ADDRESS, BIN, ROOT, sh
 from lined import LinedLab, ensure_possible
 from probes import Skip, shape
@@ -236,6 +239,52 @@ def capture_delay(sender, receiver, seen):
         line = next(line for line in program.lines() if line.get("name") == "mediaStarted")
         began[program] = line["wallMs"]
     return [shown + began[receiver] - clock - began[sender] for shown, _, clock in seen]
+
+
+@scenario
+def channel_relay_pictures(lab):
+    """A host's pictures go by a relay to two members, of whom one comes later."""
+    with_relay(lab, "--metrics", f"{ADDRESS['r']}:9101")
+    alice = joined(
+        lab, "a", "--relay", "--video", "test", "--duration", "22", identity="alice"
+    )  # fmt: skip
+    alice.wait_line(lambda line: line.get("name") == "relayConnected", 5)
+    watching = []
+    for name in ("bob", "carol"):
+        watching.append(
+            joined(
+                lab,
+                "b",
+                "--relay",
+                "--role",
+                "audience",
+                "--save-video",
+                lab.path(name + "-{uid}.ivf"),
+                "--duration",
+                "12",
+                identity=name,
+            )  # fmt: skip
+        )
+        watching[-1].wait_line(lambda line: line.get("name") == "relayFirstPicture", 8)
+        sleep(3)
+    scraped = lab.run("r", "curl", "-s", f"http://{ADDRESS['r']}:9101/metrics")
+    for program in (*watching, alice):
+        equal(program.wait(30), 0, f"exit code ({program.describe()})")
+    waits = []
+    for program, name in zip(watching, ("bob", "carol")):
+        (saved,) = glob.glob(lab.path(name + "-*.ivf"))
+        _, found = frames(saved)
+        equal(len(found) > 200, True, f"pictures that {name} saved ({len(found)})")
+        seen = [number for _, number, _ in stamps(saved)]
+        equal(len(seen) > 200, True, f"test pictures that {name} saw ({len(seen)})")
+        equal(seen, sorted(seen), f"order of the pictures of {name}")
+        waits.append(first_sound(program, "relayFirstPicture"))
+    scraped.wait(5)
+    with open(lab.path(scraped.label + ".out")) as file:
+        numbers = dict(line.split() for line in file if not line.startswith("#"))
+    forwarded = int(numbers["earshot_relay_pictures_forwarded_total"])
+    equal(forwarded > 400, True, f"fragments that the relay forwarded ({forwarded})")
+    return f"first picture after {waits} ms, {forwarded} fragments forwarded"
 
 
 @scenario

@@ -21,6 +21,15 @@ public actor ChannelRelay {
     public var makeSink: @Sendable (UInt32) -> any AudioSink
     /// Bits a second of Opus.
     public var bitrate = 32_000
+    /// The pictures that a host publishes while somebody wants them, made whenever it begins to;
+    /// `nil` = none.
+    public var makeVideoSource: (@Sendable () -> (any VideoSource)?)?
+    /// What shows a host's pictures, by its uid; `nil` = none are wanted.
+    public var makeVideoSink: (@Sendable (UInt32) -> (any VideoSink)?)?
+    /// Bits a second of the own pictures at the most.
+    public var maxVideoBitrate = 2_500_000
+    /// What happens where the way to the relay does not hold them.
+    public var fallback = CallOptions.VideoFallback.audioOnly
     /// Told on the endpoint's loop; must return at once.
     public var onStep: @Sendable (ChannelRelayStep) -> Void
 
@@ -37,10 +46,11 @@ public actor ChannelRelay {
   }
 
   private let channel: Channel
-  private let options: Options
+  let options: Options
   nonisolated let loop: EventLoop
-  private var driver: MachineDriver<ChannelRelayMachine>?
-  private var sound = RelayedSound()
+  var driver: MachineDriver<ChannelRelayMachine>?
+  var sound = RelayedSound()
+  var view = RelayedView()
   private var departures: [UInt32: Departure] = [:]
   private var isStopped = false
   /// The newest role that was told of.
@@ -103,6 +113,7 @@ public actor ChannelRelay {
       if let departure = Self.departure(reason) { departures[uid] = departure }
       await refreshRoster()
       sound.remove(uid, on: loop)
+      view.remove(uid, on: loop)
       lastHeard[uid] = nil
     case .userJoined, .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
     case .roleChanged(_, let role): await changeRole(to: role.wire)
@@ -124,6 +135,7 @@ public actor ChannelRelay {
   }
 
   private func leaveRelay() async {
+    view.stop(on: loop)
     sound.stop(on: loop)
     lastHeard = [:]
     guard let leaving = forgetDriver() else { return }
@@ -178,6 +190,7 @@ public actor ChannelRelay {
     else { return }
     // Meanwhile it may have been stopped, or another grant may have come.
     guard isWanted, self.driver == nil else { return }
+    materials.settings.pictures = pictureSettings
     do {
       let machine = try ChannelRelayMachine(
         materials.settings, identity: materials.takeIdentity(), random: .system,
@@ -205,6 +218,8 @@ public actor ChannelRelay {
     case .grantNeeded: askAgain(after: .zero)
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
     case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
+    case .firstPicture(let uid): options.onStep(.firstPicture(uid: uid))
+    case .pictureArrived(let uid): takePictures(uid)
     case .audioArrived(let uid): takeAudio(uid)
     }
   }
@@ -233,7 +248,10 @@ public actor ChannelRelay {
   /// relay has its new grant.
   private func changeRole(to role: MemberRole) async {
     self.role = role
-    if role == .audience { sound.stopSending(on: loop) }
+    if role == .audience {
+      view.stopSending(on: loop)
+      sound.stopSending(on: loop)
+    }
     let standing = await Self.standing(channel.endpoint, channel.name)
     guard let standing, self.role == role else { return }
     driver?.withMachine { machine, now in
@@ -272,8 +290,9 @@ public actor ChannelRelay {
     do {
       try sound.beginSending(settings, on: loop) { self.sendAudio() }
     } catch {
-      options.onStep(.audioFailed("\(error)"))
+      return options.onStep(.audioFailed("\(error)"))
     }
+    beginSendingPictures()
   }
 
   private func sendAudio() {
@@ -326,7 +345,7 @@ public actor ChannelRelay {
 
   /// What the machine is made of.
   private struct Materials: ~Copyable, Sendable {
-    let settings: ChannelRelayMachine.Settings
+    var settings: ChannelRelayMachine.Settings
     private var identity: LocalIdentity?
 
     init(_ settings: ChannelRelayMachine.Settings, _ identity: consuming LocalIdentity) {

@@ -40,6 +40,10 @@ public enum ChannelRelayStep: Sendable, Equatable {
   case refused(RelayRefusal)
   /// A host is heard for the first time.
   case firstFrame(uid: UInt32)
+  /// A host is seen for the first time.
+  case firstPicture(uid: UInt32)
+  /// Pictures cannot be coded or shown.
+  case videoFailed(String)
   /// Audio cannot be coded or played.
   case audioFailed(String)
 }

@@ -20,6 +20,8 @@ struct RelayedSound {
   private var level: UInt8 = 127
 
   var isSending: Bool { sending != nil }
+  var sendingRings: AudioRings? { sending?.audio.rings }
+  func playingRings(of uid: UInt32) -> AudioRings? { playing[uid]?.audio.rings }
 
   // MARK: - Out
 

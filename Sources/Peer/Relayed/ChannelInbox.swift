@@ -15,7 +15,9 @@ final class ChannelInbox {
   /// Takes a frame that is a channel's; more than a relay writes into one packet are dropped.
   func append(_ frame: Frame, in bytes: Span<UInt8>) {
     switch frame {
-    case .channelAudio, .channelCopy, .channelSource, .channelKey, .channelCard: break
+    case .channelAudio, .channelCopy, .channelSource, .channelKey, .channelCard, .channelPicture,
+      .channelWants, .video, .videoNack:
+      break
     default: return
     }
     if frames.isEmpty {

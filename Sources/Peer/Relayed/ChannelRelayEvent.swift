@@ -18,6 +18,10 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case audioArrived(uid: UInt32)
   /// The first frame of a host that has opened.
   case firstFrame(uid: UInt32)
+  /// Pictures of a host may wait for `pollPicture`.
+  case pictureArrived(uid: UInt32)
+  /// The first picture of a host that has opened.
+  case firstPicture(uid: UInt32)
 }
 
 /// Why a relay gives a member no seat.
@@ -50,6 +54,8 @@ extension ChannelRelayMachine {
     package var wallClockAtZero: Int64
     /// Of the first own key: above all that this stay had (`ChannelRelayMachine.nextGeneration`).
     package var generation: UInt32 = 0
+    /// `nil` = neither sends pictures nor wants any.
+    package var pictures: PictureSettings?
 
     package init(
       channel: ChannelIdentity, own: ChannelMember, token: [UInt8], grant: ChannelRelayGrant,

@@ -16,16 +16,17 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package let settings: Settings
   private var identity: LocalIdentity
   private var random: RandomSource
-  private var link: RendezvousLink
-  private var keys: GroupKeyMachine
+  var link: RendezvousLink
+  var keys: GroupKeyMachine
   private var members: RelayedMembers
   private var revision: UInt64 = 0
   private var role: MemberRole
   private var outbox = RelayedOutbox()
   private var inbox: RelayedInbox
   private let packet = ChannelInbox()
-  private var sources: [UInt8: UInt32] = [:]
-  private var isConnected = false
+  private(set) var sources: [UInt8: UInt32] = [:]
+  let pictures: RelayedPictures?
+  private(set) var isConnected = false
   /// Frames leave, and nothing has come for a while.
   private var isSilent = false
   /// When audio left last, and first since anything came.
@@ -54,6 +55,11 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       channel: settings.channel.id, member: own, generation: settings.generation,
       random: random.split())
     role = settings.own.role
+    pictures = settings.pictures.map { wish in
+      var video = wish.video
+      video.sends = video.sends && settings.own.role == .host
+      return RelayedPictures(video, receives: wish.receives)
+    }
     var configuration = PeerConfiguration(
       rendezvous: settings.grant.address, wallClockAtZero: settings.wallClockAtZero)
     configuration.rendezvousID = settings.grant.relay
@@ -98,6 +104,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package mutating func handleTimeout(now: Instant) {
     link.handleTimeout(now: now, identity: &identity, isInCall: true)
     keys.handleTimeout(now: now)
+    handlePictureTimeout(now: now)
     if let deadline = silenceDeadline, deadline <= now, !isSilent {
       isSilent = true
       publish(.lost)
@@ -118,6 +125,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     for uid in members.handleRoster(roster, as: role, now: now) {
       keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
       inbox.remove(uid)
+      pictures?.remove(uid)
     }
     settle(now: now)
   }
@@ -155,6 +163,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     }
     self.role = role
     if role == .audience { outbox.removeAll() }
+    if settings.pictures?.video.sends == true {
+      pictures?.setSends(role == .host, on: link.association)
+    }
     publish(.grantNeeded)
     settle(now: now)
   }
@@ -218,11 +229,19 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       if packet.count > start,
         association.seal(&packet, elicits: isMedia, hasMessages: false, now: now)
       {
+        if isMedia { association.uplink?.recordAudio(byteCount: packet.count, now: now) }
         return link.sessionPath
       }
       packet.removeAll()
+      if pictures?.write(into: &packet, on: association, now: now) == true {
+        return link.sessionPath
+      }
     }
-    return link.pollTransmit(into: &packet, now: now)
+    if let path = link.pollTransmit(into: &packet, now: now) { return path }
+    guard isConnected, let association = link.association, !association.isClosing,
+      pictures?.writePadding(into: &packet, on: association, now: now) == true
+    else { return nil }
+    return link.sessionPath
   }
 
   package mutating func pollEvent() -> ChannelRelayEvent? {
@@ -233,6 +252,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     var deadline = link.nextDeadline
     if isConnected {
       deadline = earliest(deadline, earliest(keys.nextDeadline, members.nextDeadline))
+      if let pictures, let association = link.association {
+        deadline = earliest(deadline, pictures.nextDeadline(on: association))
+      }
     }
     return isSilent ? deadline : earliest(deadline, silenceDeadline)
   }
@@ -291,6 +313,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
 
   private mutating func readPacket(now: Instant) {
     var copies: [(frame: ChannelCopyFrame, sealed: PacketRange)] = []
+    var pictured: UInt8 = 0
     for frame in packet.frames {
       switch frame {
       case .channelSource(let source): sources[source.source] = source.uid
@@ -310,6 +333,11 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         }
       case .channelCard(let uid, let range):
         members.handleCard(packet.bytes(at: range), of: uid)
+      case .channelPicture(let source): pictured = source
+      case .video(let picture, let payload):
+        handlePicture(picture, at: payload, in: packet.packet, source: pictured, now: now)
+      case .videoNack(let request): handlePictureRequest(request, in: packet.packet, now: now)
+      case .channelWants(let rate): pictures?.handleWants(rate, now: now)
       default: break
       }
     }
@@ -334,6 +362,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     switch event {
     case .registration(.registered):
       isConnected = true
+      if let association = link.association { pictures?.open(on: association) }
       publish(.connected)
       startPublishing()
     case .registration(.reconnecting), .registration(.failed(.noAnswer)),
@@ -359,7 +388,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     publish(.publishing)
   }
 
-  private mutating func publish(_ event: ChannelRelayEvent) {
+  mutating func publish(_ event: ChannelRelayEvent) {
     if events.count < Self.eventLimit { events.append(event) }
   }
 

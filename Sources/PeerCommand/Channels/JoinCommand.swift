@@ -91,9 +91,6 @@ package struct JoinCommand: Sendable {
       throw UsageError(
         "--save-video saves each member by itself.", advice: "Write --save-video '{uid}.ivf'.")
     }
-    if way == .relay, video.isWanted {
-      throw UsageError("A relay carries no pictures yet.", advice: "Leave out --relay.")
-    }
     if video.picture == .file("-") || (role == .audience && video.picture != nil) {
       throw UsageError(
         "--video sends a file or the test picture, of a host.",

@@ -22,8 +22,8 @@ enum JoinHelp {
       --save FILE          what is heard of all, mixed, as .wav or .opus
       --save-each FILE     what is heard of each member, {uid} in the name is its number, {room} the
                            channel
-      --video FILE|test    what is shown to each member in the mesh, as for earshot call; a relay
-                           carries no pictures
+      --video FILE|test    what is shown to each member, as for earshot call; by a relay it goes
+                           out once, while somebody wants it
       --save-video FILE    what is seen of each member, as .ivf with {uid} in the name
       --max-video-bitrate BPS  to each member               (default: 2500000)
       --fallback MODE      as for earshot call                (default: audio-only)

@@ -92,18 +92,34 @@ package final class RoomSound: Sendable {
     guard video.isWanted else { return }
     options.maxVideoBitrate = video.maxBitrate
     options.fallback = video.fallback
+    options.videoSource = makePictures()
+    options.videoSink = makeScreen(uid, in: room)
+  }
+
+  /// The own pictures from their beginning, for one encoder; `nil` where there are none.
+  func makePictures() -> (any VideoSource)? {
+    do throws(MediaFileError) {
+      return try video.picture.map { picture throws(MediaFileError) in
+        try PlayedVideo(picture, isLooped: isLooped) {}
+      }
+    } catch {
+      state.withLock { $0.fault = $0.fault ?? error.description }
+      return nil
+    }
+  }
+
+  /// Where one member's pictures go that come by one call, or by the relay.
+  func makeScreen(_ uid: UInt32, in room: ChannelName) -> (any VideoSink)? {
     let number = state.withLock { state in
       state.pictures[Key(room: room, uid: uid), default: 0] += 1
       return state.pictures[Key(room: room, uid: uid)] ?? 1
     }
     let name = video.saveName(call: number).map { Self.name($0, uid, room) }
     do throws(MediaFileError) {
-      options.videoSource = try video.picture.map { picture throws(MediaFileError) in
-        try PlayedVideo(picture, isLooped: isLooped) {}
-      }
-      options.videoSink = try VideoFileSink(name, overwrites: overwrites)
+      return try VideoFileSink(name, overwrites: overwrites)
     } catch {
       state.withLock { $0.fault = $0.fault ?? error.description }
+      return nil
     }
   }
 

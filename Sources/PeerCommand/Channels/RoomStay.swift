@@ -96,7 +96,8 @@ final class RoomStay {
       links.retryAll()
     case .refused(let reason): handleRefusal(reason)
     case .firstFrame(let uid): heard.insert(uid)
-    case .audioFailed(let reason): session.console.sayFailed(reason)
+    case .firstPicture: break
+    case .audioFailed(let reason), .videoFailed(let reason): session.console.sayFailed(reason)
     }
   }
 
@@ -284,6 +285,10 @@ final class RoomStay {
         makeSink: { sound.makeSink($0, in: name, by: .relay) },
         onStep: { feed.yield(.relay(name, $0)) })
       options.bitrate = command.bitrate
+      options.maxVideoBitrate = command.video.maxBitrate
+      options.fallback = command.video.fallback
+      if command.video.picture != nil { options.makeVideoSource = { sound.makePictures() } }
+      if command.video.save != nil { options.makeVideoSink = { sound.makeScreen($0, in: name) } }
       relay = ChannelRelay(channel, options)
     }
     await relay?.start()

@@ -4,13 +4,16 @@ import Earshot
 enum RelayLine {
   static func write(_ channel: ChannelName, _ step: ChannelRelayStep, to lines: JSONLines) {
     // Who comes and goes, and is heard each time.
-    if case .firstFrame = step, !lines.admitsPeersLine() { return }
+    switch step {
+    case .firstFrame, .firstPicture: if !lines.admitsPeersLine() { return }
+    case .connected, .lost, .refused, .audioFailed, .videoFailed: break
+    }
     lines.write("event") { object in
       object.add("name", name(of: step))
       object.add("channel", channel.description)
       switch step {
-      case .firstFrame(let uid): object.add("uid", Int(uid))
-      case .audioFailed(let reason): object.add("reason", reason)
+      case .firstFrame(let uid), .firstPicture(let uid): object.add("uid", Int(uid))
+      case .audioFailed(let reason), .videoFailed(let reason): object.add("reason", reason)
       case .refused(let reason): object.add("reason", reason.rawValue)
       case .connected, .lost: break
       }
@@ -23,7 +26,9 @@ enum RelayLine {
     case .lost: "relayLost"
     case .refused: "relayRefused"
     case .firstFrame: "relayFirstFrame"
+    case .firstPicture: "relayFirstPicture"
     case .audioFailed: "relayAudioFailed"
+    case .videoFailed: "relayVideoFailed"
     }
   }
 }

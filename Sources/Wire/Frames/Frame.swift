@@ -35,6 +35,8 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case channelKey(uid: UInt32, bytes: PacketRange)
   case channelWho(uid: UInt32)
   case channelCard(uid: UInt32, card: PacketRange)
+  case channelPicture(source: UInt8)
+  case channelWants(bitsPerSecond: UInt32)
   /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bit 0, §10); it reached the
   /// packet's end.
   case skipped(type: UInt8)
@@ -47,7 +49,7 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
     case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
       .audioReport, .audioRequest, .videoNack, .probeRequest, .probeAnswer, .probePacket,
       .probeReport, .echoRequest, .echo, .channelCopy, .channelSource, .channelKey, .channelWho,
-      .channelCard:
+      .channelCard, .channelPicture, .channelWants:
       .none
     }
   }
@@ -97,6 +99,8 @@ package enum FrameType {
   package static let channelKey: UInt8 = 0x31
   package static let channelWho: UInt8 = 0x32
   package static let channelCard: UInt8 = 0x33
+  package static let channelPicture: UInt8 = 0x34
+  package static let channelWants: UInt8 = 0x35
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }

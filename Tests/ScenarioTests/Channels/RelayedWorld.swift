@@ -18,10 +18,14 @@ final class RelayedWorld {
     let address: SocketAddress
     let id: PeerID
     var role: MemberRole
-    fileprivate var machine: ChannelRelayMachine
+    var machine: ChannelRelayMachine
     fileprivate var events: [ChannelRelayEvent] = []
     /// Payloads by the host that they are of, with those of copies.
     var heard: [UInt32: Set<[UInt8]>] = [:]
+    /// Pictures by the host that they are of, in the order in which they came.
+    var seen: [UInt32: [[UInt8]]] = [:]
+    /// Until then the member's line has something to carry.
+    var lineFree = Instant.zero
 
     fileprivate init(
       _ uid: UInt32, _ id: PeerID, _ role: MemberRole, _ machine: consuming ChannelRelayMachine
@@ -111,17 +115,21 @@ final class RelayedWorld {
 
   /// - Parameter isGhost: Seated by a rendezvous that lies: no roster has it.
   @discardableResult
-  func join(_ uid: UInt32, _ role: MemberRole = .host, isGhost: Bool = false) throws -> Member {
+  func join(
+    _ uid: UInt32, _ role: MemberRole = .host, isGhost: Bool = false,
+    pictures: ChannelRelayMachine.PictureSettings? = nil
+  ) throws -> Member {
     let identity = LocalIdentity(kind: .peer, unixSeconds: Self.unixSeconds, random: &random)
     joinNumber += 1
     let grant = grant(uid, role, to: identity.id)
     let id = identity.id
+    var settings = ChannelRelayMachine.Settings(
+      channel: channel,
+      own: ChannelMember(uid: uid, role: role, joinNumber: joinNumber, id: id), token: [],
+      grant: grant, wallClockAtZero: Int64(Self.unixSeconds * 1000))
+    settings.pictures = pictures
     let machine = try ChannelRelayMachine(
-      ChannelRelayMachine.Settings(
-        channel: channel,
-        own: ChannelMember(uid: uid, role: role, joinNumber: joinNumber, id: id), token: [],
-        grant: grant, wallClockAtZero: Int64(Self.unixSeconds * 1000)),
-      identity: identity, random: random.split(), now: now)
+      settings, identity: identity, random: random.split(), now: now)
     let member = Member(uid, id, role, machine)
     joinNumbers[uid] = joinNumber
     if isGhost { ghosts.insert(uid) }
@@ -279,11 +287,14 @@ final class RelayedWorld {
     }
   }
 
-  private func drain(_ member: Member) {
+  func drain(_ member: Member) {
     var out = DatagramList()
     _ = Primitives.drain(&member.machine, into: &out, events: &member.events, now: now)
     for (bytes, path) in out.datagrams { send(bytes, from: member.address, to: path.remote) }
-    for host in members where host.uid != member.uid { listen(member, to: host.uid) }
+    for host in members where host.uid != member.uid {
+      listen(member, to: host.uid)
+      watch(member, host.uid)
+    }
   }
 
   private func listen(_ member: Member, to uid: UInt32) {

@@ -1,0 +1,131 @@
+internal import Peer
+internal import Primitives
+internal import Reactor
+internal import Video
+
+/// The pipelines of a channel's pictures by way of a relay: one that encodes the own source, and
+/// one for each host that is seen. On the loop's thread.
+struct RelayedView {
+  private struct Line {
+    let video: CallVideo
+    let watch: EventLoop.Token
+  }
+
+  private var sending: Line?
+  private var showing: [UInt32: Line] = [:]
+  /// Goes round between the loop and the threads.
+  private var memory: [UInt8] = []
+
+  // MARK: - Out
+
+  /// - Parameter audio: Of the own sound, whose media time the pictures keep to.
+  mutating func beginSending(
+    _ source: any VideoSource, audio: AudioRings, on loop: EventLoop,
+    _ body: @escaping () -> Void
+  ) throws {
+    guard sending == nil else { return }
+    var options = CallOptions(source: nil, sink: nil)
+    options.videoSource = source
+    sending = try Self.makeLine(options, audio, on: loop, body)
+  }
+
+  mutating func stopSending(on loop: EventLoop) {
+    guard let line = sending else { return }
+    Self.stop(line, on: loop)
+    sending = nil
+  }
+
+  /// Hands over what was encoded, and says what is wanted of the next picture.
+  ///
+  /// - Returns: What is wrong, if something is.
+  mutating func sendFrames(by machine: inout ChannelRelayMachine, now: Instant) -> String? {
+    guard let video = sending?.video else { return nil }
+    var bytes: [UInt8] = []
+    swap(&bytes, &memory)
+    while case .outgoing(let frame, let mediaTime)? = video.rings.outbox.withLock({
+      $0.pop(into: &bytes)
+    }) {
+      _ = machine.sendPicture(frame, bytes: &bytes, mediaTime: mediaTime, now: now)
+    }
+    swap(&bytes, &memory)
+    video.rings.setDemand(machine.pictureDemand(now: now, ahead: video.pictureInterval))
+    return Self.fault(in: video.rings.takeNotes())
+  }
+
+  // MARK: - In
+
+  /// - Parameter audio: Of the host's sound.
+  mutating func beginShowing(
+    _ uid: UInt32, _ sink: any VideoSink, audio: AudioRings, on loop: EventLoop,
+    _ body: @escaping () -> Void
+  ) throws {
+    guard showing[uid] == nil else { return }
+    var options = CallOptions(source: nil, sink: nil)
+    options.videoSink = sink
+    showing[uid] = try Self.makeLine(options, audio, on: loop, body)
+  }
+
+  func shows(_ uid: UInt32) -> Bool { showing[uid] != nil }
+
+  /// Hands what has come to the decoder, as much as it has room for.
+  ///
+  /// - Returns: What is wrong, if something is.
+  mutating func showFrames(
+    of uid: UInt32, by machine: inout ChannelRelayMachine, now: Instant
+  ) -> String? {
+    guard let video = showing[uid]?.video else { return nil }
+    let notes = video.rings.takeNotes()
+    for case .decodeFailed in notes { machine.pictureFailed(of: uid, now: now) }
+    var bytes: [UInt8] = []
+    swap(&bytes, &memory)
+    var count = 0
+    while video.rings.inbox.withLock({ !$0.isFull }),
+      let frame = machine.pollPicture(of: uid, into: &bytes, now: now)
+    {
+      // There is room, and nobody else puts anything there.
+      _ = video.rings.inbox.withLock { $0.push(.incoming(frame), &bytes) }
+      count += 1
+    }
+    swap(&bytes, &memory)
+    if count > 0 { video.signalArrival() }
+    return Self.fault(in: notes)
+  }
+
+  mutating func remove(_ uid: UInt32, on loop: EventLoop) {
+    if let line = showing.removeValue(forKey: uid) { Self.stop(line, on: loop) }
+  }
+
+  mutating func stop(on loop: EventLoop) {
+    stopSending(on: loop)
+    for line in showing.values { Self.stop(line, on: loop) }
+    showing = [:]
+  }
+
+  // MARK: - Parts
+
+  private static func makeLine(
+    _ options: CallOptions, _ audio: AudioRings, on loop: EventLoop,
+    _ body: @escaping () -> Void
+  ) throws -> Line {
+    let wake = try LoopWake()
+    let video = try CallVideo(
+      options, audio: audio, turns: Guarded(PictureTurns()), wake: wake)
+    return Line(video: video, watch: try wake.attach(to: loop, body))
+  }
+
+  private static func stop(_ line: Line, on loop: EventLoop) {
+    line.video.stop()
+    loop.unwatch(line.watch)
+  }
+
+  private static func fault(in notes: [VideoNote]) -> String? {
+    for note in notes {
+      switch note {
+      case .encodeFailed(let reason), .decodeFailed(let reason), .noDecoder(let reason):
+        return reason
+      case .sourceEnded, .captured, .rotated, .shownRotated, .capture, .shown, .frozen: break
+      }
+    }
+    return nil
+  }
+}

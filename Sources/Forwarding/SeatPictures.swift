@@ -1,0 +1,30 @@
+import Primitives
+import Wire
+
+/// What a relay keeps of a member's pictures, and of what it wants of others'.
+struct SeatPictures {
+  /// Those that it sends; `nil` before the first.
+  var store: PictureStore?
+  /// What it wants of others, in bit/s, and until when that holds.
+  var wish: (bitsPerSecond: UInt32, until: Instant) = (0, .zero)
+  /// It has said what it wants: it knows of pictures.
+  var isConcerned = false
+  /// Whose pictures the VIDEO_NACK behind is about.
+  var askedSource: UInt8 = 0
+  /// What it is to be asked for: a key frame, and fragments that never came.
+  var keyFrameAskedAt: Instant?
+  var wantsKeyFrame = false
+  var newestAsked: UInt16?
+  var lacking: [VideoNackFrame.Entry] = []
+  var byteMeter = PaceMeter()
+  var wishMeter = PaceMeter()
+  var repairMeter = PaceMeter()
+
+  /// Whether one thing more may be asked for.
+  mutating func admitRepair(_ limits: ForwardingLimits, now: Instant) -> Bool {
+    repairMeter.admit(
+      perSecond: limits.repairsPerSecond, burst: limits.repairsPerSecond, now: now)
+  }
+
+  func isWanted(now: Instant) -> Bool { wish.bitsPerSecond > 0 && now < wish.until }
+}

@@ -1,0 +1,84 @@
+package import Primitives
+import SecureSession
+package import Video
+import Wire
+
+/// Pictures by way of a relay (docs/protocol/relay.md §3).
+extension ChannelRelayMachine {
+  /// What a member sends and wants of pictures.
+  package struct PictureSettings: Sendable {
+    package var video: VideoSettings
+    /// Those of others are wanted.
+    package var receives: Bool
+
+    package init(_ video: VideoSettings, receives: Bool) {
+      self.video = video
+      self.receives = receives
+    }
+  }
+
+  /// What is asked of the next own picture; `nil` while none is to be encoded. Asking takes the
+  /// wish for a key frame.
+  ///
+  /// - Parameter ahead: In what time that picture will be here.
+  package mutating func pictureDemand(now: Instant, ahead: Duration) -> VideoDemand? {
+    guard isConnected, let association = link.association else { return nil }
+    return pictures?.media.videoDemand(on: association, now: now, ahead: ahead)
+  }
+
+  /// Seals one encoded picture and queues it; `bytes` comes back with other memory.
+  ///
+  /// - Returns: `false` if it is not sent.
+  package mutating func sendPicture(
+    _ frame: EncodedFrame, bytes: inout [UInt8], mediaTime: UInt32, now: Instant
+  ) -> Bool {
+    guard isConnected, let pictures, let association = link.association else { return false }
+    return pictures.send(
+      frame, bytes: &bytes, mediaTime: mediaTime, keys: &keys, on: association, now: now)
+  }
+
+  /// The next picture of a host, opened; its bytes replace those of `output`.
+  package mutating func pollPicture(
+    of uid: UInt32, into output: inout [UInt8], now: Instant
+  ) -> AssembledFrame? {
+    guard let found = pictures?.poll(of: uid, into: &output, keys: &keys, now: now) else {
+      return nil
+    }
+    if found.isFirst { publish(.firstPicture(uid: uid)) }
+    return found.frame
+  }
+
+  /// The decoder could not use a picture: only a key frame helps.
+  package mutating func pictureFailed(of uid: UInt32, now: Instant) {
+    pictures?.handleDecodeFailure(of: uid, now: now)
+  }
+
+  // MARK: - Parts
+
+  mutating func handlePictureTimeout(now: Instant) {
+    guard isConnected, let pictures, let association = link.association else { return }
+    pictures.handleTimeout(on: association, now: now)
+    if let smoothed = roundTrip?.smoothed {
+      pictures.setRoundTrip(.nanoseconds(Int64(clamping: smoothed)))
+    }
+    for uid in pictures.takeDue(now: now) { publish(.pictureArrived(uid: uid)) }
+  }
+
+  /// A fragment of whoever has that source.
+  mutating func handlePicture(
+    _ frame: VideoMediaFrame, at payload: PacketRange, in bytes: [UInt8], source: UInt8,
+    now: Instant
+  ) {
+    guard let uid = sources[source], let pictures else { return }
+    let isNews = pictures.handle(
+      frame, bytes.span.bytes(at: payload), of: uid, source: source, now: now)
+    if isNews { publish(.pictureArrived(uid: uid)) }
+  }
+
+  mutating func handlePictureRequest(
+    _ request: VideoNackFrame, in bytes: [UInt8], now: Instant
+  ) {
+    guard let association = link.association else { return }
+    pictures?.handle(request, in: bytes.span, on: association, now: now)
+  }
+}

@@ -1,0 +1,252 @@
+import GroupKeys
+import Primitives
+import SecureSession
+import Video
+import Wire
+
+/// The pictures of a channel at one member, by way of a relay: the own ones on their way there, as
+/// in a call, and those of hosts that come. Whole pictures are sealed, then cut. A class, because
+/// its parts are large and change in place; one `ChannelRelayMachine` owns it.
+final class RelayedPictures {
+  /// One host's.
+  private final class Stream {
+    var assembler = VideoAssembler()
+    var source: UInt8
+    var lastRequest = Instant.zero
+    /// Whether whoever asks for pictures knows that there may be some.
+    var isTold = false
+    /// One of them has opened.
+    var hasOpened = false
+
+    init(source: UInt8) { self.source = source }
+
+    var requestDeadline: Instant? {
+      assembler.nextDeadline.map { max($0, lastRequest + .milliseconds(5)) }
+    }
+  }
+
+  /// What goes out, by the estimate of the way to the relay.
+  let media = CallMedia(audioToSend: 1, receivedAudio: 1)
+  private let receives: Bool
+  private var streams: [UInt32: Stream] = [:]
+  private var memory: [UInt8] = []
+  private var nextWish = Instant.zero
+  /// When the relay last said that somebody wants the own pictures.
+  private var wantedUntil = Instant.zero
+  private(set) var unopenedCount: UInt64 = 0
+
+  /// - Parameter receives: Pictures of others are wanted.
+  init(_ settings: VideoSettings, receives: Bool) {
+    self.receives = receives
+    var settings = settings
+    // The relay repairs, and of what is lost on one member's line parity would cost all.
+    settings.protects = false
+    media.video = VideoLink(settings)
+    _ = media.video?.handleWanted(.audio)
+  }
+
+  /// There is a session with the relay. Who sends nothing needs no estimate of the way there.
+  func open(on association: Association) {
+    nextWish = .zero
+    guard media.video?.isEnabled == true else { return }
+    media.mayStart = true
+    media.open(on: association, hasVideo: true)
+  }
+
+  func setSends(_ sends: Bool, on association: Association?) {
+    media.setVideo(sends: sends)
+    if let association { open(on: association) }
+  }
+
+  // MARK: - In
+
+  /// A fragment of a host's picture.
+  ///
+  /// - Returns: Whether somebody is to ask for pictures.
+  func handle(
+    _ frame: VideoMediaFrame, _ payload: Span<UInt8>, of uid: UInt32, source: UInt8, now: Instant
+  ) -> Bool {
+    guard receives else { return false }
+    let stream = streams[uid] ?? makeStream(uid, source)
+    guard let stream else { return false }
+    stream.source = source
+    stream.assembler.handle(frame, payload, now: now)
+    defer { stream.isTold = true }
+    return !stream.isTold
+  }
+
+  private func makeStream(_ uid: UInt32, _ source: UInt8) -> Stream? {
+    guard streams.count < Self.mostStreams else { return nil }
+    let stream = Stream(source: source)
+    streams[uid] = stream
+    return stream
+  }
+
+  func handle(
+    _ request: VideoNackFrame, in packet: Span<UInt8>, on association: Association, now: Instant
+  ) {
+    _ = media.handleVideo(.videoNack(request), in: packet, on: association, now: now)
+  }
+
+  /// The relay says how much of the own pictures is wanted.
+  func handleWants(_ bitsPerSecond: UInt32, now: Instant) {
+    wantedUntil = bitsPerSecond == 0 ? now : now + Self.wishLife
+    settleWanted(now: now)
+  }
+
+  func remove(_ uid: UInt32) { streams[uid] = nil }
+
+  func handleTimeout(on association: Association, now: Instant) {
+    settleWanted(now: now)
+    _ = media.checkVideo(on: association, now: now)
+  }
+
+  /// Those whose pictures may be given out because time has passed; each once, until it was asked.
+  func takeDue(now: Instant) -> [UInt32] {
+    var due: [UInt32] = []
+    for (uid, stream) in streams.sorted(by: { $0.key < $1.key }) where !stream.isTold {
+      guard let deadline = stream.requestDeadline, deadline <= now else { continue }
+      stream.isTold = true
+      due.append(uid)
+    }
+    return due
+  }
+
+  private func settleWanted(now: Instant) {
+    let isWanted = now < wantedUntil
+    guard media.video?.isWanted != isWanted else { return }
+    _ = media.video?.handleWanted(isWanted ? [.audio, .video] : .audio)
+  }
+
+  // MARK: - Out
+
+  @_lifetime(packet: copy packet)
+  func write(
+    into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
+  ) -> Bool {
+    if now >= nextWish {
+      nextWish = now + Self.wishPace
+      Session.beginPacket(&packet)
+      ChannelWantsFrame.write(receives ? .max : 0, to: &packet)
+      if association.seal(&packet, elicits: false, hasMessages: false, now: now) { return true }
+      packet.removeAll()
+    }
+    for (_, stream) in streams.sorted(by: { $0.key < $1.key }) {
+      guard let deadline = stream.requestDeadline, deadline <= now else { continue }
+      stream.lastRequest = now
+      Session.beginPacket(&packet)
+      ChannelPictureFrame.write(source: stream.source, to: &packet)
+      if stream.assembler.pollRequest(into: &packet, now: now),
+        association.seal(&packet, elicits: false, hasMessages: false, now: now)
+      {
+        return true
+      }
+      packet.removeAll()
+    }
+    if media.writeVideo(into: &packet, on: association, now: now) != nil { return true }
+    return false
+  }
+
+  /// What fills the path beside all else.
+  @_lifetime(packet: copy packet)
+  func writePadding(
+    into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
+  ) -> Bool {
+    media.writePadding(into: &packet, on: association, now: now) != nil
+  }
+
+  /// Seals one encoded picture and queues it.
+  func send(
+    _ frame: EncodedFrame, bytes: inout [UInt8], mediaTime: UInt32, keys: inout GroupKeyMachine,
+    on association: Association, now: Instant
+  ) -> Bool {
+    let room = GroupKeyMachine.headerRoom
+    let label = ChannelPictureLabel(
+      temporalLayer: frame.temporalLayer, isKeyFrame: frame.isKeyFrame, mediaTime: mediaTime)
+    let metadata = label.metadata
+    let text = room..<(room + bytes.count)
+    var sealed: [UInt8] = []
+    swap(&sealed, &memory)
+    sealed.removeAll(keepingCapacity: true)
+    sealed.append(addingCapacity: text.upperBound + GroupKeyMachine.tagByteCount) { output in
+      output.append(zeros: room)
+      output.append(bytes: bytes)
+      output.append(zeros: GroupKeyMachine.tagByteCount)
+    }
+    var place = text
+    do throws(SFrameError) {
+      var span = sealed.mutableSpan
+      place = try keys.seal(&span, text: text, metadata: metadata.span)
+    } catch {
+      return false  // We publish nothing at the moment.
+    }
+    sealed.removeLast(sealed.count - place.upperBound)
+    sealed.removeFirst(place.lowerBound)
+    swap(&bytes, &sealed)
+    swap(&memory, &sealed)
+    return media.sendVideo(frame, bytes: &bytes, mediaTime: mediaTime, on: association, now: now)
+      != nil
+  }
+
+  /// The next picture of a host, opened; its bytes replace those of `output`.
+  ///
+  /// - Returns: The picture, and whether it is the first of the host.
+  func poll(
+    of uid: UInt32, into output: inout [UInt8], keys: inout GroupKeyMachine, now: Instant
+  ) -> (frame: AssembledFrame, isFirst: Bool)? {
+    guard let stream = streams[uid] else { return nil }
+    while let frame = stream.assembler.poll(into: &output, now: now) {
+      guard Self.open(&output, frame, uid, &keys, now: now) else {
+        unopenedCount &+= 1
+        stream.assembler.handleDecodeFailure(now: now)
+        continue
+      }
+      defer { stream.hasOpened = true }
+      return (frame, !stream.hasOpened)
+    }
+    stream.isTold = false
+    return nil
+  }
+
+  private static func open(
+    _ bytes: inout [UInt8], _ frame: AssembledFrame, _ uid: UInt32, _ keys: inout GroupKeyMachine,
+    now: Instant
+  ) -> Bool {
+    let label = ChannelPictureLabel(
+      temporalLayer: frame.temporalLayer, isKeyFrame: frame.isKeyFrame,
+      mediaTime: frame.mediaTime)
+    let metadata = label.metadata
+    var text = 0..<0
+    do throws(SFrameError) {
+      var span = bytes.mutableSpan
+      text = try keys.open(
+        &span, at: 0..<span.count, from: uid, metadata: metadata.span, now: now)
+    } catch {
+      return false  // Counted by whoever asked: `unopenedCount`.
+    }
+    guard !text.isEmpty else { return false }
+    bytes.removeLast(bytes.count - text.upperBound)
+    bytes.removeFirst(text.lowerBound)
+    return true
+  }
+
+  func handleDecodeFailure(of uid: UInt32, now: Instant) {
+    streams[uid]?.assembler.handleDecodeFailure(now: now)
+  }
+
+  func setRoundTrip(_ roundTrip: Duration) {
+    for stream in streams.values { stream.assembler.roundTrip = roundTrip }
+  }
+
+  func nextDeadline(on association: Association) -> Instant? {
+    var deadline = earliest(nextWish, media.deadline(on: association))
+    for stream in streams.values { deadline = earliest(deadline, stream.requestDeadline) }
+    return deadline
+  }
+
+  /// Hosts whose pictures are put together at once; each takes 1.2 MB.
+  private static let mostStreams = 16
+  /// From one word about what is wanted to the next, and how long the relay's holds.
+  private static let wishPace = Duration.seconds(2)
+  private static let wishLife = Duration.seconds(10)
+}

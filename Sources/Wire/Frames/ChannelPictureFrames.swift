@@ -1,0 +1,63 @@
+import Primitives
+
+/// CHANNEL_PICTURE: whose pictures the VIDEO or VIDEO_NACK behind it in the packet is about
+/// (docs/protocol/relay.md §3).
+package enum ChannelPictureFrame {
+  package static let byteCount = 2
+
+  @_lifetime(reader: copy reader)
+  static func parse(_ reader: inout ByteReader) throws(WireError) -> UInt8 {
+    let at = reader.offset
+    let source = try reader.readUInt8("source")
+    guard (1...ChannelAudioFrame.highestSource).contains(source) else {
+      throw .invalid("source", at: at)
+    }
+    return source
+  }
+
+  @_lifetime(packet: copy packet)
+  package static func write(source: UInt8, to packet: inout OutputSpan<UInt8>) {
+    packet.append(FrameType.channelPicture)
+    packet.append(source)
+  }
+}
+
+/// CHANNEL_WANTS: how many bits a second of pictures are wanted, 0 = none. From a member for
+/// itself, from the relay for all who want a host's pictures.
+package enum ChannelWantsFrame {
+  package static let byteCount = 5
+
+  @_lifetime(packet: copy packet)
+  package static func write(_ bitsPerSecond: UInt32, to packet: inout OutputSpan<UInt8>) {
+    packet.append(FrameType.channelWants)
+    packet.append(littleEndian: bitsPerSecond)
+  }
+}
+
+/// What a relay sees of an encoded picture and may not change.
+package struct ChannelPictureLabel: Equatable, Sendable, BitwiseCopyable {
+  package var stream: UInt8
+  package var temporalLayer: UInt8
+  package var isKeyFrame: Bool
+  /// In 10 ms / 256, 24 bits.
+  package var mediaTime: UInt32
+
+  package init(
+    stream: UInt8 = 0, temporalLayer: UInt8, isKeyFrame: Bool, mediaTime: UInt32
+  ) {
+    self.stream = stream
+    self.temporalLayer = temporalLayer
+    self.isKeyFrame = isKeyFrame
+    self.mediaTime = mediaTime & 0xFF_FFFF
+  }
+
+  /// SFrame's metadata: stream, layer and key frame as in VIDEO's flags · media time 3 · 0. Longer
+  /// than a sound's, so that none is taken for the other.
+  package var metadata: InlineArray<5, UInt8> {
+    [
+      stream & 3 | (temporalLayer & 3) << 2 | (isKeyFrame ? 16 : 0),
+      UInt8(truncatingIfNeeded: mediaTime), UInt8(truncatingIfNeeded: mediaTime >> 8),
+      UInt8(truncatingIfNeeded: mediaTime >> 16), 0,
+    ]
+  }
+}

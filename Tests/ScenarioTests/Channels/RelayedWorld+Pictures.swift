@@ -1,0 +1,66 @@
+import Peer
+import Primitives
+import Video
+import Wire
+
+/// Pictures of a channel that goes by a relay.
+extension RelayedWorld {
+  static func pictures(sends: Bool, receives: Bool) -> ChannelRelayMachine.PictureSettings {
+    var video = VideoSettings()
+    video.sends = sends
+    return ChannelRelayMachine.PictureSettings(video, receives: receives)
+  }
+
+  /// A picture of so many bits a second at 30 pictures, if one is wanted now: bytes that tell whose
+  /// and which.
+  ///
+  /// - Returns: `nil` while nobody wants one.
+  func show(_ uid: UInt32, _ number: UInt16, bitsPerSecond: Int = 400_000) -> [UInt8]? {
+    guard let member = member(uid), let size = PictureSize(width: 320, height: 180),
+      let demand = member.machine.pictureDemand(now: now, ahead: .milliseconds(33))
+    else { return nil }
+    let byteCount = min(bitsPerSecond, demand.bitsPerSecond) / 240
+    let picture =
+      [UInt8(truncatingIfNeeded: uid), UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]
+      + Array(repeating: 9, count: max(1, demand.needsKeyFrame ? byteCount * 4 : byteCount))
+    let isKey = demand.needsKeyFrame
+    var pattern = TemporalPattern(layerCount: 1)
+    if !isKey { pattern.advance(past: pattern.place(isKeyFrame: true)) }
+    let frame = EncodedFrame(
+      isKeyFrame: isKey, size: size, place: pattern.place(isKeyFrame: isKey), quantizer: 20,
+      byteCount: picture.count)
+    var bytes = picture
+    let isSent = member.machine.sendPicture(
+      frame, bytes: &bytes, mediaTime: UInt32(number) * 853, now: now)
+    drain(member)
+    return isSent ? picture : nil
+  }
+
+  /// Shows pictures of hosts, and lets them speak, for so long.
+  ///
+  /// - Returns: What each has shown.
+  func broadcast(
+    _ hosts: [UInt32], seconds: Int, from first: UInt16, bitsPerSecond: Int = 400_000
+  ) -> [UInt32: [[UInt8]]] {
+    var shown: [UInt32: [[UInt8]]] = [:]
+    for step in 0..<(seconds * 30) {
+      let number = first &+ UInt16(step)
+      for host in hosts {
+        if let picture = show(host, number, bitsPerSecond: bitsPerSecond) {
+          shown[host, default: []].append(picture)
+        }
+        speak(host, number &* 3)
+      }
+      run(.microseconds(33_333))
+    }
+    run(.milliseconds(500))
+    return shown
+  }
+
+  func watch(_ member: Member, _ uid: UInt32) {
+    var bytes: [UInt8] = []
+    while member.machine.pollPicture(of: uid, into: &bytes, now: now) != nil {
+      member.seen[uid, default: []].append(bytes)
+    }
+  }
+}
