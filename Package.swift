@@ -57,6 +57,7 @@ let package = Package(
     clang("CSndFile", links: ["sndfile", "samplerate"]), clang("CSQLite", links: ["sqlite3"]),
     clang("CVPX", links: ["vpx"]), clang("CTLS", links: ["ssl", "crypto"]),
     clang("CPortMapping", links: ["miniupnpc", "natpmp"]), clang("CAES", links: ["crypto"]),
+    clang("CRedis", links: ["hiredis"]),
     layer("Primitives"),
     layer("Arguments"),
     layer("Plotting", ["Primitives"]),
@@ -101,6 +102,7 @@ let package = Package(
     layer(
       "Storage",
       ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens", "Rendezvous", "CSQLite"]),
+    layer("Redis", ["Primitives", "Rendezvous", "CRedis"]),
     // 6: the public API
     layer(
       "Earshot",
@@ -124,8 +126,8 @@ let package = Package(
     program(
       "RendezvousCommand",
       [
-        "Rendezvous", "Storage", "Reactor", "SecureSession", "Primitives", "Wire", "Cryptography",
-        "Relay", "Arguments", "Tokens",
+        "Rendezvous", "Storage", "Redis", "Reactor", "SecureSession", "Primitives", "Wire",
+        "Cryptography", "Relay", "Arguments", "Tokens",
       ]),
     program(
       "RelayCommand",
@@ -269,7 +271,7 @@ let package = Package(
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
         "Primitives", "RendezvousCommand", "LastMile", "Relay", "Tokens", "Trials",
-        "Reactor", "Arguments", "Forwarding", "Channels",
+        "Reactor", "Arguments", "Forwarding", "Channels", "Simulation", "Redis",
       ]),
     tests(
       "StorageTests",
@@ -280,6 +282,11 @@ let package = Package(
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
         "Peer", "Audio", "Video", "Storage", "Relay", "Tokens", "PortMapping", "Simulation",
         "Channels", "Forwarding",
+      ]),
+    tests(
+      "RedisTests",
+      [
+        "Redis", "Rendezvous", "Storage", "Simulation", "Wire", "Cryptography", "Primitives",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),

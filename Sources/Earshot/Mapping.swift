@@ -200,6 +200,11 @@ struct UnresolvedEnding {
       (outcome, reason, sentence) = (
         .unreachable, .unreachable, "The rendezvous refuses more look-ups for now."
       )
+    case .unavailable:
+      (outcome, reason, sentence) = (
+        .unreachable, .unreachable,
+        "The rendezvous cannot tell now whether \(name) is online; try again in a minute."
+      )
     case .noAnswer:
       (outcome, reason, sentence) = (
         .unreachable, .unreachable, "The rendezvous did not say within 8 s who \(name) is."

@@ -97,6 +97,8 @@ package enum LookUpFailure: Sendable, Equatable {
   /// The card does not verify, or is none.
   case badCard
   case tooManyRequests
+  /// The rendezvous is one of several nodes, and cannot tell now.
+  case unavailable
   /// The rendezvous did not answer in time.
   case noAnswer
   case cancelled

@@ -34,7 +34,7 @@ extension PeerMachine {
   private mutating func handle(_ result: LookUpResult, now: Instant) {
     guard let lookup = lookups.remove(request: result.request) else { return }
     switch result.status {
-    case .unknown: askAgain(lookup, orSay: .unknown, now: now)
+    case .unknown, .unavailable: askAgain(lookup, orSay: result.status.failure, now: now)
     case .offline: handleOffline(lookup, result.card, now: now)
     case .tooManyRequests: publish(.unresolved(lookup.callID, .tooManyRequests))
     case .online:
@@ -159,4 +159,9 @@ extension PeerMachine {
     }
     while let callID = lookups.takeExpired(now: now) { publish(.unresolved(callID, .noAnswer)) }
   }
+}
+
+extension LookUpResult.Status {
+  /// What is said when asking again brought nothing else.
+  fileprivate var failure: LookUpFailure { self == .unavailable ? .unavailable : .unknown }
 }

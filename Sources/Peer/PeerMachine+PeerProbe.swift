@@ -223,7 +223,7 @@ extension LineReport.Ending {
     case .unknown: self = .unknownPeer
     case .notOnline: self = .notOnline
     case .identityChanged, .badCard: self = .identityChanged
-    case .tooManyRequests: self = .busy
+    case .tooManyRequests, .unavailable: self = .busy
     case .noAnswer: self = .noAnswer
     case .cancelled: self = .cancelled
     case .ownID: self = .ownIdentity

@@ -7,6 +7,9 @@ package import Wire
 /// Calls are synchronous and short. Writes belong to a batch that `commit` makes durable, and reads
 /// see them at once. A class, because the machine shares it with the program that opened it.
 package protocol RegistrationStore: AnyObject {
+  /// How much it holds.
+  var limits: StoreLimits { get }
+
   /// Whose name it is. A name that was neither registered nor looked up for a year is nobody's.
   ///
   /// - Parameter now: Seconds since 1970; noted, once a day, as the moment of its last use.
@@ -45,6 +48,14 @@ package protocol RegistrationStore: AnyObject {
 
   /// Ends the batch. After a failure the batch is lost and the store goes on.
   func commit() throws(StoreFailure)
+
+  /// The store itself where it is elsewhere: nothing can be read there that was not wished for.
+  var shared: SharedStore? { get }
+}
+
+extension RegistrationStore {
+  /// The store is in this process.
+  package var shared: SharedStore? { nil }
 }
 
 /// An identity that is kept out of a channel.

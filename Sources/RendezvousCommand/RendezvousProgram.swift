@@ -2,6 +2,7 @@ import Arguments
 import Glibc
 import Primitives
 import Reactor
+import Redis
 import Storage
 
 /// From command line to exit code.
@@ -10,6 +11,7 @@ enum RendezvousProgram {
     static let done: Int32 = 0
     static let failed: Int32 = 1
     static let usage: Int32 = 2
+    static let unreachable: Int32 = 3
     static let file: Int32 = 8
   }
 
@@ -91,6 +93,11 @@ enum RendezvousProgram {
       case .reactor(let failure, let option):
         complain("\(failure).\n\(advice(on: failure, option))")
         return ExitCode.failed
+      case .redis(let address, let failure):
+        complain(
+          "Redis at \(address) is not reached: \(failure).\n"
+            + "Check --redis and the password, and that redis-server runs there.")
+        return ExitCode.unreachable
       case .unreadable(let path, let reason):
         complain("Cannot open \(path): \(reason).\nCheck the path and who may use it.")
         return ExitCode.file
@@ -123,6 +130,7 @@ enum ServeError: Error {
   case usage(UsageError)
   case reactor(ReactorError, option: String)
   case unreadable(path: String, reason: String)
+  case redis(RedisAddress, RedisError)
 
   /// In one sentence.
   var text: String {
@@ -130,6 +138,7 @@ enum ServeError: Error {
     case .file(let failure): failure.description
     case .usage(let failure): failure.message
     case .reactor(let failure, _): failure.description
+    case .redis(let address, let failure): "Redis at \(address): \(failure)"
     case .unreadable(let path, let reason): "cannot open \(path): \(reason)"
     }
   }

@@ -48,6 +48,7 @@ extension ServeOptions {
     if events != fresh.events { return "--events" }
     if relays != fresh.relays { return "--turn" }
     if relaySecret != fresh.relaySecret { return "--turn-secret" }
+    if redis != fresh.redis { return "--redis" }
     if logsIdentities != fresh.logsIdentities { return "--log-identities" }
     return nil
   }

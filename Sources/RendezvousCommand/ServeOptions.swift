@@ -33,6 +33,11 @@ struct ServeOptions {
                            credentials for 12 h with it
       --relay-key FILE     IDs of relays for channels that may register, one on each line
                            (earshot-relay --print-id); SIGHUP reads it again
+      --redis URL          one service with other nodes, by a Redis server that all share:
+                           redis://[USER@]HOST[:PORT][/DB], or unix:///SOCKET
+      --redis-password-file FILE  its password        (default: $EARSHOT_REDIS_PASSWORD)
+      --cluster-secret FILE  16 to 256 letters, the same at all nodes: Redis sees nothing that
+                           is not hashed or sealed with it
       --drain SECONDS      at the end let in nobody, and wait for so long until messages under
                            way are delivered           (default: 0; at most 600)
       --json               print the line with the address as JSON
@@ -61,6 +66,8 @@ struct ServeOptions {
   var relaySecret: String?
   /// The file with the IDs of relays for channels.
   var relayKey: String?
+  /// The memory that several nodes share; `nil` = there is one node.
+  var redis: RedisOptions?
   /// How long the end waits for messages under way.
   var drain: Duration
   var printsJSON: Bool
@@ -72,7 +79,6 @@ struct ServeOptions {
   init(
     _ arguments: consuming Arguments, environment: [String: String]
   ) throws(UsageError) {
-    try arguments.refuse(NotYet.options)
     config = try arguments.option("--config")
     listen = try arguments.option("--listen") ?? "[::]:7400"
     let data = try arguments.option("--data")
@@ -83,6 +89,7 @@ struct ServeOptions {
     relays = try Self.relays(&arguments)
     relaySecret = try arguments.option("--turn-secret")
     relayKey = try arguments.option("--relay-key")
+    redis = try RedisOptions(&arguments, environment: environment)
     drain = .seconds(try arguments.number("--drain", "seconds", in: 0...600) ?? 0)
     let isOpen = try arguments.flag("--open")
     printsJSON = try arguments.flag("--json")
@@ -145,7 +152,7 @@ struct ServeOptions {
   /// The variables that are looked at.
   static var environment: [String: String] {
     var variables: [String: String] = [:]
-    for name in ["XDG_DATA_HOME", "HOME"] {
+    for name in ["XDG_DATA_HOME", "HOME", RedisOptions.passwordVariable] {
       if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
     }
     return variables

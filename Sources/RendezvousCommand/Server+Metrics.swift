@@ -8,10 +8,11 @@ extension Server {
     let address = try Self.resolve(text, "--metrics", defaultPort: 9100)
     let startSeconds = SystemClock.wallNanoseconds / 1_000_000_000
     do throws(ReactorError) {
-      metrics = try MetricsServer(binding: address, on: loop) { [driver, loop] in
+      metrics = try MetricsServer(binding: address, on: loop) { [driver, loop, redis] in
         var text = MetricsText()
         driver.readMachine { text.add($0.counters, $0.gauges) }
         Self.addSocket(driver.statistics, loop, to: &text)
+        if let store = redis?.store { text.add(store) }
         Self.addProcess(startSeconds: startSeconds, to: &text)
         return text.text
       }

@@ -18,6 +18,8 @@ final class Server {
   let loop: EventLoop
   let driver: MachineDriver<RendezvousMachine>
   private let store: SQLiteStore
+  /// To the other nodes; `nil` where there are none.
+  let redis: RedisLink?
   private let identityFile: IdentityFile
   var log: Log
   private let events: EventLines?
@@ -60,9 +62,10 @@ final class Server {
         &- SystemClock.now.nanoseconds / 1_000_000,
       admission: admission, tokenKey: tokenKey, relays: relays)
     settings.relayIDs = try Self.relayIDs(options)
+    redis = try Self.openRedis(options, node: id, random: random.split())
     let machine = RendezvousMachine(
-      settings, store: store, limits: options.isMeasurement ? .measurement : ServerLimits(),
-      random: random)
+      settings, store: redis?.store ?? store,
+      limits: options.isMeasurement ? .measurement : ServerLimits(), random: random)
     do throws(ReactorError) {
       loop = try EventLoop()
       driver = MachineDriver(machine, socket: try Self.openSocket(at: listen), on: loop)
@@ -85,10 +88,12 @@ final class Server {
       return 1
     }
     openOtherPort()
+    guard startRedis() else { return 1 }
     announce()
     notice?.sendState(.ready)
     loop.run()
     metrics?.stop()
+    redis?.stop()
     do throws(StoreFailure) {
       try store.commit()
     } catch {
@@ -202,7 +207,8 @@ final class Server {
   private func keepHouse(now: Instant) {
     guard let housekeeping else { return }
     if let shutdownEnd {
-      if now >= shutdownEnd || driver.readMachine({ $0.isGone }) { return loop.stop() }
+      let isOver = now >= shutdownEnd || driver.readMachine { $0.isGone }
+      if isOver, redis?.leave() != true { return loop.stop() }
       loop.setDeadline(housekeeping, now + .milliseconds(10))
       return
     }

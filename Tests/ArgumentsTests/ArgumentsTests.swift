@@ -100,17 +100,6 @@ struct ArgumentsTests {
     #expect(Arguments.editDistance(b, a) == distance)
   }
 
-  @Test func `what is promised and not there is refused by its name, with or without a value`() {
-    let absent = [AbsentFeature("--turn", "there are no relays.", advice: "Leave it out.")]
-    for words in [["--turn"], ["--turn", "x"], ["--turn=x"], ["--loop", "--turn", "--x"]] {
-      let error = #expect(throws: UsageError.self) { try Arguments(words).refuse(absent) }
-      #expect(error == UsageError("--turn: there are no relays.", advice: "Leave it out."))
-    }
-    // A value and what follows `--` are not options.
-    #expect(throws: Never.self) { try Arguments(["--turns", "x"]).refuse(absent) }
-    #expect(throws: Never.self) { try Arguments(["--", "--turn"]).refuse(absent) }
-  }
-
   @Test(arguments: [
     ("2500000", 2_500_000), ("2.5M", 2_500_000), ("2500k", 2_500_000), ("32K", 32_000),
     ("0.1G", 100_000_000), ("1e3K", 1_000_000), ("0.5", nil), ("2.0005k", nil), ("M", nil),

@@ -1,7 +1,9 @@
+import Cryptography
 import Forwarding
 import Primitives
 import Rendezvous
 import SecureSession
+import Simulation
 import Testing
 import Tokens
 import Wire
@@ -12,6 +14,11 @@ final class Server {
 
   private var machine: RendezvousMachine
   let store: MemoryStore
+  /// Where the server is one of several nodes.
+  let shared: SharedStore?
+  private let redis: RedisModel?
+  /// Redis is connected, and does nothing.
+  var isRedisSilent = false
   let card: ContactCard
   private(set) var now = Instant(nanoseconds: 1_000_000_000)
   private(set) var events: [ServerEvent] = []
@@ -37,7 +44,8 @@ final class Server {
     boot: UInt64 = 5, limits: ServerLimits = ServerLimits(), store: MemoryStore = MemoryStore(),
     admission: Admission = .everyone, tokenKey: TokenPublicKey? = nil,
     relays: RelayService? = nil, relayIDs: Set<PeerID> = [],
-    forwarding: ForwardingLimits? = nil, identitySeed: UInt64 = 99, seed: UInt64 = 1
+    forwarding: ForwardingLimits? = nil, identitySeed: UInt64 = 99, seed: UInt64 = 1,
+    redis: RedisModel? = nil
   ) {
     var random = RandomSource(seed: identitySeed)
     var identity = LocalIdentity(
@@ -54,8 +62,12 @@ final class Server {
       tokenKey: tokenKey, relays: relays)
     settings.relayIDs = relayIDs
     settings.forwarding = forwarding
+    shared = redis.map { _ in
+      SharedStore(SecretKey(), node: card.id, random: RandomSource(seed: seed))
+    }
+    self.redis = redis
     machine = RendezvousMachine(
-      settings, store: store, limits: limits, random: RandomSource(seed: seed))
+      settings, store: shared ?? store, limits: limits, random: RandomSource(seed: seed))
   }
 
   var counters: ServerCounters { machine.counters }
@@ -94,7 +106,36 @@ final class Server {
     drain()
   }
 
+  // MARK: - One of several nodes
+
+  /// Redis answers from now on, or does not.
+  func setRedis(isThere: Bool) {
+    if isThere { shared?.handleConnection() } else { shared?.handleDisconnection() }
+    drain()
+  }
+
+  /// Runs what the store wants of Redis, and takes what other nodes sent; whether there was any.
+  @discardableResult
+  func serveStore() -> Bool {
+    guard let shared, let redis, shared.isConnected, !isRedisSilent else { return false }
+    redis.milliseconds = max(redis.milliseconds, now.nanoseconds / 1_000_000)
+    var isBusy = false
+    machine.handleStore(now: now)
+    while let command = shared.pollCommand() {
+      isBusy = true
+      shared.handle(redis.run(command), to: command.number)
+      machine.handleStore(now: now)
+    }
+    for post in redis.takePosts(of: shared.channel) {
+      isBusy = true
+      if let message = shared.open(post) { machine.handle(message, now: now) }
+    }
+    if isBusy { drain() }
+    return isBusy
+  }
+
   private func drain() {
+    if shared != nil { serveStore() }
     var out = DatagramList()
     _ = Primitives.drain(&machine, into: &out, events: &events, now: now)
     locals += out.datagrams.map(\.path.local)

@@ -19,7 +19,7 @@ import Testing
     exceptions: [
       "Sources/Reactor/", "Sources/Primitives/Bytes/OutputSpan+LittleEndian.swift",
       "Sources/Cryptography/", "Sources/Audio/Opus/", "Sources/Video/VP8/", "Sources/MediaFiles/",
-      "Sources/Storage/", "Sources/Routers/", "Sources/Earshot/Endpoint",
+      "Sources/Storage/", "Sources/Routers/", "Sources/Redis/", "Sources/Earshot/Endpoint",
       "Sources/Earshot/LocalIdentityFile.swift", "Sources/Earshot/Channels/ChannelRelay.swift",
       "Sources/Primitives/Bytes/OutputSpan+LittleEndian.swift",  // one copy, after a check of room
       "Sources/PeerCommand/", "Sources/RendezvousCommand/", "Sources/RelayCommand/",

@@ -44,8 +44,8 @@ struct WordRule {
 enum Layers {
   /// Levels 5 to 8 of docs/ARCHITECTURE.md §2: where the world is.
   static let edge: Set<String> = [
-    "Reactor", "MediaFiles", "Routers", "Storage", "Earshot", "PeerCommand", "RendezvousCommand",
-    "RelayCommand", "EarshotMedia", "EarshotC",
+    "Reactor", "MediaFiles", "Routers", "Storage", "Redis", "Earshot", "PeerCommand",
+    "RendezvousCommand", "RelayCommand", "EarshotMedia", "EarshotC",
   ]
   static let pure = Repository.sources.filter { !edge.contains($0.target) }
   /// What bytes from the network reach: everything pure, but for the taking apart of command lines.

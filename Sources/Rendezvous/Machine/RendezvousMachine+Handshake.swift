@@ -85,10 +85,33 @@ extension RendezvousMachine {
       return
     }
     do throws(HandshakeError) {
-      let answer = try respond(to: packet, bytes, keyIndex: keyIndex, from: source, now: now)
-      guard let answer else {
-        counters.initiationsDropped.add(.notBelieved)
-        return
+      let context = HandshakeContext(
+        purpose: .register, connectionID: packet.connectionID, responder: settings.identity.id)
+      var state = try makeHandshake(context, keyIndex: keyIndex)
+      let plain = try state.readMessage(bytes.extracting(InitPacket.noiseRange))
+      guard let payload = InitPayload(plain, provenKey: state.remoteStatic) else {
+        return counters.initiationsDropped.add(.notBelieved)
+      }
+      let handshake = OpenHandshake(
+        state: state, connection: packet.connectionID, payload: payload, source: source,
+        askedAt: askedAt, fingerprint: fingerprint)
+      guard store.shared != nil else { return finish(handshake, now: now) }
+      let wish = handshake.wish
+      let parked = ParkedHandshake(handshake)
+      if !storeWork.park(.registration(parked), wish, store, settings, now) {
+        parked.finish(in: &self, now: now)
+      }
+    } catch {
+      counters.initiationsDropped.add(.notBelieved)
+    }
+  }
+
+  mutating func finish(_ handshake: consuming OpenHandshake, now: Instant) {
+    let (source, fingerprint) = (handshake.source, handshake.fingerprint)
+    askedAt = handshake.askedAt
+    do throws(HandshakeError) {
+      guard let answer = try respond(to: handshake, now: now) else {
+        return counters.initiationsDropped.add(.notBelieved)
       }
       counters.handshakes &+= 1
       recentAnswers.insert(answer, for: fingerprint, now: now)
@@ -101,34 +124,30 @@ extension RendezvousMachine {
 
   /// The key agreement; `nil` when the INIT is refused without an answer.
   private mutating func respond(
-    to packet: InitPacket, _ bytes: Span<UInt8>, keyIndex: Int, from source: SocketAddress,
-    now: Instant
+    to handshake: consuming OpenHandshake, now: Instant
   ) throws(HandshakeError) -> [UInt8]? {
-    let context = HandshakeContext(
-      purpose: .register, connectionID: packet.connectionID, responder: settings.identity.id)
-    var handshake = try makeHandshake(context, keyIndex: keyIndex)
-    let plain = try handshake.readMessage(bytes.extracting(InitPacket.noiseRange))
-    guard let payload = InitPayload(plain, provenKey: handshake.remoteStatic),
-      let ruling = rule(on: payload, from: source, now: now)
-    else { return nil }
+    let (payload, source) = (handshake.payload, handshake.source)
+    let (connection, askedAt) = (handshake.connection, handshake.askedAt)
+    guard let ruling = rule(on: payload, from: source, now: now) else { return nil }
     let local = connectionIDs.makeID { registry.find($0) != nil }
     let response = ResponsePayload(
-      responder: local, initiator: packet.connectionID, seenAddress: source,
+      responder: local, initiator: connection, seenAddress: source,
       terms: terms(ruling, payload, for: local, now: now))
     var plainResponse: [UInt8] = []
     response.write(to: &plainResponse)
-    let message = try handshake.writeMessage(payload: plainResponse.span, random: &random)
+    var state = handshake.state
+    let message = try state.writeMessage(payload: plainResponse.span, random: &random)
     var answer = ResponsePacket.unauthenticated(
-      purpose: .register, responder: local, initiator: packet.connectionID, noiseMessage: message)
-    ResponsePacket.complete(&answer, mac1: mac1(over: answer.span, for: payload.card.staticKey))
-    guard !ruling.status.isRefusal, let split = handshake.split() else { return answer }
+      purpose: .register, responder: local, initiator: connection, noiseMessage: message)
+    ResponsePacket.complete(&answer, mac1: answer.span.mac1(for: payload.card.staticKey))
+    guard !ruling.status.isRefusal, let split = state.split() else { return answer }
     insert(
       ClientRecord(
         keys: (
           receive: PacketKeys(sessionKey: split.initiatorToResponder),
           send: PacketKeys(sessionKey: split.responderToInitiator)
         ), local: local,
-        remote: packet.connectionID, id: payload.card.id, presence: payload.presence,
+        remote: connection, id: payload.card.id, presence: payload.presence,
         address: source, askedAt: askedAt,
         initiated: payload.time.compact, abilities: payload.abilities, now: now),
       payload, ruling, now: now)
@@ -291,12 +310,6 @@ extension RendezvousMachine {
       isForAudience: payload.abilities.contains(.audience) && !ruling.status.isRefusal)
   }
 
-  private func mac1(over bytes: Span<UInt8>, for staticKey: Bytes32) -> Bytes16 {
-    var hash = BLAKE2b(byteCount: 16, key: InitiationGate.derive("EST1mac1", staticKey).span)
-    hash.update(bytes)
-    return hash.finalize16()
-  }
-
   private mutating func insert(
     _ record: ClientRecord, _ payload: InitPayload, _ ruling: Ruling, now: Instant
   ) {
@@ -347,5 +360,14 @@ extension InitPayload {
       return nil
     }
     guard card.staticKey == provenKey else { return nil }
+  }
+}
+
+extension Span<UInt8> {
+  /// MAC1 of a packet for whoever has the static key (docs/protocol/session.md §2).
+  fileprivate func mac1(for staticKey: Bytes32) -> Bytes16 {
+    var hash = BLAKE2b(byteCount: 16, key: InitiationGate.derive("EST1mac1", staticKey).span)
+    hash.update(self)
+    return hash.finalize16()
   }
 }

@@ -204,7 +204,9 @@ extension RendezvousMachine {
       case .lookUp(let lookUp): answer(lookUp, of: slot, now: now)
       case .forward(let forward): pass(on: forward, from: slot, now: now)
       case .token(let renewal): renew(renewal, of: slot, now: now)
-      case .audience(let audience): try registry.replaceAudience(audience, of: slot)
+      case .audience(let audience):
+        try registry.replaceAudience(audience, of: slot)
+        announce(slot)
       case .channel(let request): handle(request, of: slot, now: now)
       case .relayHere(let here):
         try channels.relays.insert(here, of: slot, registry[slot], settings)

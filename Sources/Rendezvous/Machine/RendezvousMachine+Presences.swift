@@ -12,11 +12,25 @@ extension RendezvousMachine {
         UInt64(limits.silenceSeconds)
         &- min(
           UInt64(limits.silenceSeconds), UInt64(registry[slot].silence(now: now)))
-      return PresenceRecord(
-        identity: id, presence: registry[slot].presence, node: settings.identity.id.word0,
-        expiryMilliseconds: settings.unixMilliseconds(now) &+ left &* 1000,
-        serial: registry[slot].initiated)
+      var record = record(of: slot)
+      record.expiryMilliseconds = settings.unixMilliseconds(now) &+ left &* 1000
+      return record
     }
+  }
+
+  /// What other nodes are told of a program; it expires with the node, so no time stands in it.
+  func record(of slot: UInt32) -> PresenceRecord {
+    PresenceRecord(
+      identity: registry[slot].id, presence: registry[slot].presence,
+      node: settings.identity.id.word0, expiryMilliseconds: .max,
+      serial: registry[slot].initiated)
+  }
+
+  /// Tells other nodes of a program, where there are any; `false` where that cannot be done now.
+  @discardableResult
+  func announce(_ slot: UInt32) -> Bool {
+    store.shared?.announce(
+      record(of: slot), audience: registry.audience(of: slot), life: limits.keyLife) ?? true
   }
 
   /// Whether one more program of the identity may register; the same one again always may.

@@ -32,6 +32,7 @@ extension RendezvousMachine {
       if seatless == slot { return false }
     }
     counters.registrations &+= 1
+    announce(slot)
     guard let entry = pending.remove(slot) else {
       offerRelays(to: slot, now: now)
       return true
@@ -41,6 +42,7 @@ extension RendezvousMachine {
       status = try write(entry, of: slot, now: now)
     } catch {
       noteStoreFailure(error)
+      store.shared?.noteOwed(id)
     }
     if status == .nameTaken || status == .noMoreNames { counters.namesRefused &+= 1 }
     publish(
@@ -96,7 +98,7 @@ extension RendezvousMachine {
     if try store.verdict(on: name, for: id, now: seconds) == .granted {
       guard limiter.takeNewName(of: source, now: now) else { return .noMoreNames }
       // A name that was promised must not be lost with the process: no waiting for others.
-      storeDue = now
+      storeWork.commitDue = now
     }
     let status = RegistrationStatus(try store.bind(name, to: id, now: seconds))
     if status == .nameGranted { counters.namesGranted &+= 1 }

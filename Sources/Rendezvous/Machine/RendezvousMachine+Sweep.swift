@@ -12,13 +12,13 @@ extension RendezvousMachine {
     endTokens(now: now)
     driveChannels(now: now)
     channels.hub?.handleTimeout(now: now)
-    commitIfDue(now: now)
+    StoreWork.handleTimeout(of: &self, now: now)
     reflector.handleTimeout(now: now)
   }
 
   package var nextDeadline: Instant? {
     var next = earliest(exchanges.nextDeadline, sweepClock.due)
-    next = earliest(next, storeDue)
+    next = earliest(next, storeWork.nextDeadline)
     next = earliest(next, tokens.nextDeadline)
     next = earliest(next, channels.nextDeadline)
     next = earliest(next, farewells.nextDeadline)
@@ -88,17 +88,7 @@ extension RendezvousMachine {
 
   /// Notes that the open batch has something in it.
   mutating func noteWrite(now: Instant) {
-    if storeDue == nil { storeDue = now + limits.storeBatch }
-  }
-
-  private mutating func commitIfDue(now: Instant) {
-    guard let due = storeDue, due <= now else { return }
-    storeDue = nil
-    do throws(StoreFailure) {
-      try store.commit()
-    } catch {
-      noteStoreFailure(error)
-    }
+    if storeWork.commitDue == nil { storeWork.commitDue = now + limits.storeBatch }
   }
 
   mutating func noteStoreFailure(_ failure: StoreFailure) {

@@ -47,7 +47,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   var reflector: Reflector
   var goingAway: GoingAway?
   /// The own address that the datagram under way came to: its answer leaves from there.
-  private(set) var askedAt = LocalAddressID.unspecified
+  var askedAt = LocalAddressID.unspecified
   private var events: BoundedQueue<ServerEvent>
 
   /// Whose packet is being read: its exchange is not given up meanwhile.
@@ -55,8 +55,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// What was last told of the load.
   var wasUnderLoad = false
   var sweepClock = SweepClock()
-  /// When the store's open batch is to be committed.
-  var storeDue: Instant?
+  /// What the store has under way.
+  var storeWork = StoreWork()
 
   /// A datagram outside a session.
   struct Answer: Sendable {
@@ -116,6 +116,14 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     }
   }
 
+  /// The store elsewhere has answered, or its connection has changed.
+  package mutating func handleStore(now: Instant) { StoreWork.resume(&self, now: now) }
+
+  /// Another node hands over a body for a client here.
+  package mutating func handle(_ message: NodeMessage, now: Instant) {
+    message.deliver(in: &self, now: now)
+  }
+
   // MARK: - Commands
 
   /// Says good-bye to everyone, to those with something under way when that is done or `patience`
@@ -123,7 +131,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   package mutating func goAway(patience: Duration = .zero, now: Instant) {
     if goingAway == nil { goingAway = GoingAway(now: now, patience: patience) }
     reflector.close(.over)
-    storeDue = storeDue.map { min($0, now) }
+    storeWork.hurry(now: now)
   }
 
   /// Newer device keys of the same identity, and the card for them; sessions go on as they are.
@@ -176,6 +184,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     if let index = exchange(of: slot) { exchanges.remove(index) }
     reflector.drop(slot)
     let (id, wasConfirmed) = (registry[slot].id, registry[slot].isConfirmed)
+    if wasConfirmed { store.shared?.withdraw(record(of: slot)) }
     pending.remove(slot)
     unconfirmed.remove(slot)
     tokens.remove(slot)

@@ -109,6 +109,9 @@ struct ClientRegistry {
   /// Whether only its audience may learn of a session.
   func hasAudience(_ slot: UInt32) -> Bool { audiences[slot] != nil }
 
+  /// Who may learn of a session; `nil` = everybody.
+  func audience(of slot: UInt32) -> Audience? { audiences[slot] }
+
   /// The name that a session asked for and was granted.
   func name(of slot: UInt32) -> PeerName? { names[slot] }
 

@@ -14,7 +14,7 @@ package struct ForwardID: Hashable, Sendable, BitwiseCopyable {
     self.init(low: random.next(), high: random.next())
   }
 
-  init(parsing reader: inout ByteReader) throws(WireError) {
+  package init(parsing reader: inout ByteReader) throws(WireError) {
     low = try reader.readUInt64("message ID")
     high = try reader.readUInt64("message ID")
   }
@@ -145,6 +145,8 @@ package struct ForwardResult: Hashable, Sendable {
     case tooMany = 2
     case bodyTooLong = 3
     case notAllowed = 4
+    /// One of several nodes, which cannot tell now whether the callee is online at another one.
+    case unavailable = 5
   }
 
   package var id: ForwardID

@@ -64,8 +64,12 @@ package struct LookUpResult: Hashable, Sendable {
     case offline = 1
     case unknown = 2
     case tooManyRequests = 3
+    /// One of several nodes, which cannot tell now: it does not reach the memory that all share.
+    case unavailable = 4
 
-    var hasCard: Bool { self == .online || self == .offline }
+    package var hasCard: Bool { self == .online || self == .offline }
+    /// Whether it says something of whoever was looked for.
+    package var isKnown: Bool { self != .tooManyRequests && self != .unavailable }
   }
 
   package var request: UInt32

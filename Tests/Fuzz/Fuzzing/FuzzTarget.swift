@@ -25,8 +25,8 @@ package struct FuzzTarget: Sendable {
 
   /// All targets, in the order of the layers.
   package static let all: [FuzzTarget] =
-    primitives + session + frames + transport + calling + transfers + probes + rendezvous + relay
-    + routers
+    primitives + session + frames + transport + calling + transfers + probes + rendezvous
+    + cluster + relay + routers
     + tokens
     + groupKeys + channels + forwarding
     + audio

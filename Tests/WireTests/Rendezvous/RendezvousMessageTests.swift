@@ -132,10 +132,10 @@ struct RendezvousMessageTests {
       [1, 0, 0, 0, 0, 1, 0],  // empty name
       [1, 0, 0, 0, 0, 1, 1, 0x20],  // a space
       [1, 0, 0, 0, 0, 1, 2, 0xC3, 0x28],  // malformed UTF-8
-      [2, 0, 0, 0, 0, 4, 0, 0],  // status
+      [2, 0, 0, 0, 0, 5, 0, 0],  // status
       [2, 0, 0, 0, 0, 0, 0, 0],  // online without a card
       [2, 0, 0, 0, 0, 2, 1, 0, 9],  // unknown with a card
-      [5] + Array(repeating: 0, count: 16) + [5, 0],
+      [5] + Array(repeating: 0, count: 16) + [6, 0],
       [5] + Array(repeating: 0, count: 16) + [0, 0],
       [5] + Array(repeating: 0, count: 16) + [1, 1],
     ]

@@ -32,7 +32,8 @@ extension TortureTable {
       whole  | LOOKUP_RESULT, unknown | 02 4:9 02 2:0
       refuse | LOOKUP_RESULT, unknown with a card | 02 4:9 02 2:1 aa
       whole  | LOOKUP_RESULT, too many | 02 4:9 03 2:0
-      refuse | LOOKUP_RESULT, status 4 | 02 4:9 04 2:0
+      whole  | LOOKUP_RESULT, a node that cannot tell | 02 4:9 04 2:0
+      refuse | LOOKUP_RESULT, status 5 | 02 4:9 05 2:0
       refuse | LOOKUP_RESULT, card beyond the message | 02 4:9 00 2:4 010203
       whole  | FORWARD | 03 11*16 $id 8:0 2:8 2:3 010203
       whole  | FORWARD of the longest body | 03 11*16 $id 8:0 2:8 2:4096 aa*4096
@@ -49,7 +50,8 @@ extension TortureTable {
       whole  | FORWARD_RESULT, not online | 05 11*16 01 00
       refuse | FORWARD_RESULT, not online, to one | 05 11*16 01 01
       whole  | FORWARD_RESULT, not allowed | 05 11*16 04 00
-      refuse | FORWARD_RESULT, status 5 | 05 11*16 05 00
+      whole  | FORWARD_RESULT, a node that cannot tell | 05 11*16 05 00
+      refuse | FORWARD_RESULT, status 6 | 05 11*16 06 00
       whole  | TOKEN | 07 2:4 'v4.x'
       whole  | TOKEN of the longest text | 07 2:512 41*512
       refuse | TOKEN of a text too long | 07 2:513 41*513

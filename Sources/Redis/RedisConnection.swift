@@ -1,0 +1,201 @@
+internal import CRedis
+internal import Glibc
+package import Rendezvous
+
+/// One connection to a Redis server, which waits: for a thread of its own, never for an event loop.
+///
+/// After an error it is of no more use. Not copyable: closing it twice would be a double free.
+@safe
+package struct RedisConnection: ~Copyable {
+  private let context: UnsafeMutablePointer<redisContext>
+  /// The names under which the server has the scripts.
+  private var digests: [SharedScript: [UInt8]] = [:]
+
+  /// Connects, says who we are, and chooses the database.
+  ///
+  /// - Parameter patience: The longest that anything waits, in milliseconds.
+  package static func connect(
+    _ address: RedisAddress, password: [UInt8]?, patience: Int32 = 2000
+  ) throws(RedisError) -> RedisConnection {
+    var connection = unsafe RedisConnection(try open(address, patience))
+    if let password {
+      let user = address.user.map { [Array($0.utf8)] } ?? []
+      try connection.expectSuccess([Array("AUTH".utf8)] + user + [password])
+    }
+    if address.database > 0 {
+      try connection.expectSuccess([
+        Array("SELECT".utf8), Array(String(address.database).utf8),
+      ])
+    }
+    return connection
+  }
+
+  private init(_ context: UnsafeMutablePointer<redisContext>) { unsafe self.context = context }
+
+  private static func open(
+    _ address: RedisAddress, _ patience: Int32
+  ) throws(RedisError) -> UnsafeMutablePointer<redisContext> {
+    let opened =
+      switch address.place {
+      case .host(let host, let port):
+        unsafe earshot_redis_connect(host, Int32(port), patience)
+      case .socket(let path): unsafe earshot_redis_connect_unix(path, patience)
+      }
+    guard let opened = unsafe opened else { throw RedisError("no memory") }
+    guard unsafe opened.pointee.err == 0 else {
+      defer { unsafe redisFree(opened) }
+      throw unsafe failure(of: opened)
+    }
+    _ = unsafe earshot_redis_set_timeout(opened, patience)
+    if case .host = address.place { _ = unsafe redisEnableKeepAlive(opened) }
+    return unsafe opened
+  }
+
+  deinit { unsafe redisFree(context) }
+
+  /// Gives the server the scripts that `append` runs.
+  package mutating func loadScripts() throws(RedisError) {
+    for script in SharedScript.allCases {
+      guard let text = RedisScripts.text(of: script) else { continue }
+      try append([Array("SCRIPT".utf8), Array("LOAD".utf8), Array(text.utf8)])
+      let reply = try nextReply()
+      guard let digest = reply.bytes else { throw RedisError(reply) }
+      digests[script] = digest
+    }
+  }
+
+  /// Queues a command; it is sent when a reply is asked for.
+  package mutating func append(_ command: SharedCommand) throws(RedisError) {
+    guard let digest = digests[command.script] else {
+      return try append([Array("PUBLISH".utf8)] + command.arguments)
+    }
+    try append(
+      [Array("EVALSHA".utf8), digest, [UInt8(ascii: "0")]] + command.arguments)
+  }
+
+  /// The reply to the oldest command that has none yet.
+  package mutating func nextReply() throws(RedisError) -> SharedReply {
+    var raw: UnsafeMutableRawPointer?
+    guard unsafe redisGetReply(context, &raw) == REDIS_OK else { throw failure }
+    return unsafe Self.readReply(raw)
+  }
+
+  // MARK: - Subscription
+
+  /// Listens to a channel from now on; the connection is for nothing else then.
+  package mutating func subscribe(to channel: [UInt8]) throws(RedisError) {
+    try expectSuccess([Array("SUBSCRIBE".utf8), channel])
+  }
+
+  /// Waits for messages; those that came; `nil` when nothing did.
+  ///
+  /// - Parameter patience: How long, in milliseconds.
+  package mutating func messages(within patience: Int32) throws(RedisError) -> [[UInt8]]? {
+    var watched = pollfd()
+    watched.fd = unsafe context.pointee.fd
+    watched.events = Int16(POLLIN)
+    let count = unsafe poll(&watched, 1, patience)
+    guard count > 0 else { return nil }
+    guard unsafe redisBufferRead(context) == REDIS_OK else { throw failure }
+    var messages: [[UInt8]] = []
+    while true {
+      var raw: UnsafeMutableRawPointer?
+      guard unsafe redisGetReplyFromReader(context, &raw) == REDIS_OK else { throw failure }
+      guard unsafe raw != nil else { return messages }
+      let reply = unsafe Self.readReply(raw)
+      guard let list = reply.list, list.count == 3, list[0].bytes == Array("message".utf8),
+        let body = list[2].bytes
+      else { continue }
+      messages.append(body)
+    }
+  }
+
+  /// Asks for a sign of life, which comes among the messages.
+  package mutating func sendPing() throws(RedisError) {
+    try append([Array("PING".utf8)])
+    var isDone: Int32 = 0
+    while isDone == 0 {
+      guard unsafe redisBufferWrite(context, &isDone) == REDIS_OK else { throw failure }
+    }
+  }
+
+  // MARK: - Parts
+
+  private mutating func expectSuccess(_ words: [[UInt8]]) throws(RedisError) {
+    try append(words)
+    let reply = try nextReply()
+    if case .failed = reply { throw RedisError(reply) }
+  }
+
+  /// Any command, and its reply.
+  package mutating func run(_ words: [String]) throws(RedisError) -> SharedReply {
+    try append(words.map { Array($0.utf8) })
+    return try nextReply()
+  }
+
+  private mutating func append(_ words: [[UInt8]]) throws(RedisError) {
+    var bytes = Array("*\(words.count)\r\n".utf8)
+    for word in words {
+      bytes += Array("$\(word.count)\r\n".utf8)
+      bytes += word
+      bytes += Array("\r\n".utf8)
+    }
+    let status = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe redisAppendFormattedCommand(
+        context, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    }
+    guard status == REDIS_OK else { throw failure }
+  }
+
+  private var failure: RedisError { unsafe Self.failure(of: context) }
+
+  private static func failure(of context: UnsafeMutablePointer<redisContext>) -> RedisError {
+    unsafe withUnsafePointer(to: &context.pointee.errstr) { text in
+      unsafe text.withMemoryRebound(to: CChar.self, capacity: 128) { letters in
+        RedisError(unsafe String(cString: letters))
+      }
+    }
+  }
+
+  /// A reply as a value; frees the original.
+  private static func readReply(_ raw: UnsafeMutableRawPointer?) -> SharedReply {
+    guard let raw = unsafe raw else { return .none }
+    let reply = unsafe raw.assumingMemoryBound(to: redisReply.self)
+    defer { unsafe freeReplyObject(raw) }
+    return unsafe value(of: reply, depth: 0)
+  }
+
+  private static func value(
+    of reply: UnsafeMutablePointer<redisReply>, depth: Int
+  ) -> SharedReply {
+    switch unsafe reply.pointee.type {
+    case REDIS_REPLY_INTEGER: return .number(unsafe reply.pointee.integer)
+    case REDIS_REPLY_STRING, REDIS_REPLY_STATUS: return .bytes(unsafe bytes(of: reply))
+    case REDIS_REPLY_ERROR:
+      return .failed(String(decoding: unsafe bytes(of: reply), as: UTF8.self))
+    case REDIS_REPLY_ARRAY where depth < 7:
+      var list: [SharedReply] = []
+      for index in 0..<(unsafe reply.pointee.elements) {
+        guard let element = unsafe reply.pointee.element[index] else { continue }
+        list.append(unsafe value(of: element, depth: depth + 1))
+      }
+      return .list(list)
+    default: return .none
+    }
+  }
+
+  private static func bytes(of reply: UnsafeMutablePointer<redisReply>) -> [UInt8] {
+    guard let start = unsafe reply.pointee.str else { return [] }
+    return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: reply.pointee.len))
+  }
+}
+
+/// Why Redis does not do what it should.
+package struct RedisError: Error, Equatable, Sendable, CustomStringConvertible {
+  package var description: String
+
+  package init(_ text: String) { description = text }
+  init(_ reply: SharedReply) {
+    if case .failed(let text) = reply { description = text } else { description = "odd reply" }
+  }
+}

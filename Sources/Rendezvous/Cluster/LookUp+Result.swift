@@ -1,0 +1,33 @@
+import Primitives
+import Wire
+
+extension LookUp {
+  /// What the store, and the registry here, say of whoever is looked for. A store that fails makes
+  /// every answer one of "try again later".
+  func result(
+    for asker: PeerID, in machine: inout RendezvousMachine, now: Instant
+  ) -> LookUpResult {
+    let store = machine.store
+    defer { if store.isBatchOpen { machine.noteWrite(now: now) } }
+    do throws(StoreFailure) {
+      let found: PeerID?
+      switch target {
+      case .id(let id): found = id
+      case .name(let name):
+        found = try store.owner(of: name, now: machine.settings.unixSeconds(now))
+      }
+      guard let id = found, let card = try store.card(of: id), !card.isEmpty,
+        card.count <= LookUpResult.maximumCardByteCount
+      else { return LookUpResult(request: request, status: .unknown) }
+      if machine.registry.isCallable(id, by: asker) {
+        return LookUpResult(request: request, status: .online, card: card)
+      }
+      let status = try store.shared?.status(of: id, for: asker) ?? .offline
+      return LookUpResult(request: request, status: status, card: status.hasCard ? card : [])
+    } catch {
+      machine.noteStoreFailure(error)
+      let isElsewhere = store.shared != nil
+      return LookUpResult(request: request, status: isElsewhere ? .unavailable : .tooManyRequests)
+    }
+  }
+}

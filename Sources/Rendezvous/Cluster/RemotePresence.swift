@@ -1,0 +1,144 @@
+package import Primitives
+import SecureSession
+package import Wire
+
+/// A program that has its session at another node (docs/protocol/cluster.md §3).
+///
+///     presence record 66 · kind of audience 1 (0 all, 1 these) · count × mark 8, ascending
+package struct RemotePresence: Equatable, Sendable {
+  package var record: PresenceRecord
+  /// Who may learn of it; `nil` = everybody.
+  package var audience: Audience?
+  /// Its node was heard of in the last seconds.
+  package var isSure = true
+
+  package init(_ record: PresenceRecord, audience: Audience?) {
+    self.record = record
+    self.audience = audience
+  }
+
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    var reader = ByteReader(bytes)
+    let plain = try reader.readBytes(PresenceRecord.byteCount, "presence record")
+    record = try PresenceRecord(parsing: plain.span)
+    let at = reader.offset
+    switch try reader.readUInt8("kind of audience") {
+    case 0: audience = nil
+    case 1:
+      var marks: [AudienceMark] = []
+      while !reader.isAtEnd {
+        marks.append(AudienceMark(rawValue: try reader.readUInt64("mark")))
+      }
+      audience = Audience(marks)
+      guard audience?.marks == marks else { throw .invalid("marks", at: at) }
+    default: throw .invalid("kind of audience", at: at)
+    }
+    try reader.expectEnd("remote presence")
+  }
+
+  package var bytes: [UInt8] {
+    var bytes = record.bytes
+    bytes.append(audience == nil ? 0 : 1)
+    for mark in audience?.marks ?? [] { bytes.append(littleEndian: mark.rawValue) }
+    return bytes
+  }
+
+  /// Whether `asker` may learn of it.
+  func isVisible(to asker: PeerID) -> Bool {
+    audience?.contains(AudienceMark(of: asker, for: record.identity)) ?? true
+      || asker == record.identity
+  }
+}
+
+/// What a registration must know before RESP, and until its first packet.
+struct RegistrationFacts {
+  var card: [UInt8]?
+  var serial: UInt64?
+  var verdicts: [PeerName: NameVerdict] = [:]
+  /// Of the command that brought them.
+  var number: UInt64 = 0
+
+  /// serial, or none · card, or none · verdict on the name asked for · on the name claimed
+  init?(
+    _ reply: SharedReply, of id: PeerID, asked: PeerName?, claimed: PeerName?,
+    _ keys: borrowing ClusterKeys
+  ) {
+    guard let list = reply.list, list.count == 4 else { return nil }
+    if let digits = list[0].bytes {
+      guard let text = String(validating: digits, as: UTF8.self), let number = UInt64(text)
+      else { return nil }
+      serial = number
+    }
+    if let sealed = list[1].bytes {
+      guard let plain = keys.open(sealed, at: keys.hash(.identity, id.bytes)) else { return nil }
+      card = plain
+    }
+    for (name, verdict) in [(asked, list[2]), (claimed, list[3])] {
+      guard let name else { continue }
+      guard let verdict = NameVerdict(verdict) else { return nil }
+      verdicts[name] = verdict
+    }
+  }
+}
+
+extension NameVerdict {
+  fileprivate init?(_ reply: SharedReply) {
+    switch reply.number {
+    case 0: self = .owned
+    case 1: self = .granted
+    case 2: self = .taken
+    case 3: self = .tooMany
+    default: return nil
+    }
+  }
+}
+
+/// What was found of one who was looked for.
+struct FoundPrograms {
+  /// What was looked for; `nil` where nothing is known.
+  private(set) var target: LookUp.Target?
+  private(set) var owner: PeerID?
+  private(set) var card: [UInt8]?
+  private(set) var programs: [RemotePresence] = []
+
+  var isKnown: Bool { target != nil }
+
+  init() {}
+
+  /// owner, or none · card, or none · programs: state (1 sure, 2 not) · presence ID · record
+  init(
+    _ reply: SharedReply, _ target: LookUp.Target, notAt node: UInt64,
+    _ keys: borrowing ClusterKeys
+  ) {
+    guard let list = reply.list, list.count == 3 else { return }
+    switch target {
+    case .id(let id): owner = id
+    case .name(let name):
+      guard let sealed = list[0].bytes else { break }
+      let place = keys.hash(.name, name.bytes)
+      guard let id = keys.open(sealed, at: place).flatMap({ PeerID($0) }) else { return }
+      owner = id
+    }
+    self.target = target
+    guard let owner else { return }
+    let hash = keys.hash(.identity, owner.bytes)
+    if let sealed = list[1].bytes { card = keys.open(sealed, at: hash) }
+    for entry in list[2].list ?? [] {
+      guard let parts = entry.list, parts.count == 3, let state = parts[0].number,
+        let program = parts[1].bytes, let sealed = parts[2].bytes,
+        let plain = keys.open(sealed, at: hash + program),
+        let presence = RemotePresence(plain, isSure: state == 1),
+        presence.record.identity == owner, presence.record.node != node,
+        programs.count < NodeMessage.programLimit
+      else { continue }
+      programs.append(presence)
+    }
+  }
+}
+
+extension RemotePresence {
+  fileprivate init?(_ plain: [UInt8], isSure: Bool) {
+    do throws(WireError) { try self.init(parsing: plain.span) } catch { return nil }
+    self.isSure = isSure
+  }
+}

@@ -1,0 +1,222 @@
+package import Cryptography
+package import Primitives
+import Wire
+
+/// The store of a service of several nodes: what it knows is elsewhere, and whoever reads must have
+/// wished for it first (docs/protocol/cluster.md).
+///
+/// Pure: commands go out by `pollCommand`, replies come in by `handle`. Nothing here waits. A wish
+/// is fulfilled when `pollTicket` gives its ticket; until the next one what was found can be read.
+/// What a registration must know stays readable until its first DATA packet has come.
+package final class SharedStore: RegistrationStore {
+  package let limits: StoreLimits
+  let node: SharedNode
+  let keys: ClusterKeys
+  var random: RandomSource
+  package internal(set) var counters = SharedCounters()
+
+  /// The connection, by its number; `nil` while there is none.
+  private(set) var connection: [UInt8]?
+  /// Called when there are commands where there were none.
+  package var wake: (() -> Void)?
+  private var commands: BoundedQueue<SharedCommand>
+  private var lastNumber: UInt64 = 0
+  /// What is under way, by the number of its command.
+  var waiting: [UInt64: Pending] = [:]
+  private var arrived: BoundedQueue<(StoreTicket, Pending, SharedReply)>
+  /// What registrations must know, oldest first.
+  var facts: [PeerID: RegistrationFacts] = [:]
+  private var factOrder: BoundedQueue<(id: PeerID, number: UInt64)>
+  /// What the last ticket brought.
+  var found = FoundPrograms()
+  var keptBans: [StoredBan]?
+  /// Identities whose registration could not be written down.
+  private var owed: Set<PeerID> = []
+
+  /// What a reply is for.
+  enum Pending {
+    case registration(PeerID, asked: PeerName?, claimed: PeerName?)
+    case found(LookUp.Target)
+    /// A write that the identity's registration depends on.
+    case promise(PeerID)
+    case bans
+    case note
+  }
+
+  package init(
+    _ secret: borrowing SecretKey, node: PeerID, limits: StoreLimits = StoreLimits(),
+    random: RandomSource
+  ) {
+    self.limits = limits
+    self.random = random
+    keys = ClusterKeys(secret)
+    self.node = SharedNode(number: node.word0, hash: keys.hash(.node, Self.bytes(of: node.word0)))
+    commands = BoundedQueue(limit: Self.commandLimit)
+    arrived = BoundedQueue(limit: Self.commandLimit)
+    factOrder = BoundedQueue(limit: Self.factLimit)
+  }
+
+  package var shared: SharedStore? { self }
+
+  // MARK: - Wishes
+
+  /// Begins to find out; `nil` where that is not possible now, and reads fail.
+  package func fetch(_ wish: StoreWish, now: UInt64) -> StoreTicket? {
+    found = FoundPrograms()
+    guard connection != nil else {
+      counters.wishesRefused &+= 1
+      return nil
+    }
+    let (script, arguments, pending) = command(for: wish, now: now)
+    guard let number = queue(script, arguments, pending) else {
+      counters.wishesRefused &+= 1
+      return nil
+    }
+    return StoreTicket(number: number)
+  }
+
+  /// The next wish that was answered: what it brought is readable until the next call.
+  package func pollTicket() -> StoreTicket? {
+    guard let (ticket, pending, reply) = arrived.popFirst() else { return nil }
+    found = FoundPrograms()
+    switch pending {
+    case .registration(let id, let asked, let claimed):
+      insert(RegistrationFacts(reply, of: id, asked: asked, claimed: claimed, keys), of: id, ticket)
+    case .found(let target): found = FoundPrograms(reply, target, notAt: node.number, keys)
+    case .promise, .bans, .note: break
+    }
+    return ticket
+  }
+
+  /// What the last ticket brought is known no more.
+  func forgetFound() { found = FoundPrograms() }
+
+  /// Identities whose names and cards are still to be written down: they must register anew, now
+  /// that they can.
+  package func takeOwed() -> [PeerID] {
+    guard connection != nil else { return [] }
+    defer { owed.removeAll() }
+    return owed.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+  }
+
+  private func insert(_ facts: RegistrationFacts?, of id: PeerID, _ ticket: StoreTicket) {
+    guard var facts else {
+      counters.repliesInvalid &+= 1
+      self.facts[id] = nil
+      return
+    }
+    facts.number = ticket.number
+    while !factOrder.append((id, ticket.number)) { forgetFacts() }
+    self.facts[id] = facts
+  }
+
+  private func forgetFacts() {
+    guard let oldest = factOrder.popFirst() else { return }
+    if facts[oldest.id]?.number == oldest.number { facts[oldest.id] = nil }
+  }
+
+  // MARK: - Commands and replies
+
+  /// The next command for Redis.
+  package func pollCommand() -> SharedCommand? { commands.popFirst() }
+
+  /// A reply, or that there will be none.
+  package func handle(_ reply: SharedReply, to number: UInt64) {
+    guard let pending = waiting.removeValue(forKey: number) else { return }
+    if case .failed = reply { counters.commandsFailed &+= 1 }
+    switch pending {
+    case .registration, .found:
+      if !arrived.append((StoreTicket(number: number), pending, reply)) {
+        counters.repliesInvalid &+= 1
+      }
+    case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
+    case .bans: handleBans(reply)
+    case .note: break
+    }
+  }
+
+  /// Redis answers: nothing of an earlier connection of this node is true any more.
+  package func handleConnection() {
+    connection = random.bytes(8)
+    counters.connections &+= 1
+  }
+
+  /// Redis does not answer: what is under way fails, and so does what comes.
+  package func handleDisconnection() {
+    connection = nil
+    while let command = commands.popFirst() { handle(.failed("no connection"), to: command.number) }
+    for number in waiting.keys.sorted() { handle(.failed("no connection"), to: number) }
+  }
+
+  /// Takes no more commands; those that are queued still go.
+  func end() { connection = nil }
+
+  package var isConnected: Bool { connection != nil }
+
+  /// Puts a command into the queue; `nil` when that is full.
+  func queue(
+    _ script: SharedScript, _ arguments: [[UInt8]], _ pending: Pending = .note
+  ) -> UInt64? {
+    guard connection != nil, waiting.count < Self.commandLimit else {
+      counters.commandsDropped &+= 1
+      return nil
+    }
+    lastNumber += 1
+    if commands.isEmpty { wake?() }
+    guard commands.append(SharedCommand(script, arguments, number: lastNumber)) else {
+      counters.commandsDropped &+= 1
+      return nil
+    }
+    waiting[lastNumber] = pending
+    counters.commands &+= 1
+    return lastNumber
+  }
+
+  func noteOwed(_ id: PeerID) {
+    counters.writesLost &+= 1
+    if owed.count < Self.factLimit { owed.insert(id) }
+  }
+
+  /// Commands that wait or are under way: at 40,000 a second a fifth of a second's worth.
+  private static let commandLimit = 8192
+  /// Registrations that have an answer and no first packet: more than `ServerLimits` lets wait.
+  private static let factLimit = 65_536
+}
+
+/// Which node of a service this is.
+struct SharedNode {
+  /// In records: the first 8 bytes of its ID.
+  let number: UInt64
+  /// In Redis.
+  let hash: [UInt8]
+}
+
+/// Counts of what went to the shared memory, for `--metrics`.
+package struct SharedCounters: Equatable, Sendable {
+  package var commands: UInt64 = 0
+  package var commandsFailed: UInt64 = 0
+  package var commandsDropped: UInt64 = 0
+  package var wishesRefused: UInt64 = 0
+  package var repliesInvalid: UInt64 = 0
+  package var writesLost: UInt64 = 0
+  package var connections: UInt64 = 0
+  package var messagesSent: UInt64 = 0
+  package var messagesReceived: UInt64 = 0
+  package var messagesInvalid: UInt64 = 0
+
+  /// Every counter with its name in Prometheus and what it counts.
+  package var all: [(name: String, help: String, value: UInt64)] {
+    [
+      ("commands", "Commands for Redis.", commands),
+      ("commands_failed", "Commands for Redis that failed.", commandsFailed),
+      ("commands_dropped", "Commands for Redis that had no room.", commandsDropped),
+      ("wishes_refused", "Requests that Redis could not be asked about.", wishesRefused),
+      ("replies_invalid", "Replies of Redis that did not parse.", repliesInvalid),
+      ("writes_lost", "Registrations that Redis has not written down.", writesLost),
+      ("connections", "Connections to Redis.", connections),
+      ("messages_sent", "Bodies handed to other nodes.", messagesSent),
+      ("messages_received", "Bodies of other nodes.", messagesReceived),
+      ("messages_invalid", "Messages of other nodes that did not open or parse.", messagesInvalid),
+    ]
+  }
+}

@@ -1,0 +1,152 @@
+import Primitives
+import Wire
+
+/// What a store has under way: a batch to commit, requests that wait for a store that is elsewhere,
+/// and what other nodes are told of this one (docs/protocol/cluster.md §3).
+struct StoreWork {
+  /// When the open batch is to be committed.
+  var commitDue: Instant?
+  private var parked: [StoreTicket: Request] = [:]
+  /// In the order of their ends.
+  private var order = BoundedQueue<(ticket: StoreTicket, due: Instant)>(limit: parkedLimit)
+  /// The connection of the store that was last seen.
+  private var connection: UInt64 = 0
+  private var beatDue: Instant?
+  /// The next program to be announced after a new connection; `nil` when all are.
+  private var nextSlot: UInt32?
+  private var announcementDue: Instant?
+
+  /// A client by its session.
+  struct Client {
+    let slot: UInt32
+    let connection: ConnectionID
+
+    func isThere(in registry: ClientRegistry) -> Bool {
+      registry.isUsed(slot) && registry[slot].local == connection
+    }
+  }
+
+  enum Request {
+    case registration(ParkedHandshake)
+    case lookUp(LookUp, Client)
+    case forward(ForwardRoute)
+  }
+
+  mutating func hurry(now: Instant) { commitDue = commitDue.map { min($0, now) } }
+
+  var nextDeadline: Instant? {
+    let waiting = earliest(commitDue, order.first?.due)
+    return earliest(waiting, earliest(beatDue, announcementDue))
+  }
+
+  /// Keeps a request until a store elsewhere has told what it needs; `false` where nothing is to be
+  /// waited for, or waiting is no use.
+  mutating func park(
+    _ request: @autoclosure () -> Request, _ wish: StoreWish, _ store: any RegistrationStore,
+    _ settings: borrowing ServerSettings, _ now: Instant
+  ) -> Bool {
+    guard let shared = store.shared else { return false }
+    shared.forgetFound()
+    guard order.count < Self.parkedLimit,
+      let ticket = shared.fetch(wish, now: settings.unixSeconds(now))
+    else { return false }
+    parked[ticket] = request()
+    return order.append((ticket, now + Self.patience))
+  }
+
+  // MARK: - For a machine
+
+  /// Goes on with requests whose answers came.
+  static func resume(_ machine: inout RendezvousMachine, now: Instant) {
+    guard let shared = machine.store.shared else { return }
+    machine.storeWork.noteConnection(of: shared, now: now)
+    while let ticket = shared.pollTicket() {
+      machine.storeWork.parked.removeValue(forKey: ticket)?.resume(in: &machine, now: now)
+    }
+    shared.forgetFound()
+  }
+
+  static func handleTimeout(of machine: inout RendezvousMachine, now: Instant) {
+    if let due = machine.storeWork.commitDue, due <= now { commit(&machine) }
+    guard let shared = machine.store.shared else { return }
+    while let first = machine.storeWork.order.first {
+      let request = machine.storeWork.parked[first.ticket]
+      guard first.due <= now || request == nil else { break }
+      _ = machine.storeWork.order.popFirst()
+      machine.storeWork.parked[first.ticket] = nil
+      shared.forgetFound()
+      request?.resume(in: &machine, now: now)
+    }
+    announceSome(of: &machine, now: now)
+    guard let due = machine.storeWork.beatDue, due <= now else { return }
+    guard shared.isConnected else { return machine.storeWork.beatDue = nil }
+    machine.storeWork.beatDue = now + Self.beatPace
+    shared.beat(isComplete: machine.storeWork.nextSlot == nil)
+    for id in shared.takeOwed() {
+      for slot in machine.registry.all(of: id) {
+        machine.close(slot, .limits, .promiseBroken, now: now)
+      }
+    }
+  }
+
+  private static func commit(_ machine: inout RendezvousMachine) {
+    machine.storeWork.commitDue = nil
+    do throws(StoreFailure) {
+      try machine.store.commit()
+    } catch {
+      machine.noteStoreFailure(error)
+    }
+  }
+
+  /// After a new connection all programs are announced anew, some at a time.
+  private static func announceSome(of machine: inout RendezvousMachine, now: Instant) {
+    guard let start = machine.storeWork.nextSlot, let due = machine.storeWork.announcementDue,
+      due <= now
+    else { return }
+    machine.storeWork.announcementDue = now + Self.announcementPace
+    var slot = start
+    let end = min(UInt32(machine.registry.slotLimit), start + Self.announcementCount)
+    while slot < end {
+      let isHere = machine.registry.isUsed(slot) && machine.registry[slot].isConfirmed
+      if isHere, !machine.announce(slot) { break }
+      slot += 1
+    }
+    machine.storeWork.nextSlot = slot
+    guard slot >= machine.registry.slotLimit else { return }
+    machine.storeWork.nextSlot = nil
+    machine.storeWork.announcementDue = nil
+    // The others wait for nothing but this.
+    machine.storeWork.beatDue = now
+  }
+
+  private mutating func noteConnection(of shared: SharedStore, now: Instant) {
+    guard shared.isConnected, shared.counters.connections != connection else { return }
+    connection = shared.counters.connections
+    nextSlot = 0
+    announcementDue = now
+    beatDue = now
+  }
+
+  /// Requests that wait: 1.2 MB of INITs.
+  private static let parkedLimit = 4096
+  /// How long a request waits: a client says it again after 0.9 s.
+  private static let patience = Duration.milliseconds(800)
+  private static let beatPace = Duration.seconds(1)
+  /// 25,600 programs a second.
+  private static let announcementCount: UInt32 = 256
+  private static let announcementPace = Duration.milliseconds(10)
+}
+
+extension StoreWork.Request {
+  fileprivate func resume(in machine: inout RendezvousMachine, now: Instant) {
+    switch self {
+    case .registration(let parked): parked.finish(in: &machine, now: now)
+    case .lookUp(let lookUp, let client):
+      guard client.isThere(in: machine.registry) else { return }
+      machine.finish(lookUp, of: client.slot, now: now)
+    case .forward(let route):
+      guard route.sender.isThere(in: machine.registry) else { return }
+      machine.finish(route, now: now)
+    }
+  }
+}

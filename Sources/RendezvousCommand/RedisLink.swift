@@ -1,0 +1,305 @@
+import Primitives
+import Reactor
+import Redis
+import Rendezvous
+
+/// What stands between a server's store and Redis: two threads that wait, so that the loop does
+/// not. One has the commands, the other listens to what other nodes hand over.
+final class RedisLink {
+  /// What came of Redis, in order.
+  enum News: Sendable {
+    case connected
+    case disconnected(String)
+    case reply(SharedReply, to: UInt64)
+    case message([UInt8])
+  }
+
+  let store: SharedStore
+  let service: RedisService
+  private let mailbox: RedisMailbox
+  private var threads: [PromptWorker] = []
+  private var watch: EventLoop.Token?
+
+  init(_ store: SharedStore, _ service: RedisService) throws(ReactorError) {
+    self.store = store
+    self.service = service
+    mailbox = RedisMailbox(wake: try LoopWake())
+  }
+
+  /// Sees that Redis is there, and reads what is read once; waits.
+  func begin() throws(RedisError) {
+    var connection = try service.connect()
+    store.handleConnection()
+    store.fetchBans()
+    while let command = store.pollCommand() {
+      try connection.append(command)
+      store.handle(try connection.nextReply(), to: command.number)
+    }
+  }
+
+  /// Begins to serve the store. `handle` is called on the loop, once for each piece of news.
+  func start(on loop: EventLoop, _ handle: @escaping (News?) -> Void) throws(ReactorError) {
+    let (service, mailbox, channel) = (service, mailbox, store.channel)
+    watch = try mailbox.wake.attach(to: loop) { [self] in
+      for news in mailbox.takeNews() {
+        apply(news)
+        handle(news)
+      }
+      handle(nil)
+      flush()
+    }
+    store.wake = { mailbox.wake.signal() }
+    let commands = RedisCommandThread(service: service, mailbox: mailbox)
+    let listener = RedisListenerThread(service: service, mailbox: mailbox, channel: channel)
+    let worker = try PromptWorker(named: "earshot-redis") { commands.run(now: $0) }
+    threads = [worker, try PromptWorker(named: "earshot-nodes") { listener.run(now: $0) }]
+    mailbox.attach(worker)
+  }
+
+  /// Commands that are waiting go on their way.
+  func flush() {
+    var commands: [SharedCommand] = []
+    while let command = store.pollCommand() { commands.append(command) }
+    if !commands.isEmpty { mailbox.append(commands) }
+  }
+
+  /// Tells the other nodes that this one goes; `false` when it has.
+  func leave() -> Bool {
+    guard store.isConnected else { return false }
+    store.leave()
+    flush()
+    return true
+  }
+
+  func stop() { for thread in threads { thread.stop() } }
+
+  private func apply(_ news: News) {
+    switch news {
+    case .connected: store.handleConnection()
+    case .disconnected: store.handleDisconnection()
+    case .reply(let reply, let number): store.handle(reply, to: number)
+    case .message: break
+    }
+  }
+}
+
+/// Where Redis is, and how to get in.
+struct RedisService: Sendable {
+  var address: RedisAddress
+  var password: [UInt8]?
+
+  /// A connection that knows the scripts.
+  func connect() throws(RedisError) -> RedisConnection {
+    var connection = try RedisConnection.connect(address, password: password)
+    try connection.loadScripts()
+    return connection
+  }
+}
+
+/// What the loop and the threads leave for each other.
+final class RedisMailbox: Sendable {
+  private struct Content {
+    var commands: [SharedCommand] = []
+    var news: [RedisLink.News] = []
+    var messageCount = 0
+    var worker: PromptWorker?
+  }
+
+  let wake: LoopWake
+  private let content = Guarded(Content())
+
+  /// Messages of other nodes that wait; one that is full loses what comes.
+  private static let messageLimit = 8192
+
+  init(wake: LoopWake) { self.wake = wake }
+
+  func attach(_ worker: PromptWorker) { content.withLock { $0.worker = worker } }
+
+  func append(_ commands: [SharedCommand]) {
+    let worker = content.withLock { content in
+      content.commands += commands
+      return content.worker
+    }
+    worker?.signal()
+  }
+
+  func takeCommands() -> [SharedCommand] {
+    content.withLock { content in
+      let commands = content.commands
+      content.commands = []
+      return commands
+    }
+  }
+
+  /// What was to be done by a connection that is gone is not done by the next one.
+  func noteConnection() {
+    content.withLock { content in
+      content.commands = []
+      content.news.append(.connected)
+    }
+    wake.signal()
+  }
+
+  func append(_ news: [RedisLink.News]) {
+    content.withLock { $0.news += news }
+    wake.signal()
+  }
+
+  /// Messages that there is room for.
+  func append(messages: [[UInt8]]) {
+    content.withLock { content in
+      let room = Self.messageLimit - content.messageCount
+      content.news += messages.prefix(room).map { RedisLink.News.message($0) }
+      content.messageCount += min(room, messages.count)
+    }
+    wake.signal()
+  }
+
+  func takeNews() -> [RedisLink.News] {
+    content.withLock { content in
+      let news = content.news
+      content.news = []
+      content.messageCount = 0
+      return news
+    }
+  }
+}
+
+/// Has the connection with the commands: sends what waits in one go, then reads all replies.
+struct RedisCommandThread: Sendable {
+  let service: RedisService
+  let mailbox: RedisMailbox
+  private let connection = RedisHolder()
+
+  init(service: RedisService, mailbox: RedisMailbox) {
+    self.service = service
+    self.mailbox = mailbox
+  }
+
+  /// When it wants to run again; `nil` = when there are commands.
+  func run(now: Instant) -> Instant? {
+    do throws(RedisError) {
+      if try connection.open(service) { mailbox.noteConnection() }
+      while true {
+        let commands = mailbox.takeCommands()
+        guard !commands.isEmpty else { return nil }
+        try run(commands)
+      }
+    } catch {
+      connection.close()
+      mailbox.append([.disconnected(error.description)])
+      return SystemClock.now + Self.pause
+    }
+  }
+
+  private func run(_ commands: [SharedCommand]) throws(RedisError) {
+    try connection.use { connection throws(RedisError) in
+      for command in commands { try connection.append(command) }
+    }
+    for command in commands {
+      let reply = try connection.use { connection throws(RedisError) in
+        try connection.nextReply()
+      }
+      mailbox.append([.reply(reply, to: command.number)])
+    }
+  }
+
+  /// Before the next attempt.
+  private static let pause = Duration.milliseconds(250)
+}
+
+/// Has the connection that hears what other nodes hand over.
+struct RedisListenerThread: Sendable {
+  let service: RedisService
+  let mailbox: RedisMailbox
+  let channel: [UInt8]
+  private let connection = RedisHolder()
+  private let times = Guarded(Times())
+
+  private struct Times {
+    var heard = Instant.zero
+    var asked = Instant.zero
+  }
+
+  init(service: RedisService, mailbox: RedisMailbox, channel: [UInt8]) {
+    self.service = service
+    self.mailbox = mailbox
+    self.channel = channel
+  }
+
+  func run(now: Instant) -> Instant? {
+    do throws(RedisError) {
+      if try connection.open(service) {
+        try connection.use { connection throws(RedisError) in
+          try connection.subscribe(to: channel)
+        }
+        times.withLock { $0 = Times(heard: now, asked: now) }
+      }
+      try listen(now: now)
+      return now
+    } catch {
+      connection.close()
+      return SystemClock.now + Self.pause
+    }
+  }
+
+  private func listen(now: Instant) throws(RedisError) {
+    let messages = try connection.use { connection throws(RedisError) in
+      try connection.messages(within: Self.patience)
+    }
+    let (heard, asked) = times.withLock { ($0.heard, $0.asked) }
+    if let messages {
+      times.withLock { $0.heard = now }
+      if !messages.isEmpty { mailbox.append(messages: messages) }
+    } else if now - heard > Self.silence {
+      throw RedisError("silent for \(Self.silence)")
+    }
+    guard now - asked > Self.pace else { return }
+    times.withLock { $0.asked = now }
+    try connection.use { connection throws(RedisError) in try connection.sendPing() }
+  }
+
+  /// How long it waits for the kernel, in milliseconds: its end waits as long.
+  private static let patience: Int32 = 200
+  /// A connection that is silent for so long is dead: PINGs were answered.
+  private static let silence = Duration.seconds(5)
+  private static let pace = Duration.seconds(1)
+  private static let pause = Duration.milliseconds(250)
+}
+
+/// A thread's connection, while there is one.
+final class RedisHolder: Sendable {
+  private let connection = Guarded<RedisConnection?>(nil)
+
+  /// Whether a new one was opened.
+  func open(_ service: RedisService) throws(RedisError) -> Bool {
+    let result: Result<Bool, RedisError> = connection.withLock { connection in
+      guard connection == nil else { return .success(false) }
+      do throws(RedisError) {
+        connection = try service.connect()
+        return .success(true)
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  func use<Value: Sendable>(
+    _ body: (inout RedisConnection) throws(RedisError) -> Value
+  ) throws(RedisError) -> Value {
+    let result: Result<Value, RedisError> = connection.withLock { connection in
+      guard var open = connection.take() else { return .failure(RedisError("no connection")) }
+      do throws(RedisError) {
+        let value = try body(&open)
+        connection = consume open
+        return .success(value)
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  func close() { connection.withLock { $0 = nil } }
+}

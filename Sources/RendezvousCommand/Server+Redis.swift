@@ -1,0 +1,90 @@
+import Cryptography
+import Primitives
+import Reactor
+import Redis
+import Rendezvous
+import Storage
+import Wire
+
+/// A server that is one of several nodes (docs/protocol/cluster.md).
+extension Server {
+  /// Reaches Redis before anything is served: a node that cannot would only refuse.
+  static func openRedis(
+    _ options: ServeOptions, node: PeerID, random: RandomSource
+  ) throws(ServeError) -> RedisLink? {
+    guard let redis = options.redis else { return nil }
+    let store: SharedStore
+    var service = RedisService(address: redis.address, password: redis.password)
+    do throws(StorageError) {
+      let secret = try SecretTextFile.read(redis.secretFile) { Self.clusterSecret($0) }
+      guard let key = SecretKey(copying: secret.span) else { return nil }
+      store = SharedStore(key, node: node, random: random)
+      if let path = redis.passwordFile {
+        service.password = try SecretTextFile.read(path) { Self.word($0) }
+      }
+    } catch { throw .file(error) }
+    let link: RedisLink
+    do throws(ReactorError) { link = try RedisLink(store, service) } catch {
+      throw .reactor(error, option: "--redis")
+    }
+    do throws(RedisError) { try link.begin() } catch { throw .redis(redis.address, error) }
+    return link
+  }
+
+  /// The first line without its end; `nil` for less than 16 letters or more than 256.
+  private static func clusterSecret(_ bytes: [UInt8]) -> Bytes32? {
+    guard let word = word(bytes), (16...256).contains(word.count) else { return nil }
+    var hash = BLAKE2b(byteCount: 32)
+    hash.update("EST1clus")
+    hash.update(word.span)
+    return hash.finalize32()
+  }
+
+  private static func word(_ bytes: [UInt8]) -> [UInt8]? {
+    let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+    let isPrintable = line.allSatisfy { (0x21...0x7E).contains($0) }
+    return isPrintable && !line.isEmpty ? Array(line) : nil
+  }
+
+  /// `false` when the threads could not be started.
+  func startRedis() -> Bool {
+    guard let redis else { return true }
+    do throws(ReactorError) {
+      try redis.start(on: loop) { [self] in handleNews($0, of: redis) }
+      return true
+    } catch {
+      LineOutput.standardError.write("earshot-rendezvous: \(error).")
+      return false
+    }
+  }
+
+  private func handleNews(_ news: RedisLink.News?, of redis: RedisLink) {
+    let now = SystemClock.now
+    switch news {
+    case .connected:
+      log.write(.info, "redis", "Redis is reached at \(redis.service.address)", now: now)
+    case .disconnected(let reason):
+      log.write(
+        .error, "redis",
+        "Redis at \(redis.service.address) is not reached (\(reason)): calls and clients of this "
+          + "node go on; names, and clients of other nodes, are not known until it is back",
+        now: now)
+    case .message(let bytes):
+      guard let message = redis.store.open(bytes) else { return }
+      driver.withMachine { machine, now in machine.handle(message, now: now) }
+    case .reply: break
+    case nil: driver.withMachine { machine, now in machine.handleStore(now: now) }
+    }
+  }
+}
+
+extension MetricsText {
+  /// How it stands with Redis.
+  mutating func add(_ store: SharedStore) {
+    let prefix = "earshot_rendezvous_redis_"
+    add(prefix + "up", "Whether Redis is reached.", store.isConnected ? 1 : 0)
+    for counter in store.counters.all {
+      add(prefix + counter.name + "_total", counter.help, counter.value)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import Cryptography
+import Primitives
+import Rendezvous
+import Wire
+
+extension FuzzTarget {
+  /// What Redis, and other nodes through it, say to a node.
+  static let cluster: [FuzzTarget] = [nodeMessage, sharedStore]
+
+  private static let nodeMessage = FuzzTarget(
+    "node-message", maximumByteCount: 4400,
+    seeds: {
+      let forward = Forward(
+        id: ForwardID(low: 1, high: 2), to: .zero, lifeSeconds: 8, body: Array(0..<60))
+      let messages = [true, false].map { isAnswer in
+        NodeMessage(
+          forward, from: .zero, presence: PresenceID(rawValue: 7),
+          name: isAnswer ? PeerName("alice") : nil, isAnswer: isAnswer, network: 5,
+          programs: [PresenceID(rawValue: 8), PresenceID(rawValue: 9)])
+      }
+      let record = PresenceRecord(
+        identity: .zero, presence: Presence(PresenceID(rawValue: 7), .answering), node: 1,
+        expiryMilliseconds: 2, serial: 3)
+      let marks = Audience([AudienceMark(rawValue: 1), AudienceMark(rawValue: 2)])
+      let presences = [nil, marks].map { RemotePresence(record, audience: $0).bytes }
+      return messages.map(\.bytes) + presences
+    },
+    run: { bytes in
+      if let message = try? NodeMessage(parsing: bytes.span) {
+        expect(message.bytes == bytes, "a message between nodes has one encoding")
+      }
+      if let presence = try? RemotePresence(parsing: bytes.span) {
+        expect(presence.bytes == bytes, "a presence at another node has one encoding")
+      }
+    })
+
+  private static let sharedStore = FuzzTarget(
+    "shared-store", maximumByteCount: 600,
+    seeds: {
+      [
+        [0, 4, 4, 0, 0, 2, 0, 2, 1],
+        [1, 4, 3, 0, 0, 4, 1, 4, 3, 2, 1, 3, 8, 1, 2, 3, 4, 5, 6, 7, 8, 3, 2, 9, 9],
+        [2, 4, 2, 3, 16] + Array(repeating: 7, count: 16) + [3, 40]
+          + Array(repeating: 8, count: 40),
+        [3, 3, 60] + Array(repeating: 5, count: 60),
+      ]
+    },
+    run: { bytes in
+      let store = SharedStore(SecretKey(), node: .zero, random: RandomSource(seed: 1))
+      store.handleConnection()
+      var rest = bytes[...]
+      let kind = rest.popFirst() ?? 0
+      let name = PeerName("alice")
+      switch kind & 3 {
+      case 0: _ = store.fetch(.registration(.zero, asked: name, claimed: nil), now: 9)
+      case 1: _ = store.fetch(.find(.id(.zero)), now: 9)
+      case 2: store.fetchBans()
+      default: _ = store.open(Array(rest))
+      }
+      while let command = store.pollCommand() {
+        store.handle(SharedReply(fuzzing: &rest), to: command.number)
+      }
+      while store.pollTicket() != nil {}
+      if let name { _ = try? store.owner(of: name, now: 9) }
+      _ = try? store.card(of: .zero)
+      _ = try? store.bans(now: 9)
+      expect(store.counters.messagesReceived == 0, "nothing opens that no node sealed")
+    })
+}
+
+extension SharedReply {
+  /// A reply of any shape: what the first byte says, then what that needs.
+  fileprivate init(fuzzing bytes: inout ArraySlice<UInt8>, depth: Int = 0) {
+    switch (bytes.popFirst() ?? 0) % 6 {
+    case 1: self = .failed("")
+    case 2: self = .number(Int64(Int8(bitPattern: bytes.popFirst() ?? 0)))
+    case 3:
+      let count = Int(bytes.popFirst() ?? 0)
+      self = .bytes(Array(bytes.prefix(count)))
+      bytes = bytes.dropFirst(count)
+    case 4 where depth < 4:
+      let count = Int(bytes.popFirst() ?? 0) & 15
+      self = .list((0..<count).map { _ in SharedReply(fuzzing: &bytes, depth: depth + 1) })
+    default: self = .none
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import Cryptography
+import Primitives
+import Redis
+import Rendezvous
+import Simulation
+import Testing
+import Wire
+
+@testable import Storage
+
+/// One of the stores, asked in the same words: whoever keeps it elsewhere is waited for.
+final class StoreUnderTest {
+  enum Kind: String, CaseIterable {
+    case memory, sqlite, redis, model
+
+    /// Those that this host can run.
+    static var here: [Kind] { allCases.filter { $0 != .redis || RedisServer.exists } }
+  }
+
+  let store: any RegistrationStore
+  private let server: RedisServer?
+  private var connection: RedisConnection?
+  private let model: RedisModel?
+
+  init(_ kind: Kind, limits: StoreLimits = StoreLimits(), path: String) throws {
+    var server: RedisServer?
+    var model: RedisModel?
+    switch kind {
+    case .memory: store = MemoryStore(limits: limits)
+    case .sqlite: store = try SQLiteStore(path: path, limits: limits)
+    case .redis:
+      server = RedisServer()
+      #expect(server != nil, "redis-server does not start")
+      store = Self.shared(limits)
+    case .model:
+      model = RedisModel()
+      store = Self.shared(limits)
+    }
+    self.server = server
+    self.model = model
+    if let server { connection = try Self.connect(to: server) }
+    store.shared?.handleConnection()
+  }
+
+  /// Another node at the memory of `other`.
+  init(beside other: StoreUnderTest, node: UInt64) throws {
+    server = other.server
+    model = other.model
+    store = Self.shared(other.store.limits, node: node)
+    if let server { connection = try Self.connect(to: server) }
+    store.shared?.handleConnection()
+  }
+
+  private static func shared(_ limits: StoreLimits, node: UInt64 = 1) -> SharedStore {
+    SharedStore(
+      SecretKey(), node: PeerID(word0: node, word1: 0, word2: 0, word3: 0), limits: limits,
+      random: RandomSource(seed: node))
+  }
+
+  private static func connect(to server: RedisServer) throws -> RedisConnection {
+    let address = try #require(RedisAddress("redis://127.0.0.1:\(server.port)"))
+    var connection = try RedisConnection.connect(address, password: nil)
+    try connection.loadScripts()
+    return connection
+  }
+
+  // MARK: - The same words for all
+
+  func owner(of name: PeerName, now: UInt64) throws -> PeerID? {
+    try wish(.find(.name(name)), now)
+    return try store.owner(of: name, now: now)
+  }
+
+  func card(of id: PeerID) throws -> [UInt8]? {
+    try wish(.registration(id, asked: nil, claimed: nil), 0)
+    return try store.card(of: id)
+  }
+
+  func serial(of id: PeerID) throws -> UInt64? {
+    try wish(.registration(id, asked: nil, claimed: nil), 0)
+    return try store.serial(of: id)
+  }
+
+  func verdict(on name: PeerName, for id: PeerID, now: UInt64) throws -> NameVerdict {
+    try wish(.registration(id, asked: nil, claimed: name), now)
+    return try store.verdict(on: name, for: id, now: now)
+  }
+
+  func bind(_ name: PeerName, to id: PeerID, now: UInt64) throws -> NameVerdict {
+    try wish(.registration(id, asked: name, claimed: nil), now)
+    let verdict = try store.bind(name, to: id, now: now)
+    try serve()
+    return verdict
+  }
+
+  func keep(_ card: [UInt8], serial: UInt64, of id: PeerID, seen: UInt64) throws {
+    try store.keep(card, serial: serial, of: id, seen: seen)
+    try serve()
+  }
+
+  func keep(_ ban: StoredBan, now: UInt64) throws {
+    try store.keep(ban, now: now)
+    try serve()
+  }
+
+  func bans(now: UInt64) throws -> [StoredBan] {
+    store.shared?.fetchBans()
+    try serve()
+    return try store.bans(now: now)
+  }
+
+  /// Wishes, and has it fulfilled.
+  func wish(_ wish: StoreWish, _ now: UInt64) throws {
+    guard let shared = store.shared else { return }
+    let ticket = try #require(shared.fetch(wish, now: now))
+    try serve()
+    while let next = shared.pollTicket(), next != ticket {}
+  }
+
+  /// Runs what waits.
+  private func serve() throws {
+    guard let shared = store.shared else { return }
+    while let command = shared.pollCommand() {
+      if let model {
+        shared.handle(model.run(command), to: command.number)
+      } else {
+        try connection?.append(command)
+        if let reply = try connection?.nextReply() { shared.handle(reply, to: command.number) }
+      }
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import Primitives
+import Rendezvous
+import SecureSession
+import Simulation
+import Testing
+import Wire
+
+/// Several nodes as one service (docs/protocol/cluster.md): `SharedStore`, `StoreWork`,
+/// `ForwardRoute`, `OpenHandshake` and `LookUp+Result` together, on a model of Redis.
+@Suite struct ClusterTests {
+  private let world = ClusterWorld()
+  private let alice = TestClient(1)
+  private let bob = TestClient(2)
+  private let carol = TestClient(3)
+
+  private func joinAll() {
+    alice.abilities.insert(.senderNames)
+    bob.abilities.insert(.senderNames)
+    world.join(alice, 0, name: "alice")
+    world.join(bob, 1, name: "bob")
+    world.run(.seconds(2))
+  }
+
+  @Test func `clients of two nodes find and write to each other`() throws {
+    joinAll()
+    #expect(alice.response?.status == .nameGranted && bob.response?.status == .nameGranted)
+    let found = world.lookUp(.name(try #require(PeerName("bob"))), alice, at: 0)
+    #expect(found?.status == .online && found?.card == bob.card.bytes)
+    #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .online)
+    #expect(world.lookUp(.id(carol.id), alice, at: 0)?.status == .unknown)
+    bob.messages = []
+    let result = world.forward(from: alice, to: bob.id, at: 0)
+    #expect(result?.status == .forwarded && result?.count == 1)
+    #expect(bob.bodies.map(\.body) == [[1, 2, 3]] && bob.bodies.first?.from == alice.id)
+    #expect(bob.bodies.first?.name == PeerName("alice"))
+    alice.messages = []
+    #expect(world.forward([4], from: bob, to: alice.id, at: 1)?.status == .forwarded)
+    #expect(alice.bodies.map(\.body) == [[4]])
+  }
+
+  @Test func `a name that another node gave is taken, and stays so`() {
+    joinAll()
+    world.join(carol, 1, name: "alice")
+    #expect(carol.response?.status == .nameTaken)
+    // Its owner has it at every node.
+    world.join(alice, 1, name: "alice")
+    #expect(alice.response?.status == .nameGranted)
+  }
+
+  @Test func `who leaves is offline for all, at once`() {
+    joinAll()
+    let words: [UInt8] = []
+    let farewell = bob.seal { CloseFrame(code: .done).write(words.span, to: &$0) }
+    world.nodes[1].receive(farewell, from: bob.address)
+    #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .offline)
+    #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .notOnline)
+  }
+
+  @Test func `only its audience learns at other nodes that a program is there`() {
+    bob.abilities = [.audience]
+    joinAll()
+    world.join(carol, 0)
+    bob.request(
+      .audience(Audience([AudienceMark(of: alice.id, for: bob.id)])), now: world.nodes[1].now)
+    world.run(.seconds(1))
+    #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .online)
+    #expect(world.lookUp(.id(bob.id), carol, at: 0)?.status == .offline)
+    #expect(world.forward(from: carol, to: bob.id, at: 0)?.status == .notOnline)
+    #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .forwarded)
+  }
+
+  /// Method: Redis goes away; dave is at alice's node; then Redis comes back.
+  @Test func `without Redis a node serves its own and says that it cannot know more`() {
+    joinAll()
+    let dave = TestClient(4)
+    world.join(dave, 0, name: "dave")
+    for node in world.nodes { node.setRedis(isThere: false) }
+    #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .unavailable)
+    #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .unavailable)
+    dave.messages = []
+    #expect(world.forward(from: alice, to: dave.id, at: 0)?.status == .forwarded)
+    #expect(dave.bodies.count == 1)
+    // Who comes now has a session, and no name before Redis is back.
+    world.join(carol, 0, name: "carol")
+    #expect(carol.isRegistered && carol.response?.status == .noNameAskedFor)
+    #expect(world.nodes[0].counters.storeFailures > 0)
+    for node in world.nodes { node.setRedis(isThere: true) }
+    world.run(.seconds(2))
+    #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .online)
+    #expect(carol.closes == [.limits, .limits, .limits])
+    world.join(carol, 0, name: "carol")
+    #expect(carol.response?.status == .nameGranted)
+    #expect(world.lookUp(.id(carol.id), bob, at: 1)?.status == .online)
+  }
+
+  /// Method: Redis forgets which programs there are; both nodes connect anew.
+  @Test func `programs are announced anew to a Redis that comes back`() {
+    joinAll()
+    for _ in 0..<3 {
+      for node in world.nodes { node.setRedis(isThere: false) }
+      world.run(.seconds(1))
+      for node in world.nodes { node.setRedis(isThere: true) }
+      world.run(.seconds(2))
+      #expect(world.lookUp(.id(alice.id), bob, at: 1)?.status == .online)
+    }
+  }
+
+  /// Method: bob's node dies; bob registers at the other one 5 s later; carol, who was there too,
+  /// does not.
+  @Test func `a node that dies takes nobody's name, and is not mistaken for its clients' end`() {
+    joinAll()
+    world.join(carol, 1)
+    world.run(.seconds(1))
+    world.kill(1)
+    world.run(.seconds(4))
+    #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .unavailable)
+    world.join(bob, 0, name: "bob")
+    #expect(bob.response?.status == .nameGranted)
+    #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .online)
+    bob.messages = []
+    #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .forwarded)
+    #expect(bob.bodies.count == 1)
+    world.run(.seconds(30))
+    #expect(world.lookUp(.id(carol.id), alice, at: 0)?.status == .offline)
+  }
+
+  @Test func `Redis sees no ID, name, card or body`() throws {
+    joinAll()
+    _ = world.forward(Array("a sealed body, or not".utf8), from: alice, to: bob.id, at: 0)
+    let words = [
+      alice.id.bytes, bob.id.bytes, Array("alice".utf8), alice.card.bytes,
+      Array("a sealed body".utf8), world.nodes[0].card.id.bytes,
+    ]
+    #expect(world.redis.contents.count > 10)
+    for content in world.redis.contents {
+      for word in words where content.count >= word.count {
+        let starts = 0...(content.count - word.count)
+        #expect(!starts.contains { Array(content[$0...].prefix(word.count)) == word })
+      }
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import Primitives
+import Testing
+import Wire
+
+/// What nodes hand each other (docs/protocol/cluster.md §4).
+@Suite struct NodeMessageTests {
+  private func message(name: PeerName?, programs: Int = 1) -> NodeMessage {
+    NodeMessage(
+      Forward(id: ForwardID(low: 1, high: 2), to: .zero, lifeSeconds: 8, body: [7, 8]),
+      from: PeerID(word0: 3, word1: 0, word2: 0, word3: 0), presence: PresenceID(rawValue: 4),
+      name: name, isAnswer: true, network: 5,
+      programs: (0..<UInt64(programs)).map { PresenceID(rawValue: $0 + 6) })
+  }
+
+  @Test func `comes back from its bytes`() throws {
+    for name in [nil, PeerName("alice")] {
+      let message = message(name: name, programs: 3)
+      #expect(try NodeMessage(parsing: message.bytes.span) == message)
+      #expect(message.forwarded.name == name && message.forwarded.body == [7, 8])
+      #expect(message.forwarded.presence == message.presence)
+    }
+  }
+
+  @Test func `is refused when cut, longer, of another type, or for nobody`() {
+    let bytes = message(name: nil).bytes
+    for length in 0..<bytes.count {
+      #expect(throws: WireError.self) { try NodeMessage(parsing: Array(bytes.prefix(length)).span) }
+    }
+    #expect(throws: WireError.self) { try NodeMessage(parsing: (bytes + [0]).span) }
+    for (offset, value) in [(0, UInt8(2)), (1, 2)] {
+      var changed = bytes
+      changed[offset] = value
+      #expect(throws: WireError.self) { try NodeMessage(parsing: changed.span) }
+    }
+    let (none, many) = (message(name: nil, programs: 0), message(name: nil, programs: 65))
+    #expect(throws: WireError.self) { try NodeMessage(parsing: none.bytes.span) }
+    #expect(throws: WireError.self) { try NodeMessage(parsing: many.bytes.span) }
+  }
+}
