@@ -15,17 +15,30 @@ struct AccuracyCell: Sendable, Codable {
   var jitter: Int
   /// Milliseconds at the line's rate.
   var queue: Int
+  /// In place of `jitter`.
+  var shape: JitterShape?
 
   var name: String {
     "up \(uplink / 1000) down \(downlink / 1000) kbit/s, RTT \(roundTrip), loss \(loss) %, "
-      + "jitter \(jitter), queue \(queue)"
+      + "jitter \(shape?.name ?? "\(jitter)"), queue \(queue)"
   }
 
-  static var usual: [AccuracyCell] {
-    cells([
-      (300_000, 2_000_000), (1_000_000, 5_000_000), (2_000_000, 300_000), (5_000_000, 1_000_000),
-    ])
+  static var usual: [AccuracyCell] { cells(usualRates) }
+
+  /// The usual lines with jitter of every shape.
+  static var shapes: [AccuracyCell] {
+    JitterShape.allCases.flatMap { shape in
+      cells(usualRates).filter { $0.jitter == 0 }.map { cell in
+        var cell = cell
+        cell.shape = shape
+        return cell
+      }
+    }
   }
+
+  private static let usualRates = [
+    (300_000, 2_000_000), (1_000_000, 5_000_000), (2_000_000, 300_000), (5_000_000, 1_000_000),
+  ]
 
   /// 100 Mbit/s expected each way.
   static var fast: [AccuracyCell] {
@@ -56,6 +69,7 @@ struct AccuracyCell: Sendable, Codable {
     conditions.rate = .init(UInt64(rate), queue: .time(.milliseconds(queue)))
     if loss > 0 { conditions.loss = .random(Double(loss) / 100) }
     if jitter > 0 { conditions.jitter = .uniform(upTo: .milliseconds(jitter)) }
+    shape?.apply(to: &conditions)
     return conditions
   }
 

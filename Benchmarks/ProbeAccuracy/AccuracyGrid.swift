@@ -9,6 +9,7 @@ struct AccuracyGrid {
   private let json: String?
   private let cell: String?
   private let isFast: Bool
+  private let isOfShapes: Bool
 
   init(_ arguments: inout Arguments) throws(UsageError) {
     seeds = try arguments.integer("--seeds", "probes a cell", in: 1...10_000) ?? 20
@@ -17,6 +18,7 @@ struct AccuracyGrid {
     json = try arguments.option("--json")
     cell = try arguments.option("--cell")
     isFast = try arguments.flag("--fast")
+    isOfShapes = try arguments.flag("--shapes")
   }
 
   struct Row: Sendable, Codable {
@@ -25,9 +27,9 @@ struct AccuracyGrid {
   }
 
   func run() async {
-    let cells = (isFast ? AccuracyCell.fast : AccuracyCell.usual).filter {
-      cell.map($0.name.contains) ?? true
-    }
+    let grid =
+      isOfShapes ? AccuracyCell.shapes : isFast ? AccuracyCell.fast : AccuracyCell.usual
+    let cells = grid.filter { cell.map($0.name.contains) ?? true }
     let start = ContinuousClock.now
     let rows = await measure(cells)
     if cell != nil { for row in rows { Self.show(row) } }
@@ -54,7 +56,7 @@ struct AccuracyGrid {
   }
 
   private func measure(_ cells: [AccuracyCell]) async -> [Row] {
-    let (seeds, first) = (seeds, isFast ? 1_000_001 : 1)
+    let (seeds, first) = (seeds, isOfShapes ? 2_000_001 : isFast ? 1_000_001 : 1)
     var rows = [Row?](repeating: nil, count: cells.count)
     await withTaskGroup(of: (Int, Row).self) { group in
       var next = 0

@@ -1,4 +1,5 @@
 import Foundation
+import Simulation
 
 /// The table: all probes together, and by each property of the line.
 struct AccuracySummary {
@@ -58,6 +59,11 @@ struct AccuracySummary {
     split("loss %", [0, 1, 5, 20]) { $0.cell.loss }
     split("jitter ms", [0, 20]) { $0.cell.jitter }
     split("queue ms", [30, 200, 1000]) { $0.cell.queue }
+    let shapes = Self.shapes(samples)
+    guard shapes.isEmpty else {
+      self.lines = shapes
+      return
+    }
     for row in rows {
       let name = row.cell.name
       for (way, rate) in [("up", row.cell.uplink), ("down", row.cell.downlink)] {
@@ -66,6 +72,14 @@ struct AccuracySummary {
       }
     }
     self.lines = lines
+  }
+
+  /// Of a cell of each shape few probes are made: only the shapes have a line.
+  private static func shapes(_ samples: [Sample]) -> [Line] {
+    JitterShape.allCases.compactMap { shape in
+      let part = samples.filter { $0.cell.shape == shape }
+      return part.isEmpty ? nil : line(shape.name, part)
+    }
   }
 
   private static func line(_ title: String, _ samples: [Sample]) -> Line {

@@ -9,8 +9,10 @@ import Simulation
 @main
 struct ProbeAccuracyProgram {
   static let usage = """
-    usage: tools/probe-accuracy [--fast] [--seeds N] [--jobs J] [--markdown FILE] [--json FILE] [--cell TEXT]
+    usage: tools/probe-accuracy [--fast|--shapes] [--seeds N] [--jobs J]
+                               [--markdown FILE] [--json FILE] [--cell TEXT]
 
+      --shapes         jitter of eleven shapes; one row a shape
       --fast           lines of 10 to 100 Mbit/s in place of those of 0.3 to 5
       --seeds N        probes a cell                                (default: 20)
       --jobs J         at a time, at most 2                         (default: 2)

@@ -8,6 +8,10 @@ struct BandwidthFit: Sendable {
   var isBusy: Bool
   /// The service was less even than that of a line of constant rate.
   var isUnsteady: Bool
+  /// Jitter held packets up, and explains how uneven the service was.
+  var isHeldUp = false
+  /// What the gaps of packets that jitter held up speak for, in bit/s.
+  private var reach: (low: Double, high: Double)?
 
   /// - Parameters:
   ///   - entries: The loaded part, in the order of sending.
@@ -15,9 +19,10 @@ struct BandwidthFit: Sendable {
   ///   - calm: Packets lost, of how many, at rates that the line carries.
   ///   - longest: The longest delay seen anywhere in the test, in ns.
   ///   - before: What was sent before, at a rate that the line carries.
+  ///   - idle: Echoes, which are far from each other: their delays are the jitter's own.
   init?(
     _ entries: [TestPackets.Entry], base: Double, calm: (lost: Int, sent: Int), longest: Double,
-    before: [TestPackets.Entry] = []
+    before: [TestPackets.Entry] = [], idle: [TestPackets.Entry] = []
   ) {
     guard let size = entries.first?.byteCount else { return nil }
     let points = Self.points(entries)
@@ -29,6 +34,7 @@ struct BandwidthFit: Sendable {
       let late = Array(points.suffix(max(Self.fewest, points.count / 2)))
       guard let fit = Self(carried: late, bits: Double(size) * 8e9, calm: calm) else { return nil }
       self = fit
+      widen(entries, idle: idle, bits: Double(size) * 8e9)
       return
     }
     let most = Self.longestDelay(busy) - base
@@ -43,7 +49,22 @@ struct BandwidthFit: Sendable {
       Self.packets(same + entries), busy: busy, bits: Double(size) * 8e9,
       longestWait: max(Self.longestDelay(points[...]) - base, 1e6),
       calm: (min(sent, max(0, calm.lost - same.count { !$0.isReceived })), sent))
+    // Jitter delays close packets longer than those that are far apart, by a part of its size.
+    error += Self.shift * Self.spread(before) / (last.arrival - first.arrival)
+    widen(entries, idle: idle, bits: Double(size) * 8e9)
   }
+
+  /// Standard deviation of the delays, in ns.
+  private static func spread(_ entries: [TestPackets.Entry]) -> Double {
+    let delays = entries.lazy.filter(\.isReceived).map { Double($0.delay) }
+    let count = Double(max(1, delays.count))
+    let mean = delays.reduce(0, +) / count
+    return (delays.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / count).squareRoot()
+  }
+
+  /// Ends of the 95 % interval, in bit/s.
+  var low: Double { min(rate * (1 - error), reach?.low ?? .infinity) }
+  var high: Double { max(rate * (1 + error), reach?.high ?? 0) }
 
   /// Replays what was sent, and takes that for the answer unless it explains the times far worse
   /// than a straight line does: then the bottleneck is no queue of constant rate.
@@ -62,8 +83,29 @@ struct BandwidthFit: Sendable {
     guard replay.variance < Self.worse * line + Self.alike else { return }
     rate = bits / replay.service
     let half = max(replay.longest - replay.service, replay.service - replay.shortest)
-    error = max(half / replay.service + Self.resolution, isUnsteady ? error : 0)
+    // Of few independent samples the normal variable's quantile is too small, about as Student's.
+    let few = 1 + Self.student / replay.independentCount
+    error = max(half / replay.service * few + Self.resolution, isUnsteady ? error : 0)
     isUnsteady = isUnsteady || error > Self.unsteady
+  }
+
+  /// Where jitter held packets up, what their gaps say counts: what was replayed then met the same
+  /// bottleneck, but not the same delay. Where both are far from each other either may be right.
+  private mutating func widen(
+    _ entries: [TestPackets.Entry], idle: [TestPackets.Entry], bits: Double
+  ) {
+    guard let held = HeldUpGaps(entries, most: 1.1 * bits / rate) else { return }
+    let other = bits / held.service
+    let distance = abs(rate / other - 1)
+    let isJitter = held.isJitter(entries, idle: idle)
+    isHeldUp = isJitter ? distance <= Self.near || held.isMost(of: idle) : distance <= Self.same
+    isUnsteady = isUnsteady && !isHeldUp
+    guard isJitter, isBusy else { return }
+    let doubt = other * (held.error + Self.resolution)
+    reach = (min(rate * (1 - error), other - doubt), max(rate * (1 + error), other + doubt))
+    guard distance <= Self.near, held.service >= Self.shortestGap else { return }
+    rate = other
+    error = held.error + Self.resolution
   }
 
   /// Between two packets next to each other behind which a queue stood: what is usual. Exact where
@@ -202,8 +244,8 @@ struct BandwidthFit: Sendable {
     for index in 0...points.count {
       var isBusy = false
       if index < points.count {
-        let low = max(0, index - reach)
-        let high = min(points.count, index + reach + 1)
+        let low = max(0, index - neighbours)
+        let high = min(points.count, index + neighbours + 1)
         isBusy = (sums[high] - sums[low]) / Double(high - low) - base > threshold
       }
       if isBusy {
@@ -225,7 +267,18 @@ struct BandwidthFit: Sendable {
     return longest
   }
 
-  private static let reach = 8
+  /// Of the jitter's standard deviation. Tuned: `tools/probe-accuracy --shapes`.
+  private static let shift = 0.25
+  /// Divided by the independent samples. Tuned: `tools/probe-accuracy --shapes`.
+  private static let student = 5.0
+  /// The rates by gaps and by the replay may be so far apart, as a share, where jitter explains it:
+  /// the replay takes delay that jitter builds up under load for slow service.
+  private static let near = 0.1
+  /// ns: shorter gaps are but a few steps of the times on the wire, and less sure than the replay.
+  private static let shortestGap = 500e3
+  /// Rates that differ by less leave nothing for anybody else.
+  private static let same = 0.03
+  private static let neighbours = 8
   /// ns of queue.
   private static let threshold = 4e6
   private static let fewest = 24

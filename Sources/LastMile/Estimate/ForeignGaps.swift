@@ -16,7 +16,7 @@ enum ForeignGaps {
       let gap = Double(late.arrival) - Double(early.arrival)
       // Both waited for the line.
       let joined = Double(late.sent) + base
-      if gap > 0, joined < Double(early.arrival) { gaps.append(gap) }
+      if joined < Double(early.arrival) { gaps.append(max(0, gap)) }
     }
     guard gaps.count >= fewest else { return false }
     gaps.sort()

@@ -20,6 +20,8 @@ struct QueueReplay: Sendable {
   let longest: Double
   /// Mean squared distance of the times of arrival from those of the likeliest queue, in ns².
   let variance: Double
+  /// Packets whose delay is their own.
+  let independentCount: Double
 
   /// - Parameters:
   ///   - packets: All of one size, in the order of sending.
@@ -46,6 +48,7 @@ struct QueueReplay: Sendable {
     shortest = max(0, found.low - finest)
     longest = found.high + finest
     variance = best.squares / Double(max(1, search.receivedCount))
+    independentCount = max(4, Double(search.receivedCount) / search.correlation)
   }
 
   private static let fewest = 24
@@ -75,7 +78,7 @@ struct ReplaySearch: Sendable {
   /// Of the newest trial.
   private var residuals: [Double] = []
   /// Packets that say as much as one whose delay is its own.
-  private var correlation = 4.0
+  private(set) var correlation = 4.0
 
   init(_ packets: [QueueReplay.Packet], calm: (lost: Int, sent: Int)) {
     self.packets = packets

@@ -113,11 +113,12 @@ struct LineMeasurement: Sendable {
     report.meanLossBurst = calm.meanBurst
     report.overloadLoss = loaded.estimate
     report.delayVariation = delayVariation(side)
-    report.bandwidth = bandwidth(side)
+    let fit = bandwidthFit(side)
+    report.bandwidth = fit.map { bandwidth(side, $0) }
     report.loadedRoundTrip = loadedRoundTrip(side)
     report.otherEndLimit = side.otherLimit
     report.sentShare = side.sentShare
-    report.isShared = isShared(side) || report.bandwidth?.isUnsteady == true
+    report.isShared = isShared(side, fit) || report.bandwidth?.isUnsteady == true
     return report
   }
 
@@ -153,21 +154,25 @@ struct LineMeasurement: Sendable {
     return DelaySummary(nanoseconds: loaded.map { $0 - zero })
   }
 
-  private func bandwidth(_ side: ProbeSide) -> BandwidthEstimate? {
+  private func bandwidthFit(_ side: ProbeSide) -> BandwidthFit? {
     let loaded = side.packets.entries.filter { $0.part == .loaded }
-    guard loaded.count >= 20, let base = side.base,
-      let longest = side.packets.longestDelay,
-      let fit = BandwidthFit(
-        loaded, base: base, calm: side.calmLoss, longest: longest,
-        before: Self.isDense(loaded) ? [] : side.packets.entries.filter { $0.part == .steady })
+    guard loaded.count >= 20, let base = side.base, let longest = side.packets.longestDelay
     else { return nil }
+    let isDense = Self.isDense(loaded)
+    var fit = BandwidthFit(
+      loaded, base: base, calm: side.calmLoss, longest: longest,
+      before: isDense ? [] : side.packets.entries.filter { $0.part == .steady },
+      idle: side.packets.entries.filter { $0.part == .idle })
+    if isDense { fit?.error += Self.denseDoubt }
+    return fit
+  }
+
+  private func bandwidth(_ side: ProbeSide, _ fit: BandwidthFit) -> BandwidthEstimate {
     let limit = side.expected
-    let rate = min(limit, fit.rate)
-    let error = fit.error + (Self.isDense(loaded) ? Self.denseDoubt : 0)
     let isLimited = fit.rate >= limit * 0.985
     var estimate = BandwidthEstimate(
-      bitsPerSecond: rate, low: max(0, min(limit, fit.rate * (1 - error))),
-      high: isLimited || !fit.isBusy ? limit : min(limit, fit.rate * (1 + error)),
+      bitsPerSecond: min(limit, fit.rate), low: max(0, min(limit, fit.low)),
+      high: isLimited || !fit.isBusy ? limit : min(limit, fit.high),
       limitedByTest: isLimited,
       isUnsteady: fit.isUnsteady)
     guard !isLimited, !fit.isBusy else { return estimate }
@@ -200,10 +205,10 @@ struct LineMeasurement: Sendable {
   private static let leastShare = 0.9
 
   /// The mean delay of a shared line holds somebody else's queue; the least may not.
-  private func isShared(_ side: ProbeSide) -> Bool {
+  private func isShared(_ side: ProbeSide, _ fit: BandwidthFit?) -> Bool {
     let entries = side.packets.entries
     if ForeignQueue.isSeen(in: entries.filter { $0.part == .idle }) { return true }
-    guard let base = side.base else { return false }
+    guard let base = side.base, fit?.isHeldUp != true else { return false }
     let least = side.packets.leastDelay { $0.part == .steady }.map { Double($0) } ?? base
     let loaded = entries.filter { $0.part == .loaded }
     // Jitter of many packets' length leaves nothing of what stood between two of them.

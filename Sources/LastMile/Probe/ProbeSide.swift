@@ -125,7 +125,7 @@ struct ProbeSide: Sendable {
   mutating func beginLoad(now: Instant) -> Double? {
     guard let roughRate, let base else { return nil }
     let control = LoadControl(
-      centre: roughRate, ceiling: expected * Self.loadShare, base: base, spread: spread,
+      centre: roughRate, ceiling: expected * Self.loadShare, base: base + heldUp, spread: spread,
       loss: idleLoss, full: (packets.longestDelay ?? base) - base,
       opening: isSaturated ? 1.06 + min(0.15, 0.6 * idleLoss) : 1.02,
       packetBits: packetBits ?? 0, now: now)
@@ -218,6 +218,18 @@ struct ProbeSide: Sendable {
     guard let idle, let rough else { return steady.delay }
     let longer = max(0, steady.byteCount - idle.byteCount) * 8e9 / rough
     return min(steady.delay, idle.delay + longer + Self.baseAllowance)
+  }
+
+  /// By how much jitter that holds packets up may delay all of them where they are close, above the
+  /// mean of the steady part, in ns: as long as the longest of it.
+  private var heldUp: Double {
+    let steady = packets.entries.filter { $0.part == .steady }
+    let idle = packets.entries.filter { $0.part == .idle && $0.isReceived }
+    guard let bits = packetBits, let rough, let base,
+      let held = HeldUpGaps(steady, most: 1.3 * bits * 1e9 / rough),
+      held.isJitter(steady, idle: idle), let longest = idle.map(\.delay).max()
+    else { return 0 }
+    return max(0, Double(longest) - base)
   }
 
   /// Standard deviation of the delays without a queue, in ns.

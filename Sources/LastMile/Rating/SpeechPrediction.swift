@@ -42,11 +42,18 @@ public struct SpeechPrediction: Sendable, Equatable {
     let directions = LineDirection.allCases.filter { report.plan.probes($0) }
       .compactMap { report[$0] }
     // Both sides send alike: what the narrower direction has room for.
-    let room = RecommendedSettings.leastRate(directions).map(RecommendedSettings.payloadRoom)
+    let rate = RecommendedSettings.leastRate(directions)
+    let room = rate.map(RecommendedSettings.payloadRoom)
+    let begin = rate.map(Self.concealedAtBegin) ?? 0
+    func heard(_ speech: Speech) -> Double {
+      var speech = speech
+      speech.concealedFraction = min(1, speech.concealedFraction + begin)
+      return listening(speech)
+    }
     func best(_ direction: DirectionReport?) -> Choice? {
       guard let direction, let loss = direction.loss ?? direction.overloadLoss else { return nil }
       return Self.best(
-        loss.share, direction.meanLossBurst ?? 1, room, settings.audioBitrate, listening)
+        loss.share, direction.meanLossBurst ?? 1, room, settings.audioBitrate, heard)
     }
     let (up, down) = (best(report.uplink), best(report.downlink))
     guard let worst = [up?.score, down?.score].compactMap(\.self).min(),
@@ -63,6 +70,17 @@ public struct SpeechPrediction: Sendable, Equatable {
       + "in a conversation \(Figures.short(conversationMos)), by the delay term of ITU-T G.107 for "
       + "\(Figures.milliseconds(oneWay)) from mouth to ear"
   }
+
+  /// Share of the sound of a call that is made up because it finds a narrow line's rate by a queue
+  /// that grows too long. Fitted to calls of 20 s over 40 and 60 kbit/s (`tools/calibration`).
+  static func concealedAtBegin(rate: Double) -> Double {
+    let ratio = narrowRate / max(rate, 1)
+    return min(mostAtBegin, narrowShare * ratio * ratio)
+  }
+
+  private static let narrowRate = 40_000.0
+  private static let narrowShare = 0.01
+  private static let mostAtBegin = 0.05
 
   /// How a sender may divide what the line carries.
   private struct Choice {

@@ -68,6 +68,21 @@ import Testing
     #expect((mos(loss: 0.1, rate: 30_000)?.uplinkResidualLoss ?? 0) > 0.09, "no room")
   }
 
+  @Test func `what a narrow line makes up at its begin falls with its rate, and soon to nothing`() {
+    var last = 1.0
+    for rate in [1.0, 8_000, 30_000, 40_000, 60_000, 100_000, 1_000_000] {
+      let share = SpeechPrediction.concealedAtBegin(rate: rate)
+      #expect(share <= last && share <= 0.05 && share > 0)
+      last = share
+    }
+    #expect(SpeechPrediction.concealedAtBegin(rate: 40_000) == 0.01 && last < 0.0001)
+    var line = RatedLine()
+    line.up.rate = 40_000
+    let narrow = line.rating.speech
+    line.up.rate = 100_000
+    #expect((narrow?.mos ?? 5) < (line.rating.speech?.mos ?? 0))
+  }
+
   @Test func `delay is in the conversation's score alone, and the basis names it`() {
     var line = RatedLine()
     line.roundTripMs = 400

@@ -26,9 +26,13 @@ package struct ProbeLine {
   package var isSilent = false
   /// Requests are no longer passed on from then on.
   package var isCutOffAt: Instant?
+  /// What somebody else sends the same way.
+  package var othersUp: CrossTraffic?
+  package var othersDown: CrossTraffic?
 
   private let limits: ReflectorLimits
   private let clock: SimulatedClock
+  private var random: RandomSource
   private var queue = EventQueue<Datagram>()
   private var packet: [UInt8] = []
 
@@ -48,6 +52,7 @@ package struct ProbeLine {
       plan, run: UInt32(truncatingIfNeeded: random.next()), overhead: SimulatedLink.headerByteCount,
       path: PathFacts(), now: .zero)
     packet.reserveCapacity(Primitives.Datagram.maximumByteCount)
+    self.random = random
   }
 
   /// Runs to the end, or until `limit`; the report, if there is one.
@@ -162,6 +167,8 @@ package struct ProbeLine {
     let byteCount = packet.count + Self.seal
     let datagram = Datagram(isUp: isUp, bytes: packet, byteCount: byteCount)
     let passage: SimulatedLink.Passage
+    othersUp?.send(over: &up, until: now, &random)
+    othersDown?.send(over: &down, until: now, &random)
     if isUp {
       sent.append((now, byteCount + SimulatedLink.headerByteCount))
       passage = up.carry(byteCount: byteCount, at: now)
