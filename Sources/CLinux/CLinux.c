@@ -23,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -755,4 +756,9 @@ void earshot_notify(const char *path, const char *text) {
   socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
   (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
   close(fd);
+}
+
+int earshot_process_open(int32_t process) {
+  long number = syscall(SYS_pidfd_open, process, 0);
+  return number < 0 ? -errno : (int)number;
 }

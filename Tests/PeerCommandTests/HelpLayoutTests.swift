@@ -37,6 +37,25 @@ struct HelpLayoutTests {
                                eleven
         """)
   }
+
+  @Test func `a line of a paragraph, or of an option, may begin with the program's name`() {
+    let text = """
+      What is here comes of
+      earshot card, and of
+      no other.
+
+        --six SEVEN          what
+                             earshot keygen printed
+      """
+    #expect(
+      HelpLayout.fit(text, columns: 40) == """
+        What is here comes of earshot card, and
+        of no other.
+
+          --six SEVEN          what earshot
+                               keygen printed
+        """)
+  }
 }
 
 struct PlainLettersTests {

@@ -15,10 +15,10 @@ import Testing
   @Test func `each call after a probe is kept with what was predicted and what was`() throws {
     let folder = try TemporaryFolder()
     let history = ProbeHistory(besideIdentity: folder.file("me"))
-    #expect(history.pairs().isEmpty)
-    history.append(try Self.pair("bob", at: 1000))
-    history.append(try Self.pair("carol", at: 2000))
-    let pairs = history.pairs()
+    #expect(try history.pairs().isEmpty)
+    try history.append(try Self.pair("bob", at: 1000))
+    try history.append(try Self.pair("carol", at: 2000))
+    let pairs = try history.pairs()
     #expect(pairs == [try Self.pair("bob", at: 1000), try Self.pair("carol", at: 2000)])
     #expect(pairs[0].predicted[.rttMs] == 41 && pairs[0].actual[.rttMs] == 20)
     #expect(pairs[0].ageSeconds == 60 && pairs[0].seconds == 30)
@@ -35,29 +35,34 @@ import Testing
     try OutputFile(creating: folder.file("me.probe-history")).write(
       "{\"target\":1}\n\u{0}\n[]\n" + lines.joined(separator: "\n") + "\n")
     let history = ProbeHistory(besideIdentity: folder.file("me"))
-    #expect(history.pairs().count == ProbeHistory.maxPairs)
-    history.append(good)
-    #expect(history.pairs().count == ProbeHistory.maxPairs && history.pairs()[0].at == 1)
+    #expect(try history.pairs().count == ProbeHistory.maxPairs)
+    try history.append(good)
+    let kept = try history.pairs()
+    #expect(kept.count == ProbeHistory.maxPairs && kept[0].at == 1)
     // What is no history is not written over.
     let long = String(repeating: "x", count: ProbeHistory.maxByteCount)
     try OutputFile(creating: folder.file("me.probe-history")).write(long)
-    history.append(good)
+    let error = #expect(throws: ReactorError.self) { try history.append(good) }
+    #expect(
+      error?.description.contains("longer than 1 MiB") == true, "\(String(describing: error))")
     let left = try ProcessSurroundings.contents(
       of: folder.file("me.probe-history"), limit: 2 * ProbeHistory.maxByteCount)
-    #expect(left.count == ProbeHistory.maxByteCount && history.pairs().isEmpty)
+    #expect(left.count == ProbeHistory.maxByteCount)
+    #expect(throws: ReactorError.self) { try history.pairs() }
     let nowhere = ProbeHistory(besideIdentity: "/nowhere/me")
-    nowhere.append(good)
-    #expect(nowhere.pairs().isEmpty)
+    #expect(throws: ReactorError.self) { try nowhere.append(good) }
+    #expect(try nowhere.pairs().isEmpty)
   }
 
   @Test func `two programs that end their calls at once both stand in the history`() async throws {
     let folder = try TemporaryFolder()
     let path = folder.file("me")
     let pairs = try (0..<40).map { try Self.pair("bob\($0)", at: UInt64(1000 + $0)) }
-    await withTaskGroup { group in
-      for pair in pairs { group.addTask { ProbeHistory(besideIdentity: path).append(pair) } }
+    try await withThrowingTaskGroup { group in
+      for pair in pairs { group.addTask { try ProbeHistory(besideIdentity: path).append(pair) } }
+      try await group.waitForAll()
     }
-    let kept = ProbeHistory(besideIdentity: path).pairs().map(\.target)
+    let kept = try ProbeHistory(besideIdentity: path).pairs().map(\.target)
     #expect(Set(kept) == Set(pairs.map(\.target)) && kept.count == 40)
   }
 
@@ -76,6 +81,12 @@ import Testing
     #expect(text.contains("round trip 41 ms, was 20 ms"))
     #expect(text.contains("round trip: 2 calls, off by 21 ms (median), 21 ms (95 %)"), "\(text)")
     #expect(text.contains("on average 21 ms too high"))
+    let other = HistoryText.text([], of: "carol", among: pairs)
+    #expect(other.contains("No call with 'carol'") && other.contains("calls with bob."), "\(other)")
+    var exact = pairs
+    for index in exact.indices { exact[index].predicted = exact[index].actual }
+    #expect(HistoryText.text(exact).contains("on average right"))
+    #expect(!HistoryText.text(exact).contains("too high"))
     let page = HistoryText.page(pairs)
     #expect(page.split(separator: "<svg").count >= 6 && page.contains("predicted"))
   }

@@ -1,3 +1,4 @@
+import Arguments
 import Earshot
 import PeerCommand
 import Testing
@@ -51,6 +52,25 @@ struct QRCodeTests {
       "earshot:", "earshot:abc", "EARSHOT:\(id)/h", "EARSHOT:\(id)/h:1/x", "bob", "\(id)",
     ] {
       #expect(ContactLink(text) == nil)
+    }
+    // Whatever is cut off its end, it is said to be damaged, or to name no rendezvous.
+    let text = long.text
+    for count in 9..<text.utf8.count {
+      let part = String(text.prefix(count))
+      for word in [part, part.lowercased()] {
+        for command in ["call", "probe", "send"] {
+          let rest = command == "send" ? ["--text", "hi"] : []
+          let error = #expect(throws: UsageError.self) {
+            switch command {
+            case "call": _ = try CallCommand(Arguments([word]), variable: { _ in nil })
+            case "probe": _ = try ProbeOptions(Arguments([word]), variable: { _ in nil })
+            default: _ = try SendCommand(Arguments([word] + rest), variable: { _ in nil })
+            }
+          }
+          #expect(
+            "\(String(describing: error))".contains("link"), "\(command) \(word): \(error as Any)")
+        }
+      }
     }
   }
 }

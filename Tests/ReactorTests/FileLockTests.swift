@@ -23,6 +23,17 @@ import Testing
     #expect(Set(lines) == Set((0..<60).map { Substring("\($0)") }) && lines.count == 60)
   }
 
+  @Test func `who has it for too long is named`() throws {
+    let path = NSTemporaryDirectory() + "file-lock-\(UUID())"
+    let lock = try FileLock(path)
+    let error = #expect(throws: ReactorError.self) {
+      try FileLock(path, within: .milliseconds(20))
+    }
+    let own = ProcessInfo.processInfo.processIdentifier
+    #expect(error?.reason.contains("process \(own) has had it") == true)
+    withExtendedLifetime(lock) {}
+  }
+
   @Test func `a folder that is not there is said`() {
     #expect(throws: ReactorError.self) { try FileLock("/nowhere/file") }
   }

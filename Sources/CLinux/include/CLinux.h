@@ -148,6 +148,9 @@ int earshot_thread_start(void *(*body)(void *), void *context, const char *name,
 ptrdiff_t earshot_tcp_read(int fd, uint8_t *bytes, size_t limit);
 ptrdiff_t earshot_tcp_write(int fd, const uint8_t *bytes, size_t count);
 
+// Processes. A descriptor that is readable once the process has ended (pidfd_open), or -errno.
+int earshot_process_open(int32_t process);
+
 // Terminal
 int earshot_terminal_enter_raw_mode(void);
 void earshot_terminal_leave_raw_mode(void);

@@ -81,7 +81,7 @@ package struct AnswerCommand: Sendable {
       isOutputTaken: sound.savesToOutput)
     console.stampsLines = true
     try sound.checkStreams(online)
-    let notice = try CallNotice(program)
+    let notice = try CallNotice(program, on: loop, console)
     // The files of the first call are tried before anybody is told that one may ring.
     let number = sound.freeNumber(from: 1, overwrites: online.overwrites)
     try online.check(sound, call: number)
@@ -114,8 +114,8 @@ package struct AnswerCommand: Sendable {
       let run = CallRun(
         call.id, session, sound, role: .callee, peer: Wording.name(call))
       last = run
-      notice.start("ringing", call, nil, session.console)
-      defer { notice.start("ended", call, run.report, session.console) }
+      notice.start("ringing", call, nil)
+      defer { notice.start("ended", call, run.report) }
       if opened == nil {
         number = sound.freeNumber(from: max(count, number + 1), overwrites: online.overwrites)
         opened = reopen(call: number, input, session)

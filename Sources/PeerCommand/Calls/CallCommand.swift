@@ -21,13 +21,14 @@ package struct CallCommand: Sendable {
     online.presence = .calling
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
-    target = online.follow(try arguments.positional("name, ID or card"))
+    let given = try arguments.positional("name, ID, link or card")
+    target = try online.follow(given)
     try arguments.finish()
     try OnlineOptions.checkID(target)
     let card = try OnlineOptions.card(target)
     targetName = card.map { $0.name ?? "\($0.id)" } ?? target
     online.adoptRendezvous(of: target, card)
-    try online.requireRendezvous()
+    try online.requireRendezvous(for: given)
     guard card != nil || OnlineOptions.isTarget(target) else {
       throw OnlineOptions.noTarget(target)
     }

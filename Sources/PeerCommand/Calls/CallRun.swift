@@ -267,7 +267,7 @@ package final class CallRun {
     if let numbers = report.statistics, let probed,
       let pair = ProbeHistory.Pair(probed, numbers, at: now, seconds: report.durationMs / 1000)
     {
-      ProbeHistory(besideIdentity: session.options.identity).append(pair)
+      remember(pair)
     }
     SummaryLine.write(report, prediction: probed?.prediction(now: now), to: session.lines)
     let table = EndTable.text(
@@ -284,6 +284,15 @@ package final class CallRun {
   }
 
   // MARK: - Keys, signals, time
+
+  /// Puts it into the history of probes.
+  private func remember(_ pair: ProbeHistory.Pair) {
+    do throws(ReactorError) {
+      try ProbeHistory(besideIdentity: session.options.identity).append(pair)
+    } catch {
+      session.console.log(.warning, "This call is not in the history of probes: \(error).")
+    }
+  }
 
   /// The file is at its end; what was read last is still on its way to the other ear.
   private func sourceEnded() {

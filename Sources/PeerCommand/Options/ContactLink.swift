@@ -1,3 +1,4 @@
+package import Arguments
 package import Earshot
 
 /// Who somebody is and where, in the fewest letters: `earshot:ID/HOST:PORT/ID` of the owner and its
@@ -39,12 +40,25 @@ package struct ContactLink: Equatable, Sendable {
     }
   }
 
+  /// Whether text is to be a link, so that a damaged one is not taken for a name or a card: a card
+  /// has small letters before its colon, no strokes, and is longer.
+  package static func isMeant(_ text: String) -> Bool {
+    guard text.lowercased().hasPrefix("earshot:") else { return false }
+    return !text.hasPrefix("earshot:") || text.contains("/") || text.utf8.count < shortestCard
+  }
+
+  package static let damaged = UsageError(
+    "The link is damaged, or a part of it is missing.",
+    advice: "Copy all of it, EARSHOT:ID/HOST:PORT/ID; 'earshot card --qr' there prints it again.")
+
   /// In capitals: of these a QR code needs least.
   package var text: String {
     let place = rendezvous.map { "/" + $0.split(separator: "#").joined(separator: "/") } ?? ""
     return "earshot:\(id)\(place)".uppercased()
   }
 
+  /// Letters: the signature alone takes more than a hundred.
+  private static let shortestCard = 100
   /// Letters; a host's name has at most 253.
   private static let longest = 400
 }

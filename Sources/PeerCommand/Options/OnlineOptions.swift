@@ -110,8 +110,13 @@ package struct OnlineOptions: Sendable {
 
   /// What is dialled for a link: its ID, at its rendezvous unless another one was given. Everything
   /// else is dialled as it is.
-  mutating func follow(_ target: String) -> String {
-    guard let link = ContactLink(target) else { return target }
+  ///
+  /// - Throws: For a link of which something is missing, before it is asked who it leads to.
+  mutating func follow(_ target: String) throws(UsageError) -> String {
+    guard let link = ContactLink(target) else {
+      guard !ContactLink.isMeant(target) else { throw ContactLink.damaged }
+      return target
+    }
     if rendezvous.isEmpty { rendezvous = link.rendezvous ?? "" }
     return "\(link.id)"
   }
@@ -133,8 +138,15 @@ package struct OnlineOptions: Sendable {
 
   /// Refuses a command line without a rendezvous. Asked last: a misspelt `--rendezvous` is the
   /// likelier mistake, and is named first.
-  package func requireRendezvous() throws(UsageError) {
+  ///
+  /// - Parameter given: What is dialled, as it was written.
+  package func requireRendezvous(for given: String? = nil) throws(UsageError) {
     guard rendezvous.isEmpty else { return }
+    if let given, ContactLink(given) != nil {
+      throw UsageError(
+        "The link says who is dialled, and no rendezvous: its end may be missing.",
+        advice: "Copy all of it, or add --rendezvous HOST:PORT.")
+    }
     throw UsageError(
       "No rendezvous is given.",
       advice: "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")

@@ -34,12 +34,17 @@ package struct HistoryCommand: Sendable {
     claims.keepsIdentity(identity)
     claims.writes(report, "--report")
     try claims.check()
-    let pairs = ProbeHistory(besideIdentity: identity).pairs()
-      .filter { target == nil || $0.target == target }
+    let all: [ProbeHistory.Pair]
+    do throws(ReactorError) {
+      all = try ProbeHistory(besideIdentity: identity).pairs()
+    } catch {
+      throw CommandFailure(file: error)
+    }
+    let pairs = all.filter { target == nil || $0.target == target }
     if isJSON {
       for pair in pairs { print(pair.json.value.text) }
     } else {
-      let text = HistoryText.text(pairs)
+      let text = HistoryText.text(pairs, of: target, among: all)
       print(PlainLetters.isWanted ? PlainLetters.of(text) : text)
     }
     if let report { try write(pairs, to: report) }

@@ -4,12 +4,28 @@ internal import Primitives
 
 /// The history of predictions as a table, as a page, and in figures.
 package enum HistoryText {
-  package static func text(_ pairs: [ProbeHistory.Pair]) -> String {
+  /// - Parameters:
+  ///   - target: Whose calls alone are wanted.
+  ///   - all: Those of everybody.
+  package static func text(
+    _ pairs: [ProbeHistory.Pair], of target: String? = nil, among all: [ProbeHistory.Pair] = []
+  ) -> String {
     guard !pairs.isEmpty else {
+      if let target, !all.isEmpty { return missing(target, among: all) }
       return "No call was made within a day of a probe of the same peer yet.\n"
         + "  Probe a peer (earshot probe NAME), then call it."
     }
     return (pairs.map(line) + [""] + summary(pairs)).joined(separator: "\n")
+  }
+
+  /// Somebody else is there: it may be a slip, or another word for the same peer.
+  private static func missing(_ target: String, among all: [ProbeHistory.Pair]) -> String {
+    var names: [String] = []
+    for pair in all.reversed() where !names.contains(pair.target) { names.append(pair.target) }
+    let shown = names.prefix(8).map { Printable.only($0) }.joined(separator: ", ")
+    return "No call with '\(Printable.only(target))' was made within a day of a probe of it.\n"
+      + "  There are calls with \(shown)\(names.count > 8 ? " and others" : ""). A peer stands here"
+      + " as it was probed, by name or by ID."
   }
 
   /// `2026-11-25 19:40  bob  3 min after its probe: MOS 4.3, was 4.4; ...`.
@@ -42,8 +58,14 @@ package enum HistoryText {
       let most = sizes[Int((Double(sizes.count - 1) * 0.95).rounded())]
       return "\(figure.title): \(errors.count) \(errors.count == 1 ? "call" : "calls"), "
         + "off by \(figure.text(middle)) (median), \(figure.text(most)) (95 %); "
-        + "on average \(figure.text(abs(mean))) too \(mean < 0 ? "low" : "high")"
+        + average(mean, figure)
     }
+  }
+
+  private static func average(_ mean: Double, _ figure: ProbeHistory.Figure) -> String {
+    let size = figure.text(abs(mean))
+    if size == figure.text(0) { return "on average right" }
+    return "on average \(size) too \(mean < 0 ? "low" : "high")"
   }
 
   package static func page(_ pairs: [ProbeHistory.Pair], origin: PageOrigin? = nil) -> String {

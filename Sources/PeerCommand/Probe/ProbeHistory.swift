@@ -1,11 +1,10 @@
 package import Earshot
-internal import Reactor
+package import Reactor
 
 /// What probes predicted and what the calls after them had, in a file beside the identity
 /// (`identity.probe-history`, mode 0600): one JSON object a line, the newest last.
 ///
-/// A file that cannot be read counts as empty, one that cannot be written is given up: neither
-/// keeps anybody from calling.
+/// A file that cannot be read or written is said, and keeps nobody from calling.
 package struct ProbeHistory: Sendable {
   /// Calls that are kept, the newest.
   package static let maxPairs = 1000
@@ -65,34 +64,27 @@ package struct ProbeHistory: Sendable {
   }
 
   /// All that is kept, the oldest first.
-  package func pairs() -> [Pair] { kept() ?? [] }
-
-  /// `nil` where there is a file that cannot be read, or that is too long.
-  private func kept() -> [Pair]? {
+  ///
+  /// - Throws: Where there is a file that cannot be read, or that is too long to be ours.
+  package func pairs() throws(ReactorError) -> [Pair] {
     guard let path, ProcessSurroundings.isThere(path) else { return [] }
-    do throws(ReactorError) {
-      let bytes = try ProcessSurroundings.contents(of: path, limit: Self.maxByteCount)
-      guard bytes.count < Self.maxByteCount else { return nil }
-      return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-        .compactMap { JSONReader.value(of: $0).flatMap(Pair.init) }
-    } catch {
-      return nil
+    let bytes = try ProcessSurroundings.contents(of: path, limit: Self.maxByteCount)
+    guard bytes.count < Self.maxByteCount else {
+      throw ReactorError(
+        "use", path, reason: "it is longer than 1 MiB, which no history is; move it away")
     }
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+      .compactMap { JSONReader.value(of: $0).flatMap(Pair.init) }
   }
 
   /// Puts the new file in the old one's place; what could not be read stays. Of two programs that
   /// end a call at once the second one waits, so that neither takes the other's line away.
-  package func append(_ pair: Pair) {
+  package func append(_ pair: Pair) throws(ReactorError) {
     guard let path else { return }
-    do throws(ReactorError) {
-      let lock = try FileLock(path)
-      defer { withExtendedLifetime(lock) {} }
-      guard let kept = kept() else { return }
-      let lines = (kept + [pair]).suffix(Self.maxPairs).map { $0.json.value.text + "\n" }
-      try OutputFile(try PendingFile(path, overwrites: true)).write(lines.joined())
-    } catch {
-      // Then this call is missing in the history.
-    }
+    let lock = try FileLock(path)
+    defer { withExtendedLifetime(lock) {} }
+    let lines = (try pairs() + [pair]).suffix(Self.maxPairs).map { $0.json.value.text + "\n" }
+    try OutputFile(try PendingFile(path, overwrites: true)).write(lines.joined())
   }
 }
 

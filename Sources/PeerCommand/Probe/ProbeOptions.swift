@@ -43,7 +43,8 @@ package struct ProbeOptions: Sendable {
     plan.keepsPackets = packets != nil
     required = try arguments.choice("--require", of: LineUse.allCases.map(\.rawValue))
       .flatMap(LineUse.init)
-    target = online.follow(try arguments.positional("rendezvous, name, ID or card"))
+    let given = try arguments.positional("rendezvous, name, ID, link or card")
+    target = try online.follow(given)
     try arguments.finish()
     let card = try OnlineOptions.card(target)
     isRendezvous = card == nil && Self.isAddress(target)
@@ -58,7 +59,7 @@ package struct ProbeOptions: Sendable {
       target = try OnlineOptions.checked(target)
       online.rendezvous = target
     } else {
-      try checkPeer()
+      try checkPeer(given)
     }
     if watches { plan.measuresBandwidth = false }
   }
@@ -126,12 +127,12 @@ package struct ProbeOptions: Sendable {
       + "in between it says that it is busy. Give --every 15s or more."
   }
 
-  private func checkPeer() throws(UsageError) {
+  private func checkPeer(_ given: String) throws(UsageError) {
     guard OnlineOptions.isName(target) || PeerID(target) != nil else {
       throw UsageError(
         "'\(target)' is neither the address of a rendezvous nor a name or an ID.",
         advice: "Write HOST:PORT, a name of 1 to 63 of A-Z a-z 0-9 . _ -, or an ID of 52 letters.")
     }
-    try online.requireRendezvous()
+    try online.requireRendezvous(for: given)
   }
 }

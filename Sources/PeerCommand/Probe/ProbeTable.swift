@@ -81,7 +81,9 @@ package enum ProbeTable {
         "  RPM",
         { side, _ in
           side.loadedRoundTrip.flatMap {
-            $0.p50Ms > 0 ? "\(Int((60_000 / $0.p50Ms).rounded()))" : nil
+            // Of whole microseconds, as files keep them: an inspection shows the same.
+            let milliseconds = ($0.p50Ms * 1000).rounded() / 1000
+            return milliseconds > 0 ? "\(Int((60_000 / milliseconds).rounded()))" : nil
           }
         }
       ),

@@ -71,6 +71,7 @@ package struct ContactsCommand: Sendable {
         "This link says who somebody is, and is no card to keep.",
         advice: "Call \(link.id), and press c when the short code is the same.")
     }
+    guard !ContactLink.isMeant(text) else { throw ContactLink.damaged }
     guard let card = try OnlineOptions.card(text) else {
       throw UsageError(
         "'\(text)' is not a contact card.",

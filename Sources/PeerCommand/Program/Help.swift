@@ -12,10 +12,10 @@ package enum Help {
       earshot restore FILE         makes them again from it
       earshot doctor               says what this host has and what is in the way of calls
       earshot probe TARGET         measures the line to a rendezvous or a peer
-      earshot call NAME|ID|CARD    invites, talks, prints how it was
+      earshot call WHO             invites, talks, prints how it was
       earshot answer               registers, and waits for calls
       earshot join CHANNEL         talks with all who are in a channel
-      earshot send NAME|ID|CARD    gives a file or a text to earshot receive
+      earshot send WHO             gives a file or a text to earshot receive
       earshot receive              waits for files and texts
       earshot token new|sign|show  who may register at a rendezvous with --require-token, off line
       earshot inspect FILE         explains a pcapng, an events file, a capture of arrivals or a
@@ -226,12 +226,13 @@ package enum Help {
     """
 
   private static let probe = """
-    usage: earshot probe HOST[:PORT]|NAME|ID|CARD [options]
+    usage: earshot probe HOST[:PORT]|NAME|ID|LINK|CARD [options]
            earshot probe --history [NAME]
 
     Measures the line to a rendezvous (HOST:PORT) or to a peer that answers, in both directions, and
     says what it is fit for: delay, loss, jitter and what it carries, idle and full. Never sends
-    more than expected. docs/probe.md explains the result.
+    more than expected. docs/probe.md explains the result. A LINK, EARSHOT:ID/HOST:PORT/ID, is what
+    earshot card --qr prints; it and a CARD say at which rendezvous their owner is.
 
       --uplink  --downlink          one direction alone     (default: both)
       --expected-uplink BPS         100K...100M: the most that is tested (default: 2500000)
@@ -262,11 +263,12 @@ package enum Help {
     """
 
   private static let call = """
-    usage: earshot call NAME|ID|CARD [options]
+    usage: earshot call NAME|ID|LINK|CARD [options]
 
     Invites, talks, prints how it was. With --duration it hangs up after that; otherwise when the
     played file has been heard to its end; with the test tone it talks until q or SIGINT.
-    A CARD is what earshot card prints; it says at which rendezvous its owner is.
+    A CARD is what earshot card prints, and a LINK, EARSHOT:ID/HOST:PORT/ID, what earshot card --qr
+    does. Both say at which rendezvous their owner is; a card is signed, and may be kept.
 
       --ring-timeout SECONDS   how long it may ring        (default: 15)
 
@@ -289,9 +291,11 @@ package enum Help {
       --echo               send back what is heard instead of a sound: callers hear themselves,
                            for 5 minutes a call unless --duration says otherwise
       --echo-delay SECONDS   2...10                        (default: 3)
-      --exec PROGRAM       start it when a call rings and when it has ended, with EARSHOT_EVENT,
-                           EARSHOT_PEER, EARSHOT_PEER_ID, EARSHOT_TRUST, EARSHOT_CALL, and then
-                           EARSHOT_OUTCOME, EARSHOT_REASON and EARSHOT_SECONDS in its environment
+      --exec PROGRAM       start it when a call rings and when it has ended; a path, or a name on
+                           PATH. Its environment has EARSHOT_EVENT (ringing, ended), EARSHOT_CALL,
+                           EARSHOT_PEER, EARSHOT_PEER_ID, EARSHOT_TRUST (verified, pinned, new,
+                           changed), and of an ended call EARSHOT_OUTCOME, EARSHOT_REASON and
+                           EARSHOT_SECONDS. After 60 s it is ended (docs/answering.md)
       --fail-fast          end with 3 when the rendezvous does not answer for 10 s
                            (default: wait for it, however long it is away)
 

@@ -42,7 +42,9 @@ package enum HelpLayout {
       words = line.split(separator: " ")
       kind = words.isEmpty ? .blank : .paragraph
       let body = line.dropFirst(indent)
-      if body.hasPrefix("usage:") || body.hasPrefix("example:") || body.hasPrefix("earshot") {
+      // A line of a text, or of an option's, may begin with the program's name too.
+      let isFurther = body.hasPrefix("earshot") && (1..<20).contains(indent)
+      if body.hasPrefix("usage:") || body.hasPrefix("example:") || isFurther {
         kind = .command
         hang = 15
       }

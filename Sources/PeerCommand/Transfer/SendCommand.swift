@@ -28,13 +28,14 @@ package struct SendCommand: Sendable {
     name = try arguments.option("--as")
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
     retryFor = try arguments.number("--retry-for", "seconds", in: 0...86_400) ?? 120
-    target = online.follow(try arguments.positional("name, ID or card"))
+    let given = try arguments.positional("name, ID, link or card")
+    target = try online.follow(given)
     try arguments.finish()
     try OnlineOptions.checkID(target)
     let card = try OnlineOptions.card(target)
     targetName = card.map { $0.name ?? "\($0.id)" } ?? target
     online.adoptRendezvous(of: target, card)
-    try online.requireRendezvous()
+    try online.requireRendezvous(for: given)
     try online.refusePages()
     guard card != nil || OnlineOptions.isTarget(target) else {
       throw OnlineOptions.noTarget(target)

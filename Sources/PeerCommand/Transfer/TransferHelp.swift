@@ -1,7 +1,7 @@
 /// The texts of `earshot send --help` and `earshot receive --help`.
 enum TransferHelp {
   static let send = """
-    usage: earshot send NAME|ID|CARD --file FILE | --text TEXT [options]
+    usage: earshot send NAME|ID|LINK|CARD --file FILE | --text TEXT [options]
 
     Gives a file or a text to earshot receive of somebody else: whole, checked by its BLAKE2b hash,
     and never over a file that is there. It goes as fast as the line lets it, behind the sound of
