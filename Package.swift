@@ -325,7 +325,10 @@ let package = Package(
     tests("CompareTests", ["CompareCommand", "Primitives"]),
     program(
       "ListenCommand",
-      ["Audio", "Simulation", "MediaFiles", "Arguments", "Wire", "Primitives"],
+      [
+        "Audio", "CongestionLab", "Peer", "Congestion", "Simulation", "MediaFiles", "Arguments",
+        "Wire", "Primitives",
+      ],
       path: "tools/listening"),
     tests("ListenTests", ["ListenCommand", "Audio", "Primitives"]),
   ] + fuzzing

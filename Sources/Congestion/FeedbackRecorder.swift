@@ -33,6 +33,9 @@ package struct FeedbackRecorder: Sendable {
     didSet { leastInterval = min(max(leastInterval, Self.shortestInterval), Self.longestLeast) }
   }
 
+  /// What has come: loss on the way in is counted here and nowhere else.
+  package private(set) var arrivals = ArrivalCount()
+
   private var current: ArrivalLog
   /// The epoch before, while its packets still come (docs/protocol/session.md §7).
   private var previous: ArrivalLog?
@@ -74,6 +77,7 @@ package struct FeedbackRecorder: Sendable {
         false
       }
     guard isNoted else { return }
+    arrivals.add(number)
     bytesSinceReport += byteCount
     packetsSinceReport += 1
     switch demand {

@@ -15,9 +15,8 @@ struct AudioLabel {
   var hasCopies = false
   /// When the kernel took the packet, in nanoseconds.
   var arrival: UInt64 = 0
-  /// Of a report: what the line allows the audio, in bit/s on the line; `nil` where nothing limits
-  /// it. Kept to 1 kbit/s, and from 511 kbit/s on `nil`, as Opus never needs as much.
-  var allowance: Int?
+  /// What the uplink allows the own audio, in kbit/s on the line: 1 to 511.
+  var allowedKilobits = PathConditions.unlimited / 1000
   /// The round trip, smoothed and least, in milliseconds; `nil` before it was measured.
   var roundTrip: (smoothed: UInt16, minimum: UInt16)?
 
@@ -25,7 +24,7 @@ struct AudioLabel {
   init(_ audio: ReceivedAudio, _ conditions: PathConditions) {
     self.init(audio.header)
     arrival = audio.arrival.nanoseconds
-    allowance = conditions.allowedWireBitrate
+    allowedKilobits = conditions.allowance / 1000
     roundTrip = conditions.roundTrip.map {
       (UInt16(clamping: $0.smoothed / 1_000_000), UInt16(clamping: $0.minimum / 1_000_000))
     }
@@ -51,7 +50,7 @@ struct AudioLabel {
     PathConditions(
       roundTrip: roundTrip.map {
         (UInt64($0.smoothed) * 1_000_000, UInt64($0.minimum) * 1_000_000)
-      }, allowance: allowance)
+      }, allowance: allowedKilobits * 1000)
   }
 
   init(_ label: SPSCRing.Label) {
@@ -62,8 +61,7 @@ struct AudioLabel {
     isMarked = bits >> 18 & 1 == 1
     hasCopies = bits >> 19 & 1 == 1
     kind = AudioKind(rawValue: UInt8(bits >> 20 & 3)) ?? .frame
-    let thousands = Int(bits >> 23 & 511)
-    allowance = thousands == 0 ? nil : thousands * 1000
+    allowedKilobits = Int(bits >> 23 & 511)
     if bits >> 22 & 1 == 1 {
       roundTrip = (
         UInt16(truncatingIfNeeded: bits >> 32), UInt16(truncatingIfNeeded: bits >> 48)
@@ -75,7 +73,7 @@ struct AudioLabel {
     var bits = UInt64(mediaTime) | UInt64(length.rawValue) << 16 | UInt64(kind.rawValue) << 20
     if isMarked { bits |= 1 << 18 }
     if hasCopies { bits |= 1 << 19 }
-    if let allowance, allowance < 511_000 { bits |= UInt64(max(1, allowance / 1000)) << 23 }
+    bits |= UInt64(allowedKilobits) << 23
     if let roundTrip {
       bits |= 1 << 22 | UInt64(roundTrip.smoothed) << 32 | UInt64(roundTrip.minimum) << 48
     }

@@ -6,7 +6,18 @@ internal import Wire
 
 /// Between the rings of a call's audio and the machine. Allocates nothing, unless media is
 /// captured.
-extension AudioRings {
+extension AudioRings: AudioIntake {
+  /// Straight out of a packet: the only copy before the jitter buffer.
+  func take(
+    _ body: Span<UInt8>, _ audio: ReceivedAudio,
+    roundTrip: (smoothed: UInt64, minimum: UInt64)?, allowance: Int?
+  ) {
+    let conditions = PathConditions(
+      roundTrip: roundTrip, allowance: allowance ?? PathConditions.unlimited)
+    // A full ring: the media thread has stood still for a second, and late audio is worth little.
+    _ = received.push(body, AudioLabel(audio, conditions).packed)
+  }
+
   /// What the pipeline has encoded, on its way.
   ///
   /// - Returns: whether a frame of audio has left.
@@ -29,15 +40,17 @@ extension AudioRings {
     return hasSentFrame
   }
 
-  /// What has come, for the pipeline's next visit.
+  /// What has come and is captured, for the pipeline's next visit: otherwise it does not wait in
+  /// the machine.
   func receive(of callID: Wire.CallID, _ machine: inout PeerMachine, tap: MediaTap?) {
-    let conditions = PathConditions(
-      roundTrip: machine.roundTrip(of: callID), allowance: machine.audioAllowance(of: callID))
+    let (roundTrip, allowance) = (
+      machine.roundTrip(of: callID), machine.audioAllowance(of: callID)
+    )
     var isThere = true
     while isThere {
       isThere =
         machine.pollAudio(of: callID) { body, received in
-          _ = self.received.push(body, AudioLabel(received, conditions).packed)
+          self.take(body, received, roundTrip: roundTrip, allowance: allowance)
           if let tap, received.header.kind == .frame {
             let age = SystemClock.now.nanoseconds(since: received.arrival)
             tap.show(body, received.header.frame, age: age)

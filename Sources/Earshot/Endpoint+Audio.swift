@@ -8,7 +8,8 @@ internal import Wire
 /// once a call runs, unless somebody captures media.
 extension Endpoint {
   func startAudio(_ callID: Wire.CallID) {
-    guard let record = calls[callID], record.audio == nil else { return }
+    guard let record = calls[callID] else { return }
+    if let audio = record.audio { return setAudioIntake(callID, audio) }
     publish(record.streams.begin(record.options.streams, now: SystemClock.now), of: callID)
     do {
       let wake = try LoopWake()
@@ -20,7 +21,7 @@ extension Endpoint {
       audio.setVolume(capture: record.volumes.capture, playback: record.volumes.playback)
       audio.setPitch(wanted: volumes.options?.reportsPitch == true)
       statisticsSchedule.begin(callID, now: SystemClock.now)
-      takeAudio(callID)
+      setAudioIntake(callID, audio)
       changeMedia(callID) { media, now in
         record.apply(record.switches, to: media, now: now)
         media.take(record.options)
@@ -77,6 +78,16 @@ extension Endpoint {
     guard let change = audio.rings.qualityChange.withLock({ $0.take() }) else { return }
     let jitter = Double(audio.statistics.playout.jitterNanoseconds) / 1e6
     publish(.audioQualityChanged(CallID(callID), AudioQualityChange(change, jitterMs: jitter)))
+  }
+
+  /// From now on what comes goes from its packet into the pipeline's ring; only where media is
+  /// captured it comes by here.
+  func setAudioIntake(_ callID: Wire.CallID, _ audio: CallAudio) {
+    takeAudio(callID)
+    let isCaptured = capture != nil
+    driver.withMachine { machine, _ in
+      machine.setAudioIntake(isCaptured ? nil : audio.rings, of: callID)
+    }
   }
 
   /// Something came in: on to the pipeline, which looks when it next plays.

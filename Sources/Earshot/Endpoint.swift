@@ -256,7 +256,12 @@ public actor Endpoint {
   // MARK: - The end
 
   /// Hands the media of calls, decrypted, to `capture` from now on; `nil` stops that.
-  public func captureMedia(to capture: (any MediaCapture)?) { self.capture = capture }
+  public func captureMedia(to capture: (any MediaCapture)?) {
+    self.capture = capture
+    for (callID, record) in calls.sorted(by: { $0.key < $1.key }) {
+      if let audio = record.audio { setAudioIntake(callID, audio) }
+    }
+  }
 
   /// Hangs up, says goodbye to the rendezvous, gives the router's port back, and closes the socket.
   /// Takes at most a second, and up to 1.2 s more where the router does not answer; up to nine

@@ -51,6 +51,12 @@ package final class Association {
     consent = MediaConsent(now: now)
   }
 
+  /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
+  package var roundTrip: (smoothed: UInt64, minimum: UInt64)? {
+    let estimator = history.roundTrip
+    return estimator.hasSample ? (estimator.smoothed, estimator.minimum) : nil
+  }
+
   /// Nanoseconds of own silence after which a PING goes.
   var pingAfter: UInt64 {
     get { pings.pingAfter }

@@ -42,7 +42,7 @@ extension CallLink {
     }
     let byteCount = bytes.count
     guard let opened = association?.open(&bytes, now: now) else { return [] }
-    media.handlePacket(opened.number, byteCount: byteCount, now: now)
+    media.handlePacket(byteCount: byteCount, now: now)
     let wasConfirmed = session.isConfirmed
     session.confirmation = .shown
     let answersBefore = answerCount

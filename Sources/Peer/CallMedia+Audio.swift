@@ -22,43 +22,50 @@ extension CallMedia {
   }
 
   /// Queues a report or a request of the pipeline in the same way.
-  func queueAudioControl(_ body: Span<UInt8>, _ kind: AudioKind, now: Instant) -> Bool {
+  package func queueAudioControl(_ body: Span<UInt8>, _ kind: AudioKind, now: Instant) -> Bool {
     if outgoingAudio.isFull { countUnsentAudio() }
     return outgoingAudio.push(body, AudioFrameQueue.Entry(kind: kind, time: now))
   }
 
   /// An AUDIO frame has come.
-  func handleAudio(_ audio: AudioMediaFrame, _ body: Span<UInt8>, now: Instant) {
+  func handleAudio(
+    _ audio: AudioMediaFrame, _ body: Span<UInt8>, on association: Association, now: Instant
+  ) {
     guard audio.stream == 0 else { return }
     counters.packetsReceived &+= 1
     counters.payloadBytesReceived &+= UInt64(body.count)
     if counters.firstReceived == nil { counters.firstReceived = now }
     counters.lastReceived = now
     video?.path.noteSound(end: audio.mediaTime &+ audio.length.mediaTimeSteps, now: now)
-    _ = incomingAudio.push(
+    incomingAudio.deliver(
       body,
       AudioFrameQueue.Entry(
         mediaTime: audio.mediaTime, lengthCode: audio.length.rawValue, isMarked: audio.isMarked,
-        hasCopies: audio.hasCopies, time: now))
+        hasCopies: audio.hasCopies, time: now),
+      on: association, allowance: audioAllowance(on: association))
   }
 
   /// An AUDIO_REPORT or AUDIO_REQUEST has come: for the pipeline.
-  func handleAudioControl(_ frame: Frame, _ body: Span<UInt8>, now: Instant) {
+  func handleAudioControl(
+    _ frame: Frame, _ body: Span<UInt8>, on association: Association, now: Instant
+  ) {
     var entry = AudioFrameQueue.Entry(kind: .request, time: now)
     if case .audioReport = frame { entry.kind = .report }
-    _ = incomingAudio.push(body, entry)
+    incomingAudio.deliver(
+      body, entry, on: association, allowance: audioAllowance(on: association))
   }
 
   /// Shows the oldest received body to `take`, in place, and then removes it.
   package func pollAudio<Result>(_ take: (Span<UInt8>, ReceivedAudio) -> Result) -> Result? {
-    incomingAudio.pop { body, entry in
-      take(
-        body,
-        ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount))
-    }
+    incomingAudio.pop(take)
   }
 
   // MARK: - Out
+
+  /// What audio may take of the line at the moment; `nil` while no media goes out.
+  package func audioAllowance(on association: Association) -> Int? {
+    association.uplink?.audioAllowance(beside: video)
+  }
 
   @_lifetime(packet: copy packet)
   func writeAudio(

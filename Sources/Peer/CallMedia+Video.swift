@@ -9,8 +9,8 @@ extension CallMedia {
   // MARK: - In
 
   /// A packet has opened, whatever is in it.
-  package func handlePacket(_ number: UInt64, byteCount: Int, now: Instant) {
-    video?.path.notePacket(number, byteCount: byteCount, now: now)
+  package func handlePacket(byteCount: Int, now: Instant) {
+    video?.path.recordPacket(byteCount: byteCount, now: now)
   }
 
   /// - Returns: Whether it was part of a picture.
@@ -54,7 +54,7 @@ extension CallMedia {
     association.uplink?.setElastic(
       video.isElastic(now: now), isLimited: !video.isPublishing)
     association.uplink?.setFilled(video.isPublishing && video.fill.isOpen)
-    if let losses = association.uplink?.losses, video.settings.protects {
+    if let losses = association.uplink?.estimator.losses, video.settings.protects {
       video.sender.parity.update(
         ParityPolicy.Line(
           loss: losses.share, run: losses.run, roundTrip: video.assembler.roundTrip))
@@ -63,7 +63,7 @@ extension CallMedia {
     if let known = sighting?.estimate {
       sighting?.estimate = min(known, association.uplink?.share ?? .infinity)
     }
-    return video.update(sighting, now: now)
+    return video.update(sighting, association.recorder.arrivals, now: now)
   }
 
   // MARK: - Out

@@ -13,7 +13,7 @@ package final class CallMedia {
   /// The rules let media flow.
   package var mayStart = false
   var outgoingAudio: AudioFrameQueue
-  var incomingAudio: AudioFrameQueue
+  var incomingAudio: IncomingAudio
   package internal(set) var counters = MediaCounters()
   var unsent = UnsentFrames()
   package var isAudioMuted = false
@@ -33,7 +33,7 @@ package final class CallMedia {
   ///   - receivedAudio: Frames of audio that wait at most for the pipeline.
   package init(audioToSend: Int, receivedAudio: Int) {
     outgoingAudio = AudioFrameQueue(capacity: audioToSend)
-    incomingAudio = AudioFrameQueue(capacity: receivedAudio)
+    incomingAudio = IncomingAudio(capacity: receivedAudio)
   }
 
   /// The session stands: from now on its packets tell what the path carries.
@@ -51,6 +51,7 @@ package final class CallMedia {
   func close(now: Instant) {
     mayStart = false
     outgoingAudio.removeAll()
+    incomingAudio.close()
     lastVideo = videoNumbers(now: now)
     video = nil
   }
@@ -68,10 +69,10 @@ package final class CallMedia {
   ) -> Arrival? {
     switch frame {
     case .audio(let audio, let body):
-      handleAudio(audio, packet.bytes(at: body), now: now)
+      handleAudio(audio, packet.bytes(at: body), on: association, now: now)
       return .audio
     case .audioReport(let body), .audioRequest(let body):
-      handleAudioControl(frame, packet.bytes(at: body), now: now)
+      handleAudioControl(frame, packet.bytes(at: body), on: association, now: now)
       return .audioControl
     case .video, .videoNack:
       let isPicture = handleVideo(frame, in: packet, on: association, now: now)

@@ -84,9 +84,14 @@ extension PeerMachine {
     link(callID)?.pollAudio(take)
   }
 
+  /// Has audio that comes taken at once, what waits first; `nil` has it wait for `pollAudio`.
+  package mutating func setAudioIntake(_ intake: (any AudioIntake)?, of callID: CallID) {
+    link(callID)?.setAudioIntake(intake)
+  }
+
   /// Something waits for the pipeline.
   mutating func announceAudio(_ link: CallLink) {
-    guard link.progress.inbox == .empty else { return }
+    guard link.progress.inbox == .empty, !link.media.incomingAudio.isEmpty else { return }
     link.progress.inbox = .announced
     publishStep(link, .audioArrived)
   }
@@ -110,18 +115,21 @@ extension PeerMachine {
 
 extension CallLink {
   /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
-  var roundTrip: (smoothed: UInt64, minimum: UInt64)? {
-    guard let estimator = association?.history.roundTrip, estimator.hasSample else { return nil }
-    return (estimator.smoothed, estimator.minimum)
+  var roundTrip: (smoothed: UInt64, minimum: UInt64)? { association?.roundTrip }
+
+  var audioAllowance: Int? { association.flatMap { media.audioAllowance(on: $0) } }
+
+  func setAudioIntake(_ intake: (any AudioIntake)?) {
+    guard let association else { return }
+    media.incomingAudio.setIntake(intake, on: association, allowance: audioAllowance)
+    if intake != nil { progress.inbox = .empty }
   }
 
   @_lifetime(output: copy output)
   func pollAudio(into output: inout OutputSpan<UInt8>) -> ReceivedAudio? {
-    guard let entry = media.incomingAudio.pop(into: &output) else {
-      progress.inbox = .empty
-      return nil
-    }
-    return ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount)
+    let audio = media.incomingAudio.pop(into: &output)
+    if audio == nil { progress.inbox = .empty }
+    return audio
   }
 
   func pollAudio<Result>(_ take: (Span<UInt8>, ReceivedAudio) -> Result) -> Result? {

@@ -65,15 +65,9 @@ extension PeerMachine {
     link(callID)?.media.video?.assembler.handleDecodeFailure(now: now)
   }
 
-  /// What audio may take of the line at the moment, IP and UDP included, in bit/s; `nil` before
-  /// anything is known. Copies of audio go before video, but do not push it out.
-  package func audioAllowance(of callID: CallID) -> Int? {
-    guard let link = link(callID), let uplink = link.association?.uplink else { return nil }
-    let estimate = min(uplink.audioAllowance(now: latest), 1e9)
-    guard let video = link.media.video, video.isPublishing else { return Int(estimate) }
-    let rest = estimate - video.settings.fallbackLimits.needed + video.settings.audioLineRate
-    return Int(max(video.settings.audioLineRate, min(estimate * 0.6, rest)))
-  }
+  /// What audio may take of the line at the moment, IP and UDP included, in bit/s; `nil` while the
+  /// call has no session.
+  package func audioAllowance(of callID: CallID) -> Int? { link(callID)?.audioAllowance }
 
   // MARK: - Routing
 

@@ -11,7 +11,6 @@ package struct Uplink: Sendable {
   package private(set) var audioRate = 0.0
   /// The standing queue, as each report found it.
   private(set) var queueDelays = DurationHistogram()
-  private(set) var losses = LossPattern()
   /// What the endpoint's other links leave this one of the uplink: bit/s (`UplinkSharing`).
   package var share = Double.infinity {
     didSet { if share != oldValue { setGate() } }
@@ -19,10 +18,7 @@ package struct Uplink: Sendable {
   /// While the path carries nothing audio waits, and looks for the end of it.
   private(set) var hold = AudioHold()
   private var lastAudio: Instant?
-  /// What audio must make do with, since it alone was too much: bit/s, until when, and how long the
-  /// next time.
-  private var ceiling: (rate: Double, until: Instant)?
-  private var ceilingTime = Self.shortestCeiling
+  private var ceiling = AudioCeiling()
   private(set) var nextCheck = Instant.zero
   /// What the link's media make of the path; bulk adds to it.
   private var mediaUse: MediaUse
@@ -52,7 +48,6 @@ package struct Uplink: Sendable {
 
   mutating func handle(_ outcome: PacketOutcome) {
     estimator.handle(outcome)
-    losses.add(outcome)
   }
 
   /// All that one FEEDBACK said has been handled.
@@ -61,15 +56,22 @@ package struct Uplink: Sendable {
     queueDelays.add(UInt64(estimator.standingDelay * 1_000))
     let reportRate = Self.reportBits * 1e9 / Double(max(reportInterval, 25_000_000))
     estimator.unpacedRate = audioRate + reportRate
-    setCeiling(now: now)
+    ceiling.handleReport(estimator, now: now)
     setGate()
   }
 
   /// Each FEEDBACK, also one that says that nothing has come.
   mutating func handleReport(hasNews: Bool, overdue: UInt64, now: Instant) {
     hold.handleReport(
-      hasNews: hasNews, overdue: overdue, roundTrip: estimator.baseRoundTrip, now: now)
+      hasNews: hasNews, overdue: overdue - min(overdue, usualGap),
+      roundTrip: estimator.baseRoundTrip, now: now)
     gate.isProbed = hold.isProbing(now: now)
+  }
+
+  /// How long nothing comes now and then because the line loses packets, in nanoseconds: no outage.
+  private var usualGap: UInt64 {
+    let losses = estimator.losses
+    return losses.share < Self.lossyShare ? 0 : UInt64(losses.run * Self.gapPerRun)
   }
 
   /// Notices silence, at most each 100 ms.
@@ -147,27 +149,20 @@ package struct Uplink: Sendable {
   /// What all media of the link may take, in bit/s.
   var allowance: Double { min(estimator.estimate, share) }
 
-  /// What audio may take, in bit/s.
-  func audioAllowance(now: Instant) -> Double {
-    let most = min(estimator.knownRate, share)
-    guard let ceiling, now < ceiling.until else { return most }
-    return min(most, ceiling.rate)
+  /// What audio may take, in bit/s. The only judge of it. Where audio is all that goes out, the
+  /// estimate follows what audio sends, and says nothing of what it may.
+  var audioAllowance: Double {
+    min(estimator.isElastic ? estimator.knownRate : .infinity, share, ceiling.rate)
   }
 
-  /// Audio alone fills the path: it has to shrink, and not to grow back at the first free moment.
-  private mutating func setCeiling(now: Instant) {
-    if estimator.isOverloadedByUnpacedTraffic {
-      let rate = estimator.acknowledgedRate * 0.85
-      if let ceiling, now < ceiling.until {
-        self.ceiling = (min(rate, ceiling.rate), ceiling.until)
-      } else {
-        let isRelapse = ceiling.map { now - $0.until < Self.relapse } ?? false
-        ceilingTime = isRelapse ? min(ceilingTime * 2, Self.longestCeiling) : Self.shortestCeiling
-        ceiling = (rate, now + ceilingTime)
-      }
-    } else if let ceiling, estimator.acknowledgedRate > 1.5 * ceiling.rate {
-      self.ceiling = nil
-    }
+  /// The same beside video, IP and UDP included, in whole bit/s: copies of audio go before video,
+  /// but do not push it out.
+  func audioAllowance(beside video: VideoLink?) -> Int {
+    let estimate = min(audioAllowance, Self.mostAllowance)
+    guard let video, video.isPublishing else { return Int(estimate) }
+    let least = video.settings.audioLineRate
+    let rest = estimate - video.settings.fallbackLimits.needed + least
+    return Int(max(least, min(estimate * Self.audioShare, rest)))
   }
 
   private mutating func setGate() {
@@ -182,12 +177,16 @@ package struct Uplink: Sendable {
   static let checkInterval = Duration.milliseconds(100)
   /// Bit/s.
   private static let mostBulk = 100_000_000.0
+  /// Of the estimate, beside video.
+  private static let audioShare = 0.6
+  /// Bit/s: a number that fits.
+  private static let mostAllowance = 1e9
+  private static let lossyShare = 0.01
+  /// Nanoseconds for each packet of a mean run: of runs with a mean of 3, one in 400 is longer.
+  private static let gapPerRun = 100e6
   /// A report as it is on the line, about.
   private static let reportBits = 1_200.0
   private static let reportShare = 0.1
   /// Seconds.
   private static let audioMemory = 1.0
-  private static let shortestCeiling = Duration.seconds(10)
-  private static let longestCeiling = Duration.seconds(60)
-  private static let relapse = Duration.seconds(20)
 }

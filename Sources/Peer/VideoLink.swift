@@ -94,12 +94,14 @@ package final class VideoLink {
     return isEnabled ? .videoPaused : []
   }
 
-  /// - Parameter sighting: of the way out; `nil` while nothing is known of it.
+  /// - Parameters:
+  ///   - sighting: of the way out; `nil` while nothing is known of it.
+  ///   - arrivals: of the way in.
   /// - Returns: a change of what this side sends, and one of what it asks for.
   func update(
-    _ sighting: FallbackMachine.Sighting?, now: Instant
+    _ sighting: FallbackMachine.Sighting?, _ arrivals: ArrivalCount, now: Instant
   ) -> (publishing: FallbackMachine.Change?, subscribing: FallbackMachine.Change?) {
-    path.turn(now: now)
+    path.turn(arrivals, now: now)
     var published: FallbackMachine.Change?
     if !settings.fallsBack {
       published = Self.leave(&publishing, settings.fallbackLimits)

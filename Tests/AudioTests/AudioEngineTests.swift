@@ -248,9 +248,9 @@ private struct EnginePair: ~Copyable {
     let conditions = PathConditions(roundTrip: (20_900_000, 19_999_999), allowance: 64_700)
     #expect(conditions.roundTripMilliseconds == 20)
     #expect(conditions.roundTrip?.minimum == 19_000_000)
-    #expect(conditions.allowedWireBitrate == 64_000)
-    #expect(PathConditions(allowance: 12).allowedWireBitrate == 1000)
-    #expect(PathConditions(allowance: 511_000) == PathConditions())
+    #expect(conditions.allowance == 64_000)
+    #expect(PathConditions(allowance: 12).allowance == 1000)
+    #expect(PathConditions(allowance: 9_000_000) == PathConditions())
     #expect(
       PathConditions(roundTrip: (.max, .max)).roundTripMilliseconds == 65_535)
   }

@@ -57,7 +57,7 @@ import Testing
     var contest = ContestDetector()
     contest.restart(now: begin)
     var path = path(queue: 60_000)
-    for _ in 0..<4 { path.losses.addLost() }
+    for number in 0..<4 as Range<UInt64> { path.losses.addLost(number) }
     path.losses.addArrived()
     path.losses.finishReport(isQueued: true)
     contest.handleReport(path, target: target, isSilent: false, now: begin + .seconds(1))

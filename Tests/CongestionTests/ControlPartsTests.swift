@@ -120,8 +120,8 @@ import Testing
     path.queue.standing = 7_301
     #expect(startUp.isOver(path, target: 7_300))
     path.queue.standing = 0
-    for _ in 0..<100 {
-      path.losses.addLost()
+    for number in 0..<100 as Range<UInt64> {
+      path.losses.addLost(2 * number)
       path.losses.addArrived()
       path.losses.finishReport(isQueued: false)
     }

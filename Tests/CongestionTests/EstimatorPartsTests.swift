@@ -89,17 +89,22 @@ import Testing
 
   @Test func `loss without a queue is the line's own, an outage is not`() {
     var account = LossAccount()
+    var number: UInt64 = 0
+    func lose() {
+      number += 1
+      account.addLost(number)
+    }
     for _ in 0..<100 {
       for _ in 0..<9 { account.addArrived() }
-      account.addLost()
+      lose()
       account.finishReport(isQueued: false)
     }
     #expect(abs(account.inherent - 0.1) < 0.01)
-    for _ in 0..<500 { account.addLost() }
+    for _ in 0..<500 { lose() }
     account.finishReport(isQueued: false)
     #expect(account.inherent < 0.12)
     let before = account.inherent
-    account.addLost()
+    lose()
     account.finishReport(isQueued: true)
     #expect(account.inherent == before)
     #expect(account.lostInReport == 0)  // Still the same run.

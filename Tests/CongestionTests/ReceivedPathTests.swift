@@ -8,6 +8,7 @@ import Testing
   /// Packets of 72 bytes (100 on the line) each 20 ms with sound, and a picture each 40 ms.
   private struct Line {
     var path = ReceivedPath()
+    var arrivals = ArrivalCount()
     var now = Instant.zero + .seconds(100)
     var number: UInt64 = 0
     var step: UInt16 = 65_000
@@ -21,14 +22,15 @@ import Testing
         step &+= 2
         number += 1
         if number % lossOneIn != 0 {
-          path.notePacket(number, byteCount: 72, now: now + queue)
+          arrivals.add(number)
+          path.recordPacket(byteCount: 72, now: now + queue)
           if hasSound { path.noteSound(end: step, now: now + queue) }
         }
         if let wait, step & 2 == 0 {
           let behind = UInt16((wait + queue).milliseconds / 10)
           path.notePicture(UInt32(step &- behind) << 8 & 0xFF_FFFF, now: now)
         }
-        if number % 5 == 0 { path.turn(now: now + queue) }
+        if number % 5 == 0 { path.turn(arrivals, now: now + queue) }
       }
     }
   }
@@ -87,10 +89,23 @@ import Testing
     #expect(abs((line.path.lossRate ?? 0) - 0.25) < 0.03, "\(line.path.lossRate ?? -1)")
     for _ in 0..<80 {
       line.now = line.now + .milliseconds(100)
-      line.path.turn(now: line.now)
+      line.path.turn(line.arrivals, now: line.now)
     }
     #expect(line.path.lossRate == nil && line.path.rate == 0)
     #expect(!line.path.sighting(isTesting: true, now: line.now).isHeard)
+  }
+
+  @Test func `a count tells what was sent since another one, in one epoch`() {
+    var count = ArrivalCount()
+    let none = count
+    for number in [3, 5, 4, 9] as [UInt64] { count.add(number) }
+    #expect(count.received == 4 && count.newest == 9)
+    #expect(count.expected(since: none) == nil && count.expected(since: count) == nil)
+    let earlier = count
+    count.add(21)
+    #expect(count.expected(since: earlier) == 12)
+    count.add(1 << 32)
+    #expect(count.expected(since: earlier) == nil, "another epoch")
   }
 
   @Test func `a sender that begins a new time line begins a new base`() {

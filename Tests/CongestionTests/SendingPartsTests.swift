@@ -102,11 +102,11 @@ import Testing
       var now = Instant(nanoseconds: 1_000_000_000)
       var most: Double?
       var sawTrial = false
-      for _ in 0..<400 {
+      for round in 0..<400 as Range<UInt64> {
         now = now + .milliseconds(20)
-        for index in 0..<10 {
+        for index in 0..<10 as Range<UInt64> {
           if index < 2, !isPolicer || policer.trialRate == nil {
-            losses.addLost()
+            losses.addLost(round * 10 + index)
           } else {
             losses.addArrived()
           }

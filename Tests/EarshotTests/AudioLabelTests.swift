@@ -17,13 +17,13 @@ import Wire
         label.kind = kind
         label.isMarked = flags & 1 == 1
         label.hasCopies = flags & 2 == 2
-        label.allowance = [nil, 64_000, 510_999, 511_000][flags]
+        label.allowedKilobits = [1, 64, 510, 511][flags]
         label.roundTrip = flags == 0 ? nil : (smoothed: 65_535, minimum: 7)
         let read = AudioLabel(label.packed)
         #expect(read.kind == kind && read.length == length && read.mediaTime == 0xBEEF)
         #expect(read.isMarked == label.isMarked && read.hasCopies == label.hasCopies)
         #expect(read.arrival == label.arrival)
-        #expect(read.allowance == [nil, 64_000, 510_000, nil][flags])
+        #expect(read.allowedKilobits == [1, 64, 510, 511][flags])
         #expect(read.roundTrip?.smoothed == label.roundTrip?.smoothed)
         #expect(read.roundTrip?.minimum == label.roundTrip?.minimum)
       }

@@ -183,10 +183,10 @@ import Wire
     let microphone = Microphone()
     var pair = try PipelinePair.make(microphone)
     pair.run(seconds: 2)
-    pair.allowance = 25_000
+    pair.allowedKilobits = 25
     pair.run(seconds: 4)
     #expect(microphone.longestRead == 2880 && microphone.shortReads == 0)
-    pair.allowance = nil
+    pair.allowedKilobits = 511
     pair.run(seconds: 12)
     #expect(microphone.shortReads == 0)
     #expect(pair.sent.sent.framesSent > 600)

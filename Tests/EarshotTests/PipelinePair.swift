@@ -58,8 +58,8 @@ struct PipelinePair: ~Copyable {
   /// Visits of the receiver: how often its thread would have woken.
   private(set) var receiverVisits = 0
   private let microphone: Microphone?
-  /// What both ends are told that the line grants them.
-  var allowance: Int?
+  /// What both ends are told that the uplink grants them.
+  var allowedKilobits = 511
   /// What a line of a rate holds: packets, and when each comes out, in nanoseconds.
   private var queue: [(payload: [UInt8], label: AudioLabel)] = []
   private var busyUntil: UInt64 = 0
@@ -178,7 +178,7 @@ struct PipelinePair: ~Copyable {
         from.toSend.pop { payload, packed in
           var label = AudioLabel(packed)
           label.arrival = arrival
-          label.allowance = allowance
+          label.allowedKilobits = allowedKilobits
           label.roundTrip = (smoothed: 40, minimum: 40)
           if !isLost(label.kind) { _ = to.received.push(payload, label.packed) }
           return true

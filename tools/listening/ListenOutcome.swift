@@ -14,7 +14,7 @@ struct ListenOutcome: Sendable {
   var payloadBytes = 0
   /// Of the frames, whatever the receiver made of them.
   var fates = FrameFates()
-  /// Reports and requests.
+  /// All packets of the way back: reports of audio and of packets, and requests.
   var backBytes = 0
   private var transitSum: UInt64 = 0
   private(set) var transitCount: UInt64 = 0

@@ -1,23 +1,30 @@
 import Audio
+import Congestion
+import CongestionLab
 import MediaFiles
+import Peer
 import Primitives
 import Simulation
 import Wire
 
 /// Two ends of a call, a line each way, in simulated time: everything follows from the options.
 ///
-/// Both ends are the engine that ships, visited as the media thread of a call visits it. The one
-/// that speaks is visited every 5 ms of its own clock and has a frame when its last sample was
-/// captured; the one that hears is visited every tick and plays 5 ms or twice 5 ms. It is not
+/// Both ends are the engine that ships, visited as the media thread of a call visits it, on the
+/// session and the media of a call (`LabEnd`): the uplink that ships says what audio may take. The
+/// one that speaks is visited every 5 ms of its own clock and has a frame when its last sample
+/// was captured; the one that hears is visited every tick and plays 5 ms or twice 5 ms. It is not
 /// visited while it is certain of what it plays.
 struct ListenRun: ~Copyable {
   /// What is under way.
   private enum Event {
     case speakerTick(UInt64)
     case listenerTick
-    case toListener(AudioBodyHeader, body: [UInt8])
-    case toSpeaker(AudioBodyHeader, body: [UInt8], transit: UInt64)
+    case toListener([UInt8])
+    case toSpeaker([UInt8])
+    case wake(Side)
   }
+
+  private enum Side { case speaker, listener }
 
   /// A body that waits for the next visit.
   private struct Arrival {
@@ -30,6 +37,8 @@ struct ListenRun: ~Copyable {
   private let samples: [Int16]
   private var speaker: AudioEngine
   private var listener: AudioEngine
+  private let speakerEnd: LabEnd
+  private let listenerEnd: LabEnd
   private var line: ListenLine
   private var back: ListenLine
   private var events = EventQueue<Event>()
@@ -38,9 +47,8 @@ struct ListenRun: ~Copyable {
   private var frameStart = 0
   private var step = [Int16](repeating: 0, count: AudioFormat.pullSampleCount)
   private var outcome = ListenOutcome()
-  /// Of the packets that arrived, there and back, in nanoseconds.
-  private var roundTrip: (smoothed: UInt64, minimum: UInt64)
-  private var latestTransit: UInt64 = 0
+  /// What a call knows of its path before the first sound, in nanoseconds.
+  private let firstRoundTrip: UInt64
   /// The listener's first visit, within one tick of the start.
   private let phase: UInt64
   /// Nanoseconds of sound; what is played after it is saved, but not counted.
@@ -95,9 +103,11 @@ struct ListenRun: ~Copyable {
     back = ListenLine(options.back, random: random.split())
     phase = random.below(UInt64(options.tick) * 1_000_000)
     spoken = UInt64(samples.count) * 62_500 / 3
-    // What a session knows of its path; a call measures it before the first sound.
     let delays = options.line.conditions.delay + options.back.conditions.delay
-    roundTrip = (UInt64(delays.nanoseconds), UInt64(delays.nanoseconds))
+    firstRoundTrip = UInt64(delays.nanoseconds)
+    (speakerEnd, listenerEnd) = LabEnd.pair(nil, drift: 0, origins: (0, 0), random: &random)
+    speakerEnd.keepsAudio = true
+    listenerEnd.keepsAudio = true
   }
 
   mutating func listen() throws -> ListenOutcome {
@@ -125,20 +135,81 @@ struct ListenRun: ~Copyable {
     switch event {
     case .speakerTick(let number): try visitSpeaker(number, now)
     case .listenerTick: try visitListener(now)
-    case .toListener(let header, let body):
-      if header.kind == .frame { outcome.fates.noteArrived(header.frame, body) }
-      toListener.append(Arrival(header: header, body: body, time: now))
-    case .toSpeaker(let header, let body, let transit):
-      if header.kind == .report { noteRoundTrip(transit) }
-      toSpeaker.append(Arrival(header: header, body: body, time: now))
+    case .toListener(var bytes): receive(&bytes, at: .listener, now)
+    case .toSpeaker(var bytes): receive(&bytes, at: .speaker, now)
+    case .wake(let side): wake(side, now)
     }
   }
 
-  /// As a session's FEEDBACK would measure it: the way of the last packet, and that of its report.
-  private mutating func noteRoundTrip(_ transit: UInt64) {
-    let sample = transit + UInt64(options.back.conditions.delay.nanoseconds)
-    roundTrip.minimum = min(roundTrip.minimum, sample)
-    roundTrip.smoothed = (7 * roundTrip.smoothed + sample) / 8
+  // MARK: - Packets
+
+  private func end(_ side: Side) -> LabEnd { side == .speaker ? speakerEnd : listenerEnd }
+
+  private mutating func receive(_ bytes: inout [UInt8], at side: Side, _ now: Instant) {
+    let end = end(side)
+    end.receive(&bytes, isMarked: false, now: now)
+    while let arrival = Self.pollAudio(of: end) {
+      switch side {
+      case .speaker: toSpeaker.append(arrival)
+      case .listener:
+        if arrival.header.kind == .frame {
+          outcome.fates.noteArrived(arrival.header.frame, arrival.body)
+        }
+        toListener.append(arrival)
+      }
+    }
+    drain(side, now)
+  }
+
+  private static func pollAudio(of end: LabEnd) -> Arrival? {
+    end.media.pollAudio { bytes, received in
+      var body: [UInt8] = []
+      body.reserveCapacity(bytes.count)
+      for index in bytes.indices { body.append(bytes[index]) }
+      return Arrival(header: received.header, body: body, time: received.arrival)
+    }
+  }
+
+  private mutating func wake(_ side: Side, _ now: Instant) {
+    let end = end(side)
+    guard end.wake == now.nanoseconds else { return }
+    end.wake = .max
+    _ = end.handleTimeout(now: now)
+    drain(side, now)
+  }
+
+  /// Whatever may leave, and when to look again.
+  private mutating func drain(_ side: Side, _ now: Instant) {
+    let end = end(side)
+    while let (sendClass, bytes) = end.poll(now: now) {
+      switch side {
+      case .speaker:
+        let isAudio = sendClass == .audio
+        guard let arrival = line.carry(byteCount: bytes.count, at: now) else {
+          if isAudio { outcome.packetsLost += 1 }
+          continue
+        }
+        if isAudio { outcome.noteTransit(arrival.nanoseconds(since: now)) }
+        events.push(.toListener(bytes), at: arrival)
+      case .listener:
+        outcome.backBytes += bytes.count
+        if let arrival = back.carry(byteCount: bytes.count, at: now) {
+          events.push(.toSpeaker(bytes), at: arrival)
+        }
+      }
+    }
+    guard let deadline = end.nextDeadline(after: now.nanoseconds), deadline < end.wake else {
+      return
+    }
+    end.wake = max(deadline, now.nanoseconds + Self.soonest)
+    events.push(.wake(side), at: Instant(nanoseconds: end.wake))
+  }
+
+  /// What the speaker's session knows; it is the one that sends enough to measure it.
+  private var conditions: PathConditions {
+    let trip = speakerEnd.association.roundTrip ?? (firstRoundTrip, firstRoundTrip)
+    let allowance = speakerEnd.media.audioAllowance(on: speakerEnd.association)
+    return PathConditions(roundTrip: trip, allowance: allowance ?? PathConditions.unlimited)
   }
 
   // MARK: - The end that speaks
@@ -150,7 +221,7 @@ struct ListenRun: ~Copyable {
 
   private mutating func visitSpeaker(_ number: UInt64, _ now: Instant) throws {
     let plan = speaker.sender.plan
-    let conditions = PathConditions(roundTrip: roundTrip)
+    let conditions = self.conditions
     for arrival in toSpeaker {
       try speaker.receive(
         arrival.body.span, arrival.header, arrival: arrival.time, conditions, now: now)
@@ -165,7 +236,11 @@ struct ListenRun: ~Copyable {
       try Self.capture(samples, frameStart..<end, with: &speaker)
       frameStart = end
     }
-    while let (header, body) = Self.pollTransmit(&speaker) { send(header, body, now) }
+    while let (header, body) = Self.pollTransmit(&speaker) {
+      outcome.noteSent(body: body, header.frame, now)
+      _ = speakerEnd.media.queueAudio(body.span, header.frame, now: now)
+    }
+    drain(.speaker, now)
     events.push(.speakerTick(number + 1), at: speakerTime(number + 1))
   }
 
@@ -186,22 +261,10 @@ struct ListenRun: ~Copyable {
     return header.map { ($0, body) }
   }
 
-  private mutating func send(_ header: AudioBodyHeader, _ body: [UInt8], _ now: Instant) {
-    outcome.noteSent(body: body, header.frame, now)
-    let byteCount = body.count + ListenOutcome.overheadByteCount
-    guard let arrival = line.carry(byteCount: byteCount, at: now) else {
-      outcome.packetsLost += 1
-      return
-    }
-    latestTransit = arrival.nanoseconds(since: now)
-    outcome.noteTransit(latestTransit)
-    events.push(.toListener(header, body: body), at: arrival)
-  }
-
   // MARK: - The end that hears
 
   private mutating func visitListener(_ now: Instant) throws {
-    let conditions = PathConditions(roundTrip: roundTrip)
+    let conditions = self.conditions
     for arrival in toListener {
       try listener.receive(
         arrival.body.span, arrival.header, arrival: arrival.time, conditions, now: now)
@@ -212,7 +275,10 @@ struct ListenRun: ~Copyable {
     let ahead = options.tick == 5 ? listener.certainTickCount(hasSource: false) : 0
     for tick in 0..<ahead { play(now + .milliseconds(Int64(5 * (tick + 1)))) }
     if options.traces { outcome.trace(listener.receiver.buffer.statistics, now) }
-    while let (header, body) = Self.pollTransmit(&listener) { sendBack(header, body, now) }
+    while let (header, body) = Self.pollTransmit(&listener) {
+      _ = listenerEnd.media.queueAudioControl(body.span, header.kind, now: now)
+    }
+    drain(.listener, now)
     events.push(.listenerTick, at: now + .milliseconds(Int64(options.tick * (1 + ahead))))
   }
 
@@ -220,14 +286,6 @@ struct ListenRun: ~Copyable {
     listener.tick(now: now)
     Self.pull(from: &listener, into: &step, now)
     outcome.samples.append(contentsOf: step)
-  }
-
-  private mutating func sendBack(_ header: AudioBodyHeader, _ body: [UInt8], _ now: Instant) {
-    let byteCount = 1 + body.count
-    outcome.backBytes += byteCount
-    if let arrival = back.carry(byteCount: byteCount + 25, at: now) {
-      events.push(.toSpeaker(header, body: body, transit: latestTransit), at: arrival)
-    }
   }
 
   private static func pull(
@@ -239,4 +297,6 @@ struct ListenRun: ~Copyable {
 
   /// One second.
   private static let tail: UInt64 = 1_000_000_000
+  /// From one look at an end to the next: 10 us.
+  private static let soonest: UInt64 = 10_000
 }

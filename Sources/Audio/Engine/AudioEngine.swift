@@ -113,6 +113,7 @@ package struct AudioEngine: ~Copyable {
       receiver.roundTripMilliseconds = trip
     }
     account.notePath(conditions)
+    if policy?.limit(to: conditions.allowance) == true { try followPolicy() }
     switch header.kind {
     case .frame:
       account.noteFrame(body, header.frame, arrival: arrival.nanoseconds)
@@ -131,10 +132,12 @@ package struct AudioEngine: ~Copyable {
     _ report: AudioReportFrame, _ conditions: PathConditions, now: Instant
   ) throws(OpusError) {
     account.noteReport(report)
-    let isNew = policy?.handle(
-      report, roundTrip: conditions.roundTrip,
-      allowedWireBitrate: conditions.allowedWireBitrate, now: now)
-    if isNew == true, let plan = policy?.plan { try sender.follow(plan) }
+    let isNew = policy?.handle(report, allowance: conditions.allowance, now: now)
+    if isNew == true { try followPolicy() }
+  }
+
+  private mutating func followPolicy() throws(OpusError) {
+    if let plan = policy?.plan { try sender.follow(plan) }
   }
 
   /// `nil` for a body that cannot be read: it was counted when its packet was read.
@@ -155,7 +158,7 @@ package struct AudioEngine: ~Copyable {
     bitsPerSecond: Int, frameLength: FrameLength
   ) throws(OpusError) {
     policy?.setEncoding(bitrate: bitsPerSecond, frameLength: frameLength)
-    if let plan = policy?.plan { try sender.follow(plan) }
+    try followPolicy()
   }
 
   /// 5 ms have passed: decides what this side asks for and reports.

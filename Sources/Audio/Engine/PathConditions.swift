@@ -1,26 +1,30 @@
 /// What the session knows of the path to the other end, in the precision that a call hands on from
 /// its event loop to its media thread: 1 ms and 1 kbit/s.
 package struct PathConditions: Equatable, Sendable, BitwiseCopyable {
+  /// Times of a packet's way there and its report's way back, in nanoseconds.
+  package struct RoundTrip: Equatable, Sendable, BitwiseCopyable {
+    package let smoothed: UInt64
+    package let minimum: UInt64
+  }
+
   /// `nil` before it was measured.
-  package let roundTrip: RedundancyPolicy.RoundTrip?
-  /// What the rate controller grants this stream, IP and UDP included, in bit/s; `nil` where
-  /// nothing limits it.
-  package let allowedWireBitrate: Int?
+  package let roundTrip: RoundTrip?
+  /// What the rate controller grants this stream, IP and UDP included, in bit/s: 1 kbit/s to
+  /// `unlimited`.
+  package let allowance: Int
 
   /// - Parameters:
   ///   - roundTrip: smoothed and least, in nanoseconds.
-  ///   - allowance: in bit/s; from 511 kbit/s on nothing limits audio.
+  ///   - allowance: in bit/s.
   package init(
-    roundTrip: (smoothed: UInt64, minimum: UInt64)? = nil, allowance: Int? = nil
+    roundTrip: (smoothed: UInt64, minimum: UInt64)? = nil, allowance: Int = Self.unlimited
   ) {
     self.roundTrip = roundTrip.map {
-      RedundancyPolicy.RoundTrip(
+      RoundTrip(
         smoothed: Self.wholeMilliseconds($0.smoothed),
         minimum: Self.wholeMilliseconds($0.minimum))
     }
-    allowedWireBitrate = allowance.flatMap {
-      $0 < Self.unlimitedBitrate ? max(1000, $0 / 1000 * 1000) : nil
-    }
+    self.allowance = min(max(allowance / 1000, 1) * 1000, Self.unlimited)
   }
 
   package var roundTripMilliseconds: Int? { roundTrip.map { Int($0.smoothed / 1_000_000) } }
@@ -29,6 +33,7 @@ package struct PathConditions: Equatable, Sendable, BitwiseCopyable {
     UInt64(UInt16(clamping: nanoseconds / 1_000_000)) * 1_000_000
   }
 
-  /// Above what copies and frames of 20 ms can take: 1130 bytes a packet.
-  private static let unlimitedBitrate = 511_000
+  /// An allowance that limits nothing, in bit/s: above what copies and frames of 20 ms can take,
+  /// 1130 bytes a packet.
+  package static let unlimited = 511_000
 }

@@ -13,8 +13,8 @@ package import Wire
 /// they are more, the packet after carries the frame as it was first sent, and the ones after that
 /// a low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
 /// (Benchmarks/audio has the measurements). A copy costs what it costs the frames themselves: the
-/// whole stays within a multiple of the bitrate, and within what the path carries. Loss that comes
-/// with a growing queue is our own doing: then the rate goes down first.
+/// whole stays within a multiple of the bitrate, and within what the uplink allows: how much the
+/// path carries is not judged here (docs/decisions/0104).
 package struct RedundancyPolicy: Sendable {
   /// How much the path loses.
   package enum Level: Int, Comparable, Sendable {
@@ -40,17 +40,6 @@ package struct RedundancyPolicy: Sendable {
     }
   }
 
-  /// Times of a packet's way there and its report's way back, in nanoseconds.
-  package struct RoundTrip: Equatable, Sendable, BitwiseCopyable {
-    package var smoothed: UInt64
-    package var minimum: UInt64
-
-    package init(smoothed: UInt64, minimum: UInt64) {
-      self.smoothed = smoothed
-      self.minimum = minimum
-    }
-  }
-
   package private(set) var level = Level.light
   /// Whether losses come in runs.
   package private(set) var isBursty = false
@@ -59,23 +48,14 @@ package struct RedundancyPolicy: Sendable {
   package private(set) var isSparse = true
   package private(set) var plan: RedundancyPlan
   package private(set) var history = LossHistory()
-  /// The most that the path was found to carry, IP and UDP included, in bits a second; `nil` while
-  /// nothing speaks against more.
-  package private(set) var wireBitrate: Int?
 
   private var limits: Limits
   private var lastLoss: Instant?
   private var firstReport: Instant?
-  private var lastReport: Instant?
   private var lastHeavy: Instant?
   private var lastBurst: Instant?
-  private var lastCut: Instant?
-  private var lastRise: Instant?
-  /// The rate at which a queue grew last.
-  private var congestedBitrate: Int?
-  /// The least smoothed round trip of late, in nanoseconds: jitter is in it, a queue of our own is
-  /// not.
-  private var restingRoundTrip: UInt64?
+  /// What the uplink grants this stream, IP and UDP included, in bits a second.
+  private var allowance = PathConditions.unlimited
 
   package init(_ limits: Limits) {
     self.limits = limits
@@ -85,23 +65,31 @@ package struct RedundancyPolicy: Sendable {
 
   /// Takes a report of the receiver.
   ///
-  /// - Parameters:
-  ///   - roundTrip: `nil` before it was measured.
-  ///   - allowedWireBitrate: what congestion control grants this stream, IP and UDP included;
-  ///     `nil` where nothing limits it.
+  /// - Parameter allowance: what congestion control grants this stream, IP and UDP included.
   /// - Returns: whether the plan changed.
   package mutating func handle(
-    _ report: AudioReportFrame, roundTrip: RoundTrip?, allowedWireBitrate: Int? = nil, now: Instant
+    _ report: AudioReportFrame, allowance: Int = PathConditions.unlimited, now: Instant
   ) -> Bool {
     let share = history.appendReport(report, now: now)
     if share.lost > 0 { lastLoss = now }
     firstReport = firstReport ?? now
-    adaptRate(share, roundTrip, now)
+    self.allowance = allowance
     adaptLevel(now)
     adaptBursts(now)
     adaptSparseness(now)
     let before = plan
-    plan = choosePlan(allowed: allowedWireBitrate)
+    plan = choosePlan()
+    return plan != before
+  }
+
+  /// The uplink allows less than the plan takes: that does not wait for a report.
+  ///
+  /// - Returns: whether the plan changed.
+  package mutating func limit(to allowance: Int) -> Bool {
+    guard allowance < self.allowance, allowance < Self.wireBitrate(of: plan) else { return false }
+    self.allowance = allowance
+    let before = plan
+    plan = choosePlan()
     return plan != before
   }
 
@@ -162,42 +150,7 @@ package struct RedundancyPolicy: Sendable {
     }
   }
 
-  // MARK: - What the path carries
-
-  /// The queue before a bottleneck grows with our own rate; loss then is congestion, and copies
-  /// would only feed it.
-  private mutating func adaptRate(
-    _ share: LossHistory.Share, _ roundTrip: RoundTrip?, _ now: Instant
-  ) {
-    guard let roundTrip else { return }
-    // The resting time may rise by a fiftieth each second, so that a new path is believed in time.
-    let seconds = lastReport.map { now.nanoseconds(since: $0) / 1_000_000 } ?? 0
-    let resting = restingRoundTrip.map { $0 + $0 / 50 * min(seconds, 1000) / 1000 }
-    // A narrow line may have filled its queue before the first report: what is smoothed is long.
-    let first = roundTrip.minimum &+ Self.usualJitter
-    restingRoundTrip = min(resting ?? first, roundTrip.smoothed)
-    lastReport = now
-    let queue = roundTrip.smoothed - (restingRoundTrip ?? roundTrip.smoothed)
-    let present = Self.wireBitrate(of: plan)
-    if queue > Self.longQueue {
-      if lastLoss == nil { level = .none }
-      let isSettled = lastCut.map { now.nanoseconds(since: $0) > Self.settling } ?? true
-      guard isSettled else { return }
-      let floor = Self.leastBitrate + Self.headerBitrate(.milliseconds60)
-      congestedBitrate = min(wireBitrate ?? present, present)
-      wireBitrate = max(floor, min(wireBitrate ?? present, present) * 80 / 100)
-      lastCut = now
-      lastRise = now
-    } else if queue < Self.shortQueue, let limit = wireBitrate {
-      guard lastRise.map({ now.nanoseconds(since: $0) > Self.settling }) ?? true else { return }
-      lastRise = now
-      // Near where a queue grew not long ago, slowly.
-      let isRecent = lastCut.map { now.nanoseconds(since: $0) < Self.caution } ?? false
-      let isNear = isRecent && congestedBitrate.map { limit > $0 * 85 / 100 } ?? false
-      let risen = limit * (isNear ? 101 : 106) / 100
-      wireBitrate = risen > 4 * limits.bitrate + Self.headerBitrate(.milliseconds20) ? nil : risen
-    }
-  }
+  // MARK: - What a plan takes
 
   /// What packets cost beside their bodies: session, frame and seal 28 bytes, IPv4 and UDP 28.
   package static func headerBitrate(_ length: FrameLength) -> Int {
@@ -216,12 +169,12 @@ package struct RedundancyPolicy: Sendable {
 
   // MARK: - The plan
 
-  private func choosePlan(allowed: Int? = nil) -> RedundancyPlan {
+  private func choosePlan() -> RedundancyPlan {
     var length = limits.frameLength
     var payload = limits.payloadBitrate ?? limits.bitrate * (level == .heavy ? 30 : 22) / 10
-    if let wire = Self.least(allowed, wireBitrate) {
-      length = frameLength(wire: wire)
-      payload = min(payload, wire - Self.headerBitrate(length))
+    if allowance < PathConditions.unlimited {
+      length = frameLength(wire: allowance)
+      payload = min(payload, allowance - Self.headerBitrate(length))
     }
     payload = max(payload, Self.leastBitrate)
     var plan = RedundancyPlan(frameLength: length, bitrate: min(limits.bitrate, payload))
@@ -335,11 +288,6 @@ package struct RedundancyPolicy: Sendable {
     }
   }
 
-  private static func least(_ first: Int?, _ second: Int?) -> Int? {
-    guard let first else { return second }
-    return second.map { min(first, $0) } ?? first
-  }
-
   /// Ten seconds.
   private static let memory: UInt64 = 10_000_000_000
   /// Three seconds.
@@ -349,13 +297,6 @@ package struct RedundancyPolicy: Sendable {
   private static let firstPayload = 38_000
   /// Three seconds of 20 ms frames.
   private static let sureFrames = 150
-  private static let settling: UInt64 = 1_000_000_000
-  /// Half a minute: the line may be another one by then.
-  private static let caution: UInt64 = 30_000_000_000
-  private static let longQueue: UInt64 = 80_000_000
-  /// What jitter may add to the fastest packet's way there and back on average.
-  private static let usualJitter: UInt64 = 60_000_000
-  private static let shortQueue: UInt64 = 40_000_000
   /// Below these frames themselves sound bad, and worse than copies can mend.
   private static let goodBitrate = 22_000
   private static let parityBitrate = 16_000

@@ -92,7 +92,7 @@ package struct BandwidthEstimator: Sendable {
         arrival: outcome.arrivalTicks &* 250, byteCount: Int64(byteCount))
       path.appendArrival(packet, rate: estimate)
       ecn.appendArrival(isMarked: outcome.isCongestionExperienced)
-    case .lost: path.losses.addLost()
+    case .lost: path.losses.addLost(outcome.packet.number)
     case .acknowledgedLate: path.losses.addLate()
     }
   }
@@ -213,6 +213,9 @@ package struct BandwidthEstimator: Sendable {
       isContested: state == .competing, isUndecided: isUndecided)
   }
 
+  /// How packets get lost lately, for whoever chooses a repair.
+  package var losses: LossAccount { path.losses }
+
   /// What was acknowledged lately, in bit/s.
   package var acknowledgedRate: Double { path.delivery.acknowledged }
 
@@ -229,8 +232,11 @@ package struct BandwidthEstimator: Sendable {
   }
 
   /// Unpaced traffic is all that the path carries.
-  package var isOverloadedByUnpacedTraffic: Bool {
-    limits.tuning.unpaced.isOverload(unpacedRate, path, target: targetDelay)
+  var isOverloadedByUnpacedTraffic: Bool { isOverloadedByUnpacedTraffic(beyond: 0) }
+
+  /// The same with a standing delay of `foreign` µs that is not its own.
+  func isOverloadedByUnpacedTraffic(beyond foreign: Double) -> Bool {
+    limits.tuning.unpaced.isOverload(unpacedRate, path, beyond: foreign, target: targetDelay)
   }
 
   /// Without our own queue, in nanoseconds.

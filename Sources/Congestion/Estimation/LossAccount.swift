@@ -1,6 +1,7 @@
 import Primitives
 
-/// Packets that arrived or not, report by report.
+/// What becomes of the packets sent on one path, counted in one place: report by report for the
+/// rate, and over the last seconds for whoever has to choose a repair.
 package struct LossAccount: Sendable, BitwiseCopyable {
   package struct Constants: Sendable, BitwiseCopyable {
     /// Of losses one after another no more than these count: a longer run is an outage. Tuned.
@@ -9,6 +10,13 @@ package struct LossAccount: Sendable, BitwiseCopyable {
     package var recentMemory = 200.0
     /// Memory of the inherent loss, packets. Tuned.
     package var inherentMemory = 500.0
+    /// Memory of `share` and `run`, packets: 4 s of a call with video.
+    package var patternMemory = 500.0
+    /// Of losses one after another no more than these count in it: the rest of a long run is an
+    /// outage, which nothing repairs.
+    package var longestRun = 8
+    /// `share` is told from so many packets on. Tuned.
+    package var fewest = 50.0
 
     package init() {}
   }
@@ -27,23 +35,54 @@ package struct LossAccount: Sendable, BitwiseCopyable {
   private(set) var settledInReport = 0.0
   private var weight = 0.0
   /// Losses one after another; of a long run, which is an outage, only the first count.
-  private var run = 0
+  private var presentRun = 0
+  /// Of the last seconds: settled, lost, and runs of losses.
+  private var pattern = (all: 0.0, lost: 0.0, runs: 0.0)
+  /// The number lost last, and how many numbers before it in a row.
+  private var lastLost: (number: UInt64, length: Int)?
 
   init(_ constants: Constants = Constants()) { self.constants = constants }
 
-  mutating func addArrived() {
-    arrived += 1
-    run = 0
+  /// Share lost in the last seconds, 0...1; 0 before there are some packets to tell from.
+  package var share: Double {
+    pattern.all >= constants.fewest ? pattern.lost / pattern.all : 0
   }
 
-  mutating func addLost() {
-    run += 1
-    if run <= constants.countedRun { lost += 1 }
+  /// Packets lost in a row on average, at least 1.
+  package var run: Double { pattern.runs > 0 ? max(1, pattern.lost / pattern.runs) : 1 }
+
+  mutating func addArrived() {
+    arrived += 1
+    presentRun = 0
+    pattern.all += 1
+    forget()
+  }
+
+  /// - Parameter number: Of the packet: fates need not come in the order of sending.
+  mutating func addLost(_ number: UInt64) {
+    presentRun += 1
+    if presentRun <= constants.countedRun { lost += 1 }
+    let follows = lastLost.map { number == $0.number &+ 1 } ?? false
+    let length = follows ? (lastLost?.length ?? 0) + 1 : 1
+    lastLost = (number, length)
+    pattern.all += 1
+    if length <= constants.longestRun {
+      pattern.lost += 1
+      if !follows { pattern.runs += 1 }
+    }
+    forget()
   }
 
   mutating func addLate() {
     lost = max(0, lost - 1)
     arrived += 1
+    pattern.lost = max(0, pattern.lost - 1)
+  }
+
+  private mutating func forget() {
+    guard pattern.all > constants.patternMemory else { return }
+    let rest = constants.patternMemory / pattern.all
+    pattern = (pattern.all * rest, pattern.lost * rest, pattern.runs * rest)
   }
 
   /// - Parameter isQueued: Whether packets wait: then a loss may be the queue's.

@@ -16,9 +16,13 @@ package struct UnpacedTraffic: Sendable, BitwiseCopyable {
 
   /// It fills the path by itself.
   ///
-  /// - Parameter target: The target delay, µs.
-  func isOverload(_ rate: Double, _ path: PathMeasurement, target: Double) -> Bool {
+  /// - Parameters:
+  ///   - foreign: Standing delay that is not its own, µs.
+  ///   - target: The target delay, µs.
+  func isOverload(
+    _ rate: Double, _ path: PathMeasurement, beyond foreign: Double = 0, target: Double
+  ) -> Bool {
     rate > overloadShare * path.delivery.acknowledged
-      && path.queue.standing > overloadQueue * target
+      && path.queue.standing - foreign > overloadQueue * target
   }
 }

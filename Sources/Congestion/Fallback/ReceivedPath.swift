@@ -7,7 +7,7 @@ package import Primitives
 package struct ReceivedPath: Sendable {
   /// Of the last second, IP and UDP included: bit/s.
   package private(set) var rate = 0.0
-  private var loss = NumberLoss()
+  private var loss = ArrivalLoss()
   private var transits = TransitTimes()
   private var slices = [Slice](repeating: Slice(), count: Self.sliceCount)
   private var nextSlice = 0
@@ -28,9 +28,8 @@ package struct ReceivedPath: Sendable {
   /// A packet opened.
   ///
   /// - Parameter byteCount: of the datagram.
-  package mutating func notePacket(_ number: UInt64, byteCount: Int, now: Instant) {
+  package mutating func recordPacket(byteCount: Int, now: Instant) {
     slice.byteCount += byteCount + Self.headerByteCount
-    loss.appendNumber(number)
     lastPacket = now
   }
 
@@ -49,8 +48,10 @@ package struct ReceivedPath: Sendable {
   }
 
   /// To be called every 100 ms or so.
-  package mutating func turn(now: Instant) {
-    loss.turn(now: now)
+  ///
+  /// - Parameter arrivals: what `FeedbackRecorder` has counted.
+  package mutating func turn(_ arrivals: ArrivalCount, now: Instant) {
+    loss.turn(arrivals, now: now)
     transits.turn(now: now)
     if transits.pictureWait > Self.limitingWait { lastWait = now }
     defer { turned = now }
@@ -110,43 +111,31 @@ package struct ReceivedPath: Sendable {
   private static let headerByteCount = 28
 }
 
-/// How many of the other side's packets came, by their numbers, in the last second.
-struct NumberLoss: Sendable {
+/// What of the other side's packets did not come in the last second: read from what
+/// `FeedbackRecorder` counts.
+private struct ArrivalLoss: Sendable {
   /// Share that did not come, 0...1; `nil` before the first second is over.
   private(set) var rate: Double?
-  private var received = 0
-  private var first: UInt64?
-  private var newest: UInt64 = 0
-  private var began: Instant?
+  private var began: (time: Instant, count: ArrivalCount)?
 
-  mutating func appendNumber(_ number: UInt64) {
-    received += 1
-    if first == nil { first = number }
-    newest = max(newest, number)
-  }
-
-  mutating func turn(now: Instant) {
-    guard let began else {
-      self.began = now
+  mutating func turn(_ count: ArrivalCount, now: Instant) {
+    guard let began, count.received >= began.count.received else {
+      self.began = (now, count)
       return
     }
+    let received = count.received - began.count.received
     let isEnough = received >= Self.fewest
-    guard now - began >= (isEnough ? .seconds(1) : Self.longest) else { return }
-    defer {
-      self.began = now
-      received = 0
-      first = nil
-    }
+    guard now - began.time >= (isEnough ? .seconds(1) : Self.longest) else { return }
+    self.began = (now, count)
     // Numbers of two epochs say nothing about each other; nor do so few.
-    guard isEnough, let first, newest >= first, newest >> 32 == first >> 32 else {
+    guard isEnough, let expected = count.expected(since: began.count) else {
       if !isEnough { rate = nil }
       return
     }
-    let expected = Double(newest - first) + 1
-    rate = max(0, 1 - Double(received) / expected)
+    rate = max(0, 1 - Double(received) / Double(expected))
   }
 
-  private static let fewest = 10
+  private static let fewest: UInt64 = 10
   private static let longest = Duration.seconds(3)
 }
 

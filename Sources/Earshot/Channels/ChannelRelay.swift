@@ -309,7 +309,7 @@ public actor ChannelRelay {
       return options.onStep(.audioFailed("\(error)"))
     }
     driver?.withMachine { machine, _ in
-      let conditions = PathConditions(roundTrip: machine.roundTrip, allowance: nil)
+      let conditions = PathConditions(roundTrip: machine.roundTrip)
       var isThere = true
       while isThere {
         isThere =

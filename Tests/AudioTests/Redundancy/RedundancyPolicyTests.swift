@@ -9,7 +9,7 @@ import Wire
     var policy: RedundancyPolicy
     var report = AudioReportFrame()
     var now = Instant(nanoseconds: 1_000_000_000)
-    var roundTrip = RedundancyPolicy.RoundTrip(smoothed: 40_000_000, minimum: 40_000_000)
+    var allowance = PathConditions.unlimited
 
     init(_ limits: RedundancyPolicy.Limits = RedundancyPolicy.Limits()) {
       policy = RedundancyPolicy(limits)
@@ -24,7 +24,7 @@ import Wire
         report.framesExpected &+= 10
         report.framesLost &+= lost
         report.lossBursts &+= bursts ?? lost
-        _ = policy.handle(report, roundTrip: roundTrip, now: now)
+        _ = policy.handle(report, allowance: allowance, now: now)
       }
     }
   }
@@ -38,18 +38,18 @@ import Wire
     var policy = RedundancyPolicy(limits)
     var report = AudioReportFrame()
     var now = Instant(nanoseconds: 1_000_000_000)
-    func run(_ allowed: Int?) -> Int {
+    func run(_ allowance: Int) -> Int {
       var length = 0
       for _ in 0..<20 {
         now = now + .milliseconds(200)
         report.framesExpected &+= 20
-        _ = policy.handle(report, roundTrip: nil, allowedWireBitrate: allowed, now: now)
+        _ = policy.handle(report, allowance: allowance, now: now)
         length = policy.plan.frameLength.milliseconds
       }
       return length
     }
     // 32 kbit/s of sound and 44.8 kbit/s of headers.
-    #expect([nil, 300_000, 90_000, 77_000].map { run($0) } == [10, 10, 10, 10])
+    #expect([511_000, 300_000, 90_000, 77_000].map { run($0) } == [10, 10, 10, 10])
     #expect(run(76_000) == 20)
     #expect(run(90_000) == 20, "back only where there is room to stay")
     #expect(run(97_000) == 10)
@@ -130,31 +130,31 @@ import Wire
     #expect(Self.distances(reporter.policy.plan) == [2, 4, 7])
   }
 
-  @Test func `loss from an own queue lowers the rate first`() {
+  @Test(arguments: [0, 1, 4] as [UInt16])
+  func `takes what it is allowed, whatever is lost`(lost: UInt16) {
     var reporter = Reporter()
-    reporter.run(seconds: 2, lost: 0)
-    reporter.roundTrip.smoothed = 300_000_000
-    reporter.run(seconds: 4, lost: 1)
-    let limit = reporter.policy.wireBitrate ?? .max
-    #expect(limit < 54_400)
-    #expect(RedundancyPolicy.wireBitrate(of: reporter.policy.plan) <= limit)
-    reporter.roundTrip.smoothed = 40_000_000
-    reporter.run(seconds: 60, lost: 0)
+    for allowance in [511_000, 60_000, 30_000, 20_000, 60_000, 511_000] {
+      reporter.allowance = allowance
+      reporter.run(seconds: 5, lost: lost)
+      let plan = reporter.policy.plan
+      #expect(RedundancyPolicy.wireBitrate(of: plan) <= allowance, "\(allowance): \(plan)")
+    }
+    reporter.run(seconds: 15, lost: 0)
     #expect(reporter.policy.plan == RedundancyPlan())
-    reporter.run(seconds: 240, lost: 0)
-    #expect(reporter.policy.wireBitrate == nil, "slowly, near where a queue grew")
   }
 
-  @Test func `a line too narrow from the first packet on gets less, not copies`() {
+  @Test func `less is obeyed at once, more with the next report`() {
     var reporter = Reporter()
-    reporter.roundTrip = RedundancyPolicy.RoundTrip(smoothed: 350_000_000, minimum: 90_000_000)
-    reporter.run(seconds: 5, lost: 4)
-    #expect(RedundancyPolicy.wireBitrate(of: reporter.policy.plan) < 30_000)
-    // Jitter that is there from the first packet on is none.
-    reporter = Reporter()
-    reporter.roundTrip = RedundancyPolicy.RoundTrip(smoothed: 150_000_000, minimum: 40_000_000)
-    reporter.run(seconds: 5, lost: 1)
-    #expect(reporter.policy.wireBitrate == nil && reporter.policy.plan.copyCount == 2)
+    reporter.run(seconds: 4, lost: 0)
+    let whole = reporter.policy.plan
+    let isTold = reporter.policy.limit(to: 60_000)
+    #expect(!isTold && reporter.policy.plan == whole, "the plan takes no more")
+    let isLess = reporter.policy.limit(to: 30_000)
+    #expect(isLess && RedundancyPolicy.wireBitrate(of: reporter.policy.plan) <= 30_000)
+    let isMore = reporter.policy.limit(to: 200_000)
+    #expect(!isMore)
+    reporter.run(seconds: 0.2, lost: 0)
+    #expect(reporter.policy.plan == whole)
   }
 
   @Test func `longer packets when headers would take the most`() {
@@ -165,8 +165,7 @@ import Wire
     for (number, wire) in wires.enumerated() {
       report.framesExpected &+= 10
       _ = policy.handle(
-        report, roundTrip: nil, allowedWireBitrate: wire,
-        now: Instant(nanoseconds: UInt64(number + 1) * 1_000_000_000))
+        report, allowance: wire, now: Instant(nanoseconds: UInt64(number + 1) * 1_000_000_000))
       chosen.append(policy.plan.frameLength)
       #expect(RedundancyPolicy.wireBitrate(of: policy.plan) <= wire)
     }

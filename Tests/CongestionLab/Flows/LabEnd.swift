@@ -1,19 +1,21 @@
-import Congestion
+package import Congestion
 import Messaging
-import Peer
-import Primitives
+package import Peer
+package import Primitives
 import SecureSession
 import Video
 import Wire
 
 /// One end of a call: the session and the media of `Peer`, as `CallLink` holds them, without the
 /// signalling and the search for a path.
-final class LabEnd {
-  let association: Association
-  let media = CallMedia(audioToSend: 16, receivedAudio: 64)
+package final class LabEnd {
+  package let association: Association
+  package let media = CallMedia(audioToSend: 16, receivedAudio: 64)
   private(set) var audioReceived = 0
+  /// Whether audio that has come waits for its engine; without one it is counted and forgotten.
+  package var keepsAudio = false
   /// When the world wakes it up next.
-  var wake = UInt64.max
+  package var wake = UInt64.max
   private var random: RandomSource
   private let drift: Double
   private let origin: UInt64
@@ -37,11 +39,14 @@ final class LabEnd {
   }
 
   /// Both ends of one call, whose clocks differ.
-  static func pair(
+  ///
+  /// - Parameters:
+  ///   - drift: How much too fast the receiver's runs, in parts per million.
+  ///   - origins: What the clocks show at first, in ns.
+  package static func pair(
     _ video: (sender: VideoSettings, receiver: VideoSettings)?, drift: Double,
-    random: inout RandomSource
+    origins: (UInt64, UInt64) = (5_000_000_000, 7_777_777_777), random: inout RandomSource
   ) -> (sender: LabEnd, receiver: LabEnd) {
-    let origins: (UInt64, UInt64) = (5_000_000_000, 7_777_777_777)
     let sessions = SessionPair(
       now: (Instant(nanoseconds: origins.0), Instant(nanoseconds: origins.1)), random: &random)
     let caller = LabEnd(
@@ -57,21 +62,21 @@ final class LabEnd {
   }
 
   /// When it next has something to do, in the world's time.
-  func nextDeadline(after time: UInt64) -> UInt64? {
+  package func nextDeadline(after time: UInt64) -> UInt64? {
     var deadline = association.wakeUp()
     deadline = earliest(deadline, media.deadline(on: association))
     return deadline.map { time + $0.nanoseconds(since: clock(time)) }
   }
 
   /// Changes of what it asks for.
-  func handleTimeout(now: Instant) -> FallbackMachine.Change? {
+  package func handleTimeout(now: Instant) -> FallbackMachine.Change? {
     association.handleTimeout(now: now)
     takePictures(now: now)
     return media.checkVideo(on: association, now: now).subscribing
   }
 
   /// The next packet, and its class.
-  func poll(now: Instant) -> (sendClass: SendClass, bytes: [UInt8])? {
+  package func poll(now: Instant) -> (sendClass: SendClass, bytes: [UInt8])? {
     var sendClass: SendClass?
     let bytes = [UInt8](capacity: Datagram.maximumByteCount) { output in
       sendClass = media.writePacket(into: &output, on: association, random: &random, now: now)
@@ -79,17 +84,18 @@ final class LabEnd {
     return sendClass.map { ($0, bytes) }
   }
 
-  func receive(_ bytes: inout [UInt8], isMarked: Bool, now: Instant) {
+  package func receive(_ bytes: inout [UInt8], isMarked: Bool, now: Instant) {
     let byteCount = bytes.count
     var span = bytes.mutableSpan
     guard let opened = association.open(&span, now: now) else { return }
-    media.handlePacket(opened.number, byteCount: byteCount, now: now)
+    media.handlePacket(byteCount: byteCount, now: now)
     let demand = readFrames(bytes.span.extracting(opened.frames), now: now)
     association.didReceive(
       opened, byteCount: byteCount, demand: demand, marks: DatagramMarks(ecn: isMarked ? 3 : 0),
       now: now)
     association.recordProof(now: now)
     takePictures(now: now)
+    guard !keepsAudio else { return }
     while media.pollAudio({ _, audio in audio.header.kind == .frame }) != nil { audioReceived += 1 }
   }
 

@@ -53,10 +53,32 @@ import Testing
       if tick % 5 == 4 { uplink.finishReport(roundTrip: 50_000_000, bytesInFlight: 500, now: now) }
     }
     #expect(uplink.estimator.state != .competing)
-    let allowance = uplink.audioAllowance(now: Self.at(3_000))
+    let allowance = uplink.audioAllowance
     #expect(allowance > 40_000 && allowance < 56_000, "\(allowance)")
     uplink.restart()
-    #expect(uplink.audioAllowance(now: Self.at(3_000)) == EstimatorLimits().start)
+    #expect(uplink.audioAllowance == EstimatorLimits().start)
+  }
+
+  /// A run of losses is no outage, on a line that is known to lose so many in a row.
+  @Test(arguments: [(0, 250, true), (3, 250, false), (3, 600, true), (1, 250, false)])
+  func `audio is held in an outage, not in a run of losses`(
+    run: UInt64, milliseconds: UInt64, isHeld: Bool
+  ) {
+    var uplink = Uplink(EstimatorLimits())
+    for number in 0..<600 as Range<UInt64> {
+      let isLost = run > 0 && number % 30 < run
+      uplink.handle(
+        PacketOutcome(
+          packet: SentPacket(
+            number: number, sent: Self.at(number * 20), byteCount: 108, elicitsFeedback: true,
+            hasMessages: false),
+          fate: isLost ? .lost : .acknowledged, arrivalTicks: Int64(number * 80),
+          isCongestionExperienced: false))
+    }
+    uplink.handleReport(hasNews: true, overdue: 0, now: Self.at(12_000))
+    uplink.handleReport(
+      hasNews: false, overdue: milliseconds * 1_000_000, now: Self.at(12_200))
+    #expect(uplink.hold.isHeld(now: Self.at(12_200)) == isHeld)
   }
 
   /// Goal: whatever times of arrival a peer reports, nothing here stops.

@@ -51,7 +51,8 @@ package struct AudioEnd: ~Copyable {
     _ machine: inout PeerMachine, _ call: CallID, _ now: Instant
   ) throws(OpusError) {
     let conditions = PathConditions(
-      roundTrip: machine.roundTrip(of: call), allowance: machine.audioAllowance(of: call))
+      roundTrip: machine.roundTrip(of: call),
+      allowance: machine.audioAllowance(of: call) ?? PathConditions.unlimited)
     while true {
       var received: ReceivedAudio?
       body.removeAll(keepingCapacity: true)
