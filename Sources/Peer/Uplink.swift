@@ -71,7 +71,8 @@ package struct Uplink: Sendable {
   /// How long nothing comes now and then because the line loses packets, in nanoseconds: no outage.
   private var usualGap: UInt64 {
     let losses = estimator.losses
-    return losses.share < Self.lossyShare ? 0 : UInt64(losses.run * Self.gapPerRun)
+    return losses.share < Self.lossyShare
+      ? 0 : UInt64(min(losses.run * Self.gapPerRun, Self.longestGap))
   }
 
   /// Notices silence, at most each 100 ms.
@@ -149,10 +150,11 @@ package struct Uplink: Sendable {
   /// What all media of the link may take, in bit/s.
   var allowance: Double { min(estimator.estimate, share) }
 
-  /// What audio may take, in bit/s. The only judge of it. Where audio is all that goes out, the
-  /// estimate follows what audio sends, and says nothing of what it may.
+  /// What audio may take, in bit/s. The only judge of it. Where audio is all that goes out, or no
+  /// more than a probe beside it, the estimate follows what is sent, and says nothing of what may.
   var audioAllowance: Double {
-    min(estimator.isElastic ? estimator.knownRate : .infinity, share, ceiling.rate)
+    let isKnown = estimator.isElastic && !estimator.isLimited
+    return min(isKnown ? estimator.knownRate : .infinity, share, ceiling.rate)
   }
 
   /// The same beside video, IP and UDP included, in whole bit/s: copies of audio go before video,
@@ -184,6 +186,8 @@ package struct Uplink: Sendable {
   private static let lossyShare = 0.01
   /// Nanoseconds for each packet of a mean run: of runs with a mean of 3, one in 400 is longer.
   private static let gapPerRun = 100e6
+  /// Nanoseconds: who waits longer for the end of an outage than for a loss hears it.
+  private static let longestGap = 300e6
   /// A report as it is on the line, about.
   private static let reportBits = 1_200.0
   private static let reportShare = 0.1

@@ -31,7 +31,17 @@ import Testing
   @Test func `what was only late is not lost`() {
     var account = Self.account(100) { $0 == 50 }
     #expect(account.share > 0)
-    account.addLate()
+    account.addLate(50)
     #expect(account.share == 0 && account.run == 1)
+  }
+
+  /// Of 200 packets in a row eight counted: the others come late, and take nothing from true losses.
+  @Test func `what did not count is not taken back`() {
+    var account = Self.account(600) { $0 % 50 == 7 || (300..<500).contains($0) }
+    let before = account.share
+    for number in 308..<500 { account.addLate(UInt64(number)) }
+    #expect(account.share == before)
+    for number in 300..<308 { account.addLate(UInt64(number)) }
+    #expect(account.share < before)
   }
 }

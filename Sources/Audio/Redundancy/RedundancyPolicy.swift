@@ -230,12 +230,13 @@ package struct RedundancyPolicy: Sendable {
       }
       return setCheap(&plan, payload, header, [3, 7], scale)
     }
+    // Where a parity does not fit, so little loss costs less than a copy of each frame would.
     if level == .light, isSparse, setParity(&plan, payload, scale) { return }
     plan.copyBitrate = level == .heavy ? 16_000 : 11_000
     let lows = level == .heavy ? [2, 3] : [2]
     let shared = room - lows.count * plan.copyBitrate
     guard shared / 2 >= Self.goodBitrate else {
-      if level == .light, setParity(&plan, payload, scale) { return }
+      if level == .light, isSparse || setParity(&plan, payload, scale) { return }
       return setCheap(&plan, payload, header, [1, 2], scale)
     }
     // Behind one lost frame the decoder is where the frames are: a copy of few bits will do.

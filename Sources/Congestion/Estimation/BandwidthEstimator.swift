@@ -93,7 +93,7 @@ package struct BandwidthEstimator: Sendable {
       path.appendArrival(packet, rate: estimate)
       ecn.appendArrival(isMarked: outcome.isCongestionExperienced)
     case .lost: path.losses.addLost(outcome.packet.number)
-    case .acknowledgedLate: path.losses.addLate()
+    case .acknowledgedLate: path.losses.addLate(outcome.packet.number)
     }
   }
 

@@ -38,8 +38,8 @@ package struct LossAccount: Sendable, BitwiseCopyable {
   private var presentRun = 0
   /// Of the last seconds: settled, lost, and runs of losses.
   private var pattern = (all: 0.0, lost: 0.0, runs: 0.0)
-  /// The number lost last, and how many numbers before it in a row.
-  private var lastLost: (number: UInt64, length: Int)?
+  /// The run of numbers lost last.
+  private var lastRun: (first: UInt64, length: Int)?
 
   init(_ constants: Constants = Constants()) { self.constants = constants }
 
@@ -62,9 +62,9 @@ package struct LossAccount: Sendable, BitwiseCopyable {
   mutating func addLost(_ number: UInt64) {
     presentRun += 1
     if presentRun <= constants.countedRun { lost += 1 }
-    let follows = lastLost.map { number == $0.number &+ 1 } ?? false
-    let length = follows ? (lastLost?.length ?? 0) + 1 : 1
-    lastLost = (number, length)
+    let follows = lastRun.map { number == $0.first &+ UInt64($0.length) } ?? false
+    let length = follows ? (lastRun?.length ?? 0) + 1 : 1
+    lastRun = (number &- UInt64(length - 1), length)
     pattern.all += 1
     if length <= constants.longestRun {
       pattern.lost += 1
@@ -73,10 +73,16 @@ package struct LossAccount: Sendable, BitwiseCopyable {
     forget()
   }
 
-  mutating func addLate() {
+  /// What was given out as lost has come after all.
+  mutating func addLate(_ number: UInt64) {
     lost = max(0, lost - 1)
     arrived += 1
+    // Of a long run only the first counted.
+    if let lastRun, number >= lastRun.first, number - lastRun.first >= UInt64(constants.longestRun) {
+      return
+    }
     pattern.lost = max(0, pattern.lost - 1)
+    if pattern.lost == 0 { pattern.runs = 0 }
   }
 
   private mutating func forget() {
