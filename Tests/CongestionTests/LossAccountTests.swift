@@ -35,7 +35,7 @@ import Testing
     #expect(account.share == 0 && account.run == 1)
   }
 
-  /// Of 200 packets in a row eight counted: the others come late, and take nothing from true losses.
+  /// Of 200 in a row eight counted: the others come late, and take nothing from true losses.
   @Test func `what did not count is not taken back`() {
     var account = Self.account(600) { $0 % 50 == 7 || (300..<500).contains($0) }
     let before = account.share

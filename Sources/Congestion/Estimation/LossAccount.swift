@@ -40,6 +40,8 @@ package struct LossAccount: Sendable, BitwiseCopyable {
   private var pattern = (all: 0.0, lost: 0.0, runs: 0.0)
   /// The run of numbers lost last.
   private var lastRun: (first: UInt64, length: Int)?
+  /// The numbers of the last run that did not count.
+  private var uncounted: Range<UInt64> = 0..<0
 
   init(_ constants: Constants = Constants()) { self.constants = constants }
 
@@ -69,6 +71,10 @@ package struct LossAccount: Sendable, BitwiseCopyable {
     if length <= constants.longestRun {
       pattern.lost += 1
       if !follows { pattern.runs += 1 }
+    } else {
+      uncounted =
+        (follows && uncounted.upperBound == number ? uncounted.lowerBound : number)
+        ..<number + 1
     }
     forget()
   }
@@ -77,10 +83,7 @@ package struct LossAccount: Sendable, BitwiseCopyable {
   mutating func addLate(_ number: UInt64) {
     lost = max(0, lost - 1)
     arrived += 1
-    // Of a long run only the first counted.
-    if let lastRun, number >= lastRun.first, number - lastRun.first >= UInt64(constants.longestRun) {
-      return
-    }
+    guard !uncounted.contains(number) else { return }
     pattern.lost = max(0, pattern.lost - 1)
     if pattern.lost == 0 { pattern.runs = 0 }
   }
