@@ -41,7 +41,7 @@ package struct LossAccount: Sendable, BitwiseCopyable {
   /// The run of numbers lost last.
   private var lastRun: (first: UInt64, length: Int)?
   /// The numbers of the last run that did not count.
-  private var uncounted: Range<UInt64> = 0..<0
+  private var uncounted: (first: UInt64, end: UInt64) = (0, 0)
 
   init(_ constants: Constants = Constants()) { self.constants = constants }
 
@@ -72,9 +72,8 @@ package struct LossAccount: Sendable, BitwiseCopyable {
       pattern.lost += 1
       if !follows { pattern.runs += 1 }
     } else {
-      uncounted =
-        (follows && uncounted.upperBound == number ? uncounted.lowerBound : number)
-        ..<number + 1
+      let isLonger = follows && uncounted.end == number
+      uncounted = (isLonger ? uncounted.first : number, number + 1)
     }
     forget()
   }
@@ -83,7 +82,7 @@ package struct LossAccount: Sendable, BitwiseCopyable {
   mutating func addLate(_ number: UInt64) {
     lost = max(0, lost - 1)
     arrived += 1
-    guard !uncounted.contains(number) else { return }
+    guard number < uncounted.first || number >= uncounted.end else { return }
     pattern.lost = max(0, pattern.lost - 1)
     if pattern.lost == 0 { pattern.runs = 0 }
   }
