@@ -66,6 +66,23 @@ import Testing
     #expect(longest < 300, "\(longest) ms")
   }
 
+  /// Of the line's queue when audio begins to make do with less, most has gone two seconds later.
+  @Test(arguments: [24_000, 32_000, 40_000, 48_000] as [Double])
+  func `a queue of our own is soon empty, and audio near the line again`(rate: Double) {
+    var line = Line()
+    line.run(seconds: 5)
+    line.rate = rate
+    var longest = 0.0
+    for _ in 0..<100 where line.ceiling.rate == .infinity {
+      line.run(seconds: 0.1)
+      longest = line.queue
+    }
+    line.run(seconds: 2.5)
+    #expect(line.queue < 60, "\(line.queue) of \(longest) ms")
+    line.run(seconds: 1)
+    #expect(line.ceiling.rate > 0.75 * rate, "\(line.ceiling.rate)")
+  }
+
   @Test func `a line that is wide again is used again`() {
     var line = Line()
     line.run(seconds: 5)

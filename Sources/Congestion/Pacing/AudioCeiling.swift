@@ -1,7 +1,8 @@
 package import Primitives
 
 /// What audio must make do with since it filled the path by itself (docs/congestion.md §9). It
-/// falls below what the path carries, and rises step by step while no queue grows.
+/// falls to what empties the queue within a second, is then a little below what the path carries,
+/// and rises step by step while no queue grows.
 ///
 /// Whether the queue is audio's own shows in a moment: with less sent it becomes shorter. One that
 /// does not is a longer route or somebody else's; to send less would not help against it.
@@ -18,6 +19,8 @@ package struct AudioCeiling: Sendable, BitwiseCopyable {
   /// In bit/s; infinite while nothing limits audio.
   package private(set) var rate = Double.infinity
   private var drain: Drain?
+  /// What it is once the queue is short, in bit/s; `nil` while no queue has to be emptied.
+  private var rest: Double?
   /// Where audio last was too much: the rate of the path in bit/s, and when.
   private var overload: (rate: Double, at: Instant)?
   /// Standing delay that sending less did not shorten, µs.
@@ -43,8 +46,13 @@ package struct AudioCeiling: Sendable, BitwiseCopyable {
       drain.expected += elapsed * max(0, 1 - estimator.unpacedRate / drain.lineRate)
       self.drain = isShort ? nil : drain
       guard drain.expected >= Self.trial || isShort else { return }
-      self.drain = nil
       if drain.longest - delay < Self.leastFall * drain.expected { return lift(foreign: delay) }
+      // What is left may yet be another's.
+      self.drain = isShort ? nil : Drain(lineRate: drain.lineRate, longest: delay)
+    }
+    if isShort, let rest {
+      rate = max(rate, rest)
+      self.rest = nil
     }
     // A queue of our own grows; what is there at once is a stall.
     defer { wasShort = isShort }
@@ -58,6 +66,8 @@ package struct AudioCeiling: Sendable, BitwiseCopyable {
   private mutating func lift(foreign delay: Double) {
     foreignDelay = delay
     rate = .infinity
+    drain = nil
+    rest = nil
     overload = nil
   }
 
@@ -66,7 +76,9 @@ package struct AudioCeiling: Sendable, BitwiseCopyable {
     let lineRate = max(arrived?.arrival ?? 0, estimator.acknowledgedRate, Self.least)
     drain = Drain(lineRate: lineRate, longest: delay)
     overload = (lineRate, now)
-    rate = max(min(rate, lineRate * Self.share), Self.least)
+    rest = max(min(rest ?? rate, lineRate * Self.share), Self.least)
+    let emptying = min(Self.share, 1 - (delay - foreignDelay) / Self.emptyingTime)
+    rate = max(min(rate, lineRate * emptying), Self.least)
   }
 
   /// Near where audio was too much not long ago, slowly; well beyond, the line is another one.
@@ -85,6 +97,8 @@ package struct AudioCeiling: Sendable, BitwiseCopyable {
   private static let packetCount = 8
   /// Of what the path carries: 15 % are left to empty the queue.
   private static let share = 0.85
+  /// A queue is gone after this, µs.
+  private static let emptyingTime = 1_000_000.0
   /// In bit/s: frames of 60 ms at 8 kbit/s, with their headers.
   private static let least = 15_500.0
   /// In bit/s: audio with all its copies.
