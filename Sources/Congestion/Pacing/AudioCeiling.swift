@@ -41,21 +41,22 @@ package struct AudioCeiling: Sendable, BitwiseCopyable {
     let spared = foreignDelay + Self.scatterMargin * estimator.path.queue.scatter
     let isOverloaded = estimator.isOverloadedByUnpacedTraffic(beyond: spared)
     let isShort = delay - foreignDelay < Self.shortQueue * estimator.targetDelay
+    defer { wasShort = isShort }
     if var drain {
       drain.longest = max(drain.longest, delay)
       drain.expected += elapsed * max(0, 1 - estimator.unpacedRate / drain.lineRate)
       self.drain = isShort ? nil : drain
       guard drain.expected >= Self.trial || isShort else { return }
       if drain.longest - delay < Self.leastFall * drain.expected { return lift(foreign: delay) }
+      self.drain = nil
       // What is left may yet be another's.
-      self.drain = isShort ? nil : Drain(lineRate: drain.lineRate, longest: delay)
+      if !isShort { return lower(estimator, delay, now) }
     }
     if isShort, let rest {
       rate = max(rate, rest)
       self.rest = nil
     }
     // A queue of our own grows; what is there at once is a stall.
-    defer { wasShort = isShort }
     if isOverloaded, !wasShort { return lower(estimator, delay, now) }
     guard rate.isFinite else { return }
     if estimator.acknowledgedRate > Self.provenAbove * rate { return lift(foreign: foreignDelay) }
