@@ -99,7 +99,7 @@ def parse_some(data):
 def _read(kind, reader):
     if kind >= AUDIO:
         return _read_audio(kind, reader)
-    if 0x20 <= kind <= 0x33:
+    if 0x20 <= kind <= 0x35:
         return _read_channel(kind, reader)
     if kind in (PING, CHALLENGE):
         return Token(kind, reader.take(8))
@@ -153,8 +153,12 @@ def _read_channel(kind, reader):
         data = reader.take(5)
         _demand(1 <= data[0] <= 64, "a CHANNEL_SOURCE in range")
         return Plain(kind, data)
-    if kind == 0x32:
+    if kind in (0x32, 0x35):
         return Plain(kind, reader.take(4))
+    if kind == 0x34:
+        data = reader.take(1)
+        _demand(1 <= data[0] <= 64, "a CHANNEL_PICTURE in range")
+        return Plain(kind, data)
     uid, count = reader.take(4), reader.integer(2)
     _demand(1 <= count <= (200 if kind == 0x31 else 330), "a CHANNEL_KEY or _CARD in range")
     return Plain(kind, uid + reader.take(count))
