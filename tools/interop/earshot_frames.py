@@ -172,6 +172,10 @@ def _demand(condition, what):
 def _read_close(reader):
     code, text = reader.take(1), reader.take(reader.integer(1))
     _demand(len(text) <= 128, "a CLOSE of 128 bytes of text at most")
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        raise WireError("not a CLOSE with a text in UTF-8") from None
     return Plain(CLOSE, code + text)
 
 
