@@ -70,6 +70,22 @@ struct JoinCommandTests {
     #expect(links.seatless.isEmpty)
   }
 
+  /// It is called while nothing comes by the relay yet, and rejects: it has a seat there.
+  @Test func `who rejects a call is heard by the relay`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("mix.wav")
+    let tea = try #require(ChannelName("tea"))
+    let sound = try RoomSound(try command("tea --save \(path)"))
+    _ = sound.makeSink(7, in: tea, by: .mesh)
+    sound.setRelayed(false, 7, in: tea)
+    sound.endCall(with: 7, in: tea)
+    let relay = sound.makeSink(7, in: tea, by: .relay)
+    relay.write([Int16](repeating: 500, count: 240), frameCount: 240)
+    sound.finish()
+    let saved = try Data(contentsOf: URL(filePath: path)).dropFirst(44)
+    #expect(saved.contains { $0 != 0 })
+  }
+
   @Test func `a file of its own for whoever comes, also after hundreds who came and went`() throws {
     let folder = try TemporaryFolder()
     let each = folder.file("{uid}.wav")

@@ -64,6 +64,7 @@ package final class RoomSound: Sendable {
   func remove(_ uid: UInt32, in room: ChannelName) {
     state.withLock { state in
       let key = Key(room: room, uid: uid)
+      state.voices[key]?.end(.mesh)
       if each == nil {
         state.voices[key] = nil
       } else if state.voices[key] != nil {
@@ -80,6 +81,11 @@ package final class RoomSound: Sendable {
     voice.finish()
     state.fault = state.fault ?? voice.fault
     state.pieces[key, default: 0] += 1
+  }
+
+  /// A call with a member is over, also one that never had sound: from now on the relay is heard.
+  func endCall(with uid: UInt32, in room: ChannelName) {
+    state.withLock { $0.voices[Key(room: room, uid: uid)] }?.end(.mesh)
   }
 
   /// Whether a member's frames come by the relay at present.

@@ -117,7 +117,10 @@ final class RoomStay {
     if links.hear(call), let uid = links.uid(of: call) { heard.insert(uid) }
   }
 
-  func handleEnd(of call: CallID) { links.end(call, now: SystemClock.now) }
+  func handleEnd(of call: CallID) {
+    if let uid = links.uid(of: call) { sound.endCall(with: uid, in: channel.name) }
+    links.end(call, now: SystemClock.now)
+  }
 
   /// What follows from all that has happened; comes after each input.
   func advance() async {
@@ -162,7 +165,7 @@ final class RoomStay {
       try await link.accept(options(for: uid))
     } catch {
       session.console.log(.info, error.message)
-      links.end(call.id, now: now)
+      handleEnd(of: call.id)
     }
     return true
   }
