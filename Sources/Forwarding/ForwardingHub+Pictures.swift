@@ -33,10 +33,10 @@ extension ForwardingHub {
       seat.room.beginPublishing(seat)
     else { return counters.tooMany &+= 1 }
     if seat.pictures.store == nil {
-      guard seat.room.pictureSourceCount < limits.pictureSources else {
-        return counters.tooMany &+= 1
-      }
-      seat.pictures.store = PictureStore(capacity: limits.fragments)
+      guard seat.room.pictureSourceCount < limits.pictureSources,
+        let part = pictureMemory.makePart()
+      else { return counters.tooMany &+= 1 }
+      seat.pictures.store = PictureStore(capacity: limits.fragments, part)
     }
     guard let number = seat.pictures.store?.append(frame, payload) else { return }
     for other in seat.room.seats where other !== seat && other.pictures.isWanted(now: now) {
@@ -52,8 +52,9 @@ extension ForwardingHub {
     let isNew = bitsPerSecond > 0 && !seat.pictures.isWanted(now: now)
     seat.pictures.wish = (bitsPerSecond, now + limits.wishLife)
     seat.pictures.isConcerned = true
+    let isFirst = seat.room.wanted.add(bitsPerSecond, of: seat.slot)
     append(.wants, to: seat)
-    guard isNew else { return }
+    guard isNew, isFirst else { return }
     for other in seat.room.seats where other !== seat && other.pictures.isConcerned {
       if other.claim.role == .host { append(.wants, to: other) }
     }
@@ -69,6 +70,10 @@ extension ForwardingHub {
     else { return counters.tooMany &+= 1 }
     for index in 0..<request.entryCount {
       guard let entry = request.entry(index, in: packet) else { continue }
+      guard seat.pictures.admitRepair(limits, now: now) else {
+        counters.tooMany &+= 1
+        break
+      }
       repeatFragments(entry, of: host, to: seat, now: now)
     }
     guard request.wantsKeyFrame else { return }
@@ -106,11 +111,7 @@ extension ForwardingHub {
 
   /// What was lost on the way here.
   private func askHost(_ entry: VideoNackFrame.Entry, _ host: Seat) {
-    guard host.pictures.lacking.count < VideoNackFrame.maximumEntryCount,
-      !host.pictures.lacking.contains(entry)
-    else { return }
-    host.pictures.lacking.append(entry)
-    if host.pictures.lacking.count == 1 { append(.askPictures, to: host) }
+    if host.pictures.addLacking(entry) { append(.askPictures, to: host) }
   }
 
   // MARK: - Outputs
@@ -126,7 +127,7 @@ extension ForwardingHub {
     case .pictureAgain(let sender, let number):
       writePicture(number, of: sender, isAgain: true, to: seat, into: &packet)
     case .wants: writeWants(of: seat, into: &packet, now: now)
-    case .askPictures: writeRequest(to: seat, into: &packet)
+    case .askPictures: seat.pictures.writeRequest(into: &packet)
     case .audio, .word, .report: break
     }
   }
@@ -149,20 +150,8 @@ extension ForwardingHub {
 
   @_lifetime(packet: copy packet)
   private func writeWants(of seat: Seat, into packet: inout OutputSpan<UInt8>, now: Instant) {
-    var most: UInt32 = 0
-    for other in seat.room.seats where other !== seat && other.pictures.isWanted(now: now) {
-      most = max(most, other.pictures.wish.bitsPerSecond)
-    }
+    let room = seat.room
+    let most = room.wanted.most(without: seat.slot, among: room.seats, now: now)
     ChannelWantsFrame.write(most, to: &packet)
-  }
-
-  @_lifetime(packet: copy packet)
-  private func writeRequest(to host: Seat, into packet: inout OutputSpan<UInt8>) {
-    guard host.pictures.wantsKeyFrame || !host.pictures.lacking.isEmpty else { return }
-    VideoNackFrame.write(
-      wantsKeyFrame: host.pictures.wantsKeyFrame, newest: host.pictures.newestAsked,
-      entries: host.pictures.lacking.span, to: &packet)
-    host.pictures.wantsKeyFrame = false
-    host.pictures.lacking.removeAll(keepingCapacity: true)
   }
 }

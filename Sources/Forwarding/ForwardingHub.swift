@@ -15,6 +15,7 @@ package final class ForwardingHub {
   private var seats: [Seat?] = []
   private var rooms: [Bytes32: ForwardingRoom] = [:]
   private var seatCount: UInt32 = 0
+  let pictureMemory: PictureMemory
   /// Seats that members lost.
   private var ended: EndedSeats
   /// Rooms with packets to write; each is served so many in a turn.
@@ -31,6 +32,7 @@ package final class ForwardingHub {
   package init(limits: ForwardingLimits = ForwardingLimits()) {
     self.limits = limits
     ended = EndedSeats(limit: limits.endedSeats)
+    pictureMemory = PictureMemory(limit: limits.pictureStores)
     leftInTurn = limits.packetsInTurn
   }
 

@@ -45,9 +45,11 @@ package struct ForwardingLimits: Sendable {
   package var pictureBytesPerSecond: UInt64 = 1_000_000
   /// Hosts of a channel whose pictures are forwarded: each takes 1.3 MB here and at each member.
   package var pictureSources = 16
+  /// Hosts of all channels whose pictures are kept: 340 MB.
+  package var pictureStores = 256
   /// Fragments of one host that are kept: two seconds at 4.6 Mbit/s.
   package var fragments = 1024
-  /// Fragments and key frames that one member may ask for a second, and at once.
+  /// Runs of fragments, fragments and key frames that one member may ask for a second, and at once.
   package var repairsPerSecond: UInt64 = 200
   /// From one request for a key frame that a host gets to the next: all receivers' are one.
   package var keyFramePause = Duration.milliseconds(300)

@@ -13,6 +13,8 @@ final class ForwardingRoom {
   private var nextSource = 0
   /// Seats whose session is not confirmed, by their uids: of each the latest.
   private var waiting: [UInt32: Seat] = [:]
+  /// What of pictures its members want.
+  var wanted = WantedRates()
   /// Packets for its seats.
   var queue: ForwardingQueue
   /// Whether it is among those that have a turn.

@@ -12,6 +12,7 @@ struct PictureStore {
   }
 
   private let capacity: Int
+  private let part: PictureMemory.Part?
   private var entries: [Entry]
   private var bytes: [UInt8]
   /// By frame number and fragment: the entry's number.
@@ -19,7 +20,9 @@ struct PictureStore {
   /// The number of the newest; the first is 1.
   private(set) var newest: UInt32 = 0
 
-  init(capacity: Int) {
+  /// - Parameter part: Of the relay's memory, kept as long as this.
+  init(capacity: Int, _ part: PictureMemory.Part? = nil) {
+    self.part = part
     self.capacity = max(1, capacity)
     entries = Array(repeating: Entry(), count: self.capacity)
     bytes = Array(repeating: 0, count: self.capacity * Self.slotByteCount)

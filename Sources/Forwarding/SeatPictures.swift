@@ -26,5 +26,26 @@ struct SeatPictures {
       perSecond: limits.repairsPerSecond, burst: limits.repairsPerSecond, now: now)
   }
 
+  /// The host is to be asked for fragments.
+  ///
+  /// - Returns: Whether nothing was to be asked of it yet.
+  mutating func addLacking(_ entry: VideoNackFrame.Entry) -> Bool {
+    guard lacking.count < VideoNackFrame.maximumEntryCount, !lacking.contains(entry) else {
+      return false
+    }
+    lacking.append(entry)
+    return lacking.count == 1
+  }
+
+  /// Asks the host for what it is to be asked for.
+  @_lifetime(packet: copy packet)
+  mutating func writeRequest(into packet: inout OutputSpan<UInt8>) {
+    guard wantsKeyFrame || !lacking.isEmpty else { return }
+    VideoNackFrame.write(
+      wantsKeyFrame: wantsKeyFrame, newest: newestAsked, entries: lacking.span, to: &packet)
+    wantsKeyFrame = false
+    lacking.removeAll(keepingCapacity: true)
+  }
+
   func isWanted(now: Instant) -> Bool { wish.bitsPerSecond > 0 && now < wish.until }
 }

@@ -106,6 +106,71 @@ struct PicturesTests {
     #expect(relay.pictures(3).count == 2)
   }
 
+  @Test func `pictures of all channels together have their memory`() {
+    var limits = ForwardingLimits()
+    limits.pictureStores = 2
+    limits.fragments = 4
+    let relay = Relay(limits)
+    for slot in 1...3 as ClosedRange<UInt32> { relay.join(slot) }
+    relay.want(3)
+    relay.show(1, 0)
+    relay.show(2, 0)
+    #expect(relay.hub.pictureMemory.count == 2)
+    relay.show(3, 0)
+    #expect(relay.hub.pictureMemory.count == 2 && relay.hub.counters.tooMany == 2)
+    relay.hub.remove(1)
+    #expect(relay.hub.pictureMemory.count == 1)
+    relay.show(3, 1)
+    #expect(relay.hub.pictureMemory.count == 2)
+  }
+
+  @Test func `memory is given back with its part`() {
+    let memory = PictureMemory(limit: 1)
+    var part = memory.makePart()
+    #expect(part != nil && memory.makePart() == nil && memory.count == 1)
+    part = nil
+    #expect(memory.count == 0 && memory.makePart() != nil)
+  }
+
+  @Test func `the most that is wanted is another's`() {
+    var wanted = WantedRates()
+    #expect(wanted.most(without: 1, among: [], now: relay.now) == 0)
+    let isTold = [(UInt32(5), UInt32(1)), (9, 2), (7, 3)].map { wanted.add($0.0, of: $0.1) }
+    #expect(isTold == [true, true, false])
+    #expect(wanted.most(without: 2, among: [], now: relay.now) == 7)
+    #expect(wanted.most(without: 3, among: [], now: relay.now) == 9)
+    #expect(wanted.most(without: 3, among: [], now: relay.now + .seconds(1)) == 0)
+  }
+
+  /// Who wants pictures, no more, and again, twice a second.
+  @Test func `a wish that comes and goes does not make the relay tell all hosts`() {
+    for slot in 1...20 as ClosedRange<UInt32> {
+      relay.join(slot)
+      relay.want(slot, slot == 2 || slot == 3 ? 500_000 : 0)
+    }
+    relay.forgetReceived()
+    for _ in 0..<10 {
+      relay.run(.milliseconds(500))
+      relay.want(4, 500_000)
+      relay.run(.milliseconds(500))
+      relay.want(4, 0)
+    }
+    #expect(relay.wants(1).count <= 2, "\(relay.wants(1))")
+    #expect(relay.wants(4).count == 20)
+  }
+
+  /// A member that asks for what nobody has, in packets full of it.
+  @Test func `each run of fragments that is asked for counts`() {
+    for slot in 1...2 as ClosedRange<UInt32> { relay.join(slot) }
+    relay.want(2)
+    relay.show(1, 0)
+    let before = relay.hub.counters.tooMany
+    for number in 0..<300 as Range<UInt16> {
+      relay.ask(2, VideoNackFrame.Entry(number: 100 + number, first: 0, last: 255))
+    }
+    #expect(relay.hub.counters.tooMany - before >= 190)
+  }
+
   @Test func `what is wanted holds for a while, and repairs have a pace`() {
     var pictures = SeatPictures()
     pictures.wish = (1, relay.now + .seconds(10))

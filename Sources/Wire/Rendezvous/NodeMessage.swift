@@ -2,7 +2,7 @@ package import Primitives
 
 /// What one node passes to another for a client there (docs/protocol/cluster.md §4).
 ///
-///     type 1 = 1 · flags 1 (1 an answer) · message ID 16 · from ID 32 · from presence 8 · to ID 32
+///     type 1 = 1 · flags 1 · message ID 16 · from ID 32 · from presence 8 · to ID 32
 ///     · life 2 · network 8 · length 1 + name · count 1 + presences 8 · length 2 + body
 package struct NodeMessage: Equatable, Sendable {
   package var id: ForwardID
