@@ -73,31 +73,6 @@ struct SQLiteStoreTests {
     #expect(try store.card(of: alice) == [3])
   }
 
-  @Test(arguments: [true, false])
-  func `has its limits, in memory as on disk`(isOnDisk: Bool) throws {
-    var limits = StoreLimits()
-    limits.namesPerIdentity = 2
-    limits.names = 3
-    limits.cards = 3
-    let store: any RegistrationStore =
-      isOnDisk ? try SQLiteStore(path: path, limits: limits) : MemoryStore(limits: limits)
-    #expect(try store.bind(PeerName("a")!, to: alice, now: 100) == .granted)
-    #expect(try store.bind(PeerName("b")!, to: alice, now: 100) == .granted)
-    #expect(try store.bind(PeerName("c")!, to: alice, now: 100) == .tooMany)
-    #expect(try store.bind(PeerName("c")!, to: bob, now: 100) == .granted)
-    #expect(try store.bind(PeerName("d")!, to: bob, now: 100) == .tooMany)
-    // Named identities stay; of the others the one seen longest ago makes room.
-    try store.keep([1], serial: 1, of: alice, seen: 1)
-    for number in UInt64(10)..<14 {
-      let id = PeerID(word0: number, word1: 0, word2: 0, word3: 0)
-      try store.keep([UInt8(number)], serial: 1, of: id, seen: number)
-    }
-    #expect(try store.card(of: alice) == [1])
-    #expect(try store.card(of: PeerID(word0: 11, word1: 0, word2: 0, word3: 0)) == nil)
-    #expect(try store.card(of: PeerID(word0: 13, word1: 0, word2: 0, word3: 0)) == [13])
-    try store.commit()
-  }
-
   /// Method: in memory as on disk: a name is used on day 0, looked up on day 300; asked for by
   /// another one on days 600 and 700.
   @Test(arguments: [true, false])
