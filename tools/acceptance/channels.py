@@ -431,10 +431,15 @@ def channel_relay_full(lab):
     with_relay(lab, "--limit-seats", "4", "--limit-loudest", "5")
     tone(lab.path("low.wav"), 440, 40)
     tone(lab.path("high.wav"), 700, 40)
+    # The tone that is played by default has notes of 440 Hz, which would add to that of `low`.
+    tone(lab.path("rest.wav"), 1500, 40, peak=3000)
     words = ("--duration", "22", "--save", lab.path("zero.wav"), "--play", lab.path("low.wav"))
     first = joined(lab, "a", *words, identity="zero")
     others = [
-        joined(lab, "ab"[number % 2], "--duration", "20", identity=f"n{number}")
+        joined(
+            lab, "ab"[number % 2], "--duration", "20", "--play", lab.path("rest.wav"),
+            identity=f"n{number}",
+        )  # fmt: skip
         for number in range(3)
     ]
     for program in others:
