@@ -130,6 +130,7 @@ package struct Uplink: Sendable {
     estimator.isElastic = mediaUse.isElastic || hasBulk
     estimator.isLimited = mediaUse.isLimited && !hasBulk
     estimator.isFilled = mediaUse.isFilled || hasBulk
+    estimator.hasBulk = hasBulk
     estimator.limits.most = hasBulk ? max(mediaUse.most, Self.mostBulk) : mediaUse.most
   }
 

@@ -25,6 +25,30 @@ import Testing
     #expect(flight.byteCount(bits: 8_000, estimate: 1e5, isDraining: true) == 1_600)
   }
 
+  @Test func `bulk has under way what leaves until the next report, however late it comes`() {
+    var path = PathMeasurement()
+    path.roundTrip.add(50_000, now: begin)
+    #expect(abs(FlightLimit().bulk(path, rate: 1e6, target: 10_000) - 85_000) < 1e-6)
+    var delay = ReportDelay()
+    delay.standing = 10_000
+    for index in 0..<400 as Range<Int64> {
+      // Sent each 30 ms, and each report 100 ms after its newest packet left.
+      let sent = 1_000_000 + index * 30_000
+      let now = Instant(nanoseconds: UInt64(sent + 100_000) * 1_000)
+      delay.handleReport(sent: sent, roundTrip: 50_000, now: now)
+    }
+    // 130 ms until the next one, without the round trip and the queue.
+    #expect(abs(delay.value - 70_000) < 100)
+    path.reportDelay = delay
+    #expect(abs(FlightLimit().bulk(path, rate: 1e6, target: 10_000) - 130_000) < 200)
+    // A pause is no jitter.
+    delay.handleReport(sent: 0, roundTrip: 50_000, now: begin + .seconds(100))
+    #expect(delay.value < 73_000)
+    let target = TargetDelay()
+    #expect(target.bulk(scatter: 900) == 0 && target.bulk(scatter: 4_000) == 6_000)
+    #expect(target.bulk(scatter: 50_000) == 20_000)
+  }
+
   @Test func `on a variable line no more is under way than leaves at the usual rate`() {
     var path = PathMeasurement()
     path.roundTrip.add(50_000, now: begin)

@@ -45,6 +45,8 @@ package struct BandwidthEstimator: Sendable {
   package var isLimited = false
   /// Whether padding fills what media leaves of it.
   package var isFilled = false
+  /// Whether bulk is what fills it.
+  package var hasBulk = false
   /// What the path carried when last there was a queue, in bit/s.
   package internal(set) var capacity = 0.0
 
@@ -180,6 +182,10 @@ package struct BandwidthEstimator: Sendable {
       bits = flight.draining(path, capacity: drain.capacity)
     } else if state == .competing {
       bits = flight.competing(path, estimate: estimate)
+    } else if hasBulk {
+      let most = path.delivery.most + growth.constants.step
+      let rate = state == .starting ? estimate : min(estimate, most)
+      bits = flight.bulk(path, rate: rate, target: targetDelay)
     } else {
       let isKnown = state != .starting && !path.timing.isResuming
       let rate =
@@ -252,8 +258,9 @@ package struct BandwidthEstimator: Sendable {
 
   /// The queueing delay to be held, in microseconds.
   var targetDelay: Double {
-    target.value(
+    let delay = target.value(
       rate: estimate / weight, scatter: path.queue.scatter, variability: delayVariability)
+    return hasBulk ? delay + target.bulk(scatter: path.variability.scatter) : delay
   }
 
   /// IPv4 and UDP.

@@ -2,6 +2,7 @@
 /// A value that is handed in: the shipped one, or one of a measurement.
 package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var timing = ReportTiming.Constants()
+  package var reportDelay = ReportDelay.Constants()
   package var roundTrip = RoundTripFloor.Constants()
   package var baseDelay = BaseDelayFilter.Constants()
   package var minRTTProbe = MinRTTProbe.Constants()

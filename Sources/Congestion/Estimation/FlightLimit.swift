@@ -50,6 +50,12 @@ package struct FlightLimit: Sendable, BitwiseCopyable {
     return min(rate * time, most) / 1e6
   }
 
+  /// Bits while bulk takes all that media leave: enough until the next report.
+  func bulk(_ path: PathMeasurement, rate: Double, target: Double) -> Double {
+    let delay = max(path.reportDelay.value, path.timing.interval)
+    return rate * (path.roundTrip.value + delay + target) / 1e6
+  }
+
   /// The rate that counts, in bit/s: little more than arrives.
   func rate(_ estimate: Double, delivered: Double, step: Double) -> Double {
     let known = delivered * rateShare

@@ -11,6 +11,7 @@ package struct PathMeasurement: Sendable {
   var delivery: DeliveryRate
   var losses: LossAccount
   var timing: ReportTiming
+  var reportDelay: ReportDelay
 
   init(_ tuning: EstimatorTuning = EstimatorTuning()) {
     baseDelay = BaseDelayFilter(tuning.baseDelay)
@@ -21,6 +22,7 @@ package struct PathMeasurement: Sendable {
     delivery = DeliveryRate(tuning.delivery)
     losses = LossAccount(tuning.losses)
     timing = ReportTiming(tuning.timing)
+    reportDelay = ReportDelay(tuning.reportDelay)
   }
 
   /// - Parameter rate: What the line is believed to carry, in bit/s.
@@ -40,11 +42,14 @@ package struct PathMeasurement: Sendable {
     roundTrip sample: UInt64?, elapsed: Double, isStarting: Bool, now: Instant
   ) -> Bool {
     timing.handleReport(elapsed: elapsed, now: now)
+    reportDelay.handleReport(
+      sent: arrivals.newest?.sent, roundTrip: roundTrip.value, now: now)
     guard let base = baseDelay.value, let newest = arrivals.newest else { return false }
     queue.measure(arrivals, above: base, cycle: cycle, isStarting: isStarting)
     let newestDelay = Double(newest.delay &- base)
     // Standstills that are known for what they are make no line variable.
     variability.add(queue.distance(of: newestDelay), elapsed: elapsed)
+    reportDelay.standing = queue.standing
     queue.subtract(nonCongestive.value, newest: newestDelay)
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
     delivery.measure(arrivals, loss: losses.inherent, elapsed: elapsed)

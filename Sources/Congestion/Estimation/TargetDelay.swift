@@ -18,6 +18,13 @@ package struct TargetDelay: Sendable, BitwiseCopyable {
     package var scatterFree = 4_000.0
     /// Scatter beyond `scatterFree` that counts at most, µs. Tuned.
     package var mostScatter = 10_000.0
+    /// Share of the scatter over seconds beyond `bulkFree` that bulk adds: what scatters so far is
+    /// waited for anyway. Tuned.
+    package var bulkShare = 2.0
+    /// Scatter that reports make of a steady line, µs. Tuned.
+    package var bulkFree = 1_000.0
+    /// Most that bulk adds, µs. Tuned.
+    package var mostBulk = 20_000.0
     /// Target for a while after a drain, × target, so that the base delay is seen. Tuned.
     package var calmShare = 0.5
     /// What delay variability of 1 adds to `calmShare`; both together at most 1. Tuned.
@@ -60,6 +67,13 @@ package struct TargetDelay: Sendable, BitwiseCopyable {
     let excess = min(max(scatter - constants.scatterFree, 0), constants.mostScatter)
     target += constants.scatterShare * excess
     return isCalm ? target * (constants.calmShare + constants.variableCalm * variability) : target
+  }
+
+  /// What bulk adds, in microseconds.
+  ///
+  /// - Parameter scatter: Of packets about the standing delay over seconds, µs.
+  func bulk(scatter: Double) -> Double {
+    min(max(0, scatter - constants.bulkFree) * constants.bulkShare, constants.mostBulk)
   }
 
   /// The standing delay from which packets wait, beyond what scatters, µs.
