@@ -63,7 +63,13 @@ enum RedisScripts {
     local names = tonumber(ARGV[7])
     local function forget(nh)
       local o = redis.call('HGET', P..'n:'..nh, 'o')
-      if o then redis.call('SREM', P..'m:'..o, nh) end
+      if o then
+        redis.call('SREM', P..'m:'..o, nh)
+        local seen = redis.call('ZSCORE', P..'cards', o)
+        if seen and redis.call('EXISTS', P..'m:'..o) == 0 then
+          redis.call('ZADD', P..'nameless', seen, o)
+        end
+      end
       redis.call('DEL', P..'n:'..nh)
       redis.call('ZREM', P..'names', nh)
     end
@@ -77,6 +83,7 @@ enum RedisScripts {
       forget(nh)
       redis.call('HSET', P..'n:'..nh, 'o', idh, 'v', ARGV[3])
       redis.call('SADD', P..'m:'..idh, nh)
+      redis.call('ZREM', P..'nameless', idh)
       redis.call('DEL', P..'r:'..nh)
     end
     redis.call('HSET', P..'n:'..nh, 'u', now)
@@ -90,17 +97,16 @@ enum RedisScripts {
     local k, now = P..'i:'..ARGV[1], tonumber(ARGV[4])
     local s = redis.call('HGET', k, 's')
     if not s and redis.call('ZCARD', P..'cards') >= tonumber(ARGV[5]) then
-      for _, old in ipairs(redis.call('ZRANGE', P..'cards', 0, 99)) do
-        if redis.call('EXISTS', P..'m:'..old) == 0 then
-          redis.call('DEL', P..'i:'..old)
-          redis.call('ZREM', P..'cards', old)
-          break
-        end
-      end
-      if redis.call('ZCARD', P..'cards') >= tonumber(ARGV[5]) then return 0 end
+      local old = redis.call('ZPOPMIN', P..'nameless')[1]
+      if not old then return 0 end
+      redis.call('DEL', P..'i:'..old)
+      redis.call('ZREM', P..'cards', old)
     end
     if not s or ARGV[2] >= s then redis.call('HSET', k, 's', ARGV[2], 'c', ARGV[3]) end
     redis.call('ZADD', P..'cards', 'GT', now, ARGV[1])
+    if redis.call('EXISTS', P..'m:'..ARGV[1]) == 0 then
+      redis.call('ZADD', P..'nameless', 'GT', now, ARGV[1])
+    end
     return 1
     """
 
@@ -176,6 +182,7 @@ enum RedisScripts {
   private static let ban = """
     local k, now = 'earshot:bans', tonumber(ARGV[4])
     redis.call('HSET', k, ARGV[1], ARGV[3]..ARGV[6]..ARGV[2])
+    if redis.call('HLEN', k) <= tonumber(ARGV[5]) then return 1 end
     local all = redis.call('HGETALL', k)
     local counts, most, count = {}, nil, 0
     for index = 1, #all, 2 do

@@ -120,7 +120,8 @@ enum RendezvousProgram {
   }
 
   private static func complain(_ text: String) {
-    LineOutput.standardError.write("earshot-rendezvous: " + text)
+    // A server elsewhere has said some of it.
+    LineOutput.standardError.write("earshot-rendezvous: " + Printable.lines(text))
   }
 }
 

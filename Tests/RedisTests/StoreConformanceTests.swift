@@ -69,6 +69,36 @@ import Wire
     }
   }
 
+  /// Found by reading: whoever filled a store with cards kept all newcomers out of it for good,
+  /// once a hundred of its oldest cards had names.
+  @Test(arguments: StoreUnderTest.Kind.here)
+  func `a full store has room for newcomers, whoever the oldest are`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    func id(_ number: UInt64) -> PeerID {
+      PeerID(word0: number, word1: 7, word2: 0, word3: 0)
+    }
+    var limits = StoreLimits()
+    (limits.cards, limits.names) = (160, 121)
+    try with(kind, limits) { store in
+      for number in UInt64(0)..<120 {
+        #expect(try store.bind(name("n\(number)"), to: id(number), now: 1) == .granted)
+        try store.keep([1], serial: 1, of: id(number), seen: 1)
+      }
+      for number in UInt64(120)..<200 {
+        try store.keep([2], serial: 1, of: id(number), seen: number)
+      }
+      #expect(try store.card(of: id(0)) == [1])
+      #expect(try store.card(of: id(159)) == nil)
+      #expect(try store.card(of: id(160)) == [2])
+      // A name makes its owner's card one that stays; the next oldest goes.
+      #expect(try store.bind(name("late"), to: id(160), now: 2) == .granted)
+      try store.keep([3], serial: 1, of: id(300), seen: 300)
+      #expect(try store.card(of: id(160)) == [2])
+      #expect(try store.card(of: id(161)) == nil)
+    }
+  }
+
   @Test(arguments: StoreUnderTest.Kind.here)
   func `frees a name after a year without use, and not before`(kind: StoreUnderTest.Kind) throws {
     let day: UInt64 = 86_400

@@ -112,6 +112,20 @@ struct NameTests {
     server.run(.milliseconds(100))
     #expect(server.store.commitCount == 2)
   }
+
+  /// A server that is killed after its first word to an owner still has the name.
+  @Test func `says nothing to an owner before the name is written down`() {
+    let server = Server()
+    let alice = Self.client(1)
+    var commits: [Int] = []
+    server.isLost = {
+      if server.isToward(alice.address) { commits.append(server.store.commitCount) }
+      return false
+    }
+    server.join(alice, name: "alice")
+    // RESP comes before the owner has confirmed: nothing is granted for good yet.
+    #expect(commits.count > 1 && commits.first == 0 && commits.dropFirst().allSatisfy { $0 == 1 })
+  }
 }
 
 /// Who is not let in, and is told so.
@@ -190,6 +204,56 @@ struct RefusalTests {
       99, SocketAddress(family: .v6, high: 0x2001_0DB8_0001_0100, low: 1, port: 7))
     server.join(other)
     #expect(other.isRegistered)
+  }
+
+  /// Found by an attack on a rendezvous that had no client: it then said so for ever (L1).
+  @Test func `a server without clients says when INITs need cookies no more`() {
+    let server = Server()
+    server.keepsStrays = false
+    for number in UInt64(0)..<200 {
+      let junk = TestClient.junkInitiation(to: server.card, salt: number)
+      server.receive(junk, from: SocketAddress(v4: 51, 1, 1, UInt8(number), port: 3))
+    }
+    #expect(server.gauges.isUnderLoad)
+    server.run(.seconds(3))
+    #expect(!server.gauges.isUnderLoad)
+    server.run(.seconds(30))
+    #expect(server.nextDeadline == nil)
+  }
+
+  /// Whoever has a whole network cannot fill the store with cards, and push out those of others.
+  @Test func `keeps so many new cards of a source a day; those of before and named ones always`() {
+    var limits = ServerLimits()
+    limits.newCards = PrefixRates(
+      host: Rate(perDay: 3), site: Rate(perDay: 6), network: Rate(perDay: 5))
+    let server = Server(limits: limits)
+    var clients: [TestClient] = []
+    for number in UInt64(1)...5 {
+      let client = TestClient(number)
+      client.address = SocketAddress(v4: 60, 1, 1, 1, port: UInt16(number))
+      server.join(client)
+      #expect(client.isRegistered)
+      clients.append(client)
+    }
+    func hasCard(_ client: TestClient) -> Bool { (try? server.store.card(of: client.id)) != nil }
+    #expect(clients.map(hasCard) == [true, true, true, false, false])
+    #expect(server.counters.cardsNotKept == 2)
+    // A name has a limit of its own, and the next host of the network has two left.
+    server.run(.seconds(2))
+    server.join(clients[4], name: "eve")
+    #expect(hasCard(clients[4]))
+    for number in UInt64(6)...8 {
+      let client = TestClient(number)
+      client.address = SocketAddress(v4: 60, 1, 1, 2, port: UInt16(number))
+      server.join(client)
+      clients.append(client)
+    }
+    #expect(clients.suffix(3).map(hasCard) == [true, true, false])
+    // Who is known costs nothing.
+    clients[0].renewCard(unixSeconds: Server.unixSeconds + 3600)
+    let before = (try? server.store.serial(of: clients[0].id)) ?? 0
+    server.join(clients[0])
+    #expect((try? server.store.serial(of: clients[0].id)) ?? 0 > before)
   }
 
   /// Method: 50 000 CARD_REQUESTs from as many addresses within a second, INITs under load beside

@@ -26,8 +26,8 @@ struct RemovalTests {
     tea = ChannelIdentity(name: try #require(PeerName("tea")), key: Self.key.publicKey)
   }
 
-  private func server(boot: UInt64 = 5) -> Server {
-    Server(boot: boot, store: store, relayIDs: [relay.id])
+  private func server(boot: UInt64 = 5, limits: ServerLimits = ServerLimits()) -> Server {
+    Server(boot: boot, limits: limits, store: store, relayIDs: [relay.id])
   }
 
   private func register(at server: Server) throws {
@@ -39,21 +39,23 @@ struct RemovalTests {
   }
 
   private func ask(
-    _ client: TestClient, _ server: Server, number: UInt32 = 0, _ content: ChannelRequest.Content
+    _ client: TestClient, _ server: Server, stay: UInt64 = 1, number: UInt32 = 0,
+    _ content: ChannelRequest.Content
   ) {
     client.request(
-      .channel(ChannelRequest(channel: tea.id, stay: 1, number: number, content)), now: server.now)
+      .channel(ChannelRequest(channel: tea.id, stay: stay, number: number, content)),
+      now: server.now)
     server.run(.milliseconds(200))
   }
 
-  private func join(_ client: TestClient, _ server: Server, scope: String) {
+  private func join(_ client: TestClient, _ server: Server, scope: String, stay: UInt64 = 1) {
     server.join(client)
     let claims = TokenClaims(
       audience: tea.audience, subject: client.id, scope: scope,
       expires: Server.unixSeconds * 1000 + 3_600_000)
     let token = Array(PublicToken(signing: claims.json, by: Self.key).text.utf8)
     ask(
-      client, server,
+      client, server, stay: stay,
       .join(
         ChannelJoin(
           role: .host, uid: 0, key: Self.key.publicKey.bytes, name: tea.name, token: token)))
@@ -100,6 +102,27 @@ struct RemovalTests {
     // Who just leaves ends its own session.
     ask(alice, server, .leave)
     #expect(seatsEnded == [first])
+  }
+
+  /// Bans and ended seats of all channels are remembered in one place.
+  @Test func `a source has so many removed in a day; those of others go on`() throws {
+    var limits = ServerLimits()
+    limits.removals = PrefixRates(
+      host: Rate(perDay: 2), site: Rate(perDay: 4), network: Rate(perDay: 4))
+    let server = server(limits: limits)
+    try register(at: server)
+    join(alice, server, scope: "host manage")
+    for number in UInt32(1)...3 {
+      let member = TestClient(UInt64(10 + number))
+      join(member, server, scope: "host", stay: UInt64(1 + number))
+      let gone = try #require(uid(member))
+      ask(alice, server, number: number, .remove(uid: gone, banSeconds: 0))
+    }
+    #expect(seatsEnded.count == 2)
+    let refusals = notices(alice).filter { notice in
+      if case .result(let result) = notice { result.status == .tooManyRequests } else { false }
+    }
+    #expect(refusals.count == 1)
   }
 
   @Test func `a seat that has ended is closed, and no older grant opens it again`() throws {

@@ -8,22 +8,38 @@ import Testing
   static let mostProperties = 20
   static let mostLines = 600
 
+  /// What a type may have beyond the rule, and why it does.
+  struct Exception {
+    var most: Int
+    var reason: String
+  }
+
   /// Stored properties of the types that have more.
   static let manyProperties = [
-    "Earshot.CallRecord": 29,
-    "Earshot.CallStatistics.Inbound": 21,
-    "Earshot.CallStatistics.VideoInbound": 29,
-    "Earshot.CallStatistics.VideoOutbound": 26,
-    "Earshot.Endpoint": 26,
-    "Rendezvous.RendezvousMachine": 28,
+    "Earshot.CallRecord": Exception(
+      most: 29, reason: "each is a part of its own or a fact that the report tells"),
+    "Earshot.CallStatistics.Inbound": Exception(
+      most: 21, reason: "members of webrtc-stats, filled in steps"),
+    "Earshot.CallStatistics.VideoInbound": Exception(
+      most: 29, reason: "members of webrtc-stats, filled in steps"),
+    "Earshot.CallStatistics.VideoOutbound": Exception(
+      most: 26, reason: "members of webrtc-stats, filled in steps"),
+    "Earshot.Endpoint": Exception(
+      most: 26, reason: "the actor that joins the parts; what they do stands in them"),
+    "Rendezvous.RendezvousMachine": Exception(
+      most: 28, reason: "tables and queues, each a type with a limit of its own"),
   ]
 
   /// Lines of the types that have more.
   static let manyLines = [
-    "Calling.CallLedger": 610,
-    "Earshot.Endpoint": 1670,
-    "Peer.PeerMachine": 1850,
-    "Rendezvous.RendezvousMachine": 1690,
+    "Calling.CallLedger": Exception(
+      most: 610, reason: "the rules by which calls give way to each other, in one place"),
+    "Earshot.Endpoint": Exception(
+      most: 1670, reason: "the public functions of the library with their comments"),
+    "Peer.PeerMachine": Exception(
+      most: 1850, reason: "inputs, commands and questions of a host: 162 functions"),
+    "Rendezvous.RendezvousMachine": Exception(
+      most: 1690, reason: "inputs and the steps of each request; what is kept is in parts"),
   ]
 
   @Test func `a type has at most 20 stored properties`() {
@@ -36,8 +52,8 @@ import Testing
     check(found.map { ($0.name, $0.lineCount) }, Self.manyLines, "lines")
   }
 
-  private func check(_ found: [(String, Int)], _ exceptions: [String: Int], _ what: String) {
-    let offences = found.filter { $0.1 > exceptions[$0.0] ?? 0 }
+  private func check(_ found: [(String, Int)], _ exceptions: [String: Exception], _ what: String) {
+    let offences = found.filter { $0.1 > exceptions[$0.0]?.most ?? 0 }
     forbid(
       offences.map { "\($0.0): \($0.1) \(what)" },
       "Make a type of what belongs together; each owns its own state.")

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import tempfile
 import time
 import traceback
 from typing import Callable, NamedTuple
@@ -9,6 +10,7 @@ from typing import Callable, NamedTuple
 import call_rows
 import card_rows
 import host_rows
+import minor_rows
 import name_rows
 import path_rows
 import server_rows
@@ -49,6 +51,7 @@ ATTACKS = [
     Attack("H6-cookie", path_rows.forged_cookies, True),
     Attack("H7-200", lambda f, q: server_rows.cookie_crowd(f, q, 200), False),
     Attack("H7-2000", lambda f, q: server_rows.cookie_crowd(f, q, 2000), False),
+    Attack("H7-site", minor_rows.one_site, False),
     Attack("M1-rendezvous", server_rows.old_serial, True),
     Attack("M1-peer", call_rows.old_card, True),
     Attack("M2", server_rows.half_messages, False),
@@ -59,6 +62,12 @@ ATTACKS = [
     Attack("M7", server_rows.enumeration, False),
     Attack("M7-audience", name_rows.audience, True),
     Attack("M8", server_rows.slow_scrapers, False),
+    Attack("L1", minor_rows.load_metric, False),
+    Attack("L2", minor_rows.file_modes, True),
+    Attack("L5", minor_rows.long_line, True),
+    Attack("L6", minor_rows.killed_server, True),
+    Attack("L8", minor_rows.paced_inits, False),
+    Attack("L10", minor_rows.refused_forwards, False),
     Attack("N4-cards", card_rows.broken, True),
     Attack("N4-homes", card_rows.homes, True),
     Attack("N4-pins", card_rows.pins, True),
@@ -78,13 +87,15 @@ ATTACKS = [
 
 def run(attack, quick):
     """The rows of one attack; a failure of the tool itself is a row that failed."""
-    options = []
-    if attack.name == "M8":
-        port = free_port()
+    port, options = free_port(), []
+    events = tempfile.NamedTemporaryFile(prefix="earshot-events-")
+    if attack.name in ("M8", "L1"):
         options = ["--metrics", f"127.0.0.1:{port}"]
+    if attack.name == "L10":
+        options = ["--events", events.name]
     try:
-        with Field(*options) as field:
-            field.metrics_port = port if options else None
+        with events, Field(*options) as field:
+            field.metrics_port, field.events_path = port, events.name
             return attack.run(field, quick)
     except Exception as error:  # an attack that cannot be run is not passed
         traceback.print_exc()

@@ -96,10 +96,16 @@ def spoofed_inits(field, quick):
     request = bytes([0xC6, 1, 0, 0]) + os.urandom(8) + bytes(500)
     asking = field.programs.path("requests")
     write_packets(asking, [(request, None)])
-    for label, file, known in (("junk INITs", path, True), ("CARD_REQUESTs", asking, False)):
+    floods = (
+        (100, "junk INITs", path, True),
+        (100, "CARD_REQUESTs", asking, False),
+        (1050, "junk INITs", path, True),
+        (2500, "CARD_REQUESTs", asking, False),
+    )
+    for rate, label, file, known in floods:
         card = field.card() if known else None
         address = field.source()
-        flood = Flood(field.server, file, 100, 12, address)
+        flood = Flood(field.server, file, rate, 12, address)
         field.loop.run(1)
         began = time.monotonic()
         client = field.honest(seconds=10.0, source=address, server_card=card)
@@ -108,7 +114,7 @@ def spoofed_inits(field, quick):
         rows.append(
             Row(
                 "H2",
-                f"100 {label}/s with the victim's address",
+                f"{rate} {label}/s with the victim's address",
                 f"registered in {took:.1f} s" if client else f"not within {took:.0f} s",
                 "registered within 2 s",
                 client is not None and took <= 2,

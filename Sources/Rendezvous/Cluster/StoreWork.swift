@@ -67,7 +67,7 @@ struct StoreWork {
   }
 
   static func handleTimeout(of machine: inout RendezvousMachine, now: Instant) {
-    if let due = machine.storeWork.commitDue, due <= now { commit(&machine) }
+    commitDue(in: &machine, now: now)
     guard let shared = machine.store.shared else { return }
     while let first = machine.storeWork.order.first {
       let request = machine.storeWork.parked[first.ticket]
@@ -89,7 +89,9 @@ struct StoreWork {
     }
   }
 
-  private static func commit(_ machine: inout RendezvousMachine) {
+  /// Comes before anything is sent: nobody hears of a name before it is written down.
+  static func commitDue(in machine: inout RendezvousMachine, now: Instant) {
+    guard let due = machine.storeWork.commitDue, due <= now else { return }
     machine.storeWork.commitDue = nil
     do throws(StoreFailure) {
       try machine.store.commit()

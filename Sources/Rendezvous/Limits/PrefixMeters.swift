@@ -38,7 +38,7 @@ package struct PrefixRates: Sendable {
   var site: Rate
   var network: Rate
 
-  init(endpoint: Rate? = nil, host: Rate, site: Rate, network: Rate) {
+  package init(endpoint: Rate? = nil, host: Rate, site: Rate, network: Rate) {
     self.endpoint = endpoint
     self.host = host
     self.site = site

@@ -83,6 +83,16 @@ package struct ServerLimits: Sendable {
   /// name that its identity has already is not new.
   package var newNames = PrefixRates(
     host: Rate(perDay: 256), site: Rate(perDay: 1024), network: Rate(perDay: 4096))
+  /// Identities without a name whose card is kept for the first time, of one source in a day: the
+  /// store holds a million cards, and whoever fills it pushes out others'. Beyond it a client is
+  /// served, but not found by its ID.
+  package var newCards = PrefixRates(
+    host: Rate(perDay: 1024), site: Rate(perDay: 4096), network: Rate(perDay: 16_384))
+  /// Removals from channels by one source: bans of a day (16 384) and seats that ended within ten
+  /// minutes (1024) are remembered for all channels in one place.
+  package var removals = PrefixRates(
+    host: Rate(perDay: 512, burst: 64), site: Rate(perDay: 1024, burst: 128),
+    network: Rate(perDay: 2048, burst: 256))
   /// Clients in all: memory (26 MB at 400 bytes each); beyond it a second server is due.
   package var sessions = 65_536
   /// Programs of one identity: what a person runs on a few hosts, and some that died without a
@@ -167,6 +177,7 @@ package struct ServerLimits: Sendable {
     limits.lookUpsPerClient = free
     limits.lookUps = freePrefixes
     limits.newNames = freePrefixes
+    limits.newCards = freePrefixes
     limits.sessions = 1 << 20
     limits.sessionsPerSource = 1 << 20
     limits.sessionsPerSite = 1 << 20
@@ -196,8 +207,8 @@ package struct Rate: Hashable, Sendable {
   }
 
   /// So many a day, all of them at once if need be.
-  package init(perDay count: UInt64) {
-    self.init(interval: 86_400_000_000_000 / max(1, count), burst: count)
+  package init(perDay count: UInt64, burst: UInt64? = nil) {
+    self.init(interval: 86_400_000_000_000 / max(1, count), burst: burst ?? count)
   }
 
   /// One each `interval` nanoseconds.

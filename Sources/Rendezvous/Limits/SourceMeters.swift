@@ -14,6 +14,8 @@ struct SourceMeters {
   /// Answers that do not count against a client's rate of FORWARD.
   var answers: AnswerCredits
   private var names: PrefixMeters
+  private var newCards: PrefixMeters
+  private var removals: PrefixMeters
   private var echoes: PrefixMeters
   /// Sessions by site and network; those by host are the registry's.
   private var sessions: SourceCounts
@@ -36,6 +38,8 @@ struct SourceMeters {
     forwards = PrefixMeters(limit: limits.sources, hash: hash)
     answers = AnswerCredits(limit: limits.sources, hash: hash)
     names = PrefixMeters(limit: limits.sources, hash: hash)
+    newCards = PrefixMeters(limit: limits.sources, hash: hash)
+    removals = PrefixMeters(limit: limits.sources, hash: hash)
     echoes = PrefixMeters(limit: limits.sources, hash: hash)
     sessions = SourceCounts(hash: hash)
   }
@@ -97,6 +101,24 @@ struct SourceMeters {
 
   mutating func takeNewName(of source: SocketAddress, now: Instant) -> Bool {
     names.admit(source, limits.newNames, now: now)
+  }
+
+  /// Whether the card of an identity that was never here is kept.
+  mutating func takeNewCard(
+    of source: SocketAddress, _ counters: inout ServerCounters, now: Instant
+  ) -> Bool {
+    if newCards.admit(source, limits.newCards, now: now) { return true }
+    counters.cardsNotKept &+= 1
+    return false
+  }
+
+  /// Whether `source` may have one more member removed today; counts nothing.
+  func allowsRemoval(by source: SocketAddress, now: Instant) -> Bool {
+    removals.allows(source, limits.removals, now: now)
+  }
+
+  mutating func noteRemoval(by source: SocketAddress, now: Instant) {
+    _ = removals.admit(source, limits.removals, now: now)
   }
 
   /// Whether a refusal is worth an event.

@@ -32,14 +32,22 @@ struct ChannelService {
   /// - Parameter mayCheck: Whether the client's rate allows a signature, made or checked.
   mutating func handle(
     _ request: ChannelRequest, from client: ClientRecord, mayCheck: Bool,
-    _ settings: borrowing ServerSettings, now: Instant
+    _ settings: borrowing ServerSettings, _ limiter: inout SourceMeters, now: Instant
   ) {
     let program = ChannelProgram(id: client.id, presence: client.presence.id)
     let time = settings.unixMilliseconds(now)
     guard case .relay = request.content else {
+      if case .remove = request.content, !limiter.allowsRemoval(by: client.address, now: now) {
+        return directory.answer(request, .tooManyRequests, to: program)
+      }
+      let removals = directory.counters.removals
       directory.handle(
         request, from: program, at: source(of: client.address), mayCheck: mayCheck,
         unixMilliseconds: time, now: now)
+      // Only those that were allowed count.
+      if directory.counters.removals != removals {
+        limiter.noteRemoval(by: client.address, now: now)
+      }
       return expel(time)
     }
     guard let seat = directory.seat(for: request, from: program, now: now) else { return }
@@ -135,7 +143,7 @@ struct RelayTable {
 
   /// In the order in which they came; a relay has one entry.
   private var entries: [Entry] = []
-  /// Seats that are over: removals of ten minutes, 1.7 a second.
+  /// Seats that are over: removals of ten minutes, 1.7 a second, a quarter of them by one network.
   private var ended = EndedSeats(limit: 1024)
   /// What relays are to be told.
   private var news: [(slot: UInt32, seats: SeatsEnded)] = []

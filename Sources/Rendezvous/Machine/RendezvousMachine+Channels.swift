@@ -9,7 +9,8 @@ extension RendezvousMachine {
   mutating func handle(_ request: ChannelRequest, of slot: UInt32, now: Instant) {
     keepBans(now: now)
     let mayCheck = mayCheckToken(request, of: slot, now: now)
-    channels.handle(request, from: registry[slot], mayCheck: mayCheck, settings, now: now)
+    channels.handle(
+      request, from: registry[slot], mayCheck: mayCheck, settings, &limiter, now: now)
     sendChannelNotices(now: now)
     keepBans(now: now)
   }

@@ -10,6 +10,7 @@ extension RendezvousMachine {
   package mutating func pollTransmit(
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
+    StoreWork.commitDue(in: &self, now: now)
     guard let destination = writeNext(into: &packet, now: now) else { return nil }
     counters.datagramsSent &+= 1
     counters.bytesSent &+= UInt64(packet.count)

@@ -86,9 +86,11 @@ extension RendezvousMachine {
       try entry.claimedName.map { name throws(StoreFailure) in
         try store.verdict(on: name, for: id, now: seconds) == .owned
       } ?? true
-    if isOwn {
-      try store.keep(entry, of: id, seen: seconds, isQuiet: registry.hasAudience(slot))
-    }
+    let isKnown = try store.serial(of: id) != nil
+    guard isOwn,
+      isKnown || status == .nameGranted || limiter.takeNewCard(of: source, &counters, now: now)
+    else { return status }
+    try store.keep(entry, of: id, seen: seconds, isQuiet: registry.hasAudience(slot))
     return status
   }
 

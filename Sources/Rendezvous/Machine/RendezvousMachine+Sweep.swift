@@ -73,11 +73,12 @@ extension RendezvousMachine {
     }
   }
 
-  /// Tells when INITs begin to need cookies, and when they no longer do.
+  /// Tells when INITs begin to need cookies, and when they no longer do, also without clients.
   mutating func noteLoad(now: Instant) {
     let isUnderLoad = gate.isUnderLoad(now: now)
     guard isUnderLoad != wasUnderLoad else { return }
     wasUnderLoad = isUnderLoad
+    if sweepClock.due == nil { sweepClock.due = now + Self.sweepPace }
     publish(.loadChanged(isUnderLoad: isUnderLoad))
   }
 

@@ -79,6 +79,8 @@ package struct ServerCounters: Equatable, Sendable {
   package var registrationsRefused = ReasonCounts<ServerEvent.Refusal>()
   package var namesGranted: UInt64 = 0
   package var namesRefused: UInt64 = 0
+  /// Of identities without a name: their source had brought too many that day.
+  package var cardsNotKept: UInt64 = 0
   package var relayOffers: UInt64 = 0
   package var unconfirmedForgotten: UInt64 = 0
   package var departures: UInt64 = 0
@@ -125,6 +127,7 @@ extension ServerCounters {
       ("registrations", "Registrations confirmed.", registrations),
       ("names_granted", "Names granted.", namesGranted),
       ("names_refused", "Names refused.", namesRefused),
+      ("cards_not_kept", "New identities without a name that are not found.", cardsNotKept),
       ("relay_offers", "Credentials for TURN servers made.", relayOffers),
       ("unconfirmed_forgotten", "Sessions whose first packet never came.", unconfirmedForgotten),
       ("departures", "Registrations ended.", departures),
