@@ -6,7 +6,15 @@ package import Wire
 package struct EndedSeats: Sendable {
   /// Oldest first, one of a uid in a channel.
   private var seats: [EndedSeat] = []
+  /// Until when those of each member are worth nothing, and how many each channel has.
+  private var untils: [Member: UInt64] = [:]
+  private var counts: [Bytes32: Int] = [:]
   private let limit: Int
+
+  private struct Member: Hashable {
+    let channel: Bytes32
+    let uid: UInt32
+  }
 
   /// - Parameter limit: Of more the oldest one makes room, of the channel that has most: who ends
   ///   many in channels of its own opens nobody else's.
@@ -15,30 +23,41 @@ package struct EndedSeats: Sendable {
   package var all: [EndedSeat] { seats }
 
   package mutating func insert(_ seat: EndedSeat) {
+    let member = Member(channel: seat.channel, uid: seat.uid)
     var seat = seat
-    seats.removeAll { former in
-      guard former.channel == seat.channel, former.uid == seat.uid else { return false }
-      seat.until = max(seat.until, former.until)
-      return true
+    if let former = untils[member] {
+      seat.until = max(seat.until, former)
+      remove { $0.channel == seat.channel && $0.uid == seat.uid }
     }
-    if seats.count >= limit, let largest = seats.mostFrequent(\.channel),
-      let oldest = seats.firstIndex(where: { $0.channel == largest })
+    if seats.count >= limit, let most = counts.values.max(),
+      let oldest = seats.firstIndex(where: { counts[$0.channel] == most })
     {
-      seats.remove(at: oldest)
+      forget(seats.remove(at: oldest))
     }
     seats.append(seat)
+    untils[member] = seat.until
+    counts[seat.channel, default: 0] += 1
   }
 
   /// Forgets those for which no grant can be good any more.
   package mutating func end(unixMilliseconds: UInt64) {
-    seats.removeAll { $0.until <= unixMilliseconds }
+    remove { $0.until <= unixMilliseconds }
   }
 
   /// Whether a grant is one of those that are worth nothing.
   package func contains(_ claim: SeatClaim) -> Bool {
-    seats.contains {
-      $0.channel == claim.channel && $0.uid == claim.uid && claim.expires <= $0.until
-    }
+    untils[Member(channel: claim.channel, uid: claim.uid)].map { claim.expires <= $0 } ?? false
+  }
+
+  private mutating func remove(where isOver: (EndedSeat) -> Bool) {
+    for seat in seats where isOver(seat) { forget(seat) }
+    seats.removeAll(where: isOver)
+  }
+
+  private mutating func forget(_ seat: EndedSeat) {
+    untils[Member(channel: seat.channel, uid: seat.uid)] = nil
+    let left = (counts[seat.channel] ?? 1) - 1
+    counts[seat.channel] = left > 0 ? left : nil
   }
 }
 

@@ -30,17 +30,14 @@ extension ForwardingHub {
       seat.pictures.byteMeter.admit(
         UInt64(packet.count), perSecond: limits.pictureBytesPerSecond,
         burst: limits.pictureBytesPerSecond, now: now),
+      seat.pictures.fragmentMeter.admit(
+        perSecond: limits.fragmentsPerSecond, burst: limits.fragmentsPerSecond, now: now),
       seat.room.beginPublishing(seat)
     else { return counters.tooMany &+= 1 }
-    if seat.pictures.store == nil {
-      guard seat.room.pictureSourceCount < limits.pictureSources,
-        let part = pictureMemory.makePart()
-      else { return counters.tooMany &+= 1 }
-      seat.pictures.store = PictureStore(capacity: limits.fragments, part)
-    }
+    guard keepsPictures(of: seat, now: now) else { return counters.picturesUnserved &+= 1 }
     guard let number = seat.pictures.store?.append(frame, payload) else { return }
     for other in seat.room.seats where other !== seat && other.pictures.isWanted(now: now) {
-      append(.picture(from: seat.slot, number), to: other)
+      append(picture: .picture(from: seat.slot, number), to: other, now: now)
     }
   }
 
@@ -98,8 +95,9 @@ extension ForwardingHub {
     for fragment in entry.first...min(entry.last, known) {
       if let number = store.find(entry.number, fragment) {
         guard seat.pictures.admitRepair(limits, now: now) else { return counters.tooMany &+= 1 }
-        append(.pictureAgain(from: host.slot, number), to: seat)
-        counters.picturesRepeated &+= 1
+        if append(picture: .pictureAgain(from: host.slot, number), to: seat, now: now) {
+          counters.picturesRepeated &+= 1
+        }
       } else {
         missing = (missing?.first ?? fragment, fragment)
       }
@@ -152,6 +150,6 @@ extension ForwardingHub {
   private func writeWants(of seat: Seat, into packet: inout OutputSpan<UInt8>, now: Instant) {
     let room = seat.room
     let most = room.wanted.most(without: seat.slot, among: room.seats, now: now)
-    ChannelWantsFrame.write(most, to: &packet)
+    ChannelWantsFrame.write(isUnserved(seat, now: now) ? 0 : most, to: &packet)
   }
 }

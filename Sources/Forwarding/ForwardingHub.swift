@@ -18,22 +18,25 @@ package final class ForwardingHub {
   let pictureMemory: PictureMemory
   /// Seats that members lost.
   private var ended: EndedSeats
-  /// Rooms with packets to write; each is served so many in a turn.
-  private var busy: [ForwardingRoom] = []
-  private var turn = 0
-  private var leftInTurn = 0
-  private var waitingCount = 0
+  private var origins = OriginTable()
+  /// What waits to be written: pictures, and all else.
+  var prompt: ForwardingTurns
+  var pictures: ForwardingTurns
+  /// Packets with pictures that may leave before the server looks what has come.
+  var picturesLeft: Int
   /// Packets in a row while others of the server waited.
   private var inARow = 0
   /// Slots of hosts whose reports are to come.
   private var reporting: [UInt32] = []
-  package private(set) var nextDeadline: Instant?
+  package internal(set) var nextDeadline: Instant?
 
   package init(limits: ForwardingLimits = ForwardingLimits()) {
     self.limits = limits
     ended = EndedSeats(limit: limits.endedSeats)
-    pictureMemory = PictureMemory(limit: limits.pictureStores)
-    leftInTurn = limits.packetsInTurn
+    pictureMemory = PictureMemory(limits)
+    prompt = ForwardingTurns(limit: limits.waiting, packetsInTurn: limits.packetsInTurn)
+    pictures = prompt
+    picturesLeft = limits.picturesAtOnce
   }
 
   /// A seat and its room keep each other until the seat is left.
@@ -66,8 +69,12 @@ package final class ForwardingHub {
 
   /// A session stands whose first packet has not come yet.
   ///
-  /// - Parameter card: The contact card of its INIT.
-  package func reserve(_ slot: UInt32, for claim: SeatClaim, card: [UInt8]) {
+  /// - Parameters:
+  ///   - card: The contact card of its INIT.
+  ///   - prefixes: Where that came from; `nil`: not counted.
+  package func reserve(
+    _ slot: UInt32, for claim: SeatClaim, card: [UInt8], from prefixes: SeatPrefixes? = nil
+  ) {
     while seats.count <= Int(slot) { seats.append(nil) }
     remove(slot)
     guard refuse(claim) == nil else { return }
@@ -76,6 +83,7 @@ package final class ForwardingHub {
     let former = room.waitingSeat(of: claim.uid)
     seatCount &+= 1
     let seat = Seat(slot: slot, number: seatCount, claim: claim, card: card, room: room)
+    seat.pictures.origin = origins.add(prefixes)
     seats[Int(slot)] = seat
     room.reserve(seat)
     if let former { remove(former.slot) }
@@ -105,12 +113,12 @@ package final class ForwardingHub {
   package func remove(_ slot: UInt32) {
     guard let seat = seat(slot) else { return }
     seats[Int(slot)] = nil
+    origins.remove(seat.pictures.origin)
     let room = seat.room
     room.remove(seat)
     if room.isEmpty {
       rooms[room.channel] = nil
-      waitingCount -= room.queue.count
-      room.queue = ForwardingQueue(limit: limits.waitingOfRoom)
+      empty(room)
     }
   }
 
@@ -128,7 +136,8 @@ package final class ForwardingHub {
   /// A member has lost the right to its seat.
   ///
   /// - Returns: The session that has it.
-  package func end(_ seat: EndedSeat) -> UInt32? {
+  package func end(_ seat: EndedSeat, unixMilliseconds: UInt64 = 0) -> UInt32? {
+    ended.end(unixMilliseconds: unixMilliseconds)
     ended.insert(seat)
     let taken = rooms[seat.channel]?.seat(of: seat.uid)
     guard let taken, ended.contains(taken.claim) else { return nil }
@@ -192,6 +201,8 @@ package final class ForwardingHub {
   package func handleTimeout(now: Instant) {
     guard let due = nextDeadline, due <= now else { return }
     nextDeadline = nil
+    picturesLeft = limits.picturesAtOnce
+    giveBackPictureMemory(now: now)
     reporting.removeAll { slot in
       guard let seat = seat(slot), let deadline = seat.recorder?.nextDeadline else {
         seat(slot)?.awaitsReport = false
@@ -223,7 +234,7 @@ package final class ForwardingHub {
       inARow = 0
       return nil
     }
-    while let job = nextJob() {
+    while let job = nextJob(now: now) {
       guard let seat = seat(job.slot), seat.number == job.seat else { continue }
       packet.append(zeros: SealedPacket.headerByteCount)
       let start = packet.count
@@ -236,28 +247,6 @@ package final class ForwardingHub {
       }
       if packet.count > start { return job.slot }
       packet.removeAll()
-    }
-    return nil
-  }
-
-  /// Channels in turn: what one draws must not keep the others waiting.
-  private func nextJob() -> ForwardingQueue.Job? {
-    while !busy.isEmpty {
-      if turn >= busy.count { turn = 0 }
-      let room = busy[turn]
-      guard let job = room.queue.popFirst() else {
-        room.isBusy = false
-        busy.remove(at: turn)
-        leftInTurn = limits.packetsInTurn
-        continue
-      }
-      waitingCount -= 1
-      leftInTurn -= 1
-      if leftInTurn <= 0 {
-        turn += 1
-        leftInTurn = limits.packetsInTurn
-      }
-      return job
     }
     return nil
   }
@@ -362,22 +351,6 @@ package final class ForwardingHub {
   }
 
   // MARK: - Parts
-
-  @discardableResult
-  func append(_ content: ForwardingQueue.Content, to seat: Seat) -> Bool {
-    let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: content)
-    let room = seat.room
-    guard waitingCount < limits.waiting, room.queue.append(job) else {
-      counters.packetsDropped &+= 1
-      return false
-    }
-    waitingCount += 1
-    if !room.isBusy {
-      room.isBusy = true
-      busy.append(room)
-    }
-    return true
-  }
 
   @_lifetime(packet: copy packet)
   private func writeReport(

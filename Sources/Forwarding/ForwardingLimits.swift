@@ -31,22 +31,35 @@ package struct ForwardingLimits: Sendable {
   /// Channels with seats: as many as a rendezvous has.
   package var channels = 8192
   /// Seats that members lost, of which is remembered that no older grant opens them: removals of
-  /// ten minutes, as many as a rendezvous remembers.
-  package var endedSeats = 1024
-  /// Packets that wait to be written: a frame to 4096 seats sixteen times, in 1 MiB.
+  /// ten minutes, 27 a second, in some 2 MB. What has ended makes room first.
+  package var endedSeats = 16_384
+  /// Packets with pictures that wait to be written, and others: a frame to 4096 seats sixteen
+  /// times, in 1.5 MiB each. One channel has at most as many as are left: alone half of them.
   package var waiting = 65_536
-  /// Of them for one channel: a frame to 4096 seats eight times.
-  package var waitingOfRoom = 32_768
   /// Packets of one channel before the next one's, and in a row while the server has others.
   package var packetsInTurn = 64
   /// Frames of a host that are kept for copies: 80 ms of the shortest.
   package var frames = 8
   /// Bytes of one host's pictures a second, and at once: 8 Mbit/s, three times the usual most.
   package var pictureBytesPerSecond: UInt64 = 1_000_000
+  /// Fragments of one host's pictures a second, and at once: 8 Mbit/s of full packets and some.
+  package var fragmentsPerSecond: UInt64 = 1000
+  /// Packets with pictures a second to one part of the address space; a quarter of them at once.
+  /// An address has 154 Mbit/s: fifty who see one host of 3 Mbit/s.
+  package var picturesPerSecond = PrefixShares(host: 16_000, site: 32_000, network: 64_000)
+  /// Packets with pictures before the server looks what has come: a millisecond's work, and as
+  /// many as it reads at once.
+  package var picturesAtOnce = 128
   /// Hosts of a channel whose pictures are forwarded: each takes 1.3 MB here and at each member.
   package var pictureSources = 16
   /// Hosts of all channels whose pictures are kept: 340 MB.
   package var pictureStores = 256
+  /// Of them for one part of the address space: an office has 32, and no network more than half.
+  package var pictureStoresPerPrefix = PrefixShares(host: 32, site: 64, network: 128)
+  /// How long a host's pictures are kept without a new one: a key frame is due sooner.
+  package var pictureIdle = Duration.seconds(10)
+  /// From a host's pictures that found no memory to its next try.
+  package var pictureRefusal = Duration.milliseconds(100)
   /// Fragments of one host that are kept: two seconds at 4.6 Mbit/s.
   package var fragments = 1024
   /// Runs of fragments, fragments and key frames that one member may ask for a second, and at once.
@@ -80,11 +93,15 @@ struct PaceMeter: BitwiseCopyable, Sendable {
   mutating func admit(
     _ count: UInt64 = 1, perSecond: UInt64, burst: UInt64, now: Instant
   ) -> Bool {
-    let interval = 1_000_000_000 / max(1, perSecond)
-    let base = max(due, now.nanoseconds)
-    guard base &- now.nanoseconds <= interval &* max(1, burst) else { return false }
-    due = base &+ interval &* count
+    guard allows(perSecond: perSecond, burst: burst, now: now) else { return false }
+    due = max(due, now.nanoseconds) &+ 1_000_000_000 / max(1, perSecond) &* count
     return true
+  }
+
+  /// Whether more fit now.
+  func allows(perSecond: UInt64, burst: UInt64, now: Instant) -> Bool {
+    let interval = 1_000_000_000 / max(1, perSecond)
+    return max(due, now.nanoseconds) &- now.nanoseconds <= interval &* max(1, burst)
   }
 }
 
@@ -110,6 +127,11 @@ package struct ForwardingCounters: Equatable, Sendable {
   package var picturesReceived: UInt64 = 0
   package var picturesForwarded: UInt64 = 0
   package var picturesRepeated: UInt64 = 0
+  /// Fragments to where as many went as may, and such of hosts that found no memory.
+  package var picturesOverShare: UInt64 = 0
+  package var picturesUnserved: UInt64 = 0
+  /// Hosts whose memory another one got.
+  package var picturesDisplaced: UInt64 = 0
   /// Requests for a key frame that another member's stood for.
   package var keyFrameRequestsMerged: UInt64 = 0
   /// Packets that found no place, or whose frame was overtaken.
@@ -137,6 +159,12 @@ package struct ForwardingCounters: Equatable, Sendable {
       ("pictures_received", "Fragments of hosts' pictures.", picturesReceived),
       ("pictures_forwarded", "Packets with a fragment that left.", picturesForwarded),
       ("pictures_repeated", "Fragments that were asked for again.", picturesRepeated),
+      (
+        "pictures_over_share", "Fragments beyond the pace of the receiver's address.",
+        picturesOverShare
+      ),
+      ("pictures_unserved", "Fragments of hosts that found no memory.", picturesUnserved),
+      ("pictures_displaced", "Hosts whose memory for pictures another one got.", picturesDisplaced),
       (
         "key_frame_requests_merged", "Requests that were one with another member's.",
         keyFrameRequestsMerged

@@ -15,14 +15,14 @@ final class ForwardingRoom {
   private var waiting: [UInt32: Seat] = [:]
   /// What of pictures its members want.
   var wanted = WantedRates()
-  /// Packets for its seats.
-  var queue: ForwardingQueue
-  /// Whether it is among those that have a turn.
-  var isBusy = false
+  /// Packets for its seats: with pictures, and all others.
+  let pictures: ForwardingTurns.Line
+  let prompt: ForwardingTurns.Line
 
   init(_ channel: Bytes32, limits: ForwardingLimits) {
     self.channel = channel
-    queue = ForwardingQueue(limit: limits.waitingOfRoom)
+    pictures = ForwardingTurns.Line(limit: limits.waiting)
+    prompt = ForwardingTurns.Line(limit: limits.waiting)
     let count = min(max(1, limits.hosts), Int(ChannelAudioFrame.highestSource))
     sources = Array(repeating: nil, count: count)
   }

@@ -12,7 +12,7 @@ struct PictureStore {
   }
 
   private let capacity: Int
-  private let part: PictureMemory.Part?
+  let part: PictureMemory.Part?
   private var entries: [Entry]
   private var bytes: [UInt8]
   /// By frame number and fragment: the entry's number.

@@ -16,7 +16,12 @@ struct SeatPictures {
   var wantsKeyFrame = false
   var newestAsked: UInt16?
   var lacking: [VideoNackFrame.Entry] = []
+  /// Until when it is not tried again to keep its pictures, where there was no memory for them.
+  var refusedUntil: Instant?
+  /// Where the member is.
+  var origin = SeatOrigin()
   var byteMeter = PaceMeter()
+  var fragmentMeter = PaceMeter()
   var wishMeter = PaceMeter()
   var repairMeter = PaceMeter()
 

@@ -299,6 +299,12 @@ struct ForwardingHubTests {
     #expect(seats.all.last == seat(Relay.tea, 1, 30) && seats.all.count == 3)
     seats.end(unixMilliseconds: 20)
     #expect(seats.all == [seat(Relay.tea, 1, 30)])
+    // What has ended makes room before what has not.
+    _ = relay.hub.end(seat(Relay.tea, 1, 30), unixMilliseconds: 20)
+    let older = SeatClaim(channel: Relay.tea, uid: 1, role: .host, expires: 30)
+    #expect(relay.hub.refuse(older) == .ended)
+    _ = relay.hub.end(seat(Relay.milk, 1, 60), unixMilliseconds: 30)
+    #expect(relay.hub.refuse(older) == nil)
   }
 
   @Test func `a relay that ends lets all of its seats go`() {

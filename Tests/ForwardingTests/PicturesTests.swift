@@ -102,6 +102,7 @@ struct PicturesTests {
     #expect(relay.pictures(3).isEmpty)
     // Who has gone makes room.
     relay.hub.remove(1)
+    relay.run(limits.pictureRefusal)
     relay.show(2, 1)
     #expect(relay.pictures(3).count == 2)
   }
@@ -117,19 +118,23 @@ struct PicturesTests {
     relay.show(2, 0)
     #expect(relay.hub.pictureMemory.count == 2)
     relay.show(3, 0)
-    #expect(relay.hub.pictureMemory.count == 2 && relay.hub.counters.tooMany == 2)
+    #expect(relay.hub.pictureMemory.count == 2 && relay.hub.counters.picturesUnserved == 2)
     relay.hub.remove(1)
     #expect(relay.hub.pictureMemory.count == 1)
+    relay.run(limits.pictureRefusal)
     relay.show(3, 1)
     #expect(relay.hub.pictureMemory.count == 2)
   }
 
   @Test func `memory is given back with its part`() {
-    let memory = PictureMemory(limit: 1)
-    var part = memory.makePart()
-    #expect(part != nil && memory.makePart() == nil && memory.count == 1)
+    var limits = ForwardingLimits()
+    limits.pictureStores = 1
+    let memory = PictureMemory(limits)
+    func makePart() -> PictureMemory.Part? { memory.makePart(1, SeatOrigin(), now: relay.now) }
+    var part = makePart()
+    #expect(part != nil && makePart() == nil && memory.count == 1)
     part = nil
-    #expect(memory.count == 0 && memory.makePart() != nil)
+    #expect(memory.count == 0 && makePart() != nil)
   }
 
   @Test func `the most that is wanted is another's`() {

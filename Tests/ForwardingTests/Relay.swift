@@ -63,11 +63,12 @@ final class Relay {
 
   /// A member whose slot is its uid.
   func join(
-    _ slot: UInt32, _ role: MemberRole = .host, uid: UInt32? = nil, in channel: Bytes32 = tea
+    _ slot: UInt32, _ role: MemberRole = .host, uid: UInt32? = nil, in channel: Bytes32 = tea,
+    from prefixes: SeatPrefixes? = nil
   ) {
     hub.reserve(
       slot, for: SeatClaim(channel: channel, uid: uid ?? slot, role: role),
-      card: [UInt8(truncatingIfNeeded: slot)])
+      card: [UInt8(truncatingIfNeeded: slot)], from: prefixes)
     hub.confirm(slot)
   }
 
@@ -200,12 +201,30 @@ final class Relay {
 
   func forgetReceived() { received = [:] }
 
-  private func drain() {
-    while true {
+  /// Has the hub write so many packets, or all that wait, or what it writes in so many turns.
+  @discardableResult
+  func write(_ most: Int, turns: Int = .max) -> Int {
+    let before = writtenCount
+    drain(most: most, turns: turns)
+    return writtenCount - before
+  }
+
+  private var writtenCount: Int { sent.values.reduce(0) { $0 + Int($1) } }
+
+  private func drain(most: Int = .max, turns: Int = .max) {
+    var (left, turnsLeft) = (most, turns)
+    while left > 0 {
       var slot: UInt32?
       var bytes: [UInt8] = []
       bytes.append(addingCapacity: 1200) { slot = hub.write(into: &$0, now: now) }
-      guard let slot else { return }
+      guard let slot else {
+        // Pictures leave so many at once: the loop comes again.
+        turnsLeft -= 1
+        guard turnsLeft > 0, let due = hub.nextDeadline, due <= now else { return }
+        hub.handleTimeout(now: now)
+        continue
+      }
+      left -= 1
       sent[slot, default: 0] += 1
       if isLost?(slot) ?? false { continue }
       received[slot, default: []].append(Self.read(Array(bytes.dropFirst(9))))

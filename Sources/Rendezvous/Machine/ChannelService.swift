@@ -112,9 +112,14 @@ struct ChannelService {
   }
 
   /// A session stands whose access token, in a relay, is a grant.
-  func reserve(_ slot: UInt32, by grant: TokenGrant?, card: [UInt8]) {
+  func reserve(
+    _ slot: UInt32, by grant: TokenGrant?, card: [UInt8], from address: SocketAddress
+  ) {
     guard let hub, let seat = grant?.seat else { return }
-    hub.reserve(slot, for: seat, card: card)
+    let prefixes = SeatPrefixes(
+      host: address.key(.host, hash) ?? 1, site: address.key(.site, hash),
+      network: address.key(.network, hash) ?? 1)
+    hub.reserve(slot, for: seat, card: card, from: prefixes)
   }
 
   mutating func remove(_ slot: UInt32) {

@@ -17,8 +17,9 @@ extension RendezvousMachine {
 
   /// A rendezvous says that members of this relay have lost the right to their seats.
   package mutating func endSeats(_ seats: [EndedSeat], now: Instant) {
+    let time = settings.unixMilliseconds(now)
     for seat in seats {
-      guard let slot = channels.hub?.end(seat) else { continue }
+      guard let slot = channels.hub?.end(seat, unixMilliseconds: time) else { continue }
       close(slot, .tokenExpired, .tokenExpired, now: now)
     }
   }

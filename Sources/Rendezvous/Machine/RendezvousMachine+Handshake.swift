@@ -316,7 +316,7 @@ extension RendezvousMachine {
     let (slot, status) = (registry.insert(record), ruling.status)
     if payload.abilities.contains(.audience) { registry.setAudience(Audience(), of: slot) }
     if let grant = ruling.grant { tokens.set(slot, at: now + grant.life) }
-    channels.reserve(slot, by: ruling.grant, card: payload.card.bytes)
+    channels.reserve(slot, by: ruling.grant, card: payload.card.bytes, from: record.address)
     unconfirmed.insert(slot, from: record.address)
     limiter.addSession(of: record.address)
     // Cookies before the table is full, whatever the pace of those who fill it.
