@@ -126,7 +126,10 @@ final class Relay {
         var header = Self.picture(number, fragment, of: count)
         header.isRetransmission = isAgain
         header.writeHeader(to: &packet)
-        packet.append(bytes: [UInt8(slot), fragment, UInt8(truncatingIfNeeded: number)])
+        packet.append(
+          bytes: [
+            UInt8(truncatingIfNeeded: slot), fragment, UInt8(truncatingIfNeeded: number),
+          ])
       }
     }
   }
