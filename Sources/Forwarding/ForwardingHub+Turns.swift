@@ -41,9 +41,4 @@ extension ForwardingHub {
     picturesLeft -= 1
     return job
   }
-
-  func empty(_ room: ForwardingRoom) {
-    prompt.empty(room.prompt)
-    pictures.empty(room.pictures)
-  }
 }

@@ -118,7 +118,8 @@ package final class ForwardingHub {
     room.remove(seat)
     if room.isEmpty {
       rooms[room.channel] = nil
-      empty(room)
+      prompt.empty(room.prompt)
+      pictures.empty(room.pictures)
     }
   }
 
@@ -279,38 +280,13 @@ package final class ForwardingHub {
       seat.room.beginPublishing(seat)
     else { return counters.tooMany &+= 1 }
     if seat.frames == nil { seat.frames = FrameRing(capacity: limits.frames) }
-    let number = keep(audio, sealed, of: seat, in: packet)
+    let number = seat.keep(audio, sealed, in: packet, limits, &counters)
     seat.voice.handle(audio.label, pause: limits.speechPause, now: now)
     seat.voice.isForwarded = seat.room.isLoud(seat, limits: limits, now: now)
     guard seat.voice.isForwarded else { return counters.audioTooQuiet &+= 1 }
     for other in seat.room.seats where other !== seat {
       append(.audio(from: seat.slot, number), to: other)
     }
-  }
-
-  /// Keeps a frame, and before it what came only as a copy; the frame's number.
-  private func keep(
-    _ audio: ChannelAudioFrame, _ sealed: Span<UInt8>, of seat: Seat, in packet: Span<UInt8>
-  ) -> UInt32 {
-    var recovered: UInt32 = 0
-    for (copy, _) in seat.copies where isNew(copy, before: audio, of: seat) { recovered &+= 1 }
-    let number = (seat.frames?.newest ?? 0) &+ recovered &+ 1
-    for (copy, place) in seat.copies where isNew(copy, before: audio, of: seat) {
-      counters.framesRecovered &+= 1
-      seat.frames?.append(
-        copy.label(before: audio.label.mediaTime), packet.bytes(at: place),
-        recoveredWith: number)
-    }
-    seat.frames?.append(audio.label, sealed)
-    return seat.frames?.newest ?? 0
-  }
-
-  /// Whether a copy is of a frame that has not come, and may still be played.
-  private func isNew(
-    _ copy: ChannelCopyFrame, before audio: ChannelAudioFrame, of seat: Seat
-  ) -> Bool {
-    guard let frames = seat.frames, Int(copy.distance) <= limits.copyAge else { return false }
-    return !frames.has(audio.label.mediaTime &- UInt16(copy.distance))
   }
 
   @_lifetime(packet: copy packet)
@@ -323,31 +299,9 @@ package final class ForwardingHub {
     if seat.mustIntroduce(sender.source) {
       ChannelSourceFrame(source: sender.source, uid: sender.claim.uid).write(to: &packet)
     }
-    let end =
-      Self.frameRoom - ChannelAudioFrame.headerByteCount - entry.byteCount
-    var wanted = copyCount(for: seat)
-    for step in 1...UInt32(Seat.mostCopies) {
-      guard let copy = frames[number &- step] else { break }
-      let isRecovered = copy.recoveredWith == number
-      guard isRecovered || wanted > 0 else { break }
-      if !isRecovered { wanted -= 1 }
-      let distance = entry.label.mediaTime &- copy.label.mediaTime
-      guard (1...limits.copyAge).contains(Int(distance)),
-        packet.count + ChannelCopyFrame.headerByteCount + copy.byteCount <= end
-      else { continue }
-      ChannelCopyFrame(copy.label, distance: UInt8(truncatingIfNeeded: distance))
-        .writeHeader(copy.byteCount, to: &packet)
-      frames.write(copy, to: &packet)
-      counters.copiesSent &+= 1
-    }
-    ChannelAudioFrame(source: sender.source, entry.label).writeHeader(to: &packet)
-    frames.write(entry, to: &packet)
+    counters.copiesSent &+= sender.write(
+      entry, number, of: frames, to: seat, limits, into: &packet)
     counters.audioForwarded &+= 1
-  }
-
-  private func copyCount(for seat: Seat) -> Int {
-    let loss = seat.loss.share
-    return loss >= limits.lossOfTwoCopies ? 2 : loss >= limits.lossOfOneCopy ? 1 : 0
   }
 
   // MARK: - Parts
@@ -364,7 +318,5 @@ package final class ForwardingHub {
     nextDeadline = earliest(nextDeadline, next)
   }
 
-  /// What a packet may hold before its tag.
-  private static let frameRoom = Datagram.maximumByteCount - SealedPacket.tagByteCount
   private static let reportRoom = 600
 }
