@@ -13,6 +13,7 @@ import host_rows
 import minor_rows
 import name_rows
 import path_rows
+import relay_rows
 import server_rows
 import talk_rows
 import word_rows
@@ -74,6 +75,7 @@ ATTACKS = [
     Attack("N1-words", talk_rows.words, True),
     Attack("N2-candidates", talk_rows.false_candidates, True),
     Attack("N3-echoes", talk_rows.echoes, True),
+    Attack("R1", relay_rows.pictures, False),
     Attack("host-log", host_rows.log_lines, False),
     Attack("host-canaries", host_rows.canaries, True),
     Attack("host-stopped", host_rows.stopped, False),

@@ -70,7 +70,9 @@ def file_modes(field, quick):
         "--report": "page.html",
         "--events": "events.jsonl",
     }
-    words = [word for option, name in written.items() for word in (option, field.programs.path(name))]
+    words = []
+    for option, name in written.items():
+        words += [option, field.programs.path(name)]
     before = os.umask(0)
     try:
         code, _ = field.call("bob", "--video", "test", "--duration", "2", *words, identity="al")
