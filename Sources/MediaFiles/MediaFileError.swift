@@ -35,6 +35,12 @@ extension MediaFileError {
       advice: "Look at its permissions: ls -l \(path)")
   }
 
+  static func unwritten(_ path: String) -> MediaFileError {
+    MediaFileError(
+      code: .unreadable, message: "\(path) is a pipe into which nobody writes.",
+      advice: "Start its writer first, or name a file.")
+  }
+
   static func unknownFormat(_ path: String) -> MediaFileError {
     MediaFileError(
       code: .unknownFormat, message: "\(path) is not an audio file that libsndfile knows.",

@@ -97,6 +97,23 @@ struct AudioFileReaderTests {
     }
   }
 
+  @Test func `does not wait for a pipe into which nobody writes`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("pipe")
+    let isMade = unsafe mkfifo(path, 0o600)
+    try #require(isMade == 0)
+    let error = #expect(throws: MediaFileError.self) {
+      _ = try AwaitedWriter(of: path, patience: 0)
+    }
+    #expect(error?.message == "\(path) is a pipe into which nobody writes.")
+    let writer = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    defer { close(writer) }
+    let count = unsafe write(writer, [82], 1)
+    #expect(count == 1)
+    _ = try AwaitedWriter(of: path, patience: 0)
+    _ = try AwaitedWriter(of: folder.path, patience: 0)
+  }
+
   @Test(.enabled(if: getuid() != 0, "root may read everything"))
   func `says when permissions forbid`() throws {
     let folder = try TemporaryFolder()

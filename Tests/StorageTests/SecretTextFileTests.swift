@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import Storage
@@ -27,6 +28,11 @@ import Testing
       try SecretTextFile.read(scratch.file("none")) { $0 }
     }
     #expect(missing?.code == .notReadable)
+    let pipe = scratch.file("pipe")
+    let isMade = unsafe mkfifo(pipe, 0o600)
+    #expect(isMade == 0)
+    let piped = #expect(throws: StorageError.self) { try SecretTextFile.read(pipe) { $0 } }
+    #expect(piped?.code == .foreign)
     scratch.chmod(path, 0o600)
     let useless = #expect(throws: StorageError.self) {
       try SecretTextFile.read(path) { _ in Int?.none }

@@ -26,6 +26,8 @@ package struct PCAPNGReader: ~Copyable {
   private var hasBegun = false
 
   package init(_ path: String) throws(MediaFileError) {
+    let writer = try AwaitedWriter(of: path)
+    defer { withExtendedLifetime(writer) {} }
     file = try ReadableFile(path)
     self.path = path
   }

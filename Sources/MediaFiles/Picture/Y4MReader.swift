@@ -92,6 +92,8 @@ internal import Glibc
       throw errno == ENOENT ? .missing(path) : .unreadable(path, errorNumber: errno)
     }
     guard status.st_mode & S_IFMT != S_IFDIR else { throw .isDirectory(path) }
+    let writer = try AwaitedWriter(of: path)
+    defer { withExtendedLifetime(writer) {} }
     guard let file = unsafe fopen(path, "rbe") else {
       throw .unreadable(path, errorNumber: errno)
     }

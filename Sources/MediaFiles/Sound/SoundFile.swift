@@ -19,6 +19,8 @@ internal import Glibc
   /// Opens a file to read.
   init(reading path: String) throws(MediaFileError) {
     try Self.checkReadable(path)
+    let writer = try AwaitedWriter(of: path)
+    defer { withExtendedLifetime(writer) {} }
     var info = SF_INFO()
     guard let handle = unsafe sf_open(path, Int32(SFM_READ), &info) else {
       throw Self.refusal(path)

@@ -249,6 +249,11 @@ package struct OnlineOptions: Sendable {
         advice: "Write HOST:PORT or HOST:PORT#ID, for example 192.0.2.1:7400.")
     }
     let host = address.dropLast("\(port)".utf8.count + 1)
+    if address.hasPrefix("::") && !host.dropFirst(2).contains(where: { $0 != ":" }) {
+      throw UsageError(
+        "'\(text)' is not the address of a rendezvous.",
+        advice: "Put an IPv6 address into brackets: [\(address)]:7400.")
+    }
     if host.contains(":"), !host.hasPrefix("[") {
       throw UsageError(
         "'\(text)' is not the address of a rendezvous.",

@@ -12,7 +12,8 @@ enum PrivateFile {
   ///
   /// - Parameter isSecret: Whether to refuse a file that others may read.
   static func read(_ path: String, isSecret: Bool) throws(StorageError) -> [UInt8]? {
-    let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    // Of a named pipe without a writer the opening would not end.
+    let number = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard number >= 0 else {
       if errno == ENOENT { return nil }
       throw .kernel("read", path, errno: errno)
