@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Reactor
 import Testing
@@ -22,6 +23,25 @@ struct PipeEndTests {
     while case let read = reader.readNow(into: &bytes, limit: 4096), read != .end { last = read }
     #expect(last != .nothing)
     close(ends[0])
+  }
+
+  @Test func `a file that is a pipe is read to its end, if somebody writes it`() throws {
+    let path = NSTemporaryDirectory() + "pipe-\(UUID())"
+    let isMade = unsafe mkfifo(path, 0o600)
+    try #require(isMade == 0)
+    defer { unlink(path) }
+    let error = #expect(throws: ReactorError.self) {
+      try ProcessSurroundings.contents(of: path, limit: 10, patience: 0)
+    }
+    #expect(error?.reason == "it is a pipe into which nobody writes")
+    // Whoever reads has it open, so that a writer may write and leave.
+    let reader = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    let writer = unsafe open(path, O_WRONLY | O_CLOEXEC)
+    let count = unsafe write(writer, [82, 83, 84], 3)
+    #expect(count == 3)
+    close(writer)
+    #expect(try ProcessSurroundings.contents(of: path, limit: 10) == [82, 83, 84])
+    close(reader)
   }
 
   @Test func `a reader that went away is an error`() throws {

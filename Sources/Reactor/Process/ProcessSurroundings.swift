@@ -45,13 +45,16 @@ package enum ProcessSurroundings {
   }
 
   /// The first bytes of a file, at most `limit` of them.
+  ///
+  /// - Parameter patience: How long a named pipe that nobody writes is waited for, in ms.
   package static func contents(
-    of path: String, limit: Int
+    of path: String, limit: Int, patience: Int32 = 3000
   ) throws(ReactorError) -> [UInt8] {
-    let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    let number = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard number >= 0 else { throw ReactorError("read", path, errno: errno) }
     defer { _ = close(number) }
     var bytes: [UInt8] = []
+    try awaitWriter(number, path, &bytes, patience)
     var part = [UInt8](repeating: 0, count: 65_536)
     while bytes.count < limit {
       let wanted = min(part.count, limit - bytes.count)
@@ -62,5 +65,27 @@ package enum ProcessSurroundings {
       bytes.append(contentsOf: part[..<count])
     }
     return bytes
+  }
+
+  /// Waits for somebody who writes a pipe, then for each byte without end, as of any other file.
+  ///
+  /// - Parameter bytes: The first one, if it is there.
+  private static func awaitWriter(
+    _ number: Int32, _ path: String, _ bytes: inout [UInt8], _ patience: Int32
+  ) throws(ReactorError) {
+    var status = stat()
+    if unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO {
+      var first: UInt8 = 0
+      var count = unsafe read(number, &first, 1)
+      if count == 0 {
+        var wait = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+        guard unsafe poll(&wait, 1, patience) > 0 else {
+          throw ReactorError("read", path, reason: "it is a pipe into which nobody writes")
+        }
+        count = unsafe read(number, &first, 1)
+      }
+      if count == 1 { bytes.append(first) }
+    }
+    _ = fcntl(number, F_SETFL, 0)
   }
 }
