@@ -54,7 +54,12 @@ package enum ProcessSurroundings {
     guard number >= 0 else { throw ReactorError("read", path, errno: errno) }
     defer { _ = close(number) }
     var bytes: [UInt8] = []
-    try awaitWriter(number, path, &bytes, patience)
+    var status = stat()
+    if unsafe fstat(number, &status) == 0 {
+      bytes.reserveCapacity(min(limit, Int(clamping: status.st_size)))
+      if status.st_mode & S_IFMT == S_IFIFO { try awaitWriter(number, path, &bytes, patience) }
+    }
+    _ = fcntl(number, F_SETFL, 0)
     var part = [UInt8](repeating: 0, count: 65_536)
     while bytes.count < limit {
       let wanted = min(part.count, limit - bytes.count)
@@ -73,19 +78,15 @@ package enum ProcessSurroundings {
   private static func awaitWriter(
     _ number: Int32, _ path: String, _ bytes: inout [UInt8], _ patience: Int32
   ) throws(ReactorError) {
-    var status = stat()
-    if unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO {
-      var first: UInt8 = 0
-      var count = unsafe read(number, &first, 1)
-      if count == 0 {
-        var wait = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
-        guard unsafe poll(&wait, 1, patience) > 0 else {
-          throw ReactorError("read", path, reason: "it is a pipe into which nobody writes")
-        }
-        count = unsafe read(number, &first, 1)
+    var first: UInt8 = 0
+    var count = unsafe read(number, &first, 1)
+    if count == 0 {
+      var wait = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+      guard unsafe poll(&wait, 1, patience) > 0 else {
+        throw ReactorError("read", path, reason: "it is a pipe into which nobody writes")
       }
-      if count == 1 { bytes.append(first) }
+      count = unsafe read(number, &first, 1)
     }
-    _ = fcntl(number, F_SETFL, 0)
+    if count == 1 { bytes.append(first) }
   }
 }
