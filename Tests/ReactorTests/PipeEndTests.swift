@@ -29,7 +29,7 @@ struct PipeEndTests {
     let path = NSTemporaryDirectory() + "pipe-\(UUID())"
     let isMade = unsafe mkfifo(path, 0o600)
     try #require(isMade == 0)
-    defer { unlink(path) }
+    defer { _ = unsafe unlink(path) }
     let error = #expect(throws: ReactorError.self) {
       try ProcessSurroundings.contents(of: path, limit: 10, patience: 0)
     }
