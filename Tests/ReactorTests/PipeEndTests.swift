@@ -37,7 +37,7 @@ struct PipeEndTests {
     // Whoever reads has it open, so that a writer may write and leave.
     let reader = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     let writer = unsafe open(path, O_WRONLY | O_CLOEXEC)
-    let count = unsafe write(writer, [82, 83, 84], 3)
+    let count = unsafe write(writer, [82, 83, 84] as [UInt8], 3)
     #expect(count == 3)
     close(writer)
     #expect(try ProcessSurroundings.contents(of: path, limit: 10) == [82, 83, 84])
