@@ -86,6 +86,17 @@ package struct Arguments: Sendable {
     return values
   }
 
+  /// The value of `name`, which names a file or a folder: never empty, as a variable of a shell may
+  /// be that was not set.
+  package mutating func file(_ name: String) throws(UsageError) -> String? {
+    let path = try option(name)
+    guard path != "" else {
+      throw UsageError(
+        "\(name) wants a file, and its value is empty.", advice: "Write \(name) FILE.")
+    }
+    return path
+  }
+
   /// The value of `name`, read by `convert`, which gives `nil` for what it cannot read; `wanted`
   /// says what can be read: "an address like 192.0.2.1:7400".
   package mutating func option<Value>(
@@ -98,16 +109,20 @@ package struct Arguments: Sendable {
     return value
   }
 
-  /// A number that need not be whole, in `unit`: "seconds". One of seconds or minutes may be
-  /// written with a unit of its own: `500ms`, `10s`, `5m`, `1h`, `2d`.
+  /// A number that need not be whole, in `unit`: "seconds". One of seconds, milliseconds or minutes
+  /// may be written with a unit of its own: `500ms`, `10s`, `5m`, `1h`, `2d`.
   package mutating func number(
     _ name: String, _ unit: String, in range: ClosedRange<Double>
   ) throws(UsageError) -> Double? {
+    guard let text = try option(name) else { return nil }
+    let length = Self.secondsIn[unit]
+    let value = length.flatMap { Self.time(text, in: $0) } ?? Self.decimal(text)
+    if let value, range.contains(value) { return value }
     let bounds = "\(Self.short(range.lowerBound)) and \(Self.short(range.upperBound))"
-    return try option(name, wants: "a number of \(unit) between \(bounds)") { text in
-      let value = Self.secondsIn[unit].flatMap { Self.time(text, in: $0) } ?? Self.decimal(text)
-      return value.flatMap { range.contains($0) ? $0 : nil }
-    }
+    let isTime = length != nil && value == nil && text.first?.isNumber == true
+    throw UsageError(
+      "\(name) wants a number of \(unit) between \(bounds), not '\(text)'.",
+      advice: isTime ? "Write one number with one unit: 500ms, 90s, 5m or 1.5h." : "")
   }
 
   /// A number with a unit of time, in units of `seconds`; `nil` without one.
@@ -124,16 +139,30 @@ package struct Arguments: Sendable {
 
   /// Seconds.
   private static let lengths = ["ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400]
-  private static let secondsIn: [String: Double] = ["seconds": 1, "minutes": 60]
+  private static let secondsIn: [String: Double] = [
+    "milliseconds": 0.001, "seconds": 1, "minutes": 60,
+  ]
 
   /// A whole number, in `unit`: "packets". It may end in K, M or G: thousands, millions, billions.
   package mutating func integer(
     _ name: String, _ unit: String, in range: ClosedRange<Int>
   ) throws(UsageError) -> Int? {
-    let wanted = "a whole number of \(unit) between \(range.lowerBound) and \(range.upperBound)"
-    return try option(name, wants: wanted) { text in
-      Self.whole(text).flatMap { range.contains($0) ? $0 : nil }
-    }
+    guard let text = try option(name) else { return nil }
+    if let value = Self.whole(text), range.contains(value) { return value }
+    let short = Self.withoutUnit(text)
+    let isMeant = short != text && Self.whole(short).map { range.contains($0) } == true
+    throw UsageError(
+      "\(name) wants a whole number of \(unit) between \(range.lowerBound) and "
+        + "\(range.upperBound), not '\(text)'.",
+      advice: isMeant ? "Write \(name) \(short)." : "")
+  }
+
+  /// `10M` of `10Mbps`, `10 Mbit/s` and `10m`.
+  private static func withoutUnit(_ text: String) -> String {
+    let number = text.prefix { !$0.isLetter && $0 != " " }
+    let unit = text.dropFirst(number.count).drop { $0 == " " }.lowercased()
+    let name = ["bits/s", "bit/s", "bps", "b/s", "bits", "bit", "b"].first { unit.hasSuffix($0) }
+    return String(number) + unit.dropLast(name?.count ?? 0).uppercased()
   }
 
   /// `2500000`, `2500k` and `2.5M` are the same.
@@ -172,10 +201,14 @@ package struct Arguments: Sendable {
   }
 
   /// Refuses whatever is left.
-  package consuming func finish() throws(UsageError) {
+  ///
+  /// - Parameter advice: What to write instead of a word, where it can be told.
+  package consuming func finish(
+    _ advice: (String) -> String = { _ in "" }
+  ) throws(UsageError) {
     try checkOptions()
     guard let word = rest.first ?? literal.first else { return }
-    throw UsageError("'\(word)' is one argument too many.")
+    throw UsageError("'\(word)' is one argument too many.", advice: advice(word))
   }
 
   /// Names an option that nobody asked for, and the one that may have been meant.
@@ -195,7 +228,8 @@ package struct Arguments: Sendable {
     guard Double(word) == nil else { return "" }
     var best: (distance: Int, word: String)?
     for candidate in words {
-      let distance = editDistance(word, candidate)
+      let distance = min(
+        editDistance(word, candidate), editDistance(word.lowercased(), candidate))
       if distance < best?.distance ?? .max { best = (distance, candidate) }
     }
     guard let best, best.distance <= max(1, best.word.count / 3) else { return "" }

@@ -63,7 +63,10 @@ package enum BackupFile {
         return lengths.contains(line.count) ? line : nil
       }
     } catch {
-      throw EarshotError(error)
+      guard error.code == .corrupt else { throw EarshotError(error) }
+      throw EarshotError(
+        .fileUnusable, "\(path) holds no passphrase that can be used.",
+        advice: "Its first line must have \(lengths.lowerBound) to \(lengths.upperBound) bytes.")
     }
   }
 

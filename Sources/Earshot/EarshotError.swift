@@ -98,6 +98,13 @@ extension EarshotError {
     )
   }
 
+  /// The address belongs to another host.
+  static func addressUnavailable(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .invalidArgument, "This host has no address \(address.hostText).",
+      advice: "Name one that it has (ip address), or leave the address out: [::]:\(address.port).")
+  }
+
   package static func invalidAddress(_ text: String) -> EarshotError {
     EarshotError(
       .invalidAddress, "'\(text)' is not an address.",

@@ -124,8 +124,9 @@ struct EndpointSetup: ~Copyable {
       socket.sendECNCapable(dscp: dscp)
       return socket
     } catch {
-      throw error.isAddressInUse
-        ? .addressInUse(bind) : .systemFailure("opening UDP \(bind)", detail: error.reason)
+      if error.isAddressInUse { throw .addressInUse(bind) }
+      if error.isAddressUnavailable { throw .addressUnavailable(bind) }
+      throw .systemFailure("opening UDP \(bind)", detail: error.reason)
     }
   }
 

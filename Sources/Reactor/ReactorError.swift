@@ -32,6 +32,8 @@ package struct ReactorError: Error, Equatable, Sendable, CustomStringConvertible
   package var isAlreadyThere: Bool { errno == EEXIST }
   /// A folder stands where a file was wanted.
   package var isFolder: Bool { errno == EISDIR }
+  /// A pipe or a device stands where a plain file was wanted.
+  package var isNoPlainFile: Bool { errno == EINVAL }
   /// Somebody else has it open, and to themselves.
   package var isWouldBlock: Bool { errno == EWOULDBLOCK }
   /// The reader of a pipe went away, or the stream was closed from the start.

@@ -48,5 +48,6 @@ struct BackupCommandTests {
       _ = try run(.backup, identity: "id", words: "seven77")
     }
     #expect(short?.code == .file)
+    #expect(short?.advice == "Its first line must have 8 to 1024 bytes.")
   }
 }

@@ -59,6 +59,10 @@ struct DoctorTests {
     let lines = DoctorText.text(diagnosis(sighting())).split(separator: "\n").map(String.init)
     #expect(lines.first?.hasPrefix("Nothing is in the way; ") == true)
     #expect(lines.allSatisfy { $0.count <= 100 })
+    for columns in [80, 200] {
+      let narrow = DoctorText.text(diagnosis(sighting()), columns: columns)
+      #expect(narrow.split(separator: "\n").allSatisfy { $0.count <= min(columns, 100) })
+    }
     #expect(lines.contains { $0.hasPrefix("  ok     rendezvous  UDP to 192.0.2.1:7400 works") })
     #expect(lines.contains { $0.hasPrefix("  ?      translator  IPv4: a translator shows") })
     #expect(lines.contains { $0.hasPrefix("                     -> Add a second --rendezvous") })

@@ -44,6 +44,15 @@ import Testing
     #expect(Self.text().hasPrefix(Self.golden), "\(Self.text())")
   }
 
+  @Test func `less than a millisecond is not 0`() {
+    let text = Self.text { report in
+      report.clock?.sendLatenessP95Us = 12
+      report.uplink?.loadedRoundTrip?.p50Ms = 0.021
+    }
+    #expect(text.contains("packets left up to 12 µs late"), "\(text)")
+    #expect(text.contains("over 600000"))
+  }
+
   @Test func `the test over time is a sparkline for each direction's delay and loss`() {
     let lines = Self.text().split(separator: "\n").map(String.init)
     let delay = lines.first { $0.hasPrefix("  uplink delay") }

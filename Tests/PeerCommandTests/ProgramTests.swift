@@ -201,7 +201,12 @@ import Testing
     #expect(identity["id"]?.asString?.count == 52)
     let card = try Running("earshot", ["card", "--qr"], home: folder.path)
     #expect(card.exitCode == 0)
-    #expect(card.output.contains("█") && card.output.contains("EARSHOT:"))
+    // The locale of these programs is C.
+    #expect(card.output.contains("####") && card.output.contains("EARSHOT:"))
+    #expect(card.output.utf8.allSatisfy { $0 < 128 } && card.errors.isEmpty)
+    let slip = ["card", "--identity", folder.file("typo")]
+    let other = try Running("earshot", slip, home: folder.path)
+    #expect(other.errors.contains("a new identity was made in \(folder.file("typo"))"))
   }
 }
 

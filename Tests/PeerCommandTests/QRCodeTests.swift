@@ -36,6 +36,20 @@ struct QRCodeTests {
     #expect(QRCode(String(repeating: "a", count: 859)) == nil)
   }
 
+  @Test func `in the C locale it is of ASCII, whole, and a link fits 80 columns`() throws {
+    let id = try #require(PeerID("oxrcd4gs6mnmtfr33hfk1y96a19ukyc5noa8rg5kqx7yswxsgt6y"))
+    let code = try #require(QRCode(ContactLink(id: id, rendezvous: "192.0.2.1#\(id)").text))
+    let lines = code.plainLetters(light: "##").split(separator: "\n").map(Array.init)
+    #expect(lines.allSatisfy { $0.count == 2 * code.size + 4 && $0.count <= 80 })
+    #expect(lines.count == code.size + 4)
+    for row in 0..<code.size {
+      for column in 0..<code.size {
+        let letters = lines[row + 2][(2 * column + 2)..<(2 * column + 4)]
+        #expect(String(letters) == (code[row, column] ? "  " : "##"))
+      }
+    }
+  }
+
   @Test func `a link is read in small letters and capitals, and its code fits a terminal`() throws {
     let id = try #require(PeerID("oxrcd4gs6mnmtfr33hfk1y96a19ukyc5noa8rg5kqx7yswxsgt6y"))
     let long = ContactLink(id: id, rendezvous: "rendezvous.example.com:7400#\(id)")

@@ -465,7 +465,7 @@ def the_link_of_a_code_reaches_its_owner(lab):
     ready(lab, "--accept")
     place = f"{ADDRESS['r']}:{PORT}#{own}"
     words = ["card", "--qr", "--identity", lab.path("identity-bob"), "--rendezvous", place]
-    shown = sh(f"{BIN}/earshot", *words).stdout.splitlines()
+    shown = sh("env", "LC_ALL=C.UTF-8", f"{BIN}/earshot", *words).stdout.splitlines()
     link = shown[-1]
     rows = len(shown) - 1 + (len(link) + 79) // 80
     assert rows < 24, f"  {rows} rows, and a prompt"

@@ -12,7 +12,7 @@ extension RendezvousSighting {
       return Finding(
         .rendezvous, .bad, "UDP to \(place) works. \(error.message)", remedy: error.advice)
     }
-    let trip = roundTripMs.map { ", round trip \(Figures.milliseconds($0))" } ?? ""
+    let trip = roundTripMs.map { ", round trip \(Figures.delay($0))" } ?? ""
     return Finding(.rendezvous, .good, "UDP to \(place) works\(trip).")
   }
 

@@ -160,7 +160,7 @@ extension RelaySighting {
   fileprivate func finding(isElsewhere hasOther: Bool) -> Finding {
     let name = isOffered ? "\(uri), named by the rendezvous," : uri
     if let relayed {
-      let trip = roundTripMs.map { "; round trip \(Figures.milliseconds($0))" } ?? ""
+      let trip = roundTripMs.map { "; round trip \(Figures.delay($0))" } ?? ""
       let family = relayed.family == .v4 ? "IPv4" : "IPv6"
       return Finding(
         .relay, .good, "\(name) takes the credentials and gives a relay by \(family)\(trip).")

@@ -120,7 +120,7 @@ public struct RecommendedSettings: Sendable, Equatable {
     let steps = Int((need / 10).rounded(.up)) + 2
     return (
       min(max(steps * 10, 20), 480),
-      "a frame and the delay variation of 95 % of the packets, \(Figures.milliseconds(need))"
+      "a frame and the delay variation of 95 % of the packets, \(Figures.delay(need))"
     )
   }
 

@@ -42,10 +42,10 @@ package struct AnswerCommand: Sendable {
     ringFor = try arguments.number("--ring-for", "seconds", in: 0...3600)
     callLimit = try arguments.integer("--calls", "calls", in: 1...1_000_000)
     failsFast = try arguments.flag("--fail-fast")
-    program = try arguments.option("--exec")
+    program = try arguments.file("--exec")
     echo = try Self.echo(&arguments, sound)
     if echo != nil { sound.duration = sound.duration ?? Self.longestEcho }
-    try arguments.finish()
+    try arguments.finish(OnlineOptions.ownName)
     try online.requireRendezvous()
     guard let said else { throw AnswerPolicy.unsaid }
     policy = said
@@ -90,6 +90,7 @@ package struct AnswerCommand: Sendable {
     let session = try await OnlineSession(
       online, console, on: loop, readsKeys: !sound.readsInput, isPatient: !failsFast)
     try await register(session)
+    session.tellOfNobody(in: callers)
     return await serve(session, &opened, input, first: number, notice)
   }
 
@@ -112,7 +113,7 @@ package struct AnswerCommand: Sendable {
       guard let call else { return await session.finish(last, .done) }
       count += 1
       let run = CallRun(
-        call.id, session, sound, role: .callee, peer: Wording.name(call))
+        call.id, session, sound, role: .callee, peer: Wording.briefName(call))
       last = run
       notice.start("ringing", call, nil)
       defer { notice.start("ended", call, run.report) }
@@ -187,7 +188,8 @@ package struct AnswerCommand: Sendable {
       case .endpoint(.callEnded(_, let report)): session.tellOfImpostor(report)
       case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
         return nil
-      case .signal(.user1), .key("s"): session.console.say("No call now.")
+      case .signal(.user1), .key("s"), .key("S"): session.console.say("No call now.")
+      case .key: session.console.say("Keys while it waits for a call: q leave.")
       default: break
       }
     }
@@ -195,8 +197,7 @@ package struct AnswerCommand: Sendable {
 
   /// Somebody who may not ring hears a no at once; nobody here is disturbed.
   private func turnAway(_ call: IncomingCall, _ session: OnlineSession) async {
-    session.console.log(
-      .info, "\(Wording.who(call)) may not ring (--from)")
+    session.console.sayOfOthers("\(Wording.who(call)) may not ring (--from).")
     do throws(EarshotError) {
       try await session.endpoint.call(call.id).reject(reason: "calls from strangers are not taken")
     } catch {

@@ -63,8 +63,9 @@ package struct CallCommand: Sendable {
     } catch {
       throw await session.conclude(CommandFailure(error))
     }
-    console.say("Calling \(targetName) ...")
-    let run = CallRun(call.id, session, sound, role: .caller, peer: targetName)
+    let peer = PeerID(targetName).map(Wording.short) ?? targetName
+    console.say("Calling \(peer) ...")
+    let run = CallRun(call.id, session, sound, role: .caller, peer: peer)
     run.use(ends)
     return await follow(run, session)
   }

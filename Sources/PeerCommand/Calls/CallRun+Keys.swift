@@ -74,6 +74,7 @@ extension CallRun {
           "\(view.peer) is not a contact: earshot contacts import CARD keeps who has a name.")
         return
       }
+      isConfirmed = true
       session.console.say("Confirmed: \(names.joined(separator: ", ")) is verified from now on.")
       EventLine.writeOwn("peerVerified", id, to: session.lines)
     } catch {

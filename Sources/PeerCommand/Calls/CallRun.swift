@@ -31,6 +31,8 @@ package final class CallRun {
   private var lastPlain = 0
   /// Whether there is one to be confirmed.
   private(set) var hasShortCode = false
+  /// Whether that was done.
+  var isConfirmed = false
   var marks = CallMarks()
 
   /// How the end was asked for.
@@ -273,7 +275,7 @@ package final class CallRun {
     let table = EndTable.text(
       report, savedTo: ends?.sink.isSaved == true ? ends?.saveName : nil,
       videoSavedTo: ends?.video?.sink.shownCount == 0 ? nil : ends?.video?.saveName,
-      prediction: prediction)
+      prediction: prediction, with: peer)
     if ExitCode(report) == .done {
       session.console.say(table)
     } else {
@@ -281,6 +283,14 @@ package final class CallRun {
         table, brief: "\(view.peer): \(report.outcome.rawValue): \(report.reason)")
     }
     if let error = report.error { session.console.complain(CommandFailure(error)) }
+  }
+
+  /// A name that was dialled is in the report; one that is not was on a card.
+  private var peer: EndTable.Peer {
+    var peer = EndTable.Peer()
+    peer.isConfirmed = isConfirmed
+    if role == .caller, OnlineOptions.isName(view.peer) { peer.cardName = view.peer }
+    return peer
   }
 
   // MARK: - Keys, signals, time

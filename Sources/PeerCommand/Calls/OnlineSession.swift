@@ -35,11 +35,7 @@ package final class OnlineSession {
   ) async throws(CommandFailure) {
     let options = try options.withToken()
     (self.options, self.console) = (options, console)
-    do throws(EarshotError) {
-      try LocalIdentityFile.requireFolder(of: options.identity)
-    } catch {
-      throw CommandFailure(error)
-    }
+    let newIdentity = try Self.newIdentity(options)
     lines = JSONLines(to: try Self.lineOutputs(options))
     report = try options.report.map { path throws(CommandFailure) in
       try Self.create(path, options)
@@ -61,6 +57,7 @@ package final class OnlineSession {
     contact = opening.contact
     iterator = opening.iterator
     let isRealTime = endpoint.hasRealTimeScheduling
+    if let newIdentity { console.say("A new identity was made in \(newIdentity).") }
     if let fault = endpoint.pinFault {
       console.log(.warning, "\(fault.message) Nobody counts as known. \(fault.advice)")
     }
@@ -68,6 +65,17 @@ package final class OnlineSession {
     await inbox.follow(endpoint)
     await endpoint.captureMedia(to: pcap)
     try announceLongWait()
+  }
+
+  /// The file of an identity that is made now; `nil` for one that is there.
+  private static func newIdentity(_ options: OnlineOptions) throws(CommandFailure) -> String? {
+    do throws(EarshotError) {
+      try LocalIdentityFile.requireFolder(of: options.identity)
+      let path = try LocalIdentityFile.path(options.identity)
+      return ProcessSurroundings.isThere(path) ? nil : path
+    } catch {
+      throw CommandFailure(error)
+    }
   }
 
   /// Nobody waits without being told for what.

@@ -41,7 +41,7 @@ package struct JoinCommand: Sendable {
     let role = try arguments.choice("--role", of: ChannelRole.allCases.map(\.rawValue))
     self.role = role.flatMap(ChannelRole.init) ?? .host
     uid = UInt32(try arguments.integer("--uid", "uid", in: 1...Int(UInt32.max)) ?? 0)
-    play = try arguments.option("--play")
+    play = try arguments.file("--play")
     isLooped = try arguments.flag("--loop")
     save = try arguments.option("--save", wants: "a file name that ends in .wav or .opus") {
       Self.isSound($0) ? $0 : nil

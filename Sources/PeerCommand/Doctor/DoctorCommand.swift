@@ -19,18 +19,17 @@ package struct DoctorCommand: Sendable {
       given = [usual]
     }
     plan = DiagnosisPlan(rendezvous: given)
-    plan.identityFile = try arguments.option("--identity")
-    token = try arguments.option("--token")
-    plan.bind =
-      try arguments.option("--bind", wants: "an address like [::]:5000 or 192.0.2.1:0") { text in
-        SocketAddress(text) == nil ? nil : text
-      } ?? plan.bind
+    plan.identityFile = try arguments.file("--identity")
+    token = try arguments.file("--token")
+    plan.bind = try OnlineOptions.bind(&arguments) ?? plan.bind
     plan.measuresLifetime = try arguments.flag("--long")
     plan.relays = try OnlineOptions.relays(&arguments)
-    plan.relayAuthorities = try arguments.option("--turn-ca")
+    plan.relayAuthorities = try arguments.file("--turn-ca")
     plan.mapsPort = !(try arguments.flag("--no-port-mapping"))
     isJSON = try arguments.flag("--json")
-    try arguments.finish()
+    try arguments.finish { word in
+      OnlineOptions.isPlace(word) ? "Write --rendezvous \(word)." : ""
+    }
     try Self.check(plan)
   }
 
@@ -60,7 +59,7 @@ package struct DoctorCommand: Sendable {
     for await input in inbox.inputs {
       switch input {
       case .diagnosed(.success(let diagnosis)) where !examination.isCancelled:
-        print(isJSON ? DoctorLine.text(diagnosis) : DoctorText.text(diagnosis))
+        show(diagnosis)
         return ExitCode(diagnosis)
       case .diagnosed(.failure(let error)) where !examination.isCancelled:
         throw CommandFailure(error)
@@ -73,6 +72,13 @@ package struct DoctorCommand: Sendable {
       }
     }
     throw CommandFailure(.failed, "The diagnosis went away.")
+  }
+
+  private func show(_ diagnosis: NetworkDiagnosis) {
+    print(
+      isJSON
+        ? DoctorLine.text(diagnosis)
+        : LineWrap.fitted(DoctorText.text(diagnosis, columns: LineWrap.columns())))
   }
 
   private static let interrupted = CommandFailure(

@@ -3,15 +3,18 @@ internal import Primitives
 
 /// A diagnosis for people: a sentence, then one line for each finding, each remedy below its line.
 package enum DoctorText {
-  /// The longest line.
-  static let width = 100
+  /// The longest line where no terminal is narrower.
+  private static let mostColumns = 100
 
-  package static func text(_ diagnosis: NetworkDiagnosis) -> String {
-    let lines = diagnosis.findings.flatMap(lines)
-    return Printable.lines(([diagnosis.sentence, ""] + lines).joined(separator: "\n"))
+  /// - Parameter columns: Of the terminal; `nil` where there is none.
+  package static func text(_ diagnosis: NetworkDiagnosis, columns: Int? = nil) -> String {
+    let width = min(columns ?? mostColumns, mostColumns)
+    let lines = diagnosis.findings.flatMap { Self.lines($0, width) }
+    return Printable.lines(
+      (wrapped(diagnosis.sentence, to: width) + [""] + lines).joined(separator: "\n"))
   }
 
-  private static func lines(_ finding: Finding) -> [String] {
+  private static func lines(_ finding: Finding, _ width: Int) -> [String] {
     let head = "  " + padded(word(finding.verdict), 7) + padded(name(finding.subject), 12)
     let indent = String(repeating: " ", count: head.count)
     let found = wrapped(finding.text, to: width - head.count)

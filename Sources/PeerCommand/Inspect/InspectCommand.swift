@@ -40,8 +40,7 @@ package struct InspectCommand: Sendable {
     claims.writes(report, "--report")
     try claims.check()
     let output = try report.map { path throws(CommandFailure) in try Self.create(path, overwrites) }
-    let text = Printable.lines(try explanation())
-    print(PlainLetters.isWanted ? PlainLetters.of(text) : text)
+    print(LineWrap.fitted(Printable.lines(try explanation())))
     if let output { try plot(to: output) }
     return .done
   }

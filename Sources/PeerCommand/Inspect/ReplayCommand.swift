@@ -26,10 +26,10 @@ package struct ReplayCommand: Sendable {
     overwrites = try arguments.flag("--overwrite")
     savesAll = try arguments.flag("--save-all")
     settings = CallReplay.Settings()
-    let least = try arguments.integer("--least-delay", "milliseconds", in: 0...1000)
-    let most = try arguments.integer("--most-delay", "milliseconds", in: 0...1000)
-    settings.leastDelayMs = least ?? 0
-    settings.mostDelayMs = most ?? 1000
+    let least = try arguments.number("--least-delay", "milliseconds", in: 0...1000)
+    let most = try arguments.number("--most-delay", "milliseconds", in: 0...1000)
+    settings.leastDelayMs = Int((least ?? 0).rounded())
+    settings.mostDelayMs = Int((most ?? 1000).rounded())
     settings.usesCopies = try !arguments.flag("--without-copies")
     settings.usesRetransmissions = try !arguments.flag("--without-retransmissions")
     file = try arguments.positional("file")

@@ -39,5 +39,27 @@ package struct CallerFilter: Equatable, Sendable {
     }
   }
 
+  /// Names by which nobody is pinned: whoever has one is turned away.
+  package func names(missingIn pins: [ContactBook.Entry]) -> [String] {
+    names.filter { name in !pins.contains { $0.place == .name(name) } }
+  }
+
   private func isNamed(_ name: String?) -> Bool { name.map(names.contains) ?? false }
+}
+
+extension OnlineSession {
+  /// Says which names of `--from` admit nobody: a slip, or a word that is none of its own.
+  func tellOfNobody(in filter: CallerFilter) {
+    do throws(EarshotError) {
+      let pins = try ContactBook(identityFile: options.identity).entries()
+      let names = filter.names(missingIn: pins).map { "'\($0)'" }
+      guard !names.isEmpty else { return }
+      console.log(
+        .warning,
+        "--from admits nobody by the name \(names.joined(separator: ", ")): no such contact is "
+          + "pinned (earshot contacts list; earshot contacts import CARD)")
+    } catch {
+      // Pins that cannot be read are told when the endpoint opens.
+    }
+  }
 }

@@ -46,29 +46,45 @@ package struct OnlineOptions: Sendable {
     _ arguments: inout Arguments, variable: (String) -> String?
   ) throws(UsageError) {
     let given = try arguments.option("--rendezvous")
-    identity = try arguments.option("--identity")
+    identity = try arguments.file("--identity")
     name = try arguments.option(
       "--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ - that does not read as an ID"
     ) { text in Self.isName(text) ? text : nil }
-    bind =
-      try arguments.option("--bind", wants: "an address like [::]:5000 or 192.0.2.1:0") { text in
-        SocketAddress(text) == nil ? nil : text
-      } ?? "[::]:0"
+    bind = try Self.bind(&arguments) ?? "[::]:0"
     isJSON = try arguments.flag("--json")
-    events = try arguments.option("--events")
-    report = try arguments.option("--report")
-    pcap = try arguments.option("--pcap")
+    events = try arguments.file("--events")
+    report = try Self.page(arguments.file("--report"))
+    pcap = try arguments.file("--pcap")
     let level = try arguments.choice("--log-level", of: LogLevel.allCases.map(\.rawValue))
     logLevel = level.flatMap(LogLevel.init) ?? .warning
     isQuiet = try arguments.flag("--quiet")
     overwrites = try arguments.flag("--overwrite")
     paths = try arguments.choice("--paths", of: ["early", "on-accept"])
-    token = try arguments.option("--token")
+    token = try arguments.file("--token")
     mapsPort = !(try arguments.flag("--no-port-mapping"))
     relays = try Self.relays(&arguments)
-    relayAuthorities = try arguments.option("--turn-ca")
+    relayAuthorities = try arguments.file("--turn-ca")
     rendezvous = given ?? variable("EARSHOT_RENDEZVOUS") ?? ""
     if !rendezvous.isEmpty { rendezvous = try Self.checked(rendezvous) }
+  }
+
+  /// The file of a page. One that bears the name of another format would not open.
+  static func page(_ path: String?) throws(UsageError) -> String? {
+    guard let path, let dot = path.lastIndex(of: ".") else { return path }
+    let ending = path[path.index(after: dot)...].lowercased()
+    guard ["pdf", "png", "jpg", "jpeg", "json", "csv"].contains(ending) else { return path }
+    throw UsageError(
+      "--report writes a page of HTML, not \(ending).",
+      advice: "Write --report \(path[..<dot]).html.")
+  }
+
+  /// The own address.
+  static func bind(_ arguments: inout Arguments) throws(UsageError) -> String? {
+    try arguments.option("--bind", wants: "an address like [::]:5000 or 192.0.2.1:0") { text in
+      let address =
+        text.hasPrefix("localhost:") ? "127.0.0.1:\(text.dropFirst(10))" : text
+      return SocketAddress(address) == nil ? nil : address
+    }
   }
 
   /// The three options of a relay: all of them, or none. Each may be repeated; one user and one
@@ -149,7 +165,17 @@ package struct OnlineOptions: Sendable {
     }
     throw UsageError(
       "No rendezvous is given.",
-      advice: "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")
+      advice: given.flatMap(Self.split)
+        ?? "Write --rendezvous HOST:PORT, or set EARSHOT_RENDEZVOUS.")
+  }
+
+  /// How `bob@HOST:PORT` and `HOST:PORT` are written; `nil` for what is neither.
+  private static func split(_ given: String) -> String? {
+    let parts = given.split(separator: "@", omittingEmptySubsequences: false).map(String.init)
+    guard let place = parts.last, parts.count <= 2, !PeerCard.isCard(given),
+      parts.count == 2 ? isName(parts[0]) && !place.isEmpty : isPlace(place)
+    else { return nil }
+    return "Write \(parts.count == 2 ? parts[0] : "NAME") --rendezvous \(place)."
   }
 
   /// Tells which files are kept and written.
@@ -223,6 +249,16 @@ package struct OnlineOptions: Sendable {
     }
   }
 
+  /// What to write instead of a name that stands alone.
+  static func ownName(_ word: String) -> String {
+    isName(word) ? "Write --name \(word) to be called by that name." : ""
+  }
+
+  /// Whether an address may be meant: no name has a colon.
+  static func isPlace(_ word: String) -> Bool {
+    word == "localhost" || word.contains(":") || SocketAddress("\(word):1") != nil
+  }
+
   package static func isName(_ text: String) -> Bool {
     let letters = Array(
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-".utf8)
@@ -232,6 +268,11 @@ package struct OnlineOptions: Sendable {
 
   /// `HOST:PORT` or `HOST:PORT#ID`, from text that may leave out the port.
   package static func checked(_ text: String) throws(UsageError) -> String {
+    guard !text.contains(where: \.isWhitespace) else {
+      throw UsageError(
+        "'\(text)' is not the address of a rendezvous: there is a blank in it.",
+        advice: "Leave the blank out.")
+    }
     if let scheme = text.firstRange(of: "://") {
       throw UsageError(
         "'\(text)' is not the address of a rendezvous.",

@@ -26,7 +26,7 @@ package struct SoundOptions: Sendable {
 
   package init(_ arguments: inout Arguments) throws(UsageError) {
     video = try VideoOptions(&arguments)
-    play = try arguments.option("--play")
+    play = try arguments.file("--play")
     let format = try arguments.option(
       "--play-format", wants: "a rate from 8000 to 192000, and /2 for two channels", RawFormat.init)
     playFormat = format ?? .usual
@@ -37,7 +37,7 @@ package struct SoundOptions: Sendable {
       let lowered = name.lowercased()
       return name == "-" || lowered.hasSuffix(".wav") || lowered.hasSuffix(".opus") ? name : nil
     }
-    capture = try arguments.option("--capture")
+    capture = try arguments.file("--capture")
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
     bitrate = try arguments.integer("--bitrate", "bits a second", in: 6000...510_000) ?? 32_000
     let frame = try arguments.choice("--frame", of: ["10", "20", "40", "60"])
@@ -54,6 +54,7 @@ package struct SoundOptions: Sendable {
       throw UsageError("--loop needs a file to play.", advice: "Add --play FILE.")
     }
     try checkRate()
+    try checkNames()
     try checkPipes(isFormatGiven: format != nil)
   }
 
@@ -75,6 +76,18 @@ package struct SoundOptions: Sendable {
     }
     if isLooped, readsInput {
       throw UsageError("--loop cannot play standard input again.", advice: "Leave out --loop.")
+    }
+  }
+
+  /// Refuses a word in braces that stands for nothing.
+  private func checkNames() throws(UsageError) {
+    for (option, name) in [("--save", save), ("--capture", capture), ("--save-video", video.save)] {
+      for part in (name ?? "").split(separator: "{", omittingEmptySubsequences: false).dropFirst() {
+        guard let end = part.firstIndex(of: "}"), part[..<end] != "n" else { continue }
+        throw UsageError(
+          "{\(part[..<end])} means nothing in the name of \(option).",
+          advice: "Write {n} for the number of the call.")
+      }
     }
   }
 

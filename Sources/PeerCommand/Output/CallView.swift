@@ -88,6 +88,11 @@ package enum Wording {
     return call.nameTrust == .claimed ? "\(name)?" : name
   }
 
+  /// The same where it stands in each line: of a caller without a name the first of its ID.
+  static func briefName(_ call: IncomingCall) -> String {
+    call.name == nil ? short(call.peer) : name(call)
+  }
+
   /// What a grade of 0...6 means.
   package static func grade(_ grade: Int) -> String {
     let words = ["unknown", "excellent", "good", "poor", "bad", "very bad", "down"]

@@ -35,8 +35,8 @@ package final class Console {
     if isQuiet || isPlain {
       regionOutput = nil
     } else if isJSON {
-      // Only where the two cannot run into each other.
-      regionOutput = errors.isTerminal && !out.isTerminal ? errors : nil
+      // Only where the two cannot run into each other: what reads a pipe shows it on a terminal.
+      regionOutput = errors.isTerminal && FileMark(stream: .output) != nil ? errors : nil
     } else {
       regionOutput = out.isTerminal ? out : nil
     }
@@ -54,7 +54,7 @@ package final class Console {
     hideRegion()
     // A table has a line of its own for it.
     let stamp = stampsLines ? LocalTime.clock + (text.hasPrefix(" ") ? "\n" : "  ") : ""
-    write(fitted(stamp + Printable.lines(text), to: out) + "\n", to: out)
+    write(LineWrap.fitted(stamp + Printable.lines(text), to: out) + "\n", to: out)
     drawRegion()
   }
 
@@ -84,21 +84,22 @@ package final class Console {
   package func sayFailed(_ text: String, brief: String? = nil) {
     guard !isJSON, let words = isTalkative ? text : brief.map({ "earshot: \($0)" }) else { return }
     hideRegion()
-    write(fitted(Printable.lines(words), to: errors) + "\n", to: errors)
+    write(LineWrap.fitted(Printable.lines(words), to: errors) + "\n", to: errors)
     drawRegion()
   }
 
   /// A failure, always, on standard error.
   package func complain(_ failure: CommandFailure) {
     hideRegion()
-    write(fitted(Printable.lines(failure.text), to: errors) + "\n", to: errors)
+    write(LineWrap.fitted(Printable.lines(failure.text), to: errors) + "\n", to: errors)
   }
 
   /// A line on standard error, if `--log-level` lets it.
   package func log(_ level: OnlineOptions.LogLevel, _ text: String) {
     guard level <= logLevel else { return }
     hideRegion()
-    write("earshot: \(level.rawValue): \(Printable.only(text))\n", to: errors)
+    let line = "earshot: \(level.rawValue): \(Printable.only(text))"
+    write(LineWrap.fitted(line, to: errors) + "\n", to: errors)
     drawRegion()
   }
 
@@ -106,7 +107,7 @@ package final class Console {
   package func announceWait(_ text: String) {
     guard !isQuiet else { return }
     hideRegion()
-    write("earshot: \(Printable.only(text)) ...\n", to: errors)
+    write(LineWrap.fitted("earshot: \(Printable.only(text)) ...", to: errors) + "\n", to: errors)
     drawRegion()
   }
 
@@ -149,11 +150,6 @@ package final class Console {
   private func drawRegion() {
     guard let regionOutput, !region.isEmpty else { return }
     write(region.redraw(columns: columns), to: regionOutput)
-  }
-
-  /// A terminal would break lines inside words.
-  private func fitted(_ text: String, to output: OutputFile) -> String {
-    output.isTerminal ? LineWrap.wrapped(text, columns: columns) : text
   }
 
   private func write(_ text: String, to output: OutputFile, isContent: Bool = false) {

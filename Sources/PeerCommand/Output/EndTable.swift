@@ -3,12 +3,23 @@ internal import Primitives
 
 /// What is printed when a call is over: what was heard, how good it was, and why.
 package enum EndTable {
+  /// What a report does not know of the other side.
+  package struct Peer {
+    /// The name on the card that was dialled.
+    package var cardName: String?
+    /// Whether the short code was confirmed in this call.
+    package var isConfirmed = false
+
+    package init() {}
+  }
+
   /// - Parameter prediction: What a probe had said, against what was.
   package static func text(
     _ report: CallReport, savedTo file: String?, videoSavedTo videoFile: String? = nil,
-    prediction: String? = nil
+    prediction: String? = nil, with peer: Peer = Peer()
   ) -> String {
-    text(rows(report, savedTo: file, videoSavedTo: videoFile, prediction: prediction))
+    text(
+      rows(report, savedTo: file, videoSavedTo: videoFile, prediction: prediction, with: peer))
   }
 
   static func text(_ rows: [(title: String, text: String)]) -> String {
@@ -28,7 +39,7 @@ package enum EndTable {
 
   package static func rows(
     _ report: CallReport, savedTo file: String?, videoSavedTo videoFile: String? = nil,
-    prediction: String? = nil
+    prediction: String? = nil, with peer: Peer = Peer()
   ) -> [(title: String, text: String)] {
     let isMissed = report.role == .callee && report.outcome == .timeout
     let ending =
@@ -36,7 +47,7 @@ package enum EndTable {
       ? "missed: It rang here, and nobody answered in time."
       : "\(report.outcome.rawValue): \(report.reason)"
     var rows = [(title: "call", text: ending)]
-    rows.append(("with", peer(report)))
+    rows.append(("with", words(of: peer, report)))
     if report.timeline.connectedMs != nil {
       rows.append(("lasted", lasted(report)))
     }
@@ -55,15 +66,17 @@ package enum EndTable {
     return rows
   }
 
-  private static func peer(_ report: CallReport) -> String {
+  private static func words(of peer: Peer, _ report: CallReport) -> String {
     let id = report.peer.map { "\($0)" }
-    let name = named(report) ?? id ?? "nobody"
-    let isKnown = report.trust == .pinned || report.trust == .verified
-    let rest = report.peerName == nil ? nil : isKnown ? report.peer.map(Wording.short) : id
+    let dialled = named(report) ?? peer.cardName.map { "\($0) (by its card)" }
+    let name = dialled ?? id ?? "nobody"
+    let isKnown = report.trust == .pinned || report.trust == .verified || peer.isConfirmed
+    let rest = dialled == nil ? nil : isKnown ? report.peer.map(Wording.short) : id
     // Whom nobody answered for: nothing is known of them.
     let trust: String? =
       switch report.trust {
       case _ where report.peer == nil: nil
+      case _ where peer.isConfirmed && report.trust != .changed: "verified"
       case .verified: "verified"
       case .pinned: "the same identity as before"
       case .new: "never met before"

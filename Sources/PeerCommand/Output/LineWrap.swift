@@ -1,3 +1,5 @@
+internal import Reactor
+
 /// Breaks what is said between words, where the terminal would break it inside them.
 package enum LineWrap {
   /// The same text with lines of at most so many columns, but for words that are longer. What
@@ -5,6 +7,18 @@ package enum LineWrap {
   package static func wrapped(_ text: String, columns: Int) -> String {
     text.split(separator: "\n", omittingEmptySubsequences: false)
       .map { $0.count <= columns ? String($0) : wrapped($0, columns) }.joined(separator: "\n")
+  }
+
+  /// What is written to `output`: in the letters that the locale has, and on a terminal in its
+  /// width. Letters first: `±` has three in ASCII.
+  static func fitted(_ text: String, to output: OutputFile = .standardOutput) -> String {
+    let text = PlainLetters.isWanted ? PlainLetters.of(text) : text
+    return columns(of: output).map { wrapped(text, columns: $0) } ?? text
+  }
+
+  /// The width of a terminal; `nil` for what is none.
+  static func columns(of output: OutputFile = .standardOutput) -> Int? {
+    output.isTerminal ? TerminalInput.columnCount ?? 80 : nil
   }
 
   private static func wrapped(_ line: Substring, _ columns: Int) -> String {

@@ -62,6 +62,18 @@ package struct QRCode: Sendable {
     return text
   }
 
+  /// The same for terminals that know ASCII alone: a line for each row, `light` for each light
+  /// module, two spaces for a dark one. One module less on both sides, so that a link fits 80
+  /// columns.
+  package func plainLetters(light: String) -> String {
+    var text = ""
+    for row in -Self.quiet..<(size + Self.quiet) {
+      for column in -1..<(size + 1) { text += isLight(row, column) ? light : "  " }
+      text += "\n"
+    }
+    return text
+  }
+
   private func isLight(_ row: Int, _ column: Int) -> Bool {
     guard (0..<size).contains(row), (0..<size).contains(column) else { return true }
     return !self[row, column]

@@ -19,11 +19,11 @@ package struct HistoryCommand: Sendable {
   package init(_ arguments: consuming Arguments) throws(UsageError) {
     var arguments = arguments
     _ = try arguments.flag("--history")
-    identity = try arguments.option("--identity")
+    identity = try arguments.file("--identity")
     // As in the probe's own command; nothing is asked there.
     _ = try arguments.option("--rendezvous")
     isJSON = try arguments.flag("--json")
-    report = try arguments.option("--report")
+    report = try OnlineOptions.page(arguments.file("--report"))
     overwrites = try arguments.flag("--overwrite")
     target = arguments.optionalPositional()
     try arguments.finish()
@@ -44,8 +44,7 @@ package struct HistoryCommand: Sendable {
     if isJSON {
       for pair in pairs { print(pair.json.value.text) }
     } else {
-      let text = HistoryText.text(pairs, of: target, among: all)
-      print(PlainLetters.isWanted ? PlainLetters.of(text) : text)
+      print(LineWrap.fitted(HistoryText.text(pairs, of: target, among: all)))
     }
     if let report { try write(pairs, to: report) }
     return .done

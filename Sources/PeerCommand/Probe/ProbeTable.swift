@@ -83,6 +83,7 @@ package enum ProbeTable {
           side.loadedRoundTrip.flatMap {
             // Of whole microseconds, as files keep them: an inspection shows the same.
             let milliseconds = ($0.p50Ms * 1000).rounded() / 1000
+            if milliseconds > 0, milliseconds < 0.1 { return "over 600000" }
             return milliseconds > 0 ? "\(Int((60_000 / milliseconds).rounded()))" : nil
           }
         }
@@ -280,7 +281,7 @@ package enum ProbeTable {
     if let clock = report.clock {
       text += "; clock step \(Figures.short(clock.resolutionUs)) µs"
       if let late = clock.sendLatenessP95Us {
-        text += ", packets left up to \(Figures.short(late / 1000)) ms late (95 %)"
+        text += ", packets left up to \(Figures.delay(late / 1000)) late (95 %)"
       }
       if let drift = clock.driftPpm, let doubt = clock.driftUncertaintyPpm {
         text += ", the other clock \(Figures.short(abs(drift))) ± \(Figures.short(doubt)) ppm "

@@ -19,8 +19,8 @@ package struct BackupCommand: Sendable {
   package init(_ action: Action, _ arguments: consuming Arguments) throws(UsageError) {
     var arguments = arguments
     self.action = action
-    identity = try arguments.option("--identity")
-    passphraseFile = try arguments.option("--passphrase-file")
+    identity = try arguments.file("--identity")
+    passphraseFile = try arguments.file("--passphrase-file")
     isJSON = try arguments.flag("--json")
     file = try arguments.positional("file")
     try arguments.finish()
@@ -95,10 +95,8 @@ package struct BackupCommand: Sendable {
   private func printSummary(_ summary: BackupFile.Summary) {
     guard isJSON else {
       let pins = summary.pinCount == 1 ? "1 pin" : "\(summary.pinCount) pins"
-      print(
-        action == .backup
-          ? "The identity \(summary.id) and \(pins) are in \(file)."
-          : "The identity \(summary.id) and \(pins) are in \(summary.identityFile).")
+      let place = action == .backup ? file : summary.identityFile
+      print(LineWrap.fitted("The identity \(summary.id) and \(pins) are in \(place)."))
       return
     }
     var object = JSONObject()

@@ -21,7 +21,7 @@ package struct ContactsCommand: Sendable {
 
   package init(_ arguments: consuming Arguments) throws(UsageError) {
     var arguments = arguments
-    identity = try arguments.option("--identity")
+    identity = try arguments.file("--identity")
     isJSON = try arguments.flag("--json")
     let id = try arguments.option("--id", wants: "an ID of 52 letters") { PeerID($0) }
     let other = try arguments.option("--as")
@@ -86,12 +86,19 @@ package struct ContactsCommand: Sendable {
         "It is not said what to do with the contacts.",
         advice: "Write: earshot contacts \(words.joined(separator: ", ")).")
     }
-    let near = Arguments.suggestion(word, words)
+    let near =
+      otherWords[word].map { "Did you mean \($0)?" } ?? Arguments.suggestion(word, words)
     return UsageError(
       "'\(word)' is nothing to do with contacts.",
       advice: near.isEmpty ? "There are \(words.joined(separator: ", "))." : near)
   }
 
+  /// What other programs call the same.
+  private static let otherWords = [
+    "remove": "forget", "delete": "forget", "rm": "forget", "unpin": "forget",
+    "add": "import", "keep": "import", "pin": "import", "show": "list", "ls": "list",
+    "mv": "rename", "confirm": "verify",
+  ]
   private static let words = ["list", "import", "rename", "verify", "forget"]
 
   package func run() throws(CommandFailure) -> ExitCode {

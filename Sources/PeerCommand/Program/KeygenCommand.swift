@@ -1,5 +1,6 @@
 package import Arguments
 internal import Earshot
+internal import Reactor
 
 /// The options of the commands that only read the identity.
 package struct IdentityOptions: Sendable {
@@ -9,7 +10,7 @@ package struct IdentityOptions: Sendable {
   package var isJSON: Bool
 
   package init(_ arguments: inout Arguments) throws(UsageError) {
-    identity = try arguments.option("--identity")
+    identity = try arguments.file("--identity")
     name = try arguments.option("--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ -") { text in
       OnlineOptions.isName(text) ? text : nil
     }
@@ -53,7 +54,7 @@ package struct KeygenCommand: Sendable {
     var arguments = arguments
     options = try IdentityOptions(&arguments)
     rotates = try arguments.flag("--rotate")
-    try arguments.finish()
+    try arguments.finish(OnlineOptions.ownName)
   }
 
   package func run() throws(CommandFailure) -> ExitCode {
@@ -94,11 +95,16 @@ package struct CardCommand: Sendable {
     var arguments = arguments
     options = try IdentityOptions(&arguments)
     showsQR = try arguments.flag("--qr")
-    try arguments.finish()
+    try arguments.finish(OnlineOptions.ownName)
   }
 
   package func run() throws(CommandFailure) -> ExitCode {
     let identity = try options.open()
+    if identity.isNew {
+      // A misspelt --identity makes somebody else.
+      Console(isJSON: options.isJSON, isQuiet: false).log(
+        .warning, "a new identity was made in \(identity.path)")
+    }
     guard showsQR else {
       print(options.isJSON ? options.json(identity) : identity.card)
       return .done
@@ -107,8 +113,16 @@ package struct CardCommand: Sendable {
     guard let code = QRCode(link) else {
       throw CommandFailure(.failed, "The name of the rendezvous is too long for a QR code.")
     }
-    print(code.halfBlocks, terminator: "")
+    print(Self.drawn(code), terminator: "")
     print(options.isJSON ? options.json(identity) : link)
     return .done
+  }
+
+  private static func drawn(_ code: QRCode) -> String {
+    guard PlainLetters.isWanted else { return code.halfBlocks }
+    let isPlain = ["", "dumb"].contains(ProcessSurroundings.variable("TERM") ?? "")
+    // Blanks in the other colours leave no gaps.
+    let isReversed = OutputFile.standardOutput.isTerminal && !isPlain
+    return code.plainLetters(light: isReversed ? "\u{1B}[7m  \u{1B}[m" : "##")
   }
 }

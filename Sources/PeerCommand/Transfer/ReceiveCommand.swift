@@ -22,8 +22,8 @@ package struct ReceiveCommand: Sendable {
     var arguments = arguments
     online = try OnlineOptions(&arguments, variable: variable)
     online.transport.maximumCalls = ReceiveRun.mostTransfers
-    let into = try arguments.option("--into")
-    let dir = try arguments.option("--dir")
+    let into = try arguments.file("--into")
+    let dir = try arguments.file("--dir")
     guard into == nil || dir == nil else {
       throw UsageError("--into and --dir mean the same.", advice: "Leave out one of them.")
     }
@@ -33,7 +33,7 @@ package struct ReceiveCommand: Sendable {
     quota = UInt64(bytes ?? 1_000_000_000)
     mostFiles = try arguments.integer("--most-files", "files", in: 1...1_000_000) ?? 1000
     isOnce = try arguments.flag("--once")
-    try arguments.finish()
+    try arguments.finish(OnlineOptions.ownName)
     try online.requireRendezvous()
     try online.refusePages()
   }
@@ -41,6 +41,7 @@ package struct ReceiveCommand: Sendable {
   package func run(on loop: EventLoop) async throws(CommandFailure) -> ExitCode {
     let console = Console(
       isJSON: online.isJSON, isQuiet: online.isQuiet, logLevel: online.logLevel)
+    console.stampsLines = true
     var claims = FileClaims()
     online.claim(in: &claims)
     try claims.check()
@@ -62,6 +63,7 @@ package struct ReceiveCommand: Sendable {
     let name = online.name.map { " as \($0)" } ?? ""
     console.say(
       "Registered\(name); the own ID is \(session.endpoint.id).\nWaiting for files and texts.")
+    session.tellOfNobody(in: senders)
     let run = ReceiveRun(self, drop, session)
     while !run.isOver, let input = await session.next() { await run.handle(input) }
     run.writeSummary()

@@ -23,14 +23,16 @@ package struct SendCommand: Sendable {
     var arguments = arguments
     online = try OnlineOptions(&arguments, variable: variable)
     online.presence = .calling
-    file = try arguments.option("--file")
+    file = try arguments.file("--file")
     text = try arguments.option("--text")
     name = try arguments.option("--as")
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
     retryFor = try arguments.number("--retry-for", "seconds", in: 0...86_400) ?? 120
     let given = try arguments.positional("name, ID, link or card")
     target = try online.follow(given)
-    try arguments.finish()
+    try arguments.finish { [file, text] word in
+      file == nil && text == nil ? "Write --file \(word)." : ""
+    }
     try OnlineOptions.checkID(target)
     let card = try OnlineOptions.card(target)
     targetName = card.map { $0.name ?? "\($0.id)" } ?? target
@@ -48,6 +50,14 @@ package struct SendCommand: Sendable {
       throw UsageError(
         file == nil ? "It is not said what to send." : "--file and --text are two things to send.",
         advice: "Write --file FILE or --text TEXT.")
+    }
+    guard text != "" else {
+      throw UsageError("--text is empty.", advice: "Write --text TEXT.")
+    }
+    guard file != "-" else {
+      throw UsageError(
+        "--file takes no pipe: what breaks off is read again from where it was.",
+        advice: "Put it into a file first, and write --file FILE.")
     }
     guard name == nil || file != nil else {
       throw UsageError("--as names a file.", advice: "A text has no name; leave it out.")
@@ -83,11 +93,20 @@ package struct SendCommand: Sendable {
       let source = try SourceFile(file)
       return try OutgoingTransfer(source, name: name ?? TransferWords.safeName(file))
     } catch {
-      throw CommandFailure(
-        .file, "Cannot \(error.action) \(file): \(error.reason).",
-        advice: error.isFolder
-          ? "Send an archive of it: tar czf \(file).tar.gz \(file)" : "Check the path.")
+      throw Self.failure(error, file)
     }
+  }
+
+  private static func failure(_ error: ReactorError, _ file: String) -> CommandFailure {
+    guard !error.isNoPlainFile else {
+      return CommandFailure(
+        .file, "\(file) is a pipe or a device: what breaks off is read again from where it was.",
+        advice: "Put what it gives into a file first, and send that.")
+    }
+    return CommandFailure(
+      .file, "Cannot \(error.action) \(file): \(error.reason).",
+      advice: error.isFolder
+        ? "Send an archive of it: tar czf \(file).tar.gz \(file)" : "Check the path.")
   }
 }
 

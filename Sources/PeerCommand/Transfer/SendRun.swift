@@ -42,7 +42,9 @@ final class SendRun {
     self.command = command
     self.transfer = transfer
     self.session = session
-    let name = transfer.offer.kind == .text ? "text" : transfer.offer.name
+    // As the receiver will call it.
+    let name =
+      transfer.offer.kind == .text ? "text" : TransferWords.safeName(transfer.offer.name)
     view = TransferView(name: name, total: transfer.offer.byteCount)
   }
 
