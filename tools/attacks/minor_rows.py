@@ -1,10 +1,12 @@
-"""The minor findings (L1 to L10) that live programs show, and the many /64s of one /56 (H7).
+"""The minor findings (L1 to L10) that live programs show, the many /64s of one /56 (H7), and what
+a Redis of somebody else says (H4).
 
 L3 is `tools/interop/run` "erases keys"; L7, L9 and L11 are judged in decision 0048.
 """
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ from earshot_wire import Identity
 from field import Field, Row, share, worst
 from programs import BIN, Programs, free_port
 from server_rows import GRANTED, _junk_init
+from word_rows import raw_controls
 
 CALM = 10  # s after the last INIT of a flood
 LARGE_LINE = 60_000_000  # bytes of one line that inspect is given
@@ -92,6 +95,50 @@ def file_modes(field, quick):
             len(modes) == len(written) and set(modes.values()) == {"0o600"},
         )
     ]
+
+
+def words_of_redis(field, quick):
+    """H4: a Redis that answers with orders to a terminal."""
+    process = field.background(in_background(_speak, port := _tcp_port()))
+    secret = field.programs.path("secret")
+    with open(secret, "w", encoding="ascii") as file:
+        file.write("abcdefghijklmnopqrstuvwxyz\n")
+    os.chmod(secret, 0o600)
+    field.loop.run(0.5)
+    words = [f"{BIN}/earshot-rendezvous", "--listen", f"127.0.0.1:{free_port()}"]
+    words += ["--data", field.programs.path("node"), "--redis", f"redis://127.0.0.1:{port}"]
+    program = field.programs.start("node", [*words, "--cluster-secret", secret])
+    field.wait(lambda: program.exit_code is not None, 5)
+    code = program.end()
+    said = program.raw() + program.errors()
+    controls = raw_controls(said, is_console=True)
+    process.terminate()
+    return [
+        Row(
+            "H4",
+            "a Redis that answers with ESC, OSC 52, U+009B and U+202E",
+            f"exit {code}, {len(said)} bytes said, {len(controls)} control characters",
+            "some words, no control characters",
+            not controls and b"Redis" in said,
+        )
+    ]
+
+
+def _tcp_port():
+    """A TCP port that nobody has."""
+    with socket.create_server(("127.0.0.1", 0)) as tcp:
+        return tcp.getsockname()[1]
+
+
+def _speak(port):
+    """Answers each command of each client with the same words."""
+    words = "-ERR \x1b]52;c;ZXZpbA==\x07 \u009b31m evil \u202e gnp\r\n".encode()
+    with socket.create_server(("127.0.0.1", port)) as server:
+        while True:
+            client, _ = server.accept()
+            with client:
+                while client.recv(65536):
+                    client.sendall(words)
 
 
 def long_line(field, quick):
@@ -240,8 +287,6 @@ class _SiteCrowd:
     """A socket for each IPv6 address of ours; the same calls as Crowd."""
 
     def __init__(self, server, sources):
-        import socket
-
         self.server, self.sockets = server, {}
         for source in sources:
             udp = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)

@@ -1,4 +1,4 @@
-"""Attacks on a relay of channels: what one address can take from the channels of others (R1)."""
+"""Attacks on a relay of channels: what one address can take from other channels (R1, R2)."""
 
 import hashlib
 import os
@@ -19,6 +19,8 @@ CHANNEL, NOTICE = b"\x09", b"\x0a"  # messages of a member, and of the rendezvou
 WELCOME, GRANT = 1, 8  # kinds of a notice
 HOST, AUDIENCE = 1, 2
 WANTS, PICTURE, SOUND = 0x35, 0x06, range(0x20, 0x28)
+STORES = 256  # hosts whose pictures a relay keeps
+SHOWN = 20  # pictures of an honest host
 PACE = 14  # registrations a second of one address
 LATE = 0.02  # s: half of an honest channel's frames must be heard within it
 
@@ -185,6 +187,53 @@ def pictures(field, quick):
             before >= 0.98 and share >= 0.98 and late <= LATE and stage.relay.exit_code is None,
         )
     ]
+
+
+def stores(field, quick):
+    """R2: as many hosts of one address as a relay keeps pictures of show one each."""
+    stage = _Stage(field)
+    before = _forwarded(field, "before")
+    rooms = [(f"room{n // 16}", HOST) for n in range(STORES)]
+    seats = _seats(field.loop, field.server, rooms, "127.78.1.1")
+    for seat in seats:
+        _show(seat, 1)
+        field.loop.run(0.005)
+    field.loop.run(0.5)
+    after = _forwarded(field, "after")
+    return [
+        Row(
+            "R2",
+            f"{len(seats)} hosts of one address in 16 channels show a picture each",
+            f"{after} of {SHOWN} pictures of another channel are forwarded ({before} before), "
+            f"{stage.relay.memory_mib():.0f} MiB",
+            f"{SHOWN}, ≤ 100 MiB",
+            before == after == SHOWN and len(seats) >= 200 and stage.relay.memory_mib() <= 100,
+        )
+    ]
+
+
+def _show(seat, picture):
+    """Sends a picture of one fragment."""
+    head = struct.pack("<BBHB", PICTURE, 0x10, picture, 0)
+    body = head + bytes(5) + b"x" * 100
+    seat.link.send_frames(body, time.monotonic())
+
+
+def _forwarded(field, channel):
+    """How many pictures of a host another one is sent, in a channel of their own."""
+    seats = _seats(field.loop, field.server, [(channel, HOST)] * 2, field.source())
+    if len(seats) < 2:
+        raise RuntimeError("no honest channel")
+    (speaker, watcher), seen = seats, []
+    watcher.link.on_frame = lambda frame, _: seen.append(frame.kind == PICTURE)
+    for seat in seats:
+        seat.link.send_frames(bytes([WANTS]) + struct.pack("<I", 1_000_000), time.monotonic())
+    field.loop.run(0.3)
+    for picture in range(SHOWN):
+        _show(speaker, picture)
+        field.loop.run(0.02)
+    field.loop.run(0.5)
+    return sum(seen)
 
 
 def _flood(server, ready, go, seconds, report):
