@@ -118,6 +118,29 @@ struct RoomWayTests {
     #expect(!relay.callsAll && !relay.makesCalls(now: at(10)))
   }
 
+  @Test func `a call ends once its other end is heard by the relay, or has a seat and is silent`() {
+    var overlap = RoomOverlap()
+    let (heard, silent, seatless) = (UInt32(1), UInt32(2), UInt32(3))
+    overlap.update(heard, isHeard: true, isSeated: true, now: at(0))
+    #expect(!overlap.isOver(with: heard, now: at(60_000)))
+    overlap.handleConnected(now: at(1000))
+    for time in stride(from: Int64(1000), through: 60_000, by: 250) {
+      overlap.update(heard, isHeard: time != 1500, isSeated: true, now: at(time))
+      overlap.update(silent, isHeard: false, isSeated: time >= 3000, now: at(time))
+      overlap.update(seatless, isHeard: false, isSeated: false, now: at(time))
+      #expect(overlap.isOver(with: heard, now: at(time)) == (time >= 2750), "\(time)")
+      #expect(overlap.isOver(with: silent, now: at(time)) == (time >= 13_000), "\(time)")
+      // It was called before it knew that the relay has no room for it, and has nothing else.
+      #expect(!overlap.isOver(with: seatless, now: at(time)), "\(time)")
+    }
+    overlap.handleConnected(now: at(60_000))
+    #expect(!overlap.isOver(with: heard, now: at(60_100)))
+    #expect(!overlap.isOver(with: silent, now: at(69_900)))
+    #expect(overlap.isOver(with: silent, now: at(70_000)))
+    overlap.remove(silent)
+    #expect(!overlap.isOver(with: silent, now: at(90_000)))
+  }
+
   /// 5 ms of a sound that counts, by each way, the relay's `delay` later than the call's.
   @Test(arguments: [0, 4, -4])
   func `a voice that comes by two ways is heard once, and a change costs what they differ`(

@@ -44,6 +44,11 @@ def named(program, name):
     return [line for line in program.lines() if line.get("name") == name]
 
 
+def moment(line):
+    """When a line was written, in seconds."""
+    return datetime.fromisoformat(line["ts"].replace("Z", "+00:00")).timestamp()
+
+
 def summary(program):
     return [line for line in program.lines() if line["type"] == "summary"][-1]
 
@@ -464,6 +469,36 @@ def channel_relay_full(lab):
     alone = joined(lab, "a", "--relay", "--duration", "5", identity="alone", room="milk")
     alone.wait_line(lambda line: line.get("name") == "relayConnected", 5)
     equal(alone.wait(20), 0, "exit code in another channel")
+
+
+@scenario
+def channel_talks_before_the_relay_is_full(lab):
+    """Five hosts talk host to host while the relay is away, and then it has room for four: who has
+    no seat has its calls, and keeps them."""
+    relay = with_relay(lab, "--limit-seats", "4")
+    tone(lab.path("low.wav"), 440, 40)
+    members = []
+    for number in range(5):
+        if number == 4:
+            relay.signal(signal.SIGSTOP)
+        words = ("--duration", str(28 - number), "--play", lab.path("low.wav"))
+        members.append(joined(lab, "ab"[number % 2], *words, identity=f"n{number}"))
+        members[-1].wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    try:
+        members[-1].wait_line(lambda _: len(named(members[-1], "connected")) == 4, 10)
+    finally:
+        relay.signal(signal.SIGCONT)
+    for program in members:
+        equal(program.wait(40), 0, f"exit code ({program.describe()})")
+    refused = [program for program in members if named(program, "relayRefused")]
+    equal(len(refused), 1, "members that found no room")
+    since = moment(named(refused[0], "relayRefused")[0])
+    # The first that leaves ends its calls a little before it says so.
+    until = min(moment(named(program, "channelLeft")[0]) for program in members) - 1
+    ended = [line for line in named(refused[0], "ended") if since < moment(line) < until]
+    equal(ended, [], "its calls that ended before others left")
+    assert until - since > 12, f"  only {until - since:.1f} s were seen"
+    return f"{until - since:.0f} s by its calls alone"
 
 
 def talk_by_relay(lab, seconds):

@@ -162,6 +162,12 @@ public actor ChannelRelay {
     lastHeard[uid].map { SystemClock.now - $0 }
   }
 
+  /// Whether a member took a seat at the relay while we have ours: the relay had its card, which
+  /// was verified. A member that the relay has no room for is not seated.
+  public func isSeated(_ uid: UInt32) -> Bool {
+    driver?.readMachine { $0.isVerified(uid) } ?? false
+  }
+
   /// How many members we have verified, and what people compare; empty in a large audience, which
   /// verifies hosts alone.
   public var standing: (verified: Int, fingerprint: String) {

@@ -274,7 +274,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package var isQuiet: Bool { link.isQuiet }
   /// Members that hold our key, or may.
   package var verifiedCount: Int { keys.memberCount }
-  /// That of the next own key.
+  package func isVerified(_ uid: UInt32) -> Bool { members.isVerified(uid) }
   package var nextGeneration: UInt32 { keys.nextGeneration }
   package var fingerprint: RosterFingerprint { keys.fingerprint }
   /// Whether the fingerprint is of some members only: nobody can compare it.

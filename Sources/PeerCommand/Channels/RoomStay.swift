@@ -20,9 +20,7 @@ final class RoomStay {
   /// Members of whom a first frame came, by either way.
   private var heard: Set<UInt32> = []
   private var relay: ChannelRelay?
-  /// Since when a linked host is heard by the relay without a pause.
-  private var relayedSince: [UInt32: Instant] = [:]
-  private var connectedAt: Instant?
+  private var overlap = RoomOverlap()
   private var hasHadRelay = false
   private var relayLosses = 0
   private var relayCounts = RelayedCounts()
@@ -64,6 +62,7 @@ final class RoomStay {
     case .userOffline(let uid, .becameAudience): links.setAudience(uid)
     case .userOffline(let uid, _), .audienceLeft(let uid, _):
       sound.remove(uid, in: channel.name)
+      overlap.remove(uid)
       if let call = links.remove(uid) { await session.endpoint.call(call).hangUp() }
     case .memberChecked(let uid, let isGenuine):
       links.check(uid, isGenuine: isGenuine)
@@ -87,8 +86,7 @@ final class RoomStay {
       session.console.say("Audio goes by a relay, sealed for the members.")
       way.handleConnected()
       hasHadRelay = true
-      connectedAt = SystemClock.now
-      relayedSince = [:]
+      overlap.handleConnected(now: SystemClock.now)
     case .lost:
       relayLosses += 1
       session.console.say("No contact with the relay; host to host meanwhile.")
@@ -105,6 +103,7 @@ final class RoomStay {
     session.console.say(ChannelWords.sentence(reason))
     guard reason == .relayFull else { return }
     way.handleFull()
+    links.retryAll()
     if way.choice == .relay, !hasHadRelay {
       fail(
         .channelFull, .refused,
@@ -297,19 +296,17 @@ final class RoomStay {
     await relay?.start()
   }
 
-  /// A call ends when its other end was heard by the relay for a while, so that it hears us as
-  /// well; and when it had time enough.
+  /// Ends the calls whose other ends have a seat as we have.
   private func reviewCalls(now: Instant) async {
     guard let relay else { return }
     let seatless = links.seatless
     for (user, call) in links.linked where !seatless.contains(call) {
       let silence = await relay.silence(of: user.uid)
       let isRelayed = silence.map { $0 < .milliseconds(500) } ?? false
+      let isSeated = await relay.isSeated(user.uid)
       sound.setRelayed(isRelayed, user.uid, in: channel.name)
-      relayedSince[user.uid] = isRelayed ? relayedSince[user.uid] ?? now : nil
-      guard way.endsCalls, let connectedAt else { continue }
-      let isHeard = relayedSince[user.uid].map { now >= $0 + RoomWay.overlap } ?? false
-      if isHeard || now >= connectedAt + Self.longestOverlap { await hangUp([call]) }
+      overlap.update(user.uid, isHeard: isRelayed, isSeated: isSeated, now: now)
+      if way.endsCalls, overlap.isOver(with: user.uid, now: now) { await hangUp([call]) }
     }
   }
 
@@ -351,7 +348,4 @@ final class RoomStay {
       object.add("rosterFingerprint", relayCounts.fingerprint)
     }
   }
-
-  /// For calls with members who are not heard by the relay: they only listen, or say nothing.
-  private static let longestOverlap = Duration.seconds(10)
 }

@@ -1,0 +1,48 @@
+package import Primitives
+
+/// How long a call with a member goes on beside the relay (docs/protocol/channels.md §9): until its
+/// other end is heard by the relay for a while, so that it hears us there as well. Who says nothing
+/// is given time; who has no seat has nothing but the call.
+package struct RoomOverlap {
+  private struct Member {
+    /// Since when it is heard by the relay without a pause.
+    var heard: Instant?
+    /// Since when it is known to have a seat.
+    var seated: Instant?
+  }
+
+  private var connected: Instant?
+  private var members: [UInt32: Member] = [:]
+
+  package init() {}
+
+  // MARK: - Inputs
+
+  /// We have a seat, or have one again.
+  package mutating func handleConnected(now: Instant) {
+    connected = now
+    for uid in members.keys { members[uid]?.heard = nil }
+  }
+
+  package mutating func update(_ uid: UInt32, isHeard: Bool, isSeated: Bool, now: Instant) {
+    var member = members[uid] ?? Member()
+    member.heard = isHeard ? member.heard ?? now : nil
+    member.seated = isSeated ? member.seated ?? now : nil
+    members[uid] = member
+  }
+
+  package mutating func remove(_ uid: UInt32) { members[uid] = nil }
+
+  // MARK: - Getters
+
+  /// Whether the relay does what a call with this member does.
+  package func isOver(with uid: UInt32, now: Instant) -> Bool {
+    guard let connected, let member = members[uid] else { return false }
+    if let heard = member.heard, now >= heard + RoomWay.overlap { return true }
+    guard let seated = member.seated else { return false }
+    return now >= max(connected, seated) + Self.longest
+  }
+
+  /// For calls with members who are not heard by the relay: they only listen, or say nothing.
+  private static let longest = Duration.seconds(10)
+}
