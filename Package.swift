@@ -270,7 +270,7 @@ let package = Package(
       "RendezvousTests",
       [
         "Rendezvous", "SecureSession", "Messaging", "Congestion", "Cryptography", "Wire",
-        "Primitives", "RendezvousCommand", "LastMile", "Relay", "Tokens", "Trials",
+        "Primitives", "RendezvousCommand", "RelayCommand", "LastMile", "Relay", "Tokens", "Trials",
         "Reactor", "Arguments", "Forwarding", "Channels", "Simulation", "Redis",
       ]),
     tests(

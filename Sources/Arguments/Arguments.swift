@@ -109,6 +109,19 @@ package struct Arguments: Sendable {
     return value
   }
 
+  /// An address, `HOST:PORT`; a number alone, which the system would take for a host, is refused.
+  /// Names are looked up by whoever uses it.
+  package mutating func address(
+    _ name: String, like example: String
+  ) throws(UsageError) -> String? {
+    guard let text = try option(name) else { return nil }
+    guard text.contains(where: { !$0.isNumber }) else {
+      throw UsageError(
+        "\(name) wants HOST:PORT, not '\(text)'.", advice: "Write it like \(example).")
+    }
+    return text
+  }
+
   /// A number that need not be whole, in `unit`: "seconds". One of seconds, milliseconds or minutes
   /// may be written with a unit of its own: `500ms`, `10s`, `5m`, `1h`, `2d`.
   package mutating func number(

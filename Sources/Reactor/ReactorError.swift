@@ -44,6 +44,22 @@ package struct ReactorError: Error, Equatable, Sendable, CustomStringConvertible
   package var isOverFileLimit: Bool { errno == EFBIG }
   package var isPermissionDenied: Bool { errno == EACCES || errno == EPERM }
 
+  /// What to do where a port could not be opened at the address that `option` names.
+  package func advice(on option: String) -> String {
+    if isAddressInUse {
+      return "Another program has the port: give another one with \(option), or find its holder "
+        + "with ss -lunpt."
+    }
+    if isAddressUnavailable {
+      return "The address is not this host's: `ip address` lists those that are. [::] with "
+        + "\(option) is all of them."
+    }
+    if isPermissionDenied {
+      return "Ports below 1024 need a privilege: give another one with \(option)."
+    }
+    return "Check \(option)."
+  }
+
   private static func text(of errno: Int32) -> String {
     var buffer = [CChar](repeating: 0, count: 128)
     let count = buffer.count

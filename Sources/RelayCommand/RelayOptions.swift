@@ -8,23 +8,34 @@ struct RelayOptions {
   static let usage = """
     usage: earshot-relay --rendezvous HOST:PORT#ID [options]
 
-    Forwards the audio of channels between members that do not talk in a mesh. It is sealed by
-    members for members: the relay hears nothing and learns no names. The rendezvous tells members
-    of it once its ID stands in the file of earshot-rendezvous --relay-key.
+    Forwards the audio of channels between members that do not talk in a mesh. It
+    is sealed by members for members: the relay hears nothing and learns no names.
+    The rendezvous tells members of it once its ID stands in the file of
+    earshot-rendezvous --relay-key.
 
-      --rendezvous HOST:PORT#ID  whose members it serves; the ID is that of the rendezvous
-      --listen HOST:PORT   UDP address to serve     (default: [::]:7500, both families)
-      --public HOST:PORT   where members find it    (default: the address that the rendezvous sees,
-                           with the port of --listen)
-      --data DIR           its identity             (default: $XDG_DATA_HOME/earshot-relay)
-      --metrics HOST:PORT  Prometheus text at /metrics, by HTTP            (default: off)
-      --limit-loudest N    hosts of a channel that are forwarded at once, 1...64   (default: 3)
-      --limit-seats N      members of one channel, 2...4096                (default: 4096)
-      --limit-channels N   channels, 1...8192                              (default: 8192)
-      --print-id           print the ID that --relay-key wants, made on first use, and end
+    The relay:
+      --rendezvous HOST:PORT#ID
+                           whose members it serves; the ID is that of the
+                           rendezvous, which prints it when it starts
+      --listen HOST:PORT   UDP address to serve
+                           (default: [::]:7500, both families)
+      --public HOST:PORT   where members find it (default: the address that the
+                           rendezvous sees, with the port of --listen)
+      --data DIR           its identity (default: $XDG_DATA_HOME/earshot-relay)
+
+    What it forwards:
+      --limit-loudest N    hosts of a channel that are forwarded at once, 1...64
+                           (default: 3)
+      --limit-seats N      members of one channel, 2...4096 (default: 4096)
+      --limit-channels N   channels, 1...8192 (default: 8192)
+
+    What it tells:
+      --metrics HOST:PORT  Prometheus text at /metrics, by HTTP (default: off)
+      --print-id           print the ID that --relay-key wants, made on first use,
+                           and end
       --json               print the line with the address as JSON
-      --version            print the version
-      --help               print this
+      --version            print the version (also -V, version)
+      --help               print this (also -h, help)
 
     example:
       earshot-relay --rendezvous 192.0.2.1:7400#ID --metrics 127.0.0.1:9101
@@ -52,10 +63,10 @@ struct RelayOptions {
 
   init(_ arguments: consuming Arguments, environment: [String: String]) throws(UsageError) {
     let given = try arguments.option("--rendezvous")
-    listen = try arguments.option("--listen") ?? "[::]:7500"
-    publicAddress = try arguments.option("--public")
+    listen = try arguments.address("--listen", like: "[::]:7500") ?? "[::]:7500"
+    publicAddress = try arguments.address("--public", like: "192.0.2.1:7500")
     data = try Self.data(&arguments, environment: environment)
-    metrics = try arguments.option("--metrics")
+    metrics = try arguments.address("--metrics", like: "127.0.0.1:9101")
     let usual = ForwardingLimits()
     limits.loudest = try arguments.integer("--limit-loudest", "hosts", in: 1...64) ?? usual.loudest
     limits.seats = try arguments.integer("--limit-seats", "members", in: 2...4096) ?? usual.seats
@@ -68,6 +79,11 @@ struct RelayOptions {
       throw UsageError(
         "--rendezvous HOST:PORT#ID is needed, with the ID.",
         advice: "earshot-rendezvous prints it when it starts.")
+    }
+    guard parts[0].contains(where: { !$0.isNumber }) else {
+      throw UsageError(
+        "--rendezvous wants HOST:PORT#ID, not '\(given ?? "")'.",
+        advice: "Write it like 192.0.2.1:7400#\(id).")
     }
     rendezvous = String(parts[0])
     rendezvousID = id

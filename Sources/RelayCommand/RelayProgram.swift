@@ -13,12 +13,15 @@ enum RelayProgram {
     ProcessSurroundings.ignoreWriteSignals()
     ProcessSurroundings.protectMemory()
     var arguments = Arguments(words)
-    if arguments.wantsHelp {
+    // Not a command, but what people try first.
+    let first = words.first ?? ""
+    if arguments.wantsHelp || first == "help" {
       write(RelayOptions.usage, to: 1)
       return 0
     }
     do throws(UsageError) {
-      if try arguments.flag("--version") {
+      let asksBriefly = try arguments.flag("-V")
+      if try arguments.flag("--version") || asksBriefly || first == "version" {
         write("earshot-relay \(EarshotVersion.text)", to: 1)
         return 0
       }
@@ -51,11 +54,25 @@ enum RelayProgram {
     } catch let error as StorageError {
       complain(error.description)
       return 8
-    } catch let error as ReactorError {
-      complain("\(error).\nCheck --rendezvous, --listen and --metrics.")
-      return 1
+    } catch let failure as RelayFailure {
+      return complain(failure)
     } catch {
       complain("\(error)")
+      return 1
+    }
+  }
+
+  /// The exit code.
+  private static func complain(_ failure: RelayFailure) -> Int32 {
+    switch failure {
+    case .usage(let error):
+      complain("\(error)\nRun earshot-relay --help for all options.")
+      return 2
+    case .unresolved(let error):
+      complain("\(error).\nCheck --rendezvous, and that names are looked up here.")
+      return 3
+    case .reactor(let error, let option):
+      complain("\(error).\n\(error.advice(on: option))")
       return 1
     }
   }

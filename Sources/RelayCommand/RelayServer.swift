@@ -1,3 +1,4 @@
+import Arguments
 import Cryptography
 import Forwarding
 import Peer
@@ -21,6 +22,13 @@ final class RelayServer {
   private var signals: SignalWatch?
   private var timer: EventLoop.Token?
   private var end: Instant?
+  private var exitCode: Int32 = 0
+  private var wasRegistered = false
+  /// What was said last about not being registered: the same is not said at each attempt.
+  private var told: RegistrationFailure?
+
+  /// So long the rendezvous may take before it is said that it is waited for.
+  private static let quietPatience = Duration.seconds(2)
 
   init(_ options: RelayOptions) throws {
     self.options = options
@@ -31,21 +39,19 @@ final class RelayServer {
     let card = try identity.makeCard(unixSeconds: seconds)
     try Self.file(in: options.data).replace(with: identity)
     id = identity.id
-    let listen = try Self.resolve(options.listen, 7500)
+    let listen = try Self.resolve(options.listen, "--listen", 7500)
     loop = try EventLoop()
-    var socketOptions = UDPSocket.Options()
-    socketOptions.slotCount = 64
-    socketOptions.kernelBufferByteCount = 4 << 20
-    let socket = try UDPSocket(binding: listen, socketOptions)
-    let told = try options.publicAddress.map { try Self.resolve($0, 7500) }
+    let socket = try Self.openSocket(at: listen)
+    let announced = try options.publicAddress.map { try Self.resolve($0, "--public", 7500) }
     let seen = SocketAddress(
       family: .v4, high: 0, low: 0, port: socket.localAddress.port)
     let wall = SystemClock.wallNanoseconds / 1_000_000 &- SystemClock.now.nanoseconds / 1_000_000
     var configuration = PeerConfiguration(
-      rendezvous: try Self.resolve(options.rendezvous, 7400), wallClockAtZero: Int64(wall))
+      rendezvous: try Self.rendezvous(options.rendezvous), wallClockAtZero: Int64(wall))
     configuration.rendezvousID = options.rendezvousID
     let known = RelayRegistrationMachine(
-      configuration, listening: told ?? Self.announced(listen, seen), identity: identity.copy(),
+      configuration, listening: announced ?? Self.announced(listen, seen),
+      identity: identity.copy(),
       random: random.split(), now: SystemClock.now)
     registration = MachineDriver(
       known,
@@ -60,7 +66,9 @@ final class RelayServer {
     settings.forwarding = options.limits
     driver = MachineDriver(
       RendezvousMachine(settings, store: MemoryStore(), random: random), socket: socket, on: loop)
-    if let text = options.metrics { try listenForMetrics(try Self.resolve(text, 9101)) }
+    if let text = options.metrics {
+      try listenForMetrics(try Self.resolve(text, "--metrics", 9101))
+    }
   }
 
   /// Serves until a signal; the exit code.
@@ -70,10 +78,12 @@ final class RelayServer {
     signals = try SignalWatch(SignalWatch.Signal.allCases, on: loop) { [self] signal in
       if signal == .interrupt || signal == .terminate { shutDown() }
     }
-    timer = try loop.addTimer { [self] now in keepHouse(now: now) }
+    let timer = try loop.addTimer { [self] now in keepHouse(now: now) }
+    self.timer = timer
+    loop.setDeadline(timer, SystemClock.now + Self.quietPatience)
     announce()
     loop.run()
-    return 0
+    return exitCode
   }
 
   // MARK: - On the loop
@@ -89,10 +99,25 @@ final class RelayServer {
   private func handle(_ step: RegistrationStep) {
     switch step {
     case .registered(let address, _):
+      wasRegistered = true
+      told = nil
       say("registered", "registered with the rendezvous, seen at \(address)")
-    case .failed(let failure): RelayProgram.complain("not registered: \(failure)")
+    case .failed(let failure):
+      tellFailure(failure)
+      // A wrong --rendezvous does not become right by waiting.
+      if case .identityMismatch = failure, !wasRegistered {
+        exitCode = 7
+        shutDown()
+      }
     case .connecting, .reconnecting: break
     }
+  }
+
+  private func tellFailure(_ failure: RegistrationFailure) {
+    guard told != failure else { return }
+    told = failure
+    RelayProgram.complain(
+      "not registered: \(failure.words(rendezvous: options.rendezvous, relay: id))")
   }
 
   private func announce() {
@@ -120,25 +145,35 @@ final class RelayServer {
   }
 
   private func keepHouse(now: Instant) {
-    guard let end, let timer else { return }
+    guard let end, let timer else {
+      if !wasRegistered, told == nil {
+        tellFailure(registration.readMachine { $0.trouble } ?? .noAnswer)
+      }
+      return
+    }
     let isDone =
       driver.readMachine { $0.isGone } && registration.readMachine { $0.isQuiet }
     if now >= end || isDone { return loop.stop() }
     loop.setDeadline(timer, now + .milliseconds(10))
   }
 
-  private func listenForMetrics(_ address: SocketAddress) throws(ReactorError) {
-    metrics = try MetricsServer(binding: address, on: loop) { [driver] in
-      var text = MetricsText()
-      driver.readMachine { text.add($0.forwardingCounters, $0.gauges, $0.counters) }
-      let numbers = ProcessNumbers.read()
-      text.add(
-        "process_cpu_seconds_total", "User and system time.",
-        nanoseconds: numbers.cpuNanoseconds)
-      text.add(
-        "process_resident_memory_bytes", "Memory in use.", numbers.residentByteCount)
-      return text.text
+  private func listenForMetrics(_ address: SocketAddress) throws(RelayFailure) {
+    do throws(ReactorError) {
+      metrics = try MetricsServer(binding: address, on: loop) { [driver] in Self.numbers(driver) }
+    } catch {
+      throw .reactor(error, option: "--metrics")
     }
+  }
+
+  private static func numbers(_ driver: MachineDriver<RendezvousMachine>) -> String {
+    var text = MetricsText()
+    driver.readMachine { text.add($0.forwardingCounters, $0.gauges, $0.counters) }
+    let numbers = ProcessNumbers.read()
+    text.add(
+      "process_cpu_seconds_total", "User and system time.", nanoseconds: numbers.cpuNanoseconds)
+    text.add(
+      "process_resident_memory_bytes", "Memory in use.", numbers.residentByteCount)
+    return text.text
   }
 
   // MARK: - Parts
@@ -162,11 +197,41 @@ final class RelayServer {
       family: listen.family, high: listen.high, low: listen.low, port: seen.port)
   }
 
+  private static func openSocket(at address: SocketAddress) throws(RelayFailure) -> UDPSocket {
+    var options = UDPSocket.Options()
+    options.slotCount = 64
+    options.kernelBufferByteCount = 4 << 20
+    do throws(ReactorError) {
+      return try UDPSocket(binding: address, options)
+    } catch {
+      throw .reactor(error, option: "--listen")
+    }
+  }
+
   private static func resolve(
-    _ text: String, _ port: UInt16
+    _ text: String, _ option: String, _ port: UInt16
+  ) throws(RelayFailure) -> SocketAddress {
+    do throws(ReactorError) {
+      return try firstAddress(of: text, port)
+    } catch {
+      throw .usage(
+        UsageError(
+          "\(option) wants an address like 192.0.2.1:\(port), not '\(text)' (\(error.reason)).",
+          advice: "IPv6 addresses stand in brackets: [::]:\(port)."))
+    }
+  }
+
+  /// Nobody may know its name for now.
+  private static func rendezvous(_ text: String) throws(RelayFailure) -> SocketAddress {
+    do throws(ReactorError) { return try firstAddress(of: text, 7400) } catch {
+      throw .unresolved(error)
+    }
+  }
+
+  private static func firstAddress(
+    of text: String, _ port: UInt16
   ) throws(ReactorError) -> SocketAddress {
-    let addresses = try Resolver.resolveBlocking(text, defaultPort: port)
-    guard let address = addresses.first else {
+    guard let address = try Resolver.resolveBlocking(text, defaultPort: port).first else {
       throw ReactorError("resolve", text, reason: "it has no address")
     }
     return address

@@ -7,17 +7,19 @@ struct BackupCommand {
     usage: earshot-rendezvous backup FILE [--data DIR]
            earshot-rendezvous restore FILE [--data DIR]
 
-    Writes the server's identity, names and cards to one file, and puts them back. The server
-    may run meanwhile, and need not stop. Keep the file secret: whoever has it can pretend to
-    be the server.
+    Writes the server's identity, names and cards to one file, and puts them back.
+    The server may run meanwhile, and need not stop. Keep the file secret: whoever
+    has it can pretend to be the server.
 
       backup FILE   writes FILE, which must not exist yet
-      restore FILE  puts the contents of FILE into a directory that has no server's data yet
-      --data DIR    the server's directory   (default: $XDG_DATA_HOME/earshot-rendezvous)
+      restore FILE  puts the contents of FILE into a directory that has no server's
+                    data yet
+      --data DIR    the server's directory
+                    (default: $XDG_DATA_HOME/earshot-rendezvous)
       --help        print this
 
     example:
-      earshot-rendezvous backup /root/earshot.backup --data /var/lib/earshot-rendezvous
+      earshot-rendezvous backup /root/backup --data /var/lib/earshot-rendezvous
     """
 
   private let isRestore: Bool

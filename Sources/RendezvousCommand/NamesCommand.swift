@@ -10,13 +10,14 @@ struct NamesCommand {
            earshot-rendezvous names free NAME [--data DIR]
            earshot-rendezvous names export [--data DIR]
 
-    Shows who has which name, and takes a name from whoever has it. The server that uses the
-    directory must be stopped meanwhile.
+    Shows who has which name, and takes a name from whoever has it. The server that
+    uses the directory must be stopped meanwhile.
 
       list         a line a name: the name, its ID, the day of its last use
       free NAME    whoever registers with NAME next has it
       export       the same as list as JSON Lines: name, id, used
-      --data DIR   the server's directory   (default: $XDG_DATA_HOME/earshot-rendezvous)
+      --data DIR   the server's directory
+                   (default: $XDG_DATA_HOME/earshot-rendezvous)
       --help       print this
 
     A name that nobody registers or looks up for a year is free by itself.

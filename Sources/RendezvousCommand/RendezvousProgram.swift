@@ -21,14 +21,17 @@ enum RendezvousProgram {
     ProcessSurroundings.ignoreWriteSignals()
     ProcessSurroundings.protectMemory()
     var arguments = Arguments(words)
-    let command = arguments.command()
+    var command = arguments.command()
+    let asksHelp = ["help", "?"].contains(command)
+    if asksHelp { command = arguments.command() }
     let environment = ServeOptions.environment
-    if arguments.wantsHelp {
-      LineOutput.standardOutput.write(usage(of: command))
+    if asksHelp || arguments.wantsHelp, let text = usage(of: command) {
+      LineOutput.standardOutput.write(text)
       return ExitCode.done
     }
     do throws(UsageError) {
-      if try arguments.flag("--version") {
+      let asksBriefly = try arguments.flag("-V")
+      if try arguments.flag("--version") || asksBriefly || command == "version" {
         LineOutput.standardOutput.write("earshot-rendezvous \(ServeOptions.version)")
         return ExitCode.done
       }
@@ -39,7 +42,7 @@ enum RendezvousProgram {
         return backup(try BackupCommand(word, arguments, environment: environment))
       case let word?:
         throw UsageError(
-          "'\(word)' is no command.", advice: "There are names, backup and restore.")
+          "'\(word)' is no command.", advice: "There are names, backup, restore and version.")
       }
     } catch {
       complain("\(error)\nRun earshot-rendezvous --help for all options.")
@@ -47,11 +50,13 @@ enum RendezvousProgram {
     }
   }
 
-  private static func usage(of command: String?) -> String {
+  /// `nil` where there is no such command.
+  private static func usage(of command: String?) -> String? {
     switch command {
+    case nil, "version": ServeOptions.usage
     case "names": NamesCommand.usage
     case "backup", "restore": BackupCommand.usage
-    default: ServeOptions.usage
+    default: nil
     }
   }
 
@@ -91,7 +96,7 @@ enum RendezvousProgram {
         complain("\(failure)\nRun earshot-rendezvous --help for all options.")
         return ExitCode.usage
       case .reactor(let failure, let option):
-        complain("\(failure).\n\(advice(on: failure, option))")
+        complain("\(failure).\n\(failure.advice(on: option))")
         return ExitCode.failed
       case .redis(let address, let failure):
         complain(
@@ -103,20 +108,6 @@ enum RendezvousProgram {
         return ExitCode.file
       }
     }
-  }
-
-  private static func advice(on error: ReactorError, _ option: String) -> String {
-    if error.isAddressInUse {
-      return "Another program has the port: give another one with \(option), or find its holder "
-        + "with ss -lunpt."
-    }
-    if error.isAddressUnavailable {
-      return "The address is not this host's: \(option) wants one of ip address, or [::]."
-    }
-    if error.isPermissionDenied {
-      return "Ports below 1024 need a privilege: give another one with \(option)."
-    }
-    return "Check \(option)."
   }
 
   private static func complain(_ text: String) {

@@ -9,42 +9,60 @@ struct ServeOptions {
   static let version = EarshotVersion.text
   static let usage = """
     usage: earshot-rendezvous [options]
-           earshot-rendezvous names list | free NAME | export    (see names --help)
-           earshot-rendezvous backup FILE | restore FILE         (see backup --help)
+           earshot-rendezvous names list | free NAME | export
+           earshot-rendezvous backup FILE | restore FILE
 
-    Introduces peers to each other: they register here, look each other up, and exchange sealed
-    invitations. It never sees keys or media.
+    Introduces peers to each other: they register here, look each other up, and
+    exchange sealed invitations. It never sees keys or media. The options of a
+    command: earshot-rendezvous help names, help backup.
 
-      --listen HOST:PORT   UDP address to serve     (default: [::]:7400, both families)
-      --data DIR           keys and database        (default: $XDG_DATA_HOME/earshot-rendezvous)
-      --config FILE        these options from a file, a line each, like metrics = HOST:PORT;
-                           the command line goes before it; SIGHUP reads it again
-      --metrics HOST:PORT  Prometheus text at /metrics, by HTTP; /health and /ready say
-                           how it is             (default: off)
-      --events FILE|-      JSON Lines of events     (default: off; - is standard output)
-      --open               anybody may register     (default)
-      --allow FILE         only these may: ID, or NAME ID, on each line; # begins a
-                           comment; SIGHUP reads it again
-      --require-token FILE  only holders of an access token may register that the key signed
-                           whose public half is in FILE (earshot token new --public);
+    The server:
+      --listen HOST:PORT   UDP address to serve
+                           (default: [::]:7400, both families)
+      --data DIR           keys and database
+                           (default: $XDG_DATA_HOME/earshot-rendezvous)
+      --config FILE        these options from a file, a line each, like
+                           metrics = HOST:PORT; the command line goes before it;
                            SIGHUP reads it again
+      --drain SECONDS      at the end let in nobody, and wait for so long until
+                           messages under way are delivered
+                           (default: 0; at most 600)
+
+    Who may register:
+      --open               anybody (default)
+      --allow FILE         only these: ID, or NAME ID, on each line; # begins a
+                           comment; SIGHUP reads it again
+      --require-token FILE
+                           only holders of an access token that the key signed
+                           whose public half is in FILE
+                           (earshot token new --public); SIGHUP reads it again
+
+    Relays:
       --turn URI           a TURN server for clients, turn:HOST:PORT; up to 4 times
       --turn-secret FILE   what the servers have as static-auth-secret: clients get
                            credentials for 12 h with it
-      --relay-key FILE     IDs of relays for channels that may register, one on each line
-                           (earshot-relay --print-id); SIGHUP reads it again
-      --redis URL          one service with other nodes, by a Redis server that all share:
+      --relay-key FILE     IDs of relays for channels that may register, one on
+                           each line (earshot-relay --print-id); SIGHUP reads it
+                           again
+
+    Several nodes as one service:
+      --redis URL          a Redis server that all nodes share:
                            redis://[USER@]HOST[:PORT][/DB], or unix:///SOCKET
-      --redis-password-file FILE  its password        (default: $EARSHOT_REDIS_PASSWORD)
-      --cluster-secret FILE  16 to 256 letters, the same at all nodes: Redis sees nothing that
-                           is not hashed or sealed with it
-      --drain SECONDS      at the end let in nobody, and wait for so long until messages under
-                           way are delivered           (default: 0; at most 600)
+      --redis-password-file FILE
+                           its password (default: $EARSHOT_REDIS_PASSWORD)
+      --cluster-secret FILE
+                           16 to 256 letters, the same at all nodes: Redis sees
+                           nothing that is not hashed or sealed with it
+
+    What it tells:
+      --metrics HOST:PORT  Prometheus text at /metrics, by HTTP; /health and /ready
+                           say how it is (default: off)
+      --events FILE|-      JSON Lines of events (default: off; - is standard output)
       --json               print the line with the address as JSON
       --log-identities     let events and log name IDs, names and addresses
-      --log-level LEVEL    error, warning, info or debug   (default: info)
-      --version            print the version
-      --help               print this
+      --log-level LEVEL    error, warning, info or debug (default: info)
+      --version            print the version (also -V, version)
+      --help               print this (also -h, help)
 
     example:
       earshot-rendezvous --data /var/lib/earshot --metrics 127.0.0.1:9100
@@ -80,9 +98,9 @@ struct ServeOptions {
     _ arguments: consuming Arguments, environment: [String: String]
   ) throws(UsageError) {
     config = try arguments.option("--config")
-    listen = try arguments.option("--listen") ?? "[::]:7400"
+    listen = try arguments.address("--listen", like: "[::]:7400") ?? "[::]:7400"
     let data = try arguments.option("--data")
-    metrics = try arguments.option("--metrics")
+    metrics = try arguments.address("--metrics", like: "127.0.0.1:9100")
     events = try arguments.option("--events")
     allow = try arguments.option("--allow")
     requireToken = try arguments.option("--require-token")

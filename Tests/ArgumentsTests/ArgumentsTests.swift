@@ -28,6 +28,20 @@ struct ArgumentsTests {
     try arguments.finish()
   }
 
+  @Test(arguments: ["7400", ""])
+  func `a number alone is no address`(text: String) throws {
+    var arguments = Arguments(["--listen=\(text)"])
+    let error = #expect(throws: UsageError.self) {
+      _ = try arguments.address("--listen", like: "[::]:7400")
+    }
+    #expect(
+      error?.description == "--listen wants HOST:PORT, not '\(text)'.\nWrite it like [::]:7400.")
+    var others = Arguments(["--listen", "::1", "--metrics", "host"])
+    #expect(try others.address("--listen", like: "") == "::1")
+    #expect(try others.address("--metrics", like: "") == "host")
+    #expect(try others.address("--public", like: "") == nil)
+  }
+
   @Test func `what follows two dashes is positional`() throws {
     var arguments = Arguments(["say", "--", "--hello", "-x"])
     #expect(arguments.command() == "say")

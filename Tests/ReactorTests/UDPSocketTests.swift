@@ -111,6 +111,7 @@ struct UDPSocketTests {
     let error = #expect(throws: ReactorError.self) { _ = try UDPSocket(binding: taken) }
     #expect(error?.isAddressInUse == true)
     #expect(error?.description == "cannot bind UDP \(taken): Address already in use")
+    #expect(error?.advice(on: "--listen").contains("give another one with --listen") == true)
   }
 
   @Test func `what cannot be sent is counted and stops nothing`() throws {

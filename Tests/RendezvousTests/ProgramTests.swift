@@ -34,6 +34,17 @@ import Testing
     #expect(code == 0 && seconds < 1)
   }
 
+  @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
+  func `with nothing under way --drain waits for nobody`() throws {
+    let scratch = "/tmp/earshot-program-drain-\(getpid())"
+    defer { Program.remove(scratch) }
+    let program = try #require(
+      Program(["--listen", "127.0.0.1:0", "--data", scratch, "--drain", "30", "--json"]))
+    #expect(program.readLine().contains("listening"))
+    let (code, seconds) = program.stop(SIGTERM)
+    #expect(code == 0 && seconds < 1)
+  }
+
   @Test(
     .enabled(if: Program.exists, "earshot-rendezvous is not built"),
     arguments: [
@@ -81,6 +92,17 @@ import Testing
     #expect(try #require(Program(["restore", file, "--data", other])).wait() == 0)
     let again = try #require(Program(["--listen", "127.0.0.1:0", "--data", other, "--json"]))
     #expect(again.readLine().suffix(56) == line.suffix(56), "the same identity")
+    for (wrong, sentence) in [
+      (
+        scratch + "-none",
+        "There is no \(scratch)-none. Give the file that earshot-rendezvous backup"
+      ),
+      ("/proc/version", "/proc/version is no backup of a rendezvous."),
+    ] {
+      let words = ["restore", wrong, "--data", scratch + "-3"]
+      let (said, code) = try #require(Program(words, reading: 2)).finish()
+      #expect(code == 8 && said.contains(sentence), "\(said)")
+    }
     #expect(again.stop(SIGTERM).code == 0)
   }
 
@@ -90,6 +112,11 @@ import Testing
     defer { Program.remove(scratch) }
     let usage = try #require(Program(["--listen", "nowhere:at:all"]))
     #expect(usage.wait() == 2)
+    for words in [["--listen", "7400"], ["--metrics", "9100"]] {
+      let bare = try #require(Program(words, reading: 2)).finish()
+      #expect(
+        bare.code == 2 && bare.said.contains("\(words[0]) wants HOST:PORT, not '\(words[1])'"))
+    }
     let unknown = try #require(Program(["--lisen", "x"]))
     #expect(unknown.wait() == 2)
     let unwritable = try #require(Program(["--listen", "127.0.0.1:0", "--data", "/proc/none"]))
@@ -105,84 +132,5 @@ import Testing
     let help = try #require(Program(["--help"]))
     #expect(help.readLine().hasPrefix("usage: earshot-rendezvous"))
     #expect(help.wait() == 0)
-  }
-}
-
-/// A child process with its standard output in a pipe and its standard error thrown away.
-private final class Program {
-  private var pid: pid_t = 0
-  private var output: Int32 = -1
-
-  /// Beside the tests, where the build put it.
-  static let path: String = {
-    var buffer = [CChar](repeating: 0, count: 4096)
-    let count = unsafe buffer.withUnsafeMutableBufferPointer { room in
-      unsafe room.baseAddress.map { unsafe readlink("/proc/self/exe", $0, 4095) } ?? 0
-    }
-    let own = String(
-      decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    let directory = own.lastIndex(of: "/").map { String(own[..<$0]) } ?? "."
-    return directory + "/earshot-rendezvous"
-  }()
-
-  static var exists: Bool { unsafe access(path, X_OK) == 0 }
-
-  init?(_ arguments: [String]) {
-    var ends: [Int32] = [0, 0]
-    guard unsafe pipe(&ends) == 0 else { return nil }
-    var actions = unsafe posix_spawn_file_actions_t()
-    unsafe posix_spawn_file_actions_init(&actions)
-    unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
-    unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-    unsafe posix_spawn_file_actions_addclose(&actions, ends[0])
-    var words = unsafe ([Self.path] + arguments).map { unsafe strdup($0) }
-    unsafe words.append(nil)
-    let result = unsafe posix_spawn(&pid, Self.path, &actions, nil, words, environ)
-    unsafe words.forEach { unsafe free($0) }
-    close(ends[1])
-    output = ends[0]
-    if result != 0 { return nil }
-  }
-
-  deinit {
-    close(output)
-    if pid > 0 { kill(pid, SIGKILL) }
-  }
-
-  func readLine() -> String {
-    var bytes: [UInt8] = []
-    var byte: UInt8 = 0
-    while bytes.count < 4096, unsafe read(output, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
-      bytes.append(byte)
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-
-  func wait() -> Int32 {
-    var status: Int32 = 0
-    unsafe waitpid(pid, &status, 0)
-    pid = 0
-    return status & 0x7F == 0 ? (status >> 8) & 0xFF : -(status & 0x7F)
-  }
-
-  func signal(_ number: Int32) { kill(pid, number) }
-
-  func stop(_ signal: Int32) -> (code: Int32, seconds: Double) {
-    let start = ContinuousClock.now
-    kill(pid, signal)
-    let code = wait()
-    let duration = start.duration(to: .now)
-    return (
-      code,
-      Double(duration.components.attoseconds) / 1e18
-        + Double(duration.components.seconds)
-    )
-  }
-
-  static func remove(_ directory: String) {
-    for name in ["identity", "registrations.db", "registrations.db-wal", "registrations.db-shm"] {
-      _ = unsafe unlink("\(directory)/\(name)")
-    }
-    _ = unsafe rmdir(directory)
   }
 }

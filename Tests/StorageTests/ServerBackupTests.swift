@@ -60,7 +60,10 @@ struct ServerBackupTests {
     #expect(code { try ServerBackup.restore(scratch.file("none"), to: other) } == .notReadable)
     #expect(code { try ServerBackup.restore(data + "/registrations.db", to: other) } == .foreign)
     scratch.write("text", Array("some text that is no database at all".utf8))
-    #expect(code { try ServerBackup.restore(scratch.file("text"), to: other) } == .foreign)
+    let foreign = #expect(throws: StorageError.self) {
+      try ServerBackup.restore(scratch.file("text"), to: other)
+    }
+    #expect(foreign?.code == .foreign && foreign?.message.contains("is no backup") == true)
     #expect(scratch.names() == ["backup", "data", "text"])
   }
 }

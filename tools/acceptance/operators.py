@@ -1,5 +1,6 @@
 """What an operator does with a rendezvous: options, signals, health, metrics, alerts, backup."""
 
+import json
 import os
 import re
 import shutil
@@ -40,11 +41,11 @@ def configured(lab, more="", **environment):
     return server
 
 
-def fetch(lab, path, method="GET"):
-    """Status and text at `path` of the metrics' address."""
+def fetch(lab, path, method="GET", port=9100):
+    """Status and text at `path` of the metrics' address, or at another port."""
     told = subprocess.run(
         ["ip", "netns", "exec", lab.ns("r"), "python3", "-c", FETCH]
-        + [method, f"http://127.0.0.1:9100{path}"],
+        + [method, f"http://127.0.0.1:{port}{path}"],
         capture_output=True,
         text=True,
         check=True,
@@ -143,6 +144,63 @@ def metrics_and_alerts_as_prometheus_reads_them(lab):
             [promtool, verb, "rules", file], cwd=ALERTS, capture_output=True, text=True
         )
         equal(told.returncode, 0, f"{verb} {file}: {told.stdout} {told.stderr}")
+    server.signal(signal.SIGTERM)
+    equal(server.wait(2), 0, "exit code")
+    bob.kill()
+
+
+def asked(lab, path, wanted, seconds):
+    """What Prometheus answers, once `wanted` takes it."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            _, text = fetch(lab, path, port=9090)
+            data = json.loads(text)["data"]
+            if wanted(data):
+                return data
+        except (subprocess.CalledProcessError, ValueError):
+            text = "nothing answers yet"  # or it is still loading
+        assert time.monotonic() < end, f"  {path} after {seconds} s: {text}"
+        time.sleep(0.5)
+
+
+@scenario
+def a_prometheus_scrapes_and_loads_the_alerts(lab):
+    program = shutil.which("prometheus")
+    if not program:
+        return "skipped: no prometheus (tools/setup --operator)"
+    server = configured(lab)
+    bob = ready(lab, "--accept", "--calls", "1")
+    with open(lab.path("prometheus.yml"), "w") as file:
+        file.write(
+            "global: { scrape_interval: 1s, evaluation_interval: 1s }\n"
+            f"rule_files: ['{ALERTS}/rendezvous.rules.yml']\n"
+            "scrape_configs:\n  - job_name: earshot\n"
+            "    static_configs: [{ targets: ['127.0.0.1:9100'] }]\n"
+        )
+    words = [f"--config.file={lab.path('prometheus.yml')}", "--web.listen-address=127.0.0.1:9090"]
+    words += [f"--storage.tsdb.path={lab.path('tsdb')}", "--log.level=warn"]
+    prometheus = lab.run("r", program, *words)
+    scraped = asked(
+        lab,
+        "/api/v1/query?query=earshot_rendezvous_clients",
+        lambda data: data["result"] and data["result"][0]["value"][1] == "1",
+        30,
+    )
+    equal(scraped["result"][0]["metric"]["job"], "earshot", "the job that scrapes")
+    rules = asked(
+        lab,
+        "/api/v1/rules?type=alert",
+        lambda data: all(r["health"] != "unknown" for g in data["groups"] for r in g["rules"]),
+        30,
+    )
+    rules = [rule for group in rules["groups"] for rule in group["rules"]]
+    with open(os.path.join(ALERTS, "rendezvous.rules.yml")) as file:
+        equal(len(rules), file.read().count("- alert:"), "alerts that are loaded")
+    equal([rule["name"] for rule in rules if rule["health"] != "ok"], [], "alerts in error")
+    firing = [rule["name"] for rule in rules if rule["state"] == "firing"]
+    equal(firing, [], "alerts of a server that is well")
+    prometheus.signal(signal.SIGTERM)
     server.signal(signal.SIGTERM)
     equal(server.wait(2), 0, "exit code")
     bob.kill()

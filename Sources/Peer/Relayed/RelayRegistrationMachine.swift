@@ -74,6 +74,8 @@ package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
 
   package var nextDeadline: Instant? { link.nextDeadline }
   package var isQuiet: Bool { link.isQuiet }
+  /// Why it is not registered yet, as far as the attempt under way can tell.
+  package var trouble: RegistrationFailure? { link.trouble }
 
   private mutating func settle(now: Instant) {
     while let event = link.pollEvent() {

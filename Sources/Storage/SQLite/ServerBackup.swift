@@ -44,8 +44,7 @@ package enum ServerBackup {
         .notWritable, path, "\(path) is there already.",
         advice: "Give an empty directory with --data, or move the old one away.")
     }
-    let source = try Database(try existing(path), .shared)
-    try checkOwner(of: source, path)
+    let source = try opened(path)
     guard try source.number("SELECT count(*) FROM sqlite_schema WHERE name = 'backup'") == 1 else {
       throw foreign(path)
     }
@@ -66,6 +65,22 @@ package enum ServerBackup {
   }
 
   // MARK: - Parts
+
+  /// The backup in a file; whatever else is there, or nothing, is refused.
+  private static func opened(_ path: String) throws(StorageError) -> Database {
+    guard PrivateFile.isThere(path) else {
+      throw StorageError(
+        .notReadable, path, "There is no \(path).",
+        advice: "Give the file that earshot-rendezvous backup wrote.")
+    }
+    do throws(StorageError) {
+      let source = try Database(path, .shared)
+      try checkOwner(of: source, path)
+      return source
+    } catch {
+      throw error.code == .foreign ? foreign(path) : error
+    }
+  }
 
   /// Has `body` fill a database beside `path`, then gives it that name: whole or not at all.
   private static func write(
