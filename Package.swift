@@ -47,7 +47,7 @@ let package = Package(
     .library(name: "Earshot", targets: ["Earshot"]),
     .library(name: "EarshotMedia", targets: ["EarshotMedia"]),
     .library(name: "earshot-c", type: .dynamic, targets: ["EarshotC"]),
-    .executable(name: "earshot", targets: ["PeerCommand"]),
+    .executable(name: "earshot", targets: ["PeerMain"]),
     .executable(name: "earshot-rendezvous", targets: ["RendezvousCommand"]),
     .executable(name: "earshot-relay", targets: ["RelayCommand"]),
   ],
@@ -117,12 +117,13 @@ let package = Package(
     // 8: programs, and the library for C
     layer(
       "EarshotC", ["Earshot", "EarshotMedia", "LastMile", "Reactor", "Primitives", "CEarshot"]),
-    program(
+    layer(
       "PeerCommand",
       [
         "Earshot", "MediaFiles", "Video", "Reactor", "Arguments", "Plotting", "Primitives", "Wire",
         "Cryptography", "Tokens",
       ]),
+    program("PeerMain", ["PeerCommand"]),
     program(
       "RendezvousCommand",
       [
@@ -318,6 +319,7 @@ let package = Package(
         "Primitives", "Wire", "Cryptography", "SecureSession", "Messaging", "Congestion",
         "Calling", "Audio", "Video", "Peer", "Rendezvous", "MediaFiles", "Storage", "LastMile",
         "Relay", "Tokens", "PortMapping", "Routers", "GroupKeys", "Channels", "Forwarding",
+        "Plotting", "PeerCommand",
       ],
       path: "Tests/Fuzz/Fuzzing"),
     tests("CorpusTests", ["Fuzzing", "Primitives"]),

@@ -5,7 +5,7 @@ import Testing
   /// What tools/acceptance holds to its contract instead: the programs, as people run them, and the
   /// library for C.
   static let programs: Set<String> = [
-    "PeerCommand", "RendezvousCommand", "RelayCommand", "EarshotC",
+    "PeerCommand", "PeerMain", "RendezvousCommand", "RelayCommand", "EarshotC",
   ]
 
   @Test func `every source file has a test`() {

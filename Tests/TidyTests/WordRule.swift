@@ -44,7 +44,7 @@ struct WordRule {
 enum Layers {
   /// Levels 5 to 8 of docs/ARCHITECTURE.md §2: where the world is.
   static let edge: Set<String> = [
-    "Reactor", "MediaFiles", "Routers", "Storage", "Redis", "Earshot", "PeerCommand",
+    "Reactor", "MediaFiles", "Routers", "Storage", "Redis", "Earshot", "PeerCommand", "PeerMain",
     "RendezvousCommand", "RelayCommand", "EarshotMedia", "EarshotC",
   ]
   static let pure = Repository.sources.filter { !edge.contains($0.target) }

@@ -32,6 +32,7 @@ package struct FuzzTarget: Sendable {
     + audio
     + video
     + storage
+    + outputs
     + machines
 
   /// Whole machines, reached through the seal: what their parts let through, together.

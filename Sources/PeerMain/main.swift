@@ -1,0 +1,3 @@
+import PeerCommand
+
+PeerProgram.main()
