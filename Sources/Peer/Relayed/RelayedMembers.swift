@@ -57,27 +57,24 @@ struct RelayedMembers {
   ) -> [UInt32] {
     let audienceCount = members.count { $0.role == .audience }
     isPartial = role == .audience && audienceCount > Self.largeAudience
+    let present = Dictionary(members.map { ($0.uid, $0) }) { first, _ in first }
     let gone = known.filter { old in
-      guard let present = members.first(where: { Self.isSameStay($0, old) }) else { return true }
+      guard let present = present[old.uid], Self.isSameStay(present, old) else { return true }
       // Of a large audience nobody is verified, nor is who was while a host.
       return isPartial && old.role == .host && present.role == .audience
     }.map(\.uid)
-    acquaintances.removeAll { gone.contains($0.member.uid) }
-    strangers.removeAll { old in !members.contains(old.member) }
-    prune(members)
-    for member in members where member.uid != own && !isThere(member) {
-      if isPartial, member.role == .audience { continue }
-      let card = acquaintances.first { $0.member.uid == member.uid }?.card
-      strangers.append(Stranger(member: member, card: card, nextQuestion: now))
+    let absent = Set(gone)
+    acquaintances.removeAll { absent.contains($0.member.uid) }
+    strangers.removeAll { present[$0.member.uid] != $0.member }
+    tokens = tokens.filter { present[$0.key] != nil }
+    let asked = Set(strangers.map(\.member.uid))
+    let verified = Dictionary(acquaintances.map { ($0.member.uid, $0) }) { first, _ in first }
+    for member in members where member.uid != own && !asked.contains(member.uid) {
+      let former = verified[member.uid]
+      if former?.member == member || (isPartial && member.role == .audience) { continue }
+      strangers.append(Stranger(member: member, card: former?.card, nextQuestion: now))
     }
     return gone
-  }
-
-  /// Forgets the tokens of those who are gone.
-  private mutating func prune(_ members: [ChannelMember]) {
-    guard !tokens.isEmpty else { return }
-    let present = Set(members.map(\.uid))
-    tokens = tokens.filter { present.contains($0.key) }
   }
 
   mutating func handleToken(_ token: [UInt8], of uid: UInt32, joinNumber: UInt64) {
@@ -155,10 +152,6 @@ struct RelayedMembers {
     guard case .token = rule else { return [] }
     guard let shown = tokens[member.uid], shown.joinNumber == member.joinNumber else { return nil }
     return shown.token
-  }
-
-  private func isThere(_ member: ChannelMember) -> Bool {
-    acquaintances.contains { $0.member == member } || strangers.contains { $0.member == member }
   }
 
   /// As for fresh keys (`GroupKeyLimits.largeAudience`).
