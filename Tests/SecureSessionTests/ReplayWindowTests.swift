@@ -1,6 +1,7 @@
 import Primitives
 import SecureSession
 import Testing
+import Trials
 
 @Suite struct ReplayWindowTests {
   /// The same rule with a set, which nobody can get wrong.
@@ -24,10 +25,12 @@ import Testing
 
   /// Half a million numbers each, in many short sequences that begin and jump anywhere.
   @Test func `agrees with a set over a million random numbers`() {
-    for seed in UInt64(1)...2000 {
+    let runs = UInt64(Trials.count(2000, full: 20_000))
+    for seed in 1...runs {
       compare(ReplayWindow<16>(), seed: seed, steps: 250)
       compare(PeerReplayWindow(), seed: seed &+ 1_000_000, steps: 250)
     }
+    Trials.report("11: \(runs * 500) numbers, equal to a set")
   }
 
   private func compare<let words: Int>(

@@ -9,6 +9,7 @@ from typing import Callable, NamedTuple
 
 import call_rows
 import card_rows
+import data_rows
 import host_rows
 import minor_rows
 import name_rows
@@ -39,6 +40,7 @@ ATTACKS = [
     Attack("H1", server_rows.exchanges, False),
     Attack("H2-failures", server_rows.spoofed_failures, True),
     Attack("H2-inits", server_rows.spoofed_inits, False),
+    Attack("H2-call", data_rows.forged, False),
     Attack("H3-flood", call_rows.starvation, False),
     Attack("H3-ring", call_rows.endless_ring, True),
     Attack("H4-extension", word_rows.extensions, True),
