@@ -95,3 +95,20 @@ extension CallMedia {
   /// What a probe of the way back to video must be able to show (`FallbackMachine`).
   private static let roomToReturn = 1.7
 }
+
+extension Uplink {
+  /// What audio may take beside video, IP and UDP included, in whole bit/s: copies of audio go
+  /// before video, but do not push it out.
+  func audioAllowance(beside video: VideoLink?) -> Int {
+    let estimate = min(audioAllowance, Self.mostAllowance)
+    guard let video, video.isPublishing else { return Int(estimate) }
+    let least = video.settings.audioLineRate
+    let rest = estimate - video.settings.fallbackLimits.needed + least
+    return Int(max(least, min(estimate * Self.audioShare, rest)))
+  }
+
+  /// Of the estimate, beside video.
+  private static let audioShare = 0.6
+  /// Bit/s: a number that fits.
+  private static let mostAllowance = 1e9
+}

@@ -1,5 +1,4 @@
-package import Congestion
-import Primitives
+package import Primitives
 
 /// What a path may be used for: the estimate that its reports lead to, and the gate that spreads
 /// packets by it (docs/congestion.md). One for each session that carries media.
@@ -10,20 +9,20 @@ package struct Uplink: Sendable {
   /// What audio took of the line lately, IP and UDP included: bit/s.
   package private(set) var audioRate = 0.0
   /// The standing queue, as each report found it.
-  private(set) var queueDelays = DurationHistogram()
+  package private(set) var queueDelays = DurationHistogram()
   /// What the endpoint's other links leave this one of the uplink: bit/s (`UplinkSharing`).
   package var share = Double.infinity {
     didSet { if share != oldValue { setGate() } }
   }
   /// While the path carries nothing audio waits, and looks for the end of it.
-  private(set) var hold = AudioHold()
+  package private(set) var hold = AudioHold()
   private var lastAudio: Instant?
   private var ceiling = AudioCeiling()
-  private(set) var nextCheck = Instant.zero
+  package private(set) var nextCheck = Instant.zero
   /// What the link's media make of the path; bulk adds to it.
   private var mediaUse: MediaUse
   /// Messages that can wait take what media leaves.
-  private(set) var hasBulk = false
+  package private(set) var hasBulk = false
 
   private struct MediaUse {
     var isElastic = true
@@ -32,26 +31,26 @@ package struct Uplink: Sendable {
     var most: Double
   }
 
-  init(_ limits: EstimatorLimits) {
+  package init(_ limits: EstimatorLimits) {
     estimator = BandwidthEstimator(limits)
     gate = PacingGate(rate: limits.start)
     mediaUse = MediaUse(most: limits.most)
   }
 
   /// Other limits while it is in use.
-  mutating func limit(to limits: EstimatorLimits) {
+  package mutating func limit(to limits: EstimatorLimits) {
     mediaUse.most = limits.most
     setUse()
   }
 
   // MARK: Inputs
 
-  mutating func handle(_ outcome: PacketOutcome) {
+  package mutating func handle(_ outcome: PacketOutcome) {
     estimator.handle(outcome)
   }
 
   /// All that one FEEDBACK said has been handled.
-  mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {
+  package mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {
     estimator.finishReport(roundTrip: roundTrip, bytesInFlight: bytesInFlight, now: now)
     queueDelays.add(UInt64(estimator.standingDelay * 1_000))
     let reportRate = Self.reportBits * 1e9 / Double(max(reportInterval, 25_000_000))
@@ -61,7 +60,7 @@ package struct Uplink: Sendable {
   }
 
   /// Each FEEDBACK, also one that says that nothing has come.
-  mutating func handleReport(hasNews: Bool, overdue: UInt64, now: Instant) {
+  package mutating func handleReport(hasNews: Bool, overdue: UInt64, now: Instant) {
     hold.handleReport(
       hasNews: hasNews, overdue: overdue - min(overdue, usualGap),
       roundTrip: estimator.baseRoundTrip, now: now)
@@ -76,7 +75,7 @@ package struct Uplink: Sendable {
   }
 
   /// Notices silence, at most each 100 ms.
-  mutating func check(bytesInFlight: Int, now: Instant) {
+  package mutating func check(bytesInFlight: Int, now: Instant) {
     guard now >= nextCheck else { return }
     nextCheck = now + Self.checkInterval
     estimator.handleTimeout(bytesInFlight: bytesInFlight, now: now)
@@ -85,18 +84,18 @@ package struct Uplink: Sendable {
   }
 
   /// A packet of any class has left.
-  mutating func recordSent(byteCount: Int, hasMessages: Bool, now: Instant) {
+  package mutating func recordSent(byteCount: Int, hasMessages: Bool, now: Instant) {
     gate.noteSent(
       byteCount: byteCount + Self.headerByteCount, hasMessages: hasMessages, now: now)
   }
 
   /// How far apart reports must be, in nanoseconds, to take a tenth of what may be sent.
-  var reportInterval: UInt64 {
+  package var reportInterval: UInt64 {
     UInt64(Self.reportBits / (Self.reportShare * max(estimator.knownRate, 10_000)) * 1e9)
   }
 
   /// One that carried audio: what video may use is what audio leaves.
-  mutating func recordAudio(byteCount: Int, now: Instant) {
+  package mutating func recordAudio(byteCount: Int, now: Instant) {
     let bits = Double(byteCount + Self.headerByteCount) * 8
     let elapsed = lastAudio.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 0
     audioRate = audioRate * max(0, 1 - elapsed / Self.audioMemory) + bits / Self.audioMemory
@@ -107,20 +106,20 @@ package struct Uplink: Sendable {
   /// Whether anything but audio goes out, or would if there were room.
   ///
   /// - Parameter isLimited: No more than a probe of it does.
-  mutating func setElastic(_ isElastic: Bool, isLimited: Bool = false) {
+  package mutating func setElastic(_ isElastic: Bool, isLimited: Bool = false) {
     mediaUse.isElastic = isElastic
     mediaUse.isLimited = isLimited
     setUse()
   }
 
   /// Whether padding fills what media leaves of the estimate.
-  mutating func setFilled(_ isFilled: Bool) {
+  package mutating func setFilled(_ isFilled: Bool) {
     mediaUse.isFilled = isFilled
     setUse()
   }
 
   /// Whether bulk does: then the path is filled, whatever the media need.
-  mutating func setBulk(_ hasBulk: Bool) {
+  package mutating func setBulk(_ hasBulk: Bool) {
     guard hasBulk != self.hasBulk else { return }
     self.hasBulk = hasBulk
     setUse()
@@ -135,7 +134,7 @@ package struct Uplink: Sendable {
   }
 
   /// The path is another one: nothing that was known holds.
-  mutating func restart() {
+  package mutating func restart() {
     let (use, bulk) = (mediaUse, hasBulk)
     self = Uplink(estimator.limits)
     (mediaUse, hasBulk) = (use, bulk)
@@ -149,23 +148,13 @@ package struct Uplink: Sendable {
   }
 
   /// What all media of the link may take, in bit/s.
-  var allowance: Double { min(estimator.estimate, share) }
+  package var allowance: Double { min(estimator.estimate, share) }
 
   /// What audio may take, in bit/s. The only judge of it. Where audio is all that goes out, or no
   /// more than a probe beside it, the estimate follows what is sent, and says nothing of what may.
-  var audioAllowance: Double {
+  package var audioAllowance: Double {
     let isKnown = estimator.isElastic && !estimator.isLimited
     return min(isKnown ? estimator.knownRate : .infinity, share, ceiling.rate)
-  }
-
-  /// The same beside video, IP and UDP included, in whole bit/s: copies of audio go before video,
-  /// but do not push it out.
-  func audioAllowance(beside video: VideoLink?) -> Int {
-    let estimate = min(audioAllowance, Self.mostAllowance)
-    guard let video, video.isPublishing else { return Int(estimate) }
-    let least = video.settings.audioLineRate
-    let rest = estimate - video.settings.fallbackLimits.needed + least
-    return Int(max(least, min(estimate * Self.audioShare, rest)))
   }
 
   private mutating func setGate() {
@@ -176,14 +165,10 @@ package struct Uplink: Sendable {
   }
 
   /// IPv4 and UDP.
-  static let headerByteCount = 28
-  static let checkInterval = Duration.milliseconds(100)
+  package static let headerByteCount = 28
+  package static let checkInterval = Duration.milliseconds(100)
   /// Bit/s.
   private static let mostBulk = 100_000_000.0
-  /// Of the estimate, beside video.
-  private static let audioShare = 0.6
-  /// Bit/s: a number that fits.
-  private static let mostAllowance = 1e9
   private static let lossyShare = 0.01
   /// Nanoseconds for each packet of a mean run: of runs with a mean of 3, one in 400 is longer.
   private static let gapPerRun = 100e6
