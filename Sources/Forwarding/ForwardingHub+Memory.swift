@@ -15,7 +15,7 @@ extension ForwardingHub {
     if let part = makePart(for: seat, now: now) {
       seat.pictures.store = PictureStore(capacity: limits.fragments, part)
       seat.pictures.refusedUntil = nil
-      nextDeadline = earliest(nextDeadline, pictureMemory.nextIdle)
+      ownDeadline = earliest(ownDeadline, pictureMemory.nextIdle)
       return true
     }
     let isNew = seat.pictures.refusedUntil == nil
@@ -49,6 +49,6 @@ extension ForwardingHub {
 
   func giveBackPictureMemory(now: Instant) {
     for slot in pictureMemory.idleSlots(now: now) { seat(slot)?.pictures.store = nil }
-    nextDeadline = earliest(nextDeadline, pictureMemory.nextIdle)
+    ownDeadline = earliest(ownDeadline, pictureMemory.nextIdle)
   }
 }

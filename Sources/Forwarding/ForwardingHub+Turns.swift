@@ -14,30 +14,14 @@ extension ForwardingHub {
     return true
   }
 
-  /// A fragment for a member, as far as the parts of its address have not drawn their share: who
-  /// has many seats draws no more than the pace of one address.
-  @discardableResult
-  func append(picture content: ForwardingQueue.Content, to seat: Seat, now: Instant) -> Bool {
-    guard seat.pictures.origin.admitPicture(limits.picturesPerSecond, now: now) else {
-      counters.picturesOverShare &+= 1
-      return false
-    }
-    let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: content)
-    guard pictures.append(job, to: seat.room.pictures) else {
-      counters.packetsDropped &+= 1
-      return false
-    }
-    return true
-  }
-
   /// Pictures come last, and so many at once: then the server reads what has come meanwhile.
   func nextJob(now: Instant) -> ForwardingQueue.Job? {
     if let job = prompt.popFirst() { return job }
     guard picturesLeft > 0 else {
-      if pictures.waitingCount > 0 { nextDeadline = earliest(nextDeadline, now) }
+      if pictures.hasReady { ownDeadline = earliest(ownDeadline, now) }
       return nil
     }
-    guard let job = pictures.popFirst() else { return nil }
+    guard let job = pictures.popFirst(self, now: now) else { return nil }
     picturesLeft -= 1
     return job
   }

@@ -21,21 +21,24 @@ package final class ForwardingHub {
   private var origins = OriginTable()
   /// What waits to be written: pictures, and all else.
   var prompt: ForwardingTurns
-  var pictures: ForwardingTurns
+  let pictures: PictureForwarding
   /// Packets with pictures that may leave before the server looks what has come.
   var picturesLeft: Int
   /// Packets in a row while others of the server waited.
   private var inARow = 0
   /// Slots of hosts whose reports are to come.
   private var reporting: [UInt32] = []
-  package internal(set) var nextDeadline: Instant?
+  /// What the packet that was written last has.
+  private var lastContent = ForwardingQueue.Content.word
+  /// Of all but pictures' lines.
+  var ownDeadline: Instant?
 
   package init(limits: ForwardingLimits = ForwardingLimits()) {
     self.limits = limits
     ended = EndedSeats(limit: limits.endedSeats)
     pictureMemory = PictureMemory(limits)
     prompt = ForwardingTurns(limit: limits.waiting, packetsInTurn: limits.packetsInTurn)
-    pictures = prompt
+    pictures = PictureForwarding(limits)
     picturesLeft = limits.picturesAtOnce
   }
 
@@ -113,13 +116,14 @@ package final class ForwardingHub {
   package func remove(_ slot: UInt32) {
     guard let seat = seat(slot) else { return }
     seats[Int(slot)] = nil
+    pictures.release(seat)
     origins.remove(seat.pictures.origin)
     let room = seat.room
     room.remove(seat)
     if room.isEmpty {
       rooms[room.channel] = nil
       prompt.empty(room.prompt)
-      pictures.empty(room.pictures)
+      pictures.forget(room)
     }
   }
 
@@ -161,7 +165,7 @@ package final class ForwardingHub {
     case .channelKey(let uid, let bytes):
       pass(packet.bytes(at: bytes), to: uid, from: seat, now: now)
     case .channelWho(let uid): answer(uid, to: seat, now: now)
-    default: return handlePictures(frame, in: packet, of: seat, now: now)
+    default: return pictures.handle(frame, in: packet, of: seat, self, now: now)
     }
     return true
   }
@@ -188,21 +192,32 @@ package final class ForwardingHub {
       seat.awaitsReport = true
       reporting.append(slot)
     }
-    nextDeadline = earliest(nextDeadline, seat.recorder?.nextDeadline)
+    ownDeadline = earliest(ownDeadline, seat.recorder?.nextDeadline)
     return .none
   }
 
   /// - Parameter sent: The number of the next packet to the member.
   package func handle(
-    _ feedback: FeedbackFrame, in packet: Span<UInt8>, of slot: UInt32, sent: UInt32
+    _ feedback: FeedbackFrame, in packet: Span<UInt8>, of slot: UInt32, sent: UInt32,
+    now: Instant
   ) {
-    seat(slot)?.loss.handle(feedback, in: packet, sent: sent)
+    guard let seat = seat(slot) else { return }
+    seat.loss.handle(feedback, in: packet, sent: sent)
+    pictures.handle(feedback, in: packet, of: seat, now: now)
+  }
+
+  /// The packet that was written last has left under that number.
+  package func noteSent(_ number: UInt32, to slot: UInt32, byteCount: Int, now: Instant) {
+    guard let downlink = seat(slot)?.pictures.downlink else { return }
+    downlink.recordSent(number, lastContent, byteCount: byteCount, now: now)
   }
 
   package func handleTimeout(now: Instant) {
     guard let due = nextDeadline, due <= now else { return }
-    nextDeadline = nil
     picturesLeft = limits.picturesAtOnce
+    pictures.handleTimeout(self, now: now)
+    guard let due = ownDeadline, due <= now else { return }
+    ownDeadline = nil
     giveBackPictureMemory(now: now)
     reporting.removeAll { slot in
       guard let seat = seat(slot), let deadline = seat.recorder?.nextDeadline else {
@@ -210,7 +225,7 @@ package final class ForwardingHub {
         return true
       }
       guard deadline <= now else {
-        nextDeadline = earliest(nextDeadline, deadline)
+        ownDeadline = earliest(ownDeadline, deadline)
         return false
       }
       seat.awaitsReport = false
@@ -239,12 +254,14 @@ package final class ForwardingHub {
       guard let seat = seat(job.slot), seat.number == job.seat else { continue }
       packet.append(zeros: SealedPacket.headerByteCount)
       let start = packet.count
+      lastContent = job.content
       switch job.content {
       case .audio(let sender, let number): write(number, of: sender, to: seat, into: &packet)
       case .word: writeWord(to: seat, into: &packet)
       case .report: writeReport(to: seat, into: &packet, now: now)
       case .picture, .pictureAgain, .wants, .askPictures:
-        writePictures(job.content, to: seat, into: &packet, now: now)
+        pictures.write(job.content, to: seat, into: &packet, self, now: now)
+      case .nextPicture: break
       }
       if packet.count > start { return job.slot }
       packet.removeAll()
@@ -254,6 +271,7 @@ package final class ForwardingHub {
 
   // MARK: - Getters
 
+  package var nextDeadline: Instant? { earliest(ownDeadline, pictures.nextDeadline) }
   package var roomCount: Int { rooms.count }
   package var takenCount: Int { rooms.values.reduce(0) { $0 + $1.seats.count } }
   /// Of 65 536, as the member's reports say.
@@ -315,7 +333,7 @@ package final class ForwardingHub {
     guard let next = seat.recorder?.nextDeadline, !seat.awaitsReport else { return }
     seat.awaitsReport = true
     reporting.append(seat.slot)
-    nextDeadline = earliest(nextDeadline, next)
+    ownDeadline = earliest(ownDeadline, next)
   }
 
   private static let reportRoom = 600

@@ -47,6 +47,16 @@ package struct ForwardingLimits: Sendable {
   /// Packets with pictures a second to one part of the address space; a quarter of them at once.
   /// An address has 154 Mbit/s: fifty who see one host of 3 Mbit/s.
   package var picturesPerSecond = PrefixShares(host: 16_000, site: 32_000, network: 64_000)
+  /// What a member's line is taken for before its reports say, in bit/s: most bear it.
+  package var downlinkPrior = 1_000_000.0
+  /// The most that pictures to one member are sent at, in bit/s.
+  package var downlinkMost = 20_000_000.0
+  /// From one look at what members' lines carry to the next.
+  package var downlinkPause = Duration.milliseconds(100)
+  /// Members that get pictures: what is known of their lines takes 300 MB.
+  package var downlinks = 4096
+  /// Of them in one part of the address space: an office has 256, and no network more than half.
+  package var downlinksPerPrefix = PrefixShares(host: 256, site: 1024, network: 2048)
   /// Packets with pictures before the server looks what has come: a millisecond's work, and as
   /// many as it reads at once.
   package var picturesAtOnce = 128
@@ -130,6 +140,8 @@ package struct ForwardingCounters: Equatable, Sendable {
   /// Fragments to where as many went as may, and such of hosts that found no memory.
   package var picturesOverShare: UInt64 = 0
   package var picturesUnserved: UInt64 = 0
+  /// Fragments that were not for a member whose line does not carry them.
+  package var picturesLeftOut: UInt64 = 0
   /// Hosts whose memory another one got.
   package var picturesDisplaced: UInt64 = 0
   /// Requests for a key frame that another member's stood for.
@@ -163,6 +175,7 @@ package struct ForwardingCounters: Equatable, Sendable {
         "pictures_over_share", "Fragments beyond the pace of the receiver's address.",
         picturesOverShare
       ),
+      ("pictures_left_out", "Fragments that a member's line did not carry.", picturesLeftOut),
       ("pictures_unserved", "Fragments of hosts that found no memory.", picturesUnserved),
       ("pictures_displaced", "Hosts whose memory for pictures another one got.", picturesDisplaced),
       (

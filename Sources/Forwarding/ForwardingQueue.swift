@@ -11,6 +11,8 @@ struct ForwardingQueue {
     /// A fragment of a picture of the seat at that slot, for the first time or again.
     case picture(from: UInt32, UInt32)
     case pictureAgain(from: UInt32, UInt32)
+    /// Whichever of its fragments is next, if its line has room.
+    case nextPicture
     /// What others want of its pictures: how much, what is lacking.
     case wants
     case askPictures

@@ -15,7 +15,12 @@ final class ForwardingRoom {
   private var waiting: [UInt32: Seat] = [:]
   /// What of pictures its members want.
   var wanted = WantedRates()
-  /// Packets for its seats: with pictures, and all others.
+  /// Bit/s of all hosts' pictures up to each temporal layer, and when that was counted.
+  var pictureNeeds: InlineArray<3, Double> = [0, 0, 0]
+  var picturesChecked: Instant?
+  /// Fragments that wait for its seats.
+  var fragmentCount = 0
+  /// Seats whose lines have room for some, and all other packets.
   let pictures: ForwardingTurns.Line
   let prompt: ForwardingTurns.Line
 

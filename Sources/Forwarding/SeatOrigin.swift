@@ -25,8 +25,9 @@ final class OriginPart {
   fileprivate let key: UInt64
   fileprivate var seatCount = 0
   fileprivate var pictureMeter = PaceMeter()
-  /// Stores of pictures.
+  /// Stores of pictures, and lines of members that get some.
   var storeCount = 0
+  var downlinkCount = 0
 
   fileprivate init(_ key: UInt64) { self.key = key }
 }
@@ -59,6 +60,18 @@ struct SeatOrigin {
     host?.storeCount += count
     site?.storeCount += count
     network?.storeCount += count
+  }
+
+  /// Whether one more of its members may get pictures.
+  func allowsDownlink(_ shares: PrefixShares) -> Bool {
+    (host?.downlinkCount ?? 0) < shares.host && (site?.downlinkCount ?? 0) < shares.site
+      && (network?.downlinkCount ?? 0) < shares.network
+  }
+
+  func addDownlinks(_ count: Int) {
+    host?.downlinkCount += count
+    site?.downlinkCount += count
+    network?.downlinkCount += count
   }
 
   private static func allows(_ part: OriginPart?, _ perSecond: Int, now: Instant) -> Bool {

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Forwarding
 
-/// Pictures by a relay: who gets them, and what is sent again (docs/protocol/relay.md §4).
+/// `PictureForwarding`: who gets pictures, and what is sent again (docs/protocol/relay.md §4).
 struct PicturesTests {
   private let relay = Relay()
 
@@ -22,6 +22,7 @@ struct PicturesTests {
       #expect(relay.received[slot]?.last?.sources == [1: 1])
     }
     #expect(relay.pictures(3).isEmpty && relay.pictures(1).isEmpty)
+    #expect(PictureForwarding(ForwardingLimits()).nextDeadline == nil)
     relay.run(.seconds(11))
     relay.forgetReceived()
     relay.show(1, 1)
@@ -41,7 +42,8 @@ struct PicturesTests {
     relay.want(3, 900_000)
     relay.now = relay.now + .seconds(2)
     relay.want(1, 0)
-    #expect(relay.wants(1).last == 900_000)
+    // No more than the best line carries, as far as it is known.
+    #expect((600_000..<900_000).contains(relay.wants(1).last ?? 0))
     // Who says it too often is not heard.
     let before = relay.hub.counters.tooMany
     for _ in 0..<20 { relay.want(1, 0) }
@@ -161,7 +163,7 @@ struct PicturesTests {
       relay.want(4, 0)
     }
     #expect(relay.wants(1).count <= 2, "\(relay.wants(1))")
-    #expect(relay.wants(4).count == 20)
+    #expect((20...24).contains(relay.wants(4).count))
   }
 
   /// A member that asks for what nobody has, in packets full of it.

@@ -58,6 +58,8 @@ final class Relay {
   var isLost: ((UInt32) -> Bool)?
   /// What is to be written waits.
   var holdsBack = false
+  /// The hub hears that its packets have left: else each member's line has room for all.
+  var hasLines = false
 
   init(_ limits: ForwardingLimits = ForwardingLimits()) { hub = ForwardingHub(limits: limits) }
 
@@ -188,7 +190,7 @@ final class Relay {
 
   /// As the server hands it on: FEEDBACK is no frame of the hub's.
   func handle(_ feedback: FeedbackFrame, _ bytes: [UInt8], of slot: UInt32) {
-    hub.handle(feedback, in: bytes.span, of: slot, sent: sent[slot, default: 0])
+    hub.handle(feedback, in: bytes.span, of: slot, sent: sent[slot, default: 0], now: now)
   }
 
   func heard(_ slot: UInt32, of uid: UInt32) -> [Heard] {
@@ -228,6 +230,10 @@ final class Relay {
         continue
       }
       left -= 1
+      if hasLines {
+        let number = sent[slot, default: 0]
+        hub.noteSent(number, to: slot, byteCount: bytes.count + 16, now: now)
+      }
       sent[slot, default: 0] += 1
       if isLost?(slot) ?? false { continue }
       received[slot, default: []].append(Self.read(Array(bytes.dropFirst(9))))

@@ -94,6 +94,71 @@ struct SharesTests {
     #expect(relay.write(2000) == 2 * 399 - relay.hub.limits.picturesAtOnce)
   }
 
+  @Test func `what waits for lines takes places, and gives them back`() {
+    var limits = ForwardingLimits()
+    limits.waiting = 64
+    let relay = Relay(limits)
+    relay.hasLines = true
+    fill(relay, 1...20, in: Relay.tea, from: Self.address(1))
+    fill(relay, 21...40, in: Relay.milk, from: Self.address(2))
+    // Time stands still: to each member one fragment leaves, and a channel has half of what is left.
+    for number in 0..<8 as Range<UInt16> { relay.show(1, number) }
+    #expect(relay.hub.pictures.fragmentCount == 32)
+    for number in 0..<8 as Range<UInt16> { relay.show(21, number) }
+    #expect(relay.hub.pictures.fragmentCount == 48)
+    #expect(relay.hub.counters.picturesForwarded == 38)
+    relay.speak(1, 7)
+    #expect(relay.heard(2, of: 1).count == 1)
+    // Who goes takes along what waits for it; the rest leaves at the pace of the lines.
+    for slot in 21...40 as ClosedRange<UInt32> { relay.hub.remove(slot) }
+    #expect(relay.hub.pictures.fragmentCount == 32)
+    relay.run(.milliseconds(90))
+    #expect(relay.hub.pictures.fragmentCount == 0)
+    #expect(relay.hub.counters.picturesForwarded == 70 && !relay.hub.pictures.hasReady)
+    // Who does not say what it wants gets no more.
+    for number in 9..<11 as Range<UInt16> { relay.show(1, number) }
+    relay.run(.seconds(11))
+    #expect(relay.hub.pictures.fragmentCount == 0 && relay.hub.pictures.watched.isEmpty)
+    #expect(relay.hub.nextDeadline == nil)
+  }
+
+  @Test func `one address has so many members with pictures, and all hear`() {
+    var limits = ForwardingLimits()
+    limits.downlinks = 5
+    limits.downlinksPerPrefix = PrefixShares(host: 3, site: 9, network: 4)
+    let relay = Relay(limits)
+    fill(relay, 1...5, in: Relay.tea, from: Self.address(1, network: 9))
+    fill(relay, 6...7, in: Relay.tea, from: Self.address(2, network: 9))
+    fill(relay, 8...9, in: Relay.tea, from: Self.address(3))
+    relay.show(1, 0)
+    relay.speak(1, 7)
+    let slots = 2...9 as ClosedRange<UInt32>
+    #expect(slots.filter { !relay.pictures($0).isEmpty } == [2, 3, 6, 8])
+    #expect(slots.allSatisfy { relay.heard($0, of: 1).count == 1 })
+    // Each asks again each 2 s.
+    relay.hub.remove(2)
+    relay.run(.seconds(1))
+    relay.want(4)
+    relay.show(1, 1)
+    #expect(relay.pictures(4).count == 2)
+  }
+
+  @Test func `SleepingPlaces wakes the one that is due first`() {
+    var places = SleepingPlaces()
+    let start = Instant(nanoseconds: 1_000_000_000)
+    var dice: UInt32 = 7
+    for number in 0..<200 as Range<UInt32> {
+      dice = dice &* 1_664_525 &+ 1_013_904_223
+      let place = PictureForwarding.Place(slot: number, seat: number)
+      places.insert(place, until: start + .milliseconds(Int64(dice >> 24)))
+    }
+    #expect(places.popDue(now: start - .milliseconds(1)) == nil)
+    var dues: [Instant] = []
+    while let (_, due) = places.popDue(now: start + .milliseconds(128)) { dues.append(due) }
+    #expect(dues == dues.sorted() && (50..<150).contains(dues.count))
+    #expect(places.first.map { $0 > start + .milliseconds(128) } == true)
+  }
+
   private static func relay(stores: Int) -> Relay {
     var limits = ForwardingLimits()
     limits.pictureStores = stores

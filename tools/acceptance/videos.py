@@ -8,7 +8,7 @@ import subprocess
 import wave
 from time import sleep
 
-from channels import first_sound, joined, with_relay
+from channels import first_sound, joined, seconds_loud, summary, tone, with_relay
 from lab import ADDRESS, BIN, ROOT, sh
 from lined import LinedLab, ensure_possible
 from probes import Skip, shape
@@ -285,6 +285,39 @@ def channel_relay_pictures(lab):
     forwarded = int(numbers["earshot_relay_pictures_forwarded_total"])
     equal(forwarded > 400, True, f"fragments that the relay forwarded ({forwarded})")
     return f"first picture after {waits} ms, {forwarded} fragments forwarded"
+
+
+@scenario
+def channel_relay_narrow_line(lab):
+    """One of two who watch has a line of 200 kbit/s: it hears all, and the other sees all."""
+    shape(lab, "b", "tbf", 1_000_000, 200_000)
+    with_relay(lab)
+    tone(lab.path("low.wav"), 440, 60)
+    alice = joined(
+        lab, "a", "--relay", "--video", "test", "--play", lab.path("low.wav"), "--duration", "34",
+        identity="alice",
+    )  # fmt: skip
+    alice.wait_line(lambda line: line.get("name") == "relayConnected", 5)
+    watching = {}
+    for host, name in (("b", "narrow"), ("r", "wide")):
+        watching[name] = joined(
+            lab, host, "--relay", "--role", "audience", "--save-video",
+            lab.path(name + "-{uid}.ivf"), "--save", lab.path(name + ".wav"), "--duration", "26",
+            identity=name,
+        )  # fmt: skip
+    counts = {}
+    for name, program in watching.items():
+        equal(program.wait(40), 0, f"exit code ({program.describe()})")
+        saved = glob.glob(lab.path(name + "-*.ivf"))
+        counts[name] = len(frames(saved[0])[1]) if saved else 0
+        quiet = seconds_loud(lab.path(name + ".wav"), 440, range(3, 24)).count(False)
+        equal(quiet <= 1, True, f"seconds without sound ({name}: {quiet})")
+    opened = {name: summary(program)["relayFramesOpened"] for name, program in watching.items()}
+    least = opened["wide"] * 0.99
+    equal(opened["narrow"] >= least, True, f"frames of sound that came ({opened})")
+    equal(counts["wide"] > 500, True, f"pictures that were seen ({counts})")
+    equal(counts["narrow"] < counts["wide"] * 0.8, True, f"pictures that were seen ({counts})")
+    return f"pictures in 26 s: {counts}, frames of sound: {opened}"
 
 
 @scenario

@@ -1,5 +1,6 @@
 """The table of tools/channel-report; see there."""
 
+import glob
 import json
 import os
 import platform
@@ -16,6 +17,8 @@ BIN = os.environ["EARSHOT_BIN"]
 sys.path.insert(0, os.path.join(ROOT, "tools", "channels"))
 sys.path.insert(0, os.path.join(ROOT, "tools", "acceptance"))
 import channels  # noqa: E402
+import probes  # noqa: E402
+import videos  # noqa: E402
 from lab import Lab, sh  # noqa: E402
 from report_cpu import cpu_nanoseconds, resident  # noqa: E402
 
@@ -213,9 +216,7 @@ def loss():
                 channels.equal(ear.wait(90), 0, "exit code")
             speaker.kill()
             for name in ears:
-                scores[name, lossy] = pesq(
-                    lab.path("reference.wav"), lab.path(name + ".wav")
-                )
+                scores[name, lossy] = pesq(lab.path("reference.wav"), lab.path(name + ".wav"))
     lost, other = scores["lossy", True], scores["other", True]
     calm = statistics.mean([scores["lossy", False], scores["other", False]])
     row(
@@ -322,6 +323,46 @@ def killed():
     )
 
 
+def pictures():
+    """One host; who watches by a line of some rate, beside one whose line is wide."""
+    for rate in (3_000_000, 1_000_000, 300_000, 150_000):
+        with Lab() as lab:
+            probes.shape(lab, "b", "tbf", 1_000_000, rate)
+            channels.with_relay(lab)
+            channels.tone(lab.path("low.wav"), 440, 60)
+            seconds = 15 if QUICK else 40
+            host = channels.joined(
+                lab, "a", "--relay", "--video", "test", "--play", lab.path("low.wav"),
+                "--duration", str(seconds + 10), identity="host",
+            )  # fmt: skip
+            host.wait_line(lambda line: line.get("name") == "relayConnected", 5)
+            watching = {}
+            for place, name in (("b", "narrow"), ("r", "wide")):
+                watching[name] = channels.joined(
+                    lab, place, "--relay", "--role", "audience", "--save-video",
+                    lab.path(name + "-{uid}.ivf"), "--save", lab.path(name + ".wav"),
+                    "--duration", str(seconds), identity=name,
+                )  # fmt: skip
+            told = {}
+            for name, program in watching.items():
+                channels.equal(program.wait(seconds + 20), 0, "exit code")
+                saved = glob.glob(lab.path(name + "-*.ivf"))
+                shown = videos.frames(saved[0])[1] if saved else []
+                # The first ten seconds are for the line to be found.
+                late = [frame for at, frame in shown if at > 10_000]
+                bits = sum(len(frame) for frame in late) * 8 / (seconds - 11)
+                told[name] = f"{len(late) / (seconds - 11):.0f} a second, {bits / 1000:.0f} kbit/s"
+            places = range(5, seconds - 2)
+            silent = channels.seconds_loud(lab.path("narrow.wav"), 440, places).count(False)
+        row(
+            f"pictures by a relay to a line of {rate / 1000:.0f} kbit/s",
+            "",
+            f"{told['narrow']}; {silent} of {len(places)} s without sound",
+            f"a wide line at the same time: {told['wide']}",
+            silent == 0,
+        )
+
+
 def janus():
     import janus_room
 
@@ -334,7 +375,7 @@ def janus():
     )
 
 
-STEPS = [forward, delay, audience, room, loss, join, leave, killed, janus]
+STEPS = [forward, delay, audience, room, loss, join, leave, killed, pictures, janus]
 
 
 def main():

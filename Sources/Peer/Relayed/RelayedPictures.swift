@@ -28,6 +28,8 @@ final class RelayedPictures {
   /// What goes out, by the estimate of the way to the relay.
   let media = CallMedia(audioToSend: 1, receivedAudio: 1)
   private let receives: Bool
+  /// Bit/s of the own pictures, whatever others can take.
+  private let most: Int
   private var streams: [UInt32: Stream] = [:]
   private var memory: [UInt8] = []
   private var nextWish = Instant.zero
@@ -38,6 +40,7 @@ final class RelayedPictures {
   /// - Parameter receives: Pictures of others are wanted.
   init(_ settings: VideoSettings, receives: Bool) {
     self.receives = receives
+    most = settings.mostBitsPerSecond
     var settings = settings
     // The relay repairs, and of what is lost on one member's line parity would cost all.
     settings.protects = false
@@ -91,6 +94,8 @@ final class RelayedPictures {
   /// The relay says how much of the own pictures is wanted.
   func handleWants(_ bitsPerSecond: UInt32, now: Instant) {
     wantedUntil = bitsPerSecond == 0 ? now : now + Self.wishLife
+    let (most, least) = (self.most, Self.leastBitsPerSecond)
+    media.video?.change { $0.mostBitsPerSecond = max(least, min(most, Int(bitsPerSecond))) }
     settleWanted(now: now)
   }
 
@@ -249,4 +254,6 @@ final class RelayedPictures {
   /// From one word about what is wanted to the next, and how long the relay's holds.
   private static let wishPace = Duration.seconds(2)
   private static let wishLife = Duration.seconds(10)
+  /// However little the best of the others' lines carries.
+  private static let leastBitsPerSecond = 60_000
 }

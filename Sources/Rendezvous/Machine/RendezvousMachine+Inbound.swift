@@ -173,7 +173,7 @@ extension RendezvousMachine {
   private mutating func takeFeedback(
     _ feedback: FeedbackFrame, in frames: Span<UInt8>, of slot: UInt32, now: Instant
   ) {
-    channels.hub?.handle(feedback, in: frames, of: slot, sent: registry[slot].sendNumber)
+    channels.hub?.handle(feedback, in: frames, of: slot, sent: registry[slot].sendNumber, now: now)
     guard let index = exchange(of: slot) else { return }
     exchanges.with(index) { $0.handle(feedback, in: frames, now: now) }
     if exchanges[index].hope == now { exchanges.touch(index) }

@@ -31,7 +31,10 @@ extension RendezvousMachine {
     }
     if let destination = writePrompt(into: &packet, now: now) { return destination }
     while let slot = channels.hub?.write(into: &packet, othersWait: !ready.isEmpty, now: now) {
-      if registry[slot].isHeard, seal(&packet, for: slot) != nil { return registry[slot].path }
+      if registry[slot].isHeard, let number = seal(&packet, for: slot) {
+        channels.hub?.noteSent(number, to: slot, byteCount: packet.count, now: now)
+        return registry[slot].path
+      }
       packet.removeAll()
     }
     while let slot = ready.popFirst() {

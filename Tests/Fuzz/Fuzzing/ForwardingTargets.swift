@@ -148,7 +148,7 @@ private struct ForwardingRun {
       frameCount += 1
       demand = max(demand, frame.demand)
       if case .feedback(let feedback) = frame {
-        hub.handle(feedback, in: packet.span, of: slot, sent: sent[slot, default: 0])
+        hub.handle(feedback, in: packet.span, of: slot, sent: sent[slot, default: 0], now: now)
       } else {
         let isTaken = hub.handle(frame, in: packet.span, of: slot, now: now)
         expect(!isTaken || seated.contains(slot), "only the seated speak")
@@ -165,6 +165,8 @@ private struct ForwardingRun {
       let packet = FuzzTarget.bytes { slot = hub.write(into: &$0, now: now) }
       guard let slot else { return }
       packetCount += 1
+      hub.noteSent(
+        sent[slot, default: 0], to: slot, byteCount: packet.count + 16, now: now)
       sent[slot, default: 0] += 1
       expect(seated.contains(slot), "packets go to the seated")
       expect(packet.count + 16 <= 1200, "a packet has its tag's room")

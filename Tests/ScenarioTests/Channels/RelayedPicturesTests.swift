@@ -35,6 +35,48 @@ struct RelayedPicturesTests {
     }
   }
 
+  @Test func `a narrow line has its sound, without pictures until it has become wider`() throws {
+    let world = try RelayedWorld(seed: 4)
+    try world.join(1, pictures: RelayedWorld.pictures(sends: true, receives: false))
+    for uid in [2, 3] as [UInt32] {
+      try world.join(uid, .audience, pictures: RelayedWorld.pictures(sends: false, receives: true))
+    }
+    world.run(.seconds(2))
+    world.downlinks[2] = 120_000
+    let shown = world.broadcast([1], seconds: 12, from: 0)[1] ?? []
+    #expect(world.member(3)?.seen[1] == shown)
+    let heard = world.member(2)?.heard[1]?.count ?? 0
+    #expect(heard >= 345, "\(heard) of 360 frames of sound")
+    let seen = world.member(2)?.seen[1]?.count ?? 0
+    #expect(seen * 2 < shown.count, "\(seen) of \(shown.count) pictures")
+    #expect(world.counters.picturesLeftOut > 100)
+    world.downlinks[2] = 3_000_000
+    let later = world.broadcast([1], seconds: 30, from: 1000)[1] ?? []
+    let more = (world.member(2)?.seen[1]?.count ?? 0) - seen
+    #expect(more * 2 > later.count, "\(more) of \(later.count) pictures after it was wider")
+  }
+
+  @Test(arguments: [200_000, 400_000, 1_500_000] as [Double])
+  func `a host keeps to what the best of those who watch can take`(rate: Double) throws {
+    let world = try RelayedWorld(seed: 5)
+    try world.join(1, pictures: RelayedWorld.pictures(sends: true, receives: false))
+    try world.join(
+      2, .audience, pictures: RelayedWorld.pictures(sends: false, receives: true))
+    world.run(.seconds(2))
+    world.downlinks[2] = rate
+    _ = world.broadcast([1], seconds: 20, from: 0, bitsPerSecond: 2_500_000)
+    let before = world.member(2)?.seen[1]?.count ?? 0
+    let shown = world.broadcast([1], seconds: 10, from: 1000, bitsPerSecond: 2_500_000)[1] ?? []
+    let seen = (world.member(2)?.seen[1] ?? []).dropFirst(before)
+    let bits = seen.reduce(0) { $0 + $1.count * 8 } / 10
+    let told = "figure: relay: line of \(Int(rate)): \(bits) bit/s, \(seen.count)/\(shown.count)"
+    print(told)
+    #expect(seen.count * 10 >= shown.count * 6, "\(told)")
+    #expect(Double(bits) > rate * 0.25, "\(told)")
+    let heard = world.member(2)?.heard[1]?.count ?? 0
+    #expect(heard >= 870, "\(heard) of 900 frames of sound")
+  }
+
   @Test(arguments: 1...3 as ClosedRange<UInt64>)
   func `what is lost on one member's line is repaired for it alone`(seed: UInt64) throws {
     let world = try RelayedWorld(seed: seed)

@@ -19,19 +19,20 @@ extension RelayedWorld {
     guard let member = member(uid), let size = PictureSize(width: 320, height: 180),
       let demand = member.machine.pictureDemand(now: now, ahead: .milliseconds(33))
     else { return nil }
-    let byteCount = min(bitsPerSecond, demand.bitsPerSecond) / 240
+    let place = member.pattern.place(isKeyFrame: demand.needsKeyFrame)
+    let share = place.layer == 0 ? member.pattern.baseShare : member.pattern.upperShare
+    let byteCount = Int(Double(min(bitsPerSecond, demand.bitsPerSecond)) / 240 * share)
     let picture =
       [UInt8(truncatingIfNeeded: uid), UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]
-      + Array(repeating: 9, count: max(1, demand.needsKeyFrame ? byteCount * 4 : byteCount))
+      + Array(repeating: 9, count: max(1, demand.needsKeyFrame ? byteCount * 2 : byteCount))
     let isKey = demand.needsKeyFrame
-    var pattern = TemporalPattern(layerCount: 1)
-    if !isKey { pattern.advance(past: pattern.place(isKeyFrame: true)) }
     let frame = EncodedFrame(
-      isKeyFrame: isKey, size: size, place: pattern.place(isKeyFrame: isKey), quantizer: 20,
+      isKeyFrame: isKey, size: size, place: place, quantizer: 20,
       byteCount: picture.count)
     var bytes = picture
     let isSent = member.machine.sendPicture(
       frame, bytes: &bytes, mediaTime: UInt32(number) * 853, now: now)
+    if isSent { member.pattern.advance(past: place) }
     drain(member)
     return isSent ? picture : nil
   }

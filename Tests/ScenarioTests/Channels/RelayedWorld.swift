@@ -6,6 +6,7 @@ import Primitives
 import Rendezvous
 import SecureSession
 import Tokens
+import Video
 import Wire
 
 /// A relay, members of one channel, and lines between them: all in simulated time, by a seed.
@@ -24,8 +25,12 @@ final class RelayedWorld {
     var heard: [UInt32: Set<[UInt8]>] = [:]
     /// Pictures by the host that they are of, in the order in which they came.
     var seen: [UInt32: [[UInt8]]] = [:]
+    /// Of the pictures that it shows.
+    var pattern = TemporalPattern(layerCount: 1)
     /// Until then the member's line has something to carry.
     var lineFree = Instant.zero
+    /// How long each packet waited for that.
+    var waits: [Duration] = []
 
     fileprivate init(
       _ uid: UInt32, _ id: PeerID, _ role: MemberRole, _ machine: consuming ChannelRelayMachine
@@ -110,6 +115,22 @@ final class RelayedWorld {
   var counters: ForwardingCounters { relay.forwardingCounters ?? ForwardingCounters() }
 
   func member(_ uid: UInt32) -> Member? { members.first { $0.uid == uid } }
+
+  /// Bit/s of members' lines from the relay; the rest have room for all.
+  var downlinks: [UInt32: Double] = [:]
+
+  /// How long a packet waits for a member's line and takes on it; `nil` = the queue of 400 ms is
+  /// full.
+  private func queue(_ byteCount: Int, to address: SocketAddress) -> Duration? {
+    guard let member = members.first(where: { $0.address == address }),
+      let rate = downlinks[member.uid]
+    else { return .zero }
+    let start = max(now, member.lineFree)
+    guard start - now < .milliseconds(400) else { return nil }
+    member.lineFree = start + .nanoseconds(Int64(Double(byteCount + 28) * 8e9 / rate))
+    member.waits.append(start - now)
+    return member.lineFree - now
+  }
 
   // MARK: - Who is there
 
@@ -320,11 +341,12 @@ final class RelayedWorld {
   }
 
   private func send(_ bytes: [UInt8], from: SocketAddress, to: SocketAddress) {
+    guard let queued = queue(bytes.count, to: to) else { return }
     for wait in line(from, to, &random) {
       sentCount += 1
       flights.append(
         Flight(
-          at: now + .milliseconds(Int64(wait)), order: sentCount, to: to, from: from,
+          at: now + .milliseconds(Int64(wait)) + queued, order: sentCount, to: to, from: from,
           bytes: bytes))
     }
   }

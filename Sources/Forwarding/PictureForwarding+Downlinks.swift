@@ -1,0 +1,180 @@
+import Primitives
+import Tokens
+import Wire
+
+/// Pictures at the pace of each member's line (docs/protocol/relay.md §4). What is to be done for
+/// one member grows neither with how many others there are, nor with how often it asks.
+extension PictureForwarding {
+  /// A member wants pictures from now on: as far as there is memory for what is known of its line.
+  func watch(_ seat: Seat, now: Instant) {
+    let origin = seat.pictures.origin
+    guard watched.count < limits.downlinks, origin.allowsDownlink(limits.downlinksPerPrefix) else {
+      return
+    }
+    origin.addDownlinks(1)
+    seat.pictures.downlink = Downlink(limits: limits, now: now)
+    checkDue = checkDue ?? now + limits.downlinkPause
+    watched.append(Place(slot: seat.slot, seat: seat.number))
+  }
+
+  /// A member gets no more pictures, or goes.
+  func release(_ seat: Seat) {
+    guard let downlink = seat.pictures.downlink else { return }
+    count(-downlink.waitingCount, of: seat)
+    seat.pictures.downlink = nil
+    seat.pictures.origin.addDownlinks(-1)
+  }
+
+  /// The channel goes.
+  func forget(_ room: ForwardingRoom) { ready.empty(room.pictures) }
+
+  private func count(_ fragments: Int, of seat: Seat) {
+    fragmentCount += fragments
+    seat.room.fragmentCount += fragments
+  }
+
+  // MARK: - What waits
+
+  /// A fragment for a member: as far as its line carries such, and the parts of its address have
+  /// not drawn their share. Who has many seats draws no more than the pace of one address, and no
+  /// channel has more of the places than are left.
+  @discardableResult
+  func queue(
+    _ content: ForwardingQueue.Content, _ header: VideoMediaFrame, of host: Seat, to seat: Seat,
+    _ hub: ForwardingHub, now: Instant
+  ) -> Bool {
+    guard let downlink = seat.pictures.downlink, downlink.admits(header, of: host.source) else {
+      hub.counters.picturesLeftOut &+= 1
+      return false
+    }
+    guard seat.pictures.origin.admitPicture(limits.picturesPerSecond, now: now) else {
+      hub.counters.picturesOverShare &+= 1
+      return false
+    }
+    var isAgain = false
+    if case .pictureAgain = content { isAgain = true }
+    let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: content)
+    guard seat.room.fragmentCount < limits.waiting - fragmentCount,
+      downlink.append(job, isAgain: isAgain)
+    else {
+      hub.counters.packetsDropped &+= 1
+      return false
+    }
+    count(1, of: seat)
+    if seat.pictures.sleepsUntil == nil { makeReady(seat) }
+    return true
+  }
+
+  var hasReady: Bool { ready.waitingCount > 0 }
+
+  private func makeReady(_ seat: Seat) {
+    guard !seat.pictures.isReady else { return }
+    let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: .nextPicture)
+    seat.pictures.isReady = ready.append(job, to: seat.room.pictures)
+  }
+
+  /// The next fragment whose member's line has room: channels in turn, and of each the members.
+  func popFirst(_ hub: ForwardingHub, now: Instant) -> ForwardingQueue.Job? {
+    while let place = ready.popFirst() {
+      guard let seat = seat(at: Place(slot: place.slot, seat: place.seat), hub) else { continue }
+      seat.pictures.isReady = false
+      guard let downlink = seat.pictures.downlink, downlink.waitingCount > 0 else { continue }
+      guard let job = downlink.popDue(now: now) else {
+        sleep(seat, until: min(downlink.admission(now: now), now + limits.downlinkPause))
+        continue
+      }
+      count(-1, of: seat)
+      makeReady(seat)
+      return job
+    }
+    return nil
+  }
+
+  private func sleep(_ seat: Seat, until due: Instant) {
+    if let other = seat.pictures.sleepsUntil, other <= due + Self.tolerance { return }
+    seat.pictures.sleepsUntil = due
+    asleep.insert(Place(slot: seat.slot, seat: seat.number), until: due)
+  }
+
+  private func wake(_ hub: ForwardingHub, now: Instant) {
+    while let (place, due) = asleep.popDue(now: now) {
+      guard let seat = seat(at: place, hub), seat.pictures.sleepsUntil == due else { continue }
+      seat.pictures.sleepsUntil = nil
+      if seat.pictures.downlink?.waitingCount ?? 0 > 0 { makeReady(seat) }
+    }
+  }
+
+  /// A member's report tells of its line, and may have made room.
+  func handle(_ feedback: FeedbackFrame, in packet: Span<UInt8>, of seat: Seat, now: Instant) {
+    guard let downlink = seat.pictures.downlink else { return }
+    downlink.handle(feedback, in: packet, now: now)
+    if downlink.hasDue(now: now) { makeReady(seat) }
+  }
+
+  private func seat(at place: Place, _ hub: ForwardingHub) -> Seat? {
+    guard let seat = hub.seat(place.slot), seat.number == place.seat else { return nil }
+    return seat
+  }
+
+  // MARK: - Looks at lines
+
+  func handleTimeout(_ hub: ForwardingHub, now: Instant) {
+    wake(hub, now: now)
+    guard let due = checkDue, due <= now else { return }
+    watched.removeAll { place in
+      guard let seat = seat(at: place, hub), let downlink = seat.pictures.downlink else {
+        return true
+      }
+      guard seat.pictures.isWanted(now: now) else {
+        release(seat)
+        return true
+      }
+      check(seat.room, hub, now: now)
+      check(downlink, of: seat, hub, now: now)
+      return false
+    }
+    checkDue = watched.isEmpty ? nil : now + limits.downlinkPause
+  }
+
+  /// Once for all of its members: what its hosts show, and what they are to know.
+  private func check(_ room: ForwardingRoom, _ hub: ForwardingHub, now: Instant) {
+    guard room.picturesChecked != now else { return }
+    room.picturesChecked = now
+    var needs: InlineArray<3, Double> = [0, 0, 0]
+    for source in 1...ChannelAudioFrame.highestSource {
+      guard let host = room.seat(ofSource: source), host.pictures.store != nil else { continue }
+      let part = host.pictures.needs(now: now)
+      for layer in 0..<3 { needs[layer] += part[layer] }
+    }
+    room.pictureNeeds = needs
+    room.wanted.countAgain(room.seats, now: now)
+    guard room.wanted.takeNews() else { return }
+    for host in room.seats where host.claim.role == .host && host.pictures.isConcerned {
+      hub.append(.wants, to: host)
+    }
+  }
+
+  private func check(
+    _ downlink: Downlink, of seat: Seat, _ hub: ForwardingHub, now: Instant
+  ) {
+    var needs = seat.room.pictureNeeds
+    let own = seat.pictures.needs(now: now)
+    for layer in 0..<3 { needs[layer] = max(0, needs[layer] - own[layer]) }
+    let waiting = downlink.waitingCount
+    downlink.check(needs: needs, now: now)
+    count(downlink.waitingCount - waiting, of: seat)
+    guard downlink.choice.lacksKeyFrames else { return }
+    // The member cannot ask: it does not know what it does not get.
+    for source in 1...ChannelAudioFrame.highestSource {
+      guard downlink.choice.lacksKeyFrame(of: source),
+        let host = seat.room.seat(ofSource: source), host !== seat, host.pictures.store != nil
+      else { continue }
+      askKeyFrame(of: host, newest: nil, hub, now: now)
+    }
+  }
+
+  var nextDeadline: Instant? { earliest(checkDue, asleep.first) }
+
+  /// What a member sleeps longer than it would have to.
+  private static let tolerance = Duration.milliseconds(1)
+}
