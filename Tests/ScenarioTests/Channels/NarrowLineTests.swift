@@ -65,7 +65,7 @@ struct NarrowLineTests {
     #expect(then.seen * 100 >= then.shown * least, "\(told)")
     world.downlinks[2] = 3_000_000
     // One step more is tried after a minute, where many have failed.
-    _ = try watch(world, seconds: 65, from: 3000, bitsPerSecond: 700_000)
+    _ = try watch(world, seconds: 75, from: 3000, bitsPerSecond: 700_000)
     let wide = try watch(world, seconds: 10, from: 6000, bitsPerSecond: 700_000)
     print("figure: relay: wide again after \(Int(rate)): \(wide)")
     #expect(wide.seen * 10 >= wide.shown * 9, "wide again: \(wide)")
