@@ -55,8 +55,8 @@ package struct ForwardingLimits: Sendable {
   package var downlinkPause = Duration.milliseconds(100)
   /// Members that get pictures: what is known of their lines takes 300 MB.
   package var downlinks = 4096
-  /// Of them in one part of the address space: an office has 256, and no network more than half.
-  package var downlinksPerPrefix = PrefixShares(host: 256, site: 1024, network: 2048)
+  /// Of them in one part of the address space: no network has more than half.
+  package var downlinksPerPrefix = PrefixShares(host: 512, site: 1024, network: 2048)
   /// Packets with pictures before the server looks what has come: a millisecond's work, and as
   /// many as it reads at once.
   package var picturesAtOnce = 128

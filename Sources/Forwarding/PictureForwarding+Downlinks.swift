@@ -80,7 +80,7 @@ extension PictureForwarding {
       seat.pictures.isReady = false
       guard let downlink = seat.pictures.downlink, downlink.waitingCount > 0 else { continue }
       guard let job = downlink.popDue(now: now) else {
-        sleep(seat, until: min(downlink.admission(now: now), now + limits.downlinkPause))
+        setAside(seat, until: min(downlink.admission(now: now), now + limits.downlinkPause))
         continue
       }
       count(-1, of: seat)
@@ -90,7 +90,7 @@ extension PictureForwarding {
     return nil
   }
 
-  private func sleep(_ seat: Seat, until due: Instant) {
+  private func setAside(_ seat: Seat, until due: Instant) {
     if let other = seat.pictures.sleepsUntil, other <= due + Self.tolerance { return }
     seat.pictures.sleepsUntil = due
     asleep.insert(Place(slot: seat.slot, seat: seat.number), until: due)

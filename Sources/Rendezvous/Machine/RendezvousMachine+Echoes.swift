@@ -62,7 +62,7 @@ extension RendezvousMachine {
       packet.append(zeros: SealedPacket.headerByteCount)
       frame.write(to: &packet)
       packet.append(zeros: max(0, byteCount - SealedPacket.tagByteCount - packet.count))
-      _ = seal(&packet, for: slot)
+      _ = registry.seal(&packet, for: slot)
     }
     guard !bytes.isEmpty else { return }
     if !answers.append(Answer(bytes: bytes, path: path)) { counters.answersDropped &+= 1 }

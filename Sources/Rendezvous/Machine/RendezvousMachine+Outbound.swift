@@ -1,4 +1,3 @@
-import Cryptography
 import Forwarding
 import LastMile
 package import Primitives
@@ -31,7 +30,7 @@ extension RendezvousMachine {
     }
     if let destination = writePrompt(into: &packet, now: now) { return destination }
     while let slot = channels.hub?.write(into: &packet, othersWait: !ready.isEmpty, now: now) {
-      if registry[slot].isHeard, let number = seal(&packet, for: slot) {
+      if registry[slot].isHeard, let number = registry.seal(&packet, for: slot) {
         channels.hub?.noteSent(number, to: slot, byteCount: packet.count, now: now)
         return registry[slot].path
       }
@@ -69,7 +68,7 @@ extension RendezvousMachine {
       } else if registry[slot].isHeard {
         reply.writeFrames(into: &packet, now: now)
       }
-      if packet.count > start, seal(&packet, for: slot) != nil { return destination }
+      if packet.count > start, registry.seal(&packet, for: slot) != nil { return destination }
       packet.removeAll()
     }
     return nil
@@ -106,24 +105,9 @@ extension RendezvousMachine {
       packet.removeAll()
       return nil
     }
-    guard let number = seal(&packet, for: slot) else { return nil }
+    guard let number = registry.seal(&packet, for: slot) else { return nil }
     if hasMessages { exchanges.with(index) { $0.didSend(number, now: now) } }
     return destination
-  }
-
-  /// Seals a packet and gives its number, which is used up whatever happens to the packet.
-  @_lifetime(packet: copy packet)
-  mutating func seal(_ packet: inout OutputSpan<UInt8>, for slot: UInt32) -> UInt32? {
-    let number = registry[slot].sendNumber
-    registry[slot].sendNumber = number &+ 1
-    do throws(CryptographyError) {
-      try registry[slot].sendKeys.seal(
-        &packet, connectionID: registry[slot].remote.rawValue, number: number)
-      return number
-    } catch {
-      packet.removeAll()
-      return nil
-    }
   }
 
   // MARK: - Closing
@@ -155,7 +139,7 @@ extension RendezvousMachine {
     packet.append(zeros: SealedPacket.headerByteCount)
     let text: [UInt8] = []
     CloseFrame(code: code).write(text.span, to: &packet)
-    return seal(&packet, for: slot) != nil
+    return registry.seal(&packet, for: slot) != nil
   }
 
   /// The next client's CLOSE while the server is going away.

@@ -37,7 +37,7 @@ extension RendezvousMachine {
       guard
         reflector.writeFrames(
           to: slot, into: &packet, tagByteCount: SealedPacket.tagByteCount, now: now),
-        seal(&packet, for: slot) != nil
+        registry.seal(&packet, for: slot) != nil
       else {
         packet.removeAll()
         reflector.drop(slot)

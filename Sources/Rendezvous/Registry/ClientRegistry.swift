@@ -1,3 +1,4 @@
+import Cryptography
 import Primitives
 import SecureSession
 import Wire
@@ -166,5 +167,20 @@ struct ClientRegistry {
     sourceCounts.add(path.remote.limitPrefix)
     slab[slot].path = path
     slab[slot].flags.insert(.isHeard)
+  }
+
+  /// Seals a packet and gives its number, which is used up whatever happens to the packet.
+  @_lifetime(packet: copy packet)
+  mutating func seal(_ packet: inout OutputSpan<UInt8>, for slot: UInt32) -> UInt32? {
+    let number = slab[slot].sendNumber
+    slab[slot].sendNumber = number &+ 1
+    do throws(CryptographyError) {
+      try slab[slot].sendKeys.seal(
+        &packet, connectionID: slab[slot].remote.rawValue, number: number)
+      return number
+    } catch {
+      packet.removeAll()
+      return nil
+    }
   }
 }
