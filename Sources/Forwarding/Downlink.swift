@@ -12,6 +12,8 @@ final class Downlink {
   private var fresh: ForwardingQueue
   private var repairs: ForwardingQueue
   private var nextCheck: Instant
+  /// Bytes of a packet with a fragment on the line, as they are lately.
+  private var packetByteCount = 1221.0
 
   init(limits: ForwardingLimits, now: Instant) {
     var estimator = EstimatorLimits()
@@ -93,9 +95,12 @@ final class Downlink {
     choice.admits(header, of: source)
   }
 
+  /// - Parameter byteCount: Of the fragment.
   /// - Returns: `false` where there is no room for it.
-  func append(_ job: ForwardingQueue.Job, isAgain: Bool) -> Bool {
-    isAgain ? repairs.append(job) : fresh.append(job)
+  func append(_ job: ForwardingQueue.Job, isAgain: Bool, byteCount: Int) -> Bool {
+    guard !isAgain else { return repairs.append(job) }
+    packetByteCount += (Double(byteCount + Self.overhead) - packetByteCount) / 16
+    return fresh.append(job)
   }
 
   var waitingCount: Int { fresh.count + repairs.count }
@@ -127,19 +132,21 @@ final class Downlink {
   // MARK: - What it carries
 
   /// Bit/s that pictures may take.
-  var available: Double { max(0, uplink.allowance - uplink.audioRate) * Self.payloadShare }
+  var available: Double { max(0, uplink.allowance - uplink.audioRate) * payloadShare }
 
   /// The same for hosts to go by: a little less, so that the line has room for a step up.
   var availableToHosts: Double { available * Self.hostShare }
 
   /// How long what waits needs.
   private var wait: Duration {
-    .nanoseconds(Int64(clamping: uplink.gate.duration(fresh.count * Self.fragmentByteCount)))
+    let byteCount = Double(fresh.count) * packetByteCount
+    return .nanoseconds(Int64(clamping: uplink.gate.duration(Int(byteCount))))
   }
 
-  /// Of a packet with a fragment: without IP, UDP, header, tag and the frame's own.
-  private static let payloadShare = 1150.0 / 1221
-  private static let fragmentByteCount = 1221
+  private var payloadShare: Double { 1 - Double(Self.overhead) / packetByteCount }
+
+  /// IP and UDP 28, DATA 25, VIDEO 10, CHANNEL_PICTURE 2 and now and then CHANNEL_SOURCE.
+  private static let overhead = 66
   private static let hostShare = 0.85
   /// Pictures that would be later than that are left out.
   private static let longestWait = Duration.milliseconds(500)

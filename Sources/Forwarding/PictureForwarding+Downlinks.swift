@@ -40,10 +40,11 @@ extension PictureForwarding {
   /// channel has more of the places than are left.
   @discardableResult
   func queue(
-    _ content: ForwardingQueue.Content, _ header: VideoMediaFrame, of host: Seat, to seat: Seat,
+    _ entry: PictureStore.Entry, isAgain: Bool, of host: Seat, to seat: Seat,
     _ hub: ForwardingHub, now: Instant
   ) -> Bool {
-    guard let downlink = seat.pictures.downlink, downlink.admits(header, of: host.source) else {
+    guard let downlink = seat.pictures.downlink, downlink.admits(entry.header, of: host.source)
+    else {
       hub.counters.picturesLeftOut &+= 1
       return false
     }
@@ -51,11 +52,12 @@ extension PictureForwarding {
       hub.counters.picturesOverShare &+= 1
       return false
     }
-    var isAgain = false
-    if case .pictureAgain = content { isAgain = true }
+    let content: ForwardingQueue.Content =
+      isAgain
+      ? .pictureAgain(from: host.slot, entry.number) : .picture(from: host.slot, entry.number)
     let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: content)
     guard seat.room.fragmentCount < limits.waiting - fragmentCount,
-      downlink.append(job, isAgain: isAgain)
+      downlink.append(job, isAgain: isAgain, byteCount: entry.byteCount)
     else {
       hub.counters.packetsDropped &+= 1
       return false
@@ -163,6 +165,7 @@ extension PictureForwarding {
     let waiting = downlink.waitingCount
     downlink.check(needs: needs, now: now)
     count(downlink.waitingCount - waiting, of: seat)
+    hub.counters.picturesLeftOut &+= UInt64(waiting - downlink.waitingCount)
     guard downlink.choice.lacksKeyFrames else { return }
     // The member cannot ask: it does not know what it does not get.
     for source in 1...ChannelAudioFrame.highestSource {

@@ -62,10 +62,12 @@ extension PictureForwarding {
     guard hub.keepsPictures(of: seat, now: now) else {
       return hub.counters.picturesUnserved &+= 1
     }
-    guard let number = seat.pictures.store?.append(frame, payload) else { return }
+    guard let number = seat.pictures.store?.append(frame, payload),
+      let entry = seat.pictures.store?[number]
+    else { return }
     seat.pictures.noteShown(frame.temporalLayer, byteCount: packet.count, now: now)
     for other in seat.room.seats where other !== seat && other.pictures.isWanted(now: now) {
-      queue(.picture(from: seat.slot, number), frame, of: seat, to: other, hub, now: now)
+      queue(entry, isAgain: false, of: seat, to: other, hub, now: now)
     }
   }
 
@@ -134,9 +136,9 @@ extension PictureForwarding {
     for fragment in entry.first...min(entry.last, known) {
       if let number = store.find(entry.number, fragment) {
         guard seat.pictures.admitRepair(limits, now: now) else { return hub.counters.tooMany &+= 1 }
-        guard let header = store[number]?.header else { continue }
-        let again = ForwardingQueue.Content.pictureAgain(from: host.slot, number)
-        if queue(again, header, of: host, to: seat, hub, now: now) {
+        if let entry = store[number],
+          queue(entry, isAgain: true, of: host, to: seat, hub, now: now)
+        {
           hub.counters.picturesRepeated &+= 1
         }
       } else {

@@ -62,7 +62,8 @@ struct DownlinkTests {
         number > 18 ? .pictureAgain(from: 1, number) : .picture(from: 1, number)
       #expect(
         downlink.append(
-          ForwardingQueue.Job(slot: 2, seat: 1, content: content), isAgain: number > 18))
+          ForwardingQueue.Job(slot: 2, seat: 1, content: content), isAgain: number > 18,
+          byteCount: 1150))
     }
     var now = start
     var left: [UInt32] = []
