@@ -19,6 +19,7 @@ final class Downlink {
     var estimator = EstimatorLimits()
     estimator.prior = limits.downlinkPrior
     estimator.most = limits.downlinkMost
+    estimator.hasGaps = true
     uplink = Uplink(estimator)
     choice = PictureChoice(now: now)
     fresh = ForwardingQueue(limit: limits.fragments)

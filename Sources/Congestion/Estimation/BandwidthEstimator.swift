@@ -186,6 +186,8 @@ package struct BandwidthEstimator: Sendable {
       let most = path.delivery.most + growth.constants.step
       let rate = state == .starting ? estimate : min(estimate, most)
       bits = flight.bulk(path, rate: rate, target: targetDelay)
+    } else if limits.hasGaps, !isBusy {
+      bits = flight.bulk(path, rate: estimate, target: targetDelay)
     } else {
       let isKnown = state != .starting && !path.timing.isResuming
       let rate =

@@ -10,6 +10,9 @@ package struct EstimatorLimits: Sendable, BitwiseCopyable {
   package var prior: Double?
   /// Of flows that share a queue each gets a share by its weight; 1 is usual.
   package var weight = 1.0
+  /// What goes out has gaps that nothing fills: where no queue stands, less that arrives than the
+  /// estimate says nothing of the path, and does not bound what may be under way.
+  package var hasGaps = false
   /// The constants of the law itself; changed by measurements only.
   package var tuning = EstimatorTuning()
 
