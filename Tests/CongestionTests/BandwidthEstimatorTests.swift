@@ -88,6 +88,18 @@ import Testing
     #expect(longest < 500_000_000, "\(longest / 1_000_000) ms in the queue")
     #expect(line.estimator.estimate > rate * 0.6)
   }
+
+  @Test func `where gaps are not filled, a pause does not bound what may be under way`() {
+    let limits = [false, true].map { hasGaps in
+      var line = LongPacketLine(rate: 4_000_000, hasGaps: hasGaps)
+      for _ in 0..<2_000 { _ = line.step() }
+      line.isBusy = false
+      for _ in 0..<3_000 { _ = line.step() }
+      return line.estimator.inFlightLimit
+    }
+    // Four packets, and 80 ms of the estimate.
+    #expect(limits[0] < 5_000 && limits[1] > 40_000, "\(limits)")
+  }
 }
 
 /// Audio every 20 ms and packets of 1200 bytes whenever the gate lets one go, over a line that
@@ -102,10 +114,14 @@ private struct LongPacketLine {
   private var inFlight = 0
   private var underWay: [(packet: SentPacket, arrival: UInt64)] = []
 
-  init(rate: Double) {
+  /// Whether long packets are sent beside the audio.
+  var isBusy = true
+
+  init(rate: Double, hasGaps: Bool = false) {
     self.rate = rate
     var limits = EstimatorLimits()
     limits.prior = rate
+    limits.hasGaps = hasGaps
     estimator = BandwidthEstimator(limits)
     estimator.unpacedRate = 60_000
     gate = PacingGate(rate: rate)
@@ -118,7 +134,8 @@ private struct LongPacketLine {
     gate.rate = estimator.pacingRate
     gate.inFlightLimit = estimator.inFlightLimit
     if now % 20_000_000 == 0 { send(136, moment) }
-    while underWay.count < 4_000, gate.admits(.video, bytesInFlight: inFlight, now: moment) {
+    while isBusy, underWay.count < 4_000, gate.admits(.video, bytesInFlight: inFlight, now: moment)
+    {
       send(1_200, moment)
     }
     if now % 50_000_000 == 0 { report(moment) }

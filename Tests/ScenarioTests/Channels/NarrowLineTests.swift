@@ -60,8 +60,10 @@ struct NarrowLineTests {
     #expect((first.spoken - first.heard) * 10 <= first.spoken, "\(told)")
     #expect((then.spoken - then.heard) * 100 <= then.spoken, "\(told)")
     #expect(then.wait <= .milliseconds(150), "\(told)")
-    // Of 700 kbit/s the lowest layer takes 280, with a quarter of the pictures.
-    let least = rate > 1_000_000 ? 90 : rate > 300_000 ? 15 : 0
+    // Of 700 kbit/s the lowest layer takes 280, with a quarter of the pictures. Where some is lost
+    // a line of 400 has hardly room for it beside the copies of sound.
+    let few = shape == .lossy ? 5 : 15
+    let least = rate > 1_000_000 ? 90 : rate > 300_000 ? few : 0
     #expect(then.seen * 100 >= then.shown * least, "\(told)")
     world.downlinks[2] = 3_000_000
     // One step more is tried after a minute, where many have failed.
