@@ -82,9 +82,10 @@ package struct RedisConnection: ~Copyable {
 
   // MARK: - Subscription
 
-  /// Listens to a channel from now on; the connection is for nothing else then.
-  package mutating func subscribe(to channel: [UInt8]) throws(RedisError) {
-    try expectSuccess([Array("SUBSCRIBE".utf8), channel])
+  /// Listens to channels from now on; the connection is for nothing else then.
+  package mutating func subscribe(to channels: [[UInt8]]) throws(RedisError) {
+    // Each has a reply of its own; those that follow are no messages.
+    try expectSuccess([Array("SUBSCRIBE".utf8)] + channels)
   }
 
   /// Waits for messages; those that came; `nil` when nothing did.

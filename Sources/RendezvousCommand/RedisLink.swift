@@ -39,7 +39,7 @@ final class RedisLink {
 
   /// Begins to serve the store. `handle` is called on the loop, once for each piece of news.
   func start(on loop: EventLoop, _ handle: @escaping (News?) -> Void) throws(ReactorError) {
-    let (service, mailbox, channel) = (service, mailbox, store.channel)
+    let (service, mailbox, channels) = (service, mailbox, store.channels)
     watch = try mailbox.wake.attach(to: loop) { [self] in
       for news in mailbox.takeNews() {
         apply(news)
@@ -50,7 +50,8 @@ final class RedisLink {
     }
     store.wake = { mailbox.wake.signal() }
     let commands = RedisCommandThread(service: service, mailbox: mailbox)
-    let listener = RedisListenerThread(service: service, mailbox: mailbox, channel: channel)
+    let listener = RedisListenerThread(
+      service: service, mailbox: mailbox, channels: channels)
     let worker = try PromptWorker(named: "earshot-redis") { commands.run(now: $0) }
     threads = [worker, try PromptWorker(named: "earshot-nodes") { listener.run(now: $0) }]
     mailbox.attach(worker)
@@ -212,7 +213,7 @@ struct RedisCommandThread: Sendable {
 struct RedisListenerThread: Sendable {
   let service: RedisService
   let mailbox: RedisMailbox
-  let channel: [UInt8]
+  let channels: [[UInt8]]
   private let connection = RedisHolder()
   private let times = Guarded(Times())
 
@@ -221,17 +222,17 @@ struct RedisListenerThread: Sendable {
     var asked = Instant.zero
   }
 
-  init(service: RedisService, mailbox: RedisMailbox, channel: [UInt8]) {
+  init(service: RedisService, mailbox: RedisMailbox, channels: [[UInt8]]) {
     self.service = service
     self.mailbox = mailbox
-    self.channel = channel
+    self.channels = channels
   }
 
   func run(now: Instant) -> Instant? {
     do throws(RedisError) {
       if try connection.open(service) {
         try connection.use { connection throws(RedisError) in
-          try connection.subscribe(to: channel)
+          try connection.subscribe(to: channels)
         }
         times.withLock { $0 = Times(heard: now, asked: now) }
       }

@@ -70,8 +70,8 @@ extension Server {
           + "node go on; names, and clients of other nodes, are not known until it is back",
         now: now)
     case .message(let bytes):
-      guard let message = redis.store.open(bytes) else { return }
-      driver.withMachine { machine, now in machine.handle(message, now: now) }
+      guard let word = redis.store.open(bytes) else { return }
+      driver.withMachine { machine, now in machine.handle(word, now: now) }
     case .reply: break
     case nil: driver.withMachine { machine, now in machine.handleStore(now: now) }
     }

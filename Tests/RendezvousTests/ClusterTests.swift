@@ -124,6 +124,35 @@ import Wire
     #expect(world.lookUp(.id(carol.id), alice, at: 0)?.status == .offline)
   }
 
+  @Test func `a new device key ends the sessions of the one before at all nodes`() {
+    let old = (0..<3).map { number in
+      let client = TestClient(1, SocketAddress(v4: 70, 1, UInt8(number), 1, port: 4000))
+      client.presence = Presence(PresenceID(rawValue: UInt64(number + 1)), .answering)
+      return client
+    }
+    for (number, client) in old.enumerated() { world.join(client, number == 0 ? 0 : 1) }
+    world.join(bob, 1)
+    world.run(.seconds(5))
+    let owner = TestClient(1, SocketAddress(v4: 70, 1, 9, 1, port: 4000))
+    owner.presence = Presence(PresenceID(rawValue: 9), .answering)
+    owner.replaceKey(unixSeconds: Server.unixSeconds + 6)
+    world.join(owner, 0)
+    world.run(.seconds(2))
+    #expect(owner.response?.status == .noNameAskedFor && owner.closes.isEmpty)
+    #expect(old.allSatisfy { $0.closes.first == .replaced } && bob.closes.isEmpty)
+    #expect(world.nodes[0].presences(of: owner.id).count == 1)
+    #expect(world.nodes[1].presences(of: owner.id).isEmpty)
+    // What Redis has kept is not said anew a minute later.
+    let late = TestClient(1, SocketAddress(v4: 70, 1, 8, 1, port: 4000))
+    late.presence = Presence(PresenceID(rawValue: 8), .answering)
+    late.replaceKey(unixSeconds: Server.unixSeconds + 6)
+    world.join(late, 1)
+    world.run(.seconds(70))
+    world.redis.repeatPosts()
+    world.run(.seconds(2))
+    #expect(late.response?.status == .noNameAskedFor && late.closes.isEmpty)
+  }
+
   @Test func `Redis sees no ID, name, card or body`() throws {
     joinAll()
     _ = world.forward(Array("a sealed body, or not".utf8), from: alice, to: bob.id, at: 0)

@@ -126,9 +126,9 @@ final class Server {
       shared.handle(redis.run(command), to: command.number)
       machine.handleStore(now: now)
     }
-    for post in redis.takePosts(of: shared.channel) {
+    for post in shared.channels.flatMap({ redis.takePosts(of: $0, by: card.id.bytes) }) {
       isBusy = true
-      if let message = shared.open(post) { machine.handle(message, now: now) }
+      if let word = shared.open(post) { machine.handle(word, now: now) }
     }
     if isBusy { drain() }
     return isBusy

@@ -28,16 +28,21 @@ package final class RedisModel {
   private var nodes: [[UInt8]: Node] = [:]
   private var bans: [[UInt8]: [UInt8]] = [:]
   private var posts: [[UInt8]: [[UInt8]]] = [:]
+  private var readCounts: [[UInt8]: Int] = [:]
   /// The server's own clock, in ms.
   package var milliseconds: UInt64 = 0
 
   package init() {}
 
-  /// What nodes sent to a channel since the last call.
-  package func takePosts(of channel: [UInt8]) -> [[UInt8]] {
-    defer { posts[channel] = nil }
-    return posts[channel] ?? []
+  /// What nodes sent to a channel since the last call of the same listener.
+  package func takePosts(of channel: [UInt8], by listener: [UInt8]) -> [[UInt8]] {
+    let all = posts[channel] ?? []
+    defer { readCounts[channel + listener] = all.count }
+    return Array(all[(readCounts[channel + listener] ?? 0)...])
   }
+
+  /// Says all that was ever sent once more, as a hostile Redis may.
+  package func repeatPosts() { readCounts = [:] }
 
   /// All keys and values: what whoever reads the memory of Redis sees.
   package var contents: [[UInt8]] {

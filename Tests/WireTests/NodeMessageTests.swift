@@ -12,6 +12,20 @@ import Wire
       programs: (0..<UInt64(programs)).map { PresenceID(rawValue: $0 + 6) })
   }
 
+  @Test func `a word of a node is a message or a key that was given up`() throws {
+    let key = SupersededKey(
+      node: 7, unixSeconds: 1_800_000_000, id: PeerID(word0: 3, word1: 4, word2: 5, word3: 6))
+    for word in [NodeWord.superseded(key), .message(message(name: nil))] {
+      #expect(try NodeWord(parsing: word.bytes.span) == word)
+      for length in word.bytes.indices {
+        let part = Array(word.bytes.prefix(length))
+        #expect(throws: WireError.self) { try NodeWord(parsing: part.span) }
+      }
+      #expect(throws: WireError.self) { try NodeWord(parsing: (word.bytes + [0]).span) }
+    }
+    #expect(key.bytes.count == 49)
+  }
+
   @Test func `comes back from its bytes`() throws {
     for name in [nil, PeerName("alice")] {
       let message = message(name: name, programs: 3)

@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 
-from lab import ADDRESS, PORT
+from lab import ADDRESS, BIN, PORT, sh
 from probes import Skip
 from scenarios import equal, outcome, ready, scenario, speech
 
@@ -93,3 +93,19 @@ def nodes_without_redis_and_with_it_again(lab):
     while lab.peer("a", *again, name="alice").wait(20) != 0:
         assert time.monotonic() - began < 10, "  no call 10 s after Redis came back"
     return f"without Redis: {told['reason']}"
+
+
+@scenario
+def a_device_key_that_was_given_up_ends_at_all_nodes(lab):
+    """Bob's program runs at one node; he gives its device key up and begins anew at the other."""
+    nodes(lab)
+    old = ready(lab, rendezvous=OTHER)
+    shutil.copyfile(lab.path("identity-bob"), lab.path("identity-new"))
+    os.chmod(lab.path("identity-new"), 0o600)
+    # Of two keys that are this close in time nobody can tell which is the former.
+    time.sleep(11)
+    sh(f"{BIN}/earshot", "keygen", "--rotate", "--identity", lab.path("identity-new"))
+    began = time.monotonic()
+    lab.peer("a", "answer", "--accept", identity="new", name="bob").wait_event("registered")
+    old.wait_line(lambda line: line.get("code") == "replacedElsewhere", 5)
+    return f"told after {time.monotonic() - began:.1f} s"

@@ -71,28 +71,42 @@ extension SharedStore {
     return true
   }
 
-  /// What another node handed to this one; `nil` for what none of them sealed.
-  package func open(_ bytes: [UInt8]) -> NodeMessage? {
-    guard let plain = keys.open(bytes, at: Self.bytes(of: node.number)) else {
+  /// Tells all nodes that an identity has another device key in place of one that was given up.
+  func tellSuperseded(_ id: PeerID, unixSeconds: UInt64) {
+    let key = SupersededKey(node: node.number, unixSeconds: unixSeconds, id: id)
+    let sealed = keys.seal(key.bytes, at: Self.all, random: &random)
+    guard queue(.send, [Self.commonChannel, sealed]) != nil else { return }
+    counters.messagesSent &+= 1
+  }
+
+  /// What another node said to this one, or to all; `nil` for what none of them sealed.
+  package func open(_ bytes: [UInt8]) -> NodeWord? {
+    guard
+      let plain = keys.open(bytes, at: Self.bytes(of: node.number))
+        ?? keys.open(bytes, at: Self.all)
+    else {
       counters.messagesInvalid &+= 1
       return nil
     }
     do throws(WireError) {
-      let message = try NodeMessage(parsing: plain.span)
+      let word = try NodeWord(parsing: plain.span)
       counters.messagesReceived &+= 1
-      return message
+      return word
     } catch {
       counters.messagesInvalid &+= 1
       return nil
     }
   }
 
-  /// Where this node listens.
-  package var channel: [UInt8] { channel(node.number) }
+  /// Where this node listens: what is for it, and what is for all.
+  package var channels: [[UInt8]] { [channel(node.number), Self.commonChannel] }
 
   private func channel(_ node: UInt64) -> [UInt8] {
     Array("earshot:to:".utf8) + keys.hash(.node, Self.bytes(of: node))
   }
+
+  private static let commonChannel = Array("earshot:to:all".utf8)
+  private static let all = Array("all".utf8)
 
   private static func bytes(of id: PresenceID) -> [UInt8] { bytes(of: id.rawValue) }
 

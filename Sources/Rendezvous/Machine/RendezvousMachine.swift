@@ -119,10 +119,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// The store elsewhere has answered, or its connection has changed.
   package mutating func handleStore(now: Instant) { StoreWork.resume(&self, now: now) }
 
-  /// Another node hands over a body for a client here.
-  package mutating func handle(_ message: NodeMessage, now: Instant) {
-    message.deliver(in: &self, now: now)
-  }
+  /// Another node says something.
+  package mutating func handle(_ word: NodeWord, now: Instant) { word.deliver(in: &self, now: now) }
 
   // MARK: - Commands
 

@@ -23,11 +23,12 @@ extension FuzzTarget {
         expiryMilliseconds: 2, serial: 3)
       let marks = Audience([AudienceMark(rawValue: 1), AudienceMark(rawValue: 2)])
       let presences = [nil, marks].map { RemotePresence(record, audience: $0).bytes }
-      return messages.map(\.bytes) + presences
+      let key = SupersededKey(node: 1, unixSeconds: 2, id: .zero)
+      return messages.map(\.bytes) + presences + [key.bytes]
     },
     run: { bytes in
-      if let message = try? NodeMessage(parsing: bytes.span) {
-        expect(message.bytes == bytes, "a message between nodes has one encoding")
+      if let word = try? NodeWord(parsing: bytes.span) {
+        expect(word.bytes == bytes, "a word between nodes has one encoding")
       }
       if let presence = try? RemotePresence(parsing: bytes.span) {
         expect(presence.bytes == bytes, "a presence at another node has one encoding")

@@ -1,0 +1,57 @@
+package import Primitives
+
+/// What one node says to others (docs/protocol/cluster.md §4).
+package enum NodeWord: Equatable, Sendable {
+  case message(NodeMessage)
+  case superseded(SupersededKey)
+
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    if bytes.count > 0, bytes[0] == SupersededKey.type {
+      self = .superseded(try SupersededKey(parsing: bytes))
+    } else {
+      self = .message(try NodeMessage(parsing: bytes))
+    }
+  }
+
+  package var bytes: [UInt8] {
+    switch self {
+    case .message(let message): message.bytes
+    case .superseded(let key): key.bytes
+    }
+  }
+}
+
+/// An identity has registered with another device key in place of one that its owner gave up.
+///
+///     type 1 = 2 · node 8 · unix seconds 8 · ID 32
+package struct SupersededKey: Equatable, Sendable {
+  /// The node that saw it, by the first 8 bytes of its ID.
+  package var node: UInt64
+  package var unixSeconds: UInt64
+  package var id: PeerID
+
+  package init(node: UInt64, unixSeconds: UInt64, id: PeerID) {
+    self.node = node
+    self.unixSeconds = unixSeconds
+    self.id = id
+  }
+
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    var reader = ByteReader(bytes)
+    guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
+    node = try reader.readUInt64("node")
+    unixSeconds = try reader.readUInt64("unix seconds")
+    id = try PeerID(parsing: &reader)
+    try reader.expectEnd("superseded key")
+  }
+
+  package var bytes: [UInt8] {
+    var bytes: [UInt8] = [Self.type]
+    bytes.append(littleEndian: node)
+    bytes.append(littleEndian: unixSeconds)
+    id.write(to: &bytes)
+    return bytes
+  }
+
+  static let type: UInt8 = 2
+}
