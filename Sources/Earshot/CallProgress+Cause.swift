@@ -9,10 +9,10 @@ extension CallProgress {
       .fallback, .pathReady, .pathChanged, .firstFrameSent, .firstFrameReceived,
       .firstVideoFrameSent:
       true
-    case .delivered, .answered, .shortCode, .interrupted, .connectionLost, .away, .resumed,
-      .rejoined, .replaced, .audioFailed, .localVideoRotated, .audioMixingChanged, .effectEnded,
-      .firstLocalVideoFrame, .localVideoSizeChanged, .mediaStarted, .videoSourceEnded,
-      .videoFailed, .messageDelivery:
+    case .lookingAgain, .delivered, .answered, .shortCode, .interrupted, .connectionLost, .away,
+      .resumed, .rejoined, .replaced, .audioFailed, .localVideoRotated, .audioMixingChanged,
+      .effectEnded, .firstLocalVideoFrame, .localVideoSizeChanged, .mediaStarted,
+      .videoSourceEnded, .videoFailed, .messageDelivery:
       false
     }
   }

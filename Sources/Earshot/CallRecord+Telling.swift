@@ -107,8 +107,8 @@ extension CallProgress {
       self = .messagesMissed(stream: stream, missed: missed, cached: cached)
     case .messageFinished(let tag, let isDelivered):
       self = .messageDelivery(tag: tag, delivered: isDelivered)
-    case .peerFound, .invitation, .answered, .mediaMayFlow, .mediaMustStop, .audioArrived,
-      .videoArrived, .publishFallback, .subscribeFallback, .said, .messageReceived,
+    case .lookingAgain, .peerFound, .invitation, .answered, .mediaMayFlow, .mediaMustStop,
+      .audioArrived, .videoArrived, .publishFallback, .subscribeFallback, .said, .messageReceived,
       .firstFrameSent, .firstFrameReceived:
       return nil
     }

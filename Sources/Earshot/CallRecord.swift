@@ -100,6 +100,9 @@ final class CallRecord {
     return role == .caller || isNameConfirmed ? .rendezvous : .claimed
   }
 
+  /// Whom it is for, in a word.
+  var calledName: String { peerName ?? peer?.description ?? "the peer" }
+
   /// `nil` while nobody is known.
   var publicPeer: CallPeer? {
     peer.map {

@@ -41,6 +41,8 @@ extension Endpoint {
 
   private func take(_ step: RegistrationStep) {
     let before = registration
+    // Of one that had a session the end of the attempt is told, not what that may be.
+    if case .doubted = step, before != .connecting { return }
     registration = RegistrationState(step, error: error(for:))
     // An outage is told once, and once more why; each attempt of it is not.
     if registration != before || step == .connecting {
@@ -141,6 +143,7 @@ extension Endpoint {
     if case .audioArrived = step { return takeAudio(callID) }
     if case .videoArrived = step { return takeVideo(callID) }
     switch step {
+    case .lookingAgain(let failure): tellOfSearch(callID, failure)
     case .peerFound(let peer, let card): learn(peer, card: card, of: callID)
     case .invitation(let notice): prepare(notice, callID)
     case .answered(let text):
@@ -176,12 +179,17 @@ extension Endpoint {
     known.renew(card)
   }
 
+  private func tellOfSearch(_ callID: Wire.CallID, _ failure: LookUpFailure) {
+    guard let record = calls[callID], !record.isOver else { return }
+    let ending = UnresolvedEnding(failure, name: record.calledName, known.commands)
+    publish(.callProgress(CallID(callID), .lookingAgain(ending.sentence)))
+  }
+
   private func endUnresolved(_ callID: Wire.CallID, _ failure: LookUpFailure) {
     guard let record = calls.removeValue(forKey: callID), !record.isOver else { return }
     record.isOver = true
     finishMedia(record)
-    let name = record.peerName ?? record.peer?.description ?? "the peer"
-    let ending = UnresolvedEnding(failure, name: name, known.commands)
+    let ending = UnresolvedEnding(failure, name: record.calledName, known.commands)
     if case .identityChanged(_, let found) = failure {
       record.peer = found
       record.trust = .changed

@@ -7,14 +7,9 @@ internal import Wire
 struct RefusalSearch {
   let watch: RefusalWatch
   let timer: EventLoop.Token
+  var schedule = RefusalSchedule()
   /// Questions so far.
-  var asked = 0
-
-  /// Questions at 0.375, 0.75 and 1.125 s; the verdict at 1.5 s.
-  static let period = Duration.milliseconds(375)
-  static let questions = 3
-  /// Hosts limit how many refusals they send.
-  static let leastRefusals = 2
+  var asked: UInt64 = 0
 }
 
 /// Nothing listens at the address of the rendezvous, and its host says so.
@@ -26,7 +21,7 @@ extension Endpoint {
       let watch = try RefusalWatch(of: address)
       let timer = try loop.addTimer { now in self.searchRefusal(now: now) }
       refusalSearch = RefusalSearch(watch: watch, timer: timer)
-      loop.setDeadline(timer, SystemClock.now + RefusalSearch.period)
+      loop.setDeadline(timer, SystemClock.now + RefusalSchedule.period)
     } catch {
       return  // Without it the attempt lasts its ten seconds.
     }
@@ -36,20 +31,21 @@ extension Endpoint {
     guard var search = refusalSearch else { return }
     let watch = search.watch
     watch.look()
-    guard !isClosed, registration == .connecting, watch.finding != .answered else {
-      return endRefusalSearch()
-    }
-    if search.asked < RefusalSearch.questions {
+    guard !isClosed, registration == .connecting else { return endRefusalSearch() }
+    switch search.schedule.step(watch.finding, refusals: watch.refusals) {
+    case .wait: break
+    case .ask:
       search.asked += 1
       var bytes: [UInt8] = []
-      CardRequestPacket(nonce: UInt64(search.asked)).write(to: &bytes)
+      CardRequestPacket(nonce: search.asked).write(to: &bytes)
       watch.ask(bytes)
-      refusalSearch = search
-      return loop.setDeadline(search.timer, now + RefusalSearch.period)
+    case .end: return endRefusalSearch()
+    case .tell:
+      endRefusalSearch()
+      return tellOfTrouble(.nothingListens(driver.readMachine { $0.configuration.rendezvous }))
     }
-    endRefusalSearch()
-    guard watch.finding == .refused, watch.refusals >= RefusalSearch.leastRefusals else { return }
-    tellOfTrouble(.nothingListens(driver.readMachine { $0.configuration.rendezvous }))
+    refusalSearch = search
+    loop.setDeadline(search.timer, now + RefusalSchedule.period)
   }
 
   private func endRefusalSearch() {

@@ -156,7 +156,8 @@ public actor Endpoint {
   /// Waits until the rendezvous has answered, and says what became of the name.
   ///
   /// - Throws: When registration failed for good, and when an attempt came to nothing, after 10 s,
-  ///   or after 1.5 s in which the host of the rendezvous only said that nothing listens there: the
+  ///   or after 0.75 s in which the host of the rendezvous only said that nothing listens there, or
+  ///   another identity than the given one answered: the
   ///   endpoint then goes on by itself, and one may wait again.
   public func waitUntilRegistered() async throws(EarshotError) -> RegistrationState.NameStatus {
     try await withCheckedContinuation { enlist($0) }.get()

@@ -218,6 +218,9 @@ public enum CallStateReason: String, Sendable, Equatable {
 
 /// A step within a state.
 public enum CallProgress: Sendable, Equatable {
+  /// Who is called is not there, and why, in a sentence. Both may just be starting their calls: one
+  /// whose presence is `calling` asks the rendezvous again for 1.5 s. Then the call ends, or rings.
+  case lookingAgain(String)
   /// The invitation was opened by the callee's device.
   case delivered
   /// The other side accepted the own invitation, or both called each other: who it is.

@@ -255,6 +255,7 @@ extension RegistrationState {
     switch step {
     case .connecting: self = .connecting
     case .reconnecting: self = .reconnecting(nil)
+    case .doubted(let failure): self = .reconnecting(error(failure))
     case .registered(let seen, let name): self = .registered(seenAs: seen, name: NameStatus(name))
     case .failed(let failure):
       self = failure.isFinal ? .failed(error(failure)) : .reconnecting(error(failure))

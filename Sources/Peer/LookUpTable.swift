@@ -13,6 +13,8 @@ struct PendingLookUp {
   /// Known and not online: whom it is about, and when to ask again.
   var offline: PeerID?
   var again: Instant?
+  /// Whether it was told that it goes on.
+  var isToldOf = false
 
   /// Whether it is `peer` that is wanted, as far as that is known.
   ///
@@ -73,14 +75,16 @@ package struct LookUpTable {
 
   /// Keeps one that was answered in vain, to be asked again.
   ///
-  /// - Returns: `false` if it is too late for that.
-  mutating func retry(_ lookup: PendingLookUp, now: Instant) -> Bool {
+  /// - Returns: Whether nobody was told of it before; `nil` if it is too late for that.
+  mutating func retry(_ lookup: PendingLookUp, now: Instant) -> Bool? {
     let end = lookup.began + Self.offlinePatience
-    guard now < end else { return false }
+    guard now < end else { return nil }
+    let isToldOf = lookup.isToldOf
     var lookup = lookup
     lookup.again = min(now + Self.offlinePace, end)
+    lookup.isToldOf = true
     pending.append(lookup)
-    return true
+    return !isToldOf
   }
 
   /// Those that are to be asked again now, each under a new number.

@@ -73,6 +73,7 @@ package struct PeerChannels {
 
   /// Contact with the rendezvous stands, or has ended.
   mutating func handleContact(_ step: RegistrationStep, now: Instant) {
+    if case .doubted = step { return }
     if case .registered = step {
       client?.handleConnection(true, now: now)
     } else {

@@ -42,6 +42,8 @@ package enum RegistrationStep: Sendable, Equatable {
   case connecting
   case registered(seenAs: SocketAddress, name: NameStatus)
   case reconnecting
+  /// Why the attempt under way will probably fail; it goes on.
+  case doubted(RegistrationFailure)
   case failed(RegistrationFailure)
 
   package enum NameStatus: UInt8, Sendable, Equatable {
@@ -108,6 +110,8 @@ package enum LookUpFailure: Sendable, Equatable {
 
 /// What happens in a call besides its states.
 package enum LinkStep: Sendable {
+  /// The rendezvous answered that nobody is there; it is asked again for a while. Said once.
+  case lookingAgain(LookUpFailure)
   /// The name was resolved; the invitation goes out.
   case peerFound(PeerID, card: [UInt8])
   /// What the invitation said; comes before `CallEvent.incoming`.

@@ -60,8 +60,9 @@ extension PeerMachine {
     _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
   ) {
     if configuration.presence == .calling, peerProbe?.callID != lookup.callID,
-      lookups.retry(lookup, now: now)
+      let isNews = lookups.retry(lookup, now: now)
     {
+      if isNews { publish(.link(lookup.callID, .lookingAgain(failure))) }
       return
     }
     publish(.unresolved(lookup.callID, failure))

@@ -31,7 +31,7 @@ struct RegistrationAttempt: ~Copyable {
     let token: [UInt8]?
   }
 
-  private enum Timer: CaseIterable { case cardRequest, initiate, renew, fail }
+  private enum Timer: CaseIterable { case cardRequest, initiate, renew, doubt, fail }
 
   private let expectedID: PeerID?
   let request: RegistrationRequest
@@ -45,6 +45,8 @@ struct RegistrationAttempt: ~Copyable {
   /// Good for 120 s (docs/protocol/session.md §3), and no attempt lasts longer than 10.
   private var cookie: Bytes16?
   private var nonce: UInt64 = 0
+  /// When a card was first asked for.
+  private var firstRequest: Instant?
   private var deadlines = Deadlines<Timer>()
   private var repetition = 0
   private var cardRepetition = 0
@@ -108,9 +110,13 @@ struct RegistrationAttempt: ~Copyable {
     if packet.card.hasExpired(at: unixSeconds) { symptoms.sawExpiredCard = true }
     if let expectedID, packet.card.id != expectedID {
       recordHint(.identityMismatch(expected: expectedID, found: packet.card.id), now: now)
+      if !symptoms.hasAnsweredShort, deadlines[.doubt] == nil, !symptoms.isDoubted {
+        deadlines.set(.doubt, at: max(now, (firstRequest ?? now) + Self.doubtAfter))
+      }
       return .nothing
     }
     deadlines.cancel(.cardRequest)
+    deadlines.cancel(.doubt)
     symptoms.hasAnsweredShort = true
     // What was asked for has come: INIT goes the way that was asked last.
     cardRepetition = 0
@@ -132,6 +138,9 @@ struct RegistrationAttempt: ~Copyable {
 
   /// Why the attempt failed, or would if it ended now.
   func failure() -> RegistrationFailure { symptoms.failure(hasCookie: cookie != nil) }
+
+  /// What those who do not wait for the end may be told; once.
+  mutating func takeDoubt() -> RegistrationFailure? { symptoms.takeDoubt() }
 
   /// Whether another attempt would fail for the same reason.
   var isFailureFinal: Bool { symptoms.hint != nil }
@@ -221,6 +230,7 @@ struct RegistrationAttempt: ~Copyable {
     while let timer = deadlines.popDue(at: now) {
       switch timer {
       case .fail: return true
+      case .doubt: symptoms.doubt()
       case .cardRequest: requestCard(random: &random, now: now)
       case .renew: renew(identity, time, connectionID, random: &random, now: now)
       case .initiate: repeatInit(now: now)
@@ -231,6 +241,7 @@ struct RegistrationAttempt: ~Copyable {
 
   private mutating func requestCard(random: inout RandomSource, now: Instant) {
     if nonce == 0 { nonce = random.next() | 1 }
+    firstRequest = firstRequest ?? now
     sendsCardRequest = true
     if cardRepetition < Self.cardGaps.count {
       deadlines.set(.cardRequest, at: now + Self.cardGaps[cardRepetition])
@@ -348,6 +359,9 @@ struct RegistrationAttempt: ~Copyable {
   private static let otherCardGap = Duration.milliseconds(400)
   /// A fresh handshake after so long without RESP.
   private static let renewGap = Duration.milliseconds(4500)
+  /// A card that fits comes within a round trip of its request, and another one may come before it:
+  /// longer than the slowest usual line's 600 ms, and told of within a second.
+  private static let doubtAfter = Duration.milliseconds(800)
   /// How long RESP may come after a hint that none will: ten times the usual, with two repetitions.
   private static let hintPatience = Duration.seconds(3)
 

@@ -19,6 +19,9 @@ struct RegistrationSymptoms {
   var sawExpiredCard = false
   /// A card came for a request of ours: packets of 512 bytes go there and are answered.
   var hasAnsweredShort = false
+  /// All cards that came so far are of another identity, and one that fits would have come.
+  private(set) var isDoubted = false
+  private var isToldOfDoubt = false
   /// Datagrams that did not verify.
   private(set) var strangeAnswers = 0
 
@@ -31,6 +34,15 @@ struct RegistrationSymptoms {
     guard self.hint == nil else { return false }
     self.hint = hint
     return true
+  }
+
+  mutating func doubt() { isDoubted = true }
+
+  /// The hint, once, as soon as there is a doubt.
+  mutating func takeDoubt() -> RegistrationFailure? {
+    guard isDoubted, !isToldOfDoubt else { return nil }
+    isToldOfDoubt = true
+    return hint
   }
 
   /// Why the attempt failed, or would if it ended now.

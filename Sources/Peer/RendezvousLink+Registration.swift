@@ -10,8 +10,7 @@ import Wire
 extension RendezvousLink {
   mutating func start(now: Instant, identity: inout LocalIdentity) {
     guard isStopped else { return }
-    isStopped = false
-    token.isAwaited = false
+    (isStopped, token.isAwaited) = (false, false)
     events.append(.registration(.connecting))
     begin(now: now, identity: &identity)
   }
@@ -90,6 +89,7 @@ extension RendezvousLink {
     let hasFailed = attempt?.handleTimeout(
       identity: identity, time: time, connectionID: ConnectionID(random: &random),
       random: &random, now: now)
+    if let doubt = attempt?.takeDoubt() { events.append(.registration(.doubted(doubt))) }
     guard hasFailed == true else { return }
     let failure = attempt?.failure() ?? .noAnswer
     guard attempt?.isFailureFinal == true else {

@@ -109,6 +109,7 @@ final class RelayServer {
         exitCode = 7
         shutDown()
       }
+    case .doubted(let failure): if !wasRegistered { tellFailure(failure) }
     case .connecting, .reconnecting: break
     }
   }

@@ -191,6 +191,7 @@ package final class CallRun {
     marks.append(step, now: SystemClock.now)
     if let words = VideoMessages.sentence(step) { console.sayOfOthers(words) }
     switch step {
+    case .lookingAgain(let sentence): console.say(Wording.lookingAgain(sentence))
     case .delivered:
       view.state = "ringing"
       wait(for: nil)

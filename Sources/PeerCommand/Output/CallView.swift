@@ -31,6 +31,13 @@ package struct CallView: Sendable {
 
 /// Words and numbers for people.
 package enum Wording {
+  /// Who was called is not there yet.
+  ///
+  /// - Parameter sentence: Why, of `CallProgress.lookingAgain`.
+  package static func lookingAgain(_ sentence: String) -> String {
+    "\(sentence) Asking again for 1.5 s ..."
+  }
+
   /// `31.9 kbit/s`.
   package static func bitrate(_ bitsPerSecond: Double) -> String {
     "\(decimal(bitsPerSecond / 1000)) kbit/s"

@@ -4,6 +4,7 @@ import Earshot
 extension EventLine {
   static func fillMore(_ object: inout JSONObject, _ step: CallProgress) {
     switch step {
+    case .lookingAgain(let sentence): object.add("message", sentence)
     case .messagesMissed(let stream, let missed, let cached):
       object.add("stream", Int(stream))
       object.add("missed", missed)
@@ -27,6 +28,7 @@ extension EventLine {
 
   static func nameOfMore(_ step: CallProgress) -> String {
     switch step {
+    case .lookingAgain: "lookingAgain"
     case .messagesMissed: "messagesMissed"
     case .remoteAudioMixing: "remoteAudioMixing"
     case .remoteAudioEnabled: "remoteAudioEnabled"

@@ -103,6 +103,8 @@ final class SendRun {
 
   private func handleStep(_ step: CallProgress) async {
     switch step {
+    case .lookingAgain(let sentence):
+      if attempts == 1 { session.console.say(Wording.lookingAgain(sentence)) }
     case .replaced(let new): call = new
     case .message(TransferWords.stream, let bytes): await handleAnswer(bytes)
     case .messageDelivery(let tag, let isDelivered):

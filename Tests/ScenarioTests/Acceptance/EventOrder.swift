@@ -159,6 +159,7 @@ final class EventOrder {
 
   private static func text(of step: LinkStep) -> String {
     switch step {
+    case .lookingAgain(let failure): "looking again, \(failure)"
     case .peerFound: "peer found"
     case .invitation(let notice): "invitation, \(notice.userExtension ?? "no user data")"
     case .answered(let words): "answered, \(words ?? "no user data")"

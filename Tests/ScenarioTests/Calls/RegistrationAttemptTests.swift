@@ -81,7 +81,9 @@ import Wire
       return sent.datagrams.last?.bytes ?? []
     }
 
-    mutating func receive(_ bytes: [UInt8]) -> RegistrationAttempt.Finding {
+    mutating func receive(
+      _ bytes: [UInt8], now: Instant = RegistrationAttemptTests.now
+    ) -> RegistrationAttempt.Finding {
       attempt.handle(
         bytes.span, ownStatic: identity.staticKey, unixSeconds: unixSeconds, now: now)
     }
@@ -279,6 +281,63 @@ import Wire
     }
     let failure = pair.attempt.failure()
     #expect(failure == .wrongClock(serverTime: nil))
+  }
+
+  /// When it is told that another identity answers, in ms after the beginning, and whether a
+  /// session comes of it.
+  ///
+  /// Method: `other` is the ID that is given. The rendezvous and a forger, if there is one, each
+  /// answer a round trip later.
+  private static func pinnedAttempt(
+    roundTrip: Int64, isGivenRight: Bool, forgerAt: Int64? = nil
+  ) throws -> (told: Int64?, isEstablished: Bool) {
+    var pair = try Pair()
+    var forger = LocalIdentity(kind: .rendezvous, unixSeconds: unixSeconds, random: &pair.random)
+    let forged = try forger.makeCard(unixSeconds: unixSeconds)
+    let expected = isGivenRight ? pair.serverCard.id : pair.ownCard.id
+    pair.attempt = RegistrationAttempt(
+      RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
+      expectedID: expected, card: nil, now: now)
+    var underWay: [(at: Int64, bytes: [UInt8])] = []
+    var told: Int64?
+    for time in stride(from: Int64(0), to: 3000, by: 10) {
+      for packet in underWay where packet.at == time {
+        if case .established = pair.receive(packet.bytes, now: now + .milliseconds(time)) {
+          return (told, true)
+        }
+      }
+      for packet in pair.step(now: now + .milliseconds(time)).packets {
+        let answer = pair.answer(packet)
+        if !answer.isEmpty { underWay.append((time + roundTrip, answer)) }
+        var reader = ByteReader(packet.span)
+        guard let forgerAt, let asked = try? CardRequestPacket(parsing: &reader) else { continue }
+        var bytes: [UInt8] = []
+        CardPacket(nonce: asked.nonce, card: forged).write(to: &bytes)
+        underWay.append((time + forgerAt, bytes))
+      }
+      if let doubt = pair.attempt.takeDoubt() {
+        guard case .identityMismatch(expected, _) = doubt, told == nil else {
+          Issue.record("\(doubt)")
+          continue
+        }
+        told = time
+      }
+    }
+    return (told, false)
+  }
+
+  @Test(arguments: [10, 50, 200, 600] as [Int64])
+  func `another identity than the given one is told within 800 ms`(roundTrip: Int64) throws {
+    let end = try Self.pinnedAttempt(roundTrip: roundTrip, isGivenRight: false)
+    #expect(end.told == 800 && !end.isEstablished)
+  }
+
+  @Test(arguments: [50, 200, 600] as [Int64])
+  func `a forged card from near by is told of to nobody where the right one comes`(
+    roundTrip: Int64
+  ) throws {
+    let end = try Self.pinnedAttempt(roundTrip: roundTrip, isGivenRight: true, forgerAt: 10)
+    #expect(end.told == nil && end.isEstablished)
   }
 
   /// The forger answers CARD_REQUEST first, with an identity of its own, and stays silent then.

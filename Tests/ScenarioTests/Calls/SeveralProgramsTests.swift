@@ -173,6 +173,30 @@ import Wire
     #expect(unresolved)
   }
 
+  /// The first answer comes a round trip after the question, and over a second later it ends.
+  @Test(arguments: [25, 300] as [Int64])
+  func `who calls somebody unknown is told at the first answer, and asks on`(
+    oneWay: Int64
+  ) throws {
+    let peers = TwoPeers()
+    let carol = peers.world.addPeer(CallWorld.names[2], .clean(oneWay: .milliseconds(oneWay))) {
+      $0.presence = .calling
+    }
+    peers.world.run(.seconds(5))
+    let began = peers.world.now
+    _ = try #require(carol.call(.name(CallWorld.names[5])))
+    peers.world.run(.seconds(5))
+    let told = carol.events.compactMap { entry -> Instant? in
+      if case .link(_, .lookingAgain(.unknown)) = entry.event { entry.at } else { nil }
+    }
+    let ended = carol.events.compactMap { entry -> Instant? in
+      if case .unresolved(_, .unknown) = entry.event { entry.at } else { nil }
+    }
+    #expect(told.count == 1 && ended.count == 1)
+    #expect(try #require(told.first) - began < .milliseconds(2 * oneWay + 100))
+    #expect(try #require(ended.first) - began >= .milliseconds(1500))
+  }
+
   /// Each is registered for its own call alone.
   @Test func `two programs that call each other at once have one call`() throws {
     for seed in UInt64(1)...8 {

@@ -13,6 +13,7 @@ extension SimulatedPeer {
     world.log.note(at: now, "\(name) hears: \(Self.text(of: event))")
     switch event {
     case .registration(.registered): noteRegistered(now)
+    case .registration(.doubted): break
     case .registration: isRegistered = false
     case .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe, .token, .channel,
       .memberChecked:
@@ -68,7 +69,7 @@ extension SimulatedPeer {
     case .firstFrameReceived: world.testimony.note(.firstFrameReceived, call, at: hostID, now: now)
     case .mediaMayFlow: pumpAtOnce(call)
     case .audioArrived, .videoArrived, .publishFallback, .subscribeFallback, .remoteWants,
-      .peerFound, .invitation, .answered, .pathChanged, .shortCode, .mediaMustStop,
+      .lookingAgain, .peerFound, .invitation, .answered, .pathChanged, .shortCode, .mediaMustStop,
       .messageReceived, .messagesMissed, .messageFinished, .said:
       break
     }
