@@ -31,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+__attribute__((weak)) const char *earshot_commit(void) { return ""; }
+
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif

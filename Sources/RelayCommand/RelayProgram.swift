@@ -22,7 +22,7 @@ enum RelayProgram {
     do throws(UsageError) {
       let asksBriefly = try arguments.flag("-V")
       if try arguments.flag("--version") || asksBriefly || first == "version" {
-        write("earshot-relay \(EarshotVersion.text)", to: 1)
+        write(BuildCommit.line("earshot-relay", EarshotVersion.text), to: 1)
         return 0
       }
       if try arguments.flag("--print-id") {

@@ -32,7 +32,8 @@ enum RendezvousProgram {
     do throws(UsageError) {
       let asksBriefly = try arguments.flag("-V")
       if try arguments.flag("--version") || asksBriefly || command == "version" {
-        LineOutput.standardOutput.write("earshot-rendezvous \(ServeOptions.version)")
+        let line = BuildCommit.line("earshot-rendezvous", ServeOptions.version)
+        LineOutput.standardOutput.write(line)
         return ExitCode.done
       }
       switch command {

@@ -39,7 +39,8 @@ extension Server {
       prefix + "longest_turn_seconds", "Longest turn of the event loop.",
       nanoseconds: loop.longestTurnNanoseconds)
     text.add(
-      prefix + "build_info", "The version that runs.", version: ServeOptions.version)
+      prefix + "build_info", "The version that runs.", version: ServeOptions.version,
+      commit: BuildCommit.text)
   }
 
   /// What every client library of Prometheus tells of its process, by the same names.

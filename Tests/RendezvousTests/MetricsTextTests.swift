@@ -6,7 +6,7 @@ import Testing
     var text = MetricsText()
     text.add("a_total", "Things.", 3)
     text.add("b_seconds", "A time.", nanoseconds: 1_020_000_003)
-    text.add("c_info", "What runs.", version: "1.2")
+    text.add("c_info", "What runs.", version: "1.2", commit: "3f")
     #expect(
       text.text == """
         # HELP a_total Things.
@@ -17,7 +17,7 @@ import Testing
         b_seconds 1.020000003
         # HELP c_info What runs.
         # TYPE c_info gauge
-        c_info{version="1.2"} 1
+        c_info{version="1.2",commit="3f"} 1
 
         """)
   }

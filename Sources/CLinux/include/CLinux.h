@@ -49,6 +49,10 @@ typedef struct earshot_receiver earshot_receiver;
 
 enum { earshot_batch_limit = 64 };
 
+// The commit that a program was built from; empty where the build was not told. A build tells it by
+// an object with a strong definition (tools/package).
+const char *earshot_commit(void);
+
 // Sockets
 int earshot_udp_open(const earshot_address *local, int buffer_byte_count);
 int earshot_udp_connect(const earshot_address *remote);

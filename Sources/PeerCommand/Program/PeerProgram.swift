@@ -174,7 +174,7 @@ package enum PeerProgram {
       var arguments = arguments
       let asksBriefly = try arguments.flag("-V")
       if try arguments.flag("--version") || asksBriefly {
-        print("earshot \(version)")
+        print(BuildCommit.line("earshot", version))
         return .done
       }
       if let name = arguments.laterCommand(of: Subcommand.allCases.map(\.rawValue)) {

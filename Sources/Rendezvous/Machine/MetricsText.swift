@@ -26,9 +26,11 @@ package struct MetricsText {
     add(name, help, rows: counts.all.map { ("{reason=\"\($0.reason)\"}", String($0.count)) })
   }
 
-  /// The version, as a label of a gauge that is always 1.
-  package mutating func add(_ name: String, _ help: String, version: String) {
-    add(name, help, rows: [("{version=\"\(version)\"}", "1")])
+  /// The version and the commit, as labels of a gauge that is always 1.
+  ///
+  /// - Parameter commit: Empty where it is not known; to Prometheus that is no label.
+  package mutating func add(_ name: String, _ help: String, version: String, commit: String) {
+    add(name, help, rows: [("{version=\"\(version)\",commit=\"\(commit)\"}", "1")])
   }
 
   private mutating func add(_ name: String, _ help: String, rows: [(label: String, String)]) {
