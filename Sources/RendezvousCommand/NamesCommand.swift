@@ -3,15 +3,15 @@ import Primitives
 import Storage
 import Wire
 
-/// `earshot-rendezvous names`: what an operator does with the names of a server that is stopped.
+/// `earshot-rendezvous names`: what an operator does with the names of a server.
 struct NamesCommand {
   static let usage = """
     usage: earshot-rendezvous names list [--data DIR]
            earshot-rendezvous names free NAME [--data DIR]
            earshot-rendezvous names export [--data DIR]
 
-    Shows who has which name, and takes a name from whoever has it. The server that
-    uses the directory must be stopped meanwhile.
+    Shows who has which name, also while the server runs, and takes a name from
+    whoever has it. For that the server must be stopped.
 
       list         a line a name: the name, its ID, the day of its last use
       free NAME    whoever registers with NAME next has it
@@ -58,12 +58,14 @@ struct NamesCommand {
 
   /// What it says on standard output; `nil` when the name to be freed is nobody's.
   func run(_ write: (String) -> Void) throws(StorageError) -> Bool {
-    let register = try NameRegister(path: data + "/registrations.db")
+    let path = data + "/registrations.db"
     switch action {
     case .list:
+      let register = try NameRegister(path: path, for: .seeing)
       try register.forEach { write("\($0.name) \($0.id) \(Self.text($0.used).prefix(10))") }
       return true
     case .export:
+      let register = try NameRegister(path: path, for: .seeing)
       try register.forEach { entry in
         write(
           JSONLine.make(
@@ -75,6 +77,7 @@ struct NamesCommand {
       }
       return true
     case .free(let name):
+      let register = try NameRegister(path: path, for: .freeing)
       guard let id = try register.free(name) else { return false }
       write("freed \(name), which \(id) had")
       return true

@@ -59,14 +59,17 @@ import Testing
   }
 
   @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
-  func `lists and frees names while no server runs, and says so while one does`() throws {
+  func `lists names also while a server runs, and frees them while none does`() throws {
     let scratch = "/tmp/earshot-program-names-\(getpid())"
     defer { Program.remove(scratch) }
     let missing = try #require(Program(["names", "list", "--data", scratch]))
     #expect(missing.wait() == 8)
     let server = try #require(Program(["--listen", "127.0.0.1:0", "--data", scratch]))
     #expect(server.readLine().hasPrefix("listening"))
-    #expect(try #require(Program(["names", "list", "--data", scratch])).wait() == 8)
+    for word in ["list", "export"] {
+      #expect(try #require(Program(["names", word, "--data", scratch])).wait() == 0)
+    }
+    #expect(try #require(Program(["names", "free", "bob", "--data", scratch])).wait() == 8)
     #expect(server.stop(SIGTERM).code == 0)
     let list = try #require(Program(["names", "export", "--data", scratch]))
     #expect(list.readLine() == "" && list.wait() == 0)

@@ -166,27 +166,72 @@ struct SQLiteStoreTests {
     #expect(try store.owner(of: name, now: 100) == alice)
   }
 
-  @Test func `lists names for the operator and frees them, while no server runs`() throws {
+  private func names() throws -> [NameRegister.Entry] {
+    let register = try NameRegister(path: path, for: .seeing)
+    var entries: [NameRegister.Entry] = []
+    try register.forEach { entries.append($0) }
+    return entries
+  }
+
+  @Test func `lists names while a server runs, and frees them while none does`() throws {
     do {
       let store = try SQLiteStore(path: path)
       _ = try store.bind(name, to: alice, now: 100)
       _ = try store.bind(PeerName("bob")!, to: bob, now: 200)
       try store.commit()
-      #expect(code { _ = try NameRegister(path: path) } == .inUse)
+      #expect(code { _ = try NameRegister(path: path, for: .freeing) } == .inUse)
+      let register = try NameRegister(path: path, for: .seeing)
+      #expect(try names().count == 2)
+      // Who reads keeps no server from writing, nor from starting.
+      _ = try store.bind(PeerName("carol")!, to: bob, now: 200)
+      try store.commit()
+      #expect(try names().count == 3)
+      _ = register
     }
     do {
-      let register = try NameRegister(path: path)
-      var entries: [NameRegister.Entry] = []
-      try register.forEach { entries.append($0) }
-      #expect(entries.map(\.id) == [alice, bob] && entries.map(\.used) == [100, 200])
+      let register = try NameRegister(path: path, for: .seeing)
+      do { _ = try SQLiteStore(path: path) }
+      _ = register
+    }
+    do {
+      let entries = try names()
+      #expect(entries.map(\.id) == [alice, bob, bob] && entries.map(\.used) == [100, 200, 200])
+      let register = try NameRegister(path: path, for: .freeing)
       #expect(try register.free(name) == alice)
       #expect(try register.free(name) == nil)
     }
     let store = try SQLiteStore(path: path)
-    #expect(store.bootCounter == 2)
+    #expect(store.bootCounter == 3)
     #expect(try store.owner(of: name, now: 300) == nil)
     #expect(try store.bind(name, to: bob, now: 300) == .granted)
-    #expect(code { _ = try NameRegister(path: scratch.file("none.db")) } == .notReadable)
+    for use in [NameRegister.Use.seeing, .freeing] {
+      let none = scratch.file("none.db")
+      #expect(code { _ = try NameRegister(path: none, for: use) } == .notReadable)
+    }
+  }
+
+  /// More than are read at once.
+  @Test func `lists two thousand names in their order, also of a table without days of use`() throws
+  {
+    do {
+      let store = try SQLiteStore(path: path)
+      for number in 0..<2000 {
+        let id = PeerID(word0: UInt64(number), word1: 9, word2: 9, word3: 9)
+        _ = try store.bind(PeerName("n\(number)")!, to: id, now: 100)
+      }
+      try store.commit()
+    }
+    let texts = try names().map { "\($0.name)" }
+    #expect(texts == (0..<2000).map { "n\($0)" }.sorted())
+    do {
+      let database = try Database(path)
+      try database.run(
+        """
+        DROP INDEX names_by_use; ALTER TABLE names DROP COLUMN used; DROP TABLE bans;
+        PRAGMA user_version = 1
+        """)
+    }
+    #expect(try names().count == 2000)
   }
 
   @Test func `lets one process in at a time`() throws {

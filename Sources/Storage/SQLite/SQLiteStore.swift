@@ -63,21 +63,7 @@ package final class SQLiteStore: RegistrationStore {
 
   /// Checks whose file it is, and makes the tables in a new one.
   static func takeOver(_ database: borrowing Database) throws(StorageError) {
-    let path = database.path
-    try database.run("PRAGMA trusted_schema = OFF")
-    let application = try database.number("PRAGMA application_id")
-    let version = try database.number("PRAGMA user_version")
-    let tables = try database.number("SELECT count(*) FROM sqlite_schema")
-    guard application == applicationID || (application == 0 && version == 0 && tables == 0) else {
-      throw StorageError(
-        .foreign, path, "\(path) is a database of another program.",
-        advice: "Give another --data directory.")
-    }
-    guard version <= schemaVersion else {
-      throw StorageError(
-        .newerVersion, path, "\(path) was written by a newer earshot-rendezvous.",
-        advice: "Run that version, or give another --data directory.")
-    }
+    let version = try check(database)
     try database.run(
       """
       PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -512;
@@ -93,6 +79,29 @@ package final class SQLiteStore: RegistrationStore {
       try addBans(database)
     default: try makeTables(database)
     }
+  }
+
+  /// Checks whose file it is.
+  ///
+  /// - Returns: The version of its tables; 0 of a new one.
+  @discardableResult
+  static func check(_ database: borrowing Database) throws(StorageError) -> Int64 {
+    let path = database.path
+    try database.run("PRAGMA trusted_schema = OFF")
+    let application = try database.number("PRAGMA application_id")
+    let version = try database.number("PRAGMA user_version")
+    let tables = try database.number("SELECT count(*) FROM sqlite_schema")
+    guard application == applicationID || (application == 0 && version == 0 && tables == 0) else {
+      throw StorageError(
+        .foreign, path, "\(path) is a database of another program.",
+        advice: "Give another --data directory.")
+    }
+    guard version <= schemaVersion else {
+      throw StorageError(
+        .newerVersion, path, "\(path) was written by a newer earshot-rendezvous.",
+        advice: "Run that version, or give another --data directory.")
+    }
+    return version
   }
 
   private static func makeTables(_ database: borrowing Database) throws(StorageError) {
