@@ -216,6 +216,31 @@ struct RequestTests {
     #expect(alice.closes.contains(.goingAway) && server.isGone)
   }
 
+  /// Method: a message to bob is under way for two seconds. Alice had none, was told, and is heard
+  /// no more; meanwhile bob answers her.
+  @Test func `with patience, nobody who was told is waited for`() {
+    let end = server.now + .seconds(2)
+    let told = server.now + .milliseconds(700)
+    server.isLost = { [server, alice, bob] in
+      (server.isToward(bob.address) && server.now < end)
+        || (server.isToward(alice.address) && server.now > told)
+    }
+    #expect(forward(to: bob.id) == .forwarded)
+    server.goAway(patience: .seconds(30))
+    server.run(.milliseconds(800))
+    #expect(alice.closes == [.goingAway, .goingAway, .goingAway])
+    let answer = Forward(
+      id: ForwardID(random: &bob.random), to: alice.id, lifeSeconds: 8, body: [1])
+    bob.request(.forward(answer), now: server.now)
+    server.run(.seconds(3))
+    #expect(bob.messages.count == 2 && server.isGone)
+    guard case .forwardResult(let result)? = bob.messages.last else {
+      Issue.record("bob is not told what became of his answer")
+      return
+    }
+    #expect(result.status == .notOnline)
+  }
+
   @Test func `patience ends`() {
     server.isLost = { [server, bob] in server.isToward(bob.address) }
     #expect(forward(to: bob.id) == .forwarded)

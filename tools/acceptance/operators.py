@@ -149,6 +149,30 @@ def metrics_and_alerts_as_prometheus_reads_them(lab):
     bob.kill()
 
 
+@scenario
+def a_server_that_drains_delivers_what_is_under_way(lab):
+    """bob's program stands still while alice's invitation is on its way to it. The server is told
+    to end: carol, who has nothing under way, hears of it within a second; bob gets the invitation
+    when his program goes on, and the server then ends at once, not when its time is over."""
+    server = configured(lab, "drain = 30\n")
+    bob = ready(lab, "--accept", "--calls", "1")
+    carol = lab.peer("a", "answer", "--accept", identity="carol", name="carol")
+    registered(carol, 1, 5)
+    bob.signal(signal.SIGSTOP)
+    alice = lab.peer("a", "call", "bob", "--duration", "3", name="alice")
+    registered(alice, 1, 5)
+    time.sleep(0.7)  # the server has it, and repeats it
+    server.signal(signal.SIGTERM)
+    carol.wait_event("reconnecting", 1)
+    assert server.process.poll() is None, "  the server did not wait for bob"
+    time.sleep(1)
+    bob.signal(signal.SIGCONT)
+    bob.wait_event("incomingCall", 3)
+    equal(server.wait(3), 0, "exit code of the server")
+    for program in (alice, bob, carol):
+        program.kill()
+
+
 def asked(lab, path, wanted, seconds):
     """What Prometheus answers, once `wanted` takes it."""
     end = time.monotonic() + seconds

@@ -57,6 +57,10 @@ struct GoingAway: Sendable {
 
   var nextDeadline: Instant? { areRoundsOver ? patienceEnd : due }
 
+  /// Whether those with nothing under way are told for the last time: nothing is begun for them any
+  /// more, as it would be waited for in vain.
+  var isForgetting: Bool { isPatient && round == Farewells.roundCount - 1 }
+
   private var areRoundsOver: Bool { round == Farewells.roundCount }
 
   /// - Parameter busyCount: How many clients have something under way.

@@ -148,12 +148,12 @@ extension RendezvousMachine {
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
     goingAway?.noteTime(busyCount: exchanges.count, now: now)
-    let isPatient = goingAway?.isPatient ?? false
     while let slot = goingAway?.nextSlot(of: registry.slotLimit, now: now) {
-      if isPatient, exchange(of: slot) != nil { continue }
+      if goingAway?.isPatient == true, exchange(of: slot) != nil { continue }
       guard registry.isUsed(slot), registry[slot].isConfirmed, registry[slot].isHeard,
         writeClose(.goingAway, to: slot, into: &packet)
       else { continue }
+      defer { if goingAway?.isForgetting == true { remove(slot, .goingAway) } }
       return registry[slot].path
     }
     return nil

@@ -36,6 +36,7 @@ package enum ServerEvent: Equatable, Sendable {
     case promiseBroken
     /// It acknowledged nothing, or held too many half messages.
     case unresponsive
+    /// It was told that the server goes away, and had nothing under way.
     case goingAway
   }
 
