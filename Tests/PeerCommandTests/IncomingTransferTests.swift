@@ -239,6 +239,8 @@ struct DropFolderTests {
     #expect(throws: ReactorError.self) { _ = try DropFolder(temporary.file("none")) }
     try temporary.write([1], to: "file")
     #expect(throws: ReactorError.self) { _ = try DropFolder(temporary.file("file")) }
+    // Its mode would let its owner write.
+    #expect(throws: ReactorError.self) { _ = try DropFolder("/proc") }
     let folder = try DropFolder(temporary.path)
     try temporary.write([1, 2], to: ".earshot-1.part")
     try temporary.write([1, 2, 3], to: ".earshot-2.part")

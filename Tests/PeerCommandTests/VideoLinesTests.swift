@@ -168,10 +168,10 @@ struct VideoLinesTests {
 
   @Test func `the region, the table and the words say what became of the picture`() {
     let numbers = Self.statistics()
-    let line = VideoMessages.line(numbers)
-    #expect(line?.hasPrefix("video out 1280x720 30/s  in 640x360 25/s  freezes 1") == true)
-    #expect(line?.contains("line 2000 kbit/s  queue 12.5 ms") == true)
-    #expect(VideoMessages.line(Sample.statistics()) == nil)
+    let line = VideoMessages.parts(numbers).joined(separator: "  ")
+    #expect(line.hasPrefix("video out 1280x720 30/s  in 640x360 25/s  freezes 1"))
+    #expect(line.contains("line 2000 kbit/s  queue 12.5 ms"))
+    #expect(VideoMessages.parts(Sample.statistics()).isEmpty)
     var report = Sample.report()
     report.statistics = numbers
     let table = EndTable.text(report, savedTo: nil, videoSavedTo: "v.ivf")

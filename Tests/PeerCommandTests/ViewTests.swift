@@ -27,7 +27,25 @@ struct ViewTests {
     let lines = StatusRegion.lines(Self.view(), columns: columns)
     #expect(lines.allSatisfy { $0.count <= max(1, columns - 1) })
     #expect(lines.count >= 4 && (columns < 110 || lines.count == 4))
-    if columns >= 60 { #expect(lines.contains { $0.contains("MOS 4") }, "nothing is cut") }
+    let said = StatusRegion.lines(Self.view(), columns: 400)
+    let bare = { (lines: [String]) in lines.joined().filter { !" []#·".contains($0) } }
+    #expect(bare(lines) == bare(said), "nothing is cut")
+  }
+
+  @Test(arguments: [5, 20, 30, 40, 50, 60, 79])
+  func `the lines of a probe and of a transfer are whole on a narrow terminal`(columns: Int) {
+    var probe = ProbeView(target: "rendezvous.example.org:7400")
+    (probe.phase, probe.share, probe.latestRoundTripMs) = (.loadedDownlink, 0.5, 20)
+    var transfer = TransferView(name: "holidays.tar.gz", total: 1_000_000)
+    (transfer.done, transfer.rate) = (400_000, 1_000_000)
+    let bare = { (lines: [String]) in lines.joined().filter { !" []#·".contains($0) } }
+    for (lines, whole) in [
+      (probe.lines(columns: columns), probe.lines(columns: 200)),
+      (transfer.lines(columns: columns), transfer.lines(columns: 200)),
+    ] {
+      #expect(lines.allSatisfy { $0.count <= columns - 1 }, "\(lines)")
+      #expect(bare(lines) == bare(whole))
+    }
   }
 
   @Test func `the lines say state, time, loss, delay, rates and how far the file is`() {

@@ -3,7 +3,7 @@ internal import Primitives
 
 /// The lines at the bottom of a terminal that say how a call or a probe is going, redrawn in place.
 ///
-/// Lines are cut to the width; after the terminal was made narrower, what has wrapped is erased
+/// Lines are folded to the width; after the terminal was made narrower, what has wrapped is erased
 /// too.
 package struct StatusRegion {
   package let usesColor: Bool
@@ -45,27 +45,26 @@ package struct StatusRegion {
   /// The lines of a view, none longer than `columns` - 1.
   package static func lines(_ view: CallView, columns: Int) -> [String] {
     let width = max(1, columns - 1)
-    var lines = ["\(view.state)  \(view.peer)  \(Timestamp.clock(seconds: view.seconds))"]
-    if view.isMuted { lines[0] += "  muted" }
-    if view.isVideoMuted { lines[0] += "  video muted" }
-    if view.isRemoteMuted { lines[0] += "  the other side is muted" }
+    var parts = [[view.state, view.peer, Timestamp.clock(seconds: view.seconds)]]
+    if view.isMuted { parts[0].append("muted") }
+    if view.isVideoMuted { parts[0].append("video muted") }
+    if view.isRemoteMuted { parts[0].append("the other side is muted") }
     if let numbers = view.numbers {
-      lines[0] += "  heard " + bar(level: view.heardLevel, width: min(12, width / 6))
+      parts[0].append("heard " + bar(level: view.heardLevel, width: min(12, width / 6)))
       if !view.isMuted {
-        lines[0] += "  sent " + bar(level: view.playedLevel, width: min(12, width / 6))
+        parts[0].append("sent " + bar(level: view.playedLevel, width: min(12, width / 6)))
       }
-      lines += Self.lines(numbers, width: width)
-      if let line = VideoMessages.line(numbers) { lines.append(line) }
+      parts.append(words(numbers))
+      parts.append(VideoMessages.parts(numbers))
     }
     if let progress = view.progress {
-      lines.append(Self.line(progress.fraction, of: progress.seconds, width: width))
+      parts.append([line(progress.fraction, of: progress.seconds, width: width)])
     }
-    if !view.hint.isEmpty { lines.append(view.hint) }
-    return lines.map { String(Printable.only($0).prefix(width)) }
+    parts.append([view.hint])
+    return parts.flatMap { LineFold.lines($0.map(Printable.only), width: width) }
   }
 
-  /// As many as they need: nothing of them is cut.
-  private static func lines(_ numbers: CallStatistics, width: Int) -> [String] {
+  private static func words(_ numbers: CallStatistics) -> [String] {
     var parts: [String] = []
     if let rtt = numbers.currentRttMs { parts.append("rtt \(Wording.milliseconds(rtt))") }
     parts.append("loss \(Wording.lost(numbers.received))")
@@ -75,15 +74,7 @@ package struct StatusRegion {
       parts.append("buffer \(Wording.milliseconds(delay.p50))")
     }
     if let mos = numbers.received.mos { parts.append("MOS \(Wording.decimal(mos))") }
-    var lines: [String] = []
-    for part in parts {
-      if let last = lines.last, last.count + 2 + part.count <= width {
-        lines[lines.count - 1] += "  " + part
-      } else {
-        lines.append(part)
-      }
-    }
-    return lines
+    return parts
   }
 
   private static func line(_ fraction: Double, of seconds: Double, width: Int) -> String {

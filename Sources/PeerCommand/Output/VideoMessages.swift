@@ -2,8 +2,8 @@ package import Earshot
 
 /// Video and congestion in words: the live region, the end table, what happens.
 package enum VideoMessages {
-  /// The line of the live region; `nil` for a call without video.
-  package static func line(_ numbers: CallStatistics) -> String? {
+  /// What the live region says; nothing of a call without video.
+  package static func parts(_ numbers: CallStatistics) -> [String] {
     var parts: [String] = []
     if let sent = numbers.videoSent {
       let what =
@@ -16,7 +16,7 @@ package enum VideoMessages {
         "in \(received.frameWidth)x\(received.frameHeight) \(received.framesPerSecond)/s")
       if received.freezeCount > 0 { parts.append("freezes \(received.freezeCount)") }
     }
-    guard !parts.isEmpty else { return nil }
+    guard !parts.isEmpty else { return [] }
     if let line = numbers.congestion {
       parts.append("line \(Wording.bitrate(line.estimateBps))")
       parts.append("queue \(Wording.milliseconds(line.queueDelayMs))")
@@ -24,7 +24,7 @@ package enum VideoMessages {
     if let last = numbers.fallbacks.last(where: { $0.direction == .publish }), last.isAudioOnly {
       parts.append("audio only (\(last.reason.rawValue))")
     }
-    return parts.joined(separator: "  ")
+    return parts
   }
 
   /// Rows of the end table.

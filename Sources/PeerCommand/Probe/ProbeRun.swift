@@ -212,7 +212,7 @@ package final class ProbeRun {
   }
 
   private func printResult(_ report: LineReport, _ rating: LineRating) {
-    var table = ProbeTable.text(report, rating)
+    var table = ProbeTable.text(report, rating, columns: LineWrap.columns())
     if let interval = options.interval {
       table = ProbeTable.intervals(report, seconds: interval) + "\n\n" + table
     }

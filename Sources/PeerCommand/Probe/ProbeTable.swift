@@ -6,14 +6,16 @@ package enum ProbeTable {
   /// Letters that a sparkline has.
   static let sparkWidth = 60
 
-  package static func text(_ report: LineReport, _ rating: LineRating) -> String {
+  package static func text(
+    _ report: LineReport, _ rating: LineRating, columns: Int? = nil
+  ) -> String {
     var parts = [rating.sentence]
     if report.state != .unavailable {
       let sides = rows(report, rating).map { row in
         "  " + padded(row.title, 20) + padded(row.up, 26) + row.down
       }
       parts.append(sides.map(trimmed).joined(separator: "\n"))
-      if let lines = overTime(report) { parts.append(lines) }
+      if let lines = overTime(report, columns: columns) { parts.append(lines) }
       parts.append(
         facts(report, rating).map { trimmed("  " + padded($0.title, 13) + $0.text) }
           .joined(separator: "\n"))
@@ -149,14 +151,14 @@ package enum ProbeTable {
   // MARK: - Over time
 
   /// Added delay and loss of each direction as sparklines; `nil` when there are none.
-  package static func overTime(_ report: LineReport) -> String? {
+  package static func overTime(_ report: LineReport, columns width: Int? = nil) -> String? {
     let timeline = settled(report)
     guard let end = timeline.map(\.at).max() else { return nil }
     func columns(_ direction: LineDirection, _ value: (TimelinePoint) -> Double?) -> [Double?] {
       let points = timeline.filter { $0.direction == direction }
       return Sparkline.columns(
         points.compactMap { point in value(point).map { (point.at, $0) } },
-        count: sparkWidth, until: end)
+        count: width.map { min(sparkWidth, max(8, $0 - 19)) } ?? sparkWidth, until: end)
     }
     let delays = LineDirection.allCases.map { direction in
       columns(direction) { $0.largestAddedDelayMs ?? $0.addedDelayMs }

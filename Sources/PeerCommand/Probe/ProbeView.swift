@@ -15,28 +15,26 @@ package struct ProbeView: Sendable {
 
   package init(target: String) { self.target = target }
 
-  /// Two lines, none longer than `columns` - 1.
+  /// Two lines or, on a narrow terminal, more; none longer than `columns` - 1.
   package func lines(columns: Int) -> [String] {
     let width = max(1, columns - 1)
-    var first = "probing \(target)"
-    if let phase { first += "  \(Self.words(phase))" }
-    var second = ""
+    let first = ["probing \(target)", phase.map(Self.words) ?? ""]
     let part = min(max(share, 0), 1)
-    let tail = tail
-    let room = min(40, width - tail.count - 2)
+    var second = figures
+    let room = min(40, width - second.reduce(0) { $0 + 2 + $1.count } - 2)
     if room >= 4 {
       let count = Int((part * Double(room)).rounded())
-      second += "[" + String(repeating: "#", count: count)
-      second += String(repeating: "·", count: room - count) + "]"
+      let bar = String(repeating: "#", count: count) + String(repeating: "·", count: room - count)
+      second.insert("[\(bar)]", at: 0)
     }
-    return [first, second + tail].map { String($0.prefix(width)) }
+    return LineFold.lines(first, width: width) + LineFold.lines(second, width: width)
   }
 
-  private var tail: String {
-    var tail = "  \(Int((min(max(share, 0), 1) * 100).rounded())) %"
-    if let trip = latestRoundTripMs { tail += "  rtt \(Figures.milliseconds(trip))" }
-    if let grade { tail += "  so far \(grade.word)" }
-    return tail
+  private var figures: [String] {
+    var figures = ["\(Int((min(max(share, 0), 1) * 100).rounded())) %"]
+    if let trip = latestRoundTripMs { figures.append("rtt \(Figures.milliseconds(trip))") }
+    if let grade { figures.append("so far \(grade.word)") }
+    return figures
   }
 
   package static func words(_ phase: ProbePhase) -> String {

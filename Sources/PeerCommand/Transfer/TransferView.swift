@@ -18,34 +18,40 @@ package struct TransferView: Sendable {
   /// 0...1.
   package var share: Double { total == 0 ? 1 : min(1, Double(done) / Double(total)) }
 
-  /// Two lines, none longer than `columns` - 1.
+  /// Two lines or, on a narrow terminal, more; none longer than `columns` - 1.
   package func lines(columns: Int) -> [String] {
     let width = max(1, columns - 1)
-    let tail = "  \(figures)"
+    var second = figures
     // The bar keeps its length while the figures grow.
-    let room = min(40, width - max(tail.count, Self.figureColumns) - 2)
-    var second = ""
+    let length = second.reduce(0) { $0 + 2 + $1.count }
+    let room = min(40, width - max(length, Self.figureColumns) - 2)
     if room >= 4 {
       let count = Int((share * Double(room)).rounded())
-      second = "[" + String(repeating: "#", count: count)
-      second += String(repeating: "·", count: room - count) + "]"
+      let bar = String(repeating: "#", count: count) + String(repeating: "·", count: room - count)
+      second.insert("[\(bar)]", at: 0)
     }
-    let first = waiting.map { "\(name)  \($0)" } ?? name
-    return [first, second + tail].map { String($0.prefix(width)) }
+    return LineFold.lines([name, waiting ?? ""], width: width)
+      + LineFold.lines(second, width: width)
   }
 
   private static let figureColumns = 57
 
   /// For output that stays as it is.
-  package var plainLine: String { "\(waiting.map { "\($0); " } ?? "")\(figures)" }
+  package var plainLine: String {
+    "\(waiting.map { "\($0); " } ?? "")\(figures.joined(separator: "  "))"
+  }
 
-  private var figures: String {
-    var text = "\(Int(share * 100)) %  \(TransferWords.size(done)) of \(TransferWords.size(total))"
-    guard let rate, rate > 0, waiting == nil, done < total else { return text }
-    text += "  \(Wording.bitrate(rate))"
+  private var figures: [String] {
+    var figures = [
+      "\(Int(share * 100)) %", "\(TransferWords.size(done)) of \(TransferWords.size(total))",
+    ]
+    guard let rate, rate > 0, waiting == nil, done < total else { return figures }
+    figures.append(Wording.bitrate(rate))
     let seconds = Double(total - done) * 8 / rate
-    if seconds < 360_000 { text += "  \(Timestamp.clock(seconds: Int(seconds.rounded(.up)))) left" }
-    return text
+    if seconds < 360_000 {
+      figures.append("\(Timestamp.clock(seconds: Int(seconds.rounded(.up)))) left")
+    }
+    return figures
   }
 }
 

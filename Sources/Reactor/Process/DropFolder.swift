@@ -18,6 +18,22 @@ package final class DropFolder: Sendable {
       close(descriptor)
       throw ReactorError("write to", path, errno: reason)
     }
+    let refusal = Self.refusal(descriptor)
+    guard refusal == 0 else {
+      close(descriptor)
+      throw ReactorError("write to", path, errno: refusal)
+    }
+  }
+
+  /// Why no file can be made there, whatever its mode says, as in `/proc`; or 0.
+  private static func refusal(_ folder: Int32) -> Int32 {
+    let name = ".earshot-\(getpid()).try"
+    let file = unsafe openat(folder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+    // Where no name may be made the kernel says that there is none.
+    guard file >= 0 else { return errno == EEXIST ? 0 : errno == ENOENT ? EPERM : errno }
+    _ = unsafe unlinkat(folder, name, 0)
+    close(file)
+    return 0
   }
 
   deinit { close(descriptor) }
