@@ -32,6 +32,8 @@ final class SendRun {
     case status
     /// Call again.
     case retry
+    /// The invitation arrived, and nobody has taken it.
+    case taking
     /// Nothing was said to the offer.
     case answer
     /// The end that was asked for did not come.
@@ -88,6 +90,7 @@ final class SendRun {
   private func offer() async {
     guard let call else { return }
     busySince = nil
+    deadlines.cancel(.taking)
     var stream = DataStreamOptions()
     stream.isBulk = true
     stream.lifetime = DataStreamOptions.lifetimes.upperBound
@@ -105,6 +108,8 @@ final class SendRun {
     switch step {
     case .lookingAgain(let sentence):
       if attempts == 1 { session.console.say(Wording.lookingAgain(sentence)) }
+    case .delivered:
+      if attempts == 1 { deadlines.set(.taking, at: SystemClock.now + Self.takingTime) }
     case .replaced(let new): call = new
     case .message(TransferWords.stream, let bytes): await handleAnswer(bytes)
     case .messageDelivery(let tag, let isDelivered):
@@ -168,6 +173,7 @@ final class SendRun {
     call = nil
     session.isInCall = false
     deadlines.cancel(.answer)
+    deadlines.cancel(.taking)
     if ending { return isOver = true }
     let now = SystemClock.now
     if report.outcome == .busy, now - (busySince ?? now) < Self.busyTime {
@@ -248,6 +254,9 @@ final class SendRun {
         showStatus(now)
         if !ending { deadlines.set(.status, at: now + Self.statusInterval) }
       case .retry: await dial()
+      case .taking:
+        session.console.say(
+          "The invitation is at \(command.targetName); earshot receive has not taken it yet.")
       case .answer:
         await end(
           .failed, "\(command.targetName) said nothing to the offer; it may be of another version.")
@@ -291,6 +300,8 @@ final class SendRun {
   private static let pause = Duration.seconds(1)
   private static let busyPause = Duration.seconds(2)
   private static let busyTime = Duration.seconds(30)
+  /// After an invitation has arrived `earshot receive` takes it within a round trip.
+  private static let takingTime = Duration.milliseconds(700)
   /// The receiver may have a long part to read first.
   private static let answerTime = Duration.seconds(60)
   private static let statusInterval = Duration.milliseconds(200)
