@@ -128,6 +128,32 @@ public struct ContactBook: Sendable {
     return Entry(place, found)
   }
 
+  /// Pins an identity by a name of this host's own: one that calls without a name has no other. It
+  /// is not verified: an ID that a call has shown is what whoever called has.
+  ///
+  /// Its card is kept when it calls, or is called by its ID; from then on a call to the name goes
+  /// to the identity.
+  ///
+  /// - Throws: `identityChanged` when another identity is pinned by that name; nothing has changed
+  ///   then.
+  public func keep(_ id: PeerID, as name: String) throws(EarshotError) -> Entry {
+    guard let valid = PeerName(name) else { throw .invalidName(name) }
+    let place = KnownPeers.Place.name(valid)
+    let now = SystemClock.wallNanoseconds / 1_000_000_000
+    let found: KnownPeers.Entry? = try update { peers in
+      if let pinned = peers[place], pinned.id != id { return pinned }
+      _ = peers.see(id, at: place, card: [], now: now)
+      return peers[place]
+    }
+    guard let found else { throw .invalidName(name) }
+    guard found.id == id else {
+      throw EarshotError(
+        .identityChanged, "'\(name)' is pinned to \(found.id), not to \(id).",
+        advice: "Add --as with another name; to pin anew: \(commands.forget(name))")
+    }
+    return Entry(place, found)
+  }
+
   /// Gives a pinned name another one on this host. A call to the new name goes to the identity,
   /// whatever name that has at its rendezvous.
   ///

@@ -55,6 +55,21 @@ struct ContactsCommandTests {
     #expect(try run("list").hasPrefix("Nobody is pinned"))
   }
 
+  /// A caller without a name: the call has shown an ID alone.
+  @Test func `pins an ID by a name of the host's own, unverified`() throws {
+    let other = PeerID(word0: 5, word1: 2, word2: 3, word3: 4)
+    #expect(try run("import \(Self.bob) --as b").hasPrefix("b is kept: \(Self.bob).\n"))
+    #expect(try run("list").hasPrefix("b  pinned    last seen "))
+    #expect(try run("import \(Self.bob) --as b").hasPrefix("b is kept"), "and again")
+    let failure = #expect(throws: CommandFailure.self) { try run("import \(other) --as b") }
+    #expect(failure?.code == .identity)
+    #expect(try run("verify b --id \(Self.bob)") == "b is verified: \(Self.bob).")
+    #expect(try run("import \(Self.bob) --as b").hasPrefix("b is kept"))
+    #expect(try run("list").hasPrefix("b  verified"), "it stays so")
+    #expect(try run("import EARSHOT:\(other) --as c").hasPrefix("c is kept: \(other)."))
+    #expect(throws: UsageError.self) { try run("import \(other)") }
+  }
+
   @Test func `keeps who signed a card, and renames them`() throws {
     let made = try LocalIdentityFile.open(
       at: folder.file("other"), name: "dave", rendezvous: "h:7400#\(Self.bob)")

@@ -71,7 +71,7 @@ extension CallRun {
       let names = try Self.verify(peer, in: ContactBook(identityFile: session.options.identity))
       guard !names.isEmpty else {
         session.console.say(
-          "\(view.peer) is not a contact: earshot contacts import CARD keeps who has a name.")
+          "\(view.peer) is not a contact. To keep it: earshot contacts import \(peer) --as NAME")
         return
       }
       isConfirmed = true

@@ -12,6 +12,8 @@ package struct ContactsCommand: Sendable {
     case verify(String, id: PeerID?)
     /// Under another name than the one on the card, or under that.
     case keep(PeerCard, name: String?)
+    /// An ID, by a name of this host's own.
+    case pin(PeerID, name: String)
     case rename(String, to: String)
   }
 
@@ -40,7 +42,7 @@ package struct ContactsCommand: Sendable {
         try Self.name(&arguments, "Write: earshot contacts verify NAME --id ID"), id: id)
     case "import":
       if let other { try Self.check(name: other, "Write: earshot contacts import CARD --as NAME") }
-      action = .keep(try Self.card(&arguments), name: other)
+      action = try Self.keeping(&arguments, as: other)
     case "rename":
       let advice = "Write: earshot contacts rename NAME NEW"
       action = .rename(
@@ -64,13 +66,22 @@ package struct ContactsCommand: Sendable {
     }
   }
 
-  private static func card(_ arguments: inout Arguments) throws(UsageError) -> PeerCard {
-    let text = try arguments.positional("card")
-    if let link = ContactLink(text) {
+  /// A card has its name on it, an ID needs one.
+  private static func keeping(
+    _ arguments: inout Arguments, as name: String?
+  ) throws(UsageError) -> Action {
+    let text = try arguments.positional("card or ID")
+    let link = ContactLink(text)
+    guard let id = PeerID(text) ?? link?.id else { return .keep(try card(text), name: name) }
+    guard let name else {
       throw UsageError(
-        "This link says who somebody is, and is no card to keep.",
-        advice: "Call \(link.id), and press c when the short code is the same.")
+        "\(link == nil ? "An ID" : "A link") has no name, and is no card to keep.",
+        advice: "Add --as NAME.")
     }
+    return .pin(id, name: name)
+  }
+
+  private static func card(_ text: String) throws(UsageError) -> PeerCard {
     guard !ContactLink.isMeant(text) else { throw ContactLink.damaged }
     guard let card = try OnlineOptions.card(text) else {
       throw UsageError(
@@ -126,6 +137,12 @@ package struct ContactsCommand: Sendable {
         let entry = try book.keep(card, as: name)
         return changed(
           entry, "imported", "\(Self.name(of: entry)) is kept, as verified: \(entry.id).")
+      case .pin(let id, let name):
+        let entry = try book.keep(id, as: name)
+        return changed(
+          entry, "imported",
+          "\(name) is kept: \(entry.id).\nIt is reached by this name as soon as it has called, or "
+            + "was called by its ID.")
       case .rename(let name, let other):
         guard let entry = try book.rename(name, to: other) else {
           throw Self.notPinned(name, in: book)

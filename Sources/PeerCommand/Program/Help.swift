@@ -96,6 +96,7 @@ package enum Help {
            earshot contacts forget NAME|ID|HOST:PORT
            earshot contacts verify NAME [--id ID]
            earshot contacts import CARD [--as NAME]
+           earshot contacts import ID --as NAME
            earshot contacts rename NAME NEW
 
     Shows and changes who is pinned, in FILE.known-peers. A program that runs takes a change over
@@ -108,7 +109,7 @@ package enum Help {
                            the ID that NAME gave you with the pinned one: exit 7 if it is another
       import               keep who signed the card that earshot card prints, as verified, by the
                            name on it or --as NAME; call NAME then needs no --rendezvous where the
-                           card has one
+                           card has one. An ID is pinned by --as NAME, and not verified
       rename               call them by a name of your own; it means this identity from then on
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
       --json               print one JSON object a line
