@@ -7,7 +7,7 @@ extension ForwardingHub {
   func pass(_ bytes: Span<UInt8>, to uid: UInt32, from seat: Seat, now: Instant) {
     guard
       seat.claim.role == .host || bytes.count <= limits.audienceKeyByteCount,
-      seat.keyMeter.admit(perSecond: limits.keysPerSecond, burst: limits.keyBurst, now: now)
+      seat.meters.keys.admit(perSecond: limits.keysPerSecond, burst: limits.keyBurst, now: now)
     else { return counters.tooMany &+= 1 }
     guard let other = seat.room.seat(of: uid), other !== seat else {
       return counters.wordsUndeliverable &+= 1
@@ -23,7 +23,7 @@ extension ForwardingHub {
   func answer(_ uid: UInt32, to seat: Seat, now: Instant) {
     let isHost = seat.claim.role == .host
     guard
-      seat.questionMeter.admit(
+      seat.meters.questions.admit(
         perSecond: isHost ? limits.keysPerSecond : limits.questionsPerSecond,
         burst: isHost ? limits.keyBurst : limits.questionBurst, now: now)
     else { return counters.tooMany &+= 1 }

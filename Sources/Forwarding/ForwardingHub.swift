@@ -179,6 +179,7 @@ package final class ForwardingHub {
   ) -> FeedbackDemand {
     guard let seat = seat(slot) else { return demand }
     seat.copies.removeAll(keepingCapacity: true)
+    seat.lastArrival = now
     let isMedia = demand == .interval
     if isMedia, seat.recorder == nil {
       seat.recorder = FeedbackRecorder(interval: FeedbackRecorder.audioInterval)
@@ -290,9 +291,9 @@ package final class ForwardingHub {
     counters.audioReceived &+= 1
     guard seat.claim.role == .host else { return counters.audioNotAllowed &+= 1 }
     guard
-      seat.audioMeter.admit(
+      seat.meters.audio.admit(
         perSecond: limits.audioPerSecond, burst: limits.audioBurst, now: now),
-      seat.byteMeter.admit(
+      seat.meters.bytes.admit(
         UInt64(packet.count), perSecond: limits.bytesPerSecond, burst: limits.bytesPerSecond,
         now: now),
       seat.room.beginPublishing(seat)
@@ -302,7 +303,7 @@ package final class ForwardingHub {
     seat.voice.handle(audio.label, pause: limits.speechPause, now: now)
     seat.voice.isForwarded = seat.room.isLoud(seat, limits: limits, now: now)
     guard seat.voice.isForwarded else { return counters.audioTooQuiet &+= 1 }
-    for other in seat.room.seats where other !== seat {
+    for other in seat.room.seats where other !== seat && other.isThere(limits, now: now) {
       append(.audio(from: seat.slot, number), to: other)
     }
   }

@@ -15,6 +15,9 @@ package struct ForwardingLimits: Sendable {
   package var keysPerSecond: UInt64 = 100
   /// The same at once: a host hands its key to 255 others.
   package var keyBurst: UInt64 = 300
+  /// A member that has said nothing for so long gets nothing until it does: two PINGs, which are
+  /// 6 s apart, may be lost.
+  package var memberSilence = Duration.seconds(15)
   /// Bytes of CHANNEL_KEY from an audience: RECEIPT has 21.
   package var audienceKeyByteCount = 32
   /// CHANNEL_WHO of one of the audience a second: cards are 18 times as long as questions. A host

@@ -66,7 +66,8 @@ extension PictureForwarding {
       let entry = seat.pictures.store?[number]
     else { return }
     seat.pictures.noteShown(frame.temporalLayer, byteCount: packet.count, now: now)
-    for other in seat.room.seats where other !== seat && other.pictures.isWanted(now: now) {
+    for other in seat.room.seats
+    where other !== seat && other.pictures.isWanted(now: now) && other.isThere(limits, now: now) {
       queue(entry, isAgain: false, of: seat, to: other, hub, now: now)
     }
   }

@@ -23,11 +23,10 @@ final class Seat {
   var voice = VoiceLevel()
   /// Copies before the CHANNEL_AUDIO of the packet that is being read.
   var copies: [(frame: ChannelCopyFrame, sealed: PacketRange)] = []
-  var audioMeter = PaceMeter()
-  var byteMeter = PaceMeter()
-  var keyMeter = PaceMeter()
-  var questionMeter = PaceMeter()
+  var meters = Meters()
 
+  /// When a packet of it came last; `nil` before the first.
+  var lastArrival: Instant?
   /// When its packets arrived; `nil` before it has published.
   var recorder: FeedbackRecorder?
   /// Whether it is among those that wait for their report.
@@ -38,6 +37,14 @@ final class Seat {
   var pictures = SeatPictures()
   /// Keys and cards for it, oldest first.
   var words: [Word] = []
+
+  /// The pace of what it sends.
+  struct Meters {
+    var audio = PaceMeter()
+    var bytes = PaceMeter()
+    var keys = PaceMeter()
+    var questions = PaceMeter()
+  }
 
   struct Word {
     let uid: UInt32
@@ -64,6 +71,12 @@ final class Seat {
     let count = told[place]
     told[place] = count >= 59 ? 10 : count + 1
     return count < 10 || count == 59
+  }
+
+  /// Whether sound and pictures may go to it: who says nothing any more may be gone, and its
+  /// address another's (RFC 7675).
+  func isThere(_ limits: ForwardingLimits, now: Instant) -> Bool {
+    lastArrival.map { now < $0 + limits.memberSilence } ?? true
   }
 
   /// The source is another member's from now on.

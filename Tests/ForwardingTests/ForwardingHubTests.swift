@@ -48,6 +48,28 @@ struct ForwardingHubTests {
     #expect(!relay.receive(9) { ChannelWordFrame.writeQuestion(uid: 2, to: &$0) })
   }
 
+  @Test func `a member that says nothing any more is sent nothing, until it does`() {
+    for slot in 1...3 as ClosedRange<UInt32> { relay.join(slot) }
+    func hears(_ slot: UInt32) -> Bool {
+      relay.received[slot]?.contains { !$0.audio.isEmpty } ?? false
+    }
+    relay.speak(2, 0)
+    relay.speak(3, 0)
+    for second in 1...40 as ClosedRange<UInt16> {
+      relay.now = relay.now + .seconds(1)
+      relay.forgetReceived()
+      relay.speak(1, second * 100)
+      // A PING each six seconds, of which every other is lost: it is there.
+      if second % 12 == 0 { relay.receive(3) { PingFrame(token: 1).write(to: &$0) } }
+      #expect(hears(3), "\(second)")
+      #expect(hears(2) == (second < 15), "\(second)")
+    }
+    relay.receive(2) { PingFrame(token: 1).write(to: &$0) }
+    relay.forgetReceived()
+    relay.speak(1, 4100)
+    #expect(hears(2))
+  }
+
   @Test func `without a confirmed session nobody hears and nobody speaks`() {
     relay.join(1)
     relay.hub.reserve(
