@@ -21,6 +21,8 @@ final class CallRecord {
   var trust = Trust.new
   /// The rendezvous says that the caller has the name.
   var isNameConfirmed = false
+  /// Of a caller that is known by its ID alone: a name that the rendezvous confirms.
+  var newName: String?
   var options: CallOptions
   var audio: CallAudio?
   /// The loop's watch over what the audio's thread has encoded, until the audio ends.

@@ -127,8 +127,8 @@ public struct CallOptions: Sendable {
   public var usesFEC: Bool
   /// Whether the other side is asked for frames that are missing and would still come in time.
   public var usesNACK: Bool
-  /// Whether accepting a caller that is not known yet pins the name it claims to its identity. Say
-  /// `false` where no person decides.
+  /// Whether accepting a caller pins the name that the rendezvous confirms to its identity, or else
+  /// the identity alone; and whether dialling an ID pins that. Say `false` where no person decides.
   public var remembersPeer = true
   /// Whether the own audio starts muted; the other side is told before anything is heard.
   public var startsMuted: Bool

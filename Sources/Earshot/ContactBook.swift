@@ -13,6 +13,8 @@ public struct ContactBook: Sendable {
     case name(String)
     /// `HOST:PORT` of a rendezvous.
     case rendezvous(String)
+    /// An identity that was dialled, or accepted, and has no name here.
+    case id(PeerID)
   }
 
   /// One pin.
@@ -72,14 +74,18 @@ public struct ContactBook: Sendable {
     }
   }
 
-  /// Marks the pin of a name as verified: a person compared the short code of a call, or the ID.
+  /// Marks the pin of a name, or all pins of an ID, as verified: a person compared the short code
+  /// of a call, or the ID.
   ///
   /// - Parameters:
-  ///   - name: whose pin it is.
+  ///   - name: whose pin it is; or an ID.
   ///   - id: the ID that was compared; it must be the pinned one.
   /// - Returns: `nil` when the name is not pinned.
   /// - Throws: `identityChanged` when another ID is pinned; nothing has changed then.
   public func verify(_ name: String, as id: PeerID? = nil) throws(EarshotError) -> Entry? {
+    if let pinned = PeerID(name), id == nil || id == pinned {
+      return try confirm(pinned, makesContact: false).first
+    }
     guard let valid = PeerName(name) else { throw .invalidName(name) }
     let place = KnownPeers.Place.name(valid)
     let now = SystemClock.wallNanoseconds / 1_000_000_000
@@ -94,6 +100,25 @@ public struct ContactBook: Sendable {
         advice: "Ask them by another way which is theirs; to pin anew: \(commands.forget(name))")
     }
     return found
+  }
+
+  /// Marks every pin of an identity as verified: a person compared the short code of a call with
+  /// it. Whoever is not pinned is, without a name.
+  ///
+  /// - Returns: the pins.
+  public func confirm(_ id: PeerID) throws(EarshotError) -> [Entry] {
+    try confirm(id, makesContact: true)
+  }
+
+  private func confirm(_ id: PeerID, makesContact: Bool) throws(EarshotError) -> [Entry] {
+    let now = SystemClock.wallNanoseconds / 1_000_000_000
+    return try update { peers in
+      let places = peers.peerPlaces(of: id)
+      for place in places.isEmpty && makesContact ? [.id(id)] : places {
+        peers.verify(id, at: place, now: now)
+      }
+      return peers.peerPlaces(of: id).compactMap { place in peers[place].map { Entry(place, $0) } }
+    }
   }
 
   /// Keeps the identity of a contact card under a name, as verified: whoever took the card from
@@ -129,7 +154,8 @@ public struct ContactBook: Sendable {
   }
 
   /// Pins an identity by a name of this host's own: one that calls without a name has no other. It
-  /// is not verified: an ID that a call has shown is what whoever called has.
+  /// is not verified: an ID that a call has shown is what whoever called has. One that is pinned
+  /// without a name is given this one, and stays as far known as it is.
   ///
   /// Its card is kept when it calls, or is called by its ID; from then on a call to the name goes
   /// to the identity.
@@ -142,6 +168,7 @@ public struct ContactBook: Sendable {
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let found: KnownPeers.Entry? = try update { peers in
       if let pinned = peers[place], pinned.id != id { return pinned }
+      _ = peers.rename(.id(id), to: valid)
       _ = peers.see(id, at: place, card: [], now: now)
       return peers[place]
     }
@@ -154,19 +181,23 @@ public struct ContactBook: Sendable {
     return Entry(place, found)
   }
 
-  /// Gives a pinned name another one on this host. A call to the new name goes to the identity,
-  /// whatever name that has at its rendezvous.
+  /// Gives a pinned name another one on this host, or one to an identity that has none. A call to
+  /// the new name goes to the identity, whatever name that has at its rendezvous.
   ///
+  /// - Parameter name: or an ID.
   /// - Returns: `nil` when the name is not pinned.
   /// - Throws: `invalidArgument` when the other name is pinned, or no card is kept by which the
   ///   new name could be told from one at a rendezvous; nothing has changed then.
   public func rename(_ name: String, to other: String) throws(EarshotError) -> Entry? {
-    guard let valid = PeerName(name) else { throw .invalidName(name) }
+    let id = PeerID(name)
+    let valid = PeerName(name).map(KnownPeers.Place.name)
+    guard id != nil || valid != nil else { throw .invalidName(name) }
     guard let new = PeerName(other) else { throw .invalidName(other) }
     let found: (entry: Entry?, hasCard: Bool, isTaken: Bool) = try update { peers in
-      guard let pinned = peers[.name(valid)] else { return (nil, false, false) }
+      let place = id.flatMap { peers.peerPlaces(of: $0).last } ?? valid
+      guard let place, let pinned = peers[place] else { return (nil, false, false) }
       let hasCard = !pinned.card.isEmpty
-      let isTaken = !hasCard || !peers.rename(valid, to: new)
+      let isTaken = !hasCard || !peers.rename(place, to: new)
       return (Entry(.name(new), pinned), hasCard, isTaken)
     }
     guard let entry = found.entry else { return nil }
@@ -215,6 +246,7 @@ extension ContactBook.Entry {
       switch place {
       case .name(let name): .name(name.description)
       case .rendezvous(let address): .rendezvous(address)
+      case .id(let id): .id(id)
       }
     id = entry.id
     trust = entry.isVerified ? .verified : .pinned

@@ -175,6 +175,8 @@ extension Endpoint {
     record.trust = .verified  // Dialled by ID: whoever answers has that key.
     if let text = record.peerName, let name = PeerName(text) {
       record.trust = known.see(peer, at: .name(name))  // Dialled: that pins it.
+    } else if record.options.remembersPeer {
+      known.see(peer, at: .id(peer))
     }
     known.renew(card)
   }

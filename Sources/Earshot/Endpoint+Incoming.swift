@@ -44,8 +44,8 @@ extension Endpoint {
         .incomingCall(
           IncomingCall(
             id: CallID(callID), peer: peer, name: record.peerName, trust: record.trust,
-            nameTrust: record.nameTrust, userExtension: record.userExtension,
-            offersVideo: record.offersVideo)))
+            nameTrust: record.nameTrust, newName: record.newName,
+            userExtension: record.userExtension, offersVideo: record.offersVideo)))
     }
     for event in heldBack { publish(event) }
   }
@@ -92,7 +92,8 @@ extension Endpoint {
       let isWanted =
         switch target {
         case .id(let id): record.peer == id
-        case .name(let name): record.nameTrust != .claimed && record.peerName == name.description
+        case .name(let name):
+          record.nameTrust != .claimed && (record.peerName ?? record.newName) == name.description
         }
       guard isWanted, record.trust != .changed else { continue }
       if driver.readMachine({ $0.isRinging(callID) }) { return CallID(callID) }
@@ -119,13 +120,11 @@ extension Endpoint {
     if options.remembersPeer { remember(record) }
   }
 
-  /// The user talks with somebody who has a name at the rendezvous: from now on the name is that
-  /// identity's. One that is only claimed is not.
+  /// The user talks with somebody. A name that the rendezvous confirms is that identity's from now
+  /// on; one that is only claimed is not, and whoever has none is remembered by the ID.
   private func remember(_ record: CallRecord) {
-    guard record.trust == .new, record.nameTrust == .rendezvous, let peer = record.peer,
-      let name = record.peerName.flatMap({ PeerName($0) })
-    else { return }
-    known.see(peer, at: .name(name))
+    guard let peer = record.peer, record.trust != .changed else { return }
+    known.see(peer, at: record.nameToKeep.map(KnownPeers.Place.name) ?? .id(peer))
     known.renew(record.card)
     let card = record.card
     driver.withMachine { machine, _ in machine.setFamiliar(peer, true, card: card) }
@@ -145,15 +144,29 @@ extension Endpoint {
 
 extension CallRecord {
   /// What the caller's name is worth here. Who is pinned by another name than it claims, or has
-  /// none, has that one.
+  /// none, has that one. Who is pinned without a name has none: what an identity is worth must not
+  /// pass to a name that it chose.
   fileprivate func recognize(by known: KnownIdentities) {
     guard let peer else { return }
     if let name = peerName.flatMap({ PeerName($0) }) {
       trust = known.trust(in: peer, at: .name(name))
     }
-    guard trust == .new, let name = known.name(of: peer) else { return }
-    peerName = name.description
-    trust = known.trust(in: peer, at: .name(name))
+    guard trust == .new else { return }
+    if let name = known.name(of: peer) {
+      peerName = name.description
+      trust = known.trust(in: peer, at: .name(name))
+    } else {
+      trust = known.trust(in: peer, at: .id(peer))
+      guard trust != .new else { return }
+      newName = isNameConfirmed ? peerName : nil
+      peerName = nil
+    }
+  }
+
+  /// The name that accepting pins. Nobody has verified it of whoever was verified without one.
+  fileprivate var nameToKeep: PeerName? {
+    let name = nameTrust == .claimed ? nil : peerName ?? (trust == .verified ? nil : newName)
+    return name.flatMap { PeerName($0) }
   }
 }
 

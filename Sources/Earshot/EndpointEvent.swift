@@ -99,12 +99,16 @@ public struct IncomingCall: Sendable {
   public let id: CallID
   /// Who calls: proven, for as long as the call is not accepted only by its static key.
   public let peer: PeerID
-  /// The name on the caller's card, if it has one; what it claims, not what is proven.
+  /// The name on the caller's card, if it has one; what it claims, not what is proven. Who is known
+  /// has the name that it is pinned by, if there is one, and no other.
   public let name: String?
   /// What this host knew about the caller before.
   public let trust: Trust
   /// What the name rests on; `nil` without a name.
   public let nameTrust: NameTrust?
+  /// Of a caller that is known by its ID alone: the name that the rendezvous has given to it, which
+  /// accepting pins, unless the caller was verified.
+  public let newName: String?
   /// The caller's user data, JSON as it was sent.
   public let userExtension: String?
   /// Whether the caller offers video: it sends video, or shows it if this side sends some.
@@ -141,8 +145,8 @@ public enum Trust: String, Sendable, Equatable {
   case verified
   /// The same identity as the first time.
   case pinned
-  /// Not known: what the name is worth says `NameTrust`. Dialling pins it, and so does accepting a
-  /// name that the rendezvous confirms.
+  /// Not known: what the name is worth says `NameTrust`. Dialling pins it, and so does accepting:
+  /// with the name, if the rendezvous confirms it.
   case new
   /// The name belongs to another identity than before: the call is blocked.
   case changed

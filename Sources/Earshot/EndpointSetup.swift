@@ -105,12 +105,15 @@ struct EndpointSetup: ~Copyable {
     _ known: KnownIdentities, areAudience: Bool
   ) throws(EarshotError) -> [(id: PeerID, card: [UInt8])] {
     let familiars = known.takeFamiliarChanges().come
-    guard !areAudience || familiars.count <= Audience.limit else {
+    guard areAudience else { return familiars }
+    // Those without a name that nobody verified are left out first.
+    let count = familiars.count - known.namelessCount
+    guard count <= Audience.limit else {
       throw .invalidArgument(
-        "\(familiars.count) contacts are too many for a presence that only they see.",
+        "\(count) contacts are too many for a presence that only they see.",
         advice: "Keep \(Audience.limit) at the most, or let everybody see it.")
     }
-    return familiars
+    return Array(familiars.prefix(Audience.limit))
   }
 
   private static func openSocket(

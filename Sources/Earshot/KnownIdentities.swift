@@ -50,13 +50,11 @@ final class KnownIdentities: Sendable {
   /// The name that an identity is pinned by.
   func name(of id: PeerID) -> PeerName? { keeper.state.withLock { $0.peers.name(of: id) } }
 
-  /// Who has been pinned by a name, with a card that has the newest device key, and who no more,
-  /// since this was asked for the last time.
+  /// Who has been pinned, with a card that has the newest device key, and who no more, since this
+  /// was asked for the last time. Those without a name come last, the ones of long ago at the end.
   func takeFamiliarChanges() -> (come: [(id: PeerID, card: [UInt8])], gone: [PeerID]) {
     keeper.state.withLock { state in
-      let present: [(id: PeerID, card: [UInt8])] = state.peers.all.compactMap { place, entry in
-        if case .name = place { (entry.id, entry.card) } else { nil }
-      }
+      let present = state.peers.familiars
       let former = state.familiars
       state.familiars = Set(present.map(\.id))
       return (
@@ -64,6 +62,9 @@ final class KnownIdentities: Sendable {
       )
     }
   }
+
+  /// How many of those who are pinned have no name and were verified by nobody.
+  var namelessCount: Int { keeper.state.withLock { $0.peers.namelessCount } }
 
   /// Keeps the card of a pinned peer where its device key is new. The card has been verified.
   func renew(_ bytes: [UInt8]) {

@@ -20,6 +20,8 @@ package struct KnownPeers: Equatable, Sendable {
     case name(PeerName)
     /// `host:port`, as the user writes it.
     case rendezvous(String)
+    /// Somebody who has no name here: the ID stands for itself.
+    case id(PeerID)
   }
 
   package struct Entry: Equatable, Sendable {
@@ -35,6 +37,9 @@ package struct KnownPeers: Equatable, Sendable {
 
   /// Who dials more people than this keeps contact cards elsewhere.
   package static let limit = 10_000
+  /// Of those within `limit` the ones without a name that nobody verified. Half of the contacts
+  /// that a presence for contacts alone can have (`Audience.limit`).
+  package static let namelessLimit = 256
 
   /// In the order of first sight.
   private var places: [Place] = []
@@ -51,6 +56,19 @@ package struct KnownPeers: Equatable, Sendable {
     places.compactMap { place in entries[place].map { (place, $0) } }
   }
 
+  /// The peers, with the card that is kept of each. Those that have no name and were verified by
+  /// nobody come last, the ones seen longest ago at the end.
+  package var familiars: [(id: PeerID, card: [UInt8])] {
+    let others = all.filter { place, entry in
+      if case .rendezvous = place { false } else { !Self.isNameless(place, entry) }
+    }
+    let rest = nameless.sorted { $0.entry.lastSeen > $1.entry.lastSeen }
+    return (others + rest).map { ($0.entry.id, $0.entry.card) }
+  }
+
+  /// How many of `familiars` come last.
+  package var namelessCount: Int { nameless.count }
+
   /// What `id` at `place` is worth, without remembering anything.
   package func trust(in id: PeerID, at place: Place) -> Trust {
     guard let entry = entries[place] else { return .new }
@@ -59,16 +77,20 @@ package struct KnownPeers: Equatable, Sendable {
   }
 
   /// Remembers the first sight of `id` at `place`, or that it was seen again. One that changed is
-  /// not remembered: that takes `verify` or `forget`, which are a person's decisions.
+  /// not remembered: that takes `verify` or `forget`, which are a person's decisions. Whoever has a
+  /// name needs no pin without one, and is seen by that name.
   package mutating func see(
     _ id: PeerID, at place: Place, card: [UInt8] = [], now: UInt64
   ) -> Trust {
+    var place = place
+    if place == .id(id), entries[place] == nil { place = name(of: id).map(Place.name) ?? place }
     let trust = trust(in: id, at: place)
     switch trust {
     case .changed: break
     case .new:
       insert(
         Entry(id: id, isVerified: false, firstSeen: now, lastSeen: now, card: card), at: place)
+      if case .name = place, entries[.id(id)]?.isVerified == false { giveName(id, at: place) }
     case .verified, .pinned:
       entries[place]?.lastSeen = now
       if !card.isEmpty { entries[place]?.card = card }
@@ -88,19 +110,27 @@ package struct KnownPeers: Equatable, Sendable {
     entry.isVerified = true
     entry.lastSeen = now
     insert(entry, at: place)
+    if case .name = place { giveName(id, at: place) }
   }
 
   /// Where `id` was found.
   package func places(of id: PeerID) -> [Place] { places.filter { entries[$0]?.id == id } }
 
-  /// Keeps the card of a peer that is pinned by a name, where it has another device key than the
-  /// one that is kept, unless that key was given up.
+  /// The same without rendezvous; a pin without a name is the last.
+  package func peerPlaces(of id: PeerID) -> [Place] {
+    var names = places(of: id).filter { if case .name = $0 { true } else { false } }
+    if entries[.id(id)] != nil { names.append(.id(id)) }
+    return names
+  }
+
+  /// Keeps the card of a peer that is pinned, where it has another device key than the one that is
+  /// kept, unless that key was given up.
   ///
   /// - Returns: whether anything changed.
   package mutating func renew(_ card: ContactCard) -> Bool {
     var hasChanged = false
     for (place, entry) in all where entry.id == card.id && entry.isOutdated(by: card) {
-      guard case .name = place else { continue }
+      if case .rendezvous = place { continue }
       entries[place]?.card = card.bytes
       hasChanged = true
     }
@@ -115,10 +145,10 @@ package struct KnownPeers: Equatable, Sendable {
     return nil
   }
 
-  /// Gives the pin of one name another name; `false` where there is none, or the other is taken.
-  package mutating func rename(_ name: PeerName, to other: PeerName) -> Bool {
-    guard entries[.name(other)] == nil, let entry = entries.removeValue(forKey: .name(name)),
-      let index = places.firstIndex(of: .name(name))
+  /// Gives the pin at one place another name; `false` where there is none, or the name is taken.
+  package mutating func rename(_ place: Place, to other: PeerName) -> Bool {
+    guard entries[.name(other)] == nil, let entry = entries.removeValue(forKey: place),
+      let index = places.firstIndex(of: place)
     else { return false }
     places[index] = .name(other)
     entries[.name(other)] = entry
@@ -130,28 +160,46 @@ package struct KnownPeers: Equatable, Sendable {
     places.removeAll { $0 == place }
   }
 
-  /// Also for reading a file back. At the limit, the one not verified and seen longest ago goes.
+  /// Also for reading a file back. At a limit the one seen longest ago goes: of those without a
+  /// name that nobody verified, then of the others that nobody verified. One without a name takes
+  /// no other's place than such a one's.
   mutating func insert(_ entry: Entry, at place: Place) {
     if entries[place] == nil {
-      if places.count >= Self.limit { forgetOldest() }
+      let isNameless = Self.isNameless(place, entry)
+      let isFull =
+        places.count >= Self.limit || isNameless && nameless.count >= Self.namelessLimit
+      if isFull, !forgetOldest(amongNameless: isNameless) { return }
       places.append(place)
     }
     entries[place] = entry
   }
 
-  private mutating func forgetOldest() {
-    var oldest: (place: Place, entry: Entry)?
-    for candidate in all {
-      guard let best = oldest else {
-        oldest = candidate
-        continue
-      }
-      let isLess =
-        candidate.entry.isVerified == best.entry.isVerified
-        ? candidate.entry.lastSeen < best.entry.lastSeen : !candidate.entry.isVerified
-      if isLess { oldest = candidate }
+  /// Those that have no name and were verified by nobody.
+  private var nameless: [(place: Place, entry: Entry)] {
+    all.filter { Self.isNameless($0.place, $0.entry) }
+  }
+
+  private static func isNameless(_ place: Place, _ entry: Entry) -> Bool {
+    if case .id = place { !entry.isVerified } else { false }
+  }
+
+  /// - Returns: whether there was one.
+  private mutating func forgetOldest(amongNameless: Bool) -> Bool {
+    let nameless = nameless
+    let candidates = nameless.isEmpty && !amongNameless ? all : nameless
+    let oldest = candidates.min { one, other in
+      one.entry.isVerified == other.entry.isVerified
+        ? one.entry.lastSeen < other.entry.lastSeen : !one.entry.isVerified
     }
     if let oldest { forget(oldest.place) }
+    return oldest != nil
+  }
+
+  /// The pin without a name has no use beside one with a name that is worth as much.
+  private mutating func giveName(_ id: PeerID, at place: Place) {
+    guard let former = entries[.id(id)] else { return }
+    if entries[place]?.card.isEmpty == true { entries[place]?.card = former.card }
+    forget(.id(id))
   }
 }
 

@@ -68,14 +68,20 @@ package struct PinFile: Sendable {
   // MARK: - The text
 
   private static let title = "earshot known-peers 1"
+  /// Of a file with pins of IDs (docs/decisions/0134): programs of before leave it as it is, and
+  /// say that it is newer.
+  private static let titleWithIDs = "earshot known-peers 2"
 
   static func encode(_ peers: KnownPeers) -> [UInt8] {
+    var title = Self.title
     let lines = peers.all.map { place, entry in
       let (kind, key) =
         switch place {
         case .name(let name): ("name", name.description)
         case .rendezvous(let address): ("rendezvous", address.filter { !$0.isWhitespace })
+        case .id: ("id", "-")
         }
+      if kind == "id" { title = titleWithIDs }
       let trust = entry.isVerified ? Trust.verified : .pinned
       let card = entry.card.isEmpty ? "-" : ZBase32.encode(entry.card)
       return
@@ -89,15 +95,22 @@ package struct PinFile: Sendable {
     _ bytes: [UInt8], from path: String
   ) throws(StorageError) -> KnownPeers {
     var peers = KnownPeers()
-    for words in try TextRecord.read(bytes, title: Self.title, path: path) {
-      guard words.count == 7, let place = place(words[0], words[1]),
-        let id = PeerID(String(words[2])), let trust = Trust(rawValue: String(words[3])),
+    let hasIDs = bytes.starts(with: (Self.titleWithIDs + "\n").utf8)
+    let title = hasIDs ? Self.titleWithIDs : Self.title
+    var namelessCount = 0
+    for words in try TextRecord.read(bytes, title: title, path: path) {
+      guard words.count == 7, let id = PeerID(String(words[2])),
+        let place = hasIDs && words[0] == "id" && words[1] == "-"
+          ? .id(id) : place(words[0], words[1]),
+        let trust = Trust(rawValue: String(words[3])),
         trust == .verified || trust == .pinned, let firstSeen = UInt64(words[4]),
         let lastSeen = UInt64(words[5]),
         let card = words[6] == "-" ? [] : ZBase32.decode(String(words[6])),
         card.count <= LookUpResult.maximumCardByteCount, peers[place] == nil,
         peers.count < KnownPeers.limit
       else { throw TextRecord.damaged(path) }
+      if place == .id(id), trust == .pinned { namelessCount += 1 }
+      guard namelessCount <= KnownPeers.namelessLimit else { throw TextRecord.damaged(path) }
       peers.insert(
         KnownPeers.Entry(
           id: id, isVerified: trust == .verified, firstSeen: firstSeen, lastSeen: lastSeen,

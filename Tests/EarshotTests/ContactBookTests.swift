@@ -106,6 +106,34 @@ struct ContactBookTests {
         + ["dave", "d", "eve"].map { .name($0) })
   }
 
+  @Test func `who has no name is listed, verified, named and forgotten by the ID`() throws {
+    let path = try Self.pinned()
+    let book = try ContactBook(identityFile: path)
+    let (text, id) = try Self.card()
+    #expect(try book.verify("\(id)") == nil && book.rename("\(id)", to: "eve") == nil)
+    #expect(try book.entries().count == 3)  // That pinned nobody.
+    #expect(try book.confirm(id).map(\.place) == [.id(id)])
+    #expect(try book.entries().last?.trust == .verified)
+    let error = #expect(throws: EarshotError.self) { try book.rename("\(id)", to: "eve") }
+    #expect(error?.code == .invalidArgument)  // No card is kept.
+    let card = try PeerCard(text)
+    let elsewhere = try Self.pinned()
+    _ = try ContactBook(identityFile: elsewhere).keep(card, as: "eve")
+    let kept = try PinFile(besideIdentity: elsewhere).read()[.name(PeerName("eve")!)]?.card
+    let content = try ContactCard(parsing: try #require(kept))
+    _ = try PinFile(besideIdentity: path).update { $0.renew(content) }
+    #expect(try book.rendezvous(of: "\(id)") == card.rendezvous)
+    #expect(try book.rename("\(id)", to: "eve")?.place == .name("eve"))
+    #expect(try book.entries().map(\.trust) == [.pinned, .pinned, .verified, .verified])
+    #expect(try book.rename("\(id)", to: "eva")?.place == .name("eva"))
+    #expect(try book.verify("\(Self.bob)")?.place == .name("bob"))
+    #expect(try book.entries().map(\.trust) == [.verified, .pinned, .verified, .verified])
+    #expect(try book.forget("\(id)").map(\.place) == [.name("eva")])
+    _ = try book.confirm(id)
+    #expect(try book.forget("\(id)").map(\.place) == [.id(id)])
+    #expect(try book.entries().count == 3)
+  }
+
   @Test(arguments: ["earshot known-peers 1\nname bob\nend 0\n", "#!/bin/sh\n", "earshot"])
   func `leaves a damaged or foreign file as it is, and says which`(text: String) throws {
     let path = try Self.pinned()
@@ -240,6 +268,97 @@ extension CallTests {
     }
     #expect(trusts == [.new, .pinned, .verified, .new])
     await town.close()
+  }
+
+  /// Goal: whoever has no name is met once, and known from then on.
+  /// Method: dan, without a name, calls bob: he is rejected twice, accepted, and verified. Then bob
+  /// gives him a name.
+  @Test(.timeLimit(.minutes(1)))
+  func `a caller without a name is known by its ID once it was accepted`() async throws {
+    let town = try await LoopbackTown(["dan", "bob"], nameless: ["dan"])
+    var (dan, bob) = (await Story(town.endpoints[0]), await Story(town.bob))
+    let book = try ContactBook(identityFile: town.identityFile(of: "bob"))
+    while try book.entries().isEmpty { await Task.yield() }
+    let before = town.pins(of: "bob")
+    var calls: [IncomingCall] = []
+    for step in 0..<6 {
+      if step == 4 { _ = try book.confirm(dan.endpoint.id) }
+      if step == 5 { _ = try book.rename("\(dan.endpoint.id)", to: "dan") }
+      let accepts = step == 2
+      calls.append(try await Self.call("bob", by: &dan, to: &bob, accepts: accepts))
+      if step < 2 { #expect(before != nil && town.pins(of: "bob") == before) }
+      guard accepts else { continue }
+      while try book.entries().count < 2 { await Task.yield() }
+      #expect(try book.entries()[1].place == .id(dan.endpoint.id))
+    }
+    #expect(calls.map(\.trust) == [.new, .new, .new, .pinned, .verified, .verified])
+    #expect(calls.map(\.name) == [nil, nil, nil, nil, nil, "dan"])
+    #expect(calls.map(\.nameTrust) == [nil, nil, nil, nil, nil, .known])
+    await town.close()
+  }
+
+  /// Goal: what an identity is worth does not pass to a name that it chose. The name that the
+  /// rendezvous confirms is told apart, and pinned by the next accept.
+  @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+  func `who is known by the ID has a name when it is accepted with it`(
+    isVerified: Bool
+  ) async throws {
+    let town = try await LoopbackTown(["dan", "bob"])
+    var (dan, bob) = (await Story(town.endpoints[0]), await Story(town.bob))
+    let id = dan.endpoint.id
+    let file = town.identityFile(of: "bob")
+    _ = try PinFile(besideIdentity: file).update { peers in
+      if isVerified { peers.verify(id, at: .id(id), now: 1) }
+      return peers.see(id, at: .id(id), now: 1)
+    }
+    let first = try await Self.call("bob", by: &dan, to: &bob, accepts: true)
+    #expect(first.name == nil && first.nameTrust == nil && first.newName == "dan")
+    #expect(first.trust == (isVerified ? .verified : .pinned))
+    let second = try await Self.call("bob", by: &dan, to: &bob, accepts: false)
+    #expect(second.trust == first.trust && second.name == (isVerified ? nil : "dan"))
+    #expect(second.newName == (isVerified ? "dan" : nil))
+    let pins = try PinFile(besideIdentity: file).read()
+    let name = KnownPeers.Place.name(PeerName("dan")!)
+    #expect(pins.peerPlaces(of: id) == [isVerified ? .id(id) : name])
+    await town.close()
+  }
+
+  /// Goal: an ID that was dialled is a contact; no more than that, and not where no person decides.
+  @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+  func `an ID that was dialled is known`(remembers: Bool) async throws {
+    let town = try await LoopbackTown(["alice", "dan"], nameless: ["dan"])
+    var (alice, dan) = (await Story(town.alice), await Story(town.endpoints[1]))
+    var options = CallOptions(source: Tone(), sink: Ear())
+    options.remembersPeer = remembers
+    _ = try await town.alice.call("\(dan.endpoint.id)", options: options)
+    try await dan.endpoint.call(try #require(await dan.incoming()).id).reject(reason: "no")
+    #expect(await alice.report()?.trust == .verified)  // The key is the one that was dialled.
+    _ = await dan.report()
+    let back = try await Self.call("alice", by: &dan, to: &alice, accepts: false)
+    #expect(back.trust == (remembers ? .pinned : .new) && back.name == nil)
+    let pins = try PinFile(besideIdentity: town.identityFile(of: "alice")).read()
+    #expect(pins[.id(dan.endpoint.id)]?.isVerified == (remembers ? false : nil))
+    await town.close()
+  }
+
+  /// One call to its end, as the callee is told of it.
+  private static func call(
+    _ name: String, by caller: inout Story, to callee: inout Story, accepts: Bool
+  ) async throws -> IncomingCall {
+    let call = try await caller.endpoint.call(
+      name, options: CallOptions(source: Tone(), sink: Ear()))
+    let incoming = try #require(await callee.incoming())
+    let there = await callee.endpoint.call(incoming.id)
+    if accepts {
+      try await there.accept(CallOptions(source: Tone(), sink: Ear()))
+      await caller.connected()
+      await call.hangUp()
+    } else {
+      try await there.reject(reason: "no")
+    }
+    _ = await callee.report()
+    _ = await caller.report()
+    return incoming
   }
 
   /// A call that the callee rejects; what the caller is told at the end.

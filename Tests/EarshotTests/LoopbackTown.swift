@@ -8,9 +8,11 @@ final class LoopbackTown {
   private let folder: URL
   private(set) var endpoints: [Endpoint] = []
 
-  /// - Parameter prepare: Puts files beside the identities, before anybody reads them.
+  /// - Parameters:
+  ///   - nameless: Who asks for no name; it is what their folder is called.
+  ///   - prepare: Puts files beside the identities, before anybody reads them.
   init(
-    _ names: [String] = ["alice", "bob"], calls: Int = 1,
+    _ names: [String] = ["alice", "bob"], nameless: Set<String> = [], calls: Int = 1,
     prepare: (_ identityFile: (String) -> String) throws -> Void = { _ in }
   ) async throws {
     let folder = FileManager.default.temporaryDirectory.appending(
@@ -20,7 +22,7 @@ final class LoopbackTown {
     rendezvous = try LoopbackRendezvous()
     for name in names {
       var configuration = Configuration(rendezvous: rendezvous.address.description)
-      configuration.name = name
+      configuration.name = nameless.contains(name) ? nil : name
       configuration.bind = "127.0.0.1:0"
       configuration.maximumCalls = calls
       configuration.identityFile = identityFile(of: name)

@@ -18,8 +18,8 @@ struct ContactsCommandTests {
   }
 
   /// Lines of the file's format, with the sum made right.
-  private func pin(_ lines: String...) throws {
-    let body = (["earshot known-peers 1"] + lines).map { $0 + "\n" }.joined()
+  private func pin(_ lines: String..., version: Int = 1) throws {
+    let body = (["earshot known-peers \(version)"] + lines).map { $0 + "\n" }.joined()
     let sum = body.utf8.reduce(UInt64(0xCBF2_9CE4_8422_2325)) {
       ($0 ^ UInt64($1)) &* 0x100_0000_01B3
     }
@@ -70,6 +70,32 @@ struct ContactsCommandTests {
     #expect(throws: UsageError.self) { try run("import \(other)") }
   }
 
+  @Test func `lists, verifies, names and forgets who has no name`() throws {
+    let made = try LocalIdentityFile.open(at: folder.file("other"), name: nil)
+    try pin("id - \(Self.bob) pinned 86400 172800 -", version: 2)
+    #expect(try run("list") == "no name  pinned    last seen 1970-01-03  \(Self.bob)")
+    let line = try #require(JSONReader.value(of: try run("list --json")))
+    #expect(line["name"] == nil && line["id"]?.asString == "\(Self.bob)")
+    #expect(try run("verify \(Self.bob)") == "\(Self.bob) is verified.")
+    #expect(try run("list").contains("verified"))
+    #expect(throws: CommandFailure.self) { try run("verify \(PeerID.zero)") }
+    #expect(try run("forget \(Self.bob)") == "\(Self.bob) is forgotten.")
+    #expect(try run("list").hasPrefix("Nobody is pinned"))
+
+    try pin("id - \(Self.bob) verified 1 2 -", version: 2)
+    #expect(try run("import \(Self.bob) --as b").hasPrefix("b is kept: \(Self.bob).\n"))
+    #expect(try run("list").hasPrefix("b  verified"), "which it was already")
+    _ = try run("forget b")
+
+    let book = try ContactBook(identityFile: folder.file("id"))
+    #expect(CallRun.confirmed(try book.confirm(made.id)).contains("rename \(made.id) NAME"))
+    #expect(throws: CommandFailure.self) { try run("rename \(made.id) dan") }
+    #expect(try run("import \(made.card) --as dan") == "dan is kept, as verified: \(made.id).")
+    #expect(try run("list").split(separator: "\n").count == 1)
+    #expect(try run("rename \(made.id) daniel").hasPrefix("\(made.id) is called daniel"))
+    #expect(CallRun.confirmed(try book.confirm(made.id)).contains("daniel is verified"))
+  }
+
   @Test func `keeps who signed a card, and renames them`() throws {
     let made = try LocalIdentityFile.open(
       at: folder.file("other"), name: "dave", rendezvous: "h:7400#\(Self.bob)")
@@ -115,7 +141,7 @@ struct ContactsCommandTests {
     arguments: [
       "", "lst", "forget", "verify", "verify b:1", "list bob", "forget bob --id \(bob)",
       "verify bob --id 7", "import x", "import", "import earshot:AAAA", "rename a", "rename a b:1",
-      "list --as x", "import x --as a:b",
+      "list --as x", "import x --as a:b", "verify \(bob)".dropLast() + "", "rename a \(bob)",
     ])
   func `a wrong command line is refused with what to write`(words: String) {
     let error = #expect(throws: UsageError.self) {

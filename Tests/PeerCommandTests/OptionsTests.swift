@@ -183,13 +183,22 @@ struct OptionsTests {
 
   @Test func `a filter admits by what is pinned, never by what is claimed`() throws {
     let known = try CallerFilter("known")
-    #expect(known.admits(name: "bob", trust: .pinned) && known.admits(name: nil, trust: .verified))
-    #expect(!known.admits(name: "bob", trust: .new) && !known.admits(name: "bob", trust: .changed))
+    func admits(_ filter: CallerFilter, _ name: String?, _ trust: Trust) -> Bool {
+      filter.admits(.zero, name: name, trust: trust)
+    }
+    #expect(admits(known, "bob", .pinned) && admits(known, nil, .verified))
+    #expect(admits(known, nil, .pinned) && !admits(known, nil, .new))
+    #expect(!admits(known, "bob", .new) && !admits(known, "bob", .changed))
     let bob = try CallerFilter("bob,verified")
-    #expect(bob.admits(name: "bob", trust: .pinned) && bob.admits(name: "eve", trust: .verified))
-    #expect(!bob.admits(name: "eve", trust: .pinned) && !bob.admits(name: "bob", trust: .new))
-    #expect(try CallerFilter(nil).admits(name: nil, trust: .new))
-    for text in ["", ",", "no name"] {
+    #expect(admits(bob, "bob", .pinned) && admits(bob, "eve", .verified))
+    #expect(admits(bob, nil, .verified) && !admits(bob, nil, .pinned))
+    #expect(!admits(bob, "eve", .pinned) && !admits(bob, "bob", .new))
+    #expect(admits(try CallerFilter(nil), nil, .new))
+    let id = try CallerFilter("\(PeerID.zero)")
+    #expect(admits(id, nil, .new) && admits(id, "eve", .pinned))
+    let other = PeerID(word0: 1, word1: 2, word2: 3, word3: 4)
+    #expect(!id.admits(other, name: nil, trust: .verified))
+    for text in ["", ",", "no name", "\(PeerID.zero)".dropLast() + ""] {
       #expect(throws: UsageError.self) { _ = try CallerFilter(text) }
     }
   }

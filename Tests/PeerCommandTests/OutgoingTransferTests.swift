@@ -78,12 +78,12 @@ struct OutgoingTransferTests {
     #expect(
       usual.folder == "." && usual.quota == 1_000_000_000 && !usual.isOnce
         && usual.mostFiles == 1000)
-    #expect(usual.senders.admits(name: "bob", trust: .pinned))
-    #expect(!usual.senders.admits(name: "bob", trust: .new))
+    #expect(usual.senders.admits(.zero, name: "bob", trust: .pinned))
+    #expect(!usual.senders.admits(.zero, name: "bob", trust: .new))
     let narrow = try receive("--into d --quota 5M --from verified,carol --once")
     #expect(narrow.folder == "d" && narrow.quota == 5_000_000 && narrow.isOnce)
-    #expect(!narrow.senders.admits(name: "bob", trust: .pinned))
-    #expect(narrow.senders.admits(name: "carol", trust: .pinned))
+    #expect(!narrow.senders.admits(.zero, name: "bob", trust: .pinned))
+    #expect(narrow.senders.admits(.zero, name: "carol", trust: .pinned))
     #expect(try receive("--dir e").folder == "e")
     for words in ["--into a --dir b", "--quota 0", "--most-files 0", "--from !", "x"] {
       #expect(throws: UsageError.self, "\(words)") { try receive(words) }

@@ -112,6 +112,7 @@ struct ViewTests {
     #expect(Wording.who("bob", id, .new, .rendezvous) == "bob (by this rendezvous; \(id))")
     #expect(Wording.who("bob", id, .pinned, .known) == "bob (yyyyyyyy…, pinned)")
     #expect(Wording.who(nil, id, .new, nil) == "\(id)")
+    #expect(Wording.who(nil, id, .pinned, nil) == "yyyyyyyy… (pinned)")
     var report = Sample.report()
     report.peerName = "bob"
     for (trust, words) in [

@@ -83,9 +83,96 @@ struct PinFileTests {
     #expect(peers[.rendezvous("h2:1")] != nil)
   }
 
-  @Test func `refuses a file cut short or changed, and leaves it as it is`() throws {
+  @Test func `pins who has no name by the ID, until a name is as much worth`() throws {
+    var peers = KnownPeers()
+    let id = KnownPeers.Place.id(alice)
+    #expect(peers.see(alice, at: id, now: 1) == .new)
+    #expect(peers.see(alice, at: id, now: 2) == .pinned)
+    #expect(peers.trust(in: mallory, at: .id(mallory)) == .new)
+    #expect(peers.see(alice, at: name, now: 3) == .new)  // The name was not known.
+    #expect(peers.all.map(\.place) == [name])
+    #expect(peers.see(alice, at: id, now: 4) == .pinned)  // By the name.
+    #expect(peers.all.map(\.place) == [name] && peers[name]?.lastSeen == 4)
+    peers.forget(name)
+
+    // What was verified without a name says nothing of a name.
+    peers.verify(alice, at: id, now: 5)
+    #expect(peers.see(alice, at: name, now: 6) == .new)
+    #expect(peers.trust(in: alice, at: name) == .pinned && peers[id]?.isVerified == true)
+    #expect(peers.peerPlaces(of: alice) == [name, id])
+    peers.verify(alice, at: name, now: 7)
+    #expect(peers.all.map(\.place) == [name])
+    peers.verify(mallory, at: .id(mallory), now: 8)
+    let isTaken = !peers.rename(.id(mallory), to: PeerName("alice")!)
+    let isRenamed = peers.rename(.id(mallory), to: PeerName("m")!)
+    #expect(isTaken && isRenamed)
+    #expect(peers.trust(in: mallory, at: .name(PeerName("m")!)) == .verified)
+  }
+
+  /// The title tells programs of before, which would take the lines for damage.
+  @Test func `a file has the new title while it has pins of IDs, and old files are read`() throws {
     let file = PinFile(path: scratch.file("known-peers"))
+    func title() -> String {
+      String(decoding: scratch.read("known-peers").prefix { $0 != 10 }, as: UTF8.self)
+    }
     _ = try file.update { $0.see(alice, at: name, now: 1) }
+    #expect(title() == "earshot known-peers 1")
+    _ = try file.update { $0.see(mallory, at: .id(mallory), now: 2) }
+    #expect(title() == "earshot known-peers 2")
+    let peers = try file.read()
+    #expect(peers.all.map(\.place) == [name, .id(mallory)])
+    #expect(peers.trust(in: mallory, at: .id(mallory)) == .pinned)
+    _ = try file.update { $0.rename(.id(mallory), to: PeerName("m")!) }
+    #expect(title() == "earshot known-peers 1")
+    #expect(try file.read().count == 2)
+  }
+
+  @Test func `those without a name take nobody's place but each other's`() {
+    func peer(_ number: Int) -> PeerID {
+      PeerID(word0: 3, word1: UInt64(number), word2: 0, word3: 0)
+    }
+    var peers = KnownPeers()
+    let limit = KnownPeers.namelessLimit
+    peers.verify(alice, at: .id(alice), now: 0)
+    _ = peers.see(mallory, at: name, now: 0)
+    for number in 0...limit {
+      _ = peers.see(peer(number), at: .id(peer(number)), now: UInt64(number + 1))
+    }
+    #expect(peers.namelessCount == limit && peers.count == limit + 2)
+    #expect(peers[.id(peer(0))] == nil && peers[.id(peer(1))] != nil)
+    #expect(peers[name] != nil && peers[.id(alice)]?.isVerified == true)
+    #expect(peers.familiars.map(\.id).prefix(3) == [alice, mallory, peer(limit)])
+
+    // Others push them out before all else, and they push out nobody else.
+    for number in 0..<(KnownPeers.limit - limit - 2) {
+      _ = peers.see(mallory, at: .rendezvous("h\(number):1"), now: 0)
+    }
+    for number in 0..<limit {
+      _ = peers.see(mallory, at: .rendezvous("g\(number):1"), now: 0)
+    }
+    #expect(peers.count == KnownPeers.limit && peers.namelessCount == 0)
+    _ = peers.see(peer(0), at: .id(peer(0)), now: .max)
+    #expect(peers.count == KnownPeers.limit && peers[.id(peer(0))] == nil)
+    #expect(peers[name] != nil && peers[.id(alice)] != nil)
+  }
+
+  @Test(arguments: [
+    "1\nid - ", "2\nid x ", "2\nids - ", "2\nid ",
+  ])
+  func `a line that is none is damage`(beginning: String) {
+    let text = "earshot known-peers \(beginning)\(alice) pinned 1 2 -\n"
+    let sum = text.utf8.reduce(UInt64(0xCBF2_9CE4_8422_2325)) {
+      ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+    }
+    #expect(throws: StorageError.self) {
+      try PinFile(path: "").parse(Array("\(text)end \(String(sum, radix: 16))\n".utf8), from: "")
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `refuses a file cut short or changed, and leaves it as it is`(hasIDs: Bool) throws {
+    let file = PinFile(path: scratch.file("known-peers"))
+    _ = try file.update { $0.see(alice, at: hasIDs ? .id(alice) : name, now: 1) }
     let whole = scratch.read("known-peers")
     for count in 0..<whole.count {
       scratch.write("known-peers", Array(whole[..<count]))

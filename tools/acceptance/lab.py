@@ -71,8 +71,8 @@ class Lab:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run(self, host, *words, name=None):
-        program = Program(self, host, words, name or f"{host}{len(self.programs)}")
+    def run(self, host, *words, name=None, stdin=subprocess.DEVNULL):
+        program = Program(self, host, words, name or f"{host}{len(self.programs)}", stdin)
         self.programs.append(program)
         return program
 
@@ -113,7 +113,7 @@ class Lab:
 
 
 class Program:
-    def __init__(self, lab, host, words, label):
+    def __init__(self, lab, host, words, label, stdin=subprocess.DEVNULL):
         self.label, self.words = label, words
         self.out = open(lab.path(label + ".out"), "wb+")
         self.err = open(lab.path(label + ".err"), "wb+")
@@ -126,7 +126,7 @@ class Program:
         environment.pop("EARSHOT_RENDEZVOUS", None)
         self.process = subprocess.Popen(
             ["ip", "netns", "exec", lab.ns(host), *words],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=self.out,
             stderr=self.err,
             env=environment,

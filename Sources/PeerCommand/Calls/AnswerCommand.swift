@@ -183,7 +183,7 @@ package struct AnswerCommand: Sendable {
       case .endpoint(.incomingCall(let call)) where call.userExtension == TransferWords.invitation:
         leaveToReceiver(call, session)
       case .endpoint(.incomingCall(let call)):
-        if callers.admits(name: call.name, trust: call.trust) { return call }
+        if callers.admits(call) { return call }
         await turnAway(call, session)
       case .endpoint(.callEnded(_, let report)): session.tellOfImpostor(report)
       case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):

@@ -1,4 +1,4 @@
-internal import Earshot
+package import Earshot
 internal import Reactor
 
 /// What keys do while a call runs.
@@ -62,34 +62,29 @@ extension CallRun {
     session.console.say(StatusRegion.lines(view, columns: 200).prefix(3).joined(separator: "\n"))
   }
 
-  /// Two people have compared the code by voice: whoever is pinned as the other side is verified.
+  /// Two people have compared the code by voice: the other side is verified, by each name that it
+  /// is pinned by, or else by its ID.
   private func confirmCode() async {
     guard hasShortCode, let peer = await session.endpoint.call(id).peer?.id else {
       return session.console.say("There is no short code to confirm yet.")
     }
     do throws(EarshotError) {
-      let names = try Self.verify(peer, in: ContactBook(identityFile: session.options.identity))
-      guard !names.isEmpty else {
-        session.console.say(
-          "\(view.peer) is not a contact. To keep it: earshot contacts import \(peer) --as NAME")
-        return
-      }
+      let pins = try ContactBook(identityFile: session.options.identity).confirm(peer)
       isConfirmed = true
-      session.console.say("Confirmed: \(names.joined(separator: ", ")) is verified from now on.")
+      session.console.say(Self.confirmed(pins))
       EventLine.writeOwn("peerVerified", id, to: session.lines)
     } catch {
       session.console.log(.warning, error.message)
     }
   }
 
-  /// - Returns: the names by which the peer is pinned.
-  static func verify(_ peer: PeerID, in book: ContactBook) throws(EarshotError) -> [String] {
-    var names: [String] = []
-    for entry in try book.entries() where entry.id == peer {
-      guard case .name(let name) = entry.place else { continue }
-      _ = try book.verify(name, as: peer)
-      names.append(name)
+  /// - Parameter pins: all those of one identity, which are verified now.
+  package static func confirmed(_ pins: [ContactBook.Entry]) -> String {
+    let names = pins.compactMap { if case .name(let name) = $0.place { name } else { nil } }
+    guard names.isEmpty, let id = pins.first?.id else {
+      return "Confirmed: \(names.joined(separator: ", ")) is verified from now on."
     }
-    return names
+    return "Confirmed: \(Wording.short(id)) is verified from now on. To name it:\n"
+      + "earshot contacts rename \(id) NAME"
   }
 }

@@ -197,7 +197,9 @@ package final class CallRun {
       wait(for: nil)
       console.say("\(view.peer) has the invitation; it rings.")
     case .answered(let who):
-      console.say("\(Wording.who(who.name, who.id, who.trust, who.nameTrust)) answered.")
+      // Whoever was dialled by ID is that ID, which does not say that somebody verified it.
+      let isID = role == .caller && who.name == nil
+      console.say("\(isID ? "\(who.id)" : Wording.who(who)) answered.")
     case .pathReady(let kind, let remote): console.log(.info, "path \(kind.rawValue) to \(remote)")
     case .pathChanged(let kind, let remote):
       console.sayOfOthers("Media moved to another path: \(kind.rawValue), \(remote).")

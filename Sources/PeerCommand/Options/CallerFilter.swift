@@ -1,14 +1,16 @@
 package import Arguments
 package import Earshot
+package import Primitives
 
 /// Who may ring (`answer --from`): it filters, and accepts nobody.
 package struct CallerFilter: Equatable, Sendable {
   private var admitsKnown = false
   private var admitsVerified = false
   private var names: [String] = []
+  private var ids: [PeerID] = []
   private let isOpen: Bool
 
-  /// - Parameter text: `known`, `verified` and names, with commas between; `nil` = everybody.
+  /// - Parameter text: `known`, `verified`, names and IDs, with commas between; `nil` = everybody.
   package init(_ text: String?) throws(UsageError) {
     isOpen = text == nil
     for word in (text ?? "").split(separator: ",").map(String.init) {
@@ -16,22 +18,33 @@ package struct CallerFilter: Equatable, Sendable {
       case "known": admitsKnown = true
       case "verified": admitsVerified = true
       default:
+        if let id = PeerID(word) {
+          ids.append(id)
+          continue
+        }
+        try OnlineOptions.checkID(word)
         guard OnlineOptions.isName(word) else {
           throw UsageError(
-            "--from wants known, verified or names, not '\(word)'.",
+            "--from wants known, verified, names or IDs, not '\(word)'.",
             advice: "Put commas between them, for example --from bob,carol.")
         }
         names.append(word)
       }
     }
-    if !isOpen, !admitsKnown, !admitsVerified, names.isEmpty {
-      throw UsageError("--from says nobody.", advice: "Use known, verified or names.")
+    if !isOpen, !admitsKnown, !admitsVerified, names.isEmpty, ids.isEmpty {
+      throw UsageError("--from says nobody.", advice: "Use known, verified, names or IDs.")
     }
   }
 
-  /// A name counts only where it is pinned to the caller's identity: anybody can claim one.
-  package func admits(name: String?, trust: Trust) -> Bool {
-    if isOpen { return true }
+  package func admits(_ call: IncomingCall) -> Bool {
+    admits(call.peer, name: call.nameTrust == .known ? call.name : nil, trust: call.trust)
+  }
+
+  /// - Parameters:
+  ///   - id: proven by the caller, so it needs no pin.
+  ///   - name: that is pinned to the caller's identity; anybody can claim one.
+  package func admits(_ id: PeerID, name: String?, trust: Trust) -> Bool {
+    if isOpen || ids.contains(id) { return true }
     switch trust {
     case .verified: return admitsVerified || admitsKnown || isNamed(name)
     case .pinned: return admitsKnown || isNamed(name)

@@ -73,7 +73,10 @@ package enum Wording {
   package static func who(
     _ name: String?, _ id: PeerID, _ trust: Trust, _ nameTrust: NameTrust?
   ) -> String {
-    guard let name else { return "\(id)" }
+    guard let name else {
+      let isKnown = trust == .pinned || trust == .verified
+      return isKnown ? "\(short(id)) (\(trust.rawValue))" : "\(id)"
+    }
     switch nameTrust {
     case .claimed, nil: return "Somebody who says that it is \(name) (\(id))"
     case .rendezvous: return "\(name) (by this rendezvous; \(id))"
@@ -81,12 +84,18 @@ package enum Wording {
     }
   }
 
+  /// The same of the other side of a call.
+  package static func who(_ peer: CallPeer) -> String {
+    who(peer.name, peer.id, peer.trust, peer.nameTrust)
+  }
+
   /// Enough to tell two apart, where no decision hangs on it.
   package static func short(_ id: PeerID) -> String { "\(id)".prefix(8) + "…" }
 
   /// The same of whoever calls.
   package static func who(_ call: IncomingCall) -> String {
-    who(call.name, call.peer, call.trust, call.nameTrust)
+    let who = who(call.name, call.peer, call.trust, call.nameTrust)
+    return call.newName.map { "\(who), by this rendezvous \($0)" } ?? who
   }
 
   /// The same in a word or two: a name that is only claimed has a question mark.

@@ -27,7 +27,7 @@ package enum EventLine {
       }
     case .incomingCall(let call):
       line("incomingCall", call.id, to: lines) { object in
-        object.add("peer", peer(call.name, call.peer, call.trust, call.nameTrust))
+        object.add("peer", peer(call))
         object.add("video", call.offersVideo)
         object.add("extension", call.userExtension.map(JSONValue.others))
       }
@@ -201,6 +201,12 @@ package enum EventLine {
     object.add("id", id?.description)
     object.add("trust", trust.rawValue)
     object.add("nameTrust", nameTrust?.rawValue)
+    return object
+  }
+
+  private static func peer(_ call: IncomingCall) -> JSONObject {
+    var object = peer(call.name, call.peer, call.trust, call.nameTrust)
+    object.add("newName", call.newName)
     return object
   }
 }

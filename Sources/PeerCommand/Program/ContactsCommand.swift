@@ -39,17 +39,28 @@ package struct ContactsCommand: Sendable {
     case "forget": action = .forget(try arguments.positional("name, ID or HOST:PORT"))
     case "verify":
       action = .verify(
-        try Self.name(&arguments, "Write: earshot contacts verify NAME --id ID"), id: id)
+        try Self.target(&arguments, "Write: earshot contacts verify NAME --id ID"), id: id)
     case "import":
       if let other { try Self.check(name: other, "Write: earshot contacts import CARD --as NAME") }
       action = try Self.keeping(&arguments, as: other)
     case "rename":
       let advice = "Write: earshot contacts rename NAME NEW"
       action = .rename(
-        try Self.name(&arguments, advice), to: try Self.name(&arguments, advice))
+        try Self.target(&arguments, advice), to: try Self.name(&arguments, advice))
     default: throw Self.unknown(word)
     }
     try arguments.finish()
+  }
+
+  /// A name or an ID.
+  private static func target(
+    _ arguments: inout Arguments, _ advice: String
+  ) throws(UsageError) -> String {
+    let target = try arguments.positional("name or ID")
+    if PeerID(target) != nil { return target }
+    try OnlineOptions.checkID(target)
+    try check(name: target, advice)
+    return target
   }
 
   private static func name(
@@ -126,13 +137,13 @@ package struct ContactsCommand: Sendable {
       case .forget(let target):
         let gone = try book.forget(target)
         guard !gone.isEmpty else { throw Self.notPinned(target, in: book) }
-        return gone.map { changed($0, "forgotten", "\(Self.name(of: $0)) is forgotten.") }
+        return gone.map { changed($0, "forgotten", "\(Self.owner(of: $0)) is forgotten.") }
           .joined(separator: "\n")
       case .verify(let name, let id):
         guard let entry = try book.verify(name, as: id) else {
           throw Self.notPinned(name, in: book)
         }
-        return changed(entry, "verified", "\(name) is verified: \(entry.id).")
+        return changed(entry, "verified", Self.verified(entry))
       case .keep(let card, let name):
         let entry = try book.keep(card, as: name)
         return changed(
@@ -157,7 +168,7 @@ package struct ContactsCommand: Sendable {
   private static func notPinned(_ target: String, in book: ContactBook) -> EarshotError {
     EarshotError(
       .contactUnknown, "'\(target)' is not pinned in \(book.path).",
-      advice: "earshot contacts list shows who is; a call to a name pins it.")
+      advice: "earshot contacts list shows who is; a call to a name or an ID pins it.")
   }
 
   // MARK: - Words
@@ -191,6 +202,7 @@ package struct ContactsCommand: Sendable {
     switch entry.place {
     case .name(let name): object.add("name", name)
     case .rendezvous(let address): object.add("rendezvous", address)
+    case .id: break
     }
     object.add("id", "\(entry.id)")
     object.add("trust", entry.trust.rawValue)
@@ -203,7 +215,17 @@ package struct ContactsCommand: Sendable {
     switch entry.place {
     case .name(let name): name
     case .rendezvous(let address): "rendezvous \(address)"
+    case .id: "no name"
     }
+  }
+
+  private static func owner(of entry: ContactBook.Entry) -> String {
+    entry.place == .id(entry.id) ? "\(entry.id)" : name(of: entry)
+  }
+
+  private static func verified(_ entry: ContactBook.Entry) -> String {
+    entry.place == .id(entry.id)
+      ? "\(entry.id) is verified." : "\(name(of: entry)) is verified: \(entry.id)."
   }
 
   private static func moment(_ seconds: UInt64) -> String {

@@ -94,23 +94,26 @@ package enum Help {
   private static let contacts = """
     usage: earshot contacts list [--identity FILE] [--json]
            earshot contacts forget NAME|ID|HOST:PORT
-           earshot contacts verify NAME [--id ID]
+           earshot contacts verify NAME|ID [--id ID]
            earshot contacts import CARD [--as NAME]
            earshot contacts import ID --as NAME
-           earshot contacts rename NAME NEW
+           earshot contacts rename NAME|ID NEW
 
     Shows and changes who is pinned, in FILE.known-peers. A program that runs takes a change over
     before its next call.
 
-      list                 each name and rendezvous that is pinned, and the identity it has
+      list                 each name and rendezvous that is pinned, and the identity it has;
+                           identities without a name
       forget               the next call of the name pins it anew; of an ID all its pins go, of a
                            HOST:PORT the key of that rendezvous
       verify               you compared the short code of a call with NAME by voice; --id ID compares
-                           the ID that NAME gave you with the pinned one: exit 7 if it is another
+                           the ID that NAME gave you with the pinned one: exit 7 if it is another;
+                           key c in a call does the same
       import               keep who signed the card that earshot card prints, as verified, by the
                            name on it or --as NAME; call NAME then needs no --rendezvous where the
                            card has one. An ID is pinned by --as NAME, and not verified
-      rename               call them by a name of your own; it means this identity from then on
+      rename               call them by a name of your own; it means this identity from then on;
+                           with an ID, give one to who has none
       --identity FILE      (default: $XDG_CONFIG_HOME/earshot/identity)
       --json               print one JSON object a line
 
@@ -283,8 +286,8 @@ package enum Help {
       --accept             accept every call               (default without a terminal)
       --reject REASON      refuse every call
       --ask                ask, y or n                     (default on a terminal)
-      --from WHO           who may ring: known (pinned), verified, or names that are pinned, with
-                           commas between                   (default: everybody)
+      --from WHO           who may ring: known (pinned), verified, names that are pinned, or IDs,
+                           with commas between              (default: everybody)
       --presence WHO       who may learn that this program is online, and call: everybody, or
                            contacts (pinned)               (default: everybody)
       --ring-for SECONDS   accept or refuse after so long  (default: at once; asked: never)

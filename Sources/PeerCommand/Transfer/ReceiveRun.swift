@@ -76,7 +76,7 @@ final class ReceiveRun {
     }
     let there = await session.endpoint.call(call.id)
     do throws(EarshotError) {
-      guard command.senders.admits(name: call.name, trust: call.trust) else {
+      guard command.senders.admits(call) else {
         session.console.log(
           .warning,
           "\(Wording.who(call)) may not send (--from). Import its card, or call it, to let it.")

@@ -33,7 +33,7 @@ enum TransferHelp {
     name, without dots in front. It never replaces one, and is there only when it is whole.
 
       --into DIR           where files go; --dir is the same (default: this folder)
-      --from WHO           known (pinned), verified (by code or card), or names with commas between
+      --from WHO           known (pinned), verified (by code or card), names or IDs, commas between
                            (default: known)
       --quota BYTES        how much one run takes, as 500M or 2G; parts in the folder count
                            (default: 1G)

@@ -51,11 +51,13 @@ extension FuzzTarget {
         rendezvous 192.0.2.1:7400 \(id) verified 1 2 yyyy
 
         """
-      return [Array(text.utf8)]
+      let nameless = text.replacing("peers 1", with: "peers 2") + "id - \(id) pinned 3 4 yyyy\n"
+      return [Array(text.utf8), Array(nameless.utf8)]
     },
     run: { bytes in
       guard let peers = try? PinFile(path: "").parse(summed(bytes), from: "") else { return }
       expect(peers.count <= KnownPeers.limit, "a file cannot exceed the limit")
+      expect(peers.namelessCount <= KnownPeers.namelessLimit, "nor that of those without a name")
     })
 
   /// A file that somebody gives to `earshot restore`, with the sum made right and the least cost.
