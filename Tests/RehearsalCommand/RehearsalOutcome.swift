@@ -16,6 +16,10 @@ struct RehearsalOutcome: Codable, Equatable {
     var videoPacketsSent: UInt64
     /// At the caller, bit/s on the line.
     var estimate: Double
+    /// What the caller's sound is encoded with, bit/s.
+    var audioBitrate: Int
+    /// The same, milliseconds a frame.
+    var frameMilliseconds: Int
   }
 
   var zero: UInt64 = 0

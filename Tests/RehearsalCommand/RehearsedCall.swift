@@ -180,11 +180,13 @@ final class RehearsedCall {
   private func sample() {
     let heard = calleeSound.engine.receiver.buffer.statistics
     let numbers = caller.statistics(of: call)
+    let plan = callerSound.engine.sender.plan
     outcome.samples.append(
       RehearsalOutcome.Sample(
         at: seconds, samplesHeard: heard.totalSamplesReceived,
         samplesConcealed: heard.concealedSamples,
         videoPacketsSent: UInt64(numbers?.video?.sent.packetsSent ?? 0),
-        estimate: numbers?.congestion?.estimate ?? 0))
+        estimate: numbers?.congestion?.estimate ?? 0, audioBitrate: plan.bitrate,
+        frameMilliseconds: plan.frameLength.milliseconds))
   }
 }

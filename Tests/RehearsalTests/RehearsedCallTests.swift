@@ -68,6 +68,32 @@ import Testing
     #expect(outcome.keyFrames.contains { $0 > outcome.fallbacks[1].at })
   }
 
+  /// Goal: after a dip sound is whole again before there are pictures, and within 2 s of the moment
+  /// at which the estimate has room for it.
+  /// Method: 2 Mbit/s, and much less for twelve seconds, sampled each 500 ms.
+  @Test(arguments: zip([1, 2, 3] as [UInt64], ["80k", "60k", "40k"]))
+  func `sound is whole again before pictures come back`(seed: UInt64, rate: String) throws {
+    let (outcome, _) = try Self.play(
+      [
+        "--up", "rate=2M,queue=300ms,delay=10ms", "--down", "delay=10ms",
+        "--at", "10:up:rate=\(rate)", "--at", "22:up:rate=2M",
+      ], seconds: 45, seed: seed)
+    let story =
+      outcome.samples.filter { $0.at >= 8 }.map {
+        "\($0.at): \($0.audioBitrate)/\($0.frameMilliseconds) \(Int($0.estimate)) "
+          + "\($0.videoPacketsSent)"
+      }.joined(separator: "\n") + "\n\(outcome.fallbacks)"
+    try #require(outcome.fallbacks.map(\.isOn) == [true, false], "\(story)")
+    let restart = outcome.fallbacks[1].at
+    func isWhole(_ sample: RehearsalOutcome.Sample) -> Bool {
+      sample.audioBitrate >= 32_000 && sample.frameMilliseconds == 20
+    }
+    let room = try #require(outcome.samples.first { $0.at > 22 && $0.estimate > 108_000 }?.at)
+    #expect(outcome.samples.contains { $0.at > 10 && $0.at < 22 && !isWhole($0) }, "\(story)")
+    let later = outcome.samples.filter { $0.at >= min(room + 2, restart) }
+    #expect(later.allSatisfy(isWhole), "\(story)")
+  }
+
   @Test func `a seed reproduces every datagram`() throws {
     let words = ["--both", "rate=300k,delay=20ms,loss=2%"]
     let first = try Self.play(words, seconds: 3, seed: 7)
