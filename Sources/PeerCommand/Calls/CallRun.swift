@@ -186,6 +186,11 @@ package final class CallRun {
     }
   }
 
+  /// Whoever was dialled by ID is that ID, which does not say that somebody verified it.
+  private func words(of peer: CallPeer) -> String {
+    role == .caller && peer.name == nil ? "\(peer.id)" : Wording.who(peer)
+  }
+
   private func showProgress(_ step: CallProgress) {
     let console = session.console
     marks.append(step, now: SystemClock.now)
@@ -197,9 +202,7 @@ package final class CallRun {
       wait(for: nil)
       console.say("\(view.peer) has the invitation; it rings.")
     case .answered(let who):
-      // Whoever was dialled by ID is that ID, which does not say that somebody verified it.
-      let isID = role == .caller && who.name == nil
-      console.say("\(isID ? "\(who.id)" : Wording.who(who)) answered.")
+      console.say("\(words(of: who)) answered.")
     case .pathReady(let kind, let remote): console.log(.info, "path \(kind.rawValue) to \(remote)")
     case .pathChanged(let kind, let remote):
       console.sayOfOthers("Media moved to another path: \(kind.rawValue), \(remote).")
