@@ -114,9 +114,9 @@ public struct ContactBook: Sendable {
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     return try update { peers in
       let places = peers.peerPlaces(of: id)
-      for place in places.isEmpty && makesContact ? [.id(id)] : places {
-        peers.verify(id, at: place, now: now)
-      }
+      if places.isEmpty, makesContact { peers.verify(id, at: .id(id), now: now) }
+      // A name that is verified takes the place of the pin without one.
+      for place in places where peers[place] != nil { peers.verify(id, at: place, now: now) }
       return peers.peerPlaces(of: id).compactMap { place in peers[place].map { Entry(place, $0) } }
     }
   }

@@ -65,7 +65,12 @@ extension Endpoint {
   /// Pins that another program has changed since (`earshot contacts`) count from here on.
   func takePinChanges() async {
     guard await known.refresh(), !isClosed else { return }
-    let changes = known.takeFamiliarChanges()
+    applyFamiliarChanges()
+  }
+
+  private func applyFamiliarChanges() {
+    let areAudience = driver.readMachine { $0.configuration.isForFamiliars }
+    let changes = known.takeFamiliarChanges(limit: areAudience ? Audience.limit : .max)
     driver.withMachine { machine, _ in
       for peer in changes.come { machine.setFamiliar(peer.id, true, card: peer.card) }
       for peer in changes.gone { machine.setFamiliar(peer, false) }
@@ -126,6 +131,8 @@ extension Endpoint {
     guard let peer = record.peer, record.trust != .changed else { return }
     known.see(peer, at: record.nameToKeep.map(KnownPeers.Place.name) ?? .id(peer))
     known.renew(record.card)
+    applyFamiliarChanges()
+    guard known.isFamiliar(peer) else { return }
     let card = record.card
     driver.withMachine { machine, _ in machine.setFamiliar(peer, true, card: card) }
   }
@@ -148,19 +155,21 @@ extension CallRecord {
   /// pass to a name that it chose.
   fileprivate func recognize(by known: KnownIdentities) {
     guard let peer else { return }
-    if let name = peerName.flatMap({ PeerName($0) }) {
+    let claimed = peerName
+    if let name = claimed.flatMap({ PeerName($0) }) {
       trust = known.trust(in: peer, at: .name(name))
     }
-    guard trust == .new else { return }
-    if let name = known.name(of: peer) {
+    if trust == .new, let name = known.name(of: peer) {
       peerName = name.description
       trust = known.trust(in: peer, at: .name(name))
-    } else {
-      trust = known.trust(in: peer, at: .id(peer))
-      guard trust != .new else { return }
-      newName = isNameConfirmed ? peerName : nil
-      peerName = nil
     }
+    let itself = known.trust(in: peer, at: .id(peer))
+    guard trust == .new && itself != .new || trust == .pinned && itself == .verified else {
+      return
+    }
+    trust = itself
+    newName = isNameConfirmed ? claimed : nil
+    peerName = nil
   }
 
   /// The name that accepting pins. Nobody has verified it of whoever was verified without one.

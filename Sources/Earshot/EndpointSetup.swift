@@ -104,16 +104,15 @@ struct EndpointSetup: ~Copyable {
   private static func familiars(
     _ known: KnownIdentities, areAudience: Bool
   ) throws(EarshotError) -> [(id: PeerID, card: [UInt8])] {
-    let familiars = known.takeFamiliarChanges().come
-    guard areAudience else { return familiars }
+    guard areAudience else { return known.takeFamiliarChanges().come }
     // Those without a name that nobody verified are left out first.
-    let count = familiars.count - known.namelessCount
+    let count = known.namedCount
     guard count <= Audience.limit else {
       throw .invalidArgument(
         "\(count) contacts are too many for a presence that only they see.",
         advice: "Keep \(Audience.limit) at the most, or let everybody see it.")
     }
-    return Array(familiars.prefix(Audience.limit))
+    return known.takeFamiliarChanges(limit: Audience.limit).come
   }
 
   private static func openSocket(

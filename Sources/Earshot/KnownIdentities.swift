@@ -52,9 +52,13 @@ final class KnownIdentities: Sendable {
 
   /// Who has been pinned, with a card that has the newest device key, and who no more, since this
   /// was asked for the last time. Those without a name come last, the ones of long ago at the end.
-  func takeFamiliarChanges() -> (come: [(id: PeerID, card: [UInt8])], gone: [PeerID]) {
+  ///
+  /// - Parameter limit: Those beyond it count as not pinned: the last ones.
+  func takeFamiliarChanges(
+    limit: Int = .max
+  ) -> (come: [(id: PeerID, card: [UInt8])], gone: [PeerID]) {
     keeper.state.withLock { state in
-      let present = state.peers.familiars
+      let present = state.peers.familiars.prefix(limit)
       let former = state.familiars
       state.familiars = Set(present.map(\.id))
       return (
@@ -63,8 +67,13 @@ final class KnownIdentities: Sendable {
     }
   }
 
-  /// How many of those who are pinned have no name and were verified by nobody.
-  var namelessCount: Int { keeper.state.withLock { $0.peers.namelessCount } }
+  /// Whether the machine was told of it.
+  func isFamiliar(_ id: PeerID) -> Bool { keeper.state.withLock { $0.familiars.contains(id) } }
+
+  /// How many of those who are pinned have a name, or were verified.
+  var namedCount: Int {
+    keeper.state.withLock { $0.peers.familiars.count - $0.peers.namelessCount }
+  }
 
   /// Keeps the card of a pinned peer where its device key is new. The card has been verified.
   func renew(_ bytes: [UInt8]) {

@@ -203,6 +203,10 @@ package final class ForwardingHub {
     now: Instant
   ) {
     guard let seat = seat(slot) else { return }
+    guard
+      seat.meters.reports.admit(
+        perSecond: limits.reportsPerSecond, burst: limits.reportsPerSecond, now: now)
+    else { return counters.tooMany &+= 1 }
     seat.loss.handle(feedback, in: packet, sent: sent)
     pictures.handle(feedback, in: packet, of: seat, now: now)
   }

@@ -15,8 +15,8 @@ package struct ForwardingLimits: Sendable {
   package var keysPerSecond: UInt64 = 100
   /// The same at once: a host hands its key to 255 others.
   package var keyBurst: UInt64 = 300
-  /// A member that has said nothing for so long gets nothing until it does: two PINGs, which are
-  /// 6 s apart, may be lost.
+  /// A member that has said nothing for so long gets no sound and no new pictures until it does:
+  /// two PINGs, which are 6 s apart, may be lost.
   package var memberSilence = Duration.seconds(15)
   /// Bytes of CHANNEL_KEY from an audience: RECEIPT has 21.
   package var audienceKeyByteCount = 32
@@ -25,6 +25,8 @@ package struct ForwardingLimits: Sendable {
   package var questionsPerSecond: UInt64 = 20
   /// The same at once: the members that one finds on joining.
   package var questionBurst: UInt64 = 40
+  /// FEEDBACK of one member a second, and at once: ten times what is due.
+  package var reportsPerSecond: UInt64 = 100
   /// CHANNEL_KEY and CHANNEL_CARD that wait for one member: they leave with the next drain.
   package var wordsPerSeat = 64
   /// Hosts of a channel: docs/protocol/sframe.md §6, and the numbers of sources.

@@ -166,7 +166,8 @@ extension PictureForwarding {
     downlink.check(needs: needs, now: now)
     count(downlink.waitingCount - waiting, of: seat)
     hub.counters.picturesLeftOut &+= UInt64(waiting - downlink.waitingCount)
-    guard downlink.choice.lacksKeyFrames else { return }
+    // Where something was left out just now a key frame would be left out as well.
+    guard downlink.choice.lacksKeyFrames, downlink.waitingCount == waiting else { return }
     // The member cannot ask: it does not know what it does not get.
     for source in 1...ChannelAudioFrame.highestSource {
       guard downlink.choice.lacksKeyFrame(of: source),

@@ -44,6 +44,7 @@ final class Seat {
     var bytes = PaceMeter()
     var keys = PaceMeter()
     var questions = PaceMeter()
+    var reports = PaceMeter()
   }
 
   struct Word {

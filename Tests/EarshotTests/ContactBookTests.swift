@@ -131,6 +131,12 @@ struct ContactBookTests {
     #expect(try book.forget("\(id)").map(\.place) == [.name("eva")])
     _ = try book.confirm(id)
     #expect(try book.forget("\(id)").map(\.place) == [.id(id)])
+    // Dialled by a name meanwhile: once that is verified as well, it stands for both.
+    _ = try book.confirm(id)
+    let eva = KnownPeers.Place.name(PeerName("eva")!)
+    _ = try PinFile(besideIdentity: path).update { $0.see(id, at: eva, now: 2) }
+    #expect(try book.confirm(id).map(\.place) == [.name("eva")])
+    #expect(try book.forget("\(id)").map(\.place) == [.name("eva")])
     #expect(try book.entries().count == 3)
   }
 
@@ -320,6 +326,12 @@ extension CallTests {
     let pins = try PinFile(besideIdentity: file).read()
     let name = KnownPeers.Place.name(PeerName("dan")!)
     #expect(pins.peerPlaces(of: id) == [isVerified ? .id(id) : name])
+    if isVerified {
+      // Whoever dials that name pins it beside: the ID is worth what it was.
+      _ = try PinFile(besideIdentity: file).update { $0.see(id, at: name, now: 2) }
+      let third = try await Self.call("bob", by: &dan, to: &bob, accepts: false)
+      #expect(third.trust == .verified && third.name == nil && third.newName == "dan")
+    }
     await town.close()
   }
 

@@ -85,6 +85,6 @@ extension CallRun {
       return "Confirmed: \(names.joined(separator: ", ")) is verified from now on."
     }
     return "Confirmed: \(Wording.short(id)) is verified from now on. To name it:\n"
-      + "earshot contacts rename \(id) NAME"
+      + "earshot contacts import \(id) --as NAME"
   }
 }

@@ -12,16 +12,20 @@ extension NodeWord {
 }
 
 extension SupersededKey {
-  /// Who registered here with the key that was given up has a session no more.
+  /// Who registered here with the key that was given up has a session no more. What began when the
+  /// word was said, or later, is of the newer key: that one had been seen then.
   fileprivate func deliver(in machine: inout RendezvousMachine, now: Instant) {
     let seconds = machine.settings.unixSeconds(now)
     let age = max(seconds, unixSeconds) - min(seconds, unixSeconds)
     guard node != machine.store.shared?.node.number, age <= Self.longestAge else { return }
-    for slot in machine.registry.all(of: id) {
+    for slot in machine.registry.all(of: id)
+    where UInt64(machine.registry[slot].age(now: now)) > age + Self.tolerance {
       machine.close(slot, .replaced, .replaced, now: now)
     }
   }
 
+  /// Two programs with the newer key may begin at two nodes at once, and clocks differ: seconds.
+  private static let tolerance: UInt64 = 3
   /// What Redis kept for longer is not said anew: seconds.
   private static let longestAge: UInt64 = 60
 }
