@@ -83,8 +83,10 @@ public struct ContactBook: Sendable {
   /// - Returns: `nil` when the name is not pinned.
   /// - Throws: `identityChanged` when another ID is pinned; nothing has changed then.
   public func verify(_ name: String, as id: PeerID? = nil) throws(EarshotError) -> Entry? {
-    if let pinned = PeerID(name), id == nil || id == pinned {
-      return try confirm(pinned, makesContact: false).first
+    if let pinned = PeerID(name) {
+      guard let id, id != pinned else { return try confirm(pinned, makesContact: false).first }
+      throw EarshotError(
+        .identityChanged, "'\(name)' is an ID, and not \(id).", advice: "Give one of the two.")
     }
     guard let valid = PeerName(name) else { throw .invalidName(name) }
     let place = KnownPeers.Place.name(valid)

@@ -21,6 +21,11 @@ package struct ContactCommands: Equatable, Sendable {
     option.map { "earshot contacts forget \(target)\($0)" } ?? "Open another endpoint."
   }
 
+  /// `earshot contacts import ID --as NAME`, with NAME to be chosen.
+  package func name(_ id: PeerID) -> String {
+    "earshot contacts import \(id) --as NAME" + (option ?? "")
+  }
+
   // MARK: - Errors
 
   /// Another identity has the name that was dialled.

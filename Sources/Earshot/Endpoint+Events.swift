@@ -174,7 +174,9 @@ extension Endpoint {
     record.card = card
     record.trust = .verified  // Dialled by ID: whoever answers has that key.
     if let text = record.peerName, let name = PeerName(text) {
-      record.trust = known.see(peer, at: .name(name))  // Dialled: that pins it.
+      let trust = known.see(peer, at: .name(name))  // Dialled: that pins it.
+      let isVerified = known.trust(in: peer, at: .id(peer)) == .verified
+      record.trust = isVerified && trust != .changed ? .verified : trust
     } else if record.options.remembersPeer {
       known.see(peer, at: .id(peer))
     }

@@ -69,9 +69,10 @@ extension CallRun {
       return session.console.say("There is no short code to confirm yet.")
     }
     do throws(EarshotError) {
-      let pins = try ContactBook(identityFile: session.options.identity).confirm(peer)
+      let book = try ContactBook(identityFile: session.options.identity)
+      let pins = try book.confirm(peer)
       isConfirmed = true
-      session.console.say(Self.confirmed(pins))
+      session.console.say(Self.confirmed(pins, book.commands))
       EventLine.writeOwn("peerVerified", id, to: session.lines)
     } catch {
       session.console.log(.warning, error.message)
@@ -79,12 +80,14 @@ extension CallRun {
   }
 
   /// - Parameter pins: all those of one identity, which are verified now.
-  package static func confirmed(_ pins: [ContactBook.Entry]) -> String {
+  package static func confirmed(
+    _ pins: [ContactBook.Entry], _ commands: ContactCommands
+  ) -> String {
     let names = pins.compactMap { if case .name(let name) = $0.place { name } else { nil } }
     guard names.isEmpty, let id = pins.first?.id else {
       return "Confirmed: \(names.joined(separator: ", ")) is verified from now on."
     }
     return "Confirmed: \(Wording.short(id)) is verified from now on. To name it:\n"
-      + "earshot contacts import \(id) --as NAME"
+      + commands.name(id)
   }
 }
