@@ -143,7 +143,7 @@ extension Endpoint {
     if case .audioArrived = step { return takeAudio(callID) }
     if case .videoArrived = step { return takeVideo(callID) }
     switch step {
-    case .lookingAgain(let failure): tellOfSearch(callID, failure)
+    case .lookingAgain(let failure): publishSearch(callID, failure)
     case .peerFound(let peer, let card): learn(peer, card: card, of: callID)
     case .invitation(let notice): prepare(notice, callID)
     case .answered(let text):
@@ -183,7 +183,7 @@ extension Endpoint {
     known.renew(card)
   }
 
-  private func tellOfSearch(_ callID: Wire.CallID, _ failure: LookUpFailure) {
+  private func publishSearch(_ callID: Wire.CallID, _ failure: LookUpFailure) {
     guard let record = calls[callID], !record.isOver else { return }
     let ending = UnresolvedEnding(failure, name: record.calledName, known.commands)
     publish(.callProgress(CallID(callID), .lookingAgain(ending.sentence)))

@@ -181,8 +181,10 @@ struct PictureChoice {
   }
 
   private mutating func fall(to lower: Int, now: Instant) {
-    if let lastRise, now < lastRise + Self.relapse {
-      patience = min(patience * 2, Self.longestPatience)
+    if let lastRise {
+      // What held for a while was not tried in vain.
+      let isRelapse = now < lastRise + Self.relapse
+      patience = isRelapse ? min(patience * 2, Self.longestPatience) : Self.firstPatience
     }
     level = max(0, lower)
     changed = now

@@ -41,6 +41,9 @@ package struct ForwardingLimits: Sendable {
   /// Packets with pictures that wait to be written, and others: a frame to 4096 seats sixteen
   /// times, in 1.5 MiB each. One channel has at most as many as are left: alone half of them.
   package var waiting = 65_536
+  /// Of those with pictures the ones that wait for members in one part of the address space: a key
+  /// frame for two hundred of an address, and no network has more than half of the places.
+  package var waitingPerPrefix = PrefixShares(host: 8192, site: 16_384, network: 32_768)
   /// Packets of one channel before the next one's, and in a row while the server has others.
   package var packetsInTurn = 64
   /// Frames of a host that are kept for copies: 80 ms of the shortest.

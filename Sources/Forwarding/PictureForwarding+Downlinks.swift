@@ -8,10 +8,11 @@ extension PictureForwarding {
   /// A member wants pictures from now on: as far as there is memory for what is known of its line.
   func watch(_ seat: Seat, now: Instant) {
     let origin = seat.pictures.origin
-    guard watched.count < limits.downlinks, origin.allowsDownlink(limits.downlinksPerPrefix) else {
+    guard watched.count < limits.downlinks, origin.allows(.downlinks, limits.downlinksPerPrefix)
+    else {
       return
     }
-    origin.addDownlinks(1)
+    origin.add(1, to: .downlinks)
     seat.pictures.downlink = Downlink(limits: limits, now: now)
     checkDue = checkDue ?? now + limits.downlinkPause
     watched.append(Place(slot: seat.slot, seat: seat.number))
@@ -22,7 +23,7 @@ extension PictureForwarding {
     guard let downlink = seat.pictures.downlink else { return }
     count(-downlink.waitingCount, of: seat)
     seat.pictures.downlink = nil
-    seat.pictures.origin.addDownlinks(-1)
+    seat.pictures.origin.add(-1, to: .downlinks)
   }
 
   /// The channel goes.
@@ -31,6 +32,7 @@ extension PictureForwarding {
   private func count(_ fragments: Int, of seat: Seat) {
     fragmentCount += fragments
     seat.room.fragmentCount += fragments
+    seat.pictures.origin.add(fragments, to: .fragments)
   }
 
   // MARK: - What waits
@@ -57,6 +59,7 @@ extension PictureForwarding {
       ? .pictureAgain(from: host.slot, entry.number) : .picture(from: host.slot, entry.number)
     let job = ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: content)
     guard seat.room.fragmentCount < limits.waiting - fragmentCount,
+      seat.pictures.origin.allows(.fragments, limits.waitingPerPrefix),
       downlink.append(job, isAgain: isAgain, byteCount: entry.byteCount)
     else {
       hub.counters.packetsDropped &+= 1
@@ -150,7 +153,7 @@ extension PictureForwarding {
     }
     room.pictureNeeds = needs
     room.wanted.countAgain(room.seats, now: now)
-    guard room.wanted.takeNews() else { return }
+    guard room.wanted.popNews() else { return }
     for host in room.seats where host.claim.role == .host && host.pictures.isConcerned {
       hub.append(.wants, to: host)
     }

@@ -65,7 +65,7 @@ extension PictureForwarding {
     guard let number = seat.pictures.store?.append(frame, payload),
       let entry = seat.pictures.store?[number]
     else { return }
-    seat.pictures.noteShown(frame.temporalLayer, byteCount: packet.count, now: now)
+    seat.pictures.recordShown(frame.temporalLayer, byteCount: packet.count, now: now)
     for other in seat.room.seats
     where other !== seat && other.pictures.isWanted(now: now) && other.isThere(limits, now: now) {
       queue(entry, isAgain: false, of: seat, to: other, hub, now: now)

@@ -17,14 +17,14 @@ final class PictureMemory {
       place = Place()
       place.part = self
       memory.places.append(place)
-      origin.addStores(1)
+      origin.add(1, to: .stores)
     }
 
     /// A fragment has come.
     func touch(now: Instant) { usedAt = now }
 
     deinit {
-      origin.addStores(-1)
+      origin.add(-1, to: .stores)
       memory.places.removeAll { [place] in $0 === place }
     }
   }
@@ -50,7 +50,7 @@ final class PictureMemory {
   var count: Int { places.count }
 
   /// Whether a newcomer's part of the address space may have one more.
-  func allows(_ origin: SeatOrigin) -> Bool { origin.allowsStore(shares) }
+  func allows(_ origin: SeatOrigin) -> Bool { origin.allows(.stores, shares) }
 
   var isFull: Bool { count >= limit }
 
@@ -82,8 +82,8 @@ final class PictureMemory {
     where part.origin.network != nil && (most.map { part.isBefore($0) } ?? true) {
       most = part
     }
-    guard let most, let count = most.origin.network?.storeCount,
-      network.storeCount + 1 < count
+    guard let most, let count = most.origin.network?.count(of: .stores),
+      network.count(of: .stores) + 1 < count
     else { return nil }
     return most.slot
   }
@@ -93,7 +93,10 @@ extension PictureMemory.Part {
   /// Whether this one makes room rather than another.
   fileprivate func isBefore(_ other: PictureMemory.Part) -> Bool {
     let counts = [\SeatOrigin.network, \.site, \.host].map { part in
-      (origin[keyPath: part]?.storeCount ?? 0, other.origin[keyPath: part]?.storeCount ?? 0)
+      (
+        origin[keyPath: part]?.count(of: .stores) ?? 0,
+        other.origin[keyPath: part]?.count(of: .stores) ?? 0
+      )
     }
     if let differing = counts.first(where: { $0.0 != $0.1 }) { return differing.0 > differing.1 }
     return usedAt < other.usedAt

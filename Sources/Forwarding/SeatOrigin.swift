@@ -25,11 +25,23 @@ final class OriginPart {
   fileprivate let key: UInt64
   fileprivate var seatCount = 0
   fileprivate var pictureMeter = PaceMeter()
-  /// Stores of pictures, and lines of members that get some.
-  var storeCount = 0
-  var downlinkCount = 0
+  private var counts: InlineArray<3, Int> = [0, 0, 0]
+
+  /// What is counted.
+  enum Share: Int {
+    /// Stores of pictures.
+    case stores
+    /// Lines of members that get pictures.
+    case downlinks
+    /// Fragments that wait for those lines.
+    case fragments
+  }
 
   fileprivate init(_ key: UInt64) { self.key = key }
+
+  func count(of share: Share) -> Int { counts[share.rawValue] }
+
+  fileprivate func add(_ count: Int, to share: Share) { counts[share.rawValue] += count }
 }
 
 /// Where a member's session was opened from; nothing where that does not count.
@@ -50,28 +62,16 @@ struct SeatOrigin {
     return true
   }
 
-  /// Whether one store more is within all shares.
-  func allowsStore(_ shares: PrefixShares) -> Bool {
-    (host?.storeCount ?? 0) < shares.host && (site?.storeCount ?? 0) < shares.site
-      && (network?.storeCount ?? 0) < shares.network
+  /// Whether one more is within all shares.
+  func allows(_ share: OriginPart.Share, _ most: PrefixShares) -> Bool {
+    (host?.count(of: share) ?? 0) < most.host && (site?.count(of: share) ?? 0) < most.site
+      && (network?.count(of: share) ?? 0) < most.network
   }
 
-  func addStores(_ count: Int) {
-    host?.storeCount += count
-    site?.storeCount += count
-    network?.storeCount += count
-  }
-
-  /// Whether one more of its members may get pictures.
-  func allowsDownlink(_ shares: PrefixShares) -> Bool {
-    (host?.downlinkCount ?? 0) < shares.host && (site?.downlinkCount ?? 0) < shares.site
-      && (network?.downlinkCount ?? 0) < shares.network
-  }
-
-  func addDownlinks(_ count: Int) {
-    host?.downlinkCount += count
-    site?.downlinkCount += count
-    network?.downlinkCount += count
+  func add(_ count: Int, to share: OriginPart.Share) {
+    host?.add(count, to: share)
+    site?.add(count, to: share)
+    network?.add(count, to: share)
   }
 
   private static func allows(_ part: OriginPart?, _ perSecond: Int, now: Instant) -> Bool {

@@ -35,7 +35,7 @@ struct SeatPictures {
   var repairMeter = PaceMeter()
 
   /// A fragment of a temporal layer has come.
-  mutating func noteShown(_ layer: UInt8, byteCount: Int, now: Instant) {
+  mutating func recordShown(_ layer: UInt8, byteCount: Int, now: Instant) {
     let elapsed = lastShown.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 1
     lastShown = now
     for index in 0..<3 { rates[index] *= max(0, 1 - elapsed) }

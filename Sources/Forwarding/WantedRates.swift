@@ -30,7 +30,7 @@ struct WantedRates: Sendable {
   }
 
   /// Whether the last count is news to hosts; once for each.
-  mutating func takeNews() -> Bool {
+  mutating func popNews() -> Bool {
     guard hasCounted else { return false }
     hasCounted = false
     guard Self.isOther(first.rate, told.first) || Self.isOther(second, told.second) else {

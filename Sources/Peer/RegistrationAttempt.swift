@@ -140,7 +140,7 @@ struct RegistrationAttempt: ~Copyable {
   func failure() -> RegistrationFailure { symptoms.failure(hasCookie: cookie != nil) }
 
   /// What those who do not wait for the end may be told; once.
-  mutating func takeDoubt() -> RegistrationFailure? { symptoms.takeDoubt() }
+  mutating func popDoubt() -> RegistrationFailure? { symptoms.popDoubt() }
 
   /// Whether another attempt would fail for the same reason.
   var isFailureFinal: Bool { symptoms.hint != nil }

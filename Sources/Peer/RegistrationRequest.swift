@@ -39,7 +39,7 @@ struct RegistrationSymptoms {
   mutating func doubt() { isDoubted = true }
 
   /// The hint, once, as soon as there is a doubt.
-  mutating func takeDoubt() -> RegistrationFailure? {
+  mutating func popDoubt() -> RegistrationFailure? {
     guard isDoubted, !isToldOfDoubt else { return nil }
     isToldOfDoubt = true
     return hint

@@ -89,7 +89,7 @@ extension RendezvousLink {
     let hasFailed = attempt?.handleTimeout(
       identity: identity, time: time, connectionID: ConnectionID(random: &random),
       random: &random, now: now)
-    if let doubt = attempt?.takeDoubt() { events.append(.registration(.doubted(doubt))) }
+    if let doubt = attempt?.popDoubt() { events.append(.registration(.doubted(doubt))) }
     guard hasFailed == true else { return }
     let failure = attempt?.failure() ?? .noAnswer
     guard attempt?.isFailureFinal == true else {

@@ -29,18 +29,27 @@ struct DownlinkTests {
     update(14, 2_000_000)
     update(16, 2_000_000)
     #expect(levels == [3, 3, 2, 2, 1, 1, 0, 1, 2, 3])
-    // What the estimate does not promise is tried after a while, less often each time.
-    choice = PictureChoice(now: start)
-    levels = []
-    update(1, 450_000, overloaded: true)
-    update(3, 450_000, overloaded: true)
-    var rises: [Int64] = []
-    for second in 4..<90 as Range<Int64> {
-      let before = choice.level
-      update(second, 450_000, overloaded: choice.level > 1)
-      if choice.level > before { rises.append(second) }
+  }
+
+  @Test func `what the estimate does not promise is tried less often each time, until it holds`() {
+    var choice = PictureChoice(now: start)
+    /// Seconds in which it rose.
+    func rises(_ seconds: Range<Int64>, _ available: Double, isNarrow: Bool) -> [Int64] {
+      seconds.filter { second in
+        let before = choice.level
+        choice.update(
+          available: available, needs: needs, isOverloaded: isNarrow && before > 1,
+          now: start + .seconds(second))
+        return choice.level > before
+      }
     }
-    #expect(rises.count >= 3 && rises[1] - rises[0] < rises[2] - rises[1], "\(rises)")
+    let first = rises(1..<90, 450_000, isNarrow: true)
+    #expect(first.count >= 3 && first[1] - first[0] < first[2] - first[1], "\(first)")
+    _ = rises(90..<200, 2_000_000, isNarrow: false)
+    #expect(choice.level == 3)
+    // The line is narrower again: a try comes as soon as at first.
+    let later = rises(200..<260, 450_000, isNarrow: true)
+    #expect(later.first.map { $0 <= 212 } == true, "\(later)")
   }
 
   @Test func `after what was left out a source begins with a key frame`() {

@@ -72,7 +72,7 @@ extension SharedStore {
   }
 
   /// Tells all nodes that an identity has another device key in place of one that was given up.
-  func tellSuperseded(_ id: PeerID, unixSeconds: UInt64) {
+  func announceSuperseded(_ id: PeerID, unixSeconds: UInt64) {
     let key = SupersededKey(node: node.number, unixSeconds: unixSeconds, id: id)
     let sealed = keys.seal(key.bytes, at: Self.all, random: &random)
     guard queue(.send, [Self.commonChannel, sealed]) != nil else { return }

@@ -124,7 +124,7 @@ extension RendezvousMachine {
     for other in registry.all(of: id) where other != slot {
       close(other, .replaced, .replaced, now: now)
     }
-    store.shared?.tellSuperseded(id, unixSeconds: settings.unixSeconds(now))
+    store.shared?.announceSuperseded(id, unixSeconds: settings.unixSeconds(now))
   }
 
   /// The first packet never came.

@@ -14,12 +14,7 @@ extension FuzzTarget {
   /// What somebody else wrote, by every way to a terminal, a JSON line or a page.
   private static let outputPaths = FuzzTarget(
     "output-paths", maximumByteCount: 256,
-    seeds: {
-      [
-        "bob", "\u{1B}]52;c;aGk=\u{7}", "a\n{\"type\":\"summary\"}", "\u{9B}2J\u{202E}\u{2028}",
-        "\u{E0041}\u{1F600}</title><q>",
-      ].map { Array($0.utf8) }
-    },
+    seeds: { hostileWords.map { Array($0.utf8) } },
     run: { bytes in
       let text = foreignTag + String(decoding: bytes, as: UTF8.self)
       expectHarmlessLines(text)
@@ -32,6 +27,12 @@ extension FuzzTarget {
       expectHarmless(page: plot.svg)
       expectHarmless(page: Plot.document(text, [plot]))
     })
+
+  /// Orders to a terminal, a line of their own, letters that are not seen, markup.
+  static let hostileWords = [
+    "bob", "\u{1B}]52;c;aGk=\u{7}", "a\n{\"type\":\"summary\"}", "\u{9B}2J\u{202E}\u{2028}",
+    "\u{E0041}\u{1F600}</title><q>",
+  ]
 
   /// No page of ours has such a tag.
   private static let foreignTag = "<q title='\">&"

@@ -87,12 +87,7 @@ extension FuzzTarget {
   /// What somebody else chose, on its way to a terminal, a file or a page.
   private static let printable = FuzzTarget(
     "printable-text", maximumByteCount: 256,
-    seeds: {
-      [
-        "bob", "\u{1B}]52;c;aGk=\u{7}", "a\n{\"type\":\"summary\"}", "\u{9B}2J\u{202E}\u{2028}",
-        "\u{E0041}\u{1F600}",
-      ].map { Array($0.utf8) }
-    },
+    seeds: { hostileWords.map { Array($0.utf8) } },
     run: { bytes in
       let text = String(decoding: bytes, as: UTF8.self)
       let only = Printable.only(text)

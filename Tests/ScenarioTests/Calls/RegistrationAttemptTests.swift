@@ -315,7 +315,7 @@ import Wire
         CardPacket(nonce: asked.nonce, card: forged).write(to: &bytes)
         underWay.append((time + forgerAt, bytes))
       }
-      if let doubt = pair.attempt.takeDoubt() {
+      if let doubt = pair.attempt.popDoubt() {
         guard case .identityMismatch(expected, _) = doubt, told == nil else {
           Issue.record("\(doubt)")
           continue

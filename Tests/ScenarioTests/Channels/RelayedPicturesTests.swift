@@ -73,6 +73,8 @@ struct RelayedPicturesTests {
     print(told)
     #expect(seen.count * 10 >= shown.count * 6, "\(told)")
     #expect(Double(bits) > rate * 0.25, "\(told)")
+    let coded = shown.reduce(0) { $0 + $1.count * 8 } / 10
+    #expect(Double(coded) <= rate, "\(told), \(coded) bit/s coded")
     let heard = world.member(2)?.heard[1]?.count ?? 0
     #expect(heard >= 870, "\(heard) of 900 frames of sound")
   }

@@ -24,7 +24,7 @@ extension RelayedWorld {
     let byteCount = Int(Double(min(bitsPerSecond, demand.bitsPerSecond)) / 240 * share)
     let picture =
       [UInt8(truncatingIfNeeded: uid), UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]
-      + Array(repeating: 9, count: max(1, demand.needsKeyFrame ? byteCount * 2 : byteCount))
+      + Array(repeating: 9, count: max(1, demand.needsKeyFrame ? byteCount * 4 : byteCount))
     let isKey = demand.needsKeyFrame
     let frame = EncodedFrame(
       isKeyFrame: isKey, size: size, place: place, quantizer: 20,
