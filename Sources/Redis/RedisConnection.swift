@@ -53,14 +53,30 @@ package struct RedisConnection: ~Copyable {
 
   deinit { unsafe redisFree(context) }
 
-  /// Gives the server the scripts that `append` runs.
+  /// Gives the server the scripts that `append` runs. One that has started since a node was there
+  /// last gives no names for a while (docs/protocol/cluster.md §6).
   package mutating func loadScripts() throws(RedisError) {
+    let known = try run(["SCRIPT", "EXISTS", RedisScripts.freezeDigest])
+    if known.list?.first?.number != 1 {
+      // This runs it and makes it known at once, before another node can ask.
+      try expectSuccess(["EVAL", RedisScripts.freeze, "0"].map { Array($0.utf8) })
+      try expectSuccess(["SCRIPT", "LOAD", RedisScripts.freeze].map { Array($0.utf8) })
+    }
     for script in SharedScript.allCases {
       guard let text = RedisScripts.text(of: script) else { continue }
       try append([Array("SCRIPT".utf8), Array("LOAD".utf8), Array(text.utf8)])
       let reply = try nextReply()
       guard let digest = reply.bytes else { throw RedisError(reply) }
       digests[script] = digest
+    }
+  }
+
+  /// Waits until names are given again.
+  package mutating func awaitNames() throws(RedisError) {
+    while let left = try run(["PTTL", "earshot:frozen"]).number, left > 0 {
+      var none = pollfd()
+      none.fd = -1
+      _ = unsafe poll(&none, 1, Int32(clamping: left))
     }
   }
 

@@ -9,10 +9,11 @@ enum RedisScripts {
     case .register: names + register
     case .bind: names + bind
     case .keep: keep
+    case .restore: names + restore
     case .find: names + find
     case .announce: announce
     case .withdraw: withdraw
-    case .beat: beat
+    case .beat: names + beat
     case .ban: ban
     case .bans: bans
     case .send: nil
@@ -22,6 +23,13 @@ enum RedisScripts {
   /// What scripts about names have in common.
   private static let names = """
     local P = 'earshot:'
+    local function unsettled()
+      if redis.call('EXISTS', P..'epoch') == 0 then
+        redis.call('SET', P..'epoch', '1')
+        redis.call('SET', P..'frozen', '1', 'PX', 5000)
+      end
+      return redis.call('EXISTS', P..'frozen')
+    end
     local function lapsed(used, now, life)
       return now > used and now - used >= life
     end
@@ -35,6 +43,7 @@ enum RedisScripts {
       if redis.call('SCARD', P..'m:'..idh) >= most then return 3 end
       if redis.call('ZCARD', P..'names') >= names
         and redis.call('ZCOUNT', P..'names', '-inf', now - life) == 0 then return 3 end
+      if unsettled() == 1 then return 4 end
       return 1
     end
 
@@ -110,13 +119,35 @@ enum RedisScripts {
     return 1
     """
 
+  /// identity · name, or none · sealed owner · now · life
+  private static let restore = """
+    local idh, nh, now, life = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
+    if nh ~= '' then
+      local e = redis.call('HMGET', P..'n:'..nh, 'o', 'u')
+      local owner = e[1]
+      if owner and owner ~= idh and lapsed(tonumber(e[2]), now, life) then
+        redis.call('SREM', P..'m:'..owner, nh)
+        owner = false
+      end
+      if owner and owner ~= idh then return 0 end
+      redis.call('HSET', P..'n:'..nh, 'o', idh, 'v', ARGV[3], 'u', now)
+      redis.call('ZADD', P..'names', now, nh)
+      redis.call('SADD', P..'m:'..idh, nh)
+      redis.call('ZREM', P..'nameless', idh)
+      redis.call('DEL', P..'r:'..nh)
+    end
+    return redis.call('EXISTS', P..'i:'..idh)
+    """
+
   /// name, or identity · now · life · pace of use
   private static let find = """
     local nh, idh, now, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
     local owner = false
     if nh ~= '' then
       local e = redis.call('HMGET', P..'n:'..nh, 'o', 'v', 'u')
-      if not e[1] or lapsed(tonumber(e[3]), now, life) then return {false, false, {}} end
+      if not e[1] or lapsed(tonumber(e[3]), now, life) then
+        return {false, false, {}, unsettled()}
+      end
       idh, owner = e[1], e[2]
       if now - tonumber(e[3]) >= tonumber(ARGV[5]) then
         redis.call('HSET', P..'n:'..nh, 'u', now)
@@ -132,28 +163,39 @@ enum RedisScripts {
       local n = redis.call('HMGET', P..'o:'..string.sub(value, 1, 16), 'c', 't', 's')
       local isSame = n[1] == string.sub(value, 17, 24)
       local state = 0
-      if n[1] and n[3] == '1' and ms - tonumber(n[2]) < 3000 then
-        if isSame then state = 1 end
-      elseif n[1] and (isSame or n[3] ~= '1') then
-        state = 2
+      if n[1] and tonumber(string.sub(value, 45, 64)) > ms then
+        if n[3] == '0' then
+          state = 2
+        elseif isSame then
+          if n[3] == '1' and ms - tonumber(n[2]) < 3000 then state = 1 else state = 2 end
+        end
       end
       if state == 0 then
         redis.call('HDEL', P..'p:'..idh, all[index])
       else
-        programs[#programs + 1] = {state, all[index], string.sub(value, 45)}
+        programs[#programs + 1] = {state, all[index], string.sub(value, 65)}
       end
     end
-    return {owner, redis.call('HGET', P..'i:'..idh, 'c'), programs}
+    local card = redis.call('HGET', P..'i:'..idh, 'c')
+    local open = 0
+    if not card or #programs == 0 then
+      open = unsettled() + redis.call('ZCOUNT', P..'nodes', '('..(ms - 300000), ms - 3000)
+    end
+    return {owner, card, programs, open}
     """
 
   /// identity · presence · node · connection · serial · sealed record · life in ms
   private static let announce = """
     local k = 'earshot:p:'..ARGV[1]
     local old = redis.call('HGET', k, ARGV[2])
-    if old and string.sub(old, 25, 44) > ARGV[5] then return 1 end
+    if old and string.sub(old, 25, 44) > ARGV[5] then return 2 end
     if not old and redis.call('HLEN', k) >= 64 then return 0 end
-    redis.call('HSET', k, ARGV[2], ARGV[3]..ARGV[4]..ARGV[5]..ARGV[6])
+    local t = redis.call('TIME')
+    local stop = t[1] * 1000 + math.floor(t[2] / 1000) + tonumber(ARGV[7])
+    local head = ARGV[3]..ARGV[4]..ARGV[5]..string.format('%020.0f', stop)
+    redis.call('HSET', k, ARGV[2], head..ARGV[6])
     redis.call('PEXPIRE', k, tonumber(ARGV[7]))
+    if old and string.sub(old, 1, 16) ~= ARGV[3] then return string.sub(old, 1, 16) end
     return 1
     """
 
@@ -167,15 +209,26 @@ enum RedisScripts {
     return 1
     """
 
-  /// node · connection · state (0 announces its programs, 1 has, 2 leaves)
+  /// node · connection · state (0 announces its programs, 1 has, 2 leaves, 3 has and is deaf)
   private static let beat = """
-    local k = 'earshot:o:'..ARGV[1]
-    if ARGV[3] == '2' then return redis.call('DEL', k) end
+    local k = P..'o:'..ARGV[1]
+    if ARGV[3] == '2' then
+      redis.call('ZREM', P..'nodes', ARGV[1])
+      return redis.call('DEL', k)
+    end
     local t = redis.call('TIME')
     local ms = t[1] * 1000 + math.floor(t[2] / 1000)
+    local bits = 1 + unsettled() * 4
+    if redis.call('HGET', k, 'c') ~= ARGV[2] then bits = bits + 2 end
     redis.call('HSET', k, 'c', ARGV[2], 't', string.format('%.0f', ms), 's', ARGV[3])
-    redis.call('PEXPIRE', k, 30000)
-    return 1
+    redis.call('PEXPIRE', k, 5500000)
+    if ARGV[3] == '0' then
+      redis.call('ZADD', P..'nodes', 'LT', ms - 3000, ARGV[1])
+    else
+      redis.call('ZADD', P..'nodes', ms, ARGV[1])
+    end
+    redis.call('ZREMRANGEBYSCORE', P..'nodes', '-inf', ms - 300000)
+    return bits
     """
 
   /// place · sealed ban · end in ms · now in ms · bans · channel
@@ -210,4 +263,15 @@ enum RedisScripts {
 
   /// Each ban by its place: end in ms 20 · channel 16 · sealed ban.
   private static let bans = "return redis.call('HGETALL', 'earshot:bans')"
+
+  /// Runs where the server does not know it, and so has started since a node came last: no name is
+  /// given for a while that nobody has, because the server may lack the last ones.
+  static let freeze = """
+    redis.call('SET', 'earshot:epoch', '1')
+    redis.call('SET', 'earshot:frozen', '1', 'PX', 5000)
+    return 1
+    """
+
+  /// Its SHA-1: what the server calls it.
+  static let freezeDigest = "553c7f25fa2ceef6e6846c53007957ea4d6ed80a"
 }

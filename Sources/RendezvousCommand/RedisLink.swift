@@ -12,6 +12,8 @@ final class RedisLink {
     case disconnected(String)
     case reply(SharedReply, to: UInt64)
     case message([UInt8])
+    /// What other nodes say gets here, or does not.
+    case listening(Bool)
   }
 
   let store: SharedStore
@@ -29,6 +31,9 @@ final class RedisLink {
   /// Sees that Redis is there, and reads what is read once; waits.
   func begin() throws(RedisError) {
     var connection = try service.connect()
+    // A client that came before would have no name.
+    try connection.awaitNames()
+    store.handleListening(false)
     store.handleConnection()
     store.fetchBans()
     while let command = store.pollCommand() {
@@ -79,6 +84,7 @@ final class RedisLink {
     case .connected: store.handleConnection()
     case .disconnected: store.handleDisconnection()
     case .reply(let reply, let number): store.handle(reply, to: number)
+    case .listening(let isListening): store.handleListening(isListening)
     case .message: break
     }
   }
@@ -235,11 +241,13 @@ struct RedisListenerThread: Sendable {
           try connection.subscribe(to: channels)
         }
         times.withLock { $0 = Times(heard: now, asked: now) }
+        mailbox.append([.listening(true)])
       }
       try listen(now: now)
       return now
     } catch {
       connection.close()
+      mailbox.append([.listening(false)])
       return SystemClock.now + Self.pause
     }
   }

@@ -72,7 +72,7 @@ extension Server {
     case .message(let bytes):
       guard let word = redis.store.open(bytes) else { return }
       driver.withMachine { machine, now in machine.handle(word, now: now) }
-    case .reply: break
+    case .reply, .listening: break
     case nil: driver.withMachine { machine, now in machine.handleStore(now: now) }
     }
   }
@@ -83,6 +83,7 @@ extension MetricsText {
   mutating func add(_ store: SharedStore) {
     let prefix = "earshot_rendezvous_redis_"
     add(prefix + "up", "Whether Redis is reached.", store.isConnected ? 1 : 0)
+    add(prefix + "listening", "Whether other nodes are heard.", store.isListening ? 1 : 0)
     for counter in store.counters.all {
       add(prefix + counter.name + "_total", counter.help, counter.value)
     }

@@ -61,6 +61,8 @@ final class StoreUnderTest {
     let address = try #require(RedisAddress("redis://127.0.0.1:\(server.port)"))
     var connection = try RedisConnection.connect(address, password: nil)
     try connection.loadScripts()
+    // What a server that has just started needs, for nodes that were there before.
+    _ = try connection.run(["DEL", "earshot:frozen"])
     return connection
   }
 
@@ -117,8 +119,22 @@ final class StoreUnderTest {
     while let next = shared.pollTicket(), next != ticket {}
   }
 
+  /// All is forgotten, and the connection stands.
+  func loseAll() throws {
+    model?.loseAll()
+    _ = try connection?.run(["FLUSHALL"])
+  }
+
+  /// The server has started anew with what it had; all connections are new.
+  func restart() throws {
+    if let model { model.restart(model.state) }
+    _ = try connection?.run(["SCRIPT", "FLUSH"])
+    try connection?.loadScripts()
+    store.shared?.handleConnection()
+  }
+
   /// Runs what waits.
-  private func serve() throws {
+  func serve() throws {
     guard let shared = store.shared else { return }
     while let command = shared.pollCommand() {
       if let model {

@@ -80,6 +80,7 @@ import Wire
     dave.messages = []
     #expect(world.forward(from: alice, to: dave.id, at: 0)?.status == .forwarded)
     #expect(dave.bodies.count == 1)
+    world.run(.seconds(3))
     // Who comes now has a session, and no name before Redis is back.
     world.join(carol, 0, name: "carol")
     #expect(carol.isRegistered && carol.response?.status == .noNameAskedFor)
@@ -88,6 +89,7 @@ import Wire
     world.run(.seconds(2))
     #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .online)
     #expect(carol.closes == [.limits, .limits, .limits])
+    #expect(world.nodes[0].shared?.counters.dataLost == 0)
     world.join(carol, 0, name: "carol")
     #expect(carol.response?.status == .nameGranted)
     #expect(world.lookUp(.id(carol.id), bob, at: 1)?.status == .online)
@@ -120,7 +122,11 @@ import Wire
     bob.messages = []
     #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .forwarded)
     #expect(bob.bodies.count == 1)
-    world.run(.seconds(30))
+    // She may be there still, cut off with her node, as long as a session can last.
+    world.run(.seconds(60))
+    #expect(world.lookUp(.id(carol.id), alice, at: 0)?.status == .unavailable)
+    world.redis.milliseconds += 5_400_000
+    world.run(.seconds(2))
     #expect(world.lookUp(.id(carol.id), alice, at: 0)?.status == .offline)
   }
 
@@ -151,8 +157,11 @@ import Wire
     world.run(.seconds(70))
     world.join(late, 1)
     world.run(.seconds(5))
+    bob.messages = []
+    #expect(world.forward(from: late, to: bob.id, at: 1)?.status == .forwarded)
     world.redis.repeatPosts()
     world.run(.seconds(2))
+    #expect(bob.bodies.count == 1)
     #expect(late.response?.status == .noNameAskedFor && late.closes.isEmpty)
   }
 

@@ -9,6 +9,9 @@ final class ClusterWorld {
   private(set) var nodes: [Server] = []
   /// Nodes that were killed: nothing of them happens any more.
   private var dead: Set<Int> = []
+  /// Clients that say every 10 s that they are there, each at its node.
+  private var alive: [(client: TestClient, node: Int)] = []
+  private var sincePing = Duration.zero
 
   init(nodeCount: Int = 2) {
     for number in 0..<UInt64(nodeCount) {
@@ -28,6 +31,15 @@ final class ClusterWorld {
       }
       settle()
       left = left - .milliseconds(100)
+      sincePing = sincePing + .milliseconds(100)
+      if sincePing >= .seconds(10) { ping() }
+    }
+  }
+
+  private func ping() {
+    sincePing = .zero
+    for (client, node) in alive where client.isRegistered && !dead.contains(node) {
+      nodes[node].receive(client.ping(), from: client.address)
     }
   }
 
@@ -46,6 +58,17 @@ final class ClusterWorld {
   func join(_ client: TestClient, _ node: Int, name: String? = nil) {
     nodes[node].join(client, name: name)
     settle()
+    alive.removeAll { $0.client === client }
+    alive.append((client, node))
+  }
+
+  /// Redis takes the state that it had, as a copy of it that takes over does, or a server that
+  /// starts anew; `nil` = none at all. All connections end, and none is there yet.
+  func restartRedis(_ copy: RedisModel.State?) {
+    for (index, node) in nodes.enumerated() where !dead.contains(index) {
+      node.setRedis(isThere: false)
+    }
+    redis.restart(copy)
   }
 
   func kill(_ node: Int) { dead.insert(node) }

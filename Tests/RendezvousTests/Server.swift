@@ -19,6 +19,8 @@ final class Server {
   private let redis: RedisModel?
   /// Redis is connected, and does nothing.
   var isRedisSilent = false
+  /// What other nodes say does not get here, and nobody knows.
+  var isDeaf = false
   let card: ContactCard
   private(set) var now = Instant(nanoseconds: 1_000_000_000)
   private(set) var events: [ServerEvent] = []
@@ -127,6 +129,7 @@ final class Server {
       machine.handleStore(now: now)
     }
     for post in shared.channels.flatMap({ redis.takePosts(of: $0, by: card.id.bytes) }) {
+      if isDeaf { continue }
       isBusy = true
       if let word = shared.open(post) { machine.handle(word, now: now) }
     }

@@ -3,36 +3,47 @@ package import Rendezvous
 /// A model of the Redis server that nodes share: what the scripts of `RedisScripts` do, in memory
 /// and in simulated time. The conformance suite holds it to the real one.
 package final class RedisModel {
-  private struct Name {
+  fileprivate struct Name {
     var owner: [UInt8]
     var sealed: [UInt8]
     var used: UInt64
   }
 
-  private struct Card {
+  fileprivate struct Card {
     var serial: [UInt8]
     var card: [UInt8]
     var seen: UInt64
   }
 
-  private struct Node {
+  fileprivate struct Node {
     var connection: [UInt8]
     var beat: UInt64
-    var isComplete: Bool
+    /// 0 announces its programs, 1 has, 3 has and is deaf.
+    var state: UInt8
+    /// The last beat in another state than 0, in ms.
+    var seen: UInt64
   }
 
-  private var names: [[UInt8]: Name] = [:]
-  private var reserved: [[UInt8]: (owner: [UInt8], end: UInt64)] = [:]
-  private var cards: [[UInt8]: Card] = [:]
-  private var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
-  private var nodes: [[UInt8]: Node] = [:]
-  private var bans: [[UInt8]: [UInt8]] = [:]
+  /// What a copy of the server has, or a file of it.
+  package struct State {
+    fileprivate var names: [[UInt8]: Name] = [:]
+    fileprivate var reserved: [[UInt8]: (owner: [UInt8], end: UInt64)] = [:]
+    fileprivate var cards: [[UInt8]: Card] = [:]
+    fileprivate var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
+    fileprivate var nodes: [[UInt8]: Node] = [:]
+    fileprivate var bans: [[UInt8]: [UInt8]] = [:]
+    /// It is known that nothing was lost, or for how long that is to be settled.
+    fileprivate var hasEpoch = false
+    fileprivate var frozenUntil: UInt64 = 0
+  }
+
+  package private(set) var state = State()
   private var posts: [[UInt8]: [[UInt8]]] = [:]
   private var readCounts: [[UInt8]: Int] = [:]
   /// The server's own clock, in ms.
   package var milliseconds: UInt64 = 0
 
-  package init() {}
+  package init() { state.hasEpoch = true }
 
   /// What nodes sent to a channel since the last call of the same listener.
   package func takePosts(of channel: [UInt8], by listener: [UInt8]) -> [[UInt8]] {
@@ -41,15 +52,25 @@ package final class RedisModel {
     return Array(all[(readCounts[channel + listener] ?? 0)...])
   }
 
+  /// All that it has is forgotten, as by FLUSHALL; connections stay.
+  package func loseAll() { state = State() }
+
+  /// Another process with what `copy` has; all connections have ended.
+  package func restart(_ copy: State?) {
+    state = copy ?? State()
+    state.hasEpoch = true
+    state.frozenUntil = milliseconds + Self.freeze
+  }
+
   /// Says all that was ever sent once more, as a hostile Redis may.
   package func repeatPosts() { readCounts = [:] }
 
   /// All keys and values: what whoever reads the memory of Redis sees.
   package var contents: [[UInt8]] {
-    names.flatMap { [$0.key, $0.value.owner, $0.value.sealed] }
-      + cards.flatMap { [$0.key, $0.value.card] }
-      + programs.flatMap { [$0.key] + $0.value.values } + nodes.map(\.key)
-      + bans.flatMap { [$0.key, $0.value] } + posts.flatMap { $0.value }
+    state.names.flatMap { [$0.key, $0.value.owner, $0.value.sealed] }
+      + state.cards.flatMap { [$0.key, $0.value.card] }
+      + state.programs.flatMap { [$0.key] + $0.value.values } + state.nodes.map(\.key)
+      + state.bans.flatMap { [$0.key, $0.value] } + posts.flatMap { $0.value }
   }
 
   package func run(_ command: SharedCommand) -> SharedReply {
@@ -60,26 +81,35 @@ package final class RedisModel {
     case .keep: return .number(keep(words) ? 1 : 0)
     case .find: return find(words)
     case .announce: return announce(words)
+    case .restore: return .number(restore(words) ? 1 : 0)
     case .withdraw:
-      if let old = programs[words[0]]?[words[1]], old.starts(with: words[2] + words[3] + words[4]) {
-        programs[words[0]]?[words[1]] = nil
+      let old = state.programs[words[0]]?[words[1]]
+      if old?.starts(with: words[2] + words[3] + words[4]) ?? false {
+        state.programs[words[0]]?[words[1]] = nil
       }
       return .number(1)
-    case .beat:
-      nodes[words[0]] =
-        words[2] == [0x32]
-        ? nil : Node(connection: words[1], beat: milliseconds, isComplete: words[2] == [0x31])
-      return .number(1)
+    case .beat: return beat(words)
     case .ban: return ban(words)
     case .bans:
       return .list(
-        bans.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        state.bans.sorted { $0.key.lexicographicallyPrecedes($1.key) }
           .flatMap { [.bytes($0.key), .bytes($0.value)] })
     case .send:
       posts[words[0], default: []].append(words[1])
       return .number(1)
     }
   }
+
+  /// Whether names that nobody has are not given, because something may be lost.
+  private func isUnsettled() -> Bool {
+    if !state.hasEpoch {
+      state.hasEpoch = true
+      state.frozenUntil = milliseconds + Self.freeze
+    }
+    return state.frozenUntil > milliseconds
+  }
+
+  private static let freeze: UInt64 = 5000
 
   // MARK: - Names
 
@@ -90,19 +120,22 @@ package final class RedisModel {
   /// now · life · names of one · names
   private func verdict(_ id: [UInt8], _ name: [UInt8], _ terms: [UInt64]) -> Int64 {
     let (now, life) = (terms[0], terms[1])
-    if let known = names[name], !hasLapsed(known, now, life) { return known.owner == id ? 0 : 2 }
-    if let held = reserved[name], held.end > milliseconds, held.owner != id { return 2 }
-    guard names.values.count(where: { $0.owner == id }) < terms[2] else { return 3 }
-    guard names.count >= terms[3] else { return 1 }
-    return names.values.contains { hasLapsed($0, now, life) } ? 1 : 3
+    if let known = state.names[name], !hasLapsed(known, now, life) {
+      return known.owner == id ? 0 : 2
+    }
+    if let held = state.reserved[name], held.end > milliseconds, held.owner != id { return 2 }
+    guard state.names.values.count(where: { $0.owner == id }) < terms[2] else { return 3 }
+    let hasRoom =
+      state.names.count < terms[3] || state.names.values.contains { hasLapsed($0, now, life) }
+    return !hasRoom ? 3 : isUnsettled() ? 4 : 1
   }
 
   private func register(_ words: [[UInt8]]) -> SharedReply {
     let terms = words[3...].map(Self.number)
-    let card = cards[words[0]]
+    let card = state.cards[words[0]]
     let verdicts = words[1...2].map { $0.isEmpty ? 0 : verdict(words[0], $0, terms) }
     if !words[1].isEmpty, verdicts[0] == 1 {
-      reserved[words[1]] = (words[0], milliseconds + terms[4])
+      state.reserved[words[1]] = (words[0], milliseconds + terms[4])
     }
     return .list([
       card.map { .bytes($0.serial) } ?? .none, card.map { .bytes($0.card) } ?? .none,
@@ -115,36 +148,49 @@ package final class RedisModel {
     let verdict = verdict(words[0], words[1], terms)
     guard verdict <= 1 else { return false }
     guard verdict == 1 else {
-      names[words[1]]?.used = terms[0]
+      state.names[words[1]]?.used = terms[0]
       return true
     }
-    if names.count >= terms[3] {
-      let lapsed = names.filter { hasLapsed($0.value, terms[0], terms[1]) }
-      if let old = lapsed.min(by: { $0.value.used < $1.value.used }) { names[old.key] = nil }
+    if state.names.count >= terms[3] {
+      let lapsed = state.names.filter { hasLapsed($0.value, terms[0], terms[1]) }
+      if let old = lapsed.min(by: { $0.value.used < $1.value.used }) { state.names[old.key] = nil }
     }
-    names[words[1]] = Name(owner: words[0], sealed: words[2], used: terms[0])
-    reserved[words[1]] = nil
+    state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: terms[0])
+    state.reserved[words[1]] = nil
     return true
+  }
+
+  private func restore(_ words: [[UInt8]]) -> Bool {
+    let (now, life) = (Self.number(words[3]), Self.number(words[4]))
+    if !words[1].isEmpty {
+      if let known = state.names[words[1]], known.owner != words[0], !hasLapsed(known, now, life) {
+        return false
+      }
+      state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: now)
+      state.reserved[words[1]] = nil
+    }
+    return state.cards[words[0]] != nil
   }
 
   // MARK: - Cards and programs
 
   private func keep(_ words: [[UInt8]]) -> Bool {
     let (now, limit) = (Self.number(words[3]), Self.number(words[4]))
-    if var known = cards[words[0]] {
+    if var known = state.cards[words[0]] {
       if !words[1].lexicographicallyPrecedes(known.serial) {
         (known.serial, known.card) = (words[1], words[2])
       }
       known.seen = max(known.seen, now)
-      cards[words[0]] = known
+      state.cards[words[0]] = known
       return true
     }
-    if cards.count >= limit {
-      let nameless = cards.filter { card in !names.values.contains { $0.owner == card.key } }
+    if state.cards.count >= limit {
+      let owners = Set(state.names.values.map(\.owner))
+      let nameless = state.cards.filter { !owners.contains($0.key) }
       guard let old = nameless.min(by: { $0.value.seen < $1.value.seen }) else { return false }
-      cards[old.key] = nil
+      state.cards[old.key] = nil
     }
-    cards[words[0]] = Card(serial: words[1], card: words[2], seen: now)
+    state.cards[words[0]] = Card(serial: words[1], card: words[2], seen: now)
     return true
   }
 
@@ -154,53 +200,80 @@ package final class RedisModel {
     )
     var (id, owner) = (words[1], SharedReply.none)
     if !words[0].isEmpty {
-      guard let name = names[words[0]], !hasLapsed(name, now, life) else {
-        return .list([.none, .none, .list([])])
+      guard let name = state.names[words[0]], !hasLapsed(name, now, life) else {
+        return .list([.none, .none, .list([]), .number(isUnsettled() ? 1 : 0)])
       }
       (id, owner) = (name.owner, .bytes(name.sealed))
-      if now >= name.used + pace { names[words[0]]?.used = now }
+      if now >= name.used + pace { state.names[words[0]]?.used = now }
     }
     var found: [SharedReply] = []
-    let all = (programs[id] ?? [:]).sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    let all = (state.programs[id] ?? [:]).sorted { $0.key.lexicographicallyPrecedes($1.key) }
     for (key, value) in all {
-      if let state = state(of: value) {
-        found.append(.list([.number(state), .bytes(key), .bytes(Array(value.dropFirst(44)))]))
+      if let certainty = certainty(of: value) {
+        found.append(
+          .list([.number(certainty), .bytes(key), .bytes(Array(value.dropFirst(64)))]))
       } else {
-        programs[id]?[key] = nil
+        state.programs[id]?[key] = nil
       }
     }
-    return .list([owner, cards[id].map { .bytes($0.card) } ?? .none, .list(found)])
+    let card = state.cards[id].map { SharedReply.bytes($0.card) } ?? .none
+    var open: Int64 = 0
+    if card == .none || found.isEmpty {
+      open = (isUnsettled() ? 1 : 0) + Int64(state.nodes.values.count(where: isSilent))
+    }
+    return .list([owner, card, .list(found), .number(open)])
+  }
+
+  /// Programs may be at it that nobody knows of.
+  private func isSilent(_ node: Node) -> Bool {
+    milliseconds < node.seen + 300_000 && milliseconds >= node.seen + 3000
   }
 
   /// 1 its node is there, 2 nobody knows; `nil` = it is gone.
-  private func state(of program: [UInt8]) -> Int64? {
-    guard let node = nodes[Array(program.prefix(16))], milliseconds < node.beat + 30_000 else {
-      return nil
+  private func certainty(of program: [UInt8]) -> Int64? {
+    guard let node = state.nodes[Array(program.prefix(16))],
+      Self.number(Array(program[44..<64])) > milliseconds
+    else { return nil }
+    guard node.state != 0x30 else { return 2 }
+    guard Array(program[16..<24]) == node.connection else { return nil }
+    return node.state == 0x31 && milliseconds < node.beat + 3000 ? 1 : 2
+  }
+
+  private func beat(_ words: [[UInt8]]) -> SharedReply {
+    guard words[2] != [0x32] else {
+      state.nodes[words[0]] = nil
+      return .number(1)
     }
-    let isSame = Array(program[16..<24]) == node.connection
-    if node.isComplete, milliseconds < node.beat + 3000 { return isSame ? 1 : nil }
-    return isSame || !node.isComplete ? 2 : nil
+    let old = state.nodes[words[0]]
+    let silent = milliseconds > 3000 ? milliseconds - 3000 : 0
+    let isComplete = words[2] != [0x30]
+    let seen = isComplete ? milliseconds : min(old?.seen ?? silent, silent)
+    state.nodes[words[0]] = Node(
+      connection: words[1], beat: milliseconds, state: words[2][0], seen: seen)
+    return .number(
+      1 + (old?.connection == words[1] ? 0 : 2) + (isUnsettled() ? 4 : 0))
   }
 
   private func announce(_ words: [[UInt8]]) -> SharedReply {
-    if let old = programs[words[0]]?[words[1]],
-      words[4].lexicographicallyPrecedes(Array(old[24..<44]))
-    {
-      return .number(1)
-    }
-    programs[words[0], default: [:]][words[1]] = words[2] + words[3] + words[4] + words[5]
-    return .number(1)
+    let old = state.programs[words[0]]?[words[1]]
+    if let old, words[4].lexicographicallyPrecedes(Array(old[24..<44])) { return .number(2) }
+    let end = Array(String(milliseconds + Self.number(words[6])).utf8)
+    let digits = Array(repeating: UInt8(ascii: "0"), count: 20 - end.count) + end
+    state.programs[words[0], default: [:]][words[1]] =
+      words[2] + words[3] + words[4] + digits + words[5]
+    guard let old, !old.starts(with: words[2]) else { return .number(1) }
+    return .bytes(Array(old.prefix(16)))
   }
 
   private func ban(_ words: [[UInt8]]) -> SharedReply {
     let (now, limit) = (Self.number(words[3]), Self.number(words[4]))
-    bans[words[0]] = words[2] + words[5] + words[1]
-    bans = bans.filter { Self.number(Array($0.value.prefix(20))) > now }
-    guard bans.count > limit else { return .number(1) }
-    let counts = Dictionary(grouping: bans.keys) { Array(bans[$0]?[20..<36] ?? []) }
+    state.bans[words[0]] = words[2] + words[5] + words[1]
+    state.bans = state.bans.filter { Self.number(Array($0.value.prefix(20))) > now }
+    guard state.bans.count > limit else { return .number(1) }
+    let counts = Dictionary(grouping: state.bans.keys) { Array(state.bans[$0]?[20..<36] ?? []) }
     let most = counts.max { $0.value.count < $1.value.count }?.value ?? []
-    let first = most.min { (bans[$0] ?? []).lexicographicallyPrecedes(bans[$1] ?? []) }
-    if let first { bans[first] = nil }
+    let first = most.min { (state.bans[$0] ?? []).lexicographicallyPrecedes(state.bans[$1] ?? []) }
+    if let first { state.bans[first] = nil }
     return .number(1)
   }
 

@@ -12,10 +12,13 @@ import Wire
       programs: (0..<UInt64(programs)).map { PresenceID(rawValue: $0 + 6) })
   }
 
-  @Test func `a word of a node is a message or a key that was given up`() throws {
+  @Test func `a word of a node is one of four, each with one encoding`() throws {
     let key = SupersededKey(
       node: 7, unixSeconds: 1_800_000_000, id: PeerID(word0: 3, word1: 4, word2: 5, word3: 6))
-    for word in [NodeWord.superseded(key), .message(message(name: nil))] {
+    let taken = BodyTaken(number: 1 << 63, node: 9, count: 2)
+    let moved = ProgramMoved(id: key.id, presence: PresenceID(rawValue: 5), serial: 1 << 40)
+    let words = [NodeWord.superseded(key), .message(message(name: nil)), .taken(taken)]
+    for word in words + [.moved(moved)] {
       #expect(try NodeWord(parsing: word.bytes.span) == word)
       for length in word.bytes.indices {
         let part = Array(word.bytes.prefix(length))
@@ -23,12 +26,13 @@ import Wire
       }
       #expect(throws: WireError.self) { try NodeWord(parsing: (word.bytes + [0]).span) }
     }
-    #expect(key.bytes.count == 49)
+    #expect(key.bytes.count == 49 && taken.bytes.count == 18 && moved.bytes.count == 49)
   }
 
   @Test func `comes back from its bytes`() throws {
     for name in [nil, PeerName("alice")] {
-      let message = message(name: name, programs: 3)
+      var message = message(name: name, programs: 3)
+      message.receipt = NodeMessage.Receipt(node: 11, number: 12)
       #expect(try NodeMessage(parsing: message.bytes.span) == message)
       #expect(message.forwarded.name == name && message.forwarded.body == [7, 8])
       #expect(message.forwarded.presence == message.presence)

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import socket
+import threading
 import time
 
 from lab import ADDRESS, BIN, PORT, sh
@@ -48,15 +49,95 @@ class Redis:
         self.program.process.send_signal(signal.SIGKILL)
         self.program.process.wait()
 
+    def tell(self, command):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(self.socket)
+            connection.sendall(command + b"\r\n")
+            answer = connection.recv(64)
+            assert answer.startswith(b"+OK"), f"  redis-server says {answer!r} to {command!r}"
 
-def nodes(lab):
-    """Redis, and two nodes."""
+
+class Line:
+    """A socket between a node and Redis: all of it can be cut, or the connection that hears."""
+
+    def __init__(self, lab, redis):
+        self.redis, self.socket = redis.socket, lab.path("line.sock")
+        self.is_cut = self.is_deaf = False
+        self.open = []
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(self.socket)
+        self.listener.listen(16)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            near, _ = self.listener.accept()
+            if self.is_cut:
+                near.close()
+                continue
+            far = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                far.connect(self.redis)
+            except OSError:
+                near.close()
+                continue
+            pair = {"ends": (near, far), "hears": False}
+            self.open.append(pair)
+            for ends in ((near, far), (far, near)):
+                threading.Thread(target=self.pump, args=(pair, *ends), daemon=True).start()
+
+    def pump(self, pair, source, target):
+        try:
+            while data := source.recv(65536):
+                if b"SUBSCRIBE" in data:
+                    pair["hears"] = True
+                    if self.is_deaf:
+                        break
+                target.sendall(data)
+        except OSError:
+            pass
+        self.close(pair)
+
+    def close(self, pair):
+        for end in pair["ends"]:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            end.close()
+
+    def cut(self):
+        self.is_cut = True
+        for pair in self.open:
+            self.close(pair)
+
+    def deafen(self):
+        self.is_deaf = True
+        for pair in self.open:
+            if pair["hears"]:
+                self.close(pair)
+
+    def heal(self):
+        self.is_cut = self.is_deaf = False
+
+
+def nodes_on_a_line(lab):
+    """Redis, a node at its socket, and one behind a line."""
     redis = Redis(lab)
+    line = Line(lab, redis)
+    nodes(lab, redis, line.socket)
+    return redis, line
+
+
+def nodes(lab, redis=None, second_socket=None):
+    """Redis, and two nodes."""
+    redis = redis or Redis(lab)
     secret = lab.path("secret")
     with open(secret, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
         file.write("a-secret-of-two-nodes\n")
     options = ("--redis", f"unix://{redis.socket}", "--cluster-secret", secret)
     first = lab.rendezvous(options=options)
+    options = ("--redis", f"unix://{second_socket or redis.socket}", *options[2:])
     second = lab.rendezvous(data="data-2", port=PORT + 1, options=options)
     return redis, first, second
 
@@ -109,3 +190,55 @@ def a_device_key_that_was_given_up_ends_at_all_nodes(lab):
     lab.peer("a", "answer", "--accept", identity="new", name="bob").wait_event("registered")
     old.wait_line(lambda line: line.get("code") == "replacedElsewhere", 5)
     return f"told after {time.monotonic() - began:.1f} s"
+
+
+def call_until_it_works(lab, seconds):
+    """How long it took."""
+    began = time.monotonic()
+    while lab.peer("a", "call", "bob", "--duration", "1", name="alice").wait(20) != 0:
+        assert time.monotonic() - began < seconds, f"  no call in {seconds} s"
+    return time.monotonic() - began
+
+
+@scenario
+def a_node_that_is_cut_off_is_not_without_its_clients(lab):
+    """Bob's node does not reach Redis for 40 s; then it does."""
+    _, line = nodes_on_a_line(lab)
+    ready(lab, "--calls", "9", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    line.cut()
+    reasons = []
+    for pause in (5, 35):
+        time.sleep(pause)
+        told = lab.peer("a", "call", "bob", name="alice")
+        reasons.append(outcome(told, "unreachable", 3, 20, reason="cannot tell")["reason"])
+    line.heal()
+    return f"cut off: {reasons[-1]}; called {call_until_it_works(lab, 10):.1f} s after it was back"
+
+
+@scenario
+def a_node_that_does_not_hear_the_others_says_so(lab):
+    """The connection by which bob's node hears the others is gone alone."""
+    _, line = nodes_on_a_line(lab)
+    ready(lab, "--calls", "9", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    line.deafen()
+    time.sleep(2)
+    told = outcome(
+        lab.peer("a", "call", "bob", name="alice"), "unreachable", 3, 20, reason="cannot tell"
+    )
+    line.heal()
+    return f"{told['reason']}; called {call_until_it_works(lab, 10):.1f} s after it hears again"
+
+
+@scenario
+def a_redis_that_was_emptied_gives_no_name_away(lab):
+    """Carol asks for bob's name at the other node, at once and for as long as it takes."""
+    redis, *_ = nodes(lab)
+    ready(lab, "--calls", "9", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    redis.tell(b"FLUSHALL")
+    lab.peer("a", "answer", "--accept", identity="carol", name="bob")
+    time.sleep(8)
+    took = call_until_it_works(lab, 10)
+    return f"alice calls the bob whom she has pinned {8 + took:.0f} s after all was lost"

@@ -88,7 +88,8 @@ class Lab:
             *options,
             name=f"rendezvous{len(self.programs)}",
         )
-        program.wait_line(lambda line: line.get("type") == "listening", 5)
+        # On a Redis that has just started it waits for 5 s.
+        program.wait_line(lambda line: line.get("type") == "listening", 10)
         return program
 
     def peer(self, host, command, *words, identity=None, rendezvous=None, name=None):

@@ -10,10 +10,11 @@ struct ForwardRoute {
   /// The receiver had written to the sender.
   let isAnswer: Bool
 
-  /// What became of it, and how many programs it was passed on to.
+  /// What became of it, and how many programs it was passed on to; `nil` where another node is to
+  /// say that first.
   func pass(
     in machine: inout RendezvousMachine, now: Instant
-  ) -> (ForwardResult.Status, UInt8) {
+  ) -> (ForwardResult.Status, UInt8)? {
     let (id, to) = (machine.registry[sender.slot].id, forward.to)
     // Whoever was written to may answer, whether or not it is in the audience.
     let programs = isAnswer ? machine.registry.all(of: to) : machine.registry.all(of: to, for: id)
@@ -27,11 +28,13 @@ struct ForwardRoute {
       forward, from: id, presence: machine.registry[sender.slot].presence.id,
       name: machine.registry.name(of: sender.slot))
     let local = Delivery(body: body, network: isAnswer ? nil : network)
-    var count = local.pass(to: callees, in: &machine, now: now)
-    count += passToNodes(remote.programs, network: network, body, in: machine)
-    guard count > 0 else { return (callees.isEmpty ? .unavailable : .tooMany, 0) }
-    if !isAnswer { machine.limiter.answers.grant(to: to, from: id, count: count, now: now) }
-    return (.forwarded, UInt8(clamping: count))
+    let count = local.pass(to: callees, in: &machine, now: now)
+    let sent = passToNodes(remote.programs, network: network, body, count, in: &machine, now: now)
+    guard count + sent > 0 else { return (callees.isEmpty ? .unavailable : .tooMany, 0) }
+    if !isAnswer {
+      machine.limiter.answers.grant(to: to, from: id, count: count + sent, now: now)
+    }
+    return sent > 0 ? nil : (.forwarded, UInt8(clamping: count))
   }
 
   // MARK: - Parts
@@ -43,7 +46,7 @@ struct ForwardRoute {
     guard let shared = machine.store.shared else { return ([], true) }
     do throws(StoreFailure) {
       let all = try shared.programs(of: forward.to).filter { isAnswer || $0.isVisible(to: id) }
-      return (destinations(among: all, beside: callees), true)
+      return (destinations(among: all, beside: callees), shared.isFoundWhole)
     } catch {
       machine.noteStoreFailure(error)
       return ([], false)
@@ -64,22 +67,35 @@ struct ForwardRoute {
     }
   }
 
-  /// Hands it to each node that has programs of the receiver; how many programs those are.
+  /// Hands it to each node that has programs of the receiver, and waits for what they say.
+  ///
+  /// - Parameter count: To how many programs here it was passed on.
+  /// - Returns: How many programs are at those nodes.
   private func passToNodes(
-    _ programs: [RemotePresence], network: UInt64, _ body: Forwarded,
-    in machine: borrowing RendezvousMachine
+    _ programs: [RemotePresence], network: UInt64, _ body: Forwarded, _ count: Int,
+    in machine: inout RendezvousMachine, now: Instant
   ) -> Int {
-    var count = 0
+    guard let shared = machine.store.shared, !programs.isEmpty,
+      machine.storeWork.deliveries.hasRoom
+    else { return 0 }
+    let receipt = NodeMessage.Receipt(node: shared.node.number, number: machine.random.next())
     var nodes: [UInt64] = []
-    for node in programs.map(\.record.node) where !nodes.contains(node) { nodes.append(node) }
-    for node in nodes {
+    var sent = 0
+    for node in programs.map(\.record.node) where !nodes.contains(node) {
       let there = programs.filter { $0.record.node == node }.map(\.record.presence.id)
-      let message = NodeMessage(
+      var message = NodeMessage(
         forward, from: body.from, presence: body.presence, name: body.name, isAnswer: isAnswer,
         network: network, programs: there)
-      if machine.store.shared?.send(message, to: node) ?? false { count += there.count }
+      message.receipt = receipt
+      guard shared.send(.message(message), to: node) else { continue }
+      nodes.append(node)
+      sent += there.count
     }
-    return count
+    if sent > 0 {
+      machine.storeWork.deliveries.insert(
+        AwaitedDelivery(route: self, nodes: nodes, count: count), receipt.number, now: now)
+    }
+    return sent
   }
 }
 
@@ -124,10 +140,16 @@ struct Delivery {
 extension NodeMessage {
   /// Passes what another node handed over to the programs here that it is for.
   func deliver(in machine: inout RendezvousMachine, now: Instant) {
+    guard machine.storeWork.deliveries.isNew(receipt.number) else { return }
     let all = isAnswer ? machine.registry.all(of: to) : machine.registry.all(of: to, for: from)
     let callees = all.filter { programs.contains(machine.registry[$0].presence.id) }
     let delivery = Delivery(body: forwarded, network: isAnswer ? nil : network)
     let count = delivery.pass(to: callees, in: &machine, now: now)
+    if let shared = machine.store.shared {
+      let taken = BodyTaken(
+        number: receipt.number, node: shared.node.number, count: UInt8(clamping: count))
+      shared.send(.taken(taken), to: receipt.node)
+    }
     guard count > 0 else {
       machine.counters.forwardsRefused &+= 1
       return

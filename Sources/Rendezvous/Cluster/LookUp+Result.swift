@@ -18,7 +18,10 @@ extension LookUp {
       }
       guard let id = found, let card = try store.card(of: id), !card.isEmpty,
         card.count <= LookUpResult.maximumCardByteCount
-      else { return LookUpResult(request: request, status: .unknown) }
+      else {
+        let isSure = store.shared?.isFoundWhole ?? true
+        return LookUpResult(request: request, status: isSure ? .unknown : .unavailable)
+      }
       if machine.registry.isCallable(id, by: asker) {
         return LookUpResult(request: request, status: .online, card: card)
       }

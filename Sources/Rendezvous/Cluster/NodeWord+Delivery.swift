@@ -7,7 +7,19 @@ extension NodeWord {
     switch self {
     case .message(let message): message.deliver(in: &machine, now: now)
     case .superseded(let key): key.deliver(in: &machine, now: now)
+    case .taken(let taken):
+      machine.storeWork.deliveries.noteAnswer(taken)?.conclude(in: &machine, now: now)
+    case .moved(let program): program.deliver(in: &machine, now: now)
     }
+  }
+}
+
+extension ProgramMoved {
+  /// The session of before is over.
+  func deliver(in machine: inout RendezvousMachine, now: Instant) {
+    guard let slot = machine.registry.find(id, presence), machine.registry[slot].initiated < serial
+    else { return }
+    machine.close(slot, .replaced, .replaced, now: now)
   }
 }
 

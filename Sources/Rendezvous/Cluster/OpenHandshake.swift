@@ -23,12 +23,25 @@ struct OpenHandshake: ~Copyable {
 
 /// One that waits for a store.
 final class ParkedHandshake {
+  let id: PeerID
   private var handshake: OpenHandshake?
 
-  init(_ handshake: consuming OpenHandshake) { self.handshake = consume handshake }
+  init(_ handshake: consuming OpenHandshake) {
+    id = handshake.payload.card.id
+    self.handshake = consume handshake
+  }
 
   /// Answers it, once.
-  func finish(in machine: inout RendezvousMachine, now: Instant) {
-    if let handshake = handshake.take() { machine.finish(handshake, now: now) }
+  ///
+  /// - Parameter isTold: The store has told what it needs. Else it is dropped where the other nodes
+  ///   would say that its program is not online; its client says it again.
+  func finish(isTold: Bool = false, in machine: inout RendezvousMachine, now: Instant) {
+    guard let handshake = handshake.take() else { return }
+    let program = (handshake.payload.card.id, handshake.payload.presence.id)
+    let mayBegin =
+      isTold || machine.store.shared?.standing.takesUntold(now: now) ?? true
+      || machine.registry.find(program.0, program.1) != nil
+    guard mayBegin else { return machine.counters.initiationsDropped.add(.busy) }
+    machine.finish(handshake, now: now)
   }
 }

@@ -55,6 +55,8 @@ struct RegistrationFacts {
   var card: [UInt8]?
   var serial: UInt64?
   var verdicts: [PeerName: NameVerdict] = [:]
+  /// A name was asked about that is not given to anybody at the moment.
+  var isUndecided = false
   /// Of the command that brought them.
   var number: UInt64 = 0
 
@@ -75,10 +77,17 @@ struct RegistrationFacts {
     }
     for (name, verdict) in [(asked, list[2]), (claimed, list[3])] {
       guard let name else { continue }
+      guard verdict.number != Self.frozen else {
+        isUndecided = true
+        continue
+      }
       guard let verdict = NameVerdict(verdict) else { return nil }
       verdicts[name] = verdict
     }
   }
+
+  /// Nobody's as far as Redis knows, which may have lost whose it was.
+  private static let frozen: Int64 = 4
 }
 
 extension NameVerdict {
@@ -100,17 +109,21 @@ struct FoundPrograms {
   private(set) var owner: PeerID?
   private(set) var card: [UInt8]?
   private(set) var programs: [RemotePresence] = []
+  /// No node is silent that may have more of its programs, and nothing was lost.
+  private(set) var isWhole = false
 
   var isKnown: Bool { target != nil }
 
   init() {}
 
   /// owner, or none · card, or none · programs: state (1 sure, 2 not) · presence ID · record
+  /// · 0 that is all, or more than 0
   init(
     _ reply: SharedReply, _ target: LookUp.Target, notAt node: UInt64,
     _ keys: borrowing ClusterKeys
   ) {
-    guard let list = reply.list, list.count == 3 else { return }
+    guard let list = reply.list, list.count == 4 else { return }
+    isWhole = list[3].number == 0
     switch target {
     case .id(let id): owner = id
     case .name(let name):
@@ -123,6 +136,8 @@ struct FoundPrograms {
     guard let owner else { return }
     let hash = keys.hash(.identity, owner.bytes)
     if let sealed = list[1].bytes { card = keys.open(sealed, at: hash) }
+    // Who is there has had a card: it was lost, and comes again.
+    if card == nil, list[2].list?.isEmpty == false { isWhole = false }
     for entry in list[2].list ?? [] {
       guard let parts = entry.list, parts.count == 3, let state = parts[0].number,
         let program = parts[1].bytes, let sealed = parts[2].bytes,

@@ -14,6 +14,8 @@ package enum SharedScript: String, CaseIterable, Sendable {
   case find
   /// A program has a session at this node.
   case announce
+  /// A name and a card that a client of this node has had are there still, or the name is again.
+  case restore
   /// A program's session at this node has ended.
   case withdraw
   /// This node is there.

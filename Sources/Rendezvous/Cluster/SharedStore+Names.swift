@@ -23,7 +23,11 @@ extension SharedStore {
   package func verdict(
     on name: PeerName, for id: PeerID, now: UInt64
   ) throws(StoreFailure) -> NameVerdict {
-    guard let verdict = facts[id]?.verdicts[name] else { throw Self.unknown }
+    guard let verdict = facts[id]?.verdicts[name] else {
+      guard facts[id]?.isUndecided ?? false else { throw Self.unknown }
+      postpone(id)
+      throw Self.frozen
+    }
     return verdict
   }
 
@@ -144,6 +148,9 @@ extension SharedStore {
   private static let reservation: UInt64 = 30_000
   private static var unknown: StoreFailure {
     StoreFailure("Redis has not told of it; see the log for whether it is reached")
+  }
+  private static var frozen: StoreFailure {
+    StoreFailure("Redis has started anew: for some seconds no name is given that nobody has")
   }
   private static var full: StoreFailure {
     StoreFailure("Redis is not reached, or too much waits for it")

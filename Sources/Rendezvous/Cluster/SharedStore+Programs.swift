@@ -1,4 +1,4 @@
-import Primitives
+package import Primitives
 package import Wire
 
 /// Programs at this node that others can find, and what passes between nodes.
@@ -17,7 +17,18 @@ extension SharedStore {
         RemotePresence(record, audience: audience).bytes, at: hash + program, random: &random),
       Self.digits(UInt64(clamping: life.milliseconds)),
     ]
-    return queue(.announce, arguments, .promise(record.identity)) != nil
+    return queue(.announce, arguments, .announced(record)) != nil
+  }
+
+  /// Makes sure that a client's name is still its own, and that its card is there: where it is not,
+  /// the client must register anew.
+  func restore(_ id: PeerID, name: PeerName?, now: UInt64) -> Bool {
+    let hash = name.map { keys.hash(.name, $0.bytes) } ?? []
+    let owner = name == nil ? [] : keys.seal(id.bytes, at: hash, random: &random)
+    let arguments = [
+      keys.hash(.identity, id.bytes), hash, owner, Self.digits(now), Self.digits(limits.nameLife),
+    ]
+    return queue(.restore, arguments, .promise(id)) != nil
   }
 
   /// Tells all nodes that a program here has gone.
@@ -34,9 +45,10 @@ extension SharedStore {
   /// Says that this node is there; once a second.
   ///
   /// - Parameter isComplete: All its programs were announced by this connection.
-  package func beat(isComplete: Bool) {
+  package func beat(isComplete: Bool, now: Instant) {
     guard let connection else { return }
-    _ = queue(.beat, [node.hash, connection, [isComplete ? 0x31 : 0x30]])
+    let state = standing.state(isComplete: isComplete)
+    _ = queue(.beat, [node.hash, connection, [state]], .beat(now))
   }
 
   /// Says that this node will not be there any more; nothing follows.
@@ -59,14 +71,27 @@ extension SharedStore {
       $0.record.presence.kind.isInvited && $0.isVisible(to: asker)
     }
     if there.contains(where: \.isSure) { return .online }
-    return there.isEmpty ? .offline : .unavailable
+    return there.isEmpty && found.isWhole ? .offline : .unavailable
   }
 
-  /// Hands a body to another node; `false` where it is not taken.
-  func send(_ message: NodeMessage, to node: UInt64) -> Bool {
+  /// Whether what the last ticket brought is all that there is.
+  var isFoundWhole: Bool { found.isWhole }
+
+  /// Hands something to another node; `false` where it is not taken.
+  @discardableResult
+  func send(_ word: NodeWord, to node: UInt64) -> Bool {
     let place = Self.bytes(of: node)
-    let sealed = keys.seal(message.bytes, at: place, random: &random)
-    guard queue(.send, [channel(node), sealed]) != nil else { return false }
+    return send(word, for: place, at: channel(node))
+  }
+
+  /// Tells a node of which the hash alone is known.
+  func tellNode(_ word: NodeWord, at hash: [UInt8]) {
+    _ = send(word, for: Self.all, at: Self.channelPrefix + hash)
+  }
+
+  private func send(_ word: NodeWord, for place: [UInt8], at channel: [UInt8]) -> Bool {
+    let sealed = keys.seal(word.bytes, at: place, random: &random)
+    guard queue(.send, [channel, sealed]) != nil else { return false }
     counters.messagesSent &+= 1
     return true
   }
@@ -74,9 +99,7 @@ extension SharedStore {
   /// Tells all nodes that an identity has another device key in place of one that was given up.
   func announceSuperseded(_ id: PeerID, unixSeconds: UInt64) {
     let key = SupersededKey(node: node.number, unixSeconds: unixSeconds, id: id)
-    let sealed = keys.seal(key.bytes, at: Self.all, random: &random)
-    guard queue(.send, [Self.commonChannel, sealed]) != nil else { return }
-    counters.messagesSent &+= 1
+    _ = send(.superseded(key), for: Self.all, at: Self.commonChannel)
   }
 
   /// What another node said to this one, or to all; `nil` for what none of them sealed.
@@ -102,8 +125,10 @@ extension SharedStore {
   package var channels: [[UInt8]] { [channel(node.number), Self.commonChannel] }
 
   private func channel(_ node: UInt64) -> [UInt8] {
-    Array("earshot:to:".utf8) + keys.hash(.node, Self.bytes(of: node))
+    Self.channelPrefix + keys.hash(.node, Self.bytes(of: node))
   }
+
+  private static let channelPrefix = Array("earshot:to:".utf8)
 
   private static let commonChannel = Array("earshot:to:all".utf8)
   private static let all = Array("all".utf8)

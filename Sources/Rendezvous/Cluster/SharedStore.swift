@@ -31,7 +31,11 @@ package final class SharedStore: RegistrationStore {
   var found = FoundPrograms()
   var keptBans: [StoredBan]?
   /// Identities whose registration could not be written down.
-  private var owed: Set<PeerID> = []
+  private var owed = OwedRegistrations()
+  /// What Redis said of this node.
+  private(set) var standing = NodeStanding()
+  /// Programs here that have a newer session at another node.
+  private var moved: BoundedQueue<ProgramMoved>
 
   /// What a reply is for.
   enum Pending {
@@ -39,6 +43,9 @@ package final class SharedStore: RegistrationStore {
     case found(LookUp.Target)
     /// A write that the identity's registration depends on.
     case promise(PeerID)
+    case announced(PresenceRecord)
+    /// Sent at this moment.
+    case beat(Instant)
     case bans
     case note
   }
@@ -54,6 +61,7 @@ package final class SharedStore: RegistrationStore {
     commands = BoundedQueue(limit: Self.commandLimit)
     arrived = BoundedQueue(limit: Self.commandLimit)
     factOrder = BoundedQueue(limit: Self.factLimit)
+    moved = BoundedQueue(limit: Self.factLimit)
   }
 
   package var shared: SharedStore? { self }
@@ -83,7 +91,7 @@ package final class SharedStore: RegistrationStore {
     case .registration(let id, let asked, let claimed):
       insert(RegistrationFacts(reply, of: id, asked: asked, claimed: claimed, keys), of: id, ticket)
     case .found(let target): found = FoundPrograms(reply, target, notAt: node.number, keys)
-    case .promise, .bans, .note: break
+    case .promise, .announced, .beat, .bans, .note: break
     }
     return ticket
   }
@@ -92,12 +100,16 @@ package final class SharedStore: RegistrationStore {
   func forgetFound() { found = FoundPrograms() }
 
   /// Identities whose names and cards are still to be written down: they must register anew, now
-  /// that they can.
-  package func takeOwed() -> [PeerID] {
-    guard connection != nil else { return [] }
-    defer { owed.removeAll() }
-    return owed.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+  /// that they can, or at another node where this one is cut off.
+  ///
+  /// - Parameter most: How many at a time: as many as may come back in that time.
+  package func takeOwed(most: Int, now: Instant) -> [PeerID] {
+    let isDue = connection != nil && !standing.isFrozen
+    return isDue || standing.isCutOff(now: now) ? owed.takeFirst(most) : []
   }
+
+  /// The next program here that has a newer session at another node.
+  func pollMoved() -> ProgramMoved? { moved.popFirst() }
 
   private func insert(_ facts: RegistrationFacts?, of id: PeerID, _ ticket: StoreTicket) {
     guard var facts else {
@@ -130,6 +142,9 @@ package final class SharedStore: RegistrationStore {
         counters.repliesInvalid &+= 1
       }
     case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
+    case .announced(let record): handleAnnouncement(reply, of: record)
+    case .beat(let sent):
+      if standing.handleBeat(reply, sent: sent) { handleLoss() }
     case .bans: handleBans(reply)
     case .note: break
     }
@@ -138,7 +153,38 @@ package final class SharedStore: RegistrationStore {
   /// Redis answers: nothing of an earlier connection of this node is true any more.
   package func handleConnection() {
     connection = random.bytes(8)
+    standing.isKnown = false
     counters.connections &+= 1
+  }
+
+  /// What other nodes say gets here from now on, or does not. What was missed meanwhile is not said
+  /// again, so all programs are announced anew.
+  package func handleListening(_ isListening: Bool) {
+    guard isListening != standing.isListening else { return }
+    standing.isListening = isListening
+    if isListening, connection != nil { handleConnection() }
+  }
+
+  /// Redis has forgotten this node, and so everything of it.
+  private func handleLoss() {
+    counters.dataLost &+= 1
+    handleConnection()
+  }
+
+  /// 1 done · 2 a newer session is at another node · or the node that had an older one
+  private func handleAnnouncement(_ reply: SharedReply, of record: PresenceRecord) {
+    var word = ProgramMoved(
+      id: record.identity, presence: record.presence.id, serial: record.serial)
+    if let before = reply.bytes, before.count == node.hash.count {
+      return tellNode(.moved(word), at: before)
+    }
+    switch reply.number {
+    case 1: break
+    case 2:
+      word.serial &+= 1
+      if !moved.append(word) { counters.repliesInvalid &+= 1 }
+    default: noteOwed(record.identity)
+    }
   }
 
   /// Redis does not answer: what is under way fails, and so does what comes.
@@ -152,6 +198,9 @@ package final class SharedStore: RegistrationStore {
   func end() { connection = nil }
 
   package var isConnected: Bool { connection != nil }
+
+  /// Whether what other nodes say gets here.
+  package var isListening: Bool { standing.isListening }
 
   /// Puts a command into the queue; `nil` when that is full.
   func queue(
@@ -174,13 +223,35 @@ package final class SharedStore: RegistrationStore {
 
   func noteOwed(_ id: PeerID) {
     counters.writesLost &+= 1
-    if owed.count < Self.factLimit { owed.insert(id) }
+    owed.insert(id)
   }
+
+  /// Names are not given at the moment: who asked for one asks again.
+  func postpone(_ id: PeerID) { owed.insert(id) }
 
   /// Commands that wait or are under way: at 40,000 a second a fifth of a second's worth.
   private static let commandLimit = 8192
   /// Registrations that have an answer and no first packet: more than `ServerLimits` lets wait.
-  private static let factLimit = 65_536
+  static let factLimit = 65_536
+}
+
+/// Identities that must register anew, in the order in which that was found.
+struct OwedRegistrations {
+  private var order = BoundedQueue<PeerID>(limit: SharedStore.factLimit)
+  private var all: Set<PeerID> = []
+
+  mutating func insert(_ id: PeerID) {
+    if !all.contains(id), order.append(id) { all.insert(id) }
+  }
+
+  mutating func takeFirst(_ most: Int) -> [PeerID] {
+    var taken: [PeerID] = []
+    while taken.count < most, let id = order.popFirst() {
+      all.remove(id)
+      taken.append(id)
+    }
+    return taken
+  }
 }
 
 /// Which node of a service this is.
@@ -200,6 +271,7 @@ package struct SharedCounters: Equatable, Sendable {
   package var repliesInvalid: UInt64 = 0
   package var writesLost: UInt64 = 0
   package var connections: UInt64 = 0
+  package var dataLost: UInt64 = 0
   package var messagesSent: UInt64 = 0
   package var messagesReceived: UInt64 = 0
   package var messagesInvalid: UInt64 = 0
@@ -214,6 +286,7 @@ package struct SharedCounters: Equatable, Sendable {
       ("replies_invalid", "Replies of Redis that did not parse.", repliesInvalid),
       ("writes_lost", "Registrations that Redis has not written down.", writesLost),
       ("connections", "Connections to Redis.", connections),
+      ("data_lost", "Times that Redis had forgotten this node.", dataLost),
       ("messages_sent", "Bodies handed to other nodes.", messagesSent),
       ("messages_received", "Bodies of other nodes.", messagesReceived),
       ("messages_invalid", "Messages of other nodes that did not open or parse.", messagesInvalid),

@@ -15,6 +15,8 @@ struct StoreWork {
   /// The next program to be announced after a new connection; `nil` when all are.
   private var nextSlot: UInt32?
   private var announcementDue: Instant?
+  /// Bodies that other nodes were given.
+  var deliveries = AwaitedDeliveries()
 
   /// A client by its session.
   struct Client {
@@ -36,7 +38,8 @@ struct StoreWork {
 
   var nextDeadline: Instant? {
     let waiting = earliest(commitDue, order.first?.due)
-    return earliest(waiting, earliest(beatDue, announcementDue))
+    let told = earliest(beatDue, earliest(announcementDue, deliveries.nextDeadline))
+    return earliest(waiting, told)
   }
 
   /// Keeps a request until a store elsewhere has told what it needs; `false` where nothing is to be
@@ -61,9 +64,11 @@ struct StoreWork {
     guard let shared = machine.store.shared else { return }
     machine.storeWork.noteConnection(of: shared, now: now)
     while let ticket = shared.pollTicket() {
-      machine.storeWork.parked.removeValue(forKey: ticket)?.resume(in: &machine, now: now)
+      let request = machine.storeWork.parked.removeValue(forKey: ticket)
+      request?.resume(isTold: true, in: &machine, now: now)
     }
     shared.forgetFound()
+    while let program = shared.pollMoved() { program.deliver(in: &machine, now: now) }
   }
 
   static func handleTimeout(of machine: inout RendezvousMachine, now: Instant) {
@@ -75,14 +80,16 @@ struct StoreWork {
       _ = machine.storeWork.order.popFirst()
       machine.storeWork.parked[first.ticket] = nil
       shared.forgetFound()
-      request?.resume(in: &machine, now: now)
+      request?.resume(isTold: false, in: &machine, now: now)
+    }
+    while let late = machine.storeWork.deliveries.popDue(now: now) {
+      late.conclude(in: &machine, now: now)
     }
     announceSome(of: &machine, now: now)
     guard let due = machine.storeWork.beatDue, due <= now else { return }
-    guard shared.isConnected else { return machine.storeWork.beatDue = nil }
     machine.storeWork.beatDue = now + Self.beatPace
-    shared.beat(isComplete: machine.storeWork.nextSlot == nil)
-    for id in shared.takeOwed() {
+    shared.beat(isComplete: machine.storeWork.nextSlot == nil, now: now)
+    for id in shared.takeOwed(most: Self.owedCount, now: now) {
       for slot in machine.registry.all(of: id) {
         machine.close(slot, .limits, .promiseBroken, now: now)
       }
@@ -100,7 +107,7 @@ struct StoreWork {
     }
   }
 
-  /// After a new connection all programs are announced anew, some at a time.
+  /// After a new connection all programs and names are announced anew, some at a time.
   private static func announceSome(of machine: inout RendezvousMachine, now: Instant) {
     guard let start = machine.storeWork.nextSlot, let due = machine.storeWork.announcementDue,
       due <= now
@@ -110,7 +117,7 @@ struct StoreWork {
     let end = min(UInt32(machine.registry.slotLimit), start + Self.announcementCount)
     while slot < end {
       let isHere = machine.registry.isUsed(slot) && machine.registry[slot].isConfirmed
-      if isHere, !machine.announce(slot) { break }
+      if isHere, !restore(slot, of: machine, now: now) { break }
       slot += 1
     }
     machine.storeWork.nextSlot = slot
@@ -119,6 +126,16 @@ struct StoreWork {
     machine.storeWork.announcementDue = nil
     // The others wait for nothing but this.
     machine.storeWork.beatDue = now
+  }
+
+  /// `false` where Redis takes no more now.
+  private static func restore(
+    _ slot: UInt32, of machine: borrowing RendezvousMachine, now: Instant
+  ) -> Bool {
+    let (id, name) = (machine.registry[slot].id, machine.registry.name(of: slot))
+    let seconds = machine.settings.unixSeconds(now)
+    return machine.announce(slot)
+      && machine.store.shared?.restore(id, name: name, now: seconds) ?? false
   }
 
   private mutating func noteConnection(of shared: SharedStore, now: Instant) {
@@ -134,15 +151,21 @@ struct StoreWork {
   /// How long a request waits: a client says it again after 0.9 s.
   private static let patience = Duration.milliseconds(800)
   private static let beatPace = Duration.seconds(1)
+  /// Identities that are made to register anew, each second: as many as a node lets in.
+  private static let owedCount = 1000
   /// 25,600 programs a second.
   private static let announcementCount: UInt32 = 256
   private static let announcementPace = Duration.milliseconds(10)
 }
 
 extension StoreWork.Request {
-  fileprivate func resume(in machine: inout RendezvousMachine, now: Instant) {
+  fileprivate func resume(
+    isTold: Bool, in machine: inout RendezvousMachine, now: Instant
+  ) {
     switch self {
-    case .registration(let parked): parked.finish(in: &machine, now: now)
+    case .registration(let parked):
+      let isKnown = isTold && machine.store.shared?.facts[parked.id] != nil
+      parked.finish(isTold: isKnown, in: &machine, now: now)
     case .lookUp(let lookUp, let client):
       guard client.isThere(in: machine.registry) else { return }
       machine.finish(lookUp, of: client.slot, now: now)

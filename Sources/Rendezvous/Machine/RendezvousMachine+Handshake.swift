@@ -193,13 +193,13 @@ extension RendezvousMachine {
     guard mayBegin(id, payload.presence.id, payload.time, now: now) else { return nil }
     var status = RegistrationStatus.noNameAskedFor
     do throws(StoreFailure) {
-      status = try self.status(of: payload.name, for: id, from: source, now: now)
       let serial = try store.serial(of: id) ?? 0
       if try hasSuperseded(payload.card) || payload.card.content.serial < serial {
         var ruling = refuse(id, .superseded, .superseded, from: source, now: now)
         ruling.knownSerial = serial
         return ruling
       }
+      status = try self.status(of: payload.name, for: id, from: source, now: now)
     } catch {
       // The session stands, without the name that cannot be looked up now.
       noteStoreFailure(error)

@@ -48,11 +48,11 @@ extension RendezvousMachine {
 
   /// Passes it on, now that the store can tell of other nodes, or never will.
   mutating func finish(_ route: ForwardRoute, now: Instant) {
-    let (status, count) = route.pass(in: &self, now: now)
+    guard let (status, count) = route.pass(in: &self, now: now) else { return }
     conclude(route, status, count, now: now)
   }
 
-  private mutating func conclude(
+  mutating func conclude(
     _ route: ForwardRoute, _ status: ForwardResult.Status, _ count: UInt8 = 0, now: Instant
   ) {
     let (slot, forward) = (route.sender.slot, route.forward)

@@ -2,8 +2,9 @@ package import Primitives
 
 /// What one node passes to another for a client there (docs/protocol/cluster.md §4).
 ///
-///     type 1 = 1 · flags 1 · message ID 16 · from ID 32 · from presence 8 · to ID 32
-///     · life 2 · network 8 · length 1 + name · count 1 + presences 8 · length 2 + body
+///     type 1 = 1 · flags 1 · node 8 · number 8 · message ID 16 · from ID 32
+///     · from presence 8 · to ID 32 · life 2 · network 8 · length 1 + name
+///     · count 1 + presences 8 · length 2 + body
 package struct NodeMessage: Equatable, Sendable {
   package var id: ForwardID
   package var from: PeerID
@@ -18,6 +19,20 @@ package struct NodeMessage: Equatable, Sendable {
   /// The programs that it is for.
   package var programs: [PresenceID]
   package var body: [UInt8]
+  /// Whom to tell that it was taken.
+  package var receipt = Receipt(node: 0, number: 0)
+
+  /// What the answer says it is an answer to (`BodyTaken`).
+  package struct Receipt: Equatable, Sendable {
+    /// Who handed it over, by the first 8 bytes of its ID.
+    package var node: UInt64
+    package var number: UInt64
+
+    package init(node: UInt64, number: UInt64) {
+      self.node = node
+      self.number = number
+    }
+  }
 
   package init(
     _ forward: Forward, from: PeerID, presence: PresenceID, name: PeerName?, isAnswer: Bool,
@@ -41,6 +56,8 @@ package struct NodeMessage: Equatable, Sendable {
     let flags = try reader.readUInt8("flags")
     guard flags <= 1 else { throw .invalid("flags", at: 1) }
     isAnswer = flags == 1
+    receipt = Receipt(
+      node: try reader.readUInt64("node"), number: try reader.readUInt64("number"))
     id = try ForwardID(parsing: &reader)
     from = try PeerID(parsing: &reader)
     presence = try PresenceID(parsing: &reader)
@@ -65,6 +82,8 @@ package struct NodeMessage: Equatable, Sendable {
 
   package var bytes: [UInt8] {
     var bytes: [UInt8] = [Self.type, isAnswer ? 1 : 0]
+    bytes.append(littleEndian: receipt.node)
+    bytes.append(littleEndian: receipt.number)
     id.write(to: &bytes)
     from.write(to: &bytes)
     presence.write(to: &bytes)

@@ -4,12 +4,15 @@ package import Primitives
 package enum NodeWord: Equatable, Sendable {
   case message(NodeMessage)
   case superseded(SupersededKey)
+  case taken(BodyTaken)
+  case moved(ProgramMoved)
 
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
-    if bytes.count > 0, bytes[0] == SupersededKey.type {
-      self = .superseded(try SupersededKey(parsing: bytes))
-    } else {
-      self = .message(try NodeMessage(parsing: bytes))
+    switch bytes.count > 0 ? bytes[0] : 0 {
+    case SupersededKey.type: self = .superseded(try SupersededKey(parsing: bytes))
+    case BodyTaken.type: self = .taken(try BodyTaken(parsing: bytes))
+    case ProgramMoved.type: self = .moved(try ProgramMoved(parsing: bytes))
+    default: self = .message(try NodeMessage(parsing: bytes))
     }
   }
 
@@ -17,6 +20,8 @@ package enum NodeWord: Equatable, Sendable {
     switch self {
     case .message(let message): message.bytes
     case .superseded(let key): key.bytes
+    case .taken(let taken): taken.bytes
+    case .moved(let program): program.bytes
     }
   }
 }

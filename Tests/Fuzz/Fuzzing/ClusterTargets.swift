@@ -24,7 +24,9 @@ extension FuzzTarget {
       let marks = Audience([AudienceMark(rawValue: 1), AudienceMark(rawValue: 2)])
       let presences = [nil, marks].map { RemotePresence(record, audience: $0).bytes }
       let key = SupersededKey(node: 1, unixSeconds: 2, id: .zero)
-      return messages.map(\.bytes) + presences + [key.bytes]
+      let taken = BodyTaken(number: 1, node: 2, count: 3)
+      let moved = ProgramMoved(id: .zero, presence: PresenceID(rawValue: 7), serial: 4)
+      return messages.map(\.bytes) + presences + [key.bytes, taken.bytes, moved.bytes]
     },
     run: { bytes in
       if let word = try? NodeWord(parsing: bytes.span) {
@@ -39,6 +41,7 @@ extension FuzzTarget {
     "shared-store", maximumByteCount: 600,
     seeds: {
       [
+        [4, 2, 3],
         [0, 4, 4, 0, 0, 2, 0, 2, 1],
         [1, 4, 3, 0, 0, 4, 1, 4, 3, 2, 1, 3, 8, 1, 2, 3, 4, 5, 6, 7, 8, 3, 2, 9, 9],
         [2, 4, 2, 3, 16] + Array(repeating: 7, count: 16) + [3, 40]
@@ -52,10 +55,11 @@ extension FuzzTarget {
       var rest = bytes[...]
       let kind = rest.popFirst() ?? 0
       let name = PeerName("alice")
-      switch kind & 3 {
+      switch kind & 7 {
       case 0: _ = store.fetch(.registration(.zero, asked: name, claimed: nil), now: 9)
       case 1: _ = store.fetch(.find(.id(.zero)), now: 9)
       case 2: store.fetchBans()
+      case 4: store.beat(isComplete: true, now: .zero)
       default: _ = store.open(Array(rest))
       }
       while let command = store.pollCommand() {

@@ -1,0 +1,41 @@
+import Primitives
+
+/// How a node stands with Redis, and so with the other nodes (docs/protocol/cluster.md §3, §5).
+struct NodeStanding {
+  /// What others say gets here.
+  var isListening = true
+  /// Redis has had a beat of this connection.
+  var isKnown = false
+  /// No name is given that nobody has: Redis may have lost whose it is.
+  private(set) var isFrozen = false
+  /// When the last beat was sent that Redis had.
+  private var beat: Instant?
+
+  /// Whether nobody waits for this node any more: new programs would be found by nobody.
+  func isCutOff(now: Instant) -> Bool { beat.map { now - $0 > Self.patience } ?? false }
+
+  /// Whether a program may begin of which Redis is not told: the others must know already that they
+  /// do not know all programs here, and must still count on some.
+  func takesUntold(now: Instant) -> Bool {
+    beat.map { now - $0 > Self.silence && now - $0 <= Self.patience } ?? true
+  }
+
+  /// Bits: 1 done, 2 the connection was not known, 4 names are frozen.
+  ///
+  /// - Returns: Whether Redis has forgotten what it knew.
+  mutating func handleBeat(_ reply: SharedReply, sent: Instant) -> Bool {
+    guard let bits = reply.number, bits & 1 == 1 else { return false }
+    beat = sent
+    isFrozen = bits & 4 != 0
+    defer { isKnown = true }
+    return isKnown && bits & 2 != 0
+  }
+
+  /// What a beat says: 0 announces its programs, 1 has, 3 has, and does not hear others.
+  func state(isComplete: Bool) -> UInt8 { !isComplete ? 0x30 : isListening ? 0x31 : 0x33 }
+
+  /// Others call it silent 3 s after a beat; Redis may have had some without an answer, for 2 s.
+  private static let silence = Duration.seconds(5)
+  /// Others wait for it 300 s from a later moment on: 30 s are for clocks that go at other rates.
+  private static let patience = Duration.seconds(270)
+}

@@ -1,0 +1,116 @@
+import Primitives
+import Testing
+import Wire
+
+@testable import Rendezvous
+
+/// What nodes learn of each other, and of a Redis that has lost something: the same from the real
+/// one and from the model.
+@Suite(.serialized) struct ClusterConformanceTests {
+  private static let kinds: [StoreUnderTest.Kind] = [.redis, .model]
+    .filter(StoreUnderTest.Kind.here.contains)
+
+  private let alice = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)
+  private let bob = PeerID(word0: 2, word1: 0, word2: 0, word3: 0)
+
+  private func record(node: UInt64, serial: UInt64) -> PresenceRecord {
+    PresenceRecord(
+      identity: alice, presence: Presence(PresenceID(rawValue: 7), .answering), node: node,
+      expiryMilliseconds: .max, serial: serial)
+  }
+
+  private func begin(_ kind: StoreUnderTest.Kind) throws -> (StoreUnderTest, StoreUnderTest) {
+    let first = try StoreUnderTest(kind, path: "")
+    let second = try StoreUnderTest(beside: first, node: 2)
+    for node in [first, second] { try node.beat() }
+    return (first, second)
+  }
+
+  @Test(arguments: kinds)
+  func `a lost memory is noticed, and no name that nobody has is given meanwhile`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    let name = try #require(PeerName("alice"))
+    #expect(try first.bind(name, to: alice, now: 100) == .granted)
+    try first.beat()
+    #expect(first.shared.counters.dataLost == 0)
+    try first.loseAll()
+    #expect(throws: StoreFailure.self) { try second.verdict(on: name, for: bob, now: 100) }
+    #expect(try second.owner(of: name, now: 100) == nil && !second.shared.isFoundWhole)
+    try first.beat()
+    #expect(first.shared.counters.dataLost == 1)
+    #expect(first.shared.restore(alice, name: name, now: 100))
+    try first.serve()
+    // The card is gone: its owner must register anew.
+    try first.beat()
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
+    #expect(try second.verdict(on: name, for: bob, now: 100) == .taken)
+    #expect(try second.owner(of: name, now: 100) == alice)
+  }
+
+  @Test(arguments: kinds)
+  func `a server that started anew gives only names that have an owner`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    let (name, other) = (try #require(PeerName("alice")), try #require(PeerName("other")))
+    #expect(try first.bind(name, to: alice, now: 100) == .granted)
+    try first.restart()
+    #expect(try second.verdict(on: name, for: alice, now: 100) == .owned)
+    #expect(try second.verdict(on: name, for: bob, now: 100) == .taken)
+    #expect(throws: StoreFailure.self) { try second.verdict(on: other, for: bob, now: 100) }
+  }
+
+  @Test(arguments: kinds)
+  func `a program is there, perhaps there, or gone`(kind: StoreUnderTest.Kind) throws {
+    let (first, second) = try begin(kind)
+    func status() throws -> LookUpResult.Status {
+      try second.wish(.find(.id(alice)), 100)
+      return try second.shared.status(of: alice, for: bob)
+    }
+    #expect(try status() == .offline)
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    try first.serve()
+    #expect(try status() == .online)
+    first.shared.handleListening(false)
+    try first.beat()
+    #expect(try status() == .unavailable)
+    first.shared.handleListening(true)
+    try first.beat(isComplete: false)
+    #expect(try status() == .unavailable)
+    // Announced by a connection that is not this one any more.
+    try first.beat()
+    #expect(try status() == .offline)
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .zero))
+    try first.serve()
+    #expect(try status() == .offline)
+  }
+
+  @Test(arguments: kinds)
+  func `the newer of two sessions of a program stays`(kind: StoreUnderTest.Kind) throws {
+    let (first, second) = try begin(kind)
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    try first.serve()
+    let sent = second.shared.counters.messagesSent
+    #expect(second.shared.announce(record(node: 2, serial: 6), audience: nil, life: .seconds(60)))
+    try second.serve()
+    #expect(second.shared.counters.messagesSent == sent + 1)
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    try first.serve()
+    let word = try #require(first.shared.pollMoved())
+    #expect(word.id == alice && word.serial == 6)
+  }
+}
+
+extension StoreUnderTest {
+  var shared: SharedStore {
+    guard let shared = store.shared else { preconditionFailure("a store in this process") }
+    return shared
+  }
+
+  func beat(isComplete: Bool = true) throws {
+    shared.beat(isComplete: isComplete, now: .zero)
+    try serve()
+  }
+}

@@ -1,0 +1,158 @@
+import Primitives
+import Rendezvous
+import SecureSession
+import Simulation
+import Testing
+import Wire
+
+/// What becomes of names, clients and bodies where a part of a service of several nodes fails
+/// (docs/protocol/cluster.md §3 to §6): `NodeStanding`, `AwaitedDelivery`.
+@Suite struct ClusterFaultTests {
+  private let world = ClusterWorld()
+  private let alice = TestClient(1)
+  private let bob = TestClient(2)
+  private let carol = TestClient(3)
+  private let dave = TestClient(4)
+
+  private func joinAll() {
+    world.join(alice, 0, name: "alice")
+    world.join(bob, 1, name: "bob")
+    world.run(.seconds(2))
+  }
+
+  private func status(_ client: TestClient) -> LookUpResult.Status? {
+    world.lookUp(.id(client.id), alice, at: 0)?.status
+  }
+
+  private func status(_ name: String) throws -> LookUpResult.Status? {
+    world.lookUp(.name(try #require(PeerName(name))), alice, at: 0)?.status
+  }
+
+  /// Method: dave was registered once; he comes back to bob's node while Redis is out of its reach.
+  @Test func `clients of a node that is cut off are never said to be offline`() {
+    joinAll()
+    world.join(dave, 1, name: "dave")
+    world.run(.seconds(1))
+    dave.leave(world.nodes[1])
+    world.run(.seconds(1))
+    #expect(status(dave) == .offline)
+    world.nodes[1].setRedis(isThere: false)
+    // Nobody would know yet that he may be there: his INIT is dropped, and he says it again.
+    world.join(dave, 1, name: "dave")
+    #expect(!dave.isRegistered)
+    world.run(.seconds(6))
+    world.join(dave, 1, name: "dave")
+    #expect(dave.isRegistered)
+    for seconds in [1, 9, 25, 60, 100] as [Int64] {
+      world.run(.seconds(seconds))
+      #expect(status(bob) != .offline && status(bob) != .unknown, "\(seconds) s later")
+      #expect(status(dave) != .offline && status(dave) != .unknown, "\(seconds) s later")
+      #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .unavailable)
+    }
+    // After 300 s nobody waits for more of its programs: it ends those, and takes none.
+    world.run(.seconds(100))
+    #expect(dave.closes.first == .limits && status(bob) == .unavailable)
+    world.join(carol, 1)
+    #expect(!carol.isRegistered)
+    world.nodes[1].setRedis(isThere: true)
+    world.run(.seconds(2))
+    #expect(status(bob) == .online)
+  }
+
+  /// Method: Redis is emptied; carol asks for bob's name at once, and again when names are given.
+  @Test func `a Redis that lost its data gives no name of a client away`() throws {
+    joinAll()
+    world.redis.loseAll()
+    world.join(carol, 0, name: "bob")
+    #expect(carol.response?.status == .noNameAskedFor)
+    #expect(try status("bob") != .unknown)
+    #expect(status(bob) != .offline)
+    world.run(.seconds(8))
+    #expect(carol.closes.first == .limits && bob.closes.first == .limits)
+    world.join(carol, 0, name: "bob")
+    #expect(carol.response?.status == .nameTaken)
+    world.join(bob, 1, name: "bob")
+    #expect(bob.response?.status == .nameGranted)
+    world.join(alice, 0, name: "alice")
+    world.run(.seconds(2))
+    #expect(try status("bob") == .online)
+    #expect(alice.response?.status == .nameGranted)
+  }
+
+  /// Method: bob's registration is not in the copy; carol's node reaches it 2 s before bob's does.
+  @Test func `a copy that lacks the last names gives none of them away`() throws {
+    world.join(alice, 0, name: "alice")
+    world.run(.seconds(2))
+    let copy = world.redis.state
+    world.join(bob, 1, name: "bob")
+    world.run(.seconds(1))
+    world.restartRedis(copy)
+    world.nodes[0].setRedis(isThere: true)
+    world.join(carol, 0, name: "bob")
+    #expect(carol.response?.status == .noNameAskedFor)
+    world.run(.seconds(2))
+    world.nodes[1].setRedis(isThere: true)
+    world.run(.seconds(8))
+    world.join(bob, 1, name: "bob")
+    world.join(carol, 0, name: "bob")
+    #expect(bob.response?.status == .nameGranted && carol.response?.status == .nameTaken)
+    #expect(try status("bob") == .online)
+  }
+
+  /// Method: bob's node is connected, but nothing that others say gets there.
+  @Test func `a body that no node took is not said to be forwarded`() {
+    joinAll()
+    world.nodes[1].isDeaf = true
+    bob.messages = []
+    #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .unavailable)
+    #expect(bob.bodies.isEmpty)
+    world.nodes[1].isDeaf = false
+    #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .forwarded)
+    #expect(bob.bodies.count == 1)
+  }
+
+  private func program(_ number: UInt8) -> TestClient {
+    let client = TestClient(5, SocketAddress(v4: 70, 1, number, 1, port: 4000))
+    client.presence = Presence(PresenceID(rawValue: 77), .answering)
+    return client
+  }
+
+  @Test func `a program that moves to another node has no session at the one before`() {
+    joinAll()
+    let (before, after) = (program(1), program(2))
+    world.join(before, 1)
+    world.run(.seconds(2))
+    world.join(after, 0)
+    world.run(.seconds(1))
+    #expect(before.closes.first == .replaced && after.closes.isEmpty)
+    #expect(world.nodes[1].presences(of: after.id).isEmpty)
+    let result = world.forward(from: bob, to: after.id, at: 1)
+    #expect(result?.status == .forwarded && result?.count == 1)
+    #expect(after.bodies.count == 1 && before.bodies.isEmpty)
+  }
+
+  /// Method: the node before is cut off from Redis when the program moves.
+  @Test func `a move that the node before does not hear of is seen when it is back`() {
+    joinAll()
+    let (before, after) = (program(1), program(2))
+    world.join(before, 1)
+    world.run(.seconds(2))
+    world.nodes[1].setRedis(isThere: false)
+    world.join(after, 0)
+    world.run(.seconds(2))
+    #expect(before.closes.isEmpty)
+    world.nodes[1].setRedis(isThere: true)
+    world.run(.seconds(2))
+    #expect(before.closes.first == .replaced && after.closes.isEmpty)
+    #expect(world.forward(from: alice, to: after.id, at: 0)?.status == .forwarded)
+    #expect(after.bodies.count == 1 && before.bodies.isEmpty)
+  }
+}
+
+extension TestClient {
+  /// Says good-bye.
+  fileprivate func leave(_ node: Server) {
+    let words: [UInt8] = []
+    node.receive(seal { CloseFrame(code: .done).write(words.span, to: &$0) }, from: address)
+  }
+}

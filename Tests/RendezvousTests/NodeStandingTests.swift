@@ -1,0 +1,54 @@
+import Primitives
+import SecureSession
+import Testing
+import Wire
+
+@testable import Rendezvous
+
+/// What a node knows of how the others see it, and of what it gave to them.
+@Suite struct NodeStandingTests {
+  private func at(_ seconds: Int64) -> Instant { .zero + .seconds(1000 + seconds) }
+
+  @Test func `a connection that Redis knows no more means that data was lost`() {
+    var standing = NodeStanding()
+    for (bits, isLoss) in [(3, false), (1, false), (5, false), (1, false), (3, true)] {
+      let hasLost = standing.handleBeat(.number(Int64(bits)), sent: at(0))
+      #expect(hasLost == isLoss, "\(bits)")
+      #expect(standing.isFrozen == (bits == 5))
+    }
+    let wasLost = standing.handleBeat(.failed(""), sent: at(1))
+    standing.isKnown = false
+    let isLost = standing.handleBeat(.number(3), sent: at(1))
+    #expect(!wasLost && !isLost)
+  }
+
+  @Test func `programs begin without Redis when others know that they may, and not for long`() {
+    var standing = NodeStanding()
+    #expect(standing.takesUntold(now: at(0)) && !standing.isCutOff(now: at(0)))
+    _ = standing.handleBeat(.number(1), sent: at(0))
+    for (seconds, takes) in [(1, false), (5, false), (6, true), (270, true), (271, false)] {
+      #expect(standing.takesUntold(now: at(Int64(seconds))) == takes, "\(seconds) s")
+      #expect(standing.isCutOff(now: at(Int64(seconds))) == (seconds > 270))
+    }
+  }
+
+  @Test func `a body is waited for until each node has said once what became of it`() {
+    let forward = Forward(
+      id: ForwardID(low: 1, high: 2), to: .zero, lifeSeconds: 8, body: [7])
+    let route = ForwardRoute(
+      forward: forward, sender: StoreWork.Client(slot: 0, connection: .none), isAnswer: false)
+    var open = AwaitedDeliveries()
+    open.insert(AwaitedDelivery(route: route, nodes: [1, 2], count: 0), 5, now: at(0))
+    let answers: [(number: UInt64, node: UInt64)] = [(5, 1), (5, 1), (5, 3), (6, 2), (5, 2)]
+    let complete = answers.map { number, node in
+      open.noteAnswer(BodyTaken(number: number, node: node, count: 1)) != nil
+    }
+    #expect(complete == [false, false, false, false, true])
+    open.insert(AwaitedDelivery(route: route, nodes: [1], count: 0), 7, now: at(0))
+    let due = [open.popDue(now: at(0)), open.popDue(now: at(1))]
+    #expect(due.map { $0 != nil } == [false, true])
+    #expect(open.nextDeadline == nil && open.hasRoom)
+    let isNew = [open.isNew(9), open.isNew(9)]
+    #expect(isNew == [true, false])
+  }
+}
