@@ -47,6 +47,14 @@ import Testing
     }
   }
 
+  /// `ClusterCalls`: `SimulatedCluster`, `ClusterNode` and `ClusterFaults` make the worlds.
+  @Test func `names, calls and answers of several nodes are right whatever fails`() {
+    let totals = sweep(.cluster, 1...12)
+    for outcome in ["completed", "unreachable"] {
+      #expect(totals.outcomes[outcome, default: 0] >= 5, "\(totals.outcomes)")
+    }
+  }
+
   /// 52004152: a burst took the audio of the last second before the cut. 52005057: bursts follow
   /// the return of the line.
   @Test(arguments: [52_004_152, 52_005_057] as [UInt64])

@@ -43,6 +43,17 @@ package final class CallWorld {
     rendezvous.start()
   }
 
+  /// Another rendezvous, on a host of its own; it is not started yet.
+  package func addRendezvous(_ access: AccessConditions = .lan) -> SimulatedRendezvous {
+    let host = network.addHost(at: network.addSite(access), port: 7400)
+    let added = SimulatedRendezvous(on: host, simulator: simulator, random: random.split())
+    simulator.add(added.host)
+    return added
+  }
+
+  /// Something else than a planned fault was broken for a time.
+  func noteDisturbance(from: Instant, to: Instant) { disturbances.append((from, to)) }
+
   /// Enough for every world; they never occur in clear on the wire.
   package static let names = ["alice", "bob", "carol", "dave", "erin", "frank"]
     .compactMap { PeerName($0 + "-of-the-canaries") }

@@ -23,12 +23,16 @@ package enum Scenario: String, CaseIterable, Sendable {
   /// The line of a long call is cut for 1 to 25 s, in one direction or both; for minutes, where
   /// both let the other be away.
   case outage
+  /// Several rendezvous nodes on one Redis: nodes die, Redis is lost, late or out of reach, and
+  /// programs move.
+  case cluster
 
   /// How many calls are placed in one world.
   package var callsPerWorld: Int {
     switch self {
     case .random: RandomCalls.callsPerWorld
     case .glare, .dial, .cancelRace, .outage: 1
+    case .cluster: ClusterCalls.callsPerWorld
     }
   }
 
@@ -39,6 +43,7 @@ package enum Scenario: String, CaseIterable, Sendable {
     case .dial: Races.runDial(seed: seed, keepsText: keepsText)
     case .cancelRace: Races.runCancelRace(seed: seed, keepsText: keepsText)
     case .outage: Outages.run(seed: seed, keepsText: keepsText)
+    case .cluster: ClusterCalls.run(seed: seed, keepsText: keepsText)
     }
   }
 }

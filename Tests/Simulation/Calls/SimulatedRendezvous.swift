@@ -12,6 +12,10 @@ package final class SimulatedRendezvous {
   package let address: SocketAddress
   /// Outlives the process, as the database does.
   package let store = MemoryStore()
+  /// Makes the store of a process that is one of several nodes.
+  package var makeShared: ((PeerID, RandomSource) -> SharedStore)?
+  /// Of the process that was started last.
+  package private(set) var shared: SharedStore?
 
   /// Signs the access tokens that registrations need; `nil` = they need none.
   package var tokenKey: TokenPublicKey?
@@ -58,8 +62,10 @@ package final class SimulatedRendezvous {
       let settings = ServerSettings(
         identity: identity, card: card, bootCounter: bootCounter, resetKey: resetKey,
         wallMilliseconds: origin, tokenKey: tokenKey)
+      shared = makeShared?(id, random.split())
       host.start(
-        RendezvousMachine(settings, store: store, random: random.split()), now: simulator.now)
+        RendezvousMachine(settings, store: shared ?? store, random: random.split()),
+        now: simulator.now)
     } catch {
       simulator.log.note(at: simulator.now, "the rendezvous cannot start: \(error)")
     }
