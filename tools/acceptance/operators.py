@@ -139,7 +139,8 @@ def metrics_and_alerts_as_prometheus_reads_them(lab):
         named = set(re.findall(r"earshot_rendezvous_\w+", file.read()))
     missing = [name for name in named if f"\n# TYPE {name} " not in text]
     equal(missing, [], "metrics of the alerts that there are not")
-    for verb, file in (("check", "rendezvous.rules.yml"), ("test", "rendezvous.test.yml")):
+    rules = [("check", "rendezvous.rules.yml"), ("test", "rendezvous.test.yml")]
+    for verb, file in rules + [("check", "nodes.rules.yml"), ("test", "nodes.test.yml")]:
         told = subprocess.run(
             [promtool, verb, "rules", file], cwd=ALERTS, capture_output=True, text=True
         )
