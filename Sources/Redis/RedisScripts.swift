@@ -27,8 +27,13 @@ enum RedisScripts {
       if redis.call('EXISTS', P..'epoch') == 0 then
         redis.call('SET', P..'epoch', '1')
         redis.call('SET', P..'frozen', '1', 'PX', 5000)
+        redis.call('SET', P..'settling', '1', 'PX', 30000)
       end
       return redis.call('EXISTS', P..'frozen')
+    end
+    local function settling()
+      unsettled()
+      return redis.call('EXISTS', P..'settling')
     end
     local function lapsed(used, now, life)
       return now > used and now - used >= life
@@ -146,7 +151,7 @@ enum RedisScripts {
     if nh ~= '' then
       local e = redis.call('HMGET', P..'n:'..nh, 'o', 'v', 'u')
       if not e[1] or lapsed(tonumber(e[3]), now, life) then
-        return {false, false, {}, unsettled()}
+        return {false, false, {}, settling()}
       end
       idh, owner = e[1], e[2]
       if now - tonumber(e[3]) >= tonumber(ARGV[5]) then
@@ -179,7 +184,7 @@ enum RedisScripts {
     local card = redis.call('HGET', P..'i:'..idh, 'c')
     local open = 0
     if not card or #programs == 0 then
-      open = unsettled() + redis.call('ZCOUNT', P..'nodes', '('..(ms - 300000), ms - 3000)
+      open = settling() + redis.call('ZCOUNT', P..'nodes', '('..(ms - 300000), ms - 3000)
     end
     return {owner, card, programs, open}
     """
@@ -269,9 +274,10 @@ enum RedisScripts {
   static let freeze = """
     redis.call('SET', 'earshot:epoch', '1')
     redis.call('SET', 'earshot:frozen', '1', 'PX', 5000)
+    redis.call('SET', 'earshot:settling', '1', 'PX', 30000)
     return 1
     """
 
   /// Its SHA-1: what the server calls it.
-  static let freezeDigest = "553c7f25fa2ceef6e6846c53007957ea4d6ed80a"
+  static let freezeDigest = "f00b7cd47bcee00d8bb97a60e140571e54e03692"
 }

@@ -62,7 +62,7 @@ final class StoreUnderTest {
     var connection = try RedisConnection.connect(address, password: nil)
     try connection.loadScripts()
     // What a server that has just started needs, for nodes that were there before.
-    _ = try connection.run(["DEL", "earshot:frozen"])
+    _ = try connection.run(["DEL", "earshot:frozen", "earshot:settling"])
     return connection
   }
 

@@ -77,6 +77,9 @@ import Wire
     world.run(.seconds(2))
     #expect(try status("bob") == .online)
     #expect(alice.response?.status == .nameGranted)
+    // Nobody else is coming back.
+    world.run(.seconds(25))
+    #expect(try status("nobody") == .unknown)
   }
 
   /// Method: bob's registration is not in the copy; carol's node reaches it 2 s before bob's does.

@@ -35,6 +35,7 @@ package final class RedisModel {
     /// It is known that nothing was lost, or for how long that is to be settled.
     fileprivate var hasEpoch = false
     fileprivate var frozenUntil: UInt64 = 0
+    fileprivate var settlingUntil: UInt64 = 0
   }
 
   package private(set) var state = State()
@@ -58,8 +59,8 @@ package final class RedisModel {
   /// Another process with what `copy` has; all connections have ended.
   package func restart(_ copy: State?) {
     state = copy ?? State()
-    state.hasEpoch = true
-    state.frozenUntil = milliseconds + Self.freeze
+    state.hasEpoch = false
+    _ = isUnsettled()
   }
 
   /// Says all that was ever sent once more, as a hostile Redis may.
@@ -104,12 +105,17 @@ package final class RedisModel {
   private func isUnsettled() -> Bool {
     if !state.hasEpoch {
       state.hasEpoch = true
-      state.frozenUntil = milliseconds + Self.freeze
+      state.frozenUntil = milliseconds + 5000
+      state.settlingUntil = milliseconds + 30_000
     }
     return state.frozenUntil > milliseconds
   }
 
-  private static let freeze: UInt64 = 5000
+  /// Whether clients whose cards may be lost are still coming back.
+  private func isSettling() -> Bool {
+    _ = isUnsettled()
+    return state.settlingUntil > milliseconds
+  }
 
   // MARK: - Names
 
@@ -201,7 +207,7 @@ package final class RedisModel {
     var (id, owner) = (words[1], SharedReply.none)
     if !words[0].isEmpty {
       guard let name = state.names[words[0]], !hasLapsed(name, now, life) else {
-        return .list([.none, .none, .list([]), .number(isUnsettled() ? 1 : 0)])
+        return .list([.none, .none, .list([]), .number(isSettling() ? 1 : 0)])
       }
       (id, owner) = (name.owner, .bytes(name.sealed))
       if now >= name.used + pace { state.names[words[0]]?.used = now }
@@ -219,7 +225,7 @@ package final class RedisModel {
     let card = state.cards[id].map { SharedReply.bytes($0.card) } ?? .none
     var open: Int64 = 0
     if card == .none || found.isEmpty {
-      open = (isUnsettled() ? 1 : 0) + Int64(state.nodes.values.count(where: isSilent))
+      open = (isSettling() ? 1 : 0) + Int64(state.nodes.values.count(where: isSilent))
     }
     return .list([owner, card, .list(found), .number(open)])
   }

@@ -49,6 +49,9 @@ class Redis:
         self.program.process.send_signal(signal.SIGKILL)
         self.program.process.wait()
 
+    def signal(self, number):
+        self.program.process.send_signal(number)
+
     def tell(self, command):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.connect(self.socket)
@@ -242,3 +245,35 @@ def a_redis_that_was_emptied_gives_no_name_away(lab):
     time.sleep(8)
     took = call_until_it_works(lab, 10)
     return f"alice calls the bob whom she has pinned {8 + took:.0f} s after all was lost"
+
+
+@scenario
+def a_redis_that_stands_still_for_ten_seconds(lab):
+    """Nobody is said to be offline meanwhile; then all is as before."""
+    redis, *_ = nodes(lab)
+    ready(lab, "--calls", "9", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    redis.signal(signal.SIGSTOP)
+    began = time.monotonic()
+    told = outcome(
+        lab.peer("a", "call", "bob", name="alice"), "unreachable", 3, 20, reason="cannot tell"
+    )
+    time.sleep(max(0.0, 10 - (time.monotonic() - began)))
+    redis.signal(signal.SIGCONT)
+    return f"{told['reason']}; called {call_until_it_works(lab, 10):.1f} s after it went on"
+
+
+@scenario
+def a_node_that_is_killed_has_its_clients_back_when_it_is_started(lab):
+    """Bob's node dies, and is started on the same directory 5 s later."""
+    redis, _, second = nodes(lab)
+    ready(lab, "--calls", "9", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    second.process.send_signal(signal.SIGKILL)
+    second.process.wait()
+    time.sleep(5)
+    outcome(lab.peer("a", "call", "bob", name="alice"), "unreachable", 3, 20, reason="cannot tell")
+    secret = lab.path("secret")
+    options = ("--redis", f"unix://{redis.socket}", "--cluster-secret", secret)
+    lab.rendezvous(data="data-2", port=PORT + 1, options=options)
+    return f"called {call_until_it_works(lab, 30):.1f} s after it was started"

@@ -19,7 +19,7 @@ extension LookUp {
       guard let id = found, let card = try store.card(of: id), !card.isEmpty,
         card.count <= LookUpResult.maximumCardByteCount
       else {
-        let isSure = store.shared?.isFoundWhole ?? true
+        let isSure = store.shared?.isCertain(for: asker) ?? true
         return LookUpResult(request: request, status: isSure ? .unknown : .unavailable)
       }
       if machine.registry.isCallable(id, by: asker) {

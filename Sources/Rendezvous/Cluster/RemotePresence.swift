@@ -136,8 +136,6 @@ struct FoundPrograms {
     guard let owner else { return }
     let hash = keys.hash(.identity, owner.bytes)
     if let sealed = list[1].bytes { card = keys.open(sealed, at: hash) }
-    // Who is there has had a card: it was lost, and comes again.
-    if card == nil, list[2].list?.isEmpty == false { isWhole = false }
     for entry in list[2].list ?? [] {
       guard let parts = entry.list, parts.count == 3, let state = parts[0].number,
         let program = parts[1].bytes, let sealed = parts[2].bytes,

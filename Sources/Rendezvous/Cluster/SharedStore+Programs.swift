@@ -74,6 +74,12 @@ extension SharedStore {
     return there.isEmpty && found.isWhole ? .offline : .unavailable
   }
 
+  /// Whether an identity without a card is nobody's. Who is there, and may be seen, has had one: it
+  /// was lost, and comes again.
+  func isCertain(for asker: PeerID) -> Bool {
+    found.isWhole && !found.programs.contains { $0.isVisible(to: asker) }
+  }
+
   /// Whether what the last ticket brought is all that there is.
   var isFoundWhole: Bool { found.isWhole }
 
