@@ -76,8 +76,11 @@ package struct LookUpTable {
   /// Keeps one that was answered in vain, to be asked again.
   ///
   /// - Returns: Whether nobody was told of it before; `nil` if it is too late for that.
-  mutating func retry(_ lookup: PendingLookUp, now: Instant) -> Bool? {
-    let end = lookup.began + Self.offlinePatience
+  mutating func retry(
+    _ lookup: PendingLookUp, after failure: LookUpFailure, now: Instant
+  ) -> Bool? {
+    let patience = failure == .unknown ? Self.unknownPatience : Self.offlinePatience
+    let end = lookup.began + patience
     guard now < end else { return nil }
     let isToldOf = lookup.isToldOf
     var lookup = lookup
@@ -113,4 +116,7 @@ package struct LookUpTable {
   private static let offlinePace = Duration.milliseconds(500)
   /// How long a program that makes a call looks for somebody who is not there.
   package static let offlinePatience = Duration.milliseconds(1500)
+  /// The same for a name or an ID that nobody has: mostly a slip of the pen, whose command ends
+  /// within a second of its start.
+  package static let unknownPatience = Duration.milliseconds(800)
 }

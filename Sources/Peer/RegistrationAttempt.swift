@@ -109,7 +109,10 @@ struct RegistrationAttempt: ~Copyable {
     }
     if packet.card.hasExpired(at: unixSeconds) { symptoms.sawExpiredCard = true }
     if let expectedID, packet.card.id != expectedID {
-      recordHint(.identityMismatch(expected: expectedID, found: packet.card.id), now: now)
+      let mismatch = RegistrationFailure.identityMismatch(
+        expected: expectedID, found: packet.card.id)
+      symptoms.mismatch = mismatch
+      recordHint(mismatch, now: now)
       if !symptoms.hasAnsweredShort, deadlines[.doubt] == nil, !symptoms.isDoubted {
         deadlines.set(.doubt, at: max(now, (firstRequest ?? now) + Self.doubtAfter))
       }

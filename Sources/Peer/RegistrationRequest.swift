@@ -15,6 +15,8 @@ struct RegistrationRequest {
 struct RegistrationSymptoms {
   /// What an unauthenticated packet said.
   private(set) var hint: RegistrationFailure?
+  /// The last card that is of another identity than the expected one.
+  var mismatch: RegistrationFailure?
   /// A card came that has expired by our clock.
   var sawExpiredCard = false
   /// A card came for a request of ours: packets of 512 bytes go there and are answered.
@@ -38,11 +40,11 @@ struct RegistrationSymptoms {
 
   mutating func doubt() { isDoubted = true }
 
-  /// The hint, once, as soon as there is a doubt.
+  /// That another identity answers, once, as soon as there is a doubt. What VERSION said waits.
   mutating func popDoubt() -> RegistrationFailure? {
     guard isDoubted, !isToldOfDoubt else { return nil }
     isToldOfDoubt = true
-    return hint
+    return mismatch
   }
 
   /// Why the attempt failed, or would if it ended now.

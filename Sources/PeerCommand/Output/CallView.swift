@@ -35,7 +35,7 @@ package enum Wording {
   ///
   /// - Parameter sentence: Why, of `CallProgress.lookingAgain`.
   package static func lookingAgain(_ sentence: String) -> String {
-    "\(sentence) Asking again for 1.5 s ..."
+    "\(sentence) Asking again ..."
   }
 
   /// `31.9 kbit/s`.

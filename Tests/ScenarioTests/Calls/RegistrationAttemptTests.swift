@@ -332,6 +332,40 @@ import Wire
     #expect(end.told == 800 && !end.isEstablished)
   }
 
+  /// Method: a VERSION comes for INIT, and then a card of another identity for the request that
+  /// follows 0.9 s later.
+  @Test func `what VERSION said waits for its time, also where a foreign card comes`() throws {
+    var pair = try Pair()
+    pair.attempt = RegistrationAttempt(
+      RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
+      expectedID: pair.serverCard.id, card: pair.serverCard, now: Self.now)
+    var forger = LocalIdentity(
+      kind: .rendezvous, unixSeconds: Self.unixSeconds, random: &pair.random)
+    let forged = try forger.makeCard(unixSeconds: Self.unixSeconds)
+    _ = pair.initiation(now: Self.now)
+    var version: [UInt8] = []
+    VersionPacket(initiator: ConnectionID(rawValue: 77), lowest: 9, highest: 9)
+      .write(to: &version)
+    _ = pair.receive(version)
+    var told: [(at: Int, RegistrationFailure)] = []
+    for tenth in 1...29 {
+      let now = Self.now + .milliseconds(100) * tenth
+      for packet in pair.step(now: now).packets {
+        var reader = ByteReader(packet.span)
+        guard let asked = try? CardRequestPacket(parsing: &reader) else { continue }
+        var bytes: [UInt8] = []
+        CardPacket(nonce: asked.nonce, card: forged).write(to: &bytes)
+        _ = pair.receive(bytes, now: now)
+      }
+      if let doubt = pair.attempt.popDoubt() { told.append((tenth, doubt)) }
+    }
+    // 0.8 s after the request, and it says what was seen there.
+    #expect(told.map(\.at) == [17])
+    #expect(
+      told.first?.1 == .identityMismatch(expected: pair.serverCard.id, found: forged.id))
+    #expect(pair.attempt.failure() == .versionMismatch(lowest: 9, highest: 9))
+  }
+
   @Test(arguments: [50, 200, 600] as [Int64])
   func `a forged card from near by is told of to nobody where the right one comes`(
     roundTrip: Int64

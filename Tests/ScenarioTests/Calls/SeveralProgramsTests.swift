@@ -173,10 +173,10 @@ import Wire
     #expect(unresolved)
   }
 
-  /// The first answer comes a round trip after the question, and over a second later it ends.
-  @Test(arguments: [25, 300] as [Int64])
-  func `who calls somebody unknown is told at the first answer, and asks on`(
-    oneWay: Int64
+  /// The first answer comes a round trip after the question, and it ends with the last one.
+  @Test(arguments: [(1, 810), (25, 900), (300, 1500)] as [(Int64, Int64)])
+  func `who calls somebody unknown is told at the first answer, and asks for 0.8 s`(
+    oneWay: Int64, end: Int64
   ) throws {
     let peers = TwoPeers()
     let carol = peers.world.addPeer(CallWorld.names[2], .clean(oneWay: .milliseconds(oneWay))) {
@@ -194,7 +194,31 @@ import Wire
     }
     #expect(told.count == 1 && ended.count == 1)
     #expect(try #require(told.first) - began < .milliseconds(2 * oneWay + 100))
-    #expect(try #require(ended.first) - began >= .milliseconds(1500))
+    let after = try #require(ended.first) - began
+    #expect(after >= .milliseconds(800) && after < .milliseconds(end))
+  }
+
+  /// Method: carol calls a name that nobody has. Its owner starts for the first time 0.75 s later,
+  /// and calls her.
+  @Test(arguments: [1, 10] as [Int64])
+  func `who starts 0.75 s after being called for the first time is met`(oneWay: Int64) throws {
+    let peers = TwoPeers()
+    let line = AccessConditions.clean(oneWay: .milliseconds(oneWay))
+    let carol = peers.world.addPeer(CallWorld.names[2], line) { $0.presence = .calling }
+    peers.world.run(.seconds(5))
+    _ = try #require(carol.call(.name(CallWorld.names[3])))
+    peers.world.run(.milliseconds(750 - 8 * oneWay))
+    let dave = peers.world.addPeer(CallWorld.names[3], line) { $0.presence = .calling }
+    let isThere = peers.world.run(atMost: .milliseconds(10 * oneWay)) { dave.isRegistered }
+    #expect(isThere)
+    _ = try #require(dave.call(.name(carol.name)))
+    peers.world.run(.seconds(3))
+    let connected = [carol, dave].map { peer in
+      peers.world.testimony.sides.filter {
+        $0.host == peer.hostID && $0.time(of: .connected) != nil
+      }.map(\.call)
+    }
+    #expect(connected[0].count == 1 && connected[0] == connected[1])
   }
 
   /// Each is registered for its own call alone.

@@ -74,7 +74,7 @@ package enum Races {
       guard let first = called.min(), let last = registered.max(), registered.count == 2 else {
         return true
       }
-      return last > first + LookUpTable.offlinePatience
+      return last > first + LookUpTable.unknownPatience
     }
 
     /// A program's own time passes before it calls. By name it may call somebody who is not there.
