@@ -56,14 +56,19 @@ package struct KnownPeers: Equatable, Sendable {
     places.compactMap { place in entries[place].map { (place, $0) } }
   }
 
-  /// The peers, with the card that is kept of each. Those that have no name and were verified by
-  /// nobody come last, the ones seen longest ago at the end.
+  /// The peers, each once, with a card that is kept of it. Those that have no name and were verified
+  /// by nobody come last, the ones seen longest ago at the end.
   package var familiars: [(id: PeerID, card: [UInt8])] {
     let others = all.filter { place, entry in
       if case .rendezvous = place { false } else { !Self.isNameless(place, entry) }
     }
     let rest = nameless.sorted { $0.entry.lastSeen > $1.entry.lastSeen }
-    return (others + rest).map { ($0.entry.id, $0.entry.card) }
+    var cards: [PeerID: [UInt8]] = [:]
+    for (_, entry) in others where !entry.card.isEmpty { cards[entry.id] = entry.card }
+    var met: Set<PeerID> = []
+    return (others + rest).compactMap { _, entry in
+      met.insert(entry.id).inserted ? (entry.id, cards[entry.id] ?? entry.card) : nil
+    }
   }
 
   /// How many of `familiars` come last.

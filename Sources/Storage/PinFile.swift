@@ -133,8 +133,10 @@ private struct Lock {
   private let number: Int32
 
   init(_ path: String) throws(StorageError) {
+    let owner = PrivateFile.owner(of: path)
     number = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard number >= 0 else { throw .kernel("open", path, errno: errno) }
+    if let owner { PrivateFile.give(number, to: owner) }
     while flock(number, LOCK_EX) != 0 {
       if errno == EINTR { continue }
       let reason = errno

@@ -1,3 +1,4 @@
+import Glibc
 import Primitives
 import SecureSession
 import Storage
@@ -124,6 +125,24 @@ struct PinFileTests {
     #expect(peers.trust(in: mallory, at: .id(mallory)) == .pinned)
     _ = try file.update { $0.rename(.id(mallory), to: PeerName("m")!) }
     #expect(title() == "earshot known-peers 1")
+    #expect(try file.read().count == 2)
+  }
+
+  /// Method: the pins of a service, in a directory of its user; root changes them, and makes them.
+  @Test(.enabled(if: geteuid() == 0, "only root may write for others"))
+  func `what root changes of somebody else's pins stays theirs`() throws {
+    let nobody: uid_t = 65_534
+    let folder = scratch.file("service")
+    #expect(unsafe mkdir(folder, 0o700) == 0 && chown(folder, nobody, nobody) == 0)
+    let file = PinFile(path: folder + "/known-peers")
+    for (peer, place) in [(alice, name), (mallory, server)] {
+      _ = try file.update { $0.see(peer, at: place, now: 1) }
+      for path in [file.path, file.path + ".lock"] {
+        var status = stat()
+        #expect(unsafe stat(path, &status) == 0 && status.st_uid == nobody, "\(path)")
+        #expect(status.st_mode & 0o777 == 0o600)
+      }
+    }
     #expect(try file.read().count == 2)
   }
 

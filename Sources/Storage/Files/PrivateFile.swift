@@ -41,8 +41,10 @@ enum PrivateFile {
 
   /// Puts `bytes` in place of what is at `path`: written beside it, made durable, then renamed, so
   /// that a crash at any moment leaves the old contents or the new.
+  ///
+  /// What root changes of somebody else stays theirs: a service must still be able to read it.
   static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
-    let temporary = try writeBeside(path, bytes)
+    let temporary = try writeBeside(path, bytes, owner: owner(of: path))
     guard unsafe rename(temporary, path) == 0 else {
       let reason = errno
       _ = unsafe unlink(temporary)
@@ -102,6 +104,30 @@ enum PrivateFile {
     return String(path[..<slash])
   }
 
+  // MARK: - Owners
+
+  struct Owner {
+    let user: uid_t
+    let group: gid_t
+  }
+
+  /// Whose a file is that root writes: whose it was, or else whose its directory is. `nil` for
+  /// everybody else, whose files are their own.
+  static func owner(of path: String) -> Owner? {
+    guard geteuid() == 0 else { return nil }
+    var status = stat()
+    let isThere = unsafe lstat(path, &status) == 0
+    guard isThere || (unsafe stat(parent(of: path) ?? ".", &status) == 0), status.st_uid != 0 else {
+      return nil
+    }
+    return Owner(user: status.st_uid, group: status.st_gid)
+  }
+
+  /// A root that may give nothing away keeps the file.
+  static func give(_ number: Int32, to owner: Owner) {
+    _ = fchown(number, owner.user, owner.group)
+  }
+
   // MARK: - Parts
 
   private static func readAll(_ number: Int32, _ path: String) throws(StorageError) -> [UInt8] {
@@ -124,7 +150,7 @@ enum PrivateFile {
 
   /// Writes `bytes` to a new file in the same directory and makes them durable; gives its path.
   private static func writeBeside(
-    _ path: String, _ bytes: [UInt8], _ mode: mode_t = ownerOnly
+    _ path: String, _ bytes: [UInt8], _ mode: mode_t = ownerOnly, owner: Owner? = nil
   ) throws(StorageError) -> String {
     var number: Int32 = -1
     var temporary = ""
@@ -137,6 +163,7 @@ enum PrivateFile {
     guard number >= 0 else { throw .kernel("write", path, errno: errno) }
     var reason = write(bytes, to: number)
     if reason == 0, mode != ownerOnly, fchmod(number, mode) != 0 { reason = errno }
+    if let owner { give(number, to: owner) }
     if reason == 0, fsync(number) != 0 { reason = errno }
     if close(number) != 0, reason == 0 { reason = errno }
     if reason != 0 {
