@@ -15,11 +15,16 @@ enum RelayProgram {
     var arguments = Arguments(words)
     // Not a command, but what people try first.
     let first = words.first ?? ""
-    if arguments.wantsHelp || first == "help" {
+    let topic = first == "help" ? words.dropFirst().first { !$0.hasPrefix("-") } : nil
+    if topic == nil, arguments.wantsHelp || first == "help" {
       write(RelayOptions.usage, to: 1)
       return 0
     }
     do throws(UsageError) {
+      if let topic {
+        throw UsageError(
+          "There is no help for '\(topic)'.", advice: "earshot-relay has options, and no commands.")
+      }
       let asksBriefly = try arguments.flag("-V")
       if try arguments.flag("--version") || asksBriefly || first == "version" {
         write(BuildCommit.line("earshot-relay", EarshotVersion.text), to: 1)

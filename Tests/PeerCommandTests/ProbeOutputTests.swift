@@ -167,6 +167,11 @@ import Testing
       #expect(lines.allSatisfy { $0.count <= max(1, columns - 1) })
     }
     #expect(view.lines(columns: 80)[1].hasSuffix("50 %  rtt 41 ms  so far good"))
+    view.latestRoundTripMs = 0.056
+    view.nextAt = 61
+    #expect(
+      view.lines(columns: 80)
+        == ["probing 192.0.2.1:7400  the next one at 1:01", "rtt 56 µs  so far good"])
     var region = StatusRegion(usesColor: false)
     region.probe = view
     #expect(region.redraw(columns: 80).contains("probing 192.0.2.1:7400"))

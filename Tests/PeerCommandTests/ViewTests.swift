@@ -52,7 +52,7 @@ struct ViewTests {
     let lines = StatusRegion.lines(Self.view(), columns: 160)
     #expect(lines[0].hasPrefix("connected  bob  1:15"))
     for part in [
-      "rtt 20.5 ms", "loss 1.0 %, 0.5 % not repaired", "in 31.9 kbit/s", "out 32.0 kbit/s",
+      "rtt 20.5 ms", "loss 1.0 %, 0.5 % not repaired", "in 31.9  out 32.0 kbit/s",
       "buffer 40.0 ms",
     ] {
       #expect(lines[1].contains(part))
@@ -93,13 +93,20 @@ struct ViewTests {
       bob (by this rendezvous; \(PeerID.zero)) answered at last, after a while.
         how good   MOS 4.5 of 5, the line in was excellent (listening quality, PESQ-WB scale)
       21:11:36  Somebody who is not known calls, and it takes more than a line to say who it is.
+      21:11:37  Registered as bob; the own ID is \(PeerID.zero).
+      0:01  1 excellent  rtt 56 µs  up: loss 0 %, jitter 26 µs  down: loss 0 %, jitter 39 µs
       short
       """
     let lines = LineWrap.wrapped(text, columns: 60).split(separator: "\n")
     #expect(lines.allSatisfy { $0.count <= 60 }, "\(lines)")
     #expect(lines.contains("             (listening quality, PESQ-WB scale)"), "\(lines)")
     #expect(lines.contains { $0.hasPrefix("          ") && $0.hasSuffix("it is.") }, "\(lines)")
-    #expect(lines.last == "short")
+    #expect(lines.contains("       \(PeerID.zero)."), "\(lines)")
+    #expect(
+      lines.suffix(3) == [
+        "0:01  1 excellent  rtt 56 µs  up: loss 0 %, jitter 26 µs",
+        "      down: loss 0 %, jitter 39 µs", "short",
+      ])
     let words = { (text: String) in text.split { " \n".contains($0) } }
     #expect(words(text) == words(LineWrap.wrapped(text, columns: 60)), "no word is lost")
     let narrow = LineWrap.wrapped(text, columns: 30)

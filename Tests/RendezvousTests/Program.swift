@@ -1,8 +1,8 @@
 import Glibc
 
-/// A server as a child process with one of its outputs in a pipe and the other thrown away.
+/// A program as a child process with one of its outputs in a pipe and the other thrown away.
 final class Program {
-  static let rendezvous = "earshot-rendezvous", relay = "earshot-relay"
+  static let rendezvous = "earshot-rendezvous", relay = "earshot-relay", peer = "earshot"
 
   private var pid: pid_t = 0
   private var output: Int32 = -1
@@ -18,8 +18,10 @@ final class Program {
     return own.lastIndex(of: "/").map { String(own[..<$0]) } ?? "."
   }()
 
-  static var exists: Bool {
-    [rendezvous, relay].allSatisfy { unsafe access("\(folder)/\($0)", X_OK) == 0 }
+  static var exists: Bool { areThere(rendezvous, relay) }
+
+  static func areThere(_ names: String...) -> Bool {
+    names.allSatisfy { unsafe access("\(folder)/\($0)", X_OK) == 0 }
   }
 
   /// - Parameter stream: 1 to read standard output, 2 to read standard error.
@@ -53,6 +55,16 @@ final class Program {
       bytes.append(byte)
     }
     return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Reads on until a line has the words in it.
+  ///
+  /// - Returns: That line; `nil` if it ends without.
+  func readLine(with words: String) -> String? {
+    while true {
+      let line = readLine()
+      if line.isEmpty || line.contains(words) { return line.isEmpty ? nil : line }
+    }
   }
 
   /// All that it says until its end, and its exit code.

@@ -45,6 +45,43 @@ import Testing
     #expect(code == 0 && seconds < 1)
   }
 
+  /// Method: bob stands still while the invitation of alice is under way to him. The server is told
+  /// to end, and alice to leave; then bob answers her. It waited 8 s for her to hear of it.
+  @Test(
+    .enabled(
+      if: Program.areThere(Program.rendezvous, Program.peer), "the programs are not built"),
+    .timeLimit(.minutes(1)))
+  func `--drain ends when what was under way is there, whoever was told to leave`() throws {
+    let scratch = "/tmp/earshot-program-drained-\(getpid())"
+    let ends = ["alice", "bob"].map { "\(scratch)-\($0)" }
+    defer {
+      Program.remove(scratch)
+      for end in ends {
+        for more in ["", ".known-peers", ".known-peers.lock"] { _ = unsafe unlink(end + more) }
+      }
+    }
+    let server = try #require(
+      Program([
+        "--listen", "127.0.0.1:0", "--data", scratch, "--drain", "30", "--json", "--events", "-",
+      ]))
+    let words = try #require(server.readLine(with: "listening")).split(separator: "\"")
+    let address = String(try #require(words.first { $0.hasPrefix("127.") }))
+    let online = ["--rendezvous", address, "--no-port-mapping", "--json", "--identity"]
+    let bob = try #require(
+      Program(["answer", "--accept", "--name", "bob"] + online + [ends[1]], of: Program.peer))
+    try #require(bob.readLine(with: "\"registered\"") != nil)
+    bob.signal(SIGSTOP)
+    let alice = try #require(Program(["call", "bob"] + online + [ends[0]], of: Program.peer))
+    try #require(server.readLine(with: "\"forwarded\"") != nil)
+    server.signal(SIGTERM)
+    try #require(server.readLine(with: "\"goingAway\"") != nil)
+    let start = ContinuousClock.now
+    bob.signal(SIGCONT)
+    #expect(server.wait() == 0)
+    #expect(start.duration(to: .now) < .seconds(3))
+    for program in [alice, bob] { #expect(program.stop(SIGTERM).seconds < 10) }
+  }
+
   @Test(
     .enabled(if: Program.exists, "earshot-rendezvous is not built"),
     arguments: [

@@ -94,6 +94,8 @@ struct ServerHelpTests {
 
   @Test func `there is no help for what is no command`() throws {
     #expect(try #require(Program(["help", "frobnicate"])).wait() == 2)
+    let relay = try #require(Program(["help", "names"], of: Program.relay, reading: 2)).finish()
+    #expect(relay.code == 2 && relay.said.contains("There is no help for 'names'."))
   }
 
   private static func checkLayout(_ said: String) {

@@ -178,7 +178,9 @@ package final class CallRun {
       view.state = "connected"
       wait(for: nil)
       view.hint = session.inbox.hasKeys ? Self.keys(view) : ""
-      session.console.say("Connected with \(view.peer).")
+      // A short ID ends in an ellipsis.
+      let end = view.peer.hasSuffix("…") ? "" : "."
+      session.console.say("Connected with \(view.peer)\(end)")
       if let duration = sound.duration {
         deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
       }

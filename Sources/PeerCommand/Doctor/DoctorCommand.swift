@@ -105,7 +105,7 @@ package struct DoctorCommand: Sendable {
     let length = plan.measuresLifetime ? "; --long takes two to four minutes" : ""
     do throws(ReactorError) {
       try inbox.remind(after: .seconds(1)) {
-        console.announceWait("waiting for what is told at \(places)\(length)")
+        console.announceWait("waiting for what \(places) says\(length)")
       }
     } catch {
       return  // The diagnosis comes without it.

@@ -18,8 +18,12 @@ package enum EndTable {
     _ report: CallReport, savedTo file: String?, videoSavedTo videoFile: String? = nil,
     prediction: String? = nil, with peer: Peer = Peer()
   ) -> String {
-    text(
-      rows(report, savedTo: file, videoSavedTo: videoFile, prediction: prediction, with: peer))
+    let rows = rows(
+      report, savedTo: file, videoSavedTo: videoFile, prediction: prediction, with: peer)
+    guard let basis = report.statistics?.received.mosBasis else { return text(rows) }
+    // The page and the summary have all of it.
+    let short = basis.split(separator: ", ").prefix(2).joined(separator: ", ")
+    return text(rows.map { ($0.title, $0.text.replacing("(\(basis))", with: "(\(short))")) })
   }
 
   static func text(_ rows: [(title: String, text: String)]) -> String {

@@ -23,19 +23,52 @@ package enum LineWrap {
 
   private static func wrapped(_ line: Substring, _ columns: Int) -> String {
     let hang = min(hang(line), columns / 2)
+    let indent = hang == 0 ? 2 : hang
     var lines: [String] = []
     var current = String(line.prefix(hang))
     var isFresh = true
-    for word in line.dropFirst(hang).split(separator: " ") {
-      if !isFresh, current.count + 1 + word.count > columns {
-        lines.append(current)
-        current = String(repeating: " ", count: hang == 0 ? 2 : hang)
-        isFresh = true
+    for part in parts(line.dropFirst(hang)) {
+      for (index, word) in part.words.enumerated() {
+        let space = isFresh ? 0 : index == 0 ? part.gap : 1
+        // A part that fits on a line of its own stays whole.
+        let isWhole = index == 0 && indent + part.count <= columns
+        let length = isWhole ? part.count : word.count
+        if !isFresh, current.count + space + length > columns {
+          lines.append(current)
+          // A long word begins further to the left, before it is broken.
+          let room = min(indent, max(0, columns - word.count))
+          current = String(repeating: " ", count: room) + word
+        } else {
+          current += String(repeating: " ", count: space) + word
+        }
+        isFresh = false
       }
-      current += (isFresh ? "" : " ") + word
-      isFresh = false
     }
     return (lines + [current]).joined(separator: "\n")
+  }
+
+  /// What two spaces or more set apart from the rest of its line.
+  private struct Part {
+    /// Spaces before it.
+    var gap: Int
+    var words: [Substring]
+    var count: Int { words.reduce(words.count - 1) { $0 + $1.count } }
+  }
+
+  private static func parts(_ text: Substring) -> [Part] {
+    var parts: [Part] = []
+    var gap = 2
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      if word.isEmpty {
+        gap += 1
+      } else if gap == 1, let last = parts.indices.last {
+        parts[last].words.append(word)
+      } else {
+        parts.append(Part(gap: max(gap, 1), words: [word]))
+        gap = 1
+      }
+    }
+    return parts
   }
 
   /// The column at which the text of a line begins: behind its indent, and behind a title that two

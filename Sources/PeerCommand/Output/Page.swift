@@ -22,7 +22,7 @@ package enum Page {
       white-space: nowrap }
     th.part { font-weight: 400; padding-left: 1.2em }
     td { overflow-wrap: anywhere; padding-right: 1.5em; vertical-align: top }
-    .verdict { font-size: 1.2em }
+    h1 { overflow-wrap: anywhere } .verdict { font-size: 1.2em; overflow-wrap: anywhere }
     figure { margin: 1.5em 0 } figcaption { font-weight: 600 }
     figcaption span { font-weight: 400; margin-left: 1em }
     svg { width: 100%; height: auto } svg text { font-size: 12px; fill: #59636e }

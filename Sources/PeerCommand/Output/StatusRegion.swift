@@ -68,7 +68,7 @@ package struct StatusRegion {
     var parts: [String] = []
     if let rtt = numbers.currentRttMs { parts.append("rtt \(Wording.milliseconds(rtt))") }
     parts.append("loss \(Wording.lost(numbers.received))")
-    parts.append("in \(Wording.bitrate(numbers.received.bitrateBps))")
+    parts.append("in \(Wording.decimal(numbers.received.bitrateBps / 1000))")
     parts.append("out \(Wording.bitrate(numbers.sent.bitrateBps))")
     if let delay = numbers.received.jitterBufferDelayMs {
       parts.append("buffer \(Wording.milliseconds(delay.p50))")

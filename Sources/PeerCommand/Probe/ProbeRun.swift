@@ -193,6 +193,7 @@ package final class ProbeRun {
     }
     deadlines.cancel(.overdue)
     deadlines.set(.again, at: next)
+    view.nextAt = Int((next - began).milliseconds / 1000)
   }
 
   /// Whether a probe that could not be begun is no reason to stop: the next one may be.
@@ -228,6 +229,8 @@ package final class ProbeRun {
   package func begin(now: Instant) {
     runBegan = now
     hasBegun = true
+    view.nextAt = nil
+    view.share = 0
     wasAskedToEnd = false
     first = nil
     deadlines.set(

@@ -300,8 +300,8 @@ package enum Help {
                            EARSHOT_PEER, EARSHOT_PEER_ID, EARSHOT_TRUST (verified, pinned, new,
                            changed), and of an ended call EARSHOT_OUTCOME, EARSHOT_REASON and
                            EARSHOT_SECONDS. After 60 s it is ended (docs/answering.md)
-      --fail-fast          end with 3 when the rendezvous does not answer for 10 s
-                           (default: wait for it, however long it is away)
+      --fail-fast          end with 3 when nothing listens at the rendezvous (after a second), or
+                           nothing answers for 10 s  (default: wait, however long it is away)
 
     """
 
