@@ -22,7 +22,10 @@ static void stop(const char *what) {
 static void handle(void *context, const struct earshot_event *event) {
   int answers = *(int *)context;
   if (event->kind == EARSHOT_STATISTICS) return;
-  printf("%s %s %s%s\n", event->name, event->reason, event->peer_name, event->text);
+  const char *words[] = {event->name, event->reason, event->peer_name, event->text};
+  for (int i = 0; i < 4; i++)
+    if (*words[i]) printf("%s%s", i ? " " : "", words[i]);
+  printf("\n");
   fflush(stdout);
   if (event->kind == EARSHOT_INCOMING_CALL && answers) {
     current = event->call;
