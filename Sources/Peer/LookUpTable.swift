@@ -118,5 +118,5 @@ package struct LookUpTable {
   package static let offlinePatience = Duration.milliseconds(1500)
   /// The same for a name or an ID that nobody has: mostly a slip of the pen, whose command ends
   /// within a second of its start.
-  package static let unknownPatience = Duration.milliseconds(800)
+  package static let unknownPatience = Duration.milliseconds(700)
 }

@@ -186,7 +186,7 @@ final class Server {
         log.write(.warning, "restart", "\(first) changes at the next start only", now: now)
       }
     } catch {
-      log.write(.error, "hang-up", "\(what) stays as it was: \(error.text)", now: now)
+      log.write(.error, "hang-up refused", "\(what) stays as it was: \(error.text)", now: now)
     }
   }
 

@@ -34,6 +34,31 @@ import Testing
     #expect(code == 0 && seconds < 1)
   }
 
+  /// Method: SIGHUP, and another one at once, after a line that is none was added.
+  @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
+  func `a mistake in the options is told, also right after they were read again`() throws {
+    let scratch = "/tmp/earshot-program-options-\(getpid())"
+    let config = scratch + ".conf"
+    defer {
+      Program.remove(scratch)
+      _ = unsafe unlink(config)
+    }
+    func append(_ line: String) throws {
+      let file = try #require(unsafe fopen(config, "a"))
+      unsafe fputs(line + "\n", file)
+      unsafe fclose(file)
+    }
+    try append("drain = 1")
+    let words = ["--listen", "127.0.0.1:0", "--data", scratch, "--config", config]
+    let program = try #require(Program(words, reading: 2))
+    program.signal(SIGHUP)
+    #expect(program.readLine().hasSuffix("\(config) was read again"))
+    try append("nonsense = 1")
+    program.signal(SIGHUP)
+    #expect(program.readLine().contains("\(config) stays as it was: "))
+    #expect(program.stop(SIGTERM).code == 0)
+  }
+
   @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
   func `with nothing under way --drain waits for nobody`() throws {
     let scratch = "/tmp/earshot-program-drain-\(getpid())"
