@@ -54,8 +54,8 @@ extension PeerMachine {
   }
 
   /// The other one may be calling us in this moment, and be there a little later than we, perhaps
-  /// for the first time. So a program that makes a call asks again for 1.5 s, or for 0.7 s where nobody
-  /// has the name yet. A call of the other one ends that at once.
+  /// for the first time. So a program that makes a call asks again for 1.5 s, or for 0.7 s where
+  /// nobody has the name yet. A call of the other one ends that at once.
   private mutating func askAgain(
     _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
   ) {

@@ -56,8 +56,8 @@ package struct KnownPeers: Equatable, Sendable {
     places.compactMap { place in entries[place].map { (place, $0) } }
   }
 
-  /// The peers, each once, with a card that is kept of it. Those that have no name and were verified
-  /// by nobody come last, the ones seen longest ago at the end.
+  /// The peers, each once, with a card that is kept of it. Those that have no name and were
+  /// verified by nobody come last, the ones seen longest ago at the end.
   package var familiars: [(id: PeerID, card: [UInt8])] {
     let others = all.filter { place, entry in
       if case .rendezvous = place { false } else { !Self.isNameless(place, entry) }
