@@ -305,22 +305,43 @@ def leave():
 
 
 def killed():
-    took = []
+    """Killed, started again, and killed again, when all had gone back to it."""
+    took = [], []
     for _ in range(1 if QUICK else 3):
         with Lab() as lab:
             relay = channels.with_relay(lab)
-            alice, bob = channels.talk_by_relay(lab, 9)
-            relay.kill()
-            began = time.time()
-            line = bob.wait_line(lambda line: line.get("name") == "firstFrameReceived", 6)
-            took.append(at(line) - began)
+            own, both = relay.own, channels.talk_by_relay(lab, 40)
+            for number in range(2):
+                relay.kill()
+                began = time.time()
+                line = first_after(both[1], "firstFrameReceived", began)
+                took[number].append(at(line) - began)
+                if number == 1:
+                    break
+                relay = channels.start_relay(lab, own)
+                for program in both:
+                    first_after(program, "relayConnected", began)
+                time.sleep(3)  # The calls end a second after both hear each other by it.
+            for program in both:
+                program.kill()
     row(
-        "relay killed with -9: audio back after",
+        "relay killed with -9: audio back after; after the second time",
         "≤ 2 s",
-        f"most {max(took):.2f} s of {len(took)}",
+        f"most {max(took[0]):.2f} s, then {max(took[1]):.2f} s, of {len(took[0])}",
         "by the mesh",
-        max(took) <= 2,
+        max(took[0] + took[1]) <= 2,
     )
+
+
+def first_after(program, name, moment):
+    """The first event of that name since then."""
+    end = time.time() + 15
+    while time.time() < end:
+        for line in channels.named(program, name):
+            if at(line) >= moment:
+                return line
+        time.sleep(0.02)
+    raise SystemExit(f"no {name} within 15 s")
 
 
 def pictures():
