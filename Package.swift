@@ -79,7 +79,7 @@ let package = Package(
     // 3: machines that need one of level 2
     layer("GroupKeys", ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens"]),
     layer("Channels", ["Primitives", "Wire", "Cryptography", "Tokens"]),
-    layer("Forwarding", ["Primitives", "Wire", "Congestion", "Tokens"]),
+    layer("Forwarding", ["Primitives", "Wire", "Congestion", "Tokens", "Cryptography"]),
     // 4: composition, still pure
     layer(
       "Peer",
@@ -204,7 +204,7 @@ let package = Package(
       "Simulation",
       [
         "LinkModel", "LastMile", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer",
-        "Rendezvous", "Calling", "Congestion", "Video", "Tokens", "Audio", "Relay",
+        "Rendezvous", "Calling", "Congestion", "Video", "Tokens", "Audio", "Relay", "Forwarding",
       ],
       path: "Tests/Simulation"),
     program(

@@ -52,6 +52,15 @@ struct PathTable: Sendable {
     }
   }
 
+  /// A relay's that neither of the two has offered.
+  mutating func addPairRelay(_ address: SocketAddress, checkAt: Instant) {
+    let pair = DatagramPath(address)
+    if let known = index(pair) { return paths[known].becomeRelayed() }
+    let count = paths.count { $0.origin == .relayed && $0.isRouted }
+    guard !address.isUnsendable, count < PathLimits.remoteCandidates else { return }
+    paths.append(RemotePath(pair, .relayed, checkAt: checkAt))
+  }
+
   /// The peer says that it is there now: the address is challenged before others.
   mutating func renew(_ candidate: Candidate, now: Instant) {
     noteOffered(candidate)

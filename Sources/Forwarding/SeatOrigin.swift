@@ -25,7 +25,9 @@ final class OriginPart {
   fileprivate let key: UInt64
   fileprivate var seatCount = 0
   fileprivate var pictureMeter = PaceMeter()
-  private var counts: InlineArray<3, Int> = [0, 0, 0]
+  /// Of what ends of pairs send.
+  fileprivate var byteMeter = PaceMeter()
+  private var counts: InlineArray<4, Int> = [0, 0, 0, 0]
 
   /// What is counted.
   enum Share: Int {
@@ -35,6 +37,8 @@ final class OriginPart {
     case downlinks
     /// Fragments that wait for those lines.
     case fragments
+    /// Ends of pairs.
+    case ends
   }
 
   fileprivate init(_ key: UInt64) { self.key = key }
@@ -72,6 +76,36 @@ struct SeatOrigin {
     host?.add(count, to: share)
     site?.add(count, to: share)
     network?.add(count, to: share)
+  }
+
+  /// Whether its ends may send more now.
+  func allowsBytes(_ perSecond: PrefixShares, now: Instant) -> Bool {
+    Self.allowsBytes(host, perSecond.host, now: now)
+      && Self.allowsBytes(site, perSecond.site, now: now)
+      && Self.allowsBytes(network, perSecond.network, now: now)
+  }
+
+  func countBytes(_ byteCount: Int, _ perSecond: PrefixShares, now: Instant) {
+    Self.countBytes(byteCount, host, perSecond.host, now: now)
+    Self.countBytes(byteCount, site, perSecond.site, now: now)
+    Self.countBytes(byteCount, network, perSecond.network, now: now)
+  }
+
+  private static func allowsBytes(
+    _ part: OriginPart?, _ perSecond: Int, now: Instant
+  ) -> Bool {
+    guard let part else { return true }
+    return part.byteMeter.allows(
+      perSecond: UInt64(perSecond), burst: UInt64(perSecond / burstShare), now: now)
+  }
+
+  private static func countBytes(
+    _ byteCount: Int, _ part: OriginPart?, _ perSecond: Int, now: Instant
+  ) {
+    guard let part else { return }
+    _ = part.byteMeter.admit(
+      UInt64(byteCount), perSecond: UInt64(perSecond), burst: UInt64(perSecond / burstShare),
+      now: now)
   }
 
   private static func allows(_ part: OriginPart?, _ perSecond: Int, now: Instant) -> Bool {

@@ -14,6 +14,7 @@ extension CallLink {
     into packet: inout OutputSpan<UInt8>, random: inout RandomSource, now: Instant
   ) -> DatagramPath? {
     let association = association
+    if let relay = pair.write(into: &packet, ids: pairIDs, now: now) { return relay }
     if let destination = path.writeCheck(
       into: &packet, on: association, isConfirmed: session.isConfirmed, now: now)
     {

@@ -21,6 +21,8 @@ final class CallLink {
   var path: CallPath
   var session = CallSession()
   var probe = CallProbe()
+  /// A relay between the two.
+  var pair = PairBinding()
   let media: CallMedia
   var progress = MediaProgress()
 
@@ -111,6 +113,7 @@ final class CallLink {
   /// Closes the session; what authenticates signals stays.
   func close(now: Instant) {
     path.close()
+    pair.end(now: now)
     media.close(now: now)
     probe.stop()
     session.close(now: now)
@@ -130,6 +133,7 @@ final class CallLink {
     var deadline = earliest(
       association?.wakeUp(canSend: path.hasDestination) ?? nil,
       path.nextDeadline(on: association))
+    deadline = earliest(deadline, pair.nextDeadline)
     if association != nil || path.ring != nil || signalling.hasStaticKey {
       deadline = earliest(deadline, session.erasureDeadline)
     }

@@ -69,10 +69,12 @@ struct CallPath: ~Copyable {
   ///
   /// - Parameters:
   ///   - byRelay: There is a relay to check them by as well.
-  ///   - opening: How long the peer's checks take to begin; `nil` = they have begun.
+  ///   - deliveryTime: From here to the peer by the rendezvous, where it is known: as long the
+  ///     caller's checks take to begin.
   mutating func addCandidates(
-    from configuration: PeerConfiguration, byRelay: Bool, opening: Duration?, now: Instant
+    from configuration: PeerConfiguration, byRelay: Bool, deliveryTime: Duration?, now: Instant
   ) {
+    let opening = role == .callee ? deliveryTime ?? Association.usualDeliveryTime : nil
     agent.setAlternates(configuration.alternates)
     agent.addCandidates(
       configuration.usable(remoteCandidates), byRelay: byRelay, opening: opening, now: now)

@@ -74,11 +74,6 @@ extension PeerMachine {
 
   // MARK: - Path
 
-  /// From here to a peer by the rendezvous.
-  private var deliveryTime: Duration {
-    rendezvous.association?.deliveryTime ?? Association.usualDeliveryTime
-  }
-
   private mutating func findPath(_ callID: CallID, now: Instant) {
     guard let link = link(callID) else { return }
     link.path.phase = .finding
@@ -88,8 +83,10 @@ extension PeerMachine {
 
   func addCandidates(to link: CallLink, now: Instant) {
     // The callee learns the caller's candidates first; its own are on their way.
-    let opening = link.role == .callee ? deliveryTime : nil
-    link.path.addCandidates(from: configuration, byRelay: hasRelay, opening: opening, now: now)
+    link.path.addCandidates(
+      from: configuration, byRelay: hasRelay, deliveryTime: rendezvous.association?.deliveryTime,
+      now: now)
+    link.seekPair(now: now)
   }
 
   /// The path was proven, or media moved.

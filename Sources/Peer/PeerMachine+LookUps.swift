@@ -26,6 +26,7 @@ extension PeerMachine {
     case .located: handleOwnAddress(now: now)
     case .token(let step): publish(.token(step))
     case .relays(let offer): publish(.relaysOffered(offer))
+    case .pair(let result): CallPairs.handle(result, among: links, configuration, now: now)
     case .channel(let notice): channels.handle(notice, now: now)
     case .seatsEnded: break  // We are no relay.
     }

@@ -49,6 +49,7 @@ extension PeerMachine {
 
   mutating func beginSearch(_ link: CallLink, _ cause: PathSearch.Cause, now: Instant) {
     link.path.roaming.search.begin(cause, now: now)
+    link.pair.hurry(now: now)
     if cause == .ownAddresses { link.path.agent.checkAll(now: now) }
     // A relay whose server was started anew, or sees us elsewhere, says nothing by itself.
     relay?.checkAllocation(.silence, now: now)
@@ -140,6 +141,7 @@ extension PeerMachine {
     guard link.path.isFinding else { return }
     link.path.agent.renewCandidates(
       configuration.usable(list.candidates), byRelay: hasRelay, now: now)
+    link.addPairRelay(now: now)
     updateRelayPeers(now: now)
   }
 

@@ -85,7 +85,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     now: Instant
   ) {
     switch Demultiplexer.classify(bytes.span) {
-    case .foreign: droppedDatagrams &+= 1
+    case .foreign:
+      let isOurs = CallPairs.handleBound(bytes.span, from: source, among: links, now: now)
+      droppedDatagrams &+= isOurs ? 0 : 1
     case .control:
       rendezvous.handleControl(
         bytes.span, from: source, to: marks.local, now: now, identity: &identity)
@@ -221,10 +223,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
     return nil
   }
 
-  func link(_ callID: CallID) -> CallLink? {
-    for link in links where link.callID == callID { return link }
-    return nil
-  }
+  func link(_ callID: CallID) -> CallLink? { links.first { $0.callID == callID } }
 
   /// Random, not zero, and in use by nobody here.
   mutating func makeConnectionID() -> ConnectionID {
@@ -252,6 +251,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       }
       hasActed = true
     }
+    CallPairs.ask(for: links, by: &rendezvous, now: now)
     if relay != nil {
       rendezvous.mayUseRelay = hasRelay
       if rendezvous.detour.takeChange(now: now) || hasActed { updateRelayPeers(now: now) }

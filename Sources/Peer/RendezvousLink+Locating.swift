@@ -84,6 +84,7 @@ extension PeerConfiguration {
     var abilities = ClientAbilities.senderNames
     if isInCalls, relays.isEmpty { abilities.insert(.relays) }
     if isForFamiliars { abilities.insert(.audience) }
+    if isInCalls { abilities.insert(.pairs) }
     return abilities
   }
 

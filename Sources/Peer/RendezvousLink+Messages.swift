@@ -55,16 +55,15 @@ extension RendezvousLink {
           forwarded.body, from: forwarded.from, forwarded.presence, name: forwarded.name))
     case .forwardResult(let result):
       guard let flight = mail.takeFlight(result.id) else { return }
-      if let failure = ForwardFailure(rawValue: result.status.rawValue) {
-        events.append(.notForwarded(failure, flight.callID, flight.type))
-      } else {
-        events.append(.passedOn(count: Int(result.count), flight.callID, flight.type))
-      }
+      let failure = ForwardFailure(rawValue: result.status.rawValue)
+      let passed = Event.passedOn(count: Int(result.count), flight.callID, flight.type)
+      events.append(failure.map { .notForwarded($0, flight.callID, flight.type) } ?? passed)
     case .tokenResult(let result): handleTokenResult(result, now: now)
     case .relays(let offer): events.append(.relays(offer))
+    case .pairResult(let result): events.append(.pair(result))
     case .channelNotice(let notice): events.append(.channel(notice))
     case .seatsEnded(let ended): events.append(.seatsEnded(ended.seats))
-    case .lookUp, .forward, .token, .audience, .channel, .relayHere: association?.countViolation()
+    default: association?.countViolation()  // What only a client says.
     }
   }
 

@@ -24,6 +24,7 @@ struct RendezvousLink: ~Copyable {
     case located
     case token(TokenStep)
     case relays(RelayOffer)
+    case pair(PairResult)
     case channel(ChannelNotice)
     case seatsEnded([EndedSeat])
   }

@@ -8,9 +8,10 @@ struct RelayOptions {
   static let usage = """
     usage: earshot-relay --rendezvous HOST:PORT#ID [options]
 
-    Forwards the audio of channels between members that do not talk in a mesh. It
-    is sealed by members for members: the relay hears nothing and learns no names.
-    The rendezvous tells members of it once its ID stands in the file of
+    Forwards the audio of channels between members that do not talk in a mesh, and
+    the packets of calls whose two ends have no direct path. It is sealed by
+    members for members: the relay hears nothing and learns no names. The
+    rendezvous tells clients of it once its ID stands in the file of
     earshot-rendezvous --relay-key.
 
     The relay:
@@ -28,6 +29,8 @@ struct RelayOptions {
                            (default: 3)
       --limit-seats N      members of one channel, 2...4096 (default: 4096)
       --limit-channels N   channels, 1...8192 (default: 8192)
+      --limit-pairs N      calls of two without a direct path, 0...4096
+                           (default: 4096; 0: none)
 
     What it tells:
       --metrics HOST:PORT  Prometheus text at /metrics, by HTTP (default: off)
@@ -48,6 +51,7 @@ struct RelayOptions {
   var data: String
   var metrics: String?
   var limits = ForwardingLimits()
+  var pairLimits = PairLimits()
   var printsJSON: Bool
 
   /// The folder of the identity, for `--print-id`, which needs nothing else.
@@ -72,6 +76,8 @@ struct RelayOptions {
     limits.seats = try arguments.integer("--limit-seats", "members", in: 2...4096) ?? usual.seats
     limits.channels =
       try arguments.integer("--limit-channels", "channels", in: 1...8192) ?? usual.channels
+    pairLimits.pairs =
+      try arguments.integer("--limit-pairs", "calls", in: 0...4096) ?? pairLimits.pairs
     printsJSON = try arguments.flag("--json")
     try arguments.finish()
     let parts = (given ?? "").split(separator: "#", omittingEmptySubsequences: false)

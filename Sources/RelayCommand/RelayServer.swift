@@ -15,7 +15,7 @@ import Wire
 final class RelayServer {
   private let options: RelayOptions
   private let loop: EventLoop
-  private let driver: MachineDriver<RendezvousMachine>
+  private let driver: MachineDriver<RelayMachine>
   private let registration: MachineDriver<RelayRegistrationMachine>
   private let id: PeerID
   private var metrics: MetricsServer?
@@ -49,23 +49,23 @@ final class RelayServer {
     var configuration = PeerConfiguration(
       rendezvous: try Self.rendezvous(options.rendezvous), wallClockAtZero: Int64(wall))
     configuration.rendezvousID = options.rendezvousID
-    let known = RelayRegistrationMachine(
-      configuration, listening: announced ?? Self.announced(listen, seen),
-      identity: identity.copy(),
-      random: random.split(), now: SystemClock.now)
-    registration = MachineDriver(
-      known,
-      socket: try UDPSocket(
-        binding: SocketAddress(
-          family: configuration.rendezvous.family, high: 0, low: 0, port: 0)), on: loop)
     var settings = ServerSettings(
-      identity: identity, card: card,
+      identity: identity.copy(), card: card,
       bootCounter: try BootFile.count(at: options.data + "/boots", first: seconds),
       resetKey: Self.resetKey(identity), wallMilliseconds: wall,
       tokenKey: TokenPublicKey(bytes: Bytes32(options.rendezvousID)))
     settings.forwarding = options.limits
-    driver = MachineDriver(
-      RendezvousMachine(settings, store: MemoryStore(), random: random), socket: socket, on: loop)
+    let machine = RelayMachine(
+      RendezvousMachine(settings, store: MemoryStore(), random: random.split()),
+      limits: options.pairLimits, random: random.split())
+    let pairs = options.pairLimits.pairs > 0 ? machine.pairs.secret : nil
+    driver = MachineDriver(machine, socket: socket, on: loop)
+    let known = RelayRegistrationMachine(
+      configuration, listening: announced ?? Self.announced(listen, seen), pairs: pairs,
+      identity: identity, random: random.split(), now: SystemClock.now)
+    let unspecified = SocketAddress(
+      family: configuration.rendezvous.family, high: 0, low: 0, port: 0)
+    registration = MachineDriver(known, socket: try UDPSocket(binding: unspecified), on: loop)
     if let text = options.metrics {
       try listenForMetrics(try Self.resolve(text, "--metrics", 9101))
     }
@@ -92,7 +92,7 @@ final class RelayServer {
     switch event {
     case .step(let step): handle(step)
     case .seatsEnded(let seats):
-      driver.withMachine { machine, now in machine.endSeats(seats, now: now) }
+      driver.withMachine { machine, now in machine.server.endSeats(seats, now: now) }
     }
   }
 
@@ -140,7 +140,7 @@ final class RelayServer {
   private func shutDown() {
     guard end == nil, let timer else { return loop.stop() }
     end = SystemClock.now + .milliseconds(600)
-    driver.withMachine { machine, now in machine.goAway(now: now) }
+    driver.withMachine { machine, now in machine.server.goAway(now: now) }
     registration.withMachine { machine, now in machine.shutDown(now: now) }
     loop.setDeadline(timer, SystemClock.now)
   }
@@ -153,7 +153,7 @@ final class RelayServer {
       return
     }
     let isDone =
-      driver.readMachine { $0.isGone } && registration.readMachine { $0.isQuiet }
+      driver.readMachine { $0.server.isGone } && registration.readMachine { $0.isQuiet }
     if now >= end || isDone { return loop.stop() }
     loop.setDeadline(timer, now + .milliseconds(10))
   }
@@ -166,9 +166,12 @@ final class RelayServer {
     }
   }
 
-  private static func numbers(_ driver: MachineDriver<RendezvousMachine>) -> String {
+  private static func numbers(_ driver: MachineDriver<RelayMachine>) -> String {
     var text = MetricsText()
-    driver.readMachine { text.add($0.forwardingCounters, $0.gauges, $0.counters) }
+    driver.readMachine {
+      text.add($0.server.forwardingCounters, $0.server.gauges, $0.server.counters)
+      text.add($0.pairs.counters, pairCount: $0.pairs.pairCount)
+    }
     let numbers = ProcessNumbers.read()
     text.add(
       "process_cpu_seconds_total", "User and system time.", nanoseconds: numbers.cpuNanoseconds)

@@ -15,7 +15,7 @@ import Testing
     "hasQueued", "isOneWay", "isPlayingMusic", "keyInUse", "localConnectionIDs",
     "longestDistance", "mac2Range", "messageByteLimit", "newestGeneration",
     "packetsInFlight", "pathCount", "presences", "psnr", "realTimeLimit",
-    "remoteConnectionID", "ssim", "stretchedFraction",
+    "ssim", "stretchedFraction",
     "turnCount",
   ]
 

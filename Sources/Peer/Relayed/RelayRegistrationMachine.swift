@@ -1,3 +1,4 @@
+package import Forwarding
 package import Primitives
 package import SecureSession
 package import Wire
@@ -17,18 +18,22 @@ package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
   private var identity: LocalIdentity
   private var link: RendezvousLink
   private let here: RelayHere
+  private let pairs: PairOffer?
   private var events: [RelayRegistrationEvent] = []
 
-  /// - Parameter listening: Where members find the relay; unspecified = at the address that the
-  ///   rendezvous sees, with this port.
+  /// - Parameters:
+  ///   - listening: Where members find the relay; unspecified = at the address that the rendezvous
+  ///     sees, with this port.
+  ///   - pairs: What keys of tickets for pairs are made of; `nil` = it forwards for none.
   package init(
     _ configuration: PeerConfiguration, listening: SocketAddress,
-    identity: consuming LocalIdentity, random: RandomSource, now: Instant
+    pairs: PairSecret? = nil, identity: consuming LocalIdentity, random: RandomSource, now: Instant
   ) {
     var random = random
     var configuration = configuration
     configuration.presence = .guest
     here = RelayHere(address: listening)
+    self.pairs = pairs.map { PairOffer(address: listening, secret: $0.bytes) }
     link = RendezvousLink(
       configuration, presence: Presence(PresenceID(random: &random), .guest),
       random: random.split())
@@ -81,12 +86,17 @@ package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
     while let event = link.pollEvent() {
       switch event {
       case .registration(let step):
-        if case .registered = step { link.send(.relayHere(here), now: now) }
+        if case .registered = step { announce(now: now) }
         publish(.step(step))
       case .seatsEnded(let seats): publish(.seatsEnded(seats))
       default: break
       }
     }
+  }
+
+  private mutating func announce(now: Instant) {
+    link.send(.relayHere(here), now: now)
+    if let pairs { link.send(.relayPairs(pairs), now: now) }
   }
 
   private mutating func publish(_ event: RelayRegistrationEvent) {

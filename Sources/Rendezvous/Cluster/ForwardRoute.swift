@@ -34,6 +34,7 @@ struct ForwardRoute {
     if !isAnswer {
       machine.limiter.answers.grant(to: to, from: id, count: count + sent, now: now)
     }
+    machine.limiter.noteForward(from: id, to: to, now: now)
     return sent > 0 ? nil : (.forwarded, UInt8(clamping: count))
   }
 
@@ -157,5 +158,6 @@ extension NodeMessage {
     machine.counters.forwards &+= 1
     machine.publish(.forwarded(from: from, to: to, byteCount: body.count))
     if !isAnswer { machine.limiter.answers.grant(to: to, from: from, count: count, now: now) }
+    machine.limiter.noteForward(from: from, to: to, now: now)
   }
 }

@@ -53,6 +53,12 @@ struct AnswerCredits {
     return true
   }
 
+  /// Whether `writer` has written to `answerer`, in the time that a credit lasts.
+  func isGranted(to answerer: PeerID, from writer: PeerID, now: Instant) -> Bool {
+    let (key, place) = place(of: answerer, writer, now: now)
+    return isAlive(place, key, now: now)
+  }
+
   private func isAlive(_ place: Int, _ key: UInt64, now: Instant) -> Bool {
     records[place].key == key && remaining(place, now: now) > 0
   }

@@ -10,6 +10,7 @@ import Wire
 struct ChannelService {
   var directory: ChannelDirectory
   var relays = RelayTable()
+  var pairs = PairTable()
   /// `nil` in a server that is no relay.
   let hub: ForwardingHub?
   private let hash: KeyedHash
@@ -116,15 +117,13 @@ struct ChannelService {
     _ slot: UInt32, by grant: TokenGrant?, card: [UInt8], from address: SocketAddress
   ) {
     guard let hub, let seat = grant?.seat else { return }
-    let prefixes = SeatPrefixes(
-      host: address.key(.host, hash) ?? 1, site: address.key(.site, hash),
-      network: address.key(.network, hash) ?? 1)
-    hub.reserve(slot, for: seat, card: card, from: prefixes)
+    hub.reserve(slot, for: seat, card: card, from: SeatPrefixes(of: address, hash))
   }
 
   mutating func remove(_ slot: UInt32) {
     hub?.remove(slot)
     relays.remove(slot)
+    pairs.remove(slot)
   }
 
   /// - Returns: What is still to be reported at once.
@@ -157,12 +156,7 @@ struct RelayTable {
   mutating func insert(
     _ here: RelayHere, of slot: UInt32, _ client: ClientRecord, _ settings: borrowing ServerSettings
   ) throws(WireError) {
-    let seen = client.address
-    let address =
-      here.address.isUnspecified
-      ? SocketAddress(
-        family: seen.family, high: seen.high, low: seen.low, port: here.address.port)
-      : here.address
+    let address = Self.address(here.address, of: client)
     guard settings.relayIDs.contains(client.id), !address.isUnsendable else {
       throw .invalid("relay", at: 0)
     }
@@ -170,6 +164,13 @@ struct RelayTable {
     entries.append(Entry(slot: slot, id: client.id, address: address))
     // It may have missed some.
     for seat in ended.all { queueNews(slot, seat) }
+  }
+
+  /// Where a relay listens that says so; unspecified = where its session is, with that port.
+  static func address(_ told: SocketAddress, of client: ClientRecord) -> SocketAddress {
+    let seen = client.address
+    guard told.isUnspecified else { return told }
+    return SocketAddress(family: seen.family, high: seen.high, low: seen.low, port: told.port)
   }
 
   mutating func remove(_ slot: UInt32) {

@@ -57,6 +57,14 @@ extension MetricsText {
     }
   }
 
+  /// What a relay forwards for pairs.
+  package mutating func add(_ pairs: PairCounters, pairCount: Int) {
+    add("earshot_relay_pairs", "Pairs of which an end is bound.", UInt64(clamping: pairCount))
+    for counter in pairs.all {
+      add("earshot_relay_" + counter.name + "_total", counter.help, counter.value)
+    }
+  }
+
   /// What the machine counts, and how much there is now.
   package mutating func add(_ counters: ServerCounters, _ gauges: ServerGauges) {
     let prefix = "earshot_rendezvous_"

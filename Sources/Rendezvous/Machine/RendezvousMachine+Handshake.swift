@@ -307,7 +307,8 @@ extension RendezvousMachine {
       resetToken: settings.resetToken(boot: settings.bootCounter, local), status: ruling.status,
       knownSerial: ruling.knownSerial, tokenFault: ruling.tokenFault,
       tokenLife: ruling.grant?.wireLife ?? 0,
-      isForAudience: payload.abilities.contains(.audience) && !ruling.status.isRefusal)
+      isForAudience: payload.abilities.contains(.audience) && !ruling.status.isRefusal,
+      hasPairs: settings.hasPairs(for: payload.abilities) && !ruling.status.isRefusal)
   }
 
   private mutating func insert(

@@ -211,8 +211,11 @@ extension RendezvousMachine {
       case .relayHere(let here):
         try channels.relays.insert(here, of: slot, registry[slot], settings)
         sendRelayNews(now: now)
+      case .relayPairs(let offer):
+        try channels.pairs.insert(offer, of: slot, registry[slot], settings)
+      case .pair(let request): request.answer(slot, in: &self, now: now)
       case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice,
-        .seatsEnded:
+        .seatsEnded, .pairResult:
         throw .invalid("message that only a server sends", at: 0)
       }
       return true

@@ -109,6 +109,11 @@ package struct ServerSettings: ~Copyable {
     tokenRule = key.map { TokenRule(key: $0, audience: "\(card.id)") }
   }
 
+  /// Whether a client that understands it is told that relays may forward for its calls.
+  func hasPairs(for abilities: ClientAbilities) -> Bool {
+    abilities.contains(.pairs) && !relayIDs.isEmpty
+  }
+
   /// A message, unless the server is a relay and it is none that a relay takes.
   func permitted(_ message: RendezvousMessage) throws(WireError) -> RendezvousMessage {
     if forwarding == nil { return message }

@@ -203,6 +203,14 @@ package struct Session: ~Copyable {
 
   package var remoteConnectionID: ConnectionID { current.stream.remote }
 
+  /// The one that comes after it once the peer uses the next keys; `.none` = there are none.
+  package var nextRemoteConnectionID: ConnectionID {
+    switch next {
+    case .some(let epoch): epoch.stream.remote
+    case .none: .none
+    }
+  }
+
   package var remoteID: PeerID { parties.remoteID }
 
   package var nextDeadline: Instant? { deadlines.next }

@@ -16,6 +16,9 @@ package enum RendezvousMessage: Hashable, Sendable {
   case channelNotice(ChannelNotice)
   case relayHere(RelayHere)
   case seatsEnded(SeatsEnded)
+  case relayPairs(PairOffer)
+  case pair(PairRequest)
+  case pairResult(PairResult)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -41,6 +44,9 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.channelNotice: self = .channelNotice(try ChannelNotice(fields: &reader))
     case Code.relayHere: self = .relayHere(RelayHere(address: try SocketAddress(parsing: &reader)))
     case Code.seatsEnded: self = .seatsEnded(try SeatsEnded(fields: &reader))
+    case Code.relayPairs: self = .relayPairs(try PairOffer(fields: &reader))
+    case Code.pair: self = .pair(try PairRequest(fields: &reader))
+    case Code.pairResult: self = .pairResult(try PairResult(fields: &reader))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")
@@ -62,6 +68,9 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .channelNotice(let message): message.writeFields(to: &bytes)
     case .relayHere(let message): message.address.write(to: &bytes)
     case .seatsEnded(let message): message.writeFields(to: &bytes)
+    case .relayPairs(let message): message.writeFields(to: &bytes)
+    case .pair(let message): message.writeFields(to: &bytes)
+    case .pairResult(let message): message.writeFields(to: &bytes)
     }
   }
 
@@ -80,6 +89,9 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .channelNotice: Code.channelNotice
     case .relayHere: Code.relayHere
     case .seatsEnded: Code.seatsEnded
+    case .relayPairs: Code.relayPairs
+    case .pair: Code.pair
+    case .pairResult: Code.pairResult
     }
   }
 
@@ -103,5 +115,8 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let audience: UInt8 = 11
     static let relayHere: UInt8 = 12
     static let seatsEnded: UInt8 = 13
+    static let relayPairs: UInt8 = 14
+    static let pair: UInt8 = 15
+    static let pairResult: UInt8 = 16
   }
 }

@@ -133,6 +133,8 @@ package struct ClientAbilities: OptionSet, Hashable, Sendable {
   package static let relays = ClientAbilities(rawValue: 2)
   /// Nobody but its AUDIENCE may learn that it is online (docs/protocol/rendezvous.md §6).
   package static let audience = ClientAbilities(rawValue: 4)
+  /// RESP may say that there are relays for pairs (docs/protocol/relay.md §6).
+  package static let pairs = ClientAbilities(rawValue: 8)
 }
 
 /// A moment as a label that sorts by time: TAI64N, big-endian

@@ -113,6 +113,8 @@ package struct ResponsePayload: Equatable, Sendable {
   package var tokenLife: UInt32
   /// Whether only the initiator's AUDIENCE learns of the session, as it asked.
   package var isForAudience: Bool
+  /// Whether the responder names relays for pairs, to an initiator that asked.
+  package var hasPairs: Bool
 
   package init(
     responder: ConnectionID, initiator: ConnectionID, seenAddress: SocketAddress,
@@ -131,6 +133,7 @@ package struct ResponsePayload: Equatable, Sendable {
     tokenFault = terms.tokenFault
     tokenLife = terms.tokenLife
     isForAudience = terms.isForAudience
+    hasPairs = terms.hasPairs
   }
 
   @_lifetime(reader: copy reader)
@@ -159,7 +162,10 @@ package struct ResponsePayload: Equatable, Sendable {
     let flag = try reader.readUInt8("audience")
     guard flag <= (status.isRefusal ? 0 : 1) else { throw .invalid("audience", at: at + 14) }
     isForAudience = flag == 1
-    try reader.readZeros(28, "end of payload")
+    let pairs = try reader.readUInt8("pairs")
+    guard pairs <= (status.isRefusal ? 0 : 1) else { throw .invalid("pairs", at: at + 15) }
+    hasPairs = pairs == 1
+    try reader.readZeros(27, "end of payload")
   }
 
   @_lifetime(reader: copy reader)
@@ -189,7 +195,8 @@ package struct ResponsePayload: Equatable, Sendable {
     bytes.append(tokenFault?.rawValue ?? 0)
     bytes.append(littleEndian: tokenLife)
     bytes.append(isForAudience ? 1 : 0)
-    bytes.append(zeros: 28)
+    bytes.append(hasPairs ? 1 : 0)
+    bytes.append(zeros: 27)
   }
 }
 
@@ -212,13 +219,17 @@ package struct SessionTerms: Equatable, Sendable {
   package var tokenLife: UInt32
   /// Whether only the initiator's AUDIENCE learns of the session, as it asked.
   package var isForAudience: Bool
+  /// Whether the responder names relays for pairs, to an initiator that asked.
+  package var hasPairs: Bool
 
   package init(
     serverTime: UInt64, boot: UInt64, life: UInt32 = 3600, period: UInt16 = 20,
     resetToken: Bytes16, status: RegistrationStatus, knownSerial: UInt64 = 0,
-    tokenFault: TokenFault? = nil, tokenLife: UInt32 = 0, isForAudience: Bool = false
+    tokenFault: TokenFault? = nil, tokenLife: UInt32 = 0, isForAudience: Bool = false,
+    hasPairs: Bool = false
   ) {
     self.isForAudience = isForAudience
+    self.hasPairs = hasPairs
     self.knownSerial = knownSerial
     self.tokenFault = tokenFault
     self.tokenLife = tokenLife

@@ -20,6 +20,18 @@ extension FuzzTarget {
       }
     })
 
+  private static var pairMessages: [RendezvousMessage] {
+    guard let call = CallID(Array(0..<16)) else { return [] }
+    let address = SocketAddress(v4: 192, 0, 2, 1, port: 7500)
+    let ticket = PairTicket(address: address, pair: .zero, until: 9, side: .lesser, key: .zero)
+    return [
+      .relayPairs(PairOffer(address: address, secret: .zero)),
+      .pair(PairRequest(peer: .zero, call: call, program: .every)),
+      .pairResult(PairResult(call: call, program: .every, .granted(ticket))),
+      .pairResult(PairResult(call: call, program: .every, .noRelay)),
+    ]
+  }
+
   private static let rendezvousMessage = FuzzTarget(
     "rendezvous-message", maximumByteCount: 4200,
     seeds: {
@@ -47,7 +59,7 @@ extension FuzzTarget {
       let byName = PeerName("bob").map {
         RendezvousMessage.lookUp(LookUp(request: 2, target: .name($0)))
       }
-      return (messages + (byName.map { [$0] } ?? []) + FuzzTarget.channelMessages).map(\.bytes)
+      return (messages + (byName.map { [$0] } ?? []) + channelMessages + pairMessages).map(\.bytes)
     },
     run: { bytes in
       if let message = try? RendezvousMessage(parsing: bytes.span) {

@@ -12,6 +12,8 @@ final class TwoPeers {
   let bob: SimulatedPeer
   /// A TURN server that both know of.
   let relay: SimulatedRelay?
+  /// A relay that forwards for pairs, which the rendezvous names.
+  let pairRelay: SimulatedPairRelay?
 
   /// - Parameter roundTrip: Between any two of alice, bob and the rendezvous.
   init(
@@ -19,11 +21,15 @@ final class TwoPeers {
     nat: (SimulatedNAT.Behaviour?, SimulatedNAT.Behaviour?) = (nil, nil),
     change: (inout LinkConditions) -> Void = { _ in },
     configure: ((inout PeerConfiguration) -> Void)? = nil, hasRelay: Bool = false,
-    keepsText: Bool = false
+    hasPairRelay: Bool = false, keepsText: Bool = false
   ) {
     let line = AccessConditions.clean(oneWay: roundTrip / 4).with(change)
+    let pairRelay = hasPairRelay ? SimulatedPairRelay(seed: seed) : nil
+    self.pairRelay = pairRelay
     world = CallWorld(
-      seed: seed, rendezvousAccess: .clean(oneWay: roundTrip / 4), keepsText: keepsText)
+      seed: seed, rendezvousAccess: .clean(oneWay: roundTrip / 4), keepsText: keepsText,
+      configure: { if let pairRelay { $0.relayIDs = [pairRelay.id] } })
+    pairRelay?.join(world, .clean(oneWay: roundTrip / 4))
     world.mediaInterval = .milliseconds(20)
     let relay = hasRelay ? world.addRelay(line) : nil
     let tell = { (configuration: inout PeerConfiguration) in

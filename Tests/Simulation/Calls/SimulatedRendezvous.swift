@@ -19,6 +19,8 @@ package final class SimulatedRendezvous {
 
   /// Signs the access tokens that registrations need; `nil` = they need none.
   package var tokenKey: TokenPublicKey?
+  /// Relays that may register.
+  package var relayIDs: Set<PeerID> = []
   /// How far its wall clock is ahead of the true time, ms.
   package var wallClockError: Int64 = 0
   /// What it says who it is, since it was started last.
@@ -59,9 +61,10 @@ package final class SimulatedRendezvous {
       let card = try identity.makeCard(
         unixSeconds: (origin + now.nanoseconds / 1_000_000) / 1_000)
       self.card = card.bytes
-      let settings = ServerSettings(
+      var settings = ServerSettings(
         identity: identity, card: card, bootCounter: bootCounter, resetKey: resetKey,
         wallMilliseconds: origin, tokenKey: tokenKey)
+      settings.relayIDs = relayIDs
       shared = makeShared?(id, random.split())
       host.start(
         RendezvousMachine(settings, store: shared ?? store, random: random.split()),

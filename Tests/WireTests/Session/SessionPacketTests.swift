@@ -209,8 +209,8 @@ import Wire
     #expect(Array(bytes[49..<65]) == Array(repeating: 0xEE, count: 16) && bytes[65] == 2)
     var reader = ByteReader(bytes.span)
     #expect(try ResponsePayload(parsing: &reader) == payload)
-    // How long the token lasts may be any number.
-    for index in 66..<108 where !(75..<80).contains(index) {
+    // How long the token lasts may be any number; two flags follow.
+    for index in 66..<108 where !(75..<81).contains(index) {
       var changed = bytes
       changed[index] = 1
       #expect(throws: WireError.self) {

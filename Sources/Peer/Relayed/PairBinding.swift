@@ -1,0 +1,191 @@
+import Forwarding
+import Primitives
+import Wire
+
+/// One end of a call at a relay that forwards for pairs (docs/protocol/relay.md §6): asks the
+/// rendezvous for a ticket, binds the own address with it, and keeps it bound.
+struct PairBinding {
+  /// What became of a PAIR_BOUND.
+  enum Finding: Equatable {
+    /// Not an answer to what was asked.
+    case ignored
+    case noted
+    /// Both ends are bound: a check may get through.
+    case open
+  }
+
+  private(set) var ticket: PairTicket?
+  /// The callee's program in the call that the ticket is for.
+  private var program: PresenceID?
+  private var askAt: Instant?
+  private var askCount = 0
+  private var bindAt: Instant?
+  private var number: UInt64 = 0
+  private var cookie = Bytes16.zero
+  /// PAIR_BIND since the last answer, and answers in a row that only brought a cookie.
+  private var unanswered = 0
+  private var cookieCount = 0
+  private var told = PairIDs()
+  private(set) var isBound = false
+  private var ending: Instant?
+
+  /// Where the relay is, as one more candidate of the peer.
+  var address: SocketAddress? { ending == nil ? ticket?.address : nil }
+
+  var nextDeadline: Instant? { earliest(earliest(askAt, bindAt), ending) }
+
+  // MARK: - The ticket
+
+  /// A path is looked for; the first time, and for another program, a ticket is wanted.
+  mutating func seek(_ program: PresenceID, now: Instant) {
+    guard ending == nil else { return }
+    if self.program == program, ticket != nil || askAt != nil || askCount >= Self.mostAsked {
+      return
+    }
+    let next = number
+    self = PairBinding()
+    number = next
+    self.program = program
+    askAt = now
+  }
+
+  /// The next PAIR that is due.
+  ///
+  /// - Parameter hasPairs: Whether the rendezvous names relays for pairs.
+  mutating func pollRequest(
+    to peer: PeerID, of call: CallID, hasPairs: Bool, now: Instant
+  ) -> PairRequest? {
+    guard let due = askAt, due <= now, let program else { return nil }
+    guard hasPairs, askCount < Self.mostAsked else {
+      askAt = nil
+      return nil
+    }
+    askCount += 1
+    askAt = now + Self.askPause
+    return PairRequest(peer: peer, call: call, program: program)
+  }
+
+  /// What the rendezvous answers.
+  mutating func handle(_ result: PairResult, now: Instant) {
+    guard result.program == program, ticket == nil, ending == nil else { return }
+    switch result.answer {
+    case .granted(let granted):
+      guard !granted.address.isUnsendable else { return }
+      ticket = granted
+      askAt = nil
+      bindAt = now
+    case .noRelay:
+      // One that was there may come back.
+      askAt = number > 0 ? now + Self.fullPause : nil
+      askCount = number > 0 ? askCount - 1 : Self.mostAsked
+    case .notKnown, .tooMany: break
+    }
+  }
+
+  /// The relay does not know the ticket, or does not answer: another one is asked for.
+  private mutating func renewTicket(now: Instant) {
+    ticket = nil
+    bindAt = nil
+    isBound = false
+    unanswered = 0
+    askCount = min(askCount, Self.mostAsked - 1)
+    askAt = now
+  }
+
+  // MARK: - Binding
+
+  /// The own address may be another one, or the peer's: the binding is renewed now.
+  mutating func hurry(now: Instant) {
+    guard ending == nil else { return }
+    if ticket != nil { bindAt = now } else if number > 0, askAt == nil { renewTicket(now: now) }
+  }
+
+  /// The call is over: the binding ends after its last packets.
+  mutating func end(now: Instant) {
+    guard ending == nil else { return }
+    askAt = nil
+    bindAt = nil
+    if ticket != nil { ending = now + Self.lastPackets }
+  }
+
+  /// Writes the PAIR_BIND that is due; where it goes.
+  ///
+  /// - Parameter ids: Connection IDs of the peer that we send to now.
+  @_lifetime(packet: copy packet)
+  mutating func write(
+    into packet: inout OutputSpan<UInt8>, ids: @autoclosure () -> PairIDs, now: Instant
+  ) -> DatagramPath? {
+    guard let ticket else { return nil }
+    if let ending {
+      guard ending <= now else { return nil }
+      self.ending = nil
+      self.ticket = nil
+      append(ticket, isEnd: true, to: &packet)
+      return DatagramPath(ticket.address)
+    }
+    let ids = ids()
+    guard let due = bindAt, due <= now || isBound && ids != told else { return nil }
+    guard unanswered < Self.gaps.count else {
+      renewTicket(now: now)
+      return nil
+    }
+    told = ids
+    bindAt = now + Self.gaps[unanswered]
+    unanswered += 1
+    append(ticket, isEnd: false, to: &packet)
+    return DatagramPath(ticket.address)
+  }
+
+  @_lifetime(packet: copy packet)
+  private mutating func append(
+    _ ticket: PairTicket, isEnd: Bool, to packet: inout OutputSpan<UInt8>
+  ) {
+    number += 1
+    let bind = PairBindPacket(
+      pair: ticket.pair, until: ticket.until, side: ticket.side, isEnd: isEnd, number: number,
+      cookie: cookie, ids: told)
+    packet.append(bytes: bind.sealed(by: ticket.key))
+  }
+
+  /// Takes a PAIR_BOUND.
+  mutating func handle(
+    _ bound: PairBoundPacket, _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant
+  ) -> Finding {
+    guard let ticket, ending == nil, source == ticket.address, bound.pair == ticket.pair,
+      bound.number <= number, number - bound.number < 8, bound.isAuthentic(bytes, ticket.key)
+    else { return .ignored }
+    unanswered = 0
+    switch bound.status {
+    case .cookie:
+      cookie = bound.cookie
+      cookieCount += 1
+      // A relay that never takes its own cookie is not asked in a circle.
+      bindAt = cookieCount <= Self.mostCookies ? now : now + Self.fullPause
+      return .noted
+    case .bound:
+      cookieCount = 0
+      isBound = true
+      bindAt = now + Self.renewal
+      return bound.isOtherBound ? .open : .noted
+    case .full:
+      isBound = false
+      bindAt = now + Self.fullPause
+      return .noted
+    case .ended:
+      renewTicket(now: now)
+      return .noted
+    }
+  }
+
+  private static let mostAsked = 8
+  private static let askPause = Duration.milliseconds(500)
+  private static let renewal = Duration.seconds(10)
+  private static let fullPause = Duration.seconds(5)
+  private static let mostCookies = 3
+  /// CLOSE is said three times in half a second.
+  private static let lastPackets = Duration.milliseconds(600)
+  /// Between a PAIR_BIND and the next where no answer comes.
+  private static let gaps: [Duration] = [
+    .milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(400),
+  ]
+}

@@ -1,0 +1,81 @@
+import Forwarding
+import Primitives
+import Wire
+
+/// The relays that forward for pairs, and tickets for ends of calls (docs/protocol/relay.md §6).
+struct PairTable {
+  private struct Entry {
+    let slot: UInt32
+    let id: PeerID
+    let address: SocketAddress
+    let secret: PairSecret
+  }
+
+  /// A relay has one entry.
+  private var entries: [Entry] = []
+
+  /// - Throws: Where the operator has not named the client, or nothing can be sent there.
+  mutating func insert(
+    _ offer: PairOffer, of slot: UInt32, _ client: ClientRecord,
+    _ settings: borrowing ServerSettings
+  ) throws(WireError) {
+    let address = RelayTable.address(offer.address, of: client)
+    guard settings.relayIDs.contains(client.id), !address.isUnsendable else {
+      throw .invalid("relay", at: 0)
+    }
+    remove(slot)
+    entries.removeAll { $0.id == client.id }
+    entries.append(
+      Entry(slot: slot, id: client.id, address: address, secret: PairSecret(offer.secret)))
+  }
+
+  mutating func remove(_ slot: UInt32) { entries.removeAll { $0.slot == slot } }
+
+  /// A ticket for one end: both get the same pair at the same relay; `nil` = there is no relay.
+  func ticket(
+    for request: PairRequest, to client: PeerID, unixMilliseconds: UInt64
+  ) -> PairTicket? {
+    var best: (entry: Entry, pair: Bytes16)?
+    for entry in entries {
+      let pair = entry.secret.pair(of: client, request.peer, request)
+      guard best.map({ $0.pair.bytes.lexicographicallyPrecedes(pair.bytes) }) ?? true else {
+        continue
+      }
+      best = (entry, pair)
+    }
+    guard let (entry, pair) = best else { return nil }
+    let side = PairSide(of: client, beside: request.peer)
+    let until = unixMilliseconds &+ Self.life
+    return PairTicket(
+      address: entry.address, pair: pair, until: until, side: side,
+      key: entry.secret.key(of: pair, side, until: until))
+  }
+
+  /// In ms: 12 h, as of credentials for a TURN server.
+  private static let life: UInt64 = 43_200_000
+}
+
+extension PairRequest {
+  /// Answers a client, by what the two have written to each other.
+  func answer(_ slot: UInt32, in machine: inout RendezvousMachine, now: Instant) {
+    let client = machine.registry[slot].id
+    let isAllowed =
+      machine.registry[slot].lookUps.admit(
+        machine.limits.lookUpsPerClient, nowMilliseconds: now.millisecond)
+      && machine.limiter.takeLookUp(of: machine.registry[slot].address, now: now)
+    let answer: PairResult.Answer
+    if !isAllowed {
+      answer = .tooMany
+    } else if client == peer || !machine.limiter.haveWritten(client, peer, now: now) {
+      answer = .notKnown
+    } else {
+      let time = machine.settings.unixMilliseconds(now)
+      let ticket = machine.channels.pairs.ticket(for: self, to: client, unixMilliseconds: time)
+      answer = ticket.map { .granted($0) } ?? .noRelay
+    }
+    let result = RendezvousMessage.pairResult(PairResult(call: call, program: program, answer))
+    if machine.send(result.bytes, to: slot, life: AnswerTerms.life, now: now) == nil {
+      machine.counters.answersDropped &+= 1
+    }
+  }
+}

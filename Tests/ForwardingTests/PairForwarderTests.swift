@@ -1,0 +1,294 @@
+import Primitives
+import Testing
+import Wire
+
+@testable import Forwarding
+
+/// What forwards for pairs (docs/protocol/relay.md §6), and what strangers and bad members draw.
+struct PairForwarderTests {
+  private static let time: UInt64 = 1_800_000_000_000
+  private let alice = SocketAddress(v4: 192, 0, 2, 1, port: 4000)
+  private let bob = SocketAddress(v4: 198, 51, 100, 2, port: 4001)
+  private let thief = SocketAddress(v4: 203, 0, 113, 66, port: 666)
+
+  /// A relay and what left it.
+  private struct World {
+    var relay: PairForwarder
+    var now = Instant(nanoseconds: 1_000_000_000)
+    var received = 0
+    var sent = 0
+
+    init(_ limits: PairLimits = PairLimits()) {
+      relay = PairForwarder(limits: limits, random: RandomSource(seed: 4))
+    }
+
+    private func prefixes(_ address: SocketAddress) -> SeatPrefixes {
+      SeatPrefixes(host: address.high | 1, site: nil, network: address.high >> 40 | 1)
+    }
+
+    mutating func bind(_ bytes: [UInt8], from source: SocketAddress) -> [Sent] {
+      received += bytes.count
+      relay.handleBind(
+        bytes.span, from: DatagramPath(source), prefixes: prefixes(source),
+        unixMilliseconds: PairForwarderTests.time, now: now)
+      return drain()
+    }
+
+    mutating func data(_ id: UInt32, from source: SocketAddress, _ byteCount: Int = 100) -> [Sent] {
+      received += byteCount
+      let packet = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0) }
+      _ = relay.forward(
+        packet.span, for: ConnectionID(rawValue: id), from: source, now: now)
+      return drain()
+    }
+
+    mutating func drain() -> [Sent] {
+      var all: [Sent] = []
+      while true {
+        var path: DatagramPath?
+        var bytes: [UInt8] = []
+        bytes.append(addingCapacity: Datagram.maximumByteCount) {
+          path = relay.pollTransmit(into: &$0)
+        }
+        guard let path else { return all }
+        sent += bytes.count
+        all.append(Sent(to: path.remote, bytes: bytes))
+      }
+    }
+  }
+
+  private struct Sent: Equatable {
+    let to: SocketAddress
+    let bytes: [UInt8]
+
+    var answer: PairBoundPacket? { try? PairBoundPacket(parsing: bytes.span) }
+  }
+
+  /// One end with its ticket.
+  private struct End {
+    let pair: Bytes16
+    let side: PairSide
+    let until: UInt64
+    let key: Bytes32
+    var number: UInt64 = 0
+    var cookie = Bytes16.zero
+    var ids = PairIDs()
+
+    init(_ world: World, _ name: UInt8, _ side: PairSide, until: UInt64 = time + 1000) {
+      pair = Bytes16(InlineArray(repeating: name))
+      self.side = side
+      self.until = until
+      key = world.relay.secret.key(of: pair, side, until: until)
+      ids.one = ConnectionID(rawValue: UInt32(name) << 8 | UInt32(side.rawValue) + 1)
+    }
+
+    mutating func bind(isEnd: Bool = false) -> [UInt8] {
+      number += 1
+      return PairBindPacket(
+        pair: pair, until: until, side: side, isEnd: isEnd, number: number, cookie: cookie,
+        ids: ids
+      ).sealed(by: key)
+    }
+  }
+
+  private func bind(_ end: inout End, at address: SocketAddress, in world: inout World) throws {
+    let first = try #require(world.bind(end.bind(), from: address).first?.answer)
+    #expect(first.status == .cookie)
+    end.cookie = first.cookie
+    let second = try #require(world.bind(end.bind(), from: address).first?.answer)
+    #expect(second.status == .bound)
+  }
+
+  private func pair(in world: inout World, _ name: UInt8 = 1) throws -> (End, End) {
+    var one = End(world, name, .lesser)
+    var other = End(world, name, .greater)
+    try bind(&one, at: alice, in: &world)
+    try bind(&other, at: bob, in: &world)
+    return (one, other)
+  }
+
+  // MARK: - What it is for
+
+  @Test func `packets of two bound ends go on unchanged, and no others`() throws {
+    var world = World()
+    #expect(world.data(7, from: alice).isEmpty)
+    let (one, _) = try pair(in: &world)
+    let packet = (0..<100).map { UInt8(truncatingIfNeeded: $0) }
+    #expect(world.data(7, from: alice) == [Sent(to: bob, bytes: packet)])
+    #expect(world.data(9, from: bob) == [Sent(to: alice, bytes: packet)])
+    #expect(world.data(one.ids.one.rawValue, from: thief).isEmpty)
+    #expect(world.relay.counters.packetsForwarded == 2)
+    #expect(world.sent <= world.received)
+  }
+
+  @Test func `an address with two bindings says whose its packets are`() throws {
+    var world = World()
+    let (one, _) = try pair(in: &world)
+    var second = End(world, 2, .lesser)
+    var carol = End(world, 2, .greater)
+    try bind(&second, at: alice, in: &world)
+    let elsewhere = SocketAddress(v4: 203, 0, 113, 9, port: 9)
+    try bind(&carol, at: elsewhere, in: &world)
+    #expect(world.data(one.ids.one.rawValue, from: alice).map(\.to) == [bob])
+    #expect(world.data(second.ids.one.rawValue, from: alice).map(\.to) == [elsewhere])
+    #expect(world.data(77, from: alice).isEmpty)
+    #expect(world.relay.counters.packetsUnnamed == 1)
+  }
+
+  @Test func `an end that moves takes its binding along once its new address answered`() throws {
+    var world = World()
+    var (one, _) = try pair(in: &world)
+    let moved = SocketAddress(v4: 192, 0, 2, 77, port: 1)
+    #expect(world.bind(one.bind(), from: moved).first?.answer?.status == .cookie)
+    #expect(world.data(7, from: bob).map(\.to) == [alice])
+    try bind(&one, at: moved, in: &world)
+    #expect(world.data(7, from: bob).map(\.to) == [moved])
+    #expect(world.data(7, from: alice).isEmpty && world.relay.counters.moves == 1)
+  }
+
+  @Test func `a binding ends by its word, and where nobody renews it`() throws {
+    var world = World()
+    var (one, other) = try pair(in: &world)
+    #expect(world.bind(one.bind(isEnd: true), from: alice).isEmpty)
+    #expect(world.data(7, from: bob).isEmpty && world.data(7, from: alice).isEmpty)
+    #expect(world.relay.pairCount == 1)
+    world.now = world.now + .seconds(20)
+    #expect(world.bind(other.bind(), from: bob).first?.answer?.isOtherBound == false)
+    world.relay.handleTimeout(now: world.now)
+    #expect(world.relay.pairCount == 1)
+    world.now = world.now + .seconds(31)
+    world.relay.handleTimeout(now: world.now)
+    #expect(world.relay.pairCount == 0 && world.relay.nextDeadline == nil)
+  }
+
+  // MARK: - Attacks
+
+  @Test func `a forged binding draws nothing`() throws {
+    var world = World()
+    var (one, _) = try pair(in: &world)
+    for place in 0..<PairBindPacket.byteCount {
+      var bytes = one.bind()
+      bytes[place] ^= 1
+      #expect(world.bind(bytes, from: alice).isEmpty, "byte \(place)")
+    }
+    #expect(world.relay.counters.bindsForged == UInt64(PairBindPacket.byteCount))
+    #expect(world.data(7, from: bob).map(\.to) == [alice])
+  }
+
+  @Test func `a copied binding moves nothing, from wherever it comes`() throws {
+    var world = World()
+    var (one, _) = try pair(in: &world)
+    let copy = one.bind()
+    // From a foreign address it lacks that address' cookie; what it draws is shorter, and useless
+    // without the key.
+    let drawn = world.bind(copy, from: thief)
+    #expect(drawn.count == 1 && drawn[0].bytes.count < copy.count)
+    #expect(drawn[0].answer?.status == .cookie)
+    #expect(world.data(7, from: bob).map(\.to) == [alice])
+    // From its own address once only; after a move never again.
+    #expect(world.bind(copy, from: alice).first?.answer?.status == .bound)
+    #expect(world.bind(copy, from: alice).isEmpty)
+    let moved = SocketAddress(v4: 192, 0, 2, 77, port: 1)
+    try bind(&one, at: moved, in: &world)
+    #expect(world.bind(copy, from: alice).isEmpty)
+    #expect(world.relay.counters.bindsReplayed == 2)
+    #expect(world.data(7, from: bob).map(\.to) == [moved])
+  }
+
+  @Test func `a ticket is worth nothing late, for the other side, or elsewhere`() throws {
+    var world = World()
+    var late = End(world, 3, .lesser, until: Self.time)
+    #expect(world.bind(late.bind(), from: alice).first?.answer?.status == .ended)
+    var one = End(world, 3, .lesser)
+    let packet = PairBindPacket(
+      pair: one.pair, until: one.until, side: .greater, isEnd: false, number: 1, cookie: .zero,
+      ids: PairIDs())
+    #expect(world.bind(packet.sealed(by: one.key), from: alice).isEmpty)
+    var elsewhere = World()
+    elsewhere.relay = PairForwarder(limits: PairLimits(), random: RandomSource(seed: 5))
+    #expect(elsewhere.bind(one.bind(), from: alice).isEmpty)
+    #expect(world.relay.pairCount == 0 && elsewhere.relay.pairCount == 0)
+  }
+
+  @Test func `cookies lapse`() throws {
+    var world = World()
+    var one = End(world, 1, .lesser)
+    one.cookie = try #require(world.bind(one.bind(), from: alice).first?.answer?.cookie)
+    world.now = world.now + .seconds(300)
+    #expect(world.bind(one.bind(), from: alice).first?.answer?.status == .cookie)
+    #expect(world.relay.pairCount == 0)
+  }
+
+  @Test func `whoever floods with a ticket gets ten answers a second, and never more bytes`() {
+    var world = World()
+    var one = End(world, 1, .lesser)
+    var answers = 0
+    for round in 0..<1000 {
+      world.now = world.now + .milliseconds(1)
+      answers += world.bind(one.bind(), from: round % 2 == 0 ? thief : alice).count
+    }
+    #expect(answers <= 31 && world.sent < world.received)
+  }
+
+  // MARK: - Limits
+
+  @Test func `an end has its pace, by packets and by bytes`() throws {
+    var world = World()
+    _ = try pair(in: &world)
+    var passed = 0
+    for _ in 0..<10_000 {
+      world.now = world.now + .microseconds(100)
+      passed += world.data(7, from: alice, 100).count
+    }
+    #expect((2_900...3_010).contains(passed), "\(passed) of 10 000 in a second")
+    world.now = world.now + .seconds(1)
+    passed = 0
+    for _ in 0..<2_000 {
+      world.now = world.now + .microseconds(500)
+      passed += world.data(7, from: alice, 1200).count
+    }
+    #expect((1_200...1_260).contains(passed), "\(passed) of 2000 in a second")
+    #expect(world.relay.counters.packetsOverPace > 0)
+  }
+
+  @Test func `one host has 64 ends, others find room`() throws {
+    var world = World()
+    for name in 1...64 as ClosedRange<UInt8> {
+      var end = End(world, name, .lesser)
+      try bind(&end, at: alice, in: &world)
+    }
+    var last = End(world, 65, .lesser)
+    last.cookie = try #require(world.bind(last.bind(), from: alice).first?.answer?.cookie)
+    #expect(world.bind(last.bind(), from: alice).first?.answer?.status == .full)
+    var other = End(world, 65, .greater)
+    try bind(&other, at: bob, in: &world)
+    #expect(world.relay.pairCount == 65 && world.relay.counters.bindsRefused == 1)
+  }
+
+  @Test func `there are as many pairs as there may be`() throws {
+    var limits = PairLimits()
+    limits.pairs = 1
+    var world = World(limits)
+    _ = try pair(in: &world)
+    var more = End(world, 2, .lesser)
+    more.cookie = try #require(world.bind(more.bind(), from: alice).first?.answer?.cookie)
+    #expect(world.bind(more.bind(), from: alice).first?.answer?.status == .full)
+    #expect(world.relay.pairCount == 1)
+  }
+
+  @Test func `a ring keeps what it has room for, in order`() {
+    var ring = PacketRing(limit: 2)
+    let path = DatagramPath(alice)
+    for round in 0..<3 as Range<UInt8> {
+      let taken = [[round, 1], [round, 2], [9]].map { ring.append($0.span, to: path) }
+      #expect(taken == [true, true, false] && ring.count == 2)
+      for number in 1...2 as ClosedRange<UInt8> {
+        var bytes: [UInt8] = []
+        bytes.append(addingCapacity: 1200) { _ = ring.popFirst(into: &$0) }
+        #expect(bytes == [round, number])
+      }
+    }
+    let isTaken = ring.append(Array(repeating: 0, count: 1201).span, to: path)
+    #expect(!isTaken)
+  }
+}

@@ -1,0 +1,180 @@
+import Calling
+import Connectivity
+import Forwarding
+import Peer
+import Primitives
+import Simulation
+import Testing
+import Wire
+
+/// Calls in worlds without TURN, with a relay that the rendezvous names (docs/protocol/relay.md
+/// §6), at 50 ms of round trip between any two.
+@Suite struct PairRelayTests {
+  typealias Pair = RoamingTests.Pair
+
+  private func peers(_ pair: Pair, seed: UInt64, hasRelay: Bool = true) -> TwoPeers {
+    TwoPeers(
+      seed: seed, roundTrip: .milliseconds(50), nat: (pair.alice.behaviour, pair.bob.behaviour),
+      hasPairRelay: hasRelay)
+  }
+
+  /// How the path that Alice's media takes is called.
+  private func kind(_ peers: TwoPeers, _ call: CallID) -> PathKind? {
+    peers.events(of: peers.alice).compactMap { event -> PathKind? in
+      switch event {
+      case .link(call, .pathReady(let kind, _)), .link(call, .pathChanged(let kind, _)): kind
+      default: nil
+      }
+    }.last
+  }
+
+  private func block(_ peers: TwoPeers) {
+    peers.world.network.block(from: peers.alice.site, to: peers.bob.site)
+    peers.world.network.block(from: peers.bob.site, to: peers.alice.site)
+  }
+
+  private func expectConnected(_ peers: TwoPeers, _ call: CallID, isRelayed: Bool) {
+    let accepted = peers.time(.accepted, of: call, at: peers.bob)
+    for peer in [peers.alice, peers.bob] {
+      let took = TwoPeers.milliseconds(accepted, peers.time(.connected, of: call, at: peer))
+      #expect(took <= 1_000, "\(peer.name): \(took) ms\n\(peers.story)")
+    }
+    peers.world.run(.seconds(4))
+    #expect((kind(peers, call) == .relayed) == isRelayed, "\(peers.story)")
+  }
+
+  /// What the relay is for: the world before it.
+  @Test func `without a relay two closed translators find no path`() throws {
+    let peers = peers(Pair(.symmetric, .symmetric), seed: 1, hasRelay: false)
+    peers.bob.habits.answer = .accept(after: .seconds(1))
+    let call = try #require(peers.alice.call(.id(peers.bob.id)))
+    peers.world.run(.seconds(20))
+    #expect(!peers.isConnected(call))
+  }
+
+  @Test(arguments: RelayedCallTests.pairs)
+  func `every pair of translators connects`(pair: Pair) throws {
+    let isClosed = RelayedCallTests.closed.contains {
+      $0.alice == pair.alice && $0.bob == pair.bob
+    }
+    for seed in UInt64(1)...10 {
+      let peers = peers(pair, seed: seed)
+      let call = try peers.connect()
+      expectConnected(peers, call, isRelayed: isClosed)
+      let start = peers.world.now
+      peers.world.run(.seconds(3))
+      for peer in [peers.alice, peers.bob] {
+        #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
+      }
+      peers.expectHungUp()
+    }
+  }
+
+  @Test func `two networks that let nothing of each other in connect`() throws {
+    for seed in UInt64(1)...10 {
+      let peers = peers(Pair(.port, .full), seed: seed)
+      block(peers)
+      let call = try peers.connect()
+      expectConnected(peers, call, isRelayed: true)
+      peers.expectHungUp()
+    }
+  }
+
+  /// The relay keeps nothing of a call that is over, and forwards what was said and no more.
+  @Test func `the end of a call frees its binding`() throws {
+    let peers = peers(Pair(.symmetric, .symmetric), seed: 3)
+    let relay = try #require(peers.pairRelay)
+    let call = try peers.connect()
+    peers.world.run(.seconds(5))
+    #expect(relay.pairCount(now: peers.world.now) == 1)
+    let counters = relay.counters(now: peers.world.now)
+    #expect(counters.packetsForwarded > 400 && counters.packetsOverPace == 0)
+    #expect(counters.bindsForged == 0 && counters.bindsReplayed == 0)
+    #expect(peers.isConnected(call))
+    peers.expectHungUp()
+    peers.world.run(.seconds(2))
+    #expect(relay.pairCount(now: peers.world.now) == 0)
+  }
+
+  /// Keys and connection IDs change every two minutes.
+  @Test func `a relayed call goes on over rekeys without a gap`() throws {
+    for seed in UInt64(1)...3 {
+      let peers = peers(Pair(.symmetric, .symmetric), seed: seed)
+      let call = try peers.connect()
+      peers.world.run(.seconds(3))
+      let start = peers.world.now
+      peers.world.run(.seconds(400))
+      #expect(peers.isConnected(call), "\(peers.story)")
+      for peer in [peers.alice, peers.bob] {
+        #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
+      }
+      peers.expectHungUp()
+    }
+  }
+
+  /// The longest silence of each ear after `change` in a relayed call, in ms.
+  private func gaps(_ pair: Pair, _ change: (TwoPeers) -> Void) throws -> [Int64] {
+    var gaps: [Int64] = []
+    for seed in UInt64(1)...10 {
+      let peers = peers(pair, seed: seed)
+      let call = try peers.connect()
+      peers.world.run(.milliseconds(3_000 + Int64(seed) * 17))
+      let start = peers.world.now
+      change(peers)
+      peers.world.run(.seconds(10))
+      #expect(peers.isConnected(call), "seed \(seed)\n\(peers.story)")
+      gaps += [peers.alice, peers.bob].map { peers.longestGap(at: $0, from: start) }
+      peers.expectHungUp()
+    }
+    return gaps.sorted()
+  }
+
+  @Test func `a new public address of one side costs a relayed call at most 2 s`() throws {
+    let gaps = try gaps(Pair(.symmetric, .symmetric)) { peers in
+      peers.world.network.rebind(
+        peers.alice.site, changesAddress: true, now: peers.world.now)
+    }
+    #expect(gaps.allSatisfy { $0 <= 2_000 }, "\(gaps)")
+  }
+
+  @Test func `a relay that is started anew costs a relayed call at most 4 s`() throws {
+    let gaps = try gaps(Pair(.symmetric, .symmetric)) { peers in
+      peers.pairRelay?.crash(in: peers.world)
+      peers.world.run(.milliseconds(500))
+      peers.pairRelay?.start(in: peers.world)
+    }
+    #expect(gaps.allSatisfy { $0 <= 4_000 }, "\(gaps)")
+  }
+
+  @Test func `a direct path that opens later is taken without a gap`() throws {
+    for seed in UInt64(1)...10 {
+      let peers = peers(Pair(.port, .port), seed: seed)
+      block(peers)
+      let call = try peers.connect()
+      expectConnected(peers, call, isRelayed: true)
+      peers.world.network.unblockAll()
+      let start = peers.world.now
+      peers.world.run(.seconds(35))
+      #expect(kind(peers, call) != .relayed, "\(peers.story)")
+      for peer in [peers.alice, peers.bob] {
+        #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
+      }
+      peers.expectHungUp()
+    }
+  }
+
+  @Test func `a direct path that closes is left for the relay within 2 s`() throws {
+    for seed in UInt64(1)...10 {
+      let peers = peers(Pair(.none, .none), seed: seed)
+      let call = try peers.connect()
+      expectConnected(peers, call, isRelayed: false)
+      let start = peers.world.now
+      block(peers)
+      peers.world.run(.seconds(6))
+      #expect(kind(peers, call) == .relayed, "\(peers.story)")
+      for peer in [peers.alice, peers.bob] {
+        #expect(peers.longestGap(at: peer, from: start) <= 2_000, "seed \(seed)")
+      }
+    }
+  }
+}
