@@ -8,7 +8,7 @@ internal import Wire
 /// captured.
 extension AudioRings: AudioIntake {
   /// Straight out of a packet: the only copy before the jitter buffer.
-  func take(
+  func carry(
     _ body: Span<UInt8>, _ audio: ReceivedAudio,
     roundTrip: (smoothed: UInt64, minimum: UInt64)?, allowance: Int?
   ) {
@@ -50,7 +50,7 @@ extension AudioRings: AudioIntake {
     while isThere {
       isThere =
         machine.pollAudio(of: callID) { body, received in
-          self.take(body, received, roundTrip: roundTrip, allowance: allowance)
+          self.carry(body, received, roundTrip: roundTrip, allowance: allowance)
           if let tap, received.header.kind == .frame {
             let age = SystemClock.now.nanoseconds(since: received.arrival)
             tap.show(body, received.header.frame, age: age)

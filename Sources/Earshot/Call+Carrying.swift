@@ -40,7 +40,7 @@ extension Call {
       record.options = options
       return options
     }
-    endpoint.changeMedia(endpoint.resolve(id)) { media, _ in media.take(changed) }
+    endpoint.changeMedia(endpoint.resolve(id)) { media, _ in media.applyOptions(changed) }
   }
 
   /// One call has priority at most.

@@ -40,8 +40,8 @@ struct CallGrader: Sendable {
         expected: received.expected, lost: received.lost, roundTripMs: trip,
         jitterMs: numbers.received.jitterMs))
     last = fates
-    worst.out.note(out.grade)
-    worst.back.note(back.grade)
+    worst.out.recordGrade(out.grade)
+    worst.back.recordGrade(back.grade)
     adopt(&numbers)
   }
 

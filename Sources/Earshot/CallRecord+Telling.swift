@@ -52,7 +52,7 @@ extension CallRecord {
   func handleMediaState(_ media: MediaState, now: Instant) -> [CallProgress] {
     let isMuted = !media.contains(.audio)
     audio?.setRemoteMuted(isMuted)
-    var steps = news.take(media) + streams.setRemoteAudioMuted(isMuted, now: now)
+    var steps = news.handleState(media) + streams.setRemoteAudioMuted(isMuted, now: now)
     if options.videoSink != nil {
       steps += changeRemoteVideo(now: now) {
         $0.handle(sends: media.contains(.video), isPaused: media.contains(.videoPaused))
@@ -89,7 +89,7 @@ extension CallRecord {
       let steps = streams.handleAudioSent(now: now)
       return steps.isEmpty ? [.firstFrameSent] : steps
     case .firstFrameReceived: return streams.handleAudioArrival(now: now) + [.firstFrameReceived]
-    case .said(let control): return news.take(control)
+    case .said(let control): return news.handleControl(control)
     default: return CallProgress(step).map { [$0] } ?? []
     }
   }

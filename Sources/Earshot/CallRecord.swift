@@ -82,7 +82,7 @@ final class CallRecord {
   }
 
   /// The call is made or answered with these.
-  func take(_ options: CallOptions) {
+  func applyOptions(_ options: CallOptions) {
     self.options = options
     switches = MediaSwitches(options)
   }

@@ -202,7 +202,7 @@ struct DataStreams {
 
 extension CallRecord {
   /// The other side has sent a message; one with a time waits for its sound.
-  func take(
+  func deliver(
     _ stream: UInt8, _ bytes: [UInt8], mediaTime: UInt16?, for endpoint: isolated Endpoint,
     _ callID: Wire.CallID
   ) {

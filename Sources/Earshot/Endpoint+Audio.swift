@@ -24,7 +24,7 @@ extension Endpoint {
       setAudioIntake(callID, audio)
       changeMedia(callID) { media, now in
         record.apply(record.switches, to: media, now: now)
-        media.take(record.options)
+        media.applyOptions(record.options)
       }
       startVideo(callID, record, audio.rings)
     } catch {

@@ -34,8 +34,8 @@ extension CommandTrace {
 
 extension CallMedia {
   /// What the options say of video from now on.
-  func take(_ options: CallOptions) {
-    video?.change { $0.take(options) }
+  func applyOptions(_ options: CallOptions) {
+    video?.change { $0.applyOptions(options) }
     video?.wish.wantsSmall = options.remoteVideoStream == .low
   }
 }

@@ -9,16 +9,16 @@ internal import Wire
 
 /// What the machine tells, in the words of the API; and the audio that begins and ends with it.
 extension Endpoint {
-  func take(_ event: PeerEvent) {
+  func handleEvent(_ event: PeerEvent) {
     switch event {
-    case .registration(let step): take(step)
+    case .registration(let step): handleRegistration(step)
     case .rendezvousIdentified(let id, let card):
       if isRendezvousGiven { known.verify(id, at: .rendezvous(rendezvousText)) }
       _ = known.see(id, at: .rendezvous(rendezvousText), card: card)
-    case .calling(let event): take(event)
-    case .link(let callID, let step): take(step, of: callID)
+    case .calling(let event): handleCallEvent(event)
+    case .link(let callID, let step): handleStep(step, of: callID)
     case .unresolved(let callID, let failure): endUnresolved(callID, failure)
-    case .probe(let progress): take(progress)
+    case .probe(let progress): handleProgress(progress)
     case .token(.willExpire(let left)): publish(.tokenWillExpire(in: left))
     case .token(.renewed): publish(.tokenRenewed)
     case .token(.refused(let fault)): publish(.tokenRefused(.token(fault)))
@@ -27,8 +27,8 @@ extension Endpoint {
       let before = relay
       relay = RelayState(event)
       if let relay, relay != before { publish(.relayChanged(relay)) }
-    case .relaysOffered(let offer): take(offer)
-    case .relayStream(let action): take(action)
+    case .relaysOffered(let offer): keepOffer(offer)
+    case .relayStream(let action): performAction(action)
     case .channel(let identity, let event):
       if let step = ChannelStep(event) { publish(.channel(ChannelName(identity), step)) }
     case .memberChecked(let identity, let uid, let fault):
@@ -39,7 +39,7 @@ extension Endpoint {
 
   // MARK: - Registration
 
-  private func take(_ step: RegistrationStep) {
+  private func handleRegistration(_ step: RegistrationStep) {
     let before = registration
     // Of one that had a session the end of the attempt is told, not what that may be.
     if case .doubted = step, before != .connecting { return }
@@ -100,21 +100,21 @@ extension Endpoint {
 
   // MARK: - Calls
 
-  private func take(_ event: CallEvent) {
+  private func handleCallEvent(_ event: CallEvent) {
     switch event {
     case .incoming(let callID, _): takeIncoming(callID)
-    case .stateChanged(let callID, let state, let cause): take(state, cause, of: callID)
+    case .stateChanged(let callID, let state, let cause): handleState(state, cause, of: callID)
     case .replaced(let old, let new): replace(old, by: new)
     case .delivered(let callID), .interrupted(let callID), .connectionLost(let callID),
       .resumed(let callID), .away(let callID, _), .rejoined(let callID, _):
       publish(CallProgress(event).map { [$0] } ?? [], of: callID)
-    case .remoteMediaChanged(let callID, let media): take(media, of: callID)
+    case .remoteMediaChanged(let callID, let media): handleMediaState(media, of: callID)
     case .ended(let summary): end(summary)
     case .refused(let callID, _, _): calls[callID] = nil
     }
   }
 
-  private func take(_ state: Calling.CallState, _ cause: CallCause, of callID: Wire.CallID) {
+  private func handleState(_ state: Calling.CallState, _ cause: CallCause, of callID: Wire.CallID) {
     // The application has heard of its own invitation when it made it.
     if state == .calling, cause == .localCall { return }
     guard let state = CallState(state) else { return }
@@ -138,7 +138,7 @@ extension Endpoint {
     tellAnswer(new)
   }
 
-  private func take(_ step: LinkStep, of callID: Wire.CallID) {
+  private func handleStep(_ step: LinkStep, of callID: Wire.CallID) {
     // What comes with each packet comes first: it allocates nothing, not even the ID of the API.
     if case .audioArrived = step { return takeAudio(callID) }
     if case .videoArrived = step { return takeVideo(callID) }
@@ -153,7 +153,7 @@ extension Endpoint {
     case .mediaMustStop: if let record = calls[callID] { stopAudio(record) }
     case .audioArrived, .videoArrived: break
     case .messageReceived(let stream, let bytes, let mediaTime):
-      calls[callID]?.take(stream, bytes, mediaTime: mediaTime, for: self, callID)
+      calls[callID]?.deliver(stream, bytes, mediaTime: mediaTime, for: self, callID)
     case .pathReady, .pathChanged, .shortCode, .remoteWants, .messagesMissed, .messageFinished:
       if let progress = CallProgress(step) { publish([progress], of: callID) }
     case .publishFallback, .subscribeFallback, .firstFrameSent, .firstFrameReceived, .said:

@@ -111,7 +111,7 @@ extension Endpoint {
     let callID = resolve(id)
     guard let record = calls[callID] else { throw .callState("There is no such call.") }
     let earlier = record.options
-    record.take(options)
+    record.applyOptions(options)
     let answer = AnswerOptions(options)
     do throws(EarshotError) {
       try command { machine, now throws(PeerRefusal) in
@@ -119,7 +119,7 @@ extension Endpoint {
       }
     } catch {
       // Its sinks were not taken: nothing is to be finished.
-      record.take(earlier)
+      record.applyOptions(earlier)
       throw error
     }
     if options.remembersPeer { remember(record) }

@@ -89,7 +89,7 @@ extension Endpoint {
     return 2 * statistics.stampedMessages > statistics.receivedMessages ? .kernel : .user
   }
 
-  func take(_ progress: ProbeProgress) {
+  func handleProgress(_ progress: ProbeProgress) {
     guard let observer = probeObserver else { return }
     guard case .finished(var report) = progress.with(stamps) else {
       observer.continuation.yield(progress.with(stamps))

@@ -36,7 +36,7 @@ extension Endpoint {
     let hasSent = video.isSending && sendVideo(callID, record, video)
     takeVideo(callID)
     // What the threads noted, they noted before they handed over the frame that it is about.
-    for note in video.rings.takeNotes() { take(note, of: callID, record) }
+    for note in video.rings.takeNotes() { handleNote(note, of: callID, record) }
     if hasSent, record.streams.awaitsVideoFrame {
       publish(record.streams.handleVideoSent(now: SystemClock.now), of: callID)
     }
@@ -79,7 +79,7 @@ extension Endpoint {
 
   // MARK: - What is told
 
-  private func take(_ note: VideoNote, of callID: Wire.CallID, _ record: CallRecord) {
+  private func handleNote(_ note: VideoNote, of callID: Wire.CallID, _ record: CallRecord) {
     driver.withMachine { machine, now in note.inform(&machine, of: callID, now: now) }
     publish(record.handle(note, now: SystemClock.now), of: callID)
   }
@@ -89,7 +89,7 @@ extension Endpoint {
   }
 
   /// The other side says what it sends.
-  func take(_ media: MediaState, of callID: Wire.CallID) {
+  func handleMediaState(_ media: MediaState, of callID: Wire.CallID) {
     guard let record = calls[callID] else { return }
     publish(record.handleMediaState(media, now: SystemClock.now), of: callID)
   }
@@ -132,7 +132,7 @@ extension VideoSettings {
     sends = options.videoSource != nil && !options.startsVideoMuted
     audioBitsPerSecond = options.bitrate
     audioFrameMilliseconds = options.frameMilliseconds
-    take(options)
+    applyOptions(options)
     priorRate = options.knownUplinkBitrate.map(Double.init)
   }
 }

@@ -105,7 +105,7 @@ public actor Endpoint {
       // twice for each packet. What they hold is let go by `close`.
       let streams = relayStreams
       driver.sendByStream = { bytes, stream in streams.send(bytes, by: stream) }
-      try driver.start { event in self.take(event) }
+      try driver.start { event in self.handleEvent(event) }
       statisticsTimer = try loop.addTimer { now in self.publishStatistics(now: now) }
       try PinWatch.begin(for: self)
     } catch {
@@ -150,7 +150,7 @@ public actor Endpoint {
 
   func publish(_ event: EndpointEvent) {
     if holdsBack(event) { return }
-    readers.tell(event)
+    readers.publishEvent(event)
   }
 
   /// Waits until the rendezvous has answered, and says what became of the name.

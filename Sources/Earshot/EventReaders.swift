@@ -22,7 +22,7 @@ struct EventReaders {
   /// In the order in which they came. Where too many wait, what a peer can say without end goes
   /// first: it must not push out what becomes of a call, which then comes later than it was. So of
   /// a flood each event pushes out one, and costs no more than another.
-  mutating func tell(_ event: EndpointEvent) {
+  mutating func publishEvent(_ event: EndpointEvent) {
     beginnings.append(event)
     if let logHandler, let entry = LogEntry(event) { logHandler(entry) }
     for number in continuations.keys.sorted() {
@@ -34,7 +34,7 @@ struct EventReaders {
         left -= 1
       }
     }
-    if let warning = EndpointWarning(event) { tell(.warning(warning)) }
+    if let warning = EndpointWarning(event) { publishEvent(.warning(warning)) }
   }
 
   /// Events that are looked at for one that may go.

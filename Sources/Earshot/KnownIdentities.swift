@@ -81,7 +81,7 @@ final class KnownIdentities: Sendable {
     do throws(WireError) { card = try ContactCard(parsing: bytes) } catch { return }
     let isNew = keeper.state.withLock { state in
       guard state.peers.renew(card) else { return false }
-      state.note(.renewed(card))
+      state.recordChange(.renewed(card))
       return true
     }
     if isNew { worker?.signal() }
@@ -111,7 +111,7 @@ final class KnownIdentities: Sendable {
   func see(_ id: PeerID, at place: KnownPeers.Place, card: [UInt8] = []) -> Trust {
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let trust = keeper.state.withLock { state in
-      state.note(.seen(id, place, card: card, at: now))
+      state.recordChange(.seen(id, place, card: card, at: now))
       return state.peers.see(id, at: place, card: card, now: now)
     }
     worker?.signal()
@@ -122,7 +122,7 @@ final class KnownIdentities: Sendable {
   func verify(_ id: PeerID, at place: KnownPeers.Place) {
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     keeper.state.withLock { state in
-      state.note(.vouched(id, place, at: now))
+      state.recordChange(.vouched(id, place, at: now))
       state.peers.verify(id, at: place, now: now)
     }
     worker?.signal()
@@ -156,7 +156,7 @@ private final class PinKeeper: Sendable {
     var waiters: [CheckedContinuation<Bool, Never>] = []
     var isClosed = false
 
-    mutating func note(_ change: Change) {
+    mutating func recordChange(_ change: Change) {
       // Of an application that pins by the thousand the file keeps the last ones.
       if changes.count >= 1024 { changes.removeFirst() }
       changes.append(change)

@@ -78,7 +78,7 @@ public struct RelayOptions: Sendable, Hashable {
 extension Endpoint {
   /// The rendezvous names TURN servers: their addresses are asked for beside the loop, those of one
   /// offer at a time.
-  func take(_ offer: RelayOffer) {
+  func keepOffer(_ offer: RelayOffer) {
     guard relayStreams.keep(offer), !isExaminer else { return }
     Task(executorPreference: loop) { await self.resolveOffers() }
   }
@@ -92,7 +92,7 @@ extension Endpoint {
         useOffered(try await RelayOptions.resolve(options, matching: localAddress))
       } catch {
         useOffered([])
-        take(unavailable: error)
+        reportUnavailable(error)
       }
     }
   }
@@ -102,7 +102,7 @@ extension Endpoint {
     driver.withMachine { machine, now in machine.setOfferedRelays(servers, now: now) }
   }
 
-  private func take(unavailable error: EarshotError) {
+  private func reportUnavailable(_ error: EarshotError) {
     guard relay == nil, !isClosed else { return }
     relay = .unavailable(error)
     publish(.relayChanged(.unavailable(error)))

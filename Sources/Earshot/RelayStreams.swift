@@ -92,7 +92,7 @@ extension PeerMachine: RelayStreamMachine {}
 
 extension RelayStreams {
   /// Does what a machine wants done with a stream, and tells it what comes of it.
-  func take<Machine: RelayStreamMachine & ~Copyable>(
+  func performAction<Machine: RelayStreamMachine & ~Copyable>(
     _ action: RelayStreamAction, of driver: MachineDriver<Machine>, on loop: EventLoop
   ) {
     switch action {
@@ -113,7 +113,7 @@ extension RelayStreams {
     }
     do throws(ReactorError) {
       link.connection = try StreamConnection(to: server.server, tls: options, on: loop) { event in
-        self.take(event, by: stream, of: driver)
+        self.handleEvent(event, by: stream, of: driver)
       }
     } catch {
       let failure =
@@ -122,7 +122,7 @@ extension RelayStreams {
     }
   }
 
-  private func take<Machine: RelayStreamMachine & ~Copyable>(
+  private func handleEvent<Machine: RelayStreamMachine & ~Copyable>(
     _ event: StreamConnection.Event, by stream: LocalAddressID, of driver: MachineDriver<Machine>
   ) {
     switch event {
@@ -163,9 +163,9 @@ extension RelayStreams {
 }
 
 extension Endpoint {
-  func take(_ action: RelayStreamAction) {
+  func performAction(_ action: RelayStreamAction) {
     if case .open = action, isClosed { return }
-    relayStreams.take(action, of: driver, on: loop)
+    relayStreams.performAction(action, of: driver, on: loop)
   }
 }
 

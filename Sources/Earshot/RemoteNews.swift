@@ -16,27 +16,27 @@ struct RemoteNews {
   private var toldQuality: (sent: Int, received: Int)?
 
   /// It says what it sends, and what it has switched off.
-  mutating func take(_ now: MediaState) -> [CallProgress] {
+  mutating func handleState(_ now: MediaState) -> [CallProgress] {
     let changed = state.symmetricDifference(now)
     state = now
     var steps: [CallProgress] = []
-    func tell(_ bit: MediaState, _ step: (Bool) -> CallProgress) {
+    func appendStep(_ bit: MediaState, _ step: (Bool) -> CallProgress) {
       if changed.contains(bit) { steps.append(step(!now.contains(bit))) }
     }
-    tell(.audioOff, CallProgress.remoteAudioEnabled)
-    tell(.videoOff, CallProgress.remoteVideoEnabled)
-    tell(.audioSourceOff, CallProgress.remoteAudioCaptureEnabled)
-    tell(.videoSourceOff, CallProgress.remoteVideoCaptureEnabled)
+    appendStep(.audioOff, CallProgress.remoteAudioEnabled)
+    appendStep(.videoOff, CallProgress.remoteVideoEnabled)
+    appendStep(.audioSourceOff, CallProgress.remoteAudioCaptureEnabled)
+    appendStep(.videoSourceOff, CallProgress.remoteVideoCaptureEnabled)
     if changed.contains(.smallVideo) { steps.append(.remoteVideoStreamChanged(stream)) }
     return steps
   }
 
   /// It says something else.
-  mutating func take(_ control: CallControlMessage) -> [CallProgress] {
+  mutating func handleControl(_ control: CallControlMessage) -> [CallProgress] {
     switch control {
     case .quality(let sent, let received): quality = (Int(sent), Int(received))
     case .videoRotation(let rotation, let mediaTime):
-      turns.withLock { $0.note(rotation, from: mediaTime) }
+      turns.withLock { $0.appendRotation(rotation, from: mediaTime) }
     case .smallVideo(let offered):
       guard offered != low else { return [] }
       low = offered
@@ -74,7 +74,7 @@ struct PictureTurns: Sendable {
   private var coming: [(rotation: PictureRotation, mediaTime: UInt32)] = []
 
   /// - Parameter mediaTime: from which on, 24 bits in 10 ms / 256.
-  mutating func note(_ rotation: PictureRotation, from mediaTime: UInt32) {
+  mutating func appendRotation(_ rotation: PictureRotation, from mediaTime: UInt32) {
     if coming.count == Self.most { present = coming.removeFirst().rotation }
     coming.append((rotation, mediaTime))
   }

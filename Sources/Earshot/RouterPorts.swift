@@ -95,12 +95,12 @@ extension Endpoint {
     routerPorts.mapper.handleTimeout(now: now)
     tellRouter()
     if let job = routerPorts.mapper.pollJob(now: now) {
-      Task(executorPreference: loop) { await self.perform(job) }
+      Task(executorPreference: loop) { await self.runJob(job) }
     }
     if let timer = routerPorts.timer { loop.setDeadline(timer, routerPorts.mapper.nextDeadline) }
   }
 
-  private func perform(_ job: RouterJob) async {
+  private func runJob(_ job: RouterJob) async {
     let errand = RouterErrand()
     routerPorts.errand = errand
     let result = await BlockingWork.run(named: "earshot-router") {

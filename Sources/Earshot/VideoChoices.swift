@@ -120,7 +120,7 @@ extension VideoPicture {
 
 extension VideoSettings {
   /// What the options say of limits and fallback.
-  mutating func take(_ options: CallOptions) {
+  mutating func applyOptions(_ options: CallOptions) {
     mostBitsPerSecond = options.maxVideoBitrate
     box = options.maxVideoSize.flatMap { PictureSize(width: $0.width, height: $0.height) }
     framesPerSecond = options.maxVideoFrameRate

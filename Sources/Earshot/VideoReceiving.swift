@@ -81,7 +81,7 @@ struct VideoReceiving: ~Copyable {
     while count < Self.capacity, decodeNext(now: &now) { showDue(now: now) }
     if clocks.expects.isOn, freezes.handleTimeout(now: now) {
       hasToTell = true
-      rings.note(.frozen)
+      rings.appendNote(.frozen)
     }
     publish(now: now)
     let show = count > 0 ? waiting[first].due : nil
@@ -115,7 +115,7 @@ struct VideoReceiving: ~Copyable {
   /// - Parameter now: moves on by what the decoder took.
   /// - Returns: whether there was a frame.
   private mutating func decodeNext(now: inout Instant) -> Bool {
-    guard let frame = Self.take(&bytes, from: rings) else { return false }
+    guard let frame = Self.takeFrame(&bytes, from: rings) else { return false }
     do throws(VPXError) {
       if decoder == nil { decoder = try VP8Decoder() }
       let place = (first + count) % Self.capacity
@@ -152,7 +152,7 @@ struct VideoReceiving: ~Copyable {
     try decoder?.decode(bytes.span, into: &picture.i420) ?? false
   }
 
-  private static func take(_ bytes: inout [UInt8], from rings: VideoRings) -> AssembledFrame? {
+  private static func takeFrame(_ bytes: inout [UInt8], from rings: VideoRings) -> AssembledFrame? {
     var content: [UInt8] = []
     swap(&content, &bytes)
     let (handed, wasFull) = rings.inbox.withLock { queue in
@@ -169,7 +169,7 @@ struct VideoReceiving: ~Copyable {
   private mutating func fail(_ error: VPXError) {
     numbers.decodeFailures += 1
     hasToTell = true
-    rings.note(
+    rings.appendNote(
       error.call == .createDecoder ? .noDecoder("\(error)") : .decodeFailed("\(error)"))
   }
 
@@ -205,7 +205,7 @@ struct VideoReceiving: ~Copyable {
     if !clocks.expects.isOn { freezes.pause(now: now) }
     let isFirst = lastShown.map { now - $0 > Self.offline } ?? true
     if isFirst || hasToTell || numbers.size != size {
-      rings.note(.shown(ShownPicture(size: size, isFirst: isFirst)))
+      rings.appendNote(.shown(ShownPicture(size: size, isFirst: isFirst)))
     }
     hasToTell = false
     lastShown = now
@@ -225,7 +225,7 @@ struct VideoReceiving: ~Copyable {
     let turned = clocks.turns.withLock { $0.rotation(at: mediaTime) }
     guard turned != rotation else { return }
     rotation = turned
-    rings.note(.shownRotated(turned))
+    rings.appendNote(.shownRotated(turned))
   }
 
   /// From the picture shown last to this one as the sender counts, for each frame in between.

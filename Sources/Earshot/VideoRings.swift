@@ -108,7 +108,7 @@ final class VideoRings: Sendable {
   // MARK: - What is to be told
 
   /// Video thread; at most 64 wait.
-  func note(_ note: VideoNote) {
+  func appendNote(_ note: VideoNote) {
     notes.withLock { notes in
       if notes.waiting.count < 64 { notes.waiting.append(note) }
     }

@@ -42,21 +42,21 @@ struct VideoSending: ~Copyable {
     switch source.read(into: &picture, at: .nanoseconds(media)) {
     case .picture:
       numbers.framesCaptured += 1
-      if numbers.sourceSize != picture.i420.size { rings.note(.captured(picture.i420.size)) }
+      if numbers.sourceSize != picture.i420.size { rings.appendNote(.captured(picture.i420.size)) }
       numbers.sourceSize = picture.i420.size
       if picture.rotation != rotation {
         rotation = picture.rotation
-        rings.note(.rotated(rotation.wire, mediaTime: MediaClock.ticks(media)))
+        rings.appendNote(.rotated(rotation.wire, mediaTime: MediaClock.ticks(media)))
       }
       let fault = Self.examine(picture, rate: framesPerSecond, with: &watch, now: now)
-      note(fault)
+      reportFault(fault)
       if failuresInARow < Self.mostFailures { encode(media, now: now) }
     case .nothingNew:
       let fault = watch.handleNothing(now: now)
-      note(fault)
+      reportFault(fault)
     case .ended:
       hasEnded = true
-      rings.note(.sourceEnded)
+      rings.appendNote(.sourceEnded)
     }
     let numbers = self.numbers
     rings.sent.withLock { $0 = numbers }
@@ -70,8 +70,8 @@ struct VideoSending: ~Copyable {
     watch.handle(picture.bytes, size: picture.i420.size, rate: rate, now: now)
   }
 
-  private func note(_ fault: CaptureFault?) {
-    if let fault { rings.note(.capture(fault)) }
+  private func reportFault(_ fault: CaptureFault?) {
+    if let fault { rings.appendNote(.capture(fault)) }
   }
 
   private mutating func encode(_ media: Int64, now: Instant) {
@@ -135,7 +135,7 @@ struct VideoSending: ~Copyable {
     encoder = nil
     failuresInARow += 1
     if failuresInARow == 1 || failuresInARow == Self.mostFailures {
-      rings.note(.encodeFailed("\(error)"))
+      rings.appendNote(.encodeFailed("\(error)"))
     }
   }
 

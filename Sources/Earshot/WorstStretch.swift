@@ -8,7 +8,7 @@ struct WorstStretch: Sendable {
 
   /// Takes the grade of a report. `down` is told while it lasts and at the end: a line that came
   /// back counts as very bad.
-  mutating func note(_ new: LineGrade) {
+  mutating func recordGrade(_ new: LineGrade) {
     let new = min(new, .veryBad)
     grade = max(grade, min(new, before.0, before.1))
     before = (before.1, new)

@@ -6,7 +6,7 @@ package protocol AudioIntake: AnyObject, Sendable {
   /// - Parameters:
   ///   - roundTrip: to the other side, as `PeerMachine.roundTrip`.
   ///   - allowance: for the own audio, as `PeerMachine.audioAllowance`.
-  func take(
+  func carry(
     _ body: Span<UInt8>, _ audio: ReceivedAudio,
     roundTrip: (smoothed: UInt64, minimum: UInt64)?, allowance: Int?)
 }

@@ -20,7 +20,7 @@ struct IncomingAudio: Sendable {
       _ = queue.push(body, entry)
       return
     }
-    intake.take(
+    intake.carry(
       body, ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: body.count),
       roundTrip: association.roundTrip, allowance: allowance)
   }
@@ -36,7 +36,7 @@ struct IncomingAudio: Sendable {
     while isThere {
       isThere =
         pop { body, audio in
-          intake.take(body, audio, roundTrip: roundTrip, allowance: allowance)
+          intake.carry(body, audio, roundTrip: roundTrip, allowance: allowance)
           return true
         } ?? false
     }

@@ -40,7 +40,7 @@ package struct PeerChannels {
   }
 
   /// - Parameter random: Where the stays of channels come from, if this is the first command.
-  mutating func perform(
+  mutating func run(
     isConnected: Bool, random: inout RandomSource, now: Instant,
     _ command: (inout ChannelClient) throws(ChannelRefusal) -> Void
   ) throws(ChannelRefusal) {

@@ -6,7 +6,7 @@ extension PeerMachine {
   package mutating func withChannels(
     now: Instant, _ command: (inout ChannelClient) throws(ChannelRefusal) -> Void
   ) throws(ChannelRefusal) {
-    try channels.perform(isConnected: rendezvous.isRegistered, random: &random, now: now, command)
+    try channels.run(isConnected: rendezvous.isRegistered, random: &random, now: now, command)
     settle(now: now)
   }
 

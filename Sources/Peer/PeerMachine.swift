@@ -257,7 +257,8 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       if rendezvous.detour.takeChange(now: now) || hasActed { updateRelayPeers(now: now) }
     }
     if configuration.isForFamiliars, rendezvous.isRegistered {
-      rendezvous.mail.tell(ledger.familiars, of: identity.id, on: rendezvous.association, now: now)
+      rendezvous.mail.sendAudience(
+        ledger.familiars, of: identity.id, on: rendezvous.association, now: now)
     }
     settleChannels(now: now)
     yieldToCalls(now: now)

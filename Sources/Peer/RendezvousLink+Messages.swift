@@ -36,7 +36,7 @@ extension RendezvousLink {
 
   mutating func handleMessages(now: Instant) {
     while let event = association?.messages.poll() {
-      guard let bytes = mail.take(event) else { continue }
+      guard let bytes = mail.handleEvent(event) else { continue }
       do throws(WireError) {
         handle(try RendezvousMessage(parsing: bytes.span), now: now)
       } catch {

@@ -49,7 +49,7 @@ struct RendezvousMail {
   }
 
   /// AUDIENCE, unless it was said: who may learn that this program is there.
-  mutating func tell(
+  mutating func sendAudience(
     _ familiars: Familiars, of owner: PeerID, on association: Association?, now: Instant
   ) {
     guard toldAudience?.changeCount != familiars.changeCount, let association else { return }
@@ -65,7 +65,7 @@ struct RendezvousMail {
   }
 
   /// What has come, if that is the event. An audience that did not arrive is said again.
-  mutating func take(_ event: MessageEvent) -> [UInt8]? {
+  mutating func handleEvent(_ event: MessageEvent) -> [UInt8]? {
     switch event {
     case .received(_, let bytes): return bytes
     case .failed(let tag) where tag == toldAudience?.tag: toldAudience = nil

@@ -48,8 +48,8 @@ import Wire
     let other = AsyncStream<EndpointEvent> { continuation in
       readers.remove(readers.add(continuation))
     }
-    readers.tell(.tokenRenewed)
-    readers.tell(.registrationChanged(.connecting))
+    readers.publishEvent(.tokenRenewed)
+    readers.publishEvent(.registrationChanged(.connecting))
     readers.finish()
     var heard: [String] = []
     for await event in stream { heard.append("\(event)") }

@@ -15,10 +15,10 @@ import Testing
       _ = readers.add($0)
     }
     let call = CallID(bytes: Array(0..<16))
-    readers.tell(.callProgress(call, .resumed))
-    for _ in 0..<10_000 { readers.tell(.callProgress(call, flood)) }
-    readers.tell(.callProgress(call, .interrupted))
-    for _ in 0..<5000 { readers.tell(.callProgress(call, flood)) }
+    readers.publishEvent(.callProgress(call, .resumed))
+    for _ in 0..<10_000 { readers.publishEvent(.callProgress(call, flood)) }
+    readers.publishEvent(.callProgress(call, .interrupted))
+    for _ in 0..<5000 { readers.publishEvent(.callProgress(call, flood)) }
     readers.finish()
     var count = 0
     var others: [String] = []

@@ -23,7 +23,7 @@ import Wire
     var tries = 0
     while let length = search.next, tries < 20 {
       tries += 1
-      search.note(length, hasPassed: length <= limit)
+      search.recordTrial(length, hasPassed: length <= limit)
     }
     #expect(tries <= 11 && search.next == nil)
     guard limit >= 64 else {
@@ -42,7 +42,7 @@ import Wire
     while let (request, echo) = search.next, tries < 40 {
       tries += 1
       #expect(echo <= request)
-      search.note(hasPassed: request <= out && echo <= back)
+      search.recordOutcome(hasPassed: request <= out && echo <= back)
     }
     let request = try #require(search.longestRequest)
     let echo = try #require(search.longestEcho)
@@ -54,7 +54,7 @@ import Wire
 
   @Test func `where no request gets there no echo is looked for`() {
     var search = EchoLengthSearch(64...1200)
-    while search.next != nil { search.note(hasPassed: false) }
+    while search.next != nil { search.recordOutcome(hasPassed: false) }
     #expect(search.longestRequest == nil && search.longestEcho == nil)
   }
 
@@ -79,7 +79,7 @@ import Wire
       #expect(round.count == LifetimeSearch.socketCount && round == round.sorted())
       #expect(round.allSatisfy { $0 > .zero && $0 <= LifetimeSearch.longest })
       took += round.last ?? .zero
-      search.note(round.map { ($0, $0 < .seconds(seconds)) })
+      search.recordOutcomes(round.map { ($0, $0 < .seconds(seconds)) })
     }
     return (search, took)
   }
@@ -101,7 +101,7 @@ import Wire
 
   @Test func `a lost echo in the middle is no contradiction, and giving up ends it`() {
     var search = LifetimeSearch()
-    search.note(search.nextRound.map { ($0, $0 != .seconds(20)) })
+    search.recordOutcomes(search.nextRound.map { ($0, $0 != .seconds(20)) })
     #expect(search.lessThan == .seconds(20) && search.atLeast == .seconds(8))
     search.giveUp()
     #expect(search.nextRound.isEmpty)

@@ -38,7 +38,7 @@ enum Rehearsal {
     do { try await call.accept(options) } catch { refusal = error }
     await town.bob.call(call.id).hangUp(userExtension: "{}")
     await heard.wait { $0.event { if case .callEnded(call.id, _) = $0 { true } else { false } } }
-    await town.alice.take(.registration(.failed(.token(.expired))))
+    await town.alice.handleEvent(.registration(.failed(.token(.expired))))
     await town.close()
     for reader in readers { await reader.value }
     var evidence = heard.all
@@ -135,7 +135,7 @@ enum Rehearsal {
       .link(id, .subscribeFallback(down, isSmall: false)),
       .link(id, .messagesMissed(stream: 9, missed: 2, cached: 1)),
       .token(.willExpire(in: .seconds(30))),
-    ] { await alice.take(event) }
+    ] { await alice.handleEvent(event) }
     await heard.wait { $0.fellBack(.subscribe) }
   }
 }

@@ -51,10 +51,10 @@ import Wire
 
   @Test func `a turn holds from its media time on, also where that wraps`() {
     var turns = PictureTurns()
-    turns.note(.quarter, from: 0xFF_FFF0)
+    turns.appendRotation(.quarter, from: 0xFF_FFF0)
     #expect(turns.rotation(at: 0xFF_FFE0) == .none)
     #expect(turns.rotation(at: 0x10) == .quarter)
-    turns.note(.none, from: 0x20)
+    turns.appendRotation(.none, from: 0x20)
     #expect(turns.rotation(at: 0x1F) == .quarter && turns.rotation(at: 0x20) == .none)
   }
 

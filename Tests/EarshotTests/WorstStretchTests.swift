@@ -11,7 +11,7 @@ import Testing
     ] as [([Int], Int)])
   func `counts what held for three reports running`(grades: [Int], worst: Int) {
     var stretch = WorstStretch()
-    for grade in grades { stretch.note(LineGrade(rawValue: grade) ?? .unknown) }
+    for grade in grades { stretch.recordGrade(LineGrade(rawValue: grade) ?? .unknown) }
     #expect(stretch.grade.rawValue == worst)
   }
 }

@@ -73,7 +73,7 @@ extension Diagnostician {
         trials.packetSizeUntested = outcome.reason
         return
       }
-      search.note(hasPassed: outcome.echo != nil)
+      search.recordOutcome(hasPassed: outcome.echo != nil)
     }
     trials.largestUplinkPacket = search.longestRequest.map { $0 + overhead }
     trials.largestDownlinkPacket = search.longestEcho.map { $0 + overhead }
@@ -89,7 +89,7 @@ extension Diagnostician {
       while !search.nextRound.isEmpty {
         let outcomes = try await listen(search.nextRound, at: place, asker)
         hasOutcome = hasOutcome || !outcomes.isEmpty
-        if outcomes.isEmpty { search.giveUp() } else { search.note(outcomes) }
+        if outcomes.isEmpty { search.giveUp() } else { search.recordOutcomes(outcomes) }
       }
     }
     await asker.close()

@@ -28,7 +28,7 @@ struct LifetimeSearch: Sendable {
   }
 
   /// What became of a round: for each silence, whether the mapping was still there.
-  mutating func note(_ outcomes: [(silence: Duration, isAlive: Bool)]) {
+  mutating func recordOutcomes(_ outcomes: [(silence: Duration, isAlive: Bool)]) {
     round += 1
     let dead = outcomes.filter { !$0.isAlive }.map(\.silence).min()
     if let dead { lessThan = min(lessThan ?? dead, dead) }

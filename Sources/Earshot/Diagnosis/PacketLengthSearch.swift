@@ -23,7 +23,7 @@ struct PacketLengthSearch: Sendable {
   }
 
   /// What became of `next`.
-  mutating func note(_ length: Int, hasPassed: Bool) {
+  mutating func recordTrial(_ length: Int, hasPassed: Bool) {
     isFirst = false
     if hasPassed {
       longest = max(longest ?? length, length)
@@ -60,14 +60,14 @@ struct EchoLengthSearch: Sendable {
   }
 
   /// What became of `next`.
-  mutating func note(hasPassed: Bool) {
+  mutating func recordOutcome(hasPassed: Bool) {
     if let length = requests.next {
-      requests.note(length, hasPassed: hasPassed)
+      requests.recordTrial(length, hasPassed: hasPassed)
       if requests.next == nil, let longest = requests.longest {
         echoes = PacketLengthSearch(range.lowerBound...longest)
       }
     } else if let length = echoes?.next {
-      echoes?.note(length, hasPassed: hasPassed)
+      echoes?.recordTrial(length, hasPassed: hasPassed)
     }
   }
 }

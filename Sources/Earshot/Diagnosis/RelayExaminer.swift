@@ -59,7 +59,7 @@ actor RelayExaminer {
     do throws(ReactorError) {
       let streams = streams
       driver.sendByStream = { bytes, stream in streams.send(bytes, by: stream) }
-      try driver.start { event in self.take(event) }
+      try driver.start { event in self.handleEvent(event) }
     } catch {
       sighting.error = .systemFailure("asking a TURN server", detail: error.reason)
       return loop.stop()
@@ -81,10 +81,10 @@ actor RelayExaminer {
     loop.stop()
   }
 
-  private func take(_ event: RelayTrial.Event) {
+  private func handleEvent(_ event: RelayTrial.Event) {
     switch event {
     case .relay(let event): outcome = outcome ?? event
-    case .stream(let action): streams.take(action, of: driver, on: loop)
+    case .stream(let action): streams.performAction(action, of: driver, on: loop)
     }
   }
 }

@@ -120,28 +120,28 @@ struct AudioMixer {
     heardVolume = options.volume
     music = Track(
       clip: clip, position: Self.frame(of: options.position, in: clip), loops: options.loops)
-    tell(.playing, .startedByUser)
+    appendChange(.playing, .startedByUser)
   }
 
   /// Another start within 500 ms is a mistake.
-  mutating func refuse() { tell(.failed, .tooFrequentCall) }
+  mutating func refuse() { appendChange(.failed, .tooFrequentCall) }
 
   mutating func stop() {
     guard music != nil else { return }
     music = nil
-    tell(.stopped, .stoppedByUser)
+    appendChange(.stopped, .stoppedByUser)
   }
 
   mutating func pause() {
     guard music?.isPaused == false else { return }
     music?.isPaused = true
-    tell(.paused, .pausedByUser)
+    appendChange(.paused, .pausedByUser)
   }
 
   mutating func resume() {
     guard music?.isPaused == true else { return }
     music?.isPaused = false
-    tell(.playing, .resumedByUser)
+    appendChange(.playing, .resumedByUser)
   }
 
   mutating func setVolume(sent: Int?, heard: Int?) {
@@ -164,7 +164,9 @@ struct AudioMixer {
     return min(max(0, frame), clip.frameCount - 1)
   }
 
-  private mutating func tell(_ state: AudioMixingChange.State, _ reason: AudioMixingChange.Reason) {
+  private mutating func appendChange(
+    _ state: AudioMixingChange.State, _ reason: AudioMixingChange.Reason
+  ) {
     if notes.count < Self.mostNotes { notes.append(.music(AudioMixingChange(state, reason))) }
   }
 
@@ -219,10 +221,10 @@ struct AudioMixer {
       guard music!.position == 0 else { continue }
       if let loops = music!.loops, loops <= 0 {
         music = nil
-        tell(.stopped, .allLoopsCompleted)
+        appendChange(.stopped, .allLoopsCompleted)
       } else {
-        tell(.playing, .oneLoopCompleted)
-        tell(.playing, .startNewLoop)
+        appendChange(.playing, .oneLoopCompleted)
+        appendChange(.playing, .startNewLoop)
       }
     }
   }

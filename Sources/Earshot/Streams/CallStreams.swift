@@ -68,13 +68,13 @@ struct CallStreams {
   /// The video source has come to its end.
   private(set) var hasVideoSourceEnded = false
 
-  private mutating func take() -> [CallProgress] {
+  private mutating func takeEvents() -> [CallProgress] {
     guard !events.isEmpty else { return [] }
     defer { events.removeAll(keepingCapacity: true) }
     return events
   }
 
-  private mutating func tell(_ change: StreamChange?) {
+  private mutating func appendChange(_ change: StreamChange?) {
     if let change { events.append(.streamChanged(change)) }
   }
 
@@ -88,29 +88,29 @@ struct CallStreams {
     audio.isMuted = beginning.isAudioMuted
     video.hasSource = beginning.hasVideoSource
     video.isMuted = beginning.isVideoMuted
-    if audio.isWanted { tell(localAudio.enter(.capturing, .started, now: now)) }
-    tell(
+    if audio.isWanted { appendChange(localAudio.enter(.capturing, .started, now: now)) }
+    appendChange(
       audioPublish.enter(
         audio.isWanted ? .publishing : .notPublished, audio.isWanted ? .started : .localMuted,
         now: now))
     if isRemoteAudioMuted || isRemoteAudioUnwanted {
-      tell(audioSubscribe.enter(.notSubscribed, reasonNotSubscribed, now: now))
+      appendChange(audioSubscribe.enter(.notSubscribed, reasonNotSubscribed, now: now))
     } else {
-      tell(audioSubscribe.enter(.subscribing, .started, now: now))
+      appendChange(audioSubscribe.enter(.subscribing, .started, now: now))
     }
     if video.hasSource {
-      tell(
+      appendChange(
         videoPublish.enter(
           video.isWanted ? .publishing : .notPublished, video.isWanted ? .started : .localMuted,
           now: now))
     }
     if beginning.hasVideoSink {
-      tell(
+      appendChange(
         remoteVideo.isExpected
           ? videoSubscribe.enter(.subscribing, .started, now: now)
           : videoSubscribe.enter(.notSubscribed, .remoteMuted, now: now))
     }
-    return take()
+    return takeEvents()
   }
 
   private var reasonNotSubscribed: StreamReason {
@@ -121,15 +121,15 @@ struct CallStreams {
   mutating func end(now: Instant) -> [CallProgress] {
     guard hasBegun else { return [] }
     hasBegun = false
-    tell(localAudio.enter(.stopped, .callEnded, now: now))
-    tell(localVideo.enter(.stopped, .callEnded, now: now))
-    tell(remoteAudio.enter(.stopped, .remoteOffline, now: now))
-    tell(remoteVideoState.enter(.stopped, .remoteOffline, now: now))
-    tell(audioPublish.enter(.idle, .callEnded, now: now))
-    tell(videoPublish.enter(.idle, .callEnded, now: now))
-    tell(audioSubscribe.enter(.idle, .callEnded, now: now))
-    tell(videoSubscribe.enter(.idle, .callEnded, now: now))
-    return take()
+    appendChange(localAudio.enter(.stopped, .callEnded, now: now))
+    appendChange(localVideo.enter(.stopped, .callEnded, now: now))
+    appendChange(remoteAudio.enter(.stopped, .remoteOffline, now: now))
+    appendChange(remoteVideoState.enter(.stopped, .remoteOffline, now: now))
+    appendChange(audioPublish.enter(.idle, .callEnded, now: now))
+    appendChange(videoPublish.enter(.idle, .callEnded, now: now))
+    appendChange(audioSubscribe.enter(.idle, .callEnded, now: now))
+    appendChange(videoSubscribe.enter(.idle, .callEnded, now: now))
+    return takeEvents()
   }
 
   // MARK: - The own audio
@@ -139,41 +139,41 @@ struct CallStreams {
     audio.isMuted = isMuted
     guard hasBegun, audio.hasSource, localAudio.state != .failed else { return [] }
     if isMuted {
-      tell(localAudio.enter(.stopped, .localMuted, now: now))
-      tell(audioPublish.enter(.notPublished, .localMuted, now: now))
+      appendChange(localAudio.enter(.stopped, .localMuted, now: now))
+      appendChange(audioPublish.enter(.notPublished, .localMuted, now: now))
     } else {
-      tell(localAudio.enter(.capturing, .localUnmuted, now: now))
-      tell(audioPublish.enter(.publishing, .localUnmuted, now: now))
+      appendChange(localAudio.enter(.capturing, .localUnmuted, now: now))
+      appendChange(audioPublish.enter(.publishing, .localUnmuted, now: now))
     }
-    return take()
+    return takeEvents()
   }
 
   /// A frame of the own audio has left.
   mutating func handleAudioSent(now: Instant) -> [CallProgress] {
     guard audioPublish.state == .publishing else { return [] }
     if localAudio.state == .capturing {
-      tell(localAudio.enter(.encoding, .firstFrame, now: now))
+      appendChange(localAudio.enter(.encoding, .firstFrame, now: now))
     }
-    tell(audioPublish.enter(.published, .firstFrame, now: now))
+    appendChange(audioPublish.enter(.published, .firstFrame, now: now))
     events.append(.firstFrameSent)
     audio.hasBeenSent = true
-    return take()
+    return takeEvents()
   }
 
   /// The source has no more samples: silence is sent.
   mutating func handleAudioSourceEnd(now: Instant) -> [CallProgress] {
     guard hasBegun, localAudio.state != .stopped else { return [] }
-    tell(localAudio.enter(.stopped, .sourceEnded, now: now))
-    return take()
+    appendChange(localAudio.enter(.stopped, .sourceEnded, now: now))
+    return takeEvents()
   }
 
   /// The audio could not be started.
   mutating func handleAudioFailure(now: Instant) -> [CallProgress] {
-    tell(localAudio.enter(.failed, .internalFailure, now: now))
-    tell(remoteAudio.enter(.failed, .internalFailure, now: now))
-    tell(audioPublish.enter(.notPublished, .internalFailure, now: now))
-    tell(audioSubscribe.enter(.notSubscribed, .internalFailure, now: now))
-    return take()
+    appendChange(localAudio.enter(.failed, .internalFailure, now: now))
+    appendChange(remoteAudio.enter(.failed, .internalFailure, now: now))
+    appendChange(audioPublish.enter(.notPublished, .internalFailure, now: now))
+    appendChange(audioSubscribe.enter(.notSubscribed, .internalFailure, now: now))
+    return takeEvents()
   }
 
   // MARK: - The other side's audio
@@ -181,8 +181,8 @@ struct CallStreams {
   /// The first packet of it has come.
   mutating func handleAudioArrival(now: Instant) -> [CallProgress] {
     guard remoteAudio.state == .stopped, !isRemoteAudioMuted else { return [] }
-    tell(remoteAudio.enter(.starting, audioReturn, now: now))
-    return take()
+    appendChange(remoteAudio.enter(.starting, audioReturn, now: now))
+    return takeEvents()
   }
 
   /// It is heard.
@@ -191,21 +191,21 @@ struct CallStreams {
   mutating func handleAudioPlaying(isAfterSilence: Bool, now: Instant) -> [CallProgress] {
     guard hasBegun, !isRemoteAudioMuted, !isRemoteAudioUnwanted else { return [] }
     if remoteAudio.state == .stopped, audioReturn == .started {
-      tell(remoteAudio.enter(.starting, .started, now: now))
+      appendChange(remoteAudio.enter(.starting, .started, now: now))
     }
     let reason = remoteAudio.state == .frozen ? StreamReason.networkRecovery : audioReturn
-    tell(remoteAudio.enter(.decoding, reason == .started ? .firstFrame : reason, now: now))
-    tell(audioSubscribe.enter(.subscribed, .firstFrame, now: now))
+    appendChange(remoteAudio.enter(.decoding, reason == .started ? .firstFrame : reason, now: now))
+    appendChange(audioSubscribe.enter(.subscribed, .firstFrame, now: now))
     if isAfterSilence { events.append(.firstFrameReceived) }
     audioReturn = .networkRecovery
-    return take()
+    return takeEvents()
   }
 
   /// Nothing of it could be heard for 500 ms.
   mutating func handleAudioFreeze(now: Instant) -> [CallProgress] {
     guard remoteAudio.state == .decoding else { return [] }
-    tell(remoteAudio.enter(.frozen, .networkCongestion, now: now))
-    return take()
+    appendChange(remoteAudio.enter(.frozen, .networkCongestion, now: now))
+    return takeEvents()
   }
 
   /// The other side says whether it sends audio.
@@ -214,7 +214,7 @@ struct CallStreams {
     isRemoteAudioMuted = isMuted
     events.append(.remoteAudioMuted(isMuted))
     changeRemoteAudio(isMuted ? .remoteMuted : .remoteUnmuted, now: now)
-    return take()
+    return takeEvents()
   }
 
   /// This side wants to hear nothing of it, or wants to again.
@@ -222,16 +222,16 @@ struct CallStreams {
     guard isUnwanted != isRemoteAudioUnwanted else { return [] }
     isRemoteAudioUnwanted = isUnwanted
     changeRemoteAudio(isUnwanted ? .localMuted : .localUnmuted, now: now)
-    return take()
+    return takeEvents()
   }
 
   private mutating func changeRemoteAudio(_ reason: StreamReason, now: Instant) {
     if isRemoteAudioMuted || isRemoteAudioUnwanted {
-      tell(remoteAudio.enter(.stopped, reason, now: now))
-      if hasBegun { tell(audioSubscribe.enter(.notSubscribed, reason, now: now)) }
+      appendChange(remoteAudio.enter(.stopped, reason, now: now))
+      if hasBegun { appendChange(audioSubscribe.enter(.notSubscribed, reason, now: now)) }
     } else {
       audioReturn = reason
-      if hasBegun { tell(audioSubscribe.enter(.subscribing, reason, now: now)) }
+      if hasBegun { appendChange(audioSubscribe.enter(.subscribing, reason, now: now)) }
     }
   }
 }
@@ -256,69 +256,69 @@ extension CallStreams {
     guard hasBegun, video.hasSource else { return [] }
     if video.isWanted {
       if localVideo.state == .stopped {
-        tell(localVideo.enter(.capturing, reason, now: now))
+        appendChange(localVideo.enter(.capturing, reason, now: now))
       }
-      tell(videoPublish.enter(.publishing, reason, now: now))
+      appendChange(videoPublish.enter(.publishing, reason, now: now))
     } else {
-      if reason == .localMuted { tell(localVideo.enter(.stopped, reason, now: now)) }
-      tell(videoPublish.enter(.notPublished, reason, now: now))
+      if reason == .localMuted { appendChange(localVideo.enter(.stopped, reason, now: now)) }
+      appendChange(videoPublish.enter(.notPublished, reason, now: now))
     }
-    return take()
+    return takeEvents()
   }
 
   /// The source gave a picture of another size than before, or its first.
   mutating func handleCapture(_ size: PictureSize, now: Instant) -> [CallProgress] {
     defer { self.size = size }
     if self.size == nil {
-      if !video.isMuted { tell(localVideo.enter(.capturing, .started, now: now)) }
+      if !video.isMuted { appendChange(localVideo.enter(.capturing, .started, now: now)) }
       events.append(.firstLocalVideoFrame(width: size.width, height: size.height))
     } else if self.size != size {
       events.append(.localVideoSizeChanged(width: size.width, height: size.height))
     }
-    return take()
+    return takeEvents()
   }
 
   /// What the source does, as far as it deserves mention.
   mutating func handle(_ fault: CaptureFault, now: Instant) -> [CallProgress] {
     guard hasBegun, video.isWanted else { return [] }
     switch fault {
-    case .silent: tell(localVideo.enter(.failed, .captureFailure, now: now))
-    case .stuck: tell(localVideo.enter(.capturing, .captureFailure, now: now))
+    case .silent: appendChange(localVideo.enter(.failed, .captureFailure, now: now))
+    case .stuck: appendChange(localVideo.enter(.capturing, .captureFailure, now: now))
     case .working where videoPublish.state == .published:
-      tell(localVideo.enter(.encoding, .captureRecovery, now: now))
-    case .working: tell(localVideo.enter(.capturing, .captureRecovery, now: now))
+      appendChange(localVideo.enter(.encoding, .captureRecovery, now: now))
+    case .working: appendChange(localVideo.enter(.capturing, .captureRecovery, now: now))
     }
-    if fault == .silent { tell(videoPublish.enter(.publishing, .captureFailure, now: now)) }
-    return take()
+    if fault == .silent { appendChange(videoPublish.enter(.publishing, .captureFailure, now: now)) }
+    return takeEvents()
   }
 
   /// A frame of the own video has left.
   mutating func handleVideoSent(now: Instant) -> [CallProgress] {
     guard awaitsVideoFrame else { return [] }
     if localVideo.state == .capturing {
-      tell(localVideo.enter(.encoding, .firstFrame, now: now))
+      appendChange(localVideo.enter(.encoding, .firstFrame, now: now))
     }
-    tell(videoPublish.enter(.published, .firstFrame, now: now))
+    appendChange(videoPublish.enter(.published, .firstFrame, now: now))
     events.append(.firstVideoFrameSent)
     video.hasBeenSent = true
-    return take()
+    return takeEvents()
   }
 
   mutating func handleVideoSourceEnd(now: Instant) -> [CallProgress] {
     hasVideoSourceEnded = true
     video.hasSource = false
-    tell(localVideo.enter(.stopped, .sourceEnded, now: now))
-    if hasBegun { tell(videoPublish.enter(.notPublished, .sourceEnded, now: now)) }
+    appendChange(localVideo.enter(.stopped, .sourceEnded, now: now))
+    if hasBegun { appendChange(videoPublish.enter(.notPublished, .sourceEnded, now: now)) }
     events.append(.videoSourceEnded)
-    return take()
+    return takeEvents()
   }
 
   /// The encoder gave up.
   mutating func handleVideoFailure(_ text: String, now: Instant) -> [CallProgress] {
-    tell(localVideo.enter(.failed, .internalFailure, now: now))
-    if hasBegun { tell(videoPublish.enter(.notPublished, .internalFailure, now: now)) }
+    appendChange(localVideo.enter(.failed, .internalFailure, now: now))
+    if hasBegun { appendChange(videoPublish.enter(.notPublished, .internalFailure, now: now)) }
     events.append(.videoFailed(text))
-    return take()
+    return takeEvents()
   }
 }
 
@@ -337,14 +337,14 @@ extension CallStreams {
       case .remoteVideoSizeChanged(let width, let height):
         events.append(.remoteVideoSizeChanged(width: width, height: height))
       case .remoteVideoChanged(let state, let reason):
-        tell(remoteVideoState.enter(state, reason, now: now))
+        appendChange(remoteVideoState.enter(state, reason, now: now))
         subscribe(state, reason, now: now)
       }
     }
     if videoSubscribe.state == .notSubscribed, remoteVideo.isExpected, hasBegun {
-      tell(videoSubscribe.enter(.subscribing, remoteVideo.reason, now: now))
+      appendChange(videoSubscribe.enter(.subscribing, remoteVideo.reason, now: now))
     }
-    return take()
+    return takeEvents()
   }
 
   private mutating func subscribe(
@@ -352,12 +352,12 @@ extension CallStreams {
   ) {
     guard hasBegun, videoSubscribe.state != .idle else { return }
     switch state {
-    case .starting: tell(videoSubscribe.enter(.subscribing, reason, now: now))
-    case .decoding: tell(videoSubscribe.enter(.subscribed, .firstFrame, now: now))
+    case .starting: appendChange(videoSubscribe.enter(.subscribing, reason, now: now))
+    case .decoding: appendChange(videoSubscribe.enter(.subscribed, .firstFrame, now: now))
     case .frozen where reason == .audioFallback:
-      tell(videoSubscribe.enter(.notSubscribed, reason, now: now))
+      appendChange(videoSubscribe.enter(.notSubscribed, reason, now: now))
     case .frozen: break
-    default: tell(videoSubscribe.enter(.notSubscribed, reason, now: now))
+    default: appendChange(videoSubscribe.enter(.notSubscribed, reason, now: now))
     }
   }
 }

@@ -94,7 +94,7 @@ final class SimulatedProgram {
     let record = try #require(records[id])
     body(&record.options)
     try peer.host.command(now: world.now) { machine, now throws(PeerRefusal) in
-      try machine.change(id, now: now) { $0.take(record.options) }
+      try machine.change(id, now: now) { $0.applyOptions(record.options) }
     }
   }
 
@@ -211,7 +211,7 @@ final class SimulatedProgram {
 
   private func accept(_ id: Wire.CallID) {
     guard let record = records[id] else { return }
-    record.take(options)
+    record.applyOptions(options)
     let answer = AnswerOptions(options)
     do {
       _ = try peer.host.command(now: world.now) { machine, now throws(PeerRefusal) in
@@ -231,7 +231,7 @@ final class SimulatedProgram {
       try peer.host.command(now: world.now) { machine, now throws(PeerRefusal) in
         try machine.change(id, now: now) { media in
           record.apply(record.switches, to: media, now: now)
-          media.take(record.options)
+          media.applyOptions(record.options)
         }
       }
     } catch {

@@ -11,7 +11,7 @@ import Wire
   private final class Intake: AudioIntake {
     let taken = Mutex<[(kind: AudioKind, count: Int, isMeasured: Bool)]>([])
 
-    func take(
+    func carry(
       _ body: Span<UInt8>, _ audio: ReceivedAudio,
       roundTrip: (smoothed: UInt64, minimum: UInt64)?, allowance: Int?
     ) {

@@ -15,7 +15,7 @@ import Wire
     #expect(channels.nextDeadline == nil && channels.members(of: tea.id).isEmpty)
     let nothing = channels.pollEvent(unixSeconds: 0)
     #expect(nothing == nil)
-    try channels.perform(isConnected: false, random: &random, now: now) {
+    try channels.run(isConnected: false, random: &random, now: now) {
       client throws(ChannelRefusal) in
       try client.join(tea, as: .audience, uid: 0, token: [], now: now)
     }
