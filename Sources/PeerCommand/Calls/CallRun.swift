@@ -34,6 +34,8 @@ package final class CallRun {
   /// Whether that was done.
   var isConfirmed = false
   var marks = CallMarks()
+  /// Where it becomes a channel.
+  let room: CallRoom
 
   /// How the end was asked for.
   enum Ending {
@@ -69,6 +71,7 @@ package final class CallRun {
     self.session = session
     self.sound = sound
     self.role = role
+    room = CallRoom(id, session, sound, dialsAll: role == .caller)
     isRinging = role == .callee
     view.peer = peer
     view.state = role == .caller ? "calling" : "rings"
@@ -78,8 +81,11 @@ package final class CallRun {
   }
 
   /// Plays and saves by these.
-  package func use(_ ends: OpenedSound) {
+  ///
+  /// - Parameter isShared: Whether others may come to hear and be heard.
+  package func use(_ ends: OpenedSound, isShared: Bool = true) {
     self.ends = ends
+    if isShared { room.use(ends.growing) }
     view.hasVideo = ends.video?.source != nil
     view.isMuted = sound.startsMuted
   }
@@ -97,7 +103,9 @@ package final class CallRun {
     arm()
   }
 
-  private func arm() { session.inbox.wake(at: deadlines.next) }
+  private func arm() {
+    session.inbox.wake(at: earliest(deadlines.next, room.nextDeadline))
+  }
 
   /// Says what is waited for, if nothing comes of it within a second; `nil` ends the wait.
   private func wait(for what: String?) {
@@ -125,6 +133,8 @@ package final class CallRun {
     case .token: break  // The session has handed it over.
     case .wake: if await wake() { verdict = .ringOver }
     }
+    await room.handle(input)
+    if let report = room.takeReport() { await finish(report) }
     arm()
     return verdict
   }
@@ -160,7 +170,7 @@ package final class CallRun {
     case .statistics(let call, let numbers) where call == id: handleStatistics(numbers)
     case .audioQualityChanged(let call, let change) where call == id:
       session.console.say(QualityLine.text(change))
-    case .callEnded(let call, let report) where call == id: finish(report)
+    case .callEnded(let call, let report) where call == id: await room.end(report)
     default: break
     }
   }
@@ -184,7 +194,7 @@ package final class CallRun {
       if let duration = sound.duration {
         deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
       }
-    case .ended: deadlines.cancelAll()
+    case .ended: break  // Others may still be there.
     }
   }
 
@@ -224,6 +234,7 @@ package final class CallRun {
       console.sayOfOthers("The other side \(isMuted ? "muted" : "unmuted") its audio.")
     case .replaced(let new):
       id = new
+      room.pair = new
       console.say("Both called each other: one call goes on.")
     case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
     case .remoteVideoMuted(let isMuted): view.isRemoteVideoMuted = isMuted
@@ -258,11 +269,12 @@ package final class CallRun {
     }
   }
 
-  private func finish(_ report: CallReport) {
+  private func finish(_ report: CallReport) async {
     self.report = report
+    await room.close()
     deadlines.cancelAll()
     session.console.clear()
-    ends?.sink.finish()
+    ends?.growing.finish()
     session.remember(ends?.source.fault)
     session.remember(ends?.sink.fault)
     session.remember(ends?.video?.source?.fault)
@@ -337,6 +349,7 @@ package final class CallRun {
     view.state = "hanging up"
     wait(for: "\(view.peer) to hear of the end")
     deadlines.set(.patience, at: SystemClock.now + .seconds(5))
+    await room.leave()
     await session.endpoint.call(id).hangUp()
   }
 
