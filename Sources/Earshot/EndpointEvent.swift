@@ -287,9 +287,6 @@ public enum CallProgress: Sendable, Equatable {
   case audioMixingChanged(AudioMixingChange)
   /// The other side mixes music into its audio, or no longer.
   case remoteAudioMixing(Bool)
-  /// The other side asks this one into a channel, which the call becomes a part of (`Call.offer`,
-  /// `Endpoint.join`).
-  case channelOffered(ChannelPass)
   /// An effect has come to its end (`Call.playEffect`).
   case effectEnded(UInt32)
   /// The source of the own video gave its first picture.

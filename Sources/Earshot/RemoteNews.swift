@@ -42,7 +42,6 @@ struct RemoteNews {
       low = offered
       return [.remoteLowVideoOffered(offered.map(LowVideoStream.init))]
     case .music(let isOn): return [.remoteAudioMixing(isOn)]
-    case .channel(let offer): return ChannelPass(offer).map { [.channelOffered($0)] } ?? []
     case .confirm, .hangUp, .mediaState, .mediaWanted, .videoTest: break
     }
     return []

@@ -91,7 +91,7 @@ extension PeerMachine {
   /// it is told however long the call goes on without a word.
   func lifetime(of control: CallControlMessage, _ link: CallLink) -> Duration {
     switch control {
-    case .mediaState, .mediaWanted, .videoRotation, .smallVideo, .music, .channel:
+    case .mediaState, .mediaWanted, .videoRotation, .smallVideo, .music:
       max(configuration.policy.lostAfter, link.path.roaming.absence) + CallLink.controlLife
     case .confirm, .hangUp, .videoTest, .quality: CallLink.controlLife
     }

@@ -18,11 +18,11 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
 
   private let place = InPlace()
 
-  package var configuration: PeerConfiguration
+  package internal(set) var configuration: PeerConfiguration
   package internal(set) var identity: LocalIdentity
   var random: RandomSource
   var rendezvous: RendezvousLink
-  package var ledger: CallLedger
+  package internal(set) var ledger: CallLedger
   /// Of familiar peers.
   var newestCards = NewestCards()
   /// At most `PeerLimits.calls`, and one for each further call that the policy allows; lingering

@@ -182,17 +182,13 @@ package struct AnswerCommand: Sendable {
       switch input {
       case .endpoint(.incomingCall(let call)) where call.userExtension == TransferWords.invitation:
         leaveToReceiver(call, session)
-      case .endpoint(.incomingCall(let call)) where RoomStay.isOfChannel(call):
-        await turnAway(call, session, "not in the channel")
       case .endpoint(.incomingCall(let call)):
         if callers.admits(call) { return call }
-        session.console.sayOfOthers("\(Wording.who(call)) may not ring (--from).")
-        await turnAway(call, session, "calls from strangers are not taken")
+        await turnAway(call, session)
       case .endpoint(.callEnded(_, let report)): session.tellOfImpostor(report)
       case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
         return nil
       case .signal(.user1), .key("s"), .key("S"): session.console.say("No call now.")
-      case .key("\n"), .key("\u{7F}"): break
       case .key: session.console.say("Keys while it waits for a call: q leave.")
       default: break
       }
@@ -200,11 +196,10 @@ package struct AnswerCommand: Sendable {
   }
 
   /// Somebody who may not ring hears a no at once; nobody here is disturbed.
-  private func turnAway(
-    _ call: IncomingCall, _ session: OnlineSession, _ reason: String
-  ) async {
+  private func turnAway(_ call: IncomingCall, _ session: OnlineSession) async {
+    session.console.sayOfOthers("\(Wording.who(call)) may not ring (--from).")
     do throws(EarshotError) {
-      try await session.endpoint.call(call.id).reject(reason: reason)
+      try await session.endpoint.call(call.id).reject(reason: "calls from strangers are not taken")
     } catch {
       // It was cancelled in this moment.
     }
@@ -235,13 +230,10 @@ package struct AnswerCommand: Sendable {
   ) async {
     session.isInCall = true
     defer { session.isInCall = false }
-    run.use(ends, isShared: echo == nil)
+    run.use(ends)
     ends.connect(to: session.inbox)
     let who = Wording.who(call)
     session.console.say("\(who) calls\(call.offersVideo ? " with video" : "").")
-    if call.userExtension == CallRoom.invitation {
-      session.console.say("It is to bring you into a call with others.")
-    }
     if policy == .ask {
       run.ask("Answer? y yes, n no")
       session.console.ring()

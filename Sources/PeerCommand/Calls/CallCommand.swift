@@ -21,13 +21,6 @@ package struct CallCommand: Sendable {
     online.presence = .calling
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
-    if let third = try arguments.option("--invite") {
-      sound.invite = try online.follow(third)
-      try OnlineOptions.checkID(third)
-      guard OnlineOptions.isTarget(sound.invite ?? "") || PeerCard.isCard(third) else {
-        throw OnlineOptions.noTarget(third)
-      }
-    }
     let given = try arguments.positional("name, ID, link or card")
     target = try online.follow(given)
     try arguments.finish()

@@ -5,15 +5,11 @@ internal import Reactor
 extension CallRun {
   /// What stands below the live lines.
   static func keys(_ view: CallView) -> String {
-    "m mute   \(view.hasVideo ? "v video   " : "")i invite   q hang up   s statistics   ? keys"
+    "m mute   \(view.hasVideo ? "v video   " : "")q hang up   s statistics   ? keys"
   }
 
   func handleKey(_ key: Character) async {
-    if await room.takeKey(key) { return showTyped() }
     switch key {
-    case "i", "I":
-      room.startTyping()
-      return showTyped()
     case "m", "M": await toggleSound()
     case "v", "V": await toggleVideo()
     case "q", "Q": await end()
@@ -27,24 +23,13 @@ extension CallRun {
 
   private static let help = """
     Keys: m mute, v video on and off, s statistics, q hang up,
-          i bring in a third: type a name or an ID, then Enter,
           c the other side reads the same short code: it is verified from now on
     """
-
-  /// What stands below the live lines while a name is typed.
-  private func showTyped() {
-    if let typed = room.typed {
-      view.hint = "Invite whom? \(typed)_"
-    } else {
-      view.hint = Self.keys(view)
-    }
-    refresh()
-  }
 
   private func toggleSound() async {
     let wanted = !view.isMuted
     do throws(EarshotError) {
-      try await room.setMuted(wanted)
+      try await session.endpoint.call(id).setAudioMuted(wanted)
       view.isMuted = wanted
       marks.append(wanted ? "muted" : "unmuted", now: SystemClock.now)
       EventLine.writeOwn(wanted ? "localAudioMuted" : "localAudioUnmuted", id, to: session.lines)

@@ -34,8 +34,6 @@ package final class CallRun {
   /// Whether that was done.
   var isConfirmed = false
   var marks = CallMarks()
-  /// Where it becomes a channel.
-  let room: CallRoom
 
   /// How the end was asked for.
   enum Ending {
@@ -71,7 +69,6 @@ package final class CallRun {
     self.session = session
     self.sound = sound
     self.role = role
-    room = CallRoom(id, session, sound, dialsAll: role == .caller)
     isRinging = role == .callee
     view.peer = peer
     view.state = role == .caller ? "calling" : "rings"
@@ -81,11 +78,8 @@ package final class CallRun {
   }
 
   /// Plays and saves by these.
-  ///
-  /// - Parameter isShared: Whether others may come to hear and be heard.
-  package func use(_ ends: OpenedSound, isShared: Bool = true) {
+  package func use(_ ends: OpenedSound) {
     self.ends = ends
-    if isShared { room.use(ends.growing) }
     view.hasVideo = ends.video?.source != nil
     view.isMuted = sound.startsMuted
   }
@@ -103,9 +97,7 @@ package final class CallRun {
     arm()
   }
 
-  private func arm() {
-    session.inbox.wake(at: earliest(deadlines.next, room.nextDeadline))
-  }
+  private func arm() { session.inbox.wake(at: deadlines.next) }
 
   /// Says what is waited for, if nothing comes of it within a second; `nil` ends the wait.
   private func wait(for what: String?) {
@@ -133,8 +125,6 @@ package final class CallRun {
     case .token: break  // The session has handed it over.
     case .wake: if await wake() { verdict = .ringOver }
     }
-    await room.handle(input)
-    if let report = room.takeReport() { await finish(report) }
     arm()
     return verdict
   }
@@ -170,7 +160,7 @@ package final class CallRun {
     case .statistics(let call, let numbers) where call == id: handleStatistics(numbers)
     case .audioQualityChanged(let call, let change) where call == id:
       session.console.say(QualityLine.text(change))
-    case .callEnded(let call, let report) where call == id: await room.end(report)
+    case .callEnded(let call, let report) where call == id: finish(report)
     default: break
     }
   }
@@ -194,7 +184,7 @@ package final class CallRun {
       if let duration = sound.duration {
         deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
       }
-    case .ended: break  // Others may still be there.
+    case .ended: deadlines.cancelAll()
     }
   }
 
@@ -234,7 +224,6 @@ package final class CallRun {
       console.sayOfOthers("The other side \(isMuted ? "muted" : "unmuted") its audio.")
     case .replaced(let new):
       id = new
-      room.pair = new
       console.say("Both called each other: one call goes on.")
     case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
     case .remoteVideoMuted(let isMuted): view.isRemoteVideoMuted = isMuted
@@ -269,12 +258,11 @@ package final class CallRun {
     }
   }
 
-  private func finish(_ report: CallReport) async {
+  private func finish(_ report: CallReport) {
     self.report = report
-    await room.close()
     deadlines.cancelAll()
     session.console.clear()
-    ends?.growing.finish()
+    ends?.sink.finish()
     session.remember(ends?.source.fault)
     session.remember(ends?.sink.fault)
     session.remember(ends?.video?.source?.fault)
@@ -349,7 +337,6 @@ package final class CallRun {
     view.state = "hanging up"
     wait(for: "\(view.peer) to hear of the end")
     deadlines.set(.patience, at: SystemClock.now + .seconds(5))
-    await room.leave()
     await session.endpoint.call(id).hangUp()
   }
 

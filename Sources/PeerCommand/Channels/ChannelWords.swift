@@ -28,15 +28,6 @@ enum ChannelWords {
     }
   }
 
-  /// The exit code of a stay that ends so.
-  static func code(of reason: ChannelReason) -> ExitCode {
-    switch reason {
-    case .tokenNeeded, .tokenRefused, .tokenExpired, .notPermitted: .identity
-    case .contactLost: .unreachable
-    default: .refused
-    }
-  }
-
   /// What a relay has against us, and what is done.
   static func sentence(_ refusal: RelayRefusal) -> String {
     switch refusal {

@@ -67,8 +67,6 @@ package struct JoinCommand: Sendable {
     try checkVideo()
   }
 
-  var plan: RoomPlan { RoomPlan(way: way, video: video, bitrate: bitrate) }
-
   private static func isSound(_ name: String) -> Bool {
     [".wav", ".opus"].contains { name.lowercased().hasSuffix($0) }
   }
@@ -189,7 +187,7 @@ package struct JoinCommand: Sendable {
       for (index, entry) in ([Further(room: room, role: role)] + also).enumerated() {
         let channel = try await session.endpoint.join(
           entry.room, as: entry.role, uid: index == 0 ? uid : 0, token: index == 0 ? token : nil)
-        stays.append(RoomStay(channel, as: entry.role, plan, session, sound))
+        stays.append(RoomStay(channel, as: entry.role, self, session, sound))
       }
     } catch {
       throw await session.conclude(CommandFailure(error))

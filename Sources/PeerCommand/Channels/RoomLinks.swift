@@ -21,28 +21,19 @@ package struct RoomLinks {
 
   private let own: PeerID
   private let checks: Bool
-  private let dialsAll: Bool
   private var links: [Link] = []
   /// Calls that fail are made again within 200 ms.
   private var isHurried = false
   /// Members that there were, over all the time.
   package private(set) var metCount = 0
 
-  /// - Parameters:
-  ///   - checks: Whether members need a token, which we check ourselves.
-  ///   - dialsAll: Whether we call everybody, also those who are to call us by their IDs.
-  package init(own: PeerID, checks: Bool, dialsAll: Bool = false) {
+  /// - Parameter checks: Whether members need a token, which we check ourselves.
+  package init(own: PeerID, checks: Bool) {
     self.own = own
     self.checks = checks
-    self.dialsAll = dialsAll
   }
 
   package var calls: [CallID] { links.compactMap(\.call) }
-
-  /// Members without us.
-  package var users: [ChannelUser] { links.map(\.user) }
-
-  package func user(of id: PeerID) -> ChannelUser? { links.first { $0.user.id == id }?.user }
 
   /// Members without us, and the hosts of them.
   package var counts: (members: Int, hosts: Int) {
@@ -125,8 +116,7 @@ package struct RoomLinks {
   /// - Parameter isSeatless: It says that the relay has no room for it: it calls everybody.
   package func caller(_ id: PeerID, own role: ChannelRole, isSeatless: Bool = false) -> UInt32? {
     links.first {
-      $0.user.id == id && (isSeatless || dialsAll || !isFirst(id)) && id != own
-        && isWanted($0, role)
+      $0.user.id == id && (isSeatless || !isFirst(id)) && id != own && isWanted($0, role)
     }?.user.uid
   }
 
@@ -181,7 +171,7 @@ package struct RoomLinks {
 
   /// Whether we are to call: of two the one with the lesser ID does. Nobody calls itself.
   private func isFirst(_ other: PeerID) -> Bool {
-    own != other && (dialsAll || own.bytes.lexicographicallyPrecedes(other.bytes))
+    own.bytes.lexicographicallyPrecedes(other.bytes)
   }
 
   private func index(of uid: UInt32) -> Int? { links.firstIndex { $0.user.uid == uid } }

@@ -8,8 +8,6 @@ internal import Synchronization
 package final class RoomMixer: Sendable {
   /// How long a sample waits for others of its time: the calls' media threads are some ms apart.
   private static let holdFrames = 14_400
-  /// 5 ms.
-  private static let blockFrames = 240
   /// A second more than that.
   private static let ringFrames = 1 << 16
 
@@ -19,9 +17,7 @@ package final class RoomMixer: Sendable {
     var written = 0
     var end = 0
     var limiter = PeakLimiter()
-    var block = [Int16](repeating: 0, count: RoomMixer.blockFrames)
-    /// The same for a sink with more channels than one.
-    var wide: [Int16] = []
+    var block = [Int16](repeating: 0, count: 240)
   }
 
   private let sink: AudioFileSink
@@ -68,7 +64,7 @@ package final class RoomMixer: Sendable {
   }
 
   private func flush(_ state: inout State, to end: Int) {
-    while state.written + Self.blockFrames <= end {
+    while state.written + state.block.count <= end {
       for index in state.block.indices {
         let place = (state.written + index) % Self.ringFrames
         state.block[index] = 0
@@ -81,21 +77,9 @@ package final class RoomMixer: Sendable {
         state.block[index] = state.limiter.limited(state.sums[place])
         state.sums[place] = 0
       }
-      write(&state)
-      state.written += Self.blockFrames
+      sink.write(state.block, frameCount: state.block.count)
+      state.written += state.block.count
     }
-  }
-
-  private func write(_ state: inout State) {
-    let channels = sink.channelCount
-    guard channels > 1 else {
-      return sink.write(state.block, frameCount: Self.blockFrames)
-    }
-    state.wide.removeAll(keepingCapacity: true)
-    for sample in state.block {
-      for _ in 0..<channels { state.wide.append(sample) }
-    }
-    sink.write(state.wide, frameCount: Self.blockFrames)
   }
 }
 

@@ -44,16 +44,6 @@ package final class RoomSound: Sendable {
       now: SystemClock.now)
   }
 
-  /// The sound of a call that becomes a channel: pictures stay with the call.
-  init(_ source: SharedSource, _ mixer: RoomMixer, _ options: SoundOptions) {
-    self.source = source
-    self.mixer = mixer
-    each = nil
-    video = options.video.withoutPictures
-    isLooped = options.isLooped
-    overwrites = false
-  }
-
   func makeSource() -> any AudioSource { SharedEar(source) }
 
   /// Where one member's sound goes that comes by one way.
@@ -67,11 +57,6 @@ package final class RoomSound: Sendable {
       if state.voices.count < Self.mostVoices { state.voices[key] = voice }
       return voice.makeSink(way)
     }
-  }
-
-  /// A member is heard by a call that was there before it.
-  func adopt(_ voice: RoomVoice, _ uid: UInt32, in room: ChannelName) {
-    state.withLock { $0.voices[Key(room: room, uid: uid)] = voice }
   }
 
   /// A member has left. With a file of its own it is kept for a while: whoever comes back goes on

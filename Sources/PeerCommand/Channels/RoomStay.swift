@@ -6,7 +6,7 @@ internal import Reactor
 /// call, or all of it goes by a relay (`RoomWay`).
 final class RoomStay {
   let channel: Channel
-  private let plan: RoomPlan
+  private let command: JoinCommand
   private let session: OnlineSession
   private let sound: RoomSound
   private var links: RoomLinks
@@ -23,27 +23,27 @@ final class RoomStay {
   private var overlap = RoomOverlap()
   private var hasHadRelay = false
   private var relayLosses = 0
+  private var relayCounts = RelayedCounts()
+
   /// What went by relays, over all seats.
-  private var relayCounts = (sent: 0, opened: 0, unopened: 0, fingerprint: nil as String?)
-  /// Calls that were there before the channel, until their other ends are in it.
-  private var calls: [PeerID: (call: CallID, voice: RoomVoice)] = [:]
-  /// Whether nothing is said in any call.
-  private var isMuted: Bool
+  struct RelayedCounts {
+    var sent = 0
+    var opened = 0
+    var unopened = 0
+    var fingerprint: String?
+  }
 
   init(
-    _ channel: Channel, as role: ChannelRole, _ plan: RoomPlan, _ session: OnlineSession,
-    _ sound: RoomSound, isMuted: Bool = false
+    _ channel: Channel, as role: ChannelRole, _ command: JoinCommand, _ session: OnlineSession,
+    _ sound: RoomSound
   ) {
     self.channel = channel
     self.role = role
-    self.plan = plan
+    self.command = command
     self.session = session
     self.sound = sound
-    self.isMuted = isMuted
-    way = RoomWay(plan.way)
-    links = RoomLinks(
-      own: session.endpoint.id, checks: channel.name.needsToken, dialsAll: plan.dialsAll)
-    if plan.isHurried { links.retryAll() }
+    way = RoomWay(command.way)
+    links = RoomLinks(own: session.endpoint.id, checks: channel.name.needsToken)
   }
 
   // MARK: - Inputs
@@ -58,9 +58,7 @@ final class RoomStay {
     case .joined(let uid, _):
       self.uid = uid
       joined = SystemClock.now
-    case .userJoined(let user, _), .audienceJoined(let user):
-      links.add(user)
-      if let former = calls.removeValue(forKey: user.id) { keep(former, with: user.uid) }
+    case .userJoined(let user, _), .audienceJoined(let user): links.add(user)
     case .userOffline(let uid, .becameAudience): links.setAudience(uid)
     case .userOffline(let uid, _), .audienceLeft(let uid, _):
       sound.remove(uid, in: channel.name)
@@ -70,7 +68,7 @@ final class RoomStay {
       links.check(uid, isGenuine: isGenuine)
       if !isGenuine { session.console.sayOfOthers("The token of \(uid) is not genuine.") }
     case .roleChanged(_, let new): await changeRole(to: new)
-    case .stateChanged(.failed, let reason): fail(reason, ChannelWords.code(of: reason))
+    case .stateChanged(.failed, let reason): fail(reason, Self.code(of: reason))
     case .left: isOver = true
     case .relayUnavailable:
       way.handleUnavailable()
@@ -118,13 +116,7 @@ final class RoomStay {
     if links.hear(call), let uid = links.uid(of: call) { heard.insert(uid) }
   }
 
-  /// Both called each other: the call goes on under another ID.
-  func handleReplaced(_ call: CallID, by new: CallID) {
-    if let uid = links.uid(of: call) { links.begin(new, with: uid) }
-  }
-
   func handleEnd(of call: CallID) {
-    calls = calls.filter { $0.value.call != call }
     if let uid = links.uid(of: call) { sound.endCall(with: uid, in: channel.name) }
     links.end(call, now: SystemClock.now)
   }
@@ -177,32 +169,6 @@ final class RoomStay {
     return true
   }
 
-  /// A call that goes on is the one with its other end here, as soon as that one is in the channel.
-  func adopt(_ call: CallID, with peer: PeerID, as voice: RoomVoice) async {
-    if let user = links.user(of: peer) {
-      keep((call, voice), with: user.uid)
-    } else {
-      calls[peer] = (call, voice)
-    }
-  }
-
-  private func keep(_ former: (call: CallID, voice: RoomVoice), with uid: UInt32) {
-    sound.adopt(former.voice, uid, in: channel.name)
-    links.begin(former.call, with: uid)
-    handleFirstFrame(of: former.call)
-  }
-
-  /// Those whom the channel has besides us.
-  var others: [ChannelUser] { links.users }
-
-  /// Its calls with them.
-  var linkedCalls: [CallID] { links.calls }
-
-  func setMuted(_ isMuted: Bool) async {
-    self.isMuted = isMuted
-    for call in links.calls { await mute(call, isMuted || role == .audience) }
-  }
-
   func leave() async {
     guard ending == nil else { return isOver = true }
     ending = .left
@@ -225,12 +191,8 @@ final class RoomStay {
   /// Removes the member that a key stands for; the channel tells what comes of it.
   func remove(_ choice: RemovalChoice, by key: Character) async {
     guard let uid = choice.uid(for: key) else { return session.console.say("Nobody is removed.") }
-    await remove(uid, banSeconds: choice.bans ? RemovalChoice.banSeconds : 0)
-  }
-
-  func remove(_ uid: UInt32, banSeconds: UInt32 = 0) async {
     do throws(EarshotError) {
-      try await channel.remove(uid, banSeconds: banSeconds)
+      try await channel.remove(uid, banSeconds: choice.bans ? RemovalChoice.banSeconds : 0)
     } catch {
       session.console.sayFailed("\(error.message) \(error.advice)")
     }
@@ -256,25 +218,25 @@ final class RoomStay {
       "\(channel.name.shortText): \(words ?? ChannelWords.text(of: reason))")
   }
 
+  private static func code(of reason: ChannelReason) -> ExitCode {
+    switch reason {
+    case .tokenNeeded, .tokenRefused, .tokenExpired, .notPermitted: .identity
+    case .contactLost: .unreachable
+    default: .refused
+    }
+  }
+
   private func changeRole(to new: ChannelRole) async {
     role = new
     await hangUp(links.unwanted(own: new))
     for (_, call) in links.linked {
-      await mute(call, new == .audience || isMuted)
-      guard plan.video.picture != nil else { continue }
       do throws(EarshotError) {
-        try await session.endpoint.call(call).setVideoMuted(new == .audience)
+        let link = await session.endpoint.call(call)
+        try await link.setAudioMuted(new == .audience)
+        if command.video.picture != nil { try await link.setVideoMuted(new == .audience) }
       } catch {
         session.console.log(.info, error.message)
       }
-    }
-  }
-
-  private func mute(_ call: CallID, _ isMuted: Bool) async {
-    do throws(EarshotError) {
-      try await session.endpoint.call(call).setAudioMuted(isMuted)
-    } catch {
-      session.console.log(.info, error.message)
     }
   }
 
@@ -302,19 +264,14 @@ final class RoomStay {
     "{\"channel\":\"\(channel.name.audience)\"\(isSeatless ? ",\"seat\":false" : "")}"
   }
 
-  /// Whether a call is of the mesh of some channel, and rings nobody.
-  static func isOfChannel(_ call: IncomingCall) -> Bool {
-    call.userExtension?.hasPrefix("{\"channel\":\"") ?? false
-  }
-
   private func options(for uid: UInt32) -> CallOptions {
     var options = CallOptions(
       source: sound.makeSource(), sink: sound.makeSink(uid, in: channel.name, by: .mesh))
-    options.startsMuted = role == .audience || isMuted
+    options.startsMuted = role == .audience
     options.startsVideoMuted = role == .audience
     sound.addPictures(to: &options, with: uid, in: channel.name)
-    options.bitrate = plan.bitrate
-    options.userExtension = words(isSeatless: way.callsAll || plan.dialsAll)
+    options.bitrate = command.bitrate
+    options.userExtension = words(isSeatless: way.callsAll)
     options.remembersPeer = false
     return options
   }
@@ -329,11 +286,11 @@ final class RoomStay {
         makeSource: { sound.makeSource() },
         makeSink: { sound.makeSink($0, in: name, by: .relay) },
         onStep: { feed.yield(.relay(name, $0)) })
-      options.bitrate = plan.bitrate
-      options.maxVideoBitrate = plan.video.maxBitrate
-      options.fallback = plan.video.fallback
-      if plan.video.picture != nil { options.makeVideoSource = { sound.makePictures() } }
-      if plan.video.save != nil { options.makeVideoSink = { sound.makeScreen($0, in: name) } }
+      options.bitrate = command.bitrate
+      options.maxVideoBitrate = command.video.maxBitrate
+      options.fallback = command.video.fallback
+      if command.video.picture != nil { options.makeVideoSource = { sound.makePictures() } }
+      if command.video.save != nil { options.makeVideoSink = { sound.makeScreen($0, in: name) } }
       relay = ChannelRelay(channel, options)
     }
     await relay?.start()
@@ -354,7 +311,7 @@ final class RoomStay {
   }
 
   private func tellWay(_ way: String) {
-    guard plan.way == .auto else { return }
+    guard command.way == .auto else { return }
     session.lines.write("event") { object in
       object.add("name", "channelWayChanged")
       object.add("channel", channel.name.description)

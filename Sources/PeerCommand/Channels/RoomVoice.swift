@@ -23,13 +23,11 @@ package final class RoomVoice: Sendable {
   private let mixer: RoomMixer
   /// What is heard of this member alone.
   private let own: RoomMixer?
-  private let state: Mutex<State>
+  private let state = Mutex(State())
 
-  /// - Parameter place: Where its first samples belong in the mix; `nil` = where they come.
-  package init(_ mixer: RoomMixer, own: RoomMixer? = nil, at place: Int? = nil) {
+  package init(_ mixer: RoomMixer, own: RoomMixer? = nil) {
     self.mixer = mixer
     self.own = own
-    state = Mutex(State(place: place))
   }
 
   package var fault: String? { own?.fault }

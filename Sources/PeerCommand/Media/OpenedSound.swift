@@ -6,8 +6,6 @@ internal import Reactor
 package struct OpenedSound: Sendable {
   package let source: PlayedSource
   package let sink: AudioFileSink
-  /// Both as a call has them: it may become a channel.
-  package let growing: GrowingSound
   /// What arrives is taken down here; `nil` without `--capture`.
   package let arrivals: ArrivalFile?
   /// The file that is written; `nil` when nothing is saved.
@@ -43,7 +41,6 @@ package struct OpenedSound: Sendable {
     let isStereo =
       source.channelCount == 2 && options.bitrate >= 48_000 && !options.savesToOutput
     sink = try AudioFileSink(saveName, channelCount: isStereo ? 2 : 1, overwrites: overwrites)
-    growing = GrowingSound(source, sink)
     guard options.video.isWanted else {
       video = nil
       return

@@ -23,8 +23,6 @@ package struct SoundOptions: Sendable {
   /// Minutes that the call waits for the other side.
   package var rejoin: Double?
   package var video: VideoOptions
-  /// Who is brought in as soon as the call is connected.
-  package var invite: String?
 
   package init(_ arguments: inout Arguments) throws(UsageError) {
     video = try VideoOptions(&arguments)
@@ -174,7 +172,7 @@ package struct SoundOptions: Sendable {
   private static let mostNumbers = 1_000_000
 
   package func callOptions(_ ends: OpenedSound) -> CallOptions {
-    var options = CallOptions(source: ends.growing.source, sink: ends.growing.sink)
+    var options = CallOptions(source: ends.source, sink: ends.sink)
     options.arrivals = ends.arrivals
     options.bitrate = bitrate
     options.frameMilliseconds = frame

@@ -34,13 +34,6 @@ package struct VideoOptions: Sendable {
   /// Whether the call has a picture, one way or the other.
   package var isWanted: Bool { picture != nil || save != nil }
 
-  /// The same with nothing to send or to save.
-  var withoutPictures: VideoOptions {
-    var options = self
-    (options.picture, options.save) = (nil, nil)
-    return options
-  }
-
   /// The name for what is seen in call `number`, 1 upwards.
   package func saveName(call number: Int) -> String? {
     save.map { SaveName.of($0, call: number) }

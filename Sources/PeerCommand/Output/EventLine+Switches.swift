@@ -13,8 +13,6 @@ extension EventLine {
       .remoteAudioCaptureEnabled(let isOn), .remoteVideoCaptureEnabled(let isOn),
       .remoteAudioMixing(let isOn):
       object.add("enabled", isOn)
-    // Its token is for this program alone.
-    case .channelOffered(let pass): object.add("channel", "\(pass.name)")
     case .remoteVideoStreamChanged(let stream): object.add("stream", stream.rawValue)
     case .remoteLowVideoOffered(let low):
       object.add("bitsPerSecond", low?.bitsPerSecond)
@@ -33,7 +31,6 @@ extension EventLine {
     case .lookingAgain: "lookingAgain"
     case .messagesMissed: "messagesMissed"
     case .remoteAudioMixing: "remoteAudioMixing"
-    case .channelOffered: "channelOffered"
     case .remoteAudioEnabled: "remoteAudioEnabled"
     case .remoteVideoEnabled: "remoteVideoEnabled"
     case .remoteAudioCaptureEnabled: "remoteAudioCaptureEnabled"

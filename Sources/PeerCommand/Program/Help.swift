@@ -275,8 +275,6 @@ package enum Help {
     does. Both say at which rendezvous their owner is; a card is signed, and may be kept.
 
       --ring-timeout SECONDS   how long it may ring        (default: 15)
-      --invite WHO         bring in a third as soon as the call is connected, as key i does
-                           (default: nobody)
 
     """
 
@@ -378,7 +376,7 @@ package enum Help {
 
 
       Keys while a call runs on a terminal: m mute, v video on and off, q hang up, s statistics,
-      i bring in a third: type a name or an ID, then Enter; c the other side has the same short code, ? all keys. SIGINT, SIGTERM and SIGHUP hang up and still write the report; SIGUSR1 prints
+      c the other side has the same short code, ? all keys. SIGINT, SIGTERM and SIGHUP hang up and still write the report; SIGUSR1 prints
       statistics.
 
       example: earshot call bob --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav

@@ -21,8 +21,6 @@ package enum CallControlMessage: Equatable, Sendable {
   case smallVideo(SmallVideo?)
   /// Music is mixed into the sender's audio from now on, or no longer.
   case music(Bool)
-  /// The call is to become a part of a channel, for which the other side gets a token.
-  case channel(ChannelOffer)
 
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
@@ -54,7 +52,6 @@ package enum CallControlMessage: Equatable, Sendable {
       guard flag <= 1 else { throw .invalid("music", at: start) }
       self = .music(flag == 1)
     case TypeCode.smallVideo: self = .smallVideo(try SmallVideo.parse(&reader))
-    case TypeCode.channel: self = .channel(try ChannelOffer(parsing: &reader))
     default: throw .invalid("call control type", at: start)
     }
     try reader.expectEnd("call control")
@@ -75,7 +72,6 @@ package enum CallControlMessage: Equatable, Sendable {
       return [TypeCode.videoRotation] + Self.bytes(rotation.rawValue, mediaTime)
     case .music(let isOn): return [TypeCode.music, isOn ? 1 : 0]
     case .smallVideo(let small): return [TypeCode.smallVideo] + SmallVideo.bytes(of: small)
-    case .channel(let offer): return [TypeCode.channel] + offer.bytes
     }
   }
 
@@ -89,7 +85,7 @@ package enum CallControlMessage: Equatable, Sendable {
   package var isBasic: Bool {
     switch self {
     case .confirm, .hangUp, .mediaState, .mediaWanted, .videoTest: true
-    case .quality, .videoRotation, .smallVideo, .music, .channel: false
+    case .quality, .videoRotation, .smallVideo, .music: false
     }
   }
 
@@ -105,7 +101,6 @@ package enum CallControlMessage: Equatable, Sendable {
     static let videoRotation: UInt8 = 7
     static let smallVideo: UInt8 = 8
     static let music: UInt8 = 9
-    static let channel: UInt8 = 10
   }
 }
 

@@ -170,7 +170,7 @@ import Testing
     CallControlMessage.confirm(opening: Array(0..<32)),
     .hangUp(.userHungUp, ReasonText(clipping: "bye")), .mediaState([.audio, .video]),
     .mediaWanted([.audio, .videoPaused]), .videoTest(0), .videoTest(209_000),
-    .quality(sent: 0, received: 6), .music(true), .channel(Self.channelOffer),
+    .quality(sent: 0, received: 6), .music(true),
     .videoRotation(.threeQuarters, mediaTime: 0xFF_FFFF),
     .smallVideo(nil),
     .smallVideo(
@@ -187,27 +187,7 @@ import Testing
       #expect(throws: WireError.self) { try parse(Array(bytes.prefix(count))) }
     }
     #expect(throws: WireError.self) { try parse(bytes + [0]) }
-    #expect(throws: WireError.self) { try parse([11] + bytes.dropFirst()) }
-  }
-
-  private static let channelOffer: ChannelOffer = {
-    guard let offer = ChannelOffer(room: [UInt8](repeating: 97, count: 127), token: [1, 2]) else {
-      preconditionFailure("both are in range")
-    }
-    return offer
-  }()
-
-  @Test func `a channel is offered with a name and a token, of no more than they have`() {
-    let token = [UInt8](repeating: 1, count: 512)
-    #expect(ChannelOffer(room: [97], token: token) != nil)
-    #expect(ChannelOffer(room: [97], token: token + [1]) == nil)
-    #expect(
-      ChannelOffer(room: [], token: token) == nil && ChannelOffer(room: [97], token: []) == nil)
-    #expect(ChannelOffer(room: [UInt8](repeating: 97, count: 128), token: token) == nil)
-    for bytes: [UInt8] in [[10, 0, 1, 0, 1], [10, 1, 97, 0, 0], [10, 1, 97, 1, 2] + token + [1]] {
-      var reader = ByteReader(bytes.span)
-      #expect(throws: WireError.self) { try CallControlMessage(parsing: &reader) }
-    }
+    #expect(throws: WireError.self) { try parse([10] + bytes.dropFirst()) }
   }
 
   @Test func `a hang-up with user data is read with and without them`() throws {
