@@ -146,6 +146,21 @@ struct PinFileTests {
     #expect(try file.read().count == 2)
   }
 
+  /// Method: the user of a service puts a link to root's file where the lock is.
+  @Test(.enabled(if: geteuid() == 0, "only root may write for others"))
+  func `a link in the place of the lock gives no file of root away`() throws {
+    let nobody: uid_t = 65_534
+    let (folder, secret) = (scratch.file("linked"), scratch.file("secret"))
+    #expect(unsafe mkdir(folder, 0o700) == 0 && chown(folder, nobody, nobody) == 0)
+    close(unsafe open(secret, O_WRONLY | O_CREAT, 0o600))
+    let file = PinFile(path: folder + "/known-peers")
+    let lock = file.path + ".lock"
+    #expect(unsafe symlink(secret, lock) == 0 && lchown(lock, nobody, nobody) == 0)
+    #expect(throws: StorageError.self) { _ = try file.update { $0.see(alice, at: name, now: 1) } }
+    var status = stat()
+    #expect(unsafe stat(secret, &status) == 0 && status.st_uid == 0)
+  }
+
   @Test func `those without a name take nobody's place but each other's`() {
     func peer(_ number: Int) -> PeerID {
       PeerID(word0: 3, word1: UInt64(number), word2: 0, word3: 0)

@@ -27,10 +27,11 @@ struct PairBinding {
   private var cookieCount = 0
   private var told = PairIDs()
   private(set) var isBound = false
+  private var isOver = false
   private var ending: Instant?
 
   /// Where the relay is, as one more candidate of the peer.
-  var address: SocketAddress? { ending == nil ? ticket?.address : nil }
+  var address: SocketAddress? { isOver ? nil : ticket?.address }
 
   var nextDeadline: Instant? { earliest(earliest(askAt, bindAt), ending) }
 
@@ -38,7 +39,7 @@ struct PairBinding {
 
   /// A path is looked for; the first time, and for another program, a ticket is wanted.
   mutating func seek(_ program: PresenceID, now: Instant) {
-    guard ending == nil else { return }
+    guard !isOver else { return }
     if self.program == program, ticket != nil || askAt != nil || askCount >= Self.mostAsked {
       return
     }
@@ -67,13 +68,19 @@ struct PairBinding {
 
   /// What the rendezvous answers.
   mutating func handle(_ result: PairResult, now: Instant) {
-    guard result.program == program, ticket == nil, ending == nil else { return }
+    guard result.program == program, !isOver else { return }
     switch result.answer {
     case .granted(let granted):
-      guard !granted.address.isUnsendable else { return }
+      guard askCount > 0, !granted.address.isUnsendable else { return }
+      if granted.address != ticket?.address || granted.pair != ticket?.pair {
+        cookie = .zero
+        unanswered = 0
+        isBound = false
+      }
       ticket = granted
       askAt = nil
-      bindAt = now
+      // The same pair again: the relay is the same one, and answers no sooner for that.
+      if unanswered == 0 { bindAt = now }
     case .noRelay:
       // One that was there may come back.
       askAt = number > 0 ? now + Self.fullPause : nil
@@ -82,27 +89,32 @@ struct PairBinding {
     }
   }
 
-  /// The relay does not know the ticket, or does not answer: another one is asked for.
-  private mutating func renewTicket(now: Instant) {
-    ticket = nil
-    bindAt = nil
+  /// The relay does not know the ticket any more, or does not answer: another one is asked for. The
+  /// present one is good until it is there: a few packets that get lost do not end a call.
+  private mutating func askAgain(now: Instant) {
     isBound = false
-    unanswered = 0
     askCount = min(askCount, Self.mostAsked - 1)
-    askAt = now
+    askAt = askAt ?? now
   }
 
   // MARK: - Binding
 
   /// The own address may be another one, or the peer's: the binding is renewed now.
   mutating func hurry(now: Instant) {
-    guard ending == nil else { return }
-    if ticket != nil { bindAt = now } else if number > 0, askAt == nil { renewTicket(now: now) }
+    guard !isOver, program != nil else { return }
+    askCount = 0
+    guard ticket != nil else {
+      if number > 0 { askAt = askAt ?? now }
+      return
+    }
+    bindAt = now
+    unanswered = 0
   }
 
   /// The call is over: the binding ends after its last packets.
   mutating func end(now: Instant) {
-    guard ending == nil else { return }
+    guard !isOver else { return }
+    isOver = true
     askAt = nil
     bindAt = nil
     if ticket != nil { ending = now + Self.lastPackets }
@@ -116,8 +128,8 @@ struct PairBinding {
     into packet: inout OutputSpan<UInt8>, ids: @autoclosure () -> PairIDs, now: Instant
   ) -> DatagramPath? {
     guard let ticket else { return nil }
-    if let ending {
-      guard ending <= now else { return nil }
+    if isOver {
+      guard let ending, ending <= now else { return nil }
       self.ending = nil
       self.ticket = nil
       append(ticket, isEnd: true, to: &packet)
@@ -125,12 +137,9 @@ struct PairBinding {
     }
     let ids = ids()
     guard let due = bindAt, due <= now || isBound && ids != told else { return nil }
-    guard unanswered < Self.gaps.count else {
-      renewTicket(now: now)
-      return nil
-    }
+    if unanswered >= Self.gaps.count { askAgain(now: now) }
     told = ids
-    bindAt = now + Self.gaps[unanswered]
+    bindAt = now + Self.gap(after: unanswered)
     unanswered += 1
     append(ticket, isEnd: false, to: &packet)
     return DatagramPath(ticket.address)
@@ -151,7 +160,7 @@ struct PairBinding {
   mutating func handle(
     _ bound: PairBoundPacket, _ bytes: Span<UInt8>, from source: SocketAddress, now: Instant
   ) -> Finding {
-    guard let ticket, ending == nil, source == ticket.address, bound.pair == ticket.pair,
+    guard let ticket, !isOver, source == ticket.address, bound.pair == ticket.pair,
       bound.number <= number, number - bound.number < 8, bound.isAuthentic(bytes, ticket.key)
     else { return .ignored }
     unanswered = 0
@@ -172,7 +181,8 @@ struct PairBinding {
       bindAt = now + Self.fullPause
       return .noted
     case .ended:
-      renewTicket(now: now)
+      bindAt = now + Self.fullPause
+      askAgain(now: now)
       return .noted
     }
   }
@@ -184,8 +194,15 @@ struct PairBinding {
   private static let mostCookies = 3
   /// CLOSE is said three times in half a second.
   private static let lastPackets = Duration.milliseconds(600)
-  /// Between a PAIR_BIND and the next where no answer comes.
+  /// Between a PAIR_BIND and the next where no answer comes; then a second, and twice as long each
+  /// time.
   private static let gaps: [Duration] = [
     .milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(400),
   ]
+  private static let longestGap = Duration.seconds(30)
+
+  private static func gap(after count: Int) -> Duration {
+    guard count >= gaps.count else { return gaps[count] }
+    return min(.seconds(1) * (1 << min(count - gaps.count, 5)), longestGap)
+  }
 }

@@ -36,11 +36,11 @@ struct AwaitedDelivery {
 struct AwaitedDeliveries {
   private var open: [UInt64: AwaitedDelivery] = [:]
   /// In the order of their ends.
-  private var order = BoundedQueue<(number: UInt64, due: Instant)>(limit: limit)
+  private var order = BoundedQueue<(number: UInt64, due: Instant)>(limit: orderLimit)
   private var known: Set<UInt64> = []
   private var knownOrder = BoundedQueue<UInt64>(limit: knownLimit)
 
-  var hasRoom: Bool { order.count < Self.limit }
+  var hasRoom: Bool { open.count < Self.limit && order.count < Self.orderLimit }
 
   var nextDeadline: Instant? { order.first?.due }
 
@@ -75,6 +75,8 @@ struct AwaitedDeliveries {
 
   /// As many as requests that wait for Redis.
   private static let limit = 4096
+  /// Those that are answered stand in the order until the one before them is over.
+  private static let orderLimit = 65_536
   /// Numbers of bodies, 16 bytes each: some seconds' worth at the highest rate.
   private static let knownLimit = 65_536
   /// As long as a request waits for Redis.

@@ -116,10 +116,15 @@ enum PrivateFile {
   static func owner(of path: String) -> Owner? {
     guard geteuid() == 0 else { return nil }
     var status = stat()
-    let isThere = unsafe lstat(path, &status) == 0
-    guard isThere || (unsafe stat(parent(of: path) ?? ".", &status) == 0), status.st_uid != 0 else {
-      return nil
-    }
+    guard unsafe lstat(path, &status) == 0 else { return directoryOwner(of: path) }
+    return status.st_uid == 0 ? nil : Owner(user: status.st_uid, group: status.st_gid)
+  }
+
+  /// Whose the directory of a file is that root makes.
+  static func directoryOwner(of path: String) -> Owner? {
+    guard geteuid() == 0 else { return nil }
+    var status = stat()
+    guard unsafe stat(parent(of: path) ?? ".", &status) == 0, status.st_uid != 0 else { return nil }
     return Owner(user: status.st_uid, group: status.st_gid)
   }
 

@@ -119,15 +119,43 @@ final class PairBindingTests {
     }
   }
 
-  @Test func `without an answer another ticket is asked for`() throws {
+  /// Lost answers end nothing: it binds on, more and more seldom, and asks once each time.
+  @Test func `without an answer another ticket is asked for, and the one that is there stays`()
+    throws
+  {
     grant()
-    var count = 0
-    while binding.address != nil, count < 20 {
-      if try poll() != nil { count += 1 }
-      now = binding.nextDeadline.map { max(now, $0) } ?? now
-      if now > Instant(nanoseconds: 60_000_000_000) { break }
+    let start = now
+    var asked = 0
+    var bound: [Int64] = []
+    while now < start + .seconds(120) {
+      if try poll() != nil { bound.append((now - start).milliseconds) }
+      if ask() != nil { asked += 1 }
+      binding.handle(PairResult(call: call, program: program, .notKnown), now: now)
+      now = max(now, binding.nextDeadline ?? now)
+      #expect(binding.address == relay)
     }
-    #expect(count == 4 && ask() != nil)
+    #expect(bound.prefix(9) == [0, 100, 300, 700, 1100, 2100, 4100, 8100, 16_100], "\(bound)")
+    #expect((10...14).contains(bound.count), "\(bound)")
+    // Seven in a row, as each 500 ms; then one for each PAIR_BIND.
+    #expect((8...16).contains(asked), "\(asked)")
+    // The line is back, or the path is looked for: at once, with the same ticket.
+    binding.hurry(now: now)
+    let bind = try #require(try poll())
+    #expect(answer(.bound, to: bind) == .noted && binding.isBound)
+  }
+
+  @Test func `a ticket of before that comes again does not make it bind more often`() throws {
+    grant()
+    let start = now
+    var count = 0
+    while now < start + .seconds(60) {
+      if try poll() != nil { count += 1 }
+      if ask() != nil {
+        binding.handle(PairResult(call: call, program: program, .granted(ticket)), now: now)
+      }
+      now = max(now, binding.nextDeadline ?? now)
+    }
+    #expect((10...20).contains(count), "\(count)")
   }
 
   @Test func `a full relay is asked again, an ended ticket is replaced`() throws {
@@ -138,8 +166,11 @@ final class PairBindingTests {
     #expect(try poll() == nil)
     now = now + .milliseconds(100)
     let second = try #require(try poll())
-    #expect(answer(.ended, to: second) == .noted && binding.address == nil)
+    #expect(answer(.ended, to: second) == .noted && !binding.isBound)
     #expect(ask() != nil)
+    #expect(try poll() == nil)
+    binding.handle(PairResult(call: call, program: program, .granted(ticket)), now: now)
+    #expect(try poll() != nil)
   }
 
   @Test func `the end of the call ends the binding, after its last packets`() throws {
@@ -150,6 +181,8 @@ final class PairBindingTests {
     #expect(try poll() == nil && binding.address == nil)
     now = now + .milliseconds(600)
     #expect(try #require(try poll()).isEnd)
+    #expect(try poll() == nil && binding.nextDeadline == nil)
+    binding.handle(PairResult(call: call, program: program, .granted(ticket)), now: now)
     #expect(try poll() == nil && binding.nextDeadline == nil)
   }
 }
