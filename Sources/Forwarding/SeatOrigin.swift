@@ -3,7 +3,7 @@ import Primitives
 /// The parts of a member's address that are counted together (docs/protocol/session.md §9), each
 /// as a hash that is not 0.
 package struct SeatPrefixes: Sendable {
-  fileprivate let host: UInt64
+  let host: UInt64
   /// `nil` where the family has none.
   fileprivate let site: UInt64?
   fileprivate let network: UInt64
@@ -27,7 +27,7 @@ final class OriginPart {
   fileprivate var pictureMeter = PaceMeter()
   /// Of what ends of pairs send.
   fileprivate var byteMeter = PaceMeter()
-  private var counts: InlineArray<4, Int> = [0, 0, 0, 0]
+  private var counts: InlineArray<5, Int> = [0, 0, 0, 0, 0]
 
   /// What is counted.
   enum Share: Int {
@@ -37,8 +37,10 @@ final class OriginPart {
     case downlinks
     /// Fragments that wait for those lines.
     case fragments
-    /// Ends of pairs.
+    /// Bound ends of pairs.
     case ends
+    /// These, and ends that are no more bound and not forgotten.
+    case keptEnds
   }
 
   fileprivate init(_ key: UInt64) { self.key = key }

@@ -8,6 +8,7 @@ import Wire
 /// Tickets for pairs (docs/protocol/relay.md §6): who gets one, and that both ends get the same.
 struct PairTests {
   private let program = TestClient(50)
+  private let second = TestClient(51)
   private let alice = TestClient(1)
   private let bob = TestClient(2)
   private let carol = TestClient(3)
@@ -17,7 +18,7 @@ struct PairTests {
 
   init() throws {
     call = try #require(CallID(Array(0..<16)))
-    server = Server(relayIDs: [program.id])
+    server = Server(relayIDs: [program.id, second.id])
     for client in [alice, bob, carol] {
       client.abilities = .pairs
       server.join(client)
@@ -95,10 +96,30 @@ struct PairTests {
     #expect(ticket(ask(carol, for: alice, call))?.pair != one.pair)
   }
 
-  @Test func `of two relays both ends get the same, and none once they are gone`() throws {
-    let second = TestClient(51)
-    let server = Server(relayIDs: [program.id, second.id])
+  @Test func `of two relays both ends get the same, and both relays have calls`() throws {
+    write(alice, bob, 1)
+    write(bob, alice, 2)
+    try register(program, secret)
+    try register(second, Bytes32(InlineArray(repeating: 7)))
     #expect(server.counters.messagesInvalid == 0)
+    var hosts: [SocketAddress: Int] = [:]
+    for number in 1...16 as ClosedRange<UInt8> {
+      let call = try #require(CallID(Array(repeating: number, count: 16)))
+      let one = try #require(ticket(ask(alice, for: bob, call)))
+      let other = try #require(ticket(ask(bob, for: alice, call)))
+      #expect(one.address == other.address && one.pair == other.pair)
+      #expect(one.side == other.side.other)
+      hosts[one.address, default: 0] += 1
+    }
+    let relays = [program, second].map { relay in
+      var address = relay.address
+      address.port = 7500
+      return address
+    }
+    #expect(Set(hosts.keys) == Set(relays), "\(hosts)")
+  }
+
+  @Test func `a relay that starts anew has other pairs, and none once it is gone`() throws {
     write(alice, bob, 1)
     write(bob, alice, 2)
     try register(program, secret)

@@ -16,7 +16,7 @@ package struct PairForwarder {
   private var origins = OriginTable()
   private var outgoing: PacketRing
   private var answers: [(bytes: [UInt8], path: DatagramPath)] = []
-  /// By a part of the pair's name.
+  /// For who is not bound: by a part of the pair's name and the host that asks.
   private var answerMeters = [PaceMeter](repeating: PaceMeter(), count: Self.answerParts)
   private var total = PaceMeter()
   private var nextSweep: Instant?
@@ -29,7 +29,8 @@ package struct PairForwarder {
     self.limits = limits
   }
 
-  package var pairCount: Int { pairs.count }
+  /// Pairs of which an end is bound.
+  package var pairCount: Int { pairs.values.count { !$0.isUnbound } }
   package var nextDeadline: Instant? { nextSweep }
 
   // MARK: - Forwarding
@@ -93,30 +94,30 @@ package struct PairForwarder {
     guard let bind = parse(bytes) else { return counters.bindsForged &+= 1 }
     let key = secret.key(of: bind.pair, bind.side, until: bind.until)
     guard limits.pairs > 0, bind.isAuthentic(bytes, key) else { return counters.bindsForged &+= 1 }
-    guard bind.until > unixMilliseconds else {
-      counters.bindsLate &+= 1
-      return answer(bind, .ended, key, to: path, now: now)
-    }
     guard cookies.isRight(bind.cookie, of: path.remote, now: now) else {
       counters.bindsUnproven &+= 1
       let cookie = cookies.cookie(of: path.remote, now: now)
-      return answer(bind, .cookie, key, cookie: cookie, to: path, now: now)
+      return answer(bind, .cookie, key, cookie: cookie, to: path, prefixes, now: now)
     }
     if let known = pairs[bind.pair], bind.number <= known[bind.side].number {
       return counters.bindsReplayed &+= 1
+    }
+    guard bind.until > unixMilliseconds else {
+      counters.bindsLate &+= 1
+      return answer(bind, .ended, key, to: path, prefixes, now: now)
     }
     if bind.isEnd { return end(bind) }
     guard let pair = pairs[bind.pair] ?? makePair(bind.pair),
       place(bind.side, of: pair, at: path, prefixes)
     else {
       counters.bindsRefused &+= 1
-      return answer(bind, .full, key, to: path, now: now)
+      return answer(bind, .full, key, to: path, prefixes, now: now)
     }
     pair[bind.side].ids = bind.ids
     pair[bind.side].number = bind.number
     pair[bind.side].expires = now + limits.life
     nextSweep = nextSweep ?? now + Self.sweepPause
-    answer(bind, .bound, key, to: path, now: now)
+    answer(bind, .bound, key, to: path, prefixes, now: now)
   }
 
   private func parse(_ bytes: Span<UInt8>) -> PairBindPacket? {
@@ -141,13 +142,16 @@ package struct PairForwarder {
       return true
     }
     let origin = origins.add(prefixes)
-    guard origin.allows(.ends, limits.endsPerPrefix) else {
+    guard origin.allows(.ends, limits.endsPerPrefix),
+      origin.allows(.keptEnds, limits.keptEndsPerPrefix)
+    else {
       origins.remove(origin)
       return false
     }
     if end.path == nil { counters.bindings &+= 1 } else { counters.moves &+= 1 }
-    release(end)
+    forget(end)
     origin.add(1, to: .ends)
+    origin.add(1, to: .keptEnds)
     end.origin = origin
     end.path = path
     addresses[path.remote, default: []].append(BoundEnd(pair: pair, side: side))
@@ -155,11 +159,12 @@ package struct PairForwarder {
     return true
   }
 
+  /// The end's number and paces stay until it expires: whoever ends and binds again has no fresh
+  /// ones.
   private mutating func end(_ bind: PairBindPacket) {
     guard let pair = pairs[bind.pair] else { return }
     pair[bind.side].number = bind.number
     release(pair[bind.side])
-    if pair.isUnbound { pairs[bind.pair] = nil }
   }
 
   /// Takes an end's address from it.
@@ -168,9 +173,15 @@ package struct PairForwarder {
     addresses[address]?.removeAll { $0.end === end }
     if addresses[address]?.isEmpty == true { addresses[address] = nil }
     end.origin.add(-1, to: .ends)
+    end.path = nil
+  }
+
+  /// Takes from an end also what it has together with others there.
+  private mutating func forget(_ end: PairEnd) {
+    release(end)
+    end.origin.add(-1, to: .keptEnds)
     origins.remove(end.origin)
     end.origin = SeatOrigin()
-    end.path = nil
   }
 
   // MARK: - Time
@@ -179,10 +190,9 @@ package struct PairForwarder {
   package mutating func handleTimeout(now: Instant) {
     guard let due = nextSweep, due <= now else { return }
     for pair in Array(pairs.values) {
-      for side in [PairSide.lesser, .greater] where pair[side].expires <= now {
-        release(pair[side])
-      }
-      if pair.isUnbound { pairs[pair.name] = nil }
+      let expired = [PairSide.lesser, .greater].filter { pair[$0].expires <= now }
+      for side in expired { forget(pair[side]) }
+      if expired.count == 2 { pairs[pair.name] = nil }
     }
     nextSweep = pairs.isEmpty ? nil : now + Self.sweepPause
   }
@@ -191,17 +201,36 @@ package struct PairForwarder {
 
   private mutating func answer(
     _ bind: PairBindPacket, _ status: PairBoundPacket.Status, _ key: Bytes32,
-    cookie: Bytes16 = .zero, to path: DatagramPath, now: Instant
+    cookie: Bytes16 = .zero, to path: DatagramPath, _ prefixes: SeatPrefixes, now: Instant
   ) {
-    let part = (Int(bind.pair.storage[0]) << 8 | Int(bind.pair.storage[1])) % Self.answerParts
-    guard answers.count < limits.waitingAnswers,
-      answerMeters[part].admit(
-        perSecond: limits.answersPerSecond, burst: limits.answerBurst, now: now)
+    guard answers.count < limits.waitingAnswers, admitAnswer(bind, status, prefixes, now: now)
     else { return }
     let isOtherBound = pairs[bind.pair]?[bind.side.other].path != nil
     let packet = PairBoundPacket(
       status, isOtherBound: isOtherBound, pair: bind.pair, number: bind.number, cookie: cookie)
     answers.append((packet.sealed(by: key), path))
+  }
+
+  /// Whether an answer more is within the pace. An end that is bound has one of its own, which
+  /// nobody without its address' cookie uses up.
+  private mutating func admitAnswer(
+    _ bind: PairBindPacket, _ status: PairBoundPacket.Status, _ prefixes: SeatPrefixes,
+    now: Instant
+  ) -> Bool {
+    if status == .bound, let end = pairs[bind.pair]?[bind.side] {
+      return end.allowsAnswer(limits, now: now)
+    }
+    return answerMeters[Self.answerPart(of: bind.pair, prefixes)].admit(
+      perSecond: limits.answersPerSecond, burst: limits.answerBurst, now: now)
+  }
+
+  /// FNV-1a: names are hashes under our secret, and hosts under the relay's.
+  private static func answerPart(of pair: Bytes16, _ prefixes: SeatPrefixes) -> Int {
+    var hash = prefixes.host
+    for index in 0..<Bytes16.byteCount {
+      hash = (hash ^ UInt64(pair.storage[index])) &* 0x100_0000_01B3
+    }
+    return Int(hash >> 32) % answerParts
   }
 
   /// Writes the next packet; where it goes, or `nil` = there is none.
@@ -214,7 +243,7 @@ package struct PairForwarder {
     return path
   }
 
-  private static let answerParts = 1024
+  private static let answerParts = 4096
   private static let sweepPause = Duration.seconds(5)
 }
 
@@ -249,6 +278,7 @@ private final class PairEnd {
   var origin = SeatOrigin()
   private var packets = PaceMeter()
   private var bytes = PaceMeter()
+  private var answers = PaceMeter()
 
   func allows(_ limits: PairLimits, now: Instant) -> Bool {
     packets.allows(perSecond: limits.packetsPerSecond, burst: limits.packetBurst, now: now)
@@ -259,5 +289,9 @@ private final class PairEnd {
     _ = packets.admit(perSecond: limits.packetsPerSecond, burst: limits.packetBurst, now: now)
     _ = bytes.admit(
       UInt64(byteCount), perSecond: limits.bytesPerSecond, burst: limits.byteBurst, now: now)
+  }
+
+  func allowsAnswer(_ limits: PairLimits, now: Instant) -> Bool {
+    answers.admit(perSecond: limits.answersPerSecond, burst: limits.answerBurst, now: now)
   }
 }

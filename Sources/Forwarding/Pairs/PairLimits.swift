@@ -1,9 +1,12 @@
 /// How much a relay forwards for pairs (docs/protocol/relay.md §6), each with its reason.
 package struct PairLimits: Sendable {
-  /// Pairs of which an end is bound: 1 KiB each. 0 = none are served.
+  /// Pairs of which an end is bound, or was within `life`: 1 KiB each. 0 = none are served.
   package var pairs = 4096
   /// Bound ends of one part of the address space: an office has 64, and no network a quarter.
   package var endsPerPrefix = PrefixShares(host: 64, site: 256, network: 1024)
+  /// The same with ends that ended within `life`: all of an office hang up and dial again, and no
+  /// network has more than half of the pairs.
+  package var keptEndsPerPrefix = PrefixShares(host: 128, site: 512, network: 2048)
   /// Packets of one end a second: a picture of 8 Mbit/s in packets of 1200 bytes, thrice.
   package var packetsPerSecond: UInt64 = 2500
   /// The same at once: 200 ms.
@@ -17,7 +20,8 @@ package struct PairLimits: Sendable {
     host: 5_000_000, site: 10_000_000, network: 20_000_000)
   /// Bytes of all pairs a second: 400 Mbit/s each way; a quarter of them at once.
   package var totalBytesPerSecond: UInt64 = 50_000_000
-  /// Answers to ends of one part of all pairs a second: an end that binds asks twice.
+  /// Answers a second to an end that is bound, and to all others of one part of names and hosts:
+  /// an end that binds asks twice.
   package var answersPerSecond: UInt64 = 10
   /// The same at once: two ends that move, and lose some.
   package var answerBurst: UInt64 = 20

@@ -80,7 +80,7 @@ import Wire
     }
   }
 
-  /// The relay keeps nothing of a call that is over, and forwards what was said and no more.
+  /// The relay has no end bound of a call that is over, and forwards what was said and no more.
   @Test func `the end of a call frees its binding`() throws {
     let peers = peers(Pair(.symmetric, .symmetric), seed: 3)
     let relay = try #require(peers.pairRelay)
