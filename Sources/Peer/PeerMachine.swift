@@ -257,8 +257,7 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       if rendezvous.detour.takeChange(now: now) || hasActed { updateRelayPeers(now: now) }
     }
     if configuration.isForFamiliars, rendezvous.isRegistered {
-      rendezvous.mail.sendAudience(
-        ledger.familiars, of: identity.id, on: rendezvous.association, now: now)
+      rendezvous.mail.send(ledger.familiars, of: identity.id, on: rendezvous.association, now: now)
     }
     settleChannels(now: now)
     yieldToCalls(now: now)

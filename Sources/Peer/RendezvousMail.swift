@@ -49,7 +49,7 @@ struct RendezvousMail {
   }
 
   /// AUDIENCE, unless it was said: who may learn that this program is there.
-  mutating func sendAudience(
+  mutating func send(
     _ familiars: Familiars, of owner: PeerID, on association: Association?, now: Instant
   ) {
     guard toldAudience?.changeCount != familiars.changeCount, let association else { return }
