@@ -36,29 +36,18 @@ package struct PairSecret: Hashable, Sendable {
   }
 }
 
-extension PairBindPacket {
-  /// The packet with its MAC.
-  package func sealed(by key: Bytes32) -> [UInt8] {
-    var bytes: [UInt8] = []
-    write(to: &bytes)
-    let mac = Self.mac(of: bytes.span.extracting(0..<Self.coveredByteCount), key)
-    bytes.replaceSubrange(Self.coveredByteCount..., with: mac.bytes)
-    return bytes
-  }
-
-  /// Whether the MAC of the packet that stands in `bytes` is right.
-  package func isAuthentic(_ bytes: Span<UInt8>, _ key: Bytes32) -> Bool {
-    Self.mac(of: bytes.extracting(0..<Self.coveredByteCount), key).isSame(as: mac)
-  }
-
-  private static func mac(of bytes: Span<UInt8>, _ key: Bytes32) -> Bytes16 {
-    var hash = BLAKE2b(byteCount: 16, key: key.span)
-    hash.update(bytes)
-    return hash.finalize16()
-  }
+/// What ends of pairs and the relay say to each other: fields, and a MAC at the end.
+package protocol PairPacket {
+  /// What the MAC is over.
+  static var coveredByteCount: Int { get }
+  var mac: Bytes16 { get }
+  func write(to bytes: inout [UInt8])
 }
 
-extension PairBoundPacket {
+extension PairBindPacket: PairPacket {}
+extension PairBoundPacket: PairPacket {}
+
+extension PairPacket {
   /// The packet with its MAC.
   package func sealed(by key: Bytes32) -> [UInt8] {
     var bytes: [UInt8] = []

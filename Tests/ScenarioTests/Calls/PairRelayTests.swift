@@ -18,29 +18,9 @@ import Wire
       hasPairRelay: hasRelay)
   }
 
-  /// How the path that Alice's media takes is called.
-  private func kind(_ peers: TwoPeers, _ call: CallID) -> PathKind? {
-    peers.events(of: peers.alice).compactMap { event -> PathKind? in
-      switch event {
-      case .link(call, .pathReady(let kind, _)), .link(call, .pathChanged(let kind, _)): kind
-      default: nil
-      }
-    }.last
-  }
-
   private func block(_ peers: TwoPeers) {
     peers.world.network.block(from: peers.alice.site, to: peers.bob.site)
     peers.world.network.block(from: peers.bob.site, to: peers.alice.site)
-  }
-
-  private func expectConnected(_ peers: TwoPeers, _ call: CallID, isRelayed: Bool) {
-    let accepted = peers.time(.accepted, of: call, at: peers.bob)
-    for peer in [peers.alice, peers.bob] {
-      let took = TwoPeers.milliseconds(accepted, peers.time(.connected, of: call, at: peer))
-      #expect(took <= 1_000, "\(peer.name): \(took) ms\n\(peers.story)")
-    }
-    peers.world.run(.seconds(4))
-    #expect((kind(peers, call) == .relayed) == isRelayed, "\(peers.story)")
   }
 
   /// What the relay is for: the world before it.
@@ -54,18 +34,12 @@ import Wire
 
   @Test(arguments: RelayedCallTests.pairs)
   func `every pair of translators connects`(pair: Pair) throws {
-    let isClosed = RelayedCallTests.closed.contains {
-      $0.alice == pair.alice && $0.bob == pair.bob
-    }
+    let isClosed = RelayedCallTests.isClosed(pair)
     for seed in UInt64(1)...10 {
       let peers = peers(pair, seed: seed)
       let call = try peers.connect()
-      expectConnected(peers, call, isRelayed: isClosed)
-      let start = peers.world.now
-      peers.world.run(.seconds(3))
-      for peer in [peers.alice, peers.bob] {
-        #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
-      }
+      peers.expectConnected(call, isRelayed: isClosed)
+      peers.expectSound(for: .seconds(3))
       peers.expectHungUp()
     }
   }
@@ -75,7 +49,7 @@ import Wire
       let peers = peers(Pair(.port, .full), seed: seed)
       block(peers)
       let call = try peers.connect()
-      expectConnected(peers, call, isRelayed: true)
+      peers.expectConnected(call, isRelayed: true)
       peers.expectHungUp()
     }
   }
@@ -129,6 +103,25 @@ import Wire
     return gaps.sorted()
   }
 
+  /// The two have not written to each other for 190 s, so nobody has another ticket: the one that
+  /// is there has to do.
+  @Test(arguments: [1_500, 3_000, 8_000] as [Int64])
+  func `a relay that is away for a moment late in a call does not end it`(away: Int64) throws {
+    for seed in UInt64(1)...5 {
+      let peers = peers(Pair(.symmetric, .symmetric), seed: seed)
+      let call = try peers.connect()
+      peers.world.run(.milliseconds(200_000 + 1_370 * Int64(seed)))
+      let start = peers.world.now
+      peers.pairRelay?.cutOff(for: .milliseconds(away), in: peers.world)
+      peers.world.run(.seconds(20))
+      #expect(peers.isConnected(call), "\(away) ms, seed \(seed)\n\(peers.story)")
+      for peer in [peers.alice, peers.bob] {
+        #expect(peers.longestGap(at: peer, from: start) <= away + 3_000, "seed \(seed)")
+      }
+      peers.expectHungUp()
+    }
+  }
+
   @Test func `a new public address of one side costs a relayed call at most 2 s`() throws {
     let gaps = try gaps(Pair(.symmetric, .symmetric)) { peers in
       peers.world.network.rebind(
@@ -151,11 +144,11 @@ import Wire
       let peers = peers(Pair(.port, .port), seed: seed)
       block(peers)
       let call = try peers.connect()
-      expectConnected(peers, call, isRelayed: true)
+      peers.expectConnected(call, isRelayed: true)
       peers.world.network.unblockAll()
       let start = peers.world.now
       peers.world.run(.seconds(35))
-      #expect(kind(peers, call) != .relayed, "\(peers.story)")
+      #expect(peers.pathKind(call) != .relayed, "\(peers.story)")
       for peer in [peers.alice, peers.bob] {
         #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
       }
@@ -167,11 +160,11 @@ import Wire
     for seed in UInt64(1)...10 {
       let peers = peers(Pair(.none, .none), seed: seed)
       let call = try peers.connect()
-      expectConnected(peers, call, isRelayed: false)
+      peers.expectConnected(call, isRelayed: false)
       let start = peers.world.now
       block(peers)
       peers.world.run(.seconds(6))
-      #expect(kind(peers, call) == .relayed, "\(peers.story)")
+      #expect(peers.pathKind(call) == .relayed, "\(peers.story)")
       for peer in [peers.alice, peers.bob] {
         #expect(peers.longestGap(at: peer, from: start) <= 2_000, "seed \(seed)")
       }

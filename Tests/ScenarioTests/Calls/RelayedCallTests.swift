@@ -18,50 +18,25 @@ import Wire
     Pair(.symmetric, .symmetric), Pair(.symmetric, .port), Pair(.port, .symmetric),
   ]
 
+  static func isClosed(_ pair: Pair) -> Bool {
+    closed.contains { $0.alice == pair.alice && $0.bob == pair.bob }
+  }
+
   private func peers(_ pair: Pair, seed: UInt64) -> TwoPeers {
     TwoPeers(
       seed: seed, roundTrip: .milliseconds(50), nat: (pair.alice.behaviour, pair.bob.behaviour),
       hasRelay: true)
   }
 
-  /// How the path that Alice's media takes is called.
-  private func kind(_ peers: TwoPeers, _ call: CallID) -> PathKind? {
-    peers.events(of: peers.alice).compactMap { event -> PathKind? in
-      switch event {
-      case .link(call, .pathReady(let kind, _)), .link(call, .pathChanged(let kind, _)): kind
-      default: nil
-      }
-    }.last
-  }
-
-  private func expectConnected(
-    _ peers: TwoPeers, _ call: CallID, isRelayed: Bool
-  ) {
-    let accepted = peers.time(.accepted, of: call, at: peers.bob)
-    for peer in [peers.alice, peers.bob] {
-      let took = TwoPeers.milliseconds(accepted, peers.time(.connected, of: call, at: peer))
-      #expect(took <= 1_000, "\(peer.name): \(took) ms\n\(peers.story)")
-    }
-    peers.world.run(.seconds(4))
-    let found = kind(peers, call)
-    #expect((found == .relayed) == isRelayed, "\(String(describing: found))\n\(peers.story)")
-  }
-
   /// Goal: direct where it can be, by the relay elsewhere, within 1 s of the answer.
   @Test(arguments: pairs)
   func `every pair of translators connects`(pair: Pair) throws {
-    let isClosed = Self.closed.contains {
-      $0.alice == pair.alice && $0.bob == pair.bob
-    }
+    let isClosed = Self.isClosed(pair)
     for seed in UInt64(1)...20 {
       let peers = peers(pair, seed: seed)
       let call = try peers.connect()
-      expectConnected(peers, call, isRelayed: isClosed)
-      let start = peers.world.now
-      peers.world.run(.seconds(3))
-      for peer in [peers.alice, peers.bob] {
-        #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
-      }
+      peers.expectConnected(call, isRelayed: isClosed)
+      peers.expectSound(for: .seconds(3))
       peers.expectHungUp()
     }
   }
@@ -73,7 +48,7 @@ import Wire
       peers.world.network.block(from: peers.alice.site, to: peers.bob.site)
       peers.world.network.block(from: peers.bob.site, to: peers.alice.site)
       let call = try peers.connect()
-      expectConnected(peers, call, isRelayed: true)
+      peers.expectConnected(call, isRelayed: true)
       peers.expectHungUp()
     }
   }
@@ -164,11 +139,11 @@ import Wire
       network.block(from: peers.alice.site, to: peers.bob.site)
       network.block(from: peers.bob.site, to: peers.alice.site)
       let call = try peers.connect()
-      expectConnected(peers, call, isRelayed: true)
+      peers.expectConnected(call, isRelayed: true)
       network.unblockAll()
       let start = peers.world.now
       peers.world.run(.seconds(35))
-      #expect(kind(peers, call) != .relayed, "\(peers.story)")
+      #expect(peers.pathKind(call) != .relayed, "\(peers.story)")
       for peer in [peers.alice, peers.bob] {
         #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
       }

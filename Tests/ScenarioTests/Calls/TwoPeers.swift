@@ -1,4 +1,5 @@
 import Calling
+import Connectivity
 import Peer
 import Primitives
 import Simulation
@@ -93,6 +94,38 @@ final class TwoPeers {
     let first = times.lastIndex { $0 <= start } ?? 0
     times = times[first...] + [world.now]
     return zip(times, times.dropFirst()).map { ($1 - $0).milliseconds }.max() ?? .max
+  }
+
+  /// How the path that Alice's media takes is called.
+  func pathKind(_ call: CallID) -> PathKind? {
+    events(of: alice).compactMap { event -> PathKind? in
+      switch event {
+      case .link(call, .pathReady(let kind, _)), .link(call, .pathChanged(let kind, _)): kind
+      default: nil
+      }
+    }.last
+  }
+
+  /// Within a second of the answer, by a relay or not.
+  func expectConnected(_ call: CallID, isRelayed: Bool) {
+    let accepted = time(.accepted, of: call, at: bob)
+    for peer in [alice, bob] {
+      let took = Self.milliseconds(accepted, time(.connected, of: call, at: peer))
+      #expect(took <= 1_000, "\(peer.name): \(took) ms\n\(story)")
+    }
+    world.run(.seconds(4))
+    let found = pathKind(call)
+    #expect((found == .relayed) == isRelayed, "\(String(describing: found))\n\(story)")
+  }
+
+  /// Both hear each other meanwhile.
+  func expectSound(for duration: Duration) {
+    let start = world.now
+    world.run(duration)
+    for peer in [alice, bob] {
+      let gap = longestGap(at: peer, from: start)
+      #expect(gap <= 60, "\(peer.name): \(gap) ms")
+    }
   }
 
   /// What both were told, for a failing test.

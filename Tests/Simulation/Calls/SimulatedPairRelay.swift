@@ -15,6 +15,7 @@ package final class SimulatedPairRelay {
   private var random: RandomSource
   private var boots: UInt64 = 0
   package private(set) var host: SimulatedHost<RelayMachine>?
+  private var site: SimulatedNetwork.SiteID?
   private var registration: SimulatedHost<RelayRegistrationMachine>?
   package var limits = PairLimits()
 
@@ -30,6 +31,7 @@ package final class SimulatedPairRelay {
   /// Puts it on the network, and starts it.
   package func join(_ world: CallWorld, _ access: AccessConditions) {
     let site = world.network.addSite(access)
+    self.site = site
     let clock = SimulatedClock(origin: .zero, partsPerMillion: 0)
     let host = SimulatedHost<RelayMachine>(
       world.network.addHost(at: site, port: 7500), on: world.network, clock: clock)
@@ -46,6 +48,20 @@ package final class SimulatedPairRelay {
   package func crash(in world: CallWorld) {
     host?.crash(now: world.now)
     registration?.crash(now: world.now)
+    for peer in world.peers { world.network.addressChanges[peer.hostID.index] = world.now }
+  }
+
+  /// Nothing reaches it or comes from it for so long. Whoever is heard by it alone is silent then,
+  /// and a path has to be found again.
+  package func cutOff(for duration: Duration, in world: CallWorld) {
+    guard let site else { return }
+    let end = world.now + duration
+    world.network.setDown(up: true, down: true, of: site, now: world.now)
+    while world.now < end {
+      for peer in world.peers { world.network.addressChanges[peer.hostID.index] = world.now }
+      world.run(min(.milliseconds(500), end - world.now))
+    }
+    world.network.setDown(up: false, down: false, of: site, now: world.now)
     for peer in world.peers { world.network.addressChanges[peer.hostID.index] = world.now }
   }
 
