@@ -104,7 +104,31 @@ import Wire
   }
 
   /// The two have not written to each other for 190 s, so nobody has another ticket: the one that
-  /// is there has to do.
+  /// is there has to do. The sound goes on meanwhile, so nobody looks for a path either.
+  @Test(arguments: [1_500, 5_000, 20_000] as [Int64])
+  func `answers of the relay that get lost late in a call are no harm`(loss: Int64) throws {
+    for seed in UInt64(1)...5 {
+      let peers = peers(Pair(.symmetric, .symmetric), seed: seed)
+      let call = try peers.connect()
+      peers.world.run(.milliseconds(195_000 + 1_370 * Int64(seed)))
+      let start = peers.world.now
+      var lost = 0
+      let end = start + .seconds(10) + .milliseconds(loss)
+      peers.world.network.loses = { sighting in
+        guard sighting.now < end, PairBoundPacket.isOne(sighting.bytes) else { return false }
+        lost += 1
+        return true
+      }
+      peers.world.run(.seconds(75))
+      #expect(lost >= 4 && peers.isConnected(call), "\(lost) lost\n\(peers.story)")
+      for peer in [peers.alice, peers.bob] {
+        #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
+      }
+      peers.expectHungUp()
+    }
+  }
+
+  /// The same where the sound stops as well.
   @Test(arguments: [1_500, 3_000, 8_000] as [Int64])
   func `a relay that is away for a moment late in a call does not end it`(away: Int64) throws {
     for seed in UInt64(1)...5 {

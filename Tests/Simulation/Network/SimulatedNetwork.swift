@@ -123,6 +123,8 @@ package final class SimulatedNetwork {
   package var hostsSendECT = true
   /// Sees every datagram as it leaves its host, before any line.
   package var tap: ((borrowing Sighting) -> Void)?
+  /// Which datagrams get lost, besides those that the lines lose.
+  package var loses: ((borrowing Sighting) -> Bool)?
   /// Sees what becomes of every datagram on every line.
   package var lineTap: ((SiteID, LineDirection, SimulatedLink.Passage, Int, Instant) -> Void)?
   package private(set) var dropCounts = [Int](repeating: 0, count: 9)
@@ -163,7 +165,9 @@ package final class SimulatedNetwork {
       at: now, UInt64(host.index) << 32 | UInt64(bytes.count), digest,
       destination.high ^ UInt64(destination.port),
       line: "#\(number) host \(host.index) > \(destination) \(bytes.count) B \(digest)")
-    tap?(Sighting(host: host, destination: destination, now: now, bytes: bytes))
+    let sighting = Sighting(host: host, destination: destination, now: now, bytes: bytes)
+    tap?(sighting)
+    guard loses?(sighting) != true else { return drop(number, .lost, now) }
     guard !destination.isUnsendable else { return drop(number, .unsendable, now) }
     guard sender.address.family == destination.family else { return drop(number, .noRoute, now) }
 
