@@ -11,6 +11,7 @@ AUDIO_REPORT, AUDIO_REQUEST, VIDEO_NACK = 0x0B, 0x0C, 0x0D
 PROBE_REQUEST, PROBE_ANSWER, PROBE_PACKET, PROBE_REPORT = range(0x10, 0x14)
 PROBES = range(PROBE_REQUEST, PROBE_REPORT + 1)
 ECHO_REQUEST, ECHO = 0x14, 0x15
+CHANNEL, CHANNEL_WHO, CHANNEL_PICTURE = range(0x20, 0x36), 0x32, 0x34
 AUDIO = 0x80
 LONGEST_FRAGMENT = 1100
 UNIT = 0.00025  # s: what FEEDBACK counts time in
@@ -99,7 +100,7 @@ def parse_some(data):
 def _read(kind, reader):
     if kind >= AUDIO:
         return _read_audio(kind, reader)
-    if 0x20 <= kind <= 0x35:
+    if kind in CHANNEL:
         return _read_channel(kind, reader)
     if kind in (PING, CHALLENGE):
         return Token(kind, reader.take(8))

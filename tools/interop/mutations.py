@@ -22,7 +22,8 @@ from programs import Programs
 
 PACKETS, PROTOCOL_VIOLATED = 16, 2
 FAILURE = 8  # the reason of HANGUP when a peer has had enough
-PEERS_ONLY = (
+NOT_FOR_A_SERVER = (
+    *frames.CHANNEL,
     frames.AUDIO,
     frames.VIDEO,
     frames.SIGNAL,
@@ -75,8 +76,10 @@ def whole_frame(chance, peer_share):
 
 
 def peer_frames(chance, token):
-    """Frames that only peers take, and unknown ones."""
+    """Frames that only peers take, those of a channel that nobody takes here, and unknown ones."""
     return {
+        "CHANNEL_WHO": lambda: bytes([frames.CHANNEL_WHO]) + chance.randbytes(4),
+        "CHANNEL_PICTURE": lambda: bytes([frames.CHANNEL_PICTURE, 1 + chance.randrange(64)]),
         "SIGNAL": lambda: frames.signal(chance.randbytes(chance.randrange(1, 100))),
         "AUDIO_REPORT": lambda: (
             bytes([frames.AUDIO_REPORT, chance.randrange(4)]) + chance.randbytes(14)
@@ -221,7 +224,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     options = parser.parse_args()
     chance, loop = random.Random(options.seed), Loop()
-    cases = make_plain(chance, options.cases, 1 / 8, PEERS_ONLY)
+    cases = make_plain(chance, options.cases, 1 / 8, NOT_FOR_A_SERVER)
     called = make_plain(chance, options.calls, 2 / 3, ())
     failed = 0
     with Programs(loop=loop) as programs:
