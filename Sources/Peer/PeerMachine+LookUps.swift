@@ -26,7 +26,9 @@ extension PeerMachine {
     case .located: handleOwnAddress(now: now)
     case .token(let step): publish(.token(step))
     case .relays(let offer): publish(.relaysOffered(offer))
-    case .pair(let result): CallPairs.handle(result, among: links, configuration, now: now)
+    case .pair(let result):
+      let silent = CallPairs.handle(result, among: links, configuration, now: now)
+      if let silent { sendCandidates(silent, now: now) }
     case .channel(let notice): channels.handle(notice, now: now)
     case .seatsEnded: break  // We are no relay.
     }

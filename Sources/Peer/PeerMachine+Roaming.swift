@@ -56,7 +56,7 @@ extension PeerMachine {
     rendezvous.locate(now: now)
   }
 
-  private mutating func sendCandidates(_ link: CallLink, now: Instant) {
+  mutating func sendCandidates(_ link: CallLink, now: Instant) {
     guard link.canSearch, rendezvous.isRegistered,
       let body = link.path.roaming.makeBody(link.callID, ownCandidates, random: &random)
     else { return }
@@ -78,9 +78,7 @@ extension PeerMachine {
 
   /// The shorter of what the two sides allow holds.
   mutating func allowAbsence(_ link: CallLink) {
-    let seconds = min(link.terms.answer.absence.wireSeconds, link.path.roaming.theirAbsence)
-    guard !link.isProbe, seconds > 0 else { return }
-    let absence = min(Duration.seconds(Int64(seconds)), CallPolicy.longestRejoin)
+    guard !link.isProbe, let absence = link.path.roaming.agreed(link.terms.answer) else { return }
     link.path.roaming.absence = absence
     link.association?.session.allowAbsence(absence)
     link.path.agent.mayPeerBeAway = true

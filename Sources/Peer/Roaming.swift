@@ -1,3 +1,4 @@
+import Calling
 import Connectivity
 import Cryptography
 import Primitives
@@ -17,6 +18,14 @@ struct Roaming: ~Copyable {
   private var seal: CandidateSeal?
   private var sentNumber: UInt32 = 0
   private var readNumber: UInt32 = 0
+
+  /// How long the other side may be away, by what both sides allow; `nil` = it is waited for no
+  /// longer than in any call.
+  func agreed(_ own: AnswerOptions) -> Duration? {
+    let seconds = min(own.absence.wireSeconds, theirAbsence)
+    guard seconds > 0 else { return nil }
+    return min(Duration.seconds(Int64(seconds)), CallPolicy.longestRejoin)
+  }
 
   /// From the moment that the session's keys are there.
   mutating func open(exported: borrowing SecretKey, side: RingKeys.Side) {

@@ -42,7 +42,9 @@ extension Plot {
     }
     for mark in marks where mark.at >= from && mark.at <= end { parts.append(mark.name) }
     guard !parts.isEmpty else { return nil }
-    let time = Timestamp.clock(seconds: Int(min(max(0, from), 1e9).rounded()))
+    let time =
+      secondOfDay.map { TimeAxis.clock(from, until: end - from, secondOfDay: $0) }
+      ?? Timestamp.clock(seconds: Int(min(max(0, from), 1e9).rounded()))
     return "\(time): \(parts.joined(separator: ", "))"
   }
 }

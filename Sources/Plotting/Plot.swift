@@ -22,6 +22,9 @@ package struct Plot: Sendable {
   package var marks: [(name: String, at: Double)] = []
   /// Up to where the values go at least.
   package var leastTop = 0.0
+  /// What a clock said at 0 s, in seconds of its day: the axis and the tips have its times;
+  /// `nil` = they count from 0.
+  package var secondOfDay: Int?
 
   package init(_ title: String, unit: String, _ lines: [Line]) {
     self.title = title
@@ -78,7 +81,9 @@ package struct Plot: Sendable {
     var text = ""
     for (index, span) in spans.enumerated() { text += shade(span, index, scale) }
     for value in scale.ticks { text += gridLine(at: value, scale) }
-    for seconds in TimeAxis.ticks(until: scale.lastX) { text += timeLabel(seconds, scale) }
+    for seconds in TimeAxis.ticks(until: scale.lastX, secondOfDay: secondOfDay) {
+      text += timeLabel(seconds, scale)
+    }
     for (index, line) in lines.enumerated() { text += path(line, index, scale) }
     return text + markLines(scale) + tips(points.map(\.x), scale)
   }
@@ -123,7 +128,9 @@ package struct Plot: Sendable {
 
   /// A label that would leave the drawing ends where it ends.
   private func timeLabel(_ seconds: Double, _ scale: Scale) -> String {
-    let text = TimeAxis.text(seconds, until: scale.lastX)
+    let text =
+      secondOfDay.map { TimeAxis.clock(seconds, until: scale.lastX, secondOfDay: $0) }
+      ?? TimeAxis.text(seconds, until: scale.lastX)
     let x = scale.x(seconds)
     // A letter is about seven pixels wide.
     let isAtEnd = x + 3.5 * Double(text.count) > Self.width

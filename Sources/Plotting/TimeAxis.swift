@@ -3,9 +3,20 @@ internal import Primitives
 /// Where a time axis has its labels: at whole seconds, minutes, hours or days that people count in.
 package enum TimeAxis {
   /// At most seven of them.
-  package static func ticks(until last: Double) -> [Double] {
+  ///
+  /// - Parameter secondOfDay: What a clock said at 0 s: the labels stand where the clock is whole.
+  package static func ticks(until last: Double, secondOfDay: Int? = nil) -> [Double] {
     let step = steps.first { last / $0 <= 6 } ?? last / 6
-    return Array(stride(from: 0, through: last, by: step))
+    let passed = Double(secondOfDay ?? 0).truncatingRemainder(dividingBy: step)
+    return Array(stride(from: passed > 0 ? step - passed : 0, through: last, by: step))
+  }
+
+  /// `14:05`; the seconds as well where labels may be closer than a minute: `14:05:30`.
+  package static func clock(_ seconds: Double, until last: Double, secondOfDay: Int) -> String {
+    let second = (Int(min(max(0, seconds), 1e12).rounded()) + secondOfDay) % 86_400
+    let two = { (value: Int) in value < 10 ? "0\(value)" : "\(value)" }
+    let minutes = "\(two(second / 3600)):\(two(second / 60 % 60))"
+    return last < 360 ? "\(minutes):\(two(second % 60))" : minutes
   }
 
   /// `0:05`, `2:30`, `1:30:00`; from a day on `36 h`.

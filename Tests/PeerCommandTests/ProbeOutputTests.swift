@@ -85,6 +85,23 @@ import Testing
     #expect(page.contains("1440 probes in 23:59:00, 1440 answered"))
   }
 
+  @Test func `a day's page and its worst moment have the times of the day`() {
+    let report = ProbeSample.report()
+    var series = ProbeSeries(secondOfDay: 9 * 3600 + 40 * 60)
+    for minute in 0..<1440 { series.append(report, report.rating, at: Double(minute) * 60) }
+    let page = ProbePage.html(report, report.rating, series: series, target: "bob")
+    #expect(page.contains(">12:00</text>") && page.contains(">00:00</text>"))
+    #expect(!page.contains(">4:00:00</text>"))
+    #expect(page.contains("<title>23:") && page.contains("Times are those of the day, UTC."))
+    #expect(series.text.contains(", at 09:40 UTC"))
+    // A short one, and one of a week, count from their beginning.
+    for step in [1.0, 600] {
+      var other = ProbeSeries(secondOfDay: 9 * 3600 + 40 * 60)
+      for number in 0..<1000 { other.append(report, report.rating, at: Double(number) * step) }
+      #expect(other.clockSecond == nil && !other.text.contains("UTC"))
+    }
+  }
+
   @Test func `facts and advice have their basis`() {
     let text = Self.text()
     for part in [

@@ -119,6 +119,29 @@ struct PairTests {
     #expect(Set(hosts.keys) == Set(relays), "\(hosts)")
   }
 
+  @Test func `no call is sent to a relay that is silent, if another one is not`() throws {
+    try register(program, secret)
+    try register(second, Bytes32(InlineArray(repeating: 7)))
+    func hosts() throws -> Set<SocketAddress> {
+      write(alice, bob, UInt64(server.now.second) * 2 + 1)
+      write(bob, alice, UInt64(server.now.second) * 2 + 2)
+      return try Set(
+        (1...16 as ClosedRange<UInt8>).map { number in
+          let call = try #require(CallID(Array(repeating: number, count: 16)))
+          return try #require(ticket(ask(alice, for: bob, call))).address
+        })
+    }
+    #expect(try hosts().count == 2)
+    // One dies without a word: its session stands.
+    server.run(.seconds(13), pinging: [alice, bob, second])
+    var alive = second.address
+    alive.port = 7500
+    #expect(try hosts() == [alive])
+    // The line of both was away: any is better than none.
+    server.run(.seconds(13), pinging: [alice, bob])
+    #expect(try hosts().count == 2)
+  }
+
   @Test func `a relay that starts anew has other pairs, and none once it is gone`() throws {
     write(alice, bob, 1)
     write(bob, alice, 2)

@@ -21,18 +21,22 @@ enum CallPairs {
   }
 
   /// What the rendezvous says of one call.
+  ///
+  /// - Returns: A call whose peer is to be written to.
   static func handle(
     _ result: PairResult, among links: [CallLink], _ configuration: PeerConfiguration, now: Instant
-  ) {
+  ) -> CallLink? {
+    var silent: CallLink?
     for link in links where link.callID == result.call {
       if case .granted(let ticket) = result.answer,
         configuration.usable([Candidate(.relayed, ticket.address)]).isEmpty
       {
         continue
       }
-      link.pair.handle(result, now: now)
+      if link.pair.handle(result, now: now) { silent = link }
       link.addPairRelay(now: now)
     }
+    return silent
   }
 
   /// Takes what a relay answers.

@@ -67,11 +67,15 @@ struct PairBinding {
   }
 
   /// What the rendezvous answers.
-  mutating func handle(_ result: PairResult, now: Instant) {
-    guard result.program == program, !isOver else { return }
+  ///
+  /// - Returns: Whether the two have to write to each other again: the call has gone on for so long
+  ///   that its ticket has ended, and only those get another one who have.
+  @discardableResult
+  mutating func handle(_ result: PairResult, now: Instant) -> Bool {
+    guard result.program == program, !isOver else { return false }
     switch result.answer {
     case .granted(let granted):
-      guard askCount > 0, !granted.address.isUnsendable else { return }
+      guard askCount > 0, !granted.address.isUnsendable else { return false }
       if granted.address != ticket?.address || granted.pair != ticket?.pair {
         cookie = .zero
         unanswered = 0
@@ -85,8 +89,10 @@ struct PairBinding {
       // One that was there may come back.
       askAt = number > 0 ? now + Self.fullPause : nil
       askCount = number > 0 ? askCount - 1 : Self.mostAsked
-    case .notKnown, .tooMany: break
+    case .notKnown: return ticket != nil
+    case .tooMany: break
     }
+    return false
   }
 
   /// The relay does not know the ticket any more, or does not answer: another one is asked for. The

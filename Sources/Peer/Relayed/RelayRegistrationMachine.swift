@@ -59,7 +59,9 @@ package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
   }
 
   package mutating func handleTimeout(now: Instant) {
-    link.handleTimeout(now: now, identity: &identity, isInCall: false)
+    // Registered, it says each 5 s that it runs: nobody shall be sent to a relay that is dead.
+    link.handleTimeout(
+      now: now, identity: &identity, isInCall: link.standing.isConfirmed)
     settle(now: now)
   }
 

@@ -118,8 +118,7 @@ package struct EventPlots {
     }
     return Page.html(
       title: "Earshot: probes", heading: "Probes by their events", origin: origin,
-      "<pre>\(Markup.escaped(probes.text))</pre>\n"
-        + ProbePage.plots(probes).map(\.svg).joined())
+      ProbePage.all(probes))
   }
 
   // MARK: - Lines
@@ -149,7 +148,10 @@ package struct EventPlots {
     let time = EventStory.secondOfDay(of: object) ?? lastProbe ?? 0
     sinceFirst += Self.passed(from: lastProbe ?? time, to: time)
     lastProbe = time
-    if probes.count == 0 { probe = LineReport(probeLine: object) }
+    if probes.count == 0 {
+      probe = LineReport(probeLine: object)
+      probes = ProbeSeries(secondOfDay: EventStory.secondOfDay(of: object).map { Int($0) })
+    }
     probes.append(ProbeSeries.Sample(line: object, at: sinceFirst))
   }
 

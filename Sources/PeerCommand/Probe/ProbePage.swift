@@ -27,7 +27,7 @@ package enum ProbePage {
     }
     if let series {
       body =
-        "<pre>\(Markup.escaped(series.text))</pre>\n" + plots(series).map(\.svg).joined()
+        all(series)
         + "<h2>The last probe</h2>\n" + body
     }
     let drawings = plots(report).map(\.svg).joined()
@@ -61,6 +61,13 @@ package enum ProbePage {
     return plots
   }
 
+  /// What all probes of a line have found, in words and drawings.
+  package static func all(_ series: ProbeSeries) -> String {
+    "<pre>\(Markup.escaped(series.text))</pre>\n"
+      + (series.clockSecond == nil ? "" : "<p>Times are those of the day, UTC.</p>\n")
+      + plots(series).map(\.svg).joined()
+  }
+
   /// All of a watched line at a glance.
   package static func plots(_ series: ProbeSeries) -> [Plot] {
     func line(_ name: String, _ value: (ProbeSeries.Sample) -> Double?) -> Plot.Line {
@@ -71,7 +78,7 @@ package enum ProbePage {
       // Who refuses, or is busy, says nothing of the line.
       [line("grade") { $0.grade == .unknown ? nil : Double($0.grade.rawValue) }])
     grade.leastTop = 6
-    return [
+    var plots = [
       grade,
       Plot("Round trip", unit: "ms", [line("median", \.roundTripMs)]),
       Plot(
@@ -87,6 +94,8 @@ package enum ProbePage {
           line("downlink") { $0.downlinkBps.map { $0 / 1000 } },
         ]),
     ]
+    for index in plots.indices { plots[index].secondOfDay = series.clockSecond }
+    return plots
   }
 
   private static func arrived(_ point: TimelinePoint) -> Double? {

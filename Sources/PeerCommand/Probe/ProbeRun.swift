@@ -13,7 +13,8 @@ package final class ProbeRun {
   /// The result; while a line is watched, the last one.
   package private(set) var report: LineReport?
   /// What all of a watched line have found.
-  package private(set) var series = ProbeSeries()
+  package private(set) var series = ProbeSeries(
+    secondOfDay: Int(SystemClock.wallNanoseconds / 1_000_000_000 % 86_400))
   /// Whether nothing more is to come.
   package private(set) var isOver = false
   /// Whether a signal or key has asked for the end.

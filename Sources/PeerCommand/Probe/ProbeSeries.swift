@@ -1,4 +1,5 @@
 package import Earshot
+internal import Plotting
 internal import Primitives
 
 /// How often the line is probed, and for how long: of `--watch`, and of `--every` and `--for`.
@@ -38,8 +39,10 @@ package struct ProbeSeries: Sendable {
   /// Of all.
   package private(set) var count = 0
   package private(set) var answeredCount = 0
+  /// What the clock of UTC said at its beginning, in seconds of the day, where that is known.
+  private let secondOfDay: Int?
 
-  package init() {}
+  package init(secondOfDay: Int? = nil) { self.secondOfDay = secondOfDay }
 
   package mutating func append(_ report: LineReport, _ rating: LineRating, at seconds: Double) {
     append(
@@ -77,6 +80,12 @@ package struct ProbeSeries: Sendable {
     return (least, place(0.5), place(0.95), most)
   }
 
+  /// From half an hour on people ask what time it was; above two days, on which day.
+  package var clockSecond: Int? {
+    guard let last = samples.last, (1800...172_800).contains(last.at) else { return nil }
+    return secondOfDay
+  }
+
   // MARK: - Words
 
   /// The end of a watched line, as `ping` has one; empty before the first probe.
@@ -88,7 +97,9 @@ package struct ProbeSeries: Sendable {
     if let worst {
       lines[0] +=
         "; the worst was \(worst.grade.rawValue) \(worst.grade.word), at "
-        + Timestamp.clock(seconds: Int(worst.at))
+        + (clockSecond.map {
+          TimeAxis.clock(worst.at, until: last.at, secondOfDay: $0) + " UTC"
+        } ?? Timestamp.clock(seconds: Int(worst.at)))
     }
     add("round trip", spread(\.roundTripMs), Figures.delay, to: &lines)
     add("loss up", spread(\.uplinkLoss), Figures.percent, to: &lines)

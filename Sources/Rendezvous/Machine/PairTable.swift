@@ -31,12 +31,20 @@ struct PairTable {
 
   mutating func remove(_ slot: UInt32) { entries.removeAll { $0.slot == slot } }
 
+  /// The sessions of relays.
+  var slots: [UInt32] { entries.map(\.slot) }
+
   /// A ticket for one end: both get the same pair at the same relay; `nil` = there is no relay.
+  ///
+  /// - Parameters:
+  ///   - silent: Sessions of relays that have not been heard of: only where no other relay is.
+  ///   - until: In ms since 1970 UTC.
   func ticket(
-    for request: PairRequest, to client: PeerID, unixMilliseconds: UInt64
+    for request: PairRequest, to client: PeerID, silent: [UInt32], until: UInt64
   ) -> PairTicket? {
     var best: (entry: Entry, pair: Bytes16)?
-    for entry in entries {
+    let heard = entries.filter { !silent.contains($0.slot) }
+    for entry in heard.isEmpty ? entries : heard {
       let pair = entry.secret.pair(of: client, request.peer, request)
       guard best.map({ $0.pair.bytes.lexicographicallyPrecedes(pair.bytes) }) ?? true else {
         continue
@@ -45,14 +53,23 @@ struct PairTable {
     }
     guard let (entry, pair) = best else { return nil }
     let side = PairSide(of: client, beside: request.peer)
-    let until = unixMilliseconds &+ Self.life
     return PairTicket(
       address: entry.address, pair: pair, until: until, side: side,
       key: entry.secret.key(of: pair, side, until: until))
   }
+}
 
-  /// In ms: 12 h, as of credentials for a TURN server.
-  private static let life: UInt64 = 43_200_000
+extension ClientRegistry {
+  /// Those of relays' sessions in which nothing has come for a while: the relay may be dead, and
+  /// its session stands for minutes.
+  func silentRelays(of slots: [UInt32], now: Instant) -> [UInt32] {
+    slots.filter { slot in
+      UInt16(truncatingIfNeeded: now.second) &- self[slot].heard > Self.relaySilence
+    }
+  }
+
+  /// In s. A relay says each 5 s that it runs.
+  private static var relaySilence: UInt16 { 12 }
 }
 
 extension PairRequest {
@@ -69,8 +86,13 @@ extension PairRequest {
     } else if client == peer || !machine.limiter.haveWritten(client, peer, now: now) {
       answer = .notKnown
     } else {
-      let time = machine.settings.unixMilliseconds(now)
-      let ticket = machine.channels.pairs.ticket(for: self, to: client, unixMilliseconds: time)
+      let until =
+        machine.settings.unixMilliseconds(now)
+        &+ UInt64(clamping: machine.settings.pairTicketLife.milliseconds)
+      let pairs = machine.channels.pairs
+      let ticket = pairs.ticket(
+        for: self, to: client, silent: machine.registry.silentRelays(of: pairs.slots, now: now),
+        until: until)
       answer = ticket.map { .granted($0) } ?? .noRelay
     }
     let result = RendezvousMessage.pairResult(PairResult(call: call, program: program, answer))

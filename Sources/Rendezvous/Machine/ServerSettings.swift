@@ -73,6 +73,8 @@ package struct ServerSettings: ~Copyable {
   package var relays: RelayService?
   /// The identities of relays that may register (docs/protocol/relay.md §1).
   package var relayIDs: Set<PeerID> = []
+  /// How long a ticket for a pair is good: 12 h, as are credentials for a TURN server.
+  package var pairTicketLife = Duration.seconds(43_200)
   /// Where the server is a relay itself: how much it forwards. It answers no look-up then, and its
   /// access tokens are grants for seats.
   package var forwarding: ForwardingLimits?

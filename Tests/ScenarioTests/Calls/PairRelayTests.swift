@@ -128,6 +128,26 @@ import Wire
     }
   }
 
+  /// A ticket ends after 12 h, here after 5 min; the two have not written to each other since their
+  /// call began.
+  @Test func `a relayed call goes on without a gap when its ticket has ended`() throws {
+    for seed in UInt64(1)...5 {
+      let peers = TwoPeers(
+        seed: seed, roundTrip: .milliseconds(50),
+        nat: (SimulatedNAT.Behaviour.symmetric, .symmetric), hasPairRelay: true,
+        pairTicketLife: .seconds(300))
+      let call = try peers.connect()
+      peers.world.run(.seconds(280))
+      let start = peers.world.now
+      peers.world.run(.seconds(400))
+      #expect(peers.isConnected(call), "seed \(seed)\n\(peers.story)")
+      for peer in [peers.alice, peers.bob] {
+        #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
+      }
+      peers.expectHungUp()
+    }
+  }
+
   /// The same where the sound stops as well.
   @Test(arguments: [1_500, 3_000, 8_000] as [Int64])
   func `a relay that is away for a moment late in a call does not end it`(away: Int64) throws {

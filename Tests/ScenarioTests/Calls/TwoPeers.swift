@@ -22,14 +22,17 @@ final class TwoPeers {
     nat: (SimulatedNAT.Behaviour?, SimulatedNAT.Behaviour?) = (nil, nil),
     change: (inout LinkConditions) -> Void = { _ in },
     configure: ((inout PeerConfiguration) -> Void)? = nil, hasRelay: Bool = false,
-    hasPairRelay: Bool = false, keepsText: Bool = false
+    hasPairRelay: Bool = false, pairTicketLife: Duration? = nil, keepsText: Bool = false
   ) {
     let line = AccessConditions.clean(oneWay: roundTrip / 4).with(change)
     let pairRelay = hasPairRelay ? SimulatedPairRelay(seed: seed) : nil
     self.pairRelay = pairRelay
     world = CallWorld(
       seed: seed, rendezvousAccess: .clean(oneWay: roundTrip / 4), keepsText: keepsText,
-      configure: { if let pairRelay { $0.relayIDs = [pairRelay.id] } })
+      configure: {
+        if let pairRelay { $0.relayIDs = [pairRelay.id] }
+        $0.pairTicketLife = pairTicketLife
+      })
     pairRelay?.join(world, .clean(oneWay: roundTrip / 4))
     world.mediaInterval = .milliseconds(20)
     let relay = hasRelay ? world.addRelay(line) : nil

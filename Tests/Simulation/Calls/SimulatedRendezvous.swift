@@ -21,6 +21,8 @@ package final class SimulatedRendezvous {
   package var tokenKey: TokenPublicKey?
   /// Relays that may register.
   package var relayIDs: Set<PeerID> = []
+  /// How long tickets for pairs are good; `nil` = as usual.
+  package var pairTicketLife: Duration?
   /// How far its wall clock is ahead of the true time, ms.
   package var wallClockError: Int64 = 0
   /// What it says who it is, since it was started last.
@@ -65,6 +67,7 @@ package final class SimulatedRendezvous {
         identity: identity, card: card, bootCounter: bootCounter, resetKey: resetKey,
         wallMilliseconds: origin, tokenKey: tokenKey)
       settings.relayIDs = relayIDs
+      if let pairTicketLife { settings.pairTicketLife = pairTicketLife }
       shared = makeShared?(id, random.split())
       host.start(
         RendezvousMachine(settings, store: shared ?? store, random: random.split()),
