@@ -53,6 +53,9 @@ final class VideoRings: Sendable {
     var demand: VideoDemand?
     /// A key frame was wanted and none has been begun; also while no picture is wanted at all.
     var owesKeyFrame = false
+    /// The same of the low stream beside it.
+    var low: VideoDemand?
+    var owesLowKeyFrame = false
   }
   private struct Notes {
     var waiting: [VideoNote] = []
@@ -92,6 +95,24 @@ final class VideoRings: Sendable {
     self.demand.withLock { wish in
       wish.demand = demand
       if demand?.needsKeyFrame == true { wish.owesKeyFrame = true }
+    }
+  }
+
+  /// Loop: the same of a low stream; `nil` = none is to be made.
+  func setLowDemand(_ demand: VideoDemand?) {
+    self.demand.withLock { wish in
+      wish.low = demand
+      if demand?.needsKeyFrame == true { wish.owesLowKeyFrame = true }
+    }
+  }
+
+  /// Video thread: the same; the wish for a key frame is taken.
+  func takeLowDemand() -> VideoDemand? {
+    demand.withLock { wish in
+      guard var demand = wish.low else { return nil }
+      demand.needsKeyFrame = wish.owesLowKeyFrame
+      wish.owesLowKeyFrame = false
+      return demand
     }
   }
 

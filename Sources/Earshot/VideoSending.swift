@@ -12,6 +12,7 @@ struct VideoSending: ~Copyable {
   private let clock: MediaClock
   private let framesPerSecond: Int
   private var encoder: AdaptiveEncoder?
+  private var low: LowVideoSending
   private var picture: VideoPicture
   private var bytes: [UInt8] = []
   private var numbers = VideoSendNumbers()
@@ -29,6 +30,7 @@ struct VideoSending: ~Copyable {
     self.clock = clock
     self.rings = rings
     framesPerSecond = Int(min(max(source.framesPerSecond, 1), 60).rounded())
+    low = LowVideoSending(framesPerSecond: framesPerSecond)
     picture = VideoPicture(I420Picture(VideoLadder.usual.box))
   }
 
@@ -80,6 +82,7 @@ struct VideoSending: ~Copyable {
       numbers.framesWaitedOut += 1
       return
     }
+    encodeLow(media)
     guard let demand = rings.takeDemand() else {
       numbers.targetBitsPerSecond = 0
       numbers.framesPerSecond = 0
@@ -97,6 +100,17 @@ struct VideoSending: ~Copyable {
       let time = MediaClock.ticks(media)
       _ = Self.hand(frame, time, &bytes, to: rings)
     } catch {
+      fail(error)
+    }
+  }
+
+  private mutating func encodeLow(_ media: Int64) {
+    guard let demand = rings.takeLowDemand() else { return low.stop() }
+    do throws(VPXError) {
+      let frame = try low.encode(picture.i420, milliseconds: media / 1_000_000, demand)
+      if let frame { low.hand(frame, at: MediaClock.ticks(media), to: rings) }
+    } catch {
+      low.stop()
       fail(error)
     }
   }

@@ -6,12 +6,14 @@ import Wire
 /// pictures it is for, and what waits for it. A class, because its parts are large and change in
 /// place; the member's seat owns it.
 final class Downlink {
-  private(set) var choice: PictureChoice
+  var choice: PictureChoice
   private var history = SentPacketHistory(capacity: 1024)
   private var uplink: Uplink
   private var fresh: ForwardingQueue
   private var repairs: ForwardingQueue
   private var nextCheck: Instant
+  /// Hosts that showed pictures at the last look.
+  private var hostCount = 0
   /// Bytes of a packet with a fragment on the line, as they are lately.
   private var packetByteCount = 1221.0
 
@@ -38,6 +40,7 @@ final class Downlink {
     switch content {
     case .audio: isAudio = true
     case .picture, .pictureAgain: isPicture = true
+    case .padding: isPicture = true
     case .word, .report, .wants, .askPictures, .nextPicture: break
     }
     history.record(
@@ -64,18 +67,19 @@ final class Downlink {
 
   /// Each 100 ms: what the line carries now, and which pictures that is for.
   ///
-  /// - Parameter needs: Bit/s of all hosts' pictures up to each temporal layer.
-  func check(needs: InlineArray<3, Double>, now: Instant) {
+  /// - Parameter needs: Of the other hosts' pictures.
+  func check(needs: PictureNeeds, now: Instant) {
     guard now >= nextCheck else { return }
     nextCheck = now + Uplink.checkInterval
     history.handleTimeout(now: now)
     settle()
-    uplink.setElastic(choice.level > 0)
+    uplink.setElastic(needs.count > 0 || choice.isTrying)
+    uplink.setFilled(choice.isTrying)
     uplink.check(bytesInFlight: history.bytesInFlight, now: now)
     let isOverloaded = wait > Self.longestWait
     choice.update(available: available, needs: needs, isOverloaded: isOverloaded, now: now)
-    let isTooMuch = isOverloaded && !choice.isTrial(now: now)
-    if isTooMuch || choice.level == 0 { discardWaiting() }
+    hostCount = needs.count
+    if isOverloaded { discardWaiting() }
   }
 
   private func settle() {
@@ -83,7 +87,6 @@ final class Downlink {
   }
 
   private func discardWaiting() {
-    guard fresh.count > 0 || choice.level == 0 else { return }
     while fresh.popFirst() != nil {}
     while repairs.popFirst() != nil {}
     choice.awaitKeyFrames()
@@ -106,10 +109,23 @@ final class Downlink {
 
   var waitingCount: Int { fresh.count + repairs.count }
 
+  /// Whether something waits, or is to fill the line.
+  var isBusy: Bool { waitingCount > 0 || choice.isTrying }
+
   /// Whether the next fragment may leave now.
   func hasDue(now: Instant) -> Bool {
     (repairs.count > 0 && admits(.retransmission, now: now))
-      || (fresh.count > 0 && admits(.video, now: now))
+      || (fresh.count > 0 && admits(.video, now: now)) || mayPad(now: now)
+  }
+
+  /// Whether the line has room for padding.
+  func mayPad(now: Instant) -> Bool {
+    choice.isTrying && waitingCount == 0 && admits(.padding, now: now)
+  }
+
+  /// Bytes of padding at once: sound that comes now waits 2.5 ms for it.
+  var paddingByteCount: Int {
+    min(Self.mostPadding, max(Self.leastPadding, Int(uplink.allowance * 0.0025 / 8)))
   }
 
   /// The next fragment, if it may leave now.
@@ -126,7 +142,8 @@ final class Downlink {
   /// When the next fragment may leave, if nothing changes.
   func admission(now: Instant) -> Instant {
     uplink.gate.admission(
-      of: repairs.count > 0 ? .retransmission : .video, bytesInFlight: history.bytesInFlight,
+      of: repairs.count > 0 ? .retransmission : fresh.count > 0 ? .video : .padding,
+      bytesInFlight: history.bytesInFlight,
       now: now + .microseconds(1))
   }
 
@@ -136,7 +153,7 @@ final class Downlink {
   var available: Double { max(0, uplink.allowance - uplink.audioRate) * payloadShare }
 
   /// The same for hosts to go by: a little less, so that the line has room for a step up.
-  var availableToHosts: Double { available * Self.hostShare }
+  var availableToHosts: Double { available * Self.hostShare / Double(max(1, hostCount)) }
 
   /// How long what waits needs.
   private var wait: Duration {
@@ -151,95 +168,6 @@ final class Downlink {
   private static let hostShare = 0.85
   /// Pictures that would be later than that are left out.
   private static let longestWait = Duration.milliseconds(500)
-}
-
-/// Which pictures are for one member: of all hosts those up to a temporal layer, or none.
-struct PictureChoice {
-  /// 0 = none; else temporal layers below it are forwarded.
-  private(set) var level = Self.highest
-  private var changed: Instant
-  private var lastRise: Instant?
-  private var patience = Self.firstPatience
-  /// Nothing is forwarded before a key frame, but of sources that have begun with one.
-  private var waitsForAll = false
-  private var begun: UInt64 = 0
-
-  init(now: Instant) { changed = now }
-
-  mutating func update(
-    available: Double, needs: InlineArray<3, Double>, isOverloaded: Bool, now: Instant
-  ) {
-    var fitting = 0
-    for layer in 0..<Self.highest where needs[layer] <= available { fitting = layer + 1 }
-    // What waits shows what is too much: an estimate that nothing fills shows less than there is.
-    if isOverloaded {
-      if now >= changed + Self.overloadPause, !isTrial(now: now) { fall(to: level - 1, now: now) }
-    } else if fitting >= level, level < Self.highest {
-      let hasRoom = needs[level] * Self.spare <= available
-      if now >= changed + (hasRoom ? Self.pause : patience) { rise(now: now) }
-    }
-  }
-
-  private mutating func fall(to lower: Int, now: Instant) {
-    if let lastRise {
-      // What held for a while was not tried in vain.
-      let isRelapse = now < lastRise + Self.relapse
-      patience = isRelapse ? min(patience * 2, Self.longestPatience) : Self.firstPatience
-    }
-    level = max(0, lower)
-    changed = now
-    lastRise = nil
-  }
-
-  /// Whether the line is being tried, from sound alone: an estimate that followed the sound needs a
-  /// while to grow, and what waits meanwhile says nothing of the line.
-  func isTrial(now: Instant) -> Bool {
-    guard level == 1, let lastRise else { return false }
-    return now < lastRise + Self.trial
-  }
-
-  private mutating func rise(now: Instant) {
-    level += 1
-    changed = now
-    lastRise = now
-  }
-
-  /// What waited was left out: only key frames help.
-  mutating func awaitKeyFrames() {
-    waitsForAll = true
-    begun = 0
-  }
-
-  /// Whether of some sources nothing is forwarded before their next key frames.
-  var lacksKeyFrames: Bool { level > 0 && waitsForAll }
-
-  /// Whether nothing of a source is forwarded before its next key frame.
-  func lacksKeyFrame(of source: UInt8) -> Bool {
-    lacksKeyFrames && begun & Self.bit(source) == 0
-  }
-
-  /// Whether a fragment is for the member.
-  mutating func admits(_ header: VideoMediaFrame, of source: UInt8) -> Bool {
-    guard Int(header.temporalLayer) < level else { return false }
-    guard waitsForAll, begun & Self.bit(source) == 0 else { return true }
-    guard header.isKeyFrame else { return false }
-    begun |= Self.bit(source)
-    return true
-  }
-
-  /// Sources are 1..64.
-  private static func bit(_ source: UInt8) -> UInt64 { 1 << UInt64((source &- 1) & 63) }
-
-  /// Temporal layers that there may be.
-  static let highest = 3
-  /// Before a step up.
-  private static let pause = Duration.seconds(1)
-  /// How much more than needed a line is to carry for that: hosts are told `Downlink.hostShare`.
-  private static let spare = 1.1
-  /// From one step down to the next: hosts that keep to this line are told what it carries.
-  private static let overloadPause = Duration.milliseconds(500)
-  private static let trial = Duration.seconds(3)
-  private static let relapse = Duration.seconds(10)
-  private static let firstPatience = Duration.seconds(6)
-  private static let longestPatience = Duration.seconds(60)
+  private static let leastPadding = 200
+  private static let mostPadding = 1100
 }

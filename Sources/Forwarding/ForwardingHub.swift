@@ -264,7 +264,7 @@ package final class ForwardingHub {
       case .audio(let sender, let number): write(number, of: sender, to: seat, into: &packet)
       case .word: writeWord(to: seat, into: &packet)
       case .report: writeReport(to: seat, into: &packet, now: now)
-      case .picture, .pictureAgain, .wants, .askPictures:
+      case .picture, .pictureAgain, .wants, .askPictures, .padding:
         pictures.write(job.content, to: seat, into: &packet, self, now: now)
       case .nextPicture: break
       }

@@ -80,6 +80,13 @@ package struct ForwardingLimits: Sendable {
   package var pictureRefusal = Duration.milliseconds(100)
   /// Fragments of one host that are kept: two seconds at 4.6 Mbit/s.
   package var fragments = 1024
+  /// The same of its low stream: two seconds with 30 pictures of two fragments each.
+  package var lowFragments = 128
+  /// What a low stream takes at the most, in bit/s: more saves little.
+  package var lowBitsPerSecond: UInt32 = 500_000
+  /// How long a low stream goes on when nobody has it any more: less would begin it anew at each
+  /// change.
+  package var lowPause = Duration.seconds(2)
   /// Runs of fragments, fragments and key frames that one member may ask for a second, and at once.
   package var repairsPerSecond: UInt64 = 200
   /// From one request for a key frame that a host gets to the next: all receivers' are one.

@@ -13,6 +13,8 @@ struct ForwardingQueue {
     case pictureAgain(from: UInt32, UInt32)
     /// Whichever of its fragments is next, if its line has room.
     case nextPicture
+    /// What shows whether its line carries more.
+    case padding
     /// What others want of its pictures: how much, what is lacking.
     case wants
     case askPictures

@@ -15,8 +15,8 @@ final class ForwardingRoom {
   private var waiting: [UInt32: Seat] = [:]
   /// What of pictures its members want.
   var wanted = WantedRates()
-  /// Bit/s of all hosts' pictures up to each temporal layer, and when that was counted.
-  var pictureNeeds: InlineArray<3, Double> = [0, 0, 0]
+  /// What all hosts' pictures take, and when that was counted.
+  var pictureNeeds = PictureNeeds()
   var picturesChecked: Instant?
   /// Fragments that wait for its seats.
   var fragmentCount = 0

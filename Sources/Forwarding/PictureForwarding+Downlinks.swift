@@ -13,7 +13,9 @@ extension PictureForwarding {
       return
     }
     origin.add(1, to: .downlinks)
-    seat.pictures.downlink = Downlink(limits: limits, now: now)
+    let downlink = Downlink(limits: limits, now: now)
+    downlink.choice.takesLow = seat.pictures.low.isKnown
+    seat.pictures.downlink = downlink
     checkDue = checkDue ?? now + limits.downlinkPause
     watched.append(Place(slot: seat.slot, seat: seat.number))
   }
@@ -83,7 +85,11 @@ extension PictureForwarding {
     while let place = ready.popFirst() {
       guard let seat = seat(at: Place(slot: place.slot, seat: place.seat), hub) else { continue }
       seat.pictures.isReady = false
-      guard let downlink = seat.pictures.downlink, downlink.waitingCount > 0 else { continue }
+      guard let downlink = seat.pictures.downlink, downlink.isBusy else { continue }
+      if downlink.mayPad(now: now), maySend(seat, now: now) {
+        setAside(seat, until: now + Self.paddingPause)
+        return ForwardingQueue.Job(slot: seat.slot, seat: seat.number, content: .padding)
+      }
       guard let job = downlink.popDue(now: now) else {
         setAside(seat, until: min(downlink.admission(now: now), now + limits.downlinkPause))
         continue
@@ -93,6 +99,12 @@ extension PictureForwarding {
       return job
     }
     return nil
+  }
+
+  /// Padding counts as pictures do.
+  private func maySend(_ seat: Seat, now: Instant) -> Bool {
+    seat.isThere(limits, now: now)
+      && seat.pictures.origin.admitPicture(limits.picturesPerSecond, now: now)
   }
 
   private func setAside(_ seat: Seat, until due: Instant) {
@@ -105,7 +117,7 @@ extension PictureForwarding {
     while let (place, due) = asleep.popDue(now: now) {
       guard let seat = seat(at: place, hub), seat.pictures.sleepsUntil == due else { continue }
       seat.pictures.sleepsUntil = nil
-      if seat.pictures.downlink?.waitingCount ?? 0 > 0 { makeReady(seat) }
+      if seat.pictures.downlink?.isBusy ?? false { makeReady(seat) }
     }
   }
 
@@ -145,11 +157,14 @@ extension PictureForwarding {
   private func check(_ room: ForwardingRoom, _ hub: ForwardingHub, now: Instant) {
     guard room.picturesChecked != now else { return }
     room.picturesChecked = now
-    var needs: InlineArray<3, Double> = [0, 0, 0]
+    var needs = PictureNeeds()
     for source in 1...ChannelAudioFrame.highestSource {
       guard let host = room.seat(ofSource: source), host.pictures.store != nil else { continue }
-      let part = host.pictures.needs(now: now)
-      for layer in 0..<3 { needs[layer] += part[layer] }
+      if let part = host.pictures.needs(of: source, now: now) { needs.append(part) }
+      if host.pictures.low.isTold, now >= host.pictures.low.wantedUntil {
+        host.pictures.low.isTold = false
+        hub.append(.wants, to: host)
+      }
     }
     room.pictureNeeds = needs
     room.wanted.countAgain(room.seats, now: now)
@@ -162,26 +177,42 @@ extension PictureForwarding {
   private func check(
     _ downlink: Downlink, of seat: Seat, _ hub: ForwardingHub, now: Instant
   ) {
-    var needs = seat.room.pictureNeeds
-    let own = seat.pictures.needs(now: now)
-    for layer in 0..<3 { needs[layer] = max(0, needs[layer] - own[layer]) }
+    let needs = seat.room.pictureNeeds.without(seat.source)
     let waiting = downlink.waitingCount
     downlink.check(needs: needs, now: now)
     count(downlink.waitingCount - waiting, of: seat)
     hub.counters.picturesLeftOut &+= UInt64(waiting - downlink.waitingCount)
-    // Where something was left out just now a key frame would be left out as well.
-    guard downlink.choice.lacksKeyFrames, downlink.waitingCount == waiting else { return }
-    // The member cannot ask: it does not know what it does not get.
-    for source in 1...ChannelAudioFrame.highestSource {
-      guard downlink.choice.lacksKeyFrame(of: source),
-        let host = seat.room.seat(ofSource: source), host !== seat, host.pictures.store != nil
+    for place in 0..<needs.count {
+      guard let host = seat.room.seat(ofSource: needs[place].source) else { continue }
+      wantLow(of: host, downlink, hub, now: now)
+      // Where something was left out just now a key frame would be left out as well. The member
+      // cannot ask: it does not know what it does not get.
+      guard downlink.waitingCount == waiting,
+        let stream = downlink.choice.streamLackingKeyFrame(of: host.source)
       else { continue }
-      askKeyFrame(of: host, newest: nil, hub, now: now)
+      askKeyFrame(of: host, stream, newest: nil, hub, now: now)
     }
+    if downlink.isBusy, seat.pictures.sleepsUntil == nil { makeReady(seat) }
+    guard seat.pictures.low.isKnown, seat.pictures.low.view != downlink.choice.view else { return }
+    seat.pictures.low.view = downlink.choice.view
+    hub.append(.wants, to: seat)
+  }
+
+  /// A host's low stream is made while a member is to have it.
+  private func wantLow(
+    of host: Seat, _ downlink: Downlink, _ hub: ForwardingHub, now: Instant
+  ) {
+    guard downlink.choice.needsLow(of: host.source), host.pictures.low.offer > 0 else { return }
+    host.pictures.low.wantedUntil = now + limits.lowPause
+    guard !host.pictures.low.isTold else { return }
+    host.pictures.low.isTold = true
+    hub.append(.wants, to: host)
   }
 
   var nextDeadline: Instant? { earliest(checkDue, asleep.first) }
 
+  /// From one packet of padding for a member to the next: 8.8 Mbit/s at the most.
+  private static let paddingPause = Duration.milliseconds(1)
   /// What a member sleeps longer than it would have to.
   private static let tolerance = Duration.milliseconds(1)
 }

@@ -40,6 +40,7 @@ extension PictureForwarding {
     case .channelPicture(let source): seat.pictures.askedSource = source
     case .videoNack(let request): handle(request, in: packet, of: seat, hub, now: now)
     case .channelWants(let rate): handleWants(rate, of: seat, hub, now: now)
+    case .channelLow(let low): seat.pictures.handleLow(low, most: limits.lowBitsPerSecond)
     default: return false
     }
     return true
@@ -62,10 +63,13 @@ extension PictureForwarding {
     guard hub.keepsPictures(of: seat, now: now) else {
       return hub.counters.picturesUnserved &+= 1
     }
-    guard let number = seat.pictures.store?.append(frame, payload),
-      let entry = seat.pictures.store?[number]
+    guard frame.stream == 0 || frame.stream == 1 && seat.pictures.low.isKnown,
+      let number = seat.pictures.keep(frame, payload, lowCapacity: limits.lowFragments),
+      let entry = seat.pictures.entry(number)
     else { return }
-    seat.pictures.recordShown(frame.temporalLayer, byteCount: packet.count, now: now)
+    if frame.stream == 0 {
+      seat.pictures.recordShown(frame.temporalLayer, byteCount: packet.count, now: now)
+    }
     for other in seat.room.seats
     where other !== seat && other.pictures.isWanted(now: now) && other.isThere(limits, now: now) {
       queue(entry, isAgain: false, of: seat, to: other, hub, now: now)
@@ -97,7 +101,8 @@ extension PictureForwarding {
     now: Instant
   ) {
     guard let host = seat.room.seat(ofSource: seat.pictures.askedSource), host !== seat,
-      seat.pictures.isWanted(now: now), seat.pictures.downlink?.choice.level ?? 0 > 0,
+      seat.pictures.isWanted(now: now), request.stream < 2,
+      seat.pictures.downlink?.choice.step(of: host.source) ?? 0 > 0,
       seat.pictures.admitRepair(limits, now: now)
     else { return hub.counters.tooMany &+= 1 }
     for index in 0..<request.entryCount {
@@ -106,31 +111,29 @@ extension PictureForwarding {
         hub.counters.tooMany &+= 1
         break
       }
-      repeatFragments(entry, of: host, to: seat, hub, now: now)
+      repeatFragments(entry, request.stream, of: host, to: seat, hub, now: now)
     }
     guard request.wantsKeyFrame else { return }
-    askKeyFrame(of: host, newest: request.newest, hub, now: now)
+    askKeyFrame(of: host, request.stream, newest: request.newest, hub, now: now)
   }
 
   func askKeyFrame(
-    of host: Seat, newest: UInt16?, _ hub: ForwardingHub, now: Instant
+    of host: Seat, _ stream: UInt8, newest: UInt16?, _ hub: ForwardingHub, now: Instant
   ) {
     // Of many who ask one is heard: the key frame goes to all.
-    let isNewer = host.pictures.keyFrameAskedAt.map { now >= $0 + limits.keyFramePause } ?? true
-    guard isNewer else { return hub.counters.keyFrameRequestsMerged &+= 1 }
-    host.pictures.keyFrameAskedAt = now
-    host.pictures.wantsKeyFrame = true
-    host.pictures.newestAsked = newest
+    let isAsked = host.pictures.requests[Int(stream & 1)].askKeyFrame(
+      newest: newest, pause: limits.keyFramePause, now: now)
+    guard isAsked else { return hub.counters.keyFrameRequestsMerged &+= 1 }
     hub.append(.askPictures, to: host)
   }
 
   private func repeatFragments(
-    _ entry: VideoNackFrame.Entry, of host: Seat, to seat: Seat, _ hub: ForwardingHub,
-    now: Instant
+    _ entry: VideoNackFrame.Entry, _ stream: UInt8, of host: Seat, to seat: Seat,
+    _ hub: ForwardingHub, now: Instant
   ) {
-    guard let store = host.pictures.store else { return }
+    guard let store = stream == 0 ? host.pictures.store : host.pictures.low.store else { return }
     guard let known = store.lastFragment(of: entry.number) else {
-      return askHost(entry, host, hub)
+      return askHost(entry, stream, host, hub)
     }
     guard entry.first <= min(entry.last, known) else { return }
     var missing: (first: UInt8, last: UInt8)?
@@ -148,15 +151,17 @@ extension PictureForwarding {
     }
     guard let missing else { return }
     askHost(
-      VideoNackFrame.Entry(number: entry.number, first: missing.first, last: missing.last), host,
-      hub)
+      VideoNackFrame.Entry(number: entry.number, first: missing.first, last: missing.last), stream,
+      host, hub)
   }
 
   /// What was lost on the way here.
   private func askHost(
-    _ entry: VideoNackFrame.Entry, _ host: Seat, _ hub: ForwardingHub
+    _ entry: VideoNackFrame.Entry, _ stream: UInt8, _ host: Seat, _ hub: ForwardingHub
   ) {
-    if host.pictures.addLacking(entry) { hub.append(.askPictures, to: host) }
+    if host.pictures.requests[Int(stream & 1)].addLacking(entry) {
+      hub.append(.askPictures, to: host)
+    }
   }
 
   // MARK: - Outputs
@@ -173,6 +178,7 @@ extension PictureForwarding {
       writePicture(number, of: sender, isAgain: true, to: seat, into: &packet, hub)
     case .wants: writeWants(of: seat, into: &packet, hub, now: now)
     case .askPictures: seat.pictures.writeRequest(into: &packet)
+    case .padding: packet.append(zeros: seat.pictures.downlink?.paddingByteCount ?? 0)
     case .audio, .word, .report, .nextPicture: break
     }
   }
@@ -183,13 +189,13 @@ extension PictureForwarding {
     into packet: inout OutputSpan<UInt8>, _ hub: ForwardingHub
   ) {
     guard let sender = hub.seat(slot), sender.room === seat.room, sender.source > 0,
-      let entry = sender.pictures.store?[number]
+      let entry = sender.pictures.entry(number)
     else { return hub.counters.packetsDropped &+= 1 }
     if seat.mustIntroduce(sender.source) {
       ChannelSourceFrame(source: sender.source, uid: sender.claim.uid).write(to: &packet)
     }
     ChannelPictureFrame.write(source: sender.source, to: &packet)
-    sender.pictures.store?.write(entry, isAgain: isAgain, to: &packet)
+    sender.pictures.write(entry, isAgain: isAgain, to: &packet)
     hub.counters.picturesForwarded &+= 1
   }
 
@@ -199,6 +205,13 @@ extension PictureForwarding {
   ) {
     let room = seat.room
     let most = room.wanted.most(without: seat.slot, among: room.seats, now: now)
-    ChannelWantsFrame.write(hub.isUnserved(seat, now: now) ? 0 : most, to: &packet)
+    let isUnserved = hub.isUnserved(seat, now: now)
+    ChannelWantsFrame.write(isUnserved ? 0 : most, to: &packet)
+    guard seat.pictures.low.isKnown else { return }
+    // Who does not know it reads no further.
+    let isLowWanted = !isUnserved && now < seat.pictures.low.wantedUntil
+    let low = ChannelLowFrame(
+      view: seat.pictures.low.view, bitsPerSecond: isLowWanted ? seat.pictures.low.offer : 0)
+    low.write(to: &packet)
   }
 }

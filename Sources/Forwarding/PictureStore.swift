@@ -21,8 +21,9 @@ struct PictureStore {
   private(set) var newest: UInt32 = 0
 
   /// - Parameter part: Of the relay's memory, kept as long as this.
-  init(capacity: Int, _ part: PictureMemory.Part? = nil) {
+  init(capacity: Int, _ part: PictureMemory.Part? = nil, isLow: Bool = false) {
     self.part = part
+    newest = isLow ? Self.lowBit : 0
     self.capacity = max(1, capacity)
     entries = Array(repeating: Entry(), count: self.capacity)
     bytes = Array(repeating: 0, count: self.capacity * Self.slotByteCount)
@@ -31,7 +32,7 @@ struct PictureStore {
 
   subscript(number: UInt32) -> Entry? {
     let entry = entries[Int(number) % capacity]
-    return entry.number == number && number != 0 ? entry : nil
+    return entry.number == number && number & ~Self.lowBit != 0 ? entry : nil
   }
 
   /// The number of a fragment that is here.
@@ -57,7 +58,7 @@ struct PictureStore {
     guard payload.count <= Self.slotByteCount, !header.isParity,
       find(header.number, header.fragmentIndex) == nil
     else { return nil }
-    newest &+= 1
+    newest = (newest &+ 1) & ~Self.lowBit | newest & Self.lowBit
     let place = Int(newest) % capacity
     var header = header
     header.isRetransmission = false
@@ -81,6 +82,8 @@ struct PictureStore {
     Int(frame) % frames * VideoMediaFrame.maximumFragmentCount + Int(fragment)
   }
 
+  /// Marks the numbers of a low stream's fragments.
+  static let lowBit: UInt32 = 1 << 31
   private static let frames = 64
   private static let slotByteCount = VideoMediaFrame.payloadByteCounts.upperBound
 }

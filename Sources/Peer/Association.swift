@@ -116,7 +116,7 @@ package final class Association {
     case .close(let close, _): endedBy = endedBy ?? .remoteClose(code: close.code)
     case .audio, .audioReport, .audioRequest, .video, .videoNack, .pathChallenge, .pathResponse,
       .signal, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource, .channelKey,
-      .channelWho, .channelCard, .channelPicture, .channelWants:
+      .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow:
       return false
     }
     return true

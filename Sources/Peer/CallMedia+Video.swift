@@ -167,8 +167,10 @@ extension CallMedia {
   }
 
   /// What the encoder is to do with its next picture; see `PeerMachine.videoDemand`.
+  ///
+  /// - Parameter beside: Bit/s of another stream of pictures that goes the same way.
   package func videoDemand(
-    on association: Association, now: Instant, ahead: Duration = .zero
+    on association: Association, now: Instant, ahead: Duration = .zero, beside: Double = 0
   ) -> VideoDemand? {
     guard let video, video.isPublishing, mayStart, let uplink = association.uplink else {
       return nil
@@ -179,9 +181,9 @@ extension CallMedia {
     let payload = Double(fragmentByteCount(uplink))
     let share = payload / (payload + Self.fragmentOverhead)
     let free = share * (1 - video.sender.parity.share)
-    let room = (uplink.allowance - uplink.audioRate) * free
+    let room = (uplink.allowance - uplink.audioRate - beside) * free
     let supported =
-      min(video.supportedRate(uplink.estimator, now: now), uplink.share) - uplink.audioRate
+      min(video.supportedRate(uplink.estimator, now: now), uplink.share) - uplink.audioRate - beside
     let correction = 1 - 0.5 * Double(waiting) / Double(Self.frameTime)
     let within = { (bits: Double) -> Int in
       return Int(

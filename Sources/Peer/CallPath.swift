@@ -146,7 +146,7 @@ struct CallPath: ~Copyable {
         case .ping, .pong, .feedback, .message, .credit, .close, .audio, .audioReport,
           .audioRequest, .video, .videoNack, .skipped, .probeRequest, .probeAnswer, .probePacket,
           .probeReport, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource,
-          .channelKey, .channelWho, .channelCard, .channelPicture, .channelWants:
+          .channelKey, .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow:
           return findings
         }
       }

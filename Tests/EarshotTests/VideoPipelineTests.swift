@@ -113,6 +113,31 @@ import Video
     #expect(way.frames.first?.isKeyFrame == true)
   }
 
+  @Test func `a low stream is made beside the usual one only while it is wanted`() throws {
+    let way = try Way()
+    for _ in 0..<30 { way.step() }
+    #expect(way.frames.allSatisfy { $0.stream == 0 })
+    for _ in 0..<2 {
+      let before = way.frames.count
+      var low = VideoDemand(bitsPerSecond: 100_000, needsKeyFrame: false)
+      low.box = PictureSize(width: 160, height: 90)
+      low.framesPerSecond = 15
+      way.rings.setLowDemand(low)
+      for _ in 0..<60 { way.step() }
+      let all = way.frames[before...]
+      let small = all.filter { $0.stream == 1 }
+      #expect((28...32).contains(small.count), "\(small.count) in two seconds")
+      #expect(all.contains { $0.stream == 0 })
+      #expect(small.first?.isKeyFrame == true && small.filter(\.isKeyFrame).count == 1)
+      #expect(small.allSatisfy { $0.size.height <= 90 && $0.size.width <= 160 })
+      #expect(small.reduce(0) { $0 + $1.byteCount * 8 } < 260_000)
+      way.rings.setLowDemand(nil)
+      let stopped = way.frames.count
+      for _ in 0..<15 { way.step() }
+      #expect(way.frames[stopped...].allSatisfy { $0.stream == 0 })
+    }
+  }
+
   @Test func `a wish for a key frame is kept until a picture is encoded`() throws {
     let way = try Way()
     for _ in 0..<4 { way.step() }

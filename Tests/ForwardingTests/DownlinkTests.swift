@@ -7,7 +7,16 @@ import Wire
 /// Which pictures a member's line is for.
 struct DownlinkTests {
   private let start = Instant(nanoseconds: 1_000_000_000)
-  private let needs: InlineArray<3, Double> = [400_000, 600_000, 1_000_000]
+  private let needs = needs()
+
+  /// One host's.
+  private static func needs(low: Double = 0) -> PictureNeeds {
+    var needs = PictureNeeds()
+    needs.append(
+      PictureNeeds.Host(
+        source: 1, low: [low * 0.6, low], usual: [400_000, 600_000, 1_000_000]))
+    return needs
+  }
 
   @Test func `layers go one after the other where the line gets narrower, and come back`() {
     var choice = PictureChoice(now: start)
@@ -26,30 +35,90 @@ struct DownlinkTests {
     update(8, 100_000)
     update(10, 100_000, overloaded: true)
     update(12, 2_000_000)
+    update(13, 1_500_000)
     update(14, 2_000_000)
-    update(16, 2_000_000)
-    #expect(levels == [3, 3, 2, 2, 1, 1, 0, 1, 2, 3])
+    #expect(levels == [5, 5, 4, 4, 3, 3, 0, 0, 5, 5])
+  }
+
+  @Test func `the low stream is between the usual one and none, for who understands it`() {
+    for takesLow in [true, false] {
+      var choice = PictureChoice(now: start)
+      choice.takesLow = takesLow
+      var views: [ChannelLowFrame.View] = []
+      for (second, available) in zip([1, 3, 5, 7] as [Int64], [2e6, 200e3, 80e3, 10e3]) {
+        choice.update(
+          available: available, needs: Self.needs(low: 120_000), isOverloaded: second > 1,
+          now: start + .seconds(second))
+        views.append(choice.view)
+      }
+      #expect(
+        views
+          == (takesLow
+            ? [.usual, .low, .low, .audioOnly] : [.usual, .audioOnly, .audioOnly, .audioOnly]))
+    }
+  }
+
+  @Test func `each host has one step more in turn`() {
+    var needs = PictureNeeds()
+    for source in [3, 7, 9] as [UInt8] {
+      needs.append(
+        PictureNeeds.Host(source: source, low: [60e3, 100e3], usual: [300e3, 400e3, 500e3]))
+    }
+    #expect(needs.fitting(59e3, takesLow: true) == 0)
+    #expect(needs.fitting(130e3, takesLow: true) == 2)
+    #expect(needs.fitting(500e3, takesLow: true) == 7)
+    #expect((0..<3).map { needs.step($0, at: 7) } == [3, 2, 2])
+    #expect(needs.fitting(1e9, takesLow: true) == needs.highest)
+    #expect(needs.fitting(299e3, takesLow: false) == 0 && needs.lower(7, takesLow: false) == 0)
+    #expect(needs.without(7).fitting(130e3, takesLow: true) == 2 && needs.without(7).count == 2)
   }
 
   @Test func `what the estimate does not promise is tried less often each time, until it holds`() {
     var choice = PictureChoice(now: start)
-    /// Seconds in which it rose.
-    func rises(_ seconds: Range<Int64>, _ available: Double, isNarrow: Bool) -> [Int64] {
+    /// Seconds in which a try began.
+    func tries(_ seconds: Range<Int64>, _ available: Double) -> [Int64] {
       seconds.filter { second in
-        let before = choice.level
+        let before = choice.isTrying
         choice.update(
-          available: available, needs: needs, isOverloaded: isNarrow && before > 1,
+          available: available, needs: needs, isOverloaded: choice.level > 3 && available < 600_000,
           now: start + .seconds(second))
-        return choice.level > before
+        return choice.isTrying && !before
       }
     }
-    let first = rises(1..<90, 450_000, isNarrow: true)
-    #expect(first.count >= 3 && first[1] - first[0] < first[2] - first[1], "\(first)")
-    _ = rises(90..<200, 2_000_000, isNarrow: false)
+    let first = tries(1..<90, 450_000)
     #expect(choice.level == 3)
+    #expect(first.count >= 3 && first[1] - first[0] < first[2] - first[1], "\(first)")
+    _ = tries(90..<200, 2_000_000)
+    #expect(choice.level == 5)
     // The line is narrower again: a try comes as soon as at first.
-    let later = rises(200..<260, 450_000, isNarrow: true)
+    let later = tries(200..<260, 450_000)
     #expect(later.first.map { $0 <= 212 } == true, "\(later)")
+  }
+
+  @Test func `a source's other stream begins with a key frame, and the low one ends no sooner`() {
+    var choice = PictureChoice(now: start)
+    choice.takesLow = true
+    let low = Self.needs(low: 120_000)
+    choice.update(available: 1e7, needs: low, isOverloaded: false, now: start)
+    func admits(_ stream: UInt8, key: Bool) -> Bool {
+      var header = Relay.picture(key ? 0 : 1, 0)
+      header.stream = stream
+      return choice.admits(header, of: 1)
+    }
+    #expect(admits(0, key: false) && !admits(1, key: true))
+    choice.update(available: 2e5, needs: low, isOverloaded: true, now: start + .seconds(1))
+    #expect(!admits(0, key: true), "it is too much")
+    #expect(choice.streamLackingKeyFrame(of: 1) == 1 && !admits(1, key: false))
+    #expect(admits(1, key: true) && admits(1, key: false))
+    #expect(choice.streamLackingKeyFrame(of: 1) == nil)
+    for second in [8, 9] as [Int64] {
+      choice.update(available: 1e7, needs: low, isOverloaded: false, now: start + .seconds(second))
+    }
+    #expect(choice.streamLackingKeyFrame(of: 1) == 0 && choice.needsLow(of: 1))
+    #expect(admits(1, key: false) && !admits(0, key: false))
+    #expect(admits(0, key: true) && admits(1, key: false) && choice.needsLow(of: 1))
+    #expect(admits(0, key: false) && !admits(1, key: false))
+    #expect(!choice.needsLow(of: 1))
   }
 
   @Test func `after what was left out a source begins with a key frame`() {
@@ -61,7 +130,7 @@ struct DownlinkTests {
       admitted.append(choice.admits(header, of: UInt8(source)))
     }
     #expect(admitted == [true, false, true, true, false])
-    #expect(!choice.lacksKeyFrame(of: 1) && choice.lacksKeyFrame(of: 2))
+    #expect(choice.streamLackingKeyFrame(of: 1) == nil && choice.streamLackingKeyFrame(of: 2) == 0)
   }
 
   @Test func `what waits goes at the pace of the line, repairs first`() {

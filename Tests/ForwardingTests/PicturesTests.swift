@@ -54,6 +54,31 @@ struct PicturesTests {
     #expect(relay.hub.counters.tooMany > before + 10)
   }
 
+  @Test func `low streams are for who knows of them, and none is made for who has the usual one`() {
+    for slot in 1...3 as ClosedRange<UInt32> { relay.join(slot) }
+    relay.want(1, 0, low: 100_000)
+    relay.want(2, low: 0)
+    relay.want(3)
+    for number in 0..<8 as Range<UInt16> {
+      relay.show(1, number)
+      relay.show(1, number, stream: 1)
+      relay.run(.milliseconds(100))
+    }
+    relay.want(1, 0, low: 100_000)
+    for slot in [2, 3] as [UInt32] {
+      #expect(relay.pictures(slot).count == 16)
+      #expect(relay.pictures(slot).allSatisfy { $0.header.stream == 0 })
+    }
+    #expect(relay.lows(1).allSatisfy { $0.bitsPerSecond == 0 } && !relay.lows(1).isEmpty)
+    #expect(relay.lows(2).first == ChannelLowFrame(view: .usual, bitsPerSecond: 0))
+    #expect(relay.lows(3).isEmpty && !relay.wants(3).isEmpty)
+    // Of who has said nothing of low streams none is kept.
+    relay.want(2, 0, low: 0)
+    relay.forgetReceived()
+    relay.show(3, 0, stream: 1)
+    #expect(relay.pictures(2).isEmpty)
+  }
+
   @Test func `what one member lacks is sent again to it alone, or asked of the host once`() {
     for slot in 1...3 as ClosedRange<UInt32> { relay.join(slot) }
     relay.want(2)

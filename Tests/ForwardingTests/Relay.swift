@@ -16,6 +16,7 @@ final class Relay {
     var pictures: [Picture] = []
     var requests: [Request] = []
     var wants: [UInt32] = []
+    var lows: [ChannelLowFrame] = []
     var reports = 0
     var byteCount = 0
   }
@@ -113,20 +114,25 @@ final class Relay {
     }
   }
 
-  /// A member says how many bits a second of pictures it wants.
-  func want(_ slot: UInt32, _ bitsPerSecond: UInt32 = .max) {
-    receive(slot) { ChannelWantsFrame.write(bitsPerSecond, to: &$0) }
+  /// A member says how many bits a second of pictures it wants, and what its low stream takes;
+  /// `nil` = it does not know of such.
+  func want(_ slot: UInt32, _ bitsPerSecond: UInt32 = .max, low: UInt32? = nil) {
+    receive(slot) { packet in
+      ChannelWantsFrame.write(bitsPerSecond, to: &packet)
+      if let low { ChannelLowFrame(bitsPerSecond: low).write(to: &packet) }
+    }
   }
 
   /// Some fragments of a picture that has `count` of them.
   func show(
     _ slot: UInt32, _ number: UInt16, fragments: Range<UInt8> = 0..<2, of count: UInt8 = 2,
-    isAgain: Bool = false
+    isAgain: Bool = false, stream: UInt8 = 0
   ) {
     for fragment in fragments {
       receive(slot) { packet in
         var header = Self.picture(number, fragment, of: count)
         header.isRetransmission = isAgain
+        header.stream = stream
         header.writeHeader(to: &packet)
         packet.append(
           bytes: [
@@ -158,6 +164,7 @@ final class Relay {
 
   func pictures(_ slot: UInt32) -> [Picture] { (received[slot] ?? []).flatMap(\.pictures) }
   func requests(_ slot: UInt32) -> [Request] { (received[slot] ?? []).flatMap(\.requests) }
+  func lows(_ slot: UInt32) -> [ChannelLowFrame] { (received[slot] ?? []).flatMap(\.lows) }
   func wants(_ slot: UInt32) -> [UInt32] { (received[slot] ?? []).flatMap(\.wants) }
 
   /// A frame whose copies for the others stay in the hub.
@@ -273,6 +280,7 @@ final class Relay {
     switch frame {
     case .channelPicture(let named): source = named
     case .channelWants(let rate): packet.wants.append(rate)
+    case .channelLow(let low): packet.lows.append(low)
     case .video(let header, let payload):
       packet.pictures.append(
         Picture(source: source, header: header, bytes: Array(bytes[payload.range])))

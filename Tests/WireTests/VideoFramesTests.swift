@@ -36,12 +36,24 @@ import Wire
     #expect(frames == [.channelPicture(source: 64), .channelWants(bitsPerSecond: 0x0403_0201)])
     #expect(frames.allSatisfy { $0.demand == .none })
     #expect(ChannelPictureFrame.byteCount + ChannelWantsFrame.byteCount == packet.count)
-    for wrong in [[0x34, 0], [0x34, 65], [0x34], [0x35, 1, 2, 3], [0x36, 1]] as [[UInt8]] {
+    for wrong in [[0x34, 0], [0x34, 65], [0x34], [0x35, 1, 2, 3], [0x36, 1], [0x37, 1]] as [[UInt8]]
+    {
       #expect(readAll(wrong).frames.isEmpty, "\(wrong)")
     }
     let label = ChannelPictureLabel(temporalLayer: 2, isKeyFrame: true, mediaTime: 0x01_0203)
     #expect(label.metadata.span.count == 5)
     #expect((0..<5).map { label.metadata[$0] } == [0b1_1000, 3, 2, 1, 0])
+  }
+
+  @Test func `says what a low stream takes, and what of others' pictures is sent`() {
+    let low = ChannelLowFrame(view: .usual, bitsPerSecond: 0x0403_0201)
+    let packet = packetBytes { low.write(to: &$0) }
+    #expect(packet == [0x36, 2, 1, 2, 3, 4] && packet.count == ChannelLowFrame.byteCount)
+    #expect(readAll(packet).frames == [.channelLow(low)])
+    #expect(readAll(packet).frames.first?.demand == FeedbackDemand.none)
+    for wrong in [[0x36, 3, 1, 2, 3, 4], [0x36, 2, 1, 2, 3]] as [[UInt8]] {
+      #expect(readAll(wrong).frames.isEmpty, "\(wrong)")
+    }
   }
 
   @Test func `lays out parity as the page says`() {

@@ -11,7 +11,7 @@ AUDIO_REPORT, AUDIO_REQUEST, VIDEO_NACK = 0x0B, 0x0C, 0x0D
 PROBE_REQUEST, PROBE_ANSWER, PROBE_PACKET, PROBE_REPORT = range(0x10, 0x14)
 PROBES = range(PROBE_REQUEST, PROBE_REPORT + 1)
 ECHO_REQUEST, ECHO = 0x14, 0x15
-CHANNEL, CHANNEL_WHO, CHANNEL_PICTURE = range(0x20, 0x36), 0x32, 0x34
+CHANNEL, CHANNEL_WHO, CHANNEL_PICTURE = range(0x20, 0x37), 0x32, 0x34
 AUDIO = 0x80
 LONGEST_FRAGMENT = 1100
 UNIT = 0.00025  # s: what FEEDBACK counts time in
@@ -156,6 +156,10 @@ def _read_channel(kind, reader):
         return Plain(kind, data)
     if kind in (0x32, 0x35):
         return Plain(kind, reader.take(4))
+    if kind == 0x36:
+        data = reader.take(5)
+        _demand(data[0] <= 2, "a CHANNEL_LOW in range")
+        return Plain(kind, data)
     if kind == 0x34:
         data = reader.take(1)
         _demand(1 <= data[0] <= 64, "a CHANNEL_PICTURE in range")

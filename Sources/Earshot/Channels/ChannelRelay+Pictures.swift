@@ -1,6 +1,7 @@
 internal import Peer
 internal import Primitives
 internal import Reactor
+internal import Wire
 
 /// Pictures: the own ones to the relay while somebody wants them, those of hosts to their sinks.
 extension ChannelRelay {
@@ -9,6 +10,7 @@ extension ChannelRelay {
     var video = VideoSettings()
     video.sends = options.makeVideoSource != nil
     video.mostBitsPerSecond = options.maxVideoBitrate
+    video.small = options.lowVideoStream.map(SmallVideo.init)
     video.audioBitsPerSecond = options.bitrate
     video.fallsBack = options.fallback == .audioOnly
     return ChannelRelayMachine.PictureSettings(video, receives: options.makeVideoSink != nil)

@@ -28,6 +28,9 @@ public actor ChannelRelay {
     public var makeVideoSink: (@Sendable (UInt32) -> (any VideoSink)?)?
     /// Bits a second of the own pictures at the most.
     public var maxVideoBitrate = 2_500_000
+    /// The low stream beside them, made only while the relay has somebody for it; `nil` = none.
+    public var lowVideoStream: LowVideoStream? = LowVideoStream(
+      size: VideoSize(width: 320, height: 180), framesPerSecond: 15, bitsPerSecond: 100_000)
     /// What happens where the way to the relay does not hold them.
     public var fallback = CallOptions.VideoFallback.audioOnly
     /// Told on the endpoint's loop; must return at once.
@@ -225,6 +228,9 @@ public actor ChannelRelay {
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
     case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
     case .firstPicture(let uid): options.onStep(.firstPicture(uid: uid))
+    case .pictureStreamChanged(let uid, let isLow):
+      options.onStep(.pictureStreamChanged(uid: uid, isLow: isLow))
+    case .pictureViewChanged(let view): options.onStep(.subscribeFallback(PictureFallback(view)))
     case .pictureArrived(let uid): takePictures(uid)
     case .audioArrived(let uid): takeAudio(uid)
     }

@@ -30,6 +30,25 @@ public enum RelayRefusal: String, Sendable, CaseIterable {
   }
 }
 
+/// What a relay sends of others' pictures at the most: what the line from it to this member carries
+/// is the reason.
+public enum PictureFallback: String, Sendable, CaseIterable {
+  /// The usual ones of one host or more.
+  case usual
+  /// Low streams alone.
+  case lowStream
+  /// None.
+  case audioOnly
+
+  init(_ view: ChannelLowFrame.View) {
+    switch view {
+    case .usual: self = .usual
+    case .low: self = .lowStream
+    case .audioOnly: self = .audioOnly
+    }
+  }
+}
+
 /// What happens between a member and the relay of its channel.
 public enum ChannelRelayStep: Sendable, Equatable {
   /// The seat is taken.
@@ -42,6 +61,10 @@ public enum ChannelRelayStep: Sendable, Equatable {
   case firstFrame(uid: UInt32)
   /// A host is seen for the first time.
   case firstPicture(uid: UInt32)
+  /// From this picture on a host's low stream comes, or its usual one again.
+  case pictureStreamChanged(uid: UInt32, isLow: Bool)
+  /// The line from the relay carries less than the usual pictures, or they come again.
+  case subscribeFallback(PictureFallback)
   /// Pictures cannot be coded or shown.
   case videoFailed(String)
   /// Audio cannot be coded or played.

@@ -49,6 +49,7 @@ struct RelayedView {
     }
     swap(&bytes, &memory)
     video.rings.setDemand(machine.pictureDemand(now: now, ahead: video.pictureInterval))
+    video.rings.setLowDemand(machine.lowPictureDemand(now: now))
     return Self.fault(in: video.rings.takeNotes())
   }
 

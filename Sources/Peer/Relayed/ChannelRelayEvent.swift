@@ -22,6 +22,10 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case pictureArrived(uid: UInt32)
   /// The first picture of a host that has opened.
   case firstPicture(uid: UInt32)
+  /// From this picture on a host's low stream comes, or its usual one again.
+  case pictureStreamChanged(uid: UInt32, isLow: Bool)
+  /// The most that the relay sends of others' pictures, by what the line from it carries.
+  case pictureViewChanged(ChannelLowFrame.View)
 }
 
 /// Why a relay gives a member no seat.

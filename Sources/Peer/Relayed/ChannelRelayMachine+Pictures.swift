@@ -23,7 +23,13 @@ extension ChannelRelayMachine {
   /// - Parameter ahead: In what time that picture will be here.
   package mutating func pictureDemand(now: Instant, ahead: Duration) -> VideoDemand? {
     guard isConnected, let association = link.association else { return nil }
-    return pictures?.media.videoDemand(on: association, now: now, ahead: ahead)
+    return pictures?.demand(on: association, now: now, ahead: ahead)
+  }
+
+  /// The same of the low stream beside it: `nil` while nobody is to have that.
+  package mutating func lowPictureDemand(now: Instant) -> VideoDemand? {
+    guard isConnected, let association = link.association else { return nil }
+    return pictures?.lowDemand(on: association, now: now)
   }
 
   /// Seals one encoded picture and queues it; `bytes` comes back with other memory.
@@ -45,6 +51,7 @@ extension ChannelRelayMachine {
       return nil
     }
     if found.isFirst { publish(.firstPicture(uid: uid)) }
+    if let stream = found.stream { publish(.pictureStreamChanged(uid: uid, isLow: stream == 1)) }
     return found.frame
   }
 
@@ -75,10 +82,16 @@ extension ChannelRelayMachine {
     if isNews { publish(.pictureArrived(uid: uid)) }
   }
 
-  mutating func handlePictureRequest(
-    _ request: VideoNackFrame, in bytes: [UInt8], now: Instant
-  ) {
-    guard let association = link.association else { return }
-    pictures?.handle(request, in: bytes.span, on: association, now: now)
+  /// What the relay says of the own pictures, and of what it sends of others'.
+  mutating func handlePictureWord(_ frame: Frame, in bytes: [UInt8], now: Instant) {
+    switch frame {
+    case .videoNack(let request):
+      guard let association = link.association else { return }
+      pictures?.handle(request, in: bytes.span, on: association, now: now)
+    case .channelWants(let rate): pictures?.handleWants(rate, now: now)
+    case .channelLow(let low):
+      if let view = pictures?.handleLow(low, now: now) { publish(.pictureViewChanged(view)) }
+    default: break
+    }
   }
 }

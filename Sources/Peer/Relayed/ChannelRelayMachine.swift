@@ -336,8 +336,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       case .channelPicture(let source): pictured = source
       case .video(let picture, let payload):
         handlePicture(picture, at: payload, in: packet.packet, source: pictured, now: now)
-      case .videoNack(let request): handlePictureRequest(request, in: packet.packet, now: now)
-      case .channelWants(let rate): pictures?.handleWants(rate, now: now)
+      case .videoNack, .channelWants, .channelLow:
+        handlePictureWord(frame, in: packet.packet, now: now)
       default: break
       }
     }

@@ -1,3 +1,4 @@
+import Congestion
 import GroupKeys
 import Primitives
 import SecureSession
@@ -8,29 +9,16 @@ import Wire
 /// in a call, and those of hosts that come. Whole pictures are sealed, then cut. A class, because
 /// its parts are large and change in place; one `ChannelRelayMachine` owns it.
 final class RelayedPictures {
-  /// One host's.
-  private final class Stream {
-    var assembler = VideoAssembler()
-    var source: UInt8
-    var lastRequest = Instant.zero
-    /// Whether whoever asks for pictures knows that there may be some.
-    var isTold = false
-    /// One of them has opened.
-    var hasOpened = false
-
-    init(source: UInt8) { self.source = source }
-
-    var requestDeadline: Instant? {
-      assembler.nextDeadline.map { max($0, lastRequest + .milliseconds(5)) }
-    }
-  }
-
   /// What goes out, by the estimate of the way to the relay.
   let media = CallMedia(audioToSend: 1, receivedAudio: 1)
   private let receives: Bool
   /// Bit/s of the own pictures, whatever others can take.
   private let most: Int
-  private var streams: [UInt32: Stream] = [:]
+  /// The low stream beside them.
+  private var low: RelayedLowStream
+  /// What the relay sends of others' pictures at the most.
+  private var view = ChannelLowFrame.View.usual
+  private var streams: [UInt32: RelayedPictureStream] = [:]
   private var memory: [UInt8] = []
   private var nextWish = Instant.zero
   /// When the relay last said that somebody wants the own pictures.
@@ -41,6 +29,7 @@ final class RelayedPictures {
   init(_ settings: VideoSettings, receives: Bool) {
     self.receives = receives
     most = settings.mostBitsPerSecond
+    low = RelayedLowStream(settings.small)
     var settings = settings
     // The relay repairs, and of what is lost on one member's line parity would cost all.
     settings.protects = false
@@ -73,14 +62,14 @@ final class RelayedPictures {
     let stream = streams[uid] ?? makeStream(uid, source)
     guard let stream else { return false }
     stream.source = source
-    stream.assembler.handle(frame, payload, now: now)
+    stream.handle(frame, payload, now: now)
     defer { stream.isTold = true }
     return !stream.isTold
   }
 
-  private func makeStream(_ uid: UInt32, _ source: UInt8) -> Stream? {
+  private func makeStream(_ uid: UInt32, _ source: UInt8) -> RelayedPictureStream? {
     guard streams.count < Self.mostStreams else { return nil }
-    let stream = Stream(source: source)
+    let stream = RelayedPictureStream(source: source)
     streams[uid] = stream
     return stream
   }
@@ -88,7 +77,12 @@ final class RelayedPictures {
   func handle(
     _ request: VideoNackFrame, in packet: Span<UInt8>, on association: Association, now: Instant
   ) {
-    _ = media.handleVideo(.videoNack(request), in: packet, on: association, now: now)
+    guard request.stream == 1 else {
+      _ = media.handleVideo(.videoNack(request), in: packet, on: association, now: now)
+      return
+    }
+    let smoothed = Int64(clamping: association.history.roundTrip.smoothed)
+    low.handle(request, in: packet, roundTrip: .nanoseconds(smoothed), now: now)
   }
 
   /// The relay says how much of the own pictures is wanted.
@@ -99,10 +93,21 @@ final class RelayedPictures {
     settleWanted(now: now)
   }
 
+  /// The relay says what it sends at the most, and whether it wants the own low stream.
+  ///
+  /// - Returns: What it sends, if that is news.
+  func handleLow(_ frame: ChannelLowFrame, now: Instant) -> ChannelLowFrame.View? {
+    low.handleWanted(frame.bitsPerSecond, now: now)
+    guard receives, frame.view != view else { return nil }
+    view = frame.view
+    return view
+  }
+
   func remove(_ uid: UInt32) { streams[uid] = nil }
 
   func handleTimeout(on association: Association, now: Instant) {
     settleWanted(now: now)
+    low.handleTimeout(now: now)
     _ = media.checkVideo(on: association, now: now)
   }
 
@@ -133,6 +138,10 @@ final class RelayedPictures {
       nextWish = now + Self.wishPace
       Session.beginPacket(&packet)
       ChannelWantsFrame.write(receives ? .max : 0, to: &packet)
+      // A relay that does not know it reads no further.
+      let isSending = media.video?.isEnabled == true
+      let offer = isSending ? low.offer(association.uplink) : 0
+      ChannelLowFrame(bitsPerSecond: offer).write(to: &packet)
       if association.seal(&packet, elicits: false, hasMessages: false, now: now) { return true }
       packet.removeAll()
     }
@@ -141,15 +150,29 @@ final class RelayedPictures {
       stream.lastRequest = now
       Session.beginPacket(&packet)
       ChannelPictureFrame.write(source: stream.source, to: &packet)
-      if stream.assembler.pollRequest(into: &packet, now: now),
+      if stream.pollRequest(into: &packet, now: now),
         association.seal(&packet, elicits: false, hasMessages: false, now: now)
       {
         return true
       }
       packet.removeAll()
     }
+    // The low stream is small, and for those whose lines are.
+    if low.write(into: &packet, on: association, now: now) { return true }
     if media.writeVideo(into: &packet, on: association, now: now) != nil { return true }
     return false
+  }
+
+  /// What is asked of the next picture; see `PeerMachine.videoDemand`.
+  func demand(on association: Association, now: Instant, ahead: Duration) -> VideoDemand? {
+    media.videoDemand(
+      on: association, now: now, ahead: ahead, beside: low.taken(now: now))
+  }
+
+  /// The same of the low stream.
+  func lowDemand(on association: Association, now: Instant) -> VideoDemand? {
+    guard media.video?.isPublishing == true, media.mayStart else { return nil }
+    return low.demand(association.uplink, now: now)
   }
 
   /// What fills the path beside all else.
@@ -167,7 +190,8 @@ final class RelayedPictures {
   ) -> Bool {
     let room = GroupKeyMachine.headerRoom
     let label = ChannelPictureLabel(
-      temporalLayer: frame.temporalLayer, isKeyFrame: frame.isKeyFrame, mediaTime: mediaTime)
+      stream: frame.stream, temporalLayer: frame.temporalLayer, isKeyFrame: frame.isKeyFrame,
+      mediaTime: mediaTime)
     let metadata = label.metadata
     let text = room..<(room + bytes.count)
     var sealed: [UInt8] = []
@@ -189,36 +213,41 @@ final class RelayedPictures {
     sealed.removeFirst(place.lowerBound)
     swap(&bytes, &sealed)
     swap(&memory, &sealed)
+    guard frame.stream == 0 else {
+      return low.send(frame, bytes: &bytes, mediaTime: mediaTime, now: now)
+    }
     return media.sendVideo(frame, bytes: &bytes, mediaTime: mediaTime, on: association, now: now)
       != nil
   }
 
   /// The next picture of a host, opened; its bytes replace those of `output`.
   ///
-  /// - Returns: The picture, and whether it is the first of the host.
+  /// - Returns: The picture, whether it is the first of the host, and of which stream it is where
+  ///   the one before was of the other.
   func poll(
     of uid: UInt32, into output: inout [UInt8], keys: inout GroupKeyMachine, now: Instant
-  ) -> (frame: AssembledFrame, isFirst: Bool)? {
+  ) -> (frame: AssembledFrame, isFirst: Bool, stream: Int?)? {
     guard let stream = streams[uid] else { return nil }
-    while let frame = stream.assembler.poll(into: &output, now: now) {
-      guard Self.open(&output, frame, uid, &keys, now: now) else {
+    let former = stream.current
+    while let frame = stream.poll(into: &output, now: now) {
+      guard Self.open(&output, frame, stream.current, uid, &keys, now: now) else {
         unopenedCount &+= 1
-        stream.assembler.handleDecodeFailure(now: now)
+        stream.handleDecodeFailure(now: now)
         continue
       }
       defer { stream.hasOpened = true }
-      return (frame, !stream.hasOpened)
+      return (frame, !stream.hasOpened, stream.current == former ? nil : stream.current)
     }
     stream.isTold = false
     return nil
   }
 
   private static func open(
-    _ bytes: inout [UInt8], _ frame: AssembledFrame, _ uid: UInt32, _ keys: inout GroupKeyMachine,
-    now: Instant
+    _ bytes: inout [UInt8], _ frame: AssembledFrame, _ stream: Int, _ uid: UInt32,
+    _ keys: inout GroupKeyMachine, now: Instant
   ) -> Bool {
     let label = ChannelPictureLabel(
-      temporalLayer: frame.temporalLayer, isKeyFrame: frame.isKeyFrame,
+      stream: UInt8(stream & 3), temporalLayer: frame.temporalLayer, isKeyFrame: frame.isKeyFrame,
       mediaTime: frame.mediaTime)
     let metadata = label.metadata
     var text = 0..<0
@@ -236,15 +265,16 @@ final class RelayedPictures {
   }
 
   func handleDecodeFailure(of uid: UInt32, now: Instant) {
-    streams[uid]?.assembler.handleDecodeFailure(now: now)
+    streams[uid]?.handleDecodeFailure(now: now)
   }
 
   func setRoundTrip(_ roundTrip: Duration) {
-    for stream in streams.values { stream.assembler.roundTrip = roundTrip }
+    for stream in streams.values { stream.setRoundTrip(roundTrip) }
   }
 
   func nextDeadline(on association: Association) -> Instant? {
     var deadline = earliest(nextWish, media.deadline(on: association))
+    deadline = earliest(deadline, low.deadline(on: association))
     for stream in streams.values { deadline = earliest(deadline, stream.requestDeadline) }
     return deadline
   }

@@ -37,6 +37,14 @@ enum ChannelWords {
     }
   }
 
+  static func sentence(_ fallback: PictureFallback) -> String {
+    switch fallback {
+    case .usual: "The line carries the usual pictures again."
+    case .lowStream: "The line from the relay carries low streams alone."
+    case .audioOnly: "The line from the relay carries sound alone."
+    }
+  }
+
   static func text(of reason: ChannelReason) -> String {
     switch reason {
     case .joining: "joining"

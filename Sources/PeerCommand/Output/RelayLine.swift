@@ -5,14 +5,20 @@ enum RelayLine {
   static func write(_ channel: ChannelName, _ step: ChannelRelayStep, to lines: JSONLines) {
     // Who comes and goes, and is heard each time.
     switch step {
-    case .firstFrame, .firstPicture: if !lines.admitsPeersLine() { return }
-    case .connected, .lost, .refused, .audioFailed, .videoFailed: break
+    case .firstFrame, .firstPicture, .pictureStreamChanged: if !lines.admitsPeersLine() { return }
+    case .connected, .lost, .refused, .subscribeFallback, .audioFailed, .videoFailed: break
     }
     lines.write("event") { object in
       object.add("name", name(of: step))
       object.add("channel", channel.description)
       switch step {
       case .firstFrame(let uid), .firstPicture(let uid): object.add("uid", Int(uid))
+      case .pictureStreamChanged(let uid, let isLow):
+        object.add("uid", Int(uid))
+        object.add("stream", isLow ? "low" : "usual")
+      case .subscribeFallback(let pictures):
+        object.add("pictures", pictures.rawValue)
+        object.add("reason", "line")
       case .audioFailed(let reason), .videoFailed(let reason): object.add("reason", reason)
       case .refused(let reason): object.add("reason", reason.rawValue)
       case .connected, .lost: break
@@ -27,6 +33,8 @@ enum RelayLine {
     case .refused: "relayRefused"
     case .firstFrame: "relayFirstFrame"
     case .firstPicture: "relayFirstPicture"
+    case .pictureStreamChanged: "relayPictureStream"
+    case .subscribeFallback: "relaySubscribeFallback"
     case .audioFailed: "relayAudioFailed"
     case .videoFailed: "relayVideoFailed"
     }

@@ -18,7 +18,8 @@ extension VideoAssembler {
     guard wantsKeyFrame || !entries.isEmpty else { return false }
     let newest = newest.map { UInt16(truncatingIfNeeded: $0) }
     VideoNackFrame.write(
-      wantsKeyFrame: wantsKeyFrame, newest: newest, entries: entries.span, to: &packet)
+      stream: stream, wantsKeyFrame: wantsKeyFrame, newest: newest, entries: entries.span,
+      to: &packet)
     if !entries.isEmpty { statistics.nackCount += 1 }
     if wantsKeyFrame { statistics.pliCount += 1 }
     return true

@@ -11,6 +11,8 @@ package import Wire
 package struct VideoAssembler: Sendable {
   /// From the path's estimate; says how soon asking again makes sense.
   package var roundTrip = Duration.milliseconds(100)
+  /// 0, or 1 for the low stream beside it.
+  let stream: UInt8
   package internal(set) var statistics = VideoReceiveStatistics()
 
   var slots = [FrameSlot](repeating: FrameSlot(), count: VideoLimits.frames)
@@ -44,7 +46,8 @@ package struct VideoAssembler: Sendable {
   /// Frames of which something was asked for again, for whoever captures it.
   var requestedFrames: [UInt16] = []
 
-  package init() {
+  package init(stream: UInt8 = 0) {
+    self.stream = stream
     entries.reserveCapacity(VideoNackFrame.maximumEntryCount)
     requestedFrames.reserveCapacity(VideoNackFrame.maximumEntryCount)
   }

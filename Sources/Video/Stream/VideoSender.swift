@@ -8,6 +8,8 @@ package import Wire
 /// allocates per fragment.
 package struct VideoSender: Sendable {
   package private(set) var statistics = VideoSendStatistics()
+  /// 0, or 1 for the low stream beside it.
+  private let stream: UInt8
   /// Bytes of a fragment of the frames to come: fewer on a slow path, where a long packet would
   /// hold up the audio.
   package var mostFragmentByteCount = VideoMediaFrame.payloadByteCounts.upperBound {
@@ -41,7 +43,10 @@ package struct VideoSender: Sendable {
   private static let largestFrame =
     VideoMediaFrame.parityHeaderByteCount + VideoMediaFrame.payloadByteCounts.upperBound
 
-  package init() { requestedFrames.reserveCapacity(VideoNackFrame.maximumEntryCount) }
+  package init(stream: UInt8 = 0) {
+    self.stream = stream
+    requestedFrames.reserveCapacity(VideoNackFrame.maximumEntryCount)
+  }
 
   // MARK: - Inputs
 
@@ -69,7 +74,7 @@ package struct VideoSender: Sendable {
     }
     noteSize(frame)
     let header = VideoMediaFrame(
-      number: number, mediaTime: mediaTime, isKeyFrame: frame.isKeyFrame,
+      stream: stream, number: number, mediaTime: mediaTime, isKeyFrame: frame.isKeyFrame,
       temporalLayer: frame.temporalLayer,
       references: (frame.baseDistance, frame.otherDistance))
     makeRoom(for: bytes.count)

@@ -1,5 +1,7 @@
 /// What a sender must know of an encoded frame besides its bytes.
 package struct EncodedFrame: Equatable, Sendable, BitwiseCopyable {
+  /// 0, or 1 for the low stream beside it.
+  package var stream: UInt8 = 0
   package var isKeyFrame: Bool
   package var size: PictureSize
   /// 0, or higher for what may be left out.

@@ -34,6 +34,44 @@ package enum ChannelWantsFrame {
   }
 }
 
+/// CHANNEL_LOW: a member's low stream, last in a packet (docs/protocol/relay.md §3). Whoever sends
+/// it understands stream 1 of VIDEO.
+package struct ChannelLowFrame: Equatable, Sendable, BitwiseCopyable {
+  package static let byteCount = 6
+
+  /// What the relay sends a member of others' pictures at the most.
+  package enum View: UInt8, Sendable, BitwiseCopyable {
+    case audioOnly, low, usual
+  }
+
+  package var view: View
+  /// From a member what its low stream takes, 0 = it offers none; from the relay what of it is
+  /// wanted, 0 = nothing.
+  package var bitsPerSecond: UInt32
+
+  package init(view: View = .audioOnly, bitsPerSecond: UInt32) {
+    self.view = view
+    self.bitsPerSecond = bitsPerSecond
+  }
+
+  @_lifetime(reader: copy reader)
+  init(parsing reader: inout ByteReader) throws(WireError) {
+    let start = reader.offset
+    guard let view = View(rawValue: try reader.readUInt8("view")) else {
+      throw .invalid("view", at: start)
+    }
+    self.view = view
+    bitsPerSecond = try reader.readUInt32("bits a second")
+  }
+
+  @_lifetime(packet: copy packet)
+  package func write(to packet: inout OutputSpan<UInt8>) {
+    packet.append(FrameType.channelLow)
+    packet.append(view.rawValue)
+    packet.append(littleEndian: bitsPerSecond)
+  }
+}
+
 /// What a relay sees of an encoded picture and may not change.
 package struct ChannelPictureLabel: Equatable, Sendable, BitwiseCopyable {
   package var stream: UInt8

@@ -37,6 +37,7 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case channelCard(uid: UInt32, card: PacketRange)
   case channelPicture(source: UInt8)
   case channelWants(bitsPerSecond: UInt32)
+  case channelLow(ChannelLowFrame)
   /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bit 0, §10); it reached the
   /// packet's end.
   case skipped(type: UInt8)
@@ -49,7 +50,7 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
     case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
       .audioReport, .audioRequest, .videoNack, .probeRequest, .probeAnswer, .probePacket,
       .probeReport, .echoRequest, .echo, .channelCopy, .channelSource, .channelKey, .channelWho,
-      .channelCard, .channelPicture, .channelWants:
+      .channelCard, .channelPicture, .channelWants, .channelLow:
       .none
     }
   }
@@ -101,6 +102,7 @@ package enum FrameType {
   package static let channelCard: UInt8 = 0x33
   package static let channelPicture: UInt8 = 0x34
   package static let channelWants: UInt8 = 0x35
+  package static let channelLow: UInt8 = 0x36
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }

@@ -28,9 +28,12 @@ extension FuzzTarget {
   }
 
   /// A fragment of a picture of two.
-  private static func picture(_ number: UInt16, _ fragment: UInt8) -> [UInt8] {
+  private static func picture(
+    _ number: UInt16, _ fragment: UInt8, of stream: UInt8 = 0
+  ) -> [UInt8] {
     var header = VideoMediaFrame(
-      number: number, mediaTime: UInt32(number), isKeyFrame: number == 0, temporalLayer: 0,
+      stream: stream, number: number, mediaTime: UInt32(number), isKeyFrame: number == 0,
+      temporalLayer: 0,
       references: (number == 0 ? 0 : 1, 0))
     header.fragmentIndex = fragment
     header.lastFragmentIndex = 1
@@ -50,6 +53,24 @@ extension FuzzTarget {
     }
   }
 
+  /// A member that understands low streams, and offers one.
+  private static var low: [UInt8] {
+    bytes { packet in
+      ChannelWantsFrame.write(1_000_000, to: &packet)
+      ChannelLowFrame(bitsPerSecond: 100_000).write(to: &packet)
+    }
+  }
+
+  /// What a member lacks of a low stream.
+  private static var lowRequest: [UInt8] {
+    bytes { packet in
+      ChannelPictureFrame.write(source: 1, to: &packet)
+      VideoNackFrame.write(
+        stream: 1, wantsKeyFrame: true, newest: nil,
+        entries: [VideoNackFrame.Entry(number: 0, first: 0, last: 255)].span, to: &packet)
+    }
+  }
+
   /// Frames of a channel, for the reader of packets.
   static var channelFrames: [[UInt8]] {
     [
@@ -60,7 +81,7 @@ extension FuzzTarget {
         ChannelWordFrame.writeQuestion(uid: 2, to: &packet)
         ChannelWordFrame.writeCard([1, 2].span, uid: 2, to: &packet)
       },
-      wish(VideoNackFrame.Entry(number: 1, first: 0, last: 255)),
+      wish(VideoNackFrame.Entry(number: 1, first: 0, last: 255)), low,
     ]
   }
 
@@ -86,6 +107,10 @@ extension FuzzTarget {
           (3, wish(VideoNackFrame.Entry(number: 1, first: 0, last: 1), keyFrame: false)),
           (0, picture(1, 0)), (64, []), (1, wish()),
         ]),
+        script([
+          (0, low), (1, low), (0, picture(0, 0)), (0, picture(0, 0, of: 1)),
+          (0, picture(0, 1, of: 1)), (0, picture(1, 1, of: 1)), (1, lowRequest), (3, low),
+        ]),
       ]
     },
     run: { bytes in
@@ -102,6 +127,8 @@ private struct ForwardingRun {
   private var seated: Set<UInt32> = []
   private var frameCount = 0
   private var packetCount = 0
+  private var paddingCount = 0
+  private var stepCount = 0
 
   init() {
     var limits = ForwardingLimits()
@@ -137,7 +164,9 @@ private struct ForwardingRun {
       now = now + .milliseconds(Int64(who % 8) * 5)
       hub.handleTimeout(now: now)
       drain()
+      stepCount += 1
     }
+    expect(paddingCount <= stepCount * 5, "at each step one packet of padding for a member")
     expect(packetCount <= frameCount * 4 + 1000, "no flood")
   }
 
@@ -164,7 +193,6 @@ private struct ForwardingRun {
       var slot: UInt32?
       let packet = FuzzTarget.bytes { slot = hub.write(into: &$0, now: now) }
       guard let slot else { return }
-      packetCount += 1
       hub.noteSent(
         sent[slot, default: 0], to: slot, byteCount: packet.count + 16, now: now)
       sent[slot, default: 0] += 1
@@ -172,11 +200,15 @@ private struct ForwardingRun {
       expect(packet.count + 16 <= 1200, "a packet has its tag's room")
       let frames = Array(packet.dropFirst(9))
       var reader = FrameReader(frames.span)
+      var isPadding = false
       do {
-        while try reader.next() != nil {}
+        while let frame = try reader.next() {
+          if case .padding = frame { isPadding = true }
+        }
       } catch {
         expect(false, "what the relay writes can be read")
       }
+      if isPadding { paddingCount += 1 } else { packetCount += 1 }
     }
   }
 }

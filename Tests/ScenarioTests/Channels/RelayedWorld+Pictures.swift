@@ -5,9 +5,14 @@ import Wire
 
 /// Pictures of a channel that goes by a relay.
 extension RelayedWorld {
-  static func pictures(sends: Bool, receives: Bool) -> ChannelRelayMachine.PictureSettings {
+  static func pictures(
+    sends: Bool, receives: Bool, hasLow: Bool = false
+  ) -> ChannelRelayMachine.PictureSettings {
     var video = VideoSettings()
     video.sends = sends
+    if hasLow {
+      video.small = SmallVideo(width: 320, height: 180, framesPerSecond: 15, bitsPerSecond: 100_000)
+    }
     return ChannelRelayMachine.PictureSettings(video, receives: receives)
   }
 
@@ -16,7 +21,11 @@ extension RelayedWorld {
   ///
   /// - Returns: `nil` while nobody wants one.
   func show(_ uid: UInt32, _ number: UInt16, bitsPerSecond: Int = 400_000) -> [UInt8]? {
-    guard let member = member(uid), let size = PictureSize(width: 320, height: 180),
+    guard let member = member(uid), let size = PictureSize(width: 320, height: 180) else {
+      return nil
+    }
+    if number % 2 == 0 { showLow(member, number, size) }
+    guard
       let demand = member.machine.pictureDemand(now: now, ahead: .milliseconds(33))
     else { return nil }
     let place = member.pattern.place(isKeyFrame: demand.needsKeyFrame)
@@ -37,11 +46,36 @@ extension RelayedWorld {
     return isSent ? picture : nil
   }
 
+  /// A picture of the low stream, if one is wanted: its bytes after the third are 8.
+  private func showLow(_ member: Member, _ number: UInt16, _ size: PictureSize) {
+    guard let demand = member.machine.lowPictureDemand(now: now) else { return }
+    let place = member.lowPattern.place(isKeyFrame: demand.needsKeyFrame)
+    let share = place.layer == 0 ? member.lowPattern.baseShare : member.lowPattern.upperShare
+    let count = Int(Double(demand.bitsPerSecond) / 120 * share)
+    var bytes =
+      [
+        UInt8(truncatingIfNeeded: member.uid), UInt8(truncatingIfNeeded: number),
+        UInt8(number >> 8),
+      ] + Array(repeating: 8, count: demand.needsKeyFrame ? count * 3 : count)
+    var frame = EncodedFrame(
+      isKeyFrame: demand.needsKeyFrame, size: size, place: place, quantizer: 20,
+      byteCount: bytes.count)
+    frame.stream = 1
+    guard
+      member.machine.sendPicture(frame, bytes: &bytes, mediaTime: UInt32(number) * 853, now: now)
+    else { return }
+    member.lowPattern.advance(past: place)
+    member.lowCount += 1
+    drain(member)
+  }
+
   /// Shows pictures of hosts, and lets them speak, for so long.
   ///
+  /// - Parameter speakers: Those who speak, where not all do.
   /// - Returns: What each has shown.
   func broadcast(
-    _ hosts: [UInt32], seconds: Int, from first: UInt16, bitsPerSecond: Int = 400_000
+    _ hosts: [UInt32], seconds: Int, from first: UInt16, bitsPerSecond: Int = 400_000,
+    speakers: [UInt32]? = nil
   ) -> [UInt32: [[UInt8]]] {
     var shown: [UInt32: [[UInt8]]] = [:]
     for step in 0..<(seconds * 30) {
@@ -50,8 +84,8 @@ extension RelayedWorld {
         if let picture = show(host, number, bitsPerSecond: bitsPerSecond) {
           shown[host, default: []].append(picture)
         }
-        speak(host, number &* 3)
       }
+      for host in speakers ?? hosts { speak(host, number &* 3) }
       run(.microseconds(33_333))
     }
     run(.milliseconds(500))
@@ -62,6 +96,7 @@ extension RelayedWorld {
     var bytes: [UInt8] = []
     while member.machine.pollPicture(of: uid, into: &bytes, now: now) != nil {
       member.seen[uid, default: []].append(bytes)
+      member.seenAt[uid, default: []].append(now)
     }
   }
 }

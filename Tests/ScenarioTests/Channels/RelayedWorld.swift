@@ -27,6 +27,11 @@ final class RelayedWorld {
     var seen: [UInt32: [[UInt8]]] = [:]
     /// Of the pictures that it shows.
     var pattern = TemporalPattern(layerCount: 1)
+    /// The same of its low stream, whose pictures it has shown so many of.
+    var lowPattern = TemporalPattern(layerCount: 2)
+    var lowCount = 0
+    /// When each of the pictures in `seen` came.
+    var seenAt: [UInt32: [Instant]] = [:]
     /// Until then the member's line has something to carry.
     var lineFree = Instant.zero
     /// How long each packet waited for that.

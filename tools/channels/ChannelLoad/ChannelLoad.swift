@@ -183,7 +183,9 @@ final class ChannelLoad {
     case .connected: member.isSeated = true
     case .lost, .refused: member.isSeated = false
     case .audioArrived(let uid): listen(member, to: uid)
-    case .publishing, .grantNeeded, .firstFrame, .firstPicture, .pictureArrived: break
+    case .publishing, .grantNeeded, .firstFrame, .firstPicture, .pictureArrived,
+      .pictureStreamChanged, .pictureViewChanged:
+      break
     }
   }
 

@@ -1,0 +1,91 @@
+import Wire
+
+/// What each host's pictures take, by what may be sent of them (docs/protocol/relay.md §4): the low
+/// stream's layers, then those of the usual one. Each includes those below it.
+struct PictureNeeds {
+  /// What may be sent of one host: nothing, two layers of its low stream, three of the usual one.
+  static let most = 5
+  /// The first one that is of the usual stream.
+  static let usual = 3
+  /// As many hosts as show pictures in a channel.
+  static let hosts = 16
+
+  /// Bit/s; what is not there has 0.
+  struct Host {
+    var source: UInt8 = 0
+    var low: InlineArray<2, Double> = [0, 0]
+    var usual: InlineArray<3, Double> = [0, 0, 0]
+
+    /// A low stream that saves little is none.
+    var hasLow: Bool { low[1] > 0 && usual[0] > low[1] * 1.2 }
+
+    func rate(_ step: Int, takesLow: Bool) -> Double {
+      if step >= PictureNeeds.usual {
+        return usual[min(step, PictureNeeds.most) - PictureNeeds.usual]
+      }
+      return step > 0 && takesLow && hasLow ? low[step - 1] : 0
+    }
+  }
+
+  private(set) var count = 0
+  private var all = InlineArray<16, Host>(repeating: Host())
+
+  mutating func append(_ host: Host) {
+    guard count < Self.hosts else { return }
+    all[count] = host
+    count += 1
+  }
+
+  subscript(place: Int) -> Host { all[place] }
+
+  /// The same for who sends pictures itself.
+  func without(_ source: UInt8) -> PictureNeeds {
+    var others = PictureNeeds()
+    for place in 0..<count where all[place].source != source { others.append(all[place]) }
+    return others
+  }
+
+  /// What a member gets of a host at a level: with each level one host more has one step more.
+  func step(_ place: Int, at level: Int) -> Int {
+    count == 0 ? 0 : level / count + (place < level % count ? 1 : 0)
+  }
+
+  /// Levels that there are.
+  var highest: Int { count * Self.most }
+
+  /// Bit/s of a level.
+  func rate(_ level: Int, takesLow: Bool) -> Double {
+    var sum = 0.0
+    for place in 0..<count { sum += all[place].rate(step(place, at: level), takesLow: takesLow) }
+    return sum
+  }
+
+  /// The best level that takes no more.
+  func fitting(_ rate: Double, takesLow: Bool) -> Int {
+    var level = 0
+    while level < highest, self.rate(level + 1, takesLow: takesLow) <= rate { level += 1 }
+    return least(level, takesLow: takesLow)
+  }
+
+  /// The best level that takes less than this one.
+  func lower(_ level: Int, takesLow: Bool) -> Int {
+    let level = least(level, takesLow: takesLow)
+    return level == 0 ? 0 : least(level - 1, takesLow: takesLow)
+  }
+
+  /// The lowest level that takes as much as this one: others have only what is not there.
+  private func least(_ level: Int, takesLow: Bool) -> Int {
+    let rate = self.rate(level, takesLow: takesLow)
+    var least = level
+    while least > 0, self.rate(least - 1, takesLow: takesLow) >= rate { least -= 1 }
+    return least
+  }
+
+  /// The lowest level that takes more than this one; `nil` = none does.
+  func higher(_ level: Int, takesLow: Bool) -> Int? {
+    let rate = self.rate(level, takesLow: takesLow)
+    var higher = level + 1
+    while higher <= highest, self.rate(higher, takesLow: takesLow) <= rate { higher += 1 }
+    return higher <= highest ? higher : nil
+  }
+}

@@ -1,0 +1,86 @@
+import Primitives
+import Video
+import Wire
+
+/// One host's pictures at a member of a channel: its usual stream or its low one, as the relay
+/// chooses (docs/protocol/relay.md §4). A class, because its parts are large and change in place.
+final class RelayedPictureStream {
+  var source: UInt8
+  var lastRequest = Instant.zero
+  /// Whether whoever asks for pictures knows that there may be some.
+  var isTold = false
+  /// One of them has opened.
+  var hasOpened = false
+  /// By the number of the stream; one that does not come is not kept.
+  private var assemblers: [VideoAssembler?] = [VideoAssembler(), nil]
+  /// The stream of the picture that was given out last.
+  private(set) var current = 0
+  /// Media time of the newest fragment, and of the picture that was given out last.
+  private var newest: UInt32?
+  private var given: UInt32?
+  private var roundTrip = Duration.milliseconds(100)
+
+  init(source: UInt8) { self.source = source }
+
+  func handle(_ frame: VideoMediaFrame, _ payload: Span<UInt8>, now: Instant) {
+    let stream = Int(frame.stream)
+    guard stream < assemblers.count else { return }
+    let isNewest = newest.map { Self.isLater(frame.mediaTime, than: $0) } ?? true
+    if isNewest { newest = frame.mediaTime }
+    if assemblers[stream] == nil {
+      // What is late of a stream that has ended begins nothing. A key frame and a picture of the
+      // low stream may be of the same moment.
+      let isLate = given.map { Self.isLater($0, than: frame.mediaTime) } ?? false
+      guard isNewest || (frame.isKeyFrame && !isLate) else { return }
+      assemblers[stream] = VideoAssembler(stream: frame.stream)
+      assemblers[stream]?.roundTrip = roundTrip
+    }
+    assemblers[stream]?.handle(frame, payload, now: now)
+  }
+
+  /// The next picture to open and decode; one of the other stream ends the one so far.
+  func poll(into output: inout [UInt8], now: Instant) -> AssembledFrame? {
+    if let frame = assemblers[current]?.poll(into: &output, now: now) {
+      given = frame.mediaTime
+      return frame
+    }
+    let other = 1 - current
+    while let frame = assemblers[other]?.poll(into: &output, now: now) {
+      // An assembler begins with a key frame; one that is late is of the stream that has ended.
+      if let given, Self.isLater(given, than: frame.mediaTime) { continue }
+      assemblers[current] = nil
+      current = other
+      given = frame.mediaTime
+      return frame
+    }
+    return nil
+  }
+
+  @_lifetime(packet: copy packet)
+  func pollRequest(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    for stream in assemblers.indices
+    where assemblers[stream]?.pollRequest(into: &packet, now: now) == true { return true }
+    return false
+  }
+
+  func handleDecodeFailure(now: Instant) { assemblers[current]?.handleDecodeFailure(now: now) }
+
+  func setRoundTrip(_ roundTrip: Duration) {
+    self.roundTrip = roundTrip
+    for stream in assemblers.indices { assemblers[stream]?.roundTrip = roundTrip }
+  }
+
+  var requestDeadline: Instant? {
+    var deadline: Instant?
+    for stream in assemblers.indices {
+      deadline = earliest(deadline, assemblers[stream]?.nextDeadline)
+    }
+    return deadline.map { max($0, lastRequest + .milliseconds(5)) }
+  }
+
+  /// Media times have 24 bits, and wrap.
+  private static func isLater(_ time: UInt32, than other: UInt32) -> Bool {
+    let ahead = (time &- other) & 0xFF_FFFF
+    return ahead > 0 && ahead < 0x80_0000
+  }
+}
