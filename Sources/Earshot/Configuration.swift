@@ -169,6 +169,10 @@ public struct CallOptions: Sendable {
   /// same: the shorter of the two times holds, 20 minutes at the most. `nil`: the call ends after
   /// 20 s, as it does whenever the other side did not set it. Counted from the last sign of it.
   public var rejoin: Duration?
+  /// Whether this side follows where the other one makes a channel of the call
+  /// (`CallProgress.invitedToChannel`): the application then joins it, and makes and answers the
+  /// calls of its members. `false` unless set: nobody is invited who would not come.
+  public var followsChannels = false
 
   /// What happens where the line does not hold audio and video.
   public enum VideoFallback: String, Sendable, CaseIterable {

@@ -229,7 +229,7 @@ extension Endpoint {
     var report = CallReport(summary, record, statistics: final, known.commands)
     report.peerName = record.peerName
     report.timeline.firstVideoFrameDecodedMs = record.told.firstPicture
-    report.endingExtension = driver.readMachine { $0.endingWords(of: callID) }
+    report.endingExtension = driver.readMachine { $0.words(of: callID)?.theirEnding }
     if summary.cause == .noPath {
       report.pathAttempt = driver.readMachine { $0.pathTrial(callID) }.map {
         PathAttempt($0, relay: relay)

@@ -146,6 +146,7 @@ extension InviteOptions {
     sendsAudio = options.sendsAudio
     uplinkWeight = options.uplinkWeight
     absence = options.rejoin ?? .zero
+    if options.followsChannels { abilities.insert(.channels) }
   }
 }
 
@@ -156,6 +157,7 @@ extension AnswerOptions {
     sendsAudio = options.sendsAudio
     uplinkWeight = options.uplinkWeight
     absence = options.rejoin ?? .zero
+    if options.followsChannels { abilities.insert(.channels) }
     userExtension = options.userExtension
   }
 }

@@ -312,6 +312,8 @@ public enum CallProgress: Sendable, Equatable {
   case fallback(FallbackChange)
   /// A message was delivered, or given up.
   case messageDelivery(tag: UInt64, delivered: Bool)
+  /// The other side makes a channel of the call (`Call.invite`), or hands over a newer token.
+  case invitedToChannel(ChannelInvitation)
 }
 
 /// How two peers reach each other.

@@ -42,6 +42,7 @@ struct RemoteNews {
       low = offered
       return [.remoteLowVideoOffered(offered.map(LowVideoStream.init))]
     case .music(let isOn): return [.remoteAudioMixing(isOn)]
+    case .channel(let pass): return [.invitedToChannel(ChannelInvitation(pass))]
     case .confirm, .hangUp, .mediaState, .mediaWanted, .videoTest: break
     }
     return []

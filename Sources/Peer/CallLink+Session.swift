@@ -21,7 +21,7 @@ extension CallLink {
     path.roaming.told = candidates
     let offer = CallOffer(
       card: [], candidates: candidates, media: terms.own, userExtension: options.userExtension,
-      rejoinSeconds: options.absence.wireSeconds, abilities: .moreWords)
+      rejoinSeconds: options.absence.wireSeconds, abilities: options.abilities)
     do throws(HandshakeError) {
       try signalling.makeAccept(offer: offer, random: &random)
       return true
@@ -106,7 +106,9 @@ extension CallLink {
 
   // MARK: - Messages
 
-  func sendControl(_ control: CallControlMessage, life: Duration, now: Instant) {
+  func sendControl(_ control: CallControlMessage, lostAfter silence: Duration, now: Instant) {
+    guard words.abilities.isSuperset(of: control.neededAbilities) else { return }
+    let life = control.life(silence: max(silence, path.roaming.absence))
     do throws(MessageError) {
       let tag = try association?.messages.send(
         control.bytes, on: .callControl, life: life, now: now)
@@ -151,4 +153,18 @@ extension CallLink {
   static let controlLife = Duration.seconds(8)
   /// In ns: docs/protocol/frames.md §6.
   private static let pingAfter: UInt64 = 1_000_000_000
+}
+
+extension CallControlMessage {
+  /// How long it is tried. What a side sends and wants holds until it says something else: it is
+  /// told however long the call goes on without a word.
+  ///
+  /// - Parameter silence: For how long the call may.
+  fileprivate func life(silence: Duration) -> Duration {
+    switch self {
+    case .mediaState, .mediaWanted, .videoRotation, .smallVideo, .music, .channel:
+      silence + CallLink.controlLife
+    case .confirm, .hangUp, .videoTest, .quality: CallLink.controlLife
+    }
+  }
 }

@@ -1,17 +1,17 @@
 import Cryptography
 import Primitives
 import SecureSession
-import Wire
+package import Wire
 
 /// What the users of a call's two sides give each other besides messages: with the invitation, with
 /// the answer, and with the end (docs/protocol/calling.md §2).
-struct CallWords {
+package struct CallWords {
   /// With INVITE or with ACCEPT.
   var theirs: String?
   /// What the other side understands, as far as it has said by now.
-  var abilities = CallAbilities()
+  package var abilities = CallAbilities()
   /// With the CANCEL, REJECT or HANGUP of the other side.
-  var theirEnding: String?
+  package var theirEnding: String?
   /// With the own one.
   private(set) var ownEnding: String?
   /// One for both: each of the two seals has a key of its own.

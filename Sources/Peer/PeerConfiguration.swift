@@ -86,6 +86,8 @@ package struct InviteOptions: Sendable {
   package var uplinkWeight = 1.0
   /// How long the other side may be away before the call ends, where it allows the same.
   package var absence = Duration.zero
+  /// What the other side is told that this one understands.
+  package var abilities = CallAbilities.moreWords
 
   package init() {}
 }
@@ -102,6 +104,8 @@ package struct AnswerOptions: Sendable {
   package var uplinkWeight = 1.0
   /// How long the other side may be away before the call ends, where it allows the same.
   package var absence = Duration.zero
+  /// What the other side is told that this one understands.
+  package var abilities = CallAbilities.moreWords
 
   package init() {}
 
@@ -113,6 +117,7 @@ package struct AnswerOptions: Sendable {
     sendsAudio = options.sendsAudio
     uplinkWeight = options.uplinkWeight
     absence = options.absence
+    abilities = options.abilities
   }
 }
 

@@ -68,8 +68,7 @@ extension PeerMachine {
   }
 
   func sendControl(_ control: CallControlMessage, on link: CallLink, now: Instant) {
-    guard control.isBasic || link.words.abilities.contains(.moreWords) else { return }
-    link.sendControl(control, life: lifetime(of: control, link), now: now)
+    link.sendControl(control, lostAfter: configuration.policy.lostAfter, now: now)
   }
 
   // MARK: - Path
@@ -275,7 +274,7 @@ extension PeerMachine {
       ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)
     case .mediaWanted(let media): handleMediaWanted(media, link, now: now)
     case .videoTest(let rate): link.media.video?.handleTest(rate, now: now)
-    case .quality, .videoRotation, .smallVideo, .music:
+    case .quality, .videoRotation, .smallVideo, .music, .channel:
       if case .smallVideo(let small) = message { link.media.video?.remoteSmall = small }
       publishStep(link, .said(message))
     }

@@ -141,8 +141,11 @@ extension PeerMachine {
     settle(now: now)
   }
 
-  /// The user data that came with the end of a call.
-  package func endingWords(of callID: CallID) -> String? { link(callID)?.words.theirEnding }
+  /// What the users of a call's two sides have given each other; `nil` when it is gone.
+  package func words(of callID: CallID) -> CallWords? { link(callID)?.words }
+
+  /// How many calls there may be at once from now on; those that there are go on.
+  package mutating func setMostCalls(_ count: Int) { ledger.policy.mostCalls = count }
 
   /// The media of a call.
   package func media(of callID: CallID) -> CallMedia? { link(callID)?.media }

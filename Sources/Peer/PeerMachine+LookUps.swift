@@ -141,7 +141,7 @@ extension PeerMachine {
     let offer = CallOffer(
       card: rendezvous.ownCard, candidates: link.path.roaming.told, media: link.terms.own,
       userExtension: lookup.options.userExtension,
-      rejoinSeconds: lookup.options.absence.wireSeconds, abilities: .moreWords)
+      rejoinSeconds: lookup.options.absence.wireSeconds, abilities: lookup.options.abilities)
     do {
       try link.makeInvite(
         identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),

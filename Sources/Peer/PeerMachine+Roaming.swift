@@ -85,16 +85,6 @@ extension PeerMachine {
     ledger.allowAbsence(link.callID, absence)
   }
 
-  /// How long a message is tried. What a side sends and wants holds until it says something else:
-  /// it is told however long the call goes on without a word.
-  func lifetime(of control: CallControlMessage, _ link: CallLink) -> Duration {
-    switch control {
-    case .mediaState, .mediaWanted, .videoRotation, .smallVideo, .music:
-      max(configuration.policy.lostAfter, link.path.roaming.absence) + CallLink.controlLife
-    case .confirm, .hangUp, .videoTest, .quality: CallLink.controlLife
-    }
-  }
-
   /// The peer was away: whoever gets the keys of before is not to read what is said now.
   mutating func renewKeys(of callID: CallID, now: Instant) {
     link(callID)?.association?.session.requestRekey(now: now, random: &random)

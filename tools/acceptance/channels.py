@@ -1,16 +1,19 @@
 """Channels: real programs in one room, heard by each other and saved."""
 
+import json
 import math
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import time
 import wave
 from datetime import datetime
 
+from contacts import Keyboard
 from lab import ADDRESS, BIN, PORT, sh
-from scenarios import equal, scenario
+from scenarios import equal, outcome, scenario
 
 
 def tone(path, hertz, seconds=20, peak=9000):
@@ -442,7 +445,12 @@ def channel_relay_full(lab):
     first = joined(lab, "a", *words, identity="zero")
     others = [
         joined(
-            lab, "ab"[number % 2], "--duration", "20", "--play", lab.path("rest.wav"),
+            lab,
+            "ab"[number % 2],
+            "--duration",
+            "20",
+            "--play",
+            lab.path("rest.wav"),
             identity=f"n{number}",
         )  # fmt: skip
         for number in range(3)
@@ -642,3 +650,250 @@ def channel_token(lab):
     alice.wait_line(lambda line: line.get("name") == "channelTokenWillExpire", 10)
     equal(alice.wait(40), 7, f"exit code at the end of the token ({alice.describe()})")
     equal(summary(alice)["reason"], "tokenExpired", "the reason")
+
+
+# A call becomes a channel (docs/protocol/channels.md §10).
+
+HERTZ = {"alice": 440, "bob": 700, "carol": 1000, "dan": 1500}
+
+
+def sounds(lab, name, seconds=60):
+    """What one plays, and where it saves what it hears."""
+    tone(lab.path(f"{name}-tone.wav"), HERTZ[name], seconds, peak=6000)
+    return ("--play", lab.path(f"{name}-tone.wav"), "--save", lab.path(f"{name}.wav"))
+
+
+def speaking(lab, host, name, *words, stdin=subprocess.DEVNULL):
+    """A program that says in words what happens, and writes its lines to a file."""
+    terminal = () if stdin == subprocess.DEVNULL else ("setsid", "-c")
+    events = lab.path(f"{name}.jsonl")
+    program = lab.run(
+        host, *terminal, f"{BIN}/earshot", *words, *sounds(lab, name), "--events", events,
+        "--no-port-mapping", "--rendezvous", f"{ADDRESS['r']}:{PORT}", "--name", name,
+        "--identity", lab.path("identity-" + name), stdin=stdin, name=name,
+    )  # fmt: skip
+
+    def lines():
+        if os.path.exists(events):
+            with open(events) as file:
+                yield from (json.loads(line) for line in file if line.endswith("\n"))
+
+    def said():
+        text = ""
+        for output in (program.out, program.err):
+            with open(output.name, errors="replace") as file:
+                text += file.read()
+        return text
+
+    program.lines, program.stderr = lines, said
+    program.describe = lambda: f"{name}: {said()}"
+    return program
+
+
+def answering(lab, host, name, *words):
+    """Somebody who answers without a person."""
+    if not {"--reject", "--accept"} & set(words):
+        words += ("--accept",)
+    program = speaking(lab, host, name, "answer", "--calls", "1", *words)
+    program.wait_event("registered")
+    return program
+
+
+def at_terminal(lab, host, name, *words):
+    """The same with a person, who presses keys."""
+    keyboard = Keyboard()
+    program = speaking(lab, host, name, *words, stdin=keyboard.theirs)
+    program.wait_event("registered")
+    program.press, program.keyboard = keyboard.press, keyboard
+    return program
+
+
+def caller(lab, *words):
+    return speaking(lab, "a", "alice", "call", "bob", *words)
+
+
+def connected(program, count, seconds=15):
+    """Until a program has been connected in so many calls."""
+    program.wait_line(lambda _: len(named(program, "connected")) >= count, seconds)
+
+
+def hears(lab, name, others, second):
+    for other, hertz in HERTZ.items():
+        if other != name:
+            loud = level(lab.path(name + ".wav"), hertz, second)
+            equal(loud > 3000, other in others, f"{name} hears {other} ({loud:.0f})")
+
+
+@scenario
+def call_becomes_a_channel(lab):
+    """The call of two goes on without a gap; who answers by itself leaves with the caller."""
+    lab.rendezvous()
+    bob, carol = answering(lab, "b", "bob"), answering(lab, "b", "carol")
+    alice = caller(lab, "--invite", "carol", "--duration", "12")
+    for program in (alice, bob, carol):
+        connected(program, 2)
+    equal(alice.wait(20), 0, f"exit code ({alice.describe()})")
+    # Fault of before: the two held each other.
+    for program in (bob, carol):
+        equal(program.wait(5), 0, f"exit code ({program.describe()})")
+        equal("has left" in program.stderr(), True, f"why it ends ({program.stderr()})")
+        equal("3345" in program.stderr() or "Host " in program.stderr(), False, program.stderr())
+    for name, others in (
+        ("alice", ("bob", "carol")), ("bob", ("alice", "carol")), ("carol", ("alice", "bob")),
+    ):  # fmt: skip
+        hears(lab, name, others, 6)
+    worst = 0
+    for name, other in (("bob", "alice"), ("alice", "bob")):
+        pauses = gaps(lab.path(name + ".wav"), HERTZ[other], 1, 10)
+        worst = max(worst, *pauses, 0)
+        equal(max(pauses, default=0) <= 60, True, f"pauses of {other} at {name}, ms ({pauses})")
+    # The two have one call, not a second one in the channel.
+    calls = {line["callId"] for program in (alice, bob) for line in named(program, "connected")}
+    equal(len(calls), 3, "calls of the three")
+    equal(summary(alice)["outcome"], "completed", "outcome of the first call")
+    return f"longest pause of the two {worst} ms"
+
+
+@scenario
+def call_becomes_a_channel_of_persons(lab):
+    """Persons at terminals: who invited leaves, the other two go on; names, codes and keys."""
+    lab.rendezvous()
+    bob = at_terminal(lab, "b", "bob", "answer", "--ask", "--calls", "1")
+    carol = at_terminal(lab, "b", "carol", "answer", "--ask", "--calls", "1")
+    alice = at_terminal(lab, "a", "alice", "call", "bob")
+    bob.wait_event("incomingCall")
+    bob.press("y")
+    connected(alice, 1)
+    alice.press("i")
+    alice.press("bob\n")
+    alice.wait_words("bob is here already", 5)
+    alice.press("icarox\x7fl\n")
+    carol.wait_event("incomingCall")
+    carol.press("y")
+    for program in (alice, bob, carol):
+        connected(program, 2)
+    alice.wait_words("Short code with carol", 5)
+    bob.wait_words("Short code with carol", 5)
+    alice.press("c")
+    alice.wait_words("Whose short code? 1: bob, 2: carol", 5)
+    alice.press("2")
+    alice.wait_line(lambda line: line.get("name") == "peerVerified", 5)
+    time.sleep(3)
+    alice.press("q")
+    equal(alice.wait(10), 0, f"exit code ({alice.describe()})")
+    bob.wait_words("alice has left; carol is still there", 5)
+    # Live lines and statistics go on with the one who is left.
+    count = sum(line["type"] == "stats" for line in bob.lines())
+    bob.press("s")
+    bob.wait_line(lambda _: sum(line["type"] == "stats" for line in bob.lines()) > count, 3)
+    time.sleep(3)
+    equal((bob.process.poll(), carol.process.poll()), (None, None), "the two go on")
+    bob.press("q")
+    for program in (bob, carol):
+        equal(program.wait(10), 0, f"exit code ({program.describe()})")
+    with wave.open(lab.path("bob.wav"), "rb") as file:
+        last = file.getnframes() // 48000 - 2
+    hears(lab, "bob", ("carol",), last)
+    pauses = gaps(lab.path("bob.wav"), HERTZ["carol"], last - 3, last)
+    equal(max(pauses, default=0) <= 60, True, f"pauses of carol at bob, ms ({pauses})")
+    return f"longest pause while alice leaves {max(pauses, default=0)} ms"
+
+
+@scenario
+def channel_of_a_call_brings_in_more(lab):
+    """Who has invited one brings in another when the first other end has left."""
+    lab.rendezvous()
+    bob, carol, dan = (
+        answering(lab, "b", name, *words)
+        for name, *words in (("bob", "--duration", "8"), ("carol",), ("dan",))
+    )
+    alice = at_terminal(lab, "a", "alice", "call", "bob", "--invite", "carol")
+    for program in (alice, carol):
+        connected(program, 2)
+    equal(bob.wait(20), 0, f"exit code ({bob.describe()})")
+    alice.wait_words("bob has left; carol is still there", 5)
+    alice.press("idan\n")
+    for program, count in ((alice, 3), (dan, 2)):
+        connected(program, count)
+    time.sleep(3)
+    alice.press("q")
+    for program in (alice, carol, dan):
+        equal(program.wait(10), 0, f"exit code ({program.describe()})")
+    hears(lab, "dan", ("alice", "carol"), 2)
+
+
+@scenario
+def channel_of_a_call_keeps_to_from(lab):
+    """`answer --from` holds in the channel: who may not ring is not talked with, said once."""
+    lab.rendezvous()
+    made = lab.run(
+        "r", f"{BIN}/earshot", "keygen", "--json", "--identity", lab.path("identity-alice")
+    )
+    equal(made.wait(5), 0, f"exit code ({made.describe()})")
+    own = next(made.lines())["id"]
+    bob = answering(lab, "b", "bob", "--from", own)
+    carol = answering(lab, "b", "carol")
+    alice = caller(lab, "--invite", "carol", "--duration", "12")
+    for program in (alice, carol):
+        connected(program, 1)
+    connected(alice, 2)
+    # To others bob is busy as ever: the channel has not raised how many may ring.
+    time.sleep(2)
+    dan = lab.peer("a", "call", "bob", "--no-port-mapping", name="dan")
+    outcome(dan, "busy", 4)
+    for program in (alice, bob, carol):
+        equal(program.wait(20), 0, f"exit code ({program.describe()})")
+    equal(len(named(bob, "connected")), 1, "calls of bob")
+    equal(bob.stderr().count("is not talked with"), 1, bob.stderr())
+    hears(lab, "bob", ("alice",), 6)
+    hears(lab, "carol", ("alice",), 6)
+    hears(lab, "alice", ("bob", "carol"), 6)
+
+
+@scenario
+def channel_of_a_call_refused(lab):
+    """Why nobody comes is told as in a call, and the call of the two goes on as it was."""
+    lab.rendezvous()
+    bob = answering(lab, "b", "bob")
+    carol = answering(lab, "b", "carol", "--reject", "not now")
+    dan = answering(lab, "b", "dan")
+    other = lab.peer("r", "call", "dan", "--no-port-mapping", "--duration", "20", name="erin")
+    connected(dan, 1)
+    alice = caller(
+        lab, "--invite", "carol", "--invite", "dan", "--invite", "nobody", "--duration", "6"
+    )
+    for words in ("carol: rejected: ", "not now", "dan: busy: ", "nobody: unreachable: "):
+        alice.wait_words(words, 8)
+    equal(alice.wait(15), 0, f"exit code ({alice.describe()})")
+    equal(bob.wait(5), 0, f"exit code ({bob.describe()})")
+    equal(carol.wait(5), 0, f"exit code ({carol.describe()})")
+    equal(named(bob, "channelJoined") + named(alice, "channelJoined"), [], "channels")
+    pauses = gaps(lab.path("bob.wav"), HERTZ["alice"], 1, 5)
+    equal(max(pauses, default=0) <= 60, True, f"pauses, ms ({pauses})")
+    other.signal(signal.SIGTERM)
+
+
+@scenario
+def called_one_makes_the_channel(lab):
+    """Who was called invites; who calls cannot be called itself, and calls the third."""
+    lab.rendezvous()
+    bob = at_terminal(lab, "b", "bob", "answer", "--ask", "--calls", "1")
+    carol = answering(lab, "b", "carol")
+    alice = caller(lab, "--duration", "12")
+    bob.wait_event("incomingCall")
+    bob.press("y")
+    connected(bob, 1)
+    bob.press("icarol\n")
+    for program in (alice, bob, carol):
+        connected(program, 2)
+    equal(alice.wait(20), 0, f"exit code ({alice.describe()})")
+    bob.wait_words("alice has left; carol is still there", 5)
+    time.sleep(2)
+    equal((bob.process.poll(), carol.process.poll()), (None, None), "who invited is still there")
+    bob.press("q")
+    for program in (bob, carol):
+        equal(program.wait(10), 0, f"exit code ({program.describe()})")
+    for name, others in (
+        ("alice", ("bob", "carol")), ("bob", ("alice", "carol")), ("carol", ("alice", "bob")),
+    ):  # fmt: skip
+        hears(lab, name, others, 6)

@@ -182,6 +182,9 @@ package struct AnswerCommand: Sendable {
       switch input {
       case .endpoint(.incomingCall(let call)) where call.userExtension == TransferWords.invitation:
         leaveToReceiver(call, session)
+      case .endpoint(.incomingCall(let call)) where CallRoom.isOfChannel(call):
+        // Of a channel that was left a moment ago, or was never joined.
+        await CallRoom.turnAway(call, session)
       case .endpoint(.incomingCall(let call)):
         if callers.admits(call) { return call }
         await turnAway(call, session)
@@ -189,6 +192,7 @@ package struct AnswerCommand: Sendable {
       case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
         return nil
       case .signal(.user1), .key("s"), .key("S"): session.console.say("No call now.")
+      case .key("\n"), .key("\u{8}"): break
       case .key: session.console.say("Keys while it waits for a call: q leave.")
       default: break
       }
@@ -233,7 +237,11 @@ package struct AnswerCommand: Sendable {
     run.use(ends)
     ends.connect(to: session.inbox)
     let who = Wording.who(call)
-    session.console.say("\(who) calls\(call.offersVideo ? " with video" : "").")
+    let invites = call.userExtension == CallRoom.invitation
+    session.console.say(
+      "\(who) calls\(call.offersVideo ? " with video" : "")"
+        + "\(invites ? ", into a channel with others" : "").")
+    if echo == nil { run.allowChannel(isAttended: policy == .ask, filter: callers) }
     if policy == .ask {
       run.ask("Answer? y yes, n no")
       session.console.ring()
@@ -265,6 +273,7 @@ package struct AnswerCommand: Sendable {
       let end = EchoEnd(seconds: echo, next: ends.sink)
       options.source = end
       options.sink = end
+      options.followsChannels = false
     }
     await run.accept(options)
   }

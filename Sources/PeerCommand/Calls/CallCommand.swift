@@ -12,6 +12,8 @@ package struct CallCommand: Sendable {
   package var targetName: String
   /// Seconds.
   package var ringTimeout: Double
+  /// Who is invited once the call is connected, which makes a channel of it.
+  package var invites: [String]
 
   package init(
     _ arguments: consuming Arguments, variable: (String) -> String?
@@ -21,10 +23,15 @@ package struct CallCommand: Sendable {
     online.presence = .calling
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
+    invites = try arguments.options("--invite")
     let given = try arguments.positional("name, ID, link or card")
     target = try online.follow(given)
     try arguments.finish()
-    try OnlineOptions.checkID(target)
+    for target in [target] + invites { try OnlineOptions.checkID(target) }
+    if let wrong = invites.first(where: { !OnlineOptions.isTarget($0) }) {
+      throw UsageError(
+        "--invite wants a name or an ID, not '\(wrong)'.", advice: "Give it once for each.")
+    }
     let card = try OnlineOptions.card(target)
     targetName = card.map { $0.name ?? "\($0.id)" } ?? target
     online.adoptRendezvous(of: target, card)
@@ -67,6 +74,7 @@ package struct CallCommand: Sendable {
     console.say("Calling \(peer) ...")
     let run = CallRun(call.id, session, sound, role: .caller, peer: peer)
     run.use(ends)
+    run.allowChannel(isAttended: true, inviting: invites)
     return await follow(run, session)
   }
 

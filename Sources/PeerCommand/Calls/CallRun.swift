@@ -12,28 +12,29 @@ package final class CallRun {
   private static let plainPeriod = 10
 
   package private(set) var id: CallID
-  package private(set) var report: CallReport?
+  package internal(set) var report: CallReport?
   package private(set) var samples: [CallStatistics] = []
   /// What a probe of the peer had said, against what was.
-  package private(set) var prediction: String?
+  package internal(set) var prediction: String?
   /// Whether it waits for the own answer.
   package private(set) var isRinging: Bool
-  private var ending = Ending.none
+  private(set) var ending = Ending.none
   let session: OnlineSession
-  private let sound: SoundOptions
-  private let role: CallReport.Role
+  let sound: SoundOptions
+  let role: CallReport.Role
   /// What is played and saved, once that is known.
-  private var ends: OpenedSound?
+  private(set) var ends: OpenedSound?
   var view = CallView()
   private var began = SystemClock.now
   private var connected: Instant?
-  private var deadlines = Deadlines<Timer>()
+  var deadlines = Deadlines<Timer>()
   private var lastPlain = 0
-  /// Whether there is one to be confirmed.
-  private(set) var hasShortCode = false
-  /// Whether that was done.
-  var isConfirmed = false
+  var codes = CallCodes()
   var marks = CallMarks()
+  /// Who else is there, or comes.
+  var company = CallCompany()
+  /// The name or ID that is being typed; `nil` when keys are commands.
+  var typed: String?
 
   /// How the end was asked for.
   enum Ending {
@@ -59,6 +60,8 @@ package final class CallRun {
     case ring
     /// Nothing has come of the present step for a second.
     case wait
+    /// The channel that the call has become has something to do.
+    case room
   }
 
   package init(
@@ -125,6 +128,8 @@ package final class CallRun {
     case .token: break  // The session has handed it over.
     case .wake: if await wake() { verdict = .ringOver }
     }
+    finishIfOver()
+    if let due = company.room?.nextDeadline { deadlines.set(.room, at: due) }
     arm()
     return verdict
   }
@@ -154,21 +159,24 @@ package final class CallRun {
   // MARK: - Events
 
   private func handleEvent(_ event: EndpointEvent) async {
+    await company.room?.handle(event)
     switch event {
-    case .callStateChanged(let call, let state, _) where call == id: enter(state)
+    case .callStateChanged(let call, let state, _) where call == id: await enter(state)
     case .callProgress(let call, let step) where call == id: showProgress(step)
-    case .statistics(let call, let numbers) where call == id: handleStatistics(numbers)
-    case .audioQualityChanged(let call, let change) where call == id:
+    case .callProgress(let call, .shortCode(let letters)): showCode(letters, of: call)
+    case .statistics(let call, let numbers) where call == shownCall: handleStatistics(numbers)
+    case .audioQualityChanged(let call, let change) where call == shownCall:
       session.console.say(QualityLine.text(change))
-    case .callEnded(let call, let report) where call == id: finish(report)
+    case .callEnded(let call, let report) where call == id: handleEnd(report)
     default: break
     }
   }
 
-  private func enter(_ state: CallState) {
+  private func enter(_ state: CallState) async {
     switch state {
     case .calling: break
     case .connecting:
+      openRoom()
       view.state = "connecting"
       view.hint = ""
       wait(for: "a path to \(view.peer)")
@@ -184,7 +192,8 @@ package final class CallRun {
       if let duration = sound.duration {
         deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
       }
-    case .ended: deadlines.cancelAll()
+      await inviteAll()
+    case .ended: if company.room?.isOpen != true { deadlines.cancelAll() }
     }
   }
 
@@ -209,8 +218,7 @@ package final class CallRun {
     case .pathChanged(let kind, let remote):
       console.sayOfOthers("Media moved to another path: \(kind.rawValue), \(remote).")
     case .shortCode(let letters):
-      hasShortCode = true
-      console.say("Short code, to compare by voice: \(letters)")
+      showCode(letters, of: id)
     case .interrupted: console.say("Nothing has been heard for 4 s.")
     case .connectionLost: console.say("Nothing has been heard for 10 s; it is still being tried.")
     case .away(let absence):
@@ -241,12 +249,13 @@ package final class CallRun {
     if !session.console.hasRegion, second - lastPlain >= Self.plainPeriod {
       lastPlain = second
       refresh()
-      session.console.say(StatusRegion.lines(view, columns: 200).prefix(3).joined(separator: "  "))
+      session.console.say(
+        StatusRegion.lines(shownView, columns: 200).prefix(3).joined(separator: "  "))
     }
   }
 
   /// For the page of `--report`. Of a call that goes on for days the first hours are enough.
-  private func keep(_ numbers: CallStatistics) {
+  func keep(_ numbers: CallStatistics) {
     guard session.writesReport, samples.count < Self.maxSamples else { return }
     samples.append(numbers)
   }
@@ -258,59 +267,7 @@ package final class CallRun {
     }
   }
 
-  private func finish(_ report: CallReport) {
-    self.report = report
-    deadlines.cancelAll()
-    session.console.clear()
-    ends?.sink.finish()
-    session.remember(ends?.source.fault)
-    session.remember(ends?.sink.fault)
-    session.remember(ends?.video?.source?.fault)
-    session.remember(ends?.video?.sink.fault)
-    session.remember(ends?.arrivals?.fault)
-    if let last = report.statistics { keep(last) }
-    let now = SystemClock.wallNanoseconds / 1_000_000_000
-    let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)
-    let memory = ProbeMemory(besideIdentity: session.options.identity)
-    let probed = memory.entry(for: names, now: now)
-    prediction = report.statistics.flatMap { probed?.comparison(with: $0, now: now) }
-    if let numbers = report.statistics, let probed,
-      let pair = ProbeHistory.Pair(probed, numbers, at: now, seconds: report.durationMs / 1000)
-    {
-      remember(pair)
-    }
-    SummaryLine.write(report, prediction: probed?.prediction(now: now), to: session.lines)
-    let table = EndTable.text(
-      report, savedTo: ends?.sink.isSaved == true ? ends?.saveName : nil,
-      videoSavedTo: ends?.video?.sink.shownCount == 0 ? nil : ends?.video?.saveName,
-      prediction: prediction, with: peer)
-    if ExitCode(report) == .done {
-      session.console.say(table)
-    } else {
-      session.console.sayFailed(
-        table, brief: "\(view.peer): \(report.outcome.rawValue): \(report.reason)")
-    }
-    if let error = report.error { session.console.complain(CommandFailure(error)) }
-  }
-
-  /// A name that was dialled is in the report; one that is not was on a card.
-  private var peer: EndTable.Peer {
-    var peer = EndTable.Peer()
-    peer.isConfirmed = isConfirmed
-    if role == .caller, OnlineOptions.isName(view.peer) { peer.cardName = view.peer }
-    return peer
-  }
-
   // MARK: - Keys, signals, time
-
-  /// Puts it into the history of probes.
-  private func remember(_ pair: ProbeHistory.Pair) {
-    do throws(ReactorError) {
-      try ProbeHistory(besideIdentity: session.options.identity).append(pair)
-    } catch {
-      session.console.log(.warning, "This call is not in the history of probes: \(error).")
-    }
-  }
 
   /// The file is at its end; what was read last is still on its way to the other ear.
   private func sourceEnded() {
@@ -337,6 +294,7 @@ package final class CallRun {
     view.state = "hanging up"
     wait(for: "\(view.peer) to hear of the end")
     deadlines.set(.patience, at: SystemClock.now + .seconds(5))
+    await company.room?.leave()
     await session.endpoint.call(id).hangUp()
   }
 
@@ -356,6 +314,7 @@ package final class CallRun {
       case .ring: isRingOver = true
       case .wait:
         if let awaited = view.awaited { session.console.announceWait("waiting for \(awaited)") }
+      case .room: await company.room?.advance()
       }
     }
     return isRingOver
@@ -371,6 +330,6 @@ package final class CallRun {
         view.progress = (Double(ends.source.position) / Double(length), Double(length) / 48_000)
       }
     }
-    session.console.show(view)
+    session.console.show(shownView)
   }
 }

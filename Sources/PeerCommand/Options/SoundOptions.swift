@@ -172,7 +172,9 @@ package struct SoundOptions: Sendable {
   private static let mostNumbers = 1_000_000
 
   package func callOptions(_ ends: OpenedSound) -> CallOptions {
-    var options = CallOptions(source: ends.source, sink: ends.sink)
+    var options = CallOptions(
+      source: SharedEar(ends.sharedSource), sink: ends.sharedSink.makeEnd())
+    options.followsChannels = true
     options.arrivals = ends.arrivals
     options.bitrate = bitrate
     options.frameMilliseconds = frame

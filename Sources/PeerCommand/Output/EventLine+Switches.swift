@@ -22,6 +22,8 @@ extension EventLine {
       }
     case .localVideoRotated(let rotation), .remoteVideoRotated(let rotation):
       object.add("degrees", rotation.degrees)
+    // Whoever reads the lines is not to get in by them: the token stays out.
+    case .invitedToChannel(let invitation): object.add("channel", invitation.channel.description)
     default: break
     }
   }
@@ -39,6 +41,7 @@ extension EventLine {
     case .remoteLowVideoOffered: "remoteLowVideoOffered"
     case .localVideoRotated: "localVideoRotated"
     case .remoteVideoRotated: "remoteVideoRotated"
+    case .invitedToChannel: "invitedToChannel"
     default: "step"
     }
   }

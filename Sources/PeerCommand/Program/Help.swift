@@ -275,6 +275,8 @@ package enum Help {
     does. Both say at which rendezvous their owner is; a card is signed, and may be kept.
 
       --ring-timeout SECONDS   how long it may ring        (default: 15)
+      --invite NAME|ID         once the call is connected, invite this one as well: the call
+                               becomes a channel, host to host, of 8 at the most; repeatable
 
     """
 
@@ -286,8 +288,9 @@ package enum Help {
       --accept             accept every call               (default without a terminal)
       --reject REASON      refuse every call
       --ask                ask, y or n                     (default on a terminal)
-      --from WHO           who may ring: known (pinned), verified, names that are pinned, or IDs,
-                           with commas between              (default: everybody)
+      --from WHO           who may ring, and is talked with where a call becomes a channel: known
+                           (pinned), verified, names that are pinned, or IDs, with commas
+                           between                         (default: everybody)
       --presence WHO       who may learn that this program is online, and call: everybody, or
                            contacts (pinned)               (default: everybody)
       --ring-for SECONDS   accept or refuse after so long  (default: at once; asked: never)
@@ -375,8 +378,8 @@ package enum Help {
     onlineOptions + """
 
 
-      Keys while a call runs on a terminal: m mute, v video on and off, q hang up, s statistics,
-      c the other side has the same short code, ? all keys. SIGINT, SIGTERM and SIGHUP hang up and still write the report; SIGUSR1 prints
+      Keys while a call runs on a terminal: m mute, v video on and off, i invite another one, q hang
+      up, s statistics, c the other side has the same short code, ? all keys. SIGINT, SIGTERM and SIGHUP hang up and still write the report; SIGUSR1 prints
       statistics.
 
       example: earshot call bob --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav

@@ -51,9 +51,16 @@ package final class TerminalInput {
     return Array(bytes[..<count])
   }
 
-  /// The printable ASCII letters; what follows an escape (arrows, function keys) is left out.
+  /// The printable ASCII letters, Enter as "\n" and erasing as "\u{8}"; what follows an escape
+  /// (arrows, function keys) is left out.
   static func keys(in bytes: [UInt8]) -> [Character] {
-    bytes.prefix { $0 != 0x1B }.filter { (0x20..<0x7F).contains($0) }
-      .map { Character(UnicodeScalar($0)) }
+    bytes.prefix { $0 != 0x1B }.compactMap { byte in
+      switch byte {
+      case 0x0A, 0x0D: "\n"
+      case 0x08, 0x7F: "\u{8}"
+      case 0x20..<0x7F: Character(UnicodeScalar(byte))
+      default: nil
+      }
+    }
   }
 }

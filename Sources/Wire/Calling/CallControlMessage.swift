@@ -21,6 +21,9 @@ package enum CallControlMessage: Equatable, Sendable {
   case smallVideo(SmallVideo?)
   /// Music is mixed into the sender's audio from now on, or no longer.
   case music(Bool)
+  /// The call is to be a part of a channel from now on. Only where the other side has
+  /// `CallAbilities.channels`.
+  case channel(ChannelPass)
 
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
@@ -52,6 +55,7 @@ package enum CallControlMessage: Equatable, Sendable {
       guard flag <= 1 else { throw .invalid("music", at: start) }
       self = .music(flag == 1)
     case TypeCode.smallVideo: self = .smallVideo(try SmallVideo.parse(&reader))
+    case TypeCode.channel: self = .channel(try ChannelPass(parsing: &reader))
     default: throw .invalid("call control type", at: start)
     }
     try reader.expectEnd("call control")
@@ -72,6 +76,7 @@ package enum CallControlMessage: Equatable, Sendable {
       return [TypeCode.videoRotation] + Self.bytes(rotation.rawValue, mediaTime)
     case .music(let isOn): return [TypeCode.music, isOn ? 1 : 0]
     case .smallVideo(let small): return [TypeCode.smallVideo] + SmallVideo.bytes(of: small)
+    case .channel(let pass): return [TypeCode.channel] + pass.bytes
     }
   }
 
@@ -81,11 +86,12 @@ package enum CallControlMessage: Equatable, Sendable {
     return bytes
   }
 
-  /// Whether every version of the other side understands it.
-  package var isBasic: Bool {
+  /// What the other side must have said of itself to be sent it.
+  package var neededAbilities: CallAbilities {
     switch self {
-    case .confirm, .hangUp, .mediaState, .mediaWanted, .videoTest: true
-    case .quality, .videoRotation, .smallVideo, .music: false
+    case .confirm, .hangUp, .mediaState, .mediaWanted, .videoTest: []
+    case .quality, .videoRotation, .smallVideo, .music: .moreWords
+    case .channel: .channels
     }
   }
 
@@ -101,6 +107,7 @@ package enum CallControlMessage: Equatable, Sendable {
     static let videoRotation: UInt8 = 7
     static let smallVideo: UInt8 = 8
     static let music: UInt8 = 9
+    static let channel: UInt8 = 10
   }
 }
 

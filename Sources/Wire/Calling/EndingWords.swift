@@ -80,10 +80,13 @@ package struct CallAbilities: OptionSet, Hashable, Sendable {
 
   /// User data in CANCEL and HANGUP, call control of types 6 to 9, and messages with a time.
   package static let moreWords = CallAbilities(rawValue: 2)
+  /// The call may become a part of a channel: call control of type 10.
+  package static let channels = CallAbilities(rawValue: 4)
 
   /// As the flags of the first codec of a media description say.
   init(media value: [UInt8]) {
-    self.init(rawValue: value.count > Self.place ? value[Self.place] & Self.moreWords.rawValue : 0)
+    let known = Self.moreWords.union(.channels)
+    self.init(rawValue: value.count > Self.place ? value[Self.place] & known.rawValue : 0)
   }
 
   /// The media description with them.

@@ -59,8 +59,14 @@ extension FuzzTarget {
     return contents.map { SignalBody(someCall, $0.0, mac: $0.1) }
   }
 
+  private static var someKey: Bytes32 { Bytes32(Array(1...32)) ?? .zero }
+  private static var someName: PeerName {
+    guard let name = PeerName("call") else { preconditionFailure("it is a name") }
+    return name
+  }
+
   private static let callControl = FuzzTarget(
-    "call-control", maximumByteCount: 200,
+    "call-control", maximumByteCount: 700,
     seeds: {
       let messages: [CallControlMessage] = [
         .confirm(opening: Array(repeating: 1, count: 32)),
@@ -68,6 +74,9 @@ extension FuzzTarget {
         .hangUp(.userHungUp, ReasonText(clipping: "bye"), userExtension: "{}"),
         .quality(sent: 1, received: 2), .videoRotation(.quarter, mediaTime: 99), .smallVideo(nil),
         .music(true),
+        ChannelPass(
+          key: someKey, name: someName, token: Array("v4.public.x".utf8)
+        ).map { .channel($0) } ?? .music(false),
         .smallVideo(
           SmallVideo(width: 160, height: 120, framesPerSecond: 5, bitsPerSecond: 65_000)),
       ]

@@ -11,7 +11,8 @@ import Wire
   private static let words = "{\"why\":\"lunch\"}"
 
   private func ending(of call: CallID, at peer: SimulatedPeer, _ pair: TwoPeers) -> String? {
-    peer.host.command(now: pair.world.now) { machine, _ in machine.endingWords(of: call) } ?? nil
+    peer.host.command(now: pair.world.now) { machine, _ in machine.words(of: call)?.theirEnding }
+      ?? nil
   }
 
   private func end(_ call: CallID, _ pair: TwoPeers, by peer: SimulatedPeer) {

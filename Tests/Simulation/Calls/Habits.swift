@@ -1,4 +1,5 @@
 package import Primitives
+package import Wire
 
 /// What a simulated user does about a call.
 package struct Habits: Sendable {
@@ -7,6 +8,8 @@ package struct Habits: Sendable {
   package var answer = Answer.accept(after: .seconds(1))
   /// How long the other side may be away, of calls both ways.
   package var absence = Duration.zero
+  /// What the other side is told that this one understands.
+  package var abilities = CallAbilities.moreWords
   /// How long its invitations may ring; `nil` = without end.
   package var ringTimeout: Duration? = .seconds(15)
   /// Cancels an invitation that is not accepted by then; `nil` = leaves that to the ring timeout.

@@ -152,6 +152,7 @@ package final class SimulatedPeer {
     options.video = video
     options.uplinkWeight = uplinkWeight
     options.absence = habits.absence
+    options.abilities = habits.abilities
     options.ringTimeout = habits.ringTimeout
     do throws(PeerRefusal) {
       return try host.command(now: world.now) { machine, now throws(PeerRefusal) in
@@ -175,6 +176,7 @@ package final class SimulatedPeer {
       options.userExtension = userExtension
       options.video = video
       options.absence = habits.absence
+      options.abilities = habits.abilities
       try machine.accept(call, options, now: now)
     }
   }

@@ -175,6 +175,8 @@ import Testing
     .smallVideo(nil),
     .smallVideo(
       SmallVideo(width: 160, height: 120, framesPerSecond: 5, bitsPerSecond: 65_000)),
+    CallControlMessage.channel(somePass(tokenByteCount: 1)),
+    CallControlMessage.channel(somePass(tokenByteCount: 512)),
   ])
   func `reads the call control that it wrote`(message: CallControlMessage) throws {
     func parse(_ bytes: [UInt8]) throws(WireError) -> CallControlMessage {
@@ -187,7 +189,7 @@ import Testing
       #expect(throws: WireError.self) { try parse(Array(bytes.prefix(count))) }
     }
     #expect(throws: WireError.self) { try parse(bytes + [0]) }
-    #expect(throws: WireError.self) { try parse([10] + bytes.dropFirst()) }
+    #expect(throws: WireError.self) { try parse([11] + bytes.dropFirst()) }
   }
 
   @Test func `a hang-up with user data is read with and without them`() throws {
@@ -213,6 +215,41 @@ import Testing
     #expect(throws: WireError.self) { try CallControlMessage(parsing: &reader) }
   }
 
+  /// A pass of which each byte is as it should be.
+  static func somePass(tokenByteCount count: Int) -> ChannelPass {
+    guard let key = Bytes32(Array(1...32)), let name = PeerName("call"),
+      let pass = ChannelPass(key: key, name: name, token: Array(repeating: 0x76, count: count))
+    else { preconditionFailure("it is one") }
+    return pass
+  }
+
+  @Test func `a pass without a key, a name or a token is none`() throws {
+    let good = CallControlMessage.channel(Self.somePass(tokenByteCount: 2)).bytes
+    func refuses(_ change: (inout [UInt8]) -> Void) -> Bool {
+      var bytes = good
+      change(&bytes)
+      var reader = ByteReader(bytes.span)
+      do throws(WireError) {
+        _ = try CallControlMessage(parsing: &reader)
+        return false
+      } catch {
+        return true
+      }
+    }
+    #expect(!refuses { _ in })
+    #expect(refuses { $0.replaceSubrange(1..<33, with: Array(repeating: 0, count: 32)) })
+    #expect(refuses { $0[34] = 0x20 })
+    #expect(refuses { $0 = Array($0.dropLast(4)) + [0, 0] })
+    #expect(refuses { $0 = Array($0.dropLast(4)) + [1, 2] + Array(repeating: 7, count: 513) })
+    let key = try #require(Bytes32(Array(1...32)))
+    let name = try #require(PeerName("call"))
+    for count in [0, 513] {
+      let token = [UInt8](repeating: 1, count: count)
+      #expect(ChannelPass(key: key, name: name, token: token) == nil)
+    }
+    #expect(ChannelPass(key: .zero, name: name, token: [1]) == nil)
+  }
+
   @Test func `what a side understands costs no byte and changes no codec`() throws {
     let media = MediaDescription([.init(.opus, stream: 0, isStereo: true), .init(.vp8, stream: 0)])
     let marked = CallAbilities.moreWords.marked(media.bytes)
@@ -220,6 +257,9 @@ import Testing
     #expect(try MediaDescription(parsing: marked) == media)
     #expect(CallAbilities(media: media.bytes) == [] && CallAbilities(media: []) == [])
     #expect(CallAbilities.moreWords.marked([]) == [])
+    let both: CallAbilities = [.moreWords, .channels]
+    #expect(both.marked(media.bytes) == [1, 0, 7, 2, 0, 0])
+    #expect(CallAbilities(media: [1, 0, 0xFF]) == both)
     let ringing = SealedRingDetails(
       isPrepared: false, abilities: .moreWords, nonce: [], sealed: [])
     #expect(ringing.flags == 2 && ringing.abilities == .moreWords && !ringing.isPrepared)

@@ -1,0 +1,108 @@
+internal import Earshot
+internal import Primitives
+internal import Reactor
+
+/// The others of a call that becomes a channel.
+struct CallCompany {
+  /// `nil`: the call stays one of two.
+  var manners: CallRoom.Manners?
+  /// Who is invited as soon as the call is connected.
+  var invites: [String] = []
+  var room: CallRoom?
+  /// Of the call of the two, which is over while others are still there.
+  var firstReport: CallReport?
+}
+
+/// A call that becomes a channel: what is shown, and when it is over.
+extension CallRun {
+  /// The call may become a channel: by the other side, by a key, or at once.
+  ///
+  /// - Parameters:
+  ///   - isAttended: Whether a person is there.
+  ///   - filter: Who is talked with; `nil` = everybody.
+  ///   - names: Who is invited once the call is connected.
+  func allowChannel(
+    isAttended: Bool, filter: CallerFilter? = nil, inviting names: [String] = []
+  ) {
+    company.manners = CallRoom.Manners(isAttended: isAttended, filter: filter)
+    company.invites = names
+  }
+
+  /// The call whose numbers are shown: the one of the two, or when that is over the oldest other.
+  var shownCall: CallID { company.firstReport == nil ? id : company.room?.others.first ?? id }
+
+  /// All calls that there are.
+  var calls: [CallID] {
+    (company.firstReport == nil ? [id] : []) + (company.room?.others ?? [])
+  }
+
+  /// What the live lines show.
+  var shownView: CallView {
+    guard let room = company.room, room.isOpen, !room.people.names.isEmpty else { return view }
+    var shown = view
+    shown.peer = room.people.names.joined(separator: ", ")
+    return shown
+  }
+
+  func openRoom() {
+    guard let manners = company.manners, company.room == nil, let ends else { return }
+    company.room = CallRoom(
+      session, sound, ends, first: id, name: view.peer, manners, isMuted: view.isMuted)
+  }
+
+  func inviteAll() async {
+    for name in company.invites { await company.room?.invite(name) }
+    company.invites = []
+  }
+
+  func showCode(_ letters: String, of call: CallID) {
+    guard call != id else {
+      codes.append(call, view.peer)
+      return session.console.say("Short code, to compare by voice: \(letters)")
+    }
+    guard let name = company.room?.people.name(of: call) else { return }
+    codes.append(call, name)
+    session.console.say("Short code with \(name), to compare by voice: \(letters)")
+  }
+
+  /// The call of the two is over; the others go on talking.
+  func handleEnd(_ report: CallReport) {
+    company.firstReport = report
+    guard let room = company.room, room.isOpen else { return }
+    session.console.say(CallRoom.sentence(firstGone: view.peer, still: room.people.names))
+    view.numbers = nil
+  }
+
+  /// Closes the books when nobody is left.
+  func finishIfOver() {
+    guard report == nil, let first = company.firstReport, company.room?.isOpen != true else {
+      return
+    }
+    finish(first)
+  }
+}
+
+/// The short codes of the calls that there are: which may be confirmed, and which were.
+struct CallCodes {
+  private var open: [(call: CallID, name: String)] = []
+  private var confirmed: Set<CallID> = []
+  /// The next key says whose.
+  var isChoosing = false
+
+  mutating func append(_ call: CallID, _ name: String) {
+    open.removeAll { $0.call == call }
+    open.append((call, name))
+  }
+
+  mutating func confirm(_ call: CallID) {
+    confirmed.insert(call)
+    open.removeAll { $0.call == call }
+  }
+
+  func isConfirmed(_ call: CallID) -> Bool { confirmed.contains(call) }
+
+  /// Those of calls that there are, and were not confirmed; at most nine.
+  func choices(_ calls: [CallID]) -> [(call: CallID, name: String)] {
+    Array(open.filter { calls.contains($0.call) }.prefix(9))
+  }
+}
