@@ -70,7 +70,7 @@ package struct ForwardingLimits: Sendable {
   package var picturesAtOnce = 128
   /// Hosts of a channel whose pictures are forwarded: each takes 1.3 MB here and at each member.
   package var pictureSources = 16
-  /// Hosts of all channels whose pictures are kept: 340 MB.
+  /// Hosts of all channels whose pictures are kept: 384 MB.
   package var pictureStores = 256
   /// Of them for one part of the address space: an office has 32, and no network more than half.
   package var pictureStoresPerPrefix = PrefixShares(host: 32, site: 64, network: 128)

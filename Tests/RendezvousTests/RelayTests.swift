@@ -223,6 +223,13 @@ struct RelayTests {
     #expect(relay.counters.packetsReplayed == 1)
   }
 
+  @Test func `a relay tells members that ask that it knows low streams`() throws {
+    alice.abilities = .pairs
+    try seat(alice, 11)
+    try seat(bob, 12)
+    #expect(alice.response?.hasPairs == true && bob.response?.hasPairs == false)
+  }
+
   @Test func `a relay looks nobody up and passes no messages on`() throws {
     try seat(alice, 11)
     alice.request(.lookUp(LookUp(request: 1, target: .id(bob.id))), now: relay.now)

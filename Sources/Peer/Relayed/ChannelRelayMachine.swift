@@ -60,11 +60,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       video.sends = video.sends && settings.own.role == .host
       return RelayedPictures(video, receives: wish.receives)
     }
-    var configuration = PeerConfiguration(
-      rendezvous: settings.grant.address, wallClockAtZero: settings.wallClockAtZero)
-    configuration.rendezvousID = settings.grant.relay
-    configuration.token = settings.grant.token
-    configuration.presence = .guest
+    let configuration = settings.link
     link = RendezvousLink(
       configuration, presence: Presence(PresenceID(random: &random), .guest),
       random: random.split())
@@ -270,27 +266,13 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
 
   // MARK: - Getters
 
-  /// Whether there is nothing left to say.
-  package var isQuiet: Bool { link.isQuiet }
-  /// Members that hold our key, or may.
-  package var verifiedCount: Int { keys.memberCount }
   package func isVerified(_ uid: UInt32) -> Bool { members.isVerified(uid) }
-  package var nextGeneration: UInt32 { keys.nextGeneration }
-  package var fingerprint: RosterFingerprint { keys.fingerprint }
   /// Whether the fingerprint is of some members only: nobody can compare it.
   package var isPartial: Bool { members.isPartial }
   /// Frames opened, and such that did not open.
   package var counts: (opened: UInt64, unopened: UInt64, sent: UInt64) {
     (inbox.openedCount, inbox.unopenedCount, outbox.sentCount)
   }
-  /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
-  package var roundTrip: (smoothed: UInt64, minimum: UInt64)? {
-    guard let estimator = link.association?.history.roundTrip, estimator.hasSample else {
-      return nil
-    }
-    return (estimator.smoothed, estimator.minimum)
-  }
-
   // MARK: - Parts
 
   private mutating func noteSent(after last: Instant, now: Instant) {
@@ -362,7 +344,10 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     switch event {
     case .registration(.registered):
       isConnected = true
-      if let association = link.association { pictures?.open(on: association) }
+      if let association = link.association {
+        let knowsLow = link.standing.terms?.payload.hasPairs ?? false
+        pictures?.open(on: association, knowsLow: knowsLow)
+      }
       publish(.connected)
       startPublishing()
     case .registration(.reconnecting), .registration(.failed(.noAnswer)),

@@ -16,6 +16,8 @@ final class RelayedPictures {
   private let most: Int
   /// The low stream beside them.
   private var low: RelayedLowStream
+  /// Whether the relay takes CHANNEL_LOW: to one that does not it is a violation.
+  private var knowsLow = false
   /// What the relay sends of others' pictures at the most.
   private var view = ChannelLowFrame.View.usual
   private var streams: [UInt32: RelayedPictureStream] = [:]
@@ -38,8 +40,11 @@ final class RelayedPictures {
   }
 
   /// There is a session with the relay. Who sends nothing needs no estimate of the way there.
-  func open(on association: Association) {
+  ///
+  /// - Parameter knowsLow: The relay has said that it takes low streams.
+  func open(on association: Association, knowsLow: Bool) {
     nextWish = .zero
+    self.knowsLow = knowsLow
     guard media.video?.isEnabled == true else { return }
     media.mayStart = true
     media.open(on: association, hasVideo: true)
@@ -47,7 +52,7 @@ final class RelayedPictures {
 
   func setSends(_ sends: Bool, on association: Association?) {
     media.setVideo(sends: sends)
-    if let association { open(on: association) }
+    if let association { open(on: association, knowsLow: knowsLow) }
   }
 
   // MARK: - In
@@ -138,10 +143,9 @@ final class RelayedPictures {
       nextWish = now + Self.wishPace
       Session.beginPacket(&packet)
       ChannelWantsFrame.write(receives ? .max : 0, to: &packet)
-      // A relay that does not know it reads no further.
       let isSending = media.video?.isEnabled == true
       let offer = isSending ? low.offer(association.uplink) : 0
-      ChannelLowFrame(bitsPerSecond: offer).write(to: &packet)
+      if knowsLow { ChannelLowFrame(bitsPerSecond: offer).write(to: &packet) }
       if association.seal(&packet, elicits: false, hasMessages: false, now: now) { return true }
       packet.removeAll()
     }

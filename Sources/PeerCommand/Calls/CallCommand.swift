@@ -74,7 +74,9 @@ package struct CallCommand: Sendable {
     console.say("Calling \(peer) ...")
     let run = CallRun(call.id, session, sound, role: .caller, peer: peer)
     run.use(ends)
-    run.allowChannel(isAttended: true, inviting: invites)
+    // A script that invites nobody is there for the one that it called.
+    run.allowChannel(
+      isAttended: session.inbox.hasKeys || !invites.isEmpty, inviting: invites)
     return await follow(run, session)
   }
 

@@ -1,4 +1,4 @@
-internal import Earshot
+package import Earshot
 internal import Primitives
 internal import Reactor
 
@@ -83,26 +83,47 @@ extension CallRun {
 }
 
 /// The short codes of the calls that there are: which may be confirmed, and which were.
-struct CallCodes {
+package struct CallCodes {
   private var open: [(call: CallID, name: String)] = []
   private var confirmed: Set<CallID> = []
+  /// Those of which the next key chooses one, as they were listed; empty = no list was shown.
+  private var shown: [CallID] = []
   /// The next key says whose.
-  var isChoosing = false
+  package var isChoosing: Bool { !shown.isEmpty }
+  /// More calls than one program has at a time: the oldest are over.
+  private static let limit = 64
 
-  mutating func append(_ call: CallID, _ name: String) {
+  package init() {}
+
+  package mutating func append(_ call: CallID, _ name: String) {
     open.removeAll { $0.call == call }
     open.append((call, name))
+    if open.count > Self.limit { open.removeFirst() }
   }
 
-  mutating func confirm(_ call: CallID) {
+  package mutating func confirm(_ call: CallID) {
     confirmed.insert(call)
     open.removeAll { $0.call == call }
   }
 
-  func isConfirmed(_ call: CallID) -> Bool { confirmed.contains(call) }
+  package func isConfirmed(_ call: CallID) -> Bool { confirmed.contains(call) }
 
   /// Those of calls that there are, and were not confirmed; at most nine.
-  func choices(_ calls: [CallID]) -> [(call: CallID, name: String)] {
+  package func choices(_ calls: [CallID]) -> [(call: CallID, name: String)] {
     Array(open.filter { calls.contains($0.call) }.prefix(9))
+  }
+
+  /// These are listed; the next key says which.
+  package mutating func show(_ choices: [(call: CallID, name: String)]) {
+    shown = choices.map(\.call)
+  }
+
+  /// The call at a number of the list that was shown, if it still goes on and was not confirmed:
+  /// who hangs up meanwhile moves nobody to another number.
+  package mutating func choose(_ key: Character, _ calls: [CallID]) -> CallID? {
+    defer { shown = [] }
+    guard let number = key.wholeNumberValue, number > 0, number <= shown.count else { return nil }
+    let call = shown[number - 1]
+    return choices(calls).contains { $0.call == call } ? call : nil
   }
 }

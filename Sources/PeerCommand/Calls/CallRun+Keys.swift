@@ -106,7 +106,7 @@ extension CallRun {
   private func confirmCode() async {
     let choices = codes.choices(calls)
     if choices.count > 1 {
-      codes.isChoosing = true
+      codes.show(choices)
       let list = choices.enumerated().map { "\($0.offset + 1): \($0.element.name)" }
       return session.console.say(
         "Whose short code? \(list.joined(separator: ", ")); any other key: nobody's.")
@@ -115,12 +115,10 @@ extension CallRun {
   }
 
   private func chooseCode(_ key: Character) async {
-    codes.isChoosing = false
-    let choices = codes.choices(calls)
-    guard let number = key.wholeNumberValue, (1...choices.count).contains(number) else {
+    guard let call = codes.choose(key, calls) else {
       return session.console.say("Nobody is confirmed.")
     }
-    await confirm(choices[number - 1].call)
+    await confirm(call)
   }
 
   private func confirm(_ call: CallID?) async {

@@ -256,7 +256,8 @@ package final class CallRun {
 
   /// For the page of `--report`. Of a call that goes on for days the first hours are enough.
   func keep(_ numbers: CallStatistics) {
-    guard session.writesReport, samples.count < Self.maxSamples else { return }
+    // The page is of the call of the two: what others' calls were like is not its.
+    guard session.writesReport, samples.count < Self.maxSamples, shownCall == id else { return }
     samples.append(numbers)
   }
 

@@ -41,7 +41,7 @@ extension CallRoom {
     }
     if channel == nil, await !session.endpoint.call(first).canBecomeChannel {
       let name = people.name(of: first) ?? "the other side"
-      return "Nobody can be invited: the program of \(name) does not know how a call becomes a "
+      return "Nobody can be invited: the program of \(name) does not let a call become a "
         + "channel; it has to be a newer one."
     }
     return nil
@@ -164,7 +164,8 @@ extension CallRoom {
 
   private func remove(_ user: ChannelUser) async {
     do throws(EarshotError) {
-      try await channel?.remove(user.uid, banSeconds: RemovalChoice.banSeconds)
+      // No longer than what it has to come in with: it may be invited again.
+      try await channel?.remove(user.uid, banSeconds: Self.entranceSeconds)
     } catch {
       session.console.log(.warning, error.message)
     }
@@ -205,7 +206,7 @@ extension CallRoom {
     do throws(EarshotError) {
       guard isOurs else { return try await link.rejectAsBusy() }
       guard let uid = links.caller(call.peer, own: .host, isSeatless: true) else {
-        return try await link.reject(reason: "not in the channel")
+        return try await link.rejectAsBusy()
       }
       links.begin(call.id, with: uid)
       people.add(
@@ -237,9 +238,11 @@ extension CallRoom {
     call.userExtension?.hasPrefix("{\"channel\":\"") ?? false
   }
 
+  /// This program is not in the channel; another one of the same identity may be. So it is busy:
+  /// a rejection would end the call for all of them.
   static func turnAway(_ call: IncomingCall, _ session: OnlineSession) async {
     do throws(EarshotError) {
-      try await session.endpoint.call(call.id).reject(reason: "not in the channel")
+      try await session.endpoint.call(call.id).rejectAsBusy()
     } catch {
       session.console.log(.info, error.message)
     }
@@ -249,7 +252,8 @@ extension CallRoom {
   static let invitation = "{\"invitation\":\"channel\"}"
   private static let name = "call"
   /// To come in: whoever is let go in between has nothing that holds for long.
-  private static let entranceLife = Duration.seconds(600)
+  private static let entranceLife = Duration.seconds(Int64(entranceSeconds))
+  private static let entranceSeconds: UInt32 = 600
   /// Longer than any call.
   private static let memberLife = Duration.seconds(7 * 86_400)
 }

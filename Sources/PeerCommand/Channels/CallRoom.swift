@@ -35,6 +35,8 @@ final class CallRoom {
   private(set) var hasFailed = false
   /// How many were heard of, and how many talked with.
   private(set) var connectedCount = 0
+  /// Calls in which the two were connected, and still are.
+  private var talking: Set<CallID> = []
   /// Set by the keys; holds for calls that begin later.
   var isMuted: Bool
   /// When the rendezvous is to have let us into the channel.
@@ -99,12 +101,14 @@ final class CallRoom {
   private func handleConnected(_ call: CallID) async {
     guard let name = people.name(of: call) else { return }
     connectedCount += 1
-    session.console.say("Connected with \(name), in the channel.")
+    talking.insert(call)
+    session.console.sayOfOthers("Connected with \(name), in the channel.")
     if people.stage(of: call) == .invited { await letIn(call) }
   }
 
   private func handleEnd(of call: CallID, _ report: CallReport) async {
     links.end(call, now: SystemClock.now)
+    let hasTalked = talking.remove(call) != nil
     switch people.handleEnd(call) {
     case .stayedOut(let name):
       // As it would be told of a call of two.
@@ -112,7 +116,10 @@ final class CallRoom {
       session.console.sayFailed("\(name): \(report.outcome.rawValue): \(report.reason)")
       if let error = report.error { session.console.complain(CommandFailure(error)) }
     case .letGo(let name), .ended(let name):
-      if call != first { session.console.say("\(name) is gone: \(report.reason).") }
+      // Who could not be reached yet is not gone.
+      guard call != first, hasTalked else { break }
+      let end = report.reason.hasSuffix(".") ? "" : "."
+      session.console.sayOfOthers("\(name) is gone: \(report.reason)\(end)")
     case nil: break
     }
     if call == first { hasFirst = false }

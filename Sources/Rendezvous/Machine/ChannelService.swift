@@ -32,7 +32,7 @@ struct ChannelService {
 
   /// - Parameter mayCheck: Whether the client's rate allows a signature, made or checked.
   mutating func handle(
-    _ request: ChannelRequest, from client: ClientRecord, mayCheck: Bool, silent: [UInt32],
+    _ request: ChannelRequest, from client: ClientRecord, mayCheck: Bool,
     _ settings: borrowing ServerSettings, _ limiter: inout SourceMeters, now: Instant
   ) {
     let program = ChannelProgram(id: client.id, presence: client.presence.id)
@@ -53,7 +53,7 @@ struct ChannelService {
     }
     guard let seat = directory.seat(for: request, from: program, now: now) else { return }
     guard mayCheck else { return directory.answer(request, .tooManyRequests, to: program) }
-    if let grant = relays.grant(seat, to: client.id, silent: silent, settings, now: now) {
+    if let grant = relays.grant(seat, to: client.id, settings, now: now) {
       directory.answer(request, grant, to: program)
     } else {
       directory.answer(request, .noRelay, to: program)
@@ -203,21 +203,14 @@ struct RelayTable {
     }
   }
 
-  /// The sessions of relays.
-  var slots: [UInt32] { entries.map(\.slot) }
-
   /// A grant for a seat: of one channel all at the same relay; `nil` where none is registered.
-  ///
-  /// - Parameter silent: Sessions of relays that have not been heard of: only where there is no
-  ///   other relay.
   func grant(
-    _ seat: SeatClaim, to member: PeerID, silent: [UInt32],
-    _ settings: borrowing ServerSettings, now: Instant
+    _ seat: SeatClaim, to member: PeerID, _ settings: borrowing ServerSettings, now: Instant
   ) -> ChannelRelayGrant? {
-    let heard = entries.filter { !silent.contains($0.slot) }
-    // The relay with the highest weight for the channel: if one goes, the others keep theirs.
-    let relay = (heard.isEmpty ? entries : heard)
-      .max { weight(of: $0, seat.channel) < weight(of: $1, seat.channel) }
+    // The relay with the highest weight for the channel: if one goes, the others keep theirs. One
+    // that was not heard of for a while keeps its channels: who is there may hear it well, and
+    // newcomers at another one would be heard by nobody.
+    let relay = entries.max { weight(of: $0, seat.channel) < weight(of: $1, seat.channel) }
     guard let relay else { return nil }
     var claims = TokenClaims(
       audience: "\(relay.id)", subject: member, scope: seat.scope,

@@ -10,9 +10,7 @@ extension RendezvousMachine {
     keepBans(now: now)
     let mayCheck = mayCheckToken(request, of: slot, now: now)
     channels.handle(
-      request, from: registry[slot], mayCheck: mayCheck,
-      silent: registry.silentRelays(of: channels.relays.slots, now: now), settings, &limiter,
-      now: now)
+      request, from: registry[slot], mayCheck: mayCheck, settings, &limiter, now: now)
     sendChannelNotices(now: now)
     keepBans(now: now)
   }

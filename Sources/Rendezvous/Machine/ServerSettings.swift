@@ -111,9 +111,10 @@ package struct ServerSettings: ~Copyable {
     tokenRule = key.map { TokenRule(key: $0, audience: "\(card.id)") }
   }
 
-  /// Whether a client that understands it is told that relays may forward for its calls.
+  /// Whether a client that understands it is told that relays may forward for its calls; by a
+  /// relay, that it knows low streams.
   func hasPairs(for abilities: ClientAbilities) -> Bool {
-    abilities.contains(.pairs) && !relayIDs.isEmpty
+    abilities.contains(.pairs) && (forwarding != nil || !relayIDs.isEmpty)
   }
 
   /// A message, unless the server is a relay and it is none that a relay takes.

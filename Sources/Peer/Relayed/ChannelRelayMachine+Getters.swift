@@ -1,0 +1,34 @@
+import Congestion
+package import GroupKeys
+import Wire
+
+/// What the session with the relay and the keys tell of themselves.
+extension ChannelRelayMachine {
+  /// Whether there is nothing left to say.
+  package var isQuiet: Bool { link.isQuiet }
+  /// Members that hold our key, or may.
+  package var verifiedCount: Int { keys.memberCount }
+  package var nextGeneration: UInt32 { keys.nextGeneration }
+  package var fingerprint: RosterFingerprint { keys.fingerprint }
+  /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
+  package var roundTrip: (smoothed: UInt64, minimum: UInt64)? {
+    guard let estimator = link.association?.history.roundTrip, estimator.hasSample else {
+      return nil
+    }
+    return (estimator.smoothed, estimator.minimum)
+  }
+}
+
+extension ChannelRelayMachine.Settings {
+  /// What the session with the relay is opened with.
+  var link: PeerConfiguration {
+    var configuration = PeerConfiguration(
+      rendezvous: grant.address, wallClockAtZero: wallClockAtZero)
+    configuration.rendezvousID = grant.relay
+    configuration.token = grant.token
+    configuration.presence = .guest
+    // Then RESP tells whether the relay knows low streams.
+    configuration.asksForRelays = true
+    return configuration
+  }
+}
