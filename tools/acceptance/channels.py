@@ -218,9 +218,12 @@ def channel_relay_three_heard(lab):
     scraped = lab.run("r", "curl", "-s", f"http://{ADDRESS['r']}:9101/metrics")
     for program in (alice, bob, carol):
         equal(program.wait(20), 0, f"exit code ({program.describe()})")
-    for name, tones in (("alice", (700,)), ("bob", (440,)), ("carol", (440, 700))):
+    # Alice is there before bob: her third second may be before his first word on a busy host.
+    for name, tones, second in (
+        ("alice", (700,), 5), ("bob", (440,), 3), ("carol", (440, 700), 3),
+    ):  # fmt: skip
         for hertz in (440, 700):
-            loud = level(lab.path(name + ".wav"), hertz, 3)
+            loud = level(lab.path(name + ".wav"), hertz, second)
             equal(loud > 6000, hertz in tones, f"{name} hears {hertz} Hz ({loud:.0f})")
             if hertz not in tones:
                 equal(loud < 200, True, f"{name} does not hear {hertz} Hz ({loud:.0f})")
