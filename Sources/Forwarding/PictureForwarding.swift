@@ -63,7 +63,10 @@ extension PictureForwarding {
     guard hub.keepsPictures(of: seat, now: now) else {
       return hub.counters.picturesUnserved &+= 1
     }
-    guard frame.stream == 0 || frame.stream == 1 && seat.pictures.low.isKnown,
+    guard frame.stream == 0 || seat.pictures.low.admit(packet.count, now: now) else {
+      return hub.counters.tooMany &+= 1
+    }
+    guard frame.stream < 2,
       let number = seat.pictures.keep(frame, payload, lowCapacity: limits.lowFragments),
       let entry = seat.pictures.entry(number)
     else { return }

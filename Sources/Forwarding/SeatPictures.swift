@@ -123,6 +123,15 @@ struct SeatLowStream {
   var isTold = false
   /// What it was told of what it gets.
   var view = ChannelLowFrame.View.usual
+  private var meter = PaceMeter()
+
+  /// Whether a packet of its own keeps to twice what it takes by its own word, with a second of it
+  /// at once: a key frame is no more. Narrow lines are filled by that word.
+  mutating func admit(_ byteCount: Int, now: Instant) -> Bool {
+    let rate = UInt64(offer) / 4
+    return isKnown && rate > 0
+      && meter.admit(UInt64(byteCount), perSecond: rate, burst: rate, now: now)
+  }
 }
 
 /// What a host is to be asked for of one stream: a key frame, and fragments that never came.

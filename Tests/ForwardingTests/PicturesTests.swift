@@ -79,6 +79,23 @@ struct PicturesTests {
     #expect(relay.pictures(2).isEmpty)
   }
 
+  @Test func `a low stream is no larger than twice what its host has said`() {
+    for (offer, most) in [(8_000, 400...500), (500_000, 0...0), (0, 600...600)]
+      as [(
+        UInt32, ClosedRange<UInt64>
+      )]
+    {
+      let relay = Relay()
+      for slot in 1...2 as ClosedRange<UInt32> { relay.join(slot) }
+      relay.want(2, low: 0)
+      relay.want(1, 0, low: offer)
+      let before = relay.hub.counters.tooMany
+      for number in 0..<300 as Range<UInt16> { relay.show(1, number, stream: 1) }
+      let refused = relay.hub.counters.tooMany - before
+      #expect(most.contains(refused), "\(offer) bit/s: \(refused) of 600")
+    }
+  }
+
   @Test func `what one member lacks is sent again to it alone, or asked of the host once`() {
     for slot in 1...3 as ClosedRange<UInt32> { relay.join(slot) }
     relay.want(2)

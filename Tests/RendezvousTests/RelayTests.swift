@@ -122,6 +122,35 @@ struct RelayTests {
     #expect(!notices(alice).contains { if case .relay = $0 { true } else { false } })
   }
 
+  /// Who is there may hear it well: newcomers at another relay would be heard by nobody.
+  @Test func `a channel keeps its relay while the rendezvous does not hear of it`() throws {
+    let relays = [TestClient(51), TestClient(52)]
+    let server = Server(relayIDs: Set(relays.map(\.id)))
+    for relay in relays {
+      server.join(relay)
+      relay.request(
+        .relayHere(RelayHere(address: try #require(SocketAddress("0.0.0.0:7500")))),
+        now: server.now)
+      server.exchange()
+    }
+    func relay(of client: TestClient) -> PeerID? {
+      for content in [.join(ChannelJoin(role: .host, uid: 0, name: tea.name)), .relay]
+        as [ChannelRequest.Content]
+      {
+        client.request(
+          .channel(ChannelRequest(channel: tea.id, stay: 1, number: 3, content)), now: server.now)
+        server.run(.milliseconds(200))
+      }
+      for case .relay(let grant) in notices(client) { return grant.relay }
+      return nil
+    }
+    server.join(alice)
+    let first = try #require(relay(of: alice))
+    server.run(.seconds(14), pinging: [alice] + relays.filter { $0.id != first })
+    server.join(bob)
+    #expect(relay(of: bob) == first)
+  }
+
   @Test func `nobody registers as a relay whom the operator has not named`() throws {
     rendezvous.join(bob)
     bob.request(
