@@ -17,8 +17,11 @@ final class RedisServer {
       unsafe buffer.baseAddress.map { unsafe mkdtemp($0) != nil } ?? false
     }
     scratch = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    guard isMade, let port = Self.freePort(), start(at: port) else { return nil }
+    guard isMade, (0..<Self.attempts).contains(where: { _ in isStarted() }) else { return nil }
   }
+
+  /// A port that was free a moment ago may be another's before the server has it.
+  private static let attempts = 8
 
   deinit {
     kill()
@@ -37,10 +40,18 @@ final class RedisServer {
     process = 0
   }
 
+  private func isStarted() -> Bool {
+    guard let port = Self.freePort() else { return false }
+    if start(at: port) { return true }
+    kill()
+    return false
+  }
+
   private func start(at port: UInt16) -> Bool {
     self.port = port
     var ends: [Int32] = [0, 0]
     guard unsafe pipe(&ends) == 0 else { return false }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], 1)

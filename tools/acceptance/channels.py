@@ -29,7 +29,7 @@ def tone(path, hertz, seconds=20, peak=9000):
 
 
 def level(path, hertz, second):
-    """How loud a tone is in one second of a file."""
+    """How loud a tone is in one second of a file: playout may move its phase in the middle."""
     with wave.open(path, "rb") as file:
         file.setpos(48000 * second)
         data = file.readframes(48000)
@@ -37,10 +37,14 @@ def level(path, hertz, second):
         int.from_bytes(data[place : place + 2], "little", signed=True)
         for place in range(0, len(data), 2)
     ]
-    step = 2 * math.pi * hertz / 48000
-    real = sum(value * math.cos(step * index) for index, value in enumerate(values))
-    imaginary = sum(value * math.sin(step * index) for index, value in enumerate(values))
-    return 2 * math.hypot(real, imaginary) / max(1, len(values))
+    step, size = 2 * math.pi * hertz / 48000, 4800
+    total = 0.0
+    for first in range(0, len(values), size):
+        block = values[first : first + size]
+        real = sum(value * math.cos(step * index) for index, value in enumerate(block))
+        imaginary = sum(value * math.sin(step * index) for index, value in enumerate(block))
+        total += math.hypot(real, imaginary)
+    return 2 * total / max(1, len(values))
 
 
 def named(program, name):
