@@ -7,7 +7,7 @@ extension CallProgress {
       .remoteVideoStreamChanged, .remoteLowVideoOffered, .remoteVideoRotated, .streamChanged,
       .remoteAudioMixing, .remoteVideoSizeChanged, .firstVideoFrameDecoded, .remoteWantsVideo,
       .fallback, .pathReady, .pathChanged, .firstFrameSent, .firstFrameReceived,
-      .firstVideoFrameSent, .invitedToChannel:
+      .firstVideoFrameSent, .invitedToChannel, .channelWord:
       true
     case .lookingAgain, .delivered, .answered, .shortCode, .interrupted, .connectionLost, .away,
       .resumed, .rejoined, .replaced, .audioFailed, .localVideoRotated, .audioMixingChanged,

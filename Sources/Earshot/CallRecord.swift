@@ -109,7 +109,18 @@ final class CallRecord {
   var publicPeer: CallPeer? {
     peer.map {
       CallPeer(
-        id: $0, name: peerName, trust: trust, nameTrust: nameTrust, userExtension: userExtension)
+        id: $0, name: peerName, trust: trust, nameTrust: nameTrust, cardName: cardName,
+        userExtension: userExtension)
+    }
+  }
+
+  /// What the card of whoever was dialled by ID calls it.
+  private var cardName: String? {
+    guard role == .caller, peerName == nil, !card.isEmpty else { return nil }
+    do throws(WireError) {
+      return try ContactCard(parsing: card).content.name?.description
+    } catch {
+      return nil  // Nobody is named by what is no card.
     }
   }
 }

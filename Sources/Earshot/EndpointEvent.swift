@@ -125,16 +125,21 @@ public struct CallPeer: Sendable, Equatable {
   public var trust: Trust
   /// What the name rests on; `nil` without a name.
   public var nameTrust: NameTrust?
+  /// The name on the card of whoever was dialled by ID: what it claims. `nil` where there is
+  /// `name`.
+  public var cardName: String?
   /// Its user data, JSON as it was sent.
   public var userExtension: String?
 
   package init(
-    id: PeerID, name: String?, trust: Trust, nameTrust: NameTrust? = nil, userExtension: String?
+    id: PeerID, name: String?, trust: Trust, nameTrust: NameTrust? = nil, cardName: String? = nil,
+    userExtension: String?
   ) {
     self.id = id
     self.name = name
     self.trust = trust
     self.nameTrust = nameTrust
+    self.cardName = cardName
     self.userExtension = userExtension
   }
 }
@@ -314,6 +319,8 @@ public enum CallProgress: Sendable, Equatable {
   case messageDelivery(tag: UInt64, delivered: Bool)
   /// The other side makes a channel of the call (`Call.invite`), or hands over a newer token.
   case invitedToChannel(ChannelInvitation)
+  /// It says something about that channel (`Call.send`).
+  case channelWord(ChannelWord)
 }
 
 /// How two peers reach each other.

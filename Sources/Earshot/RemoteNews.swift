@@ -43,6 +43,7 @@ struct RemoteNews {
       return [.remoteLowVideoOffered(offered.map(LowVideoStream.init))]
     case .music(let isOn): return [.remoteAudioMixing(isOn)]
     case .channel(let pass): return [.invitedToChannel(ChannelInvitation(pass))]
+    case .channelRemark(let remark): return [.channelWord(ChannelWord(remark))]
     case .confirm, .hangUp, .mediaState, .mediaWanted, .videoTest: break
     }
     return []

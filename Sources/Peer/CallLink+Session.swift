@@ -162,7 +162,8 @@ extension CallControlMessage {
   /// - Parameter silence: For how long the call may.
   fileprivate func life(silence: Duration) -> Duration {
     switch self {
-    case .mediaState, .mediaWanted, .videoRotation, .smallVideo, .music, .channel:
+    case .mediaState, .mediaWanted, .videoRotation, .smallVideo, .music, .channel,
+      .channelRemark:
       silence + CallLink.controlLife
     case .confirm, .hangUp, .videoTest, .quality: CallLink.controlLife
     }

@@ -274,7 +274,7 @@ extension PeerMachine {
       ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)
     case .mediaWanted(let media): handleMediaWanted(media, link, now: now)
     case .videoTest(let rate): link.media.video?.handleTest(rate, now: now)
-    case .quality, .videoRotation, .smallVideo, .music, .channel:
+    case .quality, .videoRotation, .smallVideo, .music, .channel, .channelRemark:
       if case .smallVideo(let small) = message { link.media.video?.remoteSmall = small }
       publishStep(link, .said(message))
     }

@@ -27,7 +27,7 @@ struct ContractTests {
         "--dscp", "--packets", "--both-at-once", "--history",
       ]
     ),
-    ("call", online + sound + ["--ring-timeout", "--invite"]),
+    ("call", online + sound + ["--ring-timeout", "--invite", "--from"]),
     (
       "answer",
       online + sound + [

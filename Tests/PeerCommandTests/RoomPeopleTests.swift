@@ -103,4 +103,84 @@ import Testing
     #expect(people.name(of: Self.call(7)) == "carol" && people.name(of: Self.call(2)) == nil)
     #expect(people.stage(of: Self.call(7)) == .invited)
   }
+
+  /// Goal: a member that was dialled by ID is called as its card says, as calls do it; what it
+  /// calls itself displaces no name that is pinned or was typed.
+  @Test func `a name that is only claimed displaces none that was given or pinned`() throws {
+    var people = try Self.inviting()
+    let dan = try Self.peer(4)
+    func answered(_ name: String?, _ trust: NameTrust?, card: String?) -> CallPeer {
+      CallPeer(
+        id: dan, name: name, trust: .new, nameTrust: trust, cardName: card, userExtension: nil)
+    }
+    people.add(Self.call(4), dan, "yyyyyyyy…", by: .id, .there)
+    people.identify(Self.call(4), as: answered(nil, nil, card: "dan"))
+    #expect(people.name(of: dan) == "dan?")
+    people.identify(Self.call(4), as: answered("dan", .rendezvous, card: nil))
+    #expect(people.name(of: dan) == "dan")
+    people.identify(Self.call(4), as: answered(nil, nil, card: "carol"))
+    #expect(people.name(of: dan) == "dan")
+    people.add(Self.call(5), dan, "daniel", by: .pinned, .there)
+    people.identify(Self.call(5), as: answered("dan", .rendezvous, card: nil))
+    #expect(people.name(of: Self.call(5)) == "daniel")
+    people.identify(Self.call(5), as: answered("danny", .known, card: nil))
+    #expect(people.name(of: Self.call(5)) == "danny")
+  }
+
+  /// Goal: whoever made the channel lets in as many as it likes; what is kept of them has an end.
+  @Test func `who is kept out and who has left is remembered to a limit`() throws {
+    var people = RoomPeople()
+    var count = 0
+    for number in 0..<200 {
+      let id = try #require(PeerID([UInt8(number)] + Array(repeating: 5, count: 31)))
+      if people.turnAway(id) { count += 1 }
+      let call = CallID(bytes: [UInt8(number)] + Array(repeating: 6, count: 15))
+      people.add(call, id, "somebody", .there)
+      _ = people.handleEnd(call)
+    }
+    #expect(count == RoomPeople.mostTurnedAway && people.count == RoomPeople.mostDeparted)
+  }
+
+  @Test func `a guest is handed tokens of whoever made the channel, some times`() throws {
+    var people = try Self.inviting()
+    let carol = try Self.peer(2)
+    #expect(people.handleEntry(of: carol) == nil)
+    people.identify(Self.call(2), as: carol, nil)
+    #expect(people.invitedCall(of: carol) == Self.call(2))
+    #expect(people.handleEntry(of: carol)?.isFirst == true)
+    #expect(people.handleEntry(of: carol)?.isFirst == false)
+    for _ in 0..<100 { _ = people.handleEntry(of: carol) }
+    #expect(people.handleEntry(of: carol) == nil)
+    // The channel gives way to another one: it is invited again, by the call that there is.
+    #expect(people.inviteAgain(but: Self.call(1)) == [Self.call(2)])
+    #expect(people.stage(of: Self.call(2)) == .invited)
+  }
+}
+
+/// What the end of a call says of further members of the channel that it became.
+@Suite struct RoomBookTests {
+  private static func numbers(seconds: Double, packets: Int, lost: Int) -> CallStatistics {
+    var numbers = Sample.statistics()
+    numbers.received.totalSamplesReceived = UInt64(seconds * 48_000)
+    numbers.received.packetsReceived = packets
+    numbers.received.packetsLost = lost
+    return numbers
+  }
+
+  @Test func `each member has a row, of all its calls`() throws {
+    let carol = try #require(PeerID(Array(repeating: 2, count: 32)))
+    var book = RoomBook()
+    book.append(Self.numbers(seconds: 4, packets: 190, lost: 10), of: "carol", carol, uid: 7)
+    book.append(Self.numbers(seconds: 2, packets: 100, lost: 0), of: "carol", carol, uid: nil)
+    book.append(nil, of: "dan", nil, uid: nil)
+    #expect(book.rows.map(\.title) == ["carol", "dan"])
+    #expect(book.rows[0].text.hasPrefix("heard 6.0 s"))
+    #expect(book.rows[0].text.hasSuffix("lost 10 of 300 packets (3.3 %)"))
+    #expect(book.rows[1].text == "nothing was heard")
+    var object = JSONObject()
+    book.fill(&object)
+    #expect("\(object.value.text)".contains(#""uid":7,"id":"\#(carol)","heardMs":6000"#))
+    for number in 0..<100 { book.append(nil, of: "\(number)", nil, uid: nil) }
+    #expect(book.entries.count == RoomBook.mostEntries)
+  }
 }

@@ -761,6 +761,17 @@ def call_becomes_a_channel(lab):
     return f"longest pause of the two {worst} ms"
 
 
+def agree(program, words, key="y", count=1):
+    """A person is asked something, and answers."""
+    program.wait_line(lambda _: asked(program, words) >= count, 15)
+    program.press(key)
+
+
+def asked(program, words):
+    said = " ".join(program.stderr().split())
+    return sum(words in part.split(":")[-1] for part in said.split("Press y or n")[:-1])
+
+
 @scenario
 def call_becomes_a_channel_of_persons(lab):
     """Persons at terminals: who invited leaves, the other two go on; names, codes and keys."""
@@ -777,6 +788,7 @@ def call_becomes_a_channel_of_persons(lab):
     alice.press("icarox\x7fl\n")
     carol.wait_event("incomingCall")
     carol.press("y")
+    agree(bob, "asks carol")
     for program in (alice, bob, carol):
         connected(program, 2)
     alice.wait_words("Short code with carol", 5)
@@ -844,6 +856,9 @@ def channel_of_a_call_keeps_to_from(lab):
     for program in (alice, carol):
         connected(program, 1)
     connected(alice, 2)
+    # Whom bob keeps out was never there: it is not "gone".
+    time.sleep(3)
+    equal("is gone" in carol.stderr(), False, carol.stderr())
     # To others bob is busy as ever: the channel has not raised how many may ring.
     time.sleep(2)
     dan = lab.peer("a", "call", "bob", "--no-port-mapping", name="dan")
@@ -904,3 +919,169 @@ def called_one_makes_the_channel(lab):
         ("alice", ("bob", "carol")), ("bob", ("alice", "carol")), ("carol", ("alice", "bob")),
     ):  # fmt: skip
         hears(lab, name, others, 6)
+
+
+@scenario
+def caller_at_a_terminal_is_asked(lab):
+    """Nobody is brought into a channel with others without being asked; no leaves the call."""
+    lab.rendezvous()
+    bob = at_terminal(lab, "b", "bob", "answer", "--ask", "--calls", "1")
+    carol, dan = answering(lab, "b", "carol"), answering(lab, "b", "dan")
+    alice = at_terminal(lab, "a", "alice", "call", "bob")
+    bob.wait_event("incomingCall")
+    bob.press("y")
+    connected(bob, 1)
+    bob.press("icarol\n")
+    connected(carol, 1)
+    alice.wait_line(lambda _: asked(alice, "carol") == 1, 15)
+    time.sleep(3)
+    equal(len(named(alice, "connected")), 1, "calls before the answer")
+    equal(named(alice, "channelJoined"), [], "channels before the answer")
+    alice.press("n")
+    bob.wait_words("alice wants nobody else in this call", 5)
+    equal(carol.wait(10), 0, f"exit code ({carol.describe()})")
+    hears(lab, "carol", ("bob",), 2)
+    equal((alice.process.poll(), bob.process.poll()), (None, None), "the two go on")
+    bob.press("idan\n")
+    agree(alice, "dan")
+    for program in (alice, bob, dan):
+        connected(program, 3 if program is bob else 2)
+    time.sleep(3)
+    alice.press("q")
+    equal(alice.wait(10), 0, f"exit code ({alice.describe()})")
+    equal("dan? heard" in " ".join(alice.stderr().split()), True, alice.stderr())
+    equal([one["heardMs"] > 1000 for one in members(alice)], [True], f"{members(alice)}")
+    bob.press("q")
+    for program in (bob, dan):
+        equal(program.wait(10), 0, f"exit code ({program.describe()})")
+    hears(lab, "dan", ("alice", "bob"), 2)
+
+
+def members(program):
+    """What the end says of further members."""
+    return next(line for line in program.lines() if line["type"] == "channelSummary")["members"]
+
+
+@scenario
+def two_who_invite_at_once_have_one_channel(lab):
+    """Both ends bring in somebody at the same moment: all four are in one channel, rung once."""
+    lab.rendezvous()
+    bob = at_terminal(lab, "b", "bob", "answer", "--ask", "--calls", "1")
+    carol, dan = answering(lab, "b", "carol"), answering(lab, "b", "dan")
+    alice = at_terminal(lab, "a", "alice", "call", "bob")
+    bob.wait_event("incomingCall")
+    bob.press("y")
+    for program in (alice, bob):
+        connected(program, 1)
+    alice.press("icarol\n")
+    bob.press("idan\n")
+    everybody = (alice, bob, carol, dan)
+    end, answered = time.monotonic() + 25, {alice: 0, bob: 0}
+    while any(len(named(program, "connected")) < 3 for program in everybody):
+        equal(time.monotonic() < end, True, "\n".join(one.describe() for one in everybody))
+        for program in (alice, bob):
+            if asked(program, "") - (program is bob) > answered[program]:
+                answered[program] += 1
+                program.press("y")
+        time.sleep(0.1)
+    equal(sum(answered.values()) >= 2, True, f"questions that were answered: {answered}")
+    channels = {named(program, "channelJoined")[-1]["channel"] for program in everybody}
+    equal(len(channels), 1, "channels that all are in at last")
+    time.sleep(5)
+    alice.press("q")
+    bob.press("q")
+    for program in everybody:
+        equal(program.wait(10), 0, f"exit code ({program.describe()})")
+    for name in HERTZ:
+        with wave.open(lab.path(f"{name}.wav"), "rb") as file:
+            last = file.getnframes() // 48000 - 4
+        hears(lab, name, [other for other in HERTZ if other != name], last)
+    for name, program in (("carol", carol), ("dan", dan)):
+        text = " ".join(program.stderr().split())
+        equal(text.count("into a channel with others"), 1, f"rings at {name} ({text})")
+
+
+@scenario
+def member_of_a_calls_channel_brings_in_another(lab):
+    """Who was invited asks whoever made the channel, whose person decides."""
+    lab.rendezvous()
+    bob, dan = answering(lab, "b", "bob"), answering(lab, "b", "dan")
+    carol = at_terminal(lab, "b", "carol", "answer", "--ask", "--calls", "1")
+    alice = at_terminal(lab, "a", "alice", "call", "bob", "--invite", "carol")
+    carol.wait_event("incomingCall")
+    carol.press("y")
+    for program in (alice, bob, carol):
+        connected(program, 2)
+    carol.press("idan\n")
+    agree(alice, "dan")
+    for program in (alice, bob, carol, dan):
+        connected(program, 3)
+    time.sleep(3)
+    alice.press("q")
+    equal(alice.wait(10), 0, f"exit code ({alice.describe()})")
+    carol.wait_words("has left", 5)
+    carol.press("q")
+    for program in (bob, carol, dan):
+        equal(program.wait(10), 0, f"exit code ({program.describe()})")
+    hears(lab, "dan", ("alice", "bob", "carol"), 2)
+
+
+@scenario
+def channel_of_a_call_has_pictures(lab):
+    """A further member sees and is seen; each call has a file of its own."""
+    lab.rendezvous()
+    words = ("--video", "test", "--max-video-bitrate", "200000")
+    bob = answering(lab, "b", "bob", *words)
+    carol = answering(lab, "b", "carol", *words, "--save-video", lab.path("carol.ivf"))
+    alice = caller(
+        lab, "--invite", "carol", *words, "--save-video", lab.path("alice.ivf"), "--duration", "14"
+    )
+    for program in (alice, bob, carol):
+        connected(program, 2)
+    equal(alice.wait(30), 0, f"exit code ({alice.describe()})")
+    for program in (bob, carol):
+        equal(program.wait(10), 0, f"exit code ({program.describe()})")
+    # Who was invited has its call with alice, and one with bob.
+    counts = {}
+    for name in ("alice", "alice-member-1", "carol", "carol-member-1"):
+        with open(lab.path(f"{name}.ivf"), "rb") as file:
+            counts[name] = int.from_bytes(file.read(32)[24:28], "little")
+    equal(min(counts.values()) > 20, True, f"pictures {counts}")
+    return f"pictures {counts}"
+
+
+@scenario
+def idle_answer_is_busy_for_members_of_channels(lab):
+    """Another program of its identity may be in the channel: a no would end the call for it."""
+    lab.rendezvous()
+    bob = answering(lab, "b", "bob")
+    member = lab.peer(
+        "a", "call", "bob", "--no-port-mapping", "--extension", '{"channel":"x"}', name="carol"
+    )
+    outcome(member, "busy", 4)
+    alice = caller(lab, "--duration", "1")
+    for program in (alice, bob):
+        equal(program.wait(15), 0, f"exit code ({program.describe()})")
+
+
+@scenario
+def script_does_not_stay_in_a_channel(lab):
+    """Who calls without a terminal is there for the one that it called, and leaves with it."""
+    lab.rendezvous()
+    bob = at_terminal(lab, "b", "bob", "answer", "--ask", "--calls", "1")
+    carol = at_terminal(lab, "b", "carol", "answer", "--ask", "--calls", "1")
+    alice = caller(lab)
+    bob.wait_event("incomingCall")
+    bob.press("y")
+    connected(bob, 1)
+    bob.press("icarol\n")
+    carol.wait_event("incomingCall")
+    carol.press("y")
+    for program in (alice, bob, carol):
+        connected(program, 2)
+    bob.press("q")
+    for program in (bob, alice):
+        equal(program.wait(8), 0, f"exit code ({program.describe()})")
+    equal(carol.process.poll(), None, "carol has a person")
+    carol.press("q")
+    equal(carol.wait(8), 0, f"exit code ({carol.describe()})")

@@ -79,6 +79,13 @@ extension Call {
       throw .invalidArgument(
         "A call becomes a channel with a key alone.", advice: "Make one by ChannelKey.")
     }
+    try send(endpoint, id, .channel(pass))
+  }
+
+  /// Says it to a side that follows into channels.
+  static func send(
+    _ endpoint: isolated Endpoint, _ id: CallID, _ control: CallControlMessage
+  ) throws(EarshotError) {
     let callID = endpoint.resolve(id)
     guard endpoint.calls[callID]?.told.state == .connected else {
       throw .callState("The call is not connected.")
@@ -87,7 +94,7 @@ extension Call {
       throw .callState("The other side does not follow into channels.")
     }
     endpoint.driver.withMachine { machine, now in
-      machine.say(.channel(pass), on: callID, now: now)
+      machine.say(control, on: callID, now: now)
     }
   }
 

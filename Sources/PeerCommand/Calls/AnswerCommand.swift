@@ -182,9 +182,9 @@ package struct AnswerCommand: Sendable {
       switch input {
       case .endpoint(.incomingCall(let call)) where call.userExtension == TransferWords.invitation:
         leaveToReceiver(call, session)
-      case .endpoint(.incomingCall(let call)) where CallRoom.isOfChannel(call):
+      case .endpoint(.incomingCall(let call)) where RoomMarks.isOfChannel(call):
         // Of a channel that was left a moment ago, or was never joined.
-        await CallRoom.turnAway(call, session)
+        await session.turnAway(member: call)
       case .endpoint(.incomingCall(let call)):
         if callers.admits(call) { return call }
         await turnAway(call, session)
@@ -237,11 +237,16 @@ package struct AnswerCommand: Sendable {
     run.use(ends)
     ends.connect(to: session.inbox)
     let who = Wording.who(call)
-    let invites = call.userExtension == CallRoom.invitation
+    let invites = call.userExtension == RoomMarks.invitation
     session.console.say(
       "\(who) calls\(call.offersVideo ? " with video" : "")"
         + "\(invites ? ", into a channel with others" : "").")
-    if echo == nil { run.allowChannel(isAttended: policy == .ask, filter: callers) }
+    if echo == nil {
+      let isAttended = policy == .ask
+      run.allowChannel(
+        CallRoom.Manners(
+          isAttended: isAttended, filter: callers, asks: isAttended, hasAgreed: invites))
+    }
     if policy == .ask {
       run.ask("Answer? y yes, n no")
       session.console.ring()

@@ -14,6 +14,8 @@ package struct CallCommand: Sendable {
   package var ringTimeout: Double
   /// Who is invited once the call is connected, which makes a channel of it.
   package var invites: [String]
+  /// Who is talked with where the call becomes a channel.
+  package var callers: CallerFilter
 
   package init(
     _ arguments: consuming Arguments, variable: (String) -> String?
@@ -24,6 +26,7 @@ package struct CallCommand: Sendable {
     sound = try SoundOptions(&arguments)
     ringTimeout = try arguments.number("--ring-timeout", "seconds", in: 0.5...3600) ?? 15
     invites = try arguments.options("--invite")
+    callers = try CallerFilter(try arguments.option("--from"))
     let given = try arguments.positional("name, ID, link or card")
     target = try online.follow(given)
     try arguments.finish()
@@ -53,6 +56,7 @@ package struct CallCommand: Sendable {
       online, console, on: loop, readsKeys: !sound.readsInput)
     ends.connect(to: session.inbox)
     let status = try await session.waitUntilRegistered()
+    session.tellOfNobody(in: callers)
     if status == .taken, let name = online.name {
       console.log(.warning, EarshotError.nameTaken(name).message)
     }
@@ -74,10 +78,15 @@ package struct CallCommand: Sendable {
     console.say("Calling \(peer) ...")
     let run = CallRun(call.id, session, sound, role: .caller, peer: peer)
     run.use(ends)
-    // A script that invites nobody is there for the one that it called.
-    run.allowChannel(
-      isAttended: session.inbox.hasKeys || !invites.isEmpty, inviting: invites)
+    run.allowChannel(manners(session), inviting: invites)
     return await follow(run, session)
+  }
+
+  /// A script that invites nobody is there for the one that it called.
+  private func manners(_ session: OnlineSession) -> CallRoom.Manners {
+    let hasKeys = session.inbox.hasKeys
+    return CallRoom.Manners(
+      isAttended: hasKeys || !invites.isEmpty, filter: callers, asks: hasKeys)
   }
 
   private func open(call number: Int) throws(CommandFailure) -> OpenedSound {

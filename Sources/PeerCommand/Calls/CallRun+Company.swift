@@ -18,13 +18,10 @@ extension CallRun {
   /// The call may become a channel: by the other side, by a key, or at once.
   ///
   /// - Parameters:
-  ///   - isAttended: Whether a person is there.
-  ///   - filter: Who is talked with; `nil` = everybody.
+  ///   - manners: Who is there, and is talked with.
   ///   - names: Who is invited once the call is connected.
-  func allowChannel(
-    isAttended: Bool, filter: CallerFilter? = nil, inviting names: [String] = []
-  ) {
-    company.manners = CallRoom.Manners(isAttended: isAttended, filter: filter)
+  func allowChannel(_ manners: CallRoom.Manners, inviting names: [String] = []) {
+    company.manners = manners
     company.invites = names
   }
 
@@ -38,8 +35,10 @@ extension CallRun {
 
   /// What the live lines show.
   var shownView: CallView {
-    guard let room = company.room, room.isOpen, !room.people.names.isEmpty else { return view }
+    guard let room = company.room else { return view }
     var shown = view
+    if typed == nil, let question = room.question { shown.hint = question }
+    guard room.isOpen, !room.people.names.isEmpty else { return shown }
     shown.peer = room.people.names.joined(separator: ", ")
     return shown
   }
@@ -69,7 +68,7 @@ extension CallRun {
   func handleEnd(_ report: CallReport) {
     company.firstReport = report
     guard let room = company.room, room.isOpen else { return }
-    session.console.say(CallRoom.sentence(firstGone: view.peer, still: room.people.names))
+    session.console.say(RoomWords.sentence(firstGone: view.peer, still: room.people.names))
     view.numbers = nil
   }
 

@@ -14,6 +14,7 @@ extension CallRun {
     session.remember(ends?.video?.source?.fault)
     session.remember(ends?.video?.sink.fault)
     session.remember(ends?.arrivals?.fault)
+    session.remember(company.room?.pictures.fault)
     if let last = report.statistics { keep(last) }
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)
@@ -30,7 +31,7 @@ extension CallRun {
     let table = EndTable.text(
       report, savedTo: ends?.sink.isSaved == true ? ends?.saveName : nil,
       videoSavedTo: ends?.video?.sink.shownCount == 0 ? nil : ends?.video?.saveName,
-      prediction: prediction, with: peer)
+      prediction: prediction, with: peer, members: company.room?.book.rows ?? [])
     if ExitCode(report) == .done {
       session.console.say(table)
     } else {

@@ -12,6 +12,7 @@ extension CallRun {
     defer { refresh() }
     if typed != nil { return await type(key) }
     if codes.isChoosing { return await chooseCode(key) }
+    if let room = company.room, await room.answer(key) { return }
     switch key {
     case "m", "M": await toggleSound()
     case "v", "V": await toggleVideo()
@@ -75,8 +76,9 @@ extension CallRun {
     guard view.hasVideo else { return session.console.say("No video is sent.") }
     let wanted = !view.isVideoMuted
     do throws(EarshotError) {
-      try await session.endpoint.call(id).setVideoMuted(wanted)
+      for call in calls { try await session.endpoint.call(call).setVideoMuted(wanted) }
       view.isVideoMuted = wanted
+      company.room?.isVideoMuted = wanted
       marks.append(wanted ? "video off" : "video on", now: SystemClock.now)
       EventLine.writeOwn(wanted ? "localVideoOff" : "localVideoOn", id, to: session.lines)
     } catch {

@@ -11,25 +11,27 @@ extension CallRoom {
     if let trouble = await trouble(with: target) {
       return session.console.sayFailed(trouble)
     }
-    await limitCalls(to: Self.mostMembers)
+    await session.limitCalls(to: Self.mostMembers)
     do throws(EarshotError) {
-      var options = callOptions
-      options.userExtension = Self.invitation
+      var (options, file) = callOptions()
+      options.userExtension = RoomMarks.invitation
       let call = try await session.endpoint.call(target, options: options)
-      let name = PeerID(target).map { people.name(of: $0) ?? Wording.short($0) } ?? target
-      people.add(call.id, PeerID(target), name, target: target, .invited)
+      pictures.assign(file, to: call.id)
+      let id = PeerID(target)
+      let (name, basis) = id.map { naming(of: $0, Wording.short($0), .id) } ?? (target, .given)
+      people.add(call.id, id, name, by: basis, target: target, .invited)
       session.console.say("Inviting \(name) ...")
     } catch {
       session.console.sayFailed("\(target): \(error.message) \(error.advice)")
-      if !isOpen { await limitCalls(to: 1) }
+      if !isOpen { await session.limitCalls(to: 1) }
     }
   }
 
   /// Why somebody cannot be invited, in a sentence.
   private func trouble(with target: String) async -> String? {
     if isLeft { return "The call is over." }
-    if channel != nil, key == nil {
-      return "Only who made the channel of the call can invite."
+    if channel != nil, key == nil, !hasFirst {
+      return RoomWords.makerHasLeft
     }
     if hasFailed { return "The channel has ended; nobody can be invited any more." }
     if let name = people.name(ofWhoIs: target) { return "\(name) is here already." }
@@ -40,9 +42,7 @@ extension CallRoom {
       return "A channel that was a call has at most \(Self.mostMembers) members."
     }
     if channel == nil, await !session.endpoint.call(first).canBecomeChannel {
-      let name = people.name(of: first) ?? "the other side"
-      return "Nobody can be invited: the program of \(name) does not let a call become a "
-        + "channel; it has to be a newer one."
+      return RoomWords.cannotBecome(firstName)
     }
     return nil
   }
@@ -51,13 +51,12 @@ extension CallRoom {
   func letIn(_ call: CallID) async {
     let link = await session.endpoint.call(call)
     guard await link.canBecomeChannel else {
-      session.console.sayFailed(
-        "\(people.name(of: call) ?? "It") cannot come into a channel: its program does not know "
-          + "how a call becomes one.")
+      session.console.sayFailed(RoomWords.cannotCome(people.name(of: call) ?? "It"))
       return await link.hangUp()
     }
     do throws(EarshotError) {
-      if channel == nil { try await makeChannel() }
+      if channel != nil, key == nil { return try await wish(for: call) }
+      if channel == nil { try await makeChannel(for: call) }
       try await pass(call, life: Self.entranceLife)
     } catch {
       session.console.sayFailed("\(error.message) \(error.advice)")
@@ -65,15 +64,28 @@ extension CallRoom {
     }
   }
 
-  private func makeChannel() async throws(EarshotError) {
+  /// Whoever made the channel is asked for a token.
+  private func wish(for call: CallID) async throws(EarshotError) {
+    guard let id = await peer(of: call) else { return }
+    session.console.say("Asking \(firstName) to let \(people.name(of: call) ?? "it") in ...")
+    try await session.endpoint.call(first).send(.wish(id, name: people.target(of: call)))
+  }
+
+  /// - Parameter call: With the first one who comes in.
+  private func makeChannel(for call: CallID) async throws(EarshotError) {
     let key = ChannelKey()
     guard let name = key.channel(named: Self.name) else { return }
     let token = key.pass(
       to: session.endpoint.id, for: name, life: Self.memberLife, mayManage: true)
     channel = try await session.endpoint.join(name, as: .host, token: token)
     self.key = key
+    accord.handleMade(name)
     awaitAnswer()
-    if hasFirst { try await pass(first, life: Self.entranceLife) }
+    guard hasFirst else { return }
+    if let id = await peer(of: call) {
+      try await session.endpoint.call(first).send(.guest(id, name: people.target(of: call)))
+    }
+    try await pass(first, life: Self.entranceLife)
   }
 
   private func pass(_ call: CallID, life: Duration) async throws(EarshotError) {
@@ -84,7 +96,7 @@ extension CallRoom {
     if life == Self.entranceLife { people.handlePass(call) }
   }
 
-  private func peer(of call: CallID) async -> PeerID? {
+  func peer(of call: CallID) async -> PeerID? {
     if let id = people.id(of: call) { return id }
     guard let id = await session.endpoint.call(call).peer?.id else { return nil }
     people.identify(call, as: id, nil)
@@ -98,38 +110,15 @@ extension CallRoom {
       try await channel.renewToken(
         key.pass(
           to: session.endpoint.id, for: channel.name, life: Self.memberLife, mayManage: true))
-      for (_, call) in links.linked { try await pass(call, life: Self.memberLife) }
+      for (user, call) in links.linked {
+        if let inviter = accord.inviter(of: user.id) {
+          await handToInviter(of: user.id, inviter)
+        } else {
+          try await pass(call, life: Self.memberLife)
+        }
+      }
     } catch {
       session.console.log(.warning, error.message)
-    }
-  }
-
-  // MARK: - Being invited
-
-  /// The other side of the first call makes a channel of it, or has a newer token for us.
-  func follow(_ invitation: ChannelInvitation) async {
-    do throws(EarshotError) {
-      if let channel {
-        guard channel.name == invitation.channel else {
-          return session.console.sayOfOthers(
-            "\(people.name(of: first) ?? "The other side") made another channel of the call, "
-              + "which is not joined: this side has made one.")
-        }
-        return try await channel.renewToken(invitation.token)
-      }
-      guard !isLeft else { return }
-      _ = await peer(of: first)
-      for call in people.invited { await session.endpoint.call(call).hangUp() }
-      await limitCalls(to: Self.mostMembers)
-      channel = try await session.endpoint.join(
-        invitation.channel, as: .host, token: invitation.token)
-      awaitAnswer()
-      session.console.say(
-        "\(people.name(of: first) ?? "The other side") has invited others: the call is a channel "
-          + "now.")
-    } catch {
-      // How often there is one is up to the other side.
-      session.console.sayOfOthers("\(error.message) \(error.advice)")
     }
   }
 
@@ -138,9 +127,11 @@ extension CallRoom {
   /// Somebody is in the roster.
   func welcome(_ user: ChannelUser) async {
     guard user.id != session.endpoint.id else { return }
-    if key != nil, people.isDismissed(user.id) { return await remove(user) }
-    let pin = pin(of: user.id)
+    if let call = accord.inviter(of: user.id) { await handToInviter(of: user.id, call) }
+    if key != nil, people.isDismissed(user.id) { return await session.remove(user, of: channel) }
+    let pin = session.pin(of: user.id)
     let call = people.handleArrival(user.id)
+    if call == first { accord.handleFollowed() }
     if call == nil, let filter = manners.filter,
       !filter.admits(user.id, name: pin?.name, trust: pin?.trust ?? .new)
     {
@@ -162,37 +153,34 @@ extension CallRoom {
     }
   }
 
-  private func remove(_ user: ChannelUser) async {
+  /// Who came in by a member's wish has its tokens of that one.
+  private func handToInviter(of id: PeerID, _ call: CallID) async {
+    guard let key, let name = channel?.name else { return }
     do throws(EarshotError) {
-      // No longer than what it has to come in with: it may be invited again.
-      try await channel?.remove(user.uid, banSeconds: Self.entranceSeconds)
+      try await session.endpoint.call(call).send(
+        .entry(id, token: key.pass(to: id, for: name, life: Self.memberLife)))
     } catch {
-      session.console.log(.warning, error.message)
+      session.console.log(.info, error.message)
     }
   }
 
-  /// What somebody is called here, and what that is worth.
-  private func pin(of id: PeerID) -> (name: String?, trust: Trust)? {
-    do throws(EarshotError) {
-      let entries = try ContactBook(identityFile: session.options.identity).entries()
-        .filter { $0.id == id }
-      for entry in entries {
-        if case .name(let name) = entry.place { return (name, entry.trust) }
-      }
-      return entries.first.map { (nil, $0.trust) }
-    } catch {
-      return nil
-    }
+  /// What a member is called: as it is pinned, or as it was called here before.
+  private func naming(
+    of id: PeerID, _ name: String, _ naming: RoomPeople.Naming
+  ) -> (String, RoomPeople.Naming) {
+    if let pinned = session.pin(of: id)?.name { return (pinned, .pinned) }
+    return people.naming(of: id) ?? (name, naming)
   }
 
   func dial(_ user: ChannelUser) async {
     do throws(EarshotError) {
-      var options = callOptions
-      options.userExtension = words
+      var (options, file) = callOptions()
+      options.userExtension = RoomMarks.member(of: channel)
       let call = try await session.endpoint.call("\(user.id)", options: options)
+      pictures.assign(file, to: call.id)
       links.begin(call.id, with: user.uid)
-      let name = people.name(of: user.id) ?? pin(of: user.id)?.name
-      people.add(call.id, user.id, name ?? Wording.short(user.id), .there)
+      let (name, basis) = naming(of: user.id, Wording.short(user.id), .id)
+      people.add(call.id, user.id, name, by: basis, .there)
     } catch {
       session.console.log(.info, "no link to \(user.uid): \(error.message)")
       links.fail(user.uid, now: SystemClock.now)
@@ -202,58 +190,42 @@ extension CallRoom {
   /// Takes a call of a member; to anybody else this side is busy.
   func answer(_ call: IncomingCall) async {
     let link = await session.endpoint.call(call.id)
-    let isOurs = [words, plainWords].contains(call.userExtension)
+    let isOurs = channel.map { RoomMarks.isMember(call, of: $0) } ?? false
     do throws(EarshotError) {
       guard isOurs else { return try await link.rejectAsBusy() }
       guard let uid = links.caller(call.peer, own: .host, isSeatless: true) else {
         return try await link.rejectAsBusy()
       }
       links.begin(call.id, with: uid)
-      people.add(
-        call.id, call.peer, pin(of: call.peer)?.name ?? Wording.briefName(call), .there)
-      try await link.accept(callOptions)
+      let (name, basis) = naming(
+        of: call.peer, Wording.briefName(call), call.name == nil ? .id : .claimed)
+      people.add(call.id, call.peer, name, by: basis, .there)
+      let (options, file) = callOptions()
+      pictures.assign(file, to: call.id)
+      try await link.accept(options)
     } catch {
       session.console.log(.info, error.message)
     }
   }
 
-  /// What a call with a further member has: the same sound, and no pictures.
-  private var callOptions: CallOptions {
+  /// What a call with a further member has: the same sound, and pictures of its own.
+  ///
+  /// - Returns: Also the file of its pictures.
+  private func callOptions() -> (CallOptions, file: String?) {
     var options = sound.callOptions(ends)
-    (options.videoSource, options.videoSink, options.arrivals) = (nil, nil, nil)
+    options.arrivals = nil
+    let file = pictures.add(to: &options)
     options.startsMuted = isMuted
+    options.startsVideoMuted = isVideoMuted
     options.remembersPeer = false
     options.userExtension = nil
     options.rejoin = nil
-    return options
+    return (options, file)
   }
 
-  /// By which members know their calls (docs/protocol/channels.md §8). All call all: not every
-  /// program can be called.
-  private var words: String { "{\"channel\":\"\(channel?.name.audience ?? "")\",\"seat\":false}" }
-  private var plainWords: String { "{\"channel\":\"\(channel?.name.audience ?? "")\"}" }
-
-  /// Whether a call is one of members of a channel.
-  static func isOfChannel(_ call: IncomingCall) -> Bool {
-    call.userExtension?.hasPrefix("{\"channel\":\"") ?? false
-  }
-
-  /// This program is not in the channel; another one of the same identity may be. So it is busy:
-  /// a rejection would end the call for all of them.
-  static func turnAway(_ call: IncomingCall, _ session: OnlineSession) async {
-    do throws(EarshotError) {
-      try await session.endpoint.call(call.id).rejectAsBusy()
-    } catch {
-      session.console.log(.info, error.message)
-    }
-  }
-
-  /// What an invited person's program may say before it is accepted.
-  static let invitation = "{\"invitation\":\"channel\"}"
   private static let name = "call"
   /// To come in: whoever is let go in between has nothing that holds for long.
-  private static let entranceLife = Duration.seconds(Int64(entranceSeconds))
-  private static let entranceSeconds: UInt32 = 600
+  static let entranceLife = Duration.seconds(Int64(RoomMarks.entranceSeconds))
   /// Longer than any call.
   private static let memberLife = Duration.seconds(7 * 86_400)
 }

@@ -4,7 +4,7 @@ internal import Reactor
 
 /// The channel that a call becomes when one of the two invites a third (docs/protocol/channels.md
 /// §10). The call goes on as the pair of the two; with each further member there is a call of its
-/// own. Only audio goes to those.
+/// own.
 final class CallRoom {
   /// Who is there on one's own side of the call, and what it may do.
   struct Manners {
@@ -12,6 +12,10 @@ final class CallRoom {
     var isAttended = true
     /// Who is talked with.
     var filter: CallerFilter?
+    /// A person can be asked whether others may come.
+    var asks = false
+    /// It knew of others when it took the call.
+    var hasAgreed = false
   }
 
   /// Members at the most, we included: a mesh has no more.
@@ -21,6 +25,7 @@ final class CallRoom {
   let sound: SoundOptions
   let ends: OpenedSound
   let manners: Manners
+  let pictures: RoomPictures
   private(set) var first: CallID
   private(set) var hasFirst = true
   var people = RoomPeople()
@@ -28,19 +33,20 @@ final class CallRoom {
   /// Ours, if we have made the channel.
   var key: ChannelKey?
   var channel: Channel?
-  private(set) var joined: Instant?
-  private(set) var uid: UInt32 = 0
+  /// Ourselves in the channel, since when.
+  private(set) var stay: (uid: UInt32, since: Instant)?
   private(set) var isLeft = false
   /// The channel has ended, or never came to be; calls go on.
   private(set) var hasFailed = false
-  /// How many were heard of, and how many talked with.
-  private(set) var connectedCount = 0
-  /// Calls in which the two were connected, and still are.
-  private var talking: Set<CallID> = []
+  private(set) var book = RoomBook()
+  var accord: RoomAccord
   /// Set by the keys; holds for calls that begin later.
   var isMuted: Bool
+  var isVideoMuted = false
   /// When the rendezvous is to have let us into the channel.
   private var answerDue: Instant?
+  /// When those are to be in the channel whom we have calls with of one that was left.
+  private var straysDue: Instant?
 
   init(
     _ session: OnlineSession, _ sound: SoundOptions, _ ends: OpenedSound, first: CallID,
@@ -52,6 +58,9 @@ final class CallRoom {
     self.first = first
     self.manners = manners
     self.isMuted = isMuted
+    pictures = RoomPictures(
+      sound, saveName: ends.video?.saveName, overwrites: session.options.overwrites)
+    accord = RoomAccord(asks: manners.asks, hasAgreed: manners.hasAgreed)
     links = RoomLinks(own: session.endpoint.id, checks: true)
     people.add(first, nil, name, .there)
   }
@@ -79,9 +88,12 @@ final class CallRoom {
   }
 
   private func handleProgress(_ step: CallProgress, of call: CallID) async {
-    if case .invitedToChannel(let invitation) = step {
+    switch step {
+    case .invitedToChannel(let invitation):
       if call == first { await follow(invitation) }
       return
+    case .channelWord(let word): return await handleWord(word, of: call)
+    default: break
     }
     guard call != first, let name = people.name(of: call) else { return }
     switch step {
@@ -90,8 +102,10 @@ final class CallRoom {
       if people.stage(of: call) == .invited {
         session.console.say("\(name) has the invitation; it rings.")
       }
-    case .answered(let who):
-      people.identify(call, as: who.id, who.nameTrust == .claimed ? nil : who.name)
+    case .answered(let who): people.identify(call, as: who)
+    case .shortCode:
+      // It is shown next, and comes before the answer.
+      if let who = await session.endpoint.call(call).peer { people.identify(call, as: who) }
     case .replaced(let new): people.replace(call, by: new)
     case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
     default: break
@@ -100,15 +114,17 @@ final class CallRoom {
 
   private func handleConnected(_ call: CallID) async {
     guard let name = people.name(of: call) else { return }
-    connectedCount += 1
-    talking.insert(call)
-    session.console.sayOfOthers("Connected with \(name), in the channel.")
+    book.handleConnected(call)
+    let file = pictures.saveName(of: call).map { "; its pictures go to \($0)" } ?? ""
+    session.console.sayOfOthers("Connected with \(name), in the channel\(file).")
     if people.stage(of: call) == .invited { await letIn(call) }
   }
 
   private func handleEnd(of call: CallID, _ report: CallReport) async {
+    enter(call, report.statistics)
     links.end(call, now: SystemClock.now)
-    let hasTalked = talking.remove(call) != nil
+    let hasTalked = book.handleEnd(call)
+    let id = people.id(of: call)
     switch people.handleEnd(call) {
     case .stayedOut(let name):
       // As it would be told of a call of two.
@@ -122,13 +138,27 @@ final class CallRoom {
       session.console.sayOfOthers("\(name) is gone: \(report.reason)\(end)")
     case nil: break
     }
-    if call == first { hasFirst = false }
-    if !isOpen { await limitCalls(to: 1) }
+    if call == first { await handleFirstEnd() } else { await withdraw(id) }
+    if !isOpen { await session.limitCalls(to: 1) }
+  }
+
+  /// Whoever waits for a token of it gets none any more.
+  private func handleFirstEnd() async {
+    hasFirst = false
+    accord.handleFirstEnd()
+    guard channel != nil, key == nil else { return }
+    for call in people.invited { await session.endpoint.call(call).hangUp() }
+  }
+
+  /// What the end says of a member; the first call has a table of its own.
+  private func enter(_ call: CallID, _ numbers: CallStatistics?) {
+    guard call != first, book.isTalking(call), let name = people.name(of: call) else { return }
+    book.append(numbers, of: name, people.id(of: call), uid: links.uid(of: call))
   }
 
   private func handleStep(_ step: ChannelStep) async {
     switch step {
-    case .joined(let uid, _): (self.uid, joined) = (uid, SystemClock.now)
+    case .joined(let uid, _): stay = (uid, SystemClock.now)
     case .userJoined(let user, _), .audienceJoined(let user): await welcome(user)
     case .userOffline(let uid, .becameAudience): links.setAudience(uid)
     case .userOffline(let uid, _), .audienceLeft(let uid, _):
@@ -150,6 +180,8 @@ final class CallRoom {
 
   /// Calls whom we are to call, and leaves where nothing is left to stay for.
   func advance() async {
+    guard !isLeft else { return }
+    await carryOut(accord.expire(now: SystemClock.now))
     guard isOpen else { return }
     guard
       people.mayStay(
@@ -161,21 +193,23 @@ final class CallRoom {
       return await leave()
     }
     let now = SystemClock.now
-    if let due = answerDue, joined == nil, !hasFailed, due <= now {
+    if let due = answerDue, stay == nil, !hasFailed, due <= now {
       answerDue = nil
-      session.console.sayFailed(
-        "The rendezvous does not answer about the channel: whoever was invited hears the one that "
-          + "did it, and nobody else until then.")
+      session.console.sayFailed(RoomWords.silentRendezvous)
     }
-    guard joined != nil, !hasFailed else { return }
+    if let due = straysDue, due <= now { await endStrays() }
+    guard stay != nil, !hasFailed else { return }
     // Some programs cannot be called, such as `earshot call`: they call themselves.
     links.setCallsAll(true, now: now)
     while let user = links.nextToDial(own: .host, now: now) { await dial(user) }
   }
 
   var nextDeadline: Instant? {
-    guard isOpen, !hasFailed else { return nil }
-    return joined == nil ? answerDue : links.nextRetry(own: .host)
+    guard !isLeft else { return nil }
+    guard isOpen, !hasFailed else { return accord.deadline }
+    return earliest(
+      earliest(accord.deadline, straysDue),
+      stay == nil ? answerDue : links.nextRetry(own: .host))
   }
 
   /// The channel is being joined.
@@ -188,36 +222,45 @@ final class CallRoom {
   func leave() async {
     guard !isLeft else { return }
     isLeft = true
-    for call in others { await session.endpoint.call(call).hangUp() }
+    for call in others {
+      let link = await session.endpoint.call(call)
+      enter(call, await link.statistics())
+      await link.hangUp()
+    }
     await channel?.leave()
-    await limitCalls(to: 1)
+    await session.limitCalls(to: 1)
   }
 
-  func limitCalls(to count: Int) async {
-    do throws(EarshotError) {
-      try await session.endpoint.setMaximumCalls(count)
-    } catch {
-      session.console.log(.info, error.message)
+  /// The channel is left, and the calls go on: another one is joined, or none.
+  func drop() async {
+    await channel?.leave()
+    (channel, key, stay, answerDue, hasFailed) = (nil, nil, nil, nil, false)
+    links = RoomLinks(own: session.endpoint.id, checks: true)
+  }
+
+  /// Calls with members of a channel that was left are over if they have not come after.
+  func awaitStrays() { straysDue = SystemClock.now + Self.straysPatience }
+
+  private func endStrays() async {
+    straysDue = nil
+    for call in others where people.stage(of: call) == .there && links.uid(of: call) == nil {
+      await session.endpoint.call(call).hangUp()
     }
   }
 
-  /// The other end of the first call has left.
-  static func sentence(firstGone name: String, still others: [String]) -> String {
-    guard let last = others.last else { return "\(name) has left; the channel goes on." }
-    guard others.count > 1 else { return "\(name) has left; \(last) is still there." }
-    let front = others.dropLast().joined(separator: ", ")
-    return "\(name) has left; \(front) and \(last) are still there."
-  }
+  /// Whoever made the channel that stays may have to ask its person first.
+  private static let straysPatience = RoomAccord.patience + .seconds(15)
 
   func writeSummary() {
     guard let channel else { return }
     session.lines.write("channelSummary") { object in
       object.add("outcome", hasFailed ? "failed" : "completed")
       object.add("channel", channel.name.description)
-      object.add("uid", Int(uid))
-      object.add("durationMs", joined.map { Int((SystemClock.now - $0).milliseconds) })
+      object.add("uid", stay.map { Int($0.uid) })
+      object.add("durationMs", stay.map { Int((SystemClock.now - $0.since).milliseconds) })
       object.add("membersMet", links.metCount)
-      object.add("membersHeard", connectedCount + 1)
+      object.add("membersHeard", book.connectedCount + 1)
+      book.fill(&object)
     }
   }
 }

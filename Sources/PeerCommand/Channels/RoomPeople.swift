@@ -12,13 +12,29 @@ package struct RoomPeople {
     case there
   }
 
+  /// What a name rests on: a weaker one never displaces a stronger one.
+  package enum Naming: Int, Comparable, Sendable {
+    /// It is the first of an ID.
+    case id
+    /// Its owner says so.
+    case claimed
+    /// It was typed or dialled, or the rendezvous says so.
+    case given
+    case pinned
+
+    package static func < (left: Naming, right: Naming) -> Bool { left.rawValue < right.rawValue }
+  }
+
   private struct Person {
     var call: CallID?
     var id: PeerID?
     var name: String
+    var naming: Naming
     /// What was typed or dialled.
     var target: String?
     var stage: Stage
+    /// Tokens that it was handed.
+    var passCount = 0
   }
 
   /// What the end of a call means.
@@ -42,27 +58,74 @@ package struct RoomPeople {
 
   /// There is a call with somebody.
   package mutating func add(
-    _ call: CallID, _ id: PeerID?, _ name: String, target: String? = nil, _ stage: Stage
+    _ call: CallID, _ id: PeerID?, _ name: String, by naming: Naming = .given,
+    target: String? = nil, _ stage: Stage
   ) {
     if let id {
       people.removeAll { $0.id == id && $0.call == nil }
       if stage == .invited { dismissed.remove(id) }
     }
-    people.append(Person(call: call, id: id, name: name, target: target, stage: stage))
+    people.append(
+      Person(call: call, id: id, name: name, naming: naming, target: target, stage: stage))
   }
 
   /// The other side of a call is known now.
-  package mutating func identify(_ call: CallID, as id: PeerID, _ name: String?) {
+  ///
+  /// - Parameter name: What it is called, and by what.
+  package mutating func identify(
+    _ call: CallID, as id: PeerID, _ name: String?, by naming: Naming = .given
+  ) {
     change(call) { person in
       person.id = id
-      if let name { person.name = name }
+      guard let name, naming >= person.naming else { return }
+      (person.name, person.naming) = (name, naming)
     }
     // Whoever is invited again may come in.
     dismissed.remove(id)
   }
 
+  /// Whom we call has answered. A name that is only claimed displaces none that was given.
+  package mutating func identify(_ call: CallID, as who: CallPeer) {
+    if let name = who.name {
+      identify(call, as: who.id, name, by: who.nameTrust == .known ? .pinned : .given)
+    } else {
+      identify(call, as: who.id, who.cardName.map { "\($0)?" }, by: .claimed)
+    }
+  }
+
   /// It gets a token.
   package mutating func handlePass(_ call: CallID) { change(call) { $0.stage = .passed } }
+
+  /// Whom we have invited is to have a token of whoever made the channel.
+  ///
+  /// - Returns: The call by which it gets it, and whether it is the first one; `nil` for somebody
+  ///   else, and for one that was handed as many as may be.
+  package mutating func handleEntry(of id: PeerID) -> (call: CallID, isFirst: Bool)? {
+    guard
+      let index = people.firstIndex(where: { $0.id == id && $0.call != nil && $0.target != nil }),
+      let call = people[index].call, people[index].passCount < Self.mostPasses
+    else { return nil }
+    people[index].passCount += 1
+    let isFirst = people[index].stage == .invited
+    if isFirst { people[index].stage = .passed }
+    return (call, isFirst)
+  }
+
+  /// The channel was left for another one: whom we have invited comes after, with a token of that.
+  ///
+  /// - Returns: Their calls.
+  package mutating func inviteAgain(but first: CallID) -> [CallID] {
+    var calls: [CallID] = []
+    for index in people.indices where people[index].target != nil && people[index].call != first {
+      guard let call = people[index].call else { continue }
+      people[index].stage = .invited
+      calls.append(call)
+    }
+    return calls
+  }
+
+  /// Was let in by us at the wish of a member, who has let it go.
+  package mutating func dismiss(_ id: PeerID) { dismissed.insert(id) }
 
   /// Both called each other: the call goes on under another ID.
   package mutating func replace(_ old: CallID, by new: CallID) { change(old) { $0.call = new } }
@@ -90,13 +153,18 @@ package struct RoomPeople {
       // Its name is kept: it may be called again.
       people.append(
         Person(
-          call: nil, id: person.id, name: person.name, target: person.target, stage: .there))
+          call: nil, id: person.id, name: person.name, naming: person.naming,
+          target: person.target, stage: .there))
+      forgetLongGone()
       return .ended(person.name)
     }
   }
 
-  /// Says of each who is kept out once that it is.
-  package mutating func turnAway(_ id: PeerID) -> Bool { turnedAway.insert(id).inserted }
+  /// Says of each who is kept out once that it is; who made the channel decides how many come.
+  package mutating func turnAway(_ id: PeerID) -> Bool {
+    guard turnedAway.count < Self.mostTurnedAway else { return false }
+    return turnedAway.insert(id).inserted
+  }
 
   // MARK: - Getters
 
@@ -104,6 +172,16 @@ package struct RoomPeople {
   package var invited: [CallID] { people.filter { $0.stage == .invited }.compactMap(\.call) }
 
   package var calls: [CallID] { people.compactMap(\.call) }
+
+  /// The call with somebody whom we have invited, and who waits for a token.
+  package func invitedCall(of id: PeerID) -> CallID? {
+    people.first { $0.id == id && $0.stage == .invited }?.call
+  }
+
+  package func target(of call: CallID) -> String? { people.first { $0.call == call }?.target }
+
+  /// How many there are, with those who have left.
+  package var count: Int { people.count }
 
   /// Who has a call with us, in their order.
   package var names: [String] {
@@ -113,6 +191,11 @@ package struct RoomPeople {
   package func name(of call: CallID) -> String? { people.first { $0.call == call }?.name }
 
   package func name(of id: PeerID) -> String? { people.first { $0.id == id }?.name }
+
+  /// What somebody is called, and what that rests on.
+  package func naming(of id: PeerID) -> (String, Naming)? {
+    people.first { $0.id == id }.map { ($0.name, $0.naming) }
+  }
 
   package func id(of call: CallID) -> PeerID? { people.first { $0.call == call }?.id }
 
@@ -141,7 +224,22 @@ package struct RoomPeople {
     hasFirst || isAttended && (members > 0 || !calls.isEmpty)
   }
 
+  private mutating func forgetLongGone() {
+    while people.count(where: { $0.call == nil }) > Self.mostDeparted,
+      let index = people.firstIndex(where: { $0.call == nil })
+    {
+      people.remove(at: index)
+    }
+  }
+
   private mutating func change(_ call: CallID, _ body: (inout Person) -> Void) {
     if let index = people.firstIndex(where: { $0.call == call }) { body(&people[index]) }
   }
+
+  /// Names that are kept of those who have left: a channel that was a call has 8 members at a time.
+  package static let mostDeparted = 64
+  /// Who is said to be kept out; more are kept out without a word.
+  package static let mostTurnedAway = 64
+  /// Tokens handed on to one guest: one to come in, one to stay, and newer ones each week.
+  package static let mostPasses = 16
 }

@@ -84,6 +84,12 @@ package struct SoundOptions: Sendable {
     for (option, name) in [("--save", save), ("--capture", capture), ("--save-video", video.save)] {
       for part in (name ?? "").split(separator: "{", omittingEmptySubsequences: false).dropFirst() {
         guard let end = part.firstIndex(of: "}"), part[..<end] != "n" else { continue }
+        if part[..<end] == "uid", option == "--save-video" {
+          throw UsageError(
+            "{uid} is for join: at the beginning of a call nobody has a uid.",
+            advice: "Write NAME.ivf; further members of a channel have NAME-member-1.ivf and so on."
+          )
+        }
         throw UsageError(
           "{\(part[..<end])} means nothing in the name of \(option).",
           advice: "Write {n} for the number of the call.")

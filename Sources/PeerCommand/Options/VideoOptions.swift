@@ -60,4 +60,11 @@ package enum SaveName {
     guard let dot = name.lastIndex(of: ".") else { return name + "-\(number)" }
     return name[..<dot] + "-\(number)" + name[dot...]
   }
+
+  /// The name for a further member of a channel that a call became, 1 upwards.
+  package static func of(_ name: String, member number: Int) -> String {
+    let end = "-member-\(number)"
+    guard let dot = name.lastIndex(of: ".") else { return name + end }
+    return name[..<dot] + end + name[dot...]
+  }
 }

@@ -13,13 +13,17 @@ package enum EndTable {
     package init() {}
   }
 
-  /// - Parameter prediction: What a probe had said, against what was.
+  /// - Parameters:
+  ///   - prediction: What a probe had said, against what was.
+  ///   - members: What is said of further members of a channel that the call became.
   package static func text(
     _ report: CallReport, savedTo file: String?, videoSavedTo videoFile: String? = nil,
-    prediction: String? = nil, with peer: Peer = Peer()
+    prediction: String? = nil, with peer: Peer = Peer(),
+    members: [(title: String, text: String)] = []
   ) -> String {
-    let rows = rows(
-      report, savedTo: file, videoSavedTo: videoFile, prediction: prediction, with: peer)
+    let rows =
+      rows(report, savedTo: file, videoSavedTo: videoFile, prediction: prediction, with: peer)
+      + members
     guard let basis = report.statistics?.received.mosBasis else { return text(rows) }
     // The page and the summary have all of it.
     let short = basis.split(separator: ", ").prefix(2).joined(separator: ", ")

@@ -24,6 +24,9 @@ extension EventLine {
       object.add("degrees", rotation.degrees)
     // Whoever reads the lines is not to get in by them: the token stays out.
     case .invitedToChannel(let invitation): object.add("channel", invitation.channel.description)
+    case .channelWord(let word):
+      object.add("word", word.name)
+      object.add("peer", word.peer?.description)
     default: break
     }
   }
@@ -42,6 +45,7 @@ extension EventLine {
     case .localVideoRotated: "localVideoRotated"
     case .remoteVideoRotated: "remoteVideoRotated"
     case .invitedToChannel: "invitedToChannel"
+    case .channelWord: "channelWord"
     default: "step"
     }
   }

@@ -277,6 +277,9 @@ package enum Help {
       --ring-timeout SECONDS   how long it may ring        (default: 15)
       --invite NAME|ID         once the call is connected, invite this one as well: the call
                                becomes a channel, host to host, of 8 at the most; repeatable
+      --from WHO               who is talked with where the call becomes a channel: known (pinned),
+                               verified, names that are pinned, or IDs, with commas between. On a
+                               terminal you are asked before      (default: everybody)
 
     """
 

@@ -24,6 +24,8 @@ package enum CallControlMessage: Equatable, Sendable {
   /// The call is to be a part of a channel from now on. Only where the other side has
   /// `CallAbilities.channels`.
   case channel(ChannelPass)
+  /// What else there is to say about that channel.
+  case channelRemark(ChannelRemark)
 
   @_lifetime(reader: copy reader)
   package init(parsing reader: inout ByteReader) throws(WireError) {
@@ -56,6 +58,7 @@ package enum CallControlMessage: Equatable, Sendable {
       self = .music(flag == 1)
     case TypeCode.smallVideo: self = .smallVideo(try SmallVideo.parse(&reader))
     case TypeCode.channel: self = .channel(try ChannelPass(parsing: &reader))
+    case TypeCode.channelRemark: self = .channelRemark(try ChannelRemark(parsing: &reader))
     default: throw .invalid("call control type", at: start)
     }
     try reader.expectEnd("call control")
@@ -77,6 +80,7 @@ package enum CallControlMessage: Equatable, Sendable {
     case .music(let isOn): return [TypeCode.music, isOn ? 1 : 0]
     case .smallVideo(let small): return [TypeCode.smallVideo] + SmallVideo.bytes(of: small)
     case .channel(let pass): return [TypeCode.channel] + pass.bytes
+    case .channelRemark(let remark): return [TypeCode.channelRemark] + remark.bytes
     }
   }
 
@@ -91,7 +95,7 @@ package enum CallControlMessage: Equatable, Sendable {
     switch self {
     case .confirm, .hangUp, .mediaState, .mediaWanted, .videoTest: []
     case .quality, .videoRotation, .smallVideo, .music: .moreWords
-    case .channel: .channels
+    case .channel, .channelRemark: .channels
     }
   }
 
@@ -108,6 +112,7 @@ package enum CallControlMessage: Equatable, Sendable {
     static let smallVideo: UInt8 = 8
     static let music: UInt8 = 9
     static let channel: UInt8 = 10
+    static let channelRemark: UInt8 = 11
   }
 }
 

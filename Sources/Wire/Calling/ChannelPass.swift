@@ -42,5 +42,5 @@ package struct ChannelPass: Equatable, Sendable {
   }
 
   /// As a rendezvous accepts it (docs/protocol/channels.md §2).
-  private static let maximumTokenByteCount = 512
+  static let maximumTokenByteCount = 512
 }

@@ -60,6 +60,7 @@ extension FuzzTarget {
   }
 
   private static var someKey: Bytes32 { Bytes32(Array(1...32)) ?? .zero }
+  private static var someID: PeerID { PeerID(someKey) }
   private static var someName: PeerName {
     guard let name = PeerName("call") else { preconditionFailure("it is a name") }
     return name
@@ -77,6 +78,9 @@ extension FuzzTarget {
         ChannelPass(
           key: someKey, name: someName, token: Array("v4.public.x".utf8)
         ).map { .channel($0) } ?? .music(false),
+        .channelRemark(.declined), .channelRemark(.guest(someID, someName)),
+        .channelRemark(.wish(someID, nil)),
+        .channelRemark(.entry(someID, token: Array("v4.public.x".utf8))),
         .smallVideo(
           SmallVideo(width: 160, height: 120, framesPerSecond: 5, bitsPerSecond: 65_000)),
       ]

@@ -177,6 +177,10 @@ import Testing
       SmallVideo(width: 160, height: 120, framesPerSecond: 5, bitsPerSecond: 65_000)),
     CallControlMessage.channel(somePass(tokenByteCount: 1)),
     CallControlMessage.channel(somePass(tokenByteCount: 512)),
+    .channelRemark(.declined), .channelRemark(.unanswered),
+    .channelRemark(.guest(someone, PeerName("carol"))), .channelRemark(.wish(someone, nil)),
+    .channelRemark(.entry(someone, token: Array(repeating: 0x76, count: 512))),
+    .channelRemark(.refused(someone)), .channelRemark(.withdrawn(someone)),
   ])
   func `reads the call control that it wrote`(message: CallControlMessage) throws {
     func parse(_ bytes: [UInt8]) throws(WireError) -> CallControlMessage {
@@ -189,7 +193,7 @@ import Testing
       #expect(throws: WireError.self) { try parse(Array(bytes.prefix(count))) }
     }
     #expect(throws: WireError.self) { try parse(bytes + [0]) }
-    #expect(throws: WireError.self) { try parse([11] + bytes.dropFirst()) }
+    #expect(throws: WireError.self) { try parse([12] + bytes.dropFirst()) }
   }
 
   @Test func `a hang-up with user data is read with and without them`() throws {
@@ -214,6 +218,23 @@ import Testing
     var reader = ByteReader(bytes.span)
     #expect(throws: WireError.self) { try CallControlMessage(parsing: &reader) }
   }
+
+  @Test func `a remark about a channel without its ID, its name or its token is none`() {
+    let id = [UInt8](repeating: 1, count: 32)
+    let bad: [[UInt8]] = [
+      [0], [8], [1, 0], [3] + id, [3] + id + [1, 0x20], [5] + id + [0, 0],
+      [5] + id + [1, 2] + [UInt8](repeating: 7, count: 513),
+    ]
+    for bytes in bad {
+      let bytes = [11] + bytes
+      var reader = ByteReader(bytes.span)
+      #expect(throws: WireError.self, "\(bytes.prefix(3))") {
+        try CallControlMessage(parsing: &reader)
+      }
+    }
+  }
+
+  static let someone = PeerID(Bytes32(Array(1...32)) ?? .zero)
 
   /// A pass of which each byte is as it should be.
   static func somePass(tokenByteCount count: Int) -> ChannelPass {

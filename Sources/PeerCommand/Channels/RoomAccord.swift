@@ -1,0 +1,240 @@
+package import Earshot
+package import Primitives
+
+/// What the two of a call have agreed on: whether it is a channel, which one of two that were made
+/// at the same moment, and what a person is asked before (docs/protocol/channels.md §10). Pure.
+package struct RoomAccord {
+  /// What is to be done now.
+  package enum Step: Equatable, Sendable {
+    case nothing
+    /// The person is to see `question`.
+    case ask
+    case join(ChannelInvitation)
+    /// The same, and the channel that there is is left.
+    case move(ChannelInvitation)
+    case renew(ChannelInvitation)
+    /// The other end of the first call is told so.
+    case decline(ChannelWord)
+    case admit(PeerID, for: CallID)
+    case refuse(PeerID, for: CallID)
+  }
+
+  /// The channel that the call is a part of.
+  private enum Standing: Equatable {
+    case none
+    case made(ChannelName)
+    case followed(ChannelName)
+  }
+
+  /// What the person is asked, one thing at a time.
+  private struct Question {
+    enum Matter {
+      case channel(ChannelInvitation)
+      case member(PeerID, CallID)
+    }
+
+    var matter: Matter
+    var guest: (id: PeerID, name: String?)?
+    var due: Instant
+  }
+
+  private let asks: Bool
+  /// The person has agreed to a channel with this other end.
+  private var hasAgreed: Bool
+  private var standing = Standing.none
+  private var open: Question?
+  private var askedCount = 0
+  private var movedCount = 0
+  /// Whom the other end is about to bring in, as it says.
+  private var guest: (id: PeerID, name: String?)?
+  /// To the other end's channel, which gives way to ours.
+  private var deferred: ChannelInvitation?
+  private var newestToken = ""
+  private var renewed: Instant?
+  /// Who came in by a member's wish, and by which call that was said.
+  private var admitted: [PeerID: CallID] = [:]
+
+  /// - Parameters:
+  ///   - asks: A person is there who can be asked.
+  ///   - hasAgreed: It knew of others when it took the call.
+  package init(asks: Bool, hasAgreed: Bool = false) {
+    self.asks = asks
+    self.hasAgreed = hasAgreed
+  }
+
+  // MARK: - The other end of the first call
+
+  package mutating func handleGuest(_ id: PeerID, _ name: String?) { guest = (id, name) }
+
+  /// It makes a channel of the call, or has a newer token.
+  package mutating func handleInvitation(_ invitation: ChannelInvitation, now: Instant) -> Step {
+    switch standing {
+    case .followed(let name) where name == invitation.channel: return renew(invitation, now: now)
+    case .made(let name) where name == invitation.channel: return .nothing
+    case .made(let name) where Self.staysBefore(invitation.channel, name):
+      deferred = invitation
+      return .nothing
+    case .none, .made, .followed: break
+    }
+    if let open, case .channel = open.matter {
+      self.open?.matter = .channel(invitation)
+      return .nothing
+    }
+    guard asks, !hasAgreed else { return enter(invitation) }
+    // Whoever says no is not asked for ever; a question that is open comes first.
+    guard open == nil, askedCount < Self.mostQuestions else { return .decline(.declined) }
+    ask(.channel(invitation), guest, now: now)
+    return .ask
+  }
+
+  /// It does not come into our channel, which ends.
+  package mutating func handleDeclined(now: Instant) -> Step {
+    guard case .made = standing else { return .nothing }
+    end()
+    guard let deferred else { return .nothing }
+    self.deferred = nil
+    return handleInvitation(deferred, now: now)
+  }
+
+  /// It has left: nobody is asked about its channel any more.
+  package mutating func handleFirstEnd() {
+    deferred = nil
+    if let open, case .channel = open.matter { self.open = nil }
+  }
+
+  /// It is in our channel: its own one is no more.
+  package mutating func handleFollowed() { deferred = nil }
+
+  // MARK: - Members
+
+  /// A member asks for a token for somebody.
+  ///
+  /// - Parameter isAdmitted: By `--from`, where no person is asked.
+  package mutating func handleWish(
+    _ id: PeerID, _ name: String?, of call: CallID, isAdmitted: Bool, now: Instant
+  ) -> Step {
+    guard case .made = standing, admitted.count < Self.mostAdmitted else {
+      return .refuse(id, for: call)
+    }
+    guard asks else { return isAdmitted ? admit(id, call) : .refuse(id, for: call) }
+    guard open == nil, askedCount < Self.mostQuestions else { return .refuse(id, for: call) }
+    ask(.member(id, call), (id, name), now: now)
+    return .ask
+  }
+
+  /// The call of the member by whose wish somebody came in.
+  package func inviter(of id: PeerID) -> CallID? { admitted[id] }
+
+  /// Whether somebody came in by the wish of that member, who has let it go.
+  package mutating func withdraw(_ id: PeerID, by call: CallID) -> Bool {
+    guard admitted[id] == call else { return false }
+    admitted[id] = nil
+    return true
+  }
+
+  // MARK: - The person
+
+  /// Whom the open question is about and who asks; `nil` when there is none.
+  package var question: (asker: CallID?, guest: (id: PeerID, name: String?)?)? {
+    open.map { open in
+      if case .member(_, let call) = open.matter { (call, open.guest) } else { (nil, open.guest) }
+    }
+  }
+
+  package mutating func answer(_ isYes: Bool) -> Step {
+    guard let question = open else { return .nothing }
+    open = nil
+    switch question.matter {
+    case .member(let id, let call): return isYes ? admit(id, call) : .refuse(id, for: call)
+    case .channel(let invitation):
+      guard isYes else { return .decline(.declined) }
+      hasAgreed = true
+      return enter(invitation)
+    }
+  }
+
+  /// When a question has waited for long enough.
+  package var deadline: Instant? { open?.due }
+
+  package mutating func expire(now: Instant) -> Step {
+    guard let question = open, question.due <= now else { return .nothing }
+    open = nil
+    switch question.matter {
+    case .member(let id, let call): return .refuse(id, for: call)
+    case .channel: return .decline(.unanswered)
+    }
+  }
+
+  // MARK: - The own channel
+
+  /// We have made one. A question about the other end's is none where that one gives way.
+  package mutating func handleMade(_ channel: ChannelName) {
+    standing = .made(channel)
+    guard let question = open, case .channel(let invitation) = question.matter,
+      Self.staysBefore(invitation.channel, channel)
+    else { return }
+    deferred = invitation
+    open = nil
+  }
+
+  /// The channel that there was is left, or never came to be.
+  package mutating func end() {
+    standing = .none
+    admitted = [:]
+    newestToken = ""
+  }
+
+  /// Whether of two channels of one call the second one stays: the one whose text is the lesser,
+  /// byte for byte, as of two calls at once the one with the lesser ID.
+  package static func staysBefore(_ other: ChannelName, _ own: ChannelName) -> Bool {
+    "\(own)".utf8.lexicographicallyPrecedes("\(other)".utf8)
+  }
+
+  // MARK: - Parts
+
+  private mutating func ask(
+    _ matter: Question.Matter, _ guest: (id: PeerID, name: String?)?, now: Instant
+  ) {
+    askedCount += 1
+    open = Question(matter: matter, guest: guest, due: now + Self.patience)
+  }
+
+  private mutating func admit(_ id: PeerID, _ call: CallID) -> Step {
+    admitted[id] = call
+    return .admit(id, for: call)
+  }
+
+  private mutating func enter(_ invitation: ChannelInvitation) -> Step {
+    if case .made(let name) = standing, Self.staysBefore(invitation.channel, name) {
+      deferred = invitation
+      return .nothing
+    }
+    let isMove = standing != .none
+    guard !isMove || movedCount < Self.mostMoves else { return .nothing }
+    if isMove { movedCount += 1 }
+    end()
+    standing = .followed(invitation.channel)
+    newestToken = invitation.token
+    return isMove ? .move(invitation) : .join(invitation)
+  }
+
+  /// Each renewal is a request to the rendezvous: how many there are is not up to the other end.
+  private mutating func renew(_ invitation: ChannelInvitation, now: Instant) -> Step {
+    guard invitation.token != newestToken else { return .nothing }
+    if let renewed, now < renewed + Self.renewalInterval { return .nothing }
+    renewed = now
+    newestToken = invitation.token
+    return .renew(invitation)
+  }
+
+  /// For a person to look up and decide.
+  package static let patience = Duration.seconds(30)
+  /// Questions of one call: whoever is asked more often is pressed.
+  package static let mostQuestions = 8
+  /// Channels of one call that are left for another one: two calls of glare need one each.
+  package static let mostMoves = 4
+  /// Who came in by members' wishes: a channel that was a call has 8 members.
+  package static let mostAdmitted = 16
+  /// Tokens hold for minutes or days. The first renewal is taken at once.
+  package static let renewalInterval = Duration.seconds(10)
+}

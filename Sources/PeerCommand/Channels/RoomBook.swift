@@ -1,0 +1,90 @@
+package import Earshot
+internal import Primitives
+
+/// What is kept of the members of a channel that a call became, for its end: who was talked with,
+/// for how long, and how good it was. Pure.
+package struct RoomBook {
+  /// One member; of several calls with it the sound of all.
+  package struct Entry: Sendable {
+    package let id: PeerID?
+    package var name: String
+    package var uid: UInt32?
+    /// Seconds of sound.
+    package var heard = 0.0
+    package var packets = 0
+    package var lost = 0
+    /// Of the call that was heard longest, 1...5.
+    package var mos: Double?
+    fileprivate var longest = 0.0
+  }
+
+  package private(set) var entries: [Entry] = []
+  /// Calls in which the two were connected, and still are.
+  private var talking: Set<CallID> = []
+  /// How many were talked with.
+  package private(set) var connectedCount = 0
+
+  package init() {}
+
+  package mutating func handleConnected(_ call: CallID) {
+    connectedCount += 1
+    talking.insert(call)
+  }
+
+  package func isTalking(_ call: CallID) -> Bool { talking.contains(call) }
+
+  /// - Returns: Whether the two had talked.
+  package mutating func handleEnd(_ call: CallID) -> Bool { talking.remove(call) != nil }
+
+  /// The numbers of a call with a member, at its end.
+  package mutating func append(
+    _ numbers: CallStatistics?, of name: String, _ id: PeerID?, uid: UInt32?
+  ) {
+    let index =
+      entries.firstIndex { id != nil && $0.id == id || id == nil && $0.name == name }
+      ?? entries.count
+    if index == entries.count {
+      guard entries.count < Self.mostEntries else { return }
+      entries.append(Entry(id: id, name: name))
+    }
+    entries[index].name = name
+    entries[index].uid = uid ?? entries[index].uid
+    guard let received = numbers?.received else { return }
+    let seconds = Double(received.totalSamplesReceived) / 48_000
+    entries[index].heard += seconds
+    entries[index].packets += received.packetsReceived + received.packetsLost
+    entries[index].lost += received.packetsLost
+    if seconds >= entries[index].longest {
+      (entries[index].longest, entries[index].mos) = (seconds, received.mos)
+    }
+  }
+
+  /// What the end of a call says of each member, below its own table.
+  package var rows: [(title: String, text: String)] {
+    entries.map { entry in
+      guard entry.heard > 0 else { return (entry.name, "nothing was heard") }
+      var text = "heard \(Wording.decimal(entry.heard)) s"
+      if let mos = entry.mos { text += ", MOS \(Wording.decimal(mos)) of 5" }
+      let share = Double(entry.lost) / Double(max(1, entry.packets))
+      text += ", lost \(entry.lost) of \(entry.packets) packets (\(Wording.percent(share)))"
+      return (entry.name, text)
+    }
+  }
+
+  package func fill(_ object: inout JSONObject) {
+    let members = entries.map { entry in
+      var member = JSONObject()
+      member.add("uid", entry.uid.map { Int($0) })
+      member.add("id", entry.id?.description)
+      member.add("heardMs", Int(entry.heard * 1000))
+      member.add("packets", entry.packets)
+      member.add("lost", entry.lost)
+      member.add("mos", entry.mos)
+      return member.value
+    }
+    object.add("members", JSONValue.array(members))
+  }
+
+  /// A channel that was a call has 8 members at a time.
+  package static let mostEntries = 64
+}

@@ -1,0 +1,94 @@
+internal import Earshot
+internal import MediaFiles
+internal import Synchronization
+
+/// The pictures of further members of a call's channel: for each call with one an encoder and a
+/// file of its own, as in any channel of a mesh. The own pictures begin at their beginning. The
+/// calls share the line.
+final class RoomPictures: Sendable {
+  private struct State {
+    var sources: [PlayedVideo] = []
+    var sinks: [VideoFileSink] = []
+    /// Files of members so far.
+    var count = 0
+    var names: [CallID: String] = [:]
+    var fault: String?
+
+    /// For their faults. Calls of members that come and go have no end: the oldest are forgotten.
+    mutating func keep(_ source: PlayedVideo?, _ sink: VideoFileSink) {
+      sinks.append(sink)
+      if let source { sources.append(source) }
+      if sinks.count > RoomPictures.mostKept { sinks.removeFirst() }
+      if sources.count > RoomPictures.mostKept { sources.removeFirst() }
+    }
+  }
+
+  private let video: VideoOptions
+  private let isLooped: Bool
+  /// The name of the first call's file.
+  private let saveName: String?
+  private let overwrites: Bool
+  private let state = Mutex(State())
+
+  init(_ sound: SoundOptions, saveName: String?, overwrites: Bool) {
+    video = sound.video
+    isLooped = sound.isLooped
+    self.saveName = saveName
+    self.overwrites = overwrites
+  }
+
+  /// - Returns: The file that gets what is seen; `nil` where nothing is saved.
+  func add(to options: inout CallOptions) -> String? {
+    options.videoSource = nil
+    options.videoSink = nil
+    guard video.isWanted else { return nil }
+    let name = nextName()
+    do throws(MediaFileError) {
+      let source = try picture.map { picture throws(MediaFileError) in
+        try PlayedVideo(picture, isLooped: isLooped) {}
+      }
+      let sink = try VideoFileSink(name, overwrites: overwrites)
+      options.videoSource = source
+      options.videoSink = sink
+      state.withLock { $0.keep(source, sink) }
+      return name
+    } catch {
+      state.withLock { $0.fault = $0.fault ?? error.description }
+      return nil
+    }
+  }
+
+  /// The file of a call, for its member to be known by.
+  func assign(_ name: String?, to call: CallID) {
+    guard let name else { return }
+    state.withLock { state in
+      if state.names.count < Self.mostKept { state.names[call] = name }
+    }
+  }
+
+  func saveName(of call: CallID) -> String? { state.withLock { $0.names[call] } }
+
+  var fault: String? {
+    state.withLock { state in
+      state.fault ?? state.sources.lazy.compactMap(\.fault).first
+        ?? state.sinks.lazy.compactMap(\.fault).first
+    }
+  }
+
+  /// Standard input can be read once, for the first call.
+  private var picture: VideoOptions.Picture? {
+    video.picture == .file("-") ? nil : video.picture
+  }
+
+  /// `NAME-member-2.ivf` of the second call with a further member.
+  private func nextName() -> String? {
+    guard let saveName else { return nil }
+    return state.withLock { state in
+      state.count += 1
+      return SaveName.of(saveName, member: state.count)
+    }
+  }
+
+  /// A channel that was a call has 8 members at a time.
+  private static let mostKept = 64
+}

@@ -1,0 +1,171 @@
+import Earshot
+import PeerCommand
+import Primitives
+import Testing
+
+/// Whether a call becomes a channel, which one of two, and what a person is asked before.
+@Suite struct RoomAccordTests {
+  private static let now = Instant.zero + .seconds(100)
+  private static let member = CallID(bytes: Array(repeating: 9, count: 16))
+
+  private static func peer(_ number: UInt8) throws -> PeerID {
+    try #require(PeerID(Array(repeating: number, count: 32)))
+  }
+
+  /// Invitations to two channels, the one that stays first.
+  private static func pair() throws -> (lesser: ChannelInvitation, greater: ChannelInvitation) {
+    let names = try [ChannelKey(), ChannelKey()].map { try #require($0.channel(named: "call")) }
+    let sorted = RoomAccord.staysBefore(names[0], names[1]) ? [names[1], names[0]] : names
+    return (
+      ChannelInvitation(channel: sorted[0], token: "v4.public.a"),
+      ChannelInvitation(channel: sorted[1], token: "v4.public.b")
+    )
+  }
+
+  /// Goal: nobody is brought into a channel with strangers without being asked.
+  @Test func `a person is asked before the call becomes a channel`() throws {
+    let invitation = try Self.pair().lesser
+    var accord = RoomAccord(asks: true)
+    accord.handleGuest(try Self.peer(3), "carol")
+    #expect(accord.question == nil)
+    #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
+    #expect(accord.question?.guest?.name == "carol" && accord.question?.asker == nil)
+    // Said again it is no second question.
+    #expect(accord.handleInvitation(invitation, now: Self.now) == .nothing)
+    #expect(accord.answer(true) == .join(invitation))
+    #expect(accord.question == nil && accord.answer(true) == .nothing)
+  }
+
+  @Test func `no, and no answer within 30 s, leave the call as it was`() throws {
+    let invitation = try Self.pair().lesser
+    var accord = RoomAccord(asks: true)
+    #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
+    #expect(accord.answer(false) == .decline(.declined))
+    #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
+    #expect(accord.deadline == Self.now + .seconds(30))
+    #expect(accord.expire(now: Self.now + .seconds(29)) == .nothing)
+    #expect(accord.expire(now: Self.now + .seconds(30)) == .decline(.unanswered))
+    #expect(accord.deadline == nil)
+  }
+
+  @Test func `where nobody can be asked, or others were known of, there is no question`() throws {
+    let invitation = try Self.pair().lesser
+    var script = RoomAccord(asks: false)
+    #expect(script.handleInvitation(invitation, now: Self.now) == .join(invitation))
+    var guest = RoomAccord(asks: true, hasAgreed: true)
+    #expect(guest.handleInvitation(invitation, now: Self.now) == .join(invitation))
+  }
+
+  /// Goal: a peer cannot ask until somebody gives in.
+  @Test func `questions of one call have an end`() throws {
+    let invitation = try Self.pair().lesser
+    var accord = RoomAccord(asks: true)
+    for _ in 0..<RoomAccord.mostQuestions {
+      #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
+      #expect(accord.answer(false) == .decline(.declined))
+    }
+    #expect(accord.handleInvitation(invitation, now: Self.now) == .decline(.declined))
+    #expect(accord.question == nil)
+  }
+
+  @Test func `nobody is asked about the channel of one that has left`() throws {
+    var accord = RoomAccord(asks: true)
+    #expect(accord.handleInvitation(try Self.pair().lesser, now: Self.now) == .ask)
+    accord.handleFirstEnd()
+    #expect(accord.question == nil && accord.deadline == nil)
+    #expect(accord.answer(true) == .nothing)
+  }
+
+  /// Goal: of two channels made at the same moment both sides keep the same one.
+  @Test func `of two channels of one call the lesser one stays on both sides`() throws {
+    let (lesser, greater) = try Self.pair()
+    var winner = RoomAccord(asks: false)
+    var loser = RoomAccord(asks: false)
+    winner.handleMade(lesser.channel)
+    loser.handleMade(greater.channel)
+    #expect(winner.handleInvitation(greater, now: Self.now) == .nothing)
+    #expect(loser.handleInvitation(lesser, now: Self.now) == .move(lesser))
+    // It is a member like any other from now on.
+    let newer = ChannelInvitation(channel: lesser.channel, token: "v4.public.c")
+    #expect(loser.handleInvitation(newer, now: Self.now) == .renew(newer))
+  }
+
+  @Test func `who has made the channel that gives way is asked, and a no brings up the other`()
+    throws
+  {
+    let (lesser, greater) = try Self.pair()
+    var winner = RoomAccord(asks: true)
+    var loser = RoomAccord(asks: true)
+    winner.handleMade(lesser.channel)
+    loser.handleMade(greater.channel)
+    #expect(winner.handleInvitation(greater, now: Self.now) == .nothing)
+    #expect(loser.handleInvitation(lesser, now: Self.now) == .ask)
+    #expect(loser.answer(false) == .decline(.declined))
+    // The winner's ends, and its person is asked about the loser's.
+    #expect(winner.handleDeclined(now: Self.now) == .ask)
+    #expect(winner.answer(true) == .join(greater))
+  }
+
+  @Test func `a question about a channel that gives way to one made since is none`() throws {
+    let (lesser, greater) = try Self.pair()
+    var accord = RoomAccord(asks: true)
+    #expect(accord.handleInvitation(greater, now: Self.now) == .ask)
+    accord.handleMade(lesser.channel)
+    #expect(accord.question == nil)
+    #expect(accord.handleDeclined(now: Self.now) == .ask)
+    accord.handleFollowed()
+  }
+
+  /// Goal: a guest of the lost channel is in the one that stays, and no token keeps anybody.
+  @Test func `a guest goes where whoever invited it goes, some times`() throws {
+    let (lesser, greater) = try Self.pair()
+    var guest = RoomAccord(asks: true, hasAgreed: true)
+    #expect(guest.handleInvitation(greater, now: Self.now) == .join(greater))
+    #expect(guest.handleInvitation(lesser, now: Self.now) == .move(lesser))
+    for _ in 0..<10 { _ = guest.handleInvitation(try Self.pair().lesser, now: Self.now) }
+    #expect(guest.handleInvitation(try Self.pair().lesser, now: Self.now) == .nothing)
+  }
+
+  @Test func `a member's wish is granted by the person, or by who may come`() throws {
+    let (mine, carol) = (try Self.pair().lesser.channel, try Self.peer(3))
+    var person = RoomAccord(asks: true)
+    // Whoever has made no channel lets nobody in.
+    var member = RoomAccord(asks: false)
+    #expect(
+      member.handleWish(carol, nil, of: Self.member, isAdmitted: true, now: Self.now)
+        == .refuse(carol, for: Self.member))
+    person.handleMade(mine)
+    #expect(
+      person.handleWish(carol, "carol", of: Self.member, isAdmitted: false, now: Self.now) == .ask)
+    #expect(person.question?.asker == Self.member)
+    #expect(person.answer(true) == .admit(carol, for: Self.member))
+    #expect(person.withdraw(carol, by: CallID(bytes: Array(0..<16))) == false)
+    #expect(person.withdraw(carol, by: Self.member) == true)
+    #expect(person.withdraw(carol, by: Self.member) == false)
+    var script = RoomAccord(asks: false)
+    script.handleMade(mine)
+    for isAdmitted in [true, false] {
+      #expect(
+        script.handleWish(carol, nil, of: Self.member, isAdmitted: isAdmitted, now: Self.now)
+          == (isAdmitted ? .admit(carol, for: Self.member) : .refuse(carol, for: Self.member)))
+    }
+  }
+
+  /// Goal: a peer that repeats itself does not make us send.
+  @Test func `a token that is said again, or too soon, is no request to the rendezvous`() throws {
+    let first = try Self.pair().lesser
+    func token(_ number: Int) -> ChannelInvitation {
+      ChannelInvitation(channel: first.channel, token: "v4.public.\(number)")
+    }
+    var accord = RoomAccord(asks: false)
+    #expect(accord.handleInvitation(first, now: Self.now) == .join(first))
+    #expect(accord.handleInvitation(first, now: Self.now) == .nothing)
+    #expect(accord.handleInvitation(token(1), now: Self.now) == .renew(token(1)))
+    var count = 0
+    for number in 2..<1002 {
+      let now = Self.now + .milliseconds(Int64(number * 10))
+      if accord.handleInvitation(token(number), now: now) != .nothing { count += 1 }
+    }
+    #expect(count == 1, "renewals in 10 s")
+  }
+}

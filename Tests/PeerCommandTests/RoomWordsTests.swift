@@ -1,0 +1,89 @@
+import Arguments
+import Primitives
+import Testing
+
+@testable import Earshot
+@testable import PeerCommand
+
+/// What a person reads about a channel that the call becomes, and by what its calls are known.
+@Suite struct RoomWordsTests {
+  private static func peer(_ number: UInt8) throws -> PeerID {
+    try #require(PeerID(Array(repeating: number, count: 32)))
+  }
+
+  private static func incoming(_ words: String?) throws -> IncomingCall {
+    IncomingCall(
+      id: CallID(bytes: Array(0..<16)), peer: try peer(1), name: nil, trust: .new,
+      nameTrust: nil, newName: nil, userExtension: words, offersVideo: false)
+  }
+
+  /// Goal: who is asked reads who comes; a name that another one gives is no more than that.
+  @Test func `a question names the guest by its pin, or by its ID`() throws {
+    let carol = try Self.peer(3)
+    func question(_ asker: CallID?, _ name: String?, pinned: String?) -> String {
+      RoomWords.sentence((asker, (carol, name)), of: "bob", pinned: pinned)
+    }
+    #expect(
+      question(nil, "carol", pinned: "caroline")
+        == "bob asks caroline into this call, who would hear you. Press y or n.")
+    let claimed = question(nil, "carol", pinned: nil)
+    #expect(claimed.contains("carol (so bob says; \(carol))"))
+    #expect(question(nil, nil, pinned: nil).contains("\(carol)"))
+    #expect(
+      question(CallID(bytes: Array(0..<16)), nil, pinned: "caroline")
+        == "bob asks caroline into the channel. Press y or n.")
+    #expect(RoomWords.sentence((nil, nil), of: "bob", pinned: nil).contains("asks others into"))
+  }
+
+  @Test func `the call of a member is known by its channel`() throws {
+    let tea = try #require(ChannelKey().channel(named: "call"))
+    let words = "{\"channel\":\"\(tea.audience)\"}"
+    #expect(RoomMarks.isOfChannel(try Self.incoming(words)))
+    for other in [RoomMarks.invitation, "{}", nil] {
+      #expect(!RoomMarks.isOfChannel(try Self.incoming(other)))
+    }
+  }
+
+  /// Goal: what further members are seen by has files of its own, and is refused where it cannot.
+  @Test func `each further call has an encoder and a file of its own`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("seen.ivf")
+    func sound(_ words: [String]) throws -> SoundOptions {
+      let all = ["bob", "--rendezvous", "127.0.0.1:1"] + words
+      return try CallCommand(Arguments(all)) { _ in nil }.sound
+    }
+    let pictures = RoomPictures(
+      try sound(["--video", "test", "--save-video", path]), saveName: path, overwrites: false)
+    var options = CallOptions()
+    #expect(pictures.add(to: &options) == folder.file("seen-member-1.ivf"))
+    #expect(options.videoSource != nil && options.videoSink != nil)
+    #expect(pictures.add(to: &options) == folder.file("seen-member-2.ivf"))
+    let call = CallID(bytes: Array(0..<16))
+    pictures.assign("x.ivf", to: call)
+    #expect(pictures.saveName(of: call) == "x.ivf" && pictures.fault == nil)
+    let none = RoomPictures(try sound([]), saveName: nil, overwrites: false)
+    #expect(none.add(to: &options) == nil)
+    #expect(options.videoSource == nil && options.videoSink == nil)
+    #expect(throws: UsageError.self) { _ = try sound(["--save-video", "{uid}.ivf"]) }
+  }
+
+  @Test func `call says who is talked with in a channel, as answer does`() throws {
+    func call(_ words: [String]) throws -> CallCommand {
+      try CallCommand(Arguments(["bob", "--rendezvous", "127.0.0.1:1"] + words)) { _ in nil }
+    }
+    let carol = try Self.peer(3)
+    #expect(try call([]).callers.admits(carol, name: nil, trust: .new))
+    #expect(!(try call(["--from", "known"]).callers.admits(carol, name: nil, trust: .new)))
+    #expect(try call(["--from", "\(carol)"]).callers.admits(carol, name: nil, trust: .new))
+    #expect(throws: UsageError.self) { _ = try call(["--from", "no name"]) }
+  }
+
+  /// Goal: whoever reads what a program writes down does not get in by it.
+  @Test func `a word about a channel has no token as text`() throws {
+    let carol = try Self.peer(3)
+    let word = ChannelWord.entry(carol, token: "v4.public.secret")
+    #expect("\(CallProgress.channelWord(word))".contains("entry \(carol)"))
+    #expect(!"\(CallProgress.channelWord(word))".contains("secret"))
+    #expect(ChannelWord.declined.peer == nil && "\(ChannelWord.declined)" == "declined")
+  }
+}
