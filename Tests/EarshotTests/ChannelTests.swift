@@ -69,6 +69,42 @@ import Wire
     rendezvous.stop()
   }
 
+  /// Scenario 25.
+  @Test(.timeLimit(.minutes(1)))
+  func `leaving one channel touches no other`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let rendezvous = try LoopbackRendezvous()
+    let (tea, milk) = (try #require(ChannelName("tea")), try #require(ChannelName("milk")))
+    let (alice, bob) = (
+      try await endpoint("alice", rendezvous, folder), try await endpoint("bob", rendezvous, folder)
+    )
+    let (hears, sees) = (await alice.events(), await bob.events())
+    for endpoint in [alice, bob] { _ = try await endpoint.waitUntilRegistered() }
+    let first = try await alice.join(tea, as: .host, uid: 7)
+    let second = try await alice.join(milk, as: .audience, uid: 7)
+    _ = await steps(hears, milk) { if case .joined = $0 { true } else { false } }
+    let other = try await bob.join(milk, as: .host)
+    _ = await steps(sees, milk) { if case .audienceJoined = $0 { true } else { false } }
+
+    await second.leave()
+    let gone = await steps(sees, milk) { if case .audienceLeft = $0 { true } else { false } }
+    #expect(gone.last == .audienceLeft(uid: 7, .left))
+    let left = await steps(hears, milk) { if case .left = $0 { true } else { false } }
+    guard case .left(let duration)? = left.last else { return #expect(Bool(false), "\(left)") }
+    #expect(duration > .zero)
+    // What was left is used no more; the other one goes on.
+    await #expect(throws: EarshotError.self) { try await second.setRole(.host) }
+    #expect(await second.members.isEmpty)
+    #expect(await first.members.count == 1)
+    await first.leave()
+    #expect(await first.members.isEmpty)
+    #expect(await other.members.count == 1)
+    for endpoint in [alice, bob] { await endpoint.close() }
+    rendezvous.stop()
+  }
+
   @Test func `a name may have a key`() throws {
     let open = try #require(ChannelName("tea"))
     #expect(!open.needsToken && open.description == "tea" && open.audience.utf8.count == 52)

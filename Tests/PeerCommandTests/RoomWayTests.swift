@@ -170,6 +170,24 @@ struct RoomWayTests {
     #expect(samples[0..<count].allSatisfy { $0 > 0 })
   }
 
+  @Test func `how loud a voice is, and how long it was heard`() throws {
+    let voice = RoomVoice(RoomMixer(try AudioFileSink(nil, channelCount: 1), now: start))
+    #expect(voice.level(now: at(0)) == -90)
+    for step in 0..<200 {
+      let value: Int16 = step < 100 ? 8192 : 0
+      voice.write(
+        Array(repeating: value, count: 240), frameCount: 240, by: .mesh, now: at(Int64(step * 5)))
+      if step == 99 { #expect(abs(voice.level(now: at(495)) + 12) < 0.5) }
+    }
+    #expect(voice.level(now: at(995)) < -60)
+    #expect(voice.heard == .milliseconds(500))
+    // Nothing comes any more: no old level is shown.
+    voice.write(
+      Array(repeating: 8192, count: 240), frameCount: 240, by: .mesh, now: at(1000))
+    #expect(voice.level(now: at(1000)) > -30)
+    #expect(voice.level(now: at(1400)) == -90)
+  }
+
   @Test func `a relay by which nothing comes is not heard, whatever it makes up`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("voice.wav")

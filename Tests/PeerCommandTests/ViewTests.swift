@@ -48,6 +48,41 @@ struct ViewTests {
     }
   }
 
+  private static func room() -> RoomView {
+    var view = RoomView(channel: "tea")
+    (view.seconds, view.memberCount, view.isRelayed, view.playedLevel) = (75, 12, true, -30)
+    view.people = (1...11).map { uid in
+      RoomView.Person(
+        uid: UInt32(uid), name: "person\(uid)…", isHost: uid != 3, level: -60 + Double(uid),
+        numbers: uid == 9 ? Sample.statistics() : nil)
+    }
+    view.further = ["milk: 3 there"]
+    return view
+  }
+
+  @Test(arguments: [5, 20, 30, 40, 50, 60, 79, 160])
+  func `the lines of a channel are whole on a narrow terminal`(columns: Int) {
+    let lines = Self.room().lines(columns: columns)
+    let bare = { (lines: [String]) in lines.joined().filter { !" []#·".contains($0) } }
+    #expect(lines.allSatisfy { $0.count <= columns - 1 }, "\(lines)")
+    #expect(bare(lines) == bare(Self.room().lines(columns: 200)))
+  }
+
+  @Test func `the lines of a channel say who is there and who speaks`() {
+    let lines = Self.room().lines(columns: 160)
+    #expect(lines.count == 12 && lines[0].hasPrefix("tea  1:15  12 there  by a relay  sent [###"))
+    // The eight loudest hosts, by rising uid; who only listens comes last.
+    #expect((4...11).allSatisfy { lines[$0 - 3].hasPrefix("\($0)  person\($0)…  [") })
+    #expect(lines[6].contains("rtt 20.5 ms  loss 0.5 %"))
+    #expect(lines[9] == "and 3 more" && lines[10] == "milk: 3 there")
+    var view = Self.room()
+    (view.isMuted, view.people) = (true, Array(view.people[2...2]))
+    #expect(view.lines(columns: 80)[0].hasSuffix("by a relay  muted"))
+    #expect(view.lines(columns: 80)[1] == "3  person3…  listens")
+    view.isListening = true
+    #expect(view.lines(columns: 80)[0].hasSuffix("by a relay  listening"))
+  }
+
   @Test func `the lines say state, time, loss, delay, rates and how far the file is`() {
     let lines = StatusRegion.lines(Self.view(), columns: 160)
     #expect(lines[0].hasPrefix("connected  bob  1:15"))

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -396,6 +397,48 @@ def channel_also_and_each_saved(lab):
 
 
 @scenario
+def scenario_23_many_channels(lab):
+    """One program in 21 channels, with the same uid in 20 of them: each is by itself."""
+    lab.rendezvous()
+    tones = {}
+    for index, hertz in enumerate((440, 700, 1000, 1500)):
+        tone(lab.path(f"{index}.wav"), hertz, 60)
+        tones[index] = hertz
+    rooms = [f"room{number}" for number in range(20)]
+    hosts = [
+        joined(
+            lab, "b", "--uid", "5", "--play", lab.path(f"{number % 4}.wav"),
+            identity=f"host{number}", room=room,
+        )
+        for number, room in enumerate(rooms)
+    ]  # fmt: skip
+    for host in hosts:
+        host.wait_line(lambda line: line.get("name") == "channelJoined", 10)
+    also = [word for room in rooms for word in ("--also", room)]
+    alice = joined(
+        lab, "a", *also, "--save-each", lab.path("{room}-{uid}.wav"), "--duration", "34",
+        identity="alice",
+    )  # fmt: skip
+    alice.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    time.sleep(8)
+    hosts[7].kill()
+    equal(alice.wait(45), 0, f"exit code ({alice.describe()})")
+    for host in hosts[:7] + hosts[8:]:
+        host.signal(signal.SIGTERM)
+    for host in hosts[:7] + hosts[8:]:
+        equal(host.wait(5), 0, f"exit code ({host.describe()})")
+    met = named(alice, "userJoined")
+    equal(sorted(line["channel"] for line in met), sorted(rooms), "channels of hosts")
+    equal({line["uid"] for line in met}, {5}, "uids of hosts")
+    gone = named(alice, "userOffline")
+    equal([(line["channel"], line["reason"]) for line in gone], [("room7", "dropped")], "who went")
+    for number, room in enumerate(rooms):
+        for index, hertz in tones.items():
+            loud = level(lab.path(f"{room}-5.wav"), hertz, 3) > 4000
+            equal(loud, index == number % 4, f"{hertz} Hz in {room}")
+
+
+@scenario
 def channel_relay_absent(lab):
     lab.rendezvous()
     alice = joined(lab, "a", "--relay", identity="alice")
@@ -438,6 +481,46 @@ def channel_member_removed(lab):
     equal(alice.wait(15), 0, f"exit code ({alice.describe()})")
     finished = named(alice, "removalFinished")
     equal([line.get("reason") for line in finished], [None], "what became of it")
+
+
+def mutes_by_key(lab, *way):
+    """A host at a terminal keeps its sound back for three seconds; what the others hear of it."""
+    tone(lab.path("low.wav"), 440, 30)
+    bob = joined(
+        lab, "b", *way, "--role", "audience", "--save", lab.path("bob.wav"), "--duration", "12",
+        identity="bob",
+    )  # fmt: skip
+    bob.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    words = [
+        f"{BIN}/earshot", "join", "tea", *way, "--no-port-mapping", "--play", lab.path("low.wav"),
+        "--identity", lab.path("identity-alice"), "--rendezvous", f"{ADDRESS['r']}:{PORT}",
+        "--events", lab.path("events"),
+    ]  # fmt: skip
+    keys = "sleep 4; printf m; sleep 3; printf m; sleep 6; printf q; sleep 1"
+    typed = f"({keys}) | script -qefc '{shlex.join(words)}' {lab.path('screen')}"
+    alice = lab.run("a", "env", "TERM=xterm", "COLUMNS=100", "sh", "-c", typed)
+    for program in (bob, alice):
+        equal(program.wait(25), 0, f"exit code ({program.describe()})")
+    found = ["#" if is_heard else "." for is_heard in seconds_loud(lab.path("bob.wav"), 440, range(9))]
+    equal(re.fullmatch(r"\.?#{2,}\.{2,}#+", "".join(found)) is not None, True, "".join(found))
+    member = summary(bob)["members"][0]
+    equal(5000 < member["heardMs"] < 11_000, True, f"heardMs {member['heardMs']}")
+    with open(lab.path("screen"), encoding="utf-8", errors="replace") as file:
+        screen = file.read()
+    for text in ("2 there", "host to host" if not way else "by a relay", "muted", "listens"):
+        equal(text in screen, True, f"{text!r} on the screen")
+
+
+@scenario
+def channel_member_mutes(lab):
+    lab.rendezvous()
+    mutes_by_key(lab)
+
+
+@scenario
+def channel_relay_member_mutes(lab):
+    with_relay(lab)
+    mutes_by_key(lab, "--relay")
 
 
 @scenario

@@ -19,6 +19,9 @@ struct RelayedSound {
   private var sums = SoundSums()
   private var level: UInt8 = 127
 
+  /// Nothing of the own sound goes out; pictures go on by its time.
+  var isMuted = false
+
   var isSending: Bool { sending != nil }
   var sendingRings: AudioRings? { sending?.audio.rings }
   func playingRings(of uid: UInt32) -> AudioRings? { playing[uid]?.audio.rings }
@@ -51,13 +54,13 @@ struct RelayedSound {
   mutating func takeFrames(_ take: (Span<UInt8>, ChannelAudioLabel) -> Void) {
     guard let audio = sending?.audio else { return }
     measure(audio)
-    let level = self.level
+    let (level, isMuted) = (self.level, self.isMuted)
     var isThere = true
     while isThere {
       isThere =
         audio.rings.toSend.pop { payload, packed in
           let header = AudioLabel(packed).header
-          if header.kind == .frame, !header.frame.hasCopies {
+          if header.kind == .frame, !header.frame.hasCopies, !isMuted {
             take(
               payload,
               ChannelAudioLabel(

@@ -37,13 +37,15 @@ enum JoinHelp {
     options.replacing("--token FILE         the access", with: "--access-token FILE  the access")
   }
 
-  static let keys = "Keys: q leave, r the other role, x remove a member, b ban one for an hour"
+  static let keys =
+    "Keys: m mute, q leave, r the other role, x remove a member, b ban one for an hour"
 
   static let example = """
 
 
-    Keys: q leaves, r changes the own role, x removes a member and b bans one for an hour (both need
-    the word manage on the own token), ? shows them. SIGINT, SIGTERM and SIGHUP leave as well,
+    Keys: m mutes, q leaves, r changes the own role, x removes a member and b bans one for an hour
+    (both need the word manage on the own token), ? shows them. A terminal shows who is there, who
+    speaks, and how the line to each one is. SIGINT, SIGTERM and SIGHUP leave as well,
     SIGUSR2 changes the role.
 
     example: earshot join tea --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav

@@ -22,6 +22,8 @@ package final class JoinRun {
     case duration
     /// A stay has something to do.
     case stays
+    /// The live lines are drawn anew.
+    case view
     /// Leaving takes no longer.
     case leaving
   }
@@ -30,6 +32,7 @@ package final class JoinRun {
     self.command = command
     self.stays = stays
     self.session = session
+    if session.console.hasRegion { deadlines.set(.view, at: SystemClock.now) }
   }
 
   package var code: ExitCode { stays[0].code }
@@ -40,6 +43,8 @@ package final class JoinRun {
     case .endpoint(.incomingCall(let call)): await answer(call)
     case .endpoint(.callProgress(let id, .firstFrameReceived)):
       for stay in stays { stay.handleFirstFrame(of: id) }
+    case .endpoint(.statistics(let id, let numbers)):
+      for stay in stays { stay.handleNumbers(numbers, of: id) }
     case .endpoint(.callEnded(let id, _)):
       for stay in stays { stay.handleEnd(of: id) }
     case .relay(let name, let step): stay(name)?.handleRelay(step)
@@ -72,6 +77,7 @@ package final class JoinRun {
       return await stays[0].remove(choice, by: key)
     }
     switch key {
+    case "m", "M": await toggleMute()
     case "r", "R": await stays[0].toggleRole()
     case "x", "X": await choose(bans: false)
     case "b", "B": await choose(bans: true)
@@ -79,6 +85,30 @@ package final class JoinRun {
     default: break
     }
   }
+
+  /// What is played goes to the one channel where we are host, so it is kept back in all.
+  private func toggleMute() async {
+    let wanted = !stays[0].isMuted
+    for stay in stays { await stay.setMuted(wanted) }
+    let name = wanted ? "localAudioMuted" : "localAudioUnmuted"
+    session.lines.write("event") { $0.add("name", name) }
+    session.console.say(wanted ? "Muted." : "No longer muted.")
+    refresh()
+  }
+
+  private func refresh() {
+    let now = SystemClock.now
+    var view = stays[0].view(now: now)
+    view.further = stays.dropFirst().prefix(Self.mostFurther).map { stay in
+      let other = stay.view(now: now)
+      return "\(other.channel): \(other.memberCount) there"
+    }
+    let rest = stays.count - 1 - view.further.count
+    if rest > 0 { view.further.append("\(rest) channels more") }
+    session.console.show(view)
+  }
+
+  private static let mostFurther = 4
 
   private func choose(bans: Bool) async {
     let members = await stays[0].channel.members
@@ -113,6 +143,9 @@ package final class JoinRun {
       switch timer {
       case .duration: await leave()
       case .stays: break  // `advance` comes after each input.
+      case .view:
+        if stays[0].joined != nil { refresh() }
+        deadlines.set(.view, at: SystemClock.now + .milliseconds(250))
       case .leaving: isOver = true
       }
     }

@@ -24,6 +24,7 @@ package final class RoomSound: Sendable {
   }
 
   private let source: SharedSource
+  private let meter: LevelMeter
   private let mixer: RoomMixer
   /// A file name with `{uid}` in it; `nil` = none are saved.
   private let each: String?
@@ -35,6 +36,7 @@ package final class RoomSound: Sendable {
   init(_ command: JoinCommand) throws(MediaFileError) {
     let played = try PlayedSource(command.play, isLooped: command.isLooped) {}
     source = SharedSource(played)
+    meter = played.meter
     each = command.saveEach
     video = command.video
     isLooped = command.isLooped
@@ -57,6 +59,25 @@ package final class RoomSound: Sendable {
       if state.voices.count < Self.mostVoices { state.voices[key] = voice }
       return voice.makeSink(way)
     }
+  }
+
+  /// What is played, in dB below full scale.
+  var playedLevel: Double { meter.decibels }
+
+  /// How loud each member is who is heard in a channel, in dB below full scale.
+  func levels(in room: ChannelName, now: Instant) -> [UInt32: Double] {
+    state.withLock { state in
+      var levels: [UInt32: Double] = [:]
+      for (key, voice) in state.voices where key.room == room {
+        levels[key.uid] = voice.level(now: now)
+      }
+      return levels
+    }
+  }
+
+  /// How long a member was heard.
+  func heard(_ uid: UInt32, in room: ChannelName) -> Duration {
+    state.withLock { $0.voices[Key(room: room, uid: uid)]?.heard ?? .zero }
   }
 
   /// A member has left. With a file of its own it is kept for a while: whoever comes back goes on

@@ -24,6 +24,8 @@ final class RoomStay {
   private var hasHadRelay = false
   private var relayLosses = 0
   private var relayCounts = RelayedCounts()
+  private var roll = RoomRoll()
+  private(set) var isMuted = false
 
   /// What went by relays, over all seats.
   struct RelayedCounts {
@@ -58,9 +60,14 @@ final class RoomStay {
     case .joined(let uid, _):
       self.uid = uid
       joined = SystemClock.now
-    case .userJoined(let user, _), .audienceJoined(let user): links.add(user)
-    case .userOffline(let uid, .becameAudience): links.setAudience(uid)
+    case .userJoined(let user, _), .audienceJoined(let user):
+      links.add(user)
+      roll.add(user)
+    case .userOffline(let uid, .becameAudience):
+      links.setAudience(uid)
+      roll.setAudience(uid)
     case .userOffline(let uid, _), .audienceLeft(let uid, _):
+      roll.leave(uid, heard: sound.heard(uid, in: channel.name))
       sound.remove(uid, in: channel.name)
       overlap.remove(uid)
       if let call = links.remove(uid) { await session.endpoint.call(call).hangUp() }
@@ -118,8 +125,15 @@ final class RoomStay {
   }
 
   func handleEnd(of call: CallID) {
-    if let uid = links.uid(of: call) { sound.endCall(with: uid, in: channel.name) }
+    if let uid = links.uid(of: call) {
+      sound.endCall(with: uid, in: channel.name)
+      roll.setNumbers(nil, of: uid)
+    }
     links.end(call, now: SystemClock.now)
+  }
+
+  func handleNumbers(_ numbers: CallStatistics, of call: CallID) {
+    if let uid = links.uid(of: call) { roll.setNumbers(numbers, of: uid) }
   }
 
   /// What follows from all that has happened; comes after each input.
@@ -180,6 +194,13 @@ final class RoomStay {
     await channel.leave()
   }
 
+  /// Keeps the own sound back, or lets it go on; it holds for whoever comes later as well.
+  func setMuted(_ isMuted: Bool) async {
+    self.isMuted = isMuted
+    await muteCalls()
+    await relay?.setAudioMuted(isMuted)
+  }
+
   /// Asks for the other role; the channel tells what comes of it.
   func toggleRole() async {
     do throws(EarshotError) {
@@ -230,11 +251,15 @@ final class RoomStay {
   private func changeRole(to new: ChannelRole) async {
     role = new
     await hangUp(links.unwanted(own: new))
+    await muteCalls()
+  }
+
+  private func muteCalls() async {
     for (_, call) in links.linked {
       do throws(EarshotError) {
         let link = await session.endpoint.call(call)
-        try await link.setAudioMuted(new == .audience)
-        if command.video.picture != nil { try await link.setVideoMuted(new == .audience) }
+        try await link.setAudioMuted(role == .audience || isMuted)
+        if command.video.picture != nil { try await link.setVideoMuted(role == .audience) }
       } catch {
         session.console.log(.info, error.message)
       }
@@ -268,7 +293,7 @@ final class RoomStay {
   private func options(for uid: UInt32) -> CallOptions {
     var options = CallOptions(
       source: sound.makeSource(), sink: sound.makeSink(uid, in: channel.name, by: .mesh))
-    options.startsMuted = role == .audience
+    options.startsMuted = role == .audience || isMuted
     options.startsVideoMuted = role == .audience
     sound.addPictures(to: &options, with: uid, in: channel.name)
     options.bitrate = command.bitrate
@@ -293,6 +318,7 @@ final class RoomStay {
       if command.video.picture != nil { options.makeVideoSource = { sound.makePictures() } }
       if command.video.save != nil { options.makeVideoSink = { sound.makeScreen($0, in: name) } }
       relay = ChannelRelay(channel, options)
+      await relay?.setAudioMuted(isMuted)
     }
     await relay?.start()
   }
@@ -329,7 +355,25 @@ final class RoomStay {
     if !standing.fingerprint.isEmpty { relayCounts.fingerprint = standing.fingerprint }
   }
 
-  // MARK: - The end
+  // MARK: - What is told
+
+  /// What the live lines show.
+  func view(now: Instant) -> RoomView {
+    var view = RoomView(channel: channel.name.shortText)
+    view.seconds = joined.map { Int((now - $0).milliseconds / 1000) } ?? 0
+    view.isRelayed = way.isRelayed
+    view.isListening = role == .audience
+    view.isMuted = isMuted
+    view.playedLevel = sound.playedLevel
+    let levels = sound.levels(in: channel.name, now: now)
+    view.people = roll.entries.filter(\.isThere).map { entry in
+      RoomView.Person(
+        uid: entry.user.uid, name: Wording.short(entry.user.id), isHost: entry.user.role == .host,
+        level: levels[entry.user.uid] ?? -90, numbers: entry.numbers)
+    }
+    view.memberCount = links.counts.members + 1
+    return view
+  }
 
   func writeSummary(as type: String) {
     session.lines.write(type) { object in
@@ -341,6 +385,7 @@ final class RoomStay {
       object.add("durationMs", joined.map { Int((SystemClock.now - $0).milliseconds) })
       object.add("membersMet", links.metCount)
       object.add("membersHeard", heard.count)
+      object.add("members", .array(roll.values { sound.heard($0, in: channel.name) }))
       guard hasHadRelay else { return }
       object.add("relayFramesSent", relayCounts.sent)
       object.add("relayFramesOpened", relayCounts.opened)

@@ -18,12 +18,16 @@ package final class RoomVoice: Sendable {
     /// Where the next samples belong, in the mix and in the own file.
     var place: Int?
     var ownPlace: Int?
+    /// When samples last came, and how many there were that are no silence.
+    var lastWrite: Instant?
+    var soundFrames = 0
   }
 
   private let mixer: RoomMixer
   /// What is heard of this member alone.
   private let own: RoomMixer?
   private let state = Mutex(State())
+  private let meter = LevelMeter()
 
   package init(_ mixer: RoomMixer, own: RoomMixer? = nil) {
     self.mixer = mixer
@@ -39,8 +43,12 @@ package final class RoomVoice: Sendable {
     _ samples: borrowing [Int16], frameCount: Int, by way: Way, now: Instant
   ) {
     state.withLock { state in
-      choose(&state, way, hasSound: Self.hasSound(samples, frameCount), now: now)
+      let hasSound = Self.hasSound(samples, frameCount)
+      choose(&state, way, hasSound: hasSound, now: now)
       guard state.audible == way else { return }
+      meter.append(samples, count: frameCount)
+      state.lastWrite = now
+      if hasSound { state.soundFrames += frameCount }
       let frame = mixer.frame(at: now)
       state.place = mixer.add(
         samples, channels: 1, frameCount: frameCount, at: state.place ?? frame, now: frame)
@@ -49,6 +57,17 @@ package final class RoomVoice: Sendable {
       state.ownPlace = own.add(
         samples, channels: 1, frameCount: frameCount, at: state.ownPlace ?? place, now: place)
     }
+  }
+
+  /// How loud it is, in dB below full scale; -90 where nothing comes.
+  package func level(now: Instant) -> Double {
+    let last = state.withLock { $0.lastWrite }
+    return last.map { now - $0 < Self.freshness } ?? false ? meter.decibels : -90
+  }
+
+  /// How long it was heard, silence apart.
+  package var heard: Duration {
+    .milliseconds(Int64(state.withLock { $0.soundFrames } / 48))
   }
 
   /// Whether frames come by the relay at present.
@@ -84,6 +103,9 @@ package final class RoomVoice: Sendable {
     for index in 0..<min(count, samples.count) where samples[index] != 0 { return true }
     return false
   }
+
+  /// A level is shown for so long after the last samples.
+  private static let freshness = Duration.milliseconds(300)
 
   /// Silence of the way that is heard after which one that has sound takes its place.
   private static let patience = Duration.milliseconds(60)

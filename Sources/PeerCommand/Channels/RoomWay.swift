@@ -34,6 +34,9 @@ package struct RoomWay {
 
   package init(_ choice: Choice) { self.choice = choice }
 
+  /// Whether sound goes by the relay.
+  package var isRelayed: Bool { isConnected && (state == .relay || state == .returning) }
+
   // MARK: - Inputs
 
   /// - Parameters:

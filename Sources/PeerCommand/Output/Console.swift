@@ -132,11 +132,19 @@ package final class Console {
     write(region.redraw(columns: columns), to: regionOutput)
   }
 
+  /// The same with a channel.
+  package func show(_ room: RoomView?) {
+    guard let regionOutput else { return }
+    region.room = room
+    write(region.redraw(columns: columns), to: regionOutput)
+  }
+
   /// Takes the region away, for good or until the next `show`.
   package func clear() {
     region.view = nil
     region.probe = nil
     region.transfer = nil
+    region.room = nil
     hideRegion()
   }
 

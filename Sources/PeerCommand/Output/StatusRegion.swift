@@ -12,13 +12,15 @@ package struct StatusRegion {
   package var probe: ProbeView?
   /// What is shown while there is neither.
   package var transfer: TransferView?
+  /// What `join` shows.
+  package var room: RoomView?
   /// Letters in each line that stands on the terminal.
   private var shown: [Int] = []
 
   package init(usesColor: Bool) { self.usesColor = usesColor }
 
   /// Whether there is nothing to draw.
-  package var isEmpty: Bool { view == nil && probe == nil && transfer == nil }
+  package var isEmpty: Bool { view == nil && probe == nil && transfer == nil && room == nil }
 
   /// Takes away what stands on the terminal.
   package mutating func erase(columns: Int) -> String {
@@ -35,6 +37,7 @@ package struct StatusRegion {
     guard
       let lines = view.map({ Self.lines($0, columns: columns) })
         ?? probe?.lines(columns: columns) ?? transfer?.lines(columns: columns)
+        ?? room?.lines(columns: columns)
     else { return before }
     shown = lines.map(\.count)
     guard usesColor, let first = lines.first else { return before + lines.joined(separator: "\n") }
@@ -88,7 +91,7 @@ package struct StatusRegion {
   }
 
   /// -60 dB is empty, 0 dB is full.
-  private static func bar(level: Double, width: Int) -> String {
+  static func bar(level: Double, width: Int) -> String {
     filled((level + 60) / 60, width: max(3, width))
   }
 

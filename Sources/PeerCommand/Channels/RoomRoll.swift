@@ -1,0 +1,65 @@
+internal import Earshot
+internal import Primitives
+
+/// Whom a stay has met: for the live lines and for the summary.
+struct RoomRoll {
+  struct Entry {
+    var user: ChannelUser
+    var isThere = true
+    /// How long it was heard before it left last, silence apart.
+    var heard = Duration.zero
+    /// The latest of the call with it.
+    var numbers: CallStatistics?
+  }
+
+  /// Who came first stands in front.
+  private(set) var entries: [Entry] = []
+  /// How many more there were than are kept.
+  private(set) var leftOut = 0
+
+  /// A channel of that many has its members in the summary.
+  static let most = 1024
+
+  mutating func add(_ user: ChannelUser) {
+    if let index = index(of: user.uid) {
+      entries[index].user = user
+      entries[index].isThere = true
+    } else if entries.count < Self.most {
+      entries.append(Entry(user: user))
+    } else {
+      leftOut += 1
+    }
+  }
+
+  mutating func setAudience(_ uid: UInt32) {
+    if let index = index(of: uid) { entries[index].user.role = .audience }
+  }
+
+  mutating func leave(_ uid: UInt32, heard: Duration) {
+    guard let index = index(of: uid) else { return }
+    entries[index].isThere = false
+    entries[index].heard += heard
+    entries[index].numbers = nil
+  }
+
+  mutating func setNumbers(_ numbers: CallStatistics?, of uid: UInt32) {
+    if let index = index(of: uid) { entries[index].numbers = numbers }
+  }
+
+  private func index(of uid: UInt32) -> Int? { entries.firstIndex { $0.user.uid == uid } }
+
+  /// - Parameter heard: How long somebody who is there was heard.
+  func values(heard: (UInt32) -> Duration) -> [JSONValue] {
+    entries.map { entry in
+      let uid = entry.user.uid
+      let total = entry.heard + (entry.isThere ? heard(uid) : .zero)
+      var object = JSONObject()
+      object.add("uid", Int(uid))
+      object.add("id", "\(entry.user.id)")
+      object.add("role", entry.user.role.rawValue)
+      object.add("isThere", entry.isThere)
+      object.add("heardMs", Int(total.milliseconds))
+      return object.value
+    }
+  }
+}

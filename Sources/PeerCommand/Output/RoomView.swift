@@ -1,0 +1,93 @@
+package import Earshot
+
+/// What the live region of `earshot join` shows: who is there, who speaks, and how the line to each
+/// one is.
+package struct RoomView: Sendable {
+  /// One member that is heard or may be.
+  package struct Person: Sendable {
+    package var uid: UInt32
+    /// Enough of its ID to tell it from others.
+    package var name: String
+    package var isHost: Bool
+    /// How loud it is, in dB below full scale.
+    package var level: Double
+    /// The latest numbers of the call with it; `nil` by a relay.
+    package var numbers: CallStatistics?
+
+    package init(
+      uid: UInt32, name: String, isHost: Bool, level: Double, numbers: CallStatistics? = nil
+    ) {
+      self.uid = uid
+      self.name = name
+      self.isHost = isHost
+      self.level = level
+      self.numbers = numbers
+    }
+  }
+
+  package var channel: String
+  /// Since it was joined.
+  package var seconds = 0
+  /// Members, we included.
+  package var memberCount = 1
+  package var isRelayed = false
+  package var isListening = false
+  package var isMuted = false
+  /// What is sent, in dB below full scale.
+  package var playedLevel = -90.0
+  package var people: [Person] = []
+  /// Further channels of the same program, in a few words each.
+  package var further: [String] = []
+  package var hint = "m mute   r other role   q leave   ? keys"
+
+  package init(channel: String) { self.channel = channel }
+
+  /// So many have a line: hosts, the loudest first, then others. They stand by rising uid, so that
+  /// lines do not jump.
+  package static let mostLines = 8
+
+  /// None is longer than `columns` - 1.
+  package func lines(columns: Int) -> [String] {
+    let width = max(1, columns - 1)
+    let rest = people.count - min(people.count, Self.mostLines)
+    var parts = [heading(width: width)] + shown.map { Self.words($0, width: width) }
+    if rest > 0 { parts.append(["and \(rest) more"]) }
+    if !further.isEmpty { parts.append(further) }
+    parts.append([hint])
+    return parts.flatMap { LineFold.lines($0.map(Printable.only), width: width) }
+  }
+
+  private var shown: [Person] {
+    let ranked = people.sorted {
+      ($0.isHost ? 1 : 0, $0.level, UInt32.max - $0.uid)
+        > ($1.isHost ? 1 : 0, $1.level, UInt32.max - $1.uid)
+    }
+    return ranked.prefix(Self.mostLines).sorted { $0.uid < $1.uid }
+  }
+
+  private func heading(width: Int) -> [String] {
+    var parts = [
+      channel, Timestamp.clock(seconds: seconds), "\(memberCount) there",
+      isRelayed ? "by a relay" : "host to host",
+    ]
+    if isListening {
+      parts.append("listening")
+    } else if isMuted {
+      parts.append("muted")
+    } else {
+      parts.append("sent " + StatusRegion.bar(level: playedLevel, width: min(12, width / 6)))
+    }
+    return parts
+  }
+
+  private static func words(_ person: Person, width: Int) -> [String] {
+    var parts = ["\(person.uid)", person.name]
+    guard person.isHost else { return parts + ["listens"] }
+    parts.append(StatusRegion.bar(level: person.level, width: min(12, width / 6)))
+    guard let numbers = person.numbers else { return parts }
+    if let rtt = numbers.currentRttMs { parts.append("rtt \(Wording.milliseconds(rtt))") }
+    parts.append("loss \(Wording.percent(numbers.received.residualLostFraction))")
+    if let mos = numbers.received.mos { parts.append("MOS \(Wording.decimal(mos))") }
+    return parts
+  }
+}

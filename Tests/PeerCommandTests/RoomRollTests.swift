@@ -1,0 +1,31 @@
+import Earshot
+import Primitives
+import Testing
+
+@testable import PeerCommand
+
+/// Whom a stay in a channel has met.
+struct RoomRollTests {
+  private static func user(_ uid: UInt32, _ role: ChannelRole = .host) -> ChannelUser {
+    ChannelUser(uid: uid, id: PeerID(word0: UInt64(uid), word1: 0, word2: 0, word3: 0), role: role)
+  }
+
+  @Test func `all stays of a member count, and who has left is still told`() {
+    var roll = RoomRoll()
+    for uid in [7, 3] as [UInt32] { roll.add(Self.user(uid)) }
+    roll.leave(7, heard: .seconds(2))
+    roll.add(Self.user(7, .audience))
+    roll.leave(3, heard: .seconds(1))
+    let values = roll.values { $0 == 7 ? .milliseconds(500) : .seconds(9) }
+    let texts = values.map(\.text)
+    #expect(texts[0].hasPrefix("{\"uid\":7,") && texts[1].hasPrefix("{\"uid\":3,"))
+    #expect(texts[0].hasSuffix("\"role\":\"audience\",\"isThere\":true,\"heardMs\":2500}"))
+    #expect(texts[1].hasSuffix("\"role\":\"host\",\"isThere\":false,\"heardMs\":1000}"))
+  }
+
+  @Test func `no channel fills the roll`() {
+    var roll = RoomRoll()
+    for uid in 1...1100 as ClosedRange<UInt32> { roll.add(Self.user(uid)) }
+    #expect(roll.entries.count == RoomRoll.most && roll.leftOut == 1100 - RoomRoll.most)
+  }
+}
