@@ -51,10 +51,11 @@ struct ViewTests {
   private static func room() -> RoomView {
     var view = RoomView(channel: "tea")
     (view.seconds, view.memberCount, view.isRelayed, view.playedLevel) = (75, 12, true, -30)
-    view.people = (1...11).map { uid in
-      RoomView.Person(
-        uid: UInt32(uid), name: "person\(uid)…", isHost: uid != 3, level: -60 + Double(uid),
-        numbers: uid == 9 ? Sample.statistics() : nil)
+    for uid in 1...11 as ClosedRange<UInt32> {
+      view.people.append(
+        RoomView.Person(
+          uid: uid, name: "person\(uid)…", isHost: uid != 3, level: -60 + Double(uid),
+          numbers: uid == 9 ? Sample.statistics() : nil))
     }
     view.further = ["milk: 3 there"]
     return view
@@ -72,7 +73,10 @@ struct ViewTests {
     let lines = Self.room().lines(columns: 160)
     #expect(lines.count == 12 && lines[0].hasPrefix("tea  1:15  12 there  by a relay  sent [###"))
     // The eight loudest hosts, by rising uid; who only listens comes last.
-    #expect((4...11).allSatisfy { lines[$0 - 3].hasPrefix("\($0)  person\($0)…  [") })
+    for uid in 4...11 as ClosedRange<Int> {
+      let beginning = "\(uid)  person\(uid)…  ["
+      #expect(lines[uid - 3].hasPrefix(beginning), "\(lines[uid - 3])")
+    }
     #expect(lines[6].contains("rtt 20.5 ms  loss 0.5 %"))
     #expect(lines[9] == "and 3 more" && lines[10] == "milk: 3 there")
     var view = Self.room()
