@@ -6,6 +6,8 @@ import Testing
 /// Whether a call becomes a channel, which one of two, and what a person is asked before.
 @Suite struct RoomAccordTests {
   private static let now = Instant.zero + .seconds(100)
+  /// A question that was shown `now` can have been read.
+  private static let read = now + RoomAccord.readingTime
   private static let member = CallID(bytes: Array(repeating: 9, count: 16))
 
   private static func peer(_ number: UInt8) throws -> PeerID {
@@ -32,15 +34,15 @@ import Testing
     #expect(accord.question?.guest?.name == "carol" && accord.question?.asker == nil)
     // Said again it is no second question.
     #expect(accord.handleInvitation(invitation, now: Self.now) == .nothing)
-    #expect(accord.answer(true) == .join(invitation))
-    #expect(accord.question == nil && accord.answer(true) == .nothing)
+    #expect(accord.answer(true, now: Self.read) == .join(invitation))
+    #expect(accord.question == nil && accord.answer(true, now: Self.read) == .nothing)
   }
 
   @Test func `no, and no answer within 30 s, leave the call as it was`() throws {
     let invitation = try Self.pair().lesser
     var accord = RoomAccord(asks: true)
     #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
-    #expect(accord.answer(false) == .decline(.declined))
+    #expect(accord.answer(false, now: Self.read) == .decline(.declined))
     #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
     #expect(accord.deadline == Self.now + .seconds(30))
     #expect(accord.expire(now: Self.now + .seconds(29)) == .nothing)
@@ -62,7 +64,7 @@ import Testing
     var accord = RoomAccord(asks: true)
     for _ in 0..<RoomAccord.mostQuestions {
       #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
-      #expect(accord.answer(false) == .decline(.declined))
+      #expect(accord.answer(false, now: Self.read) == .decline(.declined))
     }
     #expect(accord.handleInvitation(invitation, now: Self.now) == .decline(.declined))
     #expect(accord.question == nil)
@@ -73,7 +75,7 @@ import Testing
     #expect(accord.handleInvitation(try Self.pair().lesser, now: Self.now) == .ask)
     accord.handleFirstEnd()
     #expect(accord.question == nil && accord.deadline == nil)
-    #expect(accord.answer(true) == .nothing)
+    #expect(accord.answer(true, now: Self.read) == .nothing)
   }
 
   /// Goal: of two channels made at the same moment both sides keep the same one.
@@ -100,10 +102,10 @@ import Testing
     loser.handleMade(greater.channel)
     #expect(winner.handleInvitation(greater, now: Self.now) == .nothing)
     #expect(loser.handleInvitation(lesser, now: Self.now) == .ask)
-    #expect(loser.answer(false) == .decline(.declined))
+    #expect(loser.answer(false, now: Self.read) == .decline(.declined))
     // The winner's ends, and its person is asked about the loser's.
     #expect(winner.handleDeclined(now: Self.now) == .ask)
-    #expect(winner.answer(true) == .join(greater))
+    #expect(winner.answer(true, now: Self.read) == .join(greater))
   }
 
   @Test func `a question about a channel that gives way to one made since is none`() throws {
@@ -132,13 +134,15 @@ import Testing
     // Whoever has made no channel lets nobody in.
     var member = RoomAccord(asks: false)
     #expect(
-      member.handleWish(carol, nil, of: Self.member, isAdmitted: true, now: Self.now)
+      member.handleWish(
+        carol, nil, of: Self.member, isAdmitted: true, isThere: false, now: Self.now)
         == .refuse(carol, for: Self.member))
     person.handleMade(mine)
     #expect(
-      person.handleWish(carol, "carol", of: Self.member, isAdmitted: false, now: Self.now) == .ask)
+      person.handleWish(
+        carol, "carol", of: Self.member, isAdmitted: false, isThere: false, now: Self.now) == .ask)
     #expect(person.question?.asker == Self.member)
-    #expect(person.answer(true) == .admit(carol, for: Self.member))
+    #expect(person.answer(true, now: Self.read) == .admit(carol, for: Self.member))
     #expect(person.withdraw(carol, by: CallID(bytes: Array(0..<16))) == false)
     #expect(person.withdraw(carol, by: Self.member) == true)
     #expect(person.withdraw(carol, by: Self.member) == false)
@@ -146,8 +150,92 @@ import Testing
     script.handleMade(mine)
     for isAdmitted in [true, false] {
       #expect(
-        script.handleWish(carol, nil, of: Self.member, isAdmitted: isAdmitted, now: Self.now)
+        script.handleWish(
+          carol, nil, of: Self.member, isAdmitted: isAdmitted, isThere: false, now: Self.now)
           == (isAdmitted ? .admit(carol, for: Self.member) : .refuse(carol, for: Self.member)))
+    }
+  }
+
+  /// Goal: a member cannot make us sign without end, nor take the places of the others.
+  @Test func `tokens at members' wishes have an end, whoever is let go again`() throws {
+    var script = RoomAccord(asks: false)
+    script.handleMade(try Self.pair().lesser.channel)
+    func tokens(of call: CallID, from first: UInt8, sameID: Bool) throws -> Int {
+      var count = 0
+      for number in 0..<100 as Range<UInt8> {
+        let id = try Self.peer(sameID ? first : first &+ number)
+        let step = script.handleWish(
+          id, nil, of: call, isAdmitted: true, isThere: false, now: Self.now)
+        if step == .admit(id, for: call) { count += 1 }
+        _ = script.withdraw(id, by: call)
+      }
+      return count
+    }
+    #expect(try tokens(of: Self.member, from: 3, sameID: true) == RoomAccord.mostAdmitted)
+    let other = CallID(bytes: Array(repeating: 8, count: 16))
+    #expect(try tokens(of: other, from: 3, sameID: false) == RoomAccord.mostAdmitted)
+    var total = 2 * RoomAccord.mostAdmitted
+    for number in 20..<40 as Range<UInt8> {
+      let call = CallID(bytes: Array(repeating: number, count: 16))
+      total += try tokens(of: call, from: 100, sameID: false)
+    }
+    #expect(total == RoomAccord.mostAdmittedInAll)
+  }
+
+  /// Goal: a member has no say about another one.
+  @Test func `nobody wishes for, or lets go, who is a member`() throws {
+    var script = RoomAccord(asks: false)
+    script.handleMade(try Self.pair().lesser.channel)
+    let (carol, dan) = (try Self.peer(3), try Self.peer(4))
+    let other = CallID(bytes: Array(repeating: 8, count: 16))
+    func wish(_ id: PeerID, of call: CallID, isThere: Bool = false) -> RoomAccord.Step {
+      script.handleWish(id, nil, of: call, isAdmitted: true, isThere: isThere, now: Self.now)
+    }
+    #expect(wish(dan, of: other, isThere: true) == .refuse(dan, for: other))
+    #expect(wish(carol, of: Self.member) == .admit(carol, for: Self.member))
+    #expect(wish(carol, of: other) == .refuse(carol, for: other))
+    #expect(script.inviter(of: carol) == Self.member)
+    script.handleArrival(carol)
+    #expect(script.withdraw(carol, by: Self.member) == false)
+    script.handleEnd(of: Self.member)
+    #expect(script.inviter(of: carol) == nil)
+  }
+
+  @Test func `who has come in declines no more`() throws {
+    var accord = RoomAccord(asks: false)
+    accord.handleMade(try Self.pair().lesser.channel)
+    #expect(accord.mayDecline)
+    accord.handleFollowed()
+    #expect(!accord.mayDecline && accord.handleDeclined(now: Self.now) == .nothing)
+    accord.end()
+    accord.handleMade(try Self.pair().lesser.channel)
+    #expect(accord.mayDecline)
+  }
+
+  /// Goal: a key that was meant for "Answer? Press y or n" lets nobody in.
+  @Test func `a key before the question can be read answers nothing`() throws {
+    let invitation = try Self.pair().lesser
+    var accord = RoomAccord(asks: true)
+    #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
+    #expect(accord.answer(true, now: Self.now + .milliseconds(900)) == .nothing)
+    #expect(accord.question != nil)
+    #expect(accord.answer(true, now: Self.read) == .join(invitation))
+  }
+
+  @Test func `a question goes with whoever asked it`() throws {
+    var accord = RoomAccord(asks: true)
+    accord.handleMade(try Self.pair().lesser.channel)
+    let carol = try Self.peer(3)
+    for step in 0..<2 {
+      let asked = accord.handleWish(
+        carol, nil, of: Self.member, isAdmitted: false, isThere: false, now: Self.now)
+      #expect(asked == .ask)
+      if step == 0 {
+        #expect(accord.withdraw(carol, by: Self.member) == false)
+      } else {
+        accord.handleEnd(of: Self.member)
+      }
+      #expect(accord.question == nil)
     }
   }
 

@@ -23,6 +23,18 @@ struct RoomRollTests {
     #expect(texts[1].hasSuffix("\"role\":\"host\",\"isThere\":false,\"heardMs\":1000}"))
   }
 
+  @Test func `a uid that somebody else has now has its own time`() {
+    var roll = RoomRoll()
+    roll.add(Self.user(7))
+    roll.leave(7, heard: .seconds(2))
+    let other = ChannelUser(
+      uid: 7, id: PeerID(word0: 99, word1: 0, word2: 0, word3: 0), role: .host)
+    roll.add(other)
+    let times = roll.values { _ in .milliseconds(10) }.map(\.text)
+    #expect(times.map { $0.hasSuffix("\"heardMs\":2000}") } == [true, false])
+    #expect(times[1].hasSuffix("\"heardMs\":10}"))
+  }
+
   @Test func `no channel fills the roll`() {
     var roll = RoomRoll()
     for uid in 1...1100 as ClosedRange<UInt32> { roll.add(Self.user(uid)) }

@@ -181,6 +181,8 @@ struct RoomWayTests {
     }
     #expect(voice.level(now: at(995)) < -60)
     #expect(voice.heard == .milliseconds(500))
+    voice.restartHeard()
+    #expect(voice.heard == .zero)
     // Nothing comes any more: no old level is shown.
     voice.write(
       Array(repeating: 8192, count: 240), frameCount: 240, by: .mesh, now: at(1000))

@@ -22,7 +22,7 @@ extension CallRoom {
   /// - Returns: Whether the key was an answer.
   func answer(_ key: Character) async -> Bool {
     guard accord.question != nil, "yYnN".contains(key) else { return false }
-    await carryOut(accord.answer("yY".contains(key)))
+    await carryOut(accord.answer("yY".contains(key), now: SystemClock.now))
     return true
   }
 
@@ -38,14 +38,17 @@ extension CallRoom {
   func handleWord(_ word: ChannelWord, of call: CallID) async {
     switch word {
     case .guest(let id, let name): if call == first { accord.handleGuest(id, name) }
-    case .declined, .unanswered: if call == first, key != nil { await dissolve(word) }
+    case .declined, .unanswered:
+      if call == first, key != nil, accord.mayDecline { await dissolve(word) }
     case .wish(let id, let name):
       guard let stage = people.stage(of: call), stage != .invited else { return }
       let pin = session.pin(of: id)
       let isAdmitted =
         manners.filter?.admits(id, name: pin?.name, trust: pin?.trust ?? .new) ?? true
+      let isThere = id == session.endpoint.id || people.hasCall(with: id)
       await carryOut(
-        accord.handleWish(id, name, of: call, isAdmitted: isAdmitted, now: SystemClock.now))
+        accord.handleWish(
+          id, name, of: call, isAdmitted: isAdmitted, isThere: isThere, now: SystemClock.now))
     case .entry(let id, let token):
       if call == first, key == nil { await handOn(token, to: id) }
     case .refused(let id):
@@ -80,7 +83,8 @@ extension CallRoom {
       for call in people.inviteAgain(but: first) where book.isTalking(call) { await letIn(call) }
     case .renew(let invitation): await session.renew(invitation.token, in: channel)
     case .decline(let word):
-      session.console.sayOfOthers("The call stays one of two: \(firstName) reads it.")
+      session.console.sayOfOthers(
+        "Nobody else comes in: \(firstName) is told, and the call between you goes on.")
       await session.say(word, on: first)
     case .admit(let id, let call):
       guard let key, let name = channel?.name else {

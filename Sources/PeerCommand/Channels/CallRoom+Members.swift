@@ -127,6 +127,7 @@ extension CallRoom {
   /// Somebody is in the roster.
   func welcome(_ user: ChannelUser) async {
     guard user.id != session.endpoint.id else { return }
+    accord.handleArrival(user.id)
     if let call = accord.inviter(of: user.id) { await handToInviter(of: user.id, call) }
     if key != nil, people.isDismissed(user.id) { return await session.remove(user, of: channel) }
     let pin = session.pin(of: user.id)

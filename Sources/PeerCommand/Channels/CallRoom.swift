@@ -74,7 +74,7 @@ final class CallRoom {
   // MARK: - Inputs
 
   func handle(_ event: EndpointEvent) async {
-    guard !isLeft else { return }
+    guard !isLeft else { return handleLate(event) }
     switch event {
     case .channel(let name, let step) where name == channel?.name: await handleStep(step)
     case .incomingCall(let call): await answer(call)
@@ -85,6 +85,13 @@ final class CallRoom {
     default: break
     }
     await advance()
+  }
+
+  /// After leaving: a call that was over already has its numbers in its report.
+  private func handleLate(_ event: EndpointEvent) {
+    guard case .callEnded(let call, let report) = event else { return }
+    enter(call, report.statistics)
+    _ = book.handleEnd(call)
   }
 
   private func handleProgress(_ step: CallProgress, of call: CallID) async {
@@ -125,6 +132,7 @@ final class CallRoom {
     links.end(call, now: SystemClock.now)
     let hasTalked = book.handleEnd(call)
     let id = people.id(of: call)
+    accord.handleEnd(of: call)
     switch people.handleEnd(call) {
     case .stayedOut(let name):
       // As it would be told of a call of two.
@@ -224,7 +232,10 @@ final class CallRoom {
     isLeft = true
     for call in others {
       let link = await session.endpoint.call(call)
-      enter(call, await link.statistics())
+      if let numbers = await link.statistics() {
+        enter(call, numbers)
+        _ = book.handleEnd(call)
+      }
       await link.hangUp()
     }
     await channel?.leave()

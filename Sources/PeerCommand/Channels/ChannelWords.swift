@@ -45,6 +45,15 @@ enum ChannelWords {
     }
   }
 
+  /// The exit code where it ends a stay.
+  static func code(of reason: ChannelReason) -> ExitCode {
+    switch reason {
+    case .tokenNeeded, .tokenRefused, .tokenExpired, .notPermitted: .identity
+    case .contactLost: .unreachable
+    default: .refused
+    }
+  }
+
   static func text(of reason: ChannelReason) -> String {
     switch reason {
     case .joining: "joining"

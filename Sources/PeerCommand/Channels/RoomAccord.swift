@@ -35,7 +35,16 @@ package struct RoomAccord {
 
     var matter: Matter
     var guest: (id: PeerID, name: String?)?
+    var shown: Instant
     var due: Instant
+  }
+
+  /// Who came in by a member's wish.
+  private struct Admission {
+    /// By which call that was said.
+    let call: CallID
+    /// It was in the roster: it is a member like any other, and nobody else's to withdraw.
+    var hasArrived = false
   }
 
   private let asks: Bool
@@ -43,7 +52,8 @@ package struct RoomAccord {
   private var hasAgreed: Bool
   private var standing = Standing.none
   private var open: Question?
-  private var askedCount = 0
+  /// Questions, by the call of whoever asked; the first call's about its own channel under `nil`.
+  private var asked: [CallID?: Int] = [:]
   private var movedCount = 0
   /// Whom the other end is about to bring in, as it says.
   private var guest: (id: PeerID, name: String?)?
@@ -51,8 +61,11 @@ package struct RoomAccord {
   private var deferred: ChannelInvitation?
   private var newestToken = ""
   private var renewed: Instant?
-  /// Who came in by a member's wish, and by which call that was said.
-  private var admitted: [PeerID: CallID] = [:]
+  private var admitted: [PeerID: Admission] = [:]
+  /// Tokens that were signed at members' wishes, by call: never fewer, whoever is let go again.
+  private var admissions: [CallID: Int] = [:]
+  /// The other end of the first call was in our channel: it can decline it no more.
+  private var hasFollowed = false
 
   /// - Parameters:
   ///   - asks: A person is there who can be asked.
@@ -82,14 +95,16 @@ package struct RoomAccord {
     }
     guard asks, !hasAgreed else { return enter(invitation) }
     // Whoever says no is not asked for ever; a question that is open comes first.
-    guard open == nil, askedCount < Self.mostQuestions else { return .decline(.declined) }
+    guard open == nil, asked[nil, default: 0] < Self.mostQuestions else {
+      return .decline(.declined)
+    }
     ask(.channel(invitation), guest, now: now)
     return .ask
   }
 
   /// It does not come into our channel, which ends.
   package mutating func handleDeclined(now: Instant) -> Step {
-    guard case .made = standing else { return .nothing }
+    guard mayDecline else { return .nothing }
     end()
     guard let deferred else { return .nothing }
     self.deferred = nil
@@ -103,33 +118,60 @@ package struct RoomAccord {
   }
 
   /// It is in our channel: its own one is no more.
-  package mutating func handleFollowed() { deferred = nil }
+  package mutating func handleFollowed() {
+    deferred = nil
+    hasFollowed = true
+  }
+
+  /// Whether the other end of the first call may still say no to our channel.
+  package var mayDecline: Bool {
+    if case .made = standing { !hasFollowed } else { false }
+  }
 
   // MARK: - Members
 
   /// A member asks for a token for somebody.
   ///
-  /// - Parameter isAdmitted: By `--from`, where no person is asked.
+  /// - Parameters:
+  ///   - isAdmitted: By `--from`, where no person is asked.
+  ///   - isThere: It is a member already, or we ourselves: its tokens are nobody else's business.
   package mutating func handleWish(
-    _ id: PeerID, _ name: String?, of call: CallID, isAdmitted: Bool, now: Instant
+    _ id: PeerID, _ name: String?, of call: CallID, isAdmitted: Bool, isThere: Bool, now: Instant
   ) -> Step {
-    guard case .made = standing, admitted.count < Self.mostAdmitted else {
+    guard case .made = standing, !isThere, admitted[id].map({ $0.call == call }) ?? true,
+      mayAdmit(by: call)
+    else {
       return .refuse(id, for: call)
     }
     guard asks else { return isAdmitted ? admit(id, call) : .refuse(id, for: call) }
-    guard open == nil, askedCount < Self.mostQuestions else { return .refuse(id, for: call) }
+    guard open == nil, asked[call, default: 0] < Self.mostQuestions else {
+      return .refuse(id, for: call)
+    }
     ask(.member(id, call), (id, name), now: now)
     return .ask
   }
 
   /// The call of the member by whose wish somebody came in.
-  package func inviter(of id: PeerID) -> CallID? { admitted[id] }
+  package func inviter(of id: PeerID) -> CallID? { admitted[id]?.call }
 
-  /// Whether somebody came in by the wish of that member, who has let it go.
+  /// Somebody is in the roster.
+  package mutating func handleArrival(_ id: PeerID) { admitted[id]?.hasArrived = true }
+
+  /// Whether somebody was to come in by the wish of that member, who has let it go before it came.
   package mutating func withdraw(_ id: PeerID, by call: CallID) -> Bool {
-    guard admitted[id] == call else { return false }
+    if let open, case .member(id, call) = open.matter { self.open = nil }
+    guard let admission = admitted[id], admission.call == call, !admission.hasArrived else {
+      return false
+    }
     admitted[id] = nil
     return true
+  }
+
+  /// A call is over: nobody is asked any more what it asked for.
+  package mutating func handleEnd(of call: CallID) {
+    if let open, case .member(_, call) = open.matter { self.open = nil }
+    for (id, admission) in admitted where admission.call == call { admitted[id] = nil }
+    asked[call] = nil
   }
 
   // MARK: - The person
@@ -141,8 +183,10 @@ package struct RoomAccord {
     }
   }
 
-  package mutating func answer(_ isYes: Bool) -> Step {
-    guard let question = open else { return .nothing }
+  /// Takes a key that was pressed. One that came before the question could be read was meant for
+  /// another one, and answers nothing.
+  package mutating func answer(_ isYes: Bool, now: Instant) -> Step {
+    guard let question = open, now >= question.shown + Self.readingTime else { return .nothing }
     open = nil
     switch question.matter {
     case .member(let id, let call): return isYes ? admit(id, call) : .refuse(id, for: call)
@@ -180,6 +224,7 @@ package struct RoomAccord {
   /// The channel that there was is left, or never came to be.
   package mutating func end() {
     standing = .none
+    hasFollowed = false
     admitted = [:]
     newestToken = ""
   }
@@ -195,12 +240,19 @@ package struct RoomAccord {
   private mutating func ask(
     _ matter: Question.Matter, _ guest: (id: PeerID, name: String?)?, now: Instant
   ) {
-    askedCount += 1
-    open = Question(matter: matter, guest: guest, due: now + Self.patience)
+    let call: CallID? = if case .member(_, let call) = matter { call } else { nil }
+    asked[call, default: 0] += 1
+    open = Question(matter: matter, guest: guest, shown: now, due: now + Self.patience)
+  }
+
+  private func mayAdmit(by call: CallID) -> Bool {
+    admissions[call, default: 0] < Self.mostAdmitted
+      && admissions.values.reduce(0, +) < Self.mostAdmittedInAll
   }
 
   private mutating func admit(_ id: PeerID, _ call: CallID) -> Step {
-    admitted[id] = call
+    admitted[id] = Admission(call: call)
+    admissions[call, default: 0] += 1
     return .admit(id, for: call)
   }
 
@@ -227,14 +279,17 @@ package struct RoomAccord {
     return .renew(invitation)
   }
 
+  /// Keys pressed within it answer what was asked before.
+  package static let readingTime = Duration.seconds(1)
   /// For a person to look up and decide.
   package static let patience = Duration.seconds(30)
-  /// Questions of one call: whoever is asked more often is pressed.
+  /// Questions by one call: whoever is asked more often is pressed.
   package static let mostQuestions = 8
   /// Channels of one call that are left for another one: two calls of glare need one each.
   package static let mostMoves = 4
-  /// Who came in by members' wishes: a channel that was a call has 8 members.
-  package static let mostAdmitted = 16
+  /// Tokens at the wishes of one member, and of all: a channel that was a call has 8 members.
+  package static let mostAdmitted = 8
+  package static let mostAdmittedInAll = 32
   /// Tokens hold for minutes or days. The first renewal is taken at once.
   package static let renewalInterval = Duration.seconds(10)
 }

@@ -124,7 +124,7 @@ package struct RoomPeople {
     return calls
   }
 
-  /// Was let in by us at the wish of a member, who has let it go.
+  /// A member has let somebody go whom we were to let in at its wish.
   package mutating func dismiss(_ id: PeerID) { dismissed.insert(id) }
 
   /// Both called each other: the call goes on under another ID.
@@ -176,6 +176,11 @@ package struct RoomPeople {
   /// The call with somebody whom we have invited, and who waits for a token.
   package func invitedCall(of id: PeerID) -> CallID? {
     people.first { $0.id == id && $0.stage == .invited }?.call
+  }
+
+  /// Whether there is a call with somebody, or it is being invited.
+  package func hasCall(with id: PeerID) -> Bool {
+    people.contains { $0.id == id && $0.call != nil }
   }
 
   package func target(of call: CallID) -> String? { people.first { $0.call == call }?.target }

@@ -21,7 +21,7 @@ struct RoomRoll {
   static let most = 1024
 
   mutating func add(_ user: ChannelUser) {
-    if let index = index(of: user.uid) {
+    if let index = index(of: user.uid), entries[index].user.id == user.id {
       entries[index].user = user
       entries[index].isThere = true
     } else if entries.count < Self.most {
@@ -46,7 +46,8 @@ struct RoomRoll {
     if let index = index(of: uid) { entries[index].numbers = numbers }
   }
 
-  private func index(of uid: UInt32) -> Int? { entries.firstIndex { $0.user.uid == uid } }
+  /// The latest who had it.
+  private func index(of uid: UInt32) -> Int? { entries.lastIndex { $0.user.uid == uid } }
 
   /// - Parameter heard: How long somebody who is there was heard.
   func values(heard: (UInt32) -> Duration) -> [JSONValue] {

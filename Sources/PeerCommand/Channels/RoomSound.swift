@@ -86,6 +86,7 @@ package final class RoomSound: Sendable {
     state.withLock { state in
       let key = Key(room: room, uid: uid)
       state.voices[key]?.end(.mesh)
+      state.voices[key]?.restartHeard()
       if each == nil {
         state.voices[key] = nil
       } else if state.voices[key] != nil {

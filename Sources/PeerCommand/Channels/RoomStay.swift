@@ -75,7 +75,7 @@ final class RoomStay {
       links.check(uid, isGenuine: isGenuine)
       if !isGenuine { session.console.sayOfOthers("The token of \(uid) is not genuine.") }
     case .roleChanged(_, let new): await changeRole(to: new)
-    case .stateChanged(.failed, let reason): fail(reason, Self.code(of: reason))
+    case .stateChanged(.failed, let reason): fail(reason, ChannelWords.code(of: reason))
     case .left: isOver = true
     case .relayUnavailable:
       way.handleUnavailable()
@@ -240,14 +240,6 @@ final class RoomStay {
       "\(channel.name.shortText): \(words ?? ChannelWords.text(of: reason))")
   }
 
-  private static func code(of reason: ChannelReason) -> ExitCode {
-    switch reason {
-    case .tokenNeeded, .tokenRefused, .tokenExpired, .notPermitted: .identity
-    case .contactLost: .unreachable
-    default: .refused
-    }
-  }
-
   private func changeRole(to new: ChannelRole) async {
     role = new
     await hangUp(links.unwanted(own: new))
@@ -386,6 +378,7 @@ final class RoomStay {
       object.add("membersMet", links.metCount)
       object.add("membersHeard", heard.count)
       object.add("members", .array(roll.values { sound.heard($0, in: channel.name) }))
+      if roll.leftOut > 0 { object.add("membersLeftOut", roll.leftOut) }
       guard hasHadRelay else { return }
       object.add("relayFramesSent", relayCounts.sent)
       object.add("relayFramesOpened", relayCounts.opened)

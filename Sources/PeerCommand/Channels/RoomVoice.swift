@@ -70,6 +70,9 @@ package final class RoomVoice: Sendable {
     .milliseconds(Int64(state.withLock { $0.soundFrames } / 48))
   }
 
+  /// Its member has left, and may come back: from then on it is heard anew.
+  package func restartHeard() { state.withLock { $0.soundFrames = 0 } }
+
   /// Whether frames come by the relay at present.
   package func setRelayed(_ isRelayed: Bool) {
     state.withLock { state in
