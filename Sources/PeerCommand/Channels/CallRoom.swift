@@ -221,10 +221,7 @@ final class CallRoom {
   }
 
   /// The channel is being joined.
-  func awaitAnswer() { answerDue = SystemClock.now + Self.patience }
-
-  /// A rendezvous that is there answers at once; JOIN is repeated each second.
-  private static let patience = Duration.seconds(5)
+  func awaitAnswer() { answerDue = SystemClock.now + RoomTimes.joining }
 
   /// Leaves the channel and ends its calls but the first.
   func leave() async {
@@ -250,7 +247,7 @@ final class CallRoom {
   }
 
   /// Calls with members of a channel that was left are over if they have not come after.
-  func awaitStrays() { straysDue = SystemClock.now + Self.straysPatience }
+  func awaitStrays() { straysDue = SystemClock.now + RoomTimes.strays }
 
   private func endStrays() async {
     straysDue = nil
@@ -258,9 +255,6 @@ final class CallRoom {
       await session.endpoint.call(call).hangUp()
     }
   }
-
-  /// Whoever made the channel that stays may have to ask its person first.
-  private static let straysPatience = RoomAccord.patience + .seconds(15)
 
   func writeSummary() {
     guard let channel else { return }

@@ -37,6 +37,23 @@ final class RoomPictures: Sendable {
     self.overwrites = overwrites
   }
 
+  /// What a call with a further member has: the same sound, and pictures of its own.
+  ///
+  /// - Returns: Also the file of its pictures.
+  func callOptions(
+    _ sound: SoundOptions, _ ends: OpenedSound, isMuted: Bool, isVideoMuted: Bool
+  ) -> (CallOptions, file: String?) {
+    var options = sound.callOptions(ends)
+    options.arrivals = nil
+    let file = add(to: &options)
+    options.startsMuted = isMuted
+    options.startsVideoMuted = isVideoMuted
+    options.remembersPeer = false
+    options.userExtension = nil
+    options.rejoin = nil
+    return (options, file)
+  }
+
   /// - Returns: The file that gets what is seen; `nil` where nothing is saved.
   func add(to options: inout CallOptions) -> String? {
     options.videoSource = nil

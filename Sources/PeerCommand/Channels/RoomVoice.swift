@@ -48,7 +48,7 @@ package final class RoomVoice: Sendable {
       guard state.audible == way else { return }
       meter.append(samples, count: frameCount)
       state.lastWrite = now
-      if hasSound { state.soundFrames += frameCount }
+      if Self.isAudible(samples, frameCount) { state.soundFrames += frameCount }
       let frame = mixer.frame(at: now)
       state.place = mixer.add(
         samples, channels: 1, frameCount: frameCount, at: state.place ?? frame, now: frame)
@@ -102,11 +102,21 @@ package final class RoomVoice: Sendable {
     if last.map({ now >= $0 + Self.patience }) ?? true { state.audible = way }
   }
 
+  /// Noise that is made up while nothing comes does not count as heard.
+  private static func isAudible(_ samples: borrowing [Int16], _ count: Int) -> Bool {
+    for index in 0..<min(count, samples.count) where abs(Int(samples[index])) >= audible {
+      return true
+    }
+    return false
+  }
+
   private static func hasSound(_ samples: borrowing [Int16], _ count: Int) -> Bool {
     for index in 0..<min(count, samples.count) where samples[index] != 0 { return true }
     return false
   }
 
+  /// −54 dBFS.
+  private static let audible = 64
   /// A level is shown for so long after the last samples.
   private static let freshness = Duration.milliseconds(300)
 
