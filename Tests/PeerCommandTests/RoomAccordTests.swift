@@ -239,6 +239,25 @@ import Testing
     }
   }
 
+  /// Goal: nobody is pressed by a member that hangs up and calls again.
+  @Test func `questions of members have an end, by whatever calls`() throws {
+    var accord = RoomAccord(asks: true)
+    accord.handleMade(try Self.pair().lesser.channel)
+    let carol = try Self.peer(3)
+    var count = 0
+    for number in 0..<100 as Range<UInt8> {
+      let call = CallID(bytes: Array(repeating: number, count: 16))
+      let step = accord.handleWish(
+        carol, nil, of: call, isAdmitted: false, isThere: false, now: Self.now)
+      if step == .ask { count += 1 }
+      accord.handleEnd(of: call)
+    }
+    #expect(count == RoomAccord.mostQuestionsInAll)
+    // The first call's own question has a count of its own.
+    accord.end()
+    #expect(accord.handleInvitation(try Self.pair().lesser, now: Self.now) == .ask)
+  }
+
   /// Goal: a peer that repeats itself does not make us send.
   @Test func `a token that is said again, or too soon, is no request to the rendezvous`() throws {
     let first = try Self.pair().lesser

@@ -36,6 +36,17 @@ import Testing
     #expect(!people.mayStay(hasFirst: false, isAttended: true, members: 0))
   }
 
+  /// Goal: no member has tokens of another one, or has it removed.
+  @Test func `who has a call is a member, and nobody's to wish for`() throws {
+    var people = try Self.inviting()
+    #expect(people.hasCall(with: try Self.peer(1)))
+    #expect(!people.hasCall(with: try Self.peer(2)))
+    people.identify(Self.call(2), as: try Self.peer(2), nil)
+    #expect(people.hasCall(with: try Self.peer(2)))
+    _ = people.handleEnd(Self.call(1))
+    #expect(!people.hasCall(with: try Self.peer(1)))
+  }
+
   /// Goal: an invitation that was withdrawn or refused opens nothing.
   @Test func `whoever never accepted has no token, and is not let go but stays out`() throws {
     var people = try Self.inviting()

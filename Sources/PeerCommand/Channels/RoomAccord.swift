@@ -53,6 +53,7 @@ package struct RoomAccord {
   private var standing = Standing.none
   private var open: Question?
   /// Questions, by the call of whoever asked; the first call's about its own channel under `nil`.
+  /// Never fewer: a member may hang up and call again.
   private var asked: [CallID?: Int] = [:]
   private var movedCount = 0
   /// Whom the other end is about to bring in, as it says.
@@ -144,9 +145,7 @@ package struct RoomAccord {
       return .refuse(id, for: call)
     }
     guard asks else { return isAdmitted ? admit(id, call) : .refuse(id, for: call) }
-    guard open == nil, asked[call, default: 0] < Self.mostQuestions else {
-      return .refuse(id, for: call)
-    }
+    guard open == nil, mayAsk(by: call) else { return .refuse(id, for: call) }
     ask(.member(id, call), (id, name), now: now)
     return .ask
   }
@@ -171,7 +170,6 @@ package struct RoomAccord {
   package mutating func handleEnd(of call: CallID) {
     if let open, case .member(_, call) = open.matter { self.open = nil }
     for (id, admission) in admitted where admission.call == call { admitted[id] = nil }
-    asked[call] = nil
   }
 
   // MARK: - The person
@@ -245,6 +243,11 @@ package struct RoomAccord {
     open = Question(matter: matter, guest: guest, shown: now, due: now + Self.patience)
   }
 
+  private func mayAsk(by call: CallID) -> Bool {
+    let all = asked.reduce(0) { $0 + ($1.key == nil ? 0 : $1.value) }
+    return asked[call, default: 0] < Self.mostQuestions && all < Self.mostQuestionsInAll
+  }
+
   private func mayAdmit(by call: CallID) -> Bool {
     admissions[call, default: 0] < Self.mostAdmitted
       && admissions.values.reduce(0, +) < Self.mostAdmittedInAll
@@ -285,6 +288,8 @@ package struct RoomAccord {
   package static let patience = Duration.seconds(30)
   /// Questions by one call: whoever is asked more often is pressed.
   package static let mostQuestions = 8
+  /// The same of all members, by whatever calls.
+  package static let mostQuestionsInAll = 32
   /// Channels of one call that are left for another one: two calls of glare need one each.
   package static let mostMoves = 4
   /// Tokens at the wishes of one member, and of all: a channel that was a call has 8 members.
