@@ -100,6 +100,21 @@ struct VideoMediaTests {
     #expect(throws: MediaFileError.self) { try VideoFileSink(folder.file("no/a.ivf")) }
   }
 
+  @Test func `a file named by its first frame is there from then on`() throws {
+    let folder = try TemporaryFolder()
+    let key = VideoMoment(
+      time: .milliseconds(70), mediaTime: .zero, isKeyFrame: true, width: 640, height: 360)
+    for (name, isSaved) in [("b.ivf", true), ("b.ivf", false), ("no/b.ivf", false)] {
+      let path = folder.file(name)
+      let sink = VideoFileSink(overwrites: false) { path }
+      sink.record([0x10, 1, 2], key)
+      sink.finish()
+      #expect((sink.fault == nil) == isSaved)
+    }
+    VideoFileSink(overwrites: false) { "never named" }.finish()
+    #expect(try folder.bytes(of: "b.ivf")[24] == 1)
+  }
+
   /// 320×160: dark, but for a bright quarter at the top left.
   private static func picture(_ rotation: VideoRotation) throws -> VideoPicture {
     var picture = try #require(VideoPicture(width: 320, height: 160))

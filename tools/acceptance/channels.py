@@ -1130,6 +1130,8 @@ def channel_of_a_call_has_pictures(lab):
     # Who was invited has its call with alice, and one with bob.
     counts = {}
     for name in ("alice", "alice-member-1", "carol", "carol-member-1"):
+        there = sorted(file for file in os.listdir(lab.path(".")) if file.endswith(".ivf"))
+        equal(f"{name}.ivf" in there, True, f"pictures of {name} among {there}")
         with open(lab.path(f"{name}.ivf"), "rb") as file:
             counts[name] = int.from_bytes(file.read(32)[24:28], "little")
     equal(min(counts.values()) > 20, True, f"pictures {counts}")

@@ -209,7 +209,7 @@ extension CallRoom {
     }
   }
 
-  private func callOptions() -> (CallOptions, file: String?) {
+  private func callOptions() -> (CallOptions, file: MemberFile?) {
     pictures.callOptions(sound, ends, isMuted: isMuted, isVideoMuted: isVideoMuted)
   }
 

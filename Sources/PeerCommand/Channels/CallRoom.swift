@@ -113,7 +113,9 @@ final class CallRoom {
     case .shortCode:
       // It is shown next, and comes before the answer.
       if let who = await session.endpoint.call(call).peer { people.identify(call, as: who) }
-    case .replaced(let new): people.replace(call, by: new)
+    case .replaced(let new):
+      people.replace(call, by: new)
+      pictures.replace(call, by: new)
     case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
     default: break
     }
@@ -129,6 +131,7 @@ final class CallRoom {
 
   private func handleEnd(of call: CallID, _ report: CallReport) async {
     enter(call, report.statistics)
+    pictures.handleEnd(of: call)
     links.end(call, now: SystemClock.now)
     let hasTalked = book.handleEnd(call)
     let id = people.id(of: call)

@@ -5,13 +5,16 @@ internal import Synchronization
 /// The pictures of further members of a call's channel: for each call with one an encoder and a
 /// file of its own, as in any channel of a mesh. The own pictures begin at their beginning. The
 /// calls share the line.
+///
+/// A file has its number when its call is connected or its first picture is there: members call
+/// before the other one knows of the channel, and calls that did not come about have no number.
 final class RoomPictures: Sendable {
   private struct State {
     var sources: [PlayedVideo] = []
     var sinks: [VideoFileSink] = []
     /// Files of members so far.
     var count = 0
-    var names: [CallID: String] = [:]
+    var files: [CallID: MemberFile] = [:]
     var fault: String?
 
     /// For their faults. Calls of members that come and go have no end: the oldest are forgotten.
@@ -42,7 +45,7 @@ final class RoomPictures: Sendable {
   /// - Returns: Also the file of its pictures.
   func callOptions(
     _ sound: SoundOptions, _ ends: OpenedSound, isMuted: Bool, isVideoMuted: Bool
-  ) -> (CallOptions, file: String?) {
+  ) -> (CallOptions, file: MemberFile?) {
     var options = sound.callOptions(ends)
     options.arrivals = nil
     let file = add(to: &options)
@@ -55,20 +58,23 @@ final class RoomPictures: Sendable {
   }
 
   /// - Returns: The file that gets what is seen; `nil` where nothing is saved.
-  func add(to options: inout CallOptions) -> String? {
+  func add(to options: inout CallOptions) -> MemberFile? {
     options.videoSource = nil
     options.videoSink = nil
     guard video.isWanted else { return nil }
-    let name = nextName()
+    let file = saveName.map { name in MemberFile { self.nextName(name) } }
     do throws(MediaFileError) {
       let source = try picture.map { picture throws(MediaFileError) in
         try PlayedVideo(picture, isLooped: isLooped) {}
       }
-      let sink = try VideoFileSink(name, overwrites: overwrites)
+      let sink =
+        if let file { VideoFileSink(overwrites: overwrites) { file.name } } else {
+          try VideoFileSink(nil)
+        }
       options.videoSource = source
       options.videoSink = sink
       state.withLock { $0.keep(source, sink) }
-      return name
+      return file
     } catch {
       state.withLock { $0.fault = $0.fault ?? error.description }
       return nil
@@ -76,14 +82,29 @@ final class RoomPictures: Sendable {
   }
 
   /// The file of a call, for its member to be known by.
-  func assign(_ name: String?, to call: CallID) {
-    guard let name else { return }
+  func assign(_ file: MemberFile?, to call: CallID) {
+    guard let file else { return }
     state.withLock { state in
-      if state.names.count < Self.mostKept { state.names[call] = name }
+      if state.files.count < Self.mostKept { state.files[call] = file }
     }
   }
 
-  func saveName(of call: CallID) -> String? { state.withLock { $0.names[call] } }
+  /// The call goes on as another one.
+  func replace(_ call: CallID, by new: CallID) {
+    state.withLock { state in
+      if let file = state.files.removeValue(forKey: call) { state.files[new] = file }
+    }
+  }
+
+  func handleEnd(of call: CallID) {
+    _ = state.withLock { $0.files.removeValue(forKey: call) }
+  }
+
+  /// The file of a connected call.
+  func saveName(of call: CallID) -> String? {
+    let file = state.withLock { $0.files[call] }
+    return file?.name
+  }
 
   var fault: String? {
     state.withLock { state in
@@ -98,14 +119,29 @@ final class RoomPictures: Sendable {
   }
 
   /// `NAME-member-2.ivf` of the second call with a further member.
-  private func nextName() -> String? {
-    guard let saveName else { return nil }
-    return state.withLock { state in
+  private func nextName(_ name: String) -> String {
+    state.withLock { state in
       state.count += 1
-      return SaveName.of(saveName, member: state.count)
+      return SaveName.of(name, member: state.count)
     }
   }
 
   /// A channel that was a call has 8 members at a time.
   private static let mostKept = 64
+}
+
+/// The file of a call's pictures, which is named when it is asked for first.
+final class MemberFile: Sendable {
+  private let number: @Sendable () -> String
+  private let known = Mutex<String?>(nil)
+
+  init(_ number: @escaping @Sendable () -> String) { self.number = number }
+
+  var name: String {
+    known.withLock { known in
+      let name = known ?? number()
+      known = name
+      return name
+    }
+  }
 }

@@ -19,6 +19,8 @@ package final class VideoFileSink: VideoSink {
     var writer: IVFWriter?
     /// Until the file has its name.
     var pending: PendingFile?
+    /// Names the file when its first frame comes.
+    var naming: Naming?
     var hasSize = false
     var shown = 0
     /// The frames that come cannot be saved as they are.
@@ -26,6 +28,13 @@ package final class VideoFileSink: VideoSink {
     /// Since the first turned picture.
     var turned: TurnedPictures?
     var fault: String?
+
+    var isSaving: Bool { writer != nil || naming != nil }
+  }
+
+  private struct Naming {
+    var overwrites: Bool
+    var name: @Sendable () -> String
   }
 
   /// Makes ready to save; `nil` saves nothing.
@@ -34,9 +43,23 @@ package final class VideoFileSink: VideoSink {
       state = Mutex(State())
       return
     }
+    var ready = State()
+    try Self.open(path, overwrites, &ready)
+    state = Mutex(ready)
+  }
+
+  private static func open(
+    _ path: String, _ overwrites: Bool, _ state: inout State
+  ) throws(MediaFileError) {
     let pending = try PendingFile.open(path, overwrites: overwrites)
-    let writer = try IVFWriter(owning: try pending.descriptor(), path, width: 0, height: 0)
-    state = Mutex(State(writer: writer, pending: pending))
+    state.writer = try IVFWriter(owning: try pending.descriptor(), path, width: 0, height: 0)
+    state.pending = pending
+  }
+
+  /// Saves to a file that is named and made ready only when its first frame comes: for calls of
+  /// which some never come about.
+  package init(overwrites: Bool, naming: @escaping @Sendable () -> String) {
+    state = Mutex(State(naming: Naming(overwrites: overwrites, name: naming)))
   }
 
   /// What ended the saving, in a sentence.
@@ -48,7 +71,7 @@ package final class VideoFileSink: VideoSink {
     state.withLock { state in
       state.shown += 1
       // What stood upright before the first turned picture is in the file as it came.
-      guard state.writer != nil, state.isTurning, state.turned != nil || moment.rotation != .none
+      guard state.isSaving, state.isTurning, state.turned != nil || moment.rotation != .none
       else { return }
       Self.saveUpright(picture, moment, &state)
     }
@@ -71,6 +94,7 @@ package final class VideoFileSink: VideoSink {
   private static func append(
     _ bytes: [UInt8], _ milliseconds: Int64, _ size: PictureSize?, _ state: inout State
   ) throws(MediaFileError) {
+    if let naming = state.naming.take() { try open(naming.name(), naming.overwrites, &state) }
     if !state.hasSize, let size {
       try state.writer?.setSize(width: size.width, height: size.height)
       state.hasSize = true
@@ -102,6 +126,7 @@ package final class VideoFileSink: VideoSink {
   package func finish() {
     state.withLock { state in
       defer { state.pending = nil }
+      state.naming = nil
       guard var writer = state.writer.take() else { return }
       do throws(MediaFileError) {
         try writer.close()
