@@ -59,7 +59,7 @@ package struct CallPolicy: Hashable, Sendable {
 /// How many of everything at most.
 package enum CallLimits {
   /// Calls at once, whatever the policy says.
-  package static let mostCalls = 16
+  package static let mostCalls = 32
   /// Call IDs that start nothing again, for 5 minutes.
   package static let seenCalls = 1024
   /// Ended calls whose repeated signals are answered; the oldest makes room.

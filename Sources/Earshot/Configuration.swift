@@ -37,7 +37,7 @@ public struct Configuration: Sendable {
   /// rendezvous is this host itself, or where the host's own address is a public one. `true` unless
   /// set.
   public var mapsPort = true
-  /// Calls at once, 1...16, each with another peer; one more is answered "busy". They share the
+  /// Calls at once, 1...32, each with another peer; one more is answered "busy". They share the
   /// uplink by `CallOptions.uplinkWeight`. 1 unless set.
   public var maximumCalls: Int
   /// Whether the thread that sends and receives asks for real-time scheduling (`SCHED_FIFO`), as
@@ -92,7 +92,7 @@ public struct Configuration: Sendable {
   /// What `Endpoint.setStatisticsInterval` takes.
   public static let statisticsIntervals = Duration.milliseconds(200)...Duration.seconds(10)
   /// What `maximumCalls` may be.
-  public static let callCounts = 1...16
+  public static let callCounts = 1...32
 
   /// A configuration with the defaults.
   public init(rendezvous: String) {

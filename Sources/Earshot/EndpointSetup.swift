@@ -29,7 +29,7 @@ struct EndpointSetup: ~Copyable {
     let target = try RendezvousTarget(configuration.rendezvous)
     guard Configuration.callCounts.contains(configuration.maximumCalls) else {
       throw .invalidArgument(
-        "\(configuration.maximumCalls) calls at once are out of range.", advice: "Use 1 to 16.")
+        "\(configuration.maximumCalls) calls at once are out of range.", advice: "Use 1 to 32.")
     }
     guard configuration.relays.count <= RelayRoster.serverLimit else {
       throw .invalidArgument(

@@ -45,7 +45,7 @@ extension Configuration {
       let count = unsafe Int(options.maximum_calls)
       guard Configuration.callCounts.contains(count) else {
         throw EarshotError(
-          .invalidArgument, "maximum_calls is \(count).", advice: "Give 1 to 16, or 0 for 1.")
+          .invalidArgument, "maximum_calls is \(count).", advice: "Give 1 to 32, or 0 for 1.")
       }
       maximumCalls = count
     }

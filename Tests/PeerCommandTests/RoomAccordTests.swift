@@ -24,6 +24,18 @@ import Testing
     )
   }
 
+  /// Goal: the inviter knows that an answer is waited for; the other side cannot fill its screen.
+  @Test func `that the other end is asked is worth saying while there is a channel`() throws {
+    var accord = RoomAccord(asks: true)
+    let early = accord.handleAsked()
+    accord.handleMade(try Self.pair().lesser.channel)
+    let told = (0..<20).map { _ in accord.handleAsked() }
+    #expect(told == (0..<20).map { $0 < RoomAccord.mostQuestions })
+    accord.end()
+    let late = accord.handleAsked()
+    #expect(!early && !late)
+  }
+
   /// Goal: nobody is brought into a channel with strangers without being asked.
   @Test func `a person is asked before the call becomes a channel`() throws {
     let invitation = try Self.pair().lesser

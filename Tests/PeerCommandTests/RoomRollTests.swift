@@ -35,6 +35,23 @@ struct RoomRollTests {
     #expect(times[1].hasSuffix("\"heardMs\":10}"))
   }
 
+  @Test func `packets of all calls with a member count`() throws {
+    var roll = RoomRoll()
+    roll.add(Self.user(7))
+    let numbers = Sample.statistics()
+    let once = numbers.received.packetsReceived + numbers.received.packetsLost
+    roll.setNumbers(numbers, of: 7)
+    roll.setNumbers(nil, of: 7)
+    roll.setNumbers(nil, of: 7)
+    #expect(roll.entries[0].packets == once && roll.entries[0].numbers == nil)
+    roll.setNumbers(numbers, of: 7)
+    roll.leave(7, heard: .seconds(1))
+    #expect(once > 0 && roll.entries[0].packets == 2 * once)
+    #expect(roll.entries[0].lost == 2 * numbers.received.packetsLost)
+    let text = try #require(roll.values { _ in .zero }.first?.text)
+    #expect(text.contains("\"packets\":\(2 * once),\"lost\":") && text.contains("\"mos\":"))
+  }
+
   @Test func `no channel fills the roll`() {
     var roll = RoomRoll()
     for uid in 1...1100 as ClosedRange<UInt32> { roll.add(Self.user(uid)) }

@@ -398,13 +398,13 @@ def channel_also_and_each_saved(lab):
 
 @scenario
 def scenario_23_many_channels(lab):
-    """One program in 16 channels, the same uid in 15 of them: each is by itself."""
+    """One program in 20 channels besides its own, the same uid in each: each is by itself."""
     lab.rendezvous()
     tones = {}
     for index, hertz in enumerate((440, 700, 1000, 1500)):
         tone(lab.path(f"{index}.wav"), hertz, 60)
         tones[index] = hertz
-    rooms = [f"room{number}" for number in range(15)]
+    rooms = [f"room{number}" for number in range(20)]
     hosts = [
         joined(
             lab, "b", "--uid", "5", "--play", lab.path(f"{number % 4}.wav"),
@@ -1019,6 +1019,7 @@ def caller_at_a_terminal_is_asked(lab):
     bob.press("icarol\n")
     connected(carol, 1)
     alice.wait_line(lambda _: asked(alice, "carol") == 1, 15)
+    bob.wait_words("alice is being asked whether others may come", 5)
     time.sleep(3)
     equal(len(named(alice, "connected")), 1, "calls before the answer")
     equal(named(alice, "channelJoined"), [], "channels before the answer")

@@ -72,7 +72,7 @@ typedef void (*earshot_event_handler)(void *context, const struct earshot_event 
 
 struct earshot_options {
   uint32_t size;
-  uint32_t maximum_calls;    /* at a time, 1 to 16; 0 = 1 */
+  uint32_t maximum_calls;    /* at a time, 1 to 32; 0 = 1 */
   const char *rendezvous;    /* HOST:PORT or HOST:PORT#ID; must be given */
   const char *identity_file; /* NULL: a fresh identity that lives in memory only */
   const char *name;          /* to be reached by; NULL: by the ID alone */

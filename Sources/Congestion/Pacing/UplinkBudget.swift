@@ -24,7 +24,7 @@ package struct UplinkBudget: Sendable {
     package init() {}
   }
 
-  package static let mostLinks = 16
+  package static let mostLinks = 32
   private var links: [Link]
   package private(set) var linkCount = 0
   /// What the uplink carries, in bit/s; infinite while no two links meet in it.

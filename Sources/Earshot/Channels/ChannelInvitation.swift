@@ -103,7 +103,7 @@ extension Call {
   ) throws(EarshotError) {
     guard !endpoint.isClosed else { throw .closed }
     guard Configuration.callCounts.contains(count) else {
-      throw .invalidArgument("\(count) calls at once are out of range.", advice: "Use 1 to 16.")
+      throw .invalidArgument("\(count) calls at once are out of range.", advice: "Use 1 to 32.")
     }
     endpoint.driver.withMachine { machine, _ in machine.setMostCalls(count) }
   }

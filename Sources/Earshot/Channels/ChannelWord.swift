@@ -19,6 +19,8 @@ public enum ChannelWord: Sendable, Equatable, CustomStringConvertible {
   case refused(PeerID)
   /// Who was let in has been let go before it came.
   case withdrawn(PeerID)
+  /// The person there is being asked whether it wants that; an answer follows, or nothing for 30 s.
+  case asked
 
   /// The word and whom it is about; the token stays out of logs.
   public var description: String { peer.map { "\(name) \($0)" } ?? name }
@@ -33,13 +35,14 @@ public enum ChannelWord: Sendable, Equatable, CustomStringConvertible {
     case .entry: "entry"
     case .refused: "refused"
     case .withdrawn: "withdrawn"
+    case .asked: "asked"
     }
   }
 
   /// Whom it is about, where that is a third.
   package var peer: PeerID? {
     switch self {
-    case .declined, .unanswered: nil
+    case .declined, .unanswered, .asked: nil
     case .guest(let id, _), .wish(let id, _), .entry(let id, _), .refused(let id),
       .withdrawn(let id):
       id
@@ -56,6 +59,7 @@ public enum ChannelWord: Sendable, Equatable, CustomStringConvertible {
       case .entry(let id, let token): .entry(id, token: String(decoding: token, as: UTF8.self))
       case .refused(let id): .refused(id)
       case .withdrawn(let id): .withdrawn(id)
+      case .asked: .asked
       }
   }
 
@@ -69,6 +73,7 @@ public enum ChannelWord: Sendable, Equatable, CustomStringConvertible {
     case .entry(let id, let token): .entry(id, token: Array(token.utf8))
     case .refused(let id): .refused(id)
     case .withdrawn(let id): .withdrawn(id)
+    case .asked: .asked
     }
   }
 }

@@ -56,6 +56,10 @@ extension CallRoom {
       session.console.sayOfOthers(
         "\(firstName) does not let \(people.name(of: guest) ?? "it") in.")
       await session.endpoint.call(guest).hangUp()
+    case .asked:
+      if call == first, accord.handleAsked() {
+        session.console.sayOfOthers(RoomWords.asked(firstName))
+      }
     case .withdrawn(let id):
       if accord.withdraw(id, by: call) { people.dismiss(id) }
     }
@@ -75,6 +79,9 @@ extension CallRoom {
     case .ask:
       session.console.ring()
       session.console.say(question ?? "")
+      if let asker = accord.question.map({ $0.asker ?? first }) {
+        await session.say(.asked, on: asker)
+      }
     case .join(let invitation): await join(invitation)
     case .move(let invitation):
       await drop()

@@ -162,9 +162,9 @@ final class CallRoom {
   }
 
   /// What the end says of a member; the first call has a table of its own.
-  private func enter(_ call: CallID, _ numbers: CallStatistics?) {
+  private func enter(_ call: CallID, _ numbers: CallStatistics?, isThere: Bool = false) {
     guard call != first, book.isTalking(call), let name = people.name(of: call) else { return }
-    book.append(numbers, of: name, people.id(of: call), uid: links.uid(of: call))
+    book.append(numbers, of: name, people.id(of: call), uid: links.uid(of: call), isThere: isThere)
   }
 
   private func handleStep(_ step: ChannelStep) async {
@@ -233,7 +233,7 @@ final class CallRoom {
     for call in others {
       let link = await session.endpoint.call(call)
       if let numbers = await link.statistics() {
-        enter(call, numbers)
+        enter(call, numbers, isThere: true)
         _ = book.handleEnd(call)
       }
       await link.hangUp()

@@ -5,8 +5,8 @@ internal import Reactor
 /// `earshot join` while it runs: its stays in one channel or several, until the user leaves them,
 /// or the first one ends.
 package final class JoinRun {
-  /// Calls at once: the mesh's members without us.
-  package static let mostLinks = 16
+  /// Calls at once: the members of all its channels without us.
+  package static let mostLinks = 32
 
   package private(set) var isOver = false
   private let command: JoinCommand

@@ -56,6 +56,8 @@ package struct RoomAccord {
   /// Never fewer: a member may hang up and call again.
   private var asked: [CallID?: Int] = [:]
   private var movedCount = 0
+  /// Of the other end's person.
+  private var toldOfQuestions = 0
   /// Whom the other end is about to bring in, as it says.
   private var guest: (id: PeerID, name: String?)?
   /// To the other end's channel, which gives way to ours.
@@ -122,6 +124,15 @@ package struct RoomAccord {
   package mutating func handleFollowed() {
     deferred = nil
     hasFollowed = true
+  }
+
+  /// The person there is asked about our channel, or about a guest of ours.
+  ///
+  /// - Returns: Whether that is worth saying here: how often it comes is up to the other side.
+  package mutating func handleAsked() -> Bool {
+    guard standing != .none, toldOfQuestions < Self.mostQuestions else { return false }
+    toldOfQuestions += 1
+    return true
   }
 
   /// Whether the other end of the first call may still say no to our channel.

@@ -9,6 +9,8 @@ package struct RoomBook {
     package let id: PeerID?
     package var name: String
     package var uid: UInt32?
+    /// It was there when we left.
+    package var isThere = false
     /// Seconds of sound.
     package var heard = 0.0
     package var packets = 0
@@ -38,7 +40,8 @@ package struct RoomBook {
 
   /// The numbers of a call with a member, at its end.
   package mutating func append(
-    _ numbers: CallStatistics?, of name: String, _ id: PeerID?, uid: UInt32?
+    _ numbers: CallStatistics?, of name: String, _ id: PeerID?, uid: UInt32?,
+    isThere: Bool = false
   ) {
     let index =
       entries.firstIndex { id != nil && $0.id == id || id == nil && $0.name == name }
@@ -49,6 +52,7 @@ package struct RoomBook {
     }
     entries[index].name = name
     entries[index].uid = uid ?? entries[index].uid
+    entries[index].isThere = isThere
     guard let received = numbers?.received else { return }
     let seconds = Double(received.totalSamplesReceived) / 48_000
     entries[index].heard += seconds
@@ -76,6 +80,8 @@ package struct RoomBook {
       var member = JSONObject()
       member.add("uid", entry.uid.map { Int($0) })
       member.add("id", entry.id?.description)
+      member.add("role", ChannelRole.host.rawValue)
+      member.add("isThere", entry.isThere)
       member.add("heardMs", Int(entry.heard * 1000))
       member.add("packets", entry.packets)
       member.add("lost", entry.lost)

@@ -10,6 +10,26 @@ struct RoomRoll {
     var heard = Duration.zero
     /// The latest of the call with it.
     var numbers: CallStatistics?
+    /// Of calls with it that are over.
+    fileprivate var past = (packets: 0, lost: 0)
+    fileprivate var hasPast = false
+    fileprivate var mos: Double?
+
+    /// Audio packets that were received or lost; `nil` without a call with it.
+    var packets: Int? {
+      guard hasPast || numbers != nil else { return nil }
+      let received = numbers?.received
+      return past.packets + (received?.packetsReceived ?? 0) + (received?.packetsLost ?? 0)
+    }
+
+    /// Of them lost.
+    var lost: Int? { packets.map { _ in past.lost + (numbers?.received.packetsLost ?? 0) } }
+
+    fileprivate mutating func close() {
+      guard let packets, let lost else { return }
+      mos = numbers?.received.mos ?? mos
+      (past, hasPast, numbers) = ((packets, lost), true, nil)
+    }
   }
 
   /// Who came first stands in front.
@@ -39,11 +59,13 @@ struct RoomRoll {
     guard let index = index(of: uid) else { return }
     entries[index].isThere = false
     entries[index].heard += heard
-    entries[index].numbers = nil
+    entries[index].close()
   }
 
+  /// - Parameter numbers: The latest of the call with it; `nil` when that is over.
   mutating func setNumbers(_ numbers: CallStatistics?, of uid: UInt32) {
-    if let index = index(of: uid) { entries[index].numbers = numbers }
+    guard let index = index(of: uid) else { return }
+    if numbers == nil { entries[index].close() } else { entries[index].numbers = numbers }
   }
 
   /// The latest who had it.
@@ -60,6 +82,9 @@ struct RoomRoll {
       object.add("role", entry.user.role.rawValue)
       object.add("isThere", entry.isThere)
       object.add("heardMs", Int(total.milliseconds))
+      object.add("packets", entry.packets)
+      object.add("lost", entry.lost)
+      object.add("mos", entry.numbers?.received.mos ?? entry.mos)
       return object.value
     }
   }

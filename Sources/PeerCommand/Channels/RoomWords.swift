@@ -31,6 +31,8 @@ enum RoomWords {
     pinned ?? name.map { "\($0) (so \(asker) says; \(id))" } ?? "\(id)"
   }
 
+  static func asked(_ name: String) -> String { "\(name) is being asked whether others may come." }
+
   static func declined(by name: String, _ word: ChannelWord) -> String {
     word == .unanswered
       ? "Nobody answered at \(name) whether others may come: the call stays one of two."

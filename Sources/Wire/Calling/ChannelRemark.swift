@@ -17,6 +17,8 @@ package enum ChannelRemark: Equatable, Sendable {
   case refused(PeerID)
   /// Who was let in has been let go before it came.
   case withdrawn(PeerID)
+  /// The person there is being asked; an answer follows.
+  case asked
 
   @_lifetime(reader: copy reader)
   init(parsing reader: inout ByteReader) throws(WireError) {
@@ -36,6 +38,7 @@ package enum ChannelRemark: Equatable, Sendable {
       self = .entry(id, token: try reader.readBytes(count, "token"))
     case Kind.refused: self = .refused(try PeerID(parsing: &reader))
     case Kind.withdrawn: self = .withdrawn(try PeerID(parsing: &reader))
+    case Kind.asked: self = .asked
     default: throw .invalid("kind of remark", at: start)
     }
   }
@@ -52,6 +55,7 @@ package enum ChannelRemark: Equatable, Sendable {
       return bytes + token
     case .refused(let id): return Self.bytes(Kind.refused, id)
     case .withdrawn(let id): return Self.bytes(Kind.withdrawn, id)
+    case .asked: return [Kind.asked]
     }
   }
 
@@ -86,5 +90,6 @@ package enum ChannelRemark: Equatable, Sendable {
     static let entry: UInt8 = 5
     static let refused: UInt8 = 6
     static let withdrawn: UInt8 = 7
+    static let asked: UInt8 = 8
   }
 }

@@ -181,6 +181,7 @@ import Testing
     .channelRemark(.guest(someone, PeerName("carol"))), .channelRemark(.wish(someone, nil)),
     .channelRemark(.entry(someone, token: Array(repeating: 0x76, count: 512))),
     .channelRemark(.refused(someone)), .channelRemark(.withdrawn(someone)),
+    .channelRemark(.asked),
   ])
   func `reads the call control that it wrote`(message: CallControlMessage) throws {
     func parse(_ bytes: [UInt8]) throws(WireError) -> CallControlMessage {
